@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The registry of pages: the rail, the View menu, the shortcuts and the tests loop over pages().
+
+#include <QString>
+#include <QWidget>
+
+#include <span>
+
+namespace qs::gui {
+
+class Session;
+
+struct PageTraits {
+    const char* id;       ///< "overview"
+    const char* title;    ///< "Overview"
+    const char* icon;     ///< resource name under :/icons/, single colour, tinted by the rail
+    const char* tip;      ///< one sentence
+    bool usesSpecBar;     ///< the top bar's spec editor is shown
+    bool usesBrowser;     ///< the tensor browser is shown
+    QWidget* (*create)(Session& session, QWidget* parent);
+};
+/// start, overview, tensor, codebook, compare, report, in rail order.
+std::span<const PageTraits> pages();
+
+// One factory per file in pages/.
+QWidget* createStartPage(Session& session, QWidget* parent);
+QWidget* createOverviewPage(Session& session, QWidget* parent);
+QWidget* createTensorPage(Session& session, QWidget* parent);
+QWidget* createCodebookPage(Session& session, QWidget* parent);
+QWidget* createComparePage(Session& session, QWidget* parent);
+QWidget* createReportPage(Session& session, QWidget* parent);
+
+} // namespace qs::gui

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// One table model for every vector of rows with Columns<Row>.
+
+#include "app/gui/theme.h"
+#include "core/base/column.h"
+
+#include <QAbstractTableModel>
+
+#include <algorithm>
+
+namespace qs::gui {
+
+template<class Row> class RowModel : public QAbstractTableModel {
+public:
+    explicit RowModel(Columns<Row> columns, QObject* parent = nullptr)
+        : QAbstractTableModel(parent), columns_(std::move(columns)) {}
+
+    void setRows(std::vector<Row> rows) {
+        beginResetModel();
+        rows_ = std::move(rows);
+        endResetModel();
+    }
+    void append(Row row) {
+        const int at = int(rows_.size());
+        beginInsertRows({}, at, at);
+        rows_.push_back(std::move(row));
+        endInsertRows();
+    }
+    const Row& row(int index) const { return rows_.at(std::size_t(index)); }
+    const std::vector<Row>& rows() const { return rows_; }
+
+    int rowCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : int(rows_.size()); }
+    int columnCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : int(columns_.size()); }
+
+    /// UserRole gives the raw value, so that a proxy sorts numbers as numbers.
+    QVariant data(const QModelIndex& index, int role) const override {
+        if (!index.isValid()) return {};
+        const auto& column = columns_[std::size_t(index.column())];
+        const Value value = column.value(rows_[std::size_t(index.row())]);
+        switch (role) {
+        case Qt::DisplayRole: return QString::fromStdString(cellText(column, value));
+        case Qt::UserRole:
+            if (auto* d = std::get_if<double>(&value)) return *d;
+            if (auto* i = std::get_if<std::int64_t>(&value)) return qlonglong(*i);
+            if (auto* b = std::get_if<bool>(&value)) return *b;
+            if (auto* s = std::get_if<std::string>(&value)) return QString::fromStdString(*s);
+            return {};
+        case Qt::TextAlignmentRole: return int(Qt::AlignVCenter | (isNumeric(column) ? Qt::AlignRight : Qt::AlignLeft));
+        case Qt::FontRole: return isNumeric(column) ? Theme::numbers() : Theme::words();
+        case Qt::ForegroundRole:
+            if (std::holds_alternative<std::monostate>(value)) return Theme::instance().tokens().warn;
+            return {};
+        default: return {};
+        }
+    }
+    QVariant headerData(int section, Qt::Orientation orientation, int role) const override {
+        if (orientation != Qt::Horizontal || section < 0 || section >= int(columns_.size())) return {};
+        const auto& column = columns_[std::size_t(section)];
+        if (role == Qt::DisplayRole) return QString::fromStdString(headerText(column));
+        if (role == Qt::ToolTipRole) return QString::fromStdString(column.tip);
+        if (role == Qt::TextAlignmentRole)
+            return int(Qt::AlignVCenter | (isNumeric(column) ? Qt::AlignRight : Qt::AlignLeft));
+        return {};
+    }
+
+private:
+    Columns<Row> columns_;
+    std::vector<Row> rows_;
+};
+
+} // namespace qs::gui

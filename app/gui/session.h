@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What the window is working on. Pages talk through the Session, never to each other.
+
+#include "core/analysis/analysis.h"
+#include "core/analysis/forensics.h"
+#include "core/base/job.h"
+
+#include <QHash>
+#include <QObject>
+#include <QString>
+#include <QStringList>
+
+#include <memory>
+#include <vector>
+
+namespace qs::gui {
+
+class Session : public QObject {
+    Q_OBJECT
+public:
+    explicit Session(QObject* parent = nullptr);
+    ~Session() override;
+
+    // ---- the opened model
+    void open(const QString& path); ///< on a worker thread; ends in modelChanged() or failed()
+    void close();
+    std::shared_ptr<const Model> model() const { return model_; }
+    const std::vector<const TensorInfo*>& weights() const { return weights_; } ///< float tensors of rank >= 2, name order
+    QStringList recentFiles() const; ///< newest first, existing ones, at most 12
+    static QString samplePath();     ///< tiny-llama beside the binary, in the source tree or installed; "" if absent
+
+    // ---- selection: the tensor that the inspector shows, and the browser's multi-selection
+    const TensorInfo* tensor() const { return tensor_; }
+    void selectTensor(const TensorInfo* tensor);
+    void selectNeighbour(int step);      ///< up / down
+    void selectSameRole(int layerStep);  ///< [ and ]
+    const std::vector<const TensorInfo*>& selection() const { return selection_; }
+    void setSelection(std::vector<const TensorInfo*> selection);
+
+    // ---- specs: A is what every page obeys, B the second one of the A/B toggle
+    const QuantSpec& spec() const { return specA_; }
+    void setSpec(const QuantSpec& spec);
+    const QuantSpec& specB() const { return specB_; }
+    void setSpecB(const QuantSpec& spec);
+    bool comparing() const { return comparing_; }
+    void setComparing(bool on);
+    /// Id of the metric that heat-map, bars and tree show; default "nmse".
+    QString metric() const { return metric_; }
+    void setMetric(const QString& id);
+
+    // ---- the selected tensor under A and B (Detail::Inspect), replaced live as the spec moves; null while none is ready
+    AnalysisRow current() const { return currentA_; }
+    AnalysisRow currentB() const { return currentB_; }
+    bool currentIsStale() const { return stale_; } ///< a newer one is being computed: dim the picture
+
+    // ---- the whole model under spec A (and any spec asked for with analyseModel), filled live
+    /// Rows known for a spec, keyed by tensor name; empty map when none.
+    const QHash<QString, AnalysisRow>& modelRows(const QuantSpec& spec) const;
+    std::vector<QuantSpec> analysedSpecs() const;
+    void analyseModel(const QuantSpec& spec); ///< background job; a second call for the same spec does nothing
+    std::shared_ptr<const TensorStatistics> statistics(const TensorInfo& tensor) const; ///< null when not measured yet
+    void cancelJobs(); ///< Esc
+
+Q_SIGNALS:
+    void modelChanged();
+    void failed(const QString& sentence);  ///< shown in place; the window stays usable
+    void opening(const QString& path);
+    void tensorChanged();
+    void selectionChanged();
+    void specChanged();                    ///< A, B or comparing
+    void metricChanged();
+    void currentStarted();                 ///< current() is stale now
+    void currentChanged();                 ///< a new current() or currentB()
+    void rowsChanged();                    ///< modelRows() grew (coalesced to at most 20 a second)
+    void jobProgress(const qs::Progress& progress, double secondsLeft); ///< of the background job
+    void jobFinished(const QString& what, double seconds, double gigabytesPerSecond);
+    void jobCancelled();
+
+private:
+    struct Private;
+    std::unique_ptr<Private> d;
+    std::shared_ptr<const Model> model_;
+    std::vector<const TensorInfo*> weights_, selection_;
+    const TensorInfo* tensor_ = nullptr;
+    QuantSpec specA_, specB_;
+    bool comparing_ = false, stale_ = false;
+    QString metric_;
+    AnalysisRow currentA_, currentB_;
+};
+
+} // namespace qs::gui

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The tokens of the visual language; the only place where a colour, a font or a spacing is written down.
+
+#include <QColor>
+#include <QFont>
+#include <QObject>
+#include <QPalette>
+#include <QString>
+
+namespace qs::gui {
+
+struct Tokens {
+    QColor bg, surface, raised, line, text, muted, faint, accent, selection;
+    QColor dataA, dataB, dataC, dataD; ///< weights; levels and spec B; error; third series
+    QColor warn;
+};
+
+class Theme : public QObject {
+    Q_OBJECT
+public:
+    enum class Mode { System, Dark, Light };
+    static Theme& instance(); ///< lives with the QApplication; created by install()
+    static void install(Mode mode);
+    void setMode(Mode mode); ///< restyles everything; emits changed()
+    Mode mode() const { return mode_; }
+    bool isDark() const { return dark_; }
+    const Tokens& tokens() const { return tokens_; }
+
+    // Inter for words, JetBrains Mono for every number (fallbacks: system UI, DejaVu Sans Mono). Pixel sizes.
+    static QFont words(int px = 12, int weight = QFont::Normal);
+    static QFont numbers(int px = 11);
+    static QColor viridis(double t);   ///< 0..1
+    static QColor diverging(double t); ///< -1 blue .. 0 neutral .. 1 orange
+
+Q_SIGNALS:
+    void changed();
+
+private:
+    Mode mode_ = Mode::System;
+    bool dark_ = true;
+    Tokens tokens_;
+};
+
+} // namespace qs::gui

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The one wrapper around Qt Charts: areas, lines, steps and points over two axes, vertical markers, crosshair, wheel zoom,
+// drag pan, double-click reset, copy as PNG / SVG / TSV. At most ~2,000 points a series.
+
+#include <QColor>
+#include <QPointF>
+#include <QVector>
+#include <QWidget>
+
+#include <memory>
+
+namespace qs::gui {
+
+struct PlotSeries {
+    enum class Style { Area, Line, Dots, Bars };
+    QString name;
+    Style style = Style::Area;
+    int token = 0;            ///< 0..3: dataA..dataD of the theme; 4: muted
+    QVector<QPointF> points;  ///< Bars: x is the centre, bars are as wide as the spacing
+};
+
+struct PlotMarker {
+    double x = 0;
+    QString label; ///< on hover, or printed when `printed`
+    bool dashed = false, printed = false;
+    int token = 1; ///< as PlotSeries::token
+};
+
+class PlotChart : public QWidget {
+    Q_OBJECT
+public:
+    explicit PlotChart(QWidget* parent = nullptr);
+    ~PlotChart() override;
+
+    void setAxes(const QString& xTitle, const QString& yTitle); ///< with units
+    /// Replaces everything in one repaint; keeps the user's zoom when `keepZoom`.
+    void setData(const QVector<PlotSeries>& series, const QVector<PlotMarker>& markers, bool keepZoom = false);
+    void setXRange(double lo, double hi);     ///< the home range; without a call it is the data's
+    void setYRange(double lo, double hi);
+    void setLogY(bool on);                    ///< zeros are drawn at the lower edge
+    void setLegend(bool on);                  ///< for two or more series
+    void setXDecimals(int decimals);          ///< -1: as needed
+    /// The x of the crosshair, for linked charts; NaN hides it.
+    void showCrosshair(double x);
+    QString dataAsTsv() const;
+    QByteArray asSvg() const;
+    void setYRangeLinked(PlotChart* other);   ///< same axes on the compare page
+
+Q_SIGNALS:
+    void hovered(double x);                   ///< NaN when the mouse leaves
+    void clicked(double x, double y);
+    void viewChanged(double xLo, double xHi, double yLo, double yHi);
+
+protected:
+    bool eventFilter(QObject*, QEvent*) override;
+    void contextMenuEvent(QContextMenuEvent*) override;
+    void changeEvent(QEvent*) override;
+
+private:
+    struct Private;
+    std::unique_ptr<Private> d;
+};
+
+} // namespace qs::gui

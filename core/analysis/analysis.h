@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// A tensor under a spec, measured in one pass: error sums, histograms, code counts, channel profile, block map.
+
+#include "core/analysis/histogram.h"
+#include "core/base/column.h"
+#include "core/base/job.h"
+#include "core/model/model.h"
+#include "core/quant/quantizer.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace qs {
+
+enum class Status { Ok, Refused, Failed };
+
+/// Spec-independent figures of the finite elements; cached by the window.
+struct TensorStatistics {
+    Moments moments;
+    double mean = 0, std = 0, kurtosis = 0; ///< excess kurtosis: m4/m2^2 - 3; population std
+    double crest = 0;                       ///< max|x| / rms
+    std::int64_t outlierChannels = 0;       ///< rows whose absmax > 6 x the median row absmax
+    std::optional<double> conversionError;  ///< F64 only: max |x - f32(x)|
+    double absMax() const;
+};
+
+/// Max-pooled picture of the error: cell = max NMSE of the blocks it covers (sum E^2 / sum W^2; NaN when empty).
+struct BlockMap {
+    int rows = 0, columns = 0;                      ///< cells
+    std::int64_t tensorRows = 0, blocksPerRow = 0;  ///< what they cover
+    std::int64_t blockElements = 0;
+    std::vector<float> nmse;                        ///< rows * columns
+};
+
+/// One entry per output channel (row of the last-axis view), reduced by max to at most 2,048 points.
+struct ChannelProfile {
+    std::int64_t channels = 0;
+    std::vector<float> absMax, nmse;
+};
+
+enum class Detail {
+    Figures,  ///< sums, histograms, code counts: what tables and reports need
+    Inspect,  ///< plus block map and channel profile
+};
+
+struct TensorAnalysis {
+    std::string tensor;
+    DType dtype = DType::F32;
+    std::vector<std::int64_t> shape;
+    std::uint64_t elements = 0;
+    QuantSpec spec;
+    std::string specAsTyped;
+    Status status = Status::Ok;
+    std::string reason; ///< why refused, failed, or why a figure is missing
+    std::uint64_t bytesBefore = 0, bytesAfter = 0;
+    double bpw = 0;
+    ErrorSums sums;
+    std::uint64_t nan = 0, inf = 0;
+    std::vector<std::uint64_t> codeCounts; ///< per level
+    FloatHistogram error;                  ///< of E = V - W
+    FloatHistogram value;                  ///< of W / scale: the axis on which the levels stand
+    double p50 = 0, p95 = 0, p99 = 0;      ///< of |E|
+    std::optional<TensorStatistics> statistics;
+    BlockMap blockMap;
+    ChannelProfile channels;
+    std::vector<std::string> warnings;
+    double seconds = 0; ///< of the pass
+};
+
+struct AnalysisOptions {
+    Detail detail = Detail::Figures;
+    int mapRows = 512, mapColumns = 512; ///< upper bounds of the block map
+    bool statistics = true;
+};
+
+/// Cancellable; bounded scratch whatever the tensor's size. A refusal is a row (status), not an Error; Error is for a
+/// cancelled job or a file that changed.
+Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
+                                     const AnalysisOptions& options, const Job& job);
+Result<TensorStatistics> measureStatistics(const Model& model, const TensorInfo& tensor, const Job& job);
+
+struct AnalysisPlan {
+    std::shared_ptr<const Model> model;
+    std::vector<const TensorInfo*> tensors;
+    std::vector<std::pair<std::string, QuantSpec>> specs; ///< as typed, parsed
+    AnalysisOptions options;
+};
+using AnalysisRow = std::shared_ptr<const TensorAnalysis>;
+struct AnalysisResult {
+    std::vector<AnalysisRow> rows; ///< tensor-major in the plan's order
+    double seconds = 0;
+    std::uint64_t sourceBytes = 0; ///< read
+};
+/// The whole plan; rows are handed out as they are finished (any thread). Histograms of handed-out rows stay.
+Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
+                               const std::function<void(AnalysisRow)>& onRow = {});
+
+// ---- metrics: THE list -------------------------------------------------------------------------------------------
+
+struct Metric {
+    const char* id;
+    const char* title;
+    const char* unit;
+    Direction better;
+    Show show;
+    int decimals;
+    const char* formula; ///< shown as tip and by `metrics`
+    bool proxy;          ///< weight-space error: a screening proxy, not accuracy
+    /// nullopt: not measured or infinite, e.g. sqnr_db of an exact reconstruction; whyMissing() tells.
+    std::optional<double> (*value)(const TensorAnalysis&);
+    const char* (*whyMissing)(const TensorAnalysis&);
+};
+std::span<const Metric> metrics();
+const Metric* findMetric(std::string_view id);
+
+/// Columns of `analyze`: tensor, shape, spec, spec_full, status, bpw, every metric, nan, inf, bytes, reason.
+const Columns<AnalysisRow>& analysisColumns();
+
+/// Totals per spec over the rows that were measured: bytes, bpw, nmse and sqnr_db of the concatenated tensors.
+struct SpecTotal {
+    std::string specAsTyped, specFull;
+    std::uint64_t tensors = 0, refused = 0, elements = 0, bytesBefore = 0, bytesAfter = 0;
+    double bpw = 0;
+    ErrorSums sums;
+};
+std::vector<SpecTotal> totals(const std::vector<AnalysisRow>& rows);
+const Columns<SpecTotal>& totalColumns();
+
+// ---- inspect -----------------------------------------------------------------------------------------------------
+
+struct InspectRow {
+    TensorInfo info;
+    std::string path;
+    std::optional<TensorStatistics> statistics; ///< --stats
+    std::string reason; ///< why there are none
+};
+const Columns<InspectRow>& inspectColumns(bool withStatistics);
+
+} // namespace qs

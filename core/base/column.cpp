@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/column.h"
+
+#include "core/base/text.h"
+
+namespace qs {
+
+bool isNumeric(const ColumnInfo& column) { return column.show != Show::Text && column.show != Show::Shape; }
+
+std::string headerText(const ColumnInfo& column) {
+    std::string text = column.title;
+    if (!column.unit.empty()) text += " " + column.unit;
+    if (column.better == Direction::HigherIsBetter) text += " ↑";
+    if (column.better == Direction::LowerIsBetter) text += " ↓";
+    return text;
+}
+
+std::string cellText(const ColumnInfo& column, const Value& value) {
+    if (std::holds_alternative<std::monostate>(value)) return "not measured";
+    if (const auto* b = std::get_if<bool>(&value)) return *b ? "yes" : "no";
+    if (const auto* s = std::get_if<std::string>(&value)) return *s;
+    if (const auto* i = std::get_if<std::int64_t>(&value))
+        return column.show == Show::Bytes ? bytesText(std::uint64_t(*i)) : std::to_string(*i);
+    const double d = std::get<double>(value);
+    switch (column.show) {
+    case Show::Fixed: return fixedText(d, column.decimals);
+    case Show::Percent: return fixedText(100 * d, column.decimals) + " %";
+    case Show::Bytes: return bytesText(std::uint64_t(d));
+    case Show::Integer: return fixedText(d, 0);
+    default: return significantText(d, column.decimals > 0 ? column.decimals : 4);
+    }
+}
+
+} // namespace qs

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// A result is a vector of plain rows and ONE list of columns; the window's tables, the terminal, CSV, JSON and HTML all
+// read that list.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace qs {
+
+/// monostate: not measured (never shown as 0).
+using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
+
+enum class Direction { None, LowerIsBetter, HigherIsBetter };
+enum class Show { Text, Integer, Bytes, Fixed, Significant, Percent, Shape };
+
+struct ColumnInfo {
+    std::string id;    ///< JSON key and CSV header
+    std::string title; ///< table header, without the arrow
+    std::string unit;  ///< "" when none
+    Show show = Show::Text;
+    int decimals = 2; ///< Fixed and Percent: decimals; Significant: digits
+    Direction better = Direction::None;
+    std::string tip; ///< one sentence, with the formula where there is one
+};
+
+template<class Row> struct Column : ColumnInfo {
+    std::function<Value(const Row&)> value;
+};
+template<class Row> using Columns = std::vector<Column<Row>>;
+
+/// A row-independent table: what report writers and the terminal print.
+struct Table {
+    std::string title;
+    std::vector<ColumnInfo> columns;
+    std::vector<std::vector<Value>> rows;
+};
+
+template<class Row> Table makeTable(std::string title, const Columns<Row>& columns, const std::vector<Row>& rows) {
+    Table table{std::move(title), {}, {}};
+    for (const auto& column : columns) table.columns.push_back(column);
+    for (const auto& row : rows) {
+        auto& cells = table.rows.emplace_back();
+        for (const auto& column : columns) cells.push_back(column.value(row));
+    }
+    return table;
+}
+
+/// The cell as people read it: "not measured", "4.5000", "3.41 MiB".
+std::string cellText(const ColumnInfo& column, const Value& value);
+/// "SQNR dB ↑"
+std::string headerText(const ColumnInfo& column);
+bool isNumeric(const ColumnInfo& column);
+
+} // namespace qs

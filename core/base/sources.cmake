@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+target_sources(qs_core PRIVATE
+  base/column.cpp
+  base/parallel.cpp
+  base/text.cpp
+)

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// An opened set of weight files. Opening reads headers only; tensor bytes stay in the mapping until a view is scanned.
+
+#include "core/base/result.h"
+#include "core/model/dtype.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace qs {
+
+class MappedFile;
+
+struct TensorInfo {
+    std::string name; ///< UTF-8 as in the file, unescaped
+    DType dtype = DType::F32;
+    std::vector<std::int64_t> shape; ///< numpy order, C-contiguous
+    std::uint64_t elements = 0, bytes = 0;
+    std::uint32_t file = 0;    ///< index into Model::files()
+    std::uint64_t offset = 0;  ///< of the first byte in that file
+
+    std::int64_t lastAxis() const { return shape.empty() ? 1 : shape.back(); }
+    /// Taken without a filter: a float tensor of rank 2 or more.
+    bool isWeight() const { return info(dtype).quantizable && shape.size() >= 2; }
+};
+
+/// Bytes of one tensor in the mapping; valid while its Model lives. Little-endian, maybe unaligned: load with memcpy.
+struct TensorView {
+    const TensorInfo* info = nullptr;
+    std::span<const std::byte> bytes;
+    std::shared_ptr<MappedFile> file;
+};
+
+struct ModelFile {
+    std::string path;       ///< absolute
+    std::uint64_t size = 0;
+    std::shared_ptr<MappedFile> mapping;
+    std::map<std::string, std::string> metadata; ///< safetensors __metadata__
+};
+
+class Model {
+public:
+    std::string path;                  ///< as the user named it, absolute
+    std::string title;                 ///< folder or file name for the top bar
+    std::string format;                ///< id of the file format: "safetensors"
+    std::vector<ModelFile> files;
+    std::vector<TensorInfo> tensors;   ///< in name order, numbers inside names compared as numbers
+    std::vector<std::string> warnings; ///< missing shards, unmapped tensors, wrong total_size: one sentence each
+    std::string folder;                ///< Hugging Face directory or "" when a single file was opened
+
+    const TensorInfo* find(std::string_view name) const;
+    /// Fails when the file shrank or was replaced since it was opened.
+    Result<TensorView> view(const TensorInfo& tensor) const;
+    std::uint64_t totalBytes() const;
+    /// A sentence when a file changed (size, inode, mtime) or a page fault was caught in one since it was opened.
+    Result<void> unchanged(const TensorInfo& tensor) const;
+};
+
+/// Sniffs and opens a file, a sharded index or a Hugging Face directory.
+Result<std::shared_ptr<const Model>> openModel(const std::string& path);
+
+/// Layer number and role out of a tensor name: "model.layers.3.self_attn.q_proj.weight" -> layer 3, role "q_proj",
+/// group "layers.3". layer -1: outside the stack (embed, head, norms).
+struct TensorPlace {
+    int layer = -1;
+    std::string group;
+    std::string role;
+};
+TensorPlace placeOf(std::string_view tensorName);
+
+} // namespace qs

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// safetensors: u64 N | N bytes of JSON | data. Rules and the order of refusals as the reference implementation's
+// (safetensors/src/tensor.rs), plus the traps it does not check.
+
+#include "core/base/job.h"
+#include "core/model/model.h"
+
+#include <functional>
+
+namespace qs {
+
+struct SafetensorsHeader {
+    std::vector<TensorInfo> tensors; ///< by offset; `offset` is absolute in the file
+    std::map<std::string, std::string> metadata;
+    std::vector<std::string> warnings;
+};
+/// `path` only names the place in errors.
+Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> file, const std::string& path);
+
+Result<std::shared_ptr<Model>> openSafetensors(const std::string& path);
+Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path);
+Result<std::shared_ptr<Model>> openHuggingFaceFolder(const std::string& path);
+
+/// One tensor to write; `produce` is called once, in file order, and hands its bytes over in pieces.
+struct TensorToWrite {
+    std::string name;
+    DType dtype = DType::F32;
+    std::vector<std::int64_t> shape;
+    using Sink = std::function<Result<void>(std::span<const std::byte>)>;
+    std::function<Result<void>(const Sink&)> produce;
+};
+
+/// Writes one file atomically and byte-identically with the reference writer's order (dtype descending, then name;
+/// `__metadata__` first, "format": "pt" always in it; 0x20 padding to a multiple of 8). Nothing is left on failure.
+/// Writing onto a path in `opened` (same device and inode) is refused.
+Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<TensorToWrite> tensors,
+                                       std::map<std::string, std::string> metadata, const Model* opened,
+                                       const Job& job);
+
+} // namespace qs

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What to do to a tensor, in one spelling everywhere: format[:key=value]*, keys in any order.
+// parse(text(s)) == s. `spec_full` is canonicalText(): every key of the format, in a fixed order.
+
+#include "core/base/result.h"
+#include "core/quant/formats.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace qs {
+
+enum class Decode { Table, Poly };
+enum class NanPolicy { Refuse, Skip };
+enum class Compute { F32, Input };
+/// scale=channel is axis=-1: one scale per index of the other axes.
+enum class ScaleSpelling { Default, None, Tensor, Channel, Block };
+
+struct Calibration {
+    std::string id = "absmax";      ///< a row of calibrations()
+    std::vector<double> arguments;  ///< absmax,c: {c}
+    bool operator==(const Calibration&) const = default;
+};
+
+struct QuantSpec {
+    std::string format = "nf4";
+    ScaleSpelling scale = ScaleSpelling::Default;
+    std::optional<std::uint32_t> block;
+    std::optional<std::vector<int>> axes; ///< REDUCED axes, may be negative
+    std::optional<Calibration> calibration;
+    std::optional<Decode> decode;
+    std::optional<NanPolicy> nan;
+    std::optional<Compute> compute;
+    std::optional<std::string> dialect;
+    bool operator==(const QuantSpec&) const = default;
+
+    const FormatTraits& traits() const; ///< the format is known: parseSpec() and the editor guarantee it
+    // The fields with the format's defaults filled in.
+    ScaleKind scaleKind() const;
+    std::uint32_t blockSize() const; ///< elements; 0 unless scaleKind() == Block
+    std::vector<int> reducedAxes() const; ///< {-1} for scale=channel
+    Calibration effectiveCalibration() const;
+    Decode effectiveDecode() const { return decode.value_or(Decode::Table); }
+    NanPolicy effectiveNan() const { return nan.value_or(NanPolicy::Refuse); }
+    Compute effectiveCompute() const { return compute.value_or(Compute::F32); }
+    std::string effectiveDialect() const;
+};
+
+/// One clear sentence on what is wrong, where, and the nearest spec that works. Keys that belong to formats not in the
+/// registry yet (tile, scaletype, sym, round, sparse) are refused by name.
+Result<QuantSpec> parseSpec(std::string_view text);
+/// Only the fields that were given.
+std::string specText(const QuantSpec& spec);
+/// Every key that the format has, in a fixed order.
+std::string canonicalText(const QuantSpec& spec);
+/// The spec is consistent (block rule, scale kind, calibration, dialect of the format); parseSpec() has called it.
+Result<void> validate(const QuantSpec& spec);
+
+struct CalibrationTraits {
+    const char* id;
+    const char* title;
+    const char* arguments; ///< "[,c]"
+    const char* summary;
+    int minArguments, maxArguments;
+};
+std::span<const CalibrationTraits> calibrations();
+
+} // namespace qs

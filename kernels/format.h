@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// THE list of number formats. A format is a set of levels, a way to get a group's scale from its values, and a way to
+// choose a level for a value. Everything else (spec editor, tables, reports, tests) loops over formats().
+//
+// A code is an index 0..levels-1 into `levels`; the decoded value is levels[code] * scale, one f32 multiplication.
+// Arithmetic is f32, round half to even, no fused multiply-add, denormals kept.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace qs {
+
+enum class FormatKind { Identity, Codebook, Integer, Sign };
+enum class ScaleKind : std::uint8_t { None = 1, Tensor = 2, Axes = 4, Block = 8 };
+
+/// What is measured over one scale group before its values can be encoded.
+enum class GroupStatistic {
+    None,          ///< unscaled binary; identity
+    AbsMax,        ///< max |x|
+    MeanAbs,       ///< mean |x|, lane-strided sum (see kernel_set.h), rounded to f32
+    MeanAbsTwn,    ///< delta = 0.7 mean |x|; then mean of the |x| > delta (0 when none)
+    HalfStd,       ///< 0.5 * population std, f32 mean, f32 squared deviations: the seeds' ternary threshold
+};
+
+/// What a group's statistics become.
+struct GroupParams {
+    float scale = 1; ///< stored; the decoder multiplies levels by it
+    float aux = 1;   ///< what the encoder needs: nf4 absmax + FLT_MIN; int8 the scale; ternary the threshold
+};
+
+/// Which of a format's encoders applies: the plain one, or BitNet's absmean rounding for ternary.
+enum class Encoder { Identity, NearestNf4, RoundInt8, Sign, Threshold, RoundTernary };
+
+struct FormatTraits {
+    const char* id;      ///< lower case, as in the spec, files and the backend ABI
+    const char* title;   ///< "NF4"
+    const char* summary; ///< one sentence
+    FormatKind kind;
+    int bits;                        ///< bits a code takes in the default layout
+    std::span<const float> levels;   ///< ascending; empty for Identity
+    std::span<const float> polyLevels; ///< the levels of decode=poly; empty when there is none
+    int zeroCode;                    ///< code of the level 0, or of +1 for binary; -1 for Identity
+    int valueOffset;                 ///< integer formats: stored integer = code + valueOffset (int8: -127)
+    std::uint8_t scaleKinds;         ///< bit set of ScaleKind that a spec may ask for
+    ScaleKind defaultScale;
+    std::uint32_t defaultBlock;      ///< elements; also what scale=block without block means
+    std::uint32_t minBlock, maxBlock, blockMultiple;
+    bool padsLastBlock;              ///< the stored last axis is zero-padded to whole blocks (nf4)
+    std::string_view calibrations;   ///< space-separated ids of calibrations that apply
+    std::string_view dialects;       ///< space-separated; the first is the default
+    bool computeInput;               ///< takes compute=input
+    const char* source;              ///< where the arithmetic is defined
+};
+
+std::span<const FormatTraits> formats();
+const FormatTraits* findFormat(std::string_view id); ///< nullptr when unknown
+
+std::span<const float> nf4Levels();
+/// The seeds' polynomial of degree 5 evaluated by Horner in f32 at codes 0..15.
+std::span<const float> nf4PolyLevels();
+
+} // namespace qs

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What an instruction set provides. The scalar set is the definition of correct; every other set gives the same bits for
+// codes, scales, decoded values, conversions, statistics, extrema and counts, and the same error sums within 1e-9
+// relative (their order of summation differs).
+//
+// Order of the sums that decide a scale ("lane-strided"): element i is added in f64 to lane i mod 16; the lanes are then
+// folded 16 -> 8 -> 4 -> 2 -> 1 by lane[j] += lane[j + half]. Any instruction set can reproduce it exactly.
+
+#include "kernels/format.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace qs {
+
+/// Histogram over floats without knowing their range: bin = sign, exponent and the top 5 bits of the mantissa of the
+/// value, so that a bin is at most 1/32 wide relative to its value and merging is exact.
+/// Index = bits >> 18: 0..8191 are positive values ascending, 8192..16383 negative ones by magnitude.
+inline constexpr std::size_t kFloatBins = 16384;
+inline constexpr int kFloatBinShift = 18;
+
+/// Sums over the finite elements of one run; W original, V reconstruction, E = V - W.
+struct ErrorSums {
+    double n = 0;
+    double se = 0, se2 = 0, sae = 0; ///< sum E, E^2, |E|
+    double sw2 = 0, swv = 0, sv2 = 0; ///< sum W^2, W V, V^2
+    float maxAbs = 0;                 ///< max |E|
+    std::uint64_t clipped = 0;        ///< |W| beyond the outermost level times scale (by more than 1e-6 relative)
+    std::uint64_t zeros = 0;          ///< V == 0
+    std::uint64_t signFlips = 0;      ///< W V < 0
+    void merge(const ErrorSums& other); ///< exact for counts and extrema
+};
+
+/// Of finite elements, f64 sums.
+struct Moments {
+    double n = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0; ///< raw power sums
+    float min = 0, max = 0;                       ///< 0 when n == 0
+    std::uint64_t nan = 0, inf = 0, zeros = 0;
+    void merge(const Moments& other);
+};
+
+struct AboveSum {
+    double sum = 0;
+    std::uint64_t count = 0;
+};
+
+/// A run: `n` consecutive elements cut into groups of `group` elements, the last possibly short.
+struct Run {
+    const float* x = nullptr;
+    std::size_t n = 0;
+    std::size_t group = 0;                ///< elements per scale; >= 1
+    const GroupParams* given = nullptr;   ///< nullptr: computed per group from `statistic`; else where the scales are
+    std::size_t givenStride = 0;          ///< 0: given[0] for all groups; 1: given[g]
+    GroupStatistic statistic = GroupStatistic::AbsMax;
+    Encoder encoder = Encoder::NearestNf4;
+    float clip = 1;                       ///< calib=absmax,c: bound = c * max|x|
+    const float* levels = nullptr;        ///< table to decode with (levels or polyLevels)
+    int levelCount = 0;
+    bool skipNonFinite = false;           ///< nan=skip: statistics over finite values, NaN -> zeroCode, Inf -> outermost
+    int zeroCode = 0;
+};
+
+/// Outputs of one pass; a null pointer is not wanted. Arrays are for the whole run.
+struct RunOut {
+    std::uint8_t* codes = nullptr;    ///< n, one code a byte
+    float* scales = nullptr;          ///< one per group
+    float* decoded = nullptr;         ///< n
+    ErrorSums* sums = nullptr;        ///< added to
+    std::uint64_t* codeCounts = nullptr;  ///< levelCount, added to
+    std::uint32_t* errorBins = nullptr;   ///< kFloatBins, added to: histogram of E
+    std::uint32_t* valueBins = nullptr;   ///< kFloatBins, added to: histogram of W / scale (scale 0 counts as value 0)
+    float* groupSse = nullptr;        ///< one per group: sum E^2
+    float* groupSsw = nullptr;        ///< one per group: sum W^2
+    float* groupAbsMax = nullptr;     ///< one per group: max |W|
+};
+
+struct KernelSet {
+    const char* id;    ///< "scalar" "avx2" "avx512": what QS_FORCE_ISA takes
+    const char* title; ///< for the status line
+    bool (*supported)();
+
+    // Conversions, exact or round half to even; NaN stays NaN.
+    void (*f16ToF32)(const std::uint16_t* in, std::size_t n, float* out);
+    void (*bf16ToF32)(const std::uint16_t* in, std::size_t n, float* out);
+    void (*f32ToF16)(const float* in, std::size_t n, std::uint16_t* out);
+    void (*f32ToBf16)(const float* in, std::size_t n, std::uint16_t* out);
+
+    // Statistics; `finiteOnly` leaves NaN and Inf out.
+    float (*absMax)(const float* x, std::size_t n, bool finiteOnly); ///< NaN anywhere: NaN, unless finiteOnly
+    double (*sumAbs)(const float* x, std::size_t n, bool finiteOnly, std::uint64_t* count);
+    AboveSum (*sumAbsAbove)(const float* x, std::size_t n, float threshold); ///< finite |x| > threshold
+    double (*sum)(const float* x, std::size_t n, bool finiteOnly, std::uint64_t* count);
+    double (*sumSquaredDeviation)(const float* x, std::size_t n, float mean, bool finiteOnly); ///< each (x-mean)^2 an f32
+    Moments (*moments)(const float* x, std::size_t n);
+    void (*floatBins)(const float* x, std::size_t n, std::uint32_t* bins);
+    void (*columnAbsMax)(const float* x, std::size_t n, float* into); ///< into[i] = max(into[i], |x[i]|), NaN ignored
+
+    /// Quantizes a run and measures it in one pass over x. Every format, every granularity.
+    void (*quantize)(const Run& run, const RunOut& out);
+    /// decoded[i] = levels[codes[i]] * scale of its group.
+    void (*dequantize)(const std::uint8_t* codes, std::size_t n, std::size_t group, const float* scales,
+                       const float* levels, int levelCount, float* out);
+
+    // The seeds' storage, without the unpacked codes in between. n and block even.
+    void (*quantizeNf4Packed)(const float* x, std::size_t n, std::size_t block, std::uint8_t* packed, float* absmax,
+                              ErrorSums* sums); ///< high nibble first; sums may be null (then only se2, sw2, maxAbs, n)
+    void (*dequantizeNf4Packed)(const std::uint8_t* packed, std::size_t n, std::size_t block, const float* absmax,
+                                const float* levels, float* out);
+};
+
+/// All sets compiled in, scalar first, fastest last.
+std::span<const KernelSet* const> kernelSets();
+const KernelSet& scalarKernels();
+/// The fastest supported set, or the one QS_FORCE_ISA names (read once; an unknown or unsupported name falls back to
+/// the fastest and forcedIsaProblem() says so).
+const KernelSet& bestKernels();
+const char* forcedIsaProblem(); ///< nullptr when none
+
+/// Scale and encoder input of one group from its statistics, as `run` asks (statistic, encoder, clip).
+GroupParams groupParams(const KernelSet& kernels, const Run& run, const float* x, std::size_t n);
+/// The same from an absolute maximum that is known already (whole-tensor and strided scales).
+GroupParams paramsFromAbsMax(Encoder encoder, float absMax, float clip);
+
+} // namespace qs
