@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Quantizes the same tensors with quantscope-cli and with the real eformer, and compares every stored byte.
+
+Also compares the files: inputs are written by the reference safetensors writer, our outputs are read by the reference
+reader, and a copy of a file without quantized tensors must have the reference writer's bytes.
+
+eformer runs unjitted: under jit XLA on the CPU turns amax / 127 into a multiplication. Denormals are left out: XLA
+flushes them.
+"""
+import itertools
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+from eformer.ops.quantization import _config as config
+from eformer.ops.quantization import quantization_functions as functions
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+
+cli = sys.argv[1]
+passed = failed = 0
+
+
+def check(name, ours, theirs):
+    global passed, failed
+    ours, theirs = np.asarray(ours), np.asarray(theirs)
+    same = ours.shape == theirs.shape and ours.dtype == theirs.dtype and ours.tobytes() == theirs.tobytes()
+    passed, failed = passed + same, failed + (not same)
+    if not same:
+        print(f"FAIL {name}: {ours.dtype}{ours.shape} against {theirs.dtype}{theirs.shape}", end="")
+        if ours.shape == theirs.shape:
+            different = np.flatnonzero(ours.ravel() != theirs.ravel())
+            if different.size:
+                i = different[0]
+                print(f"; {different.size} differ, first at {i}: {ours.ravel()[i]} against {theirs.ravel()[i]}", end="")
+        print()
+
+
+def quantscope(*arguments):
+    done = subprocess.run([cli, *map(str, arguments)], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"quantscope-cli {' '.join(map(str, arguments))}: {done.stderr}")
+
+
+def inputs():
+    r = np.random.default_rng(7)
+    shapes = [(4, 64), (8, 130), (4, 3, 96), (16, 1), (12, 257), (64, 512), (4, 7, 5, 33)]
+    kinds = {
+        "normal": lambda s: r.standard_normal(s),
+        "laplace": lambda s: r.laplace(size=s),
+        "outliers": lambda s: r.standard_normal(s) * np.where(r.random(s) < 0.01, 60, 1),
+        "small": lambda s: r.standard_normal(s) * 1e-6,
+        "zeros": lambda s: np.where(r.random(s) < 0.7, 0, r.standard_normal(s)),
+        "ties": lambda s: np.round(r.standard_normal(s) * 8) / 8,
+    }
+    for (kind, make), shape in itertools.product(kinds.items(), shapes):
+        yield f"{kind}.{'x'.join(map(str, shape))}", make(shape).astype(np.float32)
+
+
+def pad(x, block):
+    extra = -x.shape[-1] % block
+    return np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, extra)]) if extra else x
+
+
+def main():
+    tensors = dict(inputs())
+    for name, x in list(tensors.items()):
+        if name.startswith(("normal", "outliers")):
+            tensors[f"bf16.{name}"] = x.astype(ml_dtypes.bfloat16)
+            tensors[f"f16.{name}"] = x.astype(np.float16)
+    with tempfile.TemporaryDirectory() as folder, jax.disable_jit():
+        folder = Path(folder)
+        source = folder / "source.safetensors"
+        save_file(tensors, source, metadata={"format": "pt"})
+
+        for block in (2, 32, 48, 64, 128, 256):
+            out = folder / f"nf4.{block}.safetensors"
+            quantscope("quantize", source, "--spec", f"nf4:block={block}", "-o", out)
+            ours = load_file(out)
+            decoded = {}
+            for decode in ("table", "poly"):
+                plain = folder / f"nf4.{block}.{decode}.safetensors"
+                quantscope("dequantize", out, "--decode", decode, "-o", plain)
+                decoded[decode] = load_file(plain)
+            for name, x in tensors.items():
+                x32 = pad(x.astype(np.float32), block)
+                packed, absmax = functions.single_quantize_and_pack_nf4(jnp.asarray(x32), block_size=block)
+                check(f"nf4.{block}.{name}.packed", ours[name + ".packed"], packed)
+                check(f"nf4.{block}.{name}.absmax", ours[name + ".absmax"], absmax)
+                poly = np.asarray(functions.single_dequantize_nf4(packed, absmax, block))[..., : x.shape[-1]]
+                check(f"nf4.{block}.{name}.poly", decoded["poly"][name], poly.astype(x.dtype))
+                table = np.asarray(functions.get_nf4())
+                codes = np.stack([np.asarray(packed) >> 4, np.asarray(packed) & 15], -1).reshape(*absmax.shape, block)
+                exact = (table[codes] * np.asarray(absmax)[..., None]).reshape(x32.shape)[..., : x.shape[-1]]
+                check(f"nf4.{block}.{name}.table", decoded["table"][name], exact.astype(x.dtype))
+
+        for axis in (-1, 0):
+            out = folder / f"int8.{axis}.safetensors"
+            quantscope("quantize", source, "--spec", f"int8:axis={axis}", "-o", out)
+            ours = load_file(out)
+            for name, x in tensors.items():
+                q, scale = functions.quantize_int8(jnp.asarray(x.astype(np.float32)), axis=axis)
+                check(f"int8.{axis}.{name}.weight", ours[name + ".weight"], q)
+                check(f"int8.{axis}.{name}.scale", ours[name + ".scale"], scale)
+
+        packable = {n: x for n, x in tensors.items() if x.shape[0] % 4 == 0}
+        for kind in ("binary", "ternary"):
+            out = folder / f"{kind}.safetensors"
+            quantscope("quantize", source, "--spec", kind, "-o", out)
+            ours = load_file(out)
+            for name, x in packable.items():
+                theirs = config.quantize(jnp.asarray(x.astype(np.float32)), dtype=kind)
+                check(f"{kind}.{name}.weight", ours[name + ".weight"], np.asarray(theirs.weight))
+
+        # compute=input: absmax, tiny, the division and the stored scale in the input's type.
+        out = folder / "input.safetensors"
+        quantscope("quantize", source, "--spec", "nf4:block=64:compute=input", "--tensor", "^(bf16|f16)\\.", "-o", out)
+        ours = load_file(out)
+        for name, x in tensors.items():
+            if not name.startswith(("bf16.", "f16.")):
+                continue
+            packed, absmax = functions.single_quantize_and_pack_nf4(jnp.asarray(pad(x, 64)), block_size=64)
+            check(f"nf4.input.{name}.packed", ours[name + ".packed"], packed)
+            check(f"nf4.input.{name}.absmax", np.asarray(ours[name + ".absmax"], np.float32), np.asarray(absmax, np.float32))
+
+        # Files: the reference writer's bytes. A plain bf16 copy of bf16 tensors changes nothing but names our metadata.
+        out = folder / "input.safetensors"
+        again = folder / "again.safetensors"
+        with safe_open(out, "np") as opened:
+            metadata = opened.metadata()
+        save_file(load_file(out), again, metadata=metadata)
+
+        def header(path):
+            data = Path(path).read_bytes()
+            size = int.from_bytes(data[:8], "little")
+            return json.loads(data[8 : 8 + size]), data[8 + size :]
+
+        ours_header, ours_data = header(out)
+        theirs_header, theirs_data = header(again)
+        check("file.data", np.frombuffer(ours_data, np.uint8), np.frombuffer(theirs_data, np.uint8))
+        check("file.header", np.array([ours_header == theirs_header]), np.array([True]))
+        check("file.order", np.array([k for k in ours_header if k != "__metadata__"]),
+              np.array([k for k in theirs_header if k != "__metadata__"]))
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(1 if failed or not passed else 0)
+
+
+main()
