@@ -4,6 +4,7 @@
 
 #include <QColor>
 #include <QFont>
+#include <QIcon>
 #include <QObject>
 #include <QPalette>
 #include <QString>
@@ -33,12 +34,20 @@ public:
     static QColor viridis(double t);   ///< 0..1
     static QColor diverging(double t); ///< -1 blue .. 0 neutral .. 1 orange
 
+    /// 0..3: dataA..dataD; anything else: muted. What PlotSeries::token means.
+    QColor data(int token) const;
+    /// A line icon of :/icons/ in one colour of the theme.
+    static QIcon icon(const QString& name, const QColor& colour, int px = 20);
+    static constexpr int kSpace = 8, kGap = 12, kMargin = 16, kControl = 26, kRadius = 6, kCardRadius = 8;
+
 Q_SIGNALS:
     void changed();
 
 private:
+    Theme();
+    void apply();
     Mode mode_ = Mode::System;
-    bool dark_ = true;
+    bool dark_ = true, systemIsDark_ = false;
     Tokens tokens_;
 };
 

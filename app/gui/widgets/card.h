@@ -16,7 +16,7 @@ class Card : public QWidget {
 public:
     explicit Card(const QString& title, QWidget* parent = nullptr);
     void setTitle(const QString& title);
-    void setNote(const QString& text); ///< mono, muted, right of the title; elided
+    void setNote(const QString& text);                               ///< mono, muted, right of the title; elided
     QToolButton* addToggle(const QString& text, const QString& tip); ///< checkable, in the corner ("log y")
     void addCorner(QWidget* widget);
     void setBody(QWidget* body); ///< takes ownership
@@ -24,16 +24,21 @@ public:
     void setMessage(const QString& sentence);
     void setLoading(bool loading); ///< the last picture stays, dimmed
     QWidget* body() const { return body_; }
+    QString message() const;
+    QString note() const { return noteText_; }
 
 protected:
     void paintEvent(QPaintEvent*) override;
     void resizeEvent(QResizeEvent*) override;
 
 private:
+    void elideNote();
+    void place();
     QLabel *title_, *note_, *message_;
     QHBoxLayout* header_;
     QVBoxLayout* layout_;
     QWidget* body_ = nullptr;
+    QWidget* veil_;
     QString noteText_;
 };
 

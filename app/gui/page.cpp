@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/page.h"
+
+namespace qs::gui {
+
+// A row belongs here as soon as its page exists; the order is the rail's.
+std::span<const PageTraits> pages() {
+    static const PageTraits list[] = {
+        {.id = "start",
+         .title = "Open",
+         .icon = "open",
+         .tip = "Open a checkpoint, a recent one or the sample.",
+         .usesSpecBar = false,
+         .usesBrowser = false,
+         .create = createStartPage},
+    };
+    return list;
+}
+
+} // namespace qs::gui

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# One line a file. A page also has its row in page.cpp.
+target_sources(qs_gui PRIVATE
+  pages/start_page.cpp
+)

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/widgets/card.h"
+
+#include "app/gui/theme.h"
+
+#include <QHBoxLayout>
+#include <QPainter>
+#include <QToolButton>
+
+#include <algorithm>
+
+namespace qs::gui {
+namespace {
+
+// Lies over the body while a newer picture is computed; the mouse goes through.
+class Veil : public QWidget {
+public:
+    explicit Veil(QWidget* parent) : QWidget(parent) {
+        setAttribute(Qt::WA_TransparentForMouseEvents);
+        hide();
+    }
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        auto colour = Theme::instance().tokens().surface;
+        colour.setAlphaF(0.45F);
+        QPainter(this).fillRect(rect(), colour);
+    }
+};
+
+} // namespace
+
+Card::Card(const QString& title, QWidget* parent)
+    : QWidget(parent), title_(new QLabel(title)), note_(new QLabel), message_(new QLabel), header_(new QHBoxLayout),
+      layout_(new QVBoxLayout(this)), veil_(new Veil(this)) {
+    setAccessibleName(title);
+    title_->setFont(Theme::words(13, QFont::DemiBold));
+    note_->setFont(Theme::numbers());
+    note_->setProperty("role", QStringLiteral("muted"));
+    note_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    message_->setProperty("role", QStringLiteral("muted"));
+    message_->setAlignment(Qt::AlignCenter);
+    message_->setWordWrap(true);
+    message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    message_->hide();
+    header_->setSpacing(Theme::kSpace);
+    header_->addWidget(title_);
+    header_->addWidget(note_, 1);
+    layout_->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap);
+    layout_->setSpacing(Theme::kSpace);
+    layout_->addLayout(header_);
+    layout_->addWidget(message_, 1);
+}
+
+void Card::setTitle(const QString& title) {
+    title_->setText(title);
+    setAccessibleName(title);
+    place();
+}
+
+void Card::setNote(const QString& text) {
+    noteText_ = text;
+    note_->setToolTip(text);
+    elideNote();
+}
+
+void Card::elideNote() {
+    note_->setText(note_->fontMetrics().elidedText(noteText_, Qt::ElideRight, std::max(0, note_->width())));
+}
+
+QToolButton* Card::addToggle(const QString& text, const QString& tip) {
+    auto* button = new QToolButton;
+    button->setText(text);
+    button->setCheckable(true);
+    button->setToolTip(tip);
+    button->setAccessibleName(tip);
+    button->setProperty("role", QStringLiteral("corner"));
+    addCorner(button);
+    return button;
+}
+
+void Card::addCorner(QWidget* widget) { header_->addWidget(widget); }
+
+void Card::setBody(QWidget* body) {
+    delete body_;
+    body_ = body;
+    layout_->addWidget(body, 1);
+    body->setVisible(message_->isHidden());
+    veil_->raise();
+}
+
+void Card::setMessage(const QString& sentence) {
+    message_->setText(sentence);
+    message_->setVisible(!sentence.isEmpty());
+    if (body_) body_->setVisible(sentence.isEmpty());
+    if (!sentence.isEmpty()) veil_->hide();
+}
+
+QString Card::message() const { return message_->isHidden() ? QString() : message_->text(); }
+
+void Card::setLoading(bool loading) {
+    veil_->setVisible(loading && message_->isHidden());
+    place();
+}
+
+void Card::place() {
+    if (body_) veil_->setGeometry(body_->geometry());
+    veil_->raise();
+}
+
+void Card::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    layout_->activate();
+    elideNote();
+    place();
+}
+
+void Card::paintEvent(QPaintEvent*) {
+    const auto& tokens = Theme::instance().tokens();
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(tokens.line, 1));
+    painter.setBrush(tokens.surface);
+    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), Theme::kCardRadius, Theme::kCardRadius);
+}
+
+} // namespace qs::gui
