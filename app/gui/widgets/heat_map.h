@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Cells as a QImage with axis titles, labels and a colour legend that prints its absolute range and unit. Zoomable; cells
-// that were not measured are hatched.
+// Cells as a QImage with axis titles, labels and a colour legend that prints its absolute range and unit. Zoomable;
+// cells that were not measured are hatched. Where several cells share a pixel, the worst one is shown.
+
+#include "app/gui/widgets/colour_scale.h"
 
 #include <QImage>
 #include <QString>
@@ -9,37 +11,60 @@
 #include <QVector>
 #include <QWidget>
 
+#include <functional>
+
 namespace qs::gui {
 
 struct HeatMapData {
     int rows = 0, columns = 0;
-    QVector<float> values;             ///< row-major; NaN = not measured (hatched)
-    QStringList rowLabels, columnLabels; ///< empty: numbers, scaled by rowScale / columnScale
-    QString xTitle, yTitle, unit;      ///< of axes and of the values
+    QVector<float> values;                ///< row-major; NaN = not measured (hatched)
+    QStringList rowLabels, columnLabels;  ///< empty: numbers, scaled by rowScale / columnScale
+    QString xTitle, yTitle, unit;         ///< of axes and of the values
     double rowScale = 1, columnScale = 1; ///< cell index -> printed number
     bool logColour = false;
-    bool diverging = false;            ///< centred at 0, else viridis
-    bool lowIsGood = true;             ///< only words in the legend
-    double lo = 0, hi = 0;             ///< colour range; lo == hi: from the data
+    bool diverging = false; ///< centred at 0, else viridis
+    bool lowIsGood = true;  ///< words in the legend, and which cell is the worst
+    double lo = 0, hi = 0;  ///< colour range; lo == hi: from the data
+    int decimals = -1;      ///< of printed values; -1: significant digits
+    /// Cells that stand for nothing (a layer without that role): left blank, not hatched. Empty: every cell counts.
+    QVector<bool> absent;
 };
 
 class HeatMap : public QWidget {
     Q_OBJECT
 public:
     explicit HeatMap(QWidget* parent = nullptr);
+    /// Keeps the zoom and the current cell while the number of rows and columns stays.
     void setData(const HeatMapData& data);
     const HeatMapData& data() const { return data_; }
-    void setCurrent(int row, int column);            ///< outlined; -1: none
-    void setGap(int pixels);                         ///< between cells (layer x role map: 2)
+    const ColourScale& scale() const { return scale_; }
+    void setCurrent(int row, int column); ///< outlined; -1: none
+    int currentRow() const { return currentRow_; }
+    int currentColumn() const { return currentColumn_; }
+    void setGap(int pixels); ///< between cells (layer x role map: 2)
+    /// Text of the tooltip instead of "row, column, value".
+    void setDescribe(std::function<QString(int row, int column)> describe);
+    QString describe(int row, int column) const;
     void resetView();
+    QRectF view() const { return view_; }       ///< in cells
+    void setView(const QRectF& cells);          ///< clamped; linked panes
+    QRectF plotRect() const;                    ///< in pixels
+    QRectF cellRect(int row, int column) const; ///< in pixels
+    QString dataAsTsv() const;
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override;
 
+public Q_SLOTS:
+    void copyPicture();
+    void copyData();
+
 Q_SIGNALS:
-    void cellHovered(int row, int column);           ///< -1, -1 when the mouse leaves
+    void cellHovered(int row, int column); ///< -1, -1 when the mouse leaves
     void cellClicked(int row, int column);
+    void viewChanged(const QRectF& cells); ///< by the user
 
 protected:
+    bool event(QEvent*) override;
     void paintEvent(QPaintEvent*) override;
     void mouseMoveEvent(QMouseEvent*) override;
     void mousePressEvent(QMouseEvent*) override;
@@ -52,14 +77,29 @@ protected:
     void resizeEvent(QResizeEvent*) override;
 
 private:
-    QRectF plotRect() const;
-    void rebuild();
+    bool present(int row, int column) const;
+    float value(int row, int column) const { return data_.values[row * data_.columns + column]; }
+    std::pair<int, int> cellAt(QPointF position) const; ///< -1, -1 outside
+    void hover(int row, int column, QPoint global);
+    void zoom(double factor, QPointF about);
+    void rebuild();                       ///< levels_ from the data
+    void renderImage(const QRectF& plot); ///< image_ from levels_ and view_
+    void paintCells(QPainter& painter, const QRectF& plot);
+    void paintAxes(QPainter& painter, const QRectF& plot);
+    QString rowLabel(int row) const, columnLabel(int column) const;
+
     HeatMapData data_;
-    QImage image_;
-    QRectF view_; ///< in cells
-    int currentRow_ = -1, currentColumn_ = -1, gap_ = 0;
+    ColourScale scale_;
+    QVector<quint8> levels_; ///< colour index per cell, 0: not measured
+    QImage image_;           ///< the view at the plot's pixels
+    bool stale_ = true;
+    QRectF view_;
+    int currentRow_ = -1, currentColumn_ = -1, hoverRow_ = -1, hoverColumn_ = -1, gap_ = 0;
+    double labelWidth_ = 0;
     QPointF dragFrom_;
-    bool dragging_ = false;
+    QRectF dragView_;
+    bool pressed_ = false, dragging_ = false;
+    std::function<QString(int, int)> describe_;
 };
 
 } // namespace qs::gui

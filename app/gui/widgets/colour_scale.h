@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Value -> colour of a heat-map, and the legend that prints the absolute range, the unit and the better direction.
+
+#include <QRgb>
+#include <QString>
+#include <QVector>
+
+#include <array>
+
+class QPainter;
+class QRectF;
+
+namespace qs::gui {
+
+struct ColourScale {
+    double lo = 0, hi = 0;
+    bool log = false, diverging = false;
+
+    /// lo == hi: the range of the finite values (positive ones for log; symmetric around 0 for diverging).
+    static ColourScale over(const QVector<float>& values, double lo, double hi, bool log, bool diverging);
+    double position(double value) const; ///< 0..1, clamped; NaN for NaN
+    /// 0: not measured; 1..255 index into colours().
+    quint8 level(double value) const;
+    /// [0] is transparent. Follows the theme: ask again after Theme::changed().
+    std::array<QRgb, 256> colours() const;
+};
+
+/// "0.0381", "20.71": fixed decimals when decimals >= 0, else 3 significant digits.
+QString scaleText(double value, int decimals);
+/// One line of text height, right-aligned in `area`; returns the width used.
+double paintLegend(QPainter& painter, const QRectF& area, const ColourScale& scale, const QString& unit, bool lowIsGood,
+                   int decimals);
+
+} // namespace qs::gui

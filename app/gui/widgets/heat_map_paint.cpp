@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How a heat-map looks: the picture is made once per view, at the plot's pixels; a repaint only draws it.
+
+#include "app/gui/widgets/heat_map.h"
+
+#include "app/gui/theme.h"
+
+#include <QFontMetricsF>
+#include <QPainter>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace qs::gui {
+
+namespace {
+
+/// First cell and one past the last cell under each of `pixels` pixels.
+std::vector<std::pair<int, int>> cellsUnder(int pixels, double from, double extent, int count) {
+    std::vector<std::pair<int, int>> cells(std::size_t(std::max(0, pixels)));
+    for (int p = 0; p < pixels; ++p) {
+        const int first = std::clamp(int(from + extent * p / pixels), 0, count - 1);
+        const int last = std::clamp(int(std::ceil(from + extent * (p + 1) / pixels - 1e-6)), first + 1, count);
+        cells[std::size_t(p)] = {first, extent > pixels ? last : first + 1};
+    }
+    return cells;
+}
+
+} // namespace
+
+void HeatMap::renderImage(const QRectF& plot) {
+    const double ratio = devicePixelRatioF();
+    const int w = int(plot.width() * ratio), h = int(plot.height() * ratio);
+    image_ = QImage(w, h, QImage::Format_ARGB32_Premultiplied);
+    image_.setDevicePixelRatio(ratio);
+    const auto colours = scale_.colours();
+    const auto across = cellsUnder(w, view_.x(), view_.width(), data_.columns);
+    const auto down = cellsUnder(h, view_.y(), view_.height(), data_.rows);
+    // The worst of the cells under a pixel: largest, smallest (high is good), or farthest from 0 (diverging).
+    const auto worse = [this](int a, int b) {
+        if (b == 0 || a == 0) return std::max(a, b);
+        if (data_.diverging) return std::abs(a - 128) >= std::abs(b - 128) ? a : b;
+        return data_.lowIsGood ? std::max(a, b) : std::min(a, b);
+    };
+    std::vector<quint8> pooled(std::size_t(data_.columns));
+    for (int y = 0; y < h; ++y) {
+        auto* line = reinterpret_cast<QRgb*>(image_.scanLine(y));
+        const auto [r0, r1] = down[std::size_t(y)];
+        if (y > 0 && down[std::size_t(y)] == down[std::size_t(y - 1)]) {
+            std::memcpy(line, image_.constScanLine(y - 1), std::size_t(w) * sizeof(QRgb));
+            continue;
+        }
+        const quint8* levels = levels_.constData() + qsizetype(r0) * data_.columns;
+        if (r1 > r0 + 1) {
+            std::copy_n(levels, data_.columns, pooled.begin());
+            for (int r = r0 + 1; r < r1; ++r)
+                for (int c = 0; c < data_.columns; ++c)
+                    pooled[std::size_t(c)] =
+                        quint8(worse(pooled[std::size_t(c)], levels_[qsizetype(r) * data_.columns + c]));
+            levels = pooled.data();
+        }
+        for (int x = 0; x < w; ++x) {
+            const auto [c0, c1] = across[std::size_t(x)];
+            int level = levels[c0];
+            for (int c = c0 + 1; c < c1; ++c) level = worse(level, levels[c]);
+            line[x] = colours[std::size_t(level)];
+        }
+    }
+    stale_ = false;
+}
+
+void HeatMap::paintCells(QPainter& painter, const QRectF& plot) {
+    const auto& tokens = Theme::instance().tokens();
+    const QBrush hatch(tokens.faint, Qt::BDiagPattern);
+    const QRectF cell = cellRect(0, 0);
+    if (gap_ == 0 || std::min(cell.width(), cell.height()) < 3 * gap_) {
+        if (stale_) renderImage(plot);
+        if (levels_.contains(0)) {
+            painter.fillRect(plot, tokens.raised);
+            painter.fillRect(plot, hatch);
+        }
+        painter.drawImage(plot.topLeft(), image_);
+        return;
+    }
+    const auto colours = scale_.colours();
+    const int c0 = int(view_.left()), c1 = std::min(data_.columns, int(std::ceil(view_.right())));
+    const int r0 = int(view_.top()), r1 = std::min(data_.rows, int(std::ceil(view_.bottom())));
+    for (int r = r0; r < r1; ++r)
+        for (int c = c0; c < c1; ++c) {
+            if (!present(r, c)) continue;
+            const QRectF area = cellRect(r, c);
+            const QRect rect = QRect(QPoint(qRound(area.left()), qRound(area.top())),
+                                     QPoint(qRound(area.right()) - 1, qRound(area.bottom()) - 1))
+                                   .adjusted(0, 0, -gap_, -gap_);
+            const quint8 level = levels_[r * data_.columns + c];
+            painter.fillRect(rect, level ? QColor::fromRgb(colours[level]) : tokens.raised);
+            if (!level) painter.fillRect(rect, hatch);
+        }
+}
+
+void HeatMap::paintAxes(QPainter& painter, const QRectF& plot) {
+    const auto& tokens = Theme::instance().tokens();
+    const QFont numbers = Theme::numbers(10), words = Theme::words(11);
+    const QFontMetricsF numberMetrics(numbers);
+    painter.setPen(tokens.muted);
+    const QRectF cell = cellRect(0, 0);
+
+    // Label lists: as many as fit, every k-th; numbers: about seven, at multiples of 1, 2, 4 or 5 times a power of ten.
+    const auto step = [](double extent, double scale, double room, bool list) {
+        const double atMost = list ? std::max(1.0, room) : std::clamp(room, 2.0, 8.0);
+        if (list) return std::max(1.0, std::ceil(extent / atMost));
+        const double least = extent * scale / atMost;
+        double unit = std::pow(10, std::floor(std::log10(std::max(1.0, least))));
+        for (const double nice : {1.0, 2.0, 4.0, 5.0, 10.0})
+            if (unit * nice >= least) return std::max(1.0, unit * nice / scale);
+        return std::max(1.0, unit * 10 / scale);
+    };
+    {
+        const bool list = !data_.rowLabels.isEmpty();
+        painter.setFont(list ? words : numbers);
+        const double every = step(view_.height(), data_.rowScale, plot.height() / 14, list);
+        for (double at = std::ceil(view_.top() / every) * every; at < std::min(view_.bottom(), double(data_.rows));
+             at += every) {
+            const double y = plot.top() + (at + std::min(0.5, every / 2) - view_.top()) * cell.height();
+            if (y < plot.top() || y > plot.bottom()) continue;
+            const QRectF area(0, y - 8, plot.left() - 6 - gap_ / 2.0, 16);
+            const QString text =
+                painter.fontMetrics().elidedText(rowLabel(int(at)), Qt::ElideRight, int(area.width()) + 1);
+            painter.drawText(area, Qt::AlignRight | Qt::AlignVCenter, text);
+        }
+    }
+    {
+        const bool list = !data_.columnLabels.isEmpty();
+        double widest = numberMetrics.horizontalAdvance(columnLabel(std::max(0, data_.columns - 1)));
+        for (const auto& label : data_.columnLabels) widest = std::max(widest, numberMetrics.horizontalAdvance(label));
+        widest = std::min(widest, std::max(48.0, cell.width()));
+        painter.setFont(numbers);
+        const double every = step(view_.width(), data_.columnScale, plot.width() / (widest + 8), list);
+        for (double at = std::ceil(view_.left() / every) * every; at < std::min(view_.right(), double(data_.columns));
+             at += every) {
+            const double x = plot.left() + (at + 0.5 - view_.left()) * cell.width();
+            if (x < plot.left() || x > plot.right()) continue;
+            QRectF area(x - widest / 2 - 2, plot.bottom() + 3, widest + 4, 12);
+            if (area.left() < plot.left() - 4) area.moveLeft(plot.left() - 4);
+            if (area.right() > width()) area.moveRight(width());
+            painter.drawText(
+                area, Qt::AlignCenter,
+                painter.fontMetrics().elidedText(columnLabel(int(at)), Qt::ElideMiddle, int(area.width())));
+        }
+    }
+    painter.setFont(numbers);
+    const QRectF bottom(plot.left(), plot.bottom() + 18, plot.width(), 16);
+    const double used = paintLegend(painter, bottom, scale_, data_.unit, data_.lowIsGood, data_.decimals);
+    painter.setPen(tokens.muted);
+    painter.setFont(numbers);
+    if (const double room = bottom.width() - used - 12; room > 20)
+        painter.drawText(bottom, Qt::AlignLeft | Qt::AlignVCenter,
+                         painter.fontMetrics().elidedText(data_.xTitle, Qt::ElideRight, int(room)));
+    if (!data_.yTitle.isEmpty()) {
+        painter.save();
+        painter.translate(6, plot.center().y());
+        painter.rotate(-90);
+        painter.drawText(QRectF(-plot.height() / 2, -8, plot.height(), 16), Qt::AlignCenter, data_.yTitle);
+        painter.restore();
+    }
+}
+
+void HeatMap::paintEvent(QPaintEvent*) {
+    const QRectF plot = plotRect();
+    if (data_.values.isEmpty() || plot.width() < 2 || plot.height() < 2) return;
+    const auto& tokens = Theme::instance().tokens();
+    QPainter painter(this);
+    painter.save();
+    painter.setClipRect(plot);
+    paintCells(painter, plot);
+    painter.restore();
+    paintAxes(painter, plot);
+
+    painter.setBrush(Qt::NoBrush);
+    painter.setClipRect(plot.adjusted(-2, -2, 2, 2));
+    const auto outline = [&](int row, int column, const QColor& colour, double width) {
+        if (row < 0) return;
+        QRectF area = cellRect(row, column).adjusted(0, 0, -gap_, -gap_);
+        if (area.width() < 4) area.adjust(-2, 0, 2, 0);
+        if (area.height() < 4) area.adjust(0, -2, 0, 2);
+        painter.setPen(QPen(tokens.bg, width + 2)); // so that it stands out on every colour of the map
+        painter.drawRect(area);
+        painter.setPen(QPen(colour, width));
+        painter.drawRect(area);
+    };
+    outline(currentRow_, currentColumn_, tokens.accent, 2);
+    outline(hoverRow_, hoverColumn_, tokens.text, 1);
+    if (hasFocus()) {
+        painter.setClipping(false);
+        painter.setPen(QPen(tokens.accent, 2));
+        painter.drawRoundedRect(plot.adjusted(-1, -1, 1, 1), 2, 2);
+    }
+}
+
+} // namespace qs::gui
