@@ -78,7 +78,7 @@ const std::array<FormatTraits, 7> kFormats = {{
      .kind = FormatKind::Sign, .bits = 2, .levels = kTernary, .polyLevels = {}, .zeroCode = 1, .valueOffset = -1,
      .scaleKinds = kinds(ScaleKind::None, ScaleKind::Tensor, ScaleKind::Axes, ScaleKind::Block), .defaultScale = ScaleKind::None, .defaultBlock = 64,
      .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
-     .calibrations = "absmean", .dialects = "eformer bitnet", .computeInput = false,
+     .calibrations = "absmean std", .dialects = "eformer bitnet", .computeInput = false,
      .source = "eformer quantization._config; Ternary Weight Networks; BitNet b1.58"},
     {.id = "f32", .title = "F32", .summary = "The values as 32-bit floats.",
      .kind = FormatKind::Identity, .bits = 32, .levels = {}, .polyLevels = {}, .zeroCode = -1, .valueOffset = 0,

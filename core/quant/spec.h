@@ -69,5 +69,10 @@ struct CalibrationTraits {
     int minArguments, maxArguments;
 };
 std::span<const CalibrationTraits> calibrations();
+/// Ids that apply to the spec's format and scale, the default first; empty when nothing is calibrated (f16, unscaled
+/// binary).
+std::vector<std::string_view> calibrationsOf(const QuantSpec& spec);
+/// The words of a space-separated list of FormatTraits.
+std::vector<std::string_view> words(std::string_view list);
 
 } // namespace qs

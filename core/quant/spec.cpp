@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/quant/spec.h"
+
+#include <cassert>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace qs {
+namespace {
+
+std::string calibrationText(const Calibration& calibration) {
+    std::string text = calibration.id;
+    for (const double argument : calibration.arguments) text += fmt::format(",{}", argument);
+    return text;
+}
+
+const char* scaleText(ScaleSpelling scale) {
+    switch (scale) {
+    case ScaleSpelling::None: return "none";
+    case ScaleSpelling::Tensor: return "tensor";
+    case ScaleSpelling::Channel: return "channel";
+    case ScaleSpelling::Block: return "block";
+    case ScaleSpelling::Default: break;
+    }
+    return "";
+}
+
+} // namespace
+
+const FormatTraits& QuantSpec::traits() const {
+    const FormatTraits* found = findFormat(format);
+    assert(found && "validate() has refused unknown formats");
+    return *found;
+}
+
+ScaleKind QuantSpec::scaleKind() const {
+    if (block || scale == ScaleSpelling::Block) return ScaleKind::Block;
+    if (axes || scale == ScaleSpelling::Channel) return ScaleKind::Axes;
+    if (scale == ScaleSpelling::Tensor) return ScaleKind::Tensor;
+    if (scale == ScaleSpelling::None) return ScaleKind::None;
+    // BitNet b1.58 has one scale per matrix.
+    return effectiveDialect() == "bitnet" ? ScaleKind::Tensor : traits().defaultScale;
+}
+
+std::uint32_t QuantSpec::blockSize() const {
+    return scaleKind() == ScaleKind::Block ? block.value_or(traits().defaultBlock) : 0;
+}
+
+std::vector<int> QuantSpec::reducedAxes() const {
+    if (scaleKind() != ScaleKind::Axes) return {};
+    return axes.value_or(std::vector<int>{-1});
+}
+
+Calibration QuantSpec::effectiveCalibration() const {
+    if (calibration) return *calibration;
+    const auto applicable = calibrationsOf(*this);
+    return applicable.empty() ? Calibration{"", {}} : Calibration{std::string(applicable.front()), {}};
+}
+
+std::string QuantSpec::effectiveDialect() const {
+    if (dialect) return *dialect;
+    const auto known = words(traits().dialects);
+    return known.empty() ? std::string() : std::string(known.front());
+}
+
+std::string specText(const QuantSpec& spec) {
+    std::string text = spec.format;
+    if (spec.scale != ScaleSpelling::Default) text += fmt::format(":scale={}", scaleText(spec.scale));
+    if (spec.axes) text += fmt::format(":axis={}", fmt::join(*spec.axes, ","));
+    if (spec.block) text += fmt::format(":block={}", *spec.block);
+    if (spec.calibration) text += ":calib=" + calibrationText(*spec.calibration);
+    if (spec.decode) text += *spec.decode == Decode::Poly ? ":decode=poly" : ":decode=table";
+    if (spec.nan) text += *spec.nan == NanPolicy::Skip ? ":nan=skip" : ":nan=refuse";
+    if (spec.compute) text += *spec.compute == Compute::Input ? ":compute=input" : ":compute=f32";
+    if (spec.dialect) text += ":dialect=" + *spec.dialect;
+    return text;
+}
+
+std::string canonicalText(const QuantSpec& spec) {
+    const FormatTraits& traits = spec.traits();
+    QuantSpec full;
+    full.format = spec.format;
+    if (traits.kind != FormatKind::Identity) {
+        switch (spec.scaleKind()) {
+        case ScaleKind::None: full.scale = ScaleSpelling::None; break;
+        case ScaleKind::Tensor: full.scale = ScaleSpelling::Tensor; break;
+        case ScaleKind::Axes: full.axes = spec.reducedAxes(); break;
+        case ScaleKind::Block: full.block = spec.blockSize(); break;
+        }
+    }
+    Calibration calibration = spec.effectiveCalibration();
+    if (calibration.arguments == std::vector<double>{1.0}) calibration.arguments.clear();
+    if (!calibration.id.empty()) full.calibration = std::move(calibration);
+    if (!traits.polyLevels.empty()) full.decode = spec.effectiveDecode();
+    full.nan = spec.effectiveNan();
+    if (traits.computeInput) full.compute = spec.effectiveCompute();
+    full.dialect = spec.effectiveDialect();
+    return specText(full);
+}
+
+} // namespace qs

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/text.h"
+#include "core/quant/spec.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <set>
+
+namespace qs {
+namespace {
+
+constexpr std::string_view kKeys[] = {"scale", "axis", "block", "calib", "decode", "nan", "compute", "dialect"};
+constexpr std::string_view kKeysOfOtherFormats[] = {"tile", "scaletype", "sym", "round", "sparse"};
+
+std::string shown(std::string_view text) { return escapeForPeople(text, 40); }
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+    std::vector<std::string_view> parts;
+    for (;;) {
+        const std::size_t at = text.find(separator);
+        parts.push_back(text.substr(0, at));
+        if (at == std::string_view::npos) return parts;
+        text.remove_prefix(at + 1);
+    }
+}
+
+template<class Number> std::optional<Number> number(std::string_view text) {
+    Number value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+    return value;
+}
+
+std::string formatList() {
+    std::vector<std::string_view> ids;
+    for (const auto& format : formats()) ids.push_back(format.id);
+    return fmt::format("{}", fmt::join(ids, ", "));
+}
+
+template<class Choice> struct Spelling {
+    std::string_view text;
+    Choice choice;
+};
+constexpr Spelling<ScaleSpelling> kScales[] = {{"none", ScaleSpelling::None},
+                                               {"tensor", ScaleSpelling::Tensor},
+                                               {"channel", ScaleSpelling::Channel},
+                                               {"block", ScaleSpelling::Block}};
+constexpr Spelling<Decode> kDecodes[] = {{"table", Decode::Table}, {"poly", Decode::Poly}};
+constexpr Spelling<NanPolicy> kNans[] = {{"refuse", NanPolicy::Refuse}, {"skip", NanPolicy::Skip}};
+constexpr Spelling<Compute> kComputes[] = {{"f32", Compute::F32}, {"input", Compute::Input}};
+
+template<class Choice, std::size_t N>
+Result<Choice> choose(const Spelling<Choice> (&spellings)[N], std::string_view key, std::string_view value) {
+    std::vector<std::string_view> known;
+    for (const auto& spelling : spellings) {
+        if (spelling.text == value) return spelling.choice;
+        known.push_back(spelling.text);
+    }
+    return fail(fmt::format("'{}' is not a value of {}: use {}={}", shown(value), key, key,
+                            fmt::join(known, fmt::format(" or {}=", key))));
+}
+
+Result<Calibration> parseCalibration(std::string_view value) {
+    const auto parts = split(value, ',');
+    Calibration calibration{std::string(parts.front()), {}};
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+        const auto argument = number<double>(parts[i]);
+        if (!argument || !std::isfinite(*argument))
+            return fail(fmt::format("'{}' in calib={} is not a number: use for example calib=absmax,0.95",
+                                    shown(parts[i]), shown(value)));
+        calibration.arguments.push_back(*argument);
+    }
+    return calibration;
+}
+
+Result<void> setKey(QuantSpec& spec, std::string_view key, std::string_view value) {
+    const auto keep = [](auto& field, auto&& parsed) -> Result<void> {
+        if (!parsed) return tl::unexpected(parsed.error());
+        field = std::move(*parsed);
+        return {};
+    };
+    if (key == "scale") return keep(spec.scale, choose(kScales, key, value));
+    if (key == "decode") return keep(spec.decode, choose(kDecodes, key, value));
+    if (key == "nan") return keep(spec.nan, choose(kNans, key, value));
+    if (key == "compute") return keep(spec.compute, choose(kComputes, key, value));
+    if (key == "calib") return keep(spec.calibration, parseCalibration(value));
+    if (key == "dialect") {
+        spec.dialect = std::string(value);
+        return {};
+    }
+    if (key == "block") {
+        const auto block = number<std::uint32_t>(value);
+        const FormatTraits& traits = spec.traits();
+        if (!block)
+            return fail(fmt::format("block of {} must be a whole number, not '{}': use {}:block={}", spec.format,
+                                    shown(value), spec.format, std::max(1u, traits.defaultBlock)));
+        spec.block = *block;
+        return {};
+    }
+    if (key == "axis") {
+        std::vector<int> axes;
+        for (const auto part : split(value, ',')) {
+            const auto axis = number<int>(part);
+            if (!axis || std::abs(*axis) > 64)
+                return fail(
+                    fmt::format("axis={} is not a list of axes: use for example axis=-1 or axis=0,1", shown(value)));
+            if (std::count(axes.begin(), axes.end(), *axis))
+                return fail(fmt::format("axis={} names axis {} twice: name each axis once", shown(value), *axis));
+            axes.push_back(*axis);
+        }
+        spec.axes = std::move(axes);
+        return {};
+    }
+    const bool otherFormat = std::count(std::begin(kKeysOfOtherFormats), std::end(kKeysOfOtherFormats), key);
+    if (otherFormat)
+        return fail(fmt::format("the key '{}' belongs to formats that are not in this version: keys are {}", key,
+                                fmt::join(kKeys, ", ")));
+    return fail(fmt::format("there is no key '{}': keys are {}", shown(key), fmt::join(kKeys, ", ")));
+}
+
+bool takes(const FormatTraits& traits, ScaleKind kind) { return traits.scaleKinds & std::uint8_t(kind); }
+
+/// Every way to say where the scales of a format lie, as specs that work.
+std::string scaleAdvice(const FormatTraits& traits) {
+    std::vector<std::string> ways;
+    if (takes(traits, ScaleKind::None)) ways.push_back(traits.id);
+    if (takes(traits, ScaleKind::Tensor)) ways.push_back(fmt::format("{}:scale=tensor", traits.id));
+    if (takes(traits, ScaleKind::Axes)) ways.push_back(fmt::format("{}:scale=channel", traits.id));
+    if (takes(traits, ScaleKind::Block)) ways.push_back(fmt::format("{}:block={}", traits.id, traits.defaultBlock));
+    return fmt::format("{}", fmt::join(ways, " or "));
+}
+
+Result<void> validateScale(const QuantSpec& spec, const FormatTraits& traits) {
+    static constexpr const char* spellings[] = {"", "none", "tensor", "channel", "block"};
+    const char* spelled = spellings[std::size_t(spec.scale)];
+    if (spec.block && spec.axes)
+        return fail(fmt::format("block={} and axis cannot both say where the scales are: use {}", *spec.block,
+                                scaleAdvice(traits)));
+    if (spec.block && spec.scale != ScaleSpelling::Default && spec.scale != ScaleSpelling::Block)
+        return fail(fmt::format("block={} contradicts scale={}: use {}:block={} or {}:scale={}", *spec.block, spelled,
+                                spec.format, *spec.block, spec.format, spelled));
+    if (spec.axes && spec.scale != ScaleSpelling::Default)
+        return fail(fmt::format("axis and scale={} both say where the scales are: use {}:axis={} or {}:scale={}",
+                                spelled, spec.format, fmt::join(*spec.axes, ","), spec.format, spelled));
+    const ScaleKind kind = spec.scaleKind();
+    if (!takes(traits, kind)) {
+        const std::string_view asked = kind == ScaleKind::Block    ? "scales per block"
+                                       : kind == ScaleKind::Axes   ? "scales per channel or axis"
+                                       : kind == ScaleKind::Tensor ? "one scale per tensor"
+                                                                   : "a form without scales";
+        return fail(fmt::format("{} does not have {}: use {}", spec.format, asked, scaleAdvice(traits)));
+    }
+    if (spec.effectiveDialect() == "bitnet" && kind == ScaleKind::None)
+        return fail("dialect=bitnet of ternary needs a scale: use ternary:scale=tensor:dialect=bitnet");
+    return {};
+}
+
+Result<void> validateBlock(const QuantSpec& spec, const FormatTraits& traits) {
+    if (spec.scaleKind() != ScaleKind::Block) return {};
+    const std::uint32_t block = spec.blockSize(), step = traits.blockMultiple;
+    if (block < traits.minBlock || block > traits.maxBlock)
+        return fail(fmt::format("block of {} must be {} to {}, not {}: use {}:block={}", spec.format, traits.minBlock,
+                                traits.maxBlock, block, spec.format,
+                                block < traits.minBlock ? traits.minBlock : traits.maxBlock));
+    if (block % step == 0) return {};
+    const std::uint32_t below = block / step * step, above = below + step;
+    const std::string rule = step == 2 ? std::string("even") : fmt::format("a multiple of {}", step);
+    std::string advice = fmt::format("{}:block={}", spec.format, std::max(below, traits.minBlock));
+    if (above <= traits.maxBlock && below >= traits.minBlock)
+        advice += fmt::format(" or {}:block={}", spec.format, above);
+    return fail(fmt::format("block of {} must be {}: use {}", spec.format, rule, advice));
+}
+
+Result<void> validateCalibration(const QuantSpec& spec) {
+    if (!spec.calibration) return {};
+    const auto& [id, arguments] = *spec.calibration;
+    const auto applicable = calibrationsOf(spec);
+    if (!std::count(applicable.begin(), applicable.end(), id)) {
+        if (applicable.empty())
+            return fail(
+                fmt::format("{} without a scale has nothing to calibrate: leave calib={} out", spec.format, shown(id)));
+        return fail(fmt::format("calib={} does not apply to {}{}: use calib={}", shown(id), spec.format,
+                                spec.scaleKind() == ScaleKind::None ? " without a scale" : "",
+                                fmt::join(applicable, " or calib=")));
+    }
+    const auto traits =
+        std::find_if(calibrations().begin(), calibrations().end(), [&](const auto& row) { return id == row.id; });
+    const int count = int(arguments.size());
+    if (count < traits->minArguments || count > traits->maxArguments)
+        return fail(fmt::format("calib={} takes {} numbers, not {}: use calib={}{}", id,
+                                traits->maxArguments == 0 ? "no" : fmt::format("at most {}", traits->maxArguments),
+                                count, id, traits->arguments));
+    for (const double argument : arguments)
+        if (!(float(argument) > 0) || !(argument <= 1000))
+            return fail(fmt::format("the factor of calib={} must be above 0 and at most 1000, not {}: use calib={},1",
+                                    id, argument, id));
+    return {};
+}
+
+} // namespace
+
+Result<void> validate(const QuantSpec& spec) {
+    const FormatTraits* traits = findFormat(spec.format);
+    if (!traits)
+        return fail(fmt::format("there is no format '{}': known formats are {}", shown(spec.format), formatList()));
+    const auto dialects = words(traits->dialects);
+    if (spec.dialect && !std::count(dialects.begin(), dialects.end(), *spec.dialect))
+        return fail(fmt::format("{} has no dialect '{}': use dialect={}", spec.format, shown(*spec.dialect),
+                                fmt::join(dialects, " or dialect=")));
+    if (traits->kind == FormatKind::Identity && spec.scaleKind() != ScaleKind::None)
+        return fail(fmt::format("{} has no scales: use {}", spec.format, spec.format));
+    if (auto ok = validateScale(spec, *traits); !ok) return ok;
+    if (auto ok = validateBlock(spec, *traits); !ok) return ok;
+    if (auto ok = validateCalibration(spec); !ok) return ok;
+    if (spec.effectiveDecode() == Decode::Poly && traits->polyLevels.empty())
+        return fail(fmt::format("{} has no polynomial decode: leave decode out; nf4 has decode=table and decode=poly",
+                                spec.format));
+    if (spec.effectiveCompute() == Compute::Input && !traits->computeInput)
+        return fail(
+            fmt::format("{} always computes in f32: leave compute out; nf4 and int8 have compute=input", spec.format));
+    return {};
+}
+
+Result<QuantSpec> parseSpec(std::string_view text) {
+    const auto parts = split(text, ':');
+    QuantSpec spec;
+    spec.format = std::string(parts.front());
+    const auto inSpec = [&](std::string_view message) {
+        return fail(fmt::format("spec '{}': {}", escapeForPeople(text, 60), message));
+    };
+    if (!findFormat(spec.format)) {
+        if (spec.format.empty())
+            return inSpec(fmt::format("the format is missing: known formats are {}", formatList()));
+        std::string lower = spec.format;
+        for (char& c : lower)
+            if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+        if (findFormat(lower)) return inSpec(fmt::format("formats are written in lower case: use {}", lower));
+        return inSpec(validate(spec).error().message);
+    }
+    std::set<std::string_view> seen;
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+        const std::size_t equals = parts[i].find('=');
+        if (equals == std::string_view::npos)
+            return inSpec(
+                fmt::format("'{}' is not key=value: use for example {}:nan=skip", shown(parts[i]), spec.format));
+        const std::string_view key = parts[i].substr(0, equals), value = parts[i].substr(equals + 1);
+        if (value.empty())
+            return inSpec(
+                fmt::format("the key '{}' has no value: leave it out or write {}=value", shown(key), shown(key)));
+        if (auto set = setKey(spec, key, value); !set) return inSpec(set.error().message);
+        if (!seen.insert(key).second)
+            return inSpec(fmt::format("the key '{}' is given twice: give it once", shown(key)));
+    }
+    if (auto valid = validate(spec); !valid) return inSpec(valid.error().message);
+    return spec;
+}
+
+} // namespace qs
