@@ -76,6 +76,8 @@ Q_SIGNALS:
     void jobProgress(const qs::Progress& progress, double secondsLeft); ///< of the background job
     void jobFinished(const QString& what, double seconds, double gigabytesPerSecond);
     void jobCancelled();
+    /// A page asks for another one by its id ("tensor"); the window switches.
+    void pageRequested(const QString& pageId);
 
 private:
     struct Private;

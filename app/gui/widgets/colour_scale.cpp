@@ -78,14 +78,19 @@ double paintLegend(QPainter& painter, const QRectF& area, const ColourScale& sca
     QString words = unit;
     if (!words.isEmpty()) words += QStringLiteral("  ");
     if (scale.log) words += QStringLiteral("log  ");
+    const QString brief = scale.diverging ? words : words + (lowIsGood ? u'↓' : u'↑');
     if (scale.diverging)
         words += lowIsGood ? QStringLiteral("below 0 is better") : QStringLiteral("above 0 is better");
     else
         words += lowIsGood ? QStringLiteral("↓ lower is better") : QStringLiteral("↑ higher is better");
 
     const QString lo = scaleText(scale.lo, decimals), hi = scaleText(scale.hi, decimals);
-    const double gap = 6, wordsWidth = metrics.horizontalAdvance(words), loWidth = metrics.horizontalAdvance(lo),
-                 hiWidth = metrics.horizontalAdvance(hi);
+    const double gap = 6, loWidth = metrics.horizontalAdvance(lo), hiWidth = metrics.horizontalAdvance(hi);
+    double wordsWidth = metrics.horizontalAdvance(words);
+    if (wordsWidth + loWidth + hiWidth + 4 * gap + 48 > area.width()) {
+        words = brief;
+        wordsWidth = metrics.horizontalAdvance(words);
+    }
     const double bar = std::clamp(area.width() - wordsWidth - loWidth - hiWidth - 4 * gap, 24.0, 120.0);
     const double used = loWidth + gap + bar + gap + hiWidth + 2 * gap + wordsWidth;
     double x = area.right() - used;

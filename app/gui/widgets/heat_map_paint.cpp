@@ -151,12 +151,12 @@ void HeatMap::paintAxes(QPainter& painter, const QRectF& plot) {
     }
     painter.setFont(numbers);
     const QRectF bottom(plot.left(), plot.bottom() + 18, plot.width(), 16);
-    const double used = paintLegend(painter, bottom, scale_, data_.unit, data_.lowIsGood, data_.decimals);
+    const double title = std::min(numberMetrics.horizontalAdvance(data_.xTitle) + 13, plot.width() / 2);
+    paintLegend(painter, bottom.adjusted(title, 0, 0, 0), scale_, data_.unit, data_.lowIsGood, data_.decimals);
     painter.setPen(tokens.muted);
     painter.setFont(numbers);
-    if (const double room = bottom.width() - used - 12; room > 20)
-        painter.drawText(bottom, Qt::AlignLeft | Qt::AlignVCenter,
-                         painter.fontMetrics().elidedText(data_.xTitle, Qt::ElideRight, int(room)));
+    painter.drawText(bottom, Qt::AlignLeft | Qt::AlignVCenter,
+                     painter.fontMetrics().elidedText(data_.xTitle, Qt::ElideRight, int(title - 8)));
     if (!data_.yTitle.isEmpty()) {
         painter.save();
         painter.translate(6, plot.center().y());

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Named values, one bar each, in the order given; only the visible ones are painted. Values that lie close together far
+// from zero are drawn as dots over their own range, because bars must start at zero.
+
+#include <QAbstractScrollArea>
+#include <QString>
+
+#include <functional>
+#include <vector>
+
+namespace qs::gui {
+
+struct RankedBar {
+    QString name;
+    double value = 0; ///< NaN: not measured, hatched with `reason`
+    QString text;     ///< the value as printed at the end of the row
+    QString reason;
+};
+
+class RankedBars : public QAbstractScrollArea {
+    Q_OBJECT
+public:
+    explicit RankedBars(QWidget* parent = nullptr);
+    void setBars(std::vector<RankedBar> bars); ///< keeps the scroll position
+    const std::vector<RankedBar>& bars() const { return bars_; }
+    void setAxis(const QString& title); ///< what the length means, with unit
+    void setToken(int token);           ///< 0..3: dataA..dataD
+    void setCurrent(int index);         ///< -1: none; does not scroll
+    int current() const { return current_; }
+    void setDescribe(std::function<QString(int)> describe); ///< tooltip
+    QRect barRect(int index) const;                         ///< the whole row, in viewport pixels
+    QString dataAsTsv() const;
+    QSize sizeHint() const override { return {320, 240}; }
+    QSize minimumSizeHint() const override { return {180, 80}; }
+
+Q_SIGNALS:
+    void barClicked(int index);
+    void barHovered(int index); ///< -1 when the mouse leaves
+
+protected:
+    bool viewportEvent(QEvent*) override;
+    void paintEvent(QPaintEvent*) override;
+    void resizeEvent(QResizeEvent*) override;
+    void keyPressEvent(QKeyEvent*) override;
+    void contextMenuEvent(QContextMenuEvent*) override;
+
+private:
+    int indexAt(QPoint position) const;
+    void hover(int index, QPoint global);
+    void updateScroll();
+    int firstVisible() const;
+
+    std::vector<RankedBar> bars_;
+    QString axis_;
+    double lo_ = 0, hi_ = 0; ///< of the axis
+    bool dots_ = false;
+    double textWidth_ = 0, nameWidth_ = 0;
+    int token_ = 2, current_ = -1, hover_ = -1;
+    std::function<QString(int)> describe_;
+};
+
+} // namespace qs::gui
