@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+set(gui "${CMAKE_CURRENT_LIST_DIR}")
+qs_add_test(test_heat_map SOURCES ${gui}/test_heat_map.cpp LIBS qs_gui)
