@@ -12,12 +12,12 @@ namespace qs::gui {
 class Session;
 
 struct PageTraits {
-    const char* id;       ///< "overview"
-    const char* title;    ///< "Overview"
-    const char* icon;     ///< resource name under :/icons/, single colour, tinted by the rail
-    const char* tip;      ///< one sentence
-    bool usesSpecBar;     ///< the top bar's spec editor is shown
-    bool usesBrowser;     ///< the tensor browser is shown
+    const char* id;    ///< "overview"
+    const char* title; ///< "Overview"
+    const char* icon;  ///< resource name under :/icons/, single colour, tinted by the rail
+    const char* tip;   ///< one sentence
+    bool usesSpecBar;  ///< the top bar's spec editor is shown
+    bool usesBrowser;  ///< the tensor browser is shown
     QWidget* (*create)(Session& session, QWidget* parent);
 };
 /// start, overview, tensor, codebook, compare, report, in rail order.

@@ -31,7 +31,9 @@ public:
     const std::vector<Row>& rows() const { return rows_; }
 
     int rowCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : int(rows_.size()); }
-    int columnCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : int(columns_.size()); }
+    int columnCount(const QModelIndex& parent = {}) const override {
+        return parent.isValid() ? 0 : int(columns_.size());
+    }
 
     /// UserRole gives the raw value, so that a proxy sorts numbers as numbers.
     QVariant data(const QModelIndex& index, int role) const override {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 // The one bridge between an ordinary function that does long work and the GUI thread. Everything that arrives after
-// cancel() or after the receiver is gone is dropped.
+// cancel() or after the receiver is gone is dropped. Rows on the way are polled from where the work leaves them, so
+// that a fast job cannot flood the event loop.
 
 #include "core/base/job.h"
 #include "core/base/result.h"
 
 #include <QCoreApplication>
 #include <QPointer>
-#include <QPromise>
 #include <QThreadPool>
 
 #include <functional>
+#include <memory>
 #include <new>
 
 namespace qs::gui {
@@ -19,7 +20,8 @@ namespace qs::gui {
 /// Runs work(job) on the pool; done(result) is called on the receiver's thread unless the job was cancelled meanwhile.
 /// std::bad_alloc becomes an Error that names it.
 template<class T>
-void runJob(QObject* receiver, Job job, std::function<Result<T>(const Job&)> work, std::function<void(Result<T>)> done) {
+void runJob(QObject* receiver, Job job, std::function<Result<T>(const Job&)> work,
+            std::function<void(Result<T>)> done) {
     QPointer<QObject> guard(receiver);
     QThreadPool::globalInstance()->start([guard, job, work = std::move(work), done = std::move(done)]() mutable {
         auto result = std::make_shared<Result<T>>(cancelledError());
@@ -30,8 +32,10 @@ void runJob(QObject* receiver, Job job, std::function<Result<T>(const Job&)> wor
                 *result = fail("not enough memory for this step");
             }
         }
+        auto* application = QCoreApplication::instance();
+        if (!application) return; // quitting
         QMetaObject::invokeMethod(
-            QCoreApplication::instance(),
+            application,
             [guard, job, result, done = std::move(done)]() mutable {
                 if (guard && !job.cancelled()) done(std::move(*result));
             },

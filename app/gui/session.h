@@ -2,6 +2,7 @@
 #pragma once
 // What the window is working on. Pages talk through the Session, never to each other.
 
+#include "app/gui/session_state.h"
 #include "core/analysis/analysis.h"
 #include "core/analysis/forensics.h"
 #include "core/base/job.h"
@@ -26,15 +27,18 @@ public:
     void open(const QString& path); ///< on a worker thread; ends in modelChanged() or failed()
     void close();
     std::shared_ptr<const Model> model() const { return model_; }
-    const std::vector<const TensorInfo*>& weights() const { return weights_; } ///< float tensors of rank >= 2, name order
-    QStringList recentFiles() const; ///< newest first, existing ones, at most 12
-    static QString samplePath();     ///< tiny-llama beside the binary, in the source tree or installed; "" if absent
+    const std::vector<const TensorInfo*>& weights() const {
+        return weights_;
+    }                                              ///< float tensors of rank >= 2, name order
+    QStringList recentFiles() const;               ///< newest first, existing ones, at most 12
+    void setRecentFiles(const QStringList& paths); ///< those that do not exist are dropped, on a worker thread
+    static QString samplePath(); ///< tiny-llama beside the binary, in the source tree or installed; "" if absent
 
     // ---- selection: the tensor that the inspector shows, and the browser's multi-selection
     const TensorInfo* tensor() const { return tensor_; }
     void selectTensor(const TensorInfo* tensor);
-    void selectNeighbour(int step);      ///< up / down
-    void selectSameRole(int layerStep);  ///< [ and ]
+    void selectNeighbour(int step);     ///< up / down
+    void selectSameRole(int layerStep); ///< [ and ]
     const std::vector<const TensorInfo*>& selection() const { return selection_; }
     void setSelection(std::vector<const TensorInfo*> selection);
 
@@ -49,7 +53,8 @@ public:
     QString metric() const { return metric_; }
     void setMetric(const QString& id);
 
-    // ---- the selected tensor under A and B (Detail::Inspect), replaced live as the spec moves; null while none is ready
+    // ---- the selected tensor under A and B (Detail::Inspect), replaced live as the spec moves; null while none is
+    // ready
     AnalysisRow current() const { return currentA_; }
     AnalysisRow currentB() const { return currentB_; }
     bool currentIsStale() const { return stale_; } ///< a newer one is being computed: dim the picture
@@ -60,34 +65,50 @@ public:
     std::vector<QuantSpec> analysedSpecs() const;
     void analyseModel(const QuantSpec& spec); ///< background job; a second call for the same spec does nothing
     std::shared_ptr<const TensorStatistics> statistics(const TensorInfo& tensor) const; ///< null when not measured yet
-    void cancelJobs(); ///< Esc
+    void cancelJobs();                                                                  ///< Esc
+    bool busy() const; ///< something is being opened or computed, or about to be
+
+    // ---- the page in front; pages ask for another one here, e.g. a click on a cell opens "tensor"
+    const QString& page() const { return page_; }
+    void showPage(const QString& id);
+
+    // ---- what a crash may not lose
+    SessionState state() const;
+    void restore(const SessionState& state); ///< opens its path; the rest follows when the model is there
+    const SessionState& resumable() const;   ///< what the last run ended with; empty path: nothing
+    void setResumable(const SessionState& state);
 
 Q_SIGNALS:
     void modelChanged();
-    void failed(const QString& sentence);  ///< shown in place; the window stays usable
+    void failed(const QString& sentence); ///< shown in place; the window stays usable
     void opening(const QString& path);
     void tensorChanged();
     void selectionChanged();
-    void specChanged();                    ///< A, B or comparing
+    void specChanged(); ///< A, B or comparing
     void metricChanged();
-    void currentStarted();                 ///< current() is stale now
-    void currentChanged();                 ///< a new current() or currentB()
-    void rowsChanged();                    ///< modelRows() grew (coalesced to at most 20 a second)
+    void currentStarted(); ///< current() is stale now
+    void currentChanged(); ///< a new current() or currentB()
+    void rowsChanged();    ///< modelRows() grew (coalesced to at most 20 a second)
     void jobProgress(const qs::Progress& progress, double secondsLeft); ///< of the background job
     void jobFinished(const QString& what, double seconds, double gigabytesPerSecond);
     void jobCancelled();
     /// A page asks for another one by its id ("tensor"); the window switches.
     void pageRequested(const QString& pageId);
+    void pageChanged(const QString& id); ///< page() is another one now
+    void recentFilesChanged();           ///< also when resumable() changed
 
 private:
     struct Private;
+    void adopt(std::shared_ptr<const Model> model, std::vector<const TensorInfo*> weights);
+    void inspect(bool a, bool b);
+    void specEdited(bool a, bool b);
     std::unique_ptr<Private> d;
     std::shared_ptr<const Model> model_;
     std::vector<const TensorInfo*> weights_, selection_;
     const TensorInfo* tensor_ = nullptr;
     QuantSpec specA_, specB_;
     bool comparing_ = false, stale_ = false;
-    QString metric_;
+    QString metric_, page_;
     AnalysisRow currentA_, currentB_;
 };
 

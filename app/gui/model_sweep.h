@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The whole model under one spec after another, in the background. Rows are kept without their histograms: a model of
+// 100,000 tensors would need 25 GB for those.
+
+#include "core/analysis/analysis.h"
+
+#include <QElapsedTimer>
+#include <QHash>
+#include <QObject>
+#include <QTimer>
+
+#include <deque>
+#include <memory>
+
+namespace qs::gui {
+
+class ModelSweep : public QObject {
+    Q_OBJECT
+public:
+    using Rows = QHash<QString, AnalysisRow>; ///< by tensor name
+
+    explicit ModelSweep(QObject* parent = nullptr);
+    ~ModelSweep() override;
+
+    void setModel(std::shared_ptr<const Model> model, std::vector<const TensorInfo*> weights); ///< forgets everything
+    /// Queued behind what runs; what a cancelled run left is kept and only the rest is measured.
+    void ask(const QuantSpec& spec);
+    /// Stops a run under this spec and takes it out of the queue.
+    void withdraw(const QuantSpec& spec);
+    void cancel(); ///< all of it
+    bool running() const { return feed_ != nullptr; }
+
+    const Rows& rows(const QuantSpec& spec) const;
+    std::vector<QuantSpec> specs() const;
+    std::shared_ptr<const TensorStatistics> statistics(const QString& tensor) const {
+        return statistics_.value(tensor);
+    }
+    void learn(const AnalysisRow& row); ///< statistics that somebody else measured
+
+Q_SIGNALS:
+    void rowsChanged();
+    void progressed(const qs::Progress& progress, double secondsLeft);
+    void finished(const QString& what, double seconds, double gigabytesPerSecond);
+    void failed(const QString& sentence);
+
+private:
+    struct Feed;
+    struct Under {
+        QuantSpec spec;
+        Rows rows;
+        std::vector<bool> done; ///< per weight
+    };
+    void next();
+    void take();
+    void stop();
+    Under* find(const QuantSpec& spec);
+
+    std::shared_ptr<const Model> model_;
+    std::vector<const TensorInfo*> weights_;
+    std::deque<std::unique_ptr<Under>> known_; ///< newest last
+    std::deque<QuantSpec> queue_;
+    QHash<QString, std::shared_ptr<const TensorStatistics>> statistics_;
+    std::vector<bool> measured_; ///< per weight: its statistics are known
+    std::shared_ptr<Feed> feed_; ///< of the run in progress
+    QuantSpec running_;
+    Job job_;
+    QTimer poll_;
+    QElapsedTimer clock_;
+};
+
+} // namespace qs::gui

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/session.h"
+
+#include "app/gui/model_sweep.h"
+#include "app/gui/run_job.h"
+#include "app/gui/tensor_probe.h"
+#include "core/base/text.h"
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QFileInfo>
+#include <QTimer>
+
+#include <algorithm>
+
+namespace qs::gui {
+namespace {
+
+constexpr int kSettleMs = 250; // the spec has stood still: the whole model may follow
+constexpr int kRecent = 12;
+
+struct Opened {
+    std::shared_ptr<const Model> model;
+    std::vector<const TensorInfo*> weights;
+};
+
+QuantSpec defaultSpec(const char* format, std::optional<std::uint32_t> block) {
+    QuantSpec spec;
+    spec.format = format;
+    spec.block = block;
+    return spec;
+}
+
+} // namespace
+
+struct Session::Private {
+    explicit Private(Session* session) : sweep(session), probeA(session), probeB(session) {
+        settle.setSingleShot(true);
+        settle.setInterval(kSettleMs);
+    }
+    ModelSweep sweep;
+    TensorProbe probeA, probeB;
+    QTimer settle;
+    Job openJob;
+    bool opening = false;
+    QStringList recent;
+    SessionState resumable, wanted; // wanted: to apply once its model is open
+};
+
+Session::Session(QObject* parent)
+    : QObject(parent), specA_(defaultSpec("nf4", 64)), specB_(defaultSpec("int8", std::nullopt)),
+      metric_(QStringLiteral("nmse")), page_(QStringLiteral("start")) {
+    // Jobs are coarse and use all cores themselves: a queued one must never wait for an idle pool thread.
+    auto* pool = QThreadPool::globalInstance();
+    pool->setMaxThreadCount(std::max(8, pool->maxThreadCount()));
+    d = std::make_unique<Private>(this);
+    connect(this, &Session::pageRequested, this, &Session::showPage);
+    connect(&d->sweep, &ModelSweep::rowsChanged, this, &Session::rowsChanged);
+    connect(&d->sweep, &ModelSweep::progressed, this, &Session::jobProgress);
+    connect(&d->sweep, &ModelSweep::finished, this, &Session::jobFinished);
+    connect(&d->sweep, &ModelSweep::failed, this, &Session::failed);
+    const auto answer = [this](AnalysisRow Session::*slot) {
+        return [this, slot](const AnalysisRow& row) {
+            d->sweep.learn(row);
+            this->*slot = row;
+            stale_ = d->probeA.running() || (comparing_ && d->probeB.running());
+            Q_EMIT currentChanged();
+        };
+    };
+    connect(&d->probeA, &TensorProbe::answered, this, answer(&Session::currentA_));
+    connect(&d->probeB, &TensorProbe::answered, this, answer(&Session::currentB_));
+    const auto refuse = [this](AnalysisRow Session::*slot) {
+        return [this, slot](const QString& sentence) {
+            this->*slot = nullptr;
+            stale_ = d->probeA.running() || (comparing_ && d->probeB.running());
+            Q_EMIT currentChanged();
+            Q_EMIT failed(sentence);
+        };
+    };
+    connect(&d->probeA, &TensorProbe::failed, this, refuse(&Session::currentA_));
+    connect(&d->probeB, &TensorProbe::failed, this, refuse(&Session::currentB_));
+    connect(&d->settle, &QTimer::timeout, this, [this] {
+        if (d->probeA.running() || d->probeB.running()) {
+            d->settle.start(); // the picture in front first
+            return;
+        }
+        d->sweep.ask(specA_);
+    });
+}
+
+Session::~Session() { d->openJob.cancel(); }
+
+void Session::open(const QString& path) {
+    d->openJob.cancel();
+    d->openJob = Job();
+    d->opening = true;
+    Q_EMIT opening(path);
+    const auto work = [path = path.toStdString()](const Job&) -> Result<Opened> {
+        auto model = openModel(path);
+        if (!model) return tl::unexpected(model.error());
+        Opened opened{*model, {}};
+        for (const auto& tensor : opened.model->tensors)
+            if (tensor.isWeight()) opened.weights.push_back(&tensor);
+        return opened;
+    };
+    runJob<Opened>(this, d->openJob, work, [this](Result<Opened> opened) {
+        d->opening = false;
+        if (!opened) {
+            d->wanted = {};
+            Q_EMIT failed(QString::fromStdString(oneSentence(opened.error().message)));
+            return;
+        }
+        adopt(opened->model, std::move(opened->weights));
+    });
+}
+
+void Session::adopt(std::shared_ptr<const Model> model, std::vector<const TensorInfo*> weights) {
+    close();
+    model_ = std::move(model);
+    weights_ = std::move(weights);
+    d->sweep.setModel(model_, weights_);
+    const auto path = QString::fromStdString(model_->path);
+    d->recent.removeAll(path);
+    d->recent.prepend(path);
+    while (d->recent.size() > kRecent) d->recent.removeLast();
+
+    const auto wanted = std::exchange(d->wanted, {});
+    if (!wanted.path.isEmpty()) {
+        if (const auto a = parseSpec(wanted.specA.toStdString())) specA_ = *a;
+        if (const auto b = parseSpec(wanted.specB.toStdString())) specB_ = *b;
+        comparing_ = wanted.comparing;
+        if (findMetric(wanted.metric.toStdString())) metric_ = wanted.metric;
+    }
+    tensor_ = model_->find(wanted.tensor.toStdString());
+    if (!tensor_ && !weights_.empty()) tensor_ = weights_.front();
+    if (tensor_) selection_ = {tensor_};
+
+    Q_EMIT modelChanged();
+    Q_EMIT recentFilesChanged();
+    Q_EMIT specChanged();
+    Q_EMIT tensorChanged();
+    Q_EMIT selectionChanged();
+    inspect(true, comparing_);
+    d->settle.start();
+    showPage(wanted.page.isEmpty() ? QStringLiteral("overview") : wanted.page);
+}
+
+void Session::close() {
+    d->settle.stop();
+    d->probeA.forget();
+    d->probeB.forget();
+    d->sweep.setModel(nullptr, {});
+    const bool had = model_ != nullptr;
+    tensor_ = nullptr;
+    selection_.clear();
+    weights_.clear();
+    currentA_ = currentB_ = nullptr;
+    stale_ = false;
+    model_.reset();
+    if (had) Q_EMIT modelChanged();
+}
+
+QStringList Session::recentFiles() const { return d->recent; }
+
+void Session::setRecentFiles(const QStringList& paths) {
+    const auto work = [paths](const Job&) -> Result<QStringList> {
+        QStringList existing;
+        for (const auto& path : paths)
+            if (QFileInfo::exists(path)) existing << path;
+        return existing;
+    };
+    runJob<QStringList>(this, Job(), work, [this](Result<QStringList> existing) {
+        if (!existing) return;
+        for (const auto& path : *existing)
+            if (!d->recent.contains(path) && d->recent.size() < kRecent) d->recent << path;
+        Q_EMIT recentFilesChanged();
+    });
+}
+
+QString Session::samplePath() {
+    const QDir binary(QCoreApplication::applicationDirPath());
+    for (const char* place : {"samples/tiny-llama", "../share/quantscope/samples/tiny-llama",
+                              "../../../resources/samples/tiny-llama", "../../resources/samples/tiny-llama"}) {
+        const auto path = QDir::cleanPath(binary.absoluteFilePath(QLatin1String(place)));
+        if (QFileInfo(path).isDir()) return path;
+    }
+    return {};
+}
+
+void Session::selectTensor(const TensorInfo* tensor) {
+    if (tensor == tensor_ || !model_) return;
+    tensor_ = tensor;
+    Q_EMIT tensorChanged();
+    if (tensor_) inspect(true, comparing_);
+}
+
+void Session::selectNeighbour(int step) {
+    const auto at = std::find(weights_.begin(), weights_.end(), tensor_);
+    if (at == weights_.end()) {
+        if (!weights_.empty()) selectTensor(weights_.front());
+        return;
+    }
+    const auto next = std::clamp<std::ptrdiff_t>(at - weights_.begin() + step, 0, std::ptrdiff_t(weights_.size()) - 1);
+    selectTensor(weights_[std::size_t(next)]);
+}
+
+void Session::selectSameRole(int layerStep) {
+    if (!tensor_) return;
+    const auto here = placeOf(tensor_->name);
+    if (here.layer < 0) return;
+    for (const auto* tensor : weights_) {
+        if (tensor->name.find(here.role) == std::string::npos) continue; // cheaper than placing 100,000 names
+        const auto place = placeOf(tensor->name);
+        if (place.layer == here.layer + layerStep && place.role == here.role) return selectTensor(tensor);
+    }
+}
+
+void Session::setSelection(std::vector<const TensorInfo*> selection) {
+    if (selection == selection_) return;
+    selection_ = std::move(selection);
+    Q_EMIT selectionChanged();
+}
+
+void Session::setSpec(const QuantSpec& spec) {
+    if (spec == specA_) return;
+    d->sweep.withdraw(specA_);
+    specA_ = spec;
+    specEdited(true, false);
+}
+
+void Session::setSpecB(const QuantSpec& spec) {
+    if (spec == specB_) return;
+    specB_ = spec;
+    specEdited(false, comparing_);
+}
+
+void Session::setComparing(bool on) {
+    if (on == comparing_) return;
+    comparing_ = on;
+    if (!on) currentB_ = nullptr;
+    specEdited(false, on);
+}
+
+void Session::specEdited(bool a, bool b) {
+    Q_EMIT specChanged();
+    inspect(a, b);
+    if (model_ && a) d->settle.start();
+}
+
+void Session::setMetric(const QString& id) {
+    if (id == metric_ || !findMetric(id.toStdString())) return;
+    metric_ = id;
+    Q_EMIT metricChanged();
+}
+
+void Session::inspect(bool a, bool b) {
+    if (!model_ || !tensor_ || !(a || b)) return;
+    stale_ = true;
+    Q_EMIT currentStarted();
+    const auto known = statistics(*tensor_);
+    if (a) d->probeA.ask(model_, *tensor_, specA_, known);
+    if (b) d->probeB.ask(model_, *tensor_, specB_, known);
+}
+
+const QHash<QString, AnalysisRow>& Session::modelRows(const QuantSpec& spec) const { return d->sweep.rows(spec); }
+std::vector<QuantSpec> Session::analysedSpecs() const { return d->sweep.specs(); }
+void Session::analyseModel(const QuantSpec& spec) { d->sweep.ask(spec); }
+
+std::shared_ptr<const TensorStatistics> Session::statistics(const TensorInfo& tensor) const {
+    return d->sweep.statistics(QString::fromStdString(tensor.name));
+}
+
+void Session::cancelJobs() {
+    if (!busy()) return;
+    d->openJob.cancel();
+    d->opening = false;
+    d->settle.stop();
+    d->sweep.cancel();
+    d->probeA.cancel();
+    d->probeB.cancel();
+    Q_EMIT jobCancelled();
+}
+
+bool Session::busy() const {
+    return d->opening || d->settle.isActive() || d->sweep.running() || d->probeA.running() || d->probeB.running();
+}
+
+void Session::showPage(const QString& id) {
+    if (id == page_) return;
+    page_ = id;
+    Q_EMIT pageChanged(id);
+}
+
+SessionState Session::state() const {
+    return {.path = model_ ? QString::fromStdString(model_->path) : QString(),
+            .tensor = tensor_ ? QString::fromStdString(tensor_->name) : QString(),
+            .page = page_,
+            .specA = QString::fromStdString(canonicalText(specA_)),
+            .specB = QString::fromStdString(canonicalText(specB_)),
+            .metric = metric_,
+            .comparing = comparing_};
+}
+
+void Session::restore(const SessionState& state) {
+    d->wanted = state;
+    open(state.path);
+}
+
+const SessionState& Session::resumable() const { return d->resumable; }
+void Session::setResumable(const SessionState& state) {
+    d->resumable = state;
+    Q_EMIT recentFilesChanged();
+}
+
+} // namespace qs::gui

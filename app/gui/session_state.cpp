@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/session_state.h"
+
+#include "app/gui/session.h"
+
+#include <QSettings>
+#include <QThreadPool>
+#include <QTimer>
+
+namespace qs::gui {
+namespace {
+
+struct Saved {
+    SessionState state;
+    QStringList recent;
+    bool operator==(const Saved&) const = default;
+};
+
+void write(const Saved& saved) {
+    QSettings settings;
+    settings.setValue(QStringLiteral("recent"), saved.recent);
+    // With nothing open the last state stays on offer.
+    if (!saved.state.path.isEmpty()) writeState(settings, saved.state);
+}
+
+class Autosave : public QObject {
+public:
+    Autosave(Session& session, int milliseconds) : QObject(&session), session_(session) {
+        auto* timer = new QTimer(this);
+        connect(timer, &QTimer::timeout, this, [this] { save(); });
+        timer->start(milliseconds);
+    }
+    ~Autosave() override {
+        if (pending_ != written_) write(pending_);
+    }
+    /// The session's members are gone when children are destroyed: only what was noted before is written then.
+    void note() { pending_ = {session_.state(), session_.recentFiles()}; }
+
+private:
+    void save() {
+        note();
+        if (pending_ == written_) return;
+        written_ = pending_;
+        QThreadPool::globalInstance()->start([saved = pending_] { write(saved); });
+    }
+    Session& session_;
+    Saved pending_, written_;
+};
+
+} // namespace
+
+SessionState readState(const QSettings& s) {
+    const auto text = [&s](const char* key) {
+        return s.value(QStringLiteral("session/") + QLatin1String(key)).toString();
+    };
+    return {.path = text("path"),
+            .tensor = text("tensor"),
+            .page = text("page"),
+            .specA = text("specA"),
+            .specB = text("specB"),
+            .metric = text("metric"),
+            .comparing = s.value(QStringLiteral("session/comparing")).toBool()};
+}
+
+void writeState(QSettings& s, const SessionState& state) {
+    const std::pair<const char*, QVariant> values[] = {
+        {"path", state.path},   {"tensor", state.tensor}, {"page", state.page},           {"specA", state.specA},
+        {"specB", state.specB}, {"metric", state.metric}, {"comparing", state.comparing},
+    };
+    for (const auto& [key, value] : values) s.setValue(QStringLiteral("session/") + QLatin1String(key), value);
+}
+
+void keepSaved(Session& session, int milliseconds) {
+    const QSettings settings;
+    session.setRecentFiles(settings.value(QStringLiteral("recent")).toStringList());
+    session.setResumable(readState(settings));
+    auto* autosave = new Autosave(session, milliseconds);
+    const auto note = [autosave] { autosave->note(); };
+    for (auto signal : {&Session::modelChanged, &Session::tensorChanged, &Session::specChanged, &Session::metricChanged,
+                        &Session::recentFilesChanged})
+        QObject::connect(&session, signal, autosave, note);
+    QObject::connect(&session, &Session::pageChanged, autosave, note);
+}
+
+} // namespace qs::gui

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What is written down every few seconds, so that a crash loses little: where the user was, not what was computed.
+
+#include <QString>
+#include <QStringList>
+
+class QSettings;
+
+namespace qs::gui {
+
+class Session;
+
+struct SessionState {
+    QString path, tensor, page;   ///< path "": nothing was open
+    QString specA, specB, metric; ///< canonical texts
+    bool comparing = false;
+    bool operator==(const SessionState&) const = default;
+};
+
+SessionState readState(const QSettings& settings);
+void writeState(QSettings& settings, const SessionState& state);
+
+/// Reads recent files and the last state into the session, and writes both at most `milliseconds` after a change, on a
+/// worker thread; on destruction of the session what is left is written at once.
+void keepSaved(Session& session, int milliseconds = 5000);
+
+} // namespace qs::gui

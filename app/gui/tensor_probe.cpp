@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/tensor_probe.h"
+
+#include "app/gui/run_job.h"
+#include "core/base/text.h"
+
+#include <algorithm>
+
+namespace qs::gui {
+namespace {
+constexpr std::size_t kRemembered = 12; // about 1.3 MiB each
+}
+
+TensorProbe::TensorProbe(QObject* parent) : QObject(parent) {}
+TensorProbe::~TensorProbe() { job_.cancel(); }
+
+void TensorProbe::cancel() {
+    job_.cancel();
+    running_ = false;
+}
+
+void TensorProbe::forget() {
+    cancel();
+    remembered_.clear();
+}
+
+void TensorProbe::ask(const std::shared_ptr<const Model>& model, const TensorInfo& tensor, const QuantSpec& spec,
+                      const std::shared_ptr<const TensorStatistics>& known) {
+    cancel();
+    const auto key = canonicalText(spec);
+    const auto same = [&](const Remembered& r) { return r.tensor == tensor.name && r.spec == key; };
+    if (auto found = std::find_if(remembered_.begin(), remembered_.end(), same); found != remembered_.end()) {
+        Q_EMIT answered(AnalysisRow(found->row));
+        return;
+    }
+    job_ = Job();
+    running_ = true;
+    const auto work = [model, &tensor, spec, known](const Job& job) -> Result<AnalysisRow> {
+        AnalysisOptions options;
+        options.detail = Detail::Inspect;
+        options.statistics = !known;
+        auto result = analyseTensor(*model, tensor, spec, options, job);
+        if (!result) return tl::unexpected(result.error());
+        if (known && !result->statistics) result->statistics = *known;
+        if (result->specAsTyped.empty()) result->specAsTyped = specText(spec);
+        return std::make_shared<const TensorAnalysis>(std::move(*result));
+    };
+    runJob<AnalysisRow>(this, job_, work, [this, key](Result<AnalysisRow> row) {
+        running_ = false;
+        if (!row) {
+            if (!row.error().cancelled) Q_EMIT failed(QString::fromStdString(oneSentence(row.error().message)));
+            return;
+        }
+        remembered_.push_front({(*row)->tensor, key, *row});
+        if (remembered_.size() > kRemembered) remembered_.pop_back();
+        Q_EMIT answered(*row);
+    });
+}
+
+} // namespace qs::gui
