@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A report knows no domain types: provenance, tables, plots, in order. Writers turn it into HTML, PDF, Markdown, JSON, CSV.
+// A report knows no domain types: provenance, tables, plots, in order. Writers turn it into HTML, PDF, Markdown, JSON,
+// CSV.
 
 #include "core/base/column.h"
+#include "core/base/job.h"
 #include "core/base/result.h"
 
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,35 +23,45 @@ struct Plot {
     std::string title, xTitle, yTitle; ///< titles with units
     struct Series {
         std::string name;
-        std::vector<double> x, y; ///< Bars: y only, x are indices
+        std::vector<double> x, y; ///< Bars: x empty with `categories`, else the left edges of equally wide bins
     };
     std::vector<Series> series;
     std::vector<double> verticals;           ///< levels or percentiles
     std::vector<std::string> verticalLabels; ///< same length or empty
     std::vector<std::string> categories;     ///< Bars: one per value; HeatMap: column labels
     std::vector<std::string> rowLabels;      ///< HeatMap
-    std::vector<double> cells;               ///< HeatMap, row-major, NaN = not measured
+    std::vector<double> cells;               ///< HeatMap, row-major, NaN = not measured, infinite = there is none
+    std::string cellTitle;                   ///< HeatMap: what a cell is, with its unit, for the legend
+    int cellDecimals = 2;
+    /// HeatMap: range of the colours, so that plots can share it; NaN: that of the cells.
+    double cellLow = std::numeric_limits<double>::quiet_NaN(), cellHigh = std::numeric_limits<double>::quiet_NaN();
+    int color = 0; ///< which data colour (a b c d) the first series has
     bool logY = false;
 };
 
 struct Section {
     std::string title;
     std::string text; ///< plain paragraphs separated by a blank line
+    std::string note; ///< a remark that must not be overlooked: what the figures are not
+    Table cards;      ///< drawn as one card a row: first column its title, the others label and figure
     std::vector<Table> tables;
     std::vector<Plot> plots;
+    bool brief = false; ///< also in the Markdown summary
 };
 
 struct Report {
     std::string title;
-    std::vector<std::pair<std::string, std::string>> provenance; ///< key, value: input SHA-256, version, machine, ...
+    std::string subtitle;
+    /// key ("input_sha256"), value; a key may come several times: one per input file.
+    std::vector<std::pair<std::string, std::string>> provenance;
     std::vector<Section> sections;
     Table data; ///< what JSON "rows" and CSV carry
 };
 
 struct ReportWriter {
-    const char* id;        ///< "html"
+    const char* id; ///< "html"
     const char* title;
-    const char* extension; ///< ".html"
+    const char* extension;                               ///< ".html"
     Result<std::string> (*render)(const Report& report); ///< whole file as bytes
 };
 std::span<const ReportWriter> reportWriters();
@@ -59,7 +72,17 @@ std::string plotSvg(const Plot& plot, int width = 720, int height = 280);
 
 /// Version, formats version, machine, CPU, ISA, threads, date (UTC, or SOURCE_DATE_EPOCH).
 std::vector<std::pair<std::string, std::string>> machineProvenance();
-/// Lower-case hex; cached by device, inode, size and mtime.
-Result<std::string> sha256OfFile(const std::string& path);
+/// "input_sha256" -> "Input SHA-256"
+std::string provenanceTitle(std::string_view key);
+const char* toolVersion(); ///< "0.1.0"
+
+/// Lower-case hex; cached by device, inode, size and mtime. A second caller waits for the first one's pass.
+Result<std::string> sha256OfFile(const std::string& path, const Job& job = {});
+
+/// The cell as it stands in JSON: shortest round trip, null when not measured or not finite.
+std::string jsonText(const ColumnInfo& column, const Value& value);
+std::string jsonString(std::string_view text);
+/// "[{...},...]": one object a row, keys are the columns' ids.
+std::string jsonRows(const Table& table);
 
 } // namespace qs

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/parallel.h"
+#include "core/report/report.h"
+#include "kernels/format.h"
+#include "kernels/kernel_set.h"
+
+#include <array>
+#include <cstdlib>
+#include <ctime>
+#include <fmt/format.h>
+#include <fstream>
+#include <openssl/evp.h>
+#include <sys/utsname.h>
+
+namespace qs {
+namespace {
+
+std::string cpuName() {
+    std::ifstream info("/proc/cpuinfo");
+    for (std::string line; std::getline(info, line);)
+        if (line.starts_with("model name"))
+            if (const auto colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
+    return "unknown";
+}
+
+/// Changes whenever a format's levels, blocks or scales do, so nobody has to remember to count it up.
+std::string formatsVersion() {
+    std::string text;
+    for (const auto& f : formats()) {
+        text += fmt::format("{};{};{};{};{};{};{};{};{};{};{};{}", f.id, int(f.kind), f.bits, f.zeroCode, f.valueOffset,
+                            f.scaleKinds, int(f.defaultScale), f.defaultBlock, f.padsLastBlock, f.calibrations,
+                            f.dialects, f.source);
+        for (const float level : f.levels) text += fmt::format(";{:a}", level);
+        for (const float level : f.polyLevels) text += fmt::format(";{:a}", level);
+    }
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    if (EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha256(), nullptr) != 1) return "unknown";
+    std::string hex;
+    for (unsigned i = 0; i < 6; ++i) hex += fmt::format("{:02x}", digest[i]);
+    return fmt::format("{} formats, {}", formats().size(), hex);
+}
+
+std::string date() {
+    std::time_t now = std::time(nullptr);
+    if (const char* fixed = std::getenv("SOURCE_DATE_EPOCH")) {
+        char* end = nullptr;
+        const long long asked = std::strtoll(fixed, &end, 10);
+        if (end != fixed && *end == 0) now = std::time_t(asked);
+    }
+    std::tm utc{};
+    if (!gmtime_r(&now, &utc)) return "unknown";
+    char text[40];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return text;
+}
+
+} // namespace
+
+const char* toolVersion() { return QS_VERSION; }
+
+std::vector<std::pair<std::string, std::string>> machineProvenance() {
+    utsname host{};
+    uname(&host);
+    return {
+        {"version", fmt::format("QuantScope {}", toolVersion())},
+        {"formats_version", formatsVersion()},
+        {"date", date()},
+        {"machine", fmt::format("{} {}, {}", host.sysname, host.release, host.machine)},
+        {"cpu", cpuName()},
+        {"isa", bestKernels().id},
+        {"threads", std::to_string(workerCount())},
+    };
+}
+
+std::string provenanceTitle(std::string_view key) {
+    static constexpr std::array<std::pair<std::string_view, const char*>, 8> spelled = {{
+        {"input_sha256", "Input SHA-256"},
+        {"cpu", "CPU"},
+        {"isa", "Instruction set"},
+        {"version", "Tool"},
+        {"formats_version", "Number formats"},
+        {"command_line", "Command"},
+        {"input_bytes", "Input size"},
+        {"date", "Date (UTC)"},
+    }};
+    for (const auto& [id, title] : spelled)
+        if (id == key) return title;
+    std::string title(key);
+    for (auto& c : title)
+        if (c == '_') c = ' ';
+    if (!title.empty() && title[0] >= 'a' && title[0] <= 'z') title[0] = char(title[0] - 'a' + 'A');
+    return title;
+}
+
+} // namespace qs

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The document for print, drawn with cairo and pango; plots are the same SVG as in the HTML, drawn by librsvg.
+#include "core/base/text.h"
+#include "core/report/pdf_page.h"
+#include "core/report/writers.h"
+
+#include <algorithm>
+#include <cairo-pdf.h>
+#include <fmt/format.h>
+#include <librsvg/rsvg.h>
+
+namespace qs {
+namespace {
+
+using Align = PdfPages::Align;
+constexpr PdfFont kBody{.size = 9}, kSmall{.size = 8}, kHeading{.size = 13, .bold = true},
+    kCell{.mono = true, .size = 7.2}, kHead{.size = 7.2, .bold = true};
+
+std::string shown(std::string_view text, std::size_t maxChars = 2000) { return escapeForPeople(text, maxChars); }
+
+void heading(PdfPages& pages, const std::string& text) {
+    pages.y += 14;
+    pages.reserve(90); // a heading never stands alone at the foot of a page
+    pages.y += pages.text(text, pages.margin, pages.y, pages.inner, kHeading, Ink::Text) + 4;
+}
+
+void paragraph(PdfPages& pages, const std::string& text) {
+    pages.reserve(pages.textHeight(text, pages.inner, kBody));
+    pages.y += pages.text(text, pages.margin, pages.y, pages.inner, kBody, Ink::Muted) + 5;
+}
+
+void note(PdfPages& pages, const std::string& text) {
+    const double h = pages.textHeight(text, pages.inner - 16, kBody) + 8;
+    pages.reserve(h);
+    pages.box(pages.margin, pages.y, pages.inner, h, Ink::Raised);
+    pages.box(pages.margin, pages.y, 2, h, Ink::Warn);
+    pages.text(text, pages.margin + 10, pages.y + 4, pages.inner - 16, kBody, Ink::Text);
+    pages.y += h + 6;
+}
+
+void cards(PdfPages& pages, const Table& table) {
+    if (table.rows.empty()) return;
+    constexpr int across = 2;
+    constexpr double gap = 8, padding = 9, line = 11.5;
+    const double w = (pages.inner - gap * (across - 1)) / across;
+    std::size_t lines = 0;
+    for (const auto& column : table.columns) lines += isNumeric(column) && column.better == Direction::None;
+    const double h = 66 + line * double((lines + 1) / 2) + padding;
+    for (std::size_t r = 0; r < table.rows.size(); ++r) {
+        if (r % across == 0) pages.reserve(h);
+        const double x = pages.margin + (w + gap) * double(r % across), top = pages.y;
+        pages.frame(x, top, w, h);
+        double big = x + padding;
+        std::size_t small = 0;
+        for (std::size_t c = 0; c < table.columns.size(); ++c) {
+            const auto& column = table.columns[c];
+            const std::string text = shownText(column, table.rows[r][c]);
+            if (!isNumeric(column)) {
+                const PdfFont font{.mono = true, .size = c == 0 ? 9.0 : 7.0, .bold = c == 0};
+                pages.text(text, x + padding, top + (c == 0 ? 7 : 19), w - 2 * padding, font,
+                           c == 0 ? Ink::Text : Ink::Muted, Align::Left, false);
+            } else if (column.better != Direction::None) {
+                const bool missing = std::holds_alternative<std::monostate>(table.rows[r][c]);
+                const double figure = pages.textWidth(missing ? "–" : text, {.mono = true, .size = 13});
+                pages.text(missing ? "–" : text, big, top + 32, w, {.mono = true, .size = 13}, Ink::Text, Align::Left,
+                           false);
+                const std::string label = headerText(column);
+                pages.text(label, big, top + 49, w, {.size = 7}, Ink::Muted, Align::Left, false);
+                big += std::max(figure, pages.textWidth(label, {.size = 7})) + 14;
+            } else {
+                const double cx = x + padding + (small % 2) * (w / 2 - 2), cy = top + 64 + line * double(small / 2);
+                const double cw = w / 2 - padding - 4;
+                pages.text(headerText(column), cx, cy, cw, {.size = 7}, Ink::Muted, Align::Left, false);
+                pages.text(text, cx, cy, cw, {.mono = true, .size = 7}, Ink::Text, Align::Right, false);
+                ++small;
+            }
+        }
+        if (r % across == across - 1 || r + 1 == table.rows.size()) pages.y += h + gap;
+    }
+}
+
+void picture(PdfPages& pages, const Plot& plot) {
+    const std::string svg = plotSvg(plot, 720, 230);
+    GError* error = nullptr;
+    RsvgHandle* handle = rsvg_handle_new_from_data(reinterpret_cast<const guint8*>(svg.data()), svg.size(), &error);
+    if (!handle) {
+        paragraph(pages,
+                  fmt::format("{} could not be drawn: {}.", plot.title, error ? error->message : "no reason given"));
+        g_clear_error(&error);
+        return;
+    }
+    gdouble w = 720, h = 230;
+    rsvg_handle_get_intrinsic_size_in_pixels(handle, &w, &h);
+    double scale = pages.inner / w;
+    constexpr double most = PdfPages::bottom - PdfPages::margin - 30;
+    scale = std::min(scale, most / h);
+    pages.reserve(h * scale + 22);
+    pages.y +=
+        pages.text(shown(plot.title), pages.margin, pages.y, pages.inner, {.size = 9, .bold = true}, Ink::Text) + 4;
+    const RsvgRectangle place{pages.margin, pages.y, w * scale, h * scale};
+    rsvg_handle_render_document(handle, pages.cairo(), &place, nullptr);
+    g_object_unref(handle);
+    pages.y += h * scale + 10;
+}
+
+/// Natural widths, shrunk where there is most to shrink: names are elided, figures never.
+std::vector<double> columnWidths(PdfPages& pages, const Table& table, std::size_t rows) {
+    std::vector<double> widths;
+    double fixed = 0, soft = 0;
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+        double w = pages.textWidth(headerText(table.columns[c]), kHead);
+        for (std::size_t r = 0; r < rows; ++r)
+            w = std::max(w, pages.textWidth(shownText(table.columns[c], table.rows[r][c], 120), kCell));
+        widths.push_back(w + 10);
+        (isNumeric(table.columns[c]) ? fixed : soft) += w + 10;
+    }
+    const double left = std::max(60.0, pages.inner - fixed);
+    if (soft > left)
+        for (std::size_t c = 0; c < widths.size(); ++c)
+            if (!isNumeric(table.columns[c])) widths[c] *= left / soft;
+    const double slack = pages.inner - std::min(pages.inner, fixed + std::min(soft, left));
+    if (!widths.empty()) widths[0] += slack;
+    return widths;
+}
+
+void table(PdfPages& pages, const Table& table) {
+    if (table.columns.empty()) return;
+    const std::size_t rows = std::min(table.rows.size(), kPdfRows);
+    const auto widths = columnWidths(pages, table, rows);
+    constexpr double rowHeight = 13;
+    const auto row = [&](auto cellOf, PdfFont font, bool head) {
+        double x = pages.margin;
+        for (std::size_t c = 0; c < widths.size(); ++c) {
+            const auto [text, ink] = cellOf(c);
+            const bool right = isNumeric(table.columns[c]);
+            pages.text(text, x + 2, pages.y + 2, widths[c] - 6, font, ink, right ? Align::Right : Align::Left, false);
+            x += widths[c];
+        }
+        pages.y += rowHeight;
+        pages.line(pages.margin, pages.margin + pages.inner, pages.y - (head ? 0.5 : 1));
+    };
+    const auto header = [&] {
+        row([&](std::size_t c) { return std::pair(headerText(table.columns[c]), Ink::Muted); }, kHead, true);
+    };
+    pages.reserve(60);
+    if (!table.title.empty())
+        pages.y +=
+            pages.text(shown(table.title), pages.margin, pages.y, pages.inner, {.size = 9, .bold = true}, Ink::Text) +
+            4;
+    header();
+    for (std::size_t r = 0; r < rows; ++r) {
+        if (pages.y + rowHeight > pages.bottom) {
+            pages.newPage();
+            header();
+        }
+        row(
+            [&](std::size_t c) {
+                const auto& value = table.rows[r][c];
+                return std::pair(shownText(table.columns[c], value, 120),
+                                 std::holds_alternative<std::monostate>(value) ? Ink::Warn : Ink::Text);
+            },
+            kCell, false);
+    }
+    pages.y += 8;
+    if (rows < table.rows.size())
+        paragraph(pages,
+                  fmt::format("The first {} of {} rows; JSON and CSV hold all of them.", rows, table.rows.size()));
+}
+
+void provenance(PdfPages& pages, const Report& report) {
+    heading(pages, "Provenance");
+    for (const auto& [key, value] : report.provenance) {
+        const std::string text = shown(value);
+        const double h = pages.textHeight(text, pages.inner - 110, kCell);
+        pages.reserve(h + 5);
+        pages.text(provenanceTitle(key), pages.margin, pages.y, 106, kSmall, Ink::Muted, Align::Left, false);
+        pages.text(text, pages.margin + 110, pages.y, pages.inner - 110, kCell, Ink::Text);
+        pages.y += std::max(h, 10.0) + 4;
+        pages.line(pages.margin, pages.margin + pages.inner, pages.y - 2);
+    }
+}
+
+int draw(cairo_t* cairo, const Report& report, int total) {
+    PdfPages pages(cairo, fmt::format("QuantScope {} · {}", toolVersion(), shown(report.title)), total);
+    pages.y += pages.text("QuantScope", pages.margin, pages.y, pages.inner, {.size = 9, .bold = true}, Ink::Accent) + 2;
+    pages.y +=
+        pages.text(shown(report.title), pages.margin, pages.y, pages.inner, {.size = 19, .bold = true}, Ink::Text) + 3;
+    if (!report.subtitle.empty()) paragraph(pages, shown(report.subtitle));
+    for (const auto& section : report.sections) {
+        heading(pages, section.title);
+        if (!section.note.empty()) note(pages, shown(section.note));
+        for (std::size_t from = 0; from < section.text.size();) {
+            const std::size_t to = std::min(section.text.find("\n\n", from), section.text.size());
+            paragraph(pages, shown(section.text.substr(from, to - from)));
+            from = to + 2;
+        }
+        cards(pages, section.cards);
+        for (const auto& plot : section.plots) picture(pages, plot);
+        for (const auto& t : section.tables) table(pages, t);
+    }
+    provenance(pages, report);
+    pages.finish();
+    return pages.page();
+}
+
+cairo_status_t append(void* closure, const unsigned char* bytes, unsigned length) {
+    static_cast<std::string*>(closure)->append(reinterpret_cast<const char*>(bytes), length);
+    return CAIRO_STATUS_SUCCESS;
+}
+
+std::string rendered(const Report& report, int total, int& pages) {
+    std::string out;
+    cairo_surface_t* surface = cairo_pdf_surface_create_for_stream(append, &out, PdfPages::width, PdfPages::height);
+    cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_TITLE, shown(report.title).c_str());
+    cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATOR,
+                                   fmt::format("QuantScope {}", toolVersion()).c_str());
+    for (const auto& [key, value] : report.provenance)
+        if (key == "date") cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, value.c_str());
+    cairo_t* cairo = cairo_create(surface);
+    pages = draw(cairo, report, total);
+    cairo_destroy(cairo);
+    cairo_surface_finish(surface);
+    if (cairo_surface_status(surface) != CAIRO_STATUS_SUCCESS) out.clear();
+    cairo_surface_destroy(surface);
+    return out;
+}
+
+} // namespace
+
+Result<std::string> renderPdf(const Report& report) {
+    int pages = 0;
+    rendered(report, 0, pages); // counts them for the footers
+    std::string out = rendered(report, pages, pages);
+    if (out.empty()) return fail("The PDF could not be drawn by cairo.");
+    return out;
+}
+
+} // namespace qs

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/report/writers.h"
+
+#include "core/base/text.h"
+
+#include <array>
+
+namespace qs {
+namespace {
+
+const std::array<ReportWriter, 5> kWriters = {{
+    {"json", "JSON: every row and the provenance", ".json", renderJson},
+    {"csv", "CSV: every row", ".csv", renderCsv},
+    {"html", "HTML: one file with plots, tables and data", ".html", renderHtml},
+    {"md", "Markdown: a summary for an issue", ".md", renderMarkdown},
+    {"pdf", "PDF: the document for print", ".pdf", renderPdf},
+}};
+
+} // namespace
+
+std::span<const ReportWriter> reportWriters() { return kWriters; }
+
+const ReportWriter* findReportWriter(std::string_view id) {
+    for (const auto& writer : kWriters)
+        if (id == writer.id) return &writer;
+    return nullptr;
+}
+
+std::string shownText(const ColumnInfo& column, const Value& value, std::size_t maxChars) {
+    return escapeForPeople(cellText(column, value), maxChars);
+}
+
+std::string xmlEscaped(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    for (const char c : text) {
+        switch (c) {
+        case '&': out += "&amp;"; break;
+        case '<': out += "&lt;"; break;
+        case '>': out += "&gt;"; break;
+        case '"': out += "&quot;"; break;
+        case '\'': out += "&#39;"; break;
+        default: out += c;
+        }
+    }
+    return out;
+}
+
+} // namespace qs

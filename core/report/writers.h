@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/report/report.h"
+
+namespace qs {
+
+Result<std::string> renderJson(const Report& report);
+Result<std::string> renderCsv(const Report& report);
+Result<std::string> renderHtml(const Report& report);
+Result<std::string> renderMarkdown(const Report& report);
+Result<std::string> renderPdf(const Report& report);
+
+/// A cell for people: as cellText(), with names from files made harmless.
+std::string shownText(const ColumnInfo& column, const Value& value, std::size_t maxChars = 160);
+std::string xmlEscaped(std::string_view text);
+
+/// HTML and PDF show this many rows of a table, and say how many there are.
+inline constexpr std::size_t kHtmlRows = 5000, kPdfRows = 1000;
+
+extern const char* const kHtmlStyle;
+extern const char* const kHtmlScript;
+
+} // namespace qs
