@@ -29,7 +29,7 @@ public:
     bool faulted() const;
     /// Fails with a sentence when size, inode or mtime of the path changed or a fault was caught.
     Result<void> unchanged() const;
-    void willScan(std::size_t offset, std::size_t length) const; ///< MADV_SEQUENTIAL
+    void willScan(std::size_t offset, std::size_t length) const;  ///< MADV_SEQUENTIAL
     void dropPages(std::size_t offset, std::size_t length) const; ///< behind a scan: keeps resident memory bounded
 
 private:

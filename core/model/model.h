@@ -21,8 +21,8 @@ struct TensorInfo {
     DType dtype = DType::F32;
     std::vector<std::int64_t> shape; ///< numpy order, C-contiguous
     std::uint64_t elements = 0, bytes = 0;
-    std::uint32_t file = 0;    ///< index into Model::files()
-    std::uint64_t offset = 0;  ///< of the first byte in that file
+    std::uint32_t file = 0;   ///< index into Model::files()
+    std::uint64_t offset = 0; ///< of the first byte in that file
 
     std::int64_t lastAxis() const { return shape.empty() ? 1 : shape.back(); }
     /// Taken without a filter: a float tensor of rank 2 or more.
@@ -37,7 +37,7 @@ struct TensorView {
 };
 
 struct ModelFile {
-    std::string path;       ///< absolute
+    std::string path; ///< absolute
     std::uint64_t size = 0;
     std::shared_ptr<MappedFile> mapping;
     std::map<std::string, std::string> metadata; ///< safetensors __metadata__
@@ -45,9 +45,9 @@ struct ModelFile {
 
 class Model {
 public:
-    std::string path;                  ///< as the user named it, absolute
-    std::string title;                 ///< folder or file name for the top bar
-    std::string format;                ///< id of the file format: "safetensors"
+    std::string path;   ///< as the user named it, absolute
+    std::string title;  ///< folder or file name for the top bar
+    std::string format; ///< id of the file format: "safetensors"
     std::vector<ModelFile> files;
     std::vector<TensorInfo> tensors;   ///< in name order, numbers inside names compared as numbers
     std::vector<std::string> warnings; ///< missing shards, unmapped tensors, wrong total_size: one sentence each

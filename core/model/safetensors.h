@@ -7,6 +7,9 @@
 #include "core/model/model.h"
 
 #include <functional>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 namespace qs {
 
@@ -17,6 +20,13 @@ struct SafetensorsHeader {
 };
 /// `path` only names the place in errors.
 Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> file, const std::string& path);
+
+/// model.safetensors.index.json; shard names are checked to be plain file names.
+struct SafetensorsIndex {
+    std::vector<std::pair<std::string, std::string>> weightMap; ///< tensor, shard; in the order of the file
+    std::optional<std::uint64_t> totalSize;                     ///< metadata.total_size, when it is a whole number
+};
+Result<SafetensorsIndex> parseSafetensorsIndex(std::string_view text, const std::string& path);
 
 Result<std::shared_ptr<Model>> openSafetensors(const std::string& path);
 Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path);

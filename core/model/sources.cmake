@@ -1,3 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 target_sources(qs_core PRIVATE
+  model/dtype.cpp
+  model/file_format.cpp
+  model/foreign_file.cpp
+  model/huggingface.cpp
+  model/mapped_file.cpp
+  model/model.cpp
+  model/safetensors_header.cpp
+  model/safetensors_index.cpp
+  model/strict_json.cpp
+  model/tensor_name.cpp
 )
+target_link_libraries(qs_core PRIVATE nlohmann_json::nlohmann_json)

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/foreign_file.h"
+
+#include <algorithm>
+
+namespace qs {
+namespace {
+
+struct Magic {
+    std::string_view bytes;
+    std::size_t at;
+    const char* is;
+};
+
+using namespace std::string_view_literals;
+constexpr Magic kMagics[] = {
+    {"version https://git-lfs.github.com/spec"sv, 0,
+     "is a Git LFS pointer, not the file itself; run \"git lfs pull\" in its repository"},
+    {"GGUF"sv, 0, "is a GGUF file, which this version does not open"},
+    {"PK\3\4"sv, 0, "is a ZIP archive (a PyTorch checkpoint, .npz or .keras), which this version does not open"},
+    {"PK\5\6"sv, 0, "is an empty ZIP archive"},
+    {"\x89HDF\r\n\x1a\n"sv, 0, "is an HDF5 file, which this version does not open"},
+    {"\x93NUMPY"sv, 0, "is a NumPy array (.npy), which this version does not open"},
+    {"TFL3"sv, 4, "is a TensorFlow Lite model, which this version does not open"},
+    {"\x1f\x8b"sv, 0, "is compressed with gzip; decompress it first"},
+    {"\x28\xb5\x2f\xfd"sv, 0, "is compressed with zstd; decompress it first"},
+    {"\xfd"
+     "7zXZ\0"sv,
+     0, "is compressed with xz; decompress it first"},
+};
+
+bool isSpace(std::byte b) {
+    return b == std::byte(' ') || b == std::byte('\n') || b == std::byte('\r') || b == std::byte('\t');
+}
+
+/// A length that fits the file, and then the beginning of an object: a short magic can be such a length by chance.
+bool looksLikeSafetensors(std::span<const std::byte> head, std::uint64_t size) {
+    if (head.size() < 10) return false;
+    std::uint64_t length = 0;
+    for (int i = 7; i >= 0; --i) length = length << 8 | std::uint64_t(head[std::size_t(i)]);
+    return length >= 2 && length <= size - 8 && (head[8] == std::byte('{') || isSpace(head[8]));
+}
+
+std::string_view textOf(std::span<const std::byte> head) {
+    return {reinterpret_cast<const char*>(head.data()), head.size()};
+}
+
+bool isHtml(std::string_view head) {
+    const auto begin = head.find_first_not_of(" \t\r\n");
+    if (begin == std::string_view::npos) return false;
+    std::string word(head.substr(begin, 9));
+    std::transform(word.begin(), word.end(), word.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
+    return word.starts_with("<!doctype") || word.starts_with("<html");
+}
+
+} // namespace
+
+std::string foreignFile(std::span<const std::byte> head, std::uint64_t size, std::string_view path) {
+    for (const std::string_view suffix : {".part", ".incomplete", ".crdownload", ".aria2"})
+        if (path.ends_with(suffix)) return "is an unfinished download (" + std::string(suffix) + "); finish it first";
+    if (size == 0) return "is empty (0 bytes)";
+    if (looksLikeSafetensors(head, size)) return {};
+    const std::string_view text = textOf(head);
+    for (const auto& magic : kMagics)
+        if (text.size() > magic.at && text.substr(magic.at).starts_with(magic.bytes)) return magic.is;
+    if (isHtml(text)) return "is a web page (HTML), not the file itself; the download went to a page";
+    if (text.size() > 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5)
+        return "is a Python pickle (an old PyTorch checkpoint), which this version does not open";
+    if (std::all_of(head.begin(), head.end(), [](std::byte b) { return b == std::byte(0); }))
+        return "begins with nothing but zero bytes; the download may not be finished";
+    return {};
+}
+
+} // namespace qs

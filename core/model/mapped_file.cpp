@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/mapped_file.h"
+
+#include "core/base/text.h"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <mutex>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace qs {
+namespace {
+
+// What the signal handler may look at: fixed memory and lock-free atomics, nothing else.
+struct Slot {
+    std::atomic<bool> taken{false};
+    std::atomic<std::uintptr_t> begin{0};
+    std::atomic<std::size_t> length{0};
+    std::atomic<bool> faulted{false};
+};
+static_assert(std::atomic<std::uintptr_t>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
+constexpr int kSlots = 8192;
+std::array<Slot, kSlots> slots;
+struct sigaction previousAction;
+std::size_t pageSize = 4096;
+
+/// Replaces the unreadable rest of one of our mappings by zero pages and lets the access go on; it never jumps.
+void onBusError(int signal, siginfo_t* what, void* context) {
+    const int savedErrno = errno;
+    const auto address = reinterpret_cast<std::uintptr_t>(what->si_addr);
+    for (auto& slot : slots) {
+        const std::uintptr_t begin = slot.begin.load(std::memory_order_acquire);
+        if (begin == 0 || address < begin) continue;
+        const std::size_t length = slot.length.load(std::memory_order_acquire);
+        if (address - begin >= length || slot.begin.load(std::memory_order_acquire) != begin) continue;
+        const std::uintptr_t page = address & ~(std::uintptr_t(pageSize) - 1);
+        // The bare system call: sanitizers intercept mmap(), and an interceptor is no place to be in a signal handler.
+        const long got = syscall(SYS_mmap, page, begin + length - page, PROT_READ,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+        if (got < 0) break;
+        slot.faulted.store(true, std::memory_order_release);
+        errno = savedErrno;
+        return;
+    }
+    errno = savedErrno;
+    if (previousAction.sa_flags & SA_SIGINFO) {
+        if (previousAction.sa_sigaction) return previousAction.sa_sigaction(signal, what, context);
+    } else if (previousAction.sa_handler != SIG_DFL && previousAction.sa_handler != SIG_IGN) {
+        return previousAction.sa_handler(signal);
+    }
+    // Not ours and nobody else's: the access is repeated and ends the process as it would have without us.
+    struct sigaction byDefault {};
+    byDefault.sa_handler = SIG_DFL;
+    sigaction(signal, &byDefault, nullptr);
+}
+
+void catchBusErrors() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        pageSize = std::size_t(sysconf(_SC_PAGESIZE));
+        struct sigaction action {};
+        action.sa_sigaction = onBusError;
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+        sigemptyset(&action.sa_mask);
+        sigaction(SIGBUS, &action, &previousAction);
+    });
+}
+
+int takeSlot() {
+    for (int i = 0; i < kSlots; ++i) {
+        bool expected = false;
+        if (slots[std::size_t(i)].taken.compare_exchange_strong(expected, true)) return i;
+    }
+    return -1;
+}
+
+std::int64_t mtimeOf(const struct stat& s) { return std::int64_t(s.st_mtim.tv_sec) * 1000000000 + s.st_mtim.tv_nsec; }
+
+const char* kindOf(mode_t mode) {
+    if (S_ISDIR(mode)) return "a folder";
+    if (S_ISFIFO(mode)) return "a pipe";
+    if (S_ISSOCK(mode)) return "a socket";
+    return "a device";
+}
+
+struct Descriptor {
+    int fd = -1;
+    ~Descriptor() {
+        if (fd >= 0) ::close(fd);
+    }
+};
+
+} // namespace
+
+Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string& path) {
+    const std::string shown = escapeForPeople(path, 200);
+    const auto cannot = [&](int error) {
+        if (error == ENOENT) return fail(fmt::format("{} does not exist.", shown), path);
+        return fail(fmt::format("{} cannot be read: {}.", shown, std::strerror(error)), path);
+    };
+    if (path.find('\0') != std::string::npos)
+        return fail(fmt::format("{} is not a path: it holds a NUL.", shown), path);
+
+    // Asked before opening, because opening a device can do things, and again after, because the path may have changed.
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return cannot(errno);
+    Descriptor file;
+    if (S_ISREG(status.st_mode)) {
+        file.fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+        if (file.fd < 0 || ::fstat(file.fd, &status) != 0) return cannot(errno);
+    }
+    if (!S_ISREG(status.st_mode))
+        return fail(fmt::format("{} is {}, not a regular file.", shown, kindOf(status.st_mode)), path);
+
+    std::shared_ptr<MappedFile> mapped(new MappedFile);
+    std::error_code ignored;
+    const auto absolute = std::filesystem::absolute(path, ignored);
+    mapped->path_ = ignored ? path : absolute.lexically_normal().string();
+    mapped->device_ = status.st_dev;
+    mapped->inode_ = status.st_ino;
+    mapped->mtimeNs_ = mtimeOf(status);
+    const auto size = std::size_t(status.st_size);
+    if (size == 0) return mapped;
+
+    catchBusErrors();
+    const int index = takeSlot();
+    if (index < 0)
+        return fail(fmt::format("{} is not opened: {} files are open already, the most at a time.", shown, kSlots),
+                    path);
+    auto& slot = slots[std::size_t(index)];
+    void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.fd, 0);
+    if (data == MAP_FAILED) {
+        const int error = errno;
+        slot.taken.store(false);
+        return cannot(error);
+    }
+    mapped->slot_ = index;
+    mapped->data_ = static_cast<const std::byte*>(data);
+    mapped->size_ = size;
+    slot.faulted.store(false);
+    slot.length.store(size, std::memory_order_release);
+    slot.begin.store(reinterpret_cast<std::uintptr_t>(data), std::memory_order_release);
+    return mapped;
+}
+
+MappedFile::~MappedFile() {
+    if (slot_ < 0) return;
+    auto& slot = slots[std::size_t(slot_)];
+    slot.begin.store(0, std::memory_order_release);
+    ::munmap(const_cast<std::byte*>(data_), size_);
+    slot.taken.store(false, std::memory_order_release);
+}
+
+bool MappedFile::faulted() const {
+    return slot_ >= 0 && slots[std::size_t(slot_)].faulted.load(std::memory_order_acquire);
+}
+
+Result<void> MappedFile::unchanged() const {
+    const std::string shown = escapeForPeople(path_, 200);
+    struct stat status {};
+    if (::stat(path_.c_str(), &status) != 0)
+        return fail(fmt::format("{} was removed or cannot be reached since it was opened ({}); open it again.", shown,
+                                std::strerror(errno)),
+                    path_);
+    if (std::uint64_t(status.st_dev) != device_ || std::uint64_t(status.st_ino) != inode_)
+        return fail(fmt::format("{} was replaced by another file since it was opened; open it again.", shown), path_);
+    const auto size = std::uint64_t(status.st_size);
+    if (size < size_)
+        return fail(
+            fmt::format("{} was cut from {} to {} bytes since it was opened; open it again.", shown, size_, size),
+            path_, static_cast<long long>(size));
+    if (size != size_ || mtimeOf(status) != mtimeNs_)
+        return fail(fmt::format("{} was written to since it was opened; open it again.", shown), path_);
+    if (faulted())
+        return fail(fmt::format("{} could not be read: the disk failed, or the file was cut for a while.", shown),
+                    path_);
+    return {};
+}
+
+void MappedFile::willScan(std::size_t offset, std::size_t length) const {
+    if (offset >= size_ || length == 0) return;
+    length = std::min(length, size_ - offset);
+    const std::size_t from = offset & ~(pageSize - 1);
+    // MADV_SEQUENTIAL splits the mapping, and a process may have only ~65,000 pieces: for long ranges only.
+    const bool isLong = length >= (std::size_t(64) << 20);
+    ::madvise(const_cast<std::byte*>(data_) + from, offset + length - from, isLong ? MADV_SEQUENTIAL : MADV_WILLNEED);
+}
+
+void MappedFile::dropPages(std::size_t offset, std::size_t length) const {
+    if (offset >= size_ || length == 0) return;
+    length = std::min(length, size_ - offset);
+    // Both ends rounded down: the page at the end may belong to the next piece of the scan.
+    const std::size_t from = offset & ~(pageSize - 1);
+    const std::size_t to = offset + length == size_ ? size_ : (offset + length) & ~(pageSize - 1);
+    if (to > from) ::madvise(const_cast<std::byte*>(data_) + from, to - from, MADV_DONTNEED);
+}
+
+} // namespace qs

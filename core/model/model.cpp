@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/model.h"
+
+#include "core/base/text.h"
+#include "core/model/file_format.h"
+#include "core/model/foreign_file.h"
+#include "core/model/mapped_file.h"
+#include "core/model/tensor_name.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <new>
+
+namespace qs {
+namespace {
+
+Result<std::shared_ptr<Model>> sniffAndOpen(const std::string& path) {
+    const std::string shown = escapeForPeople(path, 200);
+    if (path.empty()) return fail("No file was named.");
+    std::error_code ignored;
+    const bool isFolder = std::filesystem::is_directory(path, ignored);
+    std::vector<std::byte> head;
+    if (!isFolder) {
+        auto file = MappedFile::open(path);
+        if (!file) return tl::unexpected(file.error());
+        const auto bytes = (*file)->bytes();
+        head.assign(bytes.begin(), bytes.begin() + std::ptrdiff_t(std::min<std::size_t>(bytes.size(), 4096)));
+        if (const auto is = foreignFile(head, bytes.size(), path); !is.empty())
+            return fail(fmt::format("{} {}.", shown, is), path, 0);
+    }
+    for (const auto& format : fileFormats())
+        if (format.sniff(head, path, isFolder)) return format.open(path);
+    return fail(
+        fmt::format("{} is not a file that this version opens (safetensors, a .safetensors.index.json, or a folder "
+                    "in the Hugging Face layout).",
+                    shown),
+        path, 0);
+}
+
+} // namespace
+
+const TensorInfo* Model::find(std::string_view name) const {
+    const auto at = std::lower_bound(tensors.begin(), tensors.end(), name,
+                                     [](const TensorInfo& t, std::string_view n) { return naturalLess(t.name, n); });
+    return at != tensors.end() && at->name == name ? &*at : nullptr;
+}
+
+Result<void> Model::unchanged(const TensorInfo& tensor) const {
+    if (auto same = files[tensor.file].mapping->unchanged(); !same)
+        return fail(fmt::format("Tensor \"{}\": {}", escapeForPeople(tensor.name, 100), same.error().message),
+                    same.error().path, same.error().offset);
+    return {};
+}
+
+Result<TensorView> Model::view(const TensorInfo& tensor) const {
+    if (auto same = unchanged(tensor); !same) return tl::unexpected(same.error());
+    const auto& file = files[tensor.file].mapping;
+    return TensorView{&tensor, file->bytes().subspan(tensor.offset, tensor.bytes), file};
+}
+
+std::uint64_t Model::totalBytes() const {
+    std::uint64_t total = 0;
+    for (const auto& tensor : tensors) total += tensor.bytes;
+    return total;
+}
+
+Result<std::shared_ptr<const Model>> openModel(const std::string& path) {
+    try {
+        auto model = sniffAndOpen(path);
+        if (!model) return tl::unexpected(model.error());
+        return std::shared_ptr<const Model>(std::move(*model));
+    } catch (const std::bad_alloc&) {
+        return fail(fmt::format("{} does not open: there is not enough memory for its list of tensors.",
+                                escapeForPeople(path, 200)),
+                    path);
+    } catch (const std::filesystem::filesystem_error& error) {
+        return fail(
+            fmt::format("{} does not open: {}.", escapeForPeople(path, 200), escapeForPeople(error.what(), 200)), path);
+    }
+}
+
+} // namespace qs

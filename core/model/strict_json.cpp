@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/strict_json.h"
+
+#include "core/base/text.h"
+
+#include <cstring>
+#include <fmt/format.h>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace qs {
+namespace {
+
+constexpr int kMaxDepth = 8;
+
+/// Walks the text and remembers how far it came: events carry no position of their own.
+struct TrackedChar {
+    using iterator_category = std::forward_iterator_tag;
+    using value_type = char;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const char*;
+    using reference = const char&;
+
+    const char* at = nullptr;
+    const char** seen = nullptr;
+
+    reference operator*() const { return *at; }
+    TrackedChar& operator++() {
+        *seen = ++at;
+        return *this;
+    }
+    TrackedChar operator++(int) {
+        TrackedChar before = *this;
+        ++*this;
+        return before;
+    }
+    bool operator==(const TrackedChar& other) const { return at == other.at; }
+};
+
+class Events {
+public:
+    explicit Events(JsonVisitor& visitor) : visitor_(visitor) {}
+
+    bool null() { return visitor_.other("null"); }
+    bool boolean(bool value) { return visitor_.other(value ? "true" : "false"); }
+    bool number_integer(std::int64_t) { return visitor_.other("a negative number"); }
+    bool number_unsigned(std::uint64_t value) { return visitor_.count(value); }
+    bool number_float(double, const std::string&) { return visitor_.other("not a whole number of 64 bits"); }
+    bool string(std::string& text) { return visitor_.string(text); }
+    bool binary(nlohmann::json::binary_t&) { return false; } // JSON text has none
+    bool key(std::string& text) { return visitor_.key(text); }
+    bool start_object(std::size_t) { return deeper() && visitor_.beginObject(); }
+    bool start_array(std::size_t) { return deeper() && visitor_.beginArray(); }
+    bool end_object() { return --depth_, visitor_.endObject(); }
+    bool end_array() { return --depth_, visitor_.endArray(); }
+    bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& error) {
+        // "[json.exception...] parse error at line 1, column 5: what is wrong; last read: '...'"
+        std::string why = error.what();
+        if (const auto bracket = why.find("] "); bracket != std::string::npos) why.erase(0, bracket + 2);
+        if (const auto colon = why.find(": "); why.starts_with("parse error") && colon != std::string::npos)
+            why.erase(0, colon + 2);
+        visitor_.problem = "the JSON is broken: " + escapeForPeople(why, 160);
+        errorPosition = position;
+        return false;
+    }
+
+    std::size_t errorPosition = 0;
+
+private:
+    bool deeper() {
+        if (++depth_ <= kMaxDepth) return true;
+        visitor_.problem = fmt::format("the JSON is nested more than {} deep", kMaxDepth);
+        return false;
+    }
+    JsonVisitor& visitor_;
+    int depth_ = 0;
+};
+
+/// Index of the first byte that is not valid UTF-8, or npos.
+std::size_t invalidUtf8(std::string_view text) {
+    const auto* s = reinterpret_cast<const unsigned char*>(text.data());
+    const std::size_t n = text.size();
+    std::size_t i = 0;
+    while (i < n) {
+        if (i + 8 <= n) {
+            std::uint64_t word;
+            std::memcpy(&word, s + i, 8);
+            if ((word & 0x8080808080808080u) == 0) {
+                i += 8;
+                continue;
+            }
+        }
+        const unsigned char a = s[i];
+        if (a < 0x80) {
+            ++i;
+            continue;
+        }
+        const std::size_t length = (a >> 5) == 6 ? 2 : (a >> 4) == 14 ? 3 : (a >> 3) == 30 ? 4 : 0;
+        if (length == 0 || n - i < length) return i;
+        std::uint32_t c = a & (0x7fu >> length);
+        for (std::size_t k = 1; k < length; ++k) {
+            if ((s[i + k] >> 6) != 2) return i;
+            c = (c << 6) | (s[i + k] & 0x3fu);
+        }
+        const std::uint32_t least = length == 2 ? 0x80 : length == 3 ? 0x800 : 0x10000;
+        if (c < least || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff)) return i;
+        i += length;
+    }
+    return std::string_view::npos;
+}
+
+} // namespace
+
+Result<void> readStrictJson(std::string_view text, const std::string& path, std::uint64_t firstByte,
+                            JsonVisitor& visitor) {
+    const auto refusal = [&](const std::string& why, std::uint64_t index) {
+        const std::uint64_t byte = firstByte + index;
+        return fail(fmt::format("{}: {} (at byte {}).", escapeForPeople(path, 200), why, byte), path,
+                    static_cast<long long>(byte));
+    };
+    if (const auto bad = invalidUtf8(text); bad != std::string_view::npos)
+        return refusal("the header is not valid UTF-8", bad);
+    if (text.starts_with("\xef\xbb\xbf")) return refusal("the JSON begins with a byte order mark", 0);
+    if (const auto nul = text.find('\0'); nul != std::string_view::npos)
+        return refusal("the JSON holds a NUL byte", nul);
+
+    const char* seen = text.data();
+    Events events(visitor);
+    const bool good = nlohmann::json::sax_parse(TrackedChar{text.data(), &seen},
+                                                TrackedChar{text.data() + text.size(), &seen}, &events);
+    if (good) return {};
+    // A character is read before it is known to end a token, so `seen` is one past the last that mattered.
+    const auto passed = std::uint64_t(seen - text.data());
+    const std::uint64_t index = events.errorPosition ? events.errorPosition - 1 : passed ? passed - 1 : 0;
+    return refusal(visitor.problem, std::min<std::uint64_t>(index, text.size()));
+}
+
+} // namespace qs
