@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The one wrapper around Qt Charts: areas, lines, steps and points over two axes, vertical markers, crosshair, wheel zoom,
-// drag pan, double-click reset, copy as PNG / SVG / TSV. At most ~2,000 points a series.
+// The one wrapper around Qt Charts: areas, lines, steps and points over two axes, vertical markers, crosshair, wheel
+// zoom, drag pan, double-click reset, copy as PNG / SVG / TSV. At most ~2,000 points a series.
 
 #include <QColor>
 #include <QPointF>
+#include <QRectF>
+#include <QStringList>
 #include <QVector>
 #include <QWidget>
 
@@ -16,8 +18,9 @@ struct PlotSeries {
     enum class Style { Area, Line, Dots, Bars };
     QString name;
     Style style = Style::Area;
-    int token = 0;            ///< 0..3: dataA..dataD of the theme; 4: muted
-    QVector<QPointF> points;  ///< Bars: x is the centre, bars are as wide as the spacing
+    int token = 0;           ///< 0..3: dataA..dataD of the theme; 4: muted
+    QVector<QPointF> points; ///< ascending x; Bars: x is the centre, bars are as wide as the spacing
+    QStringList notes;       ///< one per point or empty: a word more in the read-out, e.g. the code
 };
 
 struct PlotMarker {
@@ -36,28 +39,43 @@ public:
     void setAxes(const QString& xTitle, const QString& yTitle); ///< with units
     /// Replaces everything in one repaint; keeps the user's zoom when `keepZoom`.
     void setData(const QVector<PlotSeries>& series, const QVector<PlotMarker>& markers, bool keepZoom = false);
-    void setXRange(double lo, double hi);     ///< the home range; without a call it is the data's
+    void setXRange(double lo, double hi); ///< the home range; without a call it is the data's
     void setYRange(double lo, double hi);
-    void setLogY(bool on);                    ///< zeros are drawn at the lower edge
-    void setLegend(bool on);                  ///< for two or more series
-    void setXDecimals(int decimals);          ///< -1: as needed
+    void setLogY(bool on);           ///< zeros are drawn at the lower edge
+    void setLegend(bool on);         ///< for two or more series
+    void setXDecimals(int decimals); ///< -1: as needed
+    void setXLabels(bool on);        ///< off for the upper one of two stacked charts with the same x
+    void resetView();                ///< what a double click does
+    bool isZoomed() const;
+    bool logY() const;
+    const QVector<PlotSeries>& series() const;
+    const QVector<PlotMarker>& markers() const;
+    QRectF plotArea() const;                   ///< in this widget's pixels
+    QPointF pixelOf(double x, double y) const; ///< of a value, whatever the y axis
+    QStringList crosshairLines() const;        ///< what the read-out prints; empty when there is none
+    void copyAll() const;                      ///< picture, SVG and data on the clipboard at once
     /// The x of the crosshair, for linked charts; NaN hides it.
     void showCrosshair(double x);
     QString dataAsTsv() const;
     QByteArray asSvg() const;
-    void setYRangeLinked(PlotChart* other);   ///< same axes on the compare page
+    void setYRangeLinked(PlotChart* other); ///< same axes on the compare page
 
 Q_SIGNALS:
-    void hovered(double x);                   ///< NaN when the mouse leaves
+    void hovered(double x); ///< NaN when the mouse leaves
     void clicked(double x, double y);
+    void logYToggled(bool on); ///< from the context menu
     void viewChanged(double xLo, double xHi, double yLo, double yHi);
 
 protected:
     bool eventFilter(QObject*, QEvent*) override;
+    void keyPressEvent(QKeyEvent*) override;
+    void focusInEvent(QFocusEvent*) override;
+    void focusOutEvent(QFocusEvent*) override;
     void contextMenuEvent(QContextMenuEvent*) override;
     void changeEvent(QEvent*) override;
 
 private:
+    friend class PlotChartView;
     struct Private;
     std::unique_ptr<Private> d;
 };

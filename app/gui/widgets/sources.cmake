@@ -6,4 +6,11 @@ target_sources(qs_gui PRIVATE
   widgets/heat_map.cpp
   widgets/heat_map_paint.cpp
   widgets/ranked_bars.cpp
+  widgets/plot_axis.cpp
+  widgets/plot_chart.cpp
+  widgets/plot_chart_copy.cpp
+  widgets/plot_chart_input.cpp
+  widgets/plot_chart_view.cpp
+  widgets/plot_frame.cpp
+  widgets/plot_range.cpp
 )

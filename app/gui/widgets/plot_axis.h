@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Round tick values for an axis, linear or logarithmic. Plain numbers: no widget.
+
+#include <QString>
+#include <QVector>
+
+namespace qs::gui {
+
+struct PlotTick {
+    double at = 0; ///< in plot units: log10 of the value on a logarithmic axis
+    QString label;
+};
+
+struct PlotTicks {
+    QVector<PlotTick> ticks;
+    int exponent = 0; ///< labels are to be read times 10^exponent; the axis title says so
+};
+
+/// 1, 2, 2.5 or 5 times a power of ten: the smallest such step that gives at most `most` ticks in [lo, hi].
+double niceStep(double lo, double hi, int most);
+/// Ticks of a linear axis; decimals -1: as many as the step needs.
+PlotTicks linearTicks(double lo, double hi, int most, int decimals = -1);
+/// Ticks of an axis whose plot units are log10: whole decades, or 1-2-5 inside a narrow range.
+PlotTicks logTicks(double lo, double hi, int most);
+/// "×10⁻⁶"
+QString timesTenTo(int exponent);
+/// An exact value for a read-out: five significant digits, no trailing zeros.
+QString readoutText(double value);
+
+} // namespace qs::gui

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/widgets/plot_frame.h"
+
+#include "app/gui/theme.h"
+
+#include <QFontMetricsF>
+#include <QPainter>
+
+#include <algorithm>
+#include <cmath>
+
+namespace qs::gui {
+namespace {
+
+const QFont& tickFont() {
+    static const QFont font = Theme::numbers(10);
+    return font;
+}
+const QFont& titleFont() {
+    static const QFont font = Theme::words(10);
+    return font;
+}
+
+QColor withAlpha(QColor color, double alpha) {
+    color.setAlphaF(float(alpha));
+    return color;
+}
+
+double crisp(double pixel) { return std::floor(pixel) + 0.5; }
+
+} // namespace
+
+double PlotFrame::pixelX(double value) const { return area_.left() + (value - x.lo) / x.span() * area_.width(); }
+double PlotFrame::pixelY(double value) const { return area_.bottom() - (value - y.lo) / y.span() * area_.height(); }
+double PlotFrame::valueX(double pixel) const { return x.lo + (pixel - area_.left()) / area_.width() * x.span(); }
+double PlotFrame::valueY(double pixel) const { return y.lo + (area_.bottom() - pixel) / area_.height() * y.span(); }
+
+void PlotFrame::layout(QSizeF size, const QVector<PlotSeries>& series) {
+    size_ = size;
+    const bool header = !yTitle.isEmpty() || (legend && series.size() > 1);
+    const double top = header ? 20 : 8;
+    const double bottom = (xLabels ? 18 : 6) + (xLabels && !xTitle.isEmpty() ? 14 : 0);
+    const double height = std::max(10.0, size.height() - top - bottom);
+    const int yMost = std::clamp(int(height / 26), 2, 6);
+    yTicks_ = logY ? logTicks(y.lo, y.hi, yMost) : linearTicks(y.lo, y.hi, yMost);
+    const QFontMetricsF metrics(tickFont());
+    double widest = 36;
+    for (const PlotTick& tick : yTicks_.ticks) widest = std::max(widest, metrics.horizontalAdvance(tick.label) + 8);
+    leftMargin_ = std::max(leftMargin_, std::ceil(widest));
+    const double right = 14;
+    area_ = QRectF(leftMargin_, top, std::max(10.0, size.width() - leftMargin_ - right), height);
+    xTicks_ = linearTicks(x.lo, x.hi, std::clamp(int(area_.width() / 64), 2, 6), xDecimals);
+}
+
+void PlotFrame::paintBack(QPainter& painter) const {
+    const Tokens& tokens = Theme::instance().tokens();
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    painter.setPen(QPen(tokens.line, 1));
+    for (const PlotTick& tick : xTicks_.ticks) {
+        const double at = crisp(pixelX(tick.at));
+        painter.drawLine(QPointF(at, area_.top()), QPointF(at, area_.bottom()));
+    }
+    for (const PlotTick& tick : yTicks_.ticks) {
+        const double at = crisp(pixelY(tick.at));
+        painter.drawLine(QPointF(area_.left(), at), QPointF(area_.right(), at));
+    }
+    painter.setPen(tokens.muted);
+    painter.setFont(tickFont());
+    for (const PlotTick& tick : yTicks_.ticks) {
+        const QRectF box(0, pixelY(tick.at) - 8, area_.left() - 6, 16);
+        painter.drawText(box, Qt::AlignRight | Qt::AlignVCenter, tick.label);
+    }
+    if (xLabels) {
+        for (const PlotTick& tick : xTicks_.ticks) {
+            const QRectF box(pixelX(tick.at) - 40, area_.bottom() + 3, 80, 14);
+            painter.drawText(box, Qt::AlignHCenter | Qt::AlignVCenter, tick.label);
+        }
+    }
+    painter.setFont(titleFont());
+    const auto titled = [](const QString& title, const PlotTicks& ticks) {
+        return ticks.exponent == 0 ? title : (title.isEmpty() ? QString() : title + u' ') + timesTenTo(ticks.exponent);
+    };
+    painter.drawText(QRectF(2, 0, area_.right(), 14), Qt::AlignLeft | Qt::AlignVCenter, titled(yTitle, yTicks_));
+    if (xLabels) {
+        painter.drawText(QRectF(area_.left(), area_.bottom() + 17, area_.width(), 14),
+                         Qt::AlignHCenter | Qt::AlignVCenter, titled(xTitle, xTicks_));
+    }
+}
+
+void PlotFrame::paintFront(QPainter& painter, const QVector<PlotSeries>& series, const QVector<PlotMarker>& markers,
+                           const PlotReadout& readout) const {
+    painter.save();
+    painter.setClipRect(area_.adjusted(-3, -3, 3, 3));
+    paintMarkers(painter, markers, readout.marker);
+    bool hollow = false;
+    for (const PlotSeries& one : series) {
+        if (one.style != PlotSeries::Style::Dots) continue;
+        paintDots(painter, one, hollow);
+        hollow = true;
+    }
+    painter.restore();
+    if (legend && series.size() > 1) paintLegend(painter, series);
+    if (!std::isnan(readout.x)) paintReadout(painter, readout);
+}
+
+void PlotFrame::paintMarkers(QPainter& painter, const QVector<PlotMarker>& markers, int highlighted) const {
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    int inView = 0;
+    for (const PlotMarker& marker : markers) inView += marker.x >= x.lo && marker.x <= x.hi;
+    // Closer than 5 px a comb of full lines hides the curve: then they are a rug at the foot, and grow on zooming in.
+    const bool dense = inView > 1 && area_.width() / inView < 5;
+    double printedTo = -1e9;
+    for (int i = 0; i < markers.size(); ++i) {
+        const PlotMarker& marker = markers[i];
+        const double at = crisp(pixelX(marker.x));
+        if (at < area_.left() - 1 || at > area_.right() + 1) continue;
+        const bool full = !dense || i == highlighted;
+        QPen pen(withAlpha(Theme::instance().data(marker.token), full ? (marker.dashed ? 0.9 : 0.8) : 0.55),
+                 i == highlighted ? 2 : 1);
+        if (marker.dashed) pen.setDashPattern({4, 3});
+        painter.setPen(pen);
+        painter.drawLine(QPointF(at, full ? area_.top() : area_.bottom() - 10), QPointF(at, area_.bottom()));
+        if (!marker.printed || marker.label.isEmpty() || !full) continue;
+        painter.setFont(titleFont());
+        const double width = QFontMetricsF(titleFont()).horizontalAdvance(marker.label);
+        const double left = at + 4 + width > area_.right() ? at - 4 - width : at + 4;
+        if (left < printedTo) continue;
+        painter.setPen(Theme::instance().tokens().muted);
+        painter.drawText(QRectF(left, area_.top(), width + 2, 12), Qt::AlignLeft | Qt::AlignVCenter, marker.label);
+        printedTo = left + width + 6;
+    }
+}
+
+void PlotFrame::paintDots(QPainter& painter, const PlotSeries& series, bool hollow) const {
+    const QColor color = Theme::instance().data(series.token);
+    const double radius = area_.width() / std::max(1, int(series.points.size())) < 4 ? 1.6 : 2.6;
+    painter.setRenderHint(QPainter::Antialiasing, true);
+    // The second series is drawn as rings, so that both can be told apart where they coincide and without colour.
+    painter.setPen(hollow ? QPen(color, 1.4) : QPen(Qt::NoPen));
+    painter.setBrush(hollow ? QBrush(Qt::NoBrush) : QBrush(color));
+    for (const QPointF& point : series.points) {
+        if (!std::isfinite(point.y()) || (logY && point.y() <= 0)) continue;
+        const QPointF at(pixelX(point.x()), pixelY(logY ? std::log10(point.y()) : point.y()));
+        const double r = hollow ? radius + 0.6 : radius;
+        if (area_.adjusted(-8, -8, 8, 8).contains(at)) painter.drawEllipse(at, r, r);
+    }
+}
+
+void PlotFrame::paintLegend(QPainter& painter, const QVector<PlotSeries>& series) const {
+    painter.setFont(titleFont());
+    painter.setRenderHint(QPainter::Antialiasing, true);
+    const QFontMetricsF metrics(titleFont());
+    double right = area_.right();
+    bool hollow = std::count_if(series.begin(), series.end(),
+                                [](const PlotSeries& s) { return s.style == PlotSeries::Style::Dots; }) > 1;
+    for (int i = int(series.size()) - 1; i >= 0; --i) {
+        const double width = metrics.horizontalAdvance(series[i].name);
+        painter.setPen(Theme::instance().tokens().muted);
+        painter.drawText(QRectF(right - width, 0, width + 1, 14), Qt::AlignLeft | Qt::AlignVCenter, series[i].name);
+        const QColor color = Theme::instance().data(series[i].token);
+        if (series[i].style == PlotSeries::Style::Line) {
+            painter.setPen(QPen(color, 1.5));
+            painter.drawLine(QPointF(right - width - 15, 7), QPointF(right - width - 5, 7));
+        } else if (series[i].style == PlotSeries::Style::Dots) {
+            painter.setPen(QPen(color, 1.4));
+            painter.setBrush(hollow ? QBrush(Qt::NoBrush) : QBrush(color));
+            painter.drawEllipse(QPointF(right - width - 9, 7), 3, 3);
+            hollow = false;
+        } else {
+            painter.fillRect(QRectF(right - width - 13, 3, 8, 8), color);
+        }
+        right -= width + 26;
+    }
+}
+
+void PlotFrame::paintReadout(QPainter& painter, const PlotReadout& readout) const {
+    const Tokens& tokens = Theme::instance().tokens();
+    const double at = crisp(pixelX(readout.x));
+    if (at < area_.left() - 1 || at > area_.right() + 1) return;
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    painter.setPen(QPen(tokens.muted, 1));
+    painter.drawLine(QPointF(at, area_.top()), QPointF(at, area_.bottom()));
+    painter.setRenderHint(QPainter::Antialiasing, true);
+    for (const auto& [token, point] : readout.points) {
+        const QPointF center(pixelX(point.x()), pixelY(point.y()));
+        if (!area_.adjusted(-1, -1, 1, 1).contains(center)) continue;
+        painter.setPen(QPen(tokens.surface, 1.5));
+        painter.setBrush(Theme::instance().data(token));
+        painter.drawEllipse(center, 4, 4);
+    }
+    if (readout.lines.isEmpty()) return;
+    const QFontMetricsF metrics(tickFont());
+    double width = 0;
+    for (const auto& line : readout.lines)
+        width = std::max(width, metrics.horizontalAdvance(line.text) + (line.token >= 0 ? 14 : 0));
+    const QSizeF size(width + 16, 15.0 * double(readout.lines.size()) + 8);
+    double left = at + 8 + size.width() > size_.width() ? at - 8 - size.width() : at + 8;
+    left = std::clamp(left, 0.0, std::max(0.0, size_.width() - size.width()));
+    const QRectF box(left, area_.top() + 2, size.width(), size.height());
+    painter.setPen(QPen(tokens.line, 1));
+    painter.setBrush(withAlpha(tokens.raised, 0.96));
+    painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
+    painter.setFont(tickFont());
+    double top = box.top() + 4;
+    for (const auto& line : readout.lines) {
+        const double indent = line.token >= 0 ? 14 : 0;
+        if (indent > 0) painter.fillRect(QRectF(box.left() + 8, top + 4, 8, 8), Theme::instance().data(line.token));
+        painter.setPen(tokens.text);
+        painter.drawText(QRectF(box.left() + 8 + indent, top, width, 15), Qt::AlignLeft | Qt::AlignVCenter, line.text);
+        top += 15;
+    }
+}
+
+} // namespace qs::gui

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Everything of a plot that is not a curve: grid, tick labels, axis titles, legend, markers, dots and the crosshair.
+
+#include "app/gui/widgets/plot_axis.h"
+#include "app/gui/widgets/plot_range.h"
+
+#include <QSizeF>
+
+class QPainter;
+
+namespace qs::gui {
+
+struct PlotReadout {
+    double x = 0; ///< of the crosshair; NaN: none
+    struct Line {
+        int token = -1; ///< swatch; -1: none
+        QString text;
+    };
+    QVector<Line> lines;
+    QVector<QPair<int, QPointF>> points; ///< token and place (plot units) of the values that the lines name
+    int marker = -1;                     ///< highlighted
+};
+
+class PlotFrame {
+public:
+    QString xTitle, yTitle;
+    int xDecimals = -1;
+    bool xLabels = true, logY = false, legend = false;
+    PlotRange x, y; ///< in view
+
+    /// Ticks and margins for a size; the left margin only grows between calls of resetMargin(), so that a live chart
+    /// does not jump sideways.
+    void layout(QSizeF size, const QVector<PlotSeries>& series);
+    void resetMargin() { leftMargin_ = 0; }
+    QRectF area() const { return area_; }
+    double pixelX(double x) const;
+    double pixelY(double y) const; ///< plot units
+    double valueX(double pixel) const;
+    double valueY(double pixel) const;
+
+    void paintBack(QPainter& painter) const;
+    void paintFront(QPainter& painter, const QVector<PlotSeries>& series, const QVector<PlotMarker>& markers,
+                    const PlotReadout& readout) const;
+
+private:
+    void paintMarkers(QPainter& painter, const QVector<PlotMarker>& markers, int highlighted) const;
+    void paintDots(QPainter& painter, const PlotSeries& series, bool hollow) const;
+    void paintLegend(QPainter& painter, const QVector<PlotSeries>& series) const;
+    void paintReadout(QPainter& painter, const PlotReadout& readout) const;
+
+    QRectF area_;
+    QSizeF size_;
+    PlotTicks xTicks_, yTicks_;
+    double leftMargin_ = 0;
+};
+
+} // namespace qs::gui

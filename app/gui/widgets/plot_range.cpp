@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/widgets/plot_range.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace qs::gui {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+PlotRange orUnit(PlotRange range) {
+    if (!(range.lo <= range.hi)) return {0, 1};
+    if (range.lo == range.hi) {
+        const double air = range.lo == 0 ? 1 : std::abs(range.lo) * 0.5;
+        return {range.lo - air, range.hi + air};
+    }
+    return range;
+}
+
+double spacing(const QVector<QPointF>& points) {
+    double least = kInfinity;
+    for (int i = 1; i < points.size(); ++i) {
+        const double gap = points[i].x() - points[i - 1].x();
+        if (gap > 0) least = std::min(least, gap);
+    }
+    return std::isfinite(least) ? least : 1;
+}
+
+} // namespace
+
+PlotRange homeX(const QVector<PlotSeries>& series, const QVector<PlotMarker>& markers) {
+    PlotRange range{kInfinity, -kInfinity};
+    for (const PlotSeries& one : series) {
+        const double air = one.style == PlotSeries::Style::Bars   ? spacing(one.points) / 2
+                           : one.style == PlotSeries::Style::Dots ? spacing(one.points)
+                                                                  : 0;
+        for (const QPointF& point : one.points) {
+            if (!std::isfinite(point.x())) continue;
+            range.lo = std::min(range.lo, point.x() - air);
+            range.hi = std::max(range.hi, point.x() + air);
+        }
+    }
+    if (!(range.lo <= range.hi)) {
+        for (const PlotMarker& marker : markers) {
+            range.lo = std::min(range.lo, marker.x);
+            range.hi = std::max(range.hi, marker.x);
+        }
+    }
+    return orUnit(range);
+}
+
+PlotRange homeY(const QVector<PlotSeries>& series, bool logarithmic) {
+    PlotRange range{kInfinity, -kInfinity};
+    bool standing = false;
+    for (const PlotSeries& one : series) {
+        standing |= one.style == PlotSeries::Style::Area || one.style == PlotSeries::Style::Bars;
+        for (const QPointF& point : one.points) {
+            const double y = point.y();
+            if (!std::isfinite(y) || (logarithmic && y <= 0)) continue;
+            range.lo = std::min(range.lo, y);
+            range.hi = std::max(range.hi, y);
+        }
+    }
+    if (logarithmic) {
+        if (!(range.lo <= range.hi)) return {0, 1};
+        range = {std::log10(range.lo), std::log10(range.hi)};
+        const double air = std::max(0.05 * range.span(), 0.1);
+        return {range.lo - air, range.hi + air};
+    }
+    if (standing && range.lo <= range.hi) range = {std::min(range.lo, 0.0), std::max(range.hi, 0.0)};
+    range = orUnit(range);
+    const double air = 0.05 * range.span();
+    if (!(standing && range.lo == 0)) range.lo -= air;
+    if (!(standing && range.hi == 0)) range.hi += air;
+    return range;
+}
+
+PlotRange zoomed(PlotRange view, double about, double factor, PlotRange home) {
+    const double least = std::max(home.span() * 1e-6, std::abs(about) * 1e-9);
+    const double span = std::clamp(view.span() * factor, std::min(least, home.span()), home.span());
+    const double at = view.span() > 0 ? (about - view.lo) / view.span() : 0.5;
+    return panned({about - at * span, about + (1 - at) * span}, 0, home);
+}
+
+PlotRange panned(PlotRange view, double by, PlotRange home) {
+    const double span = std::min(view.span(), home.span());
+    const double lo = std::clamp(view.lo + by, home.lo, std::max(home.lo, home.hi - span));
+    return {lo, span == home.span() ? home.hi : lo + span};
+}
+
+QVector<QPointF> outlineOf(const PlotSeries& series, bool logarithmic, double lowerEdge) {
+    const auto place = [&](double y) {
+        if (!logarithmic) return y;
+        return y > 0 ? std::log10(y) : lowerEdge;
+    };
+    QVector<QPointF> out;
+    if (series.style != PlotSeries::Style::Bars) {
+        out.reserve(series.points.size());
+        for (const QPointF& point : series.points) {
+            if (std::isfinite(point.y())) out.append({point.x(), place(point.y())});
+        }
+        return out;
+    }
+    const double base = logarithmic ? lowerEdge : 0;
+    const double half = spacing(series.points) * (series.points.size() <= 128 ? 0.4 : 0.5);
+    out.reserve(series.points.size() * 4);
+    for (const QPointF& point : series.points) {
+        if (!std::isfinite(point.y())) continue;
+        const double y = place(point.y());
+        out << QPointF(point.x() - half, base) << QPointF(point.x() - half, y) << QPointF(point.x() + half, y)
+            << QPointF(point.x() + half, base);
+    }
+    return out;
+}
+
+int nearestPoint(const QVector<QPointF>& points, double x) {
+    if (points.isEmpty() || std::isnan(x)) return -1;
+    const auto after = std::lower_bound(points.begin(), points.end(), x,
+                                        [](const QPointF& point, double value) { return point.x() < value; });
+    if (after == points.end()) return int(points.size()) - 1;
+    const int index = int(after - points.begin());
+    if (index > 0 && x - points[index - 1].x() < points[index].x() - x) return index - 1;
+    return index;
+}
+
+} // namespace qs::gui
