@@ -18,11 +18,11 @@ enum class ScaleKind : std::uint8_t { None = 1, Tensor = 2, Axes = 4, Block = 8 
 
 /// What is measured over one scale group before its values can be encoded.
 enum class GroupStatistic {
-    None,          ///< unscaled binary; identity
-    AbsMax,        ///< max |x|
-    MeanAbs,       ///< mean |x|, lane-strided sum (see kernel_set.h), rounded to f32
-    MeanAbsTwn,    ///< delta = 0.7 mean |x|; then mean of the |x| > delta (0 when none)
-    HalfStd,       ///< 0.5 * population std, f32 mean, f32 squared deviations: the seeds' ternary threshold
+    None,       ///< unscaled binary; identity
+    AbsMax,     ///< max |x|
+    MeanAbs,    ///< mean |x|, lane-strided sum (see kernel_set.h), rounded to f32
+    MeanAbsTwn, ///< delta = 0.7 mean |x|; then mean of the |x| > delta (0 when none)
+    HalfStd,    ///< 0.5 * population std, f32 mean, f32 squared deviations: the seeds' ternary threshold
 };
 
 /// What a group's statistics become.
@@ -31,28 +31,29 @@ struct GroupParams {
     float aux = 1;   ///< what the encoder needs: nf4 absmax + FLT_MIN; int8 the scale; ternary the threshold
 };
 
-/// Which of a format's encoders applies: the plain one, or BitNet's absmean rounding for ternary.
-enum class Encoder { Identity, NearestNf4, RoundInt8, Sign, Threshold, RoundTernary };
+/// Which of a format's encoders applies: the plain one, or BitNet's absmean rounding for ternary. The first three have
+/// no codes: the decoded value is x, or x rounded to a small float.
+enum class Encoder { Identity, RoundF16, RoundBf16, NearestNf4, RoundInt8, Sign, Threshold, RoundTernary };
 
 struct FormatTraits {
     const char* id;      ///< lower case, as in the spec, files and the backend ABI
     const char* title;   ///< "NF4"
     const char* summary; ///< one sentence
     FormatKind kind;
-    int bits;                        ///< bits a code takes in the default layout
-    std::span<const float> levels;   ///< ascending; empty for Identity
+    int bits;                          ///< bits a code takes in the default layout
+    std::span<const float> levels;     ///< ascending; empty for Identity
     std::span<const float> polyLevels; ///< the levels of decode=poly; empty when there is none
-    int zeroCode;                    ///< code of the level 0, or of +1 for binary; -1 for Identity
-    int valueOffset;                 ///< integer formats: stored integer = code + valueOffset (int8: -127)
-    std::uint8_t scaleKinds;         ///< bit set of ScaleKind that a spec may ask for
+    int zeroCode;                      ///< code of the level 0, or of +1 for binary; -1 for Identity
+    int valueOffset;                   ///< integer formats: stored integer = code + valueOffset (int8: -127)
+    std::uint8_t scaleKinds;           ///< bit set of ScaleKind that a spec may ask for
     ScaleKind defaultScale;
-    std::uint32_t defaultBlock;      ///< elements; also what scale=block without block means
+    std::uint32_t defaultBlock; ///< elements; also what scale=block without block means
     std::uint32_t minBlock, maxBlock, blockMultiple;
-    bool padsLastBlock;              ///< the stored last axis is zero-padded to whole blocks (nf4)
-    std::string_view calibrations;   ///< space-separated ids of calibrations that apply
-    std::string_view dialects;       ///< space-separated; the first is the default
-    bool computeInput;               ///< takes compute=input
-    const char* source;              ///< where the arithmetic is defined
+    bool padsLastBlock;            ///< the stored last axis is zero-padded to whole blocks (nf4)
+    std::string_view calibrations; ///< space-separated ids of calibrations that apply
+    std::string_view dialects;     ///< space-separated; the first is the default
+    bool computeInput;             ///< takes compute=input
+    const char* source;            ///< where the arithmetic is defined
 };
 
 std::span<const FormatTraits> formats();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What an instruction set provides. The scalar set is the definition of correct; every other set gives the same bits for
-// codes, scales, decoded values, conversions, statistics, extrema and counts, and the same error sums within 1e-9
-// relative (their order of summation differs).
+// What an instruction set provides. The scalar set is the definition of correct; every other set gives the same bits
+// for codes, scales, decoded values, conversions, statistics, extrema, counts and the figures of a group. ErrorSums and
+// Moments agree within 1e-9 of the sum of the magnitudes of their terms (their order of summation differs).
 //
-// Order of the sums that decide a scale ("lane-strided"): element i is added in f64 to lane i mod 16; the lanes are then
-// folded 16 -> 8 -> 4 -> 2 -> 1 by lane[j] += lane[j + half]. Any instruction set can reproduce it exactly.
+// Order of the sums that decide a scale ("lane-strided"): element i is added in f64 to lane i mod 16; the lanes are
+// then folded 16 -> 8 -> 4 -> 2 -> 1 by lane[j] += lane[j + half]. Any instruction set can reproduce it exactly.
 
 #include "kernels/format.h"
 
@@ -25,12 +25,12 @@ inline constexpr int kFloatBinShift = 18;
 /// Sums over the finite elements of one run; W original, V reconstruction, E = V - W.
 struct ErrorSums {
     double n = 0;
-    double se = 0, se2 = 0, sae = 0; ///< sum E, E^2, |E|
+    double se = 0, se2 = 0, sae = 0;  ///< sum E, E^2, |E|
     double sw2 = 0, swv = 0, sv2 = 0; ///< sum W^2, W V, V^2
     float maxAbs = 0;                 ///< max |E|
-    std::uint64_t clipped = 0;        ///< |W| beyond the outermost level times scale (by more than 1e-6 relative)
-    std::uint64_t zeros = 0;          ///< V == 0
-    std::uint64_t signFlips = 0;      ///< W V < 0
+    std::uint64_t clipped = 0;   ///< W beyond the outermost level of its side times scale (by more than 1e-6 relative)
+    std::uint64_t zeros = 0;     ///< V == 0
+    std::uint64_t signFlips = 0; ///< W V < 0
     void merge(const ErrorSums& other); ///< exact for counts and extrema
 };
 
@@ -51,30 +51,32 @@ struct AboveSum {
 struct Run {
     const float* x = nullptr;
     std::size_t n = 0;
-    std::size_t group = 0;                ///< elements per scale; >= 1
-    const GroupParams* given = nullptr;   ///< nullptr: computed per group from `statistic`; else where the scales are
-    std::size_t givenStride = 0;          ///< 0: given[0] for all groups; 1: given[g]
+    std::size_t group = 0;              ///< elements per scale; >= 1
+    const GroupParams* given = nullptr; ///< nullptr: computed per group from `statistic`; else where the scales are
+    std::size_t givenStride = 0;        ///< 0: given[0] for all groups; 1: given[g]
     GroupStatistic statistic = GroupStatistic::AbsMax;
     Encoder encoder = Encoder::NearestNf4;
-    float clip = 1;                       ///< calib=absmax,c: bound = c * max|x|
-    const float* levels = nullptr;        ///< table to decode with (levels or polyLevels)
+    float clip = 1;                ///< calib=absmax,c: bound = c * max|x|
+    const float* levels = nullptr; ///< table to decode with (levels or polyLevels)
     int levelCount = 0;
-    bool skipNonFinite = false;           ///< nan=skip: statistics over finite values, NaN -> zeroCode, Inf -> outermost
+    bool skipNonFinite = false; ///< nan=skip: statistics over finite values, NaN -> zeroCode, Inf -> outermost
     int zeroCode = 0;
 };
 
-/// Outputs of one pass; a null pointer is not wanted. Arrays are for the whole run.
+/// Outputs of one pass; a null pointer is not wanted. Arrays are for the whole run. NaN and Inf get codes and decoded
+/// values but are left out of everything that counts or sums. A NaN always gets zeroCode. The encoders without codes
+/// leave codes and codeCounts alone.
 struct RunOut {
-    std::uint8_t* codes = nullptr;    ///< n, one code a byte
-    float* scales = nullptr;          ///< one per group
-    float* decoded = nullptr;         ///< n
-    ErrorSums* sums = nullptr;        ///< added to
-    std::uint64_t* codeCounts = nullptr;  ///< levelCount, added to
-    std::uint32_t* errorBins = nullptr;   ///< kFloatBins, added to: histogram of E
-    std::uint32_t* valueBins = nullptr;   ///< kFloatBins, added to: histogram of W / scale (scale 0 counts as value 0)
-    float* groupSse = nullptr;        ///< one per group: sum E^2
-    float* groupSsw = nullptr;        ///< one per group: sum W^2
-    float* groupAbsMax = nullptr;     ///< one per group: max |W|
+    std::uint8_t* codes = nullptr;       ///< n, one code a byte
+    float* scales = nullptr;             ///< one per group
+    float* decoded = nullptr;            ///< n
+    ErrorSums* sums = nullptr;           ///< added to
+    std::uint64_t* codeCounts = nullptr; ///< levelCount, added to
+    std::uint32_t* errorBins = nullptr;  ///< kFloatBins, added to: histogram of E
+    std::uint32_t* valueBins = nullptr;  ///< kFloatBins, added to: histogram of W / scale (scale 0 counts as value 0)
+    float* groupSse = nullptr;           ///< one per group: sum E^2
+    float* groupSsw = nullptr;           ///< one per group: sum W^2
+    float* groupAbsMax = nullptr;        ///< one per group: max |W|
 };
 
 struct KernelSet {
@@ -93,10 +95,11 @@ struct KernelSet {
     double (*sumAbs)(const float* x, std::size_t n, bool finiteOnly, std::uint64_t* count);
     AboveSum (*sumAbsAbove)(const float* x, std::size_t n, float threshold); ///< finite |x| > threshold
     double (*sum)(const float* x, std::size_t n, bool finiteOnly, std::uint64_t* count);
-    double (*sumSquaredDeviation)(const float* x, std::size_t n, float mean, bool finiteOnly); ///< each (x-mean)^2 an f32
+    double (*sumSquaredDeviation)(const float* x, std::size_t n, float mean,
+                                  bool finiteOnly); ///< each (x-mean)^2 an f32
     Moments (*moments)(const float* x, std::size_t n);
-    void (*floatBins)(const float* x, std::size_t n, std::uint32_t* bins);
-    void (*columnAbsMax)(const float* x, std::size_t n, float* into); ///< into[i] = max(into[i], |x[i]|), NaN ignored
+    void (*floatBins)(const float* x, std::size_t n, std::uint32_t* bins); ///< finite values, added to
+    void (*columnAbsMax)(const float* x, std::size_t n, float* into); ///< into[i] = max(into[i], |x[i]|) of finite x
 
     /// Quantizes a run and measures it in one pass over x. Every format, every granularity.
     void (*quantize)(const Run& run, const RunOut& out);
@@ -104,9 +107,10 @@ struct KernelSet {
     void (*dequantize)(const std::uint8_t* codes, std::size_t n, std::size_t group, const float* scales,
                        const float* levels, int levelCount, float* out);
 
-    // The seeds' storage, without the unpacked codes in between. n and block even.
+    // The seeds' storage, without the unpacked codes in between. n and block even; the values are finite.
+    /// High nibble first. `sums` may be null; only n, se2, sw2 and maxAbs are added to it, se2 and sw2 within 1e-6.
     void (*quantizeNf4Packed)(const float* x, std::size_t n, std::size_t block, std::uint8_t* packed, float* absmax,
-                              ErrorSums* sums); ///< high nibble first; sums may be null (then only se2, sw2, maxAbs, n)
+                              ErrorSums* sums);
     void (*dequantizeNf4Packed)(const std::uint8_t* packed, std::size_t n, std::size_t block, const float* absmax,
                                 const float* levels, float* out);
 };
@@ -123,5 +127,11 @@ const char* forcedIsaProblem(); ///< nullptr when none
 GroupParams groupParams(const KernelSet& kernels, const Run& run, const float* x, std::size_t n);
 /// The same from an absolute maximum that is known already (whole-tensor and strided scales).
 GroupParams paramsFromAbsMax(Encoder encoder, float absMax, float clip);
+// For statistics gathered range by range over a whole tensor: sums and counts of KernelSet's functions, added up.
+GroupParams paramsFromMeanAbs(Encoder encoder, double sumAbs, std::uint64_t count);
+float twnThreshold(double sumAbs, std::uint64_t count); ///< then sumAbsAbove() with it
+GroupParams paramsFromTwn(float threshold, const AboveSum& above);
+float meanForStd(double sum, std::uint64_t count); ///< then sumSquaredDeviation() around it
+GroupParams paramsFromHalfStd(double sumSquaredDeviation, std::uint64_t count);
 
 } // namespace qs

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/kernel_set.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+
+namespace qs {
+namespace {
+
+float mean(double sum, std::uint64_t count) { return count ? float(sum / double(count)) : 0.0f; }
+
+} // namespace
+
+GroupParams paramsFromAbsMax(Encoder encoder, float absMax, float clip) {
+    const float bound = clip == 1 ? absMax : clip * absMax;
+    switch (encoder) {
+    case Encoder::NearestNf4: return {bound, bound + FLT_MIN};
+    case Encoder::RoundInt8: {
+        const float scale = bound / 127.0f + FLT_MIN;
+        return {scale, scale};
+    }
+    default: return {bound, bound};
+    }
+}
+
+GroupParams paramsFromMeanAbs(Encoder encoder, double sumAbs, std::uint64_t count) {
+    const float scale = mean(sumAbs, count);
+    return {scale, encoder == Encoder::RoundTernary ? scale + 1e-5f : scale};
+}
+
+float twnThreshold(double sumAbs, std::uint64_t count) { return 0.7f * mean(sumAbs, count); }
+GroupParams paramsFromTwn(float threshold, const AboveSum& above) { return {mean(above.sum, above.count), threshold}; }
+
+float meanForStd(double sum, std::uint64_t count) { return count ? float(sum) / float(count) : 0.0f; }
+GroupParams paramsFromHalfStd(double sumSquaredDeviation, std::uint64_t count) {
+    const float variance = count ? float(sumSquaredDeviation) / float(count) : 0.0f;
+    return {1.0f, 0.5f * std::sqrt(variance)};
+}
+
+GroupParams groupParams(const KernelSet& kernels, const Run& run, const float* x, std::size_t n) {
+    const bool finiteOnly = run.skipNonFinite;
+    std::uint64_t count = 0;
+    switch (run.statistic) {
+    case GroupStatistic::None: return {};
+    case GroupStatistic::AbsMax: return paramsFromAbsMax(run.encoder, kernels.absMax(x, n, finiteOnly), run.clip);
+    case GroupStatistic::MeanAbs: {
+        const double total = kernels.sumAbs(x, n, finiteOnly, &count);
+        return paramsFromMeanAbs(run.encoder, total, count);
+    }
+    case GroupStatistic::MeanAbsTwn: {
+        const double total = kernels.sumAbs(x, n, finiteOnly, &count);
+        const float threshold = twnThreshold(total, count);
+        return paramsFromTwn(threshold, kernels.sumAbsAbove(x, n, threshold));
+    }
+    case GroupStatistic::HalfStd: {
+        const double total = kernels.sum(x, n, finiteOnly, &count);
+        const float center = meanForStd(total, count);
+        return paramsFromHalfStd(kernels.sumSquaredDeviation(x, n, center, finiteOnly), count);
+    }
+    }
+    return {};
+}
+
+void ErrorSums::merge(const ErrorSums& other) {
+    n += other.n;
+    se += other.se, se2 += other.se2, sae += other.sae;
+    sw2 += other.sw2, swv += other.swv, sv2 += other.sv2;
+    maxAbs = std::max(maxAbs, other.maxAbs);
+    clipped += other.clipped, zeros += other.zeros, signFlips += other.signFlips;
+}
+
+void Moments::merge(const Moments& other) {
+    if (other.n > 0) {
+        min = n > 0 ? std::min(min, other.min) : other.min;
+        max = n > 0 ? std::max(max, other.max) : other.max;
+    }
+    n += other.n;
+    s1 += other.s1, s2 += other.s2, s3 += other.s3, s4 += other.s4;
+    nan += other.nan, inf += other.inf, zeros += other.zeros;
+}
+
+} // namespace qs

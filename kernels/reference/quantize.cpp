@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/reference/lanes.h"
+#include "kernels/reference/reference.h"
+#include "kernels/small_float.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace qs::reference {
+namespace {
+
+/// The first of the nearest levels; `v` is not NaN.
+int nearest(std::span<const float> levels, float v) {
+    int best = 0;
+    float bestDistance = std::fabs(v - levels[0]);
+    for (int code = 1; code < int(levels.size()); ++code) {
+        const float distance = std::fabs(v - levels[std::size_t(code)]);
+        if (distance < bestDistance) best = code, bestDistance = distance;
+    }
+    return best;
+}
+
+/// round(v) within [-bound, bound], as an integer; `v` is not NaN.
+int roundWithin(float v, float bound) { return int(std::nearbyint(std::clamp(v, -bound, bound))); }
+
+float decodeOne(const Run& run, const GroupParams& params, float x, int code) {
+    switch (run.encoder) {
+    case Encoder::Identity: return x;
+    case Encoder::RoundF16: return qs::f16ToF32(qs::f32ToF16(x));
+    case Encoder::RoundBf16: return qs::bf16ToF32(qs::f32ToBf16(x));
+    default: return run.levels[code] * params.scale;
+    }
+}
+
+struct Limits {
+    float low = -std::numeric_limits<float>::infinity(), high = -low;
+};
+/// Beyond these a value counts as clipped: the outermost levels, 1e-6 wider.
+Limits limitsOf(const Run& run, const GroupParams& params) {
+    constexpr float kWider = 1.000001f;
+    if (run.encoder == Encoder::RoundF16) return {-65504.0f * kWider, 65504.0f * kWider};
+    if (run.levelCount == 0) return {};
+    return {run.levels[0] * params.scale * kWider, run.levels[run.levelCount - 1] * params.scale * kWider};
+}
+
+} // namespace
+
+int encode(const Run& run, const GroupParams& params, float x) {
+    if (std::isnan(x)) return run.zeroCode;
+    const int outermost = run.levelCount - 1;
+    if (run.skipNonFinite && std::isinf(x)) return x > 0 ? outermost : 0;
+    switch (run.encoder) {
+    case Encoder::NearestNf4: {
+        const float v = x / params.aux;
+        return std::isnan(v) ? run.zeroCode : nearest(nf4Levels(), v);
+    }
+    case Encoder::RoundInt8: {
+        const float v = x / params.aux;
+        return std::isnan(v) ? run.zeroCode : run.zeroCode + roundWithin(v, 127.0f);
+    }
+    case Encoder::RoundTernary: {
+        const float v = x / params.aux;
+        return std::isnan(v) ? run.zeroCode : run.zeroCode + roundWithin(v, 1.0f);
+    }
+    case Encoder::Sign: return x < 0 ? 0 : 1;
+    case Encoder::Threshold: return x > params.aux ? 2 : x < -params.aux ? 0 : 1;
+    default: return -1;
+    }
+}
+
+void quantizeGroup(const Run& run, const RunOut& out, const GroupParams& params, std::size_t begin, std::size_t n,
+                   std::size_t group) {
+    ErrorSums sums;
+    Lanes se, se2, sae, sw2, swv, sv2;
+    float groupMax = 0;
+    const Limits limits = limitsOf(run, params);
+    for (std::size_t i = 0; i < n; ++i) {
+        const float w = run.x[begin + i];
+        const int code = encode(run, params, w);
+        const float v = decodeOne(run, params, w, code);
+        if (out.codes) out.codes[begin + i] = std::uint8_t(code);
+        if (out.decoded) out.decoded[begin + i] = v;
+        if (!std::isfinite(w)) continue;
+        const float e = v - w;
+        const double wd = double(w), vd = double(v), ed = double(e);
+        se.add(i, ed);
+        se2.add(i, ed * ed);
+        sae.add(i, std::fabs(ed));
+        sw2.add(i, wd * wd);
+        swv.add(i, wd * vd);
+        sv2.add(i, vd * vd);
+        sums.n += 1;
+        sums.maxAbs = std::max(sums.maxAbs, std::fabs(e));
+        sums.clipped += w > limits.high || w < limits.low;
+        sums.zeros += v == 0;
+        sums.signFlips += (w < 0 && v > 0) || (w > 0 && v < 0);
+        groupMax = std::max(groupMax, std::fabs(w));
+        if (out.codeCounts && code >= 0) ++out.codeCounts[code];
+        if (out.errorBins) ++out.errorBins[std::bit_cast<std::uint32_t>(e) >> kFloatBinShift];
+        if (out.valueBins) {
+            const float scaled = params.scale != 0 ? w / params.scale : 0.0f;
+            ++out.valueBins[std::bit_cast<std::uint32_t>(scaled) >> kFloatBinShift];
+        }
+    }
+    sums.se = se.fold(), sums.se2 = se2.fold(), sums.sae = sae.fold();
+    sums.sw2 = sw2.fold(), sums.swv = swv.fold(), sums.sv2 = sv2.fold();
+    if (out.sums) out.sums->merge(sums);
+    if (out.scales) out.scales[group] = params.scale;
+    if (out.groupSse) out.groupSse[group] = float(sums.se2);
+    if (out.groupSsw) out.groupSsw[group] = float(sums.sw2);
+    if (out.groupAbsMax) out.groupAbsMax[group] = groupMax;
+}
+
+void quantize(const Run& run, const RunOut& out) {
+    for (std::size_t begin = 0, group = 0; begin < run.n; begin += run.group, ++group) {
+        const std::size_t n = std::min(run.group, run.n - begin);
+        const GroupParams params =
+            run.given ? run.given[group * run.givenStride] : groupParams(scalarKernels(), run, run.x + begin, n);
+        quantizeGroup(run, out, params, begin, n, group);
+    }
+}
+
+void dequantize(const std::uint8_t* codes, std::size_t n, std::size_t group, const float* scales, const float* levels,
+                int levelCount, float* out) {
+    for (std::size_t begin = 0, g = 0; begin < n; begin += group, ++g) {
+        const std::size_t end = std::min(begin + group, n);
+        for (std::size_t i = begin; i < end; ++i) out[i] = levels[std::min(int(codes[i]), levelCount - 1)] * scales[g];
+    }
+}
+
+} // namespace qs::reference

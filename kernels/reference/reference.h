@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Plain C++: the definition of correct. Other kernel sets call these for what they do not speed up and for groups with
+// NaN or Inf in them.
+
+#include "kernels/kernel_set.h"
+
+namespace qs::reference {
+
+void f16ToF32(const std::uint16_t* in, std::size_t n, float* out);
+void bf16ToF32(const std::uint16_t* in, std::size_t n, float* out);
+void f32ToF16(const float* in, std::size_t n, std::uint16_t* out);
+void f32ToBf16(const float* in, std::size_t n, std::uint16_t* out);
+
+float absMax(const float* x, std::size_t n, bool finiteOnly);
+double sumAbs(const float* x, std::size_t n, bool finiteOnly, std::uint64_t* count);
+AboveSum sumAbsAbove(const float* x, std::size_t n, float threshold);
+double sum(const float* x, std::size_t n, bool finiteOnly, std::uint64_t* count);
+double sumSquaredDeviation(const float* x, std::size_t n, float mean, bool finiteOnly);
+Moments moments(const float* x, std::size_t n);
+void floatBins(const float* x, std::size_t n, std::uint32_t* bins);
+void columnAbsMax(const float* x, std::size_t n, float* into);
+
+/// Code of one value; -1 for the identity encoders.
+int encode(const Run& run, const GroupParams& params, float x);
+/// One group [begin, begin + n) of a run, number `group`.
+void quantizeGroup(const Run& run, const RunOut& out, const GroupParams& params, std::size_t begin, std::size_t n,
+                   std::size_t group);
+void quantize(const Run& run, const RunOut& out);
+void dequantize(const std::uint8_t* codes, std::size_t n, std::size_t group, const float* scales, const float* levels,
+                int levelCount, float* out);
+
+void quantizeNf4Packed(const float* x, std::size_t n, std::size_t block, std::uint8_t* packed, float* absmax,
+                       ErrorSums* sums);
+void dequantizeNf4Packed(const std::uint8_t* packed, std::size_t n, std::size_t block, const float* absmax,
+                         const float* levels, float* out);
+
+} // namespace qs::reference
