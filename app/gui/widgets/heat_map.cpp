@@ -52,6 +52,13 @@ void HeatMap::setCurrent(int row, int column) {
     update();
 }
 
+void HeatMap::setLinked(int row, int column) {
+    if (row == hoverRow_ && column == hoverColumn_) return;
+    hoverRow_ = row;
+    hoverColumn_ = column;
+    update();
+}
+
 void HeatMap::setGap(int pixels) {
     gap_ = pixels;
     update();

@@ -39,6 +39,7 @@ public:
     const HeatMapData& data() const { return data_; }
     const ColourScale& scale() const { return scale_; }
     void setCurrent(int row, int column); ///< outlined; -1: none
+    void setLinked(int row, int column);  ///< highlighted as under the mouse, without a tooltip; -1: none
     int currentRow() const { return currentRow_; }
     int currentColumn() const { return currentColumn_; }
     void setGap(int pixels); ///< between cells (layer x role map: 2)

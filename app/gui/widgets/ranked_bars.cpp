@@ -74,6 +74,14 @@ void RankedBars::setCurrent(int index) {
     viewport()->update();
 }
 
+void RankedBars::setLinked(int index) {
+    if (index == hover_) return;
+    hover_ = index;
+    const int page = std::max(1, (viewport()->height() - kAxis) / kRow), first = firstVisible();
+    if (index >= 0) verticalScrollBar()->setValue(std::clamp(first, index - page + 1, index));
+    viewport()->update();
+}
+
 void RankedBars::setDescribe(std::function<QString(int)> describe) { describe_ = std::move(describe); }
 
 int RankedBars::firstVisible() const { return verticalScrollBar()->value(); }

@@ -27,6 +27,7 @@ public:
     void setAxis(const QString& title); ///< what the length means, with unit
     void setToken(int token);           ///< 0..3: dataA..dataD
     void setCurrent(int index);         ///< -1: none; does not scroll
+    void setLinked(int index);          ///< highlighted as under the mouse; scrolls to it; -1: none
     int current() const { return current_; }
     void setDescribe(std::function<QString(int)> describe); ///< tooltip
     QRect barRect(int index) const;                         ///< the whole row, in viewport pixels

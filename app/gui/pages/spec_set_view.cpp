@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/spec_set_view.h"
+
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
+#include "core/base/text.h"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QSortFilterProxyModel>
+#include <QTableView>
+#include <QToolButton>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace qs::gui {
+
+namespace {
+QString textOf(const QuantSpec& spec) { return QString::fromStdString(specText(spec)); }
+} // namespace
+
+std::vector<QuantSpec> SpecSetView::presets() {
+    std::vector<QuantSpec> specs;
+    for (const auto& format : formats()) {
+        if (format.kind == FormatKind::Identity) continue;
+        QuantSpec spec;
+        spec.format = format.id;
+        if (format.defaultScale == ScaleKind::Block)
+            spec.block = format.defaultBlock;
+        else if (format.kind == FormatKind::Sign || format.defaultScale == ScaleKind::None)
+            spec.scale = ScaleSpelling::Channel;
+        if (validate(spec)) specs.push_back(spec);
+    }
+    return specs;
+}
+
+SpecSetView::SpecSetView(Session& session, QWidget* parent)
+    : QWidget(parent), session_(session), list_(new QListWidget), typed_(new QLineEdit), complaint_(new QLabel),
+      matrixCard_(new Card(tr("Specs × roles"))), totalsCard_(new Card(tr("Whole model, per spec"))),
+      matrix_(new HeatMap), table_(new QTableView), totals_(new RowModel<SpecTotal>(totalColumns(), this)) {
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(Theme::kGap);
+
+    auto* left = new QWidget;
+    auto* column = new QVBoxLayout(left);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(Theme::kSpace);
+    list_->setObjectName(QStringLiteral("specSet"));
+    list_->setAccessibleName(tr("Specs to compare"));
+    list_->setFont(Theme::numbers());
+    typed_->setObjectName(QStringLiteral("addSpec"));
+    typed_->setFont(Theme::numbers());
+    typed_->setPlaceholderText(tr("Add a spec, e.g. nf4:block=32"));
+    typed_->setAccessibleName(tr("Add a spec"));
+    complaint_->setProperty("role", QStringLiteral("warn"));
+    complaint_->setFont(Theme::words(11));
+    complaint_->setWordWrap(true);
+    complaint_->hide();
+    column->addWidget(list_, 1);
+    column->addWidget(complaint_);
+    column->addWidget(typed_);
+    auto* setCard = new Card(tr("Spec set"));
+    setCard->setBody(left);
+    setCard->setFixedWidth(260);
+
+    matrix_->setObjectName(QStringLiteral("specMatrix"));
+    matrix_->setGap(2);
+    matrixCard_->setBody(matrix_);
+    perTensor_ =
+        matrixCard_->addToggle(tr("per tensor"), tr("A column for each tensor instead of the worst of each role"));
+    auto* sorted = new QSortFilterProxyModel(this);
+    sorted->setSourceModel(totals_);
+    sorted->setSortRole(Qt::UserRole);
+    table_->setModel(sorted);
+    table_->setObjectName(QStringLiteral("specTotals"));
+    table_->setAccessibleName(tr("Totals of the whole model per spec"));
+    table_->setSortingEnabled(true);
+    table_->sortByColumn(-1, Qt::AscendingOrder);
+    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
+    table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    table_->setShowGrid(false);
+    table_->verticalHeader()->hide();
+    table_->verticalHeader()->setDefaultSectionSize(24);
+    table_->horizontalHeader()->setHighlightSections(false);
+    totalsCard_->setBody(table_);
+
+    auto* right = new QVBoxLayout;
+    right->setSpacing(Theme::kGap);
+    right->addWidget(matrixCard_, 3);
+    right->addWidget(totalsCard_, 2);
+    layout->addWidget(setCard);
+    layout->addLayout(right, 1);
+
+    matrix_->setDescribe([this](int row, int column) {
+        const int weight = worst_[std::size_t(row) * columns_.size() + std::size_t(column)];
+        const auto* metric = findMetric(session_.metric().toStdString());
+        const auto& spec = shown_[std::size_t(row)];
+        if (weight < 0 || !metric) return textOf(spec);
+        const auto& measured = session_.modelRows(spec).value(grid_.names[std::size_t(weight)]);
+        const double value = metricValue(*metric, measured);
+        const QString figure = std::isnan(value) ? missingReason(*metric, measured)
+                                                 : metricTitle(*metric) + u' ' + metricText(*metric, value);
+        return textOf(spec) + u'\n' + grid_.shown[std::size_t(weight)] + u'\n' + figure;
+    });
+    connect(matrix_, &HeatMap::cellClicked, this, &SpecSetView::open);
+    connect(perTensor_, &QToolButton::toggled, this, &SpecSetView::refresh);
+    connect(typed_, &QLineEdit::returnPressed, this, &SpecSetView::addTyped);
+    connect(list_, &QListWidget::itemChanged, this, [this] {
+        ask();
+        changed();
+    });
+    connect(&session, &Session::modelChanged, this, [this] {
+        grid_ = roleGrid(session_.weights());
+        changed();
+    });
+    connect(&session, &Session::specChanged, this, [this] {
+        buildList();
+        changed();
+    });
+    connect(&session, &Session::rowsChanged, this, &SpecSetView::changed);
+    connect(&session, &Session::metricChanged, this, &SpecSetView::changed);
+    grid_ = roleGrid(session.weights());
+    listed_ = presets();
+    buildList();
+}
+
+/// A and B first, then what was listed before; the ticks stay.
+void SpecSetView::buildList() {
+    const bool first = list_->count() == 0;
+    const auto ticked = first ? listed_ : chosen();
+    std::vector<QuantSpec> specs;
+    const auto add = [&](const QuantSpec& spec) {
+        const auto same = [&](const QuantSpec& s) { return canonicalText(s) == canonicalText(spec); };
+        if (std::none_of(specs.begin(), specs.end(), same)) specs.push_back(spec);
+    };
+    add(session_.spec());
+    if (session_.comparing()) add(session_.specB());
+    for (const auto& spec : listed_) add(spec);
+    listed_ = specs;
+    const QSignalBlocker blocker(list_);
+    list_->clear();
+    for (const auto& spec : listed_) {
+        QString text = textOf(spec);
+        if (spec == session_.spec())
+            text += QStringLiteral("   A");
+        else if (session_.comparing() && spec == session_.specB())
+            text += QStringLiteral("   B");
+        auto* item = new QListWidgetItem(text, list_);
+        item->setToolTip(QString::fromStdString(canonicalText(spec)));
+        item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable);
+        const bool on = spec == session_.spec() || std::find(ticked.begin(), ticked.end(), spec) != ticked.end();
+        item->setCheckState(on ? Qt::Checked : Qt::Unchecked);
+    }
+}
+
+std::vector<QuantSpec> SpecSetView::chosen() const {
+    std::vector<QuantSpec> specs;
+    for (int i = 0; i < list_->count(); ++i)
+        if (list_->item(i)->checkState() == Qt::Checked) specs.push_back(listed_[std::size_t(i)]);
+    return specs;
+}
+
+void SpecSetView::addTyped() {
+    const auto spec = parseSpec(typed_->text().trimmed().toStdString());
+    complaint_->setVisible(!spec);
+    if (!spec) return complaint_->setText(QString::fromStdString(spec.error().message));
+    typed_->clear();
+    if (std::find(listed_.begin(), listed_.end(), *spec) == listed_.end()) listed_.push_back(*spec);
+    buildList();
+    const auto at = std::find(listed_.begin(), listed_.end(), *spec);
+    if (at != listed_.end()) list_->item(int(at - listed_.begin()))->setCheckState(Qt::Checked);
+}
+
+void SpecSetView::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    ask();
+    if (dirty_) refresh();
+}
+
+void SpecSetView::ask() {
+    if (!isVisible() || !session_.model()) return;
+    for (const auto& spec : chosen()) session_.analyseModel(spec);
+}
+
+void SpecSetView::changed() {
+    dirty_ = true;
+    if (isVisible()) refresh();
+}
+
+void SpecSetView::refresh() {
+    dirty_ = false;
+    const auto* metric = findMetric(session_.metric().toStdString());
+    if (!session_.model() || !metric) {
+        for (auto* card : {matrixCard_, totalsCard_}) card->setMessage(tr("No model is open. Ctrl+O opens one."));
+        return;
+    }
+    for (auto* card : {matrixCard_, totalsCard_}) card->setMessage({});
+    shown_ = chosen();
+    refreshMatrix(*metric);
+
+    std::vector<SpecTotal> all;
+    for (const auto& spec : shown_) {
+        std::vector<AnalysisRow> rows;
+        const auto& known = session_.modelRows(spec);
+        for (const auto& name : grid_.names)
+            if (const auto row = known.value(name)) rows.push_back(row);
+        for (auto& total : totals(rows)) {
+            total.specAsTyped = specText(spec);
+            all.push_back(std::move(total));
+        }
+    }
+    totals_->setRows(std::move(all));
+    table_->resizeColumnsToContents();
+    totalsCard_->setNote(tr("SQNR and NMSE of the tensors taken as one"));
+}
+
+void SpecSetView::refreshMatrix(const Metric& metric) {
+    columns_.clear();
+    QStringList labels;
+    if (perTensor_->isChecked() || grid_.roles.isEmpty()) {
+        for (int i = 0; i < int(grid_.names.size()); ++i) columns_.push_back({i});
+        if (columns_.size() <= 64)
+            for (const auto& name : grid_.shown) labels << name;
+    } else {
+        columns_.resize(std::size_t(grid_.roles.size()));
+        labels = grid_.roles;
+        for (int i = 0; i < int(grid_.names.size()); ++i)
+            columns_[std::size_t(grid_.rowOf[std::size_t(i)])].push_back(i);
+    }
+    HeatMapData map;
+    map.rows = int(shown_.size());
+    map.columns = int(columns_.size());
+    for (const auto& spec : shown_) map.rowLabels << textOf(spec);
+    map.columnLabels = labels;
+    map.xTitle = perTensor_->isChecked() ? tr("tensor, in name order") : tr("role, worst tensor");
+    map.unit = (QString::fromUtf8(metric.title) + u' ' + QString::fromUtf8(metric.unit)).trimmed();
+    map.lowIsGood = metric.better != Direction::HigherIsBetter;
+    // Formats lie decades apart in squared error; a linear scale would show one of them only.
+    map.logColour = metric.show == Show::Significant && map.lowIsGood;
+    map.decimals = metric.show == Show::Fixed ? metric.decimals : -1;
+    worst_.assign(shown_.size() * columns_.size(), -1);
+    map.values.fill(float(std::nan("")), qsizetype(worst_.size()));
+    for (std::size_t r = 0; r < shown_.size(); ++r) {
+        const auto& rows = session_.modelRows(shown_[r]);
+        for (std::size_t c = 0; c < columns_.size(); ++c) {
+            const std::size_t cell = r * columns_.size() + c;
+            double shown = std::nan("");
+            for (const int weight : columns_[c]) {
+                const double value = metricValue(metric, rows.value(grid_.names[std::size_t(weight)]));
+                if (worst_[cell] < 0) worst_[cell] = weight;
+                if (std::isnan(value) || (!std::isnan(shown) && !worse(metric, value, shown))) continue;
+                shown = value;
+                worst_[cell] = weight;
+            }
+            map.values[qsizetype(cell)] = float(shown);
+        }
+    }
+    matrix_->setData(map);
+    matrixCard_->setTitle(perTensor_->isChecked() ? tr("Specs × tensors, %1").arg(map.unit)
+                                                  : tr("Specs × roles, %1").arg(map.unit));
+    matrixCard_->setNote(tr("a click opens the tensor under that spec"));
+}
+
+void SpecSetView::open(int row, int column) {
+    const int weight = worst_[std::size_t(row) * columns_.size() + std::size_t(column)];
+    if (weight < 0) return;
+    session_.setSpec(shown_[std::size_t(row)]);
+    session_.selectTensor(session_.weights()[std::size_t(weight)]);
+    session_.showPage(QStringLiteral("tensor"));
+}
+
+} // namespace qs::gui
