@@ -13,6 +13,13 @@ std::span<const PageTraits> pages() {
          .usesSpecBar = false,
          .usesBrowser = false,
          .create = createStartPage},
+        {.id = "overview",
+         .title = "Overview",
+         .icon = "overview",
+         .tip = "The whole model: which tensor hurts.",
+         .usesSpecBar = true,
+         .usesBrowser = true,
+         .create = createOverviewPage},
     };
     return list;
 }
