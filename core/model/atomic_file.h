@@ -12,10 +12,14 @@
 
 namespace qs {
 
+class Model;
+
 /// A new file in the target's folder that becomes the target on commit(); dropped without a trace otherwise, also when
-/// the process is killed (O_TMPFILE where the file system has it).
+/// the process is killed (O_TMPFILE where the file system has it). A replaced file keeps its mode. A symbolic link, a
+/// folder or a device as target is refused.
 class AtomicFile {
 public:
+    /// `expectedBytes`: reserved at once where the file system can, so that a full disk is known before the work.
     static Result<AtomicFile> create(const std::string& path, std::uint64_t expectedBytes = 0);
     AtomicFile(AtomicFile&& other) noexcept;
     AtomicFile& operator=(AtomicFile&&) = delete;
@@ -29,20 +33,25 @@ public:
 private:
     AtomicFile() = default;
     Result<void> flush();
+    Result<void> writeOut(std::span<const std::byte> bytes);
     int fd_ = -1;
-    std::string path_, temporary_;
+    std::string path_, temporary_; ///< temporary_: "" while the file has no name
     std::string buffer_;
 };
 
 /// Small files (JSON, HTML, ...) in one call.
 Result<void> writeWholeFile(const std::string& path, std::string_view text);
 
+/// Fails when `path` is one of the model's files (same device and inode, whatever the name): an input is never
+/// replaced.
+Result<void> notAnOpenedInput(const std::string& path, const Model* opened);
+
 /// Several files: everything goes into `name.partial-XXXX` beside the target; commit() renames the folder. An existing
-/// target folder is replaced only if it is empty or was written by us (holds a quantscope marker); never a folder that
-/// holds an opened source.
+/// target folder is replaced only if it is empty or holds nothing but what an earlier commit() wrote (listed in its
+/// marker); never a folder that holds an opened source.
 class AtomicFolder {
 public:
-    static Result<AtomicFolder> create(const std::string& path);
+    static Result<AtomicFolder> create(const std::string& path, const Model* opened = nullptr);
     AtomicFolder(AtomicFolder&& other) noexcept;
     AtomicFolder& operator=(AtomicFolder&&) = delete;
     ~AtomicFolder(); ///< removes only what is in the partial folder

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 target_sources(qs_core PRIVATE
+  model/atomic_file.cpp
+  model/atomic_folder.cpp
   model/dtype.cpp
   model/file_format.cpp
   model/foreign_file.cpp
   model/huggingface.cpp
   model/mapped_file.cpp
   model/model.cpp
+  model/output_path.cpp
   model/safetensors_header.cpp
   model/safetensors_index.cpp
+  model/safetensors_write.cpp
   model/strict_json.cpp
   model/tensor_name.cpp
 )

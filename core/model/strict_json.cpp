@@ -76,7 +76,8 @@ private:
     int depth_ = 0;
 };
 
-/// Index of the first byte that is not valid UTF-8, or npos.
+} // namespace
+
 std::size_t invalidUtf8(std::string_view text) {
     const auto* s = reinterpret_cast<const unsigned char*>(text.data());
     const std::size_t n = text.size();
@@ -108,8 +109,6 @@ std::size_t invalidUtf8(std::string_view text) {
     }
     return std::string_view::npos;
 }
-
-} // namespace
 
 Result<void> readStrictJson(std::string_view text, const std::string& path, std::uint64_t firstByte,
                             JsonVisitor& visitor) {

@@ -39,4 +39,7 @@ protected:
 Result<void> readStrictJson(std::string_view text, const std::string& path, std::uint64_t firstByte,
                             JsonVisitor& visitor);
 
+/// Index of the first byte that is not valid UTF-8, or npos.
+std::size_t invalidUtf8(std::string_view text);
+
 } // namespace qs

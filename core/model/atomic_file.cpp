@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/atomic_file.h"
+
+#include "core/base/text.h"
+#include "core/model/mapped_file.h"
+#include "core/model/model.h"
+#include "core/model/output_path.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include <utility>
+
+namespace qs {
+namespace {
+
+constexpr std::size_t kBuffer = std::size_t(1) << 20;
+
+std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
+
+/// A write beyond the size limit raises SIGXFSZ, which ends the process: held back here, so that it is an error.
+class NoSizeSignal {
+public:
+    NoSizeSignal() {
+        sigemptyset(&set_);
+        sigaddset(&set_, SIGXFSZ);
+        pthread_sigmask(SIG_BLOCK, &set_, &before_);
+    }
+    ~NoSizeSignal() {
+        const int savedErrno = errno;
+        const timespec now{};
+        if (!sigismember(&before_, SIGXFSZ)) sigtimedwait(&set_, nullptr, &now);
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+        errno = savedErrno;
+    }
+
+private:
+    sigset_t set_, before_;
+};
+
+Result<void> syncFolder(const std::string& folder) {
+    const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool good = fd >= 0 && (::fsync(fd) == 0 || errno == EINVAL); // EINVAL: this file system has no such thing
+    const int error = errno;
+    if (fd >= 0) ::close(fd);
+    if (!good) return fail(fmt::format("{} cannot be synced: {}.", shown(folder), std::strerror(error)), folder);
+    return {};
+}
+
+} // namespace
+
+Result<AtomicFile> AtomicFile::create(const std::string& path, std::uint64_t expectedBytes) {
+    auto target = outputPath(path);
+    if (!target) return tl::unexpected(target.error());
+    struct stat old {};
+    const bool exists = ::lstat(target->path.c_str(), &old) == 0;
+    if (exists && !S_ISREG(old.st_mode)) return fail(whyNotReplaced(target->path, old.st_mode), path);
+
+    AtomicFile file;
+    file.path_ = target->path;
+    // Without a name the kernel drops it with the process. It gets one through /proc, so that must be there.
+    file.fd_ = ::open(target->folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    if (file.fd_ >= 0 && ::access(fmt::format("/proc/self/fd/{}", file.fd_).c_str(), F_OK) != 0) {
+        ::close(file.fd_);
+        file.fd_ = -1;
+    }
+    if (file.fd_ < 0) {
+        std::string name = partialName(file.path_);
+        file.fd_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (file.fd_ < 0)
+            return fail(fmt::format("{} cannot be written: {}.", shown(path), std::strerror(errno)), path);
+        file.temporary_ = std::move(name);
+    }
+    if (exists) {
+        // Best effort for the owner: only root may give files away. After it, because it clears bits of the mode.
+        if ((old.st_uid != ::geteuid() || old.st_gid != ::getegid()) && ::fchown(file.fd_, old.st_uid, old.st_gid) != 0)
+            errno = 0;
+        ::fchmod(file.fd_, old.st_mode & 07777);
+    }
+    if (expectedBytes > 0) {
+        NoSizeSignal guard;
+        // Not posix_fallocate: where the file system cannot reserve, glibc would write every block instead.
+        const bool fits = expectedBytes <= std::uint64_t(INT64_MAX);
+        const int error = !fits                                                                      ? EFBIG
+                          : ::fallocate(file.fd_, FALLOC_FL_KEEP_SIZE, 0, off_t(expectedBytes)) == 0 ? 0
+                                                                                                     : errno;
+        struct statvfs space {};
+        const bool known = ::fstatvfs(file.fd_, &space) == 0;
+        const std::uint64_t available = known ? std::uint64_t(space.f_bavail) * space.f_frsize : 0;
+        const bool cannotReserve = error == EOPNOTSUPP || error == ENOSYS;
+        if (error == ENOSPC || (cannotReserve && known && available < expectedBytes))
+            return fail(fmt::format("{} cannot be written: it needs {}, and {} are free.", shown(path),
+                                    bytesText(expectedBytes), bytesText(available)),
+                        path);
+        if (error == EFBIG)
+            return fail(fmt::format("{} cannot be written: {} are over the limit for the size of a file.", shown(path),
+                                    bytesText(expectedBytes)),
+                        path);
+    }
+    file.buffer_.reserve(kBuffer);
+    return file;
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})),
+      buffer_(std::move(other.buffer_)) {}
+
+AtomicFile::~AtomicFile() {
+    if (fd_ < 0) return;
+    ::close(fd_);
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+Result<void> AtomicFile::writeOut(std::span<const std::byte> bytes) {
+    NoSizeSignal guard;
+    while (!bytes.empty()) {
+        const ssize_t n = ::write(fd_, bytes.data(), std::min<std::size_t>(bytes.size(), std::size_t(64) << 20));
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0)
+            return fail(fmt::format("{} cannot be written: {}; nothing was left behind.", shown(path_),
+                                    n == 0 ? "no progress" : std::strerror(errno)),
+                        path_);
+        bytes = bytes.subspan(std::size_t(n));
+    }
+    return {};
+}
+
+Result<void> AtomicFile::flush() {
+    auto written = writeOut(std::as_bytes(std::span(buffer_)));
+    buffer_.clear();
+    return written;
+}
+
+Result<void> AtomicFile::write(std::span<const std::byte> bytes) {
+    if (buffer_.size() + bytes.size() > kBuffer) {
+        if (auto flushed = flush(); !flushed) return flushed;
+        if (bytes.size() >= kBuffer) return writeOut(bytes);
+    }
+    buffer_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return {};
+}
+
+Result<void> AtomicFile::write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
+
+Result<void> AtomicFile::commit() {
+    const auto cannot = [&] {
+        return fail(
+            fmt::format("{} cannot be written: {}; nothing was left behind.", shown(path_), std::strerror(errno)),
+            path_);
+    };
+    if (auto flushed = flush(); !flushed) return flushed;
+    // The reservation may have been more than what was written.
+    const off_t size = ::lseek(fd_, 0, SEEK_CUR);
+    if (size < 0 || ::ftruncate(fd_, size) != 0 || ::fdatasync(fd_) != 0) return cannot();
+    struct stat now {};
+    if (::lstat(path_.c_str(), &now) == 0 && !S_ISREG(now.st_mode))
+        return fail(whyNotReplaced(path_, now.st_mode), path_);
+    bool done = false;
+    if (temporary_.empty()) {
+        const std::string self = fmt::format("/proc/self/fd/{}", fd_);
+        done = ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0;
+        if (!done && errno != EEXIST) return cannot();
+        if (!done) {
+            std::string name = partialName(path_);
+            if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) return cannot();
+            temporary_ = std::move(name);
+        }
+    }
+    if (!done && ::rename(temporary_.c_str(), path_.c_str()) != 0) return cannot();
+    temporary_.clear();
+    ::close(std::exchange(fd_, -1));
+    return syncFolder(path_.substr(0, path_.rfind('/') + 1));
+}
+
+Result<void> writeWholeFile(const std::string& path, std::string_view text) {
+    auto file = AtomicFile::create(path);
+    if (!file) return tl::unexpected(file.error());
+    if (auto written = file->write(text); !written) return written;
+    return file->commit();
+}
+
+Result<void> notAnOpenedInput(const std::string& path, const Model* opened) {
+    struct stat status {};
+    if (!opened || ::stat(path.c_str(), &status) != 0) return {};
+    for (const auto& file : opened->files)
+        if (file.mapping && file.mapping->device() == std::uint64_t(status.st_dev) &&
+            file.mapping->inode() == std::uint64_t(status.st_ino))
+            return fail(fmt::format("{} is open as the input; write to another file.", shown(path)), path);
+    return {};
+}
+
+} // namespace qs
