@@ -48,6 +48,7 @@ struct QuantizedTensor {
     ScaleGrid grid;
     std::vector<std::uint8_t> codes; ///< one a byte, unpadded, C order
     std::vector<float> scales;       ///< grid.scales, C order of grid.scaleShape
+    std::vector<float> values;       ///< of the identity formats, which have no codes
     std::vector<std::string> warnings;
 };
 
@@ -65,6 +66,7 @@ struct PassRange {
     Run run;                    ///< ready for KernelSet::quantize
     std::uint64_t firstGroup = 0; ///< flat index of the range's first group (contiguous grids)
     unsigned worker = 0;
+    std::size_t piece = 0; ///< below 2048 (kMaxPieces): one worker handles all ranges of a piece, in order
 };
 /// Scales that need whole-tensor or strided statistics are computed in a pass of their own before; then `body` sees every
 /// element once. Checks job.cancelled() between ranges and drops mapped pages behind the scan of large tensors.

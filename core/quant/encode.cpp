@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/quant/encode.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace qs {
+namespace {
+
+Encoder encoderOf(const QuantSpec& spec) {
+    const FormatTraits& traits = spec.traits();
+    switch (traits.kind) {
+    case FormatKind::Codebook: return Encoder::NearestNf4;
+    case FormatKind::Integer: return Encoder::RoundInt8;
+    case FormatKind::Identity:
+        return spec.format == "f16"    ? Encoder::RoundF16
+               : spec.format == "bf16" ? Encoder::RoundBf16
+                                       : Encoder::Identity;
+    case FormatKind::Sign: break;
+    }
+    if (traits.levels.size() == 2) return Encoder::Sign;
+    return spec.effectiveDialect() == "bitnet" ? Encoder::RoundTernary : Encoder::Threshold;
+}
+
+GroupStatistic statisticOf(const QuantSpec& spec, Encoder encoder) {
+    const std::string calibration = spec.effectiveCalibration().id;
+    if (calibration == "absmax") return GroupStatistic::AbsMax;
+    if (calibration == "std") return GroupStatistic::HalfStd;
+    if (calibration == "absmean")
+        return encoder == Encoder::Threshold ? GroupStatistic::MeanAbsTwn : GroupStatistic::MeanAbs;
+    return GroupStatistic::None;
+}
+
+void roundTo(DType type, float* values, std::size_t n, std::vector<std::uint16_t>& halves) {
+    const KernelSet& kernels = bestKernels();
+    halves.resize(std::max(halves.size(), n));
+    const bool f16 = type == DType::F16;
+    (f16 ? kernels.f32ToF16 : kernels.f32ToBf16)(values, n, halves.data());
+    (f16 ? kernels.f16ToF32 : kernels.bf16ToF32)(halves.data(), n, values);
+}
+
+float rounded(DType type, float value) {
+    std::vector<std::uint16_t> half;
+    roundTo(type, &value, 1, half);
+    return value;
+}
+
+/// What KernelSet::quantize measures, for codes that were made elsewhere.
+void measureGroup(const float* x, const float* decoded, std::size_t n, float scale, const Run& run, const RunOut& out,
+                  std::size_t group) {
+    ErrorSums sums;
+    float largest = 0;
+    const float low = run.levels[0] * scale * 1.000001f, high = run.levels[run.levelCount - 1] * scale * 1.000001f;
+    for (std::size_t i = 0; i < n; ++i) {
+        const float w = x[i], v = decoded[i];
+        if (!std::isfinite(w)) continue;
+        const float e = v - w;
+        const double wd = w, vd = v, ed = e;
+        sums.n += 1;
+        sums.se += ed, sums.se2 += ed * ed, sums.sae += std::fabs(ed);
+        sums.sw2 += wd * wd, sums.swv += wd * vd, sums.sv2 += vd * vd;
+        sums.maxAbs = std::max(sums.maxAbs, std::fabs(e));
+        sums.clipped += w > high || w < low;
+        sums.zeros += v == 0;
+        sums.signFlips += (w < 0 && v > 0) || (w > 0 && v < 0);
+        largest = std::max(largest, std::fabs(w));
+        if (out.errorBins) ++out.errorBins[std::bit_cast<std::uint32_t>(e) >> kFloatBinShift];
+        if (out.valueBins)
+            ++out.valueBins[std::bit_cast<std::uint32_t>(scale != 0 ? w / scale : 0.0f) >> kFloatBinShift];
+    }
+    if (out.sums) out.sums->merge(sums);
+    if (out.groupSse) out.groupSse[group] = float(sums.se2);
+    if (out.groupSsw) out.groupSsw[group] = float(sums.sw2);
+    if (out.groupAbsMax) out.groupAbsMax[group] = largest;
+}
+
+} // namespace
+
+Run runOf(const QuantSpec& spec) {
+    const FormatTraits& traits = spec.traits();
+    const auto levels = spec.effectiveDecode() == Decode::Poly ? traits.polyLevels : traits.levels;
+    const Calibration calibration = spec.effectiveCalibration();
+    Run run;
+    run.encoder = encoderOf(spec);
+    run.statistic = statisticOf(spec, run.encoder);
+    run.clip =
+        calibration.id == "absmax" && !calibration.arguments.empty() ? float(calibration.arguments.front()) : 1.0f;
+    run.levels = levels.data();
+    run.levelCount = int(levels.size());
+    run.skipNonFinite = spec.effectiveNan() == NanPolicy::Skip;
+    run.zeroCode = std::max(0, traits.zeroCode);
+    return run;
+}
+
+bool computesInInputType(const QuantSpec& spec, DType source) {
+    return spec.effectiveCompute() == Compute::Input && (source == DType::F16 || source == DType::BF16);
+}
+
+GroupParams paramsOfAbsMax(const QuantSpec& spec, DType source, float absMax) {
+    const Run run = runOf(spec);
+    if (!computesInInputType(spec, source)) return paramsFromAbsMax(run.encoder, absMax, run.clip);
+    const float tiny = source == DType::F16 ? 0x1p-14f : 0x1p-126f; // finfo(dtype).tiny
+    const float bound = run.clip == 1 ? absMax : rounded(source, run.clip * absMax);
+    if (run.encoder == Encoder::NearestNf4) return {bound, rounded(source, bound + tiny)};
+    const float scale = rounded(source, rounded(source, bound / 127.0f) + tiny);
+    return {scale, scale};
+}
+
+void RunEncoder::operator()(const Run& run, const RunOut& out) {
+    if (computesInInputType(*spec_, source_))
+        inInputType(run, out);
+    else
+        bestKernels().quantize(run, out);
+}
+
+// The division is rounded to the input type; a quotient of two 11-bit floats in f32 rounds to them as if done once. The
+// distances to the codebook (nf4) and the rounding to integers then are those of the kernels at a divisor of 1.
+void RunEncoder::inInputType(const Run& run, const RunOut& out) {
+    const KernelSet& kernels = bestKernels();
+    const GroupParams unit{1, 1};
+    for (std::size_t begin = 0, group = 0; begin < run.n; begin += run.group, ++group) {
+        const std::size_t n = std::min(run.group, run.n - begin);
+        const float* x = run.x + begin;
+        const GroupParams params = run.given ? run.given[group * run.givenStride]
+                                             : paramsOfAbsMax(*spec_, source_, kernels.absMax(x, n, run.skipNonFinite));
+        normalized_.resize(std::max(normalized_.size(), n));
+        decoded_.resize(std::max(decoded_.size(), n));
+        codes_.resize(std::max(codes_.size(), n));
+        for (std::size_t i = 0; i < n; ++i) normalized_[i] = x[i] / params.aux;
+        roundTo(source_, normalized_.data(), n, halves_);
+        Run inner = run;
+        inner.x = normalized_.data(), inner.n = n, inner.group = n;
+        inner.given = &unit, inner.givenStride = 0;
+        RunOut codesOnly;
+        codesOnly.codes = codes_.data();
+        codesOnly.codeCounts = out.codeCounts;
+        kernels.quantize(inner, codesOnly);
+        kernels.dequantize(codes_.data(), n, n, &params.scale, run.levels, run.levelCount, decoded_.data());
+        measureGroup(x, decoded_.data(), n, params.scale, run, out, group);
+        if (out.codes) std::copy_n(codes_.data(), n, out.codes + begin);
+        if (out.decoded) std::copy_n(decoded_.data(), n, out.decoded + begin);
+        if (out.scales) out.scales[group] = params.scale;
+    }
+}
+
+} // namespace qs

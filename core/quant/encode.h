@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// From a spec to what a kernel runs, and compute=input, which kernels do not know.
+
+#include "core/model/dtype.h"
+#include "core/quant/spec.h"
+#include "kernels/kernel_set.h"
+
+#include <vector>
+
+namespace qs {
+
+/// Statistic, encoder, levels and policy of a spec; x, n, group and given scales are the caller's.
+Run runOf(const QuantSpec& spec);
+/// True when the arithmetic is that of the 16-bit input type.
+bool computesInInputType(const QuantSpec& spec, DType source);
+/// Scale and divisor from an absolute maximum, in f32 or in the input type.
+GroupParams paramsOfAbsMax(const QuantSpec& spec, DType source, float absMax);
+
+/// Quantizes and measures runs. One per worker: it keeps scratch.
+class RunEncoder {
+public:
+    RunEncoder(const QuantSpec& spec, DType source) : spec_(&spec), source_(source) {}
+    void operator()(const Run& run, const RunOut& out);
+
+private:
+    void inInputType(const Run& run, const RunOut& out);
+    const QuantSpec* spec_;
+    DType source_;
+    std::vector<float> normalized_, decoded_;
+    std::vector<std::uint8_t> codes_;
+    std::vector<std::uint16_t> halves_;
+};
+
+} // namespace qs

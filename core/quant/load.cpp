@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/quant/quantizer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstring>
+
+namespace qs {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "tensor bytes are little-endian and are used as they are");
+
+/// 16-bit floats: straight from the mapping when aligned, else through a small buffer.
+void loadHalf(const std::byte* bytes, std::size_t n, float* out,
+              void (*convert)(const std::uint16_t*, std::size_t, float*)) {
+    if (reinterpret_cast<std::uintptr_t>(bytes) % alignof(std::uint16_t) == 0) {
+        convert(reinterpret_cast<const std::uint16_t*>(bytes), n, out);
+        return;
+    }
+    std::uint16_t buffer[2048];
+    for (std::size_t done = 0; done < n;) {
+        const std::size_t part = std::min(n - done, std::size(buffer));
+        std::memcpy(buffer, bytes + 2 * done, 2 * part);
+        convert(buffer, part, out + done);
+        done += part;
+    }
+}
+
+} // namespace
+
+const float* directF32(const TensorView& view) {
+    const bool aligned = reinterpret_cast<std::uintptr_t>(view.bytes.data()) % alignof(float) == 0;
+    return view.info->dtype == DType::F32 && aligned ? reinterpret_cast<const float*>(view.bytes.data()) : nullptr;
+}
+
+void loadF32(const TensorView& view, std::uint64_t begin, std::size_t n, float* out) {
+    const KernelSet& kernels = bestKernels();
+    const std::size_t size = std::size_t(info(view.info->dtype).bits) / 8;
+    assert((begin + n) * size <= view.bytes.size());
+    const std::byte* bytes = view.bytes.data() + begin * size;
+    switch (view.info->dtype) {
+    case DType::F32: std::memcpy(out, bytes, 4 * n); return;
+    case DType::F16: loadHalf(bytes, n, out, kernels.f16ToF32); return;
+    case DType::BF16: loadHalf(bytes, n, out, kernels.bf16ToF32); return;
+    case DType::F64:
+        for (std::size_t i = 0; i < n; ++i) {
+            double value;
+            std::memcpy(&value, bytes + 8 * i, 8);
+            out[i] = float(value);
+        }
+        return;
+    default: assert(false && "callers take quantizable dtypes only"); std::fill_n(out, n, 0.0f);
+    }
+}
+
+} // namespace qs

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/quant/pass.h"
+
+#include "core/base/parallel.h"
+#include "core/model/mapped_file.h"
+
+#include <algorithm>
+
+namespace qs {
+namespace {
+
+std::uint64_t ceilDivide(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
+
+/// Whole rows, or a part of a row that is whole 64-element pieces.
+std::uint64_t rowAligned(std::uint64_t features) { return features <= kChunk ? kChunk / features * features : kChunk; }
+
+} // namespace
+
+std::int64_t stridedScaleIndex(const ScaleGrid& grid, std::span<const std::int64_t> shape, std::int64_t row) {
+    std::int64_t index = 0, stride = shape.empty() || grid.reduced.back() ? 1 : shape.back();
+    for (std::size_t axis = shape.size() - 1; axis-- > 0;) {
+        const std::int64_t at = row % shape[axis];
+        row /= shape[axis];
+        if (grid.reduced[axis]) continue;
+        index += at * stride;
+        stride *= shape[axis];
+    }
+    return index;
+}
+
+void dropBehind(const TensorView& view, std::uint64_t begin, std::uint64_t end) {
+    if (!view.file || view.info->bytes <= kDropBytes) return;
+    const std::uint64_t size = std::uint64_t(info(view.info->dtype).bits) / 8;
+    view.file->dropPages(view.info->offset + begin * size, (end - begin) * size);
+}
+
+TensorPass::TensorPass(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid)
+    : view_(&view), grid_(grid), run_(runOf(spec)), shape_(view.info->shape) {
+    elements_ = std::uint64_t(grid.rows) * std::uint64_t(grid.features);
+    if (elements_ == 0) return;
+    const auto features = std::uint64_t(grid.features), group = std::uint64_t(grid.group);
+    shares_ = grid.kind == ScaleKind::None || !grid.contiguous || grid.group > kLongGroup;
+    segment_ = elements_;
+    unit_ = rowAligned(features);
+    rowByRow_ = !grid.contiguous;
+    if (shares_) {
+        if (grid.contiguous && grid.kind != ScaleKind::None) segment_ = group;
+        if (features > kChunk) segment_ = features;
+    } else if (features % group == 0 || grid.kind != ScaleKind::Block) {
+        const std::uint64_t whole = group <= features && features <= kChunk ? features : group;
+        unit_ = std::max<std::uint64_t>(1, kChunk / whole) * whole;
+    } else if (features > kChunk) {
+        segment_ = features;
+        unit_ = std::max<std::uint64_t>(1, kChunk / group) * group;
+    } else {
+        rowByRow_ = true;
+    }
+    segments_ = elements_ / segment_;
+    unitsPerSegment_ = ceilDivide(segment_, unit_);
+}
+
+Result<TensorPass> TensorPass::prepare(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
+                                       const Job& job) {
+    TensorPass pass(view, spec, grid);
+    if (!pass.shares_) return pass;
+    auto shared = measureSharedParams(view, spec, grid, job);
+    if (!shared) return tl::unexpected(shared.error());
+    pass.shared_ = std::move(*shared);
+    return pass;
+}
+
+std::uint64_t TensorPass::unitBegin(std::uint64_t unit) const {
+    if (unit >= units()) return elements_;
+    return unit / unitsPerSegment_ * segment_ + unit % unitsPerSegment_ * unit_;
+}
+
+// One call per row where groups end with rows or scales follow columns, else one for the whole unit.
+void TensorPass::runUnit(std::uint64_t unit, const float* x, PassRange& range,
+                         const std::function<void(const PassRange&)>& body) const {
+    const std::uint64_t begin = unitBegin(unit), end = unitBegin(unit + 1);
+    const auto features = std::uint64_t(grid_.features), group = std::uint64_t(grid_.group);
+    const std::uint64_t groupsPerRow = ceilDivide(features, group);
+    for (std::uint64_t at = begin; at < end;) {
+        const std::uint64_t row = at / features;
+        const std::uint64_t stop = rowByRow_ ? std::min(end, (row + 1) * features) : end;
+        range.begin = at;
+        range.n = stop - at;
+        range.x = x + (at - begin);
+        range.run.x = range.x;
+        range.run.n = range.n;
+        range.run.group = group;
+        range.firstGroup = grid_.kind == ScaleKind::Block ? row * groupsPerRow + at % features / group : at / group;
+        if (!grid_.contiguous) {
+            const bool along = !grid_.reduced.back();
+            range.run.given =
+                shared_.data() + stridedScaleIndex(grid_, shape_, std::int64_t(row)) + (along ? at % features : 0);
+            range.run.givenStride = along ? 1 : 0;
+            range.run.group = along ? 1 : range.n;
+            range.firstGroup = 0;
+        } else if (shares_) {
+            range.run.given = shared_.data() + (grid_.kind == ScaleKind::None ? 0 : range.firstGroup);
+            range.run.givenStride = 0;
+            range.run.group = range.n;
+        }
+        body(range);
+        at = stop;
+    }
+}
+
+Result<void> TensorPass::run(std::uint64_t first, std::uint64_t last, const Job& job,
+                             const std::function<void(const PassRange&)>& body) const {
+    const float* direct = directF32(*view_);
+    const std::uint64_t grain = std::max<std::uint64_t>(1, ceilDivide(units(), kMaxPieces));
+    const std::size_t largest = std::min<std::uint64_t>(unit_, elements_);
+    std::vector<std::vector<float>> scratch(workerCount());
+    parallelFor(last - first, grain, [&](std::size_t from, std::size_t to, unsigned worker) {
+        PassRange range;
+        range.run = run_;
+        range.worker = worker;
+        range.piece = std::size_t((first + from) / grain);
+        auto& buffer = scratch[worker];
+        if (!direct && buffer.empty()) buffer.resize(largest);
+        for (std::uint64_t unit = first + from; unit < first + to; ++unit) {
+            if (job.cancelled()) return;
+            const std::uint64_t begin = unitBegin(unit), end = unitBegin(unit + 1);
+            if (!direct) loadF32(*view_, begin, end - begin, buffer.data());
+            runUnit(unit, direct ? direct + begin : buffer.data(), range, body);
+        }
+        dropBehind(*view_, unitBegin(first + from), unitBegin(first + to));
+    });
+    if (job.cancelled()) return cancelledError();
+    return {};
+}
+
+Result<void> forEachRange(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid, const Job& job,
+                          const std::function<void(const PassRange&)>& body) {
+    const auto pass = TensorPass::prepare(view, spec, grid, job);
+    if (!pass) return tl::unexpected(pass.error());
+    return pass->run(0, pass->units(), job, body);
+}
+
+} // namespace qs

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// A tensor under a spec, cut into units of consecutive elements that stay in a core's second-level cache. The cut
+// depends on the shape and the spec alone, so that sums kept per piece and folded in order are the same on any number
+// of cores.
+
+#include "core/quant/encode.h"
+#include "core/quant/quantizer.h"
+
+namespace qs {
+
+inline constexpr std::size_t kChunk = 32768;      ///< elements of a unit: 128 KiB of f32
+inline constexpr std::int64_t kLongGroup = 65536; ///< longer groups get their scale in a pass of their own
+inline constexpr std::size_t kMaxPieces = 2048;   ///< PassRange::piece is below
+inline constexpr std::uint64_t kDropBytes = std::uint64_t(64) << 20; ///< larger tensors are dropped behind the scan
+
+class TensorPass {
+public:
+    /// Measures the scales that no unit can see alone. `view` must outlive the pass.
+    static Result<TensorPass> prepare(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
+                                      const Job& job);
+
+    std::uint64_t units() const { return segments_ * unitsPerSegment_; }
+    /// First element of a unit; unitBegin(units()) is the number of elements.
+    std::uint64_t unitBegin(std::uint64_t unit) const;
+    /// Calls `body` for the ranges of units [first, last): see PassRange.
+    Result<void> run(std::uint64_t first, std::uint64_t last, const Job& job,
+                     const std::function<void(const PassRange&)>& body) const;
+    /// Scales known before the pass: one for unscaled and whole-tensor scales, one per long group, or grid.scales of a
+    /// strided grid. Empty when groups are measured as they pass.
+    const std::vector<GroupParams>& shared() const { return shared_; }
+
+private:
+    TensorPass(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid);
+    void runUnit(std::uint64_t unit, const float* x, PassRange& range,
+                 const std::function<void(const PassRange&)>& body) const;
+
+    const TensorView* view_;
+    ScaleGrid grid_;
+    Run run_;
+    std::vector<std::int64_t> shape_;
+    std::vector<GroupParams> shared_;
+    std::uint64_t elements_ = 0, segments_ = 0, unitsPerSegment_ = 0;
+    std::uint64_t segment_ = 0, unit_ = 0; ///< elements
+    bool rowByRow_ = false;                ///< groups end with rows, or scales follow columns: one call per row
+    bool shares_ = false;
+};
+
+/// Scales of a grid whose groups are longer than a unit or not contiguous.
+Result<std::vector<GroupParams>> measureSharedParams(const TensorView& view, const QuantSpec& spec,
+                                                     const ScaleGrid& grid, const Job& job);
+/// Index of the scale of a row's first element, for grids that are not contiguous.
+std::int64_t stridedScaleIndex(const ScaleGrid& grid, std::span<const std::int64_t> shape, std::int64_t row);
+
+/// What the shared scales of a pass have to be warned about.
+std::vector<std::string> passWarnings(const QuantSpec& spec, const std::vector<GroupParams>& shared,
+                                      std::uint64_t elements);
+
+/// The refusals that every quantization shares: the dtype, and NaN or Inf.
+Result<void> checkQuantizable(const TensorInfo& tensor);
+std::string nonFiniteReason(const TensorInfo& tensor, std::uint64_t nan, std::uint64_t inf);
+struct NonFinite {
+    std::uint64_t nan = 0, inf = 0;
+};
+Result<NonFinite> countNonFinite(const TensorView& view, const Job& job);
+
+/// Drops mapped pages of elements [begin, end) when the tensor is large.
+void dropBehind(const TensorView& view, std::uint64_t begin, std::uint64_t end);
+
+} // namespace qs

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/text.h"
+#include "core/quant/quantizer.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+
+namespace qs {
+namespace {
+
+std::int64_t product(std::span<const std::int64_t> sizes) {
+    return std::accumulate(sizes.begin(), sizes.end(), std::int64_t(1), std::multiplies<>());
+}
+
+Result<std::vector<bool>> reducedAxes(const QuantSpec& spec, std::span<const std::int64_t> shape) {
+    const int rank = int(shape.size());
+    std::vector<bool> reduced(shape.size(), spec.scaleKind() == ScaleKind::Tensor);
+    // A scalar has no axis to reduce: scale=channel, the default, is one scale for it.
+    if (rank == 0 && !spec.axes) return reduced;
+    for (const int axis : spec.reducedAxes()) {
+        const int index = axis < 0 ? axis + rank : axis;
+        if (index < 0 || index >= rank)
+            return rank == 0
+                       ? fail(fmt::format("axis={} does not exist in a scalar: use {}:scale=tensor", axis, spec.format))
+                       : fail(fmt::format("axis={} does not exist in shape {}: use an axis from {} to {}", axis,
+                                          shapeText(shape), -rank, rank - 1));
+        if (reduced[std::size_t(index)])
+            return fail(
+                fmt::format("axis={} names an axis of shape {} twice: name each axis once", axis, shapeText(shape)));
+        reduced[std::size_t(index)] = true;
+    }
+    return reduced;
+}
+
+/// Reduced axes are the trailing ones, axes of one element aside.
+bool trailing(const std::vector<bool>& reduced, std::span<const std::int64_t> shape) {
+    bool seenReduced = false;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        if (shape[axis] == 1) continue;
+        if (seenReduced && !reduced[axis]) return false;
+        seenReduced = seenReduced || reduced[axis];
+    }
+    return true;
+}
+
+} // namespace
+
+Result<ScaleGrid> scaleGrid(const QuantSpec& spec, std::span<const std::int64_t> shape) {
+    ScaleGrid grid;
+    grid.kind = spec.scaleKind();
+    grid.features = shape.empty() ? 1 : shape.back();
+    grid.rows = shape.empty() ? 1 : product(shape.first(shape.size() - 1));
+    grid.paddedFeatures = grid.features;
+    const std::int64_t elements = grid.rows * grid.features;
+    grid.group = std::max<std::int64_t>(1, elements);
+    auto reduced = reducedAxes(spec, shape);
+    if (!reduced) return tl::unexpected(reduced.error());
+    grid.reduced = std::move(*reduced);
+    switch (grid.kind) {
+    case ScaleKind::None: return grid;
+    case ScaleKind::Tensor: grid.scales = 1; return grid;
+    case ScaleKind::Axes:
+        grid.contiguous = trailing(grid.reduced, shape);
+        for (std::size_t axis = 0; axis < shape.size(); ++axis)
+            grid.scaleShape.push_back(grid.reduced[axis] ? 1 : shape[axis]);
+        grid.scales = product(grid.scaleShape);
+        grid.group = grid.contiguous ? std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, grid.scales)) : 1;
+        return grid;
+    case ScaleKind::Block: {
+        const std::int64_t block = spec.blockSize(), blocks = (grid.features + block - 1) / block;
+        grid.group = std::max<std::int64_t>(1, std::min(block, grid.features));
+        grid.scaleShape.assign(shape.begin(), shape.end());
+        if (grid.scaleShape.empty()) grid.scaleShape.push_back(1);
+        grid.scaleShape.back() = blocks;
+        grid.scales = grid.rows * blocks;
+        if (spec.traits().padsLastBlock) grid.paddedFeatures = blocks * block;
+        return grid;
+    }
+    }
+    return grid;
+}
+
+// The bytes of the default layout. nf4: two codes a byte over whole blocks. The 1-bit formats: four codes a byte along
+// the first axis; when that axis is no multiple of 4 the eformer layout refuses the tensor, and what is counted here is
+// the axis rounded up to one. The codes are what the elements need, the rest up to the stored bytes is padding.
+Result<StoredSize> storedSize(const QuantSpec& spec, std::span<const std::int64_t> shape, DType source) {
+    const auto grid = scaleGrid(spec, shape);
+    if (!grid) return tl::unexpected(grid.error());
+    const std::uint64_t elements = std::uint64_t(grid->rows) * std::uint64_t(grid->features);
+    const FormatTraits& traits = spec.traits();
+    StoredSize size;
+    size.codes = (elements * std::uint64_t(traits.bits) + 7) / 8;
+    const bool halfScales =
+        spec.effectiveCompute() == Compute::Input && (source == DType::F16 || source == DType::BF16);
+    size.scales = std::uint64_t(grid->scales) * (halfScales ? 2 : 4);
+    if (traits.padsLastBlock)
+        size.padding = std::uint64_t(grid->rows) * std::uint64_t(grid->paddedFeatures) / 2 - size.codes;
+    if (traits.kind == FormatKind::Sign && elements > 0) {
+        const std::uint64_t first = shape.empty() ? 1 : std::uint64_t(shape.front());
+        size.padding = (first + 3) / 4 * (elements / first) - size.codes;
+    }
+    return size;
+}
+
+double bitsPerWeight(const StoredSize& size, std::uint64_t elements) {
+    return elements == 0 ? 0.0 : 8.0 * double(size.total()) / double(elements);
+}
+
+} // namespace qs
