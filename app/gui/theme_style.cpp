@@ -46,6 +46,17 @@ QToolButton[role="corner"]:hover { background: $raised; color: $text; }
 QToolButton[role="corner"]:checked { background: $selection; color: $text; }
 QToolButton[role="corner"]:focus { border: 2px solid $accent; min-height: 16px; max-height: 16px; padding: 0 5px; }
 
+QToolButton[role="rail"] { background: transparent; border: 2px solid transparent; border-radius: 8px; color: $muted; padding: 4px 0 2px 0;
+  min-height: 42px; max-height: 46px; }
+QToolButton[role="rail"]:hover { background: $raised; color: $text; }
+QToolButton[role="rail"]:checked { background: $selection; color: $text; }
+QToolButton[role="rail"]:focus { border-color: $accent; min-height: 42px; max-height: 46px; padding: 4px 0 2px 0; }
+QToolButton[role="rail"]:disabled { color: $faint; }
+QSpinBox[role="inline"] { background: transparent; border: 1px solid transparent; min-height: 16px; max-height: 16px; padding: 0 3px; border-radius: 4px; }
+QSpinBox[role="inline"]:hover { background: $raised; border-color: $line; }
+QSpinBox[role="inline"]:focus { background: $raised; border: 1px solid $accent; min-height: 16px; max-height: 16px; padding: 0 3px; }
+QSpinBox[role="inline"]:disabled { background: transparent; border-color: transparent; }
+
 QCheckBox, QRadioButton { color: $text; spacing: 8px; min-height: 22px; }
 QCheckBox:disabled, QRadioButton:disabled { color: $faint; }
 QCheckBox::indicator { width: 14px; height: 14px; border: 1px solid $faint; border-radius: 4px; background: $raised; }

@@ -2,6 +2,12 @@
 # One line a file.
 target_sources(qs_gui PRIVATE
   widgets/card.cpp
+  widgets/job_lane.cpp
+  widgets/key_figures.cpp
+  widgets/rail.cpp
+  widgets/spec_bar.cpp
+  widgets/spec_more.cpp
+  widgets/top_bar.cpp
   widgets/colour_scale.cpp
   widgets/heat_map.cpp
   widgets/heat_map_paint.cpp

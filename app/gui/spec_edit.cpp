@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/spec_edit.h"
+
+#include <algorithm>
+
+namespace qs::gui {
+namespace {
+
+bool takes(const FormatTraits& format, ScaleKind kind) { return format.scaleKinds & std::uint8_t(kind); }
+bool works(const QuantSpec& spec) { return validate(spec).has_value(); }
+
+} // namespace
+
+std::vector<ScaleChoice> scaleChoices(const FormatTraits& format) {
+    std::vector<ScaleChoice> out;
+    const ScaleChoice all[] = {{ScaleKind::None, QStringLiteral("none")},
+                               {ScaleKind::Tensor, QStringLiteral("tensor")},
+                               {ScaleKind::Axes, QStringLiteral("channel")},
+                               {ScaleKind::Block, QStringLiteral("block")}};
+    for (const auto& choice : all)
+        if (takes(format, choice.kind)) out.push_back(choice);
+    return out;
+}
+
+QuantSpec consistent(QuantSpec spec) {
+    if (works(spec)) return spec;
+    // One field at a time, the least visible first.
+    spec.calibration.reset();
+    if (works(spec)) return spec;
+    spec.dialect.reset();
+    if (works(spec)) return spec;
+    spec.decode.reset();
+    spec.compute.reset();
+    return spec;
+}
+
+QuantSpec withFormat(const QuantSpec& spec, const FormatTraits& format) {
+    QuantSpec out = spec;
+    out.format = format.id;
+    out.scale = ScaleSpelling::Default;
+    out.axes.reset();
+    out.calibration.reset();
+    out.dialect.reset();
+    if (format.polyLevels.empty()) out.decode.reset();
+    if (!format.computeInput) out.compute.reset();
+    out.block.reset();
+    if (format.defaultScale == ScaleKind::Block)
+        out = withBlock(out, spec.scaleKind() == ScaleKind::Block ? spec.blockSize() : format.defaultBlock);
+    return consistent(out);
+}
+
+QuantSpec withScale(const QuantSpec& spec, ScaleKind kind) {
+    if (kind == spec.scaleKind()) return spec;
+    QuantSpec out = spec;
+    out.block.reset();
+    out.axes.reset();
+    out.scale = ScaleSpelling::Default;
+    const auto& format = spec.traits();
+    switch (kind) {
+    case ScaleKind::None: out.scale = ScaleSpelling::None; break;
+    case ScaleKind::Tensor: out.scale = ScaleSpelling::Tensor; break;
+    case ScaleKind::Axes: out.scale = ScaleSpelling::Channel; break;
+    case ScaleKind::Block: return consistent(withBlock(out, format.defaultBlock));
+    }
+    // The format's own needs no words.
+    auto plain = out;
+    plain.scale = ScaleSpelling::Default;
+    if (plain.scaleKind() == kind) out = plain;
+    return consistent(out);
+}
+
+QuantSpec withBlock(const QuantSpec& spec, std::uint32_t block) {
+    const auto& format = spec.traits();
+    QuantSpec out = spec;
+    out.scale = ScaleSpelling::Default;
+    out.axes.reset();
+    const auto step = std::max(1u, format.blockMultiple);
+    out.block = std::clamp((block + step / 2) / step * step, format.minBlock, format.maxBlock);
+    return out;
+}
+
+std::vector<std::uint32_t> blockStops(const FormatTraits& format) {
+    std::vector<std::uint32_t> out;
+    for (std::uint64_t block = 1; block <= format.maxBlock; block *= 2)
+        if (block >= format.minBlock && block % std::max(1u, format.blockMultiple) == 0)
+            out.push_back(std::uint32_t(block));
+    return out;
+}
+
+std::vector<QuantSpec> presets() {
+    std::vector<QuantSpec> out;
+    for (const auto& format : formats()) out.push_back(withFormat({}, format));
+    for (const auto& format : formats()) {
+        if (!takes(format, ScaleKind::Block) || format.defaultScale == ScaleKind::Block) continue;
+        out.push_back(withScale(withFormat({}, format), ScaleKind::Block));
+    }
+    if (out.size() > 9) out.resize(9);
+    return out;
+}
+
+} // namespace qs::gui

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What one turn of a control does to a spec. Everything here follows from the registries of formats and calibrations.
+
+#include "core/quant/formats.h"
+#include "core/quant/spec.h"
+
+#include <QString>
+
+#include <vector>
+
+namespace qs::gui {
+
+struct ScaleChoice {
+    ScaleKind kind;
+    QString title; ///< "channel"
+};
+std::vector<ScaleChoice> scaleChoices(const FormatTraits& format);
+
+/// The format's own scale; a block size carries over where the format's default is blocks, and so does what else fits.
+QuantSpec withFormat(const QuantSpec& spec, const FormatTraits& format);
+QuantSpec withScale(const QuantSpec& spec, ScaleKind kind);
+QuantSpec withBlock(const QuantSpec& spec, std::uint32_t block);
+/// Fields that the rest of the spec leaves no room for go back to their defaults.
+QuantSpec consistent(QuantSpec spec);
+
+/// Powers of two that the format takes as a block.
+std::vector<std::uint32_t> blockStops(const FormatTraits& format);
+
+/// What the keys 1 to 9 set: the formats in their order, then what they are per block.
+std::vector<QuantSpec> presets();
+
+} // namespace qs::gui

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/spec_history.h"
+
+#include "app/gui/session.h"
+
+namespace qs::gui {
+namespace {
+constexpr int kOneGestureMs = 400;
+constexpr std::size_t kSteps = 500;
+} // namespace
+
+SpecHistory::SpecHistory(Session& session, QObject* parent) : QObject(parent), session_(session), steps_{now()} {
+    connect(&session, &Session::specChanged, this, &SpecHistory::note);
+}
+
+SpecHistory::Step SpecHistory::now() const { return {session_.spec(), session_.specB(), session_.comparing()}; }
+
+void SpecHistory::note() {
+    if (travelling_ || now() == steps_[at_]) return;
+    // Same format and comparing, and soon after the last: the same drag.
+    const auto step = now();
+    const bool sameGesture = at_ > 0 && at_ + 1 == steps_.size() && sinceLast_.isValid() &&
+                             sinceLast_.elapsed() < kOneGestureMs && step.comparing == steps_[at_].comparing &&
+                             step.a.format == steps_[at_].a.format && step.b.format == steps_[at_].b.format;
+    sinceLast_.start();
+    if (sameGesture) {
+        steps_[at_] = step;
+    } else {
+        steps_.resize(at_ + 1);
+        steps_.push_back(step);
+        if (steps_.size() > kSteps) steps_.erase(steps_.begin());
+        at_ = steps_.size() - 1;
+    }
+    Q_EMIT changed();
+}
+
+void SpecHistory::go(std::size_t to) {
+    at_ = to;
+    sinceLast_.invalidate();
+    const auto step = steps_[at_];
+    travelling_ = true;
+    session_.setSpec(step.a);
+    session_.setSpecB(step.b);
+    session_.setComparing(step.comparing);
+    travelling_ = false;
+    Q_EMIT changed();
+}
+
+void SpecHistory::undo() {
+    if (canUndo()) go(at_ - 1);
+}
+void SpecHistory::redo() {
+    if (canRedo()) go(at_ + 1);
+}
+
+} // namespace qs::gui

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Undo and redo over both specs. A drag of the slider is one step.
+
+#include "core/quant/spec.h"
+
+#include <QElapsedTimer>
+#include <QObject>
+
+#include <vector>
+
+namespace qs::gui {
+
+class Session;
+
+class SpecHistory : public QObject {
+    Q_OBJECT
+public:
+    explicit SpecHistory(Session& session, QObject* parent = nullptr);
+    bool canUndo() const { return at_ > 0; }
+    bool canRedo() const { return at_ + 1 < steps_.size(); }
+    void undo();
+    void redo();
+
+Q_SIGNALS:
+    void changed();
+
+private:
+    struct Step {
+        QuantSpec a, b;
+        bool comparing = false;
+        bool operator==(const Step&) const = default;
+    };
+    Step now() const;
+    void note();
+    void go(std::size_t to);
+    Session& session_;
+    std::vector<Step> steps_;
+    std::size_t at_ = 0;
+    QElapsedTimer sinceLast_;
+    bool travelling_ = false;
+};
+
+} // namespace qs::gui

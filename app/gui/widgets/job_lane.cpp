@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/widgets/job_lane.h"
+
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+#include "core/base/parallel.h"
+#include "core/base/text.h"
+#include "core/quant/formats.h"
+
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPainter>
+#include <QProgressBar>
+
+#include <algorithm>
+
+namespace qs::gui {
+
+JobLane::JobLane(Session& session, QWidget* parent)
+    : QWidget(parent), session_(session), what_(new QLabel), count_(new QLabel), left_(new QLabel), hint_(new QLabel),
+      machine_(new QLabel), rate_(new QLabel), bar_(new QProgressBar) {
+    setFixedHeight(34);
+    setAccessibleName(QStringLiteral("Running work"));
+    bar_->setTextVisible(false);
+    bar_->setFixedSize(220, 4);
+    bar_->setAccessibleName(QStringLiteral("Progress"));
+    what_->setFont(Theme::words(11));
+    hint_->setFont(Theme::words(11));
+    hint_->setText(QStringLiteral("Esc cancels"));
+    for (auto* label : {count_, left_, machine_, rate_}) label->setFont(Theme::numbers());
+    for (auto* label : {what_, hint_, count_, left_, machine_, rate_})
+        label->setProperty("role", QStringLiteral("muted"));
+    const auto threads = workerCount();
+    machine_->setText(QStringLiteral("%1   %2 %3")
+                          .arg(QString::fromStdString(isaName()))
+                          .arg(threads)
+                          .arg(threads == 1 ? QStringLiteral("thread") : QStringLiteral("threads")));
+    machine_->setToolTip(QStringLiteral("Instruction set and threads that the kernels use"));
+    rate_->setToolTip(QStringLiteral("Weight bytes analysed a second in the last run over the model"));
+    rate_->setMinimumWidth(72);
+    rate_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(Theme::kMargin, 1, Theme::kMargin, 0);
+    row->setSpacing(Theme::kGap);
+    for (auto* widget : std::initializer_list<QWidget*>{what_, bar_, count_, left_, hint_}) row->addWidget(widget);
+    row->addStretch();
+    row->addWidget(machine_);
+    row->addWidget(rate_);
+
+    connect(&session, &Session::jobProgress, this, &JobLane::showProgress);
+    connect(&session, &Session::opening, this, [this](const QString& path) {
+        showProgress({.done = 0,
+                      .total = 0,
+                      .what = "Opening " + escapeForPeople(QFileInfo(path).fileName().toStdString()),
+                      .items = 0,
+                      .itemsTotal = 0},
+                     -1);
+    });
+    connect(&session, &Session::failed, this, [this] { idle(QStringLiteral("Stopped: the reason is shown above")); });
+    connect(&session, &Session::modelChanged, this, [this] { idle({}); });
+    connect(&session, &Session::jobCancelled, this,
+            [this] { idle(QStringLiteral("Cancelled; what was measured is kept")); });
+    connect(&session, &Session::jobFinished, this, [this](const QString& what, double seconds, double rate) {
+        idle(QStringLiteral("Analysed the model under %1 in %2")
+                 .arg(what, QString::fromStdString(durationText(seconds))));
+        rate_->setText(QString::fromStdString(fixedText(rate, rate < 10 ? 2 : 1)) + QStringLiteral(" GB/s"));
+    });
+    idle({});
+}
+
+void JobLane::say(const QString& sentence) {
+    sentence_ = sentence;
+    const int room = std::max(120, width() - 720);
+    what_->setText(what_->fontMetrics().elidedText(sentence, Qt::ElideMiddle, room));
+}
+
+void JobLane::idle(const QString& sentence) {
+    for (auto* widget : std::initializer_list<QWidget*>{bar_, count_, left_, hint_}) widget->hide();
+    say(sentence.isEmpty() ? QStringLiteral("Ready") : sentence);
+}
+
+void JobLane::showProgress(const Progress& progress, double secondsLeft) {
+    say(QString::fromStdString(progress.what));
+    const bool known = progress.total > 0;
+    bar_->setRange(0, known ? 1000 : 0);
+    if (known) bar_->setValue(int(1000 * std::clamp(progress.done / progress.total, 0.0, 1.0)));
+    count_->setText(QStringLiteral("%1 of %2").arg(progress.items).arg(progress.itemsTotal));
+    left_->setText(secondsLeft >= 0 ? QString::fromStdString(durationText(secondsLeft)) + QStringLiteral(" left")
+                                    : QString());
+    bar_->show();
+    hint_->show();
+    count_->setVisible(progress.itemsTotal > 0);
+    left_->setVisible(secondsLeft >= 0);
+}
+
+QString JobLane::text() const { return sentence_; }
+
+void JobLane::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    say(sentence_);
+}
+
+void JobLane::paintEvent(QPaintEvent*) {
+    const auto& tokens = Theme::instance().tokens();
+    QPainter painter(this);
+    painter.fillRect(rect(), tokens.surface);
+    painter.fillRect(0, 0, width(), 1, tokens.line);
+}
+
+} // namespace qs::gui

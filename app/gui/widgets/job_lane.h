@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What runs, how far, how long still; at the right the machine: ISA, threads, GB/s.
+
+#include "core/base/job.h"
+
+#include <QWidget>
+
+class QLabel;
+class QProgressBar;
+
+namespace qs::gui {
+
+class Session;
+
+class JobLane : public QWidget {
+    Q_OBJECT
+public:
+    explicit JobLane(Session& session, QWidget* parent = nullptr);
+    QString text() const;
+
+protected:
+    void paintEvent(QPaintEvent*) override;
+    void resizeEvent(QResizeEvent*) override;
+
+private:
+    void idle(const QString& sentence);
+    void say(const QString& sentence);
+    void showProgress(const Progress& progress, double secondsLeft);
+    Session& session_;
+    QLabel *what_, *count_, *left_, *hint_, *machine_, *rate_;
+    QProgressBar* bar_;
+    QString sentence_;
+};
+
+} // namespace qs::gui

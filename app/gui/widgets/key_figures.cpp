@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/widgets/key_figures.h"
+
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+#include "core/base/text.h"
+
+#include <QGridLayout>
+#include <QLabel>
+
+#include <cmath>
+
+namespace qs::gui {
+
+KeyFigures::KeyFigures(Session& session, QWidget* parent) : QWidget(parent), session_(session) {
+    auto* grid = new QGridLayout(this);
+    grid->setContentsMargins(0, 6, 0, 6);
+    grid->setHorizontalSpacing(Theme::kMargin);
+    grid->setVerticalSpacing(0);
+    const char* captions[] = {"bits per weight", "SQNR dB ↑", "max |error| ↓"};
+    const int widths[] = {96, 78, 92};
+    for (int i = 0; i < 3; ++i) {
+        const auto at = std::size_t(i);
+        captions_[at] = new QLabel(QString::fromUtf8(captions[i]));
+        captions_[at]->setFont(Theme::words(10));
+        captions_[at]->setProperty("role", QStringLiteral("caption"));
+        values_[at] = new QLabel;
+        values_[at]->setFont(Theme::numbers(18));
+        seconds_[at] = new QLabel;
+        seconds_[at]->setFont(Theme::numbers(11));
+        int row = 0;
+        for (auto* label : {values_[at], seconds_[at], captions_[at]}) {
+            label->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+            label->setMinimumWidth(widths[i]);
+            grid->addWidget(label, row++, i);
+        }
+    }
+    connect(&session, &Session::currentChanged, this, &KeyFigures::refresh);
+    connect(&session, &Session::rowsChanged, this, [this] {
+        if (session_.page() == QLatin1String("overview")) refresh();
+    });
+    for (auto signal : {&Session::modelChanged, &Session::specChanged, &Session::tensorChanged})
+        connect(&session, signal, this, &KeyFigures::refresh);
+    connect(&session, &Session::pageChanged, this, &KeyFigures::refresh);
+    connect(&Theme::instance(), &Theme::changed, this, &KeyFigures::refresh);
+    refresh();
+}
+
+KeyFigures::Figures KeyFigures::ofTensor(const AnalysisRow& row) {
+    if (!row) return {{}, {}, {}, QStringLiteral("nothing has been measured yet")};
+    if (row->status != Status::Ok) return {{}, {}, {}, QString::fromStdString(row->reason)};
+    Figures out{row->bpw, {}, {}, {}};
+    if (const auto* metric = findMetric("sqnr_db")) {
+        out.sqnrDb = metric->value(*row);
+        if (!out.sqnrDb) {
+            const char* why = metric->whyMissing ? metric->whyMissing(*row) : nullptr;
+            out.why = why ? QString::fromUtf8(why) : QString();
+        }
+    }
+    if (row->sums.n > 0) out.maxAbs = double(row->sums.maxAbs);
+    return out;
+}
+
+KeyFigures::Figures KeyFigures::ofModel(const QuantSpec& spec) const {
+    ErrorSums sums;
+    double bytes = 0, elements = 0;
+    for (const auto& row : session_.modelRows(spec)) {
+        if (row->status != Status::Ok) continue;
+        sums.merge(row->sums);
+        bytes += double(row->bytesAfter);
+        elements += double(row->elements);
+    }
+    if (elements == 0) return {{}, {}, {}, QStringLiteral("the model has not been measured under this spec yet")};
+    Figures out{8 * bytes / elements, {}, double(sums.maxAbs), QStringLiteral("the reconstruction is exact")};
+    if (sums.se2 > 0 && sums.sw2 > 0) out.sqnrDb = 10 * std::log10(sums.sw2 / sums.se2);
+    return out;
+}
+
+void KeyFigures::print(QLabel* label, const std::optional<double>& value, int figure, bool b, const QString& why) {
+    const auto& tokens = Theme::instance().tokens();
+    auto palette = label->palette();
+    palette.setColor(QPalette::WindowText, b ? tokens.dataB : value ? tokens.text : tokens.muted);
+    label->setPalette(palette);
+    QString text = QStringLiteral("–");
+    if (value)
+        text =
+            QString::fromStdString(figure == 2 ? significantText(*value, 3) : fixedText(*value, figure == 0 ? 4 : 2));
+    label->setText(b ? QStringLiteral("B ") + text : text);
+    label->setToolTip(value ? QString() : QStringLiteral("Not measured: %1").arg(why));
+    label->setAccessibleName(captions_[std::size_t(figure)]->text() + QLatin1Char(' ') +
+                             (value ? text : QStringLiteral("not measured")));
+}
+
+void KeyFigures::refresh() {
+    const bool whole = session_.page() == QLatin1String("overview");
+    const bool two = session_.comparing();
+    setVisible(session_.model() != nullptr);
+    const auto a = whole ? ofModel(session_.spec()) : ofTensor(session_.current());
+    const auto b = !two ? Figures{} : whole ? ofModel(session_.specB()) : ofTensor(session_.currentB());
+    const auto of = [](const Figures& f, int i) { return i == 0 ? f.bpw : i == 1 ? f.sqnrDb : f.maxAbs; };
+    for (int i = 0; i < 3; ++i) {
+        const auto at = std::size_t(i);
+        print(values_[at], of(a, i), i, false, a.why);
+        seconds_[at]->setVisible(two);
+        values_[at]->setFont(Theme::numbers(two ? 15 : 18));
+        if (two) print(seconds_[at], of(b, i), i, true, b.why);
+    }
+    setToolTip(whole ? QStringLiteral("Of all tensors measured under this spec")
+                     : QStringLiteral("Of the selected tensor"));
+}
+
+QString KeyFigures::text(int figure) const { return values_[std::size_t(figure)]->text(); }
+
+} // namespace qs::gui

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// bpw, SQNR and max |error|: of the selected tensor, or of the whole model on a page that shows the model.
+
+#include "core/analysis/analysis.h"
+
+#include <QWidget>
+
+#include <array>
+#include <optional>
+
+class QLabel;
+
+namespace qs::gui {
+
+class Session;
+
+class KeyFigures : public QWidget {
+    Q_OBJECT
+public:
+    explicit KeyFigures(Session& session, QWidget* parent = nullptr);
+    QString text(int figure) const; ///< 0 bpw, 1 SQNR, 2 max |error|
+
+private:
+    struct Figures {
+        std::optional<double> bpw, sqnrDb, maxAbs;
+        QString why; ///< of what is missing
+    };
+    static Figures ofTensor(const AnalysisRow& row);
+    Figures ofModel(const QuantSpec& spec) const;
+    void refresh();
+    void print(QLabel* label, const std::optional<double>& value, int figure, bool b, const QString& why);
+
+    Session& session_;
+    std::array<QLabel*, 3> values_, seconds_, captions_;
+};
+
+} // namespace qs::gui

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/widgets/top_bar.h"
+
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/key_figures.h"
+#include "app/gui/widgets/spec_bar.h"
+#include "core/base/text.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLocale>
+#include <QPainter>
+#include <QVBoxLayout>
+
+#include <map>
+
+namespace qs::gui {
+namespace {
+
+// The type of most bytes, with "+" when there are others.
+QString mainType(const Model& model) {
+    std::map<DType, std::uint64_t> bytes;
+    for (const auto& tensor : model.tensors) bytes[tensor.dtype] += tensor.bytes;
+    if (bytes.empty()) return {};
+    auto most = bytes.begin();
+    for (auto it = bytes.begin(); it != bytes.end(); ++it)
+        if (it->second > most->second) most = it;
+    return QString::fromLatin1(info(most->first).id) + (bytes.size() > 1 ? QStringLiteral(" +") : QString());
+}
+
+} // namespace
+
+TopBar::TopBar(Session& session, QWidget* parent)
+    : QWidget(parent), session_(session), title_(new QLabel), facts_(new QLabel), spec_(new SpecBar(session)),
+      figures_(new KeyFigures(session)) {
+    setFixedHeight(64);
+    title_->setFont(Theme::words(14, QFont::DemiBold));
+    facts_->setFont(Theme::numbers());
+    facts_->setProperty("role", QStringLiteral("muted"));
+    for (auto* label : {title_, facts_}) {
+        label->setFixedWidth(212);
+        label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    }
+    auto* names = new QVBoxLayout;
+    names->setSpacing(4);
+    names->addStretch();
+    names->addWidget(title_);
+    names->addWidget(facts_);
+    names->addStretch();
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(Theme::kMargin, 0, Theme::kMargin, 0);
+    row->setSpacing(Theme::kMargin);
+    row->addLayout(names);
+    row->addWidget(spec_, 1, Qt::AlignVCenter);
+    row->addStretch();
+    row->addWidget(figures_, 0, Qt::AlignVCenter);
+    connect(&session, &Session::modelChanged, this, &TopBar::refresh);
+    refresh();
+}
+
+void TopBar::setSpecVisible(bool visible) {
+    specVisible_ = visible;
+    spec_->setVisible(visible && session_.model());
+    figures_->setVisible(visible && session_.model());
+}
+
+void TopBar::refresh() {
+    const auto& model = session_.model();
+    titleText_ = model ? QString::fromStdString(escapeForPeople(model->title)) : QStringLiteral("QuantScope");
+    factsText_ = model ? QStringLiteral("%1 tensors · %2 · %3")
+                             .arg(QLocale::c().toString(qlonglong(model->tensors.size())),
+                                  QString::fromStdString(bytesText(model->totalBytes())), mainType(*model))
+                       : QStringLiteral("no model open");
+    title_->setToolTip(model ? QString::fromStdString(escapeForPeople(model->path)) : QString());
+    facts_->setToolTip(factsText_);
+    title_->setText(title_->fontMetrics().elidedText(titleText_, Qt::ElideMiddle, title_->width()));
+    facts_->setText(facts_->fontMetrics().elidedText(factsText_, Qt::ElideRight, facts_->width()));
+    setSpecVisible(specVisible_);
+}
+
+void TopBar::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    const int names = width() < 1240 ? 150 : 212;
+    if (title_->width() == names) return;
+    for (auto* label : {title_, facts_}) label->setFixedWidth(names);
+    refresh();
+}
+
+void TopBar::paintEvent(QPaintEvent*) {
+    const auto& tokens = Theme::instance().tokens();
+    QPainter painter(this);
+    painter.fillRect(rect(), tokens.surface);
+    painter.fillRect(0, height() - 1, width(), 1, tokens.line);
+}
+
+} // namespace qs::gui

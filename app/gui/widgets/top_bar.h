@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Model, spec, key figures: 64 px over every page.
+
+#include <QWidget>
+
+class QLabel;
+
+namespace qs::gui {
+
+class KeyFigures;
+class Session;
+class SpecBar;
+
+class TopBar : public QWidget {
+    Q_OBJECT
+public:
+    explicit TopBar(Session& session, QWidget* parent = nullptr);
+    void setSpecVisible(bool visible);
+
+protected:
+    void paintEvent(QPaintEvent*) override;
+    void resizeEvent(QResizeEvent*) override;
+
+private:
+    void refresh();
+    Session& session_;
+    QLabel *title_, *facts_;
+    SpecBar* spec_;
+    KeyFigures* figures_;
+    QString titleText_, factsText_;
+    bool specVisible_ = true;
+};
+
+} // namespace qs::gui
