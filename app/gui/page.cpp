@@ -20,6 +20,13 @@ std::span<const PageTraits> pages() {
          .usesSpecBar = true,
          .usesBrowser = true,
          .create = createOverviewPage},
+        {.id = "compare",
+         .title = "Compare",
+         .icon = "compare",
+         .tip = "One tensor under two specs, and the difference.",
+         .usesSpecBar = true,
+         .usesBrowser = true,
+         .create = createComparePage},
     };
     return list;
 }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # One line a file. A page also has its row in page.cpp.
 target_sources(qs_gui PRIVATE
+  pages/compare_page.cpp
+  pages/compare_plots.cpp
   pages/overview_page.cpp
   pages/overview_rows.cpp
   pages/spec_set_view.cpp

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The selected tensor under spec A and spec B, side by side on the same axes, and their difference.
+
+#include "app/gui/page.h"
+#include "app/gui/pages/compare_plots.h"
+#include "app/gui/row_model.h"
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
+#include "core/base/text.h"
+
+#include <QGridLayout>
+#include <QHeaderView>
+#include <QShowEvent>
+#include <QStyledItemDelegate>
+#include <QTableView>
+#include <QToolButton>
+
+#include <algorithm>
+#include <cmath>
+
+namespace qs::gui {
+
+namespace {
+
+/// Figures are text here (their units differ by row) but still line up as numbers; the verdict has a colour and a word.
+class FigureDelegate : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+    void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+        QStyledItemDelegate::initStyleOption(option, index);
+        if (index.column() == 0) return;
+        option->displayAlignment = Qt::AlignRight | Qt::AlignVCenter;
+        option->font = index.column() == 4 ? Theme::words(11) : Theme::numbers();
+        const auto& tokens = Theme::instance().tokens();
+        if (index.column() == 4)
+            option->palette.setColor(QPalette::Text, option->text == u"worse"    ? tokens.warn
+                                                     : option->text == u"better" ? tokens.dataC
+                                                                                 : tokens.muted);
+    }
+};
+
+struct Pane {
+    QLabel *title = nullptr, *figures = nullptr;
+    Card *densityCard = nullptr, *errorCard = nullptr, *mapCard = nullptr;
+    PlotChart *density = nullptr, *error = nullptr;
+    HeatMap* map = nullptr;
+};
+
+class ComparePage : public QWidget {
+public:
+    ComparePage(Session& session, QWidget* parent);
+
+protected:
+    void showEvent(QShowEvent* event) override {
+        QWidget::showEvent(event);
+        session_.setComparing(true); // this page is about B
+        if (dirty_) refresh();
+    }
+
+private:
+    QLayout* header();
+    void build(QGridLayout* grid, Pane& pane, int column, const QString& name);
+    void buildDifference(QGridLayout* grid);
+    void link();
+    void linkMaps(HeatMap* from);
+    void changed() {
+        dirty_ = true;
+        if (isVisible()) refresh();
+    }
+    void refresh();
+    void showRow(Pane& pane, const AnalysisRow& row, const QuantSpec& spec);
+    void drawPlots(const AnalysisRow& a, const AnalysisRow& b);
+    void drawMaps(const AnalysisRow& a, const AnalysisRow& b);
+    void loading(bool on);
+
+    Session& session_;
+    Pane a_, b_;
+    QLabel *tensor_ = nullptr, *shape_ = nullptr;
+    QToolButton *lock_ = nullptr, *log_ = nullptr, *difference_ = nullptr;
+    QWidget* differences_[4] = {};
+    Card *figureCard_ = nullptr, *errorCard_ = nullptr, *mapCard_ = nullptr;
+    RowModel<FigureRow>* figures_;
+    PlotChart* errorDifference_ = nullptr;
+    HeatMap* mapDifference_ = nullptr;
+    bool dirty_ = true;
+};
+
+ComparePage::ComparePage(Session& session, QWidget* parent)
+    : QWidget(parent), session_(session), figures_(new RowModel<FigureRow>(figureColumns(), this)) {
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
+    layout->setSpacing(Theme::kSpace);
+    layout->addLayout(header());
+    auto* grid = new QGridLayout;
+    grid->setHorizontalSpacing(Theme::kGap);
+    grid->setVerticalSpacing(Theme::kGap);
+    build(grid, a_, 0, QStringLiteral("A"));
+    build(grid, b_, 1, QStringLiteral("B"));
+    buildDifference(grid);
+    for (int column = 0; column < 3; ++column) grid->setColumnStretch(column, 1);
+    for (int row = 1; row < 4; ++row) grid->setRowStretch(row, 1);
+    layout->addLayout(grid, 1);
+    link();
+
+    for (auto* button : {lock_, log_}) connect(button, &QToolButton::toggled, this, &ComparePage::refresh);
+    connect(difference_, &QToolButton::toggled, this, [this, grid](bool on) {
+        for (auto* widget : differences_) widget->setVisible(on);
+        grid->setColumnStretch(2, on ? 1 : 0);
+    });
+    connect(&session, &Session::currentStarted, this, [this] { loading(true); });
+    connect(&session, &Session::currentChanged, this, &ComparePage::changed);
+    connect(&session, &Session::specChanged, this, &ComparePage::changed);
+    connect(&session, &Session::tensorChanged, this, &ComparePage::changed);
+    connect(&session, &Session::modelChanged, this, &ComparePage::changed);
+}
+
+QLayout* ComparePage::header() {
+    auto* line = new QHBoxLayout;
+    line->setSpacing(Theme::kSpace);
+    tensor_ = new QLabel;
+    tensor_->setFont(Theme::words(18, QFont::DemiBold));
+    shape_ = new QLabel;
+    shape_->setFont(Theme::numbers());
+    shape_->setProperty("role", QStringLiteral("muted"));
+    line->addWidget(tensor_);
+    line->addSpacing(Theme::kSpace);
+    line->addWidget(shape_);
+    line->addStretch(1);
+    const auto toggle = [&](const QString& text, const QString& tip, const char* name) {
+        auto* button = new QToolButton;
+        button->setObjectName(QLatin1String(name));
+        button->setText(text);
+        button->setToolTip(tip);
+        button->setAccessibleName(tip);
+        button->setCheckable(true);
+        button->setChecked(true);
+        button->setProperty("role", QStringLiteral("quiet"));
+        line->addWidget(button);
+        return button;
+    };
+    lock_ = toggle(tr("Lock scales"), tr("The same axes and colour range for A and B"), "lockScales");
+    log_ = toggle(tr("Log colour"), tr("Logarithmic colours in the block maps"), "logColour");
+    difference_ = toggle(tr("Difference"), tr("Show the column with B minus A"), "showDifference");
+    return line;
+}
+
+void ComparePage::build(QGridLayout* grid, Pane& pane, int column, const QString& name) {
+    auto* heading = new QWidget;
+    auto* line = new QHBoxLayout(heading);
+    line->setContentsMargins(Theme::kMargin, 0, Theme::kMargin, 0);
+    pane.title = new QLabel;
+    pane.title->setFont(Theme::words(13, QFont::DemiBold));
+    pane.title->setTextFormat(Qt::PlainText);
+    pane.title->setObjectName(QStringLiteral("title") + name);
+    pane.figures = new QLabel;
+    pane.figures->setFont(Theme::numbers());
+    pane.figures->setObjectName(QStringLiteral("figures") + name);
+    line->addWidget(pane.title);
+    line->addStretch(1);
+    line->addWidget(pane.figures);
+    grid->addWidget(heading, 0, column);
+
+    const auto card = [&](int row, const QString& title, QWidget* body, const QString& id) {
+        auto* made = new Card(title);
+        body->setObjectName(id + name);
+        body->setAccessibleName(title + QStringLiteral(", ") + name);
+        made->setBody(body);
+        grid->addWidget(made, row, column);
+        return made;
+    };
+    pane.densityCard =
+        card(1, tr("Weight density and levels"), pane.density = new PlotChart, QStringLiteral("density"));
+    pane.errorCard = card(2, tr("Signed error"), pane.error = new PlotChart, QStringLiteral("error"));
+    pane.mapCard = card(3, tr("Block map: NMSE"), pane.map = new HeatMap, QStringLiteral("map"));
+    pane.density->setAxes(tr("weight / (scale × outermost level)"), tr("density"));
+    pane.error->setAxes(tr("reconstruction − weight"), tr("density"));
+}
+
+void ComparePage::buildDifference(QGridLayout* grid) {
+    auto* heading = new QLabel(tr("Difference, B − A"));
+    heading->setFont(Theme::words(13, QFont::DemiBold));
+    heading->setContentsMargins(Theme::kMargin, 0, 0, 0);
+    auto* table = new QTableView;
+    table->setObjectName(QStringLiteral("figureTable"));
+    table->setAccessibleName(tr("Key figures of A and B and their difference"));
+    table->setModel(figures_);
+    table->setItemDelegate(new FigureDelegate(table));
+    table->setShowGrid(false);
+    table->verticalHeader()->hide();
+    table->verticalHeader()->setDefaultSectionSize(20);
+    table->horizontalHeader()->setDefaultAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    table->horizontalHeader()->setHighlightSections(false);
+    table->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    figureCard_ = new Card(tr("Key figures"));
+    figureCard_->setBody(table);
+    errorDifference_ = new PlotChart;
+    errorDifference_->setObjectName(QStringLiteral("errorDifference"));
+    errorDifference_->setAxes(tr("reconstruction − weight"), tr("density, B − A"));
+    errorCard_ = new Card(tr("Signed error, B − A"));
+    errorCard_->setBody(errorDifference_);
+    mapDifference_ = new HeatMap;
+    mapDifference_->setObjectName(QStringLiteral("mapDifference"));
+    mapCard_ = new Card(tr("Block map, B − A"));
+    mapCard_->setBody(mapDifference_);
+    QWidget* widgets[] = {heading, figureCard_, errorCard_, mapCard_};
+    for (int row = 0; row < 4; ++row) grid->addWidget(differences_[row] = widgets[row], row, 2);
+}
+
+void ComparePage::link() {
+    const auto follow = [this](PlotChart* from, std::initializer_list<PlotChart*> to) {
+        for (auto* other : to) connect(from, &PlotChart::hovered, other, &PlotChart::showCrosshair);
+    };
+    follow(a_.density, {b_.density});
+    follow(b_.density, {a_.density});
+    follow(a_.error, {b_.error, errorDifference_});
+    follow(b_.error, {a_.error, errorDifference_});
+    follow(errorDifference_, {a_.error, b_.error});
+    for (auto* map : {a_.map, b_.map, mapDifference_}) linkMaps(map);
+}
+
+/// The same part of the tensor, whatever the block sizes.
+void ComparePage::linkMaps(HeatMap* from) {
+    for (auto* to : {a_.map, b_.map, mapDifference_}) {
+        if (to == from) continue;
+        const auto factor = [from, to] {
+            return QSizeF(double(to->data().columns) / std::max(1, from->data().columns),
+                          double(to->data().rows) / std::max(1, from->data().rows));
+        };
+        connect(from, &HeatMap::viewChanged, to, [to, factor](const QRectF& view) {
+            const auto f = factor();
+            to->setView(
+                {view.x() * f.width(), view.y() * f.height(), view.width() * f.width(), view.height() * f.height()});
+        });
+        connect(from, &HeatMap::cellHovered, to, [to, factor](int row, int column) {
+            const auto f = factor();
+            if (row < 0 || to->data().values.isEmpty())
+                to->setLinked(-1, -1);
+            else
+                to->setLinked(int((row + 0.5) * f.height()), int((column + 0.5) * f.width()));
+        });
+    }
+}
+
+void ComparePage::loading(bool on) {
+    for (auto* card : {a_.densityCard, a_.errorCard, a_.mapCard, b_.densityCard, b_.errorCard, b_.mapCard, figureCard_,
+                       errorCard_, mapCard_})
+        card->setLoading(on);
+}
+
+void ComparePage::showRow(Pane& pane, const AnalysisRow& row, const QuantSpec& spec) {
+    pane.title->setText((&pane == &a_ ? QStringLiteral("A   ") : QStringLiteral("B   ")) +
+                        QString::fromStdString(specText(spec)));
+    QString message;
+    if (!session_.tensor())
+        message = tr("No tensor is selected. Choose one in the list.");
+    else if (row && row->status != Status::Ok)
+        message = QString::fromStdString(row->reason);
+    for (auto* card : {pane.densityCard, pane.errorCard, pane.mapCard}) card->setMessage(message);
+    if (!row || row->status != Status::Ok) return pane.figures->setText({});
+    QString figures = QStringLiteral("%1 bpw").arg(row->bpw, 0, 'f', 4);
+    if (row->sums.se2 > 0 && row->sums.sw2 > 0)
+        figures += QStringLiteral("   %1 dB").arg(10 * std::log10(row->sums.sw2 / row->sums.se2), 0, 'f', 2);
+    figures += QStringLiteral("   max ") + QString::fromStdString(significantText(row->sums.maxAbs, 3));
+    pane.figures->setText(figures);
+}
+
+void ComparePage::refresh() {
+    dirty_ = false;
+    const auto a = session_.current(), b = session_.currentB();
+    if (const auto* tensor = session_.tensor()) {
+        tensor_->setText(QString::fromStdString(escapeForPeople(tensor->name, 60)));
+        shape_->setText(QString::fromLatin1(info(tensor->dtype).id) + u' ' +
+                        QString::fromStdString(shapeTimes(tensor->shape)));
+    } else {
+        tensor_->setText(tr("Compare"));
+        shape_->clear();
+    }
+    showRow(a_, a, session_.spec());
+    showRow(b_, b, session_.specB());
+    const auto ok = [](const AnalysisRow& row) { return row && row->status == Status::Ok; };
+    figures_->setRows(figureRows(a.get(), b.get()));
+    auto* table = static_cast<QTableView*>(figureCard_->body());
+    table->resizeColumnsToContents();
+    const QString missing = ok(a) && ok(b) ? QString() : tr("Needs both A and B.");
+    errorCard_->setMessage(missing);
+    mapCard_->setMessage(missing);
+    if (!ok(a) && !ok(b)) return;
+    drawPlots(ok(a) ? a : nullptr, ok(b) ? b : nullptr);
+    drawMaps(ok(a) ? a : nullptr, ok(b) ? b : nullptr);
+    loading(session_.currentIsStale());
+}
+
+void ComparePage::drawPlots(const AnalysisRow& a, const AnalysisRow& b) {
+    const bool locked = lock_->isChecked() && a && b;
+    a_.density->setYRangeLinked(locked ? b_.density : nullptr);
+    b_.density->setYRangeLinked(locked ? a_.density : nullptr);
+    a_.error->setYRangeLinked(locked ? b_.error : nullptr);
+    b_.error->setYRangeLinked(locked ? a_.error : nullptr);
+    const auto draw = [](PlotChart* chart, Card* card, const Picture& picture, const PlotExtent& extent) {
+        chart->setXRange(extent.lo, extent.hi);
+        chart->setData(picture.series, picture.markers, true);
+        card->setNote(picture.note);
+    };
+    const std::pair<Pane*, const AnalysisRow*> panes[] = {{&a_, &a}, {&b_, &b}};
+    for (const auto& [pane, row] : panes) {
+        if (!*row) continue;
+        auto density = densityExtent(**row), error = errorExtent(**row);
+        if (locked) {
+            density = densityExtent(*a).united(densityExtent(*b));
+            error = errorExtent(*a).united(errorExtent(*b));
+        }
+        draw(pane->density, pane->densityCard, densityPicture(**row, density), density);
+        draw(pane->error, pane->errorCard, errorPicture(**row, error), error);
+    }
+    if (a && b) {
+        const auto extent = errorExtent(*a).united(errorExtent(*b));
+        draw(errorDifference_, errorCard_, errorDifference(*a, *b, extent), extent);
+    }
+}
+
+void ComparePage::drawMaps(const AnalysisRow& a, const AnalysisRow& b) {
+    HeatMapData x, y;
+    if (a) x = blockMapCells(*a, log_->isChecked());
+    if (b) y = blockMapCells(*b, log_->isChecked());
+    if (lock_->isChecked() && a && b) {
+        const auto range = ColourScale::over(x.values + y.values, 0, 0, log_->isChecked(), false);
+        if (range.hi > range.lo) {
+            x.lo = y.lo = range.lo;
+            x.hi = y.hi = range.hi;
+        }
+    }
+    const std::pair<Pane*, const HeatMapData*> panes[] = {{&a_, &x}, {&b_, &y}};
+    for (const auto& [pane, data] : panes) {
+        if (data->values.isEmpty()) continue;
+        pane->map->setData(*data);
+        const auto& map = (pane == &a_ ? a : b)->blockMap;
+        pane->mapCard->setNote(tr("%1 rows × %2 blocks").arg(map.tensorRows).arg(map.blocksPerRow));
+    }
+    if (a && b) mapDifference_->setData(blockMapDifference(*a, *b));
+}
+
+} // namespace
+
+QWidget* createComparePage(Session& session, QWidget* parent) { return new ComparePage(session, parent); }
+
+} // namespace qs::gui
