@@ -1,3 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 target_sources(qs_core PRIVATE
+  analysis/analyse.cpp
+  analysis/analyse_tensor.cpp
+  analysis/columns.cpp
+  analysis/histogram.cpp
+  analysis/inspect_columns.cpp
+  analysis/metrics.cpp
+  analysis/picture.cpp
+  analysis/statistics.cpp
 )

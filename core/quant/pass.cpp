@@ -49,6 +49,7 @@ TensorPass::TensorPass(const TensorView& view, const QuantSpec& spec, const Scal
     } else if (features % group == 0 || grid.kind != ScaleKind::Block) {
         const std::uint64_t whole = group <= features && features <= kChunk ? features : group;
         unit_ = std::max<std::uint64_t>(1, kChunk / whole) * whole;
+        if (features > kChunk && group <= features) segment_ = features;
     } else if (features > kChunk) {
         segment_ = features;
         unit_ = std::max<std::uint64_t>(1, kChunk / group) * group;

@@ -20,6 +20,7 @@ public:
     static Result<TensorPass> prepare(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
                                       const Job& job);
 
+    std::size_t unitElements() const { return std::size_t(unit_); }
     std::uint64_t units() const { return segments_ * unitsPerSegment_; }
     /// First element of a unit; unitBegin(units()) is the number of elements.
     std::uint64_t unitBegin(std::uint64_t unit) const;
@@ -41,7 +42,7 @@ private:
     std::vector<std::int64_t> shape_;
     std::vector<GroupParams> shared_;
     std::uint64_t elements_ = 0, segments_ = 0, unitsPerSegment_ = 0;
-    std::uint64_t segment_ = 0, unit_ = 0; ///< elements
+    std::uint64_t segment_ = 0, unit_ = 1; ///< elements
     bool rowByRow_ = false;                ///< groups end with rows, or scales follow columns: one call per row
     bool shares_ = false;
 };

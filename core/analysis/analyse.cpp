@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/analysis/analyse_tensor.h"
+#include "core/base/text.h"
+#include "core/model/mapped_file.h"
+
+#include <atomic>
+#include <chrono>
+
+namespace qs {
+
+Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
+                               const std::function<void(AnalysisRow)>& onRow) {
+    const auto started = std::chrono::steady_clock::now();
+    AnalysisResult result;
+    Progress progress;
+    progress.itemsTotal = plan.tensors.size() * plan.specs.size();
+    for (const TensorInfo* tensor : plan.tensors) progress.total += double(tensor->bytes) * double(plan.specs.size());
+
+    for (const TensorInfo* tensor : plan.tensors) {
+        progress.what = "Analysing " + escapeForPeople(tensor->name);
+        const std::uint64_t elementBytes = tensor->elements ? tensor->bytes / tensor->elements : 0;
+        std::optional<TensorStatistics> statistics;
+        for (const auto& [asTyped, spec] : plan.specs) {
+            if (job.cancelled()) return cancelledError();
+            job.progress(progress);
+            std::atomic<std::uint64_t> elements{0};
+            const Progress atStart = progress;
+            const auto onElements = [&](std::uint64_t n) {
+                const std::uint64_t now = elements.fetch_add(n, std::memory_order_relaxed) + n;
+                if (now / kProgressElements == (now - n) / kProgressElements) return;
+                Progress here = atStart;
+                here.done += double(now * elementBytes);
+                job.progress(here);
+            };
+            // The statistics do not depend on the spec: one of a tensor's passes gathers them.
+            AnalysisOptions options = plan.options;
+            options.statistics = options.statistics && !statistics;
+            auto row = analyseTensor(*plan.model, *tensor, spec, options, job, onElements);
+            if (!row) return tl::unexpected(row.error());
+            if (row->statistics)
+                statistics = row->statistics;
+            else if (plan.options.statistics)
+                row->statistics = statistics;
+            row->specAsTyped = asTyped;
+            result.sourceBytes += elements.load() * elementBytes;
+            auto shared = std::make_shared<const TensorAnalysis>(std::move(*row));
+            result.rows.push_back(shared);
+            if (onRow) onRow(shared);
+            progress.done += double(tensor->bytes);
+            ++progress.items;
+        }
+        // Behind the scan, so that resident memory does not grow with the model.
+        if (const auto view = plan.model->view(*tensor); view && view->file)
+            view->file->dropPages(tensor->offset, tensor->bytes);
+    }
+    job.progress(progress);
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    return result;
+}
+
+} // namespace qs

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/analysis/analyse_tensor.h"
+
+#include "core/analysis/picture.h"
+#include "core/analysis/statistics.h"
+#include "core/base/parallel.h"
+#include "core/base/text.h"
+#include "core/quant/pass.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace qs {
+namespace {
+
+/// What a worker adds up; 32-bit bins are emptied before they can overflow.
+struct Worker {
+    RunEncoder encoder;
+    std::vector<std::uint32_t> errorBins, valueBins;
+    std::vector<std::uint64_t> codeCounts;
+    std::vector<float> sse, ssw, absMax;
+    std::vector<GroupParams> params;
+    std::uint64_t binned = 0;
+    FloatHistogram error, value;
+
+    Worker(const QuantSpec& spec, DType source, std::size_t levels)
+        : encoder(spec, source), errorBins(kFloatBins), valueBins(kFloatBins), codeCounts(levels) {}
+    void flush() {
+        error.add(errorBins), value.add(valueBins);
+        std::fill(errorBins.begin(), errorBins.end(), 0u);
+        std::fill(valueBins.begin(), valueBins.end(), 0u);
+        binned = 0;
+    }
+    RunOut outputs(ErrorSums& sums) {
+        RunOut out;
+        out.sums = &sums;
+        out.errorBins = errorBins.data(), out.valueBins = valueBins.data();
+        out.codeCounts = codeCounts.empty() ? nullptr : codeCounts.data();
+        return out;
+    }
+    void roomForBlocks(std::size_t blocks) {
+        if (sse.size() >= blocks) return;
+        sse.resize(blocks), ssw.resize(blocks), absMax.resize(blocks);
+    }
+};
+
+class TensorMeasurement {
+public:
+    TensorMeasurement(const TensorView& view, const QuantSpec& spec, const AnalysisOptions& options,
+                      const ScaleGrid& grid, const TensorPass& pass, const ElementsDone& onElements)
+        : view_(view), spec_(spec), grid_(grid), pass_(pass), onElements_(onElements),
+          picture_(grid, options, pass.unitElements()),
+          features_(std::size_t(std::max<std::int64_t>(1, grid.features))), pieces_(kMaxPieces),
+          workers_(workerCount()) {
+        if (options.statistics) statistics_.emplace(view, features_);
+    }
+
+    void add(const PassRange& range) {
+        auto& slot = workers_[range.worker];
+        if (!slot) slot = std::make_unique<Worker>(spec_, view_.info->dtype, spec_.traits().levels.size());
+        Worker& worker = *slot;
+        if (worker.binned + range.n > 0x7fffffff) worker.flush();
+        worker.binned += range.n;
+        RunOut out = worker.outputs(pieces_[range.piece]);
+        if (!picture_.wantsBlocks())
+            worker.encoder(range.run, out);
+        else if (grid_.kind == ScaleKind::Block)
+            addBlocks(worker, range, out);
+        else
+            addRows(worker, range, out);
+        if (statistics_) statistics_->add(range, picture_, !picture_.wantsBlocks());
+        if (onElements_) onElements_(range.n);
+    }
+
+    void finish(TensorAnalysis& row) {
+        picture_.finish();
+        for (const ErrorSums& piece : pieces_) row.sums.merge(piece);
+        row.codeCounts.assign(spec_.traits().levels.size(), 0);
+        for (const auto& worker : workers_) {
+            if (!worker) continue;
+            worker->flush();
+            row.error.merge(worker->error), row.value.merge(worker->value);
+            for (std::size_t code = 0; code < row.codeCounts.size(); ++code)
+                row.codeCounts[code] += worker->codeCounts[code];
+        }
+        row.p50 = row.error.absPercentile(50), row.p95 = row.error.absPercentile(95),
+        row.p99 = row.error.absPercentile(99);
+        if (statistics_) row.statistics = statistics_->finish(picture_);
+        row.blockMap = picture_.map();
+        row.channels = picture_.channels();
+    }
+
+private:
+    void setBlockOutputs(Worker& worker, RunOut& out, std::size_t blocks) {
+        worker.roomForBlocks(blocks);
+        out.groupSse = worker.sse.data(), out.groupSsw = worker.ssw.data(), out.groupAbsMax = worker.absMax.data();
+    }
+
+    void addBlocks(Worker& worker, const PassRange& range, RunOut& out) {
+        const std::size_t group = std::size_t(grid_.group);
+        setBlockOutputs(worker, out, (range.n + group - 1) / group);
+        worker.encoder(range.run, out);
+        picture_.addBlocks(range.begin / features_, range.begin % features_, range.n, out.groupSse, out.groupSsw,
+                           out.groupAbsMax);
+    }
+
+    // Scales per row, tensor or column: rows are cut into the picture's pieces, with the scales given.
+    void addRows(Worker& worker, const PassRange& range, RunOut& out) {
+        const auto piece = std::size_t(picture_.blockElements());
+        for (std::size_t done = 0; done < range.n;) {
+            const std::size_t at = std::size_t(range.begin) + done, column = at % features_;
+            const std::size_t n = std::min(range.n - done, features_ - column);
+            Run run = range.run;
+            run.x = range.x + done, run.n = n;
+            if (!run.given)
+                giveParams(worker, run, range, done);
+            else if (run.givenStride)
+                run.given += done;
+            if (run.givenStride == 0) {
+                run.group = piece;
+                setBlockOutputs(worker, out, (n + piece - 1) / piece);
+                worker.encoder(run, out);
+            } else {
+                run.group = 1;
+                setBlockOutputs(worker, out, n);
+                worker.encoder(run, out);
+                foldIntoPieces(worker, n, piece);
+            }
+            picture_.addBlocks(at / features_, column, n, out.groupSse, out.groupSsw, out.groupAbsMax);
+            done += n;
+        }
+    }
+
+    /// The scale of a row, of the several rows that share one, or of each element by itself.
+    void giveParams(Worker& worker, Run& run, const PassRange& range, std::size_t done) {
+        const std::size_t group = range.run.group;
+        const auto measure = [&](const float* x, std::size_t n) {
+            if (computesInInputType(spec_, view_.info->dtype))
+                return paramsOfAbsMax(spec_, view_.info->dtype, bestKernels().absMax(x, n, run.skipNonFinite));
+            return groupParams(bestKernels(), range.run, x, n);
+        };
+        if (group >= run.n) {
+            if (done % group == 0) worker.params.assign(1, measure(run.x, std::min(group, range.n - done)));
+            run.givenStride = 0;
+        } else {
+            worker.params.clear();
+            for (std::size_t i = 0; i < run.n; ++i) worker.params.push_back(measure(run.x + i, 1));
+            run.givenStride = 1;
+        }
+        run.given = worker.params.data();
+    }
+
+    static void foldIntoPieces(Worker& worker, std::size_t n, std::size_t piece) {
+        for (std::size_t begin = 0, into = 0; begin < n; begin += piece, ++into) {
+            double sse = 0, ssw = 0;
+            float absMax = 0;
+            for (std::size_t i = begin; i < std::min(begin + piece, n); ++i) {
+                sse += double(worker.sse[i]), ssw += double(worker.ssw[i]);
+                absMax = std::max(absMax, worker.absMax[i]);
+            }
+            worker.sse[into] = float(sse), worker.ssw[into] = float(ssw), worker.absMax[into] = absMax;
+        }
+    }
+
+    const TensorView& view_;
+    const QuantSpec& spec_;
+    const ScaleGrid& grid_;
+    const TensorPass& pass_;
+    const ElementsDone& onElements_;
+    Picture picture_;
+    std::size_t features_;
+    std::optional<StatisticsGatherer> statistics_;
+    std::vector<ErrorSums> pieces_;
+    std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+TensorAnalysis startRow(const TensorInfo& tensor, const QuantSpec& spec) {
+    TensorAnalysis row;
+    row.tensor = tensor.name, row.dtype = tensor.dtype, row.shape = tensor.shape, row.elements = tensor.elements;
+    row.spec = spec, row.specAsTyped = specText(spec);
+    row.bytesBefore = tensor.bytes;
+    return row;
+}
+
+TensorAnalysis refused(TensorAnalysis row, std::string reason) {
+    row.status = Status::Refused;
+    row.reason = std::move(reason);
+    return row;
+}
+
+} // namespace
+
+Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
+                                     const AnalysisOptions& options, const Job& job) {
+    const auto done = std::make_shared<std::atomic<std::uint64_t>>(0);
+    const std::uint64_t bytes = std::uint64_t(info(tensor.dtype).bits) / 8;
+    return analyseTensor(model, tensor, spec, options, job, [&, done](std::uint64_t elements) {
+        const std::uint64_t now = done->fetch_add(elements, std::memory_order_relaxed) + elements;
+        if (now / kProgressElements == (now - elements) / kProgressElements) return;
+        job.progress({double(now * bytes), double(tensor.bytes), "Analysing " + escapeForPeople(tensor.name), 0, 1});
+    });
+}
+
+Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
+                                     const AnalysisOptions& options, const Job& job, const ElementsDone& onElements) {
+    const auto started = std::chrono::steady_clock::now();
+    TensorAnalysis row = startRow(tensor, spec);
+    if (auto ok = checkQuantizable(tensor); !ok) return refused(std::move(row), ok.error().message);
+    const auto grid = scaleGrid(spec, tensor.shape);
+    if (!grid) return refused(std::move(row), grid.error().message);
+    const auto size = storedSize(spec, tensor.shape, tensor.dtype);
+    row.bytesAfter = size->total();
+    row.bpw = bitsPerWeight(*size, tensor.elements);
+
+    const auto view = model.view(tensor);
+    if (!view) return tl::unexpected(view.error());
+    const auto pass = TensorPass::prepare(*view, spec, *grid, job);
+    if (!pass) return tl::unexpected(pass.error());
+    TensorMeasurement measurement(*view, spec, options, *grid, *pass, onElements);
+    const auto done = pass->run(0, pass->units(), job, [&](const PassRange& range) { measurement.add(range); });
+    if (!done) return tl::unexpected(done.error());
+    measurement.finish(row);
+    row.warnings = passWarnings(spec, pass->shared(), tensor.elements);
+    if (std::uint64_t(row.sums.n) != tensor.elements) {
+        const auto found = countNonFinite(*view, job);
+        if (!found) return tl::unexpected(found.error());
+        row.nan = found->nan, row.inf = found->inf;
+    }
+    if (auto same = model.unchanged(tensor); !same) return tl::unexpected(same.error());
+    row.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    if (row.nan + row.inf > 0 && spec.effectiveNan() == NanPolicy::Refuse)
+        return refused(std::move(row), nonFiniteReason(tensor, row.nan, row.inf));
+    return row;
+}
+
+} // namespace qs

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/analysis/analysis.h"
+#include "core/base/text.h"
+
+#include <cmath>
+
+namespace qs {
+namespace {
+
+Value integer(std::uint64_t value) { return std::int64_t(value); }
+Value figure(std::optional<double> value) { return value && std::isfinite(*value) ? Value(*value) : Value(); }
+
+const char* statusText(Status status) {
+    return status == Status::Ok ? "ok" : status == Status::Refused ? "refused" : "failed";
+}
+
+/// Why the row or some of its figures are missing, and what has to be known about it.
+std::string reasonOf(const TensorAnalysis& row) {
+    if (row.status != Status::Ok) return row.reason;
+    std::string text = row.reason;
+    const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
+    for (const std::string& warning : row.warnings) add(warning);
+    // Metrics that miss for the same reason are named together.
+    std::vector<std::pair<std::string, std::string>> missing;
+    for (const Metric& metric : metrics()) {
+        if (metric.value(row)) continue;
+        const char* why = metric.whyMissing(row);
+        const std::string reason = why ? why : "not measured";
+        if (!missing.empty() && missing.back().second == reason)
+            missing.back().first += std::string(", ") + metric.id;
+        else
+            missing.emplace_back(metric.id, reason);
+    }
+    for (const auto& [ids, why] : missing) add(ids + ": " + why);
+    return text;
+}
+
+template<class Row, class Get> Column<Row> column(ColumnInfo info, Get get) {
+    Column<Row> out;
+    static_cast<ColumnInfo&>(out) = std::move(info);
+    out.value = std::move(get);
+    return out;
+}
+
+Columns<AnalysisRow> makeAnalysisColumns() {
+    using Row = AnalysisRow;
+    Columns<Row> columns;
+    const auto add = [&](ColumnInfo info, auto get) { columns.push_back(column<Row>(std::move(info), get)); };
+    const auto counted = [](const Row& r) { return r->status == Status::Ok || r->nan + r->inf > 0; };
+    add({"tensor", "Tensor", "", Show::Text, 0, Direction::None, "Name in the file"},
+        [](const Row& r) -> Value { return r->tensor; });
+    add({"shape", "Shape", "", Show::Shape, 0, Direction::None, "Dimensions in numpy order"},
+        [](const Row& r) -> Value { return shapeText(r->shape); });
+    add({"spec", "Spec", "", Show::Text, 0, Direction::None, "The spec as typed"},
+        [](const Row& r) -> Value { return r->specAsTyped; });
+    add({"spec_full", "Full spec", "", Show::Text, 0, Direction::None, "Every key of the format"},
+        [](const Row& r) -> Value { return canonicalText(r->spec); });
+    add({"status", "Status", "", Show::Text, 0, Direction::None, "ok, refused or failed"},
+        [](const Row& r) -> Value { return std::string(statusText(r->status)); });
+    add({"bpw", "bpw", "bit", Show::Fixed, 4, Direction::LowerIsBetter,
+         "True stored bits per weight: 8 (codes + scales + padding) / elements"},
+        [](const Row& r) -> Value { return r->status == Status::Ok && r->elements ? Value(r->bpw) : Value(); });
+    for (const Metric& metric : metrics())
+        add({metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, metric.formula},
+            [&metric](const Row& r) { return figure(metric.value(*r)); });
+    add({"nan", "NaN", "", Show::Integer, 0, Direction::None, "Values that are not a number"},
+        [counted](const Row& r) { return counted(r) ? integer(r->nan) : Value(); });
+    add({"inf", "Inf", "", Show::Integer, 0, Direction::None, "Infinite values"},
+        [counted](const Row& r) { return counted(r) ? integer(r->inf) : Value(); });
+    add({"bytes", "Bytes", "", Show::Bytes, 0, Direction::LowerIsBetter, "Stored bytes in the default layout"},
+        [](const Row& r) { return r->status == Status::Ok ? integer(r->bytesAfter) : Value(); });
+    add({"reason", "Reason", "", Show::Text, 0, Direction::None, "Why the row or a figure is missing, and warnings"},
+        [](const Row& r) -> Value { return reasonOf(*r); });
+    return columns;
+}
+
+Columns<SpecTotal> makeTotalColumns() {
+    using Row = SpecTotal;
+    Columns<Row> columns;
+    const auto add = [&](ColumnInfo info, auto get) { columns.push_back(column<Row>(std::move(info), get)); };
+    add({"spec", "Spec", "", Show::Text, 0, Direction::None, "The spec as typed"},
+        [](const Row& r) -> Value { return r.specAsTyped; });
+    add({"spec_full", "Full spec", "", Show::Text, 0, Direction::None, "Every key of the format"},
+        [](const Row& r) -> Value { return r.specFull; });
+    add({"tensors", "Tensors", "", Show::Integer, 0, Direction::None, "Measured tensors"},
+        [](const Row& r) { return integer(r.tensors); });
+    add({"refused", "Refused", "", Show::Integer, 0, Direction::LowerIsBetter, "Tensors that the spec cannot take"},
+        [](const Row& r) { return integer(r.refused); });
+    add({"elements", "Elements", "", Show::Integer, 0, Direction::None, "Of the measured tensors"},
+        [](const Row& r) { return integer(r.elements); });
+    add({"bytes_before", "Before", "", Show::Bytes, 0, Direction::None, "Bytes of the measured tensors in the source"},
+        [](const Row& r) { return integer(r.bytesBefore); });
+    add({"bytes", "Bytes", "", Show::Bytes, 0, Direction::LowerIsBetter, "Stored bytes in the default layout"},
+        [](const Row& r) { return integer(r.bytesAfter); });
+    add({"bpw", "bpw", "bit", Show::Fixed, 4, Direction::LowerIsBetter, "True stored bits per weight"},
+        [](const Row& r) -> Value { return r.elements ? Value(r.bpw) : Value(); });
+    add({"nmse", "NMSE", "", Show::Significant, 4, Direction::LowerIsBetter,
+         "||E||^2 / ||W||^2 of all tensors together"},
+        [](const Row& r) { return r.sums.sw2 > 0 ? figure(r.sums.se2 / r.sums.sw2) : Value(); });
+    add({"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "-10 log10(NMSE) of all tensors together"},
+        [](const Row& r) {
+            return r.sums.sw2 > 0 && r.sums.se2 > 0 ? figure(-10 * std::log10(r.sums.se2 / r.sums.sw2)) : Value();
+        });
+    return columns;
+}
+
+} // namespace
+
+const Columns<AnalysisRow>& analysisColumns() {
+    static const auto columns = makeAnalysisColumns();
+    return columns;
+}
+
+const Columns<SpecTotal>& totalColumns() {
+    static const auto columns = makeTotalColumns();
+    return columns;
+}
+
+std::vector<SpecTotal> totals(const std::vector<AnalysisRow>& rows) {
+    std::vector<SpecTotal> out;
+    for (const AnalysisRow& row : rows) {
+        SpecTotal* total = nullptr;
+        for (auto& candidate : out)
+            if (candidate.specAsTyped == row->specAsTyped) total = &candidate;
+        if (!total) {
+            out.push_back({row->specAsTyped, canonicalText(row->spec), 0, 0, 0, 0, 0, 0, {}});
+            total = &out.back();
+        }
+        if (row->status != Status::Ok) {
+            ++total->refused;
+            continue;
+        }
+        ++total->tensors;
+        total->elements += row->elements;
+        total->bytesBefore += row->bytesBefore;
+        total->bytesAfter += row->bytesAfter;
+        total->sums.merge(row->sums);
+        total->bpw = total->elements ? 8.0 * double(total->bytesAfter) / double(total->elements) : 0;
+    }
+    return out;
+}
+
+} // namespace qs

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// THE list of metrics. W original, V reconstruction, E = V - W, over the finite elements.
+#include "core/analysis/analysis.h"
+
+#include <cmath>
+
+namespace qs {
+namespace {
+
+using Row = TensorAnalysis;
+using Figure = std::optional<double>;
+
+/// Not measured rather than 0, infinite or NaN.
+Figure finite(double value) { return std::isfinite(value) ? Figure(value) : std::nullopt; }
+bool measured(const Row& row) { return row.status == Status::Ok && row.sums.n > 0; }
+Figure perElement(const Row& row, double sum) { return measured(row) ? finite(sum / row.sums.n) : std::nullopt; }
+
+Figure mse(const Row& row) { return perElement(row, row.sums.se2); }
+Figure rmse(const Row& row) {
+    const Figure value = mse(row);
+    return value ? Figure(std::sqrt(*value)) : std::nullopt;
+}
+Figure mae(const Row& row) { return perElement(row, row.sums.sae); }
+Figure maxAbs(const Row& row) { return measured(row) ? finite(double(row.sums.maxAbs)) : std::nullopt; }
+Figure nmse(const Row& row) {
+    return measured(row) && row.sums.sw2 > 0 ? finite(row.sums.se2 / row.sums.sw2) : std::nullopt;
+}
+Figure sqnr(const Row& row) {
+    const Figure value = nmse(row);
+    return value && *value > 0 ? finite(-10 * std::log10(*value)) : std::nullopt;
+}
+Figure cosine(const Row& row) {
+    if (!measured(row) || !(row.sums.sw2 > 0) || !(row.sums.sv2 > 0)) return std::nullopt;
+    return finite(row.sums.swv / (std::sqrt(row.sums.sw2) * std::sqrt(row.sums.sv2)));
+}
+Figure bias(const Row& row) { return perElement(row, row.sums.se); }
+Figure p50(const Row& row) { return measured(row) ? finite(row.p50) : std::nullopt; }
+Figure p95(const Row& row) { return measured(row) ? finite(row.p95) : std::nullopt; }
+Figure p99(const Row& row) { return measured(row) ? finite(row.p99) : std::nullopt; }
+Figure clipShare(const Row& row) { return perElement(row, double(row.sums.clipped)); }
+Figure zeroShare(const Row& row) { return perElement(row, double(row.sums.zeros)); }
+Figure signFlips(const Row& row) { return measured(row) ? Figure(double(row.sums.signFlips)) : std::nullopt; }
+
+Figure codeEntropy(const Row& row) {
+    if (!measured(row) || row.codeCounts.empty()) return std::nullopt;
+    double bits = 0;
+    for (const std::uint64_t count : row.codeCounts)
+        if (count) bits -= double(count) / row.sums.n * std::log2(double(count) / row.sums.n);
+    return bits == 0 ? 0.0 : bits; // no -0
+}
+Figure deadCodes(const Row& row) {
+    if (!measured(row) || row.codeCounts.empty()) return std::nullopt;
+    double dead = 0;
+    for (const std::uint64_t count : row.codeCounts) dead += count == 0;
+    return dead;
+}
+
+bool hasStatistics(const Row& row) {
+    return row.status == Status::Ok && row.statistics && row.statistics->moments.n > 0;
+}
+Figure kurtosis(const Row& row) { return hasStatistics(row) ? finite(row.statistics->kurtosis) : std::nullopt; }
+Figure crest(const Row& row) { return hasStatistics(row) ? finite(row.statistics->crest) : std::nullopt; }
+Figure outliers(const Row& row) {
+    return hasStatistics(row) ? Figure(double(row.statistics->outlierChannels)) : std::nullopt;
+}
+
+const char* whyUnmeasured(const Row& row) {
+    if (row.status == Status::Refused) return "the tensor was refused";
+    if (row.status == Status::Failed) return "the measurement failed";
+    if (row.elements == 0) return "the tensor is empty";
+    if (row.sums.n == 0) return "no value is finite";
+    return nullptr;
+}
+const char* whyNotFinite(const Row& row) {
+    if (const char* why = whyUnmeasured(row)) return why;
+    return "infinite: a value decodes to infinity";
+}
+const char* whyNoRatio(const Row& row) {
+    if (const char* why = whyUnmeasured(row)) return why;
+    if (!(row.sums.sw2 > 0)) return "undefined: every value is zero";
+    return "infinite: a value decodes to infinity";
+}
+const char* whyNoSqnr(const Row& row) {
+    if (!whyUnmeasured(row) && row.sums.se2 == 0) return "infinite: the reconstruction is exact";
+    return whyNoRatio(row);
+}
+const char* whyNoCosine(const Row& row) {
+    if (!whyUnmeasured(row) && row.sums.sw2 > 0 && row.sums.sv2 == 0) return "undefined: every value decodes to zero";
+    return whyNoRatio(row);
+}
+const char* whyNoCodes(const Row& row) {
+    const char* why = whyUnmeasured(row);
+    return why ? why : "the format has no codes";
+}
+const char* whyNoStatistics(const Row& row) {
+    if (const char* why = whyUnmeasured(row)) return why;
+    return row.statistics ? "undefined: every value is equal" : "statistics were not asked for";
+}
+
+constexpr auto kLower = Direction::LowerIsBetter, kNone = Direction::None;
+constexpr auto kHigher = Direction::HigherIsBetter;
+const Metric kMetrics[] = {
+    {"mse", "MSE", "", kLower, Show::Significant, 4, "mean of E^2", true, mse, whyNotFinite},
+    {"rmse", "RMSE", "", kLower, Show::Significant, 4, "square root of the mean of E^2", true, rmse, whyNotFinite},
+    {"mae", "MAE", "", kLower, Show::Significant, 4, "mean of |E|", true, mae, whyNotFinite},
+    {"max_abs", "Max |E|", "", kLower, Show::Significant, 4, "largest |E|", true, maxAbs, whyNotFinite},
+    {"nmse", "NMSE", "", kLower, Show::Significant, 4, "||E||^2 / ||W||^2", true, nmse, whyNoRatio},
+    {"sqnr_db", "SQNR", "dB", kHigher, Show::Fixed, 2, "-10 log10(||E||^2 / ||W||^2)", true, sqnr, whyNoSqnr},
+    {"cosine", "Cosine", "", kHigher, Show::Significant, 6, "<W, V> / (||W|| ||V||)", true, cosine, whyNoCosine},
+    {"bias", "Bias", "", kNone, Show::Significant, 4, "mean of E", true, bias, whyNotFinite},
+    {"p50", "p50 |E|", "", kLower, Show::Significant, 4, "median of |E|, within 1/32", true, p50, whyNotFinite},
+    {"p95", "p95 |E|", "", kLower, Show::Significant, 4, "95th percentile of |E|, within 1/32", true, p95,
+     whyNotFinite},
+    {"p99", "p99 |E|", "", kLower, Show::Significant, 4, "99th percentile of |E|, within 1/32", true, p99,
+     whyNotFinite},
+    {"clip_share", "Clipped", "", kLower, Show::Percent, 3, "share of values beyond the outermost level", true,
+     clipShare, whyUnmeasured},
+    {"zero_share", "Zeros", "", kNone, Show::Percent, 3, "share of values that decode to zero", false, zeroShare,
+     whyUnmeasured},
+    {"sign_flips", "Sign flips", "", kLower, Show::Integer, 0, "values that decode to the other sign", true, signFlips,
+     whyUnmeasured},
+    {"code_entropy", "Code entropy", "bit", kHigher, Show::Fixed, 3, "-sum p log2 p over the codes", false, codeEntropy,
+     whyNoCodes},
+    {"dead_codes", "Dead codes", "", kLower, Show::Integer, 0, "codes that no value has", false, deadCodes, whyNoCodes},
+    {"kurtosis", "Kurtosis", "", kNone, Show::Fixed, 2, "excess kurtosis of W: m4 / m2^2 - 3", false, kurtosis,
+     whyNoStatistics},
+    {"crest", "Crest", "", kNone, Show::Fixed, 2, "max|W| / rms(W)", false, crest, whyNoStatistics},
+    {"outlier_channels", "Outlier channels", "", kNone, Show::Integer, 0, "rows with max|W| above 6 x the median row's",
+     false, outliers, whyNoStatistics},
+};
+
+} // namespace
+
+std::span<const Metric> metrics() { return kMetrics; }
+
+const Metric* findMetric(std::string_view id) {
+    for (const Metric& metric : kMetrics)
+        if (id == metric.id) return &metric;
+    return nullptr;
+}
+
+} // namespace qs

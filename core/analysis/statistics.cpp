@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/analysis/statistics.h"
+
+#include "core/base/text.h"
+#include "core/quant/pass.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace qs {
+
+double TensorStatistics::absMax() const {
+    return std::max(std::fabs(double(moments.min)), std::fabs(double(moments.max)));
+}
+
+TensorStatistics statisticsOf(const Moments& m) {
+    TensorStatistics out;
+    out.moments = m;
+    if (m.n == 0) return out;
+    const double mean = m.s1 / m.n, e2 = m.s2 / m.n, e3 = m.s3 / m.n, e4 = m.s4 / m.n;
+    out.mean = mean;
+    // Equal values: the power sums would leave a rounding error where the spread is 0.
+    const double m2 = m.min == m.max ? 0.0 : std::max(0.0, e2 - mean * mean);
+    out.std = std::sqrt(m2);
+    const double m4 = e4 - 4 * mean * e3 + 6 * mean * mean * e2 - 3 * mean * mean * mean * mean;
+    out.kurtosis = m2 > 0 ? m4 / (m2 * m2) - 3 : std::nan("");
+    out.crest = e2 > 0 ? out.absMax() / std::sqrt(e2) : std::nan("");
+    return out;
+}
+
+double conversionErrorOf(const TensorView& view, std::uint64_t begin, std::size_t n) {
+    double largest = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        double value;
+        std::memcpy(&value, view.bytes.data() + 8 * (begin + i), 8);
+        if (std::isfinite(value)) largest = std::max(largest, std::fabs(value - double(float(value))));
+    }
+    return largest;
+}
+
+StatisticsGatherer::StatisticsGatherer(const TensorView& view, std::size_t features)
+    : view_(&view), features_(features), pieces_(kMaxPieces),
+      conversion_(view.info->dtype == DType::F64 ? kMaxPieces : 0) {}
+
+void StatisticsGatherer::add(const PassRange& range, Picture& picture, bool rowMaxima) {
+    const KernelSet& kernels = bestKernels();
+    pieces_[range.piece].merge(kernels.moments(range.x, range.n));
+    if (!conversion_.empty())
+        conversion_[range.piece] = std::max(conversion_[range.piece], conversionErrorOf(*view_, range.begin, range.n));
+    if (!rowMaxima) return;
+    for (std::size_t done = 0; done < range.n;) {
+        const std::size_t at = std::size_t(range.begin) + done,
+                          part = std::min(range.n - done, features_ - at % features_);
+        picture.addRowMax(at / features_, kernels.absMax(range.x + done, part, true));
+        done += part;
+    }
+}
+
+Moments StatisticsGatherer::moments() const {
+    Moments all;
+    for (const Moments& piece : pieces_) all.merge(piece);
+    return all;
+}
+
+TensorStatistics StatisticsGatherer::finish(const Picture& picture) const {
+    TensorStatistics out = statisticsOf(moments());
+    out.outlierChannels = picture.outlierRows();
+    if (!conversion_.empty()) out.conversionError = *std::max_element(conversion_.begin(), conversion_.end());
+    return out;
+}
+
+Result<TensorStatistics> measureStatistics(const Model& model, const TensorInfo& tensor, const Job& job) {
+    if (auto ok = checkQuantizable(tensor); !ok)
+        return fail(fmt::format("tensor '{}' is {}: statistics are of F64, F32, F16 and BF16",
+                                escapeForPeople(tensor.name), info(tensor.dtype).id));
+    const auto view = model.view(tensor);
+    if (!view) return tl::unexpected(view.error());
+    QuantSpec plain;
+    plain.format = "f32";
+    const auto grid = scaleGrid(plain, tensor.shape);
+    Picture picture(*grid, AnalysisOptions{}, kChunk);
+    StatisticsGatherer gatherer(*view, std::size_t(std::max<std::int64_t>(1, grid->features)));
+    const auto done =
+        forEachRange(*view, plain, *grid, job, [&](const PassRange& range) { gatherer.add(range, picture, true); });
+    if (!done) return tl::unexpected(done.error());
+    if (auto same = model.unchanged(tensor); !same) return tl::unexpected(same.error());
+    return gatherer.finish(picture);
+}
+
+} // namespace qs
