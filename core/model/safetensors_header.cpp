@@ -11,7 +11,7 @@
 #include <deque>
 #include <fmt/format.h>
 #include <limits>
-#include <unordered_set>
+#include <tuple>
 
 namespace qs {
 namespace {
@@ -24,11 +24,12 @@ constexpr std::uint64_t kMaxDim = std::uint64_t(1) << 53;
 struct Entry {
     TensorInfo info;
     std::uint64_t begin = 0, end = 0;
+    std::uint64_t keyAt = 0; // in the file, one past the name
 };
 
 class HeaderVisitor final : public JsonVisitor {
 public:
-    std::deque<Entry> entries; // a deque: names_ holds views into it
+    std::deque<Entry> entries; // a deque: growing does not move a million of them
     std::map<std::string, std::string> metadata;
     std::string unknownField; // of the first tensor that has one
     std::size_t withUnknownField = 0;
@@ -165,9 +166,9 @@ private:
         }
         if (text.find('\0') != std::string::npos)
             return refuse(fmt::format("the name of tensor {} holds a NUL", quotedName(text)));
-        entries.emplace_back().info.name = std::move(text);
-        if (!names_.insert(entries.back().info.name).second)
-            return refuse(fmt::format("tensor {} is there twice", name()));
+        auto& entry = entries.emplace_back();
+        entry.info.name = std::move(text);
+        entry.keyAt = position;
         return true;
     }
     bool beginEntry() {
@@ -216,8 +217,21 @@ private:
     bool seen_[3] = {}, unknownHere_ = false, hasMetadata_ = false, inMetadataKey_ = false;
     int offsetCount_ = 0, unknownDepth_ = 0;
     std::string key_;
-    std::unordered_set<std::string_view> names_;
 };
+
+/// The second of two tensors with one name, or null. Sorted by hash, then name: a hash table could be flooded by names
+/// made to collide.
+const Entry* nameTwice(const std::vector<Entry*>& entries) {
+    std::vector<std::pair<std::size_t, const Entry*>> byHash;
+    byHash.reserve(entries.size());
+    for (const auto* entry : entries) byHash.emplace_back(std::hash<std::string>()(entry->info.name), entry);
+    const auto key = [](const auto& item) { return std::tie(item.first, item.second->info.name); };
+    std::sort(byHash.begin(), byHash.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+    const auto same = [&](const auto& a, const auto& b) { return key(a) == key(b); };
+    const auto at = std::adjacent_find(byHash.begin(), byHash.end(), same);
+    if (at == byHash.end()) return nullptr;
+    return at->second->keyAt > at[1].second->keyAt ? at->second : at[1].second;
+}
 
 /// Fills elements and bytes; what is wrong, or "".
 std::string sizes(Entry& entry) {
@@ -269,17 +283,24 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> file
     const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8, length);
     if (auto read = readStrictJson(text, path, 8, visitor); !read) return tl::unexpected(read.error());
 
-    auto& entries = visitor.entries;
-    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-        return a.begin != b.begin ? a.begin < b.begin : a.end != b.end ? a.end < b.end : a.info.name < b.info.name;
-    });
+    std::vector<Entry*> entries;
+    entries.reserve(visitor.entries.size());
+    for (auto& entry : visitor.entries) entries.push_back(&entry);
+    if (const auto* twice = nameTwice(entries))
+        return refusal(fmt::format("tensor {} is there twice", quotedName(twice->info.name)), twice->keyAt - 1);
+    const auto earlier = [](const Entry* a, const Entry* b) {
+        return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
+    };
+    if (!std::is_sorted(entries.begin(), entries.end(), earlier))
+        std::stable_sort(entries.begin(), entries.end(), earlier);
     const std::uint64_t data = 8 + length;
     const std::uint64_t available = file.size() - data;
     std::uint64_t expected = 0;
     const TensorInfo* cut = nullptr; // the first whose data the file does not hold
     SafetensorsHeader header;
     header.tensors.reserve(entries.size());
-    for (auto& entry : entries) {
+    for (Entry* at : entries) {
+        Entry& entry = *at;
         const auto wrong = [&](const std::string& why) {
             return refusal(fmt::format("tensor {}: {}", quotedName(entry.info.name), why),
                            data + std::min(expected, available));

@@ -6,8 +6,9 @@
 
 #include "core/base/text.h"
 
+#include <algorithm>
 #include <fmt/format.h>
-#include <unordered_set>
+#include <set>
 
 namespace qs {
 namespace {
@@ -39,8 +40,6 @@ public:
     bool endArray() override { return --depth_, true; }
     bool key(std::string& text) override {
         key_ = std::move(text);
-        if (inMap_ && depth_ == 2 && !names_.insert(key_).second)
-            return refuse(fmt::format("weight_map has tensor {} twice", quotedName(key_)));
         if (depth_ == 1 && !rootKeys_.insert(key_).second)
             return refuse(fmt::format("{} is there twice", quotedName(key_)));
         return true;
@@ -77,7 +76,7 @@ private:
     int depth_ = 0;
     bool inMap_ = false, inMetadata_ = false;
     std::string key_;
-    std::unordered_set<std::string> names_, rootKeys_;
+    std::set<std::string> rootKeys_;
 };
 
 } // namespace
@@ -92,6 +91,11 @@ Result<SafetensorsIndex> parseSafetensorsIndex(std::string_view text, const std:
     if (!visitor.hasMap)
         return fail(fmt::format("{}: there is no weight_map, so this is not the index of a sharded checkpoint.", shown),
                     path, 0);
+    std::vector<std::string_view> names;
+    for (const auto& [tensor, shard] : visitor.index.weightMap) names.push_back(tensor);
+    std::sort(names.begin(), names.end());
+    if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
+        return fail(fmt::format("{}: weight_map has tensor {} twice.", shown, quotedName(*twice)), path, 0);
     return std::move(visitor.index);
 }
 

@@ -4,6 +4,7 @@ target_sources(qs_core PRIVATE
   model/atomic_folder.cpp
   model/dtype.cpp
   model/file_format.cpp
+  model/file_set.cpp
   model/foreign_file.cpp
   model/huggingface.cpp
   model/mapped_file.cpp
@@ -12,6 +13,7 @@ target_sources(qs_core PRIVATE
   model/safetensors_header.cpp
   model/safetensors_index.cpp
   model/safetensors_write.cpp
+  model/sharded.cpp
   model/strict_json.cpp
   model/tensor_name.cpp
 )

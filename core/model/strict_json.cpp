@@ -39,7 +39,8 @@ struct TrackedChar {
 
 class Events {
 public:
-    explicit Events(JsonVisitor& visitor) : visitor_(visitor) {}
+    Events(JsonVisitor& visitor, const char** seen, std::uint64_t firstByte)
+        : visitor_(visitor), begin_(*seen), seen_(seen), firstByte_(firstByte) {}
 
     bool null() { return visitor_.other("null"); }
     bool boolean(bool value) { return visitor_.other(value ? "true" : "false"); }
@@ -48,7 +49,10 @@ public:
     bool number_float(double, const std::string&) { return visitor_.other("not a whole number of 64 bits"); }
     bool string(std::string& text) { return visitor_.string(text); }
     bool binary(nlohmann::json::binary_t&) { return false; } // JSON text has none
-    bool key(std::string& text) { return visitor_.key(text); }
+    bool key(std::string& text) {
+        visitor_.position = firstByte_ + std::uint64_t(*seen_ - begin_);
+        return visitor_.key(text);
+    }
     bool start_object(std::size_t) { return deeper() && visitor_.beginObject(); }
     bool start_array(std::size_t) { return deeper() && visitor_.beginArray(); }
     bool end_object() { return --depth_, visitor_.endObject(); }
@@ -73,6 +77,9 @@ private:
         return false;
     }
     JsonVisitor& visitor_;
+    const char* begin_;
+    const char** seen_;
+    std::uint64_t firstByte_;
     int depth_ = 0;
 };
 
@@ -124,7 +131,7 @@ Result<void> readStrictJson(std::string_view text, const std::string& path, std:
         return refusal("the JSON holds a NUL byte", nul);
 
     const char* seen = text.data();
-    Events events(visitor);
+    Events events(visitor, &seen, firstByte);
     const bool good = nlohmann::json::sax_parse(TrackedChar{text.data(), &seen},
                                                 TrackedChar{text.data() + text.size(), &seen}, &events);
     if (good) return {};

@@ -27,6 +27,7 @@ public:
     virtual bool other(const char* kind) = 0;
 
     std::string problem;
+    std::uint64_t position = 0; ///< in the file; while key() runs: one past the key
 
 protected:
     bool refuse(std::string why) {

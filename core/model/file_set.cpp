@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/file_set.h"
+
+#include "core/base/text.h"
+#include "core/model/foreign_file.h"
+#include "core/model/mapped_file.h"
+#include "core/model/safetensors.h"
+#include "core/model/tensor_name.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+#include <numeric>
+
+namespace qs {
+namespace fs = std::filesystem;
+namespace {
+
+std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
+
+} // namespace
+
+std::string absolutePath(const std::string& path) {
+    std::error_code failed;
+    auto absolute = fs::absolute(path, failed).lexically_normal();
+    if (failed) return path;
+    if (!absolute.has_filename()) absolute = absolute.parent_path(); // "model/"
+    return absolute.string();
+}
+
+std::string titleOfFolder(const fs::path& path) {
+    for (auto folder = path; folder.has_filename(); folder = folder.parent_path()) {
+        std::string name = folder.filename().string();
+        if (!name.starts_with("models--")) continue;
+        name.erase(0, 8);
+        if (const auto dashes = name.find("--"); dashes != std::string::npos) name.replace(dashes, 2, "/");
+        return name;
+    }
+    return path.filename().string();
+}
+
+std::shared_ptr<Model> newModel(const std::string& path, const char* format) {
+    auto model = std::make_shared<Model>();
+    model->path = absolutePath(path);
+    model->format = format;
+    model->title = fs::path(model->path).filename().string();
+    return model;
+}
+
+Result<void> addSafetensors(Model& model, const std::string& path) {
+    auto mapping = MappedFile::open(path);
+    if (!mapping) return tl::unexpected(mapping.error());
+    const auto bytes = (*mapping)->bytes();
+    if (const auto is = foreignFile(bytes.first(std::min<std::size_t>(bytes.size(), 4096)), bytes.size(), path);
+        !is.empty())
+        return fail(fmt::format("{} {}.", shown(path), is), path, 0);
+    auto header = parseSafetensorsHeader(bytes, path);
+    // A header that was cut away while it was read is zeros now; say what happened, not what it looks like.
+    if ((*mapping)->faulted()) return (*mapping)->unchanged();
+    if (!header) return tl::unexpected(header.error());
+
+    const auto number = std::uint32_t(model.files.size());
+    for (auto& tensor : header->tensors) tensor.file = number;
+    model.files.push_back({(*mapping)->path(), bytes.size(), *mapping, std::move(header->metadata)});
+    model.tensors.insert(model.tensors.end(), std::make_move_iterator(header->tensors.begin()),
+                         std::make_move_iterator(header->tensors.end()));
+    std::move(header->warnings.begin(), header->warnings.end(), std::back_inserter(model.warnings));
+    return {};
+}
+
+void sortByName(Model& model) {
+    const auto less = [](const TensorInfo& a, const TensorInfo& b) { return naturalLess(a.name, b.name); };
+    if (std::is_sorted(model.tensors.begin(), model.tensors.end(), less)) return;
+    // Numbers are sorted and each tensor is moved once; stable: of equal names the first file's comes first.
+    std::vector<std::uint32_t> order(model.tensors.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return less(model.tensors[a], model.tensors[b]); });
+    std::vector<TensorInfo> sorted;
+    sorted.reserve(order.size());
+    for (const auto i : order) sorted.push_back(std::move(model.tensors[i]));
+    model.tensors = std::move(sorted);
+}
+
+void dropDuplicates(Model& model) {
+    std::size_t dropped = 0;
+    std::string first;
+    const auto end =
+        std::unique(model.tensors.begin(), model.tensors.end(), [&](const TensorInfo& a, const TensorInfo& b) {
+            if (a.name != b.name) return false;
+            if (dropped++ == 0)
+                first = fmt::format("{} is in {} and in {}", quotedName(a.name),
+                                    quotedName(fs::path(model.files[a.file].path).filename().string()),
+                                    quotedName(fs::path(model.files[b.file].path).filename().string()));
+            return true;
+        });
+    model.tensors.erase(end, model.tensors.end());
+    if (dropped > 0)
+        model.warnings.push_back(fmt::format("{} holds {} tensors more than once: {}; the first is shown.",
+                                             shown(model.path), dropped, first));
+}
+
+Result<std::shared_ptr<Model>> openSafetensors(const std::string& path) {
+    auto model = newModel(path, "safetensors");
+    if (auto added = addSafetensors(*model, path); !added) return tl::unexpected(added.error());
+    sortByName(*model);
+    return model;
+}
+
+} // namespace qs
