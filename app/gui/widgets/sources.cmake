@@ -4,9 +4,12 @@ target_sources(qs_gui PRIVATE
   widgets/card.cpp
   widgets/job_lane.cpp
   widgets/key_figures.cpp
+  widgets/metric_cell.cpp
   widgets/rail.cpp
   widgets/spec_bar.cpp
   widgets/spec_more.cpp
+  widgets/tensor_browser.cpp
+  widgets/tensor_tree.cpp
   widgets/top_bar.cpp
   widgets/colour_scale.cpp
   widgets/heat_map.cpp

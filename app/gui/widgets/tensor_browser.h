@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Finds tensors: a tree by layer or a flat table, filtered by a regular expression, with the metric as a bar in its
+// cell.
+
+#include <QTimer>
+#include <QWidget>
+
+class QAbstractItemView;
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QToolButton;
+class QTreeView;
+
+namespace qs {
+struct TensorInfo;
+}
+
+namespace qs::gui {
+
+class Session;
+class TensorOrder;
+class TensorTree;
+
+class TensorBrowser : public QWidget {
+    Q_OBJECT
+public:
+    explicit TensorBrowser(Session& session, QWidget* parent = nullptr);
+    void focusFilter();
+    void moveCurrent(int step); ///< over what is shown, in its order
+    const TensorInfo*
+    tensorAtCursor(QRect* cell) const; ///< under the mouse, else the current one; cell in global pixels
+    QTreeView* view() const { return view_; }
+    QSize sizeHint() const override { return {300, 400}; }
+
+protected:
+    void paintEvent(QPaintEvent*) override;
+    void resizeEvent(QResizeEvent*) override;
+    bool eventFilter(QObject*, QEvent*) override;
+
+private:
+    void rebuild();
+    void applyFilter();
+    void followSession();
+    void refreshRows();
+    void takeSelection();
+    void fitColumns();
+    void countShown();
+
+    Session& session_;
+    TensorTree* tree_;
+    TensorOrder* order_;
+    QTreeView* view_;
+    QLineEdit* filter_;
+    QComboBox* metric_;
+    QToolButton *asTree_, *asTable_;
+    QLabel* shown_;
+    QTimer filterDelay_, rowsDelay_;
+    bool following_ = false;
+};
+
+} // namespace qs::gui
