@@ -7,4 +7,12 @@ target_sources(qs_gui PRIVATE
   pages/overview_rows.cpp
   pages/spec_set_view.cpp
   pages/start_page.cpp
+  pages/tensor_page.cpp
+  pages/tensor_page_block.cpp
+  pages/tensor_page_cards.cpp
+  pages/tensor_page_header.cpp
+  pages/tensor_page_map.cpp
+  pages/tensor_page_strip.cpp
+  pages/codebook_page.cpp
+  pages/codebook_page_cards.cpp
 )

@@ -65,7 +65,7 @@ PlotTicks logTicks(double lo, double hi, int most) {
     if (last - first >= 1) {
         const int step = std::max(1, (last - first + most) / most);
         for (int decade = int(std::ceil(double(first) / step)) * step; decade <= last; decade += step) {
-            const bool plain = decade >= -2 && decade <= 3;
+            const bool plain = decade >= -3 && decade <= 3;
             out.ticks.append({double(decade), plain ? QString::number(std::pow(10.0, decade))
                                                     : QStringLiteral("10") + superscript(decade)});
         }

@@ -41,15 +41,13 @@ void PlotChart::setAxes(const QString& xTitle, const QString& yTitle) {
 }
 
 void PlotChart::setData(const QVector<PlotSeries>& series, const QVector<PlotMarker>& markers, bool keepZoom) {
-    const bool keep = keepZoom && isZoomed();
+    const bool keepX = keepZoom && !(d->frame.x == d->homeX), keepY = keepZoom && !(d->frame.y == d->homeY);
     d->series = series;
     d->markers = markers;
-    if (!keep) d->frame.resetMargin();
+    if (!keepZoom) d->frame.resetMargin();
     d->measureHome();
-    if (!keep) {
-        d->frame.x = d->homeX;
-        d->frame.y = d->homeY;
-    }
+    d->frame.x = keepX ? panned(d->frame.x, 0, d->homeX) : d->homeX;
+    d->frame.y = keepY ? panned(d->frame.y, 0, d->homeY) : d->homeY;
     d->view->syncSeries();
     d->view->applyRanges();
     d->updateReadout();
@@ -107,6 +105,15 @@ void PlotChart::resetView() {
     d->frame.y = d->homeY;
     d->frame.resetMargin();
     d->viewMoved(*this);
+}
+
+void PlotChart::setXView(double lo, double hi) {
+    if (!(lo < hi)) return;
+    const PlotRange wanted = panned({lo, hi}, 0, d->homeX);
+    if (wanted == d->frame.x) return;
+    d->frame.x = wanted;
+    d->view->applyRanges();
+    d->updateReadout();
 }
 
 bool PlotChart::isZoomed() const { return !(d->frame.x == d->homeX && d->frame.y == d->homeY); }

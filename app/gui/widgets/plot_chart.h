@@ -41,11 +41,12 @@ public:
     void setData(const QVector<PlotSeries>& series, const QVector<PlotMarker>& markers, bool keepZoom = false);
     void setXRange(double lo, double hi); ///< the home range; without a call it is the data's
     void setYRange(double lo, double hi);
-    void setLogY(bool on);           ///< zeros are drawn at the lower edge
-    void setLegend(bool on);         ///< for two or more series
-    void setXDecimals(int decimals); ///< -1: as needed
-    void setXLabels(bool on);        ///< off for the upper one of two stacked charts with the same x
-    void resetView();                ///< what a double click does
+    void setLogY(bool on);               ///< zeros are drawn at the lower edge
+    void setLegend(bool on);             ///< for two or more series
+    void setXDecimals(int decimals);     ///< -1: as needed
+    void setXLabels(bool on);            ///< off for the upper one of two stacked charts with the same x
+    void setXView(double lo, double hi); ///< of a linked chart; inside home, no signal
+    void resetView();                    ///< what a double click does
     bool isZoomed() const;
     bool logY() const;
     const QVector<PlotSeries>& series() const;

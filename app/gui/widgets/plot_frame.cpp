@@ -85,6 +85,7 @@ void PlotFrame::paintBack(QPainter& painter) const {
         painter.drawText(QRectF(area_.left(), area_.bottom() + 17, area_.width(), 14),
                          Qt::AlignHCenter | Qt::AlignVCenter, titled(xTitle, xTicks_));
     }
+    painter.setRenderHint(QPainter::Antialiasing, true); // the curves come next
 }
 
 void PlotFrame::paintFront(QPainter& painter, const QVector<PlotSeries>& series, const QVector<PlotMarker>& markers,
@@ -115,6 +116,7 @@ void PlotFrame::paintMarkers(QPainter& painter, const QVector<PlotMarker>& marke
         const double at = crisp(pixelX(marker.x));
         if (at < area_.left() - 1 || at > area_.right() + 1) continue;
         const bool full = !dense || i == highlighted;
+        if (!full && marker.dashed) continue; // secondary ones wait until there is room
         QPen pen(withAlpha(Theme::instance().data(marker.token), full ? (marker.dashed ? 0.9 : 0.8) : 0.55),
                  i == highlighted ? 2 : 1);
         if (marker.dashed) pen.setDashPattern({4, 3});

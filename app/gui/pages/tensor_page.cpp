@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The inspector: one tensor under the spec of the bar, live.
+#include "app/gui/page.h"
+#include "app/gui/pages/tensor_page_block.h"
+#include "app/gui/pages/tensor_page_cards.h"
+#include "app/gui/pages/tensor_page_header.h"
+#include "app/gui/pages/tensor_page_map.h"
+#include "app/gui/pages/tensor_page_strip.h"
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/empty_state.h"
+#include "app/gui/widgets/staged_refresh.h"
+
+#include <QGridLayout>
+#include <QScrollArea>
+#include <QStackedLayout>
+#include <QTimer>
+
+namespace qs::gui {
+namespace {
+
+// A step of the block slider is answered in a few milliseconds: a dim that comes sooner than this would only flicker.
+constexpr int kDimAfterMs = 150;
+
+class TensorPage : public QWidget {
+public:
+    TensorPage(Session& session, QWidget* parent);
+
+protected:
+    void showEvent(QShowEvent*) override { stages_->setActive(true); }
+    void hideEvent(QHideEvent*) override { stages_->setActive(false); }
+
+private:
+    QWidget* makeInspector();
+    void connectSession();
+    void connectCards();
+    void showState();
+    void setLoading(bool loading);
+
+    Session& session_;
+    QStackedLayout* stack_;
+    EmptyState* empty_;
+    TensorHeader* header_ = nullptr;
+    DensityCard* density_ = nullptr;
+    ErrorCard* error_ = nullptr;
+    BlockMapCard* map_ = nullptr;
+    BlockCard* block_ = nullptr;
+    ChannelCard* channels_ = nullptr;
+    SensitivityStrip* strip_ = nullptr;
+    StagedRefresh* stages_;
+    QTimer dim_;
+};
+
+TensorPage::TensorPage(Session& session, QWidget* parent)
+    : QWidget(parent), session_(session), stack_(new QStackedLayout(this)), empty_(new EmptyState(session)),
+      stages_(new StagedRefresh(this)) {
+    setObjectName(QStringLiteral("tensor"));
+    setAccessibleName(tr("Tensor inspector"));
+    stack_->addWidget(empty_);
+    stack_->addWidget(makeInspector());
+    connectSession();
+    connectCards();
+    dim_.setSingleShot(true);
+    dim_.setInterval(kDimAfterMs);
+    connect(&dim_, &QTimer::timeout, this, [this] { setLoading(true); });
+    showState();
+    strip_->rebuild();
+    stages_->askAll();
+}
+
+QWidget* TensorPage::makeInspector() {
+    auto* content = new QWidget;
+    auto* grid = new QGridLayout(content);
+    grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap);
+    grid->setSpacing(Theme::kGap);
+    header_ = new TensorHeader;
+    header_->setFixedHeight(32);
+    density_ = new DensityCard;
+    error_ = new ErrorCard;
+    map_ = new BlockMapCard;
+    block_ = new BlockCard;
+    channels_ = new ChannelCard;
+    strip_ = new SensitivityStrip(session_);
+    grid->addWidget(header_, 0, 0, 1, 2);
+    grid->addWidget(density_, 1, 0);
+    grid->addWidget(error_, 1, 1);
+    grid->addWidget(map_, 2, 0);
+    grid->addWidget(block_, 2, 1);
+    grid->addWidget(channels_, 3, 0);
+    grid->addWidget(strip_, 3, 1);
+    for (int column = 0; column < 2; ++column) {
+        grid->setColumnStretch(column, 1);
+        grid->setColumnMinimumWidth(column, 320);
+    }
+    for (int row = 1; row <= 3; ++row) {
+        grid->setRowStretch(row, 1);
+        grid->setRowMinimumHeight(row, 196);
+    }
+    for (Card* card : std::initializer_list<Card*>{density_, error_, map_, block_, channels_, strip_})
+        card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored); // equal cells whatever they show
+    auto* scroll = new QScrollArea;
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setWidgetResizable(true);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    scroll->setFocusPolicy(Qt::NoFocus);
+    scroll->setWidget(content);
+    return scroll;
+}
+
+void TensorPage::connectSession() {
+    // In this order and one an event-loop turn: no turn costs more than one or two charts.
+    stages_->add([this] {
+        header_->setTensor(session_.tensor(), session_.current(), [&]() -> const TensorStatistics* {
+            const AnalysisRow row = session_.current();
+            return row && row->statistics ? &*row->statistics : nullptr;
+        }());
+        density_->setRows(session_.current(), session_.comparing() ? session_.currentB() : nullptr);
+    });
+    stages_->add([this] { error_->setRows(session_.current(), session_.comparing() ? session_.currentB() : nullptr); });
+    stages_->add([this] {
+        map_->setRow(session_.current());
+        block_->setRow(session_.model(), session_.tensor(), session_.current());
+    });
+    stages_->add(
+        [this] { channels_->setRows(session_.current(), session_.comparing() ? session_.currentB() : nullptr); });
+    const int strip = stages_->add([this] { strip_->refresh(); });
+
+    connect(&session_, &Session::modelChanged, this, [this] {
+        showState();
+        strip_->rebuild();
+        stages_->askAll();
+    });
+    connect(&session_, &Session::tensorChanged, this, [this] {
+        showState();
+        strip_->showTensor();
+        stages_->askAll();
+    });
+    connect(&session_, &Session::specChanged, this, [this, strip] { stages_->ask(strip); });
+    connect(&session_, &Session::rowsChanged, this, [this, strip] { stages_->ask(strip); });
+    connect(&session_, &Session::metricChanged, this, [this, strip] { stages_->ask(strip); });
+    connect(&session_, &Session::currentStarted, this, [this] {
+        if (!dim_.isActive()) dim_.start();
+    });
+    connect(&session_, &Session::currentChanged, this, [this, strip] {
+        if (!session_.currentIsStale()) {
+            dim_.stop();
+            setLoading(false);
+        }
+        for (int stage = 0; stage < strip; ++stage) stages_->ask(stage);
+    });
+}
+
+void TensorPage::connectCards() {
+    connect(map_, &BlockMapCard::picked, block_, &BlockCard::pick);
+    connect(block_, &BlockCard::blockShown, map_, &BlockMapCard::showBlock);
+    connect(map_, &BlockMapCard::rowHovered, channels_, &ChannelCard::showRow);
+    connect(channels_, &ChannelCard::rowClicked, this, [this](qint64 row) {
+        const AnalysisRow current = session_.current();
+        if (drawable(current)) block_->pick({row, row + 1, 0, current->blockMap.blocksPerRow});
+    });
+}
+
+void TensorPage::showState() {
+    if (!session_.model()) {
+        empty_->setState(tr("No model is open."), tr("Open a checkpoint"), QStringLiteral("start"));
+    } else if (session_.weights().empty()) {
+        empty_->setState(tr("This file has no float tensor of rank 2 or more."), tr("Open another one"),
+                         QStringLiteral("start"));
+    } else if (!session_.tensor()) {
+        empty_->setState(tr("No tensor is selected: pick one in the browser."), tr("Show the whole model"),
+                         QStringLiteral("overview"));
+    }
+    stack_->setCurrentIndex(session_.model() && session_.tensor() ? 1 : 0);
+}
+
+void TensorPage::setLoading(bool loading) {
+    for (Card* card : std::initializer_list<Card*>{density_, error_, map_, block_, channels_})
+        card->setLoading(loading);
+}
+
+} // namespace
+
+QWidget* createTensorPage(Session& session, QWidget* parent) { return new TensorPage(session, parent); }
+
+} // namespace qs::gui

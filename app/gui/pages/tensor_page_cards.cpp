@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/tensor_page_cards.h"
+
+#include "app/gui/widgets/plot_analysis.h"
+#include "app/gui/widgets/plot_axis.h"
+#include "core/base/text.h"
+
+#include <QToolButton>
+
+#include <cmath>
+
+namespace qs::gui {
+namespace {
+
+QToolButton* addLogToggle(Card* card, const QList<PlotChart*>& charts) {
+    QToolButton* log = card->addToggle(QStringLiteral("log y"), Card::tr("Logarithmic y axis"));
+    for (PlotChart* chart : charts) {
+        QObject::connect(log, &QToolButton::toggled, chart, &PlotChart::setLogY);
+        QObject::connect(chart, &PlotChart::logYToggled, log, &QToolButton::setChecked);
+    }
+    return log;
+}
+
+PlotSeries asSecond(PlotSeries series, const AnalysisRow& row) {
+    series.style = PlotSeries::Style::Line;
+    series.token = 1;
+    series.name = QStringLiteral("B ") + QString::fromStdString(specText(row->spec));
+    return series;
+}
+
+QString identity(const AnalysisRow& row, bool withBlock) {
+    return QString::fromStdString(row->tensor) + u'|' +
+           QString::fromStdString(withBlock ? canonicalText(row->spec) : row->spec.format);
+}
+
+QString tailsText(const AnalysisPlot& plot) {
+    if (plot.below + plot.above <= 0) return {};
+    return Card::tr("beyond the axis: %1 below, %2 above")
+        .arg(shareText(plot.below, plot.total), shareText(plot.above, plot.total));
+}
+
+} // namespace
+
+QString blockedReason(const AnalysisRow& row) {
+    if (!row) return Card::tr("Not measured yet.");
+    if (row->status == Status::Ok) return {};
+    return Card::tr("Not measured: %1").arg(QString::fromStdString(row->reason));
+}
+
+bool drawable(const AnalysisRow& row) { return row && row->status == Status::Ok; }
+
+// ---- density -------------------------------------------------------------------------------------------------------
+
+DensityCard::DensityCard(QWidget* parent) : Card(tr("Weight density and levels"), parent), chart_(new PlotChart) {
+    chart_->setAccessibleName(tr("Weight density and levels"));
+    addLogToggle(this, {chart_});
+    setBody(chart_);
+}
+
+void DensityCard::setRows(const AnalysisRow& a, const AnalysisRow& b) {
+    setMessage(blockedReason(a));
+    if (!drawable(a)) return setNote({});
+    const AnalysisPlot plot = weightDensity(*a);
+    QVector<PlotSeries> series{plot.series};
+    QString note = tailsText(plot);
+    if (b) {
+        series[0].name = QStringLiteral("A ") + QString::fromStdString(specText(a->spec));
+        // Two formats share the axis only where their levels reach equally far.
+        const auto levelsA = decodeLevels(a->spec), levelsB = drawable(b) ? decodeLevels(b->spec) : levelsA;
+        const bool sameAxis = drawable(b) && !levelsA.empty() && !levelsB.empty() &&
+                              std::abs(double(levelsA.back()) - double(levelsB.back())) < 0.02 * double(levelsA.back());
+        if (sameAxis) series.append(asSecond(weightDensity(*b).series, b));
+        if (!sameAxis) note = tr("B %1 has another axis").arg(QString::fromStdString(b->spec.format));
+    }
+    const QString title = QString::fromUtf8(a->spec.traits().title);
+    setTitle(plot.markers.isEmpty() ? tr("Weight density") : tr("Weight density and %1 levels").arg(title));
+    setNote(note);
+    const bool scaled = a->spec.scaleKind() != ScaleKind::None;
+    const QString drawn = identity(a, false);
+    chart_->setAxes(scaled ? tr("w / scale") : tr("w"), tr("density"));
+    chart_->setLegend(series.size() > 1);
+    chart_->setXRange(plot.lo, plot.hi);
+    chart_->setData(series, plot.markers, drawn == drawn_);
+    drawn_ = drawn;
+}
+
+// ---- error ---------------------------------------------------------------------------------------------------------
+
+ErrorCard::ErrorCard(QWidget* parent) : Card(tr("Signed error"), parent), chart_(new PlotChart) {
+    chart_->setAccessibleName(tr("Signed error"));
+    cumulative_ = addToggle(QStringLiteral("ECDF"), tr("Cumulative share of the errors instead of their density"));
+    connect(cumulative_, &QToolButton::toggled, this, &ErrorCard::draw);
+    addLogToggle(this, {chart_});
+    setBody(chart_);
+}
+
+void ErrorCard::setRows(const AnalysisRow& a, const AnalysisRow& b) {
+    a_ = a;
+    b_ = b;
+    draw();
+}
+
+void ErrorCard::draw() {
+    setMessage(blockedReason(a_));
+    if (!drawable(a_)) return setNote({});
+    const bool second = drawable(b_);
+    const double range = std::max(errorRange(*a_), second ? errorRange(*b_) : 0.0);
+    if (!(range > 0)) {
+        setNote({});
+        return setMessage(tr("No error: every weight is reproduced exactly."));
+    }
+    const bool cumulative = cumulative_->isChecked();
+    const AnalysisPlot plot = signedError(*a_, range, cumulative);
+    QVector<PlotSeries> series{plot.series};
+    if (second) {
+        series[0].name = QStringLiteral("A ") + QString::fromStdString(specText(a_->spec));
+        series.append(asSecond(signedError(*b_, range, cumulative).series, b_));
+    }
+    const auto shown = [](double value) { return QString::fromStdString(significantText(value, 3)); };
+    setNote(QStringLiteral("p50 %1  p95 %2  p99 %3").arg(shown(a_->p50), shown(a_->p95), shown(a_->p99)));
+    chart_->setAxes(tr("E = ŵ − w;  %1 beyond ±%2").arg(shareText(plot.below + plot.above, plot.total), shown(range)),
+                    cumulative ? tr("share of errors, %") : tr("density"));
+    chart_->setLegend(second);
+    chart_->setXRange(-range, range);
+    const QString drawn = identity(a_, true) + (cumulative ? u'c' : u'd');
+    chart_->setData(series, plot.markers, drawn == drawn_);
+    drawn_ = drawn;
+}
+
+// ---- channels ------------------------------------------------------------------------------------------------------
+
+ChannelCard::ChannelCard(QWidget* parent)
+    : Card(tr("Channel profile"), parent), magnitudes_(new PlotChart), errors_(new PlotChart) {
+    magnitudes_->setAccessibleName(tr("Largest weight of each row"));
+    errors_->setAccessibleName(tr("NMSE of each row"));
+    magnitudes_->setXLabels(false);
+    magnitudes_->setAxes(tr("row"), tr("max |w|"));
+    errors_->setAxes(tr("row (output channel)"), QStringLiteral("NMSE"));
+    addLogToggle(this, {magnitudes_, errors_});
+    auto* body = new QWidget;
+    auto* layout = new QVBoxLayout(body);
+    layout->setContentsMargins({});
+    layout->setSpacing(0);
+    layout->addWidget(magnitudes_, 5);
+    layout->addWidget(errors_, 7); // its axis labels take part of it
+    setBody(body);
+    for (PlotChart* chart : {magnitudes_, errors_}) {
+        connect(chart, &PlotChart::hovered, this, &ChannelCard::showRow);
+        connect(chart, &PlotChart::hovered, this, &ChannelCard::rowHovered);
+        connect(chart, &PlotChart::clicked, this, [this](double row) { Q_EMIT rowClicked(qint64(std::llround(row))); });
+    }
+    connect(magnitudes_, &PlotChart::viewChanged, errors_, [this](double lo, double hi) { errors_->setXView(lo, hi); });
+    connect(errors_, &PlotChart::viewChanged, magnitudes_,
+            [this](double lo, double hi) { magnitudes_->setXView(lo, hi); });
+}
+
+void ChannelCard::showRow(double row) {
+    magnitudes_->showCrosshair(row);
+    errors_->showCrosshair(row);
+}
+
+void ChannelCard::setRows(const AnalysisRow& a, const AnalysisRow& b) {
+    setMessage(blockedReason(a));
+    if (!drawable(a)) return setNote({});
+    const ChannelProfile& profile = a->channels;
+    const bool pooled = profile.channels > qint64(profile.absMax.size());
+    setNote(tr("%1 rows").arg(profile.channels) +
+            (pooled ? tr(", max-pooled to %1").arg(profile.absMax.size()) : QString()));
+    magnitudes_->setData({channelSeries(profile, profile.absMax, QString(), 0)}, {}, true);
+    QVector<PlotSeries> series{channelSeries(profile, profile.nmse, QString(), 2)};
+    if (drawable(b)) {
+        series[0].name = QStringLiteral("A ") + QString::fromStdString(specText(a->spec));
+        series.append(asSecond(channelSeries(b->channels, b->channels.nmse, QString(), 1), b));
+    }
+    errors_->setLegend(series.size() > 1);
+    errors_->setData(series, {}, true);
+}
+
+} // namespace qs::gui

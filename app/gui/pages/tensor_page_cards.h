@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The cards of the inspector that show one analysis as curves. b is the second spec of the A/B toggle, or null.
+
+#include "app/gui/widgets/card.h"
+#include "app/gui/widgets/plot_chart.h"
+#include "core/analysis/analysis.h"
+
+class QToolButton;
+
+namespace qs::gui {
+
+/// Why an analysis has nothing to draw; "" when it has.
+QString blockedReason(const AnalysisRow& row);
+bool drawable(const AnalysisRow& row);
+
+class DensityCard : public Card {
+    Q_OBJECT
+public:
+    explicit DensityCard(QWidget* parent = nullptr);
+    void setRows(const AnalysisRow& a, const AnalysisRow& b);
+    PlotChart* chart() const { return chart_; }
+
+private:
+    PlotChart* chart_;
+    QString drawn_; ///< tensor and format: the zoom survives a step of the block slider
+};
+
+class ErrorCard : public Card {
+    Q_OBJECT
+public:
+    explicit ErrorCard(QWidget* parent = nullptr);
+    void setRows(const AnalysisRow& a, const AnalysisRow& b);
+    PlotChart* chart() const { return chart_; }
+
+private:
+    void draw();
+    PlotChart* chart_;
+    QToolButton* cumulative_;
+    AnalysisRow a_, b_;
+    QString drawn_;
+};
+
+class ChannelCard : public Card {
+    Q_OBJECT
+public:
+    explicit ChannelCard(QWidget* parent = nullptr);
+    void setRows(const AnalysisRow& a, const AnalysisRow& b);
+    void showRow(double row); ///< linked cursor; NaN hides it
+    PlotChart* magnitudes() const { return magnitudes_; }
+    PlotChart* errors() const { return errors_; }
+
+Q_SIGNALS:
+    void rowHovered(double row);
+    void rowClicked(qint64 row);
+
+private:
+    PlotChart *magnitudes_, *errors_;
+};
+
+} // namespace qs::gui

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/tensor_page_header.h"
+
+#include "app/gui/theme.h"
+#include "core/base/text.h"
+
+#include <QHBoxLayout>
+#include <QStyle>
+
+#include <algorithm>
+
+namespace qs::gui {
+namespace {
+
+QString text(const std::string& s) { return QString::fromStdString(s); }
+
+} // namespace
+
+TensorHeader::TensorHeader(QWidget* parent)
+    : QWidget(parent), title_(new QLabel), facts_(new QLabel), sigma_(new QLabel), kurtosis_(new QLabel),
+      outliers_(new QLabel), holes_(new QLabel) {
+    title_->setFont(Theme::words(18, QFont::DemiBold));
+    title_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    title_->setTextFormat(Qt::PlainText);
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(24);
+    layout->addWidget(title_);
+    layout->addWidget(facts_);
+    layout->addStretch(1);
+    sigma_->setToolTip(tr("Standard deviation of the finite weights"));
+    kurtosis_->setToolTip(tr("Excess kurtosis m4 / m2² − 3: 0 for a normal distribution, large for heavy tails"));
+    outliers_->setToolTip(tr("Rows whose largest |w| is more than 6 times the median row's"));
+    holes_->setToolTip(tr("Values that are not numbers or infinite"));
+    for (QLabel* label : {facts_, sigma_, kurtosis_, outliers_, holes_}) {
+        label->setFont(Theme::numbers(12));
+        label->setProperty("role", QStringLiteral("muted"));
+        label->setTextFormat(Qt::PlainText);
+        if (label != facts_) layout->addWidget(label);
+    }
+}
+
+void TensorHeader::setTensor(const TensorInfo* tensor, const AnalysisRow& row, const TensorStatistics* statistics) {
+    if (!tensor) return;
+    name_ = text(escapeForPeople(tensor->name, 400));
+    title_->setToolTip(name_);
+    const bool sized = row && row->bytesAfter > 0;
+    facts_->setText(QStringLiteral("%1  %2   %3")
+                        .arg(QString::fromLatin1(info(tensor->dtype).id), text(shapeTimes(tensor->shape)),
+                             sized ? text(bytesText(row->bytesBefore) + " → " + bytesText(row->bytesAfter))
+                                   : text(bytesText(tensor->bytes))));
+    const auto number = [&](const char* name, double value, int digits) {
+        return QStringLiteral("%1 %2").arg(QString::fromUtf8(name), text(significantText(value, digits)));
+    };
+    sigma_->setText(statistics ? number("σ", statistics->std, 3) : tr("σ not measured"));
+    kurtosis_->setText(statistics ? tr("kurtosis %1").arg(text(fixedText(statistics->kurtosis, 2))) : QString());
+    outliers_->setText(statistics ? tr("outlier channels %1").arg(statistics->outlierChannels) : QString());
+    const quint64 nan = statistics ? statistics->moments.nan : 0, inf = statistics ? statistics->moments.inf : 0;
+    QString holes = statistics ? tr("NaN %1").arg(nan) : QString();
+    if (inf > 0) holes += tr("  Inf %1").arg(inf);
+    holes_->setText(holes);
+    const QString role = nan + inf > 0 ? QStringLiteral("warn") : QStringLiteral("muted");
+    if (holes_->property("role").toString() != role) {
+        holes_->setProperty("role", role);
+        holes_->style()->unpolish(holes_);
+        holes_->style()->polish(holes_);
+    }
+    setAccessibleName(name_ + u' ' + facts_->text());
+    elide();
+}
+
+void TensorHeader::elide() {
+    // The name may take what the facts leave; its middle goes first, because the end says what the tensor is.
+    int taken = 0;
+    for (const QLabel* label : {facts_, sigma_, kurtosis_, outliers_, holes_}) taken += label->sizeHint().width() + 24;
+    const int available = std::max(80, width() - taken - 24);
+    const QFontMetrics metrics = title_->fontMetrics();
+    title_->setFixedWidth(std::min(available, metrics.horizontalAdvance(name_) + 2));
+    title_->setText(metrics.elidedText(name_, Qt::ElideMiddle, title_->width()));
+}
+
+void TensorHeader::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    elide();
+}
+
+} // namespace qs::gui
