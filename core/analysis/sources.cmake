@@ -2,10 +2,12 @@
 target_sources(qs_core PRIVATE
   analysis/analyse.cpp
   analysis/analyse_tensor.cpp
+  analysis/analysis_report.cpp
   analysis/columns.cpp
   analysis/histogram.cpp
   analysis/inspect_columns.cpp
   analysis/metrics.cpp
   analysis/picture.cpp
+  analysis/report_plots.cpp
   analysis/statistics.cpp
 )

@@ -79,28 +79,60 @@ void cards(PdfPages& pages, const Table& table) {
     }
 }
 
-void picture(PdfPages& pages, const Plot& plot) {
-    const std::string svg = plotSvg(plot, 720, 230);
+struct Picture {
+    RsvgHandle* handle = nullptr;
+    double width = 0, height = 0; ///< as drawn
+    std::string problem;
+};
+
+Picture pictureOf(const Plot& plot, double room, int svgWidth) {
+    Picture picture;
+    const std::string svg = plotSvg(plot, svgWidth, svgWidth > 500 ? 230 : 200);
     GError* error = nullptr;
-    RsvgHandle* handle = rsvg_handle_new_from_data(reinterpret_cast<const guint8*>(svg.data()), svg.size(), &error);
-    if (!handle) {
-        paragraph(pages,
-                  fmt::format("{} could not be drawn: {}.", plot.title, error ? error->message : "no reason given"));
+    picture.handle = rsvg_handle_new_from_data(reinterpret_cast<const guint8*>(svg.data()), svg.size(), &error);
+    if (!picture.handle) {
+        picture.problem = error ? error->message : "no reason given";
         g_clear_error(&error);
-        return;
+        return picture;
     }
-    gdouble w = 720, h = 230;
-    rsvg_handle_get_intrinsic_size_in_pixels(handle, &w, &h);
-    double scale = pages.inner / w;
+    gdouble w = svgWidth, h = 200;
+    rsvg_handle_get_intrinsic_size_in_pixels(picture.handle, &w, &h);
     constexpr double most = PdfPages::bottom - PdfPages::margin - 30;
-    scale = std::min(scale, most / h);
-    pages.reserve(h * scale + 22);
-    pages.y +=
-        pages.text(shown(plot.title), pages.margin, pages.y, pages.inner, {.size = 9, .bold = true}, Ink::Text) + 4;
-    const RsvgRectangle place{pages.margin, pages.y, w * scale, h * scale};
-    rsvg_handle_render_document(handle, pages.cairo(), &place, nullptr);
-    g_object_unref(handle);
-    pages.y += h * scale + 10;
+    const double scale = std::min(room / w, most / h);
+    picture.width = w * scale, picture.height = h * scale;
+    return picture;
+}
+
+/// Ranked bars and maps take the whole width; curves and histograms stand in pairs.
+void pictures(PdfPages& pages, const std::vector<Plot>& plots) {
+    constexpr double gap = 18, half = (PdfPages::inner - gap) / 2, title = 16;
+    const auto isWide = [](const Plot& plot) { return plot.kind == Plot::Kind::HeatMap || !plot.categories.empty(); };
+    for (std::size_t i = 0; i < plots.size();) {
+        const std::size_t count = isWide(plots[i]) || i + 1 == plots.size() || isWide(plots[i + 1]) ? 1 : 2;
+        const bool wide = isWide(plots[i]);
+        std::vector<Picture> row;
+        double height = 0;
+        for (std::size_t k = 0; k < count; ++k) {
+            row.push_back(pictureOf(plots[i + k], wide ? PdfPages::inner : half, wide ? 720 : 400));
+            height = std::max(height, row.back().height);
+        }
+        pages.reserve(height + title + 10);
+        for (std::size_t k = 0; k < count; ++k) {
+            const double x = pages.margin + (half + gap) * double(k);
+            pages.text(shown(plots[i + k].title), x, pages.y, wide ? pages.inner : half, {.size = 8.5, .bold = true},
+                       Ink::Text, Align::Left, false);
+            if (!row[k].handle) {
+                pages.text("This plot could not be drawn: " + shown(row[k].problem), x, pages.y + title, half, kSmall,
+                           Ink::Warn);
+                continue;
+            }
+            const RsvgRectangle place{x, pages.y + title, row[k].width, row[k].height};
+            rsvg_handle_render_document(row[k].handle, pages.cairo(), &place, nullptr);
+            g_object_unref(row[k].handle);
+        }
+        pages.y += title + height + 10;
+        i += count;
+    }
 }
 
 /// Natural widths, shrunk where there is most to shrink: names are elided, figures never.
@@ -195,7 +227,7 @@ int draw(cairo_t* cairo, const Report& report, int total) {
             from = to + 2;
         }
         cards(pages, section.cards);
-        for (const auto& plot : section.plots) picture(pages, plot);
+        pictures(pages, section.plots);
         for (const auto& t : section.tables) table(pages, t);
     }
     provenance(pages, report);

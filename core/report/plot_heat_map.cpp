@@ -63,7 +63,7 @@ std::string heatMapSvg(const Plot& plot, int width) {
     std::string out = svgOpen(plot, width, bottom + 36);
     out += svgText(0, 11, "w", plot.yTitle);
     if (measured) out += scaleLegend(plot, low, high, width);
-    if (missing) out += svgText(width, bottom + 31, "w e", "hatched: not measured");
+    if (missing) out += svgText(width, bottom + 31, "w e", "hatched: " + plot.emptyTitle);
 
     const auto text = [&](double v) { return fixedText(v, plot.cellDecimals); };
     const bool figures = measured && cellWidth >= std::max(monoWidth(text(low)), monoWidth(text(high))) + 6;
@@ -76,7 +76,7 @@ std::string heatMapSvg(const Plot& plot, int width) {
             if (std::isinf(v)) continue;
             const std::string place = names[r] + ", " + plot.xTitle + " " + plot.categories[c] + ": ";
             if (std::isnan(v)) {
-                out += emptyCell(x, y, cellWidth - gap, cellHeight - 1, place + "not measured");
+                out += emptyCell(x, y, cellWidth - gap, cellHeight - 1, place + plot.emptyTitle);
                 continue;
             }
             const double t = high > low ? (v - low) / (high - low) : 0.5;

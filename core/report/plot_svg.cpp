@@ -146,7 +146,8 @@ std::string rankedBars(const Plot& plot, int width) {
         names.push_back(fitted(plot.categories[i], 46));
         names_width = std::max(names_width, monoWidth(names.back()));
     }
-    constexpr double row = 18, top = 22;
+    constexpr double row = 18;
+    const double top = plot.yTitle.empty() ? 4 : 22;
     Frame f;
     f.left = names_width + 10, f.right = width - 64, f.top = top, f.bottom = top + row * double(count) + 2;
     f.x = roundTicks(range.low, range.high);

@@ -33,6 +33,7 @@ struct Plot {
     std::vector<double> cells;               ///< HeatMap, row-major, NaN = not measured, infinite = there is none
     std::string cellTitle;                   ///< HeatMap: what a cell is, with its unit, for the legend
     int cellDecimals = 2;
+    std::string emptyTitle = "not measured"; ///< what a hatched cell means
     /// HeatMap: range of the colours, so that plots can share it; NaN: that of the cells.
     double cellLow = std::numeric_limits<double>::quiet_NaN(), cellHigh = std::numeric_limits<double>::quiet_NaN();
     int color = 0; ///< which data colour (a b c d) the first series has
@@ -82,6 +83,9 @@ Result<std::string> sha256OfFile(const std::string& path, const Job& job = {});
 /// The cell as it stands in JSON: shortest round trip, null when not measured or not finite.
 std::string jsonText(const ColumnInfo& column, const Value& value);
 std::string jsonString(std::string_view text);
+/// The columns with these ids, in this order; unknown ids are left out.
+Table withColumns(const Table& table, const std::vector<std::string_view>& ids);
+
 /// "[{...},...]": one object a row, keys are the columns' ids.
 std::string jsonRows(const Table& table);
 

@@ -26,6 +26,19 @@ const ReportWriter* findReportWriter(std::string_view id) {
     return nullptr;
 }
 
+Table withColumns(const Table& table, const std::vector<std::string_view>& ids) {
+    Table out{table.title, {}, {}};
+    std::vector<std::size_t> picked;
+    for (const auto id : ids)
+        for (std::size_t c = 0; c < table.columns.size(); ++c)
+            if (table.columns[c].id == id) picked.push_back(c), out.columns.push_back(table.columns[c]);
+    for (const auto& row : table.rows) {
+        auto& cells = out.rows.emplace_back();
+        for (const auto c : picked) cells.push_back(row[c]);
+    }
+    return out;
+}
+
 std::string shownText(const ColumnInfo& column, const Value& value, std::size_t maxChars) {
     return escapeForPeople(cellText(column, value), maxChars);
 }

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What an analysis says on paper. Titles and units are the registries'; nothing is computed here that a row does not
+// hold.
+#include "core/analysis/analysis_report.h"
+
+#include "core/analysis/report_plots.h"
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fmt/format.h>
+#include <numeric>
+#include <unordered_set>
+
+namespace qs {
+namespace {
+
+constexpr const char* kProxy = "Weight-space error: a screening proxy, not accuracy.";
+
+std::vector<std::vector<AnalysisRow>> bySpec(const AnalysisPlan& plan, const AnalysisResult& result) {
+    std::vector<std::vector<AnalysisRow>> specs(plan.specs.size());
+    for (const auto& row : result.rows)
+        for (std::size_t s = 0; s < plan.specs.size(); ++s)
+            if (row->specAsTyped == plan.specs[s].first) {
+                specs[s].push_back(row);
+                break;
+            }
+    return specs;
+}
+
+std::string counted(std::size_t n, const char* one) { return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s"); }
+
+Section summary(const AnalysisPlan& plan, const AnalysisResult& result) {
+    Section section{.title = "Summary", .text = {}, .note = {}, .cards = {}, .tables = {}, .plots = {}, .brief = true};
+    section.note =
+        "Weight-space error: a screening proxy, not accuracy. It ranks where to look first; only an evaluation of the "
+        "model's output says what is lost.";
+    const std::size_t refused = std::size_t(std::count_if(
+        result.rows.begin(), result.rows.end(), [](const AnalysisRow& row) { return row->status != Status::Ok; }));
+    section.text = fmt::format("{} of {} measured in {}; {} kept as they are.", counted(plan.tensors.size(), "tensor"),
+                               escapeForPeople(plan.model->title), durationText(result.seconds),
+                               counted(plan.model->tensors.size() - plan.tensors.size(), "other"));
+    if (refused)
+        section.text +=
+            fmt::format(" {} could not be measured: the reasons are listed below.", counted(refused, "row"));
+    section.cards = makeTable({}, totalColumns(), totals(result.rows));
+    return section;
+}
+
+/// Ten tensors that are worst over all specs: by the sum of their ranks, so that the coarsest spec does not decide
+/// alone.
+Table worstTensors(const AnalysisPlan& plan, const std::vector<std::vector<AnalysisRow>>& specs, const Metric& metric,
+                   const Metric& shown) {
+    constexpr std::size_t most = 10, mostSpecs = 6;
+    std::vector<std::string> names;
+    std::vector<std::pair<double, std::size_t>> order;
+    std::vector<std::vector<AnalysisRow>> rows(plan.tensors.size());
+    for (std::size_t t = 0; t < plan.tensors.size(); ++t) order.emplace_back(0, t);
+    for (const auto& of : specs) {
+        std::vector<std::pair<double, std::size_t>> ranked;
+        for (std::size_t t = 0; t < of.size() && t < rows.size(); ++t) {
+            rows[t].push_back(of[t]);
+            const auto value = of[t]->status == Status::Ok ? metric.value(*of[t]) : std::nullopt;
+            if (value) ranked.emplace_back(*value, t);
+        }
+        std::sort(ranked.begin(), ranked.end());
+        for (std::size_t r = 0; r < ranked.size(); ++r) order[ranked[r].second].first += double(r + 1);
+    }
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+
+    Table table;
+    const auto& all = analysisColumns();
+    for (const auto& column : all)
+        if (column.id == "tensor" || column.id == "shape") table.columns.push_back(column);
+    for (std::size_t s = 0; s < specs.size() && s < mostSpecs; ++s)
+        table.columns.push_back({shown.id + std::string(" ") + plan.specs[s].first,
+                                 plan.specs[s].first + " " + shown.title, shown.unit, shown.show, shown.decimals,
+                                 shown.better, shown.formula});
+    for (const auto& [rank, t] : order) {
+        if (rank == 0 || table.rows.size() == most || rows[t].empty()) break;
+        auto& cells = table.rows.emplace_back();
+        for (const auto& column : all)
+            if (column.id == "tensor" || column.id == "shape") cells.push_back(column.value(rows[t].front()));
+        for (std::size_t s = 0; s < specs.size() && s < mostSpecs; ++s) {
+            cells.emplace_back();
+            if (rows[t][s]->status != Status::Ok) continue;
+            if (const auto value = shown.value(*rows[t][s])) cells.back() = *value;
+        }
+    }
+    return table;
+}
+
+std::vector<Table> tensorTables(const AnalysisPlan& plan, const AnalysisResult& result, const Table& data) {
+    std::vector<Table> tables = {
+        withColumns(data, {"tensor", "shape", "spec", "status", "bpw", "sqnr_db", "nmse", "cosine", "max_abs"})};
+    Table reasons = withColumns(data, {"tensor", "spec", "status", "reason"});
+    std::vector<std::vector<Value>> refused;
+    for (std::size_t i = 0; i < result.rows.size() && i < reasons.rows.size(); ++i)
+        if (result.rows[i]->status != Status::Ok) refused.push_back(reasons.rows[i]);
+    if (!refused.empty()) {
+        reasons.title = "Not measured, and why";
+        reasons.rows = std::move(refused);
+        tables.push_back(std::move(reasons));
+    }
+    const std::unordered_set<const TensorInfo*> taken(plan.tensors.begin(), plan.tensors.end());
+    std::vector<InspectRow> kept;
+    for (const auto& tensor : plan.model->tensors)
+        if (!taken.count(&tensor)) kept.push_back({tensor, {}, {}, {}});
+    if (!kept.empty())
+        tables.push_back(withColumns(makeTable("Kept as they are", inspectColumns(false), kept),
+                                     {"name", "dtype", "shape", "bytes"}));
+    return tables;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> provenanceOf(const AnalysisPlan& plan,
+                                                                      const std::string& commandLine) {
+    std::vector<std::pair<std::string, std::string>> lines = {{"input", plan.model->path},
+                                                              {"input_format", plan.model->format}};
+    std::uint64_t bytes = 0;
+    for (const auto& file : plan.model->files) bytes += file.size;
+    lines.emplace_back("input_bytes", std::to_string(bytes));
+    const bool several = plan.model->files.size() > 1;
+    for (const auto& file : plan.model->files) {
+        auto hash = sha256OfFile(file.path);
+        if (!hash) return tl::unexpected(hash.error());
+        lines.emplace_back("input_sha256",
+                           several ? *hash + "  " + std::filesystem::path(file.path).filename().string() : *hash);
+    }
+    std::string specs;
+    for (const auto& [typed, spec] : plan.specs)
+        specs += (specs.empty() ? "" : "; ") + typed + " = " + canonicalText(spec);
+    lines.emplace_back("specs", specs);
+    lines.emplace_back("seeds", "none: every step is deterministic");
+    for (auto& line : machineProvenance()) lines.push_back(std::move(line));
+    if (!commandLine.empty()) lines.emplace_back("command_line", commandLine);
+    return lines;
+}
+
+} // namespace
+
+Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& result, const ReportContents& contents,
+                              const std::string& commandLine) {
+    Report report;
+    report.title = plan.model->title;
+    report.subtitle = "What quantization does to its weights under ";
+    for (std::size_t i = 0; i < plan.specs.size(); ++i)
+        report.subtitle += (i == 0 ? "" : i + 1 == plan.specs.size() ? " and " : ", ") + plan.specs[i].first;
+    auto provenance = provenanceOf(plan, commandLine);
+    if (!provenance) return tl::unexpected(provenance.error());
+    report.provenance = std::move(*provenance);
+    report.data = makeTable("Tensors", analysisColumns(), result.rows);
+
+    const auto specs = bySpec(plan, result);
+    const Metric* error = findMetric("nmse");
+    const Metric* ratio = findMetric("sqnr_db");
+    if (!error || !ratio) return fail("The metrics nmse and sqnr_db are missing from the registry.");
+
+    const auto add = [&](const char* title, std::string text, std::vector<Plot> plots, std::vector<Table> tables,
+                         bool brief = false) {
+        if (plots.empty() && tables.empty()) return;
+        report.sections.push_back({title, std::move(text), {}, {}, std::move(tables), std::move(plots), brief});
+    };
+    if (contents.summary) report.sections.push_back(summary(plan, result));
+    if (contents.heatMaps)
+        add("Layers and roles", std::string(kProxy) + " The worst tensor of each place is shown.",
+            placeMaps(plan, specs, *ratio), {});
+    if (contents.ranking)
+        add("Worst tensors",
+            std::string(kProxy) + " The table ranks tensors by their rank under all specs, the bars under each one.",
+            rankings(plan, specs, *error), {worstTensors(plan, specs, *error, *ratio)}, true);
+    if (contents.histograms) add("Distribution over tensors", kProxy, distributions(plan, specs, *ratio), {});
+    if (contents.codebooks)
+        add("Codes",
+            "Where the weights lie between the levels, and how often each code is used, over all measured tensors.",
+            codebooks(plan, specs), {});
+    if (contents.tensors) add("Tensors", kProxy, {}, tensorTables(plan, result, report.data));
+    return report;
+}
+
+} // namespace qs
