@@ -43,6 +43,7 @@ const Columns<CodebookRow>& codebookColumns();
 struct DecodeComparison {
     ErrorSums table, poly;
 };
-Result<DecodeComparison> compareDecodes(const Model& model, const TensorInfo& tensor, const QuantSpec& spec, const Job& job);
+Result<DecodeComparison> compareDecodes(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
+                                        const Job& job);
 
 } // namespace qs

@@ -3,7 +3,10 @@ target_sources(qs_core PRIVATE
   analysis/analyse.cpp
   analysis/analyse_tensor.cpp
   analysis/analysis_report.cpp
+  analysis/block_cause.cpp
+  analysis/codebook.cpp
   analysis/columns.cpp
+  analysis/forensics.cpp
   analysis/histogram.cpp
   analysis/inspect_columns.cpp
   analysis/metrics.cpp

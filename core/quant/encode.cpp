@@ -46,17 +46,26 @@ float rounded(DType type, float value) {
     return value;
 }
 
-/// What KernelSet::quantize measures, for codes that were made elsewhere.
-void measureGroup(const float* x, const float* decoded, std::size_t n, float scale, const Run& run, const RunOut& out,
-                  std::size_t group) {
+/// What KernelSet::quantize measures, for codes that were made elsewhere. `stride` 0: one group, number `group`; 1:
+/// every element is a group of its own, from number `group` on.
+void measure(const float* x, const float* decoded, std::size_t n, const GroupParams* params, std::size_t stride,
+             const Run& run, const RunOut& out, std::size_t group) {
     ErrorSums sums;
     float largest = 0;
-    const float low = run.levels[0] * scale * 1.000001f, high = run.levels[run.levelCount - 1] * scale * 1.000001f;
     for (std::size_t i = 0; i < n; ++i) {
+        const float scale = params[i * stride].scale;
         const float w = x[i], v = decoded[i];
-        if (!std::isfinite(w)) continue;
-        const float e = v - w;
-        const double wd = w, vd = v, ed = e;
+        const bool counts = std::isfinite(w);
+        const float e = counts ? v - w : 0.0f;
+        if (stride) {
+            if (out.scales) out.scales[group + i] = scale;
+            if (out.groupSse) out.groupSse[group + i] = float(double(e) * double(e));
+            if (out.groupSsw) out.groupSsw[group + i] = counts ? float(double(w) * double(w)) : 0.0f;
+            if (out.groupAbsMax) out.groupAbsMax[group + i] = counts ? std::fabs(w) : 0.0f;
+        }
+        if (!counts) continue;
+        const float low = run.levels[0] * scale * 1.000001f, high = run.levels[run.levelCount - 1] * scale * 1.000001f;
+        const double wd = double(w), vd = double(v), ed = double(e);
         sums.n += 1;
         sums.se += ed, sums.se2 += ed * ed, sums.sae += std::fabs(ed);
         sums.sw2 += wd * wd, sums.swv += wd * vd, sums.sv2 += vd * vd;
@@ -70,6 +79,8 @@ void measureGroup(const float* x, const float* decoded, std::size_t n, float sca
             ++out.valueBins[std::bit_cast<std::uint32_t>(scale != 0 ? w / scale : 0.0f) >> kFloatBinShift];
     }
     if (out.sums) out.sums->merge(sums);
+    if (stride) return;
+    if (out.scales) out.scales[group] = params->scale;
     if (out.groupSse) out.groupSse[group] = float(sums.se2);
     if (out.groupSsw) out.groupSsw[group] = float(sums.sw2);
     if (out.groupAbsMax) out.groupAbsMax[group] = largest;
@@ -108,39 +119,72 @@ GroupParams paramsOfAbsMax(const QuantSpec& spec, DType source, float absMax) {
 }
 
 void RunEncoder::operator()(const Run& run, const RunOut& out) {
-    if (computesInInputType(*spec_, source_))
+    const bool perElement = run.group == 1 && run.given && run.givenStride == 1 && run.levelCount > 0;
+    if (perElement)
+        columns(run, out);
+    else if (computesInInputType(*spec_, source_))
         inInputType(run, out);
     else
         bestKernels().quantize(run, out);
 }
 
-// The division is rounded to the input type; a quotient of two 11-bit floats in f32 rounds to them as if done once. The
-// distances to the codebook (nf4) and the rounding to integers then are those of the kernels at a divisor of 1.
+void RunEncoder::reserve(std::size_t n) {
+    if (codes_.size() >= n) return;
+    normalized_.resize(n), decoded_.resize(n), codes_.resize(n);
+}
+
+// With the division done, encoders that divide are those of the kernels at a divisor of 1.
+void RunEncoder::encodeNormalized(const Run& run, std::size_t n, const RunOut& out) {
+    static constexpr GroupParams unit{1, 1};
+    Run inner = run;
+    inner.x = normalized_.data(), inner.n = n, inner.group = n;
+    inner.given = &unit, inner.givenStride = 0;
+    RunOut codesOnly;
+    codesOnly.codes = codes_.data();
+    codesOnly.codeCounts = out.codeCounts;
+    bestKernels().quantize(inner, codesOnly);
+}
+
+// Scales that follow columns: a kernel would start a group for every element.
+void RunEncoder::columns(const Run& run, const RunOut& out) {
+    reserve(run.n);
+    if (run.encoder == Encoder::Sign || run.encoder == Encoder::Threshold) {
+        for (std::size_t i = 0; i < run.n; ++i) {
+            const float x = run.x[i], threshold = run.given[i].aux;
+            const int code = run.encoder == Encoder::Sign ? (x < 0 ? 0 : 1)
+                             : x > threshold              ? 2
+                             : x < -threshold             ? 0
+                                                          : 1;
+            codes_[i] = std::uint8_t(code);
+            if (out.codeCounts && std::isfinite(x)) ++out.codeCounts[code];
+        }
+    } else {
+        for (std::size_t i = 0; i < run.n; ++i) normalized_[i] = run.x[i] / run.given[i].aux;
+        if (computesInInputType(*spec_, source_)) roundTo(source_, normalized_.data(), run.n, halves_);
+        encodeNormalized(run, run.n, out);
+    }
+    for (std::size_t i = 0; i < run.n; ++i) decoded_[i] = run.levels[codes_[i]] * run.given[i].scale;
+    measure(run.x, decoded_.data(), run.n, run.given, 1, run, out, 0);
+    if (out.codes) std::copy_n(codes_.data(), run.n, out.codes);
+    if (out.decoded) std::copy_n(decoded_.data(), run.n, out.decoded);
+}
+
+// The division is rounded to the input type; a quotient of two 11-bit floats in f32 rounds to them as if done once.
 void RunEncoder::inInputType(const Run& run, const RunOut& out) {
     const KernelSet& kernels = bestKernels();
-    const GroupParams unit{1, 1};
     for (std::size_t begin = 0, group = 0; begin < run.n; begin += run.group, ++group) {
         const std::size_t n = std::min(run.group, run.n - begin);
         const float* x = run.x + begin;
         const GroupParams params = run.given ? run.given[group * run.givenStride]
                                              : paramsOfAbsMax(*spec_, source_, kernels.absMax(x, n, run.skipNonFinite));
-        normalized_.resize(std::max(normalized_.size(), n));
-        decoded_.resize(std::max(decoded_.size(), n));
-        codes_.resize(std::max(codes_.size(), n));
+        reserve(n);
         for (std::size_t i = 0; i < n; ++i) normalized_[i] = x[i] / params.aux;
         roundTo(source_, normalized_.data(), n, halves_);
-        Run inner = run;
-        inner.x = normalized_.data(), inner.n = n, inner.group = n;
-        inner.given = &unit, inner.givenStride = 0;
-        RunOut codesOnly;
-        codesOnly.codes = codes_.data();
-        codesOnly.codeCounts = out.codeCounts;
-        kernels.quantize(inner, codesOnly);
+        encodeNormalized(run, n, out);
         kernels.dequantize(codes_.data(), n, n, &params.scale, run.levels, run.levelCount, decoded_.data());
-        measureGroup(x, decoded_.data(), n, params.scale, run, out, group);
+        measure(x, decoded_.data(), n, &params, 0, run, out, group);
         if (out.codes) std::copy_n(codes_.data(), n, out.codes + begin);
         if (out.decoded) std::copy_n(decoded_.data(), n, out.decoded + begin);
-        if (out.scales) out.scales[group] = params.scale;
     }
 }
 

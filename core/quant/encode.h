@@ -25,6 +25,9 @@ public:
 
 private:
     void inInputType(const Run& run, const RunOut& out);
+    void columns(const Run& run, const RunOut& out);
+    void encodeNormalized(const Run& run, std::size_t n, const RunOut& out);
+    void reserve(std::size_t n);
     const QuantSpec* spec_;
     DType source_;
     std::vector<float> normalized_, decoded_;

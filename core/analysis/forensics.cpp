@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/analysis/forensics.h"
+
+#include "core/analysis/block_cause.h"
+#include "core/base/text.h"
+#include "core/model/mapped_file.h"
+#include "core/quant/pass.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <mutex>
+
+namespace qs {
+namespace {
+
+using SharedParams = std::shared_ptr<const std::vector<GroupParams>>;
+
+/// Scales that take a pass over the whole tensor, kept between the calls of a moving mouse.
+Result<SharedParams> sharedParams(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid) {
+    static std::mutex mutex;
+    static std::string lastKey;
+    static SharedParams last;
+    const std::int64_t written = view.file ? view.file->mtimeNs() : 0;
+    const std::string key = fmt::format("{}|{}|{}|{}|{}", static_cast<const void*>(view.bytes.data()),
+                                        view.bytes.size(), written, view.info->name, canonicalText(spec));
+    {
+        const std::lock_guard lock(mutex);
+        if (key == lastKey) return last;
+    }
+    const auto pass = TensorPass::prepare(view, spec, grid, Job{});
+    if (!pass) return tl::unexpected(pass.error());
+    const std::lock_guard lock(mutex);
+    lastKey = key;
+    last = std::make_shared<const std::vector<GroupParams>>(pass->shared());
+    return last;
+}
+
+/// The scale of a block: shared, its own, or that of the rows around it.
+Result<GroupParams> blockParams(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
+                                std::uint64_t begin, const std::vector<float>& values) {
+    const auto shared = sharedParams(view, spec, grid);
+    if (!shared) return tl::unexpected(shared.error());
+    const auto group = std::uint64_t(grid.group);
+    if (!(*shared)->empty()) return (**shared)[grid.kind == ScaleKind::None ? 0 : begin / group];
+    std::vector<float> around;
+    const std::vector<float>* all = &values;
+    if (grid.kind != ScaleKind::Block && group > values.size()) {
+        around.resize(group);
+        loadF32(view, begin / group * group, group, around.data());
+        all = &around;
+    }
+    const Run run = runOf(spec);
+    if (computesInInputType(spec, view.info->dtype))
+        return paramsOfAbsMax(spec, view.info->dtype,
+                              bestKernels().absMax(all->data(), all->size(), run.skipNonFinite));
+    return groupParams(bestKernels(), run, all->data(), all->size());
+}
+
+} // namespace
+
+Result<BlockForensics> inspectBlock(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
+                                    std::int64_t row, std::int64_t block) {
+    if (auto ok = checkQuantizable(tensor); !ok) return tl::unexpected(ok.error());
+    const auto grid = scaleGrid(spec, tensor.shape);
+    if (!grid) return tl::unexpected(grid.error());
+    const std::int64_t length =
+        grid->kind == ScaleKind::Block ? grid->group : std::clamp<std::int64_t>(grid->features, 1, 64);
+    const std::int64_t perRow = (grid->features + length - 1) / length;
+    if (row < 0 || row >= grid->rows || block < 0 || block >= perRow)
+        return fail(fmt::format("tensor '{}' has {} rows of {} blocks: there is no block {} in row {}",
+                                escapeForPeople(tensor.name), grid->rows, perRow, block, row));
+    const auto view = model.view(tensor);
+    if (!view) return tl::unexpected(view.error());
+
+    BlockForensics out;
+    out.row = row, out.block = block;
+    out.firstElement = std::uint64_t(row * grid->features + block * length);
+    const auto n = std::size_t(std::min(length, grid->features - block * length));
+    out.values.resize(n), out.decoded.resize(n), out.codes.resize(n);
+    loadF32(*view, out.firstElement, n, out.values.data());
+
+    Run run = runOf(spec);
+    run.x = out.values.data(), run.n = n, run.group = n;
+    std::vector<GroupParams> given(1);
+    if (grid->contiguous) {
+        const auto params = blockParams(*view, spec, *grid, out.firstElement, out.values);
+        if (!params) return tl::unexpected(params.error());
+        given[0] = *params;
+    } else {
+        const auto shared = sharedParams(*view, spec, *grid);
+        if (!shared) return tl::unexpected(shared.error());
+        const bool along = !grid->reduced.back();
+        const auto base =
+            (*shared)->begin() + stridedScaleIndex(*grid, tensor.shape, row) + (along ? block * length : 0);
+        given.assign(base, base + (along ? std::ptrdiff_t(n) : 1));
+        if (along) run.group = 1, run.givenStride = 1;
+    }
+    run.given = given.data();
+    out.scale = given[0].scale;
+    ErrorSums sums;
+    RunOut wanted;
+    wanted.codes = out.codes.data(), wanted.decoded = out.decoded.data(), wanted.sums = &sums;
+    RunEncoder(spec, tensor.dtype)(run, wanted);
+    if (run.levelCount == 0) out.codes.clear();
+    out.absMax = double(bestKernels().absMax(out.values.data(), n, true));
+    out.nmse = sums.sw2 > 0 ? sums.se2 / sums.sw2 : sums.se2 == 0 ? 0.0 : std::nan("");
+    out.sqnrDb = out.nmse > 0 ? -10 * std::log10(out.nmse) : std::nan("");
+
+    std::vector<float> neighbours(std::size_t(std::min<std::int64_t>(grid->features, kLongGroup)));
+    const std::int64_t start =
+        std::clamp<std::int64_t>(block * length - kLongGroup / 2, 0, grid->features - std::int64_t(neighbours.size()));
+    loadF32(*view, std::uint64_t(row * grid->features + start), neighbours.size(), neighbours.data());
+    const BlockCause cause =
+        causeOf(out.values, double(bestKernels().absMax(neighbours.data(), neighbours.size(), true)));
+    out.cause = cause.name, out.causeTip = cause.tip;
+    if (auto same = model.unchanged(tensor); !same) return tl::unexpected(same.error());
+    return out;
+}
+
+Result<DecodeComparison> compareDecodes(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
+                                        const Job& job) {
+    if (spec.traits().polyLevels.empty())
+        return fail(fmt::format("{} has one decode only: compare decodes with nf4", spec.format));
+    DecodeComparison out;
+    AnalysisOptions options;
+    options.statistics = false;
+    for (const Decode decode : {Decode::Table, Decode::Poly}) {
+        QuantSpec variant = spec;
+        variant.decode = decode;
+        const auto row = analyseTensor(model, tensor, variant, options, job);
+        if (!row) return tl::unexpected(row.error());
+        if (row->status != Status::Ok) return fail(row->reason);
+        (decode == Decode::Table ? out.table : out.poly) = row->sums;
+    }
+    return out;
+}
+
+} // namespace qs
