@@ -27,6 +27,13 @@ std::span<const PageTraits> pages() {
          .usesSpecBar = true,
          .usesBrowser = true,
          .create = createComparePage},
+        {.id = "report",
+         .title = "Report",
+         .icon = "report",
+         .tip = "The whole model as a document: HTML, PDF, Markdown, JSON, CSV.",
+         .usesSpecBar = true,
+         .usesBrowser = false,
+         .create = createReportPage},
     };
     return list;
 }

@@ -34,7 +34,9 @@ void FloatHistogram::add(std::span<const std::uint32_t> bins) {
 }
 
 void FloatHistogram::merge(const FloatHistogram& other) {
-    for (std::size_t bin = 0; bin < counts_.size(); ++bin) counts_[bin] += other.counts_[bin];
+    // A moved-from histogram has no bins: rows are kept without them.
+    for (std::size_t bin = 0; bin < std::min(counts_.size(), other.counts_.size()); ++bin)
+        counts_[bin] += other.counts_[bin];
 }
 
 std::uint64_t FloatHistogram::total() const {

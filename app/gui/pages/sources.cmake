@@ -5,6 +5,7 @@ target_sources(qs_gui PRIVATE
   pages/compare_plots.cpp
   pages/overview_page.cpp
   pages/overview_rows.cpp
+  pages/report_page.cpp
   pages/spec_set_view.cpp
   pages/start_page.cpp
   pages/tensor_page.cpp

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/report_page.h"
+
+#include "app/gui/pages/spec_set_view.h"
+#include "app/gui/run_job.h"
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
+#include "app/gui/widgets/report_preview.h"
+#include "core/base/text.h"
+#include "core/model/atomic_file.h"
+
+#include <QCheckBox>
+#include <QDesktopServices>
+#include <QDir>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QListWidget>
+#include <QPushButton>
+#include <QShowEvent>
+#include <QStyle>
+#include <QUrl>
+
+#include <algorithm>
+
+namespace qs::gui {
+
+namespace {
+
+// What is measured anew for a report instead of taken from the session, which keeps no histograms.
+constexpr std::size_t kSmallRows = 400;
+constexpr std::uint64_t kSmallBytes = std::uint64_t(512) << 20;
+constexpr std::size_t kMostSpecs = 8; // as many as a session remembers
+
+struct Made {
+    std::shared_ptr<AnalysisResult> result;
+    std::shared_ptr<const Report> report;
+    std::vector<QImage> plots;
+};
+
+QString chooseByDialog(QWidget* parent, const QString& suggested, const ReportWriter& writer) {
+    const QString kind =
+        QStringLiteral("%1 (*%2)").arg(QString::fromUtf8(writer.title), QString::fromUtf8(writer.extension));
+    return QFileDialog::getSaveFileName(parent, ReportPage::tr("Write the report"), suggested, kind);
+}
+
+} // namespace
+
+ReportPage::ReportPage(Session& session, QWidget* parent)
+    : QWidget(parent), session_(session), preview_(new ReportPreview), previewCard_(new Card(tr("Preview"))) {
+    choosePath_ = [this](const QString& suggested, const ReportWriter& writer) {
+        return chooseByDialog(this, suggested, writer);
+    };
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(Theme::kMargin, Theme::kMargin, Theme::kMargin, Theme::kMargin);
+    layout->setSpacing(Theme::kGap);
+    preview_->setObjectName(QStringLiteral("reportPreview"));
+    previewCard_->setBody(preview_);
+    layout->addWidget(previewCard_, 1);
+    layout->addWidget(sidebar());
+
+    settle_.setSingleShot(true);
+    settle_.setInterval(60);
+    connect(&settle_, &QTimer::timeout, this, &ReportPage::rebuild);
+    connect(&session, &Session::modelChanged, this, [this] {
+        result_.reset();
+        report_.reset();
+        preview_->setReport(nullptr, {});
+        say({}, false);
+        listSpecs();
+        changed();
+    });
+    connect(&session, &Session::specChanged, this, [this] {
+        listSpecs();
+        changed();
+    });
+    connect(&session, &Session::rowsChanged, this, [this] {
+        if (!small() && !report_) changed();
+    });
+    connect(&session, &Session::jobFinished, this, [this] {
+        if (!small()) changed();
+    });
+    connect(&session, &Session::jobCancelled, this, [this] {
+        job_.cancel();
+        changed();
+    });
+    connect(&Theme::instance(), &Theme::changed, this, &ReportPage::changed);
+    listSpecs();
+}
+
+QWidget* ReportPage::sidebar() {
+    auto* side = new QWidget;
+    side->setFixedWidth(320);
+    auto* column = new QVBoxLayout(side);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(Theme::kGap);
+
+    auto* parts = new QWidget;
+    auto* partsColumn = new QVBoxLayout(parts);
+    partsColumn->setContentsMargins(0, 0, 0, 0);
+    partsColumn->setSpacing(0);
+    const std::tuple<bool ReportContents::*, QString, const char*> list[] = {
+        {&ReportContents::summary, tr("Summary"), "summary"},
+        {&ReportContents::heatMaps, tr("Layer × role maps"), "heatMaps"},
+        {&ReportContents::ranking, tr("Worst tensors"), "ranking"},
+        {&ReportContents::histograms, tr("Distribution over tensors"), "histograms"},
+        {&ReportContents::codebooks, tr("Codes and levels"), "codebooks"},
+        {&ReportContents::tensors, tr("Table of all tensors"), "tensors"},
+    };
+    for (const auto& [part, title, name] : list) {
+        auto* box = new QCheckBox(title);
+        box->setObjectName(QLatin1String(name));
+        box->setChecked(true);
+        connect(box, &QCheckBox::toggled, this, &ReportPage::changed);
+        partsColumn->addWidget(box);
+        parts_.emplace_back(part, box);
+    }
+    auto* partsCard = new Card(tr("Contents"));
+    partsCard->setBody(parts);
+
+    specs_ = new QListWidget;
+    specs_->setObjectName(QStringLiteral("reportSpecs"));
+    specs_->setAccessibleName(tr("Specs in the report"));
+    specs_->setFont(Theme::numbers());
+    connect(specs_, &QListWidget::itemChanged, this, &ReportPage::changed);
+    auto* specsCard = new Card(tr("Specs"));
+    specsCard->setBody(specs_);
+
+    auto* files = new QWidget;
+    auto* grid = new QGridLayout(files);
+    grid->setContentsMargins(0, 0, 0, 0);
+    grid->setHorizontalSpacing(Theme::kGap);
+    grid->setVerticalSpacing(Theme::kSpace);
+    grid->setColumnStretch(1, 1);
+    for (const auto& writer : reportWriters()) {
+        const int row = int(buttons_.size());
+        auto* button = new QPushButton(QString::fromUtf8(writer.title));
+        button->setObjectName(QStringLiteral("write_") + QString::fromUtf8(writer.id));
+        button->setToolTip(tr("Choose where to write the report as %1").arg(QString::fromUtf8(writer.title)));
+        if (row == 0) button->setProperty("role", QStringLiteral("primary"));
+        button->setEnabled(false);
+        connect(button, &QPushButton::clicked, this, [this, &writer] { write(writer); });
+        auto* name = new QLabel;
+        name->setFont(Theme::numbers());
+        name->setProperty("role", QStringLiteral("muted"));
+        grid->addWidget(button, row, 0);
+        grid->addWidget(name, row, 1);
+        buttons_.push_back(button);
+        names_.push_back(name);
+    }
+    status_ = new QLabel;
+    status_->setObjectName(QStringLiteral("reportStatus"));
+    status_->setFont(Theme::words(11));
+    status_->setWordWrap(true);
+    status_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    status_->hide();
+    openFolder_ = new QPushButton(tr("Open folder"));
+    openFolder_->hide();
+    connect(openFolder_, &QPushButton::clicked, this,
+            [this] { QDesktopServices::openUrl(QUrl::fromLocalFile(folder_)); });
+    grid->addWidget(status_, int(buttons_.size()), 0, 1, 2);
+    grid->addWidget(openFolder_, int(buttons_.size()) + 1, 0);
+    auto* filesCard = new Card(tr("Export"));
+    filesCard->setBody(files);
+
+    measure_ = new QPushButton(tr("Measure what is missing"));
+    measure_->setProperty("role", QStringLiteral("primary"));
+    measure_->hide();
+    connect(measure_, &QPushButton::clicked, this, [this] {
+        for (const auto& spec : chosen()) session_.analyseModel(spec);
+    });
+    column->addWidget(partsCard);
+    column->addWidget(specsCard, 1);
+    column->addWidget(measure_);
+    column->addWidget(filesCard);
+    return side;
+}
+
+void ReportPage::listSpecs() {
+    const auto ticked = chosen();
+    const bool first = specs_->count() == 0;
+    std::vector<QuantSpec> all;
+    const auto add = [&](const QuantSpec& spec) {
+        const auto same = [&](const QuantSpec& s) { return canonicalText(s) == canonicalText(spec); };
+        if (std::none_of(all.begin(), all.end(), same)) all.push_back(spec);
+    };
+    add(session_.spec());
+    if (session_.comparing()) add(session_.specB());
+    for (const auto& spec : session_.analysedSpecs()) add(spec);
+    for (const auto& spec : ticked) add(spec);
+    for (const auto& spec : SpecSetView::presets()) add(spec);
+    const bool movedA = !listed_.empty() && !(listed_.front() == session_.spec());
+    const QuantSpec before = listed_.empty() ? session_.spec() : listed_.front();
+    listed_ = all;
+    const QSignalBlocker blocker(specs_);
+    specs_->clear();
+    for (const auto& spec : listed_) {
+        auto* item = new QListWidgetItem(QString::fromStdString(specText(spec)), specs_);
+        item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable);
+        bool on = std::find(ticked.begin(), ticked.end(), spec) != ticked.end();
+        if (movedA && spec == before) on = false; // the tick of A follows A
+        if (spec == session_.spec() && (first || movedA)) on = true;
+        item->setCheckState(on ? Qt::Checked : Qt::Unchecked);
+    }
+}
+
+std::vector<QuantSpec> ReportPage::chosen() const {
+    std::vector<QuantSpec> specs;
+    for (int i = 0; i < specs_->count(); ++i)
+        if (specs_->item(i)->checkState() == Qt::Checked) specs.push_back(listed_[std::size_t(i)]);
+    return specs;
+}
+
+ReportContents ReportPage::contents() const {
+    ReportContents contents;
+    for (const auto& [part, box] : parts_) contents.*part = box->isChecked() && box->isEnabled();
+    return contents;
+}
+
+bool ReportPage::small() const {
+    std::uint64_t bytes = 0;
+    for (const auto* tensor : session_.weights()) bytes += tensor->bytes;
+    const auto specs = std::max<std::size_t>(1, chosen().size());
+    return session_.weights().size() * specs <= kSmallRows && bytes * specs <= kSmallBytes;
+}
+
+void ReportPage::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    if (dirty_) settle_.start();
+}
+
+void ReportPage::changed() {
+    dirty_ = true;
+    if (isVisible()) settle_.start();
+}
+
+QString ReportPage::fileName(const ReportWriter& writer) const {
+    QString stem =
+        session_.model() ? QFileInfo(QString::fromStdString(session_.model()->title)).completeBaseName() : QString();
+    for (QChar& c : stem)
+        if (!c.isLetterOrNumber() && c != u'-' && c != u'_' && c != u'.') c = u'-';
+    return (stem.isEmpty() ? QStringLiteral("model") : stem.left(60)) + QStringLiteral("-report") +
+           QString::fromUtf8(writer.extension);
+}
+
+std::shared_ptr<AnalysisResult> ReportPage::collected() const {
+    auto result = std::make_shared<AnalysisResult>();
+    for (const auto* tensor : session_.weights())
+        for (const auto& [text, spec] : plan_.specs) {
+            const auto row = session_.modelRows(spec).value(QString::fromStdString(tensor->name));
+            if (!row) return nullptr;
+            result->rows.push_back(row);
+        }
+    return result;
+}
+
+void ReportPage::rebuild() {
+    dirty_ = false;
+    job_.cancel();
+    job_ = Job();
+    const auto specs = chosen();
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+        names_[i]->setText(fileName(reportWriters()[i]));
+        buttons_[i]->setEnabled(false);
+    }
+    auto* codes = findChild<QCheckBox*>(QStringLiteral("codebooks"));
+    codes->setEnabled(small());
+    codes->setToolTip(small() ? QString()
+                              : tr("Needs the histograms of every tensor: quantscope-cli analyze --html writes them"));
+    measure_->hide();
+    QString message;
+    if (!session_.model())
+        message = tr("No model is open. Ctrl+O opens one.");
+    else if (session_.weights().empty())
+        message = tr("This file holds no float tensor of rank 2 or more: nothing to report.");
+    else if (specs.empty())
+        message = tr("Choose at least one spec on the right.");
+    else if (specs.size() > kMostSpecs)
+        message = tr("At most %1 specs fit into one report.").arg(kMostSpecs);
+    previewCard_->setMessage(message);
+    if (!message.isEmpty()) return report_.reset();
+
+    std::vector<std::pair<std::string, QuantSpec>> wanted;
+    for (const auto& spec : specs) wanted.emplace_back(specText(spec), spec);
+    if (plan_.model != session_.model() || plan_.specs != wanted) result_.reset();
+    plan_ = {session_.model(), session_.weights(), wanted, {}};
+    if (small()) return make(result_);
+    for (const auto& spec : specs) session_.analyseModel(spec);
+    if (auto rows = collected()) return make(std::move(rows));
+    report_.reset();
+    measure_->setVisible(!session_.busy());
+    previewCard_->setMessage(tr("The preview appears once every tensor is measured under these specs."));
+}
+
+void ReportPage::make(std::shared_ptr<AnalysisResult> result) {
+    previewCard_->setLoading(true);
+    previewCard_->setNote(result ? tr("composing") : tr("measuring"));
+    std::string command = "quantscope-cli analyze " + escapeForPeople(plan_.model->path, 400);
+    for (const auto& [text, spec] : plan_.specs) command += " --spec " + text;
+    const auto work = [plan = plan_, result, parts = contents(), command, dark = Theme::instance().isDark(),
+                       ratio = devicePixelRatioF()](const Job& job) -> Result<Made> {
+        Made made{result, nullptr, {}};
+        if (!made.result) {
+            auto measured = analyse(plan, job);
+            if (!measured) return tl::unexpected(measured.error());
+            made.result = std::make_shared<AnalysisResult>(std::move(*measured));
+        }
+        auto report = analysisReport(plan, *made.result, parts, command);
+        if (!report) return tl::unexpected(report.error());
+        made.report = std::make_shared<const Report>(std::move(*report));
+        made.plots = ReportPreview::drawPlots(*made.report, dark, ratio);
+        return made;
+    };
+    runJob<Made>(this, job_, work, [this](Result<Made> made) {
+        previewCard_->setLoading(false);
+        if (!made) {
+            previewCard_->setMessage(QString::fromStdString(oneSentence(made.error().message)));
+            return Q_EMIT failed(previewCard_->message());
+        }
+        if (small()) result_ = made->result;
+        report_ = made->report;
+        preview_->setReport(report_, std::move(made->plots));
+        previewCard_->setNote(tr("%1 tensors   %2 specs").arg(plan_.tensors.size()).arg(plan_.specs.size()));
+        for (auto* button : buttons_) button->setEnabled(true);
+        Q_EMIT reportReady();
+    });
+}
+
+void ReportPage::write(const ReportWriter& writer) {
+    if (!report_) return;
+    const QString home = folder_.isEmpty() ? QDir::homePath() : folder_;
+    const QString path = choosePath_(QDir(home).filePath(fileName(writer)), writer);
+    if (path.isEmpty()) return;
+    for (const auto& file : session_.model()->files)
+        if (QFileInfo(path).canonicalFilePath() == QFileInfo(QString::fromStdString(file.path)).canonicalFilePath())
+            return say(tr("%1 is the opened model; choose another name.").arg(path), true);
+    say(tr("Writing %1").arg(QFileInfo(path).fileName()), false);
+    const auto work = [report = report_, &writer, path = path.toStdString()](const Job&) -> Result<std::uint64_t> {
+        const auto text = writer.render(*report);
+        if (!text) return tl::unexpected(text.error());
+        if (auto done = writeWholeFile(path, *text); !done) return tl::unexpected(done.error());
+        return text->size();
+    };
+    runJob<std::uint64_t>(this, Job(), work, [this, path](Result<std::uint64_t> bytes) {
+        if (!bytes) return say(QString::fromStdString(oneSentence(bytes.error().message)), true);
+        const QFileInfo file(path);
+        say(tr("Wrote %1, %2.").arg(file.fileName(), QString::fromStdString(bytesText(*bytes))), false,
+            file.absolutePath());
+        Q_EMIT written(path);
+    });
+}
+
+void ReportPage::say(const QString& sentence, bool wrong, const QString& folder) {
+    status_->setText(sentence);
+    status_->setProperty("role", wrong ? QStringLiteral("warn") : QStringLiteral("muted"));
+    status_->style()->polish(status_);
+    status_->setVisible(!sentence.isEmpty());
+    openFolder_->setVisible(!folder.isEmpty());
+    if (!folder.isEmpty()) folder_ = folder;
+    if (wrong) Q_EMIT failed(sentence);
+}
+
+QWidget* createReportPage(Session& session, QWidget* parent) { return new ReportPage(session, parent); }
+
+} // namespace qs::gui

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The report of the whole model: preview, what it holds, for which specs, and the files it becomes.
+
+#include "app/gui/page.h"
+#include "core/analysis/analysis_report.h"
+#include "core/base/job.h"
+
+#include <QTimer>
+#include <QWidget>
+
+#include <functional>
+#include <memory>
+
+class QCheckBox;
+class QLabel;
+class QListWidget;
+class QPushButton;
+
+namespace qs::gui {
+
+class Card;
+class ReportPreview;
+class Session;
+
+class ReportPage : public QWidget {
+    Q_OBJECT
+public:
+    explicit ReportPage(Session& session, QWidget* parent = nullptr);
+    /// Asks for the path of a file to write; "" when the user declined. Tests put their own in place of the dialog.
+    using PathChooser = std::function<QString(const QString& suggested, const ReportWriter& writer)>;
+    void setPathChooser(PathChooser chooser) { choosePath_ = std::move(chooser); }
+    QString fileName(const ReportWriter& writer) const; ///< what the button names
+    std::shared_ptr<const Report> report() const { return report_; }
+
+Q_SIGNALS:
+    void reportReady();
+    void written(const QString& path);
+    void failed(const QString& sentence);
+
+protected:
+    void showEvent(QShowEvent*) override;
+
+private:
+    QWidget* sidebar();
+    void listSpecs();
+    std::vector<QuantSpec> chosen() const;
+    ReportContents contents() const;
+    bool small() const; ///< measured in a moment, histograms and all
+    void changed();
+    void rebuild();
+    std::shared_ptr<AnalysisResult> collected() const; ///< out of the session's rows; null while some are missing
+    void make(std::shared_ptr<AnalysisResult> result);
+    void write(const ReportWriter& writer);
+    void say(const QString& sentence, bool wrong, const QString& folder = {});
+
+    Session& session_;
+    PathChooser choosePath_;
+    ReportPreview* preview_;
+    Card* previewCard_;
+    QListWidget* specs_ = nullptr;
+    std::vector<QuantSpec> listed_;
+    std::vector<std::pair<bool ReportContents::*, QCheckBox*>> parts_;
+    std::vector<QPushButton*> buttons_;
+    std::vector<QLabel*> names_;
+    QLabel* status_ = nullptr;
+    QPushButton *openFolder_ = nullptr, *measure_ = nullptr;
+    QString folder_;
+    QTimer settle_;
+    Job job_;
+    AnalysisPlan plan_;                      ///< of what is being made or shown
+    std::shared_ptr<AnalysisResult> result_; ///< for plan_; null: to be measured
+    std::shared_ptr<const Report> report_;
+    bool dirty_ = true;
+};
+
+} // namespace qs::gui
