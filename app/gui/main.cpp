@@ -1,10 +1,150 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+// quantscope [FILE]: reads the command line and settings, opens the window.
+#include "app/gui/main_window.h"
+#include "app/gui/page.h"
+#include "app/gui/screenshot.h"
+#include "app/gui/session.h"
+#include "app/gui/session_state.h"
 #include "app/gui/theme.h"
 
 #include <QApplication>
+#include <QCommandLineParser>
+#include <QFileInfo>
+#include <QRegularExpression>
+#include <QSettings>
+#include <QThreadPool>
+
+#include <cstdio>
+#include <cstdlib>
+#include <unistd.h>
+
+namespace {
+
+using namespace qs;
+using namespace qs::gui;
+
+int wrongUsage(const QString& sentence) {
+    std::fprintf(stderr, "quantscope: %s\n", qPrintable(sentence));
+    return 2;
+}
+
+// Qt aborts without a display; one sentence and a plain exit instead.
+void onMessage(QtMsgType type, const QMessageLogContext&, const QString& text) {
+    if (type == QtFatalMsg && text.contains(QLatin1String("platform plugin"))) {
+        std::fputs("quantscope: there is no display to open a window on: set DISPLAY or WAYLAND_DISPLAY, or use "
+                   "quantscope-cli analyze FILE\n",
+                   stderr);
+        std::fflush(stderr);
+        ::_exit(1);
+    }
+    if (type == QtDebugMsg || type == QtInfoMsg) return;
+    // "could not connect to display" comes just before the fatal one.
+    if (text.contains(QLatin1String("could not connect to display")) ||
+        text.contains(QLatin1String("Could not load the Qt platform plugin")))
+        return;
+    std::fprintf(stderr, "quantscope: %s\n", qPrintable(text));
+    if (type == QtFatalMsg) std::abort();
+}
+
+} // namespace
 
 int main(int argc, char** argv) {
+    qInstallMessageHandler(onMessage);
+    QCoreApplication::setOrganizationName(QStringLiteral("QuantScope"));
+    QCoreApplication::setApplicationName(QStringLiteral("QuantScope"));
+    QCoreApplication::setApplicationVersion(QStringLiteral(QS_VERSION));
+
+    QCommandLineParser parser;
+    parser.setApplicationDescription(QStringLiteral("Shows what weight quantization does to a checkpoint."));
+    parser.addPositionalArgument(QStringLiteral("FILE"), QStringLiteral("file, sharded index or folder to open"),
+                                 QStringLiteral("[FILE]"));
+    const QCommandLineOption help({QStringLiteral("h"), QStringLiteral("help")}, QStringLiteral("print this text"));
+    const QCommandLineOption version({QStringLiteral("v"), QStringLiteral("version")},
+                                     QStringLiteral("print the version"));
+    const QCommandLineOption page(QStringLiteral("page"), QStringLiteral("page to show first"), QStringLiteral("ID"));
+    const QCommandLineOption tensor(QStringLiteral("tensor"), QStringLiteral("tensor to select"),
+                                    QStringLiteral("NAME"));
+    const QCommandLineOption spec(QStringLiteral("spec"), QStringLiteral("spec A, for example nf4:block=64"),
+                                  QStringLiteral("SPEC"));
+    const QCommandLineOption specB(QStringLiteral("spec-b"), QStringLiteral("spec B; shows it beside A"),
+                                   QStringLiteral("SPEC"));
+    const QCommandLineOption theme(QStringLiteral("theme"), QStringLiteral("dark, light or system"),
+                                   QStringLiteral("THEME"));
+    const QCommandLineOption size(QStringLiteral("size"), QStringLiteral("size of the window"), QStringLiteral("WxH"));
+    const QCommandLineOption shot(QStringLiteral("screenshot"),
+                                  QStringLiteral("for developers: write a picture when all work is done, and quit"),
+                                  QStringLiteral("PNG"));
+    parser.addOptions({help, version, page, tensor, spec, specB, theme, size, shot});
+    QStringList arguments;
+    for (int i = 0; i < argc; ++i) arguments << QString::fromLocal8Bit(argv[i]);
+    // Qt's own options are taken off the list by QApplication, which needs a display; these two answers do not.
+    const bool understood = parser.parse(arguments);
+    if (understood && parser.isSet(version)) {
+        std::printf("quantscope %s\n", QS_VERSION);
+        return 0;
+    }
+    if (understood && parser.isSet(help)) {
+        const QCoreApplication forHelp(argc, argv);
+        std::fputs(qPrintable(parser.helpText()), stdout);
+        return 0;
+    }
+
     QApplication application(argc, argv);
-    qs::gui::Theme::install(qs::gui::Theme::Mode::System);
-    return 0;
+    if (!parser.parse(application.arguments()))
+        return wrongUsage(parser.errorText() + QStringLiteral("; see quantscope --help"));
+    if (parser.positionalArguments().size() > 1)
+        return wrongUsage(QStringLiteral("one FILE can be opened, not several"));
+
+    const QSettings settings;
+    auto mode = Theme::Mode(settings.value(QStringLiteral("theme"), 0).toInt());
+    if (parser.isSet(theme)) {
+        const auto text = parser.value(theme);
+        if (text == QLatin1String("dark"))
+            mode = Theme::Mode::Dark;
+        else if (text == QLatin1String("light"))
+            mode = Theme::Mode::Light;
+        else if (text == QLatin1String("system"))
+            mode = Theme::Mode::System;
+        else
+            return wrongUsage(QStringLiteral("--theme is dark, light or system, not '%1'").arg(text));
+    }
+    for (const auto& option : {spec, specB}) {
+        if (!parser.isSet(option)) continue;
+        if (const auto parsed = parseSpec(parser.value(option).toStdString()); !parsed)
+            return wrongUsage(QString::fromStdString(parsed.error().message));
+    }
+    QStringList ids;
+    for (const auto& row : pages()) ids << QString::fromLatin1(row.id);
+    if (parser.isSet(page) && !ids.contains(parser.value(page)))
+        return wrongUsage(QStringLiteral("there is no page '%1': pages are %2")
+                              .arg(parser.value(page), ids.join(QStringLiteral(", "))));
+    const auto sizeMatch = QRegularExpression(QStringLiteral("^(\\d{3,5})x(\\d{3,5})$")).match(parser.value(size));
+    if (parser.isSet(size) && !sizeMatch.hasMatch())
+        return wrongUsage(
+            QStringLiteral("--size is WIDTHxHEIGHT, for example 1440x900, not '%1'").arg(parser.value(size)));
+
+    Theme::install(mode);
+    Session session;
+    const bool forDevelopers = parser.isSet(shot);
+    if (!forDevelopers) keepSaved(session);
+    MainWindow window(session);
+    if (!forDevelopers) window.restoreFrom(settings);
+    if (sizeMatch.hasMatch()) window.resize(sizeMatch.captured(1).toInt(), sizeMatch.captured(2).toInt());
+    window.show();
+    if (!parser.positionalArguments().isEmpty()) {
+        session.restore({.path = QFileInfo(parser.positionalArguments().front()).absoluteFilePath(),
+                         .tensor = parser.value(tensor),
+                         .page = parser.value(page),
+                         .specA = parser.value(spec),
+                         .specB = parser.value(specB),
+                         .metric = {},
+                         .comparing = parser.isSet(specB)});
+    } else if (parser.isSet(page)) {
+        session.showPage(parser.value(page));
+    }
+    if (forDevelopers) shootWhenSettled(session, window, parser.value(shot));
+    const int code = application.exec();
+    session.cancelJobs();
+    QThreadPool::globalInstance()->waitForDone();
+    return code;
 }

@@ -94,6 +94,7 @@ void Session::open(const QString& path) {
     d->openJob.cancel();
     d->openJob = Job();
     d->opening = true;
+    if (path != d->wanted.path) d->wanted = {};
     Q_EMIT opening(path);
     const auto work = [path = path.toStdString()](const Job&) -> Result<Opened> {
         auto model = openModel(path);
@@ -142,7 +143,10 @@ void Session::adopt(std::shared_ptr<const Model> model, std::vector<const Tensor
     Q_EMIT selectionChanged();
     inspect(true, comparing_);
     d->settle.start();
-    showPage(wanted.page.isEmpty() ? QStringLiteral("overview") : wanted.page);
+    if (!wanted.page.isEmpty())
+        showPage(wanted.page);
+    else if (page_ == QLatin1String("start"))
+        showPage(QStringLiteral("overview"));
 }
 
 void Session::close() {
@@ -191,6 +195,8 @@ void Session::selectTensor(const TensorInfo* tensor) {
     if (tensor == tensor_ || !model_) return;
     tensor_ = tensor;
     Q_EMIT tensorChanged();
+    if (tensor_ && std::find(selection_.begin(), selection_.end(), tensor_) == selection_.end())
+        setSelection({tensor_});
     if (tensor_) inspect(true, comparing_);
 }
 

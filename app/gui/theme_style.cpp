@@ -46,6 +46,9 @@ QToolButton[role="corner"]:hover { background: $raised; color: $text; }
 QToolButton[role="corner"]:checked { background: $selection; color: $text; }
 QToolButton[role="corner"]:focus { border: 2px solid $accent; min-height: 16px; max-height: 16px; padding: 0 5px; }
 
+QToolButton[role="row"] { background: transparent; border: 2px solid transparent; border-radius: 6px; max-height: 40px; padding: 0; }
+QToolButton[role="row"]:hover { background: $raised; }
+QToolButton[role="row"]:focus { border-color: $accent; max-height: 40px; padding: 0; }
 QToolButton[role="rail"] { background: transparent; border: 2px solid transparent; border-radius: 8px; color: $muted; padding: 4px 0 2px 0;
   min-height: 42px; max-height: 46px; }
 QToolButton[role="rail"]:hover { background: $raised; color: $text; }

@@ -1,13 +1,227 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where a session begins: drop zone, recent files, the sample.
+// Where a session begins: drop zone, recent files, the sample, and what the last run ended with.
 #include "app/gui/page.h"
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
+#include "app/gui/widgets/open_dialogs.h"
+#include "core/base/text.h"
+#include "core/model/file_format.h"
 
+#include <QFileInfo>
+#include <QHBoxLayout>
 #include <QLabel>
+#include <QPainter>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QToolButton>
+#include <QVBoxLayout>
 
 namespace qs::gui {
+namespace {
 
-QWidget* createStartPage(Session&, QWidget* parent) {
-    return new QLabel(QStringLiteral("Drop a checkpoint here"), parent);
+QLabel* label(const QString& text, const QFont& font, const char* role) {
+    auto* out = new QLabel(text);
+    out->setFont(font);
+    out->setProperty("role", QString::fromLatin1(role));
+    out->setWordWrap(true);
+    return out;
 }
+
+QString formatsSentence() {
+    QStringList titles;
+    for (const auto& format : fileFormats()) titles << QString::fromUtf8(format.title);
+    return QStringLiteral("Opens %1. Files are mapped and read only: nothing is uploaded, converted or changed.")
+        .arg(titles.join(QStringLiteral(", ")));
+}
+
+// The dashed frame; the window itself takes the drop, wherever it lands.
+class DropZone : public QWidget {
+public:
+    using QWidget::QWidget;
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        const auto& tokens = Theme::instance().tokens();
+        QPainter painter(this);
+        painter.setRenderHint(QPainter::Antialiasing);
+        painter.setPen(QPen(tokens.faint, 1, Qt::DashLine));
+        painter.setBrush(tokens.surface);
+        painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), Theme::kCardRadius, Theme::kCardRadius);
+    }
+};
+
+// Title over a muted second line, the whole row a button.
+QToolButton* rowButton(const QString& icon, const QString& title, const QString& second) {
+    auto* button = new QToolButton;
+    button->setProperty("role", QStringLiteral("row"));
+    button->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    button->setFixedHeight(44);
+    button->setAccessibleName(title);
+    button->setToolTip(second);
+    auto* row = new QHBoxLayout(button);
+    row->setContentsMargins(Theme::kGap, 4, Theme::kGap, 4);
+    row->setSpacing(Theme::kGap);
+    auto* picture = new QLabel;
+    picture->setFixedWidth(20);
+    const auto tint = [picture, icon] {
+        picture->setPixmap(Theme::icon(icon, Theme::instance().tokens().muted).pixmap(20, 20));
+    };
+    tint();
+    QObject::connect(&Theme::instance(), &Theme::changed, picture, tint);
+    auto* lines = new QVBoxLayout;
+    lines->setSpacing(1);
+    auto* first = label(title, Theme::words(12, QFont::Medium), "");
+    auto* below = label(second, Theme::words(11), "muted");
+    for (auto* line : {first, below}) {
+        line->setWordWrap(false);
+        line->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+        lines->addWidget(line);
+    }
+    row->addWidget(picture);
+    row->addLayout(lines, 1);
+    for (auto* child : button->findChildren<QWidget*>()) child->setAttribute(Qt::WA_TransparentForMouseEvents);
+    return button;
+}
+
+class StartPage : public QWidget {
+public:
+    StartPage(Session& session, QWidget* parent) : QWidget(parent), session_(session) {
+        auto* column = new QVBoxLayout;
+        column->setSpacing(Theme::kMargin);
+        column->addWidget(label(QStringLiteral("Open a checkpoint"), Theme::words(18, QFont::DemiBold), ""));
+        column->addWidget(buildDropZone());
+        error_ = label({}, Theme::words(12), "warn");
+        error_->setObjectName(QStringLiteral("openError"));
+        error_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+        error_->hide();
+        column->addWidget(error_);
+        auto* cards = new QHBoxLayout;
+        cards->setSpacing(Theme::kGap);
+        cards->addWidget(buildList(QStringLiteral("Recent"), recent_), 3);
+        cards->addWidget(buildList(QStringLiteral("Start from"), offers_), 2);
+        column->addLayout(cards);
+        column->addStretch();
+
+        auto* narrow = new QWidget;
+        narrow->setMaximumWidth(920);
+        narrow->setLayout(column);
+        auto* centred = new QHBoxLayout(this);
+        centred->setContentsMargins(24, 48, 24, 24);
+        centred->addStretch(1);
+        centred->addWidget(narrow, 20);
+        centred->addStretch(1);
+        connect(&session, &Session::recentFilesChanged, this, &StartPage::refresh);
+        connect(&session, &Session::failed, this, [this](const QString& sentence) {
+            error_->setText(sentence);
+            error_->setVisible(!sentence.isEmpty());
+        });
+        connect(&session, &Session::opening, error_, &QWidget::hide);
+        refresh();
+    }
+
+private:
+    QWidget* buildDropZone() {
+        auto* zone = new DropZone;
+        zone->setAccessibleName(QStringLiteral("Drop zone"));
+        auto* column = new QVBoxLayout(zone);
+        column->setContentsMargins(24, 32, 24, 28);
+        column->setSpacing(Theme::kGap);
+        auto* picture = new QLabel;
+        picture->setAlignment(Qt::AlignCenter);
+        const auto tint = [picture] {
+            picture->setPixmap(
+                Theme::icon(QStringLiteral("drop"), Theme::instance().tokens().muted, 28).pixmap(28, 28));
+        };
+        tint();
+        connect(&Theme::instance(), &Theme::changed, picture, tint);
+        auto* sentence = label(QStringLiteral("Drop a file or a folder anywhere in this window"), Theme::words(13), "");
+        auto* formats = label(formatsSentence(), Theme::words(11), "muted");
+        sentence->setAlignment(Qt::AlignCenter);
+        formats->setAlignment(Qt::AlignCenter);
+        auto* file = new QPushButton(QStringLiteral("Open file…"));
+        auto* folder = new QPushButton(QStringLiteral("Open folder…"));
+        file->setProperty("role", QStringLiteral("primary"));
+        file->setToolTip(QStringLiteral("Ctrl+O"));
+        folder->setToolTip(QStringLiteral("Ctrl+Shift+O"));
+        connect(file, &QPushButton::clicked, this, [this] { askForFile(session_, window()); });
+        connect(folder, &QPushButton::clicked, this, [this] { askForFolder(session_, window()); });
+        auto* buttons = new QHBoxLayout;
+        buttons->setSpacing(Theme::kSpace);
+        buttons->addStretch();
+        buttons->addWidget(file);
+        buttons->addWidget(folder);
+        buttons->addStretch();
+        column->addWidget(picture);
+        column->addWidget(sentence);
+        column->addLayout(buttons);
+        column->addWidget(formats);
+        return zone;
+    }
+
+    QWidget* buildList(const QString& title, QVBoxLayout*& rows) {
+        auto* card = new Card(title);
+        auto* body = new QWidget;
+        rows = new QVBoxLayout(body);
+        rows->setContentsMargins(0, 0, 0, 0);
+        rows->setSpacing(2);
+        card->setBody(body);
+        card->setMinimumHeight(200);
+        return card;
+    }
+
+    static void clear(QVBoxLayout* rows) {
+        while (auto* item = rows->takeAt(0)) {
+            if (item->widget()) item->widget()->deleteLater();
+            delete item;
+        }
+    }
+
+    void addRow(QVBoxLayout* rows, const QString& icon, const QString& title, const QString& second,
+                std::function<void()> act) {
+        auto* button = rowButton(icon, title, second);
+        connect(button, &QToolButton::clicked, this, std::move(act));
+        rows->addWidget(button);
+    }
+
+    void refresh() {
+        const auto shown = [](const QString& text) {
+            return QString::fromStdString(escapeForPeople(text.toStdString()));
+        };
+        clear(recent_);
+        for (const auto& path : session_.recentFiles().mid(0, 8)) {
+            const QFileInfo place(path);
+            addRow(recent_, place.suffix().isEmpty() ? QStringLiteral("folder") : QStringLiteral("file"),
+                   shown(place.fileName()), shown(place.path()), [this, path] { session_.open(path); });
+        }
+        if (recent_->count() == 0)
+            recent_->addWidget(
+                label(QStringLiteral("Files that you open are listed here."), Theme::words(12), "muted"));
+        recent_->addStretch();
+
+        clear(offers_);
+        const auto& last = session_.resumable();
+        if (!last.path.isEmpty()) {
+            const auto what = shown(QFileInfo(last.path).fileName());
+            addRow(offers_, QStringLiteral("clock"), QStringLiteral("Resume %1").arg(what),
+                   last.tensor.isEmpty() ? shown(last.path) : shown(last.tensor),
+                   [this] { session_.restore(session_.resumable()); });
+        }
+        if (const auto sample = Session::samplePath(); !sample.isEmpty())
+            addRow(offers_, QStringLiteral("tensor"), QStringLiteral("Open the sample: tiny-llama"),
+                   QStringLiteral("A small trained language model"), [this, sample] { session_.open(sample); });
+        if (offers_->count() == 0)
+            offers_->addWidget(label(QStringLiteral("The sample model is not installed."), Theme::words(12), "muted"));
+        offers_->addStretch();
+    }
+
+    Session& session_;
+    QLabel* error_ = nullptr;
+    QVBoxLayout *recent_ = nullptr, *offers_ = nullptr;
+};
+
+} // namespace
+
+QWidget* createStartPage(Session& session, QWidget* parent) { return new StartPage(session, parent); }
 
 } // namespace qs::gui

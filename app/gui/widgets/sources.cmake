@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # One line a file.
 target_sources(qs_gui PRIVATE
+  widgets/banner.cpp
   widgets/card.cpp
   widgets/job_lane.cpp
   widgets/key_figures.cpp
+  widgets/keys_dialog.cpp
   widgets/metric_cell.cpp
+  widgets/open_dialogs.cpp
+  widgets/peek.cpp
   widgets/rail.cpp
   widgets/spec_bar.cpp
   widgets/spec_more.cpp

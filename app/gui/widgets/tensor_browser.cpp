@@ -241,6 +241,8 @@ void TensorBrowser::focusFilter() {
     filter_->selectAll();
 }
 
+void TensorBrowser::clearFilter() { filter_->clear(); }
+
 void TensorBrowser::fitColumns() {
     auto* header = view_->header();
     const bool flat = tree_->isFlat(), wide = width() >= 380;

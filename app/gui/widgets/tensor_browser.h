@@ -28,6 +28,7 @@ class TensorBrowser : public QWidget {
 public:
     explicit TensorBrowser(Session& session, QWidget* parent = nullptr);
     void focusFilter();
+    void clearFilter();
     void moveCurrent(int step); ///< over what is shown, in its order
     const TensorInfo*
     tensorAtCursor(QRect* cell) const; ///< under the mouse, else the current one; cell in global pixels

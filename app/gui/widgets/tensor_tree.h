@@ -30,7 +30,7 @@ class TensorTree : public QAbstractItemModel {
     Q_OBJECT
 public:
     enum Column { Name, Bpw, MetricValue, Bytes, Flags, Columns };
-    enum Role { Sort = Qt::UserRole, Bar, Name_ };
+    enum Role { Sort = Qt::UserRole, Bar };
 
     explicit TensorTree(Session& session, QObject* parent = nullptr);
     void setOutline(std::shared_ptr<const Model> model, TensorOutline outline);

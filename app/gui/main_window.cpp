@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/main_window.h"
+
+#include "app/gui/menus.h"
+#include "app/gui/page.h"
+#include "app/gui/session.h"
+#include "app/gui/spec_history.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/banner.h"
+#include "app/gui/widgets/job_lane.h"
+#include "app/gui/widgets/keys_dialog.h"
+#include "app/gui/widgets/open_dialogs.h"
+#include "app/gui/widgets/peek.h"
+#include "app/gui/widgets/rail.h"
+#include "app/gui/widgets/tensor_browser.h"
+#include "app/gui/widgets/top_bar.h"
+#include "core/base/text.h"
+
+#include <QDragEnterEvent>
+#include <QGridLayout>
+#include <QKeyEvent>
+#include <QMimeData>
+#include <QSettings>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QTreeView>
+#include <QVBoxLayout>
+
+namespace qs::gui {
+namespace {
+
+const PageTraits* findPage(const QString& id) {
+    for (const auto& page : pages())
+        if (id == QLatin1String(page.id)) return &page;
+    return nullptr;
+}
+
+} // namespace
+
+MainWindow::MainWindow(Session& session, QWidget* parent)
+    : QMainWindow(parent), session_(session), history_(new SpecHistory(session, this)), top_(new TopBar(session)),
+      browser_(new TensorBrowser(session)), banner_(new Banner), stack_(new QStackedWidget),
+      splitter_(new QSplitter(Qt::Horizontal)), lane_(new JobLane(session)), peek_(new Peek(session, this)) {
+    setAcceptDrops(true);
+    setMinimumSize(1024, 640);
+    resize(1440, 900);
+    rail_ = new Rail(session, buildMenus(*this));
+
+    auto* area = new QWidget;
+    auto* areaColumn = new QVBoxLayout(area);
+    areaColumn->setContentsMargins(0, 0, 0, 0);
+    areaColumn->setSpacing(0);
+    areaColumn->addWidget(banner_);
+    areaColumn->addWidget(stack_, 1);
+    splitter_->addWidget(browser_);
+    splitter_->addWidget(area);
+    splitter_->setHandleWidth(1);
+    splitter_->setStretchFactor(1, 1);
+    splitter_->setCollapsible(1, false);
+    splitter_->setSizes({300, 1056});
+
+    auto* frame = new QWidget;
+    auto* grid = new QGridLayout(frame);
+    grid->setContentsMargins(0, 0, 0, 0);
+    grid->setSpacing(0);
+    grid->addWidget(rail_, 0, 0, 3, 1);
+    grid->addWidget(top_, 0, 1);
+    grid->addWidget(splitter_, 1, 1);
+    grid->addWidget(lane_, 2, 1);
+    grid->setRowStretch(1, 1);
+    grid->setColumnStretch(1, 1);
+    setCentralWidget(frame);
+
+    browser_->view()->installEventFilter(this);
+    connect(&session, &Session::pageChanged, this, &MainWindow::showPage);
+    connect(&session, &Session::modelChanged, this, &MainWindow::followModel);
+    connect(&session, &Session::opening, banner_, [this] { banner_->say({}); });
+    connect(&session, &Session::failed, this, [this](const QString& sentence) {
+        // The start page has its own place for it.
+        if (session_.page() != QLatin1String("start")) banner_->say(sentence);
+    });
+    showPage(session.page());
+    followModel();
+}
+
+QWidget* MainWindow::currentPage() const { return stack_->currentWidget(); }
+QString MainWindow::message() const { return banner_->text(); }
+
+void MainWindow::showPage(const QString& id) {
+    const auto* page = findPage(id);
+    if (!page) return session_.showPage(QString::fromLatin1(pages().front().id));
+    auto*& widget = made_[id];
+    if (!widget) {
+        widget = page->create(session_, stack_);
+        widget->setObjectName(QStringLiteral("page-") + id);
+        stack_->addWidget(widget);
+    }
+    stack_->setCurrentWidget(widget);
+    top_->setSpecVisible(page->usesSpecBar);
+    browser_->setVisible(page->usesBrowser && browserWanted_ && session_.model());
+}
+
+void MainWindow::followModel() {
+    const auto& model = session_.model();
+    setWindowTitle(model ? QString::fromStdString(escapeForPeople(model->title)) + QStringLiteral(" – QuantScope")
+                         : QStringLiteral("QuantScope"));
+    if (const auto* page = findPage(session_.page()))
+        browser_->setVisible(page->usesBrowser && browserWanted_ && model);
+    if (model && !model->warnings.empty()) {
+        auto sentence = QString::fromStdString(model->warnings.front());
+        if (model->warnings.size() > 1) sentence += QStringLiteral(" (and %1 more)").arg(model->warnings.size() - 1);
+        banner_->say(sentence);
+    }
+}
+
+void MainWindow::setBrowserWanted(bool wanted) {
+    browserWanted_ = wanted;
+    showPage(session_.page());
+}
+
+void MainWindow::step(int by) {
+    if (browser_->isVisible())
+        browser_->moveCurrent(by);
+    else
+        session_.selectNeighbour(by);
+}
+
+void MainWindow::peek() {
+    QRect cell;
+    const auto* tensor = browser_->isVisible() ? browser_->tensorAtCursor(&cell) : session_.tensor();
+    if (tensor) peek_->showFor(*tensor, cell);
+}
+
+void MainWindow::cancel() {
+    if (session_.busy())
+        session_.cancelJobs();
+    else if (browser_->isVisible())
+        browser_->clearFilter();
+}
+
+void MainWindow::showKeys() { showKeysDialog(*this); }
+void MainWindow::openMenu() { rail_->openMenu(); }
+
+// Keys that a focused control may want for itself are no shortcuts: they arrive here when nobody took them.
+void MainWindow::keyPressEvent(QKeyEvent* event) {
+    if (event->modifiers() != Qt::NoModifier) return QMainWindow::keyPressEvent(event);
+    switch (event->key()) {
+    case Qt::Key_Up: return step(-1);
+    case Qt::Key_Down: return step(1);
+    case Qt::Key_Space: return peek();
+    default: QMainWindow::keyPressEvent(event);
+    }
+}
+
+bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
+    if (watched == browser_->view() && event->type() == QEvent::KeyPress &&
+        static_cast<QKeyEvent*>(event)->key() == Qt::Key_Space &&
+        static_cast<QKeyEvent*>(event)->modifiers() == Qt::NoModifier) {
+        peek();
+        return true;
+    }
+    return QMainWindow::eventFilter(watched, event);
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+    if (!droppedPath(event->mimeData()).isEmpty()) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+    const auto path = droppedPath(event->mimeData());
+    if (path.isEmpty()) return;
+    event->acceptProposedAction();
+    session_.open(path);
+}
+
+void MainWindow::restoreFrom(const QSettings& settings) {
+    restoreGeometry(settings.value(QStringLiteral("window/geometry")).toByteArray());
+    splitter_->restoreState(settings.value(QStringLiteral("window/splitter")).toByteArray());
+    setBrowserWanted(settings.value(QStringLiteral("window/browser"), true).toBool());
+}
+
+void MainWindow::saveTo(QSettings& settings) const {
+    settings.setValue(QStringLiteral("window/geometry"), saveGeometry());
+    settings.setValue(QStringLiteral("window/splitter"), splitter_->saveState());
+    settings.setValue(QStringLiteral("window/browser"), browserWanted_);
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+    QSettings settings;
+    saveTo(settings);
+    session_.cancelJobs();
+    QMainWindow::closeEvent(event);
+}
+
+} // namespace qs::gui

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/menus.h"
+
+#include "app/gui/clipboard.h"
+#include "app/gui/main_window.h"
+#include "app/gui/page.h"
+#include "app/gui/session.h"
+#include "app/gui/spec_edit.h"
+#include "app/gui/spec_history.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/open_dialogs.h"
+#include "app/gui/widgets/tensor_browser.h"
+
+#include <QAction>
+#include <QActionGroup>
+#include <QApplication>
+#include <QMenu>
+#include <QMessageBox>
+#include <QSettings>
+#include <QTreeView>
+
+#include <functional>
+
+namespace qs::gui {
+namespace {
+
+class Menus {
+public:
+    explicit Menus(MainWindow& window) : window_(window), session_(window.session()), root_(new QMenu(&window)) {
+        root_->setObjectName(QStringLiteral("menu"));
+    }
+    QMenu* build() {
+        file();
+        edit();
+        tensor();
+        spec();
+        view();
+        help();
+        return root_;
+    }
+
+private:
+    QMenu* menu(const char* title) { return root_->addMenu(QString::fromLatin1(title)); }
+
+    QAction* add(QMenu* menu, const QString& text, const QKeySequence& key, std::function<void()> act) {
+        auto* action = menu->addAction(text);
+        action->setShortcut(key);
+        QObject::connect(action, &QAction::triggered, &window_, std::move(act));
+        window_.addAction(action);
+        return action;
+    }
+    // The key is shown but handled elsewhere, where a focused control comes first.
+    QAction* addShown(QMenu* menu, const char* text, const char* key, std::function<void()> act) {
+        return add(menu, QString::fromLatin1(text) + QLatin1Char('\t') + QString::fromLatin1(key), {}, std::move(act));
+    }
+
+    void file() {
+        auto* m = menu("&File");
+        add(m, QStringLiteral("&Open file…"), QKeySequence::Open, [this] { askForFile(session_, &window_); });
+        add(m, QStringLiteral("Open &folder…"), Qt::CTRL | Qt::SHIFT | Qt::Key_O,
+            [this] { askForFolder(session_, &window_); });
+        auto* recent = m->addMenu(QStringLiteral("Open &recent"));
+        QObject::connect(recent, &QMenu::aboutToShow, recent, [this, recent] {
+            recent->clear();
+            for (const auto& path : session_.recentFiles())
+                recent->addAction(path, &window_, [this, path] { session_.open(path); });
+            if (recent->isEmpty()) recent->addAction(QStringLiteral("Nothing opened yet"))->setEnabled(false);
+        });
+        add(m, QStringLiteral("Open the &sample"), {}, [this] {
+            if (const auto sample = Session::samplePath(); !sample.isEmpty()) session_.open(sample);
+        });
+        add(m, QStringLiteral("&Close model"), QKeySequence::Close, [this] {
+            session_.close();
+            session_.showPage(QString::fromLatin1(pages().front().id));
+        });
+        m->addSeparator();
+        add(m, QStringLiteral("&Report"), Qt::CTRL | Qt::Key_R, [this] { page("report"); });
+        m->addSeparator();
+        add(m, QStringLiteral("&Quit"), Qt::CTRL | Qt::Key_Q, [this] { window_.close(); });
+    }
+
+    void edit() {
+        auto* m = menu("&Edit");
+        auto* undo =
+            add(m, QStringLiteral("&Undo spec change"), QKeySequence::Undo, [this] { window_.history().undo(); });
+        auto* redo = add(m, QStringLiteral("&Redo spec change"), Qt::CTRL | Qt::SHIFT | Qt::Key_Z,
+                         [this] { window_.history().redo(); });
+        const auto enable = [this, undo, redo] {
+            undo->setEnabled(window_.history().canUndo());
+            redo->setEnabled(window_.history().canRedo());
+        };
+        enable();
+        QObject::connect(&window_.history(), &SpecHistory::changed, undo, enable);
+        m->addSeparator();
+        add(m, QStringLiteral("&Copy table"), QKeySequence::Copy, [this] { copyTable(window_.browser().view()); });
+        add(m, QStringLiteral("Copy &picture"), Qt::CTRL | Qt::SHIFT | Qt::Key_C,
+            [this] { copyPicture(window_.currentPage()); });
+        m->addSeparator();
+        add(m, QStringLiteral("C&ancel work"), Qt::Key_Escape, [this] { window_.cancel(); });
+    }
+
+    void tensor() {
+        auto* m = menu("&Tensor");
+        add(m, QStringLiteral("&Filter"), QKeySequence::Find, [this] {
+            window_.setBrowserWanted(true);
+            if (!window_.browser().isVisible()) page("tensor");
+            window_.browser().focusFilter();
+        });
+        addShown(m, "&Previous", "Up", [this] { window_.step(-1); });
+        addShown(m, "&Next", "Down", [this] { window_.step(1); });
+        add(m, QStringLiteral("Same role, layer &before"), Qt::Key_BracketLeft,
+            [this] { session_.selectSameRole(-1); });
+        add(m, QStringLiteral("Same role, layer &after"), Qt::Key_BracketRight, [this] { session_.selectSameRole(1); });
+        m->addSeparator();
+        addShown(m, "Pee&k", "Space", [this] { window_.peek(); });
+    }
+
+    void spec() {
+        auto* m = menu("&Spec");
+        const auto known = presets();
+        for (std::size_t i = 0; i < known.size(); ++i) {
+            const auto spec = known[i];
+            add(m, QString::fromStdString(specText(spec)), QKeySequence(int(Qt::Key_1) + int(i)),
+                [this, spec] { session_.setSpec(spec); });
+        }
+        m->addSeparator();
+        auto* baseline = add(m, QStringLiteral("Second spec &B beside A"), Qt::Key_B,
+                             [this] { session_.setComparing(!session_.comparing()); });
+        baseline->setCheckable(true);
+        const auto follow = [this, baseline] { baseline->setChecked(session_.comparing()); };
+        QObject::connect(&session_, &Session::specChanged, baseline, follow);
+        add(m, QStringLiteral("S&wap A and B"), Qt::Key_X, [this] {
+            const auto a = session_.spec();
+            session_.setSpec(session_.specB());
+            session_.setSpecB(a);
+        });
+        add(m, QStringLiteral("&Analyse the model under A"), Qt::Key_F5,
+            [this] { session_.analyseModel(session_.spec()); });
+    }
+
+    void view() {
+        auto* m = menu("&View");
+        int number = 1;
+        for (const auto& row : pages()) {
+            const auto id = QString::fromLatin1(row.id);
+            add(m, QString::fromUtf8(row.title), QKeySequence(Qt::ALT | Qt::Key(Qt::Key_0 + number++)),
+                [this, id] { page(id.toLatin1().constData()); });
+        }
+        add(m, QStringLiteral("Compare page"), Qt::Key_C, [this] { page("compare"); })->setVisible(true);
+        m->addSeparator();
+        auto* browser = add(m, QStringLiteral("Tensor &browser"), Qt::Key_F9,
+                            [this] { window_.setBrowserWanted(!window_.browserWanted()); });
+        browser->setCheckable(true);
+        browser->setChecked(true);
+        QObject::connect(m, &QMenu::aboutToShow, browser,
+                         [this, browser] { browser->setChecked(window_.browserWanted()); });
+        m->addSeparator();
+        auto* group = new QActionGroup(m);
+        const std::pair<Theme::Mode, QString> modes[] = {{Theme::Mode::System, QStringLiteral("Theme of the &system")},
+                                                         {Theme::Mode::Dark, QStringLiteral("&Dark theme")},
+                                                         {Theme::Mode::Light, QStringLiteral("&Light theme")}};
+        for (const auto& [mode, title] : modes) {
+            auto* action = add(m, title, {}, [mode = mode] {
+                Theme::instance().setMode(mode);
+                QSettings().setValue(QStringLiteral("theme"), int(mode));
+            });
+            action->setCheckable(true);
+            action->setChecked(Theme::instance().mode() == mode);
+            group->addAction(action);
+        }
+        add(m, QStringLiteral("Switch dark and light"), Qt::CTRL | Qt::Key_T, [] {
+            const auto mode = Theme::instance().isDark() ? Theme::Mode::Light : Theme::Mode::Dark;
+            Theme::instance().setMode(mode);
+            QSettings().setValue(QStringLiteral("theme"), int(mode));
+        });
+        add(m, QStringLiteral("&Full screen"), Qt::Key_F11,
+            [this] { window_.setWindowState(window_.windowState() ^ Qt::WindowFullScreen); });
+        m->addSeparator();
+        add(m, QStringLiteral("&Menu"), Qt::Key_F10, [this] { window_.openMenu(); });
+    }
+
+    void help() {
+        auto* m = menu("&Help");
+        add(m, QStringLiteral("&Keys"), Qt::Key_F1, [this] { window_.showKeys(); });
+        add(m, QStringLiteral("&About QuantScope"), {}, [this] {
+            QMessageBox::about(
+                &window_, QStringLiteral("QuantScope"),
+                QStringLiteral("<b>QuantScope %1</b><p>A workbench for weight quantization.</p>"
+                               "<p>GPL-3.0-or-later with a permission for backends; see LICENSE-EXCEPTION.</p>")
+                    .arg(QApplication::applicationVersion()));
+        });
+    }
+
+    void page(const char* id) {
+        for (const auto& row : pages()) {
+            if (std::string_view(row.id) != id) continue;
+            if (session_.model() || !(row.usesSpecBar || row.usesBrowser)) session_.showPage(QString::fromLatin1(id));
+        }
+    }
+
+    MainWindow& window_;
+    Session& session_;
+    QMenu* root_;
+};
+
+} // namespace
+
+QMenu* buildMenus(MainWindow& window) { return Menus(window).build(); }
+
+QList<KeyLine> keyLines(const MainWindow& window) {
+    QList<KeyLine> out;
+    const auto* root = window.findChild<QMenu*>(QStringLiteral("menu"));
+    for (const auto* top : root->actions()) {
+        if (!top->menu()) continue;
+        for (const auto* action : top->menu()->actions()) {
+            const auto parts = action->text().remove(QLatin1Char('&')).split(QLatin1Char('\t'));
+            const auto keys = parts.size() > 1 ? parts.back() : action->shortcut().toString(QKeySequence::NativeText);
+            if (!keys.isEmpty()) out.push_back({top->text().remove(QLatin1Char('&')), keys, parts.front()});
+        }
+    }
+    const std::pair<const char*, const char*> charts[] = {{"Wheel", "Zoom"},
+                                                          {"Drag", "Pan"},
+                                                          {"Double-click", "Show everything again"},
+                                                          {"Right-click", "Copy PNG, SVG or data"}};
+    for (const auto& [keys, what] : charts)
+        out.push_back({QStringLiteral("Charts"), QString::fromLatin1(keys), QString::fromLatin1(what)});
+    return out;
+}
+
+} // namespace qs::gui

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/widgets/keys_dialog.h"
+
+#include "app/gui/main_window.h"
+#include "app/gui/menus.h"
+#include "app/gui/theme.h"
+
+#include <QDialog>
+#include <QGridLayout>
+#include <QLabel>
+#include <QScrollArea>
+#include <QVBoxLayout>
+
+namespace qs::gui {
+
+void showKeysDialog(MainWindow& window) {
+    auto* dialog = new QDialog(&window);
+    dialog->setObjectName(QStringLiteral("keys"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(QStringLiteral("Keys"));
+    auto* columns = new QHBoxLayout(dialog);
+    columns->setContentsMargins(24, 24, 24, 24);
+    columns->setSpacing(48);
+    constexpr int kColumns = 3;
+    QVBoxLayout* column[kColumns];
+    for (auto*& c : column) {
+        c = new QVBoxLayout;
+        c->setSpacing(Theme::kMargin);
+        columns->addLayout(c);
+    }
+    const auto lines = keyLines(window);
+    int filled[kColumns] = {};
+    for (int i = 0; i < lines.size();) {
+        auto* grid = new QGridLayout;
+        grid->setVerticalSpacing(4);
+        grid->setHorizontalSpacing(Theme::kMargin);
+        const auto group = lines[i].group;
+        auto* title = new QLabel(group);
+        title->setFont(Theme::words(13, QFont::DemiBold));
+        grid->addWidget(title, 0, 0, 1, 2);
+        int row = 1;
+        for (; i < lines.size() && lines[i].group == group; ++i, ++row) {
+            auto* keys = new QLabel(lines[i].keys);
+            auto* what = new QLabel(lines[i].what);
+            keys->setFont(Theme::numbers());
+            keys->setProperty("role", QStringLiteral("muted"));
+            keys->setMinimumWidth(96);
+            grid->addWidget(keys, row, 0);
+            grid->addWidget(what, row, 1);
+        }
+        const auto least = std::min_element(std::begin(filled), std::end(filled)) - std::begin(filled);
+        filled[least] += row + 2;
+        column[least]->addLayout(grid);
+    }
+    for (auto* c : column) c->addStretch();
+    dialog->show();
+}
+
+} // namespace qs::gui

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/widgets/open_dialogs.h"
+
+#include "app/gui/session.h"
+#include "core/model/file_format.h"
+
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QMimeData>
+#include <QUrl>
+
+namespace qs::gui {
+namespace {
+
+void ask(Session& session, QWidget* window, bool folder) {
+    auto* dialog = new QFileDialog(window, folder ? QStringLiteral("Open folder") : QStringLiteral("Open file"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(folder ? QFileDialog::Directory : QFileDialog::ExistingFile);
+    if (!folder) {
+        QStringList patterns;
+        for (const auto& format : fileFormats())
+            patterns << QString::fromLatin1(format.patterns).split(QLatin1Char(' '));
+        patterns.removeAll(QString());
+        patterns.removeDuplicates();
+        dialog->setNameFilters(
+            {QStringLiteral("Checkpoints (%1)").arg(patterns.join(QLatin1Char(' '))), QStringLiteral("All files (*)")});
+    }
+    if (const auto recent = session.recentFiles(); !recent.isEmpty())
+        dialog->setDirectory(QFileInfo(recent.front()).absolutePath());
+    QObject::connect(dialog, &QFileDialog::fileSelected, &session,
+                     [&session](const QString& path) { session.open(path); });
+    dialog->open();
+}
+
+} // namespace
+
+void askForFile(Session& session, QWidget* window) { ask(session, window, false); }
+void askForFolder(Session& session, QWidget* window) { ask(session, window, true); }
+
+QString droppedPath(const QMimeData* mime) {
+    if (!mime) return {};
+    for (const auto& url : mime->urls())
+        if (url.isLocalFile()) return url.toLocalFile();
+    return {};
+}
+
+} // namespace qs::gui

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+
+class QMimeData;
+class QWidget;
+
+namespace qs::gui {
+
+class Session;
+
+/// File dialogs over what the registry of file formats opens; they do not block the event loop.
+void askForFile(Session& session, QWidget* window);
+void askForFolder(Session& session, QWidget* window);
+/// The local path that a drop would open; "" when it has none.
+QString droppedPath(const QMimeData* mime);
+
+} // namespace qs::gui

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/widgets/peek.h"
+
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+#include "core/base/text.h"
+
+#include <QGridLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QScreen>
+#include <QVBoxLayout>
+
+namespace qs::gui {
+
+Peek::Peek(Session& session, QWidget* parent)
+    : QFrame(parent, Qt::Popup), session_(session), title_(new QLabel), facts_(new QLabel), rows_(new QGridLayout) {
+    setProperty("role", QStringLiteral("popup"));
+    title_->setFont(Theme::words(13, QFont::DemiBold));
+    facts_->setFont(Theme::numbers());
+    facts_->setProperty("role", QStringLiteral("muted"));
+    rows_->setHorizontalSpacing(24);
+    rows_->setVerticalSpacing(4);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap);
+    column->setSpacing(Theme::kSpace);
+    column->addWidget(title_);
+    column->addWidget(facts_);
+    column->addLayout(rows_);
+}
+
+void Peek::addRow(const QString& name, const QString& value, bool missing) {
+    auto* left = new QLabel(name);
+    auto* right = new QLabel(value);
+    left->setProperty("role", QStringLiteral("muted"));
+    left->setFont(Theme::words(11));
+    right->setFont(missing ? Theme::words(11) : Theme::numbers());
+    if (missing) right->setProperty("role", QStringLiteral("warn"));
+    right->setAlignment(Qt::AlignRight);
+    const int row = rows_->rowCount();
+    rows_->addWidget(left, row, 0);
+    rows_->addWidget(right, row, 1);
+}
+
+void Peek::showFor(const TensorInfo& tensor, const QRect& cell) {
+    while (auto* item = rows_->takeAt(0)) {
+        delete item->widget();
+        delete item;
+    }
+    title_->setText(QString::fromStdString(escapeForPeople(tensor.name, 60)));
+    facts_->setText(QStringLiteral("%1   %2   %3")
+                        .arg(QString::fromLatin1(info(tensor.dtype).id),
+                             QString::fromStdString(shapeTimes(tensor.shape)),
+                             QString::fromStdString(bytesText(tensor.bytes))));
+    if (const auto s = session_.statistics(tensor)) {
+        addRow(QStringLiteral("mean"), QString::fromStdString(significantText(s->mean)));
+        addRow(QStringLiteral("σ"), QString::fromStdString(significantText(s->std)));
+        addRow(QStringLiteral("min, max"),
+               QStringLiteral("%1, %2").arg(QString::fromStdString(significantText(double(s->moments.min))),
+                                            QString::fromStdString(significantText(double(s->moments.max)))));
+        addRow(QStringLiteral("excess kurtosis"), QString::fromStdString(fixedText(s->kurtosis, 2)));
+        addRow(QStringLiteral("outlier channels"), QString::number(s->outlierChannels));
+        addRow(QStringLiteral("NaN, Inf"), QStringLiteral("%1, %2").arg(s->moments.nan).arg(s->moments.inf));
+    } else {
+        addRow(QStringLiteral("statistics"), QStringLiteral("not measured"), true);
+    }
+    const auto row = session_.modelRows(session_.spec()).value(QString::fromStdString(tensor.name));
+    addRow(QStringLiteral("spec"), QString::fromStdString(specText(session_.spec())));
+    if (!row) {
+        addRow(QStringLiteral("error"),
+               tensor.isWeight() ? QStringLiteral("not measured") : QStringLiteral("kept as it is"), true);
+    } else if (row->status != Status::Ok) {
+        addRow(QStringLiteral("refused"), QString::fromStdString(escapeForPeople(row->reason, 80)), true);
+    } else {
+        addRow(QStringLiteral("bits per weight"), QString::fromStdString(fixedText(row->bpw, 4)));
+        for (const char* id : {"sqnr_db", "nmse", "max_abs"}) {
+            const auto* metric = findMetric(id);
+            if (!metric) continue;
+            const auto value = metric->value(*row);
+            const ColumnInfo column{.id = id,
+                                    .title = metric->title,
+                                    .unit = metric->unit,
+                                    .show = metric->show,
+                                    .decimals = metric->decimals,
+                                    .better = metric->better,
+                                    .tip = {}};
+            addRow(QString::fromStdString(headerText(column)),
+                   QString::fromStdString(cellText(column, value ? Value{*value} : Value{})), !value);
+        }
+    }
+    adjustSize();
+    auto at = cell.isValid() ? cell.bottomLeft() + QPoint(24, 6) : QCursor::pos();
+    if (const auto* screen = parentWidget()->screen()) {
+        const auto room = screen->availableGeometry();
+        if (at.y() + height() > room.bottom()) at.setY(cell.top() - height() - 6);
+        at.setX(std::clamp(at.x(), room.left(), std::max(room.left(), room.right() - width())));
+    }
+    move(at);
+    show();
+}
+
+void Peek::keyPressEvent(QKeyEvent* event) {
+    if (event->key() == Qt::Key_Space) return hide();
+    QFrame::keyPressEvent(event);
+}
+
+} // namespace qs::gui

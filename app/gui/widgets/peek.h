@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Space: what is known of the tensor under the cursor, without leaving the page.
+
+#include <QFrame>
+
+class QGridLayout;
+class QLabel;
+
+namespace qs {
+struct TensorInfo;
+}
+
+namespace qs::gui {
+
+class Session;
+
+class Peek : public QFrame {
+    Q_OBJECT
+public:
+    explicit Peek(Session& session, QWidget* parent);
+    void showFor(const TensorInfo& tensor, const QRect& cell); ///< cell in global pixels
+
+protected:
+    void keyPressEvent(QKeyEvent*) override;
+
+private:
+    void addRow(const QString& name, const QString& value, bool missing = false);
+    Session& session_;
+    QLabel *title_, *facts_;
+    QGridLayout* rows_;
+};
+
+} // namespace qs::gui
