@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Files built in code: honest ones, and ones that lie.
+
+#include <QByteArray>
+#include <QDir>
+#include <QFile>
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include <cstdint>
+#include <string>
+
+/// A safetensors file from the text of its header; `length`, when given, is written instead of the true one.
+inline QByteArray madeFile(const QByteArray& header, const QByteArray& data = {}, std::int64_t length = -1) {
+    QByteArray bytes;
+    const auto n = length >= 0 ? std::uint64_t(length) : std::uint64_t(header.size());
+    for (int i = 0; i < 8; ++i) bytes.append(char(n >> (8 * i)));
+    return bytes + header + data;
+}
+
+/// `"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}`
+inline QByteArray entry(const QByteArray& name, const QByteArray& dtype, const QByteArray& shape,
+                        const QByteArray& offsets) {
+    return "\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}";
+}
+
+inline QByteArray zeros(int n) { return QByteArray(n, '\0'); }
+
+/// One F32 tensor of four elements.
+inline QByteArray smallFile(const QByteArray& name = "w", char fill = '\0') {
+    return madeFile("{" + entry(name, "F32", "[4]", "[0,16]") + "}", QByteArray(16, fill));
+}
+
+inline QString put(const QString& folder, const QString& name, const QByteArray& bytes) {
+    const QString path = folder + QLatin1Char('/') + name;
+    QDir().mkpath(QFileInfo(path).path());
+    QFile file(path);
+    if (!file.open(QIODevice::WriteOnly) || file.write(bytes) != bytes.size())
+        qFatal("cannot write %s", qPrintable(path));
+    return path;
+}
+
+inline QByteArray bytesOf(const QString& path) {
+    QFile file(path);
+    if (!file.open(QIODevice::ReadOnly)) qFatal("cannot read %s", qPrintable(path));
+    return file.readAll();
+}
+
+/// Everything in a folder, hidden files too, sorted.
+inline QStringList namesIn(const QString& folder) {
+    return QDir(folder).entryList(QDir::AllEntries | QDir::Hidden | QDir::System | QDir::NoDotAndDotDot, QDir::Name);
+}
+
+inline QString text(const std::string& s) { return QString::fromStdString(s); }
