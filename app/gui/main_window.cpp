@@ -81,6 +81,8 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
     });
     showPage(session.page());
     followModel();
+    stack_->setFocusPolicy(Qt::ClickFocus);
+    stack_->setFocus(); // not the first button
 }
 
 QWidget* MainWindow::currentPage() const { return stack_->currentWidget(); }

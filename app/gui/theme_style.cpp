@@ -46,9 +46,9 @@ QToolButton[role="corner"]:hover { background: $raised; color: $text; }
 QToolButton[role="corner"]:checked { background: $selection; color: $text; }
 QToolButton[role="corner"]:focus { border: 2px solid $accent; min-height: 16px; max-height: 16px; padding: 0 5px; }
 
-QToolButton[role="row"] { background: transparent; border: 2px solid transparent; border-radius: 6px; max-height: 40px; padding: 0; }
+QToolButton[role="row"] { background: transparent; border: 2px solid transparent; border-radius: 6px; min-height: 40px; max-height: 40px; padding: 0; }
 QToolButton[role="row"]:hover { background: $raised; }
-QToolButton[role="row"]:focus { border-color: $accent; max-height: 40px; padding: 0; }
+QToolButton[role="row"]:focus { border-color: $accent; min-height: 40px; max-height: 40px; padding: 0; }
 QToolButton[role="rail"] { background: transparent; border: 2px solid transparent; border-radius: 8px; color: $muted; padding: 4px 0 2px 0;
   min-height: 42px; max-height: 46px; }
 QToolButton[role="rail"]:hover { background: $raised; color: $text; }
@@ -101,10 +101,10 @@ QTreeView::branch:has-children:closed { image: url(:/icons/chevron-right.svg); }
 QTreeView::branch:has-children:open { image: url(:/icons/chevron-down.svg); }
 QHeaderView { background: transparent; border: none; }
 QHeaderView::section { background: transparent; color: $muted; border: none; border-bottom: 1px solid $line;
-  padding: 0 6px; min-height: 24px; font-size: 11px; }
+  padding: 0 3px; min-height: 24px; font-size: 11px; }
 QHeaderView::section:hover { color: $text; }
-QHeaderView::up-arrow { image: url(:/icons/chevron-up.svg); width: 10px; height: 10px; subcontrol-position: top center; }
-QHeaderView::down-arrow { image: url(:/icons/chevron-down.svg); width: 10px; height: 10px; subcontrol-position: top center; }
+QHeaderView::up-arrow { image: url(:/icons/chevron-up.svg); width: 8px; height: 8px; subcontrol-position: top center; }
+QHeaderView::down-arrow { image: url(:/icons/chevron-down.svg); width: 8px; height: 8px; subcontrol-position: top center; }
 QTableCornerButton::section { background: transparent; border: none; }
 
 QMenu { background: $surface; color: $text; border: 1px solid $line; padding: 4px; }

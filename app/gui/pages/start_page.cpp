@@ -31,7 +31,7 @@ QLabel* label(const QString& text, const QFont& font, const char* role) {
 QString formatsSentence() {
     QStringList titles;
     for (const auto& format : fileFormats()) titles << QString::fromUtf8(format.title);
-    return QStringLiteral("Opens %1. Files are mapped and read only: nothing is uploaded, converted or changed.")
+    return QStringLiteral("Opens: %1. Files are only read, never changed, and stay on this machine.")
         .arg(titles.join(QStringLiteral(", ")));
 }
 
@@ -101,7 +101,7 @@ public:
         cards->addWidget(buildList(QStringLiteral("Recent"), recent_), 3);
         cards->addWidget(buildList(QStringLiteral("Start from"), offers_), 2);
         column->addLayout(cards);
-        column->addStretch();
+        column->addStretch(1);
 
         auto* narrow = new QWidget;
         narrow->setMaximumWidth(920);

@@ -14,7 +14,7 @@ void MetricCell::paint(QPainter* painter, const QStyleOptionViewItem& option, co
     const auto share = index.data(barRole_);
     if (!share.isValid()) return;
     const auto& theme = Theme::instance();
-    const QRectF lane(option.rect.left() + 8, option.rect.bottom() - 3, option.rect.width() - 12, 2);
+    const QRectF lane(option.rect.left() + 10, option.rect.bottom() - 2, option.rect.width() - 13, 2);
     painter->fillRect(lane, theme.tokens().line);
     const double width = std::max(1.0, lane.width() * std::clamp(share.toDouble(), 0.0, 1.0));
     painter->fillRect(QRectF(lane.left(), lane.top(), width, lane.height()), theme.tokens().dataC);

@@ -5,10 +5,19 @@
 
 namespace qs::gui {
 
-/// A number with a thin bar under it: its share of the largest value shown, from the model's role `barRole`.
-class MetricCell : public QStyledItemDelegate {
+/// Rows of 22 px.
+class RowHeight : public QStyledItemDelegate {
 public:
-    MetricCell(int barRole, QObject* parent) : QStyledItemDelegate(parent), barRole_(barRole) {}
+    using QStyledItemDelegate::QStyledItemDelegate;
+    QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+        return {QStyledItemDelegate::sizeHint(option, index).width(), 22};
+    }
+};
+
+/// A number with a thin bar under it: its share of the largest value shown, from the model's role `barRole`.
+class MetricCell : public RowHeight {
+public:
+    MetricCell(int barRole, QObject* parent) : RowHeight(parent), barRole_(barRole) {}
     void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
 
 private:

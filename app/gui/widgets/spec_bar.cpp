@@ -92,13 +92,14 @@ SpecBar::SpecBar(Session& session, QWidget* parent)
     compare_->setFixedWidth(40);
     for (auto* button : {compare_, a_, b_}) pairRow->addWidget(button);
     row->addWidget(field(QStringLiteral("Format"), format_, 96));
-    row->addWidget(field(QStringLiteral("Block"), block_, 0, blockValue_), 1);
+    row->addWidget(field(QStringLiteral("Block"), block_, 0, blockValue_), 3);
     row->addWidget(field(QStringLiteral("Scale"), scale_, 92));
     row->addWidget(field(QStringLiteral("Calibration"), calibration_, 104));
     decodeField_ = field(QStringLiteral("Decode"), decode_, 80);
     row->addWidget(decodeField_);
-    row->addWidget(field({}, more_, 30));
-    row->addWidget(field(QStringLiteral("Spec"), pair, 0));
+    row->addWidget(field(QString(), more_, 30));
+    row->addWidget(field(QStringLiteral("Compare"), pair, 0));
+    row->addStretch(1);
     connectControls();
     refresh();
 }

@@ -70,9 +70,10 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
     view_->setSelectionMode(QAbstractItemView::ExtendedSelection);
     view_->setSelectionBehavior(QAbstractItemView::SelectRows);
     view_->setAllColumnsShowFocus(true);
-    view_->setIndentation(14);
+    view_->setIndentation(12);
     view_->setSortingEnabled(true);
     view_->sortByColumn(TensorTree::Name, Qt::AscendingOrder);
+    view_->setItemDelegate(new RowHeight(view_));
     view_->setItemDelegateForColumn(TensorTree::MetricValue, new MetricCell(TensorTree::Bar, view_));
     view_->setMouseTracking(true);
     view_->header()->setStretchLastSection(false);
@@ -248,8 +249,8 @@ void TensorBrowser::fitColumns() {
     const bool flat = tree_->isFlat(), wide = width() >= 380;
     header->setSectionResizeMode(TensorTree::Name, flat && !wide ? QHeaderView::Interactive : QHeaderView::Stretch);
     if (flat && !wide) header->resizeSection(TensorTree::Name, 230);
-    header->resizeSection(TensorTree::Bpw, 54);
-    header->resizeSection(TensorTree::MetricValue, 92);
+    header->resizeSection(TensorTree::Bpw, 50);
+    header->resizeSection(TensorTree::MetricValue, 84);
     header->resizeSection(TensorTree::Bytes, 82);
     header->resizeSection(TensorTree::Flags, 66);
     view_->setColumnHidden(TensorTree::Bytes, !(flat || wide));
