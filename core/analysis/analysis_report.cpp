@@ -44,7 +44,9 @@ Section summary(const AnalysisPlan& plan, const AnalysisResult& result) {
     if (refused)
         section.text +=
             fmt::format(" {} could not be measured: the reasons are listed below.", counted(refused, "row"));
-    section.cards = makeTable({}, totalColumns(), totals(result.rows));
+    section.cards =
+        withColumns(makeTable({}, totalColumns(), totals(result.rows)),
+                    {"spec", "spec_full", "bpw", "sqnr_db", "nmse", "bytes_before", "bytes", "tensors", "refused"});
     return section;
 }
 
@@ -149,7 +151,7 @@ Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& re
     auto provenance = provenanceOf(plan, commandLine);
     if (!provenance) return tl::unexpected(provenance.error());
     report.provenance = std::move(*provenance);
-    report.data = makeTable("Tensors", analysisColumns(), result.rows);
+    report.data = makeTable({}, analysisColumns(), result.rows);
 
     const auto specs = bySpec(plan, result);
     const Metric* error = findMetric("nmse");

@@ -86,7 +86,7 @@ std::vector<Plot> placeMaps(const AnalysisPlan& plan, const RowsBySpec& specs, c
 }
 
 std::vector<Plot> rankings(const AnalysisPlan& plan, const RowsBySpec& specs, const Metric& metric) {
-    constexpr std::size_t most = 20;
+    constexpr std::size_t most = 12;
     std::vector<Plot> plots;
     for (std::size_t s = 0; s < specs.size(); ++s) {
         std::vector<std::pair<double, const TensorAnalysis*>> ranked;

@@ -11,7 +11,7 @@ using RowsBySpec = std::vector<std::vector<AnalysisRow>>;
 
 /// Layer x role; specs whose ranges lie close share their colours.
 std::vector<Plot> placeMaps(const AnalysisPlan& plan, const RowsBySpec& specs, const Metric& metric);
-/// The 20 worst tensors under each spec.
+/// The 12 worst tensors under each spec.
 std::vector<Plot> rankings(const AnalysisPlan& plan, const RowsBySpec& specs, const Metric& metric);
 /// How many tensors lie where.
 std::vector<Plot> distributions(const AnalysisPlan& plan, const RowsBySpec& specs, const Metric& metric);

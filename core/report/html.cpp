@@ -18,6 +18,7 @@ std::string cellHtml(const ColumnInfo& column, const Value& value) {
     if (missing)
         return fmt::format("<td class=\"{}missing\" data-v=\"\">not measured</td>", isNumeric(column) ? "n " : "");
     const std::string text = xmlEscaped(shownText(column, value, maxChars));
+    if (column.show == Show::Shape) return "<td class=\"s\">" + text + "</td>";
     if (!isNumeric(column)) return "<td class=\"t\">" + text + "</td>";
     const std::string key = jsonText(column, value);
     return fmt::format("<td class=\"n\" data-v=\"{}\">{}</td>", key == "null" ? "" : key, text);
@@ -44,18 +45,18 @@ void append(std::string& out, const Table& table) {
                            count, table.rows.size());
 }
 
-/// Figures with a better direction are what a reader compares: they are large.
 void appendCards(std::string& out, const Table& cards) {
     if (cards.rows.empty()) return;
     out += "<div class=\"cards\">";
     for (const auto& row : cards.rows) {
         std::string title, sub, big, list;
+        int figures = 0;
         for (std::size_t c = 0; c < row.size(); ++c) {
             const auto& column = cards.columns[c];
             const std::string text = xmlEscaped(shownText(column, row[c]));
             if (!isNumeric(column))
                 (c == 0 ? title : sub) = text;
-            else if (column.better != Direction::None)
+            else if (figures++ < 2)
                 big +=
                     fmt::format("<div>{}<span>{}</span></div>",
                                 std::holds_alternative<std::monostate>(row[c]) ? "–" : text, shown(headerText(column)));
@@ -152,8 +153,8 @@ Result<std::string> renderHtml(const Report& report) {
             from = to + 2;
         }
         appendCards(out, section.cards);
-        appendPlots(out, section.plots);
         for (const auto& table : section.tables) append(out, table);
+        appendPlots(out, section.plots);
         out += "</section>\n";
     }
     out += "<section><h2>Provenance</h2><div class=\"sheet\"><table class=\"prov\"><tbody>";

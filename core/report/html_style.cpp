@@ -39,11 +39,13 @@ table{border-collapse:collapse;width:100%}
 caption{text-align:left;font-weight:600;padding:12px 16px 8px}
 th,td{padding:5px 12px;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}
 tr:last-child td{border-bottom:0}
-th{position:sticky;top:0;background:var(--surface);font-size:11px;font-weight:600;color:var(--muted);white-space:nowrap;box-shadow:inset 0 -1px var(--line)}
+th{position:sticky;top:0;background:var(--surface);font-size:11px;font-weight:600;color:var(--muted);vertical-align:bottom;box-shadow:inset 0 -1px var(--line)}
 th.sort{cursor:pointer}
 th.sort:hover,th[aria-sort]{color:var(--accent)}
 td{font-family:"JetBrains Mono","DejaVu Sans Mono",monospace;font-size:12px;font-variant-numeric:tabular-nums}
-td.t{overflow-wrap:anywhere;min-width:12ch}
+td.t{overflow-wrap:anywhere;min-width:16ch}
+td.t:first-child{min-width:min(40ch,45vw)}
+td.s{white-space:nowrap}
 .n{text-align:right;white-space:nowrap}
 .missing{color:var(--warn);font-family:Inter,system-ui,sans-serif;font-size:11px}
 .prov th{width:170px;position:static;box-shadow:none;background:none;font-size:12px;font-weight:400}

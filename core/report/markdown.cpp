@@ -16,6 +16,14 @@ std::string cell(std::string_view text) {
     return out;
 }
 
+/// Without the subtitles of cards: the provenance line has the full specs.
+Table withoutSubtitle(Table cards) {
+    if (cards.columns.size() < 2 || isNumeric(cards.columns[1])) return cards;
+    cards.columns.erase(cards.columns.begin() + 1);
+    for (auto& row : cards.rows) row.erase(row.begin() + 1);
+    return cards;
+}
+
 void append(std::string& out, const Table& table) {
     if (table.columns.empty()) return;
     if (!table.title.empty()) out += "**" + cell(table.title) + "**\n\n";
@@ -40,7 +48,7 @@ Result<std::string> renderMarkdown(const Report& report) {
         out += "### " + cell(section.title) + "\n\n";
         if (!section.text.empty()) out += cell(section.text.substr(0, section.text.find("\n\n"))) + "\n\n";
         if (!section.note.empty()) out += "> " + cell(section.note) + "\n\n";
-        append(out, section.cards);
+        append(out, withoutSubtitle(section.cards));
         for (const auto& table : section.tables) append(out, table);
     }
     out += "<sub>";

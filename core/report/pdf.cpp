@@ -18,9 +18,9 @@ constexpr PdfFont kBody{.size = 9}, kSmall{.size = 8}, kHeading{.size = 13, .bol
 
 std::string shown(std::string_view text, std::size_t maxChars = 2000) { return escapeForPeople(text, maxChars); }
 
-void heading(PdfPages& pages, const std::string& text) {
+void heading(PdfPages& pages, const std::string& text, double needed = 140) {
     pages.y += 14;
-    pages.reserve(90); // a heading never stands alone at the foot of a page
+    pages.reserve(needed); // a heading never stands alone at the foot of a page
     pages.y += pages.text(text, pages.margin, pages.y, pages.inner, kHeading, Ink::Text) + 4;
 }
 
@@ -44,14 +44,15 @@ void cards(PdfPages& pages, const Table& table) {
     constexpr double gap = 8, padding = 9, line = 11.5;
     const double w = (pages.inner - gap * (across - 1)) / across;
     std::size_t lines = 0;
-    for (const auto& column : table.columns) lines += isNumeric(column) && column.better == Direction::None;
+    for (const auto& column : table.columns) lines += isNumeric(column);
+    lines = lines > 2 ? lines - 2 : 0;
     const double h = 66 + line * double((lines + 1) / 2) + padding;
     for (std::size_t r = 0; r < table.rows.size(); ++r) {
         if (r % across == 0) pages.reserve(h);
         const double x = pages.margin + (w + gap) * double(r % across), top = pages.y;
         pages.frame(x, top, w, h);
         double big = x + padding;
-        std::size_t small = 0;
+        std::size_t small = 0, figures = 0;
         for (std::size_t c = 0; c < table.columns.size(); ++c) {
             const auto& column = table.columns[c];
             const std::string text = shownText(column, table.rows[r][c]);
@@ -59,7 +60,7 @@ void cards(PdfPages& pages, const Table& table) {
                 const PdfFont font{.mono = true, .size = c == 0 ? 9.0 : 7.0, .bold = c == 0};
                 pages.text(text, x + padding, top + (c == 0 ? 7 : 19), w - 2 * padding, font,
                            c == 0 ? Ink::Text : Ink::Muted, Align::Left, false);
-            } else if (column.better != Direction::None) {
+            } else if (figures++ < 2) {
                 const bool missing = std::holds_alternative<std::monostate>(table.rows[r][c]);
                 const double figure = pages.textWidth(missing ? "–" : text, {.mono = true, .size = 13});
                 pages.text(missing ? "–" : text, big, top + 32, w, {.mono = true, .size = 13}, Ink::Text, Align::Left,
@@ -135,23 +136,24 @@ void pictures(PdfPages& pages, const std::vector<Plot>& plots) {
     }
 }
 
-/// Natural widths, shrunk where there is most to shrink: names are elided, figures never.
+/// Natural widths; what does not fit is taken from the long texts, which are elided: figures and short texts never.
 std::vector<double> columnWidths(PdfPages& pages, const Table& table, std::size_t rows) {
+    constexpr double padding = 10, headRoom = 62, shortText = 58;
     std::vector<double> widths;
-    double fixed = 0, soft = 0;
+    std::vector<bool> soft;
+    double fixed = 0, elastic = 0;
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
-        double w = pages.textWidth(headerText(table.columns[c]), kHead);
+        double w = std::min(headRoom, pages.textWidth(headerText(table.columns[c]), kHead)); // heads wrap
         for (std::size_t r = 0; r < rows; ++r)
             w = std::max(w, pages.textWidth(shownText(table.columns[c], table.rows[r][c], 120), kCell));
-        widths.push_back(w + 10);
-        (isNumeric(table.columns[c]) ? fixed : soft) += w + 10;
+        widths.push_back(w + padding);
+        soft.push_back(!isNumeric(table.columns[c]) && w > shortText);
+        (soft[c] ? elastic : fixed) += widths[c];
     }
     const double left = std::max(60.0, pages.inner - fixed);
-    if (soft > left)
-        for (std::size_t c = 0; c < widths.size(); ++c)
-            if (!isNumeric(table.columns[c])) widths[c] *= left / soft;
-    const double slack = pages.inner - std::min(pages.inner, fixed + std::min(soft, left));
-    if (!widths.empty()) widths[0] += slack;
+    for (std::size_t c = 0; c < widths.size(); ++c)
+        if (soft[c] && elastic > left) widths[c] *= left / elastic;
+    if (!widths.empty()) widths[0] += std::max(0.0, pages.inner - fixed - std::min(elastic, left));
     return widths;
 }
 
@@ -160,19 +162,23 @@ void table(PdfPages& pages, const Table& table) {
     const std::size_t rows = std::min(table.rows.size(), kPdfRows);
     const auto widths = columnWidths(pages, table, rows);
     constexpr double rowHeight = 13;
-    const auto row = [&](auto cellOf, PdfFont font, bool head) {
+    const auto row = [&](auto cellOf, PdfFont font, double height) {
         double x = pages.margin;
         for (std::size_t c = 0; c < widths.size(); ++c) {
             const auto [text, ink] = cellOf(c);
             const bool right = isNumeric(table.columns[c]);
-            pages.text(text, x + 2, pages.y + 2, widths[c] - 6, font, ink, right ? Align::Right : Align::Left, false);
+            pages.text(text, x + 2, pages.y + 2, widths[c] - 6, font, ink, right ? Align::Right : Align::Left,
+                       height > rowHeight);
             x += widths[c];
         }
-        pages.y += rowHeight;
-        pages.line(pages.margin, pages.margin + pages.inner, pages.y - (head ? 0.5 : 1));
+        pages.y += height;
+        pages.line(pages.margin, pages.margin + pages.inner, pages.y - 1);
     };
+    double headHeight = rowHeight;
+    for (std::size_t c = 0; c < widths.size(); ++c)
+        headHeight = std::max(headHeight, pages.textHeight(headerText(table.columns[c]), widths[c] - 6, kHead) + 4);
     const auto header = [&] {
-        row([&](std::size_t c) { return std::pair(headerText(table.columns[c]), Ink::Muted); }, kHead, true);
+        row([&](std::size_t c) { return std::pair(headerText(table.columns[c]), Ink::Muted); }, kHead, headHeight);
     };
     pages.reserve(60);
     if (!table.title.empty())
@@ -191,7 +197,7 @@ void table(PdfPages& pages, const Table& table) {
                 return std::pair(shownText(table.columns[c], value, 120),
                                  std::holds_alternative<std::monostate>(value) ? Ink::Warn : Ink::Text);
             },
-            kCell, false);
+            kCell, rowHeight);
     }
     pages.y += 8;
     if (rows < table.rows.size())
@@ -219,7 +225,7 @@ int draw(cairo_t* cairo, const Report& report, int total) {
         pages.text(shown(report.title), pages.margin, pages.y, pages.inner, {.size = 19, .bold = true}, Ink::Text) + 3;
     if (!report.subtitle.empty()) paragraph(pages, shown(report.subtitle));
     for (const auto& section : report.sections) {
-        heading(pages, section.title);
+        heading(pages, section.title, section.tables.empty() && !section.plots.empty() ? 240 : 140);
         if (!section.note.empty()) note(pages, shown(section.note));
         for (std::size_t from = 0; from < section.text.size();) {
             const std::size_t to = std::min(section.text.find("\n\n", from), section.text.size());
@@ -227,8 +233,8 @@ int draw(cairo_t* cairo, const Report& report, int total) {
             from = to + 2;
         }
         cards(pages, section.cards);
-        pictures(pages, section.plots);
         for (const auto& t : section.tables) table(pages, t);
+        pictures(pages, section.plots);
     }
     provenance(pages, report);
     pages.finish();

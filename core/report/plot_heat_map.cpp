@@ -58,7 +58,7 @@ std::string heatMapSvg(const Plot& plot, int width) {
     }
     const double left = labels + 10, top = 26, cellHeight = 20;
     // Few columns keep readable cells instead of stretching over the page.
-    const double cellWidth = columns ? std::min(64.0, (width - left - 4) / double(columns)) : 0;
+    const double cellWidth = columns ? std::min(96.0, (width - left - 4) / double(columns)) : 0;
     const double bottom = top + cellHeight * double(rows);
     std::string out = svgOpen(plot, width, bottom + 36);
     out += svgText(0, 11, "w", plot.yTitle);

@@ -118,9 +118,10 @@ std::string marks(const Frame& f, const Plot& plot) {
             for (std::size_t k = 0; k < s.y.size() && k < s.x.size(); ++k) {
                 if (!(s.y[k] > 0)) continue;
                 const double x = f.px(s.x[k]), w = f.px(s.x[k] + width) - x, y = f.py(s.y[k]);
+                const double gap = w > 4 ? 1 : 0;
                 out += fmt::format("<rect class=\"bar f{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
                                    "height=\"{:.1f}\"><title>{}</title></rect>",
-                                   color, x + 0.5, y, std::max(0.5, w - 1), f.bottom - y,
+                                   color, x + gap / 2, y, std::max(0.5, w - gap), f.bottom - y,
                                    xmlEscaped(fmt::format("{} to {}: {}", significantText(s.x[k]),
                                                           significantText(s.x[k] + width), significantText(s.y[k]))));
             }

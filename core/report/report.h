@@ -44,7 +44,7 @@ struct Section {
     std::string title;
     std::string text; ///< plain paragraphs separated by a blank line
     std::string note; ///< a remark that must not be overlooked: what the figures are not
-    Table cards;      ///< drawn as one card a row: first column its title, the others label and figure
+    Table cards;      ///< one card a row: texts are title and subtitle, the first two figures stand out
     std::vector<Table> tables;
     std::vector<Plot> plots;
     bool brief = false; ///< also in the Markdown summary

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Every writer on a report with hostile names, figures that are missing, and more rows than a page.
+#include "core/report/report.h"
+
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QProcess>
+#include <QRegularExpression>
+#include <QStandardPaths>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QXmlStreamReader>
+#include <cmath>
+#include <limits>
+
+using namespace qs;
+
+namespace {
+
+const std::string kHostile = "a</script><script>alert(1)</script>\"'&|,\n\x1b[31m\xe2\x80\xae"
+                             "b";
+
+Table table(int rows) {
+    Table t;
+    t.columns = {{"tensor", "Tensor", "", Show::Text, 0, Direction::None, "Name"},
+                 {"shape", "Shape", "", Show::Shape, 0, Direction::None, ""},
+                 {"bpw", "bpw", "", Show::Fixed, 4, Direction::LowerIsBetter, ""},
+                 {"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter, ""},
+                 {"count", "Count", "", Show::Integer, 0, Direction::None, ""},
+                 {"proxy", "Proxy", "", Show::Text, 0, Direction::None, ""}};
+    for (int i = 0; i < rows; ++i)
+        t.rows.push_back({i == 0 ? kHostile : "layers." + std::to_string(i) + ".weight", std::string("[256, 688]"), 4.5,
+                          i % 3 == 1 ? Value{} : Value{20.125 + i}, std::int64_t(i), true});
+    return t;
+}
+
+Report report(int rows) {
+    Report r;
+    r.title = "tiny " + kHostile;
+    r.subtitle = "What was done";
+    r.provenance = {{"input_sha256", "aa  one"},
+                    {"input_sha256", "bb  two"},
+                    {"version", "QuantScope test"},
+                    {"input", "https://example.org/x"}};
+    Section summary;
+    summary.title = "Summary";
+    summary.text = "First paragraph.\n\nSecond paragraph.";
+    summary.note = "a screening proxy, not accuracy";
+    summary.brief = true;
+    summary.cards = table(2);
+    Plot bars;
+    bars.title = "Worst " + kHostile;
+    bars.xTitle = "NMSE";
+    bars.categories = {kHostile, "b"};
+    bars.series.push_back({"s", {}, {0.5, std::nan("")}});
+    summary.plots = {bars};
+    r.sections.push_back(summary);
+    r.sections.push_back({"All tensors", {}, {}, {}, {table(rows)}, {}, false});
+    r.data = table(rows);
+    return r;
+}
+
+QByteArray rendered(const char* id, const Report& r) {
+    const auto* writer = findReportWriter(id);
+    if (!writer) return {};
+    const auto bytes = writer->render(r);
+    return bytes ? QByteArray::fromStdString(*bytes) : QByteArray();
+}
+
+} // namespace
+
+class TestWriters : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void registry() {
+        for (const char* id : {"json", "csv", "html", "md", "pdf"}) {
+            const auto* writer = findReportWriter(id);
+            QVERIFY2(writer, id);
+            QCOMPARE(std::string(writer->extension), "." + std::string(id));
+            QVERIFY(!rendered(id, report(3)).isEmpty());
+            QVERIFY(!rendered(id, Report{}).isEmpty() || std::string_view(id) == "csv");
+        }
+        QVERIFY(!findReportWriter("doc"));
+    }
+
+    void jsonKeepsEveryBit() {
+        Report r;
+        r.data.columns = {{"v", "V", "", Show::Fixed, 2, Direction::None, ""}};
+        const std::vector<double> values = {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, -0.0, 123456789.0, 4.5};
+        for (const double v : values) r.data.rows.push_back({v});
+        const auto rows = QJsonDocument::fromJson(rendered("json", r)).object()[QStringLiteral("rows")].toArray();
+        QCOMPARE(std::size_t(rows.size()), values.size());
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            const double back = rows[int(i)].toObject()[QStringLiteral("v")].toDouble();
+            QVERIFY2(std::memcmp(&back, &values[i], sizeof back) == 0 || (back == 0 && values[i] == 0),
+                     qPrintable(QString::number(values[i])));
+        }
+        QVERIFY(rendered("json", r).contains("4.5}"));
+        QVERIFY(rendered("json", r).contains("0.1}"));
+    }
+
+    void jsonSaysNullForWhatIsMissing() {
+        Report r;
+        r.data.columns = {{"v", "V", "", Show::Fixed, 2, Direction::None, ""}};
+        r.data.rows = {{Value{}}, {std::nan("")}, {std::numeric_limits<double>::infinity()}};
+        const auto rows = QJsonDocument::fromJson(rendered("json", r)).object()[QStringLiteral("rows")].toArray();
+        QCOMPARE(rows.size(), 3);
+        for (const auto& row : rows) QVERIFY(row.toObject()[QStringLiteral("v")].isNull());
+    }
+
+    void jsonHasRowsAndProvenance() {
+        QJsonParseError error{};
+        const auto root = QJsonDocument::fromJson(rendered("json", report(3)), &error).object();
+        QCOMPARE(error.error, QJsonParseError::NoError);
+        const auto first = root[QStringLiteral("rows")].toArray()[0].toObject();
+        QCOMPARE(first[QStringLiteral("tensor")].toString().toStdString(), kHostile);
+        QCOMPARE(first[QStringLiteral("shape")].toArray(), (QJsonArray{256, 688}));
+        QCOMPARE(first[QStringLiteral("proxy")].toBool(), true);
+        const auto provenance = root[QStringLiteral("provenance")].toObject();
+        QCOMPARE(provenance[QStringLiteral("input_sha256")].toArray().size(), 2);
+        QCOMPARE(provenance[QStringLiteral("version")].toString(), QStringLiteral("QuantScope test"));
+    }
+
+    void csvIsRfc4180() {
+        const auto csv = rendered("csv", report(2));
+        QVERIFY(csv.startsWith("tensor,shape,bpw,sqnr_db,count,proxy\r\n"));
+        QByteArray name = QByteArray::fromStdString(kHostile);
+        name.replace("\"", "\"\"");
+        QVERIFY(csv.contains("\"" + name + "\",\"[256, 688]\",4.5,20.125,0,true\r\n"));
+        QVERIFY(csv.contains("layers.1.weight,\"[256, 688]\",4.5,,1,true\r\n")); // not measured: empty, not 0
+    }
+
+    void htmlIsSelfContainedAndWellFormed() {
+        const auto html = rendered("html", report(3));
+        QXmlStreamReader xml(html);
+        int svg = 0, scripts = 0;
+        QByteArray data;
+        while (!xml.atEnd()) {
+            if (xml.readNext() != QXmlStreamReader::StartElement) continue;
+            svg += xml.name() == u"svg";
+            for (const auto& attribute : xml.attributes()) {
+                if (attribute.name() != u"src" && attribute.name() != u"href") continue;
+                QFAIL(qPrintable(QStringLiteral("an address: ") + attribute.value().toString()));
+            }
+            if (xml.name() == u"script") {
+                ++scripts;
+                const bool json = xml.attributes().value(QStringLiteral("type")) == u"application/json";
+                const auto text = xml.readElementText();
+                if (json) data = text.toUtf8();
+            }
+        }
+        QVERIFY2(!xml.hasError(), qPrintable(xml.errorString()));
+        QCOMPARE(svg, 1);
+        QCOMPARE(scripts, 2);
+        QVERIFY(!html.contains("@import") && !html.contains("url("));
+        QVERIFY(html.contains("not measured"));
+        QVERIFY(html.contains("a screening proxy, not accuracy"));
+        QVERIFY(!html.contains('\x1b')); // names are escaped
+        const auto root = QJsonDocument::fromJson(data).object();
+        QCOMPARE(
+            root[QStringLiteral("rows")].toArray()[0].toObject()[QStringLiteral("tensor")].toString().toStdString(),
+            kHostile);
+        QCOMPARE(root[QStringLiteral("plots")].toArray().size(), 1);
+    }
+
+    void htmlLimitsItsTablesButNotItsData() {
+        const auto html = rendered("html", report(6000));
+        QVERIFY(html.contains("The first 5000 of 6000 rows"));
+        QVERIFY(html.contains("layers.5999.weight"));
+        QVERIFY(!html.contains("<td class=\"t\">layers.5999.weight"));
+    }
+
+    void markdownIsShort() {
+        const auto md = rendered("md", report(3000));
+        QVERIFY(md.size() < 4000);
+        QVERIFY(md.contains("### Summary") && !md.contains("All tensors"));
+        QVERIFY(md.contains("\\|")); // a pipe in a name does not open a cell
+        QCOMPARE(md.count("<script>"), md.count("\\<script>")); // never as a tag
+        QVERIFY(md.contains("Input SHA-256"));
+    }
+
+    void pdfHasPagesAndText() {
+        const auto pdf = rendered("pdf", report(200));
+        QVERIFY(pdf.startsWith("%PDF-"));
+        QVERIFY(pdf.trimmed().endsWith("%%EOF"));
+        const QString tool = QStandardPaths::findExecutable(QStringLiteral("pdftotext"));
+        if (tool.isEmpty()) QSKIP("pdftotext (poppler-utils) is not installed, so the text of the PDF is not read.");
+        QTemporaryDir dir;
+        QFile file(dir.filePath(QStringLiteral("r.pdf")));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(pdf);
+        file.close();
+        QProcess process;
+        process.start(tool, {QStringLiteral("-layout"), file.fileName(), QStringLiteral("-")});
+        QVERIFY(process.waitForFinished());
+        const auto text = process.readAllStandardOutput();
+        QVERIFY(text.contains("layers.199.weight"));
+        QVERIFY(text.contains("not measured"));
+        QVERIFY(text.contains("Provenance"));
+        const QRegularExpression footer(QStringLiteral("1 of (\\d+)"));
+        const auto match = footer.match(QString::fromUtf8(text));
+        QVERIFY(match.hasMatch());
+        QCOMPARE(text.count('\f'), match.captured(1).toInt());
+        // The header stands on each page that the table reaches.
+        QVERIFY(text.count("SQNR dB") >= match.captured(1).toInt() - 1);
+    }
+};
+
+QTEST_GUILESS_MAIN(TestWriters)
+#include "test_writers.moc"
