@@ -62,9 +62,9 @@ QSpinBox[role="inline"]:disabled { background: transparent; border-color: transp
 
 QCheckBox, QRadioButton { color: $text; spacing: 8px; min-height: 22px; }
 QCheckBox:disabled, QRadioButton:disabled { color: $faint; }
-QCheckBox::indicator { width: 14px; height: 14px; border: 1px solid $faint; border-radius: 4px; background: $raised; }
-QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: url(:/icons/check-$mode.svg); }
-QCheckBox::indicator:disabled { border-color: $line; }
+QCheckBox::indicator, QListView::indicator { width: 14px; height: 14px; border: 1px solid $faint; border-radius: 4px; background: $raised; }
+QCheckBox::indicator:checked, QListView::indicator:checked { background: $accent; border-color: $accent; image: url(:/icons/check-$mode.svg); }
+QCheckBox::indicator:disabled, QListView::indicator:disabled { border-color: $line; }
 QCheckBox:focus { color: $accent; }
 QRadioButton::indicator { width: 14px; height: 14px; border: 1px solid $faint; border-radius: 8px; background: $raised; }
 QRadioButton::indicator:checked { background: $accent; border: 4px solid $raised; outline: none; }

@@ -162,7 +162,7 @@ QWidget* OverviewPage::layersTab() {
     sqnr_->setAxes(tr("SQNR, dB"), tr("tensors"));
     share_->setAxes(tr("worst tensors"), tr("share of squared error, %"));
     bytes_->setToken(0);
-    bytes_->setAxis(tr("bytes"));
+    bytes_->setAxisVisible(false);
 
     mapView_->setDescribe([this](int row, int column) {
         const auto cell = std::size_t(row * grid_.columns + column);
@@ -283,8 +283,7 @@ void OverviewPage::refreshCharts() {
         markers << PlotMarker{double(share.most), tr("80 %"), true, true, 4};
     }
     share_->setData({share.curve}, markers, true);
-    shareCard_->setNote(share.most > 0 ? tr("%1 of %2 tensors carry 80 %").arg(share.most).arg(share.tensors)
-                                       : QString());
+    shareCard_->setNote(share.most > 0 ? tr("80 % in %1 of %2").arg(share.most).arg(share.tensors) : QString());
     refreshBytes(rows);
 }
 
@@ -315,7 +314,14 @@ void OverviewPage::refreshBytes(const ModelRows& rows) {
     for (const auto& [dtype, bytes] : kept) add(tr("after: %1, kept").arg(QString::fromStdString(dtype)), bytes);
     add(tr("not measured yet"), pending);
     bytes_->setBars(std::move(bars));
-    bytesCard_->setNote(QString::fromStdString(bytesText(model->totalBytes())));
+    std::uint64_t total = after;
+    for (const auto& [dtype, bytes] : kept) total += bytes;
+    const auto source = model->totalBytes();
+    bytesCard_->setNote(pending > 0 || total == 0 ? QString::fromStdString(bytesText(source))
+                                                  : tr("%1 → %2   %3×")
+                                                        .arg(QString::fromStdString(bytesText(source)),
+                                                             QString::fromStdString(bytesText(total)))
+                                                        .arg(double(source) / double(total), 0, 'f', 2));
 }
 
 } // namespace

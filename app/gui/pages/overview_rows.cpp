@@ -25,6 +25,14 @@ int roleRank(const std::string& role) {
     return 9;
 }
 
+QString briefName(QString name) {
+    for (const auto ending : {u".weight", u".kernel"})
+        if (name.endsWith(QStringView(ending))) name.chop(7);
+    for (const auto beginning : {u"model.", u"transformer."})
+        if (const QStringView wrapper(beginning); name.startsWith(wrapper)) name.remove(0, wrapper.size());
+    return name;
+}
+
 constexpr std::size_t kMostOutside = 6; // rows for roles that no layer has; the others share one
 
 } // namespace
@@ -47,6 +55,7 @@ RoleGrid roleGrid(const Weights& weights) {
         if (place.layer >= 0) columns.emplace(place.layer, 0);
         grid.names.push_back(QString::fromStdString(tensor->name));
         grid.shown.push_back(QString::fromStdString(escapeForPeople(tensor->name)));
+        grid.brief.push_back(briefName(grid.shown.back()));
     }
     const int count = int(weights.size());
     grid.rowOf.resize(weights.size());
@@ -176,7 +185,7 @@ Ranking ranking(const RoleGrid& grid, const ModelRows& rows, const Metric& metri
     });
     for (const int i : result.order) {
         const double value = values[std::size_t(i)];
-        RankedBar bar{grid.shown[std::size_t(i)], value, metricText(metric, value), {}};
+        RankedBar bar{grid.brief[std::size_t(i)], value, metricText(metric, value), {}};
         if (std::isnan(value)) bar.reason = missingReason(metric, rows.value(grid.names[std::size_t(i)]));
         result.bars.push_back(std::move(bar));
     }

@@ -25,6 +25,7 @@ struct RoleGrid {
     std::vector<int> rowOf, columnOf;    ///< per weight
     std::vector<QString> names;          ///< per weight, key of ModelRows
     std::vector<QString> shown;          ///< per weight, for people
+    std::vector<QString> brief;          ///< without what nearly every name begins and ends with
 };
 RoleGrid roleGrid(const Weights& weights);
 

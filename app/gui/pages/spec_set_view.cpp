@@ -62,9 +62,9 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     complaint_->setFont(Theme::words(11));
     complaint_->setWordWrap(true);
     complaint_->hide();
-    column->addWidget(list_, 1);
-    column->addWidget(complaint_);
     column->addWidget(typed_);
+    column->addWidget(complaint_);
+    column->addWidget(list_, 1);
     auto* setCard = new Card(tr("Spec set"));
     setCard->setBody(left);
     setCard->setFixedWidth(260);
@@ -80,6 +80,8 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     table_->setModel(sorted);
     table_->setObjectName(QStringLiteral("specTotals"));
     table_->setAccessibleName(tr("Totals of the whole model per spec"));
+    for (std::size_t i = 0; i < totalColumns().size(); ++i)
+        if (totalColumns()[i].id == "spec_full") table_->hideColumn(int(i)); // the list's tooltips spell it out
     table_->setSortingEnabled(true);
     table_->sortByColumn(-1, Qt::AscendingOrder);
     table_->setSelectionBehavior(QAbstractItemView::SelectRows);

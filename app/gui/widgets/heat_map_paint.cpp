@@ -134,7 +134,7 @@ void HeatMap::paintAxes(QPainter& painter, const QRectF& plot) {
         const bool list = !data_.columnLabels.isEmpty();
         double widest = numberMetrics.horizontalAdvance(columnLabel(std::max(0, data_.columns - 1)));
         for (const auto& label : data_.columnLabels) widest = std::max(widest, numberMetrics.horizontalAdvance(label));
-        widest = std::min(widest, std::max(48.0, cell.width()));
+        widest = std::min(widest, std::max(40.0, cell.width() - 10));
         painter.setFont(numbers);
         const double every = step(view_.width(), data_.columnScale, plot.width() / (widest + 8), list);
         for (double at = std::ceil(view_.left() / every) * every; at < std::min(view_.right(), double(data_.columns));

@@ -63,6 +63,14 @@ void RankedBars::setAxis(const QString& title) {
     viewport()->update();
 }
 
+void RankedBars::setAxisVisible(bool on) {
+    axisVisible_ = on;
+    updateScroll();
+    viewport()->update();
+}
+
+int RankedBars::axisHeight() const { return axisVisible_ ? kAxis : 0; }
+
 void RankedBars::setToken(int token) { token_ = token; }
 
 void RankedBars::setCurrent(int index) {
@@ -77,7 +85,7 @@ void RankedBars::setCurrent(int index) {
 void RankedBars::setLinked(int index) {
     if (index == hover_) return;
     hover_ = index;
-    const int page = std::max(1, (viewport()->height() - kAxis) / kRow), first = firstVisible();
+    const int page = std::max(1, (viewport()->height() - axisHeight()) / kRow), first = firstVisible();
     if (index >= 0) verticalScrollBar()->setValue(std::clamp(first, index - page + 1, index));
     viewport()->update();
 }
@@ -90,11 +98,12 @@ QRect RankedBars::barRect(int index) const { return {0, (index - firstVisible())
 
 int RankedBars::indexAt(QPoint position) const {
     const int index = firstVisible() + position.y() / kRow;
-    return position.y() >= 0 && position.y() < viewport()->height() - kAxis && index < int(bars_.size()) ? index : -1;
+    return position.y() >= 0 && position.y() < viewport()->height() - axisHeight() && index < int(bars_.size()) ? index
+                                                                                                                : -1;
 }
 
 void RankedBars::updateScroll() {
-    const int page = std::max(1, (viewport()->height() - kAxis) / kRow);
+    const int page = std::max(1, (viewport()->height() - axisHeight()) / kRow);
     verticalScrollBar()->setRange(0, std::max(0, int(bars_.size()) - page));
     verticalScrollBar()->setPageStep(page);
 }
@@ -139,7 +148,7 @@ void RankedBars::resizeEvent(QResizeEvent*) { updateScroll(); }
 
 void RankedBars::keyPressEvent(QKeyEvent* event) {
     int to = current_;
-    const int page = std::max(1, (viewport()->height() - kAxis) / kRow);
+    const int page = std::max(1, (viewport()->height() - axisHeight()) / kRow);
     switch (event->key()) {
     case Qt::Key_Down: ++to; break;
     case Qt::Key_Up: --to; break;
@@ -189,7 +198,7 @@ void RankedBars::paintEvent(QPaintEvent*) {
     const QRectF lane(names + 8, 0, std::max(8.0, width - names - 16 - textWidth_), kRow);
     const auto at = [&](double value) { return lane.left() + (value - lo_) / (hi_ - lo_) * lane.width(); };
 
-    const QRectF axis(0, viewport()->height() - kAxis, width, kAxis);
+    const QRectF axis(0, viewport()->height() - axisHeight(), width, kAxis);
     painter.setClipRect(QRectF(0, 0, width, axis.top()));
     const int last = std::min(int(bars_.size()), firstVisible() + viewport()->height() / kRow + 2);
     for (int i = firstVisible(); i < last; ++i) {
@@ -230,7 +239,7 @@ void RankedBars::paintEvent(QPaintEvent*) {
         painter.drawRect(QRectF(barRect(current_)).adjusted(1, 1, -1, -1));
     }
     painter.setClipping(false);
-    if (!(hi_ > lo_)) return;
+    if (!(hi_ > lo_) || !axisVisible_) return;
     painter.fillRect(QRectF(lane.left(), axis.top(), lane.width(), 1), tokens.line);
     painter.setFont(Theme::numbers(10));
     painter.setPen(tokens.muted);

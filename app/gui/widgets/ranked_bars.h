@@ -25,6 +25,7 @@ public:
     void setBars(std::vector<RankedBar> bars); ///< keeps the scroll position
     const std::vector<RankedBar>& bars() const { return bars_; }
     void setAxis(const QString& title); ///< what the length means, with unit
+    void setAxisVisible(bool on);       ///< off: the figures at the ends of the rows say it all
     void setToken(int token);           ///< 0..3: dataA..dataD
     void setCurrent(int index);         ///< -1: none; does not scroll
     void setLinked(int index);          ///< highlighted as under the mouse; scrolls to it; -1: none
@@ -51,11 +52,12 @@ private:
     void hover(int index, QPoint global);
     void updateScroll();
     int firstVisible() const;
+    int axisHeight() const;
 
     std::vector<RankedBar> bars_;
     QString axis_;
     double lo_ = 0, hi_ = 0; ///< of the axis
-    bool dots_ = false;
+    bool dots_ = false, axisVisible_ = true;
     double textWidth_ = 0, nameWidth_ = 0;
     int token_ = 2, current_ = -1, hover_ = -1;
     std::function<QString(int)> describe_;
