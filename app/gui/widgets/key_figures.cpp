@@ -13,6 +13,7 @@
 namespace qs::gui {
 
 KeyFigures::KeyFigures(Session& session, QWidget* parent) : QWidget(parent), session_(session) {
+    setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
     auto* grid = new QGridLayout(this);
     grid->setContentsMargins(0, 6, 0, 6);
     grid->setHorizontalSpacing(Theme::kMargin);
@@ -94,7 +95,6 @@ void KeyFigures::print(QLabel* label, const std::optional<double>& value, int fi
 void KeyFigures::refresh() {
     const bool whole = session_.page() == QLatin1String("overview");
     const bool two = session_.comparing();
-    setVisible(session_.model() != nullptr);
     const auto a = whole ? ofModel(session_.spec()) : ofTensor(session_.current());
     const auto b = !two ? Figures{} : whole ? ofModel(session_.specB()) : ofTensor(session_.currentB());
     const auto of = [](const Figures& f, int i) { return i == 0 ? f.bpw : i == 1 ? f.sqnrDb : f.maxAbs; };

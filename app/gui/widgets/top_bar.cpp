@@ -53,6 +53,7 @@ TopBar::TopBar(Session& session, QWidget* parent)
     row->setSpacing(Theme::kMargin);
     row->addLayout(names);
     row->addWidget(spec_, 1, Qt::AlignVCenter);
+    row->addStretch();
     row->addWidget(figures_, 0, Qt::AlignVCenter);
     connect(&session, &Session::modelChanged, this, &TopBar::refresh);
     refresh();
