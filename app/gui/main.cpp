@@ -90,6 +90,8 @@ int main(int argc, char** argv) {
     }
 
     QApplication application(argc, argv);
+    QApplication::setWindowIcon(QIcon(QStringLiteral(":/icons/quantscope.svg")));
+    QGuiApplication::setDesktopFileName(QStringLiteral("quantscope"));
     if (!parser.parse(application.arguments()))
         return wrongUsage(parser.errorText() + QStringLiteral("; see quantscope --help"));
     if (parser.positionalArguments().size() > 1)
