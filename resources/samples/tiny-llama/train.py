@@ -26,30 +26,12 @@ import torch
 import torch.nn.functional as F
 
 CONFIG = {
-    "architectures": ["LlamaForCausalLM"],
-    "attention_bias": False,
-    "attention_dropout": 0.0,
-    "bos_token_id": None,
-    "eos_token_id": None,
-    "head_dim": 32,
-    "hidden_act": "silu",
-    "hidden_size": 192,
-    "initializer_range": 0.02,
-    "intermediate_size": 544,
-    "max_position_embeddings": 256,
-    "mlp_bias": False,
-    "model_type": "llama",
-    "num_attention_heads": 6,
-    "num_hidden_layers": 8,
-    "num_key_value_heads": 2,
-    "pad_token_id": None,
-    "rms_norm_eps": 1e-05,
-    "rope_scaling": None,
-    "rope_theta": 10000.0,
-    "tie_word_embeddings": False,
-    "torch_dtype": "bfloat16",
-    "use_cache": True,
-    "vocab_size": 256,
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "torch_dtype": "bfloat16", "use_cache": True,
+    "vocab_size": 256, "hidden_size": 192, "intermediate_size": 544, "hidden_act": "silu", "num_hidden_layers": 8,
+    "num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 32, "max_position_embeddings": 256,
+    "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "rope_scaling": None, "initializer_range": 0.02,
+    "attention_bias": False, "attention_dropout": 0.0, "mlp_bias": False, "tie_word_embeddings": False,
+    "bos_token_id": None, "eos_token_id": None, "pad_token_id": None,
 }
 GENERATION_CONFIG = {"do_sample": True, "max_length": 256, "temperature": 0.8, "top_p": 0.95}
 
@@ -61,6 +43,11 @@ PEAK_RATE = 3e-3
 WARM_UP_STEPS = 100
 CHECKPOINT_SECONDS = 180
 CLOCK_SLACK = 0.05
+
+
+def read_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
 
 
 # ---- text ------------------------------------------------------------------------------------------------------------
@@ -90,8 +77,7 @@ def expand_lzw(data):
 
 def read_text(path):
     """The text at `path` as bytes; Debian's bible.data is expanded."""
-    with open(path, "rb") as file:
-        data = file.read()
+    data = read_bytes(path)
     if not data.startswith(b"EC02Compressed Data File"):
         return data
     count, = struct.unpack_from(">I", data, 0x58)
@@ -206,21 +192,19 @@ def write_safetensors(path, tensors):
 
 def read_safetensors(path):
     """What write_safetensors() wrote, widened to float32."""
-    with open(path, "rb") as file:
-        size, = struct.unpack("<Q", file.read(8))
-        header, body = json.loads(file.read(size)), file.read()
-    tensors = {}
-    for name, entry in header.items():
+    data, tensors = read_bytes(path), {}
+    start = 8 + struct.unpack_from("<Q", data)[0]
+    for name, entry in json.loads(data[8:start]).items():
         if name != "__metadata__":
             begin, end = entry["data_offsets"]
-            bits = np.frombuffer(body[begin:end], "<u2").astype(np.uint32) << 16
+            bits = np.frombuffer(data[start + begin:start + end], "<u2").astype(np.uint32) << 16
             tensors[name] = torch.from_numpy(bits.view(np.float32).reshape(entry["shape"]))
     return tensors
 
 
-def write_json(path, value):
+def write_json(path, value, sort=False):
     with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.write(json.dumps(value, indent=2) + "\n")
+        file.write(json.dumps(value, indent=2, sort_keys=sort) + "\n")
 
 
 def byte_tokenizer():
@@ -237,9 +221,12 @@ def byte_tokenizer():
                       "vocab": {letter[b]: b for b in range(256)}, "merges": []}}
 
 
-def sha256(path):
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def file_sha256(folder, name):
+    return sha256(read_bytes(os.path.join(folder, name)))
 
 
 # ---- evaluation ------------------------------------------------------------------------------------------------------
@@ -261,10 +248,8 @@ def token_losses(weights, text, c):
 
 def evaluate(folder):
     """(float32 losses, float64 losses) of the stored weights on the stored held-out text."""
-    with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
-        c = json.load(file)
-    with open(os.path.join(folder, "heldout.txt"), "rb") as file:
-        text = file.read()
+    c = json.loads(read_bytes(os.path.join(folder, "config.json")))
+    text = read_bytes(os.path.join(folder, "heldout.txt"))
     weights = read_safetensors(os.path.join(folder, "model.safetensors"))
     single = token_losses(weights, text, c).numpy()
     return single, token_losses({k: v.double() for k, v in weights.items()}, text, c).numpy()
@@ -275,8 +260,8 @@ def write_reference(folder, training):
     np.save(os.path.join(folder, "reference_nll.npy"), single.astype("<f4"))
     mean = float(single.mean(dtype=np.float64))
     write_json(os.path.join(folder, "reference.json"), {
-        "model": "model.safetensors", "model_sha256": sha256(os.path.join(folder, "model.safetensors")),
-        "text": "heldout.txt", "text_sha256": sha256(os.path.join(folder, "heldout.txt")),
+        "model": "model.safetensors", "model_sha256": file_sha256(folder, "model.safetensors"),
+        "text": "heldout.txt", "text_sha256": file_sha256(folder, "heldout.txt"),
         "weights": "bf16 as stored", "arithmetic": "float32", "engine": f"PyTorch {torch.__version__}, CPU",
         "tokenizer": "bytes, id = byte value, no special tokens",
         "context": CONFIG["max_position_embeddings"], "stride": CONFIG["max_position_embeddings"],
@@ -291,10 +276,9 @@ def write_reference(folder, training):
 
 def check(folder):
     """Evaluates the folder again and compares it with its reference.json."""
-    with open(os.path.join(folder, "reference.json"), encoding="utf-8") as file:
-        reference = json.load(file)
+    reference = json.loads(read_bytes(os.path.join(folder, "reference.json")))
     for part in "model", "text":
-        if sha256(os.path.join(folder, reference[part])) != reference[part + "_sha256"]:
+        if file_sha256(folder, reference[part]) != reference[part + "_sha256"]:
             raise SystemExit(f"train.py: {reference[part]} is not the file that was evaluated")
     single, _ = evaluate(folder)
     worst = float(np.abs(single - np.load(os.path.join(folder, reference["per_token"]))).max())
@@ -360,7 +344,7 @@ def train(text, folder, steps, minutes):
             os.replace(saved + ".part", saved)
             last_saved = time.monotonic()
     return {k: v.detach() for k, v in weights.items()}, {
-        "text_sha256": hashlib.sha256(text).hexdigest(), "text_bytes": len(text), "held_out_books": HELD_OUT_BOOKS,
+        "text_sha256": sha256(text), "text_bytes": len(text), "held_out_books": HELD_OUT_BOOKS,
         "seed": SEED, "steps": done, "schedule": "clock" if by_clock else "steps", "batch": BATCH, "context": context,
         "bytes_seen": done * BATCH * context, "peak_rate": PEAK_RATE, "last_average_loss_nats": round(average, 4),
         "minutes": round((before + time.monotonic() - begin) / 60, 1)}
@@ -387,7 +371,7 @@ def main():
         file.write(held_out)
     weights, training = train(training_text, options.out, options.steps, options.minutes)
     write_safetensors(os.path.join(options.out, "model.safetensors"), weights)
-    write_json(os.path.join(options.out, "config.json"), CONFIG)
+    write_json(os.path.join(options.out, "config.json"), CONFIG, sort=True)
     write_json(os.path.join(options.out, "generation_config.json"), GENERATION_CONFIG)
     write_json(os.path.join(options.out, "tokenizer.json"), byte_tokenizer())
     write_json(os.path.join(options.out, "tokenizer_config.json"),
