@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/kernel_set.h"
 
+#include "kernels/simd/sets.h"
+
 #include <array>
 #include <cstdlib>
 #include <string>
@@ -9,7 +11,7 @@ namespace qs {
 namespace {
 
 std::span<const KernelSet* const> compiledIn() {
-    static const std::array sets = {&scalarKernels()};
+    static const std::array sets = {&scalarKernels(), &avx2Kernels(), &avx512Kernels()};
     return sets;
 }
 

@@ -113,6 +113,12 @@ struct KernelSet {
                               ErrorSums* sums);
     void (*dequantizeNf4Packed)(const std::uint8_t* packed, std::size_t n, std::size_t block, const float* absmax,
                                 const float* levels, float* out);
+    // int8 and ternary as they are stored, row by row: `group` elements a scale, the last group possibly short; the
+    // values are finite.
+    void (*quantizeInt8Stored)(const float* x, std::size_t n, std::size_t group, std::int8_t* q, float* scales);
+    /// TWN scales; q + 1 in two bits, four values a byte, the first lowest; every group starts a byte.
+    void (*quantizeTernaryPacked)(const float* x, std::size_t n, std::size_t group, std::uint8_t* packed,
+                                  float* scales);
 };
 
 /// All sets compiled in, scalar first, fastest last.

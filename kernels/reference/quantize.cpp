@@ -54,7 +54,8 @@ int encode(const Run& run, const GroupParams& params, float x) {
     switch (run.encoder) {
     case Encoder::NearestNf4: {
         const float v = x / params.aux;
-        return std::isnan(v) ? run.zeroCode : nearest(nf4Levels(), v);
+        // Clipped values must not come so far that all levels look equally near.
+        return std::isnan(v) ? run.zeroCode : nearest(nf4Levels(), std::clamp(v, -1.0f, 1.0f));
     }
     case Encoder::RoundInt8: {
         const float v = x / params.aux;
@@ -76,11 +77,13 @@ void quantizeGroup(const Run& run, const RunOut& out, const GroupParams& params,
     Lanes se, se2, sae, sw2, swv, sv2;
     float groupMax = 0;
     const Limits limits = limitsOf(run, params);
+    const bool hasCodes =
+        run.encoder != Encoder::Identity && run.encoder != Encoder::RoundF16 && run.encoder != Encoder::RoundBf16;
     for (std::size_t i = 0; i < n; ++i) {
         const float w = run.x[begin + i];
         const int code = encode(run, params, w);
         const float v = decodeOne(run, params, w, code);
-        if (out.codes) out.codes[begin + i] = std::uint8_t(code);
+        if (out.codes && hasCodes) out.codes[begin + i] = std::uint8_t(code);
         if (out.decoded) out.decoded[begin + i] = v;
         if (!std::isfinite(w)) continue;
         const float e = v - w;
@@ -97,7 +100,7 @@ void quantizeGroup(const Run& run, const RunOut& out, const GroupParams& params,
         sums.zeros += v == 0;
         sums.signFlips += (w < 0 && v > 0) || (w > 0 && v < 0);
         groupMax = std::max(groupMax, std::fabs(w));
-        if (out.codeCounts && code >= 0) ++out.codeCounts[code];
+        if (out.codeCounts && hasCodes) ++out.codeCounts[code];
         if (out.errorBins) ++out.errorBins[std::bit_cast<std::uint32_t>(e) >> kFloatBinShift];
         if (out.valueBins) {
             const float scaled = params.scale != 0 ? w / params.scale : 0.0f;

@@ -34,5 +34,7 @@ void quantizeNf4Packed(const float* x, std::size_t n, std::size_t block, std::ui
                        ErrorSums* sums);
 void dequantizeNf4Packed(const std::uint8_t* packed, std::size_t n, std::size_t block, const float* absmax,
                          const float* levels, float* out);
+void quantizeInt8Stored(const float* x, std::size_t n, std::size_t group, std::int8_t* q, float* scales);
+void quantizeTernaryPacked(const float* x, std::size_t n, std::size_t group, std::uint8_t* packed, float* scales);
 
 } // namespace qs::reference

@@ -24,6 +24,8 @@ const KernelSet& scalarKernels() {
         .dequantize = reference::dequantize,
         .quantizeNf4Packed = reference::quantizeNf4Packed,
         .dequantizeNf4Packed = reference::dequantizeNf4Packed,
+        .quantizeInt8Stored = reference::quantizeInt8Stored,
+        .quantizeTernaryPacked = reference::quantizeTernaryPacked,
     };
     return set;
 }

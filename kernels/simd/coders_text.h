@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// One text over a 16-lane vector: a coder turns 16 finite values into codes and decoded values. `v` is x / aux where
+// the coder computes it.
+
+struct LaneParams {
+    Floats aux, scale;
+};
+
+struct Nf4Coder {
+    static constexpr bool kHasQuotient = true, kHasCodes = true;
+    Floats thresholds[2], levels;
+    Ints codes[2];
+    explicit Nf4Coder(const Run& run) {
+        const Nf4Thresholds& t = nf4Thresholds();
+        for (int half = 0; half < 2; ++half) {
+            thresholds[half] = load(t.bucketThreshold + 16 * half);
+            codes[half] = loadInts(t.bucketCode + 16 * half);
+        }
+        levels = load(run.levels);
+    }
+    QS_INLINE Ints encode(Floats x, const LaneParams& params, Floats& v) const {
+        v = x / params.aux;
+        const Floats one = set1(1.0f);
+        const Floats within = max(min(v, one), set1(-1.0f));
+        const Ints bucket = bitsOf(fma(within, set1(Nf4Thresholds::kBucketScale), set1(Nf4Thresholds::kBucketOffset)));
+        return plusOneWhere(within >= lookup32(thresholds[0], thresholds[1], bucket),
+                            lookup32(codes[0], codes[1], bucket));
+    }
+    QS_INLINE Floats decode(Ints code, Floats, const LaneParams& params) const {
+        return lookup16(levels, code) * params.scale;
+    }
+};
+
+/// round(x / aux) within +-127, or +-1; the levels are those integers.
+struct RoundCoder {
+    static constexpr bool kHasQuotient = true, kHasCodes = true;
+    Floats high, low;
+    Ints zero, minusZero;
+    explicit RoundCoder(int bound)
+        : high(set1(float(bound))), low(set1(float(-bound))), zero(set1(bound)), minusZero(set1(-bound)) {}
+    QS_INLINE Ints encode(Floats x, const LaneParams& params, Floats& v) const {
+        v = x / params.aux;
+        return toInts(max(min(v, high), low)) + zero;
+    }
+    QS_INLINE Floats decode(Ints code, Floats, const LaneParams& params) const {
+        return toFloats(code + minusZero) * params.scale; // by way of the integer: -0 becomes +0
+    }
+};
+
+struct SignCoder {
+    static constexpr bool kHasQuotient = false, kHasCodes = true;
+    Floats minus, plus;
+    explicit SignCoder(const Run& run) : minus(set1(run.levels[0])), plus(set1(run.levels[1])) {}
+    QS_INLINE Ints encode(Floats x, const LaneParams&, Floats&) const { return minusOneWhere(x < set1(0.0f), set1(1)); }
+    QS_INLINE Floats decode(Ints, Floats x, const LaneParams& params) const {
+        return select(x < set1(0.0f), minus, plus) * params.scale;
+    }
+};
+
+struct ThresholdCoder {
+    static constexpr bool kHasQuotient = false, kHasCodes = true;
+    Floats minus, zero, plus;
+    explicit ThresholdCoder(const Run& run)
+        : minus(set1(run.levels[0])), zero(set1(run.levels[1])), plus(set1(run.levels[2])) {}
+    QS_INLINE Ints encode(Floats x, const LaneParams& params, Floats&) const {
+        const Floats below = set1(0.0f) - params.aux;
+        return minusOneWhere(x < below, plusOneWhere(x > params.aux, set1(1)));
+    }
+    QS_INLINE Floats decode(Ints, Floats x, const LaneParams& params) const {
+        const Floats below = set1(0.0f) - params.aux;
+        return select(x < below, minus, select(x > params.aux, plus, zero)) * params.scale;
+    }
+};
+
+enum class Small { None, F16, Bf16 };
+template<Small kind> struct IdentityCoder {
+    static constexpr bool kHasQuotient = false, kHasCodes = false;
+    QS_INLINE Ints encode(Floats, const LaneParams&, Floats&) const { return set1(0); }
+    QS_INLINE Floats decode(Ints, Floats x, const LaneParams&) const {
+        if constexpr (kind == Small::F16) return throughF16(x);
+        if constexpr (kind == Small::Bf16) return throughBf16(x);
+        return x;
+    }
+};

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// nf4 at the speed of memory: blocks that are multiples of 16, up to 16 of them at a time.
+//
+// x / a is never computed: fl(x / a) reaches a threshold exactly when x is at least the next f32 above midpoint * a, so
+// each block gets its 15 thresholds in units of x, by a product that is exact in f64 and one directed rounding. Which
+// one to compare with needs only an estimate of x / a.
+
+/// Of 16 vectors, the maximum of each: lane j is that of v[j].
+QS_INLINE __m512i maxOfEach(const __m512i* v) {
+    __m512i a[8], b[4];
+    for (int i = 0; i < 8; ++i)
+        a[i] = _mm512_max_epu32(_mm512_unpacklo_epi32(v[2 * i], v[2 * i + 1]),
+                                _mm512_unpackhi_epi32(v[2 * i], v[2 * i + 1]));
+    for (int i = 0; i < 4; ++i)
+        b[i] = _mm512_max_epu32(_mm512_unpacklo_epi64(a[2 * i], a[2 * i + 1]),
+                                _mm512_unpackhi_epi64(a[2 * i], a[2 * i + 1]));
+    const __m512i c = _mm512_max_epu32(_mm512_shuffle_i32x4(b[0], b[1], 0x88), _mm512_shuffle_i32x4(b[0], b[1], 0xdd));
+    const __m512i d = _mm512_max_epu32(_mm512_shuffle_i32x4(b[2], b[3], 0x88), _mm512_shuffle_i32x4(b[2], b[3], 0xdd));
+    return _mm512_max_epu32(_mm512_shuffle_i32x4(c, d, 0x88), _mm512_shuffle_i32x4(c, d, 0xdd));
+}
+
+struct Nf4Sums {
+    __m512d se2[2], sw2[2];
+    __m512 maxAbs;
+};
+
+/// One block with its thresholds in registers.
+template<bool kSums> struct Nf4Block {
+    __m512 low, high, inverse15, inverse, scale, levels;
+    __m512i lowCode, highCode;
+
+    QS_INLINE __m512i codes(__m512 x) const {
+        const __m512i bucket =
+            _mm512_castps_si512(_mm512_fmadd_ps(x, inverse15, _mm512_set1_ps(Nf4Thresholds::kBucketOffset)));
+        const __m512i code = _mm512_permutex2var_epi32(lowCode, bucket, highCode);
+        const __mmask16 above = _mm512_cmp_ps_mask(x, _mm512_permutex2var_ps(low, bucket, high), _CMP_GE_OQ);
+        return _mm512_mask_sub_epi32(code, above, code, _mm512_set1_epi32(-1));
+    }
+    QS_INLINE void measure(__m512 x, __m512i code, __m512& se2, __m512& sw2, __m512& maxAbs) const {
+        const __m512 e = _mm512_sub_ps(_mm512_mul_ps(_mm512_permutexvar_ps(code, levels), scale), x);
+        maxAbs = _mm512_max_ps(maxAbs, _mm512_abs_ps(e));
+        const __m512 unitE = _mm512_mul_ps(e, inverse), unitX = _mm512_mul_ps(x, inverse); // squares cannot overflow
+        se2 = _mm512_fmadd_ps(unitE, unitE, se2);
+        sw2 = _mm512_fmadd_ps(unitX, unitX, sw2);
+    }
+};
+
+template<bool kSums>
+QS_INLINE void packNf4Block(const Nf4Block<kSums>& block, const float* x, std::size_t n, std::uint8_t* packed,
+                            double square, Nf4Sums& sums) {
+    // After the packs a lane of 128 bits holds four codes of each vector; pairs become bytes in u16, then into order.
+    const __m512i order =
+        _mm512_castsi256_si512(_mm256_setr_epi8(0, 2, 16, 18, 32, 34, 48, 50, 4, 6, 20, 22, 36, 38, 52, 54, 8, 10, 24,
+                                                26, 40, 42, 56, 58, 12, 14, 28, 30, 44, 46, 60, 62));
+    const __m512i weights = _mm512_set1_epi16(0x0110); // first code times 16, second times 1
+    for (std::size_t done = 0; done < n;) {
+        __m512 se2 = _mm512_setzero_ps(), sw2 = se2;
+        const std::size_t stop = kSums && n - done > 512 ? done + 512 : n; // f32 sums only over short stretches
+        for (; done + 64 <= stop; done += 64) {
+            __m512i code[4];
+            for (int k = 0; k < 4; ++k) {
+                const float* p = x + done + 16 * k;
+                _mm_prefetch(reinterpret_cast<const char*>(p + 3072), _MM_HINT_T0);
+                const __m512 w = _mm512_loadu_ps(p);
+                code[k] = block.codes(w);
+                if constexpr (kSums) block.measure(w, code[k], se2, sw2, sums.maxAbs);
+            }
+            const __m512i bytes =
+                _mm512_packus_epi16(_mm512_packus_epi32(code[0], code[1]), _mm512_packus_epi32(code[2], code[3]));
+            const __m512i pairs = _mm512_maddubs_epi16(bytes, weights);
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(packed + done / 2),
+                                _mm512_castsi512_si256(_mm512_permutexvar_epi8(order, pairs)));
+        }
+        for (; done < stop && done + 64 > stop; done += 16) {
+            const __m512 w = _mm512_loadu_ps(x + done);
+            const __m512i code = block.codes(w);
+            if constexpr (kSums) block.measure(w, code, se2, sw2, sums.maxAbs);
+            const __m128i pairs = _mm_maddubs_epi16(_mm512_cvtepi32_epi8(code), _mm_set1_epi16(0x0110));
+            _mm_storel_epi64(reinterpret_cast<__m128i*>(packed + done / 2), _mm_packus_epi16(pairs, pairs));
+        }
+        if constexpr (kSums) {
+            const Doubles e = toDoubles({se2}), w = toDoubles({sw2});
+            const __m512d unit = _mm512_set1_pd(square);
+            sums.se2[0] = _mm512_fmadd_pd(e.lo, unit, sums.se2[0]);
+            sums.se2[1] = _mm512_fmadd_pd(e.hi, unit, sums.se2[1]);
+            sums.sw2[0] = _mm512_fmadd_pd(w.lo, unit, sums.sw2[0]);
+            sums.sw2[1] = _mm512_fmadd_pd(w.hi, unit, sums.sw2[1]);
+        }
+    }
+}
+
+template<bool kSums>
+inline void quantizeNf4Blocks(const float* x, std::size_t blocks, std::size_t block, std::uint8_t* packed,
+                              float* absmax, ErrorSums* sums) {
+    const Nf4Thresholds& t = nf4Thresholds();
+    Nf4Sums total = {
+        {_mm512_setzero_pd(), _mm512_setzero_pd()}, {_mm512_setzero_pd(), _mm512_setzero_pd()}, _mm512_setzero_ps()};
+    const __m512d middle0 = _mm512_load_pd(t.midpoint), middle1 = _mm512_load_pd(t.midpoint + 8);
+    const __m512i lowIndex = _mm512_load_si512(t.bucketIndex), highIndex = _mm512_load_si512(t.bucketIndex + 16);
+    Nf4Block<kSums> state;
+    state.lowCode = _mm512_load_si512(t.bucketCode), state.highCode = _mm512_load_si512(t.bucketCode + 16);
+    state.levels = _mm512_loadu_ps(nf4Levels().data());
+    const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
+    const std::size_t together = block >= 4096 ? 1 : block * 16 <= 4096 ? 16 : 4096 / block;
+    std::uint64_t measured = 0;
+    alignas(64) float aux[16], inverse[16], inverse15[16];
+    for (std::size_t first = 0; first < blocks; first += together) {
+        const std::size_t count = blocks - first < together ? blocks - first : together;
+        __m512i partial[16];
+        for (std::size_t k = 0; k < 16; ++k) {
+            __m512i a = _mm512_setzero_si512(), b = a;
+            if (k < count) {
+                const float* p = x + (first + k) * block;
+                std::size_t i = 0;
+                for (; i + 32 <= block; i += 32) {
+                    a = _mm512_max_epu32(a, _mm512_and_si512(_mm512_loadu_si512(p + i), magnitude));
+                    b = _mm512_max_epu32(b, _mm512_and_si512(_mm512_loadu_si512(p + i + 16), magnitude));
+                }
+                if (i < block) a = _mm512_max_epu32(a, _mm512_and_si512(_mm512_loadu_si512(p + i), magnitude));
+            }
+            partial[k] = _mm512_max_epu32(a, b);
+        }
+        const __m512i maxBits = maxOfEach(partial);
+        // Infinite, NaN, or so large or small (but not 0) that a reciprocal would leave the normal range: the general
+        // way.
+        const __mmask16 large = _mm512_cmpgt_epu32_mask(maxBits, _mm512_set1_epi32(0x7b800000));
+        const __mmask16 small =
+            _mm512_cmplt_epu32_mask(_mm512_sub_epi32(maxBits, _mm512_set1_epi32(1)), _mm512_set1_epi32(0x03800000));
+        if (large | small) {
+            quantizeNf4AnyBlock(x + first * block, count * block, block, packed + first * block / 2, absmax + first,
+                                sums);
+            continue;
+        }
+        const __m512 bound = _mm512_castsi512_ps(maxBits);
+        const __m512 divisor = _mm512_add_ps(bound, _mm512_set1_ps(1.17549435e-38f));
+        const __m512 reciprocal = _mm512_div_ps(_mm512_set1_ps(1.0f), divisor);
+        _mm512_mask_storeu_ps(absmax + first, firstLanes(count).m, bound);
+        _mm512_store_ps(aux, divisor);
+        _mm512_store_ps(inverse, reciprocal);
+        _mm512_store_ps(inverse15, _mm512_min_ps(_mm512_mul_ps(reciprocal, _mm512_set1_ps(Nf4Thresholds::kBucketScale)),
+                                                 _mm512_set1_ps(3.402823466e38f))); // finite: 0 * inverse15 is 0
+        for (std::size_t k = 0; k < count; ++k) {
+            const __m512d a = _mm512_set1_pd(double(aux[k]));
+            constexpr int kUp = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
+            const __m512 thresholds =
+                _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvt_roundpd_ps(_mm512_mul_pd(middle0, a), kUp)),
+                                   _mm512_cvt_roundpd_ps(_mm512_mul_pd(middle1, a), kUp), 1);
+            state.low = _mm512_permutexvar_ps(lowIndex, thresholds);
+            state.high = _mm512_permutexvar_ps(highIndex, thresholds);
+            state.inverse15 = _mm512_set1_ps(inverse15[k]);
+            if constexpr (kSums) {
+                state.inverse = _mm512_set1_ps(inverse[k]);
+                state.scale = _mm512_set1_ps(absmax[first + k]);
+            }
+            const std::size_t at = (first + k) * block;
+            packNf4Block<kSums>(state, x + at, block, packed + at / 2, double(aux[k]) * double(aux[k]), total);
+        }
+        measured += count * block;
+    }
+    if constexpr (kSums) {
+        sums->n += double(measured);
+        sums->se2 += fold(Doubles{total.se2[0], total.se2[1]});
+        sums->sw2 += fold(Doubles{total.sw2[0], total.sw2[1]});
+        const float maxAbs = _mm512_reduce_max_ps(total.maxAbs);
+        if (maxAbs > sums->maxAbs) sums->maxAbs = maxAbs;
+    }
+}
+
+inline void quantizeNf4Packed(const float* x, std::size_t n, std::size_t block, std::uint8_t* packed, float* absmax,
+                              ErrorSums* sums) {
+    const std::size_t blocks = block % 16 == 0 ? n / block : 0, done = blocks * block;
+    if (blocks) {
+        if (sums)
+            quantizeNf4Blocks<true>(x, blocks, block, packed, absmax, sums);
+        else
+            quantizeNf4Blocks<false>(x, blocks, block, packed, absmax, nullptr);
+    }
+    if (done < n) quantizeNf4AnyBlock(x + done, n - done, block, packed + done / 2, absmax + blocks, sums);
+}

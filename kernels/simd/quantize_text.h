@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// One text over a 16-lane vector: quantize and measure in one pass. Groups of 16 elements and more go group by group
+// with the scale in a register; smaller ones piece by piece with a scale per lane. Groups with NaN or Inf go to the
+// reference.
+
+constexpr std::size_t kPiece = 1024; ///< elements between two visits to the histograms: everything stays in L1
+
+/// Where a value of the value histogram comes from.
+enum class ValueSource { None, Quotient, Itself, Divide, Zero };
+
+struct Totals {
+    Doubles se, se2, sae, sw2, swv, sv2;
+    Floats maxAbs;
+    std::uint64_t n, clipped, zeros, signFlips;
+};
+/// Order-exact sums of one group.
+struct GroupSums {
+    Doubles se2, sw2;
+};
+
+struct Pass {
+    const Run& run;
+    const RunOut& out;
+    Totals totals;
+    GroupSums group;
+    bool sums, manyLevels;
+    std::size_t fill = 0; ///< entries waiting in the buffers below
+    std::uint32_t manyCounts[4][256];
+    alignas(64) std::uint8_t codes[kPiece + 64];
+    alignas(64) std::uint16_t errorBins[kPiece + 16];
+    alignas(64) std::uint16_t valueBins[kPiece + 16];
+
+    Pass(const Run& aRun, const RunOut& anOut) : run(aRun), out(anOut) {
+        const Doubles zero = zeroDoubles();
+        totals = {zero, zero, zero, zero, zero, zero, set1(0.0f), 0, 0, 0, 0};
+        group = {zero, zero};
+        sums = out.sums || out.groupSse || out.groupSsw;
+        manyLevels = out.codeCounts && run.levelCount > 16;
+        if (manyLevels) __builtin_memset(manyCounts, 0, sizeof manyCounts);
+    }
+    void flush();
+    void finish();
+};
+
+inline void Pass::flush() {
+    if (out.errorBins) countBins(errorBins, fill, out.errorBins);
+    if (out.valueBins) countBins(valueBins, fill, out.valueBins);
+    if (manyLevels) { // four tables: equal neighbours would wait for each other
+        std::size_t i = 0;
+        for (; i + 4 <= fill; i += 4) {
+            ++manyCounts[0][codes[i]];
+            ++manyCounts[1][codes[i + 1]];
+            ++manyCounts[2][codes[i + 2]];
+            ++manyCounts[3][codes[i + 3]];
+        }
+        for (; i < fill; ++i) ++manyCounts[0][codes[i]];
+    } else if (out.codeCounts) {
+        countBytes(codes, fill, run.levelCount, out.codeCounts);
+    }
+    fill = 0;
+}
+
+inline void Pass::finish() {
+    flush();
+    if (manyLevels)
+        for (int code = 0; code < run.levelCount; ++code)
+            for (const auto& counts : manyCounts) out.codeCounts[code] += counts[code];
+    if (!out.sums) return;
+    ErrorSums s;
+    s.n = double(totals.n);
+    s.se = fold(totals.se), s.se2 = fold(totals.se2), s.sae = fold(totals.sae);
+    s.sw2 = fold(totals.sw2), s.swv = fold(totals.swv), s.sv2 = fold(totals.sv2);
+    s.maxAbs = reduceMax(totals.maxAbs);
+    s.clipped = totals.clipped, s.zeros = totals.zeros, s.signFlips = totals.signFlips;
+    out.sums->merge(s);
+}
+
+QS_INLINE unsigned count(Mask m) { return unsigned(__builtin_popcount(bits(m))); }
+
+struct Whole {
+    static constexpr bool kTail = false;
+};
+struct Tail {
+    static constexpr bool kTail = true;
+};
+
+/// Up to kPiece - fill finite elements from `begin` on, with one scale (kPerLane: aux[i], scale[i]).
+template<bool kPerLane, class Coder>
+inline void span(const Coder& coder, Pass& pass, std::size_t begin, std::size_t n, const float* aux, const float* scale,
+                 ValueSource source, float* errors) {
+    const Run& run = pass.run;
+    const RunOut& out = pass.out;
+    const float* x = run.x + begin;
+    const bool sums = pass.sums, wantCodes = Coder::kHasCodes && (out.codes || out.codeCounts);
+    constexpr float kWider = 1.000001f;
+    const bool f16 = run.encoder == Encoder::RoundF16, levels = run.levelCount > 0;
+    const Floats infinity = set1(__builtin_inff());
+    const Floats lowest = set1(levels ? run.levels[0] : 0.0f),
+                 highest = set1(levels ? run.levels[run.levelCount - 1] : 0.0f);
+    LaneParams params{set1(aux[0]), set1(scale[0])};
+    Floats high = infinity, low = set1(0.0f) - infinity;
+    const auto setLimits = [&]() __attribute__((always_inline)) {
+        if (f16)
+            low = set1(-65504.0f * kWider), high = set1(65504.0f * kWider);
+        else if (levels)
+            low = lowest * params.scale * set1(kWider), high = highest * params.scale * set1(kWider);
+    };
+    setLimits();
+    const Doubles zero = zeroDoubles();
+    Doubles se = zero, sae = zero, swv = zero, sv2 = zero;
+    Doubles se2 = pass.group.se2, sw2 = pass.group.sw2;
+    Floats maxAbs = pass.totals.maxAbs;
+    std::uint64_t clipped = 0, zeros = 0, flips = 0;
+
+    const auto step = [&](std::size_t i, std::size_t lanes, auto tag) __attribute__((always_inline)) {
+        constexpr bool kTail = decltype(tag)::kTail;
+        const Floats w = kTail ? load(x + i, lanes) : load(x + i);
+        if constexpr (kPerLane) {
+            params = {kTail ? load(aux + i, lanes) : load(aux + i), kTail ? load(scale + i, lanes) : load(scale + i)};
+            setLimits();
+        }
+        const std::size_t at = pass.fill + i;
+        Floats quotient = w;
+        const Ints code = coder.encode(w, params, quotient);
+        if (wantCodes) {
+            if (out.codes)
+                kTail ? storeBytes(out.codes + begin + i, lanes, code) : storeBytes(out.codes + begin + i, code);
+            storeBytes(pass.codes + at, code);
+        }
+        Floats v = coder.decode(code, w, params);
+        if (out.decoded) kTail ? store(out.decoded + begin + i, lanes, v) : store(out.decoded + begin + i, v);
+        if (source != ValueSource::None) {
+            Floats value = quotient;
+            if (source == ValueSource::Itself) value = w;
+            if (source == ValueSource::Divide) {
+                value = w / params.scale;
+                if constexpr (kPerLane) value = select(params.scale == set1(0.0f), set1(0.0f), value);
+            }
+            if (source == ValueSource::Zero) value = set1(0.0f);
+            storeBins(pass.valueBins + at, value);
+        }
+        if constexpr (kTail) v = only(firstLanes(lanes), v); // w is +0 there, so all terms are +0
+        const Floats e = v - w;
+        if (out.errorBins) storeBins(pass.errorBins + at, e);
+        if constexpr (kPerLane) {
+            if (errors) kTail ? store(errors + i, lanes, e) : store(errors + i, e);
+        }
+        if (sums) {
+            const Doubles wd = toDoubles(w), vd = toDoubles(v), ed = toDoubles(e);
+            se = se + ed;
+            sae = sae + abs(ed);
+            se2 = fma(ed, ed, se2);
+            sw2 = fma(wd, wd, sw2);
+            swv = fma(wd, vd, swv);
+            sv2 = fma(vd, vd, sv2);
+            maxAbs = max(maxAbs, abs(e));
+            const Floats nothing = set1(0.0f);
+            Mask beyond = (w > high) | (w < low);
+            Mask none = v == nothing;
+            if constexpr (kTail) beyond = beyond & firstLanes(lanes), none = none & firstLanes(lanes);
+            clipped += count(beyond);
+            zeros += count(none);
+            flips += count(((w < nothing) & (v > nothing)) | ((w > nothing) & (v < nothing)));
+        }
+    };
+    std::size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        __builtin_prefetch(x + i + 4096);
+        step(i, 16, Whole());
+    }
+    if (i < n) step(i, n - i, Tail());
+
+    if (sums) {
+        Totals& t = pass.totals;
+        t.se = t.se + se, t.sae = t.sae + sae, t.swv = t.swv + swv, t.sv2 = t.sv2 + sv2;
+        t.maxAbs = maxAbs;
+        t.n += n, t.clipped += clipped, t.zeros += zeros, t.signFlips += flips;
+        pass.group = {se2, sw2};
+    }
+    pass.fill += n;
+}
+
+QS_INLINE bool usable(const GroupParams& p, bool divides) {
+    const bool finiteScale = __builtin_fabsf(p.scale) <= 3.402823466e38f;
+    return finiteScale && (!divides || (p.aux > 0 && p.aux <= 3.402823466e38f));
+}
+
+/// The reference for a part of a group: no figures of the group.
+inline void referencePart(Pass& pass, const GroupParams& params, std::size_t begin, std::size_t n) {
+    RunOut part = pass.out;
+    part.scales = part.groupSse = part.groupSsw = part.groupAbsMax = nullptr;
+    reference::quantizeGroup(pass.run, part, params, begin, n, 0);
+}
+
+QS_INLINE void closeGroup(Pass& pass) {
+    pass.totals.se2 = pass.totals.se2 + pass.group.se2;
+    pass.totals.sw2 = pass.totals.sw2 + pass.group.sw2;
+    pass.group = {zeroDoubles(), zeroDoubles()};
+}
+
+constexpr std::size_t kWholeGroup = 65536; ///< groups up to this size are looked through before they are encoded
+
+template<class Coder>
+inline void largeGroup(const Coder& coder, Pass& pass, std::size_t begin, std::size_t n, std::size_t g) {
+    const Run& run = pass.run;
+    const RunOut& out = pass.out;
+    const float* x = run.x + begin;
+    const bool lookThrough = !run.given || n <= kWholeGroup || out.groupSse || out.groupSsw || out.groupAbsMax;
+    const unsigned bits = lookThrough ? absMaxBits(x, n) : 0;
+    GroupParams params;
+    if (run.given)
+        params = run.given[g * run.givenStride];
+    else if (bits < kInfinityBits && run.statistic == GroupStatistic::AbsMax)
+        params = paramsFromAbsMax(run.encoder, fromBits(bits), run.clip);
+    else
+        params = groupParams(set(), run, x, n);
+    if (bits >= kInfinityBits || !usable(params, Coder::kHasQuotient)) {
+        reference::quantizeGroup(run, out, params, begin, n, g);
+        return;
+    }
+    ValueSource source = ValueSource::None;
+    if (out.valueBins)
+        source = params.scale == 0                                   ? ValueSource::Zero
+                 : Coder::kHasQuotient && params.aux == params.scale ? ValueSource::Quotient
+                 : params.scale == 1                                 ? ValueSource::Itself
+                                                                     : ValueSource::Divide;
+    for (std::size_t i = 0; i < n;) {
+        if (pass.fill == kPiece) pass.flush();
+        std::size_t part = n - i < kPiece - pass.fill ? n - i : kPiece - pass.fill;
+        if (part < n - i && part % 16) { // lanes count from the start of the group
+            part -= part % 16;
+            if (part == 0) {
+                pass.flush();
+                continue;
+            }
+        }
+        if (!lookThrough && absMaxBits(x + i, part) >= kInfinityBits)
+            referencePart(pass, params, begin + i, part);
+        else
+            span<false>(coder, pass, begin + i, part, &params.aux, &params.scale, source, nullptr);
+        i += part;
+    }
+    if (out.groupSse) out.groupSse[g] = float(fold(pass.group.se2));
+    if (out.groupSsw) out.groupSsw[g] = float(fold(pass.group.sw2));
+    if (out.groupAbsMax) out.groupAbsMax[g] = fromBits(bits);
+    if (out.scales) out.scales[g] = params.scale;
+    closeGroup(pass);
+}
+
+/// n <= kPiece elements in whole groups of fewer than 16, the last possibly short.
+template<class Coder>
+inline void smallGroups(const Coder& coder, Pass& pass, std::size_t begin, std::size_t n, std::size_t g) {
+    const Run& run = pass.run;
+    const RunOut& out = pass.out;
+    alignas(64) float aux[kPiece + 64], scale[kPiece + 64], errors[kPiece + 64], columns[2][16];
+    const float* x = run.x + begin;
+    const std::size_t group = run.group, groups = (n + group - 1) / group;
+    bool fine = absMaxBits(x, n) < kInfinityBits;
+    if (fine && group == 1 && run.given && run.givenStride == 1) {
+        Floats high = set1(0.0f), low = set1(__builtin_inff());
+        for (std::size_t i = 0; i < n; i += 16) {
+            Floats s, a;
+            if (i + 16 <= n) {
+                deinterleave(&run.given[g + i].scale, s, a);
+            } else {
+                for (std::size_t k = 0; k < 16; ++k) {
+                    const GroupParams& p = run.given[i + k < n ? g + i + k : g + n - 1];
+                    columns[0][k] = p.scale, columns[1][k] = p.aux;
+                }
+                s = load(columns[0]), a = load(columns[1]);
+            }
+            store(scale + i, s);
+            store(aux + i, a);
+            high = max(abs(s), max(a, high)); // a NaN in the first operand is dropped here and caught by `low`
+            low = min(low, select((abs(s) < set1(__builtin_inff())) & (a > set1(0.0f)), a, set1(-1.0f)));
+        }
+        fine = reduceMin(low) > 0 && reduceMax(high) <= 3.402823466e38f;
+    } else if (fine) {
+        for (std::size_t k = 0; k < groups && fine; ++k) {
+            const std::size_t first = k * group, size = n - first < group ? n - first : group;
+            GroupParams params;
+            if (run.given) {
+                params = run.given[(g + k) * run.givenStride];
+            } else if (run.statistic == GroupStatistic::AbsMax) {
+                float bound = 0;
+                for (std::size_t i = first; i < first + size; ++i) {
+                    const float a = __builtin_fabsf(x[i]);
+                    bound = a > bound ? a : bound;
+                }
+                params = paramsFromAbsMax(run.encoder, bound, run.clip);
+            } else {
+                params = groupParams(set(), run, x + first, size);
+            }
+            fine = usable(params, Coder::kHasQuotient);
+            store(aux + first, set1(params.aux)); // past the group: the next one overwrites it
+            store(scale + first, set1(params.scale));
+        }
+    }
+    if (!fine) {
+        for (std::size_t k = 0; k < groups; ++k) {
+            const std::size_t first = k * group, size = n - first < group ? n - first : group;
+            const GroupParams params =
+                run.given ? run.given[(g + k) * run.givenStride] : groupParams(set(), run, x + first, size);
+            reference::quantizeGroup(run, out, params, begin + first, size, g + k);
+        }
+        return;
+    }
+    if (pass.fill + n > kPiece) pass.flush();
+    span<true>(coder, pass, begin, n, aux, scale, out.valueBins ? ValueSource::Divide : ValueSource::None,
+               out.groupSse ? errors : nullptr);
+    closeGroup(pass);
+    for (std::size_t k = 0; k < groups; ++k) {
+        const std::size_t first = k * group, size = n - first < group ? n - first : group;
+        if (out.scales) out.scales[g + k] = scale[first];
+        if (out.groupAbsMax) out.groupAbsMax[g + k] = fromBits(absMaxBits(x + first, size));
+        const auto squares = [size](const float* p) __attribute__((always_inline)) {
+            const Doubles d = toDoubles(load(p, size));
+            return float(fold(d * d));
+        };
+        if (out.groupSse) out.groupSse[g + k] = squares(errors + first);
+        if (out.groupSsw) out.groupSsw[g + k] = squares(x + first);
+    }
+}
+
+template<class Coder> inline void quantizeWith(const Coder& coder, const Run& run, const RunOut& wanted) {
+    RunOut out = wanted;
+    if (!Coder::kHasCodes) out.codes = nullptr, out.codeCounts = nullptr;
+    Pass pass(run, out);
+    if (run.group >= 16) {
+        for (std::size_t begin = 0, g = 0; begin < run.n; begin += run.group, ++g)
+            largeGroup(coder, pass, begin, run.n - begin < run.group ? run.n - begin : run.group, g);
+    } else {
+        const std::size_t groups = kPiece / run.group, step = groups * run.group;
+        for (std::size_t begin = 0, g = 0; begin < run.n; begin += step, g += groups)
+            smallGroups(coder, pass, begin, run.n - begin < step ? run.n - begin : step, g);
+    }
+    pass.finish();
+}
+
+inline bool areIntegers(const Run& run, int bound) {
+    if (run.levelCount != 2 * bound + 1 || run.zeroCode != bound) return false;
+    for (int i = 0; i < run.levelCount; ++i)
+        if (run.levels[i] != float(i - bound)) return false;
+    return true;
+}
+
+inline void quantize(const Run& run, const RunOut& out) {
+    switch (run.encoder) {
+    case Encoder::NearestNf4:
+        if (run.levelCount == 16) return quantizeWith(Nf4Coder(run), run, out);
+        break;
+    case Encoder::RoundInt8:
+        if (areIntegers(run, 127)) return quantizeWith(RoundCoder(127), run, out);
+        break;
+    case Encoder::RoundTernary:
+        if (areIntegers(run, 1)) return quantizeWith(RoundCoder(1), run, out);
+        break;
+    case Encoder::Sign:
+        if (run.levelCount == 2) return quantizeWith(SignCoder(run), run, out);
+        break;
+    case Encoder::Threshold:
+        if (run.levelCount == 3) return quantizeWith(ThresholdCoder(run), run, out);
+        break;
+    case Encoder::Identity: return quantizeWith(IdentityCoder<Small::None>(), run, out);
+    case Encoder::RoundF16: return quantizeWith(IdentityCoder<Small::F16>(), run, out);
+    case Encoder::RoundBf16: return quantizeWith(IdentityCoder<Small::Bf16>(), run, out);
+    }
+    reference::quantize(run, out);
+}

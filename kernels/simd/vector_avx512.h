@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// 16 lanes as one AVX-512 register (two for f64). Included once, inside the target region and an unnamed namespace.
+
+struct Floats {
+    __m512 v;
+};
+struct Ints {
+    __m512i v;
+};
+struct Doubles {
+    __m512d lo, hi;
+};
+struct Mask {
+    __mmask16 m;
+};
+
+QS_INLINE Mask firstLanes(std::size_t count) { return {__mmask16((1u << count) - 1)}; }
+QS_INLINE unsigned bits(Mask a) { return a.m; }
+QS_INLINE Mask operator&(Mask a, Mask b) { return {__mmask16(a.m & b.m)}; }
+QS_INLINE Mask operator|(Mask a, Mask b) { return {__mmask16(a.m | b.m)}; }
+
+QS_INLINE Floats load(const float* p) { return {_mm512_loadu_ps(p)}; }
+QS_INLINE Floats load(const float* p, std::size_t count) { return {_mm512_maskz_loadu_ps(firstLanes(count).m, p)}; }
+QS_INLINE void store(float* p, Floats a) { _mm512_storeu_ps(p, a.v); }
+QS_INLINE void store(float* p, std::size_t count, Floats a) { _mm512_mask_storeu_ps(p, firstLanes(count).m, a.v); }
+QS_INLINE Floats set1(float a) { return {_mm512_set1_ps(a)}; }
+QS_INLINE Floats operator+(Floats a, Floats b) { return {_mm512_add_ps(a.v, b.v)}; }
+QS_INLINE Floats operator-(Floats a, Floats b) { return {_mm512_sub_ps(a.v, b.v)}; }
+QS_INLINE Floats operator*(Floats a, Floats b) { return {_mm512_mul_ps(a.v, b.v)}; }
+QS_INLINE Floats operator/(Floats a, Floats b) { return {_mm512_div_ps(a.v, b.v)}; }
+QS_INLINE Floats fma(Floats a, Floats b, Floats c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
+QS_INLINE Floats min(Floats a, Floats b) { return {_mm512_min_ps(a.v, b.v)}; }
+QS_INLINE Floats max(Floats a, Floats b) { return {_mm512_max_ps(a.v, b.v)}; }
+QS_INLINE Floats abs(Floats a) { return {_mm512_abs_ps(a.v)}; }
+QS_INLINE Mask operator<(Floats a, Floats b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ)}; }
+QS_INLINE Mask operator>(Floats a, Floats b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_GT_OQ)}; }
+QS_INLINE Mask operator>=(Floats a, Floats b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_GE_OQ)}; }
+QS_INLINE Mask operator==(Floats a, Floats b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_EQ_OQ)}; }
+QS_INLINE Floats select(Mask m, Floats yes, Floats no) { return {_mm512_mask_blend_ps(m.m, no.v, yes.v)}; }
+QS_INLINE Floats only(Mask m, Floats a) { return {_mm512_maskz_mov_ps(m.m, a.v)}; }
+/// Sign bits of a ^ b.
+QS_INLINE Mask signsDiffer(Floats a, Floats b) {
+    return {_mm512_movepi32_mask(_mm512_xor_si512(_mm512_castps_si512(a.v), _mm512_castps_si512(b.v)))};
+}
+QS_INLINE float reduceMax(Floats a) { return _mm512_reduce_max_ps(a.v); }
+QS_INLINE float reduceMin(Floats a) { return _mm512_reduce_min_ps(a.v); }
+
+QS_INLINE Ints bitsOf(Floats a) { return {_mm512_castps_si512(a.v)}; }
+QS_INLINE Ints set1(int a) { return {_mm512_set1_epi32(a)}; }
+QS_INLINE Ints loadInts(const std::int32_t* p) { return {_mm512_loadu_si512(p)}; }
+QS_INLINE Ints operator+(Ints a, Ints b) { return {_mm512_add_epi32(a.v, b.v)}; }
+QS_INLINE Ints operator&(Ints a, Ints b) { return {_mm512_and_si512(a.v, b.v)}; }
+QS_INLINE Ints maxUnsigned(Ints a, Ints b) { return {_mm512_max_epu32(a.v, b.v)}; }
+QS_INLINE Mask greater(Ints a, Ints b) { return {_mm512_cmpgt_epi32_mask(a.v, b.v)}; }
+QS_INLINE Ints plusOneWhere(Mask m, Ints a) { return {_mm512_mask_add_epi32(a.v, m.m, a.v, _mm512_set1_epi32(1))}; }
+QS_INLINE Ints minusOneWhere(Mask m, Ints a) { return {_mm512_mask_sub_epi32(a.v, m.m, a.v, _mm512_set1_epi32(1))}; }
+QS_INLINE unsigned reduceMaxUnsigned(Ints a) { return _mm512_reduce_max_epu32(a.v); }
+/// Round half to even; the values fit an i32.
+QS_INLINE Ints toInts(Floats a) { return {_mm512_cvtps_epi32(a.v)}; }
+QS_INLINE Floats toFloats(Ints a) { return {_mm512_cvtepi32_ps(a.v)}; }
+QS_INLINE void storeBytes(std::uint8_t* p, Ints a) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a.v));
+}
+QS_INLINE void storeBytes(std::uint8_t* p, std::size_t count, Ints a) {
+    _mm512_mask_cvtepi32_storeu_epi8(p, firstLanes(count).m, a.v);
+}
+QS_INLINE Ints loadBytes(const std::uint8_t* p) {
+    return {_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
+}
+/// The float bins of 16 values, as u16.
+QS_INLINE void storeBins(std::uint16_t* p, Floats a) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                        _mm512_cvtepi32_epi16(_mm512_srli_epi32(bitsOf(a).v, kFloatBinShift)));
+}
+
+/// The nibbles of 8 bytes, high one first, in the low four bits of the lanes.
+QS_INLINE Ints nibbles(const std::uint8_t* p) {
+    const __m512i bytes = _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+    return {_mm512_or_si512(_mm512_slli_epi64(bytes, 32), _mm512_srli_epi64(bytes, 4))};
+}
+/// p is aligned to 64 bytes.
+QS_INLINE void stream(float* p, Floats a) { _mm512_stream_ps(p, a.v); }
+QS_INLINE Ints minUnsigned(Ints a, Ints b) { return {_mm512_min_epu32(a.v, b.v)}; }
+QS_INLINE Floats roundEven(Floats a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEAREST_INT)}; }
+
+QS_INLINE Floats lookup16(Floats table, Ints index) { return {_mm512_permutexvar_ps(index.v, table.v)}; }
+/// The low five bits of the index count.
+QS_INLINE Floats lookup32(Floats low, Floats high, Ints index) {
+    return {_mm512_permutex2var_ps(low.v, index.v, high.v)};
+}
+QS_INLINE Ints lookup32(Ints low, Ints high, Ints index) { return {_mm512_permutex2var_epi32(low.v, index.v, high.v)}; }
+/// p[0], p[2], ... and p[1], p[3], ... of 32 floats.
+QS_INLINE void deinterleave(const float* p, Floats& even, Floats& odd) {
+    const __m512 a = _mm512_loadu_ps(p), b = _mm512_loadu_ps(p + 16);
+    const __m512i first = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    even.v = _mm512_permutex2var_ps(a, first, b);
+    odd.v = _mm512_permutex2var_ps(a, _mm512_add_epi32(first, _mm512_set1_epi32(1)), b);
+}
+
+QS_INLINE Doubles zeroDoubles() { return {_mm512_setzero_pd(), _mm512_setzero_pd()}; }
+QS_INLINE Doubles toDoubles(Floats a) {
+    return {_mm512_cvtps_pd(_mm512_castps512_ps256(a.v)), _mm512_cvtps_pd(_mm512_extractf32x8_ps(a.v, 1))};
+}
+QS_INLINE Doubles operator+(Doubles a, Doubles b) { return {_mm512_add_pd(a.lo, b.lo), _mm512_add_pd(a.hi, b.hi)}; }
+QS_INLINE Doubles operator*(Doubles a, Doubles b) { return {_mm512_mul_pd(a.lo, b.lo), _mm512_mul_pd(a.hi, b.hi)}; }
+/// a * b + c; the products of two f32 are exact, so this has the bits of a product and a sum.
+QS_INLINE Doubles fma(Doubles a, Doubles b, Doubles c) {
+    return {_mm512_fmadd_pd(a.lo, b.lo, c.lo), _mm512_fmadd_pd(a.hi, b.hi, c.hi)};
+}
+QS_INLINE Doubles abs(Doubles a) { return {_mm512_abs_pd(a.lo), _mm512_abs_pd(a.hi)}; }
+/// 16 -> 8 -> 4 -> 2 -> 1, lane j taking lane j + half.
+QS_INLINE double fold(Doubles a) {
+    const __m512d eight = _mm512_add_pd(a.lo, a.hi);
+    const __m256d four = _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd(eight, 1));
+    const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+}
+
+QS_INLINE Floats widenF16(const std::uint16_t* p) {
+    return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+}
+QS_INLINE Floats widenBf16(const std::uint16_t* p) {
+    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+    const __m512 value = _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+    // A signalling NaN becomes quiet.
+    return {_mm512_mask_or_ps(value, _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q), value,
+                              _mm512_castsi512_ps(_mm512_set1_epi32(0x400000)))};
+}
+QS_INLINE void narrowF16(std::uint16_t* p, Floats a) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT));
+}
+QS_INLINE __m512i bf16Bits(Floats a) { // not vcvtneps2bf16: it flushes denormals
+    const __m512i bits = bitsOf(a).v, one = _mm512_set1_epi32(1);
+    const __m512i high = _mm512_srli_epi32(bits, 16);
+    const __m512i bias = _mm512_add_epi32(_mm512_set1_epi32(0x7fff), _mm512_and_si512(high, one));
+    const __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(bits, bias), 16);
+    const __mmask16 nan = _mm512_cmp_ps_mask(a.v, a.v, _CMP_UNORD_Q);
+    return _mm512_mask_or_epi32(rounded, nan, high, _mm512_set1_epi32(0x40));
+}
+QS_INLINE void narrowBf16(std::uint16_t* p, Floats a) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(bf16Bits(a)));
+}
+QS_INLINE Floats throughF16(Floats a) { return {_mm512_cvtph_ps(_mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT))}; }
+QS_INLINE Floats throughBf16(Floats a) { return {_mm512_castsi512_ps(_mm512_slli_epi32(bf16Bits(a), 16))}; }
+
+/// How many of n bytes equal each of 0..levelCount-1 (levelCount <= 16), added to counts; bytes[n..n+63] may be read.
+inline void countBytes(const std::uint8_t* bytes, std::size_t n, int levelCount, std::uint64_t* counts) {
+    for (int code = 0; code < levelCount; ++code) {
+        const __m512i wanted = _mm512_set1_epi8(char(code));
+        std::size_t i = 0, count = 0;
+        for (; i + 64 <= n; i += 64)
+            count += std::size_t(__builtin_popcountll(_mm512_cmpeq_epi8_mask(_mm512_loadu_si512(bytes + i), wanted)));
+        if (i < n)
+            count += std::size_t(__builtin_popcountll(_mm512_cmpeq_epi8_mask(_mm512_loadu_si512(bytes + i), wanted) &
+                                                      ((std::uint64_t(1) << (n - i)) - 1)));
+        counts[code] += count;
+    }
+}
