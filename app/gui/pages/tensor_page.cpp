@@ -49,6 +49,7 @@ private:
     SensitivityStrip* strip_ = nullptr;
     StagedRefresh* stages_;
     QTimer dim_;
+    bool comparing_ = false;
 };
 
 TensorPage::TensorPage(Session& session, QWidget* parent)
@@ -135,7 +136,10 @@ void TensorPage::connectSession() {
         strip_->showTensor();
         stages_->askAll();
     });
-    connect(&session_, &Session::specChanged, this, [this, strip] { stages_->ask(strip); });
+    connect(&session_, &Session::specChanged, this, [this, strip] {
+        stages_->ask(strip);
+        if (std::exchange(comparing_, session_.comparing()) != session_.comparing()) stages_->askAll();
+    });
     connect(&session_, &Session::rowsChanged, this, [this, strip] { stages_->ask(strip); });
     connect(&session_, &Session::metricChanged, this, [this, strip] { stages_->ask(strip); });
     connect(&session_, &Session::currentStarted, this, [this] {
