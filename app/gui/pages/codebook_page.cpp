@@ -57,8 +57,7 @@ CodebookPage::CodebookPage(Session& session, QWidget* parent)
     grid->addWidget(table_, 1, 1);
     grid->addWidget(decode_, 2, 1);
     for (const int line : {1, 2}) grid->setRowStretch(line, 1);
-    grid->setColumnStretch(0, 3);
-    grid->setColumnStretch(1, 2);
+    for (const int column : {0, 1}) grid->setColumnStretch(column, 1);
     for (Card* card : std::initializer_list<Card*>{levels_, occupancy_, table_, decode_})
         card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
     stack_->addWidget(empty_);

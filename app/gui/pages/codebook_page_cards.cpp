@@ -111,7 +111,7 @@ CodeTableCard::CodeTableCard(QWidget* parent)
     table_->setWordWrap(false);
     table_->verticalHeader()->hide();
     table_->verticalHeader()->setDefaultSectionSize(22);
-    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
+    table_->horizontalHeader()->setStretchLastSection(true);
     table_->horizontalHeader()->setHighlightSections(false);
     table_->installEventFilter(this);
     setBody(table_);
@@ -130,6 +130,11 @@ void CodeTableCard::setCodebook(const CodebookView& view) {
         table_->setCurrentIndex(model_->index(current.row(), current.column()));
     table_->verticalScrollBar()->setValue(scrolled);
     setNote(tr("%1 codes").arg(view.rows.size()));
+    if (std::exchange(codes_, view.rows.size()) == view.rows.size()) return;
+    const Columns<CodebookRow>& columns = codebookColumns();
+    for (std::size_t column = 0; column < columns.size(); ++column) // else a column of "not measured"
+        if (columns[column].id == "poly_level") table_->setColumnHidden(int(column), !view.hasPoly);
+    table_->resizeColumnsToContents();
 }
 
 void CodeTableCard::showCode(int code) {
@@ -198,7 +203,7 @@ void DecodeCard::setCodebook(const std::shared_ptr<const Model>& model, const Te
         bars.points.append({double(code.code), difference});
         bars.notes.append(tr("table %1, polynomial %2").arg(readoutText(code.level), readoutText(code.polyLevel)));
     }
-    setNote(tr("largest difference %1").arg(significant(largest)));
+    setNote(tr("largest %1").arg(significant(largest)));
     chart_->setData({bars}, {}, true);
     if (!model || !tensor) return;
     const QString asked = QString::fromStdString(tensor->name + '|' + canonicalText(row->spec));

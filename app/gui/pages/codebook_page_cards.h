@@ -57,6 +57,7 @@ protected:
 private:
     RowModel<CodebookRow>* model_;
     QTableView* table_;
+    std::size_t codes_ = 0; ///< the columns are measured once a codebook
 };
 
 /// Table against polynomial: the difference of the levels at once, the error that it causes from a job.

@@ -118,8 +118,8 @@ void ErrorCard::draw() {
     }
     const auto shown = [](double value) { return QString::fromStdString(significantText(value, 3)); };
     setNote(QStringLiteral("p50 %1  p95 %2  p99 %3").arg(shown(a_->p50), shown(a_->p95), shown(a_->p99)));
-    chart_->setAxes(tr("E = ŵ − w;  %1 beyond ±%2").arg(shareText(plot.below + plot.above, plot.total), shown(range)),
-                    cumulative ? tr("share of errors, %") : tr("density"));
+    chart_->setAxes(tr("error ŵ − w"), cumulative ? tr("share of errors, %") : tr("density"));
+    chart_->setXCaption(tr(";  %1 beyond ±%2").arg(shareText(plot.below + plot.above, plot.total), shown(range)));
     chart_->setLegend(second);
     chart_->setXRange(-range, range);
     const QString drawn = identity(a_, true) + (cumulative ? u'c' : u'd');
@@ -133,9 +133,11 @@ ChannelCard::ChannelCard(QWidget* parent)
     : Card(tr("Channel profile"), parent), magnitudes_(new PlotChart), errors_(new PlotChart) {
     magnitudes_->setAccessibleName(tr("Largest weight of each row"));
     errors_->setAccessibleName(tr("NMSE of each row"));
+    for (PlotChart* chart : {magnitudes_, errors_}) chart->setLeftMargin(52);
     magnitudes_->setXLabels(false);
     magnitudes_->setAxes(tr("row"), tr("max |w|"));
-    errors_->setAxes(tr("row (output channel)"), QStringLiteral("NMSE"));
+    errors_->setAxes(tr("row"), QStringLiteral("NMSE"));
+    errors_->setXCaption(tr(" (output channel)"));
     addLogToggle(this, {magnitudes_, errors_});
     auto* body = new QWidget;
     auto* layout = new QVBoxLayout(body);

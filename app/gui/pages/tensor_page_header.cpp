@@ -12,6 +12,8 @@
 namespace qs::gui {
 namespace {
 
+constexpr int kSpacing = 16;
+
 QString text(const std::string& s) { return QString::fromStdString(s); }
 
 } // namespace
@@ -24,7 +26,7 @@ TensorHeader::TensorHeader(QWidget* parent)
     title_->setTextFormat(Qt::PlainText);
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
-    layout->setSpacing(24);
+    layout->setSpacing(kSpacing);
     layout->addWidget(title_);
     layout->addWidget(facts_);
     layout->addStretch(1);
@@ -72,8 +74,9 @@ void TensorHeader::setTensor(const TensorInfo* tensor, const AnalysisRow& row, c
 void TensorHeader::elide() {
     // The name may take what the facts leave; its middle goes first, because the end says what the tensor is.
     int taken = 0;
-    for (const QLabel* label : {facts_, sigma_, kurtosis_, outliers_, holes_}) taken += label->sizeHint().width() + 24;
-    const int available = std::max(80, width() - taken - 24);
+    for (const QLabel* label : {facts_, sigma_, kurtosis_, outliers_, holes_})
+        taken += label->sizeHint().width() + kSpacing;
+    const int available = std::max(80, width() - taken - kSpacing);
     const QFontMetrics metrics = title_->fontMetrics();
     title_->setFixedWidth(std::min(available, metrics.horizontalAdvance(name_) + 2));
     title_->setText(metrics.elidedText(name_, Qt::ElideMiddle, title_->width()));

@@ -54,8 +54,11 @@ Card::Card(const QString& title, QWidget* parent)
 }
 
 void Card::setTitle(const QString& title) {
+    if (title == title_->text()) return;
     title_->setText(title);
     setAccessibleName(title);
+    layout_->activate(); // the note gets what the title leaves
+    elideNote();
     place();
 }
 

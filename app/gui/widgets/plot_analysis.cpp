@@ -120,7 +120,7 @@ AnalysisPlot signedError(const TensorAnalysis& analysis, double range, bool cumu
 
 PlotSeries channelSeries(const ChannelProfile& profile, const std::vector<float>& values, const QString& name,
                          int token) {
-    PlotSeries series{name, PlotSeries::Style::Line, token, {}, {}};
+    PlotSeries series{name, PlotSeries::Style::Area, token, {}, {}};
     const double each = values.empty() ? 1 : double(profile.channels) / double(values.size());
     series.points.reserve(qsizetype(values.size()));
     for (std::size_t i = 0; i < values.size(); ++i)

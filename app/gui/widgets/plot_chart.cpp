@@ -40,6 +40,16 @@ void PlotChart::setAxes(const QString& xTitle, const QString& yTitle) {
     d->view->applyRanges();
 }
 
+void PlotChart::setXCaption(const QString& text) {
+    d->frame.xCaption = text;
+    d->view->viewport()->update();
+}
+
+void PlotChart::setLeftMargin(double pixels) {
+    d->frame.leastLeft = pixels;
+    d->view->applyRanges();
+}
+
 void PlotChart::setData(const QVector<PlotSeries>& series, const QVector<PlotMarker>& markers, bool keepZoom) {
     const bool keepX = keepZoom && !(d->frame.x == d->homeX), keepY = keepZoom && !(d->frame.y == d->homeY);
     d->series = series;
@@ -202,7 +212,8 @@ void PlotChart::Private::updateReadout() {
     const double pixel = frame.pixelX(crosshairX);
     double nearest = 4.5;
     for (int i = 0; i < markers.size(); ++i) {
-        const double distance = std::abs(frame.pixelX(markers[i].x) - pixel);
+        // A full line wins over a dashed one beside it: where both are dense only the full ones are drawn.
+        const double distance = std::abs(frame.pixelX(markers[i].x) - pixel) + (markers[i].dashed ? 1.5 : 0);
         if (distance < nearest && !markers[i].label.isEmpty()) {
             nearest = distance;
             readout.marker = i;
@@ -216,7 +227,8 @@ void PlotChart::Private::updateReadout() {
     for (const PlotSeries& one : series) {
         const int index = nearestPoint(one.points, crosshairX);
         if (index < 0) continue;
-        const QPointF point = one.points[index];
+        QPointF point = one.points[index];
+        if (!first && one.style == PlotSeries::Style::Line) point = {readout.x, valueAt(one.points, readout.x)};
         if (first) {
             readout.x = point.x();
             const QString x = readoutText(point.x());

@@ -37,6 +37,8 @@ public:
     ~PlotChart() override;
 
     void setAxes(const QString& xTitle, const QString& yTitle); ///< with units
+    void setXCaption(const QString& text); ///< after the x title, e.g. what lies outside; not in the read-out
+    void setLeftMargin(double pixels);     ///< at least; stacked charts need the same one
     /// Replaces everything in one repaint; keeps the user's zoom when `keepZoom`.
     void setData(const QVector<PlotSeries>& series, const QVector<PlotMarker>& markers, bool keepZoom = false);
     void setXRange(double lo, double hi); ///< the home range; without a call it is the data's

@@ -44,7 +44,7 @@ void PlotFrame::layout(QSizeF size, const QVector<PlotSeries>& series) {
     const int yMost = std::clamp(int(height / 26), 2, 6);
     yTicks_ = logY ? logTicks(y.lo, y.hi, yMost) : linearTicks(y.lo, y.hi, yMost);
     const QFontMetricsF metrics(tickFont());
-    double widest = 36;
+    double widest = leastLeft;
     for (const PlotTick& tick : yTicks_.ticks) widest = std::max(widest, metrics.horizontalAdvance(tick.label) + 8);
     leftMargin_ = std::max(leftMargin_, std::ceil(widest));
     const double right = 14;
@@ -83,7 +83,7 @@ void PlotFrame::paintBack(QPainter& painter) const {
     painter.drawText(QRectF(2, 0, area_.right(), 14), Qt::AlignLeft | Qt::AlignVCenter, titled(yTitle, yTicks_));
     if (xLabels) {
         painter.drawText(QRectF(area_.left(), area_.bottom() + 17, area_.width(), 14),
-                         Qt::AlignHCenter | Qt::AlignVCenter, titled(xTitle, xTicks_));
+                         Qt::AlignHCenter | Qt::AlignVCenter, titled(xTitle, xTicks_) + xCaption);
     }
     painter.setRenderHint(QPainter::Antialiasing, true); // the curves come next
 }
@@ -117,7 +117,7 @@ void PlotFrame::paintMarkers(QPainter& painter, const QVector<PlotMarker>& marke
         if (at < area_.left() - 1 || at > area_.right() + 1) continue;
         const bool full = !dense || i == highlighted;
         if (!full && marker.dashed) continue; // secondary ones wait until there is room
-        QPen pen(withAlpha(Theme::instance().data(marker.token), full ? (marker.dashed ? 0.9 : 0.8) : 0.55),
+        QPen pen(withAlpha(Theme::instance().data(marker.token), full ? (marker.dashed ? 0.6 : 0.8) : 0.55),
                  i == highlighted ? 2 : 1);
         if (marker.dashed) pen.setDashPattern({4, 3});
         painter.setPen(pen);

@@ -25,6 +25,8 @@ struct PlotReadout {
 class PlotFrame {
 public:
     QString xTitle, yTitle;
+    QString xCaption; ///< printed after the x title, not part of a read-out
+    double leastLeft = 44;
     int xDecimals = -1;
     bool xLabels = true, logY = false, legend = false;
     PlotRange x, y; ///< in view

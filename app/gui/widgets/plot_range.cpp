@@ -125,4 +125,14 @@ int nearestPoint(const QVector<QPointF>& points, double x) {
     return index;
 }
 
+double valueAt(const QVector<QPointF>& points, double x) {
+    const auto after = std::lower_bound(points.begin(), points.end(), x,
+                                        [](const QPointF& point, double value) { return point.x() < value; });
+    if (after == points.end()) return std::numeric_limits<double>::quiet_NaN();
+    if (after->x() == x) return after->y();
+    if (after == points.begin()) return std::numeric_limits<double>::quiet_NaN();
+    const QPointF before = *(after - 1);
+    return before.y() + (after->y() - before.y()) * (x - before.x()) / (after->x() - before.x());
+}
+
 } // namespace qs::gui

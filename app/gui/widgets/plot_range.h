@@ -24,5 +24,7 @@ PlotRange panned(PlotRange view, double by, PlotRange home);
 QVector<QPointF> outlineOf(const PlotSeries& series, bool logarithmic, double lowerEdge);
 /// Index of the point nearest to x, by bisection; -1 when there is none.
 int nearestPoint(const QVector<QPointF>& points, double x);
+/// Linear between the points, NaN outside.
+double valueAt(const QVector<QPointF>& points, double x);
 
 } // namespace qs::gui
