@@ -37,6 +37,9 @@ private:
     CodeTableCard* table_;
     DecodeCard* decode_;
     StagedRefresh* stages_;
+    /// Of the current analysis; worked out once, whichever stage comes first.
+    const CodebookView& view();
+    AnalysisRow viewed_;
     CodebookView view_;
 };
 
@@ -79,6 +82,14 @@ CodebookPage::CodebookPage(Session& session, QWidget* parent)
     stages_->askAll();
 }
 
+const CodebookView& CodebookPage::view() {
+    const AnalysisRow row = session_.current();
+    if (row == viewed_) return view_;
+    viewed_ = row;
+    view_ = drawable(row) ? codebookView(*row) : CodebookView{};
+    return view_;
+}
+
 void CodebookPage::addStages() {
     stages_->add([this] {
         const AnalysisRow row = session_.current();
@@ -91,17 +102,16 @@ void CodebookPage::addStages() {
             if (card != decode_ || !reason.isEmpty()) card->setMessage(reason); // it knows best when it is empty
             if (!reason.isEmpty()) card->setNote({});
         }
-        view_ = reason.isEmpty() ? codebookView(*row) : CodebookView{};
-        if (!view_.rows.empty()) levels_->setCodebook(row, view_);
+        if (!view().rows.empty()) levels_->setCodebook(row, view());
     });
     stages_->add([this] {
-        if (!view_.rows.empty()) occupancy_->setCodebook(view_);
+        if (!view().rows.empty()) occupancy_->setCodebook(view());
     });
     stages_->add([this] {
-        if (!view_.rows.empty()) table_->setCodebook(view_);
+        if (!view().rows.empty()) table_->setCodebook(view());
     });
     stages_->add([this] {
-        if (!view_.rows.empty()) decode_->setCodebook(session_.model(), session_.tensor(), session_.current(), view_);
+        if (!view().rows.empty()) decode_->setCodebook(session_.model(), session_.tensor(), session_.current(), view());
     });
 }
 
