@@ -24,9 +24,11 @@
 namespace qs::gui {
 namespace {
 
-class Menus {
+// Lives as long as the window: the actions call back into it.
+class Menus : public QObject {
 public:
-    explicit Menus(MainWindow& window) : window_(window), session_(window.session()), root_(new QMenu(&window)) {
+    explicit Menus(MainWindow& window)
+        : QObject(&window), window_(window), session_(window.session()), root_(new QMenu(&window)) {
         root_->setObjectName(QStringLiteral("menu"));
     }
     QMenu* build() {
@@ -205,7 +207,7 @@ private:
 
 } // namespace
 
-QMenu* buildMenus(MainWindow& window) { return Menus(window).build(); }
+QMenu* buildMenus(MainWindow& window) { return (new Menus(window))->build(); }
 
 QList<KeyLine> keyLines(const MainWindow& window) {
     QList<KeyLine> out;
