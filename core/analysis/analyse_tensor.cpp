@@ -136,9 +136,7 @@ private:
     void giveParams(Worker& worker, Run& run, const PassRange& range, std::size_t done) {
         const std::size_t group = range.run.group;
         const auto measure = [&](const float* x, std::size_t n) {
-            if (computesInInputType(spec_, view_.info->dtype))
-                return paramsOfAbsMax(spec_, view_.info->dtype, bestKernels().absMax(x, n, run.skipNonFinite));
-            return groupParams(bestKernels(), range.run, x, n);
+            return paramsOfGroup(range.run, inputTypeOf(spec_, view_.info->dtype), x, n);
         };
         if (group >= run.n) {
             if (done % group == 0) worker.params.assign(1, measure(run.x, std::min(group, range.n - done)));

@@ -50,11 +50,7 @@ Result<GroupParams> blockParams(const TensorView& view, const QuantSpec& spec, c
         loadF32(view, begin / group * group, group, around.data());
         all = &around;
     }
-    const Run run = runOf(spec);
-    if (computesInInputType(spec, view.info->dtype))
-        return paramsOfAbsMax(spec, view.info->dtype,
-                              bestKernels().absMax(all->data(), all->size(), run.skipNonFinite));
-    return groupParams(bestKernels(), run, all->data(), all->size());
+    return paramsOfGroup(runOf(spec), inputTypeOf(spec, view.info->dtype), all->data(), all->size());
 }
 
 } // namespace

@@ -104,25 +104,30 @@ Run runOf(const QuantSpec& spec) {
     return run;
 }
 
-bool computesInInputType(const QuantSpec& spec, DType source) {
-    return spec.effectiveCompute() == Compute::Input && (source == DType::F16 || source == DType::BF16);
+std::optional<DType> inputTypeOf(const QuantSpec& spec, DType source) {
+    const bool half = source == DType::F16 || source == DType::BF16;
+    return half && spec.effectiveCompute() == Compute::Input ? std::optional(source) : std::nullopt;
 }
 
-GroupParams paramsOfAbsMax(const QuantSpec& spec, DType source, float absMax) {
-    const Run run = runOf(spec);
-    if (!computesInInputType(spec, source)) return paramsFromAbsMax(run.encoder, absMax, run.clip);
-    const float tiny = source == DType::F16 ? 0x1p-14f : 0x1p-126f; // finfo(dtype).tiny
-    const float bound = run.clip == 1 ? absMax : rounded(source, run.clip * absMax);
-    if (run.encoder == Encoder::NearestNf4) return {bound, rounded(source, bound + tiny)};
-    const float scale = rounded(source, rounded(source, bound / 127.0f) + tiny);
+GroupParams paramsOfAbsMax(const Run& run, std::optional<DType> inputType, float absMax) {
+    if (!inputType) return paramsFromAbsMax(run.encoder, absMax, run.clip);
+    const float tiny = *inputType == DType::F16 ? 0x1p-14f : 0x1p-126f; // finfo(dtype).tiny
+    const float bound = run.clip == 1 ? absMax : rounded(*inputType, run.clip * absMax);
+    if (run.encoder == Encoder::NearestNf4) return {bound, rounded(*inputType, bound + tiny)};
+    const float scale = rounded(*inputType, rounded(*inputType, bound / 127.0f) + tiny);
     return {scale, scale};
+}
+
+GroupParams paramsOfGroup(const Run& run, std::optional<DType> inputType, const float* x, std::size_t n) {
+    if (!inputType) return groupParams(bestKernels(), run, x, n);
+    return paramsOfAbsMax(run, inputType, bestKernels().absMax(x, n, run.skipNonFinite));
 }
 
 void RunEncoder::operator()(const Run& run, const RunOut& out) {
     const bool perElement = run.group == 1 && run.given && run.givenStride == 1 && run.levelCount > 0;
     if (perElement)
         columns(run, out);
-    else if (computesInInputType(*spec_, source_))
+    else if (inputType_)
         inInputType(run, out);
     else
         bestKernels().quantize(run, out);
@@ -160,7 +165,7 @@ void RunEncoder::columns(const Run& run, const RunOut& out) {
         }
     } else {
         for (std::size_t i = 0; i < run.n; ++i) normalized_[i] = run.x[i] / run.given[i].aux;
-        if (computesInInputType(*spec_, source_)) roundTo(source_, normalized_.data(), run.n, halves_);
+        if (inputType_) roundTo(*inputType_, normalized_.data(), run.n, halves_);
         encodeNormalized(run, run.n, out);
     }
     for (std::size_t i = 0; i < run.n; ++i) decoded_[i] = run.levels[codes_[i]] * run.given[i].scale;
@@ -175,11 +180,11 @@ void RunEncoder::inInputType(const Run& run, const RunOut& out) {
     for (std::size_t begin = 0, group = 0; begin < run.n; begin += run.group, ++group) {
         const std::size_t n = std::min(run.group, run.n - begin);
         const float* x = run.x + begin;
-        const GroupParams params = run.given ? run.given[group * run.givenStride]
-                                             : paramsOfAbsMax(*spec_, source_, kernels.absMax(x, n, run.skipNonFinite));
+        const GroupParams params =
+            run.given ? run.given[group * run.givenStride] : paramsOfGroup(run, inputType_, x, n);
         reserve(n);
         for (std::size_t i = 0; i < n; ++i) normalized_[i] = x[i] / params.aux;
-        roundTo(source_, normalized_.data(), n, halves_);
+        roundTo(*inputType_, normalized_.data(), n, halves_);
         encodeNormalized(run, n, out);
         kernels.dequantize(codes_.data(), n, n, &params.scale, run.levels, run.levelCount, decoded_.data());
         measure(x, decoded_.data(), n, &params, 0, run, out, group);

@@ -6,21 +6,24 @@
 #include "core/quant/spec.h"
 #include "kernels/kernel_set.h"
 
+#include <optional>
 #include <vector>
 
 namespace qs {
 
 /// Statistic, encoder, levels and policy of a spec; x, n, group and given scales are the caller's.
 Run runOf(const QuantSpec& spec);
-/// True when the arithmetic is that of the 16-bit input type.
-bool computesInInputType(const QuantSpec& spec, DType source);
+/// The 16-bit input type when the arithmetic is done in it (compute=input).
+std::optional<DType> inputTypeOf(const QuantSpec& spec, DType source);
 /// Scale and divisor from an absolute maximum, in f32 or in the input type.
-GroupParams paramsOfAbsMax(const QuantSpec& spec, DType source, float absMax);
+GroupParams paramsOfAbsMax(const Run& run, std::optional<DType> inputType, float absMax);
+/// Scale and encoder input of one group, in f32 or in the input type.
+GroupParams paramsOfGroup(const Run& run, std::optional<DType> inputType, const float* x, std::size_t n);
 
 /// Quantizes and measures runs. One per worker: it keeps scratch.
 class RunEncoder {
 public:
-    RunEncoder(const QuantSpec& spec, DType source) : spec_(&spec), source_(source) {}
+    RunEncoder(const QuantSpec& spec, DType source) : inputType_(inputTypeOf(spec, source)) {}
     void operator()(const Run& run, const RunOut& out);
 
 private:
@@ -28,8 +31,7 @@ private:
     void columns(const Run& run, const RunOut& out);
     void encodeNormalized(const Run& run, std::size_t n, const RunOut& out);
     void reserve(std::size_t n);
-    const QuantSpec* spec_;
-    DType source_;
+    std::optional<DType> inputType_;
     std::vector<float> normalized_, decoded_;
     std::vector<std::uint8_t> codes_;
     std::vector<std::uint16_t> halves_;

@@ -65,6 +65,15 @@ struct NonFinite {
 };
 Result<NonFinite> countNonFinite(const TensorView& view, const Job& job);
 
+/// Consecutive elements under one scale, or, `along`, under consecutive scales of their own.
+struct ScaleRun {
+    std::size_t offset = 0, count = 0; ///< from the first element asked for
+    std::size_t scale = 0;             ///< index of the (first) scale
+    bool along = false;
+};
+void forEachScaleRun(const ScaleGrid& grid, std::span<const std::int64_t> shape, std::uint64_t begin, std::size_t n,
+                     const std::function<void(const ScaleRun&)>& body);
+
 /// Drops mapped pages of elements [begin, end) when the tensor is large.
 void dropBehind(const TensorView& view, std::uint64_t begin, std::uint64_t end);
 

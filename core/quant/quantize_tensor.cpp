@@ -27,6 +27,7 @@ Result<NonFinite> countNonFinite(const TensorView& view, const Job& job) {
     const auto grid = scaleGrid(plain, view.info->shape);
     std::atomic<std::uint64_t> nan{0}, inf{0};
     const auto done = forEachRange(view, plain, *grid, job, [&](const PassRange& range) {
+        if (std::isfinite(bestKernels().absMax(range.x, range.n, false))) return;
         for (std::size_t i = 0; i < range.n; ++i) {
             if (std::isfinite(range.x[i])) continue;
             (std::isnan(range.x[i]) ? nan : inf).fetch_add(1, std::memory_order_relaxed);
@@ -95,35 +96,45 @@ std::vector<std::string> passWarnings(const QuantSpec& spec, const std::vector<G
     return {};
 }
 
+void forEachScaleRun(const ScaleGrid& grid, std::span<const std::int64_t> shape, std::uint64_t begin, std::size_t n,
+                     const std::function<void(const ScaleRun&)>& body) {
+    const auto features = std::uint64_t(grid.features), group = std::uint64_t(grid.group);
+    const std::uint64_t groupsPerRow = features == 0 ? 0 : (features + group - 1) / group;
+    const bool flat = grid.kind != ScaleKind::Block || features % group == 0;
+    for (std::uint64_t at = begin, end = begin + n; at < end;) {
+        ScaleRun run;
+        run.offset = std::size_t(at - begin);
+        const std::uint64_t row = at / features, rowEnd = (row + 1) * features;
+        if (!grid.contiguous) {
+            run.along = !grid.reduced.back();
+            run.scale =
+                std::size_t(stridedScaleIndex(grid, shape, std::int64_t(row))) + (run.along ? at % features : 0);
+            run.count = std::size_t(std::min(end, rowEnd) - at);
+        } else if (flat) {
+            run.scale = std::size_t(at / group);
+            run.count = std::size_t(std::min(end, (at / group + 1) * group) - at);
+        } else {
+            const std::uint64_t index = at % features / group;
+            run.scale = std::size_t(row * groupsPerRow + index);
+            run.count = std::size_t(std::min({end, rowEnd, row * features + (index + 1) * group}) - at);
+        }
+        if (grid.kind == ScaleKind::None) run.scale = 0, run.count = std::size_t(end - at);
+        body(run);
+        at += run.count;
+    }
+}
+
 std::vector<float> materialize(const QuantizedTensor& tensor) {
     if (!tensor.values.empty()) return tensor.values;
     const KernelSet& kernels = bestKernels();
     const Run run = runOf(tensor.spec);
-    const ScaleGrid& grid = tensor.grid;
     std::vector<float> out(tensor.codes.size());
-    const auto features = std::size_t(grid.features), group = std::size_t(grid.group);
-    const auto decode = [&](std::size_t begin, std::size_t n, std::size_t groupSize, const float* scales) {
-        kernels.dequantize(tensor.codes.data() + begin, n, groupSize, scales, run.levels, run.levelCount,
-                           out.data() + begin);
-    };
-    if (out.empty()) return out;
     const float one = 1;
-    if (grid.kind == ScaleKind::None) {
-        decode(0, out.size(), out.size(), &one);
-    } else if (grid.contiguous && (grid.kind != ScaleKind::Block || features % group == 0)) {
-        decode(0, out.size(), group, tensor.scales.data());
-    } else {
-        const std::size_t groupsPerRow = (features + group - 1) / group;
-        for (std::size_t row = 0; row < std::size_t(grid.rows); ++row) {
-            if (grid.contiguous) {
-                decode(row * features, features, group, tensor.scales.data() + row * groupsPerRow);
-                continue;
-            }
-            const bool along = !grid.reduced.back();
-            const float* scales = tensor.scales.data() + stridedScaleIndex(grid, tensor.shape, std::int64_t(row));
-            decode(row * features, features, along ? 1 : features, scales);
-        }
-    }
+    const float* scales = tensor.grid.kind == ScaleKind::None ? &one : tensor.scales.data();
+    forEachScaleRun(tensor.grid, tensor.shape, 0, out.size(), [&](const ScaleRun& part) {
+        kernels.dequantize(tensor.codes.data() + part.offset, part.count, part.along ? 1 : part.count,
+                           scales + part.scale, run.levels, run.levelCount, out.data() + part.offset);
+    });
     return out;
 }
 

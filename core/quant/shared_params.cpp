@@ -32,7 +32,7 @@ struct Work {
     bool isAbsMax() const { return run.statistic == GroupStatistic::AbsMax; }
     /// Turns first-pass sums into parameters; for TWN and the standard deviation `second` is that pass, by group.
     GroupParams first(const Partial& p) const {
-        if (isAbsMax()) return paramsOfAbsMax(spec, view.info->dtype, p.absMax);
+        if (isAbsMax()) return paramsOfAbsMax(run, inputTypeOf(spec, view.info->dtype), p.absMax);
         if (run.statistic == GroupStatistic::MeanAbs) return paramsFromMeanAbs(run.encoder, p.sum, p.count);
         return {};
     }

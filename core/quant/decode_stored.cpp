@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// From the eformer layout's fields back to values, chunk by chunk.
+#include "core/base/text.h"
+#include "core/quant/produce.h"
+#include "core/quant/stored.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+constexpr std::uint64_t kDecodeChunk = 65536;
+
+struct Fields {
+    StoredTensor stored;
+    ScaleGrid grid;
+    TensorView codes, scales;
+    std::vector<float> scaleValues;
+
+    /// Codes become stored integers as floats, or levels; n elements from `begin`, one row at most for nf4.
+    void load(std::uint64_t begin, std::size_t n, std::span<const float> levels, float* out) const;
+};
+
+/// The field of a stored tensor, with the dtype and shape that its spec asks for.
+Result<TensorView> field(const Model& model, const StoredTensor& stored, const char* suffix,
+                         std::span<const DType> dtypes, const std::vector<std::int64_t>& shape) {
+    const std::string name = stored.name + suffix;
+    const TensorInfo* found = model.find(name);
+    if (!found)
+        return fail(fmt::format("tensor '{}' is missing, which the metadata of '{}' promises",
+                                escapeForPeople(name, 80), escapeForPeople(stored.name, 80)));
+    if (std::find(dtypes.begin(), dtypes.end(), found->dtype) == dtypes.end() || found->shape != shape)
+        return fail(fmt::format("tensor '{}' is {} {}, but {} of {} needs {} {}", escapeForPeople(name, 80),
+                                info(found->dtype).id, shapeText(found->shape), specText(stored.spec),
+                                shapeText(stored.shape), info(dtypes.front()).id, shapeText(shape)));
+    return model.view(*found);
+}
+
+void Fields::load(std::uint64_t begin, std::size_t n, std::span<const float> levels, float* out) const {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(codes.bytes.data());
+    switch (stored.spec.traits().kind) {
+    case FormatKind::Codebook: {
+        const auto features = std::uint64_t(grid.features), padded = std::uint64_t(grid.paddedFeatures);
+        const std::uint64_t from = begin / features * padded + begin % features;
+        for (std::size_t i = 0; i < n; ++i) {
+            const unsigned byte = bytes[(from + i) / 2];
+            out[i] = levels[(from + i) % 2 ? byte & 15 : byte >> 4];
+        }
+        return;
+    }
+    case FormatKind::Integer:
+        for (std::size_t i = 0; i < n; ++i) out[i] = float(static_cast<std::int8_t>(bytes[begin + i]));
+        return;
+    default: {
+        const std::uint64_t quarter = stored.elements / 4;
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::uint64_t element = begin + i;
+            out[i] = float(int(bytes[element % quarter] >> (2 * (element / quarter)) & 3) - 1);
+        }
+    }
+    }
+}
+
+Result<void> produce(Fields& fields, Decode decode, const TensorToWrite::Sink& sink) {
+    const FormatTraits& traits = fields.stored.spec.traits();
+    const auto levels = decode == Decode::Poly && !traits.polyLevels.empty() ? traits.polyLevels : traits.levels;
+    if (fields.scaleValues.empty() && fields.scales.info) {
+        fields.scaleValues.resize(fields.scales.info->elements);
+        loadF32(fields.scales, 0, fields.scaleValues.size(), fields.scaleValues.data());
+    }
+    std::vector<float> values(kDecodeChunk);
+    std::vector<std::byte> bytes;
+    // nf4 rows are padded: a chunk never crosses one unless rows end with blocks.
+    const bool rows = fields.grid.paddedFeatures != fields.grid.features;
+    const auto features = std::uint64_t(fields.grid.features);
+    for (std::uint64_t begin = 0; begin < fields.stored.elements;) {
+        std::uint64_t n = std::min(kDecodeChunk, fields.stored.elements - begin);
+        if (rows) n = std::min(n, features - begin % features);
+        fields.load(begin, n, levels, values.data());
+        if (!fields.scaleValues.empty())
+            forEachScaleRun(fields.grid, fields.stored.shape, begin, n, [&](const ScaleRun& run) {
+                const float* scale = fields.scaleValues.data() + run.scale;
+                for (std::size_t i = 0; i < run.count; ++i) values[run.offset + i] *= scale[run.along ? i : 0];
+            });
+        bytes.resize(n * std::size_t(info(fields.stored.dtype).bits) / 8);
+        appendAs(fields.stored.dtype, values.data(), n, bytes.data());
+        if (auto written = sink(bytes); !written) return written;
+        begin += n;
+    }
+    return {};
+}
+
+} // namespace
+
+Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std::optional<Decode> decode) {
+    const auto fields = std::make_shared<Fields>();
+    auto grid = scaleGrid(stored.spec, stored.shape);
+    if (!grid) return fail(fmt::format("tensor '{}': {}", escapeForPeople(stored.name, 80), grid.error().message));
+    fields->grid = std::move(*grid);
+    const FormatKind kind = stored.spec.traits().kind;
+    std::vector<std::int64_t> shape = stored.shape;
+    const char *codesField = ".weight", *scalesField = ".scale";
+    DType codesType = DType::U8;
+    if (kind == FormatKind::Codebook) {
+        codesField = ".packed", scalesField = ".absmax";
+        shape = fields->grid.scaleShape;
+        shape.push_back(stored.spec.blockSize() / 2);
+    } else if (kind == FormatKind::Integer) {
+        codesType = DType::I8;
+    } else if (kind == FormatKind::Sign && !shape.empty() && shape.front() % 4 == 0) {
+        shape.front() /= 4;
+    } else {
+        return fail(fmt::format("tensor '{}': no layout stores {} of {} in fields", escapeForPeople(stored.name, 80),
+                                specText(stored.spec), shapeText(stored.shape)));
+    }
+    auto codes = field(model, stored, codesField, std::array{codesType}, shape);
+    if (!codes) return tl::unexpected(codes.error());
+    fields->codes = std::move(*codes);
+    if (fields->grid.kind != ScaleKind::None) {
+        auto scales =
+            field(model, stored, scalesField, std::array{DType::F32, DType::F16, DType::BF16}, fields->grid.scaleShape);
+        if (!scales) return tl::unexpected(scales.error());
+        fields->scales = std::move(*scales);
+    }
+    const Decode how = decode.value_or(stored.spec.effectiveDecode());
+    TensorToWrite out{stored.name, stored.dtype, stored.shape,
+                      [fields, how](const TensorToWrite::Sink& sink) { return produce(*fields, how, sink); }};
+    fields->stored = std::move(stored);
+    return out;
+}
+
+} // namespace qs

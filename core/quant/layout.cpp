@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/quant/layouts.h"
+
+#include "core/base/text.h"
+
+#include <QRegularExpression>
+#include <array>
+#include <fmt/format.h>
+
+namespace qs {
+
+std::span<const Layout> layouts() {
+    static const std::array table = {eformerLayout(), plainLayout()};
+    return table;
+}
+
+const Layout* findLayout(std::string_view id) {
+    for (const Layout& layout : layouts())
+        if (id == layout.id) return &layout;
+    return nullptr;
+}
+
+const Layout& defaultLayout(const QuantSpec& spec) {
+    return *findLayout(spec.traits().kind == FormatKind::Identity ? "plain" : "eformer");
+}
+
+Result<std::vector<const TensorInfo*>> selectTensors(const Model& model, const std::string& regex) {
+    std::vector<const TensorInfo*> taken;
+    if (regex.empty()) {
+        for (const TensorInfo& tensor : model.tensors)
+            if (tensor.isWeight()) taken.push_back(&tensor);
+        return taken;
+    }
+    const QRegularExpression filter(QString::fromStdString(regex));
+    if (!filter.isValid())
+        return fail(fmt::format("the tensor filter '{}' is not a regular expression: {} at character {}",
+                                escapeForPeople(regex, 80), filter.errorString().toStdString(),
+                                filter.patternErrorOffset()));
+    for (const TensorInfo& tensor : model.tensors)
+        if (filter.match(QString::fromStdString(tensor.name)).hasMatch()) taken.push_back(&tensor);
+    return taken;
+}
+
+} // namespace qs

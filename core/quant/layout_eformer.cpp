@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The fields of eformer's arrays: ArrayNF4 (packed, absmax), Array8B (weight, scale), Array1B (weight).
+#include "core/quant/layouts.h"
+
+#include "core/base/parallel.h"
+#include "core/base/text.h"
+#include "core/quant/produce.h"
+
+#include <algorithm>
+#include <atomic>
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+using Sink = TensorToWrite::Sink;
+using SharedSource = std::shared_ptr<Source>;
+
+TensorToWrite scaleTensor(const SharedSource& source, const char* field) {
+    const DType dtype = inputTypeOf(source->spec, source->view.info->dtype).value_or(DType::F32);
+    return {source->view.info->name + field, dtype, source->grid.scaleShape,
+            [source, dtype](const Sink& sink) -> Result<void> {
+                const auto scales = measureScales(*source);
+                if (!scales) return tl::unexpected(scales.error());
+                return sinkFloats(sink, dtype, *scales);
+            }};
+}
+
+/// Packs the codes of one group, filling up the block with the code of 0.
+void packBlock(const std::uint8_t* codes, std::size_t n, std::size_t block, std::uint8_t zero, std::byte* at) {
+    for (std::size_t i = 0; i < block; i += 2) {
+        const std::uint8_t high = i < n ? codes[i] : zero, low = i + 1 < n ? codes[i + 1] : zero;
+        at[i / 2] = std::byte(high << 4 | low);
+    }
+}
+
+Result<void> produceNf4(Source& source, const Sink& sink) {
+    const auto features = std::uint64_t(std::max<std::int64_t>(1, source.grid.features));
+    const auto group = std::uint64_t(source.grid.group), block = std::uint64_t(source.spec.blockSize());
+    const std::uint64_t perRow = (features + group - 1) / group;
+    const auto place = [=](std::uint64_t element) {
+        return (element / features * perRow + element % features / group) * (block / 2);
+    };
+    // Unclipped f32 arithmetic over whole blocks of finite values is what the packing kernel knows.
+    const bool packedKernel = group == block && features % block == 0 && runOf(source.spec).clip == 1 &&
+                              source.spec.effectiveNan() == NanPolicy::Refuse &&
+                              !inputTypeOf(source.spec, source.view.info->dtype);
+    const auto zero = std::uint8_t(source.spec.traits().zeroCode);
+    return streamSlabs(source, sink, place, [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
+        if (packedKernel) {
+            std::vector<float> absmax(range.n / block);
+            bestKernels().quantizeNf4Packed(range.x, range.n, block, reinterpret_cast<std::uint8_t*>(at), absmax.data(),
+                                            nullptr);
+            return;
+        }
+        std::vector<std::uint8_t> codes(range.n);
+        RunOut out;
+        out.codes = codes.data();
+        encode(range.run, out);
+        for (std::size_t begin = 0; begin < range.n; begin += group, at += block / 2)
+            packBlock(codes.data() + begin, std::min<std::size_t>(group, range.n - begin), block, zero, at);
+    });
+}
+
+Result<void> produceInt8(Source& source, const Sink& sink) {
+    const int offset = source.spec.traits().valueOffset;
+    return streamSlabs(
+        source, sink, [](std::uint64_t element) { return element; },
+        [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
+            RunOut out;
+            out.codes = reinterpret_cast<std::uint8_t*>(at);
+            encode(range.run, out);
+            for (std::size_t i = 0; i < range.n; ++i) at[i] = std::byte(int(out.codes[i]) + offset);
+        });
+}
+
+// Byte i holds elements i, i + E/4, i + E/2 and i + 3E/4 at bits 0, 2, 4 and 6, each as q + 1; a quarter of a byte per
+// element is kept in memory until all four are there.
+Result<void> produceTwoBit(Source& source, const Sink& sink) {
+    const auto prepared = source.prepared();
+    if (!prepared) return tl::unexpected(prepared.error());
+    const std::uint64_t quarter = source.view.info->elements / 4;
+    std::vector<std::uint8_t> packed(quarter);
+    const unsigned step = source.spec.traits().levels.size() == 2 ? 2 : 1; // binary: codes 0, 1 are q = -1, +1
+    std::vector<RunEncoder> encoders(workerCount(), RunEncoder(source.spec, source.view.info->dtype));
+    const auto done = (*prepared)->run(0, (*prepared)->units(), source.job, [&](const PassRange& range) {
+        std::vector<std::uint8_t> codes(range.n);
+        RunOut out;
+        out.codes = codes.data();
+        encoders[range.worker](range.run, out);
+        for (std::size_t i = 0; i < range.n; ++i) {
+            const std::uint64_t element = range.begin + i;
+            const auto bits = std::uint8_t(unsigned(codes[i]) * step << (2 * (element / quarter)));
+            if (bits) std::atomic_ref(packed[element % quarter]).fetch_or(bits, std::memory_order_relaxed);
+        }
+    });
+    if (!done) return done;
+    return packed.empty() ? Result<void>{} : sink(std::as_bytes(std::span(packed)));
+}
+
+Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
+    const FormatKind kind = spec.traits().kind;
+    if (kind == FormatKind::Identity)
+        return fail(fmt::format("the eformer layout does not hold {}: use layout plain", spec.format));
+    if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
+    if (kind == FormatKind::Sign && (shape.empty() || shape.front() % 4 != 0))
+        return fail(fmt::format(
+            "the eformer layout packs {} four rows to a byte, and the first dimension of {} is not a multiple "
+            "of 4: use layout plain",
+            spec.format, shapeText(shape)));
+    return {};
+}
+
+Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
+    if (auto ok = accepts(spec, view.info->shape); !ok)
+        return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), ok.error().message));
+    const auto made = makeSource(view, spec, job);
+    if (!made) return tl::unexpected(made.error());
+    const SharedSource source = *made;
+    const auto producing = [&](const char* field, DType dtype, std::vector<std::int64_t> shape,
+                               Result<void> (*produce)(Source&, const Sink&)) {
+        return TensorToWrite{view.info->name + field, dtype, std::move(shape),
+                             [source, produce](const Sink& sink) { return produce(*source, sink); }};
+    };
+    switch (spec.traits().kind) {
+    case FormatKind::Codebook: {
+        std::vector<std::int64_t> shape = source->grid.scaleShape;
+        shape.push_back(spec.blockSize() / 2);
+        return std::vector{producing(".packed", DType::U8, std::move(shape), produceNf4),
+                           scaleTensor(source, ".absmax")};
+    }
+    case FormatKind::Integer:
+        return std::vector{producing(".weight", DType::I8, view.info->shape, produceInt8),
+                           scaleTensor(source, ".scale")};
+    default: break;
+    }
+    std::vector<std::int64_t> shape = view.info->shape;
+    shape.front() /= 4;
+    std::vector<TensorToWrite> tensors{producing(".weight", DType::U8, std::move(shape), produceTwoBit)};
+    if (source->grid.kind != ScaleKind::None) tensors.push_back(scaleTensor(source, ".scale"));
+    return tensors;
+}
+
+} // namespace
+
+Layout eformerLayout() {
+    return {"eformer",
+            "eformer",
+            "The seeds' fields: NAME.packed and NAME.absmax (nf4), NAME.weight and NAME.scale (int8, 1-bit).",
+            "nf4, int8, binary, ternary and their scaled members",
+            accepts,
+            write};
+}
+
+} // namespace qs

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/quant/produce.h"
+
+#include "core/base/parallel.h"
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+constexpr std::uint64_t kSlabBytes = std::uint64_t(8) << 20;
+
+} // namespace
+
+Result<const TensorPass*> Source::prepared() {
+    if (!pass) {
+        auto made = TensorPass::prepare(view, spec, grid, job);
+        if (!made) return tl::unexpected(made.error());
+        pass.emplace(std::move(*made));
+    }
+    return &*pass;
+}
+
+Result<std::shared_ptr<Source>> makeSource(const TensorView& view, const QuantSpec& spec, const Job& job) {
+    if (auto ok = checkQuantizable(*view.info); !ok) return tl::unexpected(ok.error());
+    auto grid = scaleGrid(spec, view.info->shape);
+    if (!grid) return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), grid.error().message));
+    auto source = std::make_shared<Source>();
+    source->view = view, source->spec = spec, source->grid = std::move(*grid), source->job = job;
+    return source;
+}
+
+Result<std::vector<float>> measureScales(Source& source) {
+    const auto pass = source.prepared();
+    if (!pass) return tl::unexpected(pass.error());
+    std::vector<float> scales(std::size_t(source.grid.scales));
+    const auto& shared = (*pass)->shared();
+    if (!shared.empty()) {
+        if (source.grid.kind == ScaleKind::None) return scales;
+        std::transform(shared.begin(), shared.end(), scales.begin(), [](const GroupParams& p) { return p.scale; });
+        return scales;
+    }
+    // Groups of an empty tensor have no range; their scale is that of nothing but zeros.
+    if (source.view.info->elements == 0)
+        std::fill(scales.begin(), scales.end(), paramsOfGroup(runOf(source.spec), {}, nullptr, 0).scale);
+    const auto inputType = inputTypeOf(source.spec, source.view.info->dtype);
+    const auto done = (*pass)->run(0, (*pass)->units(), source.job, [&](const PassRange& range) {
+        for (std::size_t begin = 0, group = range.firstGroup; begin < range.n; begin += range.run.group, ++group)
+            scales[group] =
+                paramsOfGroup(range.run, inputType, range.x + begin, std::min(range.run.group, range.n - begin)).scale;
+    });
+    if (!done) return tl::unexpected(done.error());
+    return scales;
+}
+
+Result<void> streamSlabs(Source& source, const TensorToWrite::Sink& sink,
+                         const std::function<std::uint64_t(std::uint64_t)>& place,
+                         const std::function<void(const PassRange&, RunEncoder&, std::byte*)>& body) {
+    const auto prepared = source.prepared();
+    if (!prepared) return tl::unexpected(prepared.error());
+    const TensorPass& pass = **prepared;
+    std::vector<RunEncoder> encoders(workerCount(), RunEncoder(source.spec, source.view.info->dtype));
+    std::vector<std::byte> slab;
+    for (std::uint64_t first = 0, last = 0; first < pass.units(); first = last) {
+        const std::uint64_t begin = place(pass.unitBegin(first));
+        do ++last;
+        while (last < pass.units() && place(pass.unitBegin(last)) - begin < kSlabBytes);
+        slab.resize(place(pass.unitBegin(last)) - begin);
+        const auto done = pass.run(first, last, source.job, [&](const PassRange& range) {
+            body(range, encoders[range.worker], slab.data() + (place(range.begin) - begin));
+        });
+        if (!done) return done;
+        if (auto written = sink(slab); !written) return written;
+    }
+    return {};
+}
+
+void appendAs(DType dtype, const float* values, std::size_t n, std::byte* at) {
+    const KernelSet& kernels = bestKernels();
+    if (dtype == DType::F16 || dtype == DType::BF16) {
+        std::uint16_t halves[1024];
+        for (std::size_t done = 0; done < n;) {
+            const std::size_t part = std::min(n - done, std::size(halves));
+            (dtype == DType::F16 ? kernels.f32ToF16 : kernels.f32ToBf16)(values + done, part, halves);
+            std::memcpy(at + 2 * done, halves, 2 * part);
+            done += part;
+        }
+    } else if (dtype == DType::F64) {
+        for (std::size_t i = 0; i < n; ++i) {
+            const double wide = double(values[i]);
+            std::memcpy(at + 8 * i, &wide, 8);
+        }
+    } else {
+        std::memcpy(at, values, 4 * n);
+    }
+}
+
+Result<void> sinkFloats(const TensorToWrite::Sink& sink, DType dtype, const std::vector<float>& values) {
+    std::vector<std::byte> bytes(values.size() * std::size_t(info(dtype).bits) / 8);
+    if (bytes.empty()) return {};
+    appendAs(dtype, values.data(), values.size(), bytes.data());
+    return sink(bytes);
+}
+
+} // namespace qs

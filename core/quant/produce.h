@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What the layouts' producers share: a tensor quantized slab by slab on all cores, handed to the writer in order.
+
+#include "core/quant/layout.h"
+#include "core/quant/pass.h"
+
+#include <memory>
+
+namespace qs {
+
+/// A tensor under a spec while it is written; the producers of its output tensors share it.
+struct Source {
+    TensorView view;
+    QuantSpec spec;
+    ScaleGrid grid;
+    Job job;
+    std::optional<TensorPass> pass; ///< prepared when the first producer runs
+    Result<const TensorPass*> prepared();
+};
+Result<std::shared_ptr<Source>> makeSource(const TensorView& view, const QuantSpec& spec, const Job& job);
+
+/// All scales of the grid.
+Result<std::vector<float>> measureScales(Source& source);
+/// Runs the pass in slabs of a few MiB of output. `place(element)` is the output byte of an element that begins a
+/// range, and of the end.
+Result<void> streamSlabs(Source& source, const TensorToWrite::Sink& sink,
+                         const std::function<std::uint64_t(std::uint64_t element)>& place,
+                         const std::function<void(const PassRange&, RunEncoder&, std::byte* at)>& body);
+
+/// f32 values as bytes of a float dtype, rounded half to even.
+void appendAs(DType dtype, const float* values, std::size_t n, std::byte* at);
+Result<void> sinkFloats(const TensorToWrite::Sink& sink, DType dtype, const std::vector<float>& values);
+
+} // namespace qs

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/model/model.h"
+
+namespace qs {
+
+/// A short regular expression that takes tensors of `taken` but none of `refused` or of the others; "" when there is no
+/// short one.
+std::string filterWithout(const Model& model, const std::vector<const TensorInfo*>& taken,
+                          const std::vector<const TensorInfo*>& refused);
+
+} // namespace qs

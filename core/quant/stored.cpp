@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/quant/stored.h"
+
+#include "core/base/text.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace qs {
+
+std::string storedText(const TensorInfo& tensor, const QuantSpec& spec) {
+    nlohmann::ordered_json json;
+    json["spec"] = specText(spec);
+    json["shape"] = tensor.shape;
+    json["dtype"] = info(tensor.dtype).id;
+    return json.dump();
+}
+
+Result<StoredTensor> parseStored(const std::string& key, const std::string& text) {
+    const auto wrong = [&](const std::string& why) {
+        return fail(fmt::format("the metadata '{}' cannot be read: {}", escapeForPeople(key, 80), why));
+    };
+    if (text.size() > 65536) return wrong("it is longer than 64 KiB");
+    const auto json = nlohmann::json::parse(text, nullptr, false);
+    if (!json.is_object()) return wrong("it is not a JSON object");
+    const auto spec = json.find("spec"), shape = json.find("shape"), dtype = json.find("dtype");
+    if (spec == json.end() || !spec->is_string() || shape == json.end() || !shape->is_array() || dtype == json.end() ||
+        !dtype->is_string())
+        return wrong("it needs a text spec, a list shape and a text dtype");
+    StoredTensor stored;
+    stored.name = key.substr(kStoredPrefix.size());
+    auto parsed = parseSpec(spec->get_ref<const std::string&>());
+    if (!parsed) return wrong(parsed.error().message);
+    stored.spec = std::move(*parsed);
+    const auto type = dtypeFromId(dtype->get_ref<const std::string&>());
+    if (!type || !info(*type).quantizable)
+        return wrong(fmt::format("its dtype '{}' is not one of F64, F32, F16, BF16",
+                                 escapeForPeople(dtype->get_ref<const std::string&>(), 20)));
+    stored.dtype = *type;
+    std::uint64_t bytes = 8;
+    for (const auto& dim : *shape) {
+        // Larger sizes cannot be in a file; the bound also keeps every product of dimensions within 64 bits.
+        if (!dim.is_number_unsigned() || dim.get<std::uint64_t>() > (std::uint64_t(1) << 48))
+            return wrong("its shape has a dimension that is no possible size");
+        stored.shape.push_back(std::int64_t(dim.get<std::uint64_t>()));
+        if (dim.get<std::uint64_t>() > 0 && __builtin_mul_overflow(bytes, dim.get<std::uint64_t>(), &bytes))
+            return wrong("its shape overflows 64 bits");
+    }
+    if (stored.shape.size() > 64 || bytes >> 62) return wrong("its shape is impossible");
+    stored.elements = 1;
+    for (const auto dim : stored.shape) stored.elements *= std::uint64_t(dim);
+    return stored;
+}
+
+} // namespace qs

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What `__metadata__` says of a quantized tensor: "quantscope.NAME" = {"spec", "shape", "dtype"}.
+
+#include "core/model/model.h"
+#include "core/quant/spec.h"
+
+#include <optional>
+
+namespace qs {
+
+inline constexpr std::string_view kStoredPrefix = "quantscope.";
+
+struct StoredTensor {
+    std::string name;
+    QuantSpec spec;
+    std::vector<std::int64_t> shape;
+    DType dtype = DType::F32;
+    std::uint64_t elements = 0;
+};
+std::string storedText(const TensorInfo& tensor, const QuantSpec& spec);
+/// `key` with its prefix; the sentence says what is wrong with the entry.
+Result<StoredTensor> parseStored(const std::string& key, const std::string& text);
+
+/// The tensor to write that decodes a stored one out of the model's eformer fields.
+struct TensorToWrite;
+Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std::optional<Decode> decode);
+
+} // namespace qs

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/quant/write_model.h"
+
+#include "core/base/text.h"
+#include "core/model/atomic_file.h"
+#include "core/model/mapped_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace qs {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t kCopyPiece = std::size_t(4) << 20;
+
+Result<void> noCollision(const std::vector<OutputShard>& shards) {
+    std::set<std::string_view> names;
+    for (const auto& shard : shards)
+        for (const auto& tensor : shard.tensors)
+            if (!names.insert(tensor.name).second)
+                return fail(fmt::format(
+                    "two output tensors would both be called '{}': rename the one in the input or leave it out",
+                    escapeForPeople(tensor.name)));
+    return {};
+}
+
+std::uint64_t dataBytes(const OutputShard& shard) {
+    std::uint64_t bytes = 0;
+    for (const auto& tensor : shard.tensors) {
+        std::uint64_t bits = std::uint64_t(info(tensor.dtype).bits);
+        for (const auto dim : tensor.shape) bits *= std::uint64_t(dim);
+        bytes += bits / 8;
+    }
+    return bytes;
+}
+
+bool isIndex(const std::string& name) {
+    return name.ends_with(".json") && name.find(".safetensors.index.") != std::string::npos;
+}
+
+/// Everything of the source folder that is not a shard, an index or hidden; symbolic links become what they point to.
+Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::path& into, const Job& job) {
+    std::vector<std::string> copied;
+    std::error_code failed;
+    for (fs::recursive_directory_iterator it(model.folder, failed), end; !failed && it != end; it.increment(failed)) {
+        if (job.cancelled()) return cancelledError();
+        const std::string name = it->path().filename().string();
+        const fs::path relative = it->path().lexically_relative(model.folder);
+        std::error_code ignored;
+        if (name.starts_with(".")) {
+            it.disable_recursion_pending();
+            continue;
+        }
+        if (!it->is_regular_file(ignored)) continue;
+        const bool top = !relative.has_parent_path();
+        if (top && (isIndex(name) || name.ends_with(".safetensors"))) continue;
+        fs::create_directories((into / relative).parent_path(), ignored);
+        std::error_code copyFailed;
+        if (!fs::copy_file(it->path(), into / relative, fs::copy_options::none, copyFailed))
+            return fail(
+                fmt::format("{} cannot be copied: {}", escapeForPeople(it->path().string(), 200), copyFailed.message()),
+                it->path().string());
+        copied.push_back(relative.string());
+    }
+    if (failed)
+        return fail(fmt::format("{} cannot be listed: {}", escapeForPeople(model.folder, 200), failed.message()),
+                    model.folder);
+    return copied;
+}
+
+/// The name of the index in the source, or what transformers looks for; "" when one file needs none.
+std::string indexName(const Model& model) {
+    std::string found;
+    std::error_code failed;
+    const fs::path folder = model.folder.empty() && !model.files.empty()
+                                ? fs::path(model.files.front().path).parent_path()
+                                : fs::path(model.folder);
+    for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+        const std::string name = it->path().filename().string();
+        if (isIndex(name) && (found.empty() || name == "model.safetensors.index.json" ||
+                              (found != "model.safetensors.index.json" && name < found)))
+            found = name;
+    }
+    if (model.files.size() < 2) return {};
+    return found.empty() ? "model.safetensors.index.json" : found;
+}
+
+Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> shards, const std::string& output,
+                                 const Job& job) {
+    auto folder = AtomicFolder::create(output, &model);
+    if (!folder) return tl::unexpected(folder.error());
+    const fs::path partial = folder->partialPath();
+    WrittenFiles written;
+    nlohmann::ordered_json weightMap = nlohmann::ordered_json::object();
+    std::map<std::string, std::string> where;
+    std::uint64_t total = 0;
+    for (auto& shard : shards) {
+        total += dataBytes(shard);
+        for (const auto& tensor : shard.tensors) where[tensor.name] = shard.fileName;
+        const auto bytes = writeSafetensors((partial / shard.fileName).string(), std::move(shard.tensors),
+                                            std::move(shard.metadata), &model, job);
+        if (!bytes) return tl::unexpected(bytes.error());
+        written.bytes += *bytes;
+        written.paths.push_back((fs::path(output) / shard.fileName).string());
+    }
+    if (const std::string name = indexName(model); !name.empty()) {
+        for (const auto& [tensor, file] : where) weightMap[tensor] = file;
+        nlohmann::ordered_json index;
+        index["metadata"]["total_size"] = total;
+        index["weight_map"] = std::move(weightMap);
+        if (auto ok = writeWholeFile((partial / name).string(), index.dump(2) + "\n"); !ok)
+            return tl::unexpected(ok.error());
+        written.paths.push_back((fs::path(output) / name).string());
+    }
+    if (!model.folder.empty()) {
+        const auto copied = copyUntouched(model, partial, job);
+        if (!copied) return tl::unexpected(copied.error());
+        for (const auto& name : *copied) written.paths.push_back((fs::path(output) / name).string());
+    }
+    if (job.cancelled()) return cancelledError();
+    if (auto committed = folder->commit(); !committed) return tl::unexpected(committed.error());
+    return written;
+}
+
+} // namespace
+
+Result<TensorToWrite> copyOf(const Model& model, const TensorInfo& tensor) {
+    auto view = model.view(tensor);
+    if (!view) return tl::unexpected(view.error());
+    return TensorToWrite{
+        tensor.name, tensor.dtype, tensor.shape, [view = *view](const TensorToWrite::Sink& sink) -> Result<void> {
+            for (std::size_t at = 0; at < view.bytes.size(); at += kCopyPiece) {
+                const auto piece = view.bytes.subspan(at, std::min(kCopyPiece, view.bytes.size() - at));
+                if (auto written = sink(piece); !written) return written;
+                if (view.file) view.file->dropPages(view.info->offset + at, piece.size());
+            }
+            return {};
+        }};
+}
+
+Result<WrittenFiles> writeModel(const Model& model, std::vector<OutputShard> shards, const std::string& output,
+                                const Job& job) {
+    if (auto ok = noCollision(shards); !ok) return tl::unexpected(ok.error());
+    const auto unchanged = [&]() -> Result<void> {
+        for (const auto& file : model.files)
+            if (file.mapping)
+                if (auto same = file.mapping->unchanged(); !same) return same;
+        return {};
+    };
+    Result<WrittenFiles> written;
+    if (!output.ends_with(".safetensors")) {
+        written = writeFolder(model, std::move(shards), output, job);
+    } else {
+        OutputShard all;
+        for (auto& shard : shards) {
+            std::move(shard.tensors.begin(), shard.tensors.end(), std::back_inserter(all.tensors));
+            all.metadata.merge(shard.metadata);
+        }
+        const auto bytes = writeSafetensors(output, std::move(all.tensors), std::move(all.metadata), &model, job);
+        if (!bytes) return tl::unexpected(bytes.error());
+        written = WrittenFiles{{output}, *bytes, 0, 0};
+    }
+    if (!written) return written;
+    // A fault in the mapping reads as zeros; the sentence must come even though the file is there.
+    if (auto same = unchanged(); !same) return tl::unexpected(same.error());
+    return written;
+}
+
+} // namespace qs
