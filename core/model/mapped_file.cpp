@@ -52,15 +52,19 @@ void onBusError(int signal, siginfo_t* what, void* context) {
         return;
     }
     errno = savedErrno;
-    if (previousAction.sa_flags & SA_SIGINFO) {
-        if (previousAction.sa_sigaction) return previousAction.sa_sigaction(signal, what, context);
-    } else if (previousAction.sa_handler != SIG_DFL && previousAction.sa_handler != SIG_IGN) {
-        return previousAction.sa_handler(signal);
+    // Not ours. Without another handler the access is repeated and ends the process as it would have without us; a
+    // handler that asked to be called once finds that state as well.
+    const bool isInfo = (previousAction.sa_flags & SA_SIGINFO) != 0;
+    const bool isHandler = isInfo || (previousAction.sa_handler != SIG_DFL && previousAction.sa_handler != SIG_IGN);
+    if (!isHandler || (previousAction.sa_flags & SA_RESETHAND)) {
+        struct sigaction byDefault {};
+        byDefault.sa_handler = SIG_DFL;
+        sigaction(signal, &byDefault, nullptr);
     }
-    // Not ours and nobody else's: the access is repeated and ends the process as it would have without us.
-    struct sigaction byDefault {};
-    byDefault.sa_handler = SIG_DFL;
-    sigaction(signal, &byDefault, nullptr);
+    if (isInfo)
+        previousAction.sa_sigaction(signal, what, context);
+    else if (isHandler)
+        previousAction.sa_handler(signal);
 }
 
 void catchBusErrors() {

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-foreach(test safetensors_refuse safetensors_accept sharded)
+foreach(test safetensors_refuse safetensors_accept sharded mapped_file)
   qs_add_test(${test}_test SOURCES model/${test}_test.cpp LIBS qs_core)
 endforeach()
