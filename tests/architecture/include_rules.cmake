@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# cmake -DROOT=<sources> -P include_rules.cmake: fails when a folder includes what it may not.
+set(broken 0)
+set(gui "<Q(Application|GuiApplication|Widget|MainWindow|Dialog|Painter|Image|Pixmap|Color|Chart)|<Qt(Gui|Widgets|Charts)[/>]")
+set(vendor "<(cuda|cublas|nvml|hdf5|openblas|cblas)[^>]*>|\"xla/|pjrt_c_api")
+
+# folder | name in the sentence | files left out (regex or -) | what no #include line there may match
+function(rule folder who except forbidden)
+  file(GLOB_RECURSE sources "${ROOT}/${folder}/*.h" "${ROOT}/${folder}/*.cpp" "${ROOT}/${folder}/*.cu" "${ROOT}/${folder}/*.c")
+  foreach(source ${sources})
+    file(RELATIVE_PATH name "${ROOT}" "${source}")
+    if(NOT name MATCHES "${except}")
+      file(STRINGS "${source}" lines REGEX "^[ \t]*#[ \t]*include[ \t]*[<\"]")
+      foreach(line IN LISTS lines)
+        if(line MATCHES "${forbidden}")
+          message(NOTICE "${who} may not use ${line} (${name})")
+          set(broken 1 PARENT_SCOPE)
+        endif()
+      endforeach()
+    endif()
+  endforeach()
+endfunction()
+
+rule(kernels "kernels" "^$" "<Q[A-Zt]|\"(core|app|plugins)/|<(fstream|filesystem|fcntl.h|sys/mman.h)>")
+rule(kernels "kernels outside kernels/cuda" "^kernels/cuda/" "<cu[a-z]+[^>]*[.]h>")
+rule(plugins/abi "plugins/abi" "^$" "\"|<Q|<c[a-z]+>|<(vector|string|span|memory)>")
+rule(plugins "plugins" "^$" "<Q[A-Zt]|\"(core|app)/")
+rule(core "core" "^$" "${gui}|\"(app|tests|plugins/[^a])|${vendor}")
+rule(core/base "core/base" "^$" "\"core/[^b]|\"core/bench")
+rule(core/report "core/report" "^$" "\"core/(model|quant|analysis|plan|eval|bench)/")
+rule(core/model "core/model" "^$" "\"core/(quant|analysis|plan|eval|bench|report)/")
+rule(core/quant "core/quant" "^$" "\"core/(analysis|plan|eval|bench|report)/")
+rule(app/cli "app/cli" "^$" "${gui}|\"(app/gui|app/worker|kernels|plugins)/")
+rule(app/worker "app/worker" "^$" "${gui}|\"app/(gui|cli)/")
+rule(app/gui "app/gui" "^$" "\"(kernels|plugins|app/cli|app/worker)/")
+rule(app/gui "app/gui outside widgets/*_chart*" "^app/gui/widgets/[a-z_]+_chart[a-z_]*[.](h|cpp)$"
+  "<QtCharts|<Q(Chart|ChartView|AbstractSeries|XYSeries|LineSeries|ScatterSeries|AreaSeries|BarSet|[A-Z][A-Za-z]*(BarSeries|ValueAxis|CategoryAxis))>")
+rule(. "all but app/gui" "^(app/gui|tests|build)/" "<QtCharts|<QtWidgets")
+
+if(broken)
+  message(FATAL_ERROR "The arrows of ARCHITECTURE.md are broken; the lines above say where.")
+endif()
