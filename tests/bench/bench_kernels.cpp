@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Kernels from memory against the read stream measured beside them: interleaved rounds, median of the per-round ratios.
+// Usage: bench_kernels [--rounds N] [--threads N] [--copies N] [--mib N] [--only TEXT] [--self-check]
+//   --rounds 11   how often every case runs, all cases once a round
+//   --threads 1   pinned to CPUs 0..N-1; each takes an equal part of a copy
+//   --copies 8    weight copies to rotate over; together they should be 4x the last-level cache
+//   --mib 64      size of a copy: 64 is a 4096x4096 f32 matrix
+//   --only TEXT   only cases whose name contains TEXT (and the probes)
+//   --self-check  tiny sizes; checks that the outputs are those of the scalar kernels
+// QS_FORCE_ISA selects the kernel set.
+
+#include "kernels/kernel_set.h"
+#include "kernels/nf4_thresholds.h"
+#include "tests/bench/probes.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <pthread.h>
+#include <sched.h>
+
+using namespace qs;
+
+namespace {
+
+constexpr std::size_t kRow = 4096;
+
+struct Options {
+    int rounds = 11, threads = 1, copies = 8, mib = 64;
+    std::string only;
+    bool selfCheck = false;
+};
+
+template<class T> struct Buffer { // aligned, touched before it is measured
+    T* data;
+    explicit Buffer(std::size_t n)
+        : data(static_cast<T*>(std::aligned_alloc(4096, (n * sizeof(T) + 4095) / 4096 * 4096))) {
+        std::memset(static_cast<void*>(data), 0, n * sizeof(T));
+    }
+    ~Buffer() { std::free(data); }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+};
+
+/// What a worker writes to; large enough for a whole copy.
+struct Outputs {
+    Buffer<std::uint8_t> codes;
+    Buffer<float> scales, decoded, sse, ssw;
+    ErrorSums sums;
+    std::vector<std::uint64_t> codeCounts = std::vector<std::uint64_t>(256);
+    std::vector<std::uint32_t> errorBins = std::vector<std::uint32_t>(kFloatBins), valueBins = errorBins;
+    volatile float sink = 0;
+    explicit Outputs(std::size_t n) : codes(n), scales(n / 2), decoded(n), sse(n / 2), ssw(n / 2) {}
+};
+
+struct Case {
+    std::string name;
+    std::function<void(const float* x, std::size_t n, Outputs& out)> work;
+    std::vector<double> seconds{};
+};
+
+Run runOf(const char* format, Encoder encoder, GroupStatistic statistic, const float* x, std::size_t n,
+          std::size_t group) {
+    const FormatTraits& traits = *findFormat(format);
+    Run run;
+    run.x = x, run.n = n, run.group = group, run.encoder = encoder, run.statistic = statistic;
+    run.levels = traits.levels.data(), run.levelCount = int(traits.levels.size()), run.zeroCode = traits.zeroCode;
+    return run;
+}
+
+RunOut windowOutputs(Outputs& out) {
+    RunOut r;
+    r.sums = &out.sums, r.codeCounts = out.codeCounts.data();
+    r.errorBins = out.errorBins.data(), r.valueBins = out.valueBins.data();
+    r.groupSse = out.sse.data, r.groupSsw = out.ssw.data;
+    return r;
+}
+
+Case windowCase(const KernelSet& k, const char* name, const char* format, Encoder encoder, GroupStatistic statistic,
+                std::size_t group) {
+    return {std::string("window: ") + name, [=, &k](const float* x, std::size_t n, Outputs& out) {
+                k.quantize(runOf(format, encoder, statistic, x, n, group), windowOutputs(out));
+            }};
+}
+
+std::vector<Case> cases(const KernelSet& k) {
+    std::vector<Case> all;
+    const auto add = [&](std::string name, auto work) { all.push_back({std::move(name), work}); };
+    add("probe: read stream", [](const float* x, std::size_t n, Outputs& out) { out.sink = bench::readStream(x, n); });
+    add("probe: write stream",
+        [](const float*, std::size_t n, Outputs& out) { bench::writeStream(out.decoded.data, n); });
+    add("plain C++ nf4:block=64, packed", [](const float* x, std::size_t n, Outputs& out) {
+        bench::plainNf4(x, n, 64, nf4Thresholds().threshold, out.codes.data, out.scales.data);
+    });
+    for (const std::size_t block : {32u, 64u, 128u, 1024u, 4096u}) {
+        const std::string spec = "nf4:block=" + std::to_string(block);
+        add(spec + ", packed", [=, &k](const float* x, std::size_t n, Outputs& out) {
+            k.quantizeNf4Packed(x, n, block, out.codes.data, out.scales.data, nullptr);
+        });
+        add(spec + ", packed, MSE SQNR max", [=, &k](const float* x, std::size_t n, Outputs& out) {
+            k.quantizeNf4Packed(x, n, block, out.codes.data, out.scales.data, &out.sums);
+        });
+    }
+    add("nf4:block=64, codes, MSE SQNR max, error histogram", [&k](const float* x, std::size_t n, Outputs& out) {
+        RunOut r;
+        r.codes = out.codes.data, r.scales = out.scales.data, r.sums = &out.sums, r.errorBins = out.errorBins.data();
+        k.quantize(runOf("nf4", Encoder::NearestNf4, GroupStatistic::AbsMax, x, n, 64), r);
+    });
+    add("int8:axis=-1, stored", [&k](const float* x, std::size_t n, Outputs& out) {
+        k.quantizeInt8Stored(x, n, kRow, reinterpret_cast<std::int8_t*>(out.codes.data), out.scales.data);
+    });
+    add("ternary:scale=channel, packed", [&k](const float* x, std::size_t n, Outputs& out) {
+        k.quantizeTernaryPacked(x, n, kRow, out.codes.data, out.scales.data);
+    });
+    add("nf4:block=64, dequantize (GB/s written)", [&k](const float*, std::size_t n, Outputs& out) {
+        k.dequantizeNf4Packed(out.codes.data, n, 64, out.scales.data, nf4Levels().data(), out.decoded.data);
+    });
+    add("moments", [&k](const float* x, std::size_t n, Outputs& out) { out.sink = float(k.moments(x, n).s2); });
+    for (const std::size_t block : {2u, 6u, 8u, 16u, 20u, 32u, 64u, 100u, 128u, 256u, 1024u, 4096u, 65536u})
+        all.push_back(windowCase(k, ("nf4:block=" + std::to_string(block)).c_str(), "nf4", Encoder::NearestNf4,
+                                 GroupStatistic::AbsMax, block));
+    all.push_back(windowCase(k, "int8:axis=-1", "int8", Encoder::RoundInt8, GroupStatistic::AbsMax, kRow));
+    all.push_back(
+        windowCase(k, "ternary:scale=channel", "ternary", Encoder::Threshold, GroupStatistic::MeanAbsTwn, kRow));
+    all.push_back(windowCase(k, "binary:scale=channel", "binary", Encoder::Sign, GroupStatistic::MeanAbs, kRow));
+    all.push_back(windowCase(k, "ternary:block=2", "ternary", Encoder::Threshold, GroupStatistic::MeanAbsTwn, 2));
+    return all;
+}
+
+void pin(int cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+/// Seconds from the common start until the last worker is done.
+double timed(int threads, const std::function<void(int)>& work) {
+    std::atomic<int> ready{0}, done{0};
+    std::atomic<bool> go{false};
+    std::vector<std::thread> workers;
+    for (int t = 0; t < threads; ++t)
+        workers.emplace_back([&, t] {
+            pin(t);
+            ++ready;
+            while (!go) std::this_thread::yield();
+            work(t);
+            ++done;
+        });
+    while (ready < threads) std::this_thread::yield();
+    std::chrono::steady_clock::time_point begin, end;
+    begin = std::chrono::steady_clock::now();
+    go = true;
+    for (auto& worker : workers) worker.join();
+    end = std::chrono::steady_clock::now();
+    return std::chrono::duration<double>(end - begin).count();
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values.empty() ? 0 : values[values.size() / 2];
+}
+
+int selfCheck() {
+    const std::size_t n = 64 * kRow;
+    std::vector<float> x(n);
+    std::mt19937 engine(1);
+    std::normal_distribution<float> normal;
+    for (auto& value : x) value = normal(engine);
+    int failures = 0;
+    const auto ours = cases(bestKernels()), scalar = cases(scalarKernels());
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+        Outputs a(n), b(n);
+        if (ours[i].name.find("dequantize") != std::string::npos)
+            for (Outputs* out : {&a, &b})
+                scalarKernels().quantizeNf4Packed(x.data(), n, 64, out->codes.data, out->scales.data, nullptr);
+        ours[i].work(x.data(), n, a);
+        scalar[i].work(x.data(), n, b);
+        const bool same = !std::memcmp(a.codes.data, b.codes.data, n) &&
+                          !std::memcmp(a.decoded.data, b.decoded.data, 4 * n) &&
+                          !std::memcmp(a.scales.data, b.scales.data, 2 * n) && a.errorBins == b.errorBins &&
+                          a.valueBins == b.valueBins && a.codeCounts == b.codeCounts && a.sums.n == b.sums.n &&
+                          std::abs(a.sums.se2 - b.sums.se2) <= 1e-6 * b.sums.se2;
+        if (!same) std::printf("%s: not the scalar result\n", ours[i].name.c_str()), ++failures;
+    }
+    Outputs plain(n), kernel(n);
+    bench::plainNf4(x.data(), n, 64, nf4Thresholds().threshold, plain.codes.data, plain.scales.data);
+    bestKernels().quantizeNf4Packed(x.data(), n, 64, kernel.codes.data, kernel.scales.data, nullptr);
+    if (std::memcmp(plain.codes.data, kernel.codes.data, n / 2))
+        std::puts("the peer computes something else"), ++failures;
+    std::printf("%zu cases checked, %d wrong\n", ours.size(), failures);
+    return failures ? 1 : 0;
+}
+
+Options parse(int argc, char** argv) {
+    Options o;
+    for (int i = 1; i < argc; ++i) {
+        const std::string key = argv[i];
+        const char* value = i + 1 < argc ? argv[i + 1] : "";
+        if (key == "--self-check")
+            o.selfCheck = true;
+        else if (key == "--rounds")
+            o.rounds = std::atoi(value), ++i;
+        else if (key == "--threads")
+            o.threads = std::atoi(value), ++i;
+        else if (key == "--copies")
+            o.copies = std::atoi(value), ++i;
+        else if (key == "--mib")
+            o.mib = std::atoi(value), ++i;
+        else if (key == "--only")
+            o.only = value, ++i;
+        else
+            std::fprintf(stderr, "unknown argument %s\n", argv[i]), std::exit(2);
+    }
+    return o;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    const Options options = parse(argc, argv);
+    if (const char* problem = forcedIsaProblem()) return std::fprintf(stderr, "%s\n", problem), 2;
+    if (options.selfCheck) return selfCheck();
+
+    const std::size_t n = std::size_t(options.mib) << 18, part = n / std::size_t(options.threads);
+    std::vector<std::unique_ptr<Buffer<float>>> copies;
+    std::mt19937 engine(1);
+    std::normal_distribution<float> normal(0, 0.02f);
+    for (int c = 0; c < options.copies; ++c) {
+        copies.push_back(std::make_unique<Buffer<float>>(n));
+        for (std::size_t i = 0; i < n; ++i)
+            copies.back()->data[i] = c ? copies[0]->data[(i + std::size_t(c) * 4099) % n] : normal(engine);
+    }
+    std::vector<std::unique_ptr<Outputs>> outputs;
+    for (int t = 0; t < options.threads; ++t) outputs.push_back(std::make_unique<Outputs>(part));
+
+    auto all = cases(bestKernels());
+    std::erase_if(all, [&](const Case& c) {
+        return c.name.rfind("probe", 0) != 0 && c.name.find(options.only) == std::string::npos;
+    });
+    std::vector<double> fma;
+    std::size_t next = 0;
+    for (int round = -1; round < options.rounds; ++round) { // round -1 warms up
+        for (Case& c : all) {
+            const float* x = copies[next++ % copies.size()]->data;
+            const double s = timed(options.threads,
+                                   [&](int t) { c.work(x + std::size_t(t) * part, part, *outputs[std::size_t(t)]); });
+            if (round >= 0) c.seconds.push_back(s);
+        }
+        std::size_t flops = 0;
+        const double s = timed(options.threads, [&](int t) {
+            outputs[std::size_t(t)]->sink = bench::fmaPeak(500000, t ? std::make_unique<std::size_t>().get() : &flops);
+        });
+        if (round >= 0) fma.push_back(double(flops) * options.threads / s * 1e-9);
+    }
+
+    const double bytes = double(part) * options.threads * sizeof(float);
+    std::printf("kernels %s, %d thread(s), %d copies of %d MiB, %d rounds, build %s, FMA probe %.0f GFLOP/s\n\n",
+                bestKernels().id, options.threads, options.copies, options.mib, options.rounds, QS_BUILD_TYPE,
+                median(fma));
+    std::printf("| case | ms | GB/s | of the read stream | spread |\n|---|---|---|---|---|\n");
+    for (const Case& c : all) {
+        std::vector<double> ratios;
+        for (std::size_t r = 0; r < c.seconds.size(); ++r) ratios.push_back(all[0].seconds[r] / c.seconds[r]);
+        const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
+        const double seconds = median(c.seconds);
+        std::printf("| %s | %.2f | %.1f | %.0f %% | %.0f-%.0f %% |\n", c.name.c_str(), seconds * 1e3,
+                    bytes / seconds * 1e-9, 100 * median(ratios), 100 * *low, 100 * *high);
+    }
+}
