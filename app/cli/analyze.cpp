@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/declare.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/output_files.h"
+#include "app/cli/selection.h"
+#include "app/cli/terminal.h"
+#include "core/analysis/analysis_report.h"
+#include "core/base/text.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fmt/format.h>
+#include <thread>
+
+namespace qs::cli {
+namespace {
+
+struct Options {
+    std::string path;
+    std::vector<std::string> specs, filters;
+    OutputFiles outputs;
+    std::string commandLine;
+};
+
+Result<std::vector<std::pair<std::string, QuantSpec>>> parsed(const std::vector<std::string>& texts) {
+    std::vector<std::pair<std::string, QuantSpec>> specs;
+    for (const auto& text : texts) {
+        auto spec = parseSpec(text);
+        if (!spec) return tl::unexpected(spec.error());
+        const bool twice =
+            std::any_of(specs.begin(), specs.end(), [&](const auto& known) { return known.first == text; });
+        if (!twice) specs.emplace_back(text, *spec);
+    }
+    return specs;
+}
+
+/// The reasons of rows without figures, each said once.
+std::string reasonsText(const std::vector<AnalysisRow>& rows) {
+    std::vector<std::pair<std::string, std::size_t>> reasons;
+    for (const auto& row : rows) {
+        if (row->status == Status::Ok) continue;
+        const auto known =
+            std::find_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.first == row->reason; });
+        if (known != reasons.end())
+            ++known->second;
+        else
+            reasons.emplace_back(row->reason, 1);
+    }
+    std::string out;
+    constexpr std::size_t most = 8;
+    for (std::size_t i = 0; i < reasons.size() && i < most; ++i)
+        out += fmt::format("{} refused: {}\n", reasons[i].second, oneSentence(reasons[i].first));
+    if (reasons.size() > most) out += fmt::format("{} more reasons; --json lists them all.\n", reasons.size() - most);
+    return out.empty() ? out : "\n" + out;
+}
+
+Result<void> printRows(const AnalysisPlan& plan, const AnalysisResult& result) {
+    const Table table = makeTable({}, analysisColumns(), result.rows);
+    const Table shown =
+        plan.specs.size() > 1
+            ? withColumns(table, {"tensor", "shape", "spec", "bpw", "sqnr_db", "nmse", "max_abs", "status"})
+            : withColumns(table, {"tensor", "shape", "bpw", "sqnr_db", "nmse", "max_abs", "status"});
+    const Table sums = withColumns(makeTable({}, totalColumns(), totals(result.rows)),
+                                   {"spec", "tensors", "refused", "bytes_before", "bytes", "bpw", "nmse", "sqnr_db"});
+    return print(tableText(shown) + reasonsText(result.rows) + "\n" + tableText(sums) +
+                 "\nWeight-space error: a screening proxy, not accuracy.\n");
+}
+
+Result<void> run(const Options& options) {
+    auto specs = parsed(options.specs);
+    if (!specs) return tl::unexpected(specs.error());
+    auto model = open(options.path);
+    if (!model) return tl::unexpected(model.error());
+    if (auto fine = options.outputs.check(model->get()); !fine) return fine;
+    auto tensors = select(**model, options.filters);
+    if (!tensors) return tl::unexpected(tensors.error());
+
+    std::vector<std::jthread> hashing; // reads what the analysis reads anyway; the report finds the result in the cache
+    const Job& job = processJob();
+    if (options.outputs.any())
+        hashing.emplace_back([&files = (*model)->files, &job] {
+            for (const auto& file : files)
+                if (!sha256OfFile(file.path, job)) return;
+        });
+
+    const AnalysisPlan plan{*model, std::move(*tensors), std::move(*specs), {}};
+    auto result = analyse(plan, job);
+    if (!result) return tl::unexpected(result.error());
+    if (options.outputs.any()) {
+        auto report = analysisReport(plan, *result, {}, options.commandLine);
+        if (job.cancelled()) return cancelledError();
+        if (!report) return tl::unexpected(report.error());
+        if (!options.outputs.standardOutput())
+            if (auto done = printRows(plan, *result); !done) return done;
+        if (auto done = options.outputs.write(*report); !done) return done;
+    } else if (auto done = printRows(plan, *result); !done)
+        return done;
+
+    const auto ok = [](const AnalysisRow& row) { return row->status == Status::Ok; };
+    if (std::none_of(result->rows.begin(), result->rows.end(), ok)) {
+        const auto& first = *result->rows.front();
+        return fail(fmt::format("None of the {} rows could be measured; the first, {} as {}: {}", result->rows.size(),
+                                escapeForPeople(first.tensor), escapeForPeople(first.specAsTyped), first.reason),
+                    options.path);
+    }
+    return {};
+}
+
+} // namespace
+
+Run declareAnalyze(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    addPath(app, options->path);
+    app.add_option("--spec", options->specs, "What to measure, for instance nf4:block=64; may be given several times")
+        ->required()
+        ->type_name("SPEC")
+        ->allow_extra_args(false);
+    addTensorFilters(app, options->filters);
+    options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
+    return [options] {
+        std::string line = "quantscope-cli analyze " + options->path;
+        for (const auto& spec : options->specs) line += " --spec " + spec;
+        for (const auto& filter : options->filters) line += " --tensor " + filter;
+        options->commandLine = line;
+        return run(*options);
+    };
+}
+
+} // namespace qs::cli

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/declare.h"
+
+#include <array>
+
+namespace qs::cli {
+namespace {
+
+const std::array<Command, 8> kCommands = {{
+    {"inspect", "List the tensors of a checkpoint: dtype, shape, bytes and, if asked, statistics", declareInspect},
+    {"quantize", "Write a quantized copy of a checkpoint", declareQuantize},
+    {"dequantize", "Write the decoded values of a quantized checkpoint", declareDequantize},
+    {"analyze", "Measure what specs do to each tensor, and write reports", declareAnalyze},
+    {"formats", "List the number formats", declareFormats},
+    {"metrics", "List the metrics with their formulas", declareMetrics},
+    {"layouts", "List the export layouts and what each takes", declareLayouts},
+    {"calibrations", "List the calibrations, the ways to choose a scale", declareCalibrations},
+}};
+
+} // namespace
+
+std::span<const Command> commands() { return kCommands; }
+
+} // namespace qs::cli

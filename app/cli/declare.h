@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What each command's file gives to the registry.
+
+#include "app/cli/command.h"
+
+namespace qs::cli {
+
+using Run = std::function<Result<void>()>;
+
+Run declareInspect(CLI::App& app);
+Run declareQuantize(CLI::App& app);
+Run declareDequantize(CLI::App& app);
+Run declareAnalyze(CLI::App& app);
+Run declareFormats(CLI::App& app);
+Run declareMetrics(CLI::App& app);
+Run declareLayouts(CLI::App& app);
+Run declareCalibrations(CLI::App& app);
+
+} // namespace qs::cli

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/declare.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/output_files.h"
+#include "app/cli/selection.h"
+#include "app/cli/terminal.h"
+#include "core/analysis/analysis.h"
+#include "core/base/text.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace qs::cli {
+namespace {
+
+struct Options {
+    std::string path;
+    bool statistics = false;
+    OutputFiles outputs;
+};
+
+Result<std::vector<InspectRow>> rowsOf(const Model& model, bool statistics) {
+    std::vector<InspectRow> rows;
+    rows.reserve(model.tensors.size());
+    double done = 0;
+    for (const auto& tensor : model.tensors) {
+        InspectRow row{
+            tensor, tensor.file < model.files.size() ? model.files[tensor.file].path : std::string(), {}, {}};
+        if (statistics) {
+            processJob().progress(
+                {done, double(model.totalBytes()), "Measuring " + tensor.name, rows.size() + 1, model.tensors.size()});
+            done += double(tensor.bytes);
+            if (!info(tensor.dtype).quantizable)
+                row.reason = fmt::format("statistics are taken of float tensors, not of {}", info(tensor.dtype).id);
+            else if (auto measured = measureStatistics(model, tensor, processJob()))
+                row.statistics = *measured;
+            else if (measured.error().cancelled)
+                return tl::unexpected(measured.error());
+            else
+                row.reason = measured.error().message;
+        }
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+Result<void> run(const Options& options) {
+    auto model = open(options.path);
+    if (!model) return tl::unexpected(model.error());
+    if (auto fine = options.outputs.check(model->get()); !fine) return fine;
+    auto rows = rowsOf(**model, options.statistics);
+    if (!rows) return tl::unexpected(rows.error());
+
+    const Table table = makeTable({}, inspectColumns(options.statistics), *rows);
+    if (!options.outputs.standardOutput()) {
+        const auto count = [](std::size_t n, const char* what) {
+            return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+        };
+        const std::string total = fmt::format("\n{}, {}, {}\n", count((*model)->tensors.size(), "tensor"),
+                                              bytesText((*model)->totalBytes()), count((*model)->files.size(), "file"));
+        const Table shown = options.statistics ? withColumns(table, {"name", "dtype", "shape", "bytes", "mean", "std",
+                                                                     "min", "max", "kurtosis", "outliers", "nan"})
+                                               : withColumns(table, {"name", "dtype", "shape", "bytes"});
+        if (auto done = print(tableText(shown) + total); !done) return done;
+    }
+    if (options.outputs.any()) return options.outputs.writeJson("{\"tensors\": " + jsonRows(table) + "}\n");
+    return {};
+}
+
+} // namespace
+
+Run declareInspect(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    addPath(app, options->path);
+    app.add_flag("--stats", options->statistics,
+                 "Also mean, std, min, max, kurtosis, outlier channels and NaN of float tensors");
+    options->outputs.declare(app, {"json"});
+    return [options] { return run(*options); };
+}
+
+} // namespace qs::cli

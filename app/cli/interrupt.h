@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/job.h"
+
+namespace qs::cli {
+
+/// The process runs one job; SIGINT, SIGTERM and SIGHUP cancel it, so that files being written vanish.
+const Job& processJob();
+void catchSignals();
+int caughtSignal(); ///< 0 when none
+
+} // namespace qs::cli

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/output_files.h"
+
+#include "app/cli/terminal.h"
+#include "core/base/text.h"
+#include "core/model/atomic_file.h"
+
+#include <CLI/CLI.hpp>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <unistd.h>
+
+namespace qs::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string canonical(const std::string& path) {
+    std::error_code error;
+    const auto whole = fs::weakly_canonical(fs::absolute(path, error), error);
+    return error ? path : whole.string();
+}
+
+bool sameFile(const std::string& a, const std::string& b) {
+    std::error_code error;
+    return canonical(a) == canonical(b) ||
+           (fs::exists(a, error) && fs::exists(b, error) && fs::equivalent(a, b, error));
+}
+
+/// Devices and pipes are written through; renaming over /dev/null would be a disaster.
+bool isSpecial(const std::string& path) {
+    std::error_code error;
+    const auto status = fs::status(path, error);
+    return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+}
+
+Result<void> writeThrough(const std::string& path, const std::string& bytes) {
+    std::ofstream out(path, std::ios::binary);
+    out.write(bytes.data(), std::streamsize(bytes.size()));
+    out.flush();
+    if (!out)
+        return fail(fmt::format("{} could not be written: {}.", escapeForPeople(path), std::strerror(errno)), path);
+    return {};
+}
+
+} // namespace
+
+Result<void> notAnInput(const std::string& output, const Model& model) {
+    std::error_code error;
+    bool input = sameFile(output, model.path) && !fs::is_directory(model.path, error);
+    for (const auto& file : model.files) input |= sameFile(output, file.path);
+    if (!model.folder.empty() && fs::exists(output, error) &&
+        sameFile(fs::absolute(output).parent_path().string(), model.folder)) {
+        const std::string name = fs::path(output).filename().string();
+        input |= name == "config.json" || name.ends_with(".index.json") || name.ends_with(".safetensors");
+    }
+    if (input)
+        return fail(fmt::format("The output {} is an opened input; name another file.", escapeForPeople(output)),
+                    output);
+    return {};
+}
+
+void OutputFiles::declare(CLI::App& app, std::initializer_list<const char*> ids) {
+    for (const char* id : ids)
+        if (const auto* writer = findReportWriter(id)) files_.push_back({writer, {}});
+    for (auto& file : files_) // files_ is complete: its elements stay where they are
+        app.add_option(std::string("--") + file.writer->id, file.path, file.writer->title)->type_name("FILE");
+}
+
+bool OutputFiles::any() const {
+    return std::any_of(files_.begin(), files_.end(), [](const File& f) { return !f.path.empty(); });
+}
+bool OutputFiles::wants(std::string_view id) const {
+    return std::any_of(files_.begin(), files_.end(),
+                       [&](const File& f) { return id == f.writer->id && !f.path.empty(); });
+}
+bool OutputFiles::standardOutput() const {
+    return std::any_of(files_.begin(), files_.end(), [](const File& f) { return f.path == "-"; });
+}
+
+Result<void> OutputFiles::check(const Model* model) const {
+    std::error_code error;
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+        const auto& [writer, path] = files_[i];
+        if (path.empty()) continue;
+        for (std::size_t j = 0; j < i; ++j)
+            if (!files_[j].path.empty() &&
+                (files_[j].path == path ||
+                 (path != "-" && files_[j].path != "-" && sameFile(files_[j].path, path) && !isSpecial(path))))
+                return fail(fmt::format("--{} and --{} both name {}; give each its own file.", files_[j].writer->id,
+                                        writer->id, path == "-" ? "the standard output" : escapeForPeople(path)),
+                            path);
+        if (path == "-") {
+            if (std::string_view(writer->id) == "pdf" && isatty(STDOUT_FILENO) == 1)
+                return fail("A PDF is not printed on a terminal; name a file after --pdf.");
+            continue;
+        }
+        if (fs::is_directory(path, error))
+            return fail(fmt::format("{} is a folder; name a file after --{}.", escapeForPeople(path), writer->id),
+                        path);
+        const auto folder = fs::absolute(path, error).parent_path();
+        if (!fs::is_directory(folder, error))
+            return fail(
+                fmt::format("The folder {} for --{} does not exist.", escapeForPeople(folder.string()), writer->id),
+                path);
+        if (model)
+            if (auto fine = notAnInput(path, *model); !fine) return fine;
+    }
+    return {};
+}
+
+Result<void> OutputFiles::put(const std::vector<std::pair<const File*, std::string>>& rendered) const {
+    std::vector<AtomicFile> written;
+    for (const auto& [file, bytes] : rendered) {
+        if (file->path == "-" || isSpecial(file->path)) continue;
+        auto created = AtomicFile::create(file->path, bytes.size());
+        if (!created) return tl::unexpected(created.error());
+        if (auto done = created->write(bytes); !done) return done;
+        written.push_back(std::move(*created));
+    }
+    for (auto& file : written)
+        if (auto done = file.commit(); !done) return done;
+    for (const auto& [file, bytes] : rendered) {
+        Result<void> done;
+        if (file->path == "-")
+            done = print(bytes);
+        else if (isSpecial(file->path))
+            done = writeThrough(file->path, bytes);
+        else if (!standardOutput())
+            done = print(fmt::format("Wrote {} ({}).\n", escapeForPeople(file->path, 300), bytesText(bytes.size())));
+        if (!done) return done;
+    }
+    return {};
+}
+
+Result<void> OutputFiles::write(const Report& report) const {
+    std::vector<std::pair<const File*, std::string>> rendered;
+    for (const auto& file : files_) {
+        if (file.path.empty()) continue;
+        auto bytes = file.writer->render(report);
+        if (!bytes) return tl::unexpected(bytes.error());
+        rendered.emplace_back(&file, std::move(*bytes));
+    }
+    return put(rendered);
+}
+
+Result<void> OutputFiles::writeJson(std::string_view text) const {
+    for (const auto& file : files_)
+        if (!file.path.empty()) return put({{&file, std::string(text)}});
+    return {};
+}
+
+} // namespace qs::cli

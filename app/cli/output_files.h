@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// --json F, --csv F, --html F, --pdf F, --md F: one option for each report writer that a command offers.
+
+#include "core/model/model.h"
+#include "core/report/report.h"
+
+#include <initializer_list>
+
+namespace CLI {
+class App;
+}
+
+namespace qs::cli {
+
+class OutputFiles {
+public:
+    /// Declares an option per id ("json"); "-" is the standard output. `this` must outlive the parsing.
+    void declare(CLI::App& app, std::initializer_list<const char*> ids);
+    /// Before any work: folders exist, no path is an opened input, two outputs are not one.
+    Result<void> check(const Model* model) const;
+    bool any() const;
+    bool wants(std::string_view id) const;
+    bool standardOutput() const; ///< one of them is "-": nothing else may be printed there
+
+    /// Everything is rendered first, then all files appear, then stdout is written.
+    Result<void> write(const Report& report) const;
+    /// For commands whose JSON is not a report's.
+    Result<void> writeJson(std::string_view text) const;
+
+private:
+    struct File {
+        const ReportWriter* writer;
+        std::string path;
+    };
+    Result<void> put(const std::vector<std::pair<const File*, std::string>>& rendered) const;
+    std::vector<File> files_;
+};
+
+/// A sentence when `output` is an opened input: a weight file, its index, or a file of the opened folder that loading
+/// needs.
+Result<void> notAnInput(const std::string& output, const Model& model);
+
+} // namespace qs::cli

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// formats, metrics, layouts, calibrations: the registries, printed.
+#include "app/cli/declare.h"
+#include "app/cli/output_files.h"
+#include "app/cli/terminal.h"
+#include "core/analysis/analysis.h"
+#include "core/quant/layout.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace qs::cli {
+namespace {
+
+template<class Row> using Text = std::string (*)(const Row&);
+
+/// A column of words.
+template<class Row> Column<Row> words(const char* id, const char* title, Text<Row> text) {
+    return {{id, title, "", Show::Text, 0, Direction::None, ""}, [text](const Row& row) -> Value { return text(row); }};
+}
+template<class Row> Column<Row> number(const char* id, const char* title, std::int64_t (*value)(const Row&)) {
+    return {{id, title, "", Show::Integer, 0, Direction::None, ""},
+            [value](const Row& row) -> Value { return value(row); }};
+}
+
+std::string scaleNames(std::uint8_t kinds) {
+    static constexpr std::pair<ScaleKind, const char*> names[] = {{ScaleKind::None, "none"},
+                                                                  {ScaleKind::Tensor, "tensor"},
+                                                                  {ScaleKind::Axes, "channel"},
+                                                                  {ScaleKind::Block, "block"}};
+    std::string out;
+    for (const auto& [kind, name] : names)
+        if (kinds & std::uint8_t(kind)) out += (out.empty() ? "" : " ") + std::string(name);
+    return out;
+}
+
+QuantSpec plainSpec(const FormatTraits& format) {
+    QuantSpec spec;
+    spec.format = format.id;
+    return spec;
+}
+
+const Columns<FormatTraits>& formatColumns() {
+    using F = FormatTraits;
+    static const Columns<F> columns = {
+        words<F>("id", "Id", [](const F& f) { return std::string(f.id); }),
+        words<F>("title", "Title", [](const F& f) { return std::string(f.title); }),
+        number<F>("bits", "Bits", [](const F& f) { return std::int64_t(f.bits); }),
+        {{"levels", "Levels", "", Show::Integer, 0, Direction::None, ""},
+         [](const F& f) -> Value { return f.levels.empty() ? Value{} : Value{std::int64_t(f.levels.size())}; }},
+        words<F>("scales", "Scales", [](const F& f) { return scaleNames(f.scaleKinds); }),
+        {{"block", "Block", "", Show::Integer, 0, Direction::None, ""},
+         [](const F& f) -> Value {
+             return f.scaleKinds & std::uint8_t(ScaleKind::Block) ? Value{std::int64_t(f.defaultBlock)} : Value{};
+         }},
+        {{"block_min", "Block min", "", Show::Integer, 0, Direction::None, ""},
+         [](const F& f) -> Value {
+             return f.scaleKinds & std::uint8_t(ScaleKind::Block) ? Value{std::int64_t(f.minBlock)} : Value{};
+         }},
+        {{"block_max", "Block max", "", Show::Integer, 0, Direction::None, ""},
+         [](const F& f) -> Value {
+             return f.scaleKinds & std::uint8_t(ScaleKind::Block) ? Value{std::int64_t(f.maxBlock)} : Value{};
+         }},
+        words<F>("calibrations", "Calibrations", [](const F& f) { return std::string(f.calibrations); }),
+        words<F>("dialects", "Dialects", [](const F& f) { return std::string(f.dialects); }),
+        words<F>("spec_full", "Default spec", [](const F& f) { return canonicalText(plainSpec(f)); }),
+        words<F>("layout", "Layout", [](const F& f) { return std::string(defaultLayout(plainSpec(f)).id); }),
+        words<F>("summary", "Summary", [](const F& f) { return std::string(f.summary); }),
+        words<F>("source", "Source", [](const F& f) { return std::string(f.source); }),
+    };
+    return columns;
+}
+
+const Columns<Metric>& metricColumns() {
+    using M = Metric;
+    static const Columns<M> columns = {
+        words<M>("id", "Id", [](const M& m) { return std::string(m.id); }),
+        words<M>("title", "Title", [](const M& m) { return std::string(m.title); }),
+        words<M>("unit", "Unit", [](const M& m) { return std::string(m.unit); }),
+        words<M>("better", "Better",
+                 [](const M& m) {
+                     return std::string(m.better == Direction::HigherIsBetter  ? "higher ↑"
+                                        : m.better == Direction::LowerIsBetter ? "lower ↓"
+                                                                               : "");
+                 }),
+        words<M>("formula", "Formula", [](const M& m) { return std::string(m.formula); }),
+        {{"proxy", "Proxy", "", Show::Text, 0, Direction::None, ""}, [](const M& m) -> Value { return m.proxy; }},
+    };
+    return columns;
+}
+
+const Columns<Layout>& layoutColumns() {
+    using L = Layout;
+    static const Columns<L> columns = {
+        words<L>("id", "Id", [](const L& l) { return std::string(l.id); }),
+        words<L>("title", "Title", [](const L& l) { return std::string(l.title); }),
+        words<L>("takes", "Takes", [](const L& l) { return std::string(l.takes); }),
+        words<L>("summary", "Summary", [](const L& l) { return std::string(l.summary); }),
+    };
+    return columns;
+}
+
+const Columns<CalibrationTraits>& calibrationColumns() {
+    using C = CalibrationTraits;
+    static const Columns<C> columns = {
+        words<C>("id", "Id", [](const C& c) { return std::string(c.id); }),
+        words<C>("title", "Title", [](const C& c) { return std::string(c.title); }),
+        words<C>("arguments", "Arguments", [](const C& c) { return std::string(c.arguments); }),
+        words<C>("summary", "Summary", [](const C& c) { return std::string(c.summary); }),
+    };
+    return columns;
+}
+
+template<class Row>
+Run declareRegistry(CLI::App& app, std::span<const Row> (*registry)(), const Columns<Row>& (*columns)(),
+                    std::initializer_list<std::string_view> shown, const char* remark = "") {
+    auto outputs = std::make_shared<OutputFiles>();
+    outputs->declare(app, {"json"});
+    return [outputs, registry, columns, ids = std::vector<std::string_view>(shown), remark]() -> Result<void> {
+        if (auto fine = outputs->check(nullptr); !fine) return fine;
+        const auto rows = registry();
+        const Table table = makeTable({}, columns(), std::vector<Row>(rows.begin(), rows.end()));
+        if (!outputs->standardOutput()) {
+            Table view = withColumns(table, ids);
+            for (auto& row : view.rows)
+                for (auto& cell : row)
+                    if (std::holds_alternative<std::monostate>(cell)) cell = std::string("-"); // does not apply
+            if (auto done = print(tableText(view) + remark); !done) return done;
+        }
+        if (outputs->any()) return outputs->writeJson("{\"rows\": " + jsonRows(table) + "}\n");
+        return {};
+    };
+}
+
+} // namespace
+
+Run declareFormats(CLI::App& app) {
+    return declareRegistry<FormatTraits>(
+        app, formats, formatColumns,
+        {"id", "title", "bits", "levels", "scales", "block", "calibrations", "dialects", "layout"},
+        "\nA spec is format[:key=value]*, for instance nf4:block=64 or int8:scale=channel.\n");
+}
+Run declareMetrics(CLI::App& app) {
+    return declareRegistry<Metric>(app, metrics, metricColumns, {"id", "title", "unit", "better", "proxy", "formula"},
+                                   "\nproxy: weight-space error: a screening proxy, not accuracy.\n");
+}
+Run declareLayouts(CLI::App& app) {
+    return declareRegistry<Layout>(app, layouts, layoutColumns, {"id", "title", "takes", "summary"});
+}
+Run declareCalibrations(CLI::App& app) {
+    return declareRegistry<CalibrationTraits>(app, calibrations, calibrationColumns,
+                                              {"id", "title", "arguments", "summary"});
+}
+
+} // namespace qs::cli

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/selection.h"
+
+#include "app/cli/terminal.h"
+#include "core/base/text.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unordered_set>
+
+namespace qs::cli {
+
+CLI::Option* addPath(CLI::App& app, std::string& path) {
+    return app.add_option("PATH", path, "A weight file, a sharded index, or a Hugging Face folder")
+        ->required()
+        ->type_name("");
+}
+
+CLI::Option* addTensorFilters(CLI::App& app, std::vector<std::string>& filters) {
+    return app
+        .add_option("--tensor", filters,
+                    "Only tensors whose name matches; may be given several times\n"
+                    "(default: every float tensor of rank 2 or more)")
+        ->type_name("REGEX")
+        ->allow_extra_args(false);
+}
+
+Result<std::shared_ptr<const Model>> open(const std::string& path) {
+    auto model = openModel(path);
+    if (!model) return model;
+    constexpr std::size_t most = 10;
+    const auto& warnings = (*model)->warnings;
+    for (std::size_t i = 0; i < warnings.size() && i < most; ++i) warn(warnings[i]);
+    if (warnings.size() > most) warn(fmt::format("{} more warnings of this kind.", warnings.size() - most));
+    return model;
+}
+
+Result<std::vector<const TensorInfo*>> select(const Model& model, const std::vector<std::string>& filters) {
+    std::vector<const TensorInfo*> taken;
+    if (filters.empty()) {
+        auto all = selectTensors(model, {});
+        if (!all) return all;
+        taken = std::move(*all);
+        if (taken.empty())
+            return fail(
+                fmt::format("{} holds no float tensor of rank 2 or more; choose among its {} tensors with --tensor.",
+                            escapeForPeople(model.path), model.tensors.size()),
+                model.path);
+        return taken;
+    }
+    std::unordered_set<const TensorInfo*> any;
+    for (const auto& filter : filters) {
+        auto matched = selectTensors(model, filter);
+        if (!matched) return matched;
+        any.insert(matched->begin(), matched->end());
+    }
+    for (const auto& tensor : model.tensors)
+        if (any.count(&tensor)) taken.push_back(&tensor);
+    if (taken.empty())
+        return fail(fmt::format("No tensor of {} matches --tensor {}; inspect lists its {} tensors.",
+                                escapeForPeople(model.path), escapeForPeople(filters.front()), model.tensors.size()),
+                    model.path);
+    return taken;
+}
+
+std::string joined(const std::vector<std::string>& filters) {
+    if (filters.size() == 1) return filters.front();
+    std::string out;
+    for (const auto& filter : filters) out += (out.empty() ? "(?:" : "|(?:") + filter + ")";
+    return out;
+}
+
+} // namespace qs::cli

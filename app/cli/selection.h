@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// PATH, --spec and --tensor, the same in every command that takes them.
+
+#include "core/quant/layout.h"
+
+namespace CLI {
+class App;
+class Option;
+} // namespace CLI
+
+namespace qs::cli {
+
+CLI::Option* addPath(CLI::App& app, std::string& path);
+CLI::Option* addTensorFilters(CLI::App& app, std::vector<std::string>& filters);
+
+/// Opens and passes the model's warnings on to stderr.
+Result<std::shared_ptr<const Model>> open(const std::string& path);
+/// Tensors that any filter takes, in the model's order; none taken is an error.
+Result<std::vector<const TensorInfo*>> select(const Model& model, const std::vector<std::string>& filters);
+/// One expression for several.
+std::string joined(const std::vector<std::string>& filters);
+
+} // namespace qs::cli

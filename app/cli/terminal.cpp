@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/terminal.h"
+
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <cwchar>
+#include <fmt/format.h>
+#include <mutex>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace qs::cli {
+namespace {
+
+int terminalWidth(int fd) {
+    winsize size{};
+    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+    const char* columns = std::getenv("COLUMNS");
+    const int asked = columns ? std::atoi(columns) : 0;
+    return asked > 0 ? asked : 80;
+}
+
+/// Columns on a terminal; wide and combining characters count as they are drawn.
+std::size_t shownWidth(std::string_view text) {
+    std::size_t width = 0;
+    std::mbstate_t state{};
+    while (!text.empty()) {
+        if (static_cast<unsigned char>(text[0]) < 0x80) {
+            ++width;
+            text.remove_prefix(1);
+            continue;
+        }
+        wchar_t c = 0;
+        const std::size_t n = std::mbrtowc(&c, text.data(), text.size(), &state);
+        if (n == 0 || n > text.size()) {
+            ++width, text.remove_prefix(1), state = {};
+            continue;
+        }
+        width += std::size_t(std::max(0, wcwidth(c)));
+        text.remove_prefix(n);
+    }
+    return width;
+}
+
+std::string elided(const std::string& text, std::size_t width) {
+    std::string out = text;
+    for (std::size_t chars = width; shownWidth(out) > width && chars >= 3; --chars) out = escapeForPeople(text, chars);
+    return out;
+}
+
+/// Takes width away from the widest text column until the row fits; figures are never cut.
+void fit(std::vector<std::size_t>& widths, const Table& table, std::size_t room) {
+    std::size_t sum = 2 * (widths.size() - 1);
+    for (const auto w : widths) sum += w;
+    while (sum > room) {
+        std::size_t widest = widths.size();
+        for (std::size_t c = 0; c < widths.size(); ++c)
+            if (!isNumeric(table.columns[c]) && widths[c] > 8 &&
+                (widest == widths.size() || widths[c] > widths[widest]))
+                widest = c;
+        if (widest == widths.size()) return;
+        --widths[widest], --sum;
+    }
+}
+
+struct ProgressLine {
+    std::mutex mutex;
+    const bool terminal = isatty(STDERR_FILENO) == 1;
+    bool shown = false;
+    std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now(), last{};
+};
+ProgressLine& progressLine() {
+    static ProgressLine line;
+    return line;
+}
+
+} // namespace
+
+std::string tableText(const Table& table) {
+    if (table.columns.empty()) return {};
+    const bool terminal = isatty(STDOUT_FILENO) == 1;
+    const std::size_t columns = table.columns.size();
+    std::vector<std::vector<std::string>> cells(table.rows.size() + 1);
+    std::vector<std::size_t> widths(columns, 0);
+    for (std::size_t r = 0; r < cells.size(); ++r) {
+        for (std::size_t c = 0; c < columns; ++c) {
+            const auto& column = table.columns[c];
+            cells[r].push_back(r == 0 ? headerText(column) : escapeForPeople(cellText(column, table.rows[r - 1][c])));
+            widths[c] = std::max(widths[c], shownWidth(cells[r][c]));
+        }
+    }
+    if (terminal) fit(widths, table, std::size_t(std::max(40, terminalWidth(STDOUT_FILENO))));
+
+    std::string out;
+    for (std::size_t r = 0; r < cells.size(); ++r) {
+        std::string line;
+        for (std::size_t c = 0; c < columns; ++c) {
+            const std::string text = elided(cells[r][c], widths[c]);
+            const std::size_t shown = shownWidth(text);
+            const std::string pad(widths[c] > shown ? widths[c] - shown : 0, ' ');
+            if (c) line += "  ";
+            line += isNumeric(table.columns[c]) ? pad + text : text + pad;
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        out += terminal && r == 0 ? "\033[1m" + line + "\033[0m\n" : line + "\n";
+    }
+    return out;
+}
+
+Result<void> print(std::string_view text) {
+    clearProgress();
+    errno = 0;
+    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return {};
+    return fail(fmt::format("The standard output could not be written: {}.", std::strerror(errno)));
+}
+
+void warn(std::string_view sentence) {
+    clearProgress();
+    const std::string line = "quantscope-cli: warning: " + oneSentence(sentence) + "\n";
+    std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+void showProgress(const Progress& progress) {
+    auto& line = progressLine();
+    if (!line.terminal) return;
+    const std::lock_guard lock(line.mutex);
+    const auto now = std::chrono::steady_clock::now();
+    if (now - line.last < std::chrono::milliseconds(100)) return;
+    line.last = now;
+    line.shown = true;
+
+    const double share = progress.total > 0 ? std::clamp(progress.done / progress.total, 0.0, 1.0) : 0;
+    const double elapsed = std::chrono::duration<double>(now - line.start).count();
+    std::string tail =
+        progress.itemsTotal ? fmt::format(" {} of {}", progress.items, progress.itemsTotal) : std::string();
+    if (progress.total > 0) {
+        constexpr int cells = 24;
+        const int full = int(share * cells);
+        std::string bar;
+        for (int i = 0; i < cells; ++i) bar += i < full ? "█" : "░";
+        tail += fmt::format(" {} {:3.0f} %", bar, 100 * share);
+        if (share > 0.02 && elapsed > 0.5) tail += fmt::format(" {} left", durationText(elapsed * (1 - share) / share));
+    }
+    const int room = terminalWidth(STDERR_FILENO) - int(shownWidth(tail)) - 1;
+    const std::string text =
+        "\r\033[K" + (room > 8 ? elided(escapeForPeople(progress.what), std::size_t(room)) : std::string()) + tail;
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    std::fflush(stderr);
+}
+
+void clearProgress() {
+    auto& line = progressLine();
+    const std::lock_guard lock(line.mutex);
+    if (!line.shown) return;
+    std::fputs("\r\033[K", stderr);
+    std::fflush(stderr);
+    line.shown = false;
+}
+
+} // namespace qs::cli

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What people see: aligned tables, warnings, a progress line; and stdout with its errors noticed.
+
+#include "core/base/column.h"
+#include "core/base/job.h"
+#include "core/base/result.h"
+
+#include <string_view>
+
+namespace qs::cli {
+
+/// Aligned columns. On a terminal long names are elided so that a row fits its width.
+std::string tableText(const Table& table);
+
+/// To stdout; a full disk or a closed pipe is an error.
+Result<void> print(std::string_view text);
+/// To stderr, one line.
+void warn(std::string_view sentence);
+
+/// Redraws the line on stderr, at most ten times a second and only on a terminal. Thread-safe.
+void showProgress(const Progress& progress);
+void clearProgress();
+
+} // namespace qs::cli
