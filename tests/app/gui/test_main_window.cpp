@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window driven by events: pages, keys, drops, errors, state, and how long the event loop is ever held.
+#include "app/gui/main_window.h"
+#include "app/gui/menus.h"
+#include "app/gui/page.h"
+#include "app/gui/spec_edit.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/key_figures.h"
+#include "app/gui/widgets/tensor_browser.h"
+#include "tests/app/gui/artefacts.h"
+#include "tests/app/gui/model_file.h"
+#include "tests/app/gui/opened_session.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QDropEvent>
+#include <QElapsedTimer>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMimeData>
+#include <QPushButton>
+#include <QSettings>
+#include <QSlider>
+#include <QTemporaryDir>
+#include <QTimer>
+#include <QToolButton>
+#include <QTreeView>
+
+using namespace qs;
+using namespace qs::gui;
+
+namespace {
+
+// The longest time between two turns of the event loop, and the longest single event of the application.
+class Probe : public QObject {
+public:
+    Probe() {
+        timer_.setTimerType(Qt::PreciseTimer);
+        connect(&timer_, &QTimer::timeout, this, [this] { longest_ = std::max(longest_, clock_.restart()); });
+        clock_.start();
+        timer_.start(1);
+    }
+    qint64 longestMs() const { return longest_; }
+
+private:
+    QTimer timer_;
+    QElapsedTimer clock_;
+    qint64 longest_ = 0;
+};
+
+} // namespace
+
+class TestMainWindow : public QObject {
+    Q_OBJECT
+    QTemporaryDir home_;
+
+private Q_SLOTS:
+    void initTestCase() {
+        QCoreApplication::setOrganizationName(QStringLiteral("QuantScope"));
+        QCoreApplication::setApplicationName(QStringLiteral("QuantScopeTest"));
+        QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, home_.path());
+        Theme::install(Theme::Mode::Dark);
+    }
+
+    void everyPageOpensAndIsDrawn() {
+        Session session;
+        MainWindow window(session);
+        window.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        keepPicture(window, QStringLiteral("window-start-empty"));
+        QVERIFY(openModel(session, samplePath()));
+        QVERIFY(everythingMeasured(session, session.spec()));
+        for (const auto mode : {Theme::Mode::Dark, Theme::Mode::Light}) {
+            Theme::instance().setMode(mode);
+            for (const auto& page : pages()) {
+                const auto id = QString::fromLatin1(page.id);
+                QTest::mouseClick(window.findChild<QToolButton*>(QStringLiteral("rail-") + id), Qt::LeftButton);
+                QCOMPARE(session.page(), id);
+                QVERIFY(window.currentPage()->isVisible());
+                QVERIFY(tensorMeasured(session));
+                QTest::qWait(30);
+                const auto picture = window.grab().toImage();
+                QCOMPARE(picture.size(), window.size());
+                QCOMPARE(picture.pixelColor(2, window.height() / 2), Theme::instance().tokens().surface);
+                keepPicture(window,
+                            QStringLiteral("window-%1-%2")
+                                .arg(id, mode == Theme::Mode::Dark ? QStringLiteral("dark") : QStringLiteral("light")));
+            }
+        }
+        Theme::instance().setMode(Theme::Mode::Dark);
+    }
+
+    void keysDoWhatTheMenuSays() {
+        Session session;
+        MainWindow window(session);
+        window.show();
+        window.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&window));
+        QVERIFY(openModel(session, samplePath()));
+        QVERIFY(everythingMeasured(session, session.spec()));
+        QCOMPARE(session.page(), QStringLiteral("overview"));
+        QTest::keyClick(&window, Qt::Key_3);
+        QCOMPARE(session.spec(), presets()[2]);
+        QTest::keyClick(&window, Qt::Key_Z, Qt::ControlModifier);
+        QCOMPARE(session.spec().format, std::string("nf4"));
+        QTest::keyClick(&window, Qt::Key_Z, Qt::ControlModifier | Qt::ShiftModifier);
+        QCOMPARE(session.spec(), presets()[2]);
+        QTest::keyClick(&window, Qt::Key_B);
+        QVERIFY(session.comparing());
+        QTest::keyClick(&window, Qt::Key_B);
+        QVERIFY(!session.comparing());
+        QTest::keyClick(&window, Qt::Key_R, Qt::ControlModifier);
+        QCOMPARE(session.page(), QStringLiteral("report"));
+        QTest::keyClick(&window, Qt::Key_C);
+        QCOMPARE(session.page(), QStringLiteral("compare"));
+
+        session.selectTensor(session.model()->find("model.layers.1.self_attn.q_proj.weight"));
+        QTest::keyClick(&window, Qt::Key_BracketRight);
+        QCOMPARE(session.tensor()->name, std::string("model.layers.2.self_attn.q_proj.weight"));
+        QTest::keyClick(&window, Qt::Key_BracketLeft);
+        QCOMPARE(session.tensor()->name, std::string("model.layers.1.self_attn.q_proj.weight"));
+        window.browser().view()->setFocus();
+        QTest::keyClick(window.browser().view(), Qt::Key_Down);
+        QVERIFY(session.tensor()->name != "model.layers.1.self_attn.q_proj.weight");
+
+        QTest::keyClick(&window, Qt::Key_F, Qt::ControlModifier);
+        auto* filter = window.findChild<QLineEdit*>(QStringLiteral("filter"));
+        QVERIFY(filter->hasFocus());
+        const bool comparing = session.comparing();
+        QTest::keyClicks(filter, QStringLiteral("b3")); // letters and digits are text here, not actions
+        QCOMPARE(filter->text(), QStringLiteral("b3"));
+        QCOMPARE(session.comparing(), comparing);
+        session.cancelJobs();
+        QTest::keyClick(filter, Qt::Key_Escape);
+        QVERIFY(filter->text().isEmpty());
+
+        window.browser().view()->setFocus();
+        QTest::keyClick(&window, Qt::Key_C, Qt::ControlModifier);
+        QVERIFY(QApplication::clipboard()->text().startsWith(QLatin1String("Tensor\t")));
+        QTest::keyClick(&window, Qt::Key_C, Qt::ControlModifier | Qt::ShiftModifier);
+        QVERIFY(QApplication::clipboard()->mimeData()->hasImage());
+        QTest::keyClick(window.browser().view(), Qt::Key_Space);
+        QVERIFY(QApplication::activePopupWidget());
+        keepPicture(*QApplication::activePopupWidget(), QStringLiteral("peek"));
+        QTest::keyClick(QApplication::activePopupWidget(), Qt::Key_Space);
+        QVERIFY(!QApplication::activePopupWidget());
+        QTest::keyClick(&window, Qt::Key_F1);
+        auto* keys = window.findChild<QWidget*>(QStringLiteral("keys"));
+        QVERIFY(keys && keys->isVisible());
+        keepPicture(*keys, QStringLiteral("keys"));
+        keys->close();
+    }
+
+    void everyKeyIsListedOnce() {
+        Session session;
+        MainWindow window(session);
+        QStringList keys;
+        for (const auto& line : keyLines(window)) keys << line.keys;
+        for (const char* wanted :
+             {"Ctrl+O", "Ctrl+Shift+O", "Ctrl+F", "Up",           "Down",   "[",   "]",  "Space", "B", "C", "1", "9",
+              "Ctrl+Z", "Ctrl+Shift+Z", "Ctrl+C", "Ctrl+Shift+C", "Ctrl+R", "Esc", "F1", "Ctrl+Q"})
+            QVERIFY2(keys.count(QString::fromLatin1(wanted)) == 1, wanted);
+        QCOMPARE(keys.removeDuplicates(), 0);
+    }
+
+    void errorIsShownInPlaceAndTheWindowGoesOn() {
+        Session session;
+        MainWindow window(session);
+        window.show();
+        const auto broken = home_.filePath(QStringLiteral("broken.safetensors"));
+        QFile file(broken);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("not a checkpoint at all");
+        file.close();
+        session.open(broken);
+        auto* error = window.findChild<QLabel*>(QStringLiteral("openError"));
+        QTRY_VERIFY(error->isVisible());
+        QVERIFY2(error->text().contains(QLatin1String("broken.safetensors")), qPrintable(error->text()));
+        keepPicture(window, QStringLiteral("window-open-error"));
+        QVERIFY(openModel(session, samplePath()));
+        QVERIFY(!error->isVisible());
+        // With a model open the sentence is over the page, and the model stays.
+        session.open(broken);
+        QTRY_VERIFY(!window.message().isEmpty());
+        QVERIFY(session.model());
+        QVERIFY(tensorMeasured(session));
+    }
+
+    void dropOpens() {
+        Session session;
+        MainWindow window(session);
+        window.show();
+        QMimeData mime;
+        mime.setUrls({QUrl::fromLocalFile(samplePath())});
+        QDragEnterEvent enter({600, 400}, Qt::CopyAction, &mime, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(&window, &enter);
+        QVERIFY(enter.isAccepted());
+        QDropEvent drop({600, 400}, Qt::CopyAction, &mime, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(&window, &drop);
+        QTRY_VERIFY(session.model());
+        QMimeData text;
+        text.setText(QStringLiteral("hello"));
+        QDragEnterEvent refused({600, 400}, Qt::CopyAction, &text, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(&window, &refused);
+        QVERIFY(!refused.isAccepted());
+    }
+
+    void stateSurvivesARestart() {
+        const auto recent = samplePath();
+        {
+            Session session;
+            keepSaved(session, 20);
+            QVERIFY(openModel(session, recent));
+            session.selectTensor(session.weights()[7]);
+            session.setSpec(*parseSpec("int8:block=32"));
+            session.showPage(QStringLiteral("tensor"));
+            QTest::qWait(120); // as a crash would find it: nothing is written at the end on purpose
+            QCOMPARE(readState(QSettings()), session.state());
+        }
+        Session session;
+        keepSaved(session);
+        QTRY_VERIFY(!session.recentFiles().isEmpty());
+        QCOMPARE(QFileInfo(session.recentFiles().front()).canonicalFilePath(), QFileInfo(recent).canonicalFilePath());
+        MainWindow window(session);
+        window.show();
+        QVERIFY(!session.model()); // offered, not forced
+        QSignalSpy opened(&session, &Session::modelChanged);
+        session.restore(session.resumable());
+        QVERIFY(opened.wait(20000));
+        QCOMPARE(session.tensor(), session.weights()[7]);
+        QCOMPARE(canonicalText(session.spec()), canonicalText(*parseSpec("int8:block=32")));
+        QCOMPARE(session.page(), QStringLiteral("tensor"));
+        QVERIFY(tensorMeasured(session));
+    }
+
+    void keyFiguresFollowInTheFrameOfTheCharts() {
+        Session session;
+        MainWindow window(session);
+        window.show();
+        QVERIFY(openModel(session, samplePath()));
+        session.showPage(QStringLiteral("tensor"));
+        QVERIFY(tensorMeasured(session));
+        auto* figures = window.findChild<KeyFigures*>();
+        const auto before = figures->text(0);
+        QString atSignal;
+        connect(&session, &Session::currentChanged, this, [&] { atSignal = figures->text(0); });
+        session.setSpec(withBlock(session.spec(), 16));
+        QVERIFY(tensorMeasured(session));
+        QTRY_VERIFY(!atSignal.isEmpty());
+        QCOMPARE(atSignal, figures->text(0));
+        QVERIFY(atSignal != before);
+    }
+
+    void slidingNeverHoldsTheEventLoop() {
+        const auto path = home_.filePath(QStringLiteral("big.safetensors"));
+        QVERIFY(writeModelFile(
+            path,
+            {{QStringLiteral("model.layers.0.mlp.up_proj.weight"), {2048, 4096}, normalValues(2048 * 4096, 0.02, 1)}}));
+        Session session;
+        MainWindow window(session);
+        window.show();
+        QVERIFY(openModel(session, path));
+        session.showPage(QStringLiteral("tensor"));
+        QVERIFY(tensorMeasured(session));
+        auto* slider = window.findChild<QSlider*>(QStringLiteral("block"));
+        QElapsedTimer handler;
+        qint64 slowestNs = 0;
+        Probe probe;
+        for (int turn = 0; turn < 3; ++turn)
+            for (int at = 0; at <= slider->maximum(); ++at) {
+                handler.start();
+                slider->setValue(at);
+                slowestNs = std::max(slowestNs, handler.nsecsElapsed());
+                QTest::qWait(25);
+            }
+        const auto sliding = probe.longestMs();
+        QVERIFY(tensorMeasured(session));
+        QTest::qWait(100);
+        qInfo("longest gap of the event loop while sliding: %lld ms (with the last picture: %lld ms); slowest slider "
+              "step: %.2f ms",
+              static_cast<long long>(sliding), static_cast<long long>(probe.longestMs()), double(slowestNs) / 1e6);
+#if !defined(__SANITIZE_ADDRESS__)
+        QVERIFY(probe.longestMs() < 100);
+#endif
+        QCOMPARE(session.current()->spec, session.spec()); // the last question was answered
+    }
+};
+
+QTEST_MAIN(TestMainWindow)
+#include "test_main_window.moc"

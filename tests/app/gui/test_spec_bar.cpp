@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The spec bar against the registries, what its edits do to the session, and the history.
+#include "app/gui/spec_edit.h"
+#include "app/gui/spec_history.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/spec_bar.h"
+#include "app/gui/widgets/spec_more.h"
+#include "tests/app/gui/opened_session.h"
+
+#include <QComboBox>
+#include <QLineEdit>
+#include <QSlider>
+#include <QSpinBox>
+#include <QToolButton>
+
+using namespace qs;
+using namespace qs::gui;
+
+class TestSpecBar : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void initTestCase() { Theme::install(Theme::Mode::Dark); }
+
+    // Every format, every scale it names: the edit gives a spec that works and means what was asked.
+    void everyChoiceOfTheRegistryWorks() {
+        int seen = 0;
+        for (const auto& from : presets())
+            for (const auto& format : formats()) {
+                const auto spec = withFormat(from, format);
+                QVERIFY2(validate(spec).has_value(), specText(spec).c_str());
+                QCOMPARE(std::string_view(spec.traits().id), std::string_view(format.id));
+                for (const auto& choice : scaleChoices(format)) {
+                    const auto scaled = withScale(spec, choice.kind);
+                    QVERIFY2(validate(scaled).has_value(), specText(scaled).c_str());
+                    QCOMPARE(scaled.scaleKind(), choice.kind);
+                    ++seen;
+                }
+                for (const auto block : blockStops(format)) {
+                    const auto blocked = withBlock(spec, block);
+                    QVERIFY2(validate(blocked).has_value(), specText(blocked).c_str());
+                    QCOMPARE(blocked.blockSize(), block);
+                }
+            }
+        QVERIFY(seen > 60);
+    }
+
+    void blocksAreRoundedToWhatTheFormatTakes() {
+        const auto* nf4 = findFormat("nf4");
+        QCOMPARE(withBlock(withFormat({}, *nf4), 97).blockSize(), 98u);
+        QCOMPARE(withBlock(withFormat({}, *nf4), 1).blockSize(), 2u);
+        QCOMPARE(withBlock(withFormat({}, *nf4), 1u << 20).blockSize(), 65536u);
+    }
+
+    void nineDifferentPresets() {
+        const auto known = presets();
+        QCOMPARE(known.size(), std::size_t(9));
+        for (std::size_t i = 0; i < known.size(); ++i)
+            for (std::size_t j = 0; j < i; ++j) QVERIFY(canonicalText(known[i]) != canonicalText(known[j]));
+    }
+
+    void controlsDriveTheSession() {
+        Session session;
+        SpecBar bar(session);
+        bar.resize(900, 60);
+        bar.show();
+        QSignalSpy changed(&session, &Session::specChanged);
+        auto* slider = bar.findChild<QSlider*>(QStringLiteral("block"));
+        slider->setFocus();
+        QTest::keyClick(slider, Qt::Key_Right);
+        QCOMPARE(session.spec().blockSize(), 128u);
+        QCOMPARE(changed.size(), 1);
+        auto* value = bar.findChild<QSpinBox*>(QStringLiteral("blockValue"));
+        QCOMPARE(value->value(), 128);
+        value->setFocus();
+        value->selectAll();
+        QTest::keyClicks(value, QStringLiteral("97"));
+        QTest::keyClick(value, Qt::Key_Return);
+        QCOMPARE(session.spec().blockSize(), 98u); // nf4 takes even blocks
+        QCOMPARE(value->value(), 98);
+        QTest::keyClick(value, Qt::Key_Up);
+        QCOMPARE(session.spec().blockSize(), 256u); // from 98, the power above
+
+        auto* format = bar.findChild<QComboBox*>(QStringLiteral("format"));
+        QCOMPARE(format->count(), int(formats().size()));
+        format->setFocus();
+        QTest::keyClick(format, Qt::Key_Down);
+        QCOMPARE(session.spec().format, std::string("int8"));
+        QVERIFY(!slider->isEnabled());
+        QVERIFY(!slider->toolTip().isEmpty());
+        QVERIFY(!bar.findChild<QComboBox*>(QStringLiteral("decode"))->isVisible()); // no polynomial
+        auto* scale = bar.findChild<QComboBox*>(QStringLiteral("scale"));
+        scale->setCurrentText(QStringLiteral("block"));
+        QCOMPARE(session.spec().scaleKind(), ScaleKind::Block);
+        QVERIFY(slider->isEnabled());
+    }
+
+    void everyPresetIsShownByTheControls() {
+        Session session;
+        SpecBar bar(session);
+        for (const auto& spec : presets()) {
+            session.setSpec(spec);
+            QCOMPARE(bar.findChild<QComboBox*>(QStringLiteral("format"))->currentText().toStdString(), spec.format);
+            const auto* scale = bar.findChild<QComboBox*>(QStringLiteral("scale"));
+            QCOMPARE(ScaleKind(scale->currentData().toInt()), spec.scaleKind());
+            QCOMPARE(session.spec(), spec); // showing it changed nothing
+        }
+    }
+
+    void secondSpecIsEditedApart() {
+        Session session;
+        SpecBar bar(session);
+        bar.show();
+        const auto a = session.spec();
+        QTest::mouseClick(bar.findChild<QToolButton*>(QStringLiteral("comparing")), Qt::LeftButton);
+        QVERIFY(session.comparing());
+        QTest::mouseClick(bar.findChild<QToolButton*>(QStringLiteral("editB")), Qt::LeftButton);
+        QVERIFY(bar.editsB());
+        bar.findChild<QComboBox*>(QStringLiteral("format"))->setCurrentText(QStringLiteral("ternary"));
+        QCOMPARE(session.specB().format, std::string("ternary"));
+        QCOMPARE(session.spec(), a);
+        session.setComparing(false);
+        QVERIFY(!bar.editsB());
+    }
+
+    void specAsTextSaysWhatIsWrong() {
+        QuantSpec applied;
+        int times = 0;
+        SpecMore more([&](const QuantSpec& spec) { applied = spec, ++times; });
+        more.follow({});
+        auto* text = more.findChild<QLineEdit*>(QStringLiteral("specText"));
+        text->setText(QStringLiteral("nf4:block=63"));
+        QTest::keyClick(text, Qt::Key_Return);
+        QCOMPARE(times, 0);
+        QVERIFY(text->property("invalid").toBool());
+        text->setText(QStringLiteral("int8:axis=0"));
+        QTest::keyClick(text, Qt::Key_Return);
+        QCOMPARE(times, 1);
+        QCOMPARE(canonicalText(applied), canonicalText(*parseSpec("int8:axis=0")));
+    }
+
+    void everyControlHasAName() {
+        Session session;
+        SpecBar bar(session);
+        for (const auto* control : bar.findChildren<QWidget*>()) {
+            const bool isControl =
+                qobject_cast<const QComboBox*>(control) || qobject_cast<const QAbstractSlider*>(control) ||
+                qobject_cast<const QAbstractButton*>(control) || qobject_cast<const QAbstractSpinBox*>(control);
+            if (!isControl || control->objectName().startsWith(QLatin1String("qt_")) ||
+                control->inherits("QComboBoxPrivateScroller"))
+                continue;
+            if (control->inherits("QScrollBar")) continue; // of a combo box's list
+            QVERIFY2(!control->accessibleName().isEmpty(), control->metaObject()->className());
+        }
+    }
+
+    void undoGoesThroughTheHistory() {
+        Session session;
+        SpecHistory history(session);
+        const auto first = session.spec();
+        for (const auto block : {128u, 256u, 512u}) session.setSpec(withBlock(session.spec(), block)); // one drag
+        session.setSpec(presets()[1]);
+        QVERIFY(history.canUndo() && !history.canRedo());
+        history.undo();
+        QCOMPARE(session.spec().blockSize(), 512u);
+        history.undo();
+        QCOMPARE(session.spec(), first);
+        QVERIFY(!history.canUndo());
+        history.redo();
+        history.redo();
+        QCOMPARE(session.spec(), presets()[1]);
+        history.undo();
+        session.setComparing(true); // a new branch
+        QVERIFY(!history.canRedo());
+        history.undo();
+        QVERIFY(!session.comparing());
+    }
+};
+
+QTEST_MAIN(TestSpecBar)
+#include "test_spec_bar.moc"

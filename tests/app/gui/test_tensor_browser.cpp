@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/clipboard.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/tensor_browser.h"
+#include "app/gui/widgets/tensor_tree.h"
+#include "tests/app/gui/artefacts.h"
+#include "tests/app/gui/opened_session.h"
+
+#include <QAbstractItemModelTester>
+#include <QLineEdit>
+#include <QRegularExpression>
+#include <QTemporaryDir>
+#include <QToolButton>
+#include <QTreeView>
+
+using namespace qs;
+using namespace qs::gui;
+
+namespace {
+
+// Leaves that a view shows under its filter.
+QStringList leaves(const QAbstractItemModel& model, const QModelIndex& parent = {}) {
+    QStringList out;
+    for (int row = 0; row < model.rowCount(parent); ++row) {
+        const auto index = model.index(row, 0, parent);
+        if (model.hasChildren(index))
+            out << leaves(model, index);
+        else
+            out << index.data().toString();
+    }
+    return out;
+}
+
+} // namespace
+
+class TestTensorBrowser : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void initTestCase() { Theme::install(Theme::Mode::Dark); }
+
+    void modelsObeyTheRules() {
+        Session session;
+        TensorTree tree(session);
+        QAbstractItemModelTester treeRules(&tree, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        TensorOrder order(tree);
+        QAbstractItemModelTester orderRules(&order, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QVERIFY(openModel(session, samplePath()));
+        tree.setOutline(session.model(), outlineOf(*session.model()));
+        QCOMPARE(leaves(tree).size(), qsizetype(session.model()->tensors.size()));
+        QVERIFY(everythingMeasured(session, session.spec()));
+        tree.refreshValues(false);
+        for (const auto& tensor : session.model()->tensors) QCOMPARE(tree.tensor(tree.indexOf(&tensor)), &tensor);
+        tree.setFlat(true);
+        QCOMPARE(tree.rowCount(), int(session.model()->tensors.size()));
+        for (const auto& tensor : session.model()->tensors) QCOMPARE(tree.tensor(tree.indexOf(&tensor)), &tensor);
+        order.setFilterRegularExpression(QRegularExpression(QStringLiteral("q_proj")));
+        tree.setOutline(nullptr, {});
+        QCOMPARE(tree.rowCount(), 0);
+    }
+
+    void unmeasuredIsSaidNotZero() {
+        QTemporaryDir folder;
+        Session session;
+        TensorTree tree(session);
+        QVERIFY(openModel(session, writeLayeredModel(folder.filePath(QStringLiteral("m.safetensors")), 2, 8)));
+        session.cancelJobs();
+        session.setSpec(*parseSpec("int8")); // nothing is known under it
+        tree.setOutline(session.model(), outlineOf(*session.model()));
+        tree.setFlat(true);
+        QCOMPARE(tree.index(0, TensorTree::MetricValue).data().toString(), QStringLiteral("not measured"));
+        QVERIFY(!tree.index(0, TensorTree::MetricValue).data(TensorTree::Bar).isValid());
+        QVERIFY(everythingMeasured(session, session.spec()));
+        tree.refreshValues(false);
+        QVERIFY(tree.index(0, TensorTree::MetricValue).data().toString() != QStringLiteral("not measured"));
+        QVERIFY(tree.index(0, TensorTree::MetricValue).data(TensorTree::Bar).toDouble() > 0);
+    }
+
+    void filterSelectsAndSays() {
+        Session session;
+        TensorBrowser browser(session);
+        browser.resize(300, 700);
+        browser.show();
+        QVERIFY(openModel(session, samplePath()));
+        auto* view = browser.view();
+        QTRY_COMPARE(leaves(*view->model()).size(), qsizetype(session.model()->tensors.size()));
+        auto* filter = browser.findChild<QLineEdit*>(QStringLiteral("filter"));
+        browser.focusFilter();
+        QTest::keyClicks(filter, QStringLiteral("layers\\.[01]\\..*q_proj"));
+        QTRY_COMPARE(leaves(*view->model()), (QStringList{QStringLiteral("q_proj"), QStringLiteral("q_proj")}));
+        filter->setText(QStringLiteral("("));
+        QTRY_VERIFY(filter->property("invalid").toBool());
+        QVERIFY(!filter->toolTip().isEmpty());
+        QCOMPARE(leaves(*view->model()).size(), 2); // the last good filter stays
+        filter->setText(QStringLiteral("v_proj"));
+        QTest::keyClick(filter, Qt::Key_Down); // into the list, on a tensor
+        QVERIFY(view->hasFocus() || !browser.isActiveWindow());
+        QTRY_VERIFY(QString::fromStdString(session.tensor()->name).contains(QLatin1String("v_proj")));
+    }
+
+    void selectionGoesBothWays() {
+        Session session;
+        TensorBrowser browser(session);
+        browser.resize(300, 700);
+        browser.show();
+        QVERIFY(openModel(session, samplePath()));
+        auto* view = browser.view();
+        QTRY_VERIFY(view->currentIndex().isValid());
+        const auto* other = session.weights()[5];
+        session.selectTensor(other);
+        QTRY_COMPARE(
+            view->currentIndex().siblingAtColumn(0).data(Qt::ToolTipRole).toString().section(QLatin1Char('\n'), 0, 0),
+            QString::fromStdString(other->name));
+        QTest::keyClick(view, Qt::Key_Down);
+        QVERIFY(session.tensor() != other);
+        QTest::keyClick(view, Qt::Key_Down, Qt::ShiftModifier);
+        QCOMPARE(session.selection().size(), std::size_t(2));
+        const auto* before = session.tensor();
+        browser.moveCurrent(1);
+        QVERIFY(session.tensor() != before);
+        keepPicture(browser, QStringLiteral("browser-tree"));
+    }
+
+    void tableSortsByMetric() {
+        Session session;
+        TensorBrowser browser(session);
+        browser.resize(520, 700);
+        browser.show();
+        QVERIFY(openModel(session, samplePath()));
+        QVERIFY(everythingMeasured(session, session.spec()));
+        QTest::mouseClick(browser.findChild<QToolButton*>(QStringLiteral("asTable")), Qt::LeftButton);
+        auto* view = browser.view();
+        QTRY_COMPARE(view->model()->rowCount(), int(session.model()->tensors.size()));
+        QTRY_VERIFY(!view->model()->index(0, TensorTree::Bpw).data().toString().isEmpty());
+        for (const auto order : {Qt::DescendingOrder, Qt::AscendingOrder}) {
+            view->sortByColumn(TensorTree::MetricValue, order);
+            double last = 0;
+            int measured = 0;
+            bool ended = false;
+            for (int row = 0; row < view->model()->rowCount(); ++row) {
+                const double value =
+                    view->model()->index(row, TensorTree::MetricValue).data(TensorTree::Sort).toDouble();
+                if (std::isnan(value)) {
+                    ended = true;
+                    continue;
+                }
+                QVERIFY(!ended); // not measured comes last
+                if (measured++ > 0) QVERIFY(order == Qt::DescendingOrder ? value <= last : value >= last);
+                last = value;
+            }
+            QCOMPARE(measured, int(session.weights().size()));
+        }
+        const auto tsv = asTsv(*view);
+        QCOMPARE(tsv.count(QLatin1Char('\n')), qsizetype(session.model()->tensors.size()) + 1);
+        QVERIFY(tsv.startsWith(QLatin1String("Tensor\t")));
+        keepPicture(browser, QStringLiteral("browser-table"));
+    }
+};
+
+QTEST_MAIN(TestTensorBrowser)
+#include "test_tensor_browser.moc"
