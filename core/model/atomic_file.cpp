@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -86,7 +87,10 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, std::uint64_t exp
     if (expectedBytes > 0) {
         NoSizeSignal guard;
         // Not posix_fallocate: where the file system cannot reserve, glibc would write every block instead.
-        const bool fits = expectedBytes <= std::uint64_t(INT64_MAX);
+        // The limit is asked for, because reserving without changing the size does not meet it.
+        rlimit limit{RLIM_INFINITY, RLIM_INFINITY};
+        ::getrlimit(RLIMIT_FSIZE, &limit);
+        const bool fits = expectedBytes <= std::min<std::uint64_t>(limit.rlim_cur, INT64_MAX);
         const int error = !fits                                                                      ? EFBIG
                           : ::fallocate(file.fd_, FALLOC_FL_KEEP_SIZE, 0, off_t(expectedBytes)) == 0 ? 0
                                                                                                      : errno;
