@@ -8,9 +8,11 @@
 /// Of 16 vectors, the maximum of each: lane j is that of v[j].
 QS_INLINE __m512i maxOfEach(const __m512i* v) {
     __m512i a[8], b[4];
+#pragma GCC unroll 8
     for (int i = 0; i < 8; ++i)
         a[i] = _mm512_max_epu32(_mm512_unpacklo_epi32(v[2 * i], v[2 * i + 1]),
                                 _mm512_unpackhi_epi32(v[2 * i], v[2 * i + 1]));
+#pragma GCC unroll 4
     for (int i = 0; i < 4; ++i)
         b[i] = _mm512_max_epu32(_mm512_unpacklo_epi64(a[2 * i], a[2 * i + 1]),
                                 _mm512_unpackhi_epi64(a[2 * i], a[2 * i + 1]));
@@ -54,16 +56,17 @@ QS_INLINE void packNf4Block(const Nf4Block<kSums>& block, const float* x, std::s
                                                 26, 40, 42, 56, 58, 12, 14, 28, 30, 44, 46, 60, 62));
     const __m512i weights = _mm512_set1_epi16(0x0110); // first code times 16, second times 1
     for (std::size_t done = 0; done < n;) {
-        __m512 se2 = _mm512_setzero_ps(), sw2 = se2;
+        __m512 se2[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()}, sw2[2] = {se2[0], se2[0]}; // two chains
         const std::size_t stop = kSums && n - done > 512 ? done + 512 : n; // f32 sums only over short stretches
         for (; done + 64 <= stop; done += 64) {
             __m512i code[4];
-            for (int k = 0; k < 4; ++k) {
+#pragma GCC unroll 4
+            for (int k = 0; k < 4; ++k) { // unrolled: else the codes travel through memory
                 const float* p = x + done + 16 * k;
                 _mm_prefetch(reinterpret_cast<const char*>(p + 3072), _MM_HINT_T0);
                 const __m512 w = _mm512_loadu_ps(p);
                 code[k] = block.codes(w);
-                if constexpr (kSums) block.measure(w, code[k], se2, sw2, sums.maxAbs);
+                if constexpr (kSums) block.measure(w, code[k], se2[k % 2], sw2[k % 2], sums.maxAbs);
             }
             const __m512i bytes =
                 _mm512_packus_epi16(_mm512_packus_epi32(code[0], code[1]), _mm512_packus_epi32(code[2], code[3]));
@@ -74,12 +77,13 @@ QS_INLINE void packNf4Block(const Nf4Block<kSums>& block, const float* x, std::s
         for (; done < stop && done + 64 > stop; done += 16) {
             const __m512 w = _mm512_loadu_ps(x + done);
             const __m512i code = block.codes(w);
-            if constexpr (kSums) block.measure(w, code, se2, sw2, sums.maxAbs);
+            if constexpr (kSums) block.measure(w, code, se2[0], sw2[0], sums.maxAbs);
             const __m128i pairs = _mm_maddubs_epi16(_mm512_cvtepi32_epi8(code), _mm_set1_epi16(0x0110));
             _mm_storel_epi64(reinterpret_cast<__m128i*>(packed + done / 2), _mm_packus_epi16(pairs, pairs));
         }
         if constexpr (kSums) {
-            const Doubles e = toDoubles({se2}), w = toDoubles({sw2});
+            const Doubles e = toDoubles({_mm512_add_ps(se2[0], se2[1])}),
+                          w = toDoubles({_mm512_add_ps(sw2[0], sw2[1])});
             const __m512d unit = _mm512_set1_pd(square);
             sums.se2[0] = _mm512_fmadd_pd(e.lo, unit, sums.se2[0]);
             sums.se2[1] = _mm512_fmadd_pd(e.hi, unit, sums.se2[1]);
@@ -112,6 +116,7 @@ inline void quantizeNf4Blocks(const float* x, std::size_t blocks, std::size_t bl
             if (k < count) {
                 const float* p = x + (first + k) * block;
                 std::size_t i = 0;
+#pragma GCC unroll 2
                 for (; i + 32 <= block; i += 32) {
                     a = _mm512_max_epu32(a, _mm512_and_si512(_mm512_loadu_si512(p + i), magnitude));
                     b = _mm512_max_epu32(b, _mm512_and_si512(_mm512_loadu_si512(p + i + 16), magnitude));
