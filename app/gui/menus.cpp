@@ -71,7 +71,7 @@ private:
         add(m, QStringLiteral("Open the &sample"), {}, [this] {
             if (const auto sample = Session::samplePath(); !sample.isEmpty()) session_.open(sample);
         });
-        add(m, QStringLiteral("&Close model"), QKeySequence::Close, [this] {
+        add(m, QStringLiteral("&Close model"), Qt::CTRL | Qt::Key_W, [this] {
             session_.close();
             session_.showPage(QString::fromLatin1(pages().front().id));
         });

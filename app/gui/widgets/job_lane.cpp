@@ -64,7 +64,8 @@ JobLane::JobLane(Session& session, QWidget* parent)
             [this] { idle(QStringLiteral("Cancelled; what was measured is kept")); });
     connect(&session, &Session::jobFinished, this, [this](const QString& what, double seconds, double rate) {
         idle(QStringLiteral("Analysed the model under %1 in %2")
-                 .arg(what, QString::fromStdString(durationText(seconds))));
+                 .arg(what, seconds < 0.1 ? QStringLiteral("less than 0.1 s")
+                                          : QString::fromStdString(durationText(seconds))));
         rate_->setText(QString::fromStdString(fixedText(rate, rate < 10 ? 2 : 1)) + QStringLiteral(" GB/s"));
     });
     idle({});

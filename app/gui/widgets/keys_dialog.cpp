@@ -44,9 +44,10 @@ void showKeysDialog(MainWindow& window) {
             auto* what = new QLabel(lines[i].what);
             keys->setFont(Theme::numbers());
             keys->setProperty("role", QStringLiteral("muted"));
-            keys->setMinimumWidth(96);
+            keys->setFixedWidth(104);
             grid->addWidget(keys, row, 0);
             grid->addWidget(what, row, 1);
+            grid->setColumnStretch(1, 1);
         }
         const auto least = std::min_element(std::begin(filled), std::end(filled)) - std::begin(filled);
         filled[least] += row + 2;
