@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The bash completion, asked in a real bash.
+#include "app/cli/command.h"
+#include "cli_run.h"
+
+#include <QRegularExpression>
+#include <QStandardPaths>
+#include <QTemporaryDir>
+
+using namespace clitest;
+
+namespace {
+
+QStringList offered(const QStringList& words, const QString& folder = {}) {
+    QProcess bash;
+    if (!folder.isEmpty()) bash.setWorkingDirectory(folder);
+    QStringList quoted;
+    for (const auto& word : words) quoted << u'\'' + word + u'\'';
+    bash.start(s("bash"),
+               {s("--norc"), s("-c"),
+                s("source '" QS_SOURCE_DIR "/resources/completion/quantscope-cli.bash'; COMP_WORDS=('%1' %2); "
+                  "COMP_CWORD=%3; _quantscope_cli; printf '%s\\n' \"${COMPREPLY[@]}\"")
+                    .arg(binary(), quoted.join(u' '))
+                    .arg(words.size())});
+    if (!bash.waitForFinished()) return {};
+    return QString::fromUtf8(bash.readAllStandardOutput()).split(u'\n', Qt::SkipEmptyParts);
+}
+
+} // namespace
+
+class TestCompletion : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void initTestCase() {
+        if (QStandardPaths::findExecutable(s("bash")).isEmpty()) QSKIP("bash is not installed.");
+    }
+    void everyCommand() {
+        const auto all = offered({QString()});
+        for (const auto& command : qs::cli::commands()) QVERIFY2(all.contains(s(command.name)), command.name);
+        QCOMPARE(offered({s("anal")}), QStringList{s("analyze")});
+    }
+    void everyOption() {
+        static const QRegularExpression option(s("--[a-z]+"));
+        for (const auto& command : qs::cli::commands()) {
+            const auto all = offered({s(command.name), s("--")});
+            const auto help = QString::fromUtf8(run({s(command.name), s("--help")}).out);
+            QVERIFY(help.contains(option));
+            for (auto it = option.globalMatch(help); it.hasNext();) {
+                const auto name = it.next().captured();
+                QVERIFY2(all.contains(name), qPrintable(s(command.name) + u' ' + name));
+            }
+        }
+    }
+    void ids() {
+        QVERIFY(offered({s("analyze"), s("x"), s("--spec"), s("nf")}).contains(s("nf4")));
+        QVERIFY(offered({s("quantize"), s("x"), s("--layout"), s("")}).contains(s("eformer")));
+        QCOMPARE(offered({s("dequantize"), s("x"), s("--decode"), s("p")}), QStringList{s("poly")});
+    }
+    void files() {
+        QTemporaryDir dir;
+        put(dir.filePath(s("a model.safetensors")), "x");
+        QCOMPARE(offered({s("inspect"), s("a")}, dir.path()), QStringList{s("a model.safetensors")});
+    }
+};
+
+QTEST_GUILESS_MAIN(TestCompletion)
+#include "test_completion.moc"

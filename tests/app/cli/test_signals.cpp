@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A run that is stopped leaves nothing behind: asked to (SIGINT, SIGTERM) or not (SIGKILL).
+#include "cli_run.h"
+
+#include <QElapsedTimer>
+#include <QTemporaryDir>
+#include <csignal>
+#include <sys/types.h>
+#include <unistd.h>
+
+using namespace clitest;
+
+namespace {
+
+/// 4 GiB of zeros that take no room on the disk.
+QString sparseModel(const QString& path) {
+    constexpr qint64 rows = 1 << 18, columns = 1 << 12, bytes = rows * columns * 4;
+    QByteArray header = "{\"big.weight\":{\"dtype\":\"F32\",\"shape\":[" + QByteArray::number(rows) + "," +
+                        QByteArray::number(columns) + "],\"data_offsets\":[0," + QByteArray::number(bytes) + "]}}";
+    while (header.size() % 8) header += ' ';
+    const quint64 length = quint64(header.size());
+    const QByteArray head = QByteArray(reinterpret_cast<const char*>(&length), 8) + header;
+    if (put(path, head).isEmpty() || truncate(QFile::encodeName(path).constData(), head.size() + bytes) != 0) return {};
+    return path;
+}
+
+/// The process has installed its handlers: SIGINT's bit is in the mask of caught signals.
+bool catches(qint64 pid) {
+    for (const auto& line : get(s("/proc/%1/status").arg(pid)).split('\n'))
+        if (line.startsWith("SigCgt:")) return line.mid(7).trimmed().toULongLong(nullptr, 16) & (1u << (SIGINT - 1));
+    return false;
+}
+
+} // namespace
+
+class TestSignals : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void stopped_data() {
+        QTest::addColumn<QString>("command");
+        QTest::addColumn<int>("signal");
+        for (const char* command : {"quantize", "analyze"})
+            for (const int signal : {SIGINT, SIGTERM, SIGKILL})
+                QTest::addRow("%s %d", command, signal) << s(command) << signal;
+    }
+    void stopped() {
+        QFETCH(QString, command);
+        QFETCH(int, signal);
+        QTemporaryDir input, output;
+        const QString model = sparseModel(input.filePath(s("big.safetensors")));
+        if (model.isEmpty()) QSKIP("The folder for temporary files cannot hold a sparse file of 4 GiB.");
+        const QString out = put(output.filePath(s("out.safetensors")), "old");
+        QProcess process;
+        auto environment = QProcessEnvironment::systemEnvironment();
+        environment.insert(s("QS_THREADS"), s("1")); // slow enough to be caught in the act
+        process.setProcessEnvironment(environment);
+        process.start(binary(), {command, model, s("--spec"), s("nf4:block=64"),
+                                 command == u"quantize" ? s("-o") : s("--json"), out});
+        QVERIFY(process.waitForStarted());
+        QTRY_VERIFY_WITH_TIMEOUT(catches(process.processId()), 20'000);
+        QTest::qWait(150);
+        QVERIFY2(process.state() == QProcess::Running, "it was done before it could be stopped");
+        QElapsedTimer timer;
+        timer.start();
+        ::kill(pid_t(process.processId()), signal);
+        QVERIFY(process.waitForFinished(20'000));
+        qInfo("stopped within %lld ms", timer.elapsed());
+        if (signal == SIGKILL)
+            QCOMPARE(process.exitStatus(), QProcess::CrashExit);
+        else {
+            QCOMPARE(process.exitStatus(), QProcess::NormalExit);
+            QCOMPARE(process.exitCode(), 128 + signal);
+            const auto err = process.readAllStandardError();
+            QVERIFY2(isSentence(err), err.constData());
+        }
+        QCOMPARE(entries(output.path()), QStringList{s("out.safetensors")});
+        QCOMPARE(get(out), QByteArray("old"));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestSignals)
+#include "test_signals.moc"
