@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/analysis/forensics.h"
+#include "tests/core/quant/made_model.h"
+
+#include <random>
+
+using namespace qs;
+using namespace qs::test;
+
+namespace {
+
+TensorAnalysis analysed(const Model& model, const char* text, Detail detail = Detail::Inspect) {
+    AnalysisOptions options;
+    options.detail = detail;
+    auto row = analyseTensor(model, model.tensors[0], *parseSpec(text), options, Job{});
+    if (!row) qFatal("%s", row.error().message.c_str());
+    return *row;
+}
+double figure(const TensorAnalysis& row, const char* id) { return findMetric(id)->value(row).value_or(std::nan("")); }
+
+template<class Distribution> std::vector<float> samples(std::size_t n, Distribution distribution) {
+    std::mt19937 random(7);
+    std::vector<float> values(n);
+    for (float& value : values) value = float(distribution(random));
+    return values;
+}
+
+} // namespace
+
+class AnalyseTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void knownAnswers();
+    void goldenFigures();
+    void sameFiguresTwice();
+    void nonFinite();
+    void exactAndEmpty();
+    void blockMapPools();
+    void causes();
+    void cancels();
+};
+
+void AnalyseTest::knownAnswers() {
+    // binary of {0.5, -2, 0, 1}: V = {1, -1, 1, 1}, E = {0.5, 1, 1, 0}.
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made<float>("w", DType::F32, {2, 2}, {0.5f, -2, 0, 1})});
+    const auto row = analysed(*model, "binary");
+    QCOMPARE(figure(row, "mse"), 2.25 / 4);
+    QCOMPARE(figure(row, "mae"), 2.5 / 4);
+    QCOMPARE(figure(row, "max_abs"), 1.0);
+    QCOMPARE(figure(row, "bias"), 2.5 / 4);
+    QCOMPARE(figure(row, "nmse"), 2.25 / 5.25);
+    QCOMPARE(figure(row, "sqnr_db"), -10 * std::log10(2.25 / 5.25));
+    QCOMPARE(figure(row, "cosine"), 3.5 / (std::sqrt(5.25) * 2));
+    QCOMPARE(figure(row, "clip_share"), 0.25);
+    QCOMPARE(figure(row, "sign_flips"), 0.0);
+    QCOMPARE(figure(row, "dead_codes"), 0.0);
+    QVERIFY(std::fabs(figure(row, "code_entropy") - (-0.25 * std::log2(0.25) - 0.75 * std::log2(0.75))) < 1e-12);
+    QCOMPARE(figure(row, "crest"), 2 / std::sqrt(5.25 / 4));
+}
+
+void AnalyseTest::goldenFigures() {
+    const std::size_t n = std::size_t(1) << 19;
+    std::mt19937 signs(11);
+    std::exponential_distribution<double> exponential(1);
+    const auto laplace = [&](std::mt19937& random) { return signs() & 1 ? exponential(random) : -exponential(random); };
+    struct Case {
+        std::vector<float> values;
+        const char* spec;
+        double db, tolerance;
+    };
+    const auto normal = samples(n, std::normal_distribution<double>(0, 1));
+    for (const auto& [values, text, db, tolerance] :
+         {Case{normal, "nf4", 20.74, 0.05}, Case{normal, "nf4:block=32", 21.19, 0.05},
+          Case{samples(n, laplace), "nf4", 19.67, 0.05},
+          Case{samples(n, std::student_t_distribution<double>(4)), "nf4", 19.08, 0.10}}) {
+        const QTemporaryDir folder;
+        const auto model = opened(folder, {made("w", DType::F32, {512, 1024}, values)});
+        const double found = figure(analysed(*model, text, Detail::Figures), "sqnr_db");
+        QVERIFY2(std::fabs(found - db) <= tolerance, qPrintable(QStringLiteral("%1 dB").arg(found)));
+    }
+}
+
+void AnalyseTest::sameFiguresTwice() {
+    const QTemporaryDir folder;
+    const auto model =
+        opened(folder, {made("w", DType::F32, {3, 100001}, samples(300003, std::normal_distribution<double>(0, 1)))});
+    for (const char* text : {"nf4", "int8", "int8:axis=0", "ternary", "binary:scale=tensor"}) {
+        const auto first = analysed(*model, text), second = analysed(*model, text);
+        QCOMPARE(first.sums.se, second.sums.se);
+        QCOMPARE(first.sums.se2, second.sums.se2);
+        QCOMPARE(first.codeCounts, second.codeCounts);
+        QCOMPARE(first.channels.nmse, second.channels.nmse);
+        QCOMPARE(first.statistics->moments.s4, second.statistics->moments.s4);
+        QCOMPARE(first.error.total(), std::uint64_t(300003));
+    }
+}
+
+void AnalyseTest::nonFinite() {
+    const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made<float>("w", DType::F32, {2, 3}, {1, nan, -inf, 0.5f, inf, -1})});
+    for (const auto& format : formats()) {
+        const auto refused = analysed(*model, format.id);
+        QVERIFY(refused.status == Status::Refused);
+        QVERIFY2(refused.reason.find("'w' holds 1 NaN and 2 Inf") != std::string::npos, refused.reason.c_str());
+        QVERIFY(!findMetric("mse")->value(refused).has_value());
+        const auto skipped = analysed(*model, (std::string(format.id) + ":nan=skip").c_str());
+        QVERIFY(skipped.status == Status::Ok);
+        QCOMPARE(skipped.nan, std::uint64_t(1));
+        QCOMPARE(skipped.inf, std::uint64_t(2));
+        QCOMPARE(skipped.sums.n, 3.0);
+    }
+}
+
+void AnalyseTest::exactAndEmpty() {
+    const QTemporaryDir folder;
+    const auto zero = opened(folder, {made("w", DType::F32, {2, 64}, std::vector<float>(128))});
+    const auto row = analysed(*zero, "nf4");
+    QCOMPARE(figure(row, "mse"), 0.0);
+    QVERIFY(!findMetric("sqnr_db")->value(row) &&
+            std::string(findMetric("sqnr_db")->whyMissing(row)).find("exact") != std::string::npos);
+    QVERIFY(!findMetric("nmse")->value(row) && !findMetric("kurtosis")->value(row));
+    const auto empty = opened(folder, {made<float>("w", DType::F32, {0, 8}, {})}, "empty.safetensors");
+    for (const Metric& metric : metrics()) {
+        const auto none = analysed(*empty, "int8");
+        QVERIFY(none.status == Status::Ok && !metric.value(none) && metric.whyMissing(none));
+    }
+}
+
+void AnalyseTest::blockMapPools() {
+    auto values = samples(std::size_t(64) * 256, std::normal_distribution<double>(0, 1));
+    values[std::size_t(40) * 256 + 130] = 1000; // its block, and the cell over it, are the worst
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("w", DType::F32, {64, 256}, values)});
+    AnalysisOptions options;
+    options.detail = Detail::Inspect, options.mapRows = 8, options.mapColumns = 2;
+    const auto row = *analyseTensor(*model, model->tensors[0], *parseSpec("int8:scale=tensor"), options, Job{});
+    QCOMPARE(row.blockMap.rows, 8);
+    QCOMPARE(row.blockMap.columns, 2);
+    QCOMPARE(row.blockMap.blocksPerRow, std::int64_t(4));
+    for (std::size_t cell = 0; cell < 16; ++cell) { // rows 8 to a cell, blocks of 64 two to a cell
+        float worst = 0;
+        for (std::int64_t r = std::int64_t(cell / 2) * 8; r < std::int64_t(cell / 2) * 8 + 8; ++r)
+            for (std::int64_t b = std::int64_t(cell % 2) * 2; b < std::int64_t(cell % 2) * 2 + 2; ++b)
+                worst = std::max(worst, float(inspectBlock(*model, model->tensors[0], row.spec, r, b)->nmse));
+        QVERIFY(std::fabs(row.blockMap.nmse[cell] - worst) <= 1e-5f * worst);
+    }
+    QCOMPARE(row.channels.channels, std::int64_t(64));
+    QCOMPARE(row.channels.absMax[40], 1000.0f);
+    QCOMPARE(row.statistics->outlierChannels, std::int64_t(1));
+}
+
+void AnalyseTest::causes() {
+    std::vector<float> values = samples(6 * 64, std::normal_distribution<double>(0, 1));
+    const auto block = [&](std::size_t b) { return values.begin() + std::ptrdiff_t(64 * b); };
+    values[64 + 5] = 30;
+    std::fill_n(block(2), 64, 0.5f);
+    for (auto it = block(3); it < block(4); ++it) *it *= 1e-6f;
+    for (auto it = block(4); it < block(5); ++it) *it = std::fabs(*it) + 1;
+    for (auto it = block(5); it < block(6); ++it) *it = std::round(*it);
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("w", DType::F32, {6, 64}, values)});
+    const char* expected[] = {"ordinary",  "outlier-dominated", "constant",
+                              "near zero", "one-sided",         "already quantized"};
+    for (std::int64_t r = 0; r < 6; ++r) {
+        // A row is one block here, so that "near zero" needs a row of its own kind: it is judged against its row.
+        if (r == 3) continue;
+        QCOMPARE(inspectBlock(*model, model->tensors[0], *parseSpec("nf4"), r, 0)->cause, std::string(expected[r]));
+    }
+    const auto flat = opened(folder, {made("w", DType::F32, {1, 384}, values)}, "flat.safetensors");
+    QCOMPARE(inspectBlock(*flat, flat->tensors[0], *parseSpec("nf4"), 0, 3)->cause, std::string("near zero"));
+    QVERIFY(!inspectBlock(*flat, flat->tensors[0], *parseSpec("nf4"), 0, 6).has_value());
+    const auto view = codebookView(analysed(*model, "nf4"));
+    QCOMPARE(view.rows.size(), std::size_t(16));
+    QCOMPARE(view.rows[7].upper, (view.rows[7].level + view.rows[8].level) / 2);
+    const auto decodes = compareDecodes(*model, model->tensors[0], *parseSpec("nf4"), Job{});
+    QVERIFY(decodes && decodes->poly.se2 > 0 && decodes->table.se2 != decodes->poly.se2);
+}
+
+void AnalyseTest::cancels() {
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("w", DType::F32, {512, 1024}, std::vector<float>(512 * 1024, 1.0f))});
+    const Job job;
+    job.cancel();
+    const auto row = analyseTensor(*model, model->tensors[0], *parseSpec("nf4"), AnalysisOptions{}, job);
+    QVERIFY(!row && row.error().cancelled);
+}
+
+QTEST_GUILESS_MAIN(AnalyseTest)
+#include "analyse_test.moc"

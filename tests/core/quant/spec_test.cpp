@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/quant/spec.h"
+
+#include <QtTest>
+#include <algorithm>
+
+using namespace qs;
+
+class SpecTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void everyCombinationKeepsItsText();
+    void keysInAnyOrder();
+    void canonical_data();
+    void canonical();
+    void refusals_data();
+    void refusals();
+};
+
+void SpecTest::everyCombinationKeepsItsText() {
+    const std::vector<std::string> scales = {
+        "",        ":scale=none", ":scale=tensor", ":scale=channel", ":scale=block",
+        ":axis=0", ":axis=-1,0",  ":block=2",      ":block=96",      ":scale=block:block=65536"};
+    const std::vector<std::string> calibrations = {"", ":calib=absmax", ":calib=absmax,0.9", ":calib=absmean",
+                                                   ":calib=std"};
+    const std::vector<std::string> rest = {"",
+                                           ":decode=table",
+                                           ":decode=poly",
+                                           ":nan=skip",
+                                           ":nan=refuse",
+                                           ":compute=input",
+                                           ":compute=f32",
+                                           ":dialect=eformer",
+                                           ":dialect=bitnet",
+                                           ":nan=skip:dialect=eformer"};
+    int valid = 0, refused = 0;
+    for (const auto& format : formats())
+        for (const auto& scale : scales)
+            for (const auto& calibration : calibrations)
+                for (const auto& tail : rest) {
+                    const auto spec = parseSpec(format.id + scale + calibration + tail);
+                    if (!spec) {
+                        ++refused;
+                        QVERIFY(!spec.error().message.empty() && spec.error().message.size() <= 500);
+                        continue;
+                    }
+                    ++valid;
+                    const auto again = parseSpec(specText(*spec));
+                    QVERIFY(again && *again == *spec);
+                    const auto full = parseSpec(canonicalText(*spec));
+                    QVERIFY2(full.has_value(), canonicalText(*spec).c_str());
+                    QCOMPARE(canonicalText(*full), canonicalText(*spec));
+                    QVERIFY(full->scaleKind() == spec->scaleKind() && full->blockSize() == spec->blockSize());
+                    QVERIFY(full->effectiveDecode() == spec->effectiveDecode() &&
+                            full->effectiveNan() == spec->effectiveNan());
+                }
+    QVERIFY(valid > 100 && refused > 100);
+}
+
+void SpecTest::keysInAnyOrder() {
+    std::vector<std::string> keys = {"block=32", "calib=absmax,0.95", "decode=poly", "nan=skip"};
+    const auto first = parseSpec("nf4:block=32:calib=absmax,0.95:decode=poly:nan=skip");
+    QVERIFY(first.has_value());
+    std::sort(keys.begin(), keys.end());
+    do {
+        const auto spec = parseSpec("nf4:" + keys[0] + ":" + keys[1] + ":" + keys[2] + ":" + keys[3]);
+        QVERIFY(spec && *spec == *first);
+    } while (std::next_permutation(keys.begin(), keys.end()));
+}
+
+void SpecTest::canonical_data() {
+    QTest::addColumn<QString>("spec");
+    QTest::addColumn<QString>("full");
+    const auto row = [](const char* spec, const char* full) {
+        QTest::newRow(spec) << QString::fromLatin1(spec) << QString::fromLatin1(full);
+    };
+    row("nf4", "nf4:block=64:calib=absmax:decode=table:nan=refuse:compute=f32:dialect=eformer");
+    row("int8", "int8:axis=-1:calib=absmax:nan=refuse:compute=f32:dialect=eformer");
+    row("int8:scale=channel", "int8:axis=-1:calib=absmax:nan=refuse:compute=f32:dialect=eformer");
+    row("int8:scale=block", "int8:block=64:calib=absmax:nan=refuse:compute=f32:dialect=eformer");
+    row("ternary", "ternary:scale=none:calib=std:nan=refuse:dialect=eformer");
+    row("ternary:dialect=bitnet", "ternary:scale=tensor:calib=absmean:nan=refuse:dialect=bitnet");
+    row("binary", "binary:scale=none:nan=refuse:dialect=eformer");
+    row("f16", "f16:nan=refuse:dialect=eformer");
+}
+
+void SpecTest::canonical() {
+    QFETCH(QString, spec);
+    QFETCH(QString, full);
+    const auto parsed = parseSpec(spec.toStdString());
+    QVERIFY(parsed.has_value());
+    QCOMPARE(QString::fromStdString(canonicalText(*parsed)), full);
+}
+
+void SpecTest::refusals_data() {
+    QTest::addColumn<QString>("spec");
+    QTest::addColumn<QString>("says");
+    const auto row = [](const char* spec, const char* says) {
+        QTest::newRow(spec) << QString::fromLatin1(spec) << QString::fromLatin1(says);
+    };
+    row("nf4:block=63", "block of nf4 must be even: use nf4:block=62 or nf4:block=64");
+    row("nf4:block=1", "use nf4:block=2");
+    row("nf4:block=65538", "use nf4:block=65536");
+    row("nf4:block=4294967296", "must be a whole number");
+    row("nf4:block=-2", "must be a whole number");
+    row("int4", "known formats are nf4, int8, binary, ternary, f32, f16, bf16");
+    row("", "the format is missing");
+    row("NF4", "use nf4");
+    row("nf4:tile=1x2", "belongs to formats that are not in this version");
+    row("nf4:sparse=2/4", "belongs to formats that are not in this version");
+    row("nf4:bloc=2", "there is no key 'bloc'");
+    row("nf4:block=64:block=64", "given twice");
+    row("nf4:block", "is not key=value");
+    row("nf4:block=", "has no value");
+    row("nf4:scale=tensor", "use nf4:block=64");
+    row("nf4:decode=cubic", "use decode=table or decode=poly");
+    row("int8:decode=poly", "no polynomial decode");
+    row("binary:compute=input", "always computes in f32");
+    row("int8:calib=absmean", "use calib=absmax");
+    row("int8:calib=absmax,0", "must be above 0");
+    row("int8:calib=absmax,nan", "is not a number");
+    row("int8:calib=absmax,1,2", "takes at most 1");
+    row("int8:axis=0,0", "twice");
+    row("int8:axis=x", "is not a list of axes");
+    row("int8:axis=0:block=32", "cannot both");
+    row("int8:scale=tensor:block=32", "contradicts");
+    row("int8:dialect=bnb", "use dialect=eformer");
+    row("ternary:dialect=bitnet:scale=none", "use ternary:scale=tensor:dialect=bitnet");
+    row("f16:block=64", "has no scales");
+}
+
+void SpecTest::refusals() {
+    QFETCH(QString, spec);
+    QFETCH(QString, says);
+    const auto parsed = parseSpec(spec.toStdString());
+    QVERIFY(!parsed.has_value());
+    const QString message = QString::fromStdString(parsed.error().message);
+    QVERIFY2(message.contains(says), qPrintable(message));
+    QVERIFY(!message.contains(QLatin1Char('\n')));
+}
+
+QTEST_GUILESS_MAIN(SpecTest)
+#include "spec_test.moc"
