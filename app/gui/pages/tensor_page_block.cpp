@@ -145,8 +145,10 @@ void BlockCard::draw() {
             ? tr("elements %1–%2 of %3   ").arg(window.begin).arg(window.end - 1).arg(block.values.size())
             : QString();
     const QString quality = std::isnan(block.sqnrDb) ? tr("exact") : tr("SQNR %1 dB").arg(block.sqnrDb, 0, 'f', 2);
-    setNote(part +
-            tr("absmax %1  scale %2  %3").arg(shortNumber(block.absMax), shortNumber(double(block.scale)), quality));
+    const QString scale = shortNumber(double(block.scale)), absmax = shortNumber(block.absMax);
+    const QString sizes =
+        scale == absmax ? tr("absmax = scale %1").arg(scale) : tr("absmax %1  scale %2").arg(absmax, scale);
+    setNote(part + sizes + QStringLiteral("  ") + quality);
     PlotSeries values{QStringLiteral("w"), PlotSeries::Style::Dots, 0, {}, {}};
     PlotSeries decoded{QStringLiteral("ŵ, reconstruction"), PlotSeries::Style::Dots, 1, {}, {}};
     for (std::size_t i = window.begin; i < window.end; ++i) {

@@ -45,12 +45,12 @@ void SensitivityStrip::refresh() {
     const Metric* metric = findMetric(session_.metric().toStdString());
     if (!metric || session_.weights().empty()) return;
     const auto& rows = session_.modelRows(session_.spec());
+    analyse_->setVisible(rows.size() < qsizetype(session_.weights().size()));
     setTitle(tr("Sensitivity: layer × role, %1").arg(metricTitle(*metric)));
     setNote(tr("%1   %2 of %3 tensors")
                 .arg(QString::fromStdString(specText(session_.spec())))
                 .arg(rows.size())
                 .arg(session_.weights().size()));
-    analyse_->setVisible(rows.size() < qsizetype(session_.weights().size()));
     setMessage(
         rows.isEmpty()
             ? tr("The model has not been measured under %1 yet.").arg(QString::fromStdString(specText(session_.spec())))

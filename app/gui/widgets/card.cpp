@@ -65,6 +65,7 @@ void Card::setTitle(const QString& title) {
 void Card::setNote(const QString& text) {
     noteText_ = text;
     note_->setToolTip(text);
+    layout_->activate(); // a corner button may have come or gone
     elideNote();
 }
 

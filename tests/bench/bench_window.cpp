@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// From a step of the block slider to repainted charts, on a 4096 x 4096 F32 tensor; and the longest turn of the GUI
+// thread meanwhile. Prints medians and 95th percentiles in milliseconds. Not a test: run it alone.
+#include "app/gui/page.h"
+#include "app/gui/pages/tensor_page_cards.h"
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/staged_refresh.h"
+#include "core/quant/formats.h"
+#include "tests/app/gui/model_file.h"
+
+#include <QApplication>
+#include <QElapsedTimer>
+#include <QEventLoop>
+#include <QTemporaryDir>
+#include <QTimer>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+
+using namespace qs;
+using namespace qs::gui;
+
+namespace {
+
+// Every event of the GUI thread passes here; nested deliveries count with the outermost one.
+class TimedApplication : public QApplication {
+public:
+    using QApplication::QApplication;
+    bool notify(QObject* receiver, QEvent* event) override {
+        if (depth_++ > 0) {
+            const bool handled = QApplication::notify(receiver, event);
+            --depth_;
+            return handled;
+        }
+        QElapsedTimer timer;
+        timer.start();
+        const bool handled = QApplication::notify(receiver, event);
+        turns.push_back(double(timer.nsecsElapsed()) / 1e6);
+        --depth_;
+        return handled;
+    }
+    std::vector<double> turns;
+
+private:
+    int depth_ = 0;
+};
+
+double percentile(std::vector<double> values, double p) {
+    if (values.empty()) return 0;
+    std::sort(values.begin(), values.end());
+    return values[std::min(values.size() - 1, std::size_t(p / 100 * double(values.size())))];
+}
+
+void wait(const std::function<bool()>& done) {
+    while (!done()) QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents, 1000);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    TimedApplication app(argc, argv);
+    Theme::install(Theme::Mode::Dark);
+    QTemporaryDir folder;
+    const QString path = folder.filePath(QStringLiteral("large.safetensors"));
+    constexpr int side = 4096;
+    if (!writeModelFile(path, {{QStringLiteral("layers.0.mlp.down_proj.weight"),
+                                {side, side},
+                                normalValues(std::size_t(side) * side, 0.02, 1)}})) {
+        std::fprintf(stderr, "the temporary file could not be written\n");
+        return 1;
+    }
+    Session session;
+    QScopedPointer<QWidget> page(createTensorPage(session, nullptr));
+    page->resize(1056, 802);
+    page->show();
+    session.open(path);
+    wait([&] { return session.current() && !session.currentIsStale(); });
+    auto* stages = page->findChild<StagedRefresh*>();
+
+    std::vector<double> charts, whole;
+    const char* formats[] = {"nf4", "int8"};
+    for (const char* format : formats) {
+        charts.clear();
+        whole.clear();
+        app.turns.clear();
+        int asked = 0;
+        for (int round = 0; round < 4; ++round) {
+            for (int block = 16; block <= 2048; block *= 2) {
+                // Remembered answers would flatter: a tiny change of block makes each question new.
+                const int exact = block + 2 * round;
+                const auto spec = parseSpec(std::string(format) +
+                                            (std::string_view(format) == "int8" ? ":scale=block:block=" : ":block=") +
+                                            std::to_string(exact));
+                if (!spec) continue;
+                QElapsedTimer timer;
+                timer.start();
+                const AnalysisRow before = session.current();
+                session.setSpec(*spec);
+                wait([&] { return session.current() && session.current() != before && !session.currentIsStale(); });
+                wait([&] { return !stages->pending(); });
+                QCoreApplication::sendPostedEvents(nullptr, QEvent::UpdateRequest);
+                whole.push_back(double(timer.nsecsElapsed()) / 1e6);
+                charts.push_back(1e3 * session.current()->seconds);
+                ++asked;
+            }
+        }
+        std::printf(
+            "%s, %d steps on %d x %d F32, %s: step to repainted page %.1f ms median, %.1f ms p95 (the pass over the "
+            "tensor %.1f ms); GUI thread turns: longest %.1f ms, p99 %.1f ms\n",
+            format, asked, side, side, isaName().c_str(), percentile(whole, 50), percentile(whole, 95),
+            percentile(charts, 50), percentile(app.turns, 100), percentile(app.turns, 99));
+    }
+    return 0;
+}
