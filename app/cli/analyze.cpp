@@ -56,10 +56,10 @@ std::string reasonsText(const std::vector<AnalysisRow>& rows) {
 
 Result<void> printRows(const AnalysisPlan& plan, const AnalysisResult& result) {
     const Table table = makeTable({}, analysisColumns(), result.rows);
-    const Table shown =
-        plan.specs.size() > 1
-            ? withColumns(table, {"tensor", "shape", "spec", "bpw", "sqnr_db", "nmse", "max_abs", "status"})
-            : withColumns(table, {"tensor", "shape", "bpw", "sqnr_db", "nmse", "max_abs", "status"});
+    std::vector<std::string_view> ids = {"tensor", "shape", "spec", "bpw", "sqnr_db", "nmse", "max_abs", "status"};
+    if (plan.specs.size() == 1) std::erase(ids, "spec");
+    if (narrowTerminal()) std::erase(ids, "shape"), std::erase(ids, "max_abs");
+    const Table shown = withColumns(table, ids);
     const Table sums = withColumns(makeTable({}, totalColumns(), totals(result.rows)),
                                    {"spec", "tensors", "refused", "bytes_before", "bytes", "bpw", "nmse", "sqnr_db"});
     return print(tableText(shown) + reasonsText(result.rows) + "\n" + tableText(sums) +

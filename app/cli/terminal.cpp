@@ -113,6 +113,8 @@ std::string tableText(const Table& table) {
     return out;
 }
 
+bool narrowTerminal() { return isatty(STDOUT_FILENO) == 1 && terminalWidth(STDOUT_FILENO) < 100; }
+
 Result<void> print(std::string_view text) {
     clearProgress();
     errno = 0;

@@ -13,6 +13,9 @@ namespace qs::cli {
 /// Aligned columns. On a terminal long names are elided so that a row fits its width.
 std::string tableText(const Table& table);
 
+/// Standard output is a terminal of fewer than 100 columns: leave out what can be looked up.
+bool narrowTerminal();
+
 /// To stdout; a full disk or a closed pipe is an error.
 Result<void> print(std::string_view text);
 /// To stderr, one line.
