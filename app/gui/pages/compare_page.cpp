@@ -31,7 +31,7 @@ public:
         QStyledItemDelegate::initStyleOption(option, index);
         if (index.column() == 0) return;
         option->displayAlignment = Qt::AlignRight | Qt::AlignVCenter;
-        option->font = index.column() == 4 ? Theme::words(11) : Theme::numbers();
+        option->font = index.column() == 4 ? Theme::words(11) : Theme::numbers(10);
         const auto& tokens = Theme::instance().tokens();
         if (index.column() == 4)
             option->palette.setColor(QPalette::Text, option->text == u"worse"    ? tokens.warn
@@ -83,6 +83,7 @@ private:
     RowModel<FigureRow>* figures_;
     PlotChart* errorDifference_ = nullptr;
     HeatMap* mapDifference_ = nullptr;
+    QHash<HeatMap*, QSizeF> cellSize_; ///< elements of the row, rows
     bool dirty_ = true;
 };
 
@@ -98,7 +99,7 @@ ComparePage::ComparePage(Session& session, QWidget* parent)
     build(grid, a_, 0, QStringLiteral("A"));
     build(grid, b_, 1, QStringLiteral("B"));
     buildDifference(grid);
-    for (int column = 0; column < 3; ++column) grid->setColumnStretch(column, 1);
+    for (int column = 0; column < 3; ++column) grid->setColumnStretch(column, column == 2 ? 5 : 4);
     for (int row = 1; row < 4; ++row) grid->setRowStretch(row, 1);
     layout->addLayout(grid, 1);
     link();
@@ -106,7 +107,7 @@ ComparePage::ComparePage(Session& session, QWidget* parent)
     for (auto* button : {lock_, log_}) connect(button, &QToolButton::toggled, this, &ComparePage::refresh);
     connect(difference_, &QToolButton::toggled, this, [this, grid](bool on) {
         for (auto* widget : differences_) widget->setVisible(on);
-        grid->setColumnStretch(2, on ? 1 : 0);
+        grid->setColumnStretch(2, on ? 5 : 0);
     });
     connect(&session, &Session::currentStarted, this, [this] { loading(true); });
     connect(&session, &Session::currentChanged, this, &ComparePage::changed);
@@ -156,6 +157,7 @@ void ComparePage::build(QGridLayout* grid, Pane& pane, int column, const QString
     pane.figures = new QLabel;
     pane.figures->setFont(Theme::numbers());
     pane.figures->setObjectName(QStringLiteral("figures") + name);
+    pane.title->setMinimumWidth(1);
     line->addWidget(pane.title);
     line->addStretch(1);
     line->addWidget(pane.figures);
@@ -193,6 +195,11 @@ void ComparePage::buildDifference(QGridLayout* grid) {
     table->horizontalHeader()->setHighlightSections(false);
     table->setEditTriggers(QAbstractItemView::NoEditTriggers);
     table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    table->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    table->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
+    table->horizontalHeader()->setMinimumSectionSize(40);
+    for (const int column : {0, 4})
+        table->horizontalHeader()->setSectionResizeMode(column, QHeaderView::ResizeToContents);
     figureCard_ = new Card(tr("Key figures"));
     figureCard_->setBody(table);
     errorDifference_ = new PlotChart;
@@ -224,9 +231,9 @@ void ComparePage::link() {
 void ComparePage::linkMaps(HeatMap* from) {
     for (auto* to : {a_.map, b_.map, mapDifference_}) {
         if (to == from) continue;
-        const auto factor = [from, to] {
-            return QSizeF(double(to->data().columns) / std::max(1, from->data().columns),
-                          double(to->data().rows) / std::max(1, from->data().rows));
+        const auto factor = [this, from, to] {
+            const QSizeF a = cellSize_.value(from, {1, 1}), b = cellSize_.value(to, {1, 1});
+            return QSizeF(a.width() / b.width(), a.height() / b.height());
         };
         connect(from, &HeatMap::viewChanged, to, [to, factor](const QRectF& view) {
             const auto f = factor();
@@ -262,7 +269,6 @@ void ComparePage::showRow(Pane& pane, const AnalysisRow& row, const QuantSpec& s
     QString figures = QStringLiteral("%1 bpw").arg(row->bpw, 0, 'f', 4);
     if (row->sums.se2 > 0 && row->sums.sw2 > 0)
         figures += QStringLiteral("   %1 dB").arg(10 * std::log10(row->sums.sw2 / row->sums.se2), 0, 'f', 2);
-    figures += QStringLiteral("   max ") + QString::fromStdString(significantText(row->sums.maxAbs, 3));
     pane.figures->setText(figures);
 }
 
@@ -281,8 +287,6 @@ void ComparePage::refresh() {
     showRow(b_, b, session_.specB());
     const auto ok = [](const AnalysisRow& row) { return row && row->status == Status::Ok; };
     figures_->setRows(figureRows(a.get(), b.get()));
-    auto* table = static_cast<QTableView*>(figureCard_->body());
-    table->resizeColumnsToContents();
     const QString missing = ok(a) && ok(b) ? QString() : tr("Needs both A and B.");
     errorCard_->setMessage(missing);
     mapCard_->setMessage(missing);
@@ -300,7 +304,7 @@ void ComparePage::drawPlots(const AnalysisRow& a, const AnalysisRow& b) {
     b_.error->setYRangeLinked(locked ? a_.error : nullptr);
     const auto draw = [](PlotChart* chart, Card* card, const Picture& picture, const PlotExtent& extent) {
         chart->setXRange(extent.lo, extent.hi);
-        chart->setData(picture.series, picture.markers, true);
+        chart->setData(picture.series, picture.markers, !chart->series().isEmpty());
         card->setNote(picture.note);
     };
     const std::pair<Pane*, const AnalysisRow*> panes[] = {{&a_, &a}, {&b_, &b}};
@@ -336,9 +340,14 @@ void ComparePage::drawMaps(const AnalysisRow& a, const AnalysisRow& b) {
         if (data->values.isEmpty()) continue;
         pane->map->setData(*data);
         const auto& map = (pane == &a_ ? a : b)->blockMap;
+        cellSize_[pane->map] = {data->columnScale * double(map.blockElements), data->rowScale};
         pane->mapCard->setNote(tr("%1 rows × %2 blocks").arg(map.tensorRows).arg(map.blocksPerRow));
     }
-    if (a && b) mapDifference_->setData(blockMapDifference(*a, *b));
+    if (!a || !b) return;
+    mapDifference_->setData(blockMapDifference(*a, *b));
+    const QSizeF one = cellSize_[a_.map], other = cellSize_[b_.map];
+    cellSize_[mapDifference_] = b->blockMap.columns > a->blockMap.columns ? other : one;
+    cellSize_[mapDifference_].setHeight(std::min(one.height(), other.height()));
 }
 
 } // namespace

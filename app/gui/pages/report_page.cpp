@@ -40,8 +40,8 @@ struct Made {
 };
 
 QString chooseByDialog(QWidget* parent, const QString& suggested, const ReportWriter& writer) {
-    const QString kind =
-        QStringLiteral("%1 (*%2)").arg(QString::fromUtf8(writer.title), QString::fromUtf8(writer.extension));
+    const QString kind = QString::fromUtf8(writer.title).section(u':', 0, 0) +
+                         QStringLiteral(" (*%1)").arg(QString::fromUtf8(writer.extension));
     return QFileDialog::getSaveFileName(parent, ReportPage::tr("Write the report"), suggested, kind);
 }
 
@@ -135,10 +135,12 @@ QWidget* ReportPage::sidebar() {
     grid->setColumnStretch(1, 1);
     for (const auto& writer : reportWriters()) {
         const int row = int(buttons_.size());
-        auto* button = new QPushButton(QString::fromUtf8(writer.title));
+        // "HTML: one file with plots": the word before the colon names the kind.
+        auto* button = new QPushButton(QString::fromUtf8(writer.title).section(u':', 0, 0));
+        button->setMinimumWidth(104);
         button->setObjectName(QStringLiteral("write_") + QString::fromUtf8(writer.id));
-        button->setToolTip(tr("Choose where to write the report as %1").arg(QString::fromUtf8(writer.title)));
-        if (row == 0) button->setProperty("role", QStringLiteral("primary"));
+        button->setToolTip(QString::fromUtf8(writer.title));
+        if (writer.id == std::string_view("html")) button->setProperty("role", QStringLiteral("primary"));
         button->setEnabled(false);
         connect(button, &QPushButton::clicked, this, [this, &writer] { write(writer); });
         auto* name = new QLabel;
@@ -197,6 +199,7 @@ void ReportPage::listSpecs() {
     specs_->clear();
     for (const auto& spec : listed_) {
         auto* item = new QListWidgetItem(QString::fromStdString(specText(spec)), specs_);
+        item->setSizeHint({0, 24});
         item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable);
         bool on = std::find(ticked.begin(), ticked.end(), spec) != ticked.end();
         if (movedA && spec == before) on = false; // the tick of A follows A
@@ -321,7 +324,10 @@ void ReportPage::make(std::shared_ptr<AnalysisResult> result) {
         if (small()) result_ = made->result;
         report_ = made->report;
         preview_->setReport(report_, std::move(made->plots));
-        previewCard_->setNote(tr("%1 tensors   %2 specs").arg(plan_.tensors.size()).arg(plan_.specs.size()));
+        previewCard_->setNote(
+            tr("%1 tensors, %2")
+                .arg(plan_.tensors.size())
+                .arg(plan_.specs.size() == 1 ? tr("1 spec") : tr("%1 specs").arg(plan_.specs.size())));
         for (auto* button : buttons_) button->setEnabled(true);
         Q_EMIT reportReady();
     });

@@ -155,6 +155,7 @@ void SpecSetView::buildList() {
             text += QStringLiteral("   B");
         auto* item = new QListWidgetItem(text, list_);
         item->setToolTip(QString::fromStdString(canonicalText(spec)));
+        item->setSizeHint({0, 24});
         item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable);
         const bool on = spec == session_.spec() || std::find(ticked.begin(), ticked.end(), spec) != ticked.end();
         item->setCheckState(on ? Qt::Checked : Qt::Unchecked);

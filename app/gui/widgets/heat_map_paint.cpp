@@ -150,13 +150,14 @@ void HeatMap::paintAxes(QPainter& painter, const QRectF& plot) {
         }
     }
     painter.setFont(numbers);
+    const double title = numberMetrics.horizontalAdvance(data_.xTitle) + 13;
     const QRectF bottom(plot.left(), plot.bottom() + 18, plot.width(), 16);
-    const double title = std::min(numberMetrics.horizontalAdvance(data_.xTitle) + 13, plot.width() / 2);
-    paintLegend(painter, bottom.adjusted(title, 0, 0, 0), scale_, data_.unit, data_.lowIsGood, data_.decimals);
+    const QRectF legend = plot.width() < title + 300 ? bottom.adjusted(4 - plot.left(), 0, 0, 0) : bottom;
+    const double used =
+        paintLegend(painter, legend.adjusted(title, 0, 0, 0), scale_, data_.unit, data_.lowIsGood, data_.decimals);
     painter.setPen(tokens.muted);
     painter.setFont(numbers);
-    painter.drawText(bottom, Qt::AlignLeft | Qt::AlignVCenter,
-                     painter.fontMetrics().elidedText(data_.xTitle, Qt::ElideRight, int(title - 8)));
+    if (used + title <= legend.width()) painter.drawText(legend, Qt::AlignLeft | Qt::AlignVCenter, data_.xTitle);
     if (!data_.yTitle.isEmpty()) {
         painter.save();
         painter.translate(6, plot.center().y());

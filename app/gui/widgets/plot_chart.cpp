@@ -61,14 +61,14 @@ void PlotChart::setData(const QVector<PlotSeries>& series, const QVector<PlotMar
     d->view->syncSeries();
     d->view->applyRanges();
     d->updateReadout();
-    if (d->linked && !d->linking) {
-        // The shared home is the union, so the other side has to be measured again.
-        d->linking = true;
+    if (d->linked && !d->linking && !d->linked->d->series.isEmpty()) {
+        // The shared home is the union, so the other side has to be measured again; it must not push its view back.
         PlotChart* other = d->linked;
+        d->linking = other->d->linking = true;
         const bool otherZoomed = other->isZoomed();
         other->d->measureHome();
         if (!otherZoomed) other->resetView();
-        d->linking = false;
+        d->linking = other->d->linking = false;
     }
 }
 

@@ -7,6 +7,7 @@
 #include <QFontMetricsF>
 #include <QKeyEvent>
 #include <QPainter>
+#include <QRegularExpression>
 #include <QScrollBar>
 #include <QSvgRenderer>
 
@@ -26,8 +27,11 @@ QString shown(const ColumnInfo& column, const Value& value) {
 }
 
 /// The SVG carries its dark colours in a media query, which Qt does not evaluate.
-QByteArray inTheme(std::string svg, bool dark) {
-    auto text = QByteArray::fromStdString(svg);
+QByteArray inTheme(const std::string& svg, bool dark) {
+    // QtSvg understands the parts of a font, not the shorthand.
+    static const QRegularExpression shorthand(QStringLiteral("font:(\\d+px) '?([^,'}]+)'?[^;}]*"));
+    auto text =
+        QString::fromStdString(svg).replace(shorthand, QStringLiteral("font-size:\\1;font-family:'\\2'")).toUtf8();
     static const QByteArray query("@media screen and (prefers-color-scheme:dark){");
     const auto at = text.indexOf(query), end = text.indexOf("</style>");
     if (at < 0 || end < at || text.at(end - 1) != '}') return text;

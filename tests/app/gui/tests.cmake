@@ -8,3 +8,5 @@ qs_add_test(test_codebook_page SOURCES ${gui}/test_codebook_page.cpp LIBS qs_gui
 qs_add_test(test_spec_bar SOURCES ${gui}/test_spec_bar.cpp LIBS qs_gui)
 qs_add_test(test_tensor_browser SOURCES ${gui}/test_tensor_browser.cpp LIBS qs_gui)
 qs_add_test(test_main_window SOURCES ${gui}/test_main_window.cpp LIBS qs_gui)
+qs_add_test(test_compare_page SOURCES ${gui}/test_compare_page.cpp LIBS qs_gui)
+qs_add_test(test_report_page SOURCES ${gui}/test_report_page.cpp LIBS qs_gui)
