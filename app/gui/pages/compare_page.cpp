@@ -29,7 +29,10 @@ public:
     using QStyledItemDelegate::QStyledItemDelegate;
     void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
         QStyledItemDelegate::initStyleOption(option, index);
-        if (index.column() == 0) return;
+        if (index.column() == 0) {
+            option->font = Theme::words(11);
+            return;
+        }
         option->displayAlignment = Qt::AlignRight | Qt::AlignVCenter;
         option->font = index.column() == 4 ? Theme::words(11) : Theme::numbers(10);
         const auto& tokens = Theme::instance().tokens();
