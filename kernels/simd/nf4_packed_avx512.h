@@ -21,14 +21,22 @@ QS_INLINE __m512i maxOfEach(const __m512i* v) {
     return _mm512_max_epu32(_mm512_shuffle_i32x4(c, d, 0x88), _mm512_shuffle_i32x4(c, d, 0xdd));
 }
 
+/// f32 over about 1024 values, two chains; f64 beyond.
 struct Nf4Sums {
-    __m512d se2[2], sw2[2];
-    __m512 maxAbs;
+    Doubles totalSe2, totalSw2;
+    __m512 se2[2], sw2[2], maxAbs;
+    std::size_t pending;
+    QS_INLINE void flush() {
+        totalSe2 = totalSe2 + toDoubles({_mm512_add_ps(se2[0], se2[1])});
+        totalSw2 = totalSw2 + toDoubles({_mm512_add_ps(sw2[0], sw2[1])});
+        se2[0] = se2[1] = sw2[0] = sw2[1] = _mm512_setzero_ps();
+        pending = 0;
+    }
 };
 
 /// One block with its thresholds in registers.
 template<bool kSums> struct Nf4Block {
-    __m512 low, high, inverse15, inverse, scale, levels;
+    __m512 low, high, inverse15, scale, levels;
     __m512i lowCode, highCode;
 
     QS_INLINE __m512i codes(__m512 x) const {
@@ -41,22 +49,21 @@ template<bool kSums> struct Nf4Block {
     QS_INLINE void measure(__m512 x, __m512i code, __m512& se2, __m512& sw2, __m512& maxAbs) const {
         const __m512 e = _mm512_sub_ps(_mm512_mul_ps(_mm512_permutexvar_ps(code, levels), scale), x);
         maxAbs = _mm512_max_ps(maxAbs, _mm512_abs_ps(e));
-        const __m512 unitE = _mm512_mul_ps(e, inverse), unitX = _mm512_mul_ps(x, inverse); // squares cannot overflow
-        se2 = _mm512_fmadd_ps(unitE, unitE, se2);
-        sw2 = _mm512_fmadd_ps(unitX, unitX, sw2);
+        se2 = _mm512_fmadd_ps(e, e, se2); // the bounds of the blocks keep the squares in range
+        sw2 = _mm512_fmadd_ps(x, x, sw2);
     }
 };
 
 template<bool kSums>
 QS_INLINE void packNf4Block(const Nf4Block<kSums>& block, const float* x, std::size_t n, std::uint8_t* packed,
-                            double square, Nf4Sums& sums) {
+                            Nf4Sums& sums) {
     // After the packs a lane of 128 bits holds four codes of each vector; pairs become bytes in u16, then into order.
     const __m512i order =
         _mm512_castsi256_si512(_mm256_setr_epi8(0, 2, 16, 18, 32, 34, 48, 50, 4, 6, 20, 22, 36, 38, 52, 54, 8, 10, 24,
                                                 26, 40, 42, 56, 58, 12, 14, 28, 30, 44, 46, 60, 62));
     const __m512i weights = _mm512_set1_epi16(0x0110); // first code times 16, second times 1
     for (std::size_t done = 0; done < n;) {
-        __m512 se2[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()}, sw2[2] = {se2[0], se2[0]}; // two chains
+        [[maybe_unused]] const std::size_t from = done;
         const std::size_t stop = kSums && n - done > 512 ? done + 512 : n; // f32 sums only over short stretches
         for (; done + 64 <= stop; done += 64) {
             __m512i code[4];
@@ -66,7 +73,7 @@ QS_INLINE void packNf4Block(const Nf4Block<kSums>& block, const float* x, std::s
                 _mm_prefetch(reinterpret_cast<const char*>(p + 3072), _MM_HINT_T0);
                 const __m512 w = _mm512_loadu_ps(p);
                 code[k] = block.codes(w);
-                if constexpr (kSums) block.measure(w, code[k], se2[k % 2], sw2[k % 2], sums.maxAbs);
+                if constexpr (kSums) block.measure(w, code[k], sums.se2[k % 2], sums.sw2[k % 2], sums.maxAbs);
             }
             const __m512i bytes =
                 _mm512_packus_epi16(_mm512_packus_epi32(code[0], code[1]), _mm512_packus_epi32(code[2], code[3]));
@@ -77,18 +84,13 @@ QS_INLINE void packNf4Block(const Nf4Block<kSums>& block, const float* x, std::s
         for (; done < stop && done + 64 > stop; done += 16) {
             const __m512 w = _mm512_loadu_ps(x + done);
             const __m512i code = block.codes(w);
-            if constexpr (kSums) block.measure(w, code, se2[0], sw2[0], sums.maxAbs);
+            if constexpr (kSums) block.measure(w, code, sums.se2[0], sums.sw2[0], sums.maxAbs);
             const __m128i pairs = _mm_maddubs_epi16(_mm512_cvtepi32_epi8(code), _mm_set1_epi16(0x0110));
             _mm_storel_epi64(reinterpret_cast<__m128i*>(packed + done / 2), _mm_packus_epi16(pairs, pairs));
         }
         if constexpr (kSums) {
-            const Doubles e = toDoubles({_mm512_add_ps(se2[0], se2[1])}),
-                          w = toDoubles({_mm512_add_ps(sw2[0], sw2[1])});
-            const __m512d unit = _mm512_set1_pd(square);
-            sums.se2[0] = _mm512_fmadd_pd(e.lo, unit, sums.se2[0]);
-            sums.se2[1] = _mm512_fmadd_pd(e.hi, unit, sums.se2[1]);
-            sums.sw2[0] = _mm512_fmadd_pd(w.lo, unit, sums.sw2[0]);
-            sums.sw2[1] = _mm512_fmadd_pd(w.hi, unit, sums.sw2[1]);
+            sums.pending += stop - from;
+            if (sums.pending >= 1024) sums.flush();
         }
     }
 }
@@ -97,8 +99,8 @@ template<bool kSums>
 inline void quantizeNf4Blocks(const float* x, std::size_t blocks, std::size_t block, std::uint8_t* packed,
                               float* absmax, ErrorSums* sums) {
     const Nf4Thresholds& t = nf4Thresholds();
-    Nf4Sums total = {
-        {_mm512_setzero_pd(), _mm512_setzero_pd()}, {_mm512_setzero_pd(), _mm512_setzero_pd()}, _mm512_setzero_ps()};
+    const __m512 none = _mm512_setzero_ps();
+    Nf4Sums total = {zeroDoubles(), zeroDoubles(), {none, none}, {none, none}, none, 0};
     const __m512d middle0 = _mm512_load_pd(t.midpoint), middle1 = _mm512_load_pd(t.midpoint + 8);
     const __m512i lowIndex = _mm512_load_si512(t.bucketIndex), highIndex = _mm512_load_si512(t.bucketIndex + 16);
     Nf4Block<kSums> state;
@@ -107,7 +109,7 @@ inline void quantizeNf4Blocks(const float* x, std::size_t blocks, std::size_t bl
     const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
     const std::size_t together = block >= 4096 ? 1 : block * 16 <= 4096 ? 16 : 4096 / block;
     std::uint64_t measured = 0;
-    alignas(64) float aux[16], inverse[16], inverse15[16];
+    alignas(64) float aux[16], inverse15[16];
     for (std::size_t first = 0; first < blocks; first += together) {
         const std::size_t count = blocks - first < together ? blocks - first : together;
         __m512i partial[16];
@@ -126,11 +128,11 @@ inline void quantizeNf4Blocks(const float* x, std::size_t blocks, std::size_t bl
             partial[k] = _mm512_max_epu32(a, b);
         }
         const __m512i maxBits = maxOfEach(partial);
-        // Infinite, NaN, or so large or small (but not 0) that a reciprocal would leave the normal range: the general
-        // way.
-        const __mmask16 large = _mm512_cmpgt_epu32_mask(maxBits, _mm512_set1_epi32(0x7b800000));
-        const __mmask16 small =
-            _mm512_cmplt_epu32_mask(_mm512_sub_epi32(maxBits, _mm512_set1_epi32(1)), _mm512_set1_epi32(0x03800000));
+        // Infinite, NaN, or so large or small (but not 0) that a reciprocal, or a square when measured, leaves the
+        // normal range: the general way.
+        const __mmask16 large = _mm512_cmpgt_epu32_mask(maxBits, _mm512_set1_epi32(kSums ? 0x5b000000 : 0x7b800000));
+        const __mmask16 small = _mm512_cmplt_epu32_mask(_mm512_sub_epi32(maxBits, _mm512_set1_epi32(1)),
+                                                        _mm512_set1_epi32(kSums ? 0x2d800000 : 0x03800000));
         if (large | small) {
             quantizeNf4AnyBlock(x + first * block, count * block, block, packed + first * block / 2, absmax + first,
                                 sums);
@@ -141,7 +143,6 @@ inline void quantizeNf4Blocks(const float* x, std::size_t blocks, std::size_t bl
         const __m512 reciprocal = _mm512_div_ps(_mm512_set1_ps(1.0f), divisor);
         _mm512_mask_storeu_ps(absmax + first, firstLanes(count).m, bound);
         _mm512_store_ps(aux, divisor);
-        _mm512_store_ps(inverse, reciprocal);
         _mm512_store_ps(inverse15, _mm512_min_ps(_mm512_mul_ps(reciprocal, _mm512_set1_ps(Nf4Thresholds::kBucketScale)),
                                                  _mm512_set1_ps(3.402823466e38f))); // finite: 0 * inverse15 is 0
         for (std::size_t k = 0; k < count; ++k) {
@@ -154,18 +155,18 @@ inline void quantizeNf4Blocks(const float* x, std::size_t blocks, std::size_t bl
             state.high = _mm512_permutexvar_ps(highIndex, thresholds);
             state.inverse15 = _mm512_set1_ps(inverse15[k]);
             if constexpr (kSums) {
-                state.inverse = _mm512_set1_ps(inverse[k]);
                 state.scale = _mm512_set1_ps(absmax[first + k]);
             }
             const std::size_t at = (first + k) * block;
-            packNf4Block<kSums>(state, x + at, block, packed + at / 2, double(aux[k]) * double(aux[k]), total);
+            packNf4Block<kSums>(state, x + at, block, packed + at / 2, total);
         }
         measured += count * block;
     }
     if constexpr (kSums) {
         sums->n += double(measured);
-        sums->se2 += fold(Doubles{total.se2[0], total.se2[1]});
-        sums->sw2 += fold(Doubles{total.sw2[0], total.sw2[1]});
+        total.flush();
+        sums->se2 += fold(total.totalSe2);
+        sums->sw2 += fold(total.totalSw2);
         const float maxAbs = _mm512_reduce_max_ps(total.maxAbs);
         if (maxAbs > sums->maxAbs) sums->maxAbs = maxAbs;
     }
