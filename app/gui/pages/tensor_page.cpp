@@ -158,9 +158,11 @@ void TensorPage::connectCards() {
     connect(map_, &BlockMapCard::picked, block_, &BlockCard::pick);
     connect(block_, &BlockCard::blockShown, map_, &BlockMapCard::showBlock);
     connect(map_, &BlockMapCard::rowHovered, channels_, &ChannelCard::showRow);
-    connect(channels_, &ChannelCard::rowClicked, this, [this](qint64 row) {
+    connect(channels_, &ChannelCard::rowsClicked, this, [this](qint64 row, qint64 rowEnd) {
         const AnalysisRow current = session_.current();
-        if (drawable(current)) block_->pick({row, row + 1, 0, current->blockMap.blocksPerRow});
+        if (!drawable(current)) return;
+        const BlockMap& map = current->blockMap;
+        block_->pick({row, std::min<std::int64_t>(rowEnd, map.tensorRows), 0, map.blocksPerRow});
     });
 }
 

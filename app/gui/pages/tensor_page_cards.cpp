@@ -149,7 +149,10 @@ ChannelCard::ChannelCard(QWidget* parent)
     for (PlotChart* chart : {magnitudes_, errors_}) {
         connect(chart, &PlotChart::hovered, this, &ChannelCard::showRow);
         connect(chart, &PlotChart::hovered, this, &ChannelCard::rowHovered);
-        connect(chart, &PlotChart::clicked, this, [this](double row) { Q_EMIT rowClicked(qint64(std::llround(row))); });
+        connect(chart, &PlotChart::clicked, this, [this](double row) {
+            const auto first = qint64(std::floor(std::round(row) / rowsPerPoint_) * rowsPerPoint_);
+            Q_EMIT rowsClicked(first, first + qint64(std::ceil(rowsPerPoint_)));
+        });
     }
     connect(magnitudes_, &PlotChart::viewChanged, errors_, [this](double lo, double hi) { errors_->setXView(lo, hi); });
     connect(errors_, &PlotChart::viewChanged, magnitudes_,
@@ -165,9 +168,8 @@ void ChannelCard::setRows(const AnalysisRow& a, const AnalysisRow& b) {
     setMessage(blockedReason(a));
     if (!drawable(a)) return setNote({});
     const ChannelProfile& profile = a->channels;
-    const bool pooled = profile.channels > qint64(profile.absMax.size());
-    setNote(tr("%1 rows").arg(profile.channels) +
-            (pooled ? tr(", max-pooled to %1").arg(profile.absMax.size()) : QString()));
+    rowsPerPoint_ = rowsPerPoint(profile);
+    setNote(tr("%1 rows").arg(profile.channels) + (rowsPerPoint_ > 1 ? tr(", max-pooled") : QString()));
     magnitudes_->setData({channelSeries(profile, profile.absMax, QString(), 0)}, {}, true);
     QVector<PlotSeries> series{channelSeries(profile, profile.nmse, QString(), 2)};
     if (drawable(b)) {

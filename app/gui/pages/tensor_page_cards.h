@@ -52,10 +52,11 @@ public:
 
 Q_SIGNALS:
     void rowHovered(double row);
-    void rowClicked(qint64 row);
+    void rowsClicked(qint64 row, qint64 rowEnd); ///< more than one where points are pooled
 
 private:
     PlotChart *magnitudes_, *errors_;
+    double rowsPerPoint_ = 1;
 };
 
 } // namespace qs::gui

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace qs::gui {
 namespace {
@@ -118,13 +119,24 @@ AnalysisPlot signedError(const TensorAnalysis& analysis, double range, bool cumu
     return plot;
 }
 
+double rowsPerPoint(const ChannelProfile& profile) {
+    const std::size_t points = std::min(profile.absMax.size(), kMostChannelPoints);
+    return points == 0 ? 1 : double(profile.channels) / double(points);
+}
+
 PlotSeries channelSeries(const ChannelProfile& profile, const std::vector<float>& values, const QString& name,
                          int token) {
     PlotSeries series{name, PlotSeries::Style::Area, token, {}, {}};
-    const double each = values.empty() ? 1 : double(profile.channels) / double(values.size());
-    series.points.reserve(qsizetype(values.size()));
-    for (std::size_t i = 0; i < values.size(); ++i)
-        series.points.append({std::floor(double(i) * each), double(values[i])});
+    const std::size_t points = std::min(values.size(), kMostChannelPoints);
+    const double each = points == 0 ? 1 : double(profile.channels) / double(points);
+    series.points.reserve(qsizetype(points));
+    for (std::size_t i = 0; i < points; ++i) {
+        const std::size_t from = i * values.size() / points, to = (i + 1) * values.size() / points;
+        double most = std::numeric_limits<double>::quiet_NaN(); // stays so where no channel was measured
+        for (std::size_t j = from; j < to; ++j)
+            if (!(double(values[j]) <= most) && !std::isnan(values[j])) most = double(values[j]);
+        series.points.append({std::floor(double(i) * each), most});
+    }
     return series;
 }
 

@@ -30,7 +30,10 @@ double errorRange(const TensorAnalysis& analysis);
 /// Density, or cumulative share in %, of the signed error over [-range, range]; p50, p95 and p99 of |E| on both sides.
 AnalysisPlot signedError(const TensorAnalysis& analysis, double range, bool cumulative, int bins = 129);
 
-/// One point per output channel (of at most 2,048 pooled ones), x is the channel's number.
+/// Rows that one point of a channel series stands for: a card is a few hundred pixels wide, more points only cost time.
+constexpr std::size_t kMostChannelPoints = 1024;
+double rowsPerPoint(const ChannelProfile& profile);
+/// One point per output channel, or the largest of the channels that share one; x is the (first) channel's number.
 PlotSeries channelSeries(const ChannelProfile& profile, const std::vector<float>& values, const QString& name,
                          int token);
 

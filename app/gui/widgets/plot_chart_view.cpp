@@ -114,7 +114,7 @@ void PlotChartView::colour(const Slot& slot, int token) {
     const QColor color = Theme::instance().data(token);
     if (slot.line && slot.line->pen().color() != color) {
         QPen pen(color, 1.3);
-        pen.setJoinStyle(Qt::RoundJoin);
+        pen.setJoinStyle(Qt::BevelJoin); // round ones are arcs: half the cost of a long line, and unseen at this width
         pen.setCosmetic(true);
         slot.line->setPen(pen);
     }
