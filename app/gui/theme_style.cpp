@@ -120,6 +120,7 @@ QLabel { background: transparent; color: $text; }
 QLabel[role="muted"], QLabel[role="number-muted"] { color: $muted; }
 QLabel[role="caption"] { color: $muted; }
 QLabel[role="warn"] { color: $warn; }
+QLabel[role="data-b"] { color: $seriesb; }
 QLabel[role="accent"] { color: $accent; }
 QWidget[role="bar"] { background: $surface; }
 QFrame[role="popup"] { background: $surface; border: 1px solid $line; border-radius: 8px; }
@@ -133,6 +134,7 @@ QString styleSheet(const Tokens& t, bool dark) {
         // Longer names first: $accenthover contains $accent.
         {"$accenthover", (dark ? t.accent.lighter(112) : t.accent.darker(115)).name()},
         {"$onaccent", (dark ? t.bg : t.surface).name()},
+        {"$seriesb", t.dataB.name()},
         {"$selection", t.selection.name()},
         {"$surface", t.surface.name()},
         {"$raised", t.raised.name()},

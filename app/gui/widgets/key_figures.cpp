@@ -7,6 +7,7 @@
 
 #include <QGridLayout>
 #include <QLabel>
+#include <QStyle>
 
 #include <cmath>
 
@@ -78,10 +79,9 @@ KeyFigures::Figures KeyFigures::ofModel(const QuantSpec& spec) const {
 }
 
 void KeyFigures::print(QLabel* label, const std::optional<double>& value, int figure, bool b, const QString& why) {
-    const auto& tokens = Theme::instance().tokens();
-    auto palette = label->palette();
-    palette.setColor(QPalette::WindowText, b ? tokens.dataB : value ? tokens.text : tokens.muted);
-    label->setPalette(palette);
+    label->setProperty("role", b ? QStringLiteral("data-b") : value ? QString() : QStringLiteral("muted"));
+    label->style()->unpolish(label);
+    label->style()->polish(label);
     QString text = QStringLiteral("–");
     if (value)
         text =

@@ -119,6 +119,7 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
         const QScopedValueRollback guard(following_, true);
         metric_->setCurrentIndex(metric_->findData(session_.metric()));
         tree_->refreshValues(true);
+        view_->viewport()->update();
         fitColumns();
     };
     connect(&session, &Session::specChanged, this, afresh);
@@ -161,6 +162,7 @@ void TensorBrowser::rebuild() {
 void TensorBrowser::refreshRows() {
     const bool hadFlags = tree_->anyFlags();
     tree_->refreshValues(false);
+    view_->viewport()->update();
     if (tree_->anyFlags() != hadFlags) fitColumns();
 }
 

@@ -86,22 +86,22 @@ void TensorTree::refreshValues(bool afresh) {
         std::fill(values_.begin(), values_.end(), kNone);
         largest_ = 0;
         anyFlags_ = false;
+        firstUnknown_ = 0;
+        known_ = 0;
     }
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-        if (rows_[i] || !model_->tensors[i].isWeight() || rows.isEmpty()) continue;
+    const auto settled = [this](std::size_t i) { return rows_[i] || !model_->tensors[i].isWeight(); };
+    while (firstUnknown_ < rows_.size() && settled(firstUnknown_)) ++firstUnknown_;
+    for (std::size_t i = firstUnknown_; i < rows_.size() && known_ < rows.size(); ++i) {
+        if (settled(i)) continue;
         rows_[i] = rows.value(QString::fromStdString(model_->tensors[i].name));
         if (!rows_[i]) continue;
+        ++known_;
         if (metric_ && rows_[i]->status == Status::Ok) values_[i] = metric_->value(*rows_[i]).value_or(kNone);
         if (std::isfinite(values_[i])) largest_ = std::max(largest_, std::abs(values_[i]));
         anyFlags_ = anyFlags_ || !flagsOf(int(i), false).isEmpty();
     }
     Q_EMIT dataChanged(index(0, Bpw), index(rowCount() - 1, Flags));
-    // A parent's children are another range; views repaint what they show of it.
-    for (int row = 0; !flat_ && row < rowCount(); ++row) {
-        const auto parent = index(row, 0);
-        if (const int children = rowCount(parent))
-            Q_EMIT dataChanged(index(0, Bpw, parent), index(children - 1, Flags, parent));
-    }
+    // Children are other ranges, 14,000 of them in a large model: the browser repaints its viewport instead.
     if (afresh) Q_EMIT headerDataChanged(Qt::Horizontal, MetricValue, MetricValue);
 }
 

@@ -68,6 +68,8 @@ private:
     std::vector<double> values_; ///< of the metric; NaN: none
     const Metric* metric_ = nullptr;
     double largest_ = 0;
+    std::size_t firstUnknown_ = 0; ///< rows arrive in the model's order: what lies before is settled
+    qsizetype known_ = 0;
     bool flat_ = false, anyFlags_ = false;
 };
 

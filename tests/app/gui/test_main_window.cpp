@@ -26,26 +26,42 @@
 #include <QToolButton>
 #include <QTreeView>
 
+#include <ctime>
+
 using namespace qs;
 using namespace qs::gui;
 
 namespace {
 
-// The longest time between two turns of the event loop, and the longest single event of the application.
+// The longest time between two turns of the event loop, by the clock and by what this thread computed meanwhile: the
+// second does not depend on who else uses the machine, and is what a test may judge.
 class Probe : public QObject {
 public:
     Probe() {
         timer_.setTimerType(Qt::PreciseTimer);
-        connect(&timer_, &QTimer::timeout, this, [this] { longest_ = std::max(longest_, clock_.restart()); });
+        connect(&timer_, &QTimer::timeout, this, [this] {
+            longest_ = std::max(longest_, clock_.restart());
+            const double now = cpuMs();
+            longestCpu_ = std::max(longestCpu_, now - cpu_);
+            cpu_ = now;
+        });
         clock_.start();
+        cpu_ = cpuMs();
         timer_.start(1);
     }
     qint64 longestMs() const { return longest_; }
+    double longestCpuMs() const { return longestCpu_; }
 
 private:
+    static double cpuMs() {
+        timespec t{};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        return double(t.tv_sec) * 1e3 + double(t.tv_nsec) / 1e6;
+    }
     QTimer timer_;
     QElapsedTimer clock_;
     qint64 longest_ = 0;
+    double cpu_ = 0, longestCpu_ = 0;
 };
 
 } // namespace
@@ -251,6 +267,23 @@ private Q_SLOTS:
         QVERIFY(atSignal != before);
     }
 
+    void manyTensorsDoNotHoldTheEventLoop() {
+        const auto path = home_.filePath(QStringLiteral("many.safetensors"));
+        QVERIFY(!writeLayeredModel(path, 1500, 2).isEmpty()); // 10,500 tensors
+        Session session;
+        MainWindow window(session);
+        window.show();
+        Probe probe;
+        QVERIFY(openModel(session, path));
+        session.showPage(QStringLiteral("codebook")); // the browser beside a page that does not follow the model
+        QVERIFY(everythingMeasured(session, session.spec()));
+        qInfo("over 10,500 tensors the event loop was held at most %lld ms, %.1f ms of them computing",
+              static_cast<long long>(probe.longestMs()), probe.longestCpuMs());
+#if !defined(__SANITIZE_ADDRESS__)
+        QVERIFY(probe.longestCpuMs() < 400);
+#endif
+    }
+
     void slidingNeverHoldsTheEventLoop() {
         const auto path = home_.filePath(QStringLiteral("big.safetensors"));
         QVERIFY(writeModelFile(
@@ -273,14 +306,13 @@ private Q_SLOTS:
                 slowestNs = std::max(slowestNs, handler.nsecsElapsed());
                 QTest::qWait(25);
             }
-        const auto sliding = probe.longestMs();
         QVERIFY(tensorMeasured(session));
         QTest::qWait(100);
-        qInfo("longest gap of the event loop while sliding: %lld ms (with the last picture: %lld ms); slowest slider "
-              "step: %.2f ms",
-              static_cast<long long>(sliding), static_cast<long long>(probe.longestMs()), double(slowestNs) / 1e6);
+        qInfo("while sliding the event loop was held at most %lld ms, %.1f ms of them computing; slowest slider step "
+              "%.2f ms",
+              static_cast<long long>(probe.longestMs()), probe.longestCpuMs(), double(slowestNs) / 1e6);
 #if !defined(__SANITIZE_ADDRESS__)
-        QVERIFY(probe.longestMs() < 100);
+        QVERIFY(probe.longestCpuMs() < 100);
 #endif
         QCOMPARE(session.current()->spec, session.spec()); // the last question was answered
     }
