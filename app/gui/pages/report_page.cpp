@@ -253,6 +253,8 @@ std::shared_ptr<AnalysisResult> ReportPage::collected() const {
         for (const auto& [text, spec] : plan_.specs) {
             const auto row = session_.modelRows(spec).value(QString::fromStdString(tensor->name));
             if (!row) return nullptr;
+            result->seconds += row->seconds;
+            result->sourceBytes += row->bytesBefore;
             result->rows.push_back(row);
         }
     return result;

@@ -80,8 +80,10 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     table_->setModel(sorted);
     table_->setObjectName(QStringLiteral("specTotals"));
     table_->setAccessibleName(tr("Totals of the whole model per spec"));
+    // The list's tooltips spell the spec out; what is the same for every spec stays away, so that SQNR is in view.
     for (std::size_t i = 0; i < totalColumns().size(); ++i)
-        if (totalColumns()[i].id == "spec_full") table_->hideColumn(int(i)); // the list's tooltips spell it out
+        for (const char* id : {"spec_full", "elements", "bytes_before"})
+            if (totalColumns()[i].id == id) table_->hideColumn(int(i));
     table_->setSortingEnabled(true);
     table_->sortByColumn(-1, Qt::AscendingOrder);
     table_->setSelectionBehavior(QAbstractItemView::SelectRows);
