@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <cpuid.h>
+
 #include "kernels/nf4_thresholds.h"
 #include "kernels/reference/reference.h"
 #include "kernels/simd/sets.h"
@@ -36,7 +38,9 @@ QS_TARGET_END
 
 const KernelSet& avx2Kernels() {
     static const KernelSet kernels = makeSet("avx2", "AVX2", [] {
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
+        unsigned a = 0, b = 0, c = 0, d = 0; // clang 16 does not know "f16c" by name
+        const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && f16c &&
                __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
     });
     return kernels;

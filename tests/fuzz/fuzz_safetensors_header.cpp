@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Whatever the bytes: an answer, and if it is a list of tensors, each lies inside the file and none overlap.
+#include "core/model/safetensors.h"
+
+#include <cstdlib>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    // The length is filled in from the input: random ones would be refused at once.
+    std::vector<std::byte> file(8 + size);
+    const std::size_t header = size == 0 ? 0 : std::min<std::size_t>(size - 1, size - 1 - data[size - 1] % size);
+    for (std::size_t i = 0; i < 8; ++i) file[i] = std::byte(std::uint64_t(header) >> (8 * i));
+    for (std::size_t i = 0; i < size; ++i) file[8 + i] = std::byte(data[i]);
+    const auto parsed = qs::parseSafetensorsHeader(file, "fuzz");
+    if (!parsed) {
+        if (parsed.error().message.empty()) std::abort();
+        return 0;
+    }
+    std::uint64_t end = 8 + header;
+    for (const auto& tensor : parsed->tensors) {
+        if (tensor.offset != end || tensor.bytes > file.size() - tensor.offset) std::abort();
+        end = tensor.offset + tensor.bytes;
+    }
+    if (end != file.size()) std::abort();
+    return 0;
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Whatever the text: an answer, and parse(text(spec)) gives the spec again.
+#include "core/quant/spec.h"
+
+#include <cstdlib>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const auto spec = qs::parseSpec({reinterpret_cast<const char*>(data), size});
+    if (!spec) {
+        if (spec.error().message.empty()) std::abort();
+        return 0;
+    }
+    const auto again = qs::parseSpec(qs::specText(*spec));
+    if (!again || *again != *spec) std::abort();
+    if (!qs::parseSpec(qs::canonicalText(*spec))) std::abort();
+    return 0;
+}
