@@ -4,6 +4,7 @@
 #include "app/gui/pages/codebook_page_cards.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/staged_refresh.h"
 #include "artefacts.h"
 #include "model_file.h"
 
@@ -31,7 +32,8 @@ class TestCodebookPage : public QObject {
         session_->setSpec(*parseSpec(spec));
         QTRY_VERIFY(session_->current() && !session_->currentIsStale() &&
                     session_->current()->spec == session_->spec());
-        QTest::qWait(60);
+        QTRY_VERIFY(!page_->findChild<StagedRefresh*>()->pending()); // however busy the machine is
+        QTest::qWait(20);
     }
 
 private Q_SLOTS:
