@@ -3,7 +3,19 @@
 
 #include "core/base/text.h"
 
+#include <cmath>
+
 namespace qs {
+namespace {
+
+/// A difference of sizes may be negative.
+std::string signedBytes(double bytes) {
+    if (!std::isfinite(bytes) || std::fabs(bytes) >= 0x1p64) return significantText(bytes);
+    const std::string text = bytesText(std::uint64_t(std::fabs(bytes)));
+    return bytes <= -1 ? "-" + text : text;
+}
+
+} // namespace
 
 bool isNumeric(const ColumnInfo& column) { return column.show != Show::Text && column.show != Show::Shape; }
 
@@ -20,12 +32,14 @@ std::string cellText(const ColumnInfo& column, const Value& value) {
     if (const auto* b = std::get_if<bool>(&value)) return *b ? "yes" : "no";
     if (const auto* s = std::get_if<std::string>(&value)) return *s;
     if (const auto* i = std::get_if<std::int64_t>(&value))
-        return column.show == Show::Bytes ? bytesText(std::uint64_t(*i)) : std::to_string(*i);
+        return column.show != Show::Bytes ? std::to_string(*i)
+               : *i < 0                   ? signedBytes(double(*i))
+                                          : bytesText(std::uint64_t(*i));
     const double d = std::get<double>(value);
     switch (column.show) {
     case Show::Fixed: return fixedText(d, column.decimals);
     case Show::Percent: return fixedText(100 * d, column.decimals) + " %";
-    case Show::Bytes: return bytesText(std::uint64_t(d));
+    case Show::Bytes: return signedBytes(d);
     case Show::Integer: return fixedText(d, 0);
     default: return significantText(d, column.decimals > 0 ? column.decimals : 4);
     }

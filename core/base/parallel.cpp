@@ -30,7 +30,7 @@ void parallelFor(std::size_t count, std::size_t grain,
                  const std::function<void(std::size_t, std::size_t, unsigned)>& body) {
     if (count == 0) return;
     grain = std::max<std::size_t>(1, grain);
-    const std::size_t pieces = (count + grain - 1) / grain;
+    const std::size_t pieces = count / grain + (count % grain != 0);
     const unsigned workers = unsigned(std::min<std::size_t>(workerCount(), pieces));
 
     std::atomic<std::size_t> next{0};
@@ -41,7 +41,7 @@ void parallelFor(std::size_t count, std::size_t grain,
             for (;;) {
                 const std::size_t piece = next.fetch_add(1, std::memory_order_relaxed);
                 if (piece >= pieces) return;
-                body(piece * grain, std::min(count, (piece + 1) * grain), worker);
+                body(piece * grain, piece * grain + std::min(grain, count - piece * grain), worker);
             }
         } catch (...) {
             std::lock_guard lock(failureMutex);

@@ -9,7 +9,6 @@
 namespace qs {
 namespace {
 
-
 bool needsEscape(char32_t c) {
     if (c < 0x20 || (c >= 0x7f && c < 0xa0)) return true;                          // C0, DEL, C1
     if (c == 0x061c || c == 0x200e || c == 0x200f) return true;                    // direction marks
@@ -39,6 +38,7 @@ std::size_t decode(std::string_view s, char32_t& out) {
 } // namespace
 
 std::string escapeForPeople(std::string_view text, std::size_t maxChars) {
+    maxChars = std::max<std::size_t>(1, maxChars); // room for the ellipsis
     // A hostile name may have a megabyte: only its ends are ever looked at.
     const std::size_t window = 4 * maxChars + 4;
     std::vector<std::string> head;
@@ -52,7 +52,8 @@ std::string escapeForPeople(std::string_view text, std::size_t maxChars) {
                 part.remove_prefix(1);
                 continue;
             }
-            into.push_back(needsEscape(c) ? fmt::format("\\u{{{:x}}}", unsigned(c)) : std::string(part.substr(0, length)));
+            into.push_back(needsEscape(c) ? fmt::format("\\u{{{:x}}}", unsigned(c))
+                                          : std::string(part.substr(0, length)));
             part.remove_prefix(length);
         }
     };
@@ -121,13 +122,15 @@ std::string significantText(double value, int digits) {
     if (value == 0) return "0";
     const double magnitude = std::fabs(value);
     if (magnitude < 1e-4 || magnitude >= 1e7) return fmt::format("{:.{}e}", value, std::max(0, digits - 2));
-    const int integerDigits = int(std::floor(std::log10(magnitude))) + 1;
+    // The digits before the point after rounding: 9.9999 has two.
+    const double rounded = std::stod(fmt::format("{:.{}e}", magnitude, std::max(0, digits - 1)));
+    const int integerDigits = int(std::floor(std::log10(rounded))) + 1;
     return fmt::format("{:.{}f}", value, std::clamp(digits - integerDigits, 0, 9));
 }
 
 std::string durationText(double seconds) {
-    if (!(seconds >= 0) || std::isinf(seconds)) return "unknown";
-    if (seconds < 60) return fmt::format("{:.1f} s", seconds);
+    if (!(seconds >= 0) || seconds > 1e9) return "unknown"; // 30 years: nobody measured that
+    if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
     const auto whole = std::uint64_t(std::llround(seconds));
     if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
     return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
@@ -137,9 +140,12 @@ std::string oneSentence(std::string_view message) {
     std::string out;
     for (const char c : message) {
         const auto byte = static_cast<unsigned char>(c);
-        if (byte == '\n' || byte == '\r' || byte == '\t') out += ' ';
-        else if (byte < 0x20 || byte == 0x7f) out += fmt::format("\\x{:02x}", byte);
-        else out += c;
+        if (byte == '\n' || byte == '\r' || byte == '\t')
+            out += ' ';
+        else if (byte < 0x20 || byte == 0x7f)
+            out += fmt::format("\\x{:02x}", byte);
+        else
+            out += c;
     }
     if (out.size() > 500) {
         std::size_t head = 330, tail = out.size() - 160;

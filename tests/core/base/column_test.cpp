@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Rows become cells: what was not measured is never a number.
+#include "core/base/column.h"
+
+#include <QtTest>
+
+#include <limits>
+
+using namespace qs;
+using namespace std::string_literals;
+
+namespace {
+constexpr Show kShows[] = {Show::Text,        Show::Integer, Show::Bytes, Show::Fixed,
+                           Show::Significant, Show::Percent, Show::Shape};
+ColumnInfo column(Show show, int decimals = 2) {
+    ColumnInfo info;
+    info.id = "x";
+    info.title = "X";
+    info.show = show;
+    info.decimals = decimals;
+    return info;
+}
+} // namespace
+
+class ColumnTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void notMeasuredIsNeverZero() {
+        for (const auto show : kShows) QCOMPARE(cellText(column(show), {}), "not measured"s);
+    }
+    void cells() {
+        QCOMPARE(cellText(column(Show::Text), true), "yes"s);
+        QCOMPARE(cellText(column(Show::Text), false), "no"s);
+        QCOMPARE(cellText(column(Show::Text), "q4_0"s), "q4_0"s);
+        QCOMPARE(cellText(column(Show::Shape), "[2, 3]"s), "[2, 3]"s);
+        QCOMPARE(cellText(column(Show::Integer), std::int64_t(-3)), "-3"s);
+        QCOMPARE(cellText(column(Show::Integer), 41.6), "42"s);
+        QCOMPARE(cellText(column(Show::Fixed, 4), 4.5), "4.5000"s);
+        QCOMPARE(cellText(column(Show::Fixed), -0.0), "0.00"s);
+        QCOMPARE(cellText(column(Show::Percent, 1), 0.125), "12.5 %"s);
+        QCOMPARE(cellText(column(Show::Significant, 3), 0.0381), "0.0381"s);
+        QCOMPARE(cellText(column(Show::Significant, 0), 0.03812), "0.03812"s);
+        QCOMPARE(cellText(column(Show::Fixed), std::numeric_limits<double>::infinity()), "inf"s);
+    }
+    void bytes() {
+        QCOMPARE(cellText(column(Show::Bytes), std::int64_t(3575644)), "3.41 MiB"s);
+        QCOMPARE(cellText(column(Show::Bytes), 2048.0), "2.00 KiB"s);
+        // A difference of sizes may be negative, and is then no 16 EiB.
+        QCOMPARE(cellText(column(Show::Bytes), std::int64_t(-2048)), "-2.00 KiB"s);
+        QCOMPARE(cellText(column(Show::Bytes), std::numeric_limits<std::int64_t>::min()), "-8.00 EiB"s);
+        QCOMPARE(cellText(column(Show::Bytes), -2048.0), "-2.00 KiB"s);
+        QCOMPARE(cellText(column(Show::Bytes), std::numeric_limits<double>::quiet_NaN()), "nan"s);
+        QCOMPARE(cellText(column(Show::Bytes), std::numeric_limits<double>::infinity()), "inf"s);
+    }
+    void headers() {
+        ColumnInfo info = column(Show::Fixed);
+        info.title = "SQNR";
+        QCOMPARE(headerText(info), "SQNR"s);
+        info.unit = "dB";
+        info.better = Direction::HigherIsBetter;
+        QCOMPARE(headerText(info), "SQNR dB ↑"s);
+        info.better = Direction::LowerIsBetter;
+        QCOMPARE(headerText(info), "SQNR dB ↓"s);
+    }
+    void numeric() {
+        for (const auto show : kShows) QCOMPARE(isNumeric(column(show)), show != Show::Text && show != Show::Shape);
+    }
+    void tables() {
+        struct Row {
+            std::string name;
+            Value error;
+        };
+        Columns<Row> columns(2);
+        columns[0].id = "name";
+        columns[0].value = [](const Row& row) -> Value { return row.name; };
+        columns[1].id = "error";
+        columns[1].show = Show::Fixed;
+        columns[1].value = [](const Row& row) { return row.error; };
+        const Table table = makeTable<Row>("T", columns, {{"a", 0.5}, {"b", {}}});
+        QCOMPARE(table.title, "T"s);
+        QCOMPARE(table.columns.size(), std::size_t(2));
+        QCOMPARE(table.rows.size(), std::size_t(2));
+        QCOMPARE(cellText(table.columns[1], table.rows[0][1]), "0.50"s);
+        QCOMPARE(cellText(table.columns[1], table.rows[1][1]), "not measured"s);
+        QCOMPARE(cellText(table.columns[0], table.rows[1][0]), "b"s);
+    }
+};
+
+QTEST_GUILESS_MAIN(ColumnTest)
+#include "column_test.moc"
