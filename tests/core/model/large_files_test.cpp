@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Opening costs what the header costs, never what the tensors weigh.
+#include "core/model/mapped_file.h"
+#include "core/model/model.h"
+#include "made_file.h"
+
+#include <QElapsedTimer>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace qs;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kTimed = false; // instrumented code is ten times slower: it is opened all the same
+#else
+constexpr bool kTimed = true;
+#endif
+constexpr int kTries = 3; // the best of: other work on the machine is not ours
+
+/// The header now, the data as a hole.
+QString putSparse(const QString& folder, const QByteArray& header, std::uint64_t data) {
+    const QString path = put(folder, QStringLiteral("large.safetensors"), madeFile(header));
+    if (::truncate(path.toUtf8().constData(), off_t(8 + std::uint64_t(header.size()) + data)) != 0)
+        qFatal("cannot extend %s", qPrintable(path));
+    return path;
+}
+
+/// Pages of the file that are in memory, from `offset` on; -1 when the system does not say.
+std::int64_t residentPages(const QString& path, std::size_t offset, std::size_t size) {
+    const auto page = std::size_t(sysconf(_SC_PAGESIZE));
+    offset = offset / page * page;
+    const int fd = ::open(path.toUtf8().constData(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return -1;
+    void* at = ::mmap(nullptr, size - offset, PROT_READ, MAP_SHARED, fd, off_t(offset));
+    ::close(fd);
+    if (at == MAP_FAILED) return -1;
+    std::vector<unsigned char> pages((size - offset + page - 1) / page);
+    const bool said = ::mincore(at, size - offset, pages.data()) == 0;
+    ::munmap(at, size - offset);
+    return said ? std::count_if(pages.begin(), pages.end(), [](unsigned char p) { return (p & 1) != 0; }) : -1;
+}
+
+} // namespace
+
+class LargeFilesTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void init() { folder_ = std::make_unique<QTemporaryDir>(); }
+    void hundredThousandTensors();
+    void aMillionEmptyTensors();
+    void tenGigabytesUntouched();
+
+private:
+    /// Milliseconds of the fastest opening.
+    qint64 open(const QString& path) {
+        qint64 best = std::numeric_limits<qint64>::max();
+        for (int i = 0; i < (kTimed ? kTries : 1); ++i) {
+            model_.reset();
+            QElapsedTimer timer;
+            timer.start();
+            auto opened = openModel(path.toStdString());
+            best = std::min(best, timer.elapsed());
+            if (!opened) {
+                qWarning("%s", opened.error().message.c_str());
+                return -1;
+            }
+            model_ = *opened;
+        }
+        qInfo("opened in %lld ms", static_cast<long long>(best));
+        return best;
+    }
+    std::shared_ptr<const Model> model_;
+    std::unique_ptr<QTemporaryDir> folder_;
+};
+
+void LargeFilesTest::hundredThousandTensors() {
+    constexpr int count = 100000, bytes = 64 * 64 * 2;
+    QByteArray header = "{";
+    for (int i = 0; i < count; ++i)
+        header += (i ? "," : "") + entry("model.layers." + QByteArray::number(i / 100) + ".mlp.experts." +
+                                             QByteArray::number(i % 100) + ".down_proj.weight",
+                                         "BF16", "[64,64]",
+                                         "[" + QByteArray::number(qint64(i) * bytes) + "," +
+                                             QByteArray::number(qint64(i + 1) * bytes) + "]");
+    const QString path = putSparse(folder_->path(), header + "}", std::uint64_t(count) * bytes);
+    const qint64 took = open(path);
+    QVERIFY(took >= 0);
+    QCOMPARE(model_->tensors.size(), std::size_t(count));
+    QCOMPARE(model_->totalBytes(), std::uint64_t(count) * bytes);
+    const auto* last = model_->find("model.layers.999.mlp.experts.99.down_proj.weight");
+    QVERIFY(last == &model_->tensors.back());
+    QVERIFY(model_->view(*last));
+    if (kTimed) QVERIFY2(took < 1000, qPrintable(QString::number(took)));
+}
+
+void LargeFilesTest::aMillionEmptyTensors() {
+    constexpr int count = 1000000;
+    QByteArray header;
+    header.reserve(70 * count);
+    header += "{";
+    for (int i = 0; i < count; ++i)
+        header +=
+            (i ? ",\"" : "\"") + QByteArray::number(i) + "\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}";
+    const qint64 took = open(putSparse(folder_->path(), header + "}", 0));
+    QVERIFY(took >= 0);
+    QCOMPARE(model_->tensors.size(), std::size_t(count));
+    QVERIFY(model_->find("999999") == &model_->tensors.back());
+    QCOMPARE(model_->totalBytes(), std::uint64_t(0));
+    if (kTimed) QVERIFY2(took < 10000, qPrintable(QString::number(took)));
+}
+
+void LargeFilesTest::tenGigabytesUntouched() {
+    constexpr std::uint64_t half = 5'000'000'000;
+    const QByteArray header = "{" + entry("a", "F16", "[50000,50000]", "[0,5000000000]") + "," +
+                              entry("b", "F16", "[50000,50000]", "[5000000000,10000000000]") + "}";
+    const QString path = putSparse(folder_->path(), header, 2 * half);
+    const qint64 took = open(path);
+    QVERIFY(took >= 0);
+    const auto view = model_->view(*model_->find("b"));
+    QVERIFY(view);
+    QCOMPARE(view->bytes.size(), std::size_t(half));
+    if (kTimed) QVERIFY2(took < 100, qPrintable(QString::number(took)));
+
+    // The system may read a little ahead of the header; 2 MiB on, nothing may have come into memory.
+    constexpr std::size_t beyond = 2 << 20;
+    const std::size_t size = 8 + std::size_t(header.size()) + 2 * half;
+    const std::int64_t resident = residentPages(path, beyond, size);
+    if (resident < 0) QSKIP("the system does not say which pages are in memory");
+    QCOMPARE(resident, std::int64_t(0));
+    volatile auto touched = view->bytes[half / 2]; // the measure sees one that is read
+    QVERIFY(touched == std::byte{0});
+    QVERIFY(residentPages(path, beyond, size) > 0);
+}
+
+QTEST_GUILESS_MAIN(LargeFilesTest)
+#include "large_files_test.moc"
