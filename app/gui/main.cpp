@@ -89,45 +89,58 @@ int main(int argc, char** argv) {
         return 0;
     }
 
+    const auto sizeOf = [&] {
+        static const QRegularExpression shape(QStringLiteral("^(\\d{3,5})x(\\d{3,5})$"));
+        return shape.match(parser.value(size));
+    };
+    const QStringList themes{QStringLiteral("system"), QStringLiteral("dark"), QStringLiteral("light")};
+    const auto wrong = [&](bool parsed) -> QString {
+        if (!parsed) {
+            auto sentence = parser.errorText();
+            while (sentence.endsWith(u'.')) sentence.chop(1);
+            return sentence + QStringLiteral("; see quantscope --help");
+        }
+        if (parser.positionalArguments().size() > 1) return QStringLiteral("one FILE can be opened, not several");
+        if (parser.isSet(theme) && !themes.contains(parser.value(theme)))
+            return QStringLiteral("--theme is dark, light or system, not '%1'").arg(parser.value(theme));
+        for (const auto& option : {spec, specB}) {
+            if (!parser.isSet(option)) continue;
+            if (const auto made = parseSpec(parser.value(option).toStdString()); !made)
+                return QString::fromStdString(made.error().message);
+        }
+        QStringList ids;
+        for (const auto& row : pages()) ids << QString::fromLatin1(row.id);
+        if (parser.isSet(page) && !ids.contains(parser.value(page)))
+            return QStringLiteral("there is no page '%1': pages are %2")
+                .arg(parser.value(page), ids.join(QStringLiteral(", ")));
+        if (parser.isSet(size) && !sizeOf().hasMatch())
+            return QStringLiteral("--size is WIDTHxHEIGHT, for example 1440x900, not '%1'").arg(parser.value(size));
+        return {};
+    };
+    // A wrong call is answered without a display too, unless options of Qt's own are among the words.
+    static const QRegularExpression ofQt(QStringLiteral("^(-[a-z]{2,}|--(platform|style|display|geometry|qw|plugin|"
+                                                        "session|name|title|icon|reverse|visual|fontengine).*)$"));
+    if (arguments.mid(1).filter(ofQt).isEmpty())
+        if (const auto sentence = wrong(understood); !sentence.isEmpty()) return wrongUsage(sentence);
+
     QApplication application(argc, argv);
     QApplication::setWindowIcon(QIcon(QStringLiteral(":/icons/quantscope.svg")));
     QGuiApplication::setDesktopFileName(QStringLiteral("quantscope"));
-    if (!parser.parse(application.arguments()))
-        return wrongUsage(parser.errorText() + QStringLiteral("; see quantscope --help"));
-    if (parser.positionalArguments().size() > 1)
-        return wrongUsage(QStringLiteral("one FILE can be opened, not several"));
+    if (const auto sentence = wrong(parser.parse(application.arguments())); !sentence.isEmpty())
+        return wrongUsage(sentence);
 
     const QSettings settings;
     auto mode = Theme::Mode(settings.value(QStringLiteral("theme"), 0).toInt());
-    if (parser.isSet(theme)) {
-        const auto text = parser.value(theme);
-        if (text == QLatin1String("dark"))
-            mode = Theme::Mode::Dark;
-        else if (text == QLatin1String("light"))
-            mode = Theme::Mode::Light;
-        else if (text == QLatin1String("system"))
-            mode = Theme::Mode::System;
-        else
-            return wrongUsage(QStringLiteral("--theme is dark, light or system, not '%1'").arg(text));
-    }
-    for (const auto& option : {spec, specB}) {
-        if (!parser.isSet(option)) continue;
-        if (const auto parsed = parseSpec(parser.value(option).toStdString()); !parsed)
-            return wrongUsage(QString::fromStdString(parsed.error().message));
-    }
-    QStringList ids;
-    for (const auto& row : pages()) ids << QString::fromLatin1(row.id);
-    if (parser.isSet(page) && !ids.contains(parser.value(page)))
-        return wrongUsage(QStringLiteral("there is no page '%1': pages are %2")
-                              .arg(parser.value(page), ids.join(QStringLiteral(", "))));
-    const auto sizeMatch = QRegularExpression(QStringLiteral("^(\\d{3,5})x(\\d{3,5})$")).match(parser.value(size));
-    if (parser.isSet(size) && !sizeMatch.hasMatch())
-        return wrongUsage(
-            QStringLiteral("--size is WIDTHxHEIGHT, for example 1440x900, not '%1'").arg(parser.value(size)));
+    if (parser.isSet(theme))
+        mode = parser.value(theme) == QLatin1String("dark")    ? Theme::Mode::Dark
+               : parser.value(theme) == QLatin1String("light") ? Theme::Mode::Light
+                                                               : Theme::Mode::System;
+    const auto sizeMatch = sizeOf();
 
     Theme::install(mode);
     Session session;
-    const bool forDevelopers = parser.isSet(shot);
+    const bool timed = qEnvironmentVariableIntValue("QS_TIMING") == 1;
+    const bool forDevelopers = parser.isSet(shot) || timed;
     if (!forDevelopers) keepSaved(session);
     MainWindow window(session);
     if (!forDevelopers) window.restoreFrom(settings);
@@ -144,7 +157,8 @@ int main(int argc, char** argv) {
     } else if (parser.isSet(page)) {
         session.showPage(parser.value(page));
     }
-    if (forDevelopers) shootWhenSettled(session, window, parser.value(shot));
+    if (timed) timeStart(session, window);
+    if (parser.isSet(shot)) shootWhenSettled(session, window, parser.value(shot));
     const int code = application.exec();
     session.cancelJobs();
     QThreadPool::globalInstance()->waitForDone();

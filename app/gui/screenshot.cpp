@@ -4,14 +4,33 @@
 #include "app/gui/session.h"
 
 #include <QApplication>
+#include <QFile>
 #include <QPixmap>
 #include <QThreadPool>
 #include <QTimer>
 #include <QWidget>
 
 #include <cstdio>
+#include <ctime>
+#include <unistd.h>
 
 namespace qs::gui {
+namespace {
+
+// Since the process was made, loading of libraries included; in steps of the kernel's clock tick, 10 ms.
+double sinceStartMs() {
+    QFile file(QStringLiteral("/proc/self/stat"));
+    if (!file.open(QIODevice::ReadOnly)) return -1;
+    const auto text = file.readAll();
+    const auto fields = text.mid(text.lastIndexOf(')') + 2).split(' '); // the name may hold spaces
+    if (fields.size() < 20) return -1;
+    timespec now{};
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return double(now.tv_sec) * 1e3 + double(now.tv_nsec) / 1e6 -
+           fields[19].toDouble() * 1e3 / double(::sysconf(_SC_CLK_TCK));
+}
+
+} // namespace
 
 void shootWhenSettled(Session& session, QWidget& window, const QString& path) {
     auto* timer = new QTimer(&window);
@@ -24,6 +43,23 @@ void shootWhenSettled(Session& session, QWidget& window, const QString& path) {
         QCoreApplication::exit(written ? 0 : 1);
     });
     timer->start(50);
+}
+
+void timeStart(Session& session, QWidget& window) {
+    auto* timer = new QTimer(&window);
+    QObject::connect(timer, &QTimer::timeout, &window, [&session, &window, opened = -1.0]() mutable {
+        if (!session.model()) return;
+        if (opened < 0) {
+            window.repaint();
+            opened = sinceStartMs();
+        }
+        if (session.busy() || session.modelRows(session.spec()).size() < qsizetype(session.weights().size())) return;
+        window.repaint();
+        std::printf("on screen with the model open after %.0f ms, with all of it measured after %.0f ms\n", opened,
+                    sinceStartMs());
+        QCoreApplication::quit();
+    });
+    timer->start(1);
 }
 
 } // namespace qs::gui

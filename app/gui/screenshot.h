@@ -13,4 +13,8 @@ class Session;
 /// when the picture could not be written.
 void shootWhenSettled(Session& session, QWidget& window, const QString& path);
 
+/// With QS_TIMING=1: prints how long after the start of the process the window was painted with its model open, and with
+/// all of it measured, and quits.
+void timeStart(Session& session, QWidget& window);
+
 } // namespace qs::gui

@@ -8,16 +8,13 @@
 #include "app/gui/widgets/staged_refresh.h"
 #include "core/quant/formats.h"
 #include "tests/app/gui/model_file.h"
+#include "tests/bench/timed_application.h"
 
-#include <QApplication>
-#include <QElapsedTimer>
 #include <QEventLoop>
 #include <QTemporaryDir>
 #include <QTimer>
 
-#include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <functional>
 #include <numeric>
 
@@ -25,43 +22,6 @@ using namespace qs;
 using namespace qs::gui;
 
 namespace {
-
-double cpuMs() {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return double(now.tv_sec) * 1e3 + double(now.tv_nsec) / 1e6;
-}
-
-// Every event of the GUI thread passes here; nested deliveries count with the outermost one.
-class TimedApplication : public QApplication {
-public:
-    using QApplication::QApplication;
-    bool notify(QObject* receiver, QEvent* event) override {
-        if (depth_++ > 0) {
-            const bool handled = QApplication::notify(receiver, event);
-            --depth_;
-            return handled;
-        }
-        QElapsedTimer timer;
-        timer.start();
-        const double before = cpuMs();
-        const bool handled = QApplication::notify(receiver, event);
-        turns.push_back(double(timer.nsecsElapsed()) / 1e6);
-        cpuTurns.push_back(cpuMs() - before);
-        --depth_;
-        return handled;
-    }
-    std::vector<double> turns, cpuTurns; ///< wall clock, and what the thread itself used
-
-private:
-    int depth_ = 0;
-};
-
-double percentile(std::vector<double> values, double p) {
-    if (values.empty()) return 0;
-    std::sort(values.begin(), values.end());
-    return values[std::min(values.size() - 1, std::size_t(p / 100 * double(values.size())))];
-}
 
 void wait(const std::function<bool()>& done) {
     while (!done()) QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents, 1000);
@@ -94,8 +54,7 @@ int main(int argc, char** argv) {
     for (const char* format : formats) {
         charts.clear();
         whole.clear();
-        app.turns.clear();
-        app.cpuTurns.clear();
+        app.forget();
         std::vector<double> gui;
         int asked = 0;
         for (int round = 0; round < 4; ++round) {

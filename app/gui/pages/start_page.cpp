@@ -56,7 +56,7 @@ QToolButton* rowButton(const QString& icon, const QString& title, const QString&
     auto* button = new QToolButton;
     button->setProperty("role", QStringLiteral("row"));
     button->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-    button->setFixedHeight(44);
+    button->setFixedHeight(52); // two lines with their descenders
     button->setAccessibleName(title);
     button->setToolTip(second);
     auto* row = new QHBoxLayout(button);
@@ -96,11 +96,14 @@ public:
         error_->setTextInteractionFlags(Qt::TextSelectableByMouse);
         error_->hide();
         column->addWidget(error_);
-        auto* cards = new QHBoxLayout;
+        auto* lists = new QWidget; // as high as the longer list
+        lists->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
+        auto* cards = new QHBoxLayout(lists);
+        cards->setContentsMargins(0, 0, 0, 0);
         cards->setSpacing(Theme::kGap);
         cards->addWidget(buildList(QStringLiteral("Recent"), recent_), 3);
         cards->addWidget(buildList(QStringLiteral("Start from"), offers_), 2);
-        column->addLayout(cards);
+        column->addWidget(lists);
         column->addStretch(1);
 
         auto* narrow = new QWidget;
@@ -166,7 +169,6 @@ private:
         rows->setContentsMargins(0, 0, 0, 0);
         rows->setSpacing(2);
         card->setBody(body);
-        card->setMinimumHeight(200);
         return card;
     }
 

@@ -71,6 +71,7 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
     view_->setSelectionBehavior(QAbstractItemView::SelectRows);
     view_->setAllColumnsShowFocus(true);
     view_->setIndentation(12);
+    view_->setTextElideMode(Qt::ElideMiddle); // names differ at their ends
     view_->setSortingEnabled(true);
     view_->sortByColumn(TensorTree::Name, Qt::AscendingOrder);
     view_->setItemDelegate(new RowHeight(view_));
@@ -252,7 +253,7 @@ void TensorBrowser::fitColumns() {
     header->setSectionResizeMode(TensorTree::Name, flat && !wide ? QHeaderView::Interactive : QHeaderView::Stretch);
     if (flat && !wide) header->resizeSection(TensorTree::Name, 230);
     header->resizeSection(TensorTree::Bpw, 50);
-    header->resizeSection(TensorTree::MetricValue, 84);
+    header->resizeSection(TensorTree::MetricValue, 76);
     header->resizeSection(TensorTree::Bytes, 82);
     header->resizeSection(TensorTree::Flags, 66);
     view_->setColumnHidden(TensorTree::Bytes, !(flat || wide));
@@ -271,7 +272,12 @@ bool TensorBrowser::eventFilter(QObject* watched, QEvent* event) {
             filterDelay_.stop();
             applyFilter();
             view_->setFocus();
-            if (!tree_->tensor(order_->mapToSource(view_->currentIndex()))) moveCurrent(1);
+            // The filter may have taken the current row away, and the view has chosen another.
+            const auto* current = tree_->tensor(order_->mapToSource(view_->currentIndex()));
+            if (!current)
+                moveCurrent(1);
+            else if (current != session_.tensor())
+                takeSelection();
             return true;
         }
         if (key == Qt::Key_Escape && !filter_->text().isEmpty()) {

@@ -32,6 +32,27 @@ ColumnInfo columnOf(const Metric& metric) {
             .tip = metric.formula};
 }
 
+// Embeddings first, the stack, then final norms and the head: the order in which the model works.
+int flowRank(const TensorOutline::Group& group, const Model& model) {
+    if (!group.title.isEmpty()) return 1;
+    const auto& name = model.tensors[std::size_t(group.tensors.front())].name;
+    const auto has = [&name](std::initializer_list<const char*> words) {
+        return std::any_of(words.begin(), words.end(),
+                           [&name](const char* word) { return name.find(word) != std::string::npos; });
+    };
+    if (has({"head", "output", "classifier"})) return 3;
+    return has({"norm", "ln_f"}) && !has({"embed"}) ? 2 : 0;
+}
+
+void orderByFlow(TensorOutline& out, const Model& model) {
+    const auto layered = [](const TensorOutline::Group& group) { return !group.title.isEmpty(); };
+    if (std::none_of(out.groups.begin(), out.groups.end(), layered)) return;
+    std::stable_sort(out.groups.begin(), out.groups.end(),
+                     [&model](const auto& a, const auto& b) { return flowRank(a, model) < flowRank(b, model); });
+    for (std::size_t at = 0; at < out.groups.size(); ++at)
+        for (const int tensor : out.groups[at].tensors) out.groupOf[std::size_t(tensor)] = int(at);
+}
+
 } // namespace
 
 TensorOutline outlineOf(const Model& model) {
@@ -55,6 +76,7 @@ TensorOutline outlineOf(const Model& model) {
         group.tensors.push_back(int(i));
         group.bytes += tensor.bytes;
     }
+    orderByFlow(out, model);
     return out;
 }
 
@@ -287,7 +309,7 @@ TensorOrder::TensorOrder(TensorTree& tree, QObject* parent) : QSortFilterProxyMo
 
 bool TensorOrder::lessThan(const QModelIndex& left, const QModelIndex& right) const {
     const int a = tree_.tensorAt(left), b = tree_.tensorAt(right);
-    if (a < 0 || b < 0) return left.row() < right.row();
+    if (a < 0 || b < 0 || left.column() == TensorTree::Name) return left.row() < right.row();
     const double x = tree_.sortKey(a, left.column()), y = tree_.sortKey(b, right.column());
     if (std::isnan(x) || std::isnan(y)) {
         // Not measured comes last in either order.

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How long the whole window ever holds its event loop: while a model of many tensors opens and is swept, is filtered,
+// sorted and flattened. Prints the longest turns of the GUI thread and who took them. bench_turns [LAYERS] [PAGE]
+#include "app/gui/main_window.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/tensor_browser.h"
+#include "tests/app/gui/opened_session.h"
+#include "tests/bench/timed_application.h"
+
+#include <QLineEdit>
+#include <QTemporaryDir>
+#include <QToolButton>
+#include <QTreeView>
+
+#include <cstdio>
+#include <map>
+
+using namespace qs;
+using namespace qs::gui;
+
+namespace {
+
+void report(TimedApplication& app, const char* what, double seconds) {
+    std::printf("%s: %.2f s, longest turn %.1f ms of CPU time, p99 %.1f ms\n", what, seconds,
+                percentile(app.cpuTurns, 100), percentile(app.cpuTurns, 99));
+    std::map<QByteArray, std::pair<double, int>> worst;
+    for (const auto& turn : app.longest) {
+        auto& [ms, count] = worst[turn.receiver];
+        ms = std::max(ms, turn.cpuMs);
+        ++count;
+    }
+    for (const auto& [receiver, entry] : worst)
+        if (entry.first > 8)
+            std::printf("    %6.1f ms at most, %d over 4 ms: %s\n", entry.first, entry.second, receiver.constData());
+    std::fflush(stdout);
+    app.forget();
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    TimedApplication app(argc, argv);
+    QCoreApplication::setOrganizationName(QStringLiteral("QuantScope"));
+    QCoreApplication::setApplicationName(QStringLiteral("QuantScopeBench"));
+    Theme::install(Theme::Mode::Dark);
+    const int layers = argc > 1 ? std::atoi(argv[1]) : 1500;
+    const auto page = QString::fromLatin1(argc > 2 ? argv[2] : "overview");
+    QTemporaryDir folder;
+    const auto path = writeLayeredModel(folder.filePath(QStringLiteral("many.safetensors")), layers, 2);
+    if (path.isEmpty()) {
+        std::fprintf(stderr, "the temporary file could not be written\n");
+        return 1;
+    }
+    Session session;
+    MainWindow window(session);
+    window.show();
+    QTest::qWait(300);
+    app.forget();
+    QElapsedTimer clock;
+    const auto step = [&](const char* what, const std::function<void()>& act, const std::function<bool()>& done) {
+        clock.start();
+        QTimer::singleShot(0, &window, act); // as an event, so that it is measured
+        QTest::qWait(1);
+        if (!QTest::qWaitFor(done, 240'000)) std::fprintf(stderr, "%s did not end\n", what);
+        const double seconds = double(clock.nsecsElapsed()) / 1e9;
+        QTest::qWait(300); // what is drawn late
+        report(app, what, seconds);
+    };
+    auto* view = window.browser().view();
+    const auto quiet = [] { return true; };
+    std::printf("%d tensors, page %s\n", 7 * layers, qPrintable(page));
+    step(
+        "open to listed",
+        [&] {
+            session.restore(
+                {.path = path, .tensor = {}, .page = page, .specA = {}, .specB = {}, .metric = {}, .comparing = false});
+        },
+        [&] { return session.model() && view->model()->rowCount() > 0; });
+    step(
+        "listed to swept", [] {},
+        [&] { return session.modelRows(session.spec()).size() == qsizetype(session.weights().size()); });
+    auto* filter = window.findChild<QLineEdit*>(QStringLiteral("filter"));
+    step(
+        "filter", [&] { filter->setText(QStringLiteral("mlp")); }, quiet);
+    step(
+        "filter off", [&] { filter->clear(); }, quiet);
+    auto* flat = window.findChild<QToolButton*>(QStringLiteral("asTable"));
+    step(
+        "as a table", [&] { flat->click(); }, quiet);
+    step(
+        "sort by metric", [&] { view->sortByColumn(2, Qt::DescendingOrder); }, quiet);
+    step(
+        "another metric", [&] { session.setMetric(QStringLiteral("sqnr_db")); }, quiet);
+    for (const char* id : {"tensor", "compare", "overview", "report"})
+        step(
+            id, [&] { session.showPage(QString::fromLatin1(id)); }, quiet);
+    step(
+        "close", [&] { session.close(); }, quiet);
+    return 0;
+}
