@@ -50,7 +50,7 @@ Columns<AnalysisRow> makeAnalysisColumns() {
     add({"tensor", "Tensor", "", Show::Text, 0, Direction::None, "Name in the file"},
         [](const Row& r) -> Value { return r->tensor; });
     add({"shape", "Shape", "", Show::Shape, 0, Direction::None, "Dimensions in numpy order"},
-        [](const Row& r) -> Value { return shapeText(r->shape); });
+        [](const Row& r) -> Value { return wholeShapeText(r->shape); });
     add({"spec", "Spec", "", Show::Text, 0, Direction::None, "The spec as typed"},
         [](const Row& r) -> Value { return r->specAsTyped; });
     add({"spec_full", "Full spec", "", Show::Text, 0, Direction::None, "Every key of the format"},

@@ -20,7 +20,7 @@ Columns<InspectRow> makeColumns(bool withStatistics) {
     add({"dtype", "Dtype", "", Show::Text, 0, Direction::None, "Element type as the file names it"},
         [](const InspectRow& r) -> Value { return std::string(info(r.info.dtype).id); });
     add({"shape", "Shape", "", Show::Shape, 0, Direction::None, "Dimensions in numpy order"},
-        [](const InspectRow& r) -> Value { return shapeText(r.info.shape); });
+        [](const InspectRow& r) -> Value { return wholeShapeText(r.info.shape); });
     add({"bytes", "Bytes", "", Show::Bytes, 0, Direction::None, "Bytes in the file"},
         [](const InspectRow& r) -> Value { return std::int64_t(r.info.bytes); });
     if (!withStatistics) return columns;

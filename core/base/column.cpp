@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace qs {
@@ -19,6 +20,19 @@ std::string signedBytes(double bytes) {
 
 bool isNumeric(const ColumnInfo& column) { return column.show != Show::Text && column.show != Show::Shape; }
 
+namespace {
+
+/// As shapeText(): more than 8 dimensions are elided after the sixth.
+std::string shownShape(const std::string& whole) {
+    const auto commas = std::count(whole.begin(), whole.end(), ',');
+    if (commas < 8) return whole;
+    std::size_t end = 0;
+    for (int i = 0; i < 6; ++i) end = whole.find(',', end) + 1;
+    return whole.substr(0, end) + " … " + std::to_string(commas + 1 - 6) + " more]";
+}
+
+} // namespace
+
 std::string headerText(const ColumnInfo& column) {
     std::string text = column.title;
     if (!column.unit.empty()) text += " " + column.unit;
@@ -30,7 +44,7 @@ std::string headerText(const ColumnInfo& column) {
 std::string cellText(const ColumnInfo& column, const Value& value) {
     if (std::holds_alternative<std::monostate>(value)) return "not measured";
     if (const auto* b = std::get_if<bool>(&value)) return *b ? "yes" : "no";
-    if (const auto* s = std::get_if<std::string>(&value)) return *s;
+    if (const auto* s = std::get_if<std::string>(&value)) return column.show == Show::Shape ? shownShape(*s) : *s;
     if (const auto* i = std::get_if<std::int64_t>(&value))
         return column.show != Show::Bytes ? std::to_string(*i)
                : *i < 0                   ? signedBytes(double(*i))

@@ -88,6 +88,12 @@ std::string shapeText(std::span<const std::int64_t> shape) {
     return out + "]";
 }
 
+std::string wholeShapeText(std::span<const std::int64_t> shape) {
+    std::string out = "[";
+    for (const auto dim : shape) out += (out.size() > 1 ? ", " : "") + std::to_string(dim);
+    return out + "]";
+}
+
 std::string shapeTimes(std::span<const std::int64_t> shape) {
     if (shape.empty()) return "scalar";
     std::string out;

@@ -13,6 +13,7 @@ namespace qs {
 std::string escapeForPeople(std::string_view text, std::size_t maxChars = 120);
 /// "[256, 688]"; more than 8 dimensions are elided.
 std::string shapeText(std::span<const std::int64_t> shape);
+std::string wholeShapeText(std::span<const std::int64_t> shape); ///< never elided: what machines read
 /// "256 × 688" for the window.
 std::string shapeTimes(std::span<const std::int64_t> shape);
 /// "3.41 MiB", binary units, 2 decimals; "172 B" below 1 KiB.

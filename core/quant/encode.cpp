@@ -125,12 +125,12 @@ GroupParams paramsOfGroup(const Run& run, std::optional<DType> inputType, const 
 
 void RunEncoder::operator()(const Run& run, const RunOut& out) {
     const bool perElement = run.group == 1 && run.given && run.givenStride == 1 && run.levelCount > 0;
-    if (perElement)
-        columns(run, out);
-    else if (inputType_)
-        inInputType(run, out);
-    else
+    if (!inputType_)
         bestKernels().quantize(run, out);
+    else if (perElement)
+        columns(run, out);
+    else
+        inInputType(run, out);
 }
 
 void RunEncoder::reserve(std::size_t n) {
@@ -150,24 +150,12 @@ void RunEncoder::encodeNormalized(const Run& run, std::size_t n, const RunOut& o
     bestKernels().quantize(inner, codesOnly);
 }
 
-// Scales that follow columns: a kernel would start a group for every element.
+// Scales that follow columns, every division rounded to the input type.
 void RunEncoder::columns(const Run& run, const RunOut& out) {
     reserve(run.n);
-    if (run.encoder == Encoder::Sign || run.encoder == Encoder::Threshold) {
-        for (std::size_t i = 0; i < run.n; ++i) {
-            const float x = run.x[i], threshold = run.given[i].aux;
-            const int code = run.encoder == Encoder::Sign ? (x < 0 ? 0 : 1)
-                             : x > threshold              ? 2
-                             : x < -threshold             ? 0
-                                                          : 1;
-            codes_[i] = std::uint8_t(code);
-            if (out.codeCounts && std::isfinite(x)) ++out.codeCounts[code];
-        }
-    } else {
-        for (std::size_t i = 0; i < run.n; ++i) normalized_[i] = run.x[i] / run.given[i].aux;
-        if (inputType_) roundTo(*inputType_, normalized_.data(), run.n, halves_);
-        encodeNormalized(run, run.n, out);
-    }
+    for (std::size_t i = 0; i < run.n; ++i) normalized_[i] = run.x[i] / run.given[i].aux;
+    roundTo(*inputType_, normalized_.data(), run.n, halves_);
+    encodeNormalized(run, run.n, out);
     for (std::size_t i = 0; i < run.n; ++i) decoded_[i] = run.levels[codes_[i]] * run.given[i].scale;
     measure(run.x, decoded_.data(), run.n, run.given, 1, run, out, 0);
     if (out.codes) std::copy_n(codes_.data(), run.n, out.codes);

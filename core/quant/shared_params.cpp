@@ -11,6 +11,7 @@ namespace qs {
 namespace {
 
 constexpr std::uint64_t kStatisticPiece = 65536;
+constexpr std::int64_t kDropRows = 256; ///< between two drops of mapped pages, where columns are walked down
 
 struct Partial {
     float absMax = 0;
@@ -107,6 +108,7 @@ Result<std::vector<Partial>> measureStrided(const Work& work, const std::vector<
     const auto& grid = work.grid;
     const bool along = !grid.reduced.back();
     std::vector<Partial> partials(std::size_t(grid.scales));
+    std::vector<float> bounds(along && work.isAbsMax() ? partials.size() : 0); // of rows without NaN and Inf
     const std::size_t features = std::size_t(grid.features);
     parallelFor(grid.rows == 0 ? 0 : features, along ? 1024 : features,
                 [&](std::size_t from, std::size_t to, unsigned) {
@@ -117,6 +119,12 @@ Result<std::vector<Partial>> measureStrided(const Work& work, const std::vector<
                         if (!direct) loadF32(work.view, begin, to - from, scratch.data());
                         const float* x = direct ? direct + begin : scratch.data();
                         const std::size_t base = std::size_t(stridedScaleIndex(grid, work.view.info->shape, row));
+                        if ((row + 1) % kDropRows == 0)
+                            dropBehind(work.view, std::uint64_t(row + 1 - kDropRows) * features, begin - from);
+                        if (!bounds.empty() && std::isfinite(work.kernels.absMax(x, to - from, false))) {
+                            work.kernels.columnAbsMax(x, to - from, bounds.data() + base + from);
+                            continue;
+                        }
                         if (!along) {
                             const Partial p = centers.empty() ? work.measure(x, to - from)
                                                               : work.measureAround(x, to - from, centers[base]);
@@ -138,6 +146,7 @@ Result<std::vector<Partial>> measureStrided(const Work& work, const std::vector<
                     }
                 });
     if (work.job.cancelled()) return cancelledError();
+    for (std::size_t i = 0; i < bounds.size(); ++i) partials[i].absMax = largerOrNan(partials[i].absMax, bounds[i]);
     return partials;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every writer on a report with hostile names, figures that are missing, and more rows than a page.
+#include "core/base/text.h"
 #include "core/report/report.h"
 
 #include <QJsonArray>
@@ -100,6 +101,23 @@ private Q_SLOTS:
         QVERIFY(rendered("json", r).contains("0.1}"));
     }
 
+    void shapesAreWholeForMachinesAndElidedForPeople() {
+        const std::vector<std::int64_t> dims = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+        Report r;
+        r.data.columns = {{"shape", "Shape", "", Show::Shape, 0, Direction::None, ""}};
+        r.data.rows = {{wholeShapeText(dims)}, {wholeShapeText({})}, {wholeShapeText(std::span(dims).first(8))}};
+        const auto rows = QJsonDocument::fromJson(rendered("json", r)).object()[QStringLiteral("rows")].toArray();
+        const auto list = rows[0].toObject()[QStringLiteral("shape")].toArray();
+        QCOMPARE(list.size(), 10);
+        for (int i = 0; i < 10; ++i) QCOMPARE(list[i].toInt(-1), i + 1);
+        QVERIFY(rows[1].toObject()[QStringLiteral("shape")].isArray());
+        QVERIFY(rendered("csv", r).contains("8, 9, 10]"));
+        const auto shown = [&](int row) { return cellText(r.data.columns[0], r.data.rows[std::size_t(row)][0]); };
+        QCOMPARE(shown(0), shapeText(dims));
+        QCOMPARE(shown(1), std::string("[]"));
+        QCOMPARE(shown(2), std::string("[1, 2, 3, 4, 5, 6, 7, 8]"));
+    }
+
     void jsonSaysNullForWhatIsMissing() {
         Report r;
         r.data.columns = {{"v", "V", "", Show::Fixed, 2, Direction::None, ""}};
@@ -175,7 +193,7 @@ private Q_SLOTS:
         const auto md = rendered("md", report(3000));
         QVERIFY(md.size() < 4000);
         QVERIFY(md.contains("### Summary") && !md.contains("All tensors"));
-        QVERIFY(md.contains("\\|")); // a pipe in a name does not open a cell
+        QVERIFY(md.contains("\\|"));                            // a pipe in a name does not open a cell
         QCOMPARE(md.count("<script>"), md.count("\\<script>")); // never as a tag
         QVERIFY(md.contains("Input SHA-256"));
     }

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// compute=input against a plain computation, extreme values, and every format in every layout through files.
+#include "core/quant/layout.h"
+#include "tests/core/quant/made_model.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+
+using namespace qs;
+using namespace qs::test;
+
+namespace {
+
+QuantizedTensor quantized(const Model& model, const std::string& text) {
+    const auto spec = parseSpec(text);
+    if (!spec) qFatal("%s", spec.error().message.c_str());
+    auto out = quantizeTensor(*model.view(model.tensors[0]), *spec, Job{});
+    if (!out) qFatal("%s", out.error().message.c_str());
+    return *out;
+}
+
+/// Round half to even to `mantissa` explicit bits with the least exponent `lowest`, in f64: nothing of ours.
+double roundedTo(double v, int mantissa, int lowest) {
+    if (v == 0) return v;
+    int exponent = 0;
+    std::frexp(v, &exponent);
+    const double step = std::ldexp(1.0, std::max(exponent - 1, lowest) - mantissa);
+    return std::nearbyint(v / step) * step;
+}
+
+std::uint16_t bitsOf(double v, bool f16) {
+    // The value is one of the type: its bits follow from its f32 ones.
+    const float f = float(v);
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &f, 4);
+    if (!f16) return std::uint16_t(bits >> 16);
+    const std::uint32_t sign = bits >> 16 & 0x8000;
+    const double magnitude = std::fabs(v);
+    if (magnitude < 0x1p-14) return std::uint16_t(sign | std::uint32_t(magnitude * 0x1p24));
+    return std::uint16_t(sign | (((bits >> 23 & 255) - 112) << 10) | (bits >> 13 & 1023));
+}
+
+} // namespace
+
+class EdgeTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void computeInInputType();
+    void inputTypes();
+    void extremes();
+    void everyFormatInEveryLayout();
+};
+
+void EdgeTest::computeInInputType() {
+    constexpr std::size_t rows = 4, features = 64;
+    for (const bool f16 : {true, false}) {
+        const auto type = [f16](double v) { return f16 ? roundedTo(v, 10, -14) : roundedTo(v, 7, -126); };
+        const double tiny = f16 ? 0x1p-14 : 0x1p-126;
+        std::vector<double> x;
+        std::vector<std::uint16_t> stored;
+        for (std::size_t i = 0; i < rows * features; ++i) {
+            x.push_back(type(std::sin(double(i) * 1.7) * (i / features == 2 ? 3e-3 : 1.3)));
+            stored.push_back(bitsOf(x.back(), f16));
+        }
+        const QTemporaryDir folder;
+        const auto model = opened(
+            folder, {made("w", f16 ? DType::F16 : DType::BF16, {std::int64_t(rows), std::int64_t(features)}, stored)});
+        const auto nf4 = quantized(*model, "nf4:compute=input"), int8 = quantized(*model, "int8:compute=input");
+        const auto levels = nf4.spec.traits().levels;
+        for (std::size_t row = 0; row < rows; ++row) {
+            double absMax = 0;
+            for (std::size_t i = 0; i < features; ++i) absMax = std::max(absMax, std::fabs(x[row * features + i]));
+            const double scale = type(type(absMax / 127) + tiny), divisor = type(absMax + tiny);
+            QCOMPARE(double(nf4.scales[row]), absMax);
+            QCOMPARE(double(int8.scales[row]), scale);
+            for (std::size_t i = row * features; i < (row + 1) * features; ++i) {
+                const float n = float(type(x[i] / divisor));
+                std::size_t best = 0;
+                for (std::size_t c = 1; c < levels.size(); ++c)
+                    if (std::fabs(n - levels[c]) < std::fabs(n - levels[best])) best = c;
+                QCOMPARE(std::size_t(nf4.codes[i]), best);
+                const double q = std::clamp(std::nearbyint(type(x[i] / scale)), -127.0, 127.0);
+                QCOMPARE(double(int8.codes[i]) - 127, q);
+            }
+        }
+    }
+}
+
+void EdgeTest::inputTypes() {
+    // All four in all four types: the same codes and scales from each.
+    const std::vector<double> x = {1, -0.5, 0.25, -0.0078125};
+    std::vector<std::uint16_t> f16, bf16;
+    for (const double v : x) f16.push_back(bitsOf(v, true)), bf16.push_back(bitsOf(v, false));
+    for (int type = 0; type < 4; ++type) {
+        const QTemporaryDir folder;
+        const auto model =
+            opened(folder, {type == 0   ? made("w", DType::F64, {1, 4}, x)
+                            : type == 1 ? made("w", DType::F32, {1, 4}, std::vector<float>(x.begin(), x.end()))
+                            : type == 2 ? made("w", DType::F16, {1, 4}, f16)
+                                        : made("w", DType::BF16, {1, 4}, bf16)});
+        const auto int8 = quantized(*model, "int8");
+        QCOMPARE(int8.codes, (std::vector<std::uint8_t>{254, 63, 159, 126})); // 127, -63.5 -> -64, 31.75 -> 32, -0.99
+        QCOMPARE(int8.scales, (std::vector<float>{1.0f / 127}));
+        QCOMPARE(quantized(*model, "binary").codes, (std::vector<std::uint8_t>{1, 0, 1, 0}));
+    }
+}
+
+void EdgeTest::extremes() {
+    const float least = 0x1p-149f;
+    const QTemporaryDir folder;
+    std::vector<float> x(6 * 64);
+    x[0] = FLT_MAX, x[1] = -FLT_MAX, x[2] = FLT_MAX / 2;
+    for (std::size_t i = 0; i < 64; ++i) x[128 + i] = i % 2 ? least : -least;
+    const auto model = opened(folder, {made("w", DType::F32, {6, 64}, x)});
+    for (const char* text : {"nf4", "int8", "int8:block=16", "int8:axis=0", "nf4:block=6", "ternary:scale=channel",
+                             "binary:scale=block", "ternary:dialect=bitnet"}) {
+        const auto out = quantized(*model, text);
+        const auto values = materialize(out);
+        QCOMPARE(values.size(), x.size());
+        for (const float v : values) QVERIFY2(!std::isnan(v), text);
+        if (std::string_view(text) == "int8:axis=0") continue; // its columns are not all zero
+        for (std::size_t i = 64; i < 128; ++i)
+            QVERIFY2(values[i] == 0 || out.spec.scaleKind() == ScaleKind::Tensor, text);
+    }
+    const auto nf4 = materialize(quantized(*model, "nf4"));
+    QCOMPARE(nf4[0], FLT_MAX);
+    QCOMPARE(nf4[1], -FLT_MAX);
+    // The squared deviations overflow: threshold inf, every code is that of 0, and it is said.
+    const auto ternary = quantized(*model, "ternary");
+    for (const auto code : ternary.codes) QCOMPARE(int(code), 1);
+    QVERIFY(!ternary.warnings.empty());
+}
+
+void EdgeTest::everyFormatInEveryLayout() {
+    int accepted = 0, refused = 0;
+    for (const auto& shape : std::vector<std::vector<std::int64_t>>{{8, 24}, {4, 1}, {3, 5}, {}, {0, 8}}) {
+        std::size_t n = 1;
+        for (const auto dim : shape) n *= std::size_t(dim);
+        std::vector<float> x(n);
+        for (std::size_t i = 0; i < n; ++i) x[i] = float(int(i * 37 % 101) - 50) / 16;
+        const QTemporaryDir folder;
+        const auto model = opened(folder, {made("x", DType::F32, shape, x)});
+        for (const auto& format : formats())
+            for (const char* tail :
+                 {"", ":scale=tensor", ":scale=channel", ":scale=block:block=8", ":axis=0", ":block=64"})
+                for (const auto& layout : layouts()) {
+                    const std::string text = format.id + std::string(tail);
+                    const auto spec = parseSpec(text);
+                    if (!spec) continue;
+                    const std::string what = text + " in " + layout.id;
+                    QuantizeRequest request{*spec, "^x$", layout.id,
+                                            folder.filePath(QStringLiteral("out.safetensors")).toStdString()};
+                    const auto accepts = layout.accepts(*spec, shape);
+                    const auto done = quantizeModel(*model, request, Job{});
+                    QVERIFY2(bool(accepts) == bool(done), what.c_str());
+                    if (!done) {
+                        const auto& message = done.error().message;
+                        QVERIFY2(!message.empty() && message.size() <= 500 && message.find('\n') == std::string::npos,
+                                 what.c_str());
+                        ++refused;
+                        continue;
+                    }
+                    ++accepted;
+                    const std::string path = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
+                    const auto back = dequantizeModel(**openModel(request.output), {}, path, Job{});
+                    QVERIFY2(back.has_value(), back ? "" : (what + ": " + back.error().message).c_str());
+                    const auto plain = *openModel(path);
+                    QVERIFY2(plain->find("x") && plain->find("x")->shape == shape, what.c_str());
+                    if (plain->find("x")->dtype != DType::F32) continue; // f16 and bf16 in the plain layout
+                    QVERIFY2(valuesOf<float>(*plain, "x") == materialize(quantized(*model, text)), what.c_str());
+                }
+    }
+    QVERIFY(accepted > 50 && refused > 20);
+}
+
+QTEST_GUILESS_MAIN(EdgeTest)
+#include "edge_test.moc"
