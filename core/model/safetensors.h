@@ -43,7 +43,8 @@ struct TensorToWrite {
 
 /// Writes one file atomically and byte-identically with the reference writer's order (dtype descending, then name;
 /// `__metadata__` first, "format": "pt" always in it; 0x20 padding to a multiple of 8). Nothing is left on failure.
-/// Writing onto a path in `opened` (same device and inode) is refused.
+/// Writing onto a path in `opened` (same device and inode) is refused, and so is a source of `opened` that changed while
+/// it was read.
 Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<TensorToWrite> tensors,
                                        std::map<std::string, std::string> metadata, const Model* opened,
                                        const Job& job);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Bytes as the reference writer makes them, so that hashes and diffs of checkpoints agree.
+#include "core/model/mapped_file.h"
 #include "core/model/safetensors.h"
 
 #include "core/base/text.h"
@@ -143,6 +144,11 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
         if (auto produced = tensor.produce(sink); !produced) return tl::unexpected(produced.error());
         if (given != sizes[i]) return wrongSize(given);
     }
+    // What a truncated source no longer has reads as zeros: such a file must not get its name.
+    if (opened)
+        for (const auto& source : opened->files)
+            if (source.mapping)
+                if (auto same = source.mapping->unchanged(); !same) return tl::unexpected(same.error());
     if (auto committed = file->commit(); !committed) return tl::unexpected(committed.error());
     return whole;
 }
