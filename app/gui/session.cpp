@@ -146,7 +146,9 @@ void Session::adopt(std::shared_ptr<const Model> model, std::vector<const Tensor
     if (!wanted.page.isEmpty())
         showPage(wanted.page);
     else if (page_ == QLatin1String("start"))
-        showPage(QStringLiteral("overview"));
+        QTimer::singleShot(0, this, [this] { // a turn of its own: the page is built when it is first shown
+            if (model_ && page_ == QLatin1String("start")) showPage(QStringLiteral("overview"));
+        });
 }
 
 void Session::close() {

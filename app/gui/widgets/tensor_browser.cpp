@@ -128,7 +128,10 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
     connect(&session, &Session::rowsChanged, this, [this] {
         if (!rowsDelay_.isActive()) rowsDelay_.start(tree_->rowCount() > kLarge ? 500 : 0);
     });
-    connect(&session, &Session::jobFinished, this, [this] { order_->sort(order_->sortColumn(), order_->sortOrder()); });
+    connect(&session, &Session::jobFinished, this, [this] {
+        // Names do not move: sorting an expanded tree anew costs its whole layout.
+        if (order_->sortColumn() > TensorTree::Name) order_->sort(order_->sortColumn(), order_->sortOrder());
+    });
     const auto tint = [this] {
         const auto muted = Theme::instance().tokens().muted;
         asTree_->setIcon(Theme::icon(QStringLiteral("tree"), muted));
