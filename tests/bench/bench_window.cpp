@@ -59,11 +59,11 @@ int main(int argc, char** argv) {
         int asked = 0;
         for (int round = 0; round < 4; ++round) {
             for (int block = 16; block <= 2048; block *= 2) {
-                // Remembered answers would flatter: a tiny change of block makes each question new.
-                const int exact = block + 2 * round;
+                // Remembered answers would flatter: a slightly other clip makes each question new, at the blocks that
+                // the slider has.
                 const auto spec = parseSpec(std::string(format) +
                                             (std::string_view(format) == "int8" ? ":scale=block:block=" : ":block=") +
-                                            std::to_string(exact));
+                                            std::to_string(block) + ":calib=absmax,0.99" + std::to_string(9 - round));
                 if (!spec) continue;
                 QElapsedTimer timer;
                 timer.start();
