@@ -17,6 +17,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include <utility>
+#include <xxhash.h>
 
 namespace qs {
 namespace {
@@ -45,15 +46,6 @@ private:
     sigset_t set_, before_;
 };
 
-Result<void> syncFolder(const std::string& folder) {
-    const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const bool good = fd >= 0 && (::fsync(fd) == 0 || errno == EINVAL); // EINVAL: this file system has no such thing
-    const int error = errno;
-    if (fd >= 0) ::close(fd);
-    if (!good) return fail(fmt::format("{} cannot be synced: {}.", shown(folder), std::strerror(error)), folder);
-    return {};
-}
-
 } // namespace
 
 Result<AtomicFile> AtomicFile::create(const std::string& path, std::uint64_t expectedBytes) {
@@ -63,20 +55,21 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, std::uint64_t exp
     const bool exists = ::lstat(target->path.c_str(), &old) == 0;
     if (exists && !S_ISREG(old.st_mode)) return fail(whyNotReplaced(target->path, old.st_mode), path);
 
+    removeStalePartials(target->path);
+
     AtomicFile file;
     file.path_ = target->path;
     // Without a name the kernel drops it with the process. It gets one through /proc, so that must be there.
-    file.fd_ = ::open(target->folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    file.fd_ = ::open(target->folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
     if (file.fd_ >= 0 && ::access(fmt::format("/proc/self/fd/{}", file.fd_).c_str(), F_OK) != 0) {
         ::close(file.fd_);
         file.fd_ = -1;
     }
     if (file.fd_ < 0) {
-        std::string name = partialName(file.path_);
-        file.fd_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (auto made = file.makePartial(); !made) return tl::unexpected(made.error());
+        file.fd_ = ::open(file.temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (file.fd_ < 0)
             return fail(fmt::format("{} cannot be written: {}.", shown(path), std::strerror(errno)), path);
-        file.temporary_ = std::move(name);
     }
     if (exists) {
         // Best effort for the owner: only root may give files away. After it, because it clears bits of the mode.
@@ -113,55 +106,98 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, std::uint64_t exp
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})),
-      buffer_(std::move(other.buffer_)) {}
+      partial_(std::move(other.partial_)), buffer_(std::move(other.buffer_)), sums_(std::move(other.sums_)),
+      size_(other.size_) {}
 
 AtomicFile::~AtomicFile() {
-    if (fd_ < 0) return;
-    ::close(fd_);
-    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+    if (fd_ >= 0) ::close(fd_);
+}
+
+Result<void> AtomicFile::makePartial() {
+    auto made = PartialFolder::create(path_, 0700);
+    if (!made) return tl::unexpected(made.error());
+    partial_.emplace(std::move(*made));
+    temporary_ = partial_->path() + path_.substr(path_.rfind('/'));
+    return {};
 }
 
 Result<void> AtomicFile::writeOut(std::span<const std::byte> bytes) {
     NoSizeSignal guard;
+    for (std::size_t at = 0; at < bytes.size(); at += kBuffer)
+        sums_.push_back(XXH3_64bits(bytes.data() + at, std::min(kBuffer, bytes.size() - at)));
     while (!bytes.empty()) {
-        const ssize_t n = ::write(fd_, bytes.data(), std::min<std::size_t>(bytes.size(), std::size_t(64) << 20));
+        const ssize_t n = ::pwrite(fd_, bytes.data(), std::min(bytes.size(), 64 * kBuffer), off_t(size_));
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0)
             return fail(fmt::format("{} cannot be written: {}; nothing was left behind.", shown(path_),
                                     n == 0 ? "no progress" : std::strerror(errno)),
                         path_);
         bytes = bytes.subspan(std::size_t(n));
+        size_ += std::uint64_t(n);
     }
     return {};
 }
 
-Result<void> AtomicFile::flush() {
-    auto written = writeOut(std::as_bytes(std::span(buffer_)));
-    buffer_.clear();
-    return written;
-}
-
+// Whole buffers only until commit(), so that each sum is of the bytes of one.
 Result<void> AtomicFile::write(std::span<const std::byte> bytes) {
-    if (buffer_.size() + bytes.size() > kBuffer) {
-        if (auto flushed = flush(); !flushed) return flushed;
-        if (bytes.size() >= kBuffer) return writeOut(bytes);
+    while (!bytes.empty()) {
+        if (buffer_.empty() && bytes.size() >= kBuffer) {
+            const auto whole = bytes.first(bytes.size() / kBuffer * kBuffer);
+            if (auto written = writeOut(whole); !written) return written;
+            bytes = bytes.subspan(whole.size());
+            continue;
+        }
+        const auto part = bytes.first(std::min(bytes.size(), kBuffer - buffer_.size()));
+        buffer_.append(reinterpret_cast<const char*>(part.data()), part.size());
+        bytes = bytes.subspan(part.size());
+        if (buffer_.size() < kBuffer) continue;
+        if (auto written = writeOut(std::as_bytes(std::span(buffer_))); !written) return written;
+        buffer_.clear();
     }
-    buffer_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     return {};
 }
 
 Result<void> AtomicFile::write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
 
-Result<void> AtomicFile::commit() {
+/// Reads all of it again: a name is only for bytes that are there.
+Result<void> AtomicFile::readsBack(const Job& job) {
+    buffer_.resize(kBuffer);
+    std::uint64_t at = 0;
+    for (const std::uint64_t sum : sums_) {
+        if (job.cancelled()) return cancelledError();
+        const std::size_t length = std::min<std::uint64_t>(kBuffer, size_ - at);
+        std::size_t got = 0;
+        while (got < length) {
+            const ssize_t n = ::pread(fd_, buffer_.data() + got, length - got, off_t(at + got));
+            if (n < 0 && errno == EINTR) continue;
+            if (n <= 0)
+                return fail(fmt::format("{} cannot be written: reading it back failed at byte {} ({}); nothing was "
+                                        "left behind.",
+                                        shown(path_), at + got, n == 0 ? "it ends there" : std::strerror(errno)),
+                            path_, static_cast<long long>(at + got));
+            got += std::size_t(n);
+        }
+        if (XXH3_64bits(buffer_.data(), length) != sum)
+            return fail(fmt::format("{} cannot be written: its bytes {} to {} read back differently from what was "
+                                    "written, so the disk or its driver is at fault; nothing was left behind.",
+                                    shown(path_), at, at + length),
+                        path_, static_cast<long long>(at));
+        at += length;
+    }
+    return {};
+}
+
+Result<void> AtomicFile::commit(const Job& job) {
     const auto cannot = [&] {
         return fail(
             fmt::format("{} cannot be written: {}; nothing was left behind.", shown(path_), std::strerror(errno)),
             path_);
     };
-    if (auto flushed = flush(); !flushed) return flushed;
+    if (auto written = writeOut(std::as_bytes(std::span(buffer_))); !written) return written;
     // The reservation may have been more than what was written.
-    const off_t size = ::lseek(fd_, 0, SEEK_CUR);
-    if (size < 0 || ::ftruncate(fd_, size) != 0 || ::fdatasync(fd_) != 0) return cannot();
+    if (::ftruncate(fd_, off_t(size_)) != 0) return cannot();
+    if (auto same = readsBack(job); !same) return same;
+    if (::fdatasync(fd_) != 0) return cannot();
     struct stat now {};
     if (::lstat(path_.c_str(), &now) == 0 && !S_ISREG(now.st_mode))
         return fail(whyNotReplaced(path_, now.st_mode), path_);
@@ -171,13 +207,13 @@ Result<void> AtomicFile::commit() {
         done = ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0;
         if (!done && errno != EEXIST) return cannot();
         if (!done) {
-            std::string name = partialName(path_);
-            if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) return cannot();
-            temporary_ = std::move(name);
+            // No call links over a name that is there: it is linked beside it and renamed.
+            if (auto made = makePartial(); !made) return made;
+            if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) != 0) return cannot();
         }
     }
     if (!done && ::rename(temporary_.c_str(), path_.c_str()) != 0) return cannot();
-    temporary_.clear();
+    partial_.reset();
     ::close(std::exchange(fd_, -1));
     return syncFolder(path_.substr(0, path_.rfind('/') + 1));
 }

@@ -2,21 +2,25 @@
 #pragma once
 // Outputs appear whole or not at all.
 
+#include "core/base/job.h"
 #include "core/base/result.h"
+#include "core/model/partial_folder.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace qs {
 
 class Model;
 
 /// A new file in the target's folder that becomes the target on commit(); dropped without a trace otherwise, also when
-/// the process is killed (O_TMPFILE where the file system has it). A replaced file keeps its mode. A symbolic link, a
-/// folder or a device as target is refused.
+/// the process is killed (O_TMPFILE where the file system has it; elsewhere the next writer of the target tidies up). A
+/// replaced file keeps its mode. A symbolic link, a folder or a device as target is refused.
 class AtomicFile {
 public:
     /// `expectedBytes`: reserved at once where the file system can, so that a full disk is known before the work.
@@ -27,16 +31,20 @@ public:
 
     Result<void> write(std::span<const std::byte> bytes); ///< buffered; errors name the path
     Result<void> write(std::string_view text);
-    /// fdatasync, rename over the target, fsync of the folder.
-    Result<void> commit();
+    /// Reads everything back and compares its XXH3, then fdatasync, rename over the target, fsync of the folder.
+    Result<void> commit(const Job& job = {});
 
 private:
     AtomicFile() = default;
-    Result<void> flush();
+    Result<void> makePartial();
     Result<void> writeOut(std::span<const std::byte> bytes);
+    Result<void> readsBack(const Job& job);
     int fd_ = -1;
     std::string path_, temporary_; ///< temporary_: "" while the file has no name
+    std::optional<PartialFolder> partial_;
     std::string buffer_;
+    std::vector<std::uint64_t> sums_; ///< XXH3 of every MiB written, the last one shorter
+    std::uint64_t size_ = 0;
 };
 
 /// Small files (JSON, HTML, ...) in one call.
@@ -48,19 +56,17 @@ Result<void> notAnOpenedInput(const std::string& path, const Model* opened);
 
 /// Several files: everything goes into `name.partial-XXXX` beside the target; commit() renames the folder. An existing
 /// target folder is replaced only if it is empty or holds nothing but what an earlier commit() wrote (listed in its
-/// marker); never a folder that holds an opened source.
+/// marker); never a folder that holds an opened source. What a killed process left is removed by the next create().
 class AtomicFolder {
 public:
     static Result<AtomicFolder> create(const std::string& path, const Model* opened = nullptr);
-    AtomicFolder(AtomicFolder&& other) noexcept;
-    AtomicFolder& operator=(AtomicFolder&&) = delete;
-    ~AtomicFolder(); ///< removes only what is in the partial folder
-    const std::string& partialPath() const { return partial_; }
+    const std::string& partialPath() const { return partial_.path(); }
     Result<void> commit();
 
 private:
-    AtomicFolder() = default;
-    std::string path_, partial_;
+    AtomicFolder(std::string path, PartialFolder partial) : path_(std::move(path)), partial_(std::move(partial)) {}
+    std::string path_;
+    PartialFolder partial_;
 };
 
 } // namespace qs

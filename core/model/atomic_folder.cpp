@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -14,7 +15,6 @@
 #include <fstream>
 #include <set>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <utility>
 
 namespace qs {
@@ -47,7 +47,7 @@ Result<void> mayBeReplaced(const std::string& path) {
     if (!std::getline(marker, line) || line != kMarkerFirstLine)
         return fail(fmt::format("{} is not empty and was not written by QuantScope; choose a new folder.", shown(path)),
                     path);
-    std::set<std::string> ours{kMarker};
+    std::set<std::string> ours{kMarker, kWritingMarker};
     while (std::getline(marker, line)) ours.insert(line);
     for (const auto& name : names)
         if (!ours.contains(name))
@@ -85,60 +85,53 @@ Result<AtomicFolder> AtomicFolder::create(const std::string& path, const Model* 
     if (!target) return tl::unexpected(target.error());
     if (auto apart = holdsNoInput(target->path, opened); !apart) return tl::unexpected(apart.error());
     if (auto good = checkTarget(target->path); !good) return tl::unexpected(good.error());
-    AtomicFolder folder;
-    std::string partial = partialName(target->path);
-    if (::mkdir(partial.c_str(), 0777) != 0)
-        return fail(fmt::format("{} cannot be made: {}.", shown(path), std::strerror(errno)), path);
-    folder.path_ = target->path;
-    folder.partial_ = std::move(partial);
-    return folder;
-}
-
-AtomicFolder::AtomicFolder(AtomicFolder&& other) noexcept
-    : path_(std::move(other.path_)), partial_(std::exchange(other.partial_, {})) {}
-
-AtomicFolder::~AtomicFolder() {
-    std::error_code ignored;
-    if (!partial_.empty()) fs::remove_all(partial_, ignored);
+    removeStalePartials(target->path);
+    auto partial = PartialFolder::create(target->path, 0777);
+    if (!partial) return tl::unexpected(partial.error());
+    return AtomicFolder(target->path, std::move(*partial));
 }
 
 Result<void> AtomicFolder::commit() {
     const auto cannot = [&](const char* why) {
         return fail(fmt::format("{} cannot be written: {}; nothing was left behind.", shown(path_), why), path_);
     };
+    const std::string partial = partial_.path();
     std::error_code failed;
-    const auto names = contents(partial_, failed);
+    const auto names = contents(partial, failed);
     if (failed) return cannot(failed.message().c_str());
     std::string marker = std::string(kMarkerFirstLine) + "\n";
-    for (const auto& name : names) marker += name + "\n";
-    if (auto written = writeWholeFile((fs::path(partial_) / kMarker).string(), marker); !written) return written;
+    for (const auto& name : names)
+        if (name != kWritingMarker) marker += name + "\n";
+    if (auto written = writeWholeFile((fs::path(partial) / kMarker).string(), marker); !written) return written;
 
     // Asked again: hours may have passed since create().
     if (auto good = checkTarget(path_); !good) return good;
     // An empty folder is replaced by plain rename; one of ours changes places with the new one, so that at any moment
     // one of the two is there.
-    if (::rename(partial_.c_str(), path_.c_str()) == 0) {
-        partial_.clear();
-    } else if (errno != ENOTEMPTY && errno != EEXIST) {
-        return cannot(std::strerror(errno));
-    } else if (::renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) != 0) {
+    if (::rename(partial.c_str(), path_.c_str()) == 0) {
+        partial_.becameOutput(path_);
+        return syncFolder(fs::path(path_).parent_path().string());
+    }
+    if (errno != ENOTEMPTY && errno != EEXIST) return cannot(std::strerror(errno));
+    PartialFolder::markReplaced(path_);
+    if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) != 0) {
         const std::string old = partialName(path_);
-        if (::rename(path_.c_str(), old.c_str()) != 0) return cannot(std::strerror(errno));
-        if (::rename(partial_.c_str(), path_.c_str()) != 0) {
+        if (::rename(path_.c_str(), old.c_str()) != 0) {
             const int error = errno;
-            ::rename(old.c_str(), path_.c_str());
+            PartialFolder::unmark(path_);
             return cannot(std::strerror(error));
         }
-        partial_ = old;
+        if (::rename(partial.c_str(), path_.c_str()) != 0) {
+            const int error = errno;
+            ::rename(old.c_str(), path_.c_str());
+            PartialFolder::unmark(path_);
+            return cannot(std::strerror(error));
+        }
+        ::rename(old.c_str(), partial.c_str());
     }
-    if (!partial_.empty()) fs::remove_all(partial_, failed); // what was replaced
-    partial_.clear();
-    const int fd = ::open(fs::path(path_).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        ::fsync(fd);
-        ::close(fd);
-    }
-    return {};
+    PartialFolder::unmark(path_);
+    partial_.remove(); // what was replaced
+    return syncFolder(fs::path(path_).parent_path().string());
 }
 
 } // namespace qs

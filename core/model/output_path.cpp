@@ -3,10 +3,14 @@
 
 #include "core/base/text.h"
 
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <random>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace qs {
 namespace fs = std::filesystem;
@@ -38,6 +42,17 @@ std::string partialName(const std::string& path) {
         struct stat status {};
         if (::lstat(name.c_str(), &status) != 0) return name;
     }
+}
+
+Result<void> syncFolder(const std::string& folder) {
+    const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool good = fd >= 0 && (::fsync(fd) == 0 || errno == EINVAL); // EINVAL: this file system has no such thing
+    const int error = errno;
+    if (fd >= 0) ::close(fd);
+    if (!good)
+        return fail(fmt::format("{} cannot be synced: {}.", escapeForPeople(folder, 200), std::strerror(error)),
+                    folder);
+    return {};
 }
 
 std::string whyNotReplaced(const std::string& path, mode_t mode) {

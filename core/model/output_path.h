@@ -18,6 +18,9 @@ Result<OutputPath> outputPath(const std::string& path);
 /// "PATH.partial-3f9a01c2": a name that nothing has yet.
 std::string partialName(const std::string& path);
 
+/// fsync: what was renamed into it stays there after a power cut.
+Result<void> syncFolder(const std::string& folder);
+
 /// The sentence for a target that is there and of another kind than a regular file.
 std::string whyNotReplaced(const std::string& path, mode_t mode);
 

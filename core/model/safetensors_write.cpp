@@ -149,7 +149,7 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
         for (const auto& source : opened->files)
             if (source.mapping)
                 if (auto same = source.mapping->unchanged(); !same) return tl::unexpected(same.error());
-    if (auto committed = file->commit(); !committed) return tl::unexpected(committed.error());
+    if (auto committed = file->commit(job); !committed) return tl::unexpected(committed.error());
     return whole;
 }
 

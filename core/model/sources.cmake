@@ -10,6 +10,7 @@ target_sources(qs_core PRIVATE
   model/mapped_file.cpp
   model/model.cpp
   model/output_path.cpp
+  model/partial_folder.cpp
   model/safetensors_header.cpp
   model/safetensors_index.cpp
   model/safetensors_write.cpp
@@ -17,4 +18,4 @@ target_sources(qs_core PRIVATE
   model/strict_json.cpp
   model/tensor_name.cpp
 )
-target_link_libraries(qs_core PRIVATE nlohmann_json::nlohmann_json)
+target_link_libraries(qs_core PRIVATE nlohmann_json::nlohmann_json PkgConfig::XXHASH)

@@ -6,8 +6,11 @@
 #include "core/model/mapped_file.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -42,6 +45,30 @@ bool isIndex(const std::string& name) {
     return name.ends_with(".json") && name.find(".safetensors.index.") != std::string::npos;
 }
 
+/// Read, not mapped: nothing here is looked at, and the file may be of any kind and size.
+Result<void> copyFile(const std::string& from, const std::string& to, const Job& job) {
+    std::ifstream in(from, std::ios::binary);
+    const auto cannot = [&] {
+        return fail(fmt::format("{} cannot be copied: {}", escapeForPeople(from, 200), std::strerror(errno)), from);
+    };
+    if (!in) return cannot();
+    std::error_code failed;
+    const auto mode = fs::status(from, failed).permissions();
+    auto out = AtomicFile::create(to);
+    if (!out) return tl::unexpected(out.error());
+    std::string buffer(kCopyPiece, '\0');
+    while (in) {
+        if (job.cancelled()) return cancelledError();
+        in.read(buffer.data(), std::streamsize(buffer.size()));
+        if (in.bad()) return cannot();
+        if (auto written = out->write(std::string_view(buffer).substr(0, std::size_t(in.gcount()))); !written)
+            return written;
+    }
+    if (auto committed = out->commit(job); !committed) return committed;
+    if (!failed) fs::permissions(to, mode, failed);
+    return {};
+}
+
 /// Everything of the source folder that is not a shard, an index or hidden; symbolic links become what they point to.
 Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::path& into, const Job& job) {
     std::vector<std::string> copied;
@@ -59,11 +86,8 @@ Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::pat
         const bool top = !relative.has_parent_path();
         if (top && (isIndex(name) || name.ends_with(".safetensors"))) continue;
         fs::create_directories((into / relative).parent_path(), ignored);
-        std::error_code copyFailed;
-        if (!fs::copy_file(it->path(), into / relative, fs::copy_options::none, copyFailed))
-            return fail(
-                fmt::format("{} cannot be copied: {}", escapeForPeople(it->path().string(), 200), copyFailed.message()),
-                it->path().string());
+        if (auto done = copyFile(it->path().string(), (into / relative).string(), job); !done)
+            return tl::unexpected(done.error());
         copied.push_back(relative.string());
     }
     if (failed)

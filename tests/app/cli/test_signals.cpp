@@ -76,6 +76,27 @@ private Q_SLOTS:
         QCOMPARE(entries(output.path()), QStringList{s("out.safetensors")});
         QCOMPARE(get(out), QByteArray("old"));
     }
+    // Nobody can tidy up after SIGKILL but the next run.
+    void killedFolderIsTidiedUpByTheNextRun() {
+        QTemporaryDir input, output;
+        const QString model = sparseModel(input.filePath(s("big.safetensors")));
+        if (model.isEmpty()) QSKIP("The folder for temporary files cannot hold a sparse file of 4 GiB.");
+        const QString small =
+            put(input.filePath(s("small.safetensors")), safetensors({{"a.weight", "F32", "[4,64]", ramp(256)}}));
+        const QString out = output.filePath(s("out"));
+        QProcess process;
+        process.start(binary(), {s("quantize"), model, s("--spec"), s("nf4:block=64"), s("-o"), out});
+        QVERIFY(process.waitForStarted());
+        QTRY_COMPARE_WITH_TIMEOUT(entries(output.path()).size(), 1, 20'000);
+        ::kill(pid_t(process.processId()), SIGKILL);
+        QVERIFY(process.waitForFinished(20'000));
+        QCOMPARE(process.exitStatus(), QProcess::CrashExit);
+        QVERIFY(entries(output.path())[0].startsWith(s("out.partial-")));
+        const auto ran = run({s("quantize"), small, s("--spec"), s("nf4:block=64"), s("-o"), out});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        QCOMPARE(entries(output.path()), QStringList{s("out")});
+        QCOMPARE(entries(out), (QStringList{s(".quantscope"), s("small.safetensors")}));
+    }
 };
 
 QTEST_GUILESS_MAIN(TestSignals)

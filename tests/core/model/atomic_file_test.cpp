@@ -5,6 +5,7 @@
 #include "made_file.h"
 
 #include <csignal>
+#include <functional>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -23,10 +24,16 @@ private Q_SLOTS:
     void fullDisk_data();
     void fullDisk();
     void killedWhileWriting();
+    void spoiltBytesGetNoName_data();
+    void spoiltBytesGetNoName();
+    void cancelledCommit();
+    void withoutUnnamedFiles();
     void openedInput();
     void folderAppearsWhole();
     void folderIsReplacedOnlyIfOurs();
     void folderOfAnOpenedInput();
+    void killedFolderIsTidiedUp();
+    void othersFoldersStay();
 
 private:
     std::string at(const char* name) const {
@@ -46,6 +53,39 @@ QString createRefusal(const std::string& path) {
 mode_t modeOf(const std::string& path) {
     struct stat status {};
     return ::stat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
+}
+
+/// Runs `work` in a child, which is killed where it calls ready().
+bool killedAfter(const std::function<void(const std::function<void()>&)>& work) {
+    int pipe[2];
+    if (::pipe(pipe) != 0) return false;
+    const pid_t child = ::fork();
+    if (child == 0) {
+        work([&] {
+            if (::write(pipe[1], "1", 1) == 1)
+                for (;;) ::pause();
+        });
+        ::_exit(1);
+    }
+    ::close(pipe[1]);
+    char byte = 0;
+    const bool ready = ::read(pipe[0], &byte, 1) == 1;
+    ::close(pipe[0]);
+    ::kill(child, SIGKILL);
+    return ::waitpid(child, nullptr, 0) == child && ready;
+}
+
+/// The file being written has no name, but its descriptor has one in /proc.
+QString unnamedFileIn(const QString& folder) {
+    const QString descriptors = QStringLiteral("/proc/self/fd/");
+    for (const auto& fd : QDir(descriptors).entryList(QDir::AllEntries | QDir::System | QDir::NoDotAndDotDot)) {
+        char target[4096];
+        const ssize_t n = ::readlink((descriptors + fd).toUtf8().constData(), target, sizeof target);
+        const auto name = QString::fromUtf8(target, qsizetype(std::max<ssize_t>(0, n)));
+        if (name.startsWith(folder + QLatin1Char('/')) && name.endsWith(QStringLiteral(" (deleted)")))
+            return descriptors + fd;
+    }
+    return {};
 }
 
 } // namespace
@@ -146,23 +186,87 @@ void AtomicFileTest::fullDisk() {
 
 void AtomicFileTest::killedWhileWriting() {
     put(folder_->path(), QStringLiteral("out"), "old");
-    int ready[2];
-    QCOMPARE(::pipe(ready), 0);
-    const pid_t child = ::fork();
-    if (child == 0) {
+    QVERIFY(killedAfter([&](const auto& ready) {
         auto file = AtomicFile::create(at("out"), 8 << 20);
-        if (!file || !file->write(std::string(4 << 20, 'x'))) ::_exit(1);
-        if (::write(ready[1], "1", 1) != 1) ::_exit(1);
-        ::pause();
-    }
-    char byte = 0;
-    QCOMPARE(::read(ready[0], &byte, 1), 1);
-    QCOMPARE(::kill(child, SIGKILL), 0);
-    QCOMPARE(::waitpid(child, nullptr, 0), child);
-    ::close(ready[0]);
-    ::close(ready[1]);
+        if (file && file->write(std::string(4 << 20, 'x'))) ready();
+    }));
     QCOMPARE(names(), QStringList{QStringLiteral("out")});
     QCOMPARE(bytesOf(text(at("out"))), QByteArray("old"));
+}
+
+void AtomicFileTest::spoiltBytesGetNoName_data() {
+    QTest::addColumn<qlonglong>("at");
+    QTest::addColumn<bool>("cut");
+    QTest::addColumn<QString>("says");
+    const auto range = [](const char* bytes) {
+        return QStringLiteral("its bytes %1 read back").arg(QLatin1String(bytes));
+    };
+    QTest::newRow("first byte") << qlonglong(0) << false << range("0 to 1048576");
+    QTest::newRow("in the middle") << qlonglong(1'500'000) << false << range("1048576 to 2097152");
+    QTest::newRow("last byte on the disk") << qlonglong((3 << 20) - 1) << false << range("2097152 to 3145728");
+    QTest::newRow("cut") << qlonglong(2'000'000) << true << range("1048576 to 2097152");
+    QTest::newRow("sound") << qlonglong(-1) << false << QString();
+}
+
+// What a disk may do: by the time they are read again, bytes are others or gone.
+void AtomicFileTest::spoiltBytesGetNoName() {
+    QFETCH(qlonglong, at);
+    QFETCH(bool, cut);
+    QFETCH(QString, says);
+    const std::string out = this->at("out");
+    put(folder_->path(), QStringLiteral("out"), "old");
+    auto file = AtomicFile::create(out);
+    QVERIFY(file && file->write(std::string(3 << 20, 'x')) && file->write(std::string_view("end")));
+    QFile written(unnamedFileIn(folder_->path()));
+    if (written.fileName().isEmpty()) QSKIP("the file system has no files without a name");
+    QVERIFY(written.open(QIODevice::ReadWrite));
+    if (cut) {
+        QVERIFY(written.resize(at));
+    } else if (at >= 0) {
+        QVERIFY(written.seek(at));
+        QCOMPARE(written.read(1), QByteArray("x"));
+        QVERIFY(written.seek(at) && written.write("y") == 1 && written.flush());
+    }
+    const auto done = file->commit();
+    QCOMPARE(names(), QStringList{QStringLiteral("out")});
+    QCOMPARE(done.has_value(), says.isEmpty());
+    if (!done) QVERIFY2(text(done.error().message).contains(says), done.error().message.c_str());
+    QCOMPARE(bytesOf(text(out)), done ? QByteArray(3 << 20, 'x') + "end" : QByteArray("old"));
+}
+
+void AtomicFileTest::cancelledCommit() {
+    auto file = AtomicFile::create(at("out"));
+    QVERIFY(file && file->write(std::string(3 << 20, 'x')));
+    Job job;
+    job.cancel();
+    const auto done = file->commit(job);
+    QVERIFY(!done && done.error().cancelled);
+    QCOMPARE(names(), QStringList());
+}
+
+// Without /proc no name can be given to an unnamed file: a named one in a marked folder takes its place.
+void AtomicFileTest::withoutUnnamedFiles() {
+    if (::geteuid() != 0) QSKIP("only root may change the root folder, which takes /proc away");
+    put(folder_->path(), QStringLiteral("out"), "old");
+    const auto rooted = [&](const std::function<void()>& work) {
+        if (::chroot(folder_->path().toUtf8().constData()) == 0 && ::chdir("/") == 0) work();
+    };
+    QVERIFY(killedAfter([&](const auto& ready) {
+        rooted([&] {
+            auto file = AtomicFile::create("/out", 100);
+            if (file && file->write(std::string(2 << 20, 'x'))) ready();
+        });
+    }));
+    QCOMPARE(names().size(), 2); // what the killed one left
+    QCOMPARE(bytesOf(text(at("out"))), QByteArray("old"));
+    QVERIFY(killedAfter([&](const auto& ready) {
+        rooted([&] {
+            if (writeWholeFile("/out", "new") && writeWholeFile("/second", "2")) ready();
+        });
+    }));
+    QCOMPARE(names(), (QStringList{QStringLiteral("out"), QStringLiteral("second")}));
+    QCOMPARE(bytesOf(text(at("out"))), QByteArray("new"));
+    QCOMPARE(bytesOf(text(at("second"))), QByteArray("2"));
 }
 
 void AtomicFileTest::openedInput() {
@@ -225,6 +329,54 @@ void AtomicFileTest::folderOfAnOpenedInput() {
     }
     QVERIFY(AtomicFolder::create(at("m/out"), model.get()));
     QVERIFY(AtomicFolder::create(at("m2"), model.get()));
+}
+
+void AtomicFileTest::killedFolderIsTidiedUp() {
+    const auto leave = [&](const char* name) {
+        return killedAfter([&](const auto& ready) {
+            auto folder = AtomicFolder::create(at(name));
+            if (folder && writeWholeFile(folder->partialPath() + "/a", "x") &&
+                ::mkdir((folder->partialPath() + "/sub").c_str(), 0700) == 0)
+                ready();
+        });
+    };
+    const auto partials = [&] { return names().filter(QStringLiteral(".partial-")); };
+    QVERIFY(leave("dir"));
+    QCOMPARE(partials().size(), 1);
+    QVERIFY(leave("other"));
+    QVERIFY(QDir(folder_->path()).mkdir(QStringLiteral("dir.partial-00000000"))); // killed before it was marked
+    QCOMPARE(partials().size(), 3);
+    auto alive = AtomicFolder::create(at("dir"));
+    QVERIFY(alive);
+    QCOMPARE(partials().size(), 2); // its own and that of the other output
+    auto second = AtomicFolder::create(at("dir"));
+    QVERIFY(second && QFile::exists(text(alive->partialPath())));
+    QVERIFY(writeWholeFile(alive->partialPath() + "/first", "1") && alive->commit());
+    QVERIFY(writeWholeFile(second->partialPath() + "/second", "2") && second->commit());
+    QCOMPARE(QDir(text(at("dir"))).entryList(QDir::Files | QDir::Hidden),
+             (QStringList{QStringLiteral(".quantscope"), QStringLiteral("second")}));
+    QCOMPARE(partials().size(), 1);
+    QVERIFY(partials()[0].startsWith(QStringLiteral("other.")));
+}
+
+void AtomicFileTest::othersFoldersStay() {
+    const QDir dir(folder_->path());
+    const auto marked = [&](const char* name, const char* marker) {
+        put(folder_->path(), QString::fromUtf8(name) + QStringLiteral("/kept"), "x");
+        if (marker) put(folder_->path(), QString::fromUtf8(name) + QStringLiteral("/.quantscope-writing"), marker);
+    };
+    marked("dir.partial-0123abcd", nullptr);
+    marked("dir.partial-0123abce", "QuantScope on another.machine is writing this folder and removes it.\n");
+    marked("dir.partial-0123abcf", "words of somebody else");
+    marked("dir.partial-0123ABCD", "");
+    marked("dir.partial-0123abcd0", "");
+    marked("adir.partial-0123abcd", "");
+    put(folder_->path(), QStringLiteral("dir.partial-01234567"), "a file");
+    const auto before = names();
+    QCOMPARE(before.size(), 7);
+    QVERIFY(AtomicFolder::create(at("dir")));
+    QVERIFY(AtomicFile::create(at("dir")));
+    QCOMPARE(names(), before);
 }
 
 QTEST_GUILESS_MAIN(AtomicFileTest)
