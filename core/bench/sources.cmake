@@ -6,3 +6,9 @@ target_sources(qs_core PRIVATE
   bench/plugin_table.cpp
   bench/shared_buffer.cpp
 )
+# The benchmark itself.
+target_sources(qs_core PRIVATE
+  bench/bench_columns.cpp
+  bench/bench_plan.cpp
+  bench/statistics.cpp
+)

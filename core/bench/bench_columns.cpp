@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/bench/bench_row.h"
+
+#include <cmath>
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+template<class Row, class Get> Column<Row> column(ColumnInfo info, Get get) {
+    Column<Row> out;
+    static_cast<ColumnInfo&>(out) = std::move(info);
+    out.value = std::move(get);
+    return out;
+}
+
+Value figure(const std::optional<double>& value) { return value && std::isfinite(*value) ? Value(*value) : Value(); }
+Value count(const std::optional<std::int64_t>& value) { return value ? Value(*value) : Value(); }
+Value list(const std::optional<Interval>& ci) {
+    return ci ? Value(fmt::format("[{}, {}]", std::llround(ci->low), std::llround(ci->high))) : Value();
+}
+
+const char* clockText(int clock) { return clock == 1 ? "host" : clock == 2 ? "device" : ""; }
+const char* fusionText(int fusion) {
+    static constexpr const char* names[] = {"", "fused", "materialised", "folded"};
+    return fusion >= 0 && fusion < 4 ? names[fusion] : "";
+}
+
+using Row = BenchmarkRow;
+constexpr auto kNone = Direction::None;
+constexpr auto kLower = Direction::LowerIsBetter;
+constexpr auto kHigher = Direction::HigherIsBetter;
+
+void addNames(Columns<Row>& columns) {
+    const auto text = [&](const char* id, const char* title, const char* tip, auto get) {
+        columns.push_back(column<Row>({id, title, "", Show::Text, 0, kNone, tip},
+                                      [get](const Row& r) -> Value { return std::string(get(r)); }));
+    };
+    const auto size = [&](const char* id, const char* title, const char* tip, auto get) {
+        columns.push_back(column<Row>({id, title, "", Show::Integer, 0, kNone, tip},
+                                      [get](const Row& r) -> Value { return std::int64_t(get(r)); }));
+    };
+    text("backend", "Backend", "Id of the backend", [](const Row& r) { return r.backend; });
+    text("device", "Device", "Id of the device", [](const Row& r) { return r.device; });
+    text("spec", "Spec", "Format of the weights, as typed", [](const Row& r) { return r.spec; });
+    size("m", "M", "Rows of x; 1 for dequantize and quantize", [](const Row& r) { return r.m; });
+    size("n", "N", "Columns of the result", [](const Row& r) { return r.n; });
+    size("k", "K", "Length of the sums", [](const Row& r) { return r.k; });
+    text("variant", "Variant", "The backend's own name for the way it computes",
+         [](const Row& r) { return r.variant; });
+    text("cache", "Cache", "cold: weights come from memory, copies in turn; warm: one copy, not memory bandwidth",
+         [](const Row& r) { return cacheText(r.cache); });
+    size("threads", "Threads", "Threads asked for", [](const Row& r) { return r.threads; });
+    text("clock", "Clock", "host, or the device's own events", [](const Row& r) { return clockText(r.clock); });
+    text("op", "Op", "The operation", [](const Row& r) { return r.op; });
+    text("act", "Activations", "Type of x; int8: quantized per row during the run", [](const Row& r) { return r.act; });
+}
+
+void addFigures(Columns<Row>& columns) {
+    const auto add = [&](ColumnInfo info, auto get) { columns.push_back(column<Row>(std::move(info), get)); };
+    const auto share = [](auto get) { return [get](const Row& r) { return figure(get(r)); }; };
+    add({"status", "Status", "", Show::Text, 0, kNone, "ok, declined, wrong, invalid, unavailable, crashed, hung, ..."},
+        [](const Row& r) -> Value { return std::string(rowStateText(r.status)); });
+    add({"prepare_ns", "Prepare", "ns", Show::Significant, 4, kLower,
+         "Whole prepare call: repack, upload, compile; once"},
+        share([](const Row& r) { return r.prepareNs; }));
+    add({"median_ns", "Median", "ns", Show::Significant, 4, kLower, "Median time of one run; no outlier is dropped"},
+        share([](const Row& r) { return r.medianNs; }));
+    add({"ci_ns", "95 % CI", "ns", Show::Shape, 0, kNone,
+         "Of the median, by ranks (n ± 1.96 √n) / 2; none below 20 samples"},
+        [](const Row& r) { return list(r.ciNs); });
+    add({"min_ns", "Min", "ns", Show::Significant, 4, kLower, "Fastest run"},
+        share([](const Row& r) { return r.minNs; }));
+    add({"p95_ns", "p95", "ns", Show::Significant, 4, kLower, "95 % of the runs took at most that long"},
+        share([](const Row& r) { return r.p95Ns; }));
+    add({"sample_count", "Samples", "", Show::Integer, 0, kNone, "Timed runs that were kept: all"},
+        [](const Row& r) -> Value { return std::int64_t(r.samples.size()); });
+    add({"gflops", "GFLOP/s", "", Show::Significant, 4, kHigher, "2 M N K / median"},
+        share([](const Row& r) { return r.gflops; }));
+    add({"weight_gbps", "Weight GB/s", "", Show::Significant, 4, kHigher,
+         "Packed weights and scales / median (10^9 bytes); f32 bytes for dequantize and quantize"},
+        share([](const Row& r) { return r.weightGbps; }));
+    add({"speedup_vs_f32", "Speed-up", "x", Show::Fixed, 2, kHigher,
+         "Median over rounds of the time of openblas f32 / this, same op, shape, threads and cache; below 1 is slower"},
+        share([](const Row& r) { return r.speedup; }));
+    add({"speedup_low", "Speed-up low", "x", Show::Fixed, 2, kNone, "Lower end of its 95 % interval"},
+        share([](const Row& r) { return r.speedupCi ? std::optional(r.speedupCi->low) : std::nullopt; }));
+    add({"speedup_high", "Speed-up high", "x", Show::Fixed, 2, kNone, "Upper end of its 95 % interval"},
+        share([](const Row& r) { return r.speedupCi ? std::optional(r.speedupCi->high) : std::nullopt; }));
+    add({"speedup_reason", "No speed-up because", "", Show::Text, 0, kNone, "Why there is no speed-up"},
+        [](const Row& r) -> Value { return r.speedupReason; });
+    add({"nmse", "Kernel NMSE", "", Show::Significant, 3, kLower,
+         "Σ(y−r)²/Σr² of the variant against f64 on the same quantized operands"},
+        share([](const Row& r) { return r.nmse; }));
+    add({"tail_nmse", "Tail NMSE", "", Show::Significant, 3, kLower, "The largest over the small shapes of the gate"},
+        share([](const Row& r) { return r.worstNmse; }));
+    add({"nmse_limit", "NMSE limit", "", Show::Significant, 3, kNone, "What the gate accepts; 0: exact"},
+        share([](const Row& r) { return r.nmseLimit; }));
+    add({"format_nmse", "Format NMSE", "", Show::Significant, 3, kLower,
+         "Product with the quantized weights against the product with W, same x, in f64: what the format costs"},
+        share([](const Row& r) { return r.formatNmse; }));
+    add({"checked_outputs", "Checked", "", Show::Integer, 0, kNone,
+         "Outputs compared with f64; all are looked at for NaN, Inf and holes"},
+        [](const Row& r) -> Value { return r.checkedOutputs ? Value(std::int64_t(r.checkedOutputs)) : Value(); });
+    add({"outputs", "Outputs", "", Show::Integer, 0, kNone, "Numbers in the result"},
+        [](const Row& r) -> Value { return r.outputs ? Value(std::int64_t(r.outputs)) : Value(); });
+    add({"checked_shapes", "Tail shapes", "", Show::Integer, 0, kNone, "Small awkward shapes that were checked too"},
+        [](const Row& r) -> Value { return r.checkedShapes ? Value(std::int64_t(r.checkedShapes)) : Value(); });
+    add({"roof_share", "Of the roof", "", Show::Percent, 1, kHigher,
+         "Of the nearest measured roof; above 105 % is invalid and shows no speed"},
+        share([](const Row& r) { return r.roofShare; }));
+    add({"roof", "Roof", "", Show::Text, 0, kNone, "read_bw: memory; f32, bf16, i8: arithmetic"},
+        [](const Row& r) -> Value { return r.roofKind; });
+    add({"intensity", "Op/byte", "", Show::Significant, 3, kNone, "2 M N K / (weights + scales + x + y, once each)"},
+        share([](const Row& r) { return r.intensity; }));
+}
+
+void addPreparation(Columns<Row>& columns) {
+    const auto add = [&](ColumnInfo info, auto get) { columns.push_back(column<Row>(std::move(info), get)); };
+    const auto ms = [&](const char* id, const char* title, const char* tip, std::optional<double> Row::*field) {
+        add({id, title, "ms", Show::Significant, 3, kLower, tip}, [field](const Row& r) { return figure(r.*field); });
+    };
+    const auto bytes = [&](const char* id, const char* title, const char* tip,
+                           std::optional<std::int64_t> Row::*field) {
+        add({id, title, "", Show::Bytes, 0, kLower, tip}, [field](const Row& r) { return count(r.*field); });
+    };
+    const auto flag = [&](const char* id, const char* title, const char* tip, bool Row::*field) {
+        add({id, title, "", Show::Text, 0, kNone, tip}, [field](const Row& r) -> Value { return r.*field; });
+    };
+    ms("repack_ms", "Repack", "Changing the layout of the weights, once", &Row::repackMs);
+    ms("upload_ms", "Upload", "Moving the weights to the device, once", &Row::uploadMs);
+    ms("compile_ms", "Compile", "Compiling the program, once", &Row::compileMs);
+    bytes("weight_bytes", "Weight bytes", "What one run must read of weights and scales", &Row::weightBytes);
+    bytes("temp_bytes", "Temporary", "Device memory of one run beside its operands", &Row::tempBytes);
+    bytes("peak_bytes", "Peak", "Device memory at its highest", &Row::peakBytes);
+    add({"fusion", "Fusion", "", Show::Text, 0, kNone,
+         "fused: decoded on the way; materialised: a whole decoded weight in memory; folded: a constant"},
+        [](const Row& r) -> Value { return std::string(fusionText(r.fusion)); });
+    flag("approx", "Approximate", "Does not compute the format's own values", &Row::approx);
+    flag("baseline", "Baseline", "A yardstick: another library, or no quantization", &Row::baseline);
+    flag("experimental", "Experimental", "Not chosen by default", &Row::experimental);
+    flag("emulated", "Emulated", "Runs, but not in the machine's own arithmetic for it", &Row::emulated);
+    flag("bias", "Bias", "y[m,n] += bias[n]", &Row::bias);
+    add({"buffer_sets", "Copies", "", Show::Integer, 0, kNone, "Copies of the weights that were read in turn"},
+        [](const Row& r) -> Value { return r.samples.empty() ? Value() : Value(std::int64_t(r.bufferSets)); });
+    add({"rounds", "Rounds", "", Show::Integer, 0, kNone, "Turns between the variants"},
+        [](const Row& r) -> Value { return std::int64_t(r.roundMedians.size()); });
+    add({"repeated_rounds", "Repeated", "", Show::Integer, 0, kNone,
+         "Rounds repeated because a probe of the machine fell below 70 % of its best"},
+        [](const Row& r) -> Value { return std::int64_t(r.repeatedRounds); });
+    const auto text = [&](const char* id, const char* title, const char* tip, std::string Row::*field) {
+        add({id, title, "", Show::Text, 0, kNone, tip}, [field](const Row& r) -> Value { return r.*field; });
+    };
+    text("spec_full", "Full spec", "Every key of the format", &Row::specFull);
+    text("variant_title", "Variant title", "In words", &Row::variantTitle);
+    text("variant_note", "Arithmetic", "Products and sums that the variant uses", &Row::variantNote);
+    text("device_name", "Device name", "As the backend names it", &Row::deviceName);
+    text("tensor", "Tensor", "Whose values W has; empty: seeded random values", &Row::tensor);
+    text("reason", "Reason", "Why the row is not ok, and remarks", &Row::reason);
+    text("command", "Command", "Runs this row again", &Row::command);
+    add({"samples", "Raw samples", "ns", Show::Shape, 0, kNone, "Every timed run, in the order taken"},
+        [](const Row& r) -> Value {
+            if (r.samples.empty()) return {};
+            return fmt::format("[{}]", fmt::join(r.samples, ", "));
+        });
+}
+
+} // namespace
+
+std::string rowKey(const BenchmarkRow& r) {
+    return fmt::format("{}/{} {} {} act={}{} {}x{}x{} {} threads={} {}", r.backend, r.device, r.spec, r.op, r.act,
+                       r.bias ? " bias" : "", r.m, r.n, r.k, cacheText(r.cache), r.threads,
+                       r.variant.empty() ? "-" : r.variant);
+}
+
+const Columns<BenchmarkRow>& benchmarkColumns() {
+    static const Columns<BenchmarkRow> columns = [] {
+        Columns<BenchmarkRow> out;
+        addNames(out);
+        addFigures(out);
+        addPreparation(out);
+        return out;
+    }();
+    return columns;
+}
+
+const std::vector<std::string_view>& benchmarkTableIds() {
+    static const std::vector<std::string_view> ids = {
+        "backend", "device",      "spec",       "op",     "act",       "m",           "n",
+        "k",       "cache",       "variant",    "status", "median_ns", "ci_ns",       "speedup_vs_f32",
+        "gflops",  "weight_gbps", "roof_share", "roof",   "nmse",      "format_nmse", "prepare_ns",
+        "reason"};
+    return ids;
+}
+
+const Columns<MeasuredRoof>& roofColumns() {
+    using R = MeasuredRoof;
+    static const Columns<R> columns = {
+        column<R>({"backend", "Backend", "", Show::Text, 0, kNone, "Id of the backend"},
+                  [](const R& r) -> Value { return r.backend; }),
+        column<R>({"device", "Device", "", Show::Text, 0, kNone, "Id of the device"},
+                  [](const R& r) -> Value { return r.device; }),
+        column<R>({"kind", "Roof", "", Show::Text, 0, kNone, "read_bw: memory read; f32, bf16, i8: products and sums"},
+                  [](const R& r) -> Value { return r.kind; }),
+        column<R>({"per_second", "Giga a second", "", Show::Significant, 4, kHigher,
+                   "10^9 bytes or operations a second, the best seen in the run"},
+                  [](const R& r) -> Value { return r.perSecond > 0 ? Value(r.perSecond / 1e9) : Value(); }),
+        column<R>({"samples", "Samples", "", Show::Integer, 0, kNone, "How often it was measured"},
+                  [](const R& r) -> Value { return std::int64_t(r.samples); }),
+        column<R>({"reason", "Reason", "", Show::Text, 0, kNone, "Why there is none"},
+                  [](const R& r) -> Value { return r.reason; }),
+    };
+    return columns;
+}
+
+} // namespace qs

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Correct before fast: what a variant must show before it is timed.
+
+#include "core/bench/reference.h"
+
+#include <map>
+
+namespace qs {
+
+struct Check {
+    bool passed = false;
+    double nmse = 0;    ///< over the checked outputs; infinite when a value is not finite or was not written
+    std::string reason; ///< what is wrong, with the first place
+};
+
+/// Room for a result, filled with NaN (integers: 0xA5 bytes) and guarded at both ends.
+class GuardedOutput {
+public:
+    static Result<GuardedOutput> create(const std::vector<HostTensor>& like);
+    void refill();
+    std::span<const HostTensor> tensors() const { return tensors_; }
+    /// A sentence when bytes outside the result were written.
+    std::optional<std::string> overrun() const;
+
+private:
+    std::vector<HostTensor> tensors_;
+};
+
+/// Largest NMSE that passes: the variant's, never above 1e-3; 0: exact; without one by type of the products.
+double nmseLimitFor(const Variant& variant, const Problem& problem);
+Check checkOutput(const Operands& operands, const Reference& reference, const GuardedOutput& output, double limit);
+
+struct GateVerdict {
+    RowState status = RowState::Ok; ///< Ok, Wrong, Crashed, Hung, Failed, Cancelled
+    std::string reason;
+    double worstNmse = 0;
+    std::uint64_t shapes = 0, declined = 0;
+};
+
+struct TailShape {
+    std::int64_t m, n, k;
+};
+/// Small shapes around tiles and blocks for a spec.
+std::vector<TailShape> tailShapes(const QuantSpec& spec, const BenchOp& op);
+
+/// Runs a variant on the tail shapes, once per backend, device, spec, activation, op, bias and variant.
+class Gate {
+public:
+    GateVerdict tails(Backend& backend, const std::string& backendId, std::uint32_t device,
+                      const OperandRequest& request, const std::string& specText, const Variant& variant,
+                      const Job& job);
+
+private:
+    struct Case {
+        Operands operands;
+        Reference reference;
+        GuardedOutput output;
+    };
+    Result<std::shared_ptr<std::vector<Case>>> cases(const OperandRequest& request, const std::string& key,
+                                                     const Job& job);
+    std::map<std::string, std::shared_ptr<std::vector<Case>>> cases_;
+    std::map<std::string, GateVerdict> verdicts_;
+};
+
+} // namespace qs
