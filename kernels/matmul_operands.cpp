@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/matmul_operands.h"
+
+#include "kernels/kernel_set.h"
+#include "kernels/small_float.h"
+
+#include <cmath>
+#include <limits>
+
+namespace qs {
+
+std::size_t bytesOf(NumberType type) {
+    switch (type) {
+    case NumberType::None: return 0;
+    case NumberType::F32:
+    case NumberType::I32: return 4;
+    case NumberType::F16:
+    case NumberType::Bf16: return 2;
+    default: return 1;
+    }
+}
+
+std::size_t storedCodeRows(const MatmulProblem& problem) {
+    if (problem.op == MatmulOp::Quantize || problem.weight.packAxis != 0) return problem.rows();
+    return problem.rows() / std::size_t(8 / problem.weight.bits);
+}
+
+std::size_t storedScales(const MatmulProblem& problem, std::size_t scaleCols) {
+    const WeightFormat& format = problem.weight;
+    if (format.scale == NumberType::None) return 0;
+    if (format.blockAxis == 1) return problem.rows() * scaleCols;
+    if (format.blockAxis == 0) return (problem.rows() + format.block - 1) / format.block * problem.cols();
+    if (format.channelAxis >= 0) return format.channelAxis == 0 ? problem.rows() : problem.cols();
+    return 1;
+}
+
+StoredCopy::StoredCopy(const MatmulProblem& problem, const WeightOperand& operand)
+    : m_layout(operand), m_codes(storedCodeRows(problem) * operand.rowBytes),
+      m_scales(operand.scales ? storedScales(problem, operand.scaleCols) * bytesOf(problem.weight.scale) : 0),
+      m_bias(problem.bias ? problem.n : 0) {
+    if (m_codes.size()) std::memcpy(m_codes.data(), operand.codes, m_codes.size());
+    if (m_scales.size()) std::memcpy(m_scales.data(), operand.scales, m_scales.size());
+    if (m_bias.size()) std::memcpy(m_bias.data(), operand.bias, m_bias.size() * sizeof(float));
+}
+
+WeightOperand StoredCopy::operand() const {
+    WeightOperand operand = m_layout;
+    operand.codes = m_codes.data(), operand.scales = m_scales.data(), operand.bias = m_bias.data();
+    return operand;
+}
+
+bool int8Row(const MatmulProblem& problem, const MatmulInput& in, std::size_t m, std::int8_t* q, float* scale) {
+    const std::size_t k = problem.k;
+    if (!problem.dynamicAct) {
+        std::memcpy(q, static_cast<const std::int8_t*>(in.x) + m * k, k);
+        *scale = in.scale ? in.scale[m] : 1.0f;
+        return true;
+    }
+    const float* x = static_cast<const float*>(in.x) + m * k;
+    if (!std::isfinite(bestKernels().absMax(x, k, false))) return false;
+    bestKernels().quantizeInt8Stored(x, k, k, q, scale);
+    return true;
+}
+
+ActivationRows::ActivationRows(const MatmulProblem& problem, const MatmulInput& in) : m_k(problem.k) {
+    const std::size_t count = problem.m * m_k;
+    if (problem.act == NumberType::F32) {
+        m_x = static_cast<const float*>(in.x);
+        return;
+    }
+    m_own.resize(count);
+    m_x = m_own.data();
+    if (problem.act == NumberType::Bf16) {
+        bestKernels().bf16ToF32(static_cast<const std::uint16_t*>(in.x), count, m_own.data());
+        return;
+    }
+    m_scales.resize(problem.m);
+    std::vector<std::int8_t> q(m_k);
+    for (std::size_t m = 0; m < problem.m; ++m) {
+        const bool finite = int8Row(problem, in, m, q.data(), &m_scales[m]);
+        if (!finite) m_scales[m] = std::numeric_limits<float>::quiet_NaN();
+        for (std::size_t i = 0; i < m_k; ++i) m_own[m * m_k + i] = finite ? float(q[i]) : 0.0f;
+    }
+}
+
+void storeOutput(NumberType type, void* out, std::size_t i, float value) {
+    if (type == NumberType::F32)
+        static_cast<float*>(out)[i] = value;
+    else
+        static_cast<std::uint16_t*>(out)[i] = f32ToBf16(value);
+}
+
+} // namespace qs

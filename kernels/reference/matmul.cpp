@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The definition of correct for products: decoded weights are the f32 products level * scale, activations i8 * scale
+// are applied after the sum; products and sums are f64; the result is rounded once, to f32 or from f32 to bf16.
+
+#include "kernels/reference/matmul.h"
+
+#include "kernels/coders_op.h"
+#include "kernels/matmul_operands.h"
+#include "kernels/small_float.h"
+#include "kernels/stored_weight.h"
+
+#include <atomic>
+#include <tuple>
+
+namespace qs {
+namespace {
+
+constexpr std::size_t kColumns = 16; ///< output channels decoded at a time
+
+bool always() { return true; }
+
+const char* declines(const MatmulProblem& problem) {
+    if (const char* reason = whyImpossible(problem)) return reason;
+    if (problem.op == MatmulOp::Quantize) return whyNotCoded(problem);
+    if (problem.compute != NumberType::None && problem.compute != NumberType::F32)
+        return "the reference multiplies decoded values only";
+    if (problem.accum != NumberType::None && problem.accum != NumberType::F32) return "the reference sums in f64 only";
+    return nullptr;
+}
+
+/// Keeps the stored operand as it is.
+class ReferenceMatmul final : public PreparedMatmul {
+public:
+    ReferenceMatmul(const MatmulProblem& problem, const WeightOperand& operand)
+        : m_problem(problem), m_stored(problem, operand) {}
+
+    bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
+        const auto [m, n, k] = std::tuple(m_problem.m, m_problem.n, m_problem.k);
+        const ActivationRows rows(m_problem, in);
+        const StoredWeight weight(m_problem, m_stored.operand());
+        std::atomic<bool> stopped{false};
+        team.run([&](int worker) {
+            const auto [begin, end] = shareOf(n, worker, team.size());
+            std::vector<float> w(kColumns * k);
+            for (std::size_t j = begin; j < end && !stopped; j += kColumns) {
+                const std::size_t last = std::min(j + kColumns, end);
+                weight.decode(j, last, w.data());
+                for (std::size_t i = 0; i < m; ++i) {
+                    if (stopped || stop()) return stopped.store(true);
+                    for (std::size_t c = j; c < last; ++c) {
+                        const double bias = m_problem.bias ? double(m_stored.bias()[c]) : 0;
+                        const double y = dot(rows.x(i), w.data() + (c - j) * k, k) * double(rows.scale(i)) + bias;
+                        storeOutput(m_problem.out, out.out, i * n + c, float(y));
+                    }
+                }
+            }
+        });
+        return !stopped;
+    }
+    std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<ReferenceMatmul>(*this); }
+    std::size_t weightBytes() const override { return m_stored.bytes(); }
+
+private:
+    static double dot(const float* x, const float* w, std::size_t k) {
+        double sums[4] = {};
+        std::size_t i = 0;
+        for (; i + 4 <= k; i += 4)
+            for (std::size_t lane = 0; lane < 4; ++lane) sums[lane] += double(x[i + lane]) * double(w[i + lane]);
+        for (; i < k; ++i) sums[0] += double(x[i]) * double(w[i]);
+        return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    }
+
+    MatmulProblem m_problem;
+    StoredCopy m_stored;
+};
+
+/// dequantize: decoded weight in its stored orientation.
+class ReferenceDequantize final : public PreparedMatmul {
+public:
+    ReferenceDequantize(const MatmulProblem& problem, const WeightOperand& operand)
+        : m_problem(problem), m_stored(problem, operand) {
+        m_problem.weightIsKn = false; // rows are decoded as they lie
+        m_problem.n = problem.rows(), m_problem.k = problem.cols();
+    }
+    bool run(const MatmulInput&, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
+        const std::size_t cols = m_problem.k;
+        const StoredWeight weight(m_problem, m_stored.operand());
+        std::atomic<bool> stopped{false};
+        team.run([&](int worker) {
+            const auto [begin, end] = shareOf(m_problem.n, worker, team.size());
+            std::vector<float> w(cols);
+            for (std::size_t r = begin; r < end; ++r) {
+                if (stopped || stop()) return stopped.store(true);
+                weight.decode(r, r + 1, w.data());
+                if (m_problem.out == NumberType::F32)
+                    std::memcpy(static_cast<float*>(out.out) + r * cols, w.data(), cols * sizeof(float));
+                else
+                    bestKernels().f32ToBf16(w.data(), cols, static_cast<std::uint16_t*>(out.out) + r * cols);
+            }
+        });
+        return !stopped;
+    }
+    std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<ReferenceDequantize>(*this); }
+    std::size_t weightBytes() const override { return m_stored.bytes(); }
+
+private:
+    MatmulProblem m_problem;
+    StoredCopy m_stored;
+};
+
+std::unique_ptr<PreparedMatmul> prepare(const MatmulProblem& problem, const WeightOperand& operand, ThreadTeam&) {
+    if (problem.op == MatmulOp::Matmul) return std::make_unique<ReferenceMatmul>(problem, operand);
+    if (problem.op == MatmulOp::Dequantize) return std::make_unique<ReferenceDequantize>(problem, operand);
+    return prepareCoded(problem, operand, scalarKernels());
+}
+
+} // namespace
+
+const MatmulVariant& referenceMatmul() {
+    static const MatmulVariant variant = {.id = "reference",
+                                          .title = "Plain C++",
+                                          .note = "f64 products and sums of f32 decoded weights",
+                                          .shape = "one column at a time, 4 sums",
+                                          .flags = 0,
+                                          .nmseLimit = 0,
+                                          .compute = NumberType::F32,
+                                          .fromM = 0,
+                                          .supported = always,
+                                          .declines = declines,
+                                          .prepare = prepare};
+    return variant;
+}
+
+} // namespace qs

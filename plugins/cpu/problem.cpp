@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "plugins/cpu/problem.h"
+
+#include "kernels/format.h"
+#include "kernels/kernel_set.h"
+#include "plugins/cpu/abi_structs.h"
+
+#include <array>
+#include <cmath>
+
+namespace qs::cpu {
+namespace {
+
+std::optional<NumberType> numberType(std::string_view name) {
+    if (name.empty() || name == "none") return NumberType::None;
+    if (name == "f32") return NumberType::F32;
+    if (name == "f16") return NumberType::F16;
+    if (name == "bf16") return NumberType::Bf16;
+    if (name == "e8m0") return NumberType::E8m0;
+    if (name == "fp8_e4m3") return NumberType::Fp8E4m3;
+    if (name == "i8") return NumberType::I8;
+    if (name == "u8") return NumberType::U8;
+    if (name == "i32") return NumberType::I32;
+    return std::nullopt;
+}
+
+std::optional<Packing> packingOf(std::string_view name) {
+    static constexpr std::array<std::string_view, 6> names = {"none",          "pair_hi_first",  "pair_lo_first",
+                                                              "quad_lo_first", "octet_lo_first", "planar"};
+    for (std::size_t i = 0; i < names.size(); ++i)
+        if (name == names[i]) return Packing(i);
+    if (name.empty()) return Packing::None;
+    return std::nullopt;
+}
+
+std::string readFormat(const qs_format& theirs, WeightFormat& mine) {
+    mine.id = text(theirs.format);
+    const auto packing = packingOf(text(theirs.packing));
+    if (!packing) return "The packing " + std::string(text(theirs.packing)) + " is not known.";
+    const auto scale = numberType(text(theirs.scale_dtype));
+    if (!scale || *scale > NumberType::E8m0) return "Scales are f32, f16, bf16 or e8m0.";
+    if (!text(theirs.zero_dtype).empty() && text(theirs.zero_dtype) != "none") return "Zero points are not supported.";
+    if (theirs.bits > 32 || theirs.block > (std::uint64_t(1) << 40)) return "The format's numbers make no sense.";
+    mine.packing = *packing, mine.scale = *scale;
+    mine.bits = int(theirs.bits), mine.packAxis = *packing == Packing::None ? -1 : theirs.pack_axis;
+    mine.block = theirs.block, mine.blockAxis = theirs.block ? theirs.block_axis : -1;
+    mine.channelAxis = theirs.block ? -1 : theirs.channel_axis;
+    mine.codeBias = theirs.code_bias;
+    if (theirs.block && theirs.block_axis < 0) return "Blocks need the axis that they cut.";
+    if (mine.id == "f32" || mine.id == "f16" || mine.id == "bf16" || mine.id == "fp8_e4m3") {
+        mine.element = *numberType(mine.id);
+        const int bits = mine.element == NumberType::F32 ? 32 : mine.element == NumberType::Fp8E4m3 ? 8 : 16;
+        return mine.bits == bits ? "" : "The number of bits does not fit " + mine.id + ".";
+    }
+    if (*packing == Packing::None && mine.bits < 8) mine.bits = 8;
+    mine.element = NumberType::U8;
+    if (theirs.codebook) {
+        mine.levels.assign(theirs.codebook, theirs.codebook + std::min<std::uint32_t>(theirs.codebook_n, 257));
+    } else if (mine.id == "nf4") {
+        mine.levels.assign(nf4Levels().begin(), nf4Levels().end());
+    } else if (mine.id == "binary" && mine.bits == 1) {
+        mine.levels = {-1.0f, 1.0f};
+    } else if (mine.id == "binary" || mine.id == "ternary" || mine.id.rfind("int", 0) == 0) {
+        if (mine.bits == 8 && mine.codeBias == 0) mine.element = NumberType::I8;
+    } else {
+        return "The format " + mine.id + " is not known and brings no codebook.";
+    }
+    return "";
+}
+
+std::string readNumbers(const qs_problem& theirs, MatmulProblem& mine) {
+    if (theirs.m < 1 || theirs.n < 0 || theirs.k < 1) return "Empty shapes have nothing to compute.";
+    constexpr int64_t most = int64_t(1) << 31;
+    if (theirs.m > most || theirs.n > most || theirs.k > most) return "Shapes beyond 2^31 are not supported.";
+    mine.m = std::size_t(theirs.m), mine.n = std::size_t(theirs.n), mine.k = std::size_t(theirs.k);
+    mine.weightIsKn = theirs.flags & QS_PROBLEM_W_IS_KN, mine.bias = theirs.flags & QS_PROBLEM_BIAS;
+    mine.dynamicAct = theirs.flags & QS_PROBLEM_DYNAMIC_ACT;
+    const auto compute = numberType(text(theirs.compute) == "i8" ? "i8" : text(theirs.compute));
+    const auto accum = numberType(text(theirs.accum)), out = numberType(text(theirs.out));
+    if (!compute || !accum) return "The demanded arithmetic is not known.";
+    mine.compute = *compute, mine.accum = *accum;
+    mine.out = !out || *out == NumberType::None ? NumberType::F32 : *out;
+    if (!out) return "Results are f32 or bf16.";
+    return "";
+}
+
+std::size_t packedRowBytes(const WeightFormat& w, std::size_t cols) {
+    if (w.packing == Packing::None || w.packAxis == 0) return cols * std::size_t(w.bits > 8 ? w.bits / 8 : 1);
+    return (cols * std::size_t(w.bits) + 7) / 8;
+}
+std::size_t paddedCols(const WeightFormat& w, std::size_t cols) {
+    return w.blockAxis == 1 ? (cols + w.block - 1) / w.block * w.block : cols;
+}
+
+std::string misfit(const qs_tensor& t, const char* role, std::size_t bytes, const void* memory) {
+    if (!memory) return std::string("The tensor ") + role + " has no memory.";
+    if (reinterpret_cast<std::uintptr_t>(memory) % 4) return std::string("The tensor ") + role + " is not aligned.";
+    if (t.bytes == bytes) return "";
+    return std::string("The tensor ") + role + " has " + std::to_string(t.bytes) + " bytes, but " +
+           std::to_string(bytes) + " fit the problem.";
+}
+/// Bytes by its dims and dtype agree with what it says.
+bool denseBytes(const qs_tensor& t, std::uint64_t* rows) {
+    const auto type = numberType(text(t.dtype));
+    if (!type || *type == NumberType::None || t.rank > 4) return false;
+    const bool small = *type == NumberType::I8 || *type == NumberType::U8 || *type >= NumberType::E8m0;
+    std::uint64_t bytes = *type == NumberType::F32 || *type == NumberType::I32 ? 4 : small ? 1 : 2;
+    for (std::uint32_t i = 0; i < t.rank; ++i) {
+        if (t.dims[i] < 0 || (t.dims[i] && bytes > (std::uint64_t(1) << 60) / std::uint64_t(t.dims[i]))) return false;
+        bytes *= std::uint64_t(t.dims[i]);
+    }
+    *rows = t.rank ? std::uint64_t(t.dims[0]) : 1;
+    return bytes == t.bytes;
+}
+
+std::string takeWeight(const MatmulProblem& p, const qs_tensor& t, std::uint64_t rows, WeightOperand& into) {
+    const WeightFormat& w = p.weight;
+    const bool source = p.op == MatmulOp::Quantize;
+    const auto type = numberType(text(t.dtype));
+    const bool fp8 = w.element == NumberType::Fp8E4m3 && *type == NumberType::U8;
+    if (source ? *type != NumberType::F32 : *type != w.element && !fp8)
+        return "The weight's dtype " + std::string(text(t.dtype)) + " is not that of the format.";
+    const std::size_t height = w.packAxis == 0 && !source ? p.rows() / std::size_t(8 / w.bits) : p.rows();
+    if (rows != height) return "The weight's first dimension is not the problem's.";
+    std::size_t rowBytes = source ? p.cols() * 4 : packedRowBytes(w, p.cols());
+    const std::size_t padded = source ? rowBytes : packedRowBytes(w, paddedCols(w, p.cols()));
+    if (w.packing != Packing::Planar && t.bytes == height * padded) rowBytes = padded;
+    into.codes = t.data, into.rowBytes = rowBytes;
+    return misfit(t, "weight", height * rowBytes, t.data);
+}
+
+std::string takeScale(const MatmulProblem& p, const qs_tensor& t, WeightOperand& into) {
+    const WeightFormat& w = p.weight;
+    const auto type = numberType(text(t.dtype));
+    if (*type != w.scale && !(w.scale == NumberType::E8m0 && *type == NumberType::U8))
+        return "The scale's dtype is not that of the format.";
+    into.scales = t.data;
+    into.scaleCols = w.blockAxis == 1 ? (p.cols() + w.block - 1) / w.block : 0;
+    std::size_t count = 1;
+    if (w.blockAxis == 1)
+        count = p.rows() * into.scaleCols;
+    else if (w.blockAxis == 0)
+        count = (p.rows() + w.block - 1) / w.block * p.cols();
+    else if (w.channelAxis >= 0)
+        count = w.channelAxis == 0 ? p.rows() : p.cols();
+    const std::size_t size = w.scale == NumberType::F32 ? 4 : w.scale == NumberType::E8m0 ? 1 : 2;
+    return misfit(t, "scale", count * size, t.data);
+}
+
+} // namespace
+
+Understood understand(const qs_problem* theirs) {
+    Understood result;
+    const qs_problem p = taken(theirs);
+    MatmulProblem& mine = result.problem;
+    const std::string_view op = text(p.op);
+    const std::array<std::string_view, 4> ops = {"matmul", "dequantize", "quantize", "quant_act"};
+    const auto found = std::find(ops.begin(), ops.end(), op);
+    if (found == ops.end()) return result.declined = "The operation " + std::string(op) + " is not known.", result;
+    mine.op = MatmulOp(found - ops.begin());
+    result.declined = readNumbers(p, mine);
+    if (!result.declined.empty()) return result;
+    if (mine.op != MatmulOp::QuantizeAct) {
+        if (!p.weight) return result.declined = "The problem does not say how its weight is stored.", result;
+        result.declined = readFormat(taken(p.weight), mine.weight);
+        if (!result.declined.empty()) return result;
+    }
+    if (mine.op == MatmulOp::Matmul) {
+        const qs_format act = taken(p.act);
+        const auto type = text(act.format) == "int8" ? std::optional(NumberType::I8) : numberType(text(act.format));
+        mine.act = type ? *type : NumberType::None;
+    }
+    if (const char* why = whyImpossible(mine)) result.declined = std::string(why) + ".";
+    return result;
+}
+
+std::vector<const MatmulVariant*> variantsFor(const MatmulProblem& problem, std::string* why) {
+    std::vector<const MatmulVariant*> found;
+    for (const MatmulVariant* variant : matmulVariants()) {
+        if (!variant->supported()) continue;
+        if (const char* reason = variant->declines(problem)) {
+            if (why && why->empty()) *why = std::string(reason) + ".";
+            continue;
+        }
+        found.push_back(variant);
+    }
+    // Meant for this M first, those meant for more rows next, the reference last.
+    const auto rank = [&](const MatmulVariant* v) {
+        return v->fromM == 0 ? 2.0 : v->fromM > problem.m ? 1.0 : 1.0 / double(v->fromM + 1);
+    };
+    std::stable_sort(found.begin(), found.end(), [&](auto* a, auto* b) { return rank(a) < rank(b); });
+    return found;
+}
+
+Operands operandsOf(const MatmulProblem& problem, const qs_tensor* const* in, uint32_t n) {
+    Operands result;
+    const bool source = problem.op == MatmulOp::Quantize;
+    bool weight = problem.op == MatmulOp::QuantizeAct, scale = source || problem.weight.scale == NumberType::None;
+    bool bias = !problem.bias;
+    for (uint32_t i = 0; i < n && result.refused.empty(); ++i) {
+        if (!in || !in[i]) return result.refused = "A tensor is missing.", result;
+        const qs_tensor t = taken(in[i]);
+        const std::string_view role = text(t.role);
+        std::uint64_t rows = 0;
+        if (!denseBytes(t, &rows)) {
+            result.refused = "The bytes of the tensor " + std::string(role) + " do not fit its dims and dtype.";
+        } else if (role == (source ? "source" : "weight")) {
+            result.refused = takeWeight(problem, t, rows, result.weight), weight = true;
+        } else if (role == "scale" && problem.weight.scale != NumberType::None && !source) {
+            result.refused = takeScale(problem, t, result.weight), scale = true;
+        } else if (role == "bias" && problem.bias && text(t.dtype) == "f32") {
+            result.refused = misfit(t, "bias", problem.n * 4, t.data), bias = true;
+            result.weight.bias = static_cast<const float*>(t.data);
+        } else {
+            result.refused = "The tensor " + std::string(role) + " has no place in this problem.";
+        }
+    }
+    if (!result.refused.empty()) return result;
+    if (!weight) result.refused = source ? "The tensor source is missing." : "The tensor weight is missing.";
+    if (!scale) result.refused = "The tensor scale is missing.";
+    if (!bias) result.refused = "The tensor bias is missing.";
+    if (source && result.refused.empty() &&
+        !std::isfinite(
+            bestKernels().absMax(static_cast<const float*>(result.weight.codes), problem.n * problem.k, false)))
+        result.refused = "The source holds NaN or infinity, which have no code.";
+    return result;
+}
+
+Activations activationsOf(const MatmulProblem& problem, const qs_tensor* const* in, uint32_t n) {
+    Activations result;
+    const bool wanted = problem.op == MatmulOp::Matmul || problem.op == MatmulOp::QuantizeAct;
+    const bool floats = problem.op == MatmulOp::QuantizeAct || problem.dynamicAct || problem.act == NumberType::F32;
+    const char* dtype = floats ? "f32" : problem.act == NumberType::Bf16 ? "bf16" : "i8";
+    const std::size_t size = floats ? 4 : problem.act == NumberType::Bf16 ? 2 : 1;
+    for (uint32_t i = 0; i < n && result.refused.empty(); ++i) {
+        if (!in || !in[i]) return result.refused = "A tensor is missing.", result;
+        const qs_tensor t = taken(in[i]);
+        std::uint64_t rows = 0;
+        if (!denseBytes(t, &rows)) {
+            result.refused = "The bytes of the tensor " + std::string(text(t.role)) + " do not fit its dims and dtype.";
+        } else if (wanted && text(t.role) == "act" && text(t.dtype) == dtype) {
+            result.refused = misfit(t, "act", problem.m * problem.k * size, t.data);
+            result.input.x = t.data;
+        } else if (!floats && text(t.role) == "act_scale" && text(t.dtype) == "f32" && problem.act == NumberType::I8) {
+            result.refused = misfit(t, "act_scale", problem.m * 4, t.data);
+            result.input.scale = static_cast<const float*>(t.data);
+        } else {
+            result.refused = "The tensor " + std::string(text(t.role)) + " has no place in this run.";
+        }
+    }
+    if (result.refused.empty() && wanted && !result.input.x) result.refused = "The tensor act is missing.";
+    return result;
+}
+
+OutputSizes outputSizes(const MatmulProblem& p) {
+    OutputSizes sizes;
+    if (p.op == MatmulOp::QuantizeAct) return {p.m * p.k, p.m * 4, "i8"};
+    if (p.op == MatmulOp::Quantize) {
+        const bool blocks = p.weight.blockAxis == 1;
+        sizes.out = p.n * packedRowBytes(p.weight, p.weight.id == "nf4" ? paddedCols(p.weight, p.k) : p.k);
+        sizes.scale = p.n * (blocks ? (p.k + p.weight.block - 1) / p.weight.block : 1) * 4;
+        sizes.outType = p.weight.element == NumberType::I8 ? "i8" : "u8";
+        return sizes;
+    }
+    sizes.out = (p.op == MatmulOp::Matmul ? p.m * p.n : p.n * p.k) * (p.out == NumberType::F32 ? 4 : 2);
+    sizes.outType = p.out == NumberType::F32 ? "f32" : "bf16";
+    return sizes;
+}
+
+Outputs outputsOf(const MatmulProblem& problem, qs_tensor* const* outs, uint32_t n) {
+    Outputs result;
+    const OutputSizes sizes = outputSizes(problem);
+    for (uint32_t i = 0; i < n && result.refused.empty(); ++i) {
+        if (!outs || !outs[i]) return result.refused = "A tensor is missing.", result;
+        const qs_tensor t = taken(outs[i]);
+        if (text(t.role) == "out" && text(t.dtype) == sizes.outType) {
+            result.refused = misfit(t, "out", sizes.out, t.out), result.output.out = t.out;
+        } else if (text(t.role) == "out_scale" && sizes.scale && text(t.dtype) == "f32") {
+            result.refused = misfit(t, "out_scale", sizes.scale, t.out), result.output.scale = t.out;
+        } else {
+            result.refused = "The output " + std::string(text(t.role)) + " has no place in this run, or another dtype.";
+        }
+    }
+    if (result.refused.empty() && !result.output.out) result.refused = "The output out is missing.";
+    if (result.refused.empty() && sizes.scale && !result.output.scale)
+        result.refused = "The output out_scale is missing.";
+    return result;
+}
+
+} // namespace qs::cpu

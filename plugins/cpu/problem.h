@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The interface's problems and tensors as the kernels take them.
+
+#include "kernels/matmul.h"
+#include "plugins/abi/quantscope_backend.h"
+
+#include <optional>
+#include <string>
+
+namespace qs::cpu {
+
+struct Understood {
+    MatmulProblem problem;
+    std::string declined; ///< why not; empty when understood
+};
+Understood understand(const qs_problem* theirs);
+
+/// Variants that do it, the likely fastest first.
+std::vector<const MatmulVariant*> variantsFor(const MatmulProblem& problem, std::string* why);
+
+struct Operands {
+    WeightOperand weight;
+    std::string refused; ///< a tensor that does not fit
+};
+Operands operandsOf(const MatmulProblem& problem, const qs_tensor* const* in, uint32_t n);
+
+struct Activations {
+    MatmulInput input;
+    std::string refused;
+};
+Activations activationsOf(const MatmulProblem& problem, const qs_tensor* const* in, uint32_t n);
+
+/// Bytes of the outputs "out" and "out_scale" (0: none).
+struct OutputSizes {
+    std::size_t out = 0, scale = 0;
+    const char* outType = "f32";
+};
+OutputSizes outputSizes(const MatmulProblem& problem);
+struct Outputs {
+    MatmulOutput output;
+    std::string refused;
+};
+Outputs outputsOf(const MatmulProblem& problem, qs_tensor* const* outs, uint32_t n);
+
+} // namespace qs::cpu
