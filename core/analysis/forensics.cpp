@@ -22,8 +22,9 @@ Result<SharedParams> sharedParams(const TensorView& view, const QuantSpec& spec,
     static std::string lastKey;
     static SharedParams last;
     const std::int64_t written = view.file ? view.file->mtimeNs() : 0;
-    const std::string key = fmt::format("{}|{}|{}|{}|{}", static_cast<const void*>(view.bytes.data()),
-                                        view.bytes.size(), written, view.info->name, canonicalText(spec));
+    const std::string key =
+        fmt::format("{}|{}|{}|{}|{}|{}", static_cast<const void*>(view.file.get()), view.file ? view.file->inode() : 0,
+                    view.info->offset, written, view.info->name, canonicalText(spec));
     {
         const std::lock_guard lock(mutex);
         if (key == lastKey) return last;

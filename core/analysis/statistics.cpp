@@ -32,9 +32,11 @@ TensorStatistics statisticsOf(const Moments& m) {
 
 double conversionErrorOf(const TensorView& view, std::uint64_t begin, std::size_t n) {
     double largest = 0;
+    thread_local std::vector<std::byte> scratch;
+    const std::byte* bytes = view.read(8 * begin, 8 * n, scratch).data();
     for (std::size_t i = 0; i < n; ++i) {
         double value;
-        std::memcpy(&value, view.bytes.data() + 8 * (begin + i), 8);
+        std::memcpy(&value, bytes + 8 * i, 8);
         if (std::isfinite(value)) largest = std::max(largest, std::fabs(value - double(float(value))));
     }
     return largest;

@@ -29,6 +29,8 @@ const std::vector<int>& allowedCpus() {
     return cpus;
 }
 
+std::atomic<unsigned> takenCores{0};
+
 /// Worker 1, 2, ... of a caller on `home` each get a CPU of their own. Left to itself the kernel starts them where the
 /// caller runs, and a step of ten milliseconds is over before it moves them (measured: no faster than one thread).
 void pin(std::jthread& thread, unsigned worker, int home) {
@@ -55,12 +57,16 @@ unsigned workerCount() {
     return count;
 }
 
+TakenCore::TakenCore() { takenCores.fetch_add(1, std::memory_order_relaxed); }
+TakenCore::~TakenCore() { takenCores.fetch_sub(1, std::memory_order_relaxed); }
+
 void parallelFor(std::size_t count, std::size_t grain,
                  const std::function<void(std::size_t, std::size_t, unsigned)>& body) {
     if (count == 0) return;
     grain = std::max<std::size_t>(1, grain);
     const std::size_t pieces = count / grain + (count % grain != 0);
-    const unsigned workers = unsigned(std::min<std::size_t>(workerCount(), pieces));
+    const unsigned free = workerCount() - std::min(workerCount() - 1, takenCores.load(std::memory_order_relaxed));
+    const unsigned workers = unsigned(std::min<std::size_t>(free, pieces));
 
     std::atomic<std::size_t> next{0};
     std::exception_ptr failure;

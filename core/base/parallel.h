@@ -16,4 +16,13 @@ unsigned workerCount();
 void parallelFor(std::size_t count, std::size_t grain,
                  const std::function<void(std::size_t begin, std::size_t end, unsigned worker)>& body);
 
+/// While it lives, parallelFor starts one worker fewer (at least one): a thread beside it needs a core of its own.
+class TakenCore {
+public:
+    TakenCore();
+    ~TakenCore();
+    TakenCore(const TakenCore&) = delete;
+    TakenCore& operator=(const TakenCore&) = delete;
+};
+
 } // namespace qs

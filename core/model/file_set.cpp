@@ -50,18 +50,20 @@ std::shared_ptr<Model> newModel(const std::string& path, const char* format) {
 Result<void> addSafetensors(Model& model, const std::string& path) {
     auto mapping = MappedFile::open(path);
     if (!mapping) return tl::unexpected(mapping.error());
-    const auto bytes = (*mapping)->bytes();
-    if (const auto is = foreignFile(bytes.first(std::min<std::size_t>(bytes.size(), 4096)), bytes.size(), path);
-        !is.empty())
+    const MappedFile& file = **mapping;
+    std::vector<std::byte> scratch;
+    const auto start = file.read(0, std::min<std::size_t>(file.size(), 4096), scratch);
+    if (const auto is = foreignFile(start, file.size(), path); !is.empty())
         return fail(fmt::format("{} {}.", shown(path), is), path, 0);
-    auto header = parseSafetensorsHeader(bytes, path);
+    const std::size_t headerEnd = std::min<std::uint64_t>(file.size(), 8 + safetensorsHeaderLength(start));
+    auto header = parseSafetensorsHeader(file.read(0, headerEnd, scratch), file.size(), path);
     // A header that was cut away while it was read is zeros now; say what happened, not what it looks like.
-    if ((*mapping)->faulted()) return (*mapping)->unchanged();
+    if (file.faulted()) return file.unchanged();
     if (!header) return tl::unexpected(header.error());
 
     const auto number = std::uint32_t(model.files.size());
     for (auto& tensor : header->tensors) tensor.file = number;
-    model.files.push_back({(*mapping)->path(), bytes.size(), *mapping, std::move(header->metadata)});
+    model.files.push_back({file.path(), file.size(), *mapping, std::move(header->metadata)});
     model.tensors.insert(model.tensors.end(), std::make_move_iterator(header->tensors.begin()),
                          std::make_move_iterator(header->tensors.end()));
     std::move(header->warnings.begin(), header->warnings.end(), std::back_inserter(model.warnings));

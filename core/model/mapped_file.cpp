@@ -3,19 +3,27 @@
 
 #include "core/base/text.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cassert>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <mutex>
+#include <string_view>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
+#include <utility>
 
 namespace qs {
 namespace {
@@ -96,6 +104,30 @@ const char* kindOf(mode_t mode) {
     return "a device";
 }
 
+/// Removable by its driver; a partition asks its disk.
+bool isRemovable(dev_t device) {
+    const std::string base = fmt::format("/sys/dev/block/{}:{}", major(device), minor(device));
+    for (const char* at : {"/removable", "/../removable"})
+        if (std::ifstream file(base + at); file) return file.get() == '1';
+    return false;
+}
+
+FileAccess accessOf(int fd, const struct stat& status) {
+    if (const char* asked = std::getenv("QS_READ")) {
+        if (std::string_view(asked) == "pread") return FileAccess::Pread;
+        if (std::string_view(asked) == "map") return FileAccess::Map;
+    }
+    // From linux/magic.h and the drivers: NFS, SMB and CIFS (three), AFS, Coda, 9P, Ceph, Lustre, GPFS, FUSE,
+    // VirtualBox; FAT, exFAT, ISO 9660, UDF.
+    static constexpr std::array<std::uint32_t, 16> remote = {
+        0x6969,     0x517B,     0xFE534D42, 0xFF534D42, 0x5346414F, 0x73757245, 0x01021997, 0x00C36400,
+        0x0BD00BD0, 0x47504653, 0x65735546, 0x786F4256, 0x4D44,     0x2011BAB0, 0x9660,     0x15013346};
+    struct statfs system {};
+    const bool isRemote = ::fstatfs(fd, &system) == 0 &&
+                          std::find(remote.begin(), remote.end(), std::uint32_t(system.f_type)) != remote.end();
+    return isRemote || isRemovable(status.st_dev) ? FileAccess::Pread : FileAccess::Map;
+}
+
 struct Descriptor {
     int fd = -1;
     ~Descriptor() {
@@ -105,7 +137,7 @@ struct Descriptor {
 
 } // namespace
 
-Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string& path) {
+Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string& path, FileAccess access) {
     const std::string shown = escapeForPeople(path, 200);
     const auto cannot = [&](int error) {
         if (error == ENOENT) return fail(fmt::format("{} does not exist.", shown), path);
@@ -134,6 +166,12 @@ Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string& path) {
     mapped->mtimeNs_ = mtimeOf(status);
     const auto size = std::size_t(status.st_size);
     if (size == 0) return mapped;
+    if (access == FileAccess::ByFileSystem) access = accessOf(file.fd, status);
+    if (access == FileAccess::Pread) {
+        mapped->fd_ = std::exchange(file.fd, -1);
+        mapped->size_ = size;
+        return mapped;
+    }
 
     catchBusErrors();
     const int index = takeSlot();
@@ -157,6 +195,7 @@ Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string& path) {
 }
 
 MappedFile::~MappedFile() {
+    if (fd_ >= 0) ::close(fd_);
     if (slot_ < 0) return;
     auto& slot = slots[std::size_t(slot_)];
     slot.begin.store(0, std::memory_order_release);
@@ -164,7 +203,37 @@ MappedFile::~MappedFile() {
     slot.taken.store(false, std::memory_order_release);
 }
 
+void MappedFile::readInto(std::size_t offset, std::span<std::byte> into) const {
+    assert(offset <= size_ && into.size() <= size_ - offset);
+    if (data_) {
+        if (!into.empty()) std::memcpy(into.data(), data_ + offset, into.size());
+        return;
+    }
+    while (!into.empty()) {
+        const ssize_t n = ::pread(fd_, into.data(), into.size(), off_t(offset));
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            std::fill(into.begin(), into.end(), std::byte{0});
+            readFailed_.store(true, std::memory_order_release);
+            return;
+        }
+        into = into.subspan(std::size_t(n));
+        offset += std::size_t(n);
+    }
+}
+
+std::span<const std::byte> MappedFile::read(std::size_t offset, std::size_t length,
+                                            std::vector<std::byte>& scratch) const {
+    assert(offset <= size_ && length <= size_ - offset);
+    if (data_) return {data_ + offset, length};
+    if (scratch.size() < length) scratch.resize(length);
+    const auto into = std::span(scratch).first(length);
+    readInto(offset, into);
+    return into;
+}
+
 bool MappedFile::faulted() const {
+    if (readFailed_.load(std::memory_order_acquire)) return true;
     return slot_ >= 0 && slots[std::size_t(slot_)].faulted.load(std::memory_order_acquire);
 }
 
@@ -190,17 +259,16 @@ Result<void> MappedFile::unchanged() const {
     return {};
 }
 
-void MappedFile::willScan(std::size_t offset, std::size_t length) const {
-    if (offset >= size_ || length == 0) return;
+void MappedFile::populate(std::size_t offset, std::size_t length) const {
+    if (!data_ || offset >= size_ || length == 0) return;
     length = std::min(length, size_ - offset);
     const std::size_t from = offset & ~(pageSize - 1);
-    // MADV_SEQUENTIAL splits the mapping, and a process may have only ~65,000 pieces: for long ranges only.
-    const bool isLong = length >= (std::size_t(64) << 20);
-    ::madvise(const_cast<std::byte*>(data_) + from, offset + length - from, isLong ? MADV_SEQUENTIAL : MADV_WILLNEED);
+    // Where it fails (an older kernel, a file that was cut) the pages come, or do not, when they are touched.
+    ::madvise(const_cast<std::byte*>(data_) + from, offset + length - from, MADV_POPULATE_READ);
 }
 
 void MappedFile::dropPages(std::size_t offset, std::size_t length) const {
-    if (offset >= size_ || length == 0) return;
+    if (!data_ || offset >= size_ || length == 0) return;
     length = std::min(length, size_ - offset);
     // Both ends rounded down: the page at the end may belong to the next piece of the scan.
     const std::size_t from = offset & ~(pageSize - 1);

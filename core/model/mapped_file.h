@@ -1,26 +1,40 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A read-only mapping that survives truncation: a SIGBUS inside one of ours maps zero pages there and sets a flag.
+// A file to read at any place. On local disks a mapping that survives truncation: a SIGBUS inside one of ours maps zero
+// pages there and sets a flag. On network, FUSE and removable file systems, where a page may fail or hang long after
+// the file was opened, pread: there a missing byte reads as zero and sets the same flag.
 
 #include "core/base/result.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace qs {
+
+/// By the kind of file system, unless QS_READ=map or QS_READ=pread says otherwise.
+enum class FileAccess { ByFileSystem, Map, Pread };
 
 class MappedFile {
 public:
     /// Regular files only (symlinks followed): a FIFO, a socket or a folder is an error, never a hang.
-    static Result<std::shared_ptr<MappedFile>> open(const std::string& path);
+    static Result<std::shared_ptr<MappedFile>> open(const std::string& path,
+                                                    FileAccess access = FileAccess::ByFileSystem);
     ~MappedFile();
     MappedFile(const MappedFile&) = delete;
     MappedFile& operator=(const MappedFile&) = delete;
 
-    std::span<const std::byte> bytes() const { return {data_, size_}; }
+    /// All of it where it is mapped, nothing where it is read.
+    std::span<const std::byte> bytes() const { return {data_, data_ ? size_ : 0}; }
+    bool isMapped() const { return fd_ < 0; }
+    std::size_t size() const { return size_; }
+    /// Bytes [offset, offset + length), which must lie in the file: in the mapping, else in `scratch`.
+    std::span<const std::byte> read(std::size_t offset, std::size_t length, std::vector<std::byte>& scratch) const;
+    void readInto(std::size_t offset, std::span<std::byte> into) const;
     const std::string& path() const { return path_; }
     std::uint64_t device() const { return device_; }
     std::uint64_t inode() const { return inode_; }
@@ -29,7 +43,8 @@ public:
     bool faulted() const;
     /// Fails with a sentence when size, inode or mtime of the path changed or a fault was caught.
     Result<void> unchanged() const;
-    void willScan(std::size_t offset, std::size_t length) const;  ///< MADV_SEQUENTIAL
+    /// Brings a tile of a scan into the mapping at once (MADV_POPULATE_READ) instead of fault by fault.
+    void populate(std::size_t offset, std::size_t length) const;
     void dropPages(std::size_t offset, std::size_t length) const; ///< behind a scan: keeps resident memory bounded
 
 private:
@@ -40,6 +55,8 @@ private:
     std::uint64_t device_ = 0, inode_ = 0;
     std::int64_t mtimeNs_ = 0;
     int slot_ = -1;
+    int fd_ = -1; ///< of a file that is read, not mapped
+    mutable std::atomic<bool> readFailed_{false};
 };
 
 } // namespace qs

@@ -8,6 +8,7 @@
 #include "core/model/tensor_name.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <new>
@@ -24,9 +25,9 @@ Result<std::shared_ptr<Model>> sniffAndOpen(const std::string& path) {
     if (!isFolder) {
         auto file = MappedFile::open(path);
         if (!file) return tl::unexpected(file.error());
-        const auto bytes = (*file)->bytes();
-        head.assign(bytes.begin(), bytes.begin() + std::ptrdiff_t(std::min<std::size_t>(bytes.size(), 4096)));
-        if (const auto is = foreignFile(head, bytes.size(), path); !is.empty())
+        head.resize(std::min<std::size_t>((*file)->size(), 4096));
+        (*file)->readInto(0, head);
+        if (const auto is = foreignFile(head, (*file)->size(), path); !is.empty())
             return fail(fmt::format("{} {}.", shown, is), path, 0);
     }
     for (const auto& format : fileFormats())
@@ -56,7 +57,21 @@ Result<void> Model::unchanged(const TensorInfo& tensor) const {
 Result<TensorView> Model::view(const TensorInfo& tensor) const {
     if (auto same = unchanged(tensor); !same) return tl::unexpected(same.error());
     const auto& file = files[tensor.file].mapping;
+    if (!file->isMapped()) return TensorView{&tensor, {}, file};
     return TensorView{&tensor, file->bytes().subspan(tensor.offset, tensor.bytes), file};
+}
+
+std::span<const std::byte> TensorView::read(std::uint64_t begin, std::size_t n, std::vector<std::byte>& scratch) const {
+    if (!bytes.empty() || n == 0) return bytes.subspan(n == 0 ? 0 : begin, n);
+    return file->read(info->offset + begin, n, scratch);
+}
+
+void TensorView::readInto(std::uint64_t begin, std::span<std::byte> into) const {
+    if (into.empty()) return;
+    if (bytes.empty())
+        file->readInto(info->offset + begin, into);
+    else
+        std::memcpy(into.data(), bytes.data() + begin, into.size());
 }
 
 std::uint64_t Model::totalBytes() const {

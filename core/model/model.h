@@ -29,11 +29,15 @@ struct TensorInfo {
     bool isWeight() const { return info(dtype).quantizable && shape.size() >= 2; }
 };
 
-/// Bytes of one tensor in the mapping; valid while its Model lives. Little-endian, maybe unaligned: load with memcpy.
+/// One tensor's bytes; valid while its Model lives. Little-endian, maybe unaligned: load with memcpy.
 struct TensorView {
     const TensorInfo* info = nullptr;
-    std::span<const std::byte> bytes;
+    std::span<const std::byte> bytes; ///< in the mapping; empty where the file is read piece by piece
     std::shared_ptr<MappedFile> file;
+
+    /// Bytes [begin, begin + n) of the tensor, in the mapping or in `scratch`.
+    std::span<const std::byte> read(std::uint64_t begin, std::size_t n, std::vector<std::byte>& scratch) const;
+    void readInto(std::uint64_t begin, std::span<std::byte> into) const;
 };
 
 struct ModelFile {

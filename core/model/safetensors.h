@@ -18,8 +18,15 @@ struct SafetensorsHeader {
     std::map<std::string, std::string> metadata;
     std::vector<std::string> warnings;
 };
-/// `path` only names the place in errors.
-Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> file, const std::string& path);
+/// What the first 8 bytes say, at most one byte over the limit for headers; 0 where there are fewer.
+std::uint64_t safetensorsHeaderLength(std::span<const std::byte> start);
+/// `head`: the file's first bytes, to the end of the header where the file holds it. `path` only names the place in
+/// errors.
+Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head, std::uint64_t fileSize,
+                                                 const std::string& path);
+inline Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> file, const std::string& path) {
+    return parseSafetensorsHeader(file, file.size(), path);
+}
 
 /// model.safetensors.index.json; shard names are checked to be plain file names.
 struct SafetensorsIndex {
@@ -43,8 +50,8 @@ struct TensorToWrite {
 
 /// Writes one file atomically and byte-identically with the reference writer's order (dtype descending, then name;
 /// `__metadata__` first, "format": "pt" always in it; 0x20 padding to a multiple of 8). Nothing is left on failure.
-/// Writing onto a path in `opened` (same device and inode) is refused, and so is a source of `opened` that changed while
-/// it was read.
+/// Writing onto a path in `opened` (same device and inode) is refused, and so is a source of `opened` that changed
+/// while it was read.
 Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<TensorToWrite> tensors,
                                        std::map<std::string, std::string> metadata, const Model* opened,
                                        const Job& job);

@@ -7,6 +7,7 @@
 #include "core/base/text.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <deque>
 #include <fmt/format.h>
@@ -254,33 +255,45 @@ std::string sizes(Entry& entry) {
     return {};
 }
 
+std::uint64_t lengthField(std::span<const std::byte> head) {
+    std::uint64_t length = 0;
+    if (head.size() >= 8)
+        for (int i = 7; i >= 0; --i) length = length << 8 | std::uint64_t(head[std::size_t(i)]);
+    return length;
+}
+
 } // namespace
 
-Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> file, const std::string& path) {
+std::uint64_t safetensorsHeaderLength(std::span<const std::byte> start) {
+    return std::min<std::uint64_t>(lengthField(start), kMaxHeader + 1);
+}
+
+Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head, std::uint64_t fileSize,
+                                                 const std::string& path) {
     const auto refusal = [&](const std::string& why, std::uint64_t byte) {
         constexpr auto most = std::uint64_t(std::numeric_limits<long long>::max());
         return fail(fmt::format("{}: {} (at byte {}).", escapeForPeople(path, 200), why, byte), path,
                     static_cast<long long>(std::min(byte, most)));
     };
-    if (file.size() < 8)
-        return refusal(fmt::format("{} bytes are too few for a safetensors file, which begins with a length of 8 bytes",
-                                   file.size()),
-                       0);
-    std::uint64_t length = 0;
-    for (int i = 7; i >= 0; --i) length = length << 8 | std::uint64_t(file[std::size_t(i)]);
+    if (fileSize < 8)
+        return refusal(
+            fmt::format("{} bytes are too few for a safetensors file, which begins with a length of 8 bytes", fileSize),
+            0);
+    const std::uint64_t length = lengthField(head);
     if (length > kMaxHeader)
         return refusal(fmt::format("the header length is given as {} bytes, over the limit of {}", length, kMaxHeader),
                        0);
-    if (length > file.size() - 8)
+    if (length > fileSize - 8)
         return refusal(
             fmt::format("the header length is given as {} bytes, but only {} follow; the file is cut short or "
                         "not safetensors",
-                        length, file.size() - 8),
+                        length, fileSize - 8),
             0);
     if (length == 0) return refusal("the header is empty", 8);
 
     HeaderVisitor visitor;
-    const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8, length);
+    assert(head.size() >= 8 + length);
+    const std::string_view text(reinterpret_cast<const char*>(head.data()) + 8, length);
     if (auto read = readStrictJson(text, path, 8, visitor); !read) return tl::unexpected(read.error());
 
     std::vector<Entry*> entries;
@@ -294,7 +307,7 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> file
     if (!std::is_sorted(entries.begin(), entries.end(), earlier))
         std::stable_sort(entries.begin(), entries.end(), earlier);
     const std::uint64_t data = 8 + length;
-    const std::uint64_t available = file.size() - data;
+    const std::uint64_t available = fileSize - data;
     std::uint64_t expected = 0;
     const TensorInfo* cut = nullptr; // the first whose data the file does not hold
     SafetensorsHeader header;
@@ -320,7 +333,7 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> file
     if (cut)
         return refusal(fmt::format("tensor {}: its data is cut short: {} bytes of tensors are promised, {} are there",
                                    quotedName(cut->name), expected, available),
-                       file.size());
+                       fileSize);
     if (expected != available)
         return refusal(fmt::format("{} bytes follow the last tensor", available - expected), data + expected);
 

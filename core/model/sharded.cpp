@@ -33,11 +33,10 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
     auto model = newModel(path, "safetensors-index");
     auto mapping = MappedFile::open(path);
     if (!mapping) return tl::unexpected(mapping.error());
-    const auto bytes = (*mapping)->bytes();
-    if (bytes.empty()) return fail(fmt::format("{} is empty (0 bytes).", shown(path)), path, 0);
+    if ((*mapping)->size() == 0) return fail(fmt::format("{} is empty (0 bytes).", shown(path)), path, 0);
     // A copy: the text must not change between the checks and the parse.
-    const std::string text(reinterpret_cast<const char*>(bytes.data()),
-                           std::min<std::size_t>(bytes.size(), 100'000'001));
+    std::string text(std::min<std::size_t>((*mapping)->size(), 100'000'001), '\0');
+    (*mapping)->readInto(0, std::as_writable_bytes(std::span(text)));
     if ((*mapping)->faulted())
         if (auto same = (*mapping)->unchanged(); !same) return tl::unexpected(same.error());
     auto index = parseSafetensorsIndex(text, path);

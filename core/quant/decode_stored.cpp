@@ -17,6 +17,7 @@ struct Fields {
     ScaleGrid grid;
     TensorView codes, scales;
     std::vector<float> scaleValues;
+    mutable std::vector<std::byte> scratch; ///< of files that are read, not mapped; one thread decodes
 
     /// Codes become stored integers as floats, or levels; n elements from `begin`, one row at most for nf4.
     void load(std::uint64_t begin, std::size_t n, std::span<const float> levels, float* out) const;
@@ -38,25 +39,33 @@ Result<TensorView> field(const Model& model, const StoredTensor& stored, const c
 }
 
 void Fields::load(std::uint64_t begin, std::size_t n, std::span<const float> levels, float* out) const {
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(codes.bytes.data());
+    const auto bytesOf = [&](std::uint64_t from, std::uint64_t count) {
+        return reinterpret_cast<const std::uint8_t*>(codes.read(from, count, scratch).data());
+    };
     switch (stored.spec.traits().kind) {
     case FormatKind::Codebook: {
         const auto features = std::uint64_t(grid.features), padded = std::uint64_t(grid.paddedFeatures);
         const std::uint64_t from = begin / features * padded + begin % features;
+        const auto* bytes = bytesOf(from / 2, (from + n + 1) / 2 - from / 2);
         for (std::size_t i = 0; i < n; ++i) {
-            const unsigned byte = bytes[(from + i) / 2];
+            const unsigned byte = bytes[(from + i) / 2 - from / 2];
             out[i] = levels[(from + i) % 2 ? byte & 15 : byte >> 4];
         }
         return;
     }
-    case FormatKind::Integer:
-        for (std::size_t i = 0; i < n; ++i) out[i] = float(static_cast<std::int8_t>(bytes[begin + i]));
+    case FormatKind::Integer: {
+        const auto* bytes = bytesOf(begin, n);
+        for (std::size_t i = 0; i < n; ++i) out[i] = float(static_cast<std::int8_t>(bytes[i]));
         return;
+    }
     default: {
         const std::uint64_t quarter = stored.elements / 4;
-        for (std::size_t i = 0; i < n; ++i) {
-            const std::uint64_t element = begin + i;
-            out[i] = float(int(bytes[element % quarter] >> (2 * (element / quarter)) & 3) - 1);
+        for (std::size_t done = 0; done < n;) { // up to the end of a quarter, where the next bits of the bytes begin
+            const std::uint64_t at = (begin + done) % quarter, part = std::min<std::uint64_t>(n - done, quarter - at);
+            const auto shift = 2 * ((begin + done) / quarter);
+            const auto* bytes = bytesOf(at, part);
+            for (std::size_t i = 0; i < part; ++i) out[done + i] = float(int(bytes[i] >> shift & 3) - 1);
+            done += part;
         }
     }
     }

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
+#include <vector>
 
 namespace qs {
 namespace {
@@ -31,17 +32,23 @@ void loadHalf(const std::byte* bytes, std::size_t n, float* out,
 
 const float* directF32(const TensorView& view) {
     const bool aligned = reinterpret_cast<std::uintptr_t>(view.bytes.data()) % alignof(float) == 0;
-    return view.info->dtype == DType::F32 && aligned ? reinterpret_cast<const float*>(view.bytes.data()) : nullptr;
+    const bool isThere = !view.bytes.empty() || view.info->bytes == 0;
+    return view.info->dtype == DType::F32 && aligned && isThere ? reinterpret_cast<const float*>(view.bytes.data())
+                                                                : nullptr;
 }
 
 void loadF32(const TensorView& view, std::uint64_t begin, std::size_t n, float* out) {
     if (n == 0) return; // an empty tensor has no address
     const KernelSet& kernels = bestKernels();
     const std::size_t size = std::size_t(info(view.info->dtype).bits) / 8;
-    assert((begin + n) * size <= view.bytes.size());
-    const std::byte* bytes = view.bytes.data() + begin * size;
+    assert((begin + n) * size <= view.info->bytes);
+    if (view.info->dtype == DType::F32) {
+        view.readInto(begin * 4, std::as_writable_bytes(std::span(out, n)));
+        return;
+    }
+    thread_local std::vector<std::byte> scratch; // for files that are read; stays small: no caller asks for much
+    const std::byte* bytes = view.read(begin * size, n * size, scratch).data();
     switch (view.info->dtype) {
-    case DType::F32: std::memcpy(out, bytes, 4 * n); return;
     case DType::F16: loadHalf(bytes, n, out, kernels.f16ToF32); return;
     case DType::BF16: loadHalf(bytes, n, out, kernels.bf16ToF32); return;
     case DType::F64:

@@ -28,14 +28,22 @@ std::int64_t stridedScaleIndex(const ScaleGrid& grid, std::span<const std::int64
     return index;
 }
 
-void dropBehind(const TensorView& view, std::uint64_t begin, std::uint64_t end) {
-    if (!view.file || view.info->bytes <= kDropBytes) return;
+TensorView forScan(const TensorView& view) {
+    if (!view.file || !view.file->isMapped() || view.info->bytes <= kMapBytes) return view;
+    const auto again = MappedFile::open(view.file->path(), FileAccess::Pread);
+    const bool same = again && (*again)->inode() == view.file->inode() && (*again)->device() == view.file->device() &&
+                      (*again)->size() == view.file->size();
+    return same ? TensorView{view.info, {}, *again} : view; // the mapping's own checks say what happened
+}
+
+void populate(const TensorView& view, std::uint64_t begin, std::uint64_t end) {
+    if (!view.file || !view.file->isMapped()) return;
     const std::uint64_t size = std::uint64_t(info(view.info->dtype).bits) / 8;
-    view.file->dropPages(view.info->offset + begin * size, (end - begin) * size);
+    view.file->populate(view.info->offset + begin * size, (end - begin) * size);
 }
 
 TensorPass::TensorPass(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid)
-    : view_(&view), grid_(grid), run_(runOf(spec)), shape_(view.info->shape) {
+    : view_(forScan(view)), grid_(grid), run_(runOf(spec)), shape_(view.info->shape) {
     elements_ = std::uint64_t(grid.rows) * std::uint64_t(grid.features);
     if (elements_ == 0) return;
     const auto features = std::uint64_t(grid.features), group = std::uint64_t(grid.group);
@@ -64,7 +72,7 @@ Result<TensorPass> TensorPass::prepare(const TensorView& view, const QuantSpec& 
                                        const Job& job) {
     TensorPass pass(view, spec, grid);
     if (!pass.shares_) return pass;
-    auto shared = measureSharedParams(view, spec, grid, job);
+    auto shared = measureSharedParams(pass.view_, spec, grid, job);
     if (!shared) return tl::unexpected(shared.error());
     pass.shared_ = std::move(*shared);
     return pass;
@@ -110,7 +118,7 @@ void TensorPass::runUnit(std::uint64_t unit, const float* x, PassRange& range,
 
 Result<void> TensorPass::run(std::uint64_t first, std::uint64_t last, const Job& job,
                              const std::function<void(const PassRange&)>& body) const {
-    const float* direct = directF32(*view_);
+    const float* direct = directF32(view_);
     const std::uint64_t grain = std::max<std::uint64_t>(1, ceilDivide(units(), kMaxPieces));
     const std::size_t largest = std::min<std::uint64_t>(unit_, elements_);
     std::vector<std::vector<float>> scratch(workerCount());
@@ -124,12 +132,13 @@ Result<void> TensorPass::run(std::uint64_t first, std::uint64_t last, const Job&
         for (std::uint64_t unit = first + from; unit < first + to; ++unit) {
             if (job.cancelled()) return;
             const std::uint64_t begin = unitBegin(unit), end = unitBegin(unit + 1);
-            if (!direct) loadF32(*view_, begin, end - begin, buffer.data());
+            populate(view_, begin, end);
+            if (!direct) loadF32(view_, begin, end - begin, buffer.data());
             runUnit(unit, direct ? direct + begin : buffer.data(), range, body);
         }
-        dropBehind(*view_, unitBegin(first + from), unitBegin(first + to));
     });
     if (job.cancelled()) return cancelledError();
+    if (view_.file && view_.file->faulted()) return view_.file->unchanged();
     return {};
 }
 

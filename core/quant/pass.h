@@ -12,11 +12,11 @@ namespace qs {
 inline constexpr std::size_t kChunk = 32768;      ///< elements of a unit: 128 KiB of f32
 inline constexpr std::int64_t kLongGroup = 65536; ///< longer groups get their scale in a pass of their own
 inline constexpr std::size_t kMaxPieces = 2048;   ///< PassRange::piece is below
-inline constexpr std::uint64_t kDropBytes = std::uint64_t(64) << 20; ///< larger tensors are dropped behind the scan
+inline constexpr std::uint64_t kMapBytes = std::uint64_t(64) << 20; ///< larger tensors are read, not mapped
 
 class TensorPass {
 public:
-    /// Measures the scales that no unit can see alone. `view` must outlive the pass.
+    /// Measures the scales that no unit can see alone.
     static Result<TensorPass> prepare(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
                                       const Job& job);
 
@@ -36,7 +36,7 @@ private:
     void runUnit(std::uint64_t unit, const float* x, PassRange& range,
                  const std::function<void(const PassRange&)>& body) const;
 
-    const TensorView* view_;
+    TensorView view_;
     ScaleGrid grid_;
     Run run_;
     std::vector<std::int64_t> shape_;
@@ -74,7 +74,11 @@ struct ScaleRun {
 void forEachScaleRun(const ScaleGrid& grid, std::span<const std::int64_t> shape, std::uint64_t begin, std::size_t n,
                      const std::function<void(const ScaleRun&)>& body);
 
-/// Drops mapped pages of elements [begin, end) when the tensor is large.
-void dropBehind(const TensorView& view, std::uint64_t begin, std::uint64_t end);
+/// The view for a scan of all of it. A large tensor is read through a descriptor of its own into buffers that stay in
+/// the cache: mapping and unmapping its pages takes longer (10.7 GB in memory: 3.4 s mapped, 2.4 s read), and keeps
+/// them.
+TensorView forScan(const TensorView& view);
+/// Maps elements [begin, end) at once where the view is mapped.
+void populate(const TensorView& view, std::uint64_t begin, std::uint64_t end);
 
 } // namespace qs

@@ -69,7 +69,7 @@ struct PassRange {
     std::size_t piece = 0; ///< below 2048 (kMaxPieces): one worker handles all ranges of a piece, in order
 };
 /// Scales that need whole-tensor or strided statistics are computed in a pass of their own before; then `body` sees every
-/// element once. Checks job.cancelled() between ranges and drops mapped pages behind the scan of large tensors.
+/// element once. Checks job.cancelled() between ranges.
 Result<void> forEachRange(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid, const Job& job,
                           const std::function<void(const PassRange&)>& body);
 

@@ -11,7 +11,6 @@ namespace qs {
 namespace {
 
 constexpr std::uint64_t kStatisticPiece = 65536;
-constexpr std::int64_t kDropRows = 256; ///< between two drops of mapped pages, where columns are walked down
 
 struct Partial {
     float absMax = 0;
@@ -83,13 +82,13 @@ Result<std::vector<Partial>> measureGroups(const Work& work, const std::vector<f
         for (std::size_t i = from; i < to && !work.job.cancelled(); ++i) {
             const std::uint64_t begin = i / pieces * group + i % pieces * kStatisticPiece;
             const std::size_t n = std::min(kStatisticPiece, (i / pieces + 1) * group - begin);
+            populate(work.view, begin, begin + n);
             if (!direct) {
                 scratch[worker].resize(kStatisticPiece);
                 loadF32(work.view, begin, n, scratch[worker].data());
             }
             const float* x = direct ? direct + begin : scratch[worker].data();
             partials[i] = centers.empty() ? work.measure(x, n) : work.measureAround(x, n, centers[i / pieces]);
-            dropBehind(work.view, begin, begin + n);
         }
     });
     if (work.job.cancelled()) return cancelledError();
@@ -119,8 +118,6 @@ Result<std::vector<Partial>> measureStrided(const Work& work, const std::vector<
                         if (!direct) loadF32(work.view, begin, to - from, scratch.data());
                         const float* x = direct ? direct + begin : scratch.data();
                         const std::size_t base = std::size_t(stridedScaleIndex(grid, work.view.info->shape, row));
-                        if ((row + 1) % kDropRows == 0)
-                            dropBehind(work.view, std::uint64_t(row + 1 - kDropRows) * features, begin - from);
                         if (!bounds.empty() && std::isfinite(work.kernels.absMax(x, to - from, false))) {
                             work.kernels.columnAbsMax(x, to - from, bounds.data() + base + from);
                             continue;

@@ -157,8 +157,9 @@ Result<TensorToWrite> copyOf(const Model& model, const TensorInfo& tensor) {
     if (!view) return tl::unexpected(view.error());
     return TensorToWrite{
         tensor.name, tensor.dtype, tensor.shape, [view = *view](const TensorToWrite::Sink& sink) -> Result<void> {
-            for (std::size_t at = 0; at < view.bytes.size(); at += kCopyPiece) {
-                const auto piece = view.bytes.subspan(at, std::min(kCopyPiece, view.bytes.size() - at));
+            std::vector<std::byte> scratch;
+            for (std::size_t at = 0; at < view.info->bytes; at += kCopyPiece) {
+                const auto piece = view.read(at, std::min<std::size_t>(kCopyPiece, view.info->bytes - at), scratch);
                 if (auto written = sink(piece); !written) return written;
                 if (view.file) view.file->dropPages(view.info->offset + at, piece.size());
             }

@@ -6,6 +6,8 @@
 #include <QtTest>
 
 #include <atomic>
+#include <bit>
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -27,6 +29,7 @@ private Q_SLOTS:
     void nothingToDo();
     void sizesNearTheLimit();
     void usesItsWorkers();
+    void leavesTakenCores();
     void exceptionsArrive();
     void nested();
     void job();
@@ -93,6 +96,24 @@ void ParallelTest::usesItsWorkers() {
     });
     QCOMPARE(seen.load(), (1u << workerCount()) - 1);
     QVERIFY(callerToo);
+}
+
+void ParallelTest::leavesTakenCores() {
+    const auto workersSeen = [] {
+        std::atomic<unsigned> seen{0};
+        parallelFor(200, 1, [&](std::size_t, std::size_t, unsigned worker) {
+            seen |= 1u << worker;
+            std::this_thread::sleep_for(std::chrono::microseconds(200));
+        });
+        return std::popcount(seen.load());
+    };
+    {
+        const TakenCore one;
+        QVERIFY(workersSeen() <= 4);
+        const TakenCore two, three, four, five, six;
+        QCOMPARE(workersSeen(), 1);
+    }
+    QVERIFY(workersSeen() > 1);
 }
 
 void ParallelTest::exceptionsArrive() {

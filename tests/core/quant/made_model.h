@@ -33,8 +33,8 @@ template<class T> std::vector<T> valuesOf(const Model& model, const std::string&
     if (!tensor) qFatal("no tensor %s", name.c_str());
     const auto view = model.view(*tensor);
     if (!view) qFatal("%s", view.error().message.c_str());
-    std::vector<T> values(view->bytes.size() / sizeof(T));
-    if (!values.empty()) std::memcpy(values.data(), view->bytes.data(), view->bytes.size());
+    std::vector<T> values(tensor->bytes / sizeof(T));
+    view->readInto(0, std::as_writable_bytes(std::span(values)));
     return values;
 }
 
