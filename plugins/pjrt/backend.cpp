@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The table of the pjrt backend: every entry checks what the host gave, does its work, and turns Faults into codes.
+#include "plugins/pjrt/context.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace qs::pjrt {
+namespace {
+
+void copyText(char* to, std::size_t room, const std::string& text) {
+    auto size = std::min(text.size(), room - 1);
+    // Not through the middle of a UTF-8 sequence.
+    while (size < text.size() && size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
+    std::memcpy(to, text.data(), size);
+    to[size] = '\0';
+}
+
+std::int32_t fail(qs_error* error, std::int32_t code, const std::string& text) {
+    if (error != nullptr && error->struct_size >= sizeof(qs_error)) {
+        error->code = code;
+        copyText(error->msg, sizeof error->msg, text);
+    }
+    return code;
+}
+
+/// Runs `work`; nothing leaves it but a code.
+template<class Work> std::int32_t guard(qs_error* error, const Work& work) {
+    try {
+        work();
+        return QS_OK;
+    } catch (const Fault& fault) {
+        return fail(error, fault.code, fault.text);
+    } catch (const std::bad_alloc&) {
+        return fail(error, QS_RESOURCE_EXHAUSTED, "memory is out");
+    } catch (const std::exception& exception) {
+        return fail(error, QS_INTERNAL, exception.what());
+    }
+}
+
+void demand(bool good, const char* text) {
+    if (!good) throw Fault{QS_INVALID_ARGUMENT, text};
+}
+
+/// Fills the caller's struct as far as it reaches; its size stays what the caller said.
+template<class T> void give(T* to, T& from) {
+    demand(to != nullptr && to->struct_size >= 2 * sizeof(std::uint32_t), "an output struct is missing or has no size");
+    from.struct_size = to->struct_size;
+    std::memcpy(static_cast<void*>(to), &from, std::min<std::size_t>(to->struct_size, sizeof(T)));
+}
+
+/// A struct as the caller knew it, the rest zero.
+template<class T> T take(const T* from) {
+    T value{};
+    demand(from != nullptr && from->struct_size >= 2 * sizeof(std::uint32_t),
+           "an input struct is missing or has no size");
+    std::memcpy(static_cast<void*>(&value), from, std::min<std::size_t>(from->struct_size, sizeof(T)));
+    return value;
+}
+
+void giveText(const std::string& text, char* buf, std::uint64_t cap, std::uint64_t* need) {
+    if (need != nullptr) *need = text.size() + 1;
+    if (buf == nullptr || cap == 0) return;
+    const auto size = std::min<std::uint64_t>(text.size(), cap - 1);
+    std::memcpy(buf, text.data(), size);
+    buf[size] = '\0';
+}
+
+void log(const qs_host* host, int level, const std::string& text) {
+    if (host != nullptr && host->log != nullptr) host->log(host->user, level, text.c_str());
+}
+
+Operands operandsOf(const qs_problem* problem) {
+    auto p = take(problem);
+    qs_format weight{}, act{};
+    if (p.weight != nullptr) {
+        weight = take(p.weight);
+        p.weight = &weight;
+    }
+    if (p.act != nullptr) {
+        act = take(p.act);
+        p.act = &act;
+    }
+    Operands operands;
+    if (auto no = readOperands(p, operands); !no.empty()) throw Fault{QS_UNIMPLEMENTED, no};
+    return operands;
+}
+
+void demandDevice(qs_ctx* ctx, std::uint32_t dev) {
+    demand(ctx != nullptr, "no context");
+    demand(dev == 0, "the pjrt backend uses device 0 only");
+}
+
+void demandDevicePresent(const qs_ctx& ctx) {
+    if (ctx.client->compileOnly())
+        throw Fault{QS_UNIMPLEMENTED, "compiled for " + ctx.topology + " without its device: nothing can be run"};
+}
+
+BenchOptions optionsOf(const qs_run_opts* opts) {
+    const auto o = take(opts);
+    BenchOptions out;
+    out.warmup = std::min(o.warmup, 100000u);
+    out.iterations = std::max(1u, o.iters);
+    out.chain = std::clamp(o.chain, 1u, 100000u);
+    out.bufferSets = std::clamp(o.buffer_sets, 1u, 65536u);
+    out.maxSeconds = o.max_seconds > 0 ? o.max_seconds : 1e9;
+    return out;
+}
+
+void giveSamples(const std::vector<std::uint64_t>& samples, qs_run_result* result) {
+    result->n = std::uint32_t(std::min<std::size_t>(samples.size(), result->cap));
+    result->clock = QS_CLOCK_HOST;
+    result->timing_valid = 1;
+    std::copy_n(samples.begin(), result->n, result->samples_ns);
+}
+
+void demandRoom(const qs_run_result* result) {
+    demand(result != nullptr && result->struct_size >= offsetof(qs_run_result, last_out) &&
+               result->samples_ns != nullptr && result->cap > 0,
+           "there is no room for samples");
+}
+
+qs_tensor* lastOut(const qs_run_result* result) {
+    return result->struct_size >= offsetof(qs_run_result, last_out) + sizeof(void*) ? result->last_out : nullptr;
+}
+
+std::int32_t probe(const qs_host*, const qs_kv* options, std::uint32_t n, qs_probe* out, qs_error* error) {
+    return guard(error, [&] {
+        const auto usable = examine(readSettings(options, n));
+        qs_probe answer{};
+        answer.state = usable.state;
+        answer.score = usable.state == QS_PROBE_AVAILABLE ? 10 : 0;
+        copyText(answer.reason, sizeof answer.reason, usable.reason);
+        copyText(answer.hint, sizeof answer.hint, usable.hint);
+        give(out, answer);
+    });
+}
+
+std::int32_t open(const qs_host* host, const qs_kv* options, std::uint32_t n, qs_ctx** out, qs_error* error) {
+    if (out != nullptr) *out = nullptr;
+    return guard(error, [&] {
+        demand(out != nullptr, "nowhere to put the context");
+        const auto settings = readSettings(options, n);
+        const auto usable = examine(settings);
+        if (usable.state != QS_PROBE_AVAILABLE && usable.state != QS_PROBE_COMPILE_ONLY)
+            throw Fault{usable.state == QS_PROBE_NEEDS_CONFIG ? QS_FAILED_PRECONDITION : QS_UNAVAILABLE, usable.reason};
+        // Before the library is loaded: it polls a server of the cloud for ever otherwise.
+        if (usable.skipMetadata) setenv("TPU_SKIP_MDS_QUERY", "1", 0);
+        auto context = std::make_unique<qs_ctx>();
+        if (host != nullptr) context->host = take(host);
+        context->path = settings.path;
+        context->topology = usable.topology;
+        const Log toHost = [ctx = context.get()](int level, const std::string& text) { log(&ctx->host, level, text); };
+        const ClientRequest request{usable.gpu, usable.topology, settings.chipsPerHostBounds};
+        context->client = std::make_unique<Client>(Api::load(settings.path, toHost), request, toHost);
+        *out = context.release();
+    });
+}
+
+void close(qs_ctx* ctx) { delete ctx; }
+
+std::int32_t describe(qs_ctx* ctx, char* buf, std::uint64_t cap, std::uint64_t* need, qs_error* error) {
+    return guard(error, [&] {
+        demand(ctx != nullptr, "no context");
+        giveText(describeJson(*ctx), buf, cap, need);
+    });
+}
+
+std::int32_t deviceCount(qs_ctx* ctx, std::uint32_t* out, qs_error* error) {
+    return guard(error, [&] {
+        demand(ctx != nullptr && out != nullptr, "no context or nowhere to put the count");
+        *out = 1; // one replica on one device; further ones of the plugin stay idle
+    });
+}
+
+std::int32_t deviceGet(qs_ctx* ctx, std::uint32_t dev, qs_device* out, qs_error* error) {
+    return guard(error, [&] {
+        demandDevice(ctx, dev);
+        const auto& client = *ctx->client;
+        qs_device device{};
+        const auto& platform = client.platform();
+        device.kind = client.compileOnly() ? QS_DEVICE_COMPILE_ONLY
+                      : platform == "cpu"  ? QS_DEVICE_CPU
+                      : platform == "tpu"  ? QS_DEVICE_TPU
+                                           : QS_DEVICE_GPU;
+        device.mem_total = std::uint64_t(client.deviceMemory().value_or(0));
+        const auto kind = client.deviceKind();
+        copyText(device.id, sizeof device.id, platform + ":" + (ctx->topology.empty() ? "0" : ctx->topology));
+        copyText(device.name, sizeof device.name,
+                 "XLA " + platform + (kind.empty() || kind == platform ? "" : ", " + kind));
+        copyText(device.arch, sizeof device.arch, ctx->topology.empty() ? kind : ctx->topology);
+        give(out, device);
+    });
+}
+
+std::int32_t roof(qs_ctx* ctx, std::uint32_t dev, const char* kind, const qs_run_opts* opts, qs_run_result* result,
+                  double* work, qs_error* error) {
+    return guard(error, [&] {
+        demandDevice(ctx, dev);
+        demand(kind != nullptr && work != nullptr, "no kind of roof or nowhere to put its work");
+        demandDevicePresent(*ctx);
+        demandRoom(result);
+        ctx->cancelled = false;
+        auto options = optionsOf(opts);
+        options.iterations = std::min(options.iterations, result->cap);
+        giveSamples(measureRoof(*ctx, kind, options, *work), result);
+    });
+}
+
+std::int32_t query(qs_ctx* ctx, std::uint32_t dev, const qs_problem* problem, qs_support* out, qs_error* error) {
+    return guard(error, [&] {
+        demandDevice(ctx, dev);
+        qs_support support{};
+        try {
+            const auto operands = operandsOf(problem);
+            const auto variants = variantsFor(operands);
+            support.n_variants = std::uint32_t(variants.size());
+            const bool native = operands.op == Op::QuantizeAct || operands.weight.perByte == 1;
+            support.level = variants.empty() ? QS_SUPPORT_NO : native ? QS_SUPPORT_NATIVE : QS_SUPPORT_EMULATED;
+            copyText(support.reason, sizeof support.reason,
+                     variants.empty() ? "no program multiplies in \"" + operands.compute + "\" and adds in \"" +
+                                            operands.accum + "\""
+                     : native
+                         ? ""
+                         : "XLA has no product of packed codes: the program decodes them, and whether that is fused "
+                           "into the product is measured");
+        } catch (const Fault& fault) {
+            if (fault.code != QS_UNIMPLEMENTED) throw;
+            support.level = QS_SUPPORT_NO;
+            copyText(support.reason, sizeof support.reason, fault.text);
+        }
+        give(out, support);
+    });
+}
+
+std::int32_t variantGet(qs_ctx* ctx, std::uint32_t dev, const qs_problem* problem, std::uint32_t index, qs_variant* out,
+                        qs_error* error) {
+    return guard(error, [&] {
+        demandDevice(ctx, dev);
+        const auto variants = variantsFor(operandsOf(problem));
+        demand(index < variants.size(), "there is no variant of that number");
+        const auto& v = variants[index];
+        qs_variant answer{};
+        answer.flags = v.flags;
+        answer.nmse_limit = v.nmseLimit;
+        copyText(answer.id, sizeof answer.id, v.id);
+        copyText(answer.title, sizeof answer.title, v.title);
+        copyText(answer.note, sizeof answer.note, v.note);
+        give(out, answer);
+    });
+}
+
+std::int32_t prepareKernel(qs_ctx* ctx, std::uint32_t dev, const qs_problem* problem, const char* variant,
+                           const qs_tensor* const* in, std::uint32_t n, qs_kernel** out, qs_kernel_info* info,
+                           qs_error* error) {
+    if (out != nullptr) *out = nullptr;
+    return guard(error, [&] {
+        demandDevice(ctx, dev);
+        demand(variant != nullptr && out != nullptr && (in != nullptr || n == 0), "a variant or a place is missing");
+        ctx->cancelled = false;
+        const auto operands = operandsOf(problem);
+        const auto variants = variantsFor(operands);
+        const auto chosen =
+            std::find_if(variants.begin(), variants.end(), [&](const Variant& v) { return v.id == variant; });
+        demand(chosen != variants.end(), "the problem has no variant of that name");
+        auto kernel = std::make_unique<qs_kernel>(qs_kernel{ctx, prepare(*ctx->client, operands, *chosen, {in, n})});
+        if (info != nullptr) {
+            const auto& k = *kernel->prepared.kernel;
+            const auto& f = k.figures();
+            const bool quantized = operands.op == Op::Matmul && operands.weight.meaning != Meaning::Float;
+            qs_kernel_info answer{};
+            answer.fusion = quantized ? k.verdict() : QS_FUSION_UNKNOWN;
+            answer.repack_ms = ctx->client->compileOnly() ? -1 : kernel->prepared.repackMs;
+            answer.upload_ms = ctx->client->compileOnly() ? -1 : kernel->prepared.uploadMs;
+            answer.compile_ms = k.compileMs();
+            answer.flops = f.flops.value_or(-1);
+            answer.bytes_accessed = f.bytesAccessed.value_or(-1);
+            answer.arg_bytes = f.argumentBytes.value_or(-1);
+            answer.out_bytes = f.outputBytes.value_or(-1);
+            answer.temp_bytes = f.tempBytes.value_or(-1);
+            answer.peak_bytes = f.peakBytes.value_or(-1);
+            answer.code_bytes = f.codeBytes.value_or(-1);
+            answer.weight_bytes = operands.op == Op::QuantizeAct ? -1 : std::int64_t(k.weightBytes());
+            give(info, answer);
+        }
+        *out = kernel.release();
+    });
+}
+
+void setActivations(qs_kernel& kernel, const qs_tensor* const* act, std::uint32_t n) {
+    demand(act != nullptr || n == 0, "the list of activations is missing");
+    std::size_t index = 0;
+    for (const auto& argument : kernel.prepared.kernel->program().arguments) {
+        if (!argument.perRun()) continue;
+        const char* role = argument.role == Role::Act ? "act" : "act_scale";
+        const auto* tensor = findTensor({act, n}, role);
+        demandInput(tensor, role, argument.spec);
+        kernel.prepared.kernel->setActivation(index++, tensor->data);
+    }
+}
+
+const char* outputRole(std::size_t index) { return index == 0 ? "out" : "out_scale"; }
+
+std::int32_t execute(qs_kernel* kernel, const qs_tensor* const* act, std::uint32_t n, qs_tensor* const* outs,
+                     std::uint32_t nOuts, qs_error* error) {
+    return guard(error, [&] {
+        demand(kernel != nullptr && outs != nullptr, "no kernel or no outputs");
+        demandDevicePresent(*kernel->context);
+        auto& k = *kernel->prepared.kernel;
+        const auto& results = k.program().results;
+        const auto target = [&](std::size_t i) {
+            const auto* tensor = findTensor({outs, nOuts}, outputRole(i));
+            demandOutput(tensor, outputRole(i), results[i]);
+            return tensor->out;
+        };
+        for (std::size_t i = 0; i < results.size(); ++i) target(i);
+        setActivations(*kernel, act, n);
+        k.run();
+        for (std::size_t i = 0; i < results.size(); ++i) k.readResult(i, target(i));
+    });
+}
+
+std::int32_t bench(qs_kernel* kernel, const qs_tensor* const* act, std::uint32_t n, const qs_run_opts* opts,
+                   qs_run_result* result, qs_error* error) {
+    return guard(error, [&] {
+        demand(kernel != nullptr, "no kernel");
+        demandDevicePresent(*kernel->context);
+        demandRoom(result);
+        auto& k = *kernel->prepared.kernel;
+        auto* last = lastOut(result);
+        if (last != nullptr) demandOutput(last, "out", k.program().results[0]);
+        auto options = optionsOf(opts);
+        options.iterations = std::min(options.iterations, result->cap);
+        setActivations(*kernel, act, n);
+        kernel->context->cancelled = false;
+        giveSamples(k.bench(options, [&] { return kernel->context->stop(); }), result);
+        if (last != nullptr) k.readResult(0, last->out);
+    });
+}
+
+std::int32_t artifact(qs_kernel* kernel, const char* what, char* buf, std::uint64_t cap, std::uint64_t* need,
+                      qs_error* error) {
+    return guard(error, [&] {
+        demand(kernel != nullptr && what != nullptr, "no kernel or no name");
+        const auto& k = *kernel->prepared.kernel;
+        const std::string name = what;
+        if (name == "stablehlo")
+            giveText(k.program().text, buf, cap, need);
+        else if (name == "hlo_with_config")
+            giveText(base64(k.optimizedProgram()), buf, cap, need);
+        else
+            throw Fault{QS_NOT_FOUND,
+                        "a PJRT program has the texts stablehlo and hlo_with_config (base64), no " + name};
+    });
+}
+
+void kernelDestroy(qs_kernel* kernel) { delete kernel; }
+void cancel(qs_ctx* ctx) {
+    if (ctx != nullptr) ctx->cancelled = true;
+}
+const void* extension(const char*, std::uint32_t) { return nullptr; }
+
+constexpr qs_backend kBackend = {
+    sizeof(qs_backend),
+    QS_ABI_MAJOR,
+    QS_ABI_MINOR,
+    QS_ISOLATION_REQUIRED,
+    "pjrt",
+    "PJRT (XLA: TPU, GPU, CPU)",
+    "1.0",
+    "GPL-3.0-or-later",
+    probe,
+    open,
+    close,
+    describe,
+    deviceCount,
+    deviceGet,
+    roof,
+    query,
+    variantGet,
+    prepareKernel,
+    execute,
+    bench,
+    artifact,
+    kernelDestroy,
+    cancel,
+    extension,
+};
+
+} // namespace
+} // namespace qs::pjrt
+
+extern "C" const qs_backend* quantscope_backend_query(std::uint32_t hostMajor, std::uint32_t) {
+    return hostMajor == QS_ABI_MAJOR ? &qs::pjrt::kBackend : nullptr;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Devices, buffers and executables of a PJRT plugin. What owns something ends it; buffers and executables before their
+// client.
+
+#include "plugins/pjrt/api.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace qs::pjrt {
+
+/// A handle that is destroyed through one slot of the table.
+class Owned {
+public:
+    Owned() = default;
+    Owned(const Api* api, Slot destroy, void* handle) : api_(api), destroy_(destroy), handle_(handle) {}
+    Owned(Owned&& other) noexcept
+        : api_(other.api_), destroy_(other.destroy_), handle_(std::exchange(other.handle_, nullptr)) {}
+    Owned& operator=(Owned&& other) noexcept {
+        std::swap(api_, other.api_);
+        std::swap(destroy_, other.destroy_);
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+    ~Owned() {
+        if (api_ != nullptr) api_->destroy(destroy_, handle_);
+    }
+    void* get() const { return handle_; }
+    explicit operator bool() const { return handle_ != nullptr; }
+
+private:
+    const Api* api_ = nullptr;
+    Slot destroy_ = Slot::BufferDestroy;
+    void* handle_ = nullptr;
+};
+
+std::size_t elementBytes(ElementType type);
+
+struct ArraySpec {
+    ElementType type = ElementType::Invalid;
+    std::vector<std::int64_t> dims;
+    std::uint64_t bytes() const;
+    bool operator==(const ArraySpec&) const = default;
+};
+
+/// What the compiler says a program takes; nullopt: it does not say.
+struct CompiledFigures {
+    std::optional<std::int64_t> argumentBytes, outputBytes, tempBytes, peakBytes, codeBytes;
+    std::optional<double> flops, bytesAccessed;
+};
+
+class Executable {
+public:
+    Executable(const Api* api, Owned loaded, Owned executable);
+    void* loaded() const { return loaded_.get(); }
+    CompiledFigures figures() const;
+    std::vector<ArraySpec> outputs() const; ///< as the compiler says; empty when it does not
+    std::string optimizedProgram() const;   ///< serialized "hlo_with_config"
+
+private:
+    const Api* api_;
+    Owned loaded_, executable_;
+};
+
+struct ClientRequest {
+    bool gpu = false;     ///< XLA's GPU client is told not to take 75 % of the memory at once; others refuse options
+    std::string topology; ///< "v6e:2x2": compile for these devices without having them
+    std::vector<std::int64_t> chipsPerHostBounds; ///< of the topology; empty: the plugin's own
+};
+
+class Client {
+public:
+    /// Calls Plugin_Initialize, then creates a client, or a topology when one is asked for.
+    Client(Api api, const ClientRequest& request, const Log& log);
+    Client(const Client&) = delete; ///< handles point at its table
+    Client& operator=(const Client&) = delete;
+
+    const Api& api() const { return api_; }
+    bool compileOnly() const { return bool(topology_); }
+    const std::string& platform() const { return platform_; }               ///< "cpu", "cuda", "tpu"
+    const std::string& platformVersion() const { return platformVersion_; } ///< any text
+    const std::vector<Attribute>& pluginAttributes() const { return attributes_; }
+    std::size_t deviceCount() const { return devices_.size(); }
+    std::string deviceKind() const;
+    std::optional<std::int64_t> deviceMemory() const;
+
+    Executable compile(const std::string& stablehlo) const;
+    Owned upload(const ArraySpec& spec, const void* data) const; ///< copied when it returns
+    /// One run; outputs are not complete before `done` is awaited.
+    void* execute(const Executable& executable, std::span<void* const> arguments, std::vector<Owned>& outputs,
+                  std::size_t outputCount) const;
+    void download(const Owned& buffer, const ArraySpec& spec, void* out) const;
+
+private:
+    void* firstDevice() const { return devices_.front(); }
+    void openClient(const ClientRequest& request);
+    void openTopology(const ClientRequest& request);
+    std::vector<void*> list(Slot slot, void* handle) const;
+
+    Api api_;
+    Owned client_, topology_;
+    std::vector<void*> devices_; ///< of a topology: descriptions
+    std::string platform_, platformVersion_;
+    std::vector<Attribute> attributes_;
+};
+
+/// CompileOptionsProto: one replica, one partition. Empty options abort the process on some plugins.
+std::string compileOptions();
+
+} // namespace qs::pjrt

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What the opaque handles of the ABI are here.
+
+#include "plugins/pjrt/options.h"
+#include "plugins/pjrt/prepare.h"
+
+#include <atomic>
+#include <map>
+#include <memory>
+
+struct qs_ctx {
+    qs_host host{};
+    std::string path;
+    std::string topology;
+    std::unique_ptr<qs::pjrt::Client> client;
+    std::atomic<bool> cancelled{false};
+
+    bool stop() const { return cancelled.load() || (host.should_stop != nullptr && host.should_stop(host.user) != 0); }
+};
+
+struct qs_kernel {
+    qs_ctx* context;
+    qs::pjrt::Prepared prepared;
+};
+
+namespace qs::pjrt {
+
+/// JSON about plugin, client and device.
+std::string describeJson(const qs_ctx& context);
+/// One of the roofs: samples and the work of one run.
+std::vector<std::uint64_t> measureRoof(qs_ctx& context, const std::string& kind, const BenchOptions& options,
+                                       double& work);
+std::string base64(const std::string& bytes);
+
+} // namespace qs::pjrt

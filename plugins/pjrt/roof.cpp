@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "plugins/pjrt/context.h"
+
+#include <algorithm>
+
+namespace qs::pjrt {
+namespace {
+
+std::unique_ptr<Kernel> roofKernel(const Client& client, const std::string& kind, std::int64_t side) {
+    auto kernel = std::make_unique<Kernel>(client, emitRoof(kind, side));
+    for (const auto& argument : kernel->program().arguments) {
+        // Small numbers that are no zeros: neither overflow nor denormals.
+        const std::uint64_t bytes = argument.spec.bytes();
+        std::vector<std::byte> data(bytes, std::byte{0x3f}); // f32 0.747, bf16 0.746, i8 63
+        if (kind == "i8") std::fill(data.begin(), data.end(), std::byte{1});
+        kernel->uploadConstant(data.data());
+    }
+    return kernel;
+}
+
+std::uint64_t median(std::vector<std::uint64_t> samples) {
+    std::nth_element(samples.begin(), samples.begin() + std::ptrdiff_t(samples.size() / 2), samples.end());
+    return samples[samples.size() / 2];
+}
+
+} // namespace
+
+std::vector<std::uint64_t> measureRoof(qs_ctx& context, const std::string& kind, const BenchOptions& options,
+                                       double& work) {
+    const auto& client = *context.client;
+    const bool cpu = client.platform() == "cpu";
+    const auto stop = [&] { return context.stop(); };
+    BenchOptions plain = options;
+    plain.bufferSets = 1;
+    if (kind == "f32" || kind == "bf16" || kind == "i8") {
+        const std::int64_t side = cpu ? 1024 : 8192;
+        work = 2.0 * double(side) * double(side) * double(side);
+        plain.chain = std::max(options.chain, cpu ? 1u : 4u);
+        return roofKernel(client, kind, side)->bench(plain, stop);
+    }
+    if (kind != "read_bw") throw Fault{QS_UNIMPLEMENTED, "there is no program for the roof \"" + kind + "\""};
+    // 256 MiB on a CPU, 1 GiB elsewhere: beyond any cache. A plugin may be slow at one way to read memory: the faster
+    // of two programs is the roof.
+    const std::int64_t side = cpu ? 8192 : 16384;
+    work = double(side) * double(side) * 4;
+    std::vector<std::uint64_t> best;
+    plain.maxSeconds = options.maxSeconds / 2;
+    for (const char* program : {"read_bw", "read_bw_reduce"}) {
+        auto samples = roofKernel(client, program, side)->bench(plain, stop);
+        if (best.empty() || median(samples) < median(best)) best = std::move(samples);
+    }
+    return best;
+}
+
+} // namespace qs::pjrt
