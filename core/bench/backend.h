@@ -20,8 +20,19 @@ namespace qs {
 
 /// What a row of `backends` or `bench` can be; text in rowStateText(), lower case, as in JSON.
 enum class RowState {
-    Ok, Available, NeedsConfig, CompileOnly, Unavailable, NotBuilt, ///< the last five: of `backends`
-    Declined, Wrong, Invalid, Crashed, Hung, Failed, Cancelled
+    Ok,
+    Available,
+    NeedsConfig,
+    CompileOnly,
+    Unavailable,
+    NotBuilt, ///< the last five: of `backends`
+    Declined,
+    Wrong,
+    Invalid,
+    Crashed,
+    Hung,
+    Failed,
+    Cancelled
 };
 const char* rowStateText(RowState state);
 
@@ -144,6 +155,8 @@ public:
     virtual Outcome<std::optional<std::string>> artifact(std::uint64_t kernel, const std::string& what) = 0;
     virtual void destroy(std::uint64_t kernel) = 0;
     virtual void cancel() = 0;
+    /// What the backend has printed so far, the last 64 KiB of it; empty in this process.
+    virtual std::string log() const { return {}; }
 };
 
 /// Seconds a step may take before its worker is killed (BACKENDS: probe 3, open 60, prepare 300, run: budget + 30).

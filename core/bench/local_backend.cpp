@@ -49,12 +49,12 @@ class LocalBackend::Call {
 public:
     explicit Call(LocalBackend& backend) : backend_(backend) {
         const std::lock_guard lock(backend_.cancelling_);
-        backend_.host_->stop = false;
         backend_.running_ = true;
     }
     ~Call() {
         const std::lock_guard lock(backend_.cancelling_);
         backend_.running_ = false;
+        backend_.host_->stop = false; // not before the call: a worker may have been told to stop already
     }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;

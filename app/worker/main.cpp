@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// quantscope-worker: hosts one backend, so that a crash there is a row and not a loss. Started by the program, never by
+// hand: what it needs comes through the descriptor --cfg.
+#include "app/worker/server.h"
+
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <string_view>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace {
+
+int usage() {
+    std::fputs(
+        "quantscope-worker: usage: quantscope-worker --backend ID|PATH.so --cfg DESCRIPTOR; the program starts it.\n",
+        stderr);
+    return 2;
+}
+
+void onProgramGone(int) { qs::worker::endGroup(); }
+
+/// Before a plugin is loaded: dies with the program, alone and without a core file.
+void shelter() {
+    setpgid(0, 0);
+    struct sigaction action {};
+    action.sa_handler = onProgramGone;
+    sigaction(SIGTERM, &action, nullptr);
+    prctl(PR_SET_PDEATHSIG, SIGTERM); // a program that died before this line has closed its end: the reader sees it
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    setvbuf(stderr, nullptr, _IOLBF, 0);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    std::string backend;
+    int descriptor = -1;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        const std::string_view option = argv[i], value = argv[i + 1];
+        if (option == "--backend") backend = value;
+        if (option == "--cfg") std::from_chars(value.data(), value.data() + value.size(), descriptor);
+    }
+    int type = 0;
+    socklen_t size = sizeof type;
+    if (argc != 5 || backend.empty() || getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) != 0) return usage();
+    fcntl(descriptor, F_SETFD, FD_CLOEXEC); // a plugin's children must not hold the line
+    shelter();
+    qs::worker::Server(qs::Descriptor(descriptor), backend).run();
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The two threads of a worker: one reads frames, one answers them.
+#include "app/worker/server.h"
+
+#include "core/bench/wire_values.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <iterator>
+#include <poll.h>
+#include <thread>
+#include <unistd.h>
+
+namespace qs::worker {
+namespace {
+
+constexpr std::size_t kMostWaiting = 8;
+
+[[noreturn]] void refuse(const std::string& what) {
+    std::fprintf(stderr, "quantscope-worker: the program sent what is no request: %s\n", what.c_str());
+    endGroup();
+}
+
+void logToStderr(int level, std::string_view text) {
+    static constexpr const char* kLevels[] = {"debug", "info", "warning", "error"};
+    std::fprintf(stderr, "[%s] %.*s\n", kLevels[level], int(text.size()), text.data());
+}
+
+} // namespace
+
+void endGroup() {
+    if (getpgrp() == getpid()) kill(0, SIGKILL);
+    _exit(1);
+}
+
+Server::Server(Descriptor control, std::string backend)
+    : control_(std::move(control)), backend_(std::move(backend)), host_(std::make_shared<PluginHost>()) {
+    host_->log = logToStderr;
+}
+
+void Server::run() {
+    std::thread([this] { read(); }).detach();
+    for (;;) {
+        Frame frame = next();
+        Answer answered = answer(frame);
+        nlohmann::json reply = {{"id", running_}};
+        if (answered)
+            reply["answer"] = std::move(*answered);
+        else
+            reply["failure"] = wireOf(answered.error());
+        {
+            const std::lock_guard lock(mutex_);
+            running_ = 0;
+        }
+        if (!control_.send(reply)) endGroup();
+    }
+}
+
+void Server::read() {
+    for (;;) {
+        auto frame = control_.receive();
+        if (!frame && frame.error().closed) endGroup(); // nobody is left to answer to
+        if (!frame) refuse(frame.error().what);
+        if (*frame) {
+            take(std::move(**frame));
+            continue;
+        }
+        pollfd ready{control_.descriptor(), POLLIN, 0};
+        poll(&ready, 1, -1);
+    }
+}
+
+void Server::take(Frame frame) {
+    Fields fields(frame.body);
+    const bool cancel = fields.text("call", 32) == "cancel";
+    const auto id = fields.count("id", UINT64_MAX);
+    if (fields.problem()) refuse(*fields.problem());
+    const std::lock_guard lock(mutex_);
+    if (!cancel) {
+        if (queue_.size() >= kMostWaiting) refuse("more requests than may wait");
+        queue_.push_back(std::move(frame));
+        arrived_.notify_one();
+    } else if (id == running_) {
+        host_->stop = true; // open() has no context yet that could be cancelled
+        if (opened_) opened_->cancel();
+    }
+}
+
+Frame Server::next() {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [this] { return !queue_.empty(); });
+    Frame frame = std::move(queue_.front());
+    queue_.pop_front();
+    running_ = frame.body["id"].get<std::uint64_t>();
+    host_->stop = false;
+    return frame;
+}
+
+Server::Answer Server::answer(Frame& frame) {
+    Fields fields(frame.body);
+    const std::string name = fields.text("call", 32);
+    for (auto call = kCalls; call->name; ++call) {
+        if (name != call->name) continue;
+        if (call->opened && !opened_) return tl::unexpected(Failure{RowState::Failed, name + ": nothing is open"});
+        auto answered = (this->*call->run)(fields, frame);
+        if (fields.problem()) refuse(*fields.problem());
+        return answered;
+    }
+    refuse("there is no call '" + name + "'");
+}
+
+} // namespace qs::worker

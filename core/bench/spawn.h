@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <string>
+#include <sys/types.h>
+#include <tl/expected.hpp>
+#include <vector>
+
+namespace qs {
+
+/// Runs a program in a process group of its own with these as its descriptors 0, 1, 2, 3 ... and no others. The error
+/// is errno. Started from a thread that never ends, because PR_SET_PDEATHSIG fires when the starting THREAD does.
+tl::expected<pid_t, int> spawn(const std::string& program, const std::vector<std::string>& arguments,
+                               const std::vector<int>& descriptors);
+
+} // namespace qs

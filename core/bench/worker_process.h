@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// A quantscope-worker: started in a process group of its own, its output read, and ended with all it has started.
+
+#include "core/base/result.h"
+#include "core/bench/wire.h"
+
+#include <memory>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+struct pollfd;
+
+namespace qs {
+
+/// QS_WORKER, or quantscope-worker beside the running program.
+std::string workerProgram();
+
+class WorkerProcess {
+public:
+    /// `backend`: what --backend takes. The other end of `control` is the worker's descriptor 3.
+    static Result<std::unique_ptr<WorkerProcess>> start(const std::string& backend);
+    ~WorkerProcess() { end(); }
+    WorkerProcess(const WorkerProcess&) = delete;
+    WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+    Channel& control() { return control_; }
+    /// Sleeps until something has arrived, at most `milliseconds`; takes what was printed meanwhile.
+    void wait(int milliseconds);
+    /// Kills the process group and waits for it. Says how the worker itself had ended by then, after `grace` seconds:
+    /// "SIGSEGV", "exited with code 0", or "" when it was alive. Repeatable.
+    std::string end(double grace = 0);
+    bool ended() const { return pid_ < 0; }
+    /// The last lines of what it printed on both streams.
+    const std::string& log() const { return log_; }
+    /// The last line on stderr that is not blank, escaped.
+    std::string lastErrorLine() const;
+
+private:
+    struct Stream {
+        Descriptor pipe;
+        std::string tail;
+    };
+    WorkerProcess(pid_t pid, Descriptor control, Descriptor out, Descriptor err);
+    void drain(Stream& stream);
+    pid_t pid_;
+    Channel control_;
+    Stream out_, err_;
+    std::string log_, ending_;
+};
+
+} // namespace qs
