@@ -79,7 +79,7 @@ Outcome<json> WorkerSession::await(const std::string& step, double seconds) {
         if (now >= deadline && stopping)
             return tl::unexpected(end({RowState::Cancelled, "cancelled in " + step + "; its worker was ended"}, false));
         if (now >= deadline)
-            return tl::unexpected(end({RowState::Hung, fmt::format("hung in {} for {} s", step, seconds)}, true));
+            return tl::unexpected(end({RowState::Hung, fmt::format("hung in {} for {:.4g} s", step, seconds)}, true));
         // A close is asked for after a cancelled step as well, and is short.
         if (!stopping && step != "close" && (job_.cancelled() || cancelled_ == step_)) {
             stopping = true;
