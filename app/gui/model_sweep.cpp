@@ -44,10 +44,9 @@ ModelSweep::~ModelSweep() { job_.cancel(); }
 void ModelSweep::setModel(std::shared_ptr<const Model> model, std::vector<const TensorInfo*> weights) {
     cancel();
     known_.clear();
-    statistics_.clear();
     model_ = std::move(model);
     weights_ = std::move(weights);
-    measured_.assign(weights_.size(), false);
+    statistics_.assign(model_ ? model_->tensors.size() : 0, nullptr);
 }
 
 ModelSweep::Under* ModelSweep::find(const QuantSpec& spec) {
@@ -57,8 +56,8 @@ ModelSweep::Under* ModelSweep::find(const QuantSpec& spec) {
     return nullptr;
 }
 
-const ModelSweep::Rows& ModelSweep::rows(const QuantSpec& spec) const {
-    static const Rows none;
+const ModelRows& ModelSweep::rows(const QuantSpec& spec) const {
+    static const ModelRows none;
     const auto* under = const_cast<ModelSweep*>(this)->find(spec);
     return under ? under->rows : none;
 }
@@ -102,10 +101,15 @@ void ModelSweep::stop() {
     poll_.stop();
 }
 
+std::shared_ptr<const TensorStatistics> ModelSweep::statistics(const TensorInfo& tensor) const {
+    return model_ ? statistics_[indexOf(tensor)] : nullptr;
+}
+
 void ModelSweep::learn(const AnalysisRow& row) {
-    const auto name = QString::fromStdString(row->tensor);
-    if (row->statistics && !statistics_.contains(name))
-        statistics_.insert(name, std::make_shared<TensorStatistics>(*row->statistics));
+    const auto* tensor = model_ && row->statistics ? model_->find(row->tensor) : nullptr;
+    if (!tensor) return;
+    auto& known = statistics_[indexOf(*tensor)];
+    if (!known) known = std::make_shared<TensorStatistics>(*row->statistics);
 }
 
 void ModelSweep::next() {
@@ -114,7 +118,7 @@ void ModelSweep::next() {
     queue_.pop_front();
     auto* under = find(running_);
     if (!under) {
-        known_.push_back(std::make_unique<Under>(Under{running_, {}, std::vector<bool>(weights_.size())}));
+        known_.push_back(std::make_unique<Under>(Under{running_, ModelRows(weights_.size())}));
         under = known_.back().get();
         if (known_.size() > kKnownSpecs) known_.pop_front();
     }
@@ -122,8 +126,8 @@ void ModelSweep::next() {
     std::vector<std::size_t> fresh, again;
     double total = 0;
     for (std::size_t i = 0; i < weights_.size(); ++i) {
-        if (under->done[i]) continue;
-        (measured_[i] ? again : fresh).push_back(i);
+        if (under->rows.at(i)) continue;
+        (statistics_[indexOf(*weights_[i])] ? again : fresh).push_back(i);
         total += double(weights_[i]->bytes);
     }
     const auto items = fresh.size() + again.size();
@@ -191,10 +195,9 @@ void ModelSweep::take() {
     }
     if (auto* under = find(running_)) {
         for (auto& [index, row] : rows) {
-            learn(row);
-            measured_[index] = measured_[index] || row->statistics.has_value();
-            under->done[index] = true;
-            under->rows.insert(QString::fromStdString(row->tensor), std::move(row));
+            auto& known = statistics_[indexOf(*weights_[index])];
+            if (!known && row->statistics) known = std::make_shared<TensorStatistics>(*row->statistics);
+            under->rows.insert(index, std::move(row));
         }
     }
     const double elapsed = double(clock_.nsecsElapsed()) / 1e9;

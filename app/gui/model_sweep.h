@@ -3,10 +3,9 @@
 // The whole model under one spec after another, in the background. Rows are kept without their histograms: a model of
 // 100,000 tensors would need 25 GB for those.
 
-#include "core/analysis/analysis.h"
+#include "app/gui/model_rows.h"
 
 #include <QElapsedTimer>
-#include <QHash>
 #include <QObject>
 #include <QTimer>
 
@@ -18,8 +17,6 @@ namespace qs::gui {
 class ModelSweep : public QObject {
     Q_OBJECT
 public:
-    using Rows = QHash<QString, AnalysisRow>; ///< by tensor name
-
     explicit ModelSweep(QObject* parent = nullptr);
     ~ModelSweep() override;
 
@@ -31,11 +28,9 @@ public:
     void cancel(); ///< all of it
     bool running() const { return feed_ != nullptr; }
 
-    const Rows& rows(const QuantSpec& spec) const;
+    const ModelRows& rows(const QuantSpec& spec) const;
     std::vector<QuantSpec> specs() const;
-    std::shared_ptr<const TensorStatistics> statistics(const QString& tensor) const {
-        return statistics_.value(tensor);
-    }
+    std::shared_ptr<const TensorStatistics> statistics(const TensorInfo& tensor) const;
     void learn(const AnalysisRow& row); ///< statistics that somebody else measured
 
 Q_SIGNALS:
@@ -48,21 +43,20 @@ private:
     struct Feed;
     struct Under {
         QuantSpec spec;
-        Rows rows;
-        std::vector<bool> done; ///< per weight
+        ModelRows rows;
     };
     void next();
     void take();
     void stop();
     Under* find(const QuantSpec& spec);
+    std::size_t indexOf(const TensorInfo& tensor) const { return std::size_t(&tensor - model_->tensors.data()); }
 
     std::shared_ptr<const Model> model_;
     std::vector<const TensorInfo*> weights_;
     std::deque<std::unique_ptr<Under>> known_; ///< newest last
     std::deque<QuantSpec> queue_;
-    QHash<QString, std::shared_ptr<const TensorStatistics>> statistics_;
-    std::vector<bool> measured_; ///< per weight: its statistics are known
-    std::shared_ptr<Feed> feed_; ///< of the run in progress
+    std::vector<std::shared_ptr<const TensorStatistics>> statistics_; ///< per tensor of the model
+    std::shared_ptr<Feed> feed_;                                      ///< of the run in progress
     QuantSpec running_;
     Job job_;
     QTimer poll_;

@@ -21,7 +21,7 @@ constexpr int kRecent = 12;
 
 struct Opened {
     std::shared_ptr<const Model> model;
-    std::vector<const TensorInfo*> weights;
+    std::shared_ptr<const ModelLayout> layout;
 };
 
 QuantSpec defaultSpec(const char* format, std::optional<std::uint32_t> block) {
@@ -99,10 +99,7 @@ void Session::open(const QString& path) {
     const auto work = [path = path.toStdString()](const Job&) -> Result<Opened> {
         auto model = openModel(path);
         if (!model) return tl::unexpected(model.error());
-        Opened opened{*model, {}};
-        for (const auto& tensor : opened.model->tensors)
-            if (tensor.isWeight()) opened.weights.push_back(&tensor);
-        return opened;
+        return Opened{freedOnPool(*model), freedOnPool(layoutOf(**model))};
     };
     runJob<Opened>(this, d->openJob, work, [this](Result<Opened> opened) {
         d->opening = false;
@@ -111,15 +108,15 @@ void Session::open(const QString& path) {
             Q_EMIT failed(QString::fromStdString(oneSentence(opened.error().message)));
             return;
         }
-        adopt(opened->model, std::move(opened->weights));
+        adopt(opened->model, opened->layout);
     });
 }
 
-void Session::adopt(std::shared_ptr<const Model> model, std::vector<const TensorInfo*> weights) {
+void Session::adopt(std::shared_ptr<const Model> model, std::shared_ptr<const ModelLayout> layout) {
     close();
     model_ = std::move(model);
-    weights_ = std::move(weights);
-    d->sweep.setModel(model_, weights_);
+    layout_ = std::move(layout);
+    d->sweep.setModel(model_, weights());
     const auto path = QString::fromStdString(model_->path);
     d->recent.removeAll(path);
     d->recent.prepend(path);
@@ -133,7 +130,7 @@ void Session::adopt(std::shared_ptr<const Model> model, std::vector<const Tensor
         if (findMetric(wanted.metric.toStdString())) metric_ = wanted.metric;
     }
     tensor_ = model_->find(wanted.tensor.toStdString());
-    if (!tensor_ && !weights_.empty()) tensor_ = weights_.front();
+    if (!tensor_) tensor_ = layout_->firstWeight(*model_);
     if (tensor_) selection_ = {tensor_};
 
     Q_EMIT modelChanged();
@@ -143,12 +140,13 @@ void Session::adopt(std::shared_ptr<const Model> model, std::vector<const Tensor
     Q_EMIT selectionChanged();
     inspect(true, comparing_);
     d->settle.start();
-    if (!wanted.page.isEmpty())
-        showPage(wanted.page);
-    else if (page_ == QLatin1String("start"))
-        QTimer::singleShot(0, this, [this] { // a turn of its own: the page is built when it is first shown
-            if (model_ && page_ == QLatin1String("start")) showPage(QStringLiteral("overview"));
-        });
+    // In a turn of its own: a page is built when it is first shown.
+    const auto page = !wanted.page.isEmpty()            ? wanted.page
+                      : page_ == QLatin1String("start") ? QStringLiteral("overview")
+                                                        : page_;
+    QTimer::singleShot(0, this, [this, page, before = page_] {
+        if (model_ && page_ == before) showPage(page);
+    });
 }
 
 void Session::close() {
@@ -159,7 +157,7 @@ void Session::close() {
     const bool had = model_ != nullptr;
     tensor_ = nullptr;
     selection_.clear();
-    weights_.clear();
+    layout_ = std::make_shared<ModelLayout>();
     currentA_ = currentB_ = nullptr;
     stale_ = false;
     model_.reset();
@@ -203,20 +201,17 @@ void Session::selectTensor(const TensorInfo* tensor) {
 }
 
 void Session::selectNeighbour(int step) {
-    const auto at = std::find(weights_.begin(), weights_.end(), tensor_);
-    if (at == weights_.end()) {
-        if (!weights_.empty()) selectTensor(weights_.front());
-        return;
-    }
-    const auto next = std::clamp<std::ptrdiff_t>(at - weights_.begin() + step, 0, std::ptrdiff_t(weights_.size()) - 1);
-    selectTensor(weights_[std::size_t(next)]);
+    if (weights().empty()) return;
+    const int at = weightIndex(tensor_);
+    selectTensor(at < 0 ? weights().front()
+                        : weights()[std::size_t(std::clamp(at + step, 0, int(weights().size()) - 1))]);
 }
 
 void Session::selectSameRole(int layerStep) {
     if (!tensor_) return;
     const auto here = placeOf(tensor_->name);
     if (here.layer < 0) return;
-    for (const auto* tensor : weights_) {
+    for (const auto* tensor : weights()) {
         if (tensor->name.find(here.role) == std::string::npos) continue; // cheaper than placing 100,000 names
         const auto place = placeOf(tensor->name);
         if (place.layer == here.layer + layerStep && place.role == here.role) return selectTensor(tensor);
@@ -270,12 +265,17 @@ void Session::inspect(bool a, bool b) {
     if (b) d->probeB.ask(model_, *tensor_, specB_, known);
 }
 
-const QHash<QString, AnalysisRow>& Session::modelRows(const QuantSpec& spec) const { return d->sweep.rows(spec); }
+int Session::weightIndex(const TensorInfo* tensor) const {
+    const auto at = std::lower_bound(weights().begin(), weights().end(), tensor, std::less<>());
+    return at != weights().end() && *at == tensor ? int(at - weights().begin()) : -1;
+}
+
+const ModelRows& Session::modelRows(const QuantSpec& spec) const { return d->sweep.rows(spec); }
 std::vector<QuantSpec> Session::analysedSpecs() const { return d->sweep.specs(); }
 void Session::analyseModel(const QuantSpec& spec) { d->sweep.ask(spec); }
 
 std::shared_ptr<const TensorStatistics> Session::statistics(const TensorInfo& tensor) const {
-    return d->sweep.statistics(QString::fromStdString(tensor.name));
+    return d->sweep.statistics(tensor);
 }
 
 void Session::cancelJobs() {

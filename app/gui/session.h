@@ -2,12 +2,12 @@
 #pragma once
 // What the window is working on. Pages talk through the Session, never to each other.
 
+#include "app/gui/model_layout.h"
+#include "app/gui/model_rows.h"
 #include "app/gui/session_state.h"
-#include "core/analysis/analysis.h"
 #include "core/analysis/forensics.h"
 #include "core/base/job.h"
 
-#include <QHash>
 #include <QObject>
 #include <QString>
 #include <QStringList>
@@ -27,10 +27,11 @@ public:
     void open(const QString& path); ///< on a worker thread; ends in modelChanged() or failed()
     void close();
     std::shared_ptr<const Model> model() const { return model_; }
-    const std::vector<const TensorInfo*>& weights() const {
-        return weights_;
-    }                                              ///< float tensors of rank >= 2, name order
-    QStringList recentFiles() const;               ///< newest first, existing ones, at most 12
+    /// Names, groups, layers and roles of the opened model; never null, empty while no model is open.
+    const std::shared_ptr<const ModelLayout>& layout() const { return layout_; }
+    const Weights& weights() const { return layout_->weights; } ///< float tensors of rank >= 2, name order
+    int weightIndex(const TensorInfo* tensor) const;            ///< -1: not a weight
+    QStringList recentFiles() const;                            ///< newest first, existing ones, at most 12
     void setRecentFiles(const QStringList& paths); ///< those that do not exist are dropped, on a worker thread
     static QString samplePath(); ///< tiny-llama beside the binary, in the source tree or installed; "" if absent
 
@@ -60,8 +61,8 @@ public:
     bool currentIsStale() const { return stale_; } ///< a newer one is being computed: dim the picture
 
     // ---- the whole model under spec A (and any spec asked for with analyseModel), filled live
-    /// Rows known for a spec, keyed by tensor name; empty map when none.
-    const QHash<QString, AnalysisRow>& modelRows(const QuantSpec& spec) const;
+    /// Rows known for a spec, by index of the weight.
+    const ModelRows& modelRows(const QuantSpec& spec) const;
     std::vector<QuantSpec> analysedSpecs() const;
     void analyseModel(const QuantSpec& spec); ///< background job; a second call for the same spec does nothing
     std::shared_ptr<const TensorStatistics> statistics(const TensorInfo& tensor) const; ///< null when not measured yet
@@ -99,12 +100,13 @@ Q_SIGNALS:
 
 private:
     struct Private;
-    void adopt(std::shared_ptr<const Model> model, std::vector<const TensorInfo*> weights);
+    void adopt(std::shared_ptr<const Model> model, std::shared_ptr<const ModelLayout> layout);
     void inspect(bool a, bool b);
     void specEdited(bool a, bool b);
     std::unique_ptr<Private> d;
     std::shared_ptr<const Model> model_;
-    std::vector<const TensorInfo*> weights_, selection_;
+    std::shared_ptr<const ModelLayout> layout_ = std::make_shared<ModelLayout>();
+    std::vector<const TensorInfo*> selection_;
     const TensorInfo* tensor_ = nullptr;
     QuantSpec specA_, specB_;
     bool comparing_ = false, stale_ = false;

@@ -4,6 +4,7 @@
 #include "app/gui/page.h"
 #include "app/gui/pages/overview_rows.h"
 #include "app/gui/pages/spec_set_view.h"
+#include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
@@ -20,11 +21,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 namespace qs::gui {
 
 namespace {
+
+constexpr std::size_t kLittle = 2000; // weights that are drawn up within 2 ms
 
 class OverviewPage : public QWidget {
 public:
@@ -33,33 +35,34 @@ public:
 protected:
     void showEvent(QShowEvent* event) override {
         QWidget::showEvent(event);
-        if (dirty_) refresh();
+        if (dirty_) changed();
     }
 
 private:
     QLayout* header();
     QWidget* layersTab();
-    void adoptModel();
     void changed(); ///< now when visible, else when shown
-    void refresh();
-    void refreshCharts();
-    void refreshBytes(const ModelRows& rows);
+    void refresh(); ///< draws a new picture up, beside this thread when the model is large
+    void show(std::shared_ptr<const OverviewPicture> picture);
+    void showCharts();
     void follow(); ///< the selected tensor
     void open(int weight);
     QString describe(int weight) const;
+    int weightAt(int row, int column) const;
     const Metric& metric() const;
 
     Session& session_;
-    RoleGrid grid_;
-    RoleMap map_;
-    Ranking ranking_;
-    std::vector<int> barOf_; ///< weight -> bar
+    std::shared_ptr<const OverviewPicture> picture_ = std::make_shared<OverviewPicture>(); ///< what is on the screen
+    Job job_;
+    bool drawing_ = false; ///< the next picture is being drawn up
+    QElapsedTimer clock_;
     QLabel *note_ = nullptr, *proxy_ = nullptr;
     QComboBox* metrics_ = nullptr;
     Card *mapCard_ = nullptr, *barsCard_ = nullptr, *sqnrCard_ = nullptr, *shareCard_ = nullptr, *bytesCard_ = nullptr;
     HeatMap* mapView_ = nullptr;
     RankedBars *bars_ = nullptr, *bytes_ = nullptr;
     PlotChart *sqnr_ = nullptr, *share_ = nullptr;
+    QStackedWidget* tabs_ = nullptr;
     bool dirty_ = true;
     QTimer pause_;
 };
@@ -69,23 +72,30 @@ OverviewPage::OverviewPage(Session& session, QWidget* parent) : QWidget(parent),
     layout->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
     layout->setSpacing(Theme::kGap);
     layout->addLayout(header());
-    auto* stack = new QStackedWidget;
-    stack->addWidget(layersTab());
-    stack->addWidget(new SpecSetView(session));
-    layout->addWidget(stack, 1);
-    auto* group = findChild<QButtonGroup*>();
-    connect(group, &QButtonGroup::idClicked, stack, &QStackedWidget::setCurrentIndex);
+    tabs_ = new QStackedWidget;
+    tabs_->addWidget(layersTab());
+    layout->addWidget(tabs_, 1);
+    connect(findChild<QButtonGroup*>(), &QButtonGroup::idClicked, this, [this](int tab) {
+        if (tab == 1 && tabs_->count() == 1) tabs_->addWidget(new SpecSetView(session_));
+        tabs_->setCurrentIndex(tab);
+    });
 
-    connect(&session, &Session::modelChanged, this, &OverviewPage::adoptModel);
     connect(&session, &Session::rowsChanged, this, &OverviewPage::changed);
-    connect(&session, &Session::specChanged, this, &OverviewPage::changed);
-    connect(&session, &Session::metricChanged, this, &OverviewPage::changed);
+    const auto another = [this] { // what is being drawn up is out of date
+        job_.cancel();
+        drawing_ = false;
+        pause_.stop();
+        changed();
+    };
+    connect(&session, &Session::modelChanged, this, another);
+    connect(&session, &Session::specChanged, this, another);
+    connect(&session, &Session::metricChanged, this, another);
     connect(&session, &Session::tensorChanged, this, &OverviewPage::follow);
     pause_.setSingleShot(true);
     connect(&pause_, &QTimer::timeout, this, [this] {
         if (dirty_ && isVisible()) refresh();
     });
-    adoptModel();
+    changed();
 }
 
 QLayout* OverviewPage::header() {
@@ -165,24 +175,27 @@ QWidget* OverviewPage::layersTab() {
     bytes_->setAxisVisible(false);
 
     mapView_->setDescribe([this](int row, int column) {
-        const auto cell = std::size_t(row * grid_.columns + column);
-        QString text = describe(map_.worst[cell]);
-        if (const auto n = grid_.cells[cell].size(); n > 1)
+        const int weight = weightAt(row, column);
+        if (weight < 0) return QString();
+        QString text = describe(weight);
+        const auto& grid = picture_->layout->grid;
+        if (const auto n = grid.cells[std::size_t(row * grid.columns + column)].size(); n > 1)
             text += u'\n' + tr("worst of %1 tensors in this cell").arg(n);
         return text;
     });
-    bars_->setDescribe([this](int index) { return describe(ranking_.order[std::size_t(index)]); });
-    connect(mapView_, &HeatMap::cellClicked, this,
-            [this](int row, int column) { open(map_.worst[std::size_t(row * grid_.columns + column)]); });
-    connect(bars_, &RankedBars::barClicked, this, [this](int index) { open(ranking_.order[std::size_t(index)]); });
+    bars_->setDescribe([this](int index) { return describe(picture_->ranking.order[std::size_t(index)]); });
+    connect(mapView_, &HeatMap::cellClicked, this, [this](int row, int column) { open(weightAt(row, column)); });
+    connect(bars_, &RankedBars::barClicked, this,
+            [this](int index) { open(picture_->ranking.order[std::size_t(index)]); });
     connect(mapView_, &HeatMap::cellHovered, this, [this](int row, int column) {
-        const int weight = row < 0 ? -1 : map_.worst[std::size_t(row * grid_.columns + column)];
-        bars_->setLinked(weight < 0 ? -1 : barOf_[std::size_t(weight)]);
+        const int weight = row < 0 ? -1 : weightAt(row, column);
+        bars_->setLinked(weight < 0 ? -1 : picture_->ranking.barOf[std::size_t(weight)]);
     });
     connect(bars_, &RankedBars::barHovered, this, [this](int index) {
         if (index < 0) return mapView_->setLinked(-1, -1);
-        const auto weight = std::size_t(ranking_.order[std::size_t(index)]);
-        mapView_->setLinked(grid_.rowOf[weight], grid_.columnOf[weight]);
+        const auto weight = std::size_t(picture_->ranking.order[std::size_t(index)]);
+        const auto& grid = picture_->layout->grid;
+        mapView_->setLinked(grid.rowOf[weight], grid.columnOf[weight]);
     });
     return tab;
 }
@@ -192,79 +205,107 @@ const Metric& OverviewPage::metric() const {
     return found ? *found : metrics().front();
 }
 
-void OverviewPage::adoptModel() {
-    grid_ = roleGrid(session_.weights());
-    QString empty;
-    if (!session_.model())
-        empty = tr("No model is open. Ctrl+O opens one.");
-    else if (session_.weights().empty())
-        empty = tr("This file holds no float tensor of rank 2 or more: nothing to quantize.");
-    for (auto* card : {mapCard_, barsCard_, sqnrCard_, shareCard_, bytesCard_}) card->setMessage(empty);
-    changed();
-}
-
-void OverviewPage::changed() {
-    dirty_ = true;
-    if (!isVisible() || pause_.isActive()) return;
-    refresh();
+int OverviewPage::weightAt(int row, int column) const {
+    const auto cell = std::size_t(row * picture_->layout->grid.columns + column);
+    return cell < picture_->map.worst.size() ? picture_->map.worst[cell] : -1;
 }
 
 QString OverviewPage::describe(int weight) const {
-    const auto& row = session_.modelRows(session_.spec()).value(grid_.names[std::size_t(weight)]);
-    QString text = grid_.shown[std::size_t(weight)];
-    const double value = metricValue(metric(), row);
-    if (std::isnan(value)) return text + u'\n' + missingReason(metric(), row);
-    text += u'\n' + metricTitle(metric()) + u' ' + metricText(metric(), value);
+    const auto& row = picture_->rows.at(std::size_t(weight));
+    const auto& m = *picture_->metric;
+    QString text = picture_->layout->grid.shown[std::size_t(weight)];
+    const double value = metricValue(m, row);
+    if (std::isnan(value)) return text + u'\n' + missingReason(m, row);
+    text += u'\n' + metricTitle(m) + u' ' + metricText(m, value);
     return text + QStringLiteral("\nbpw %1").arg(row->bpw, 0, 'f', 4);
 }
 
 void OverviewPage::open(int weight) {
-    if (weight < 0) return;
+    if (weight < 0 || picture_->layout != session_.layout()) return;
     session_.selectTensor(session_.weights()[std::size_t(weight)]);
     session_.showPage(QStringLiteral("tensor"));
 }
 
 void OverviewPage::follow() {
-    const auto& weights = session_.weights();
-    const auto at = std::find(weights.begin(), weights.end(), session_.tensor());
-    const bool known = at != weights.end() && grid_.names.size() == weights.size();
-    const auto weight = std::size_t(at - weights.begin());
-    mapView_->setCurrent(known ? grid_.rowOf[weight] : -1, known ? grid_.columnOf[weight] : -1);
-    bars_->setCurrent(known && weight < barOf_.size() ? barOf_[weight] : -1);
+    const int weight = picture_->layout == session_.layout() ? session_.weightIndex(session_.tensor()) : -1;
+    if (weight < 0) {
+        mapView_->setCurrent(-1, -1);
+        return bars_->setCurrent(-1);
+    }
+    const auto& grid = picture_->layout->grid;
+    mapView_->setCurrent(grid.rowOf[std::size_t(weight)], grid.columnOf[std::size_t(weight)]);
+    bars_->setCurrent(picture_->ranking.barOf[std::size_t(weight)]);
+}
+
+void OverviewPage::changed() {
+    dirty_ = true;
+    if (!isVisible() || pause_.isActive() || drawing_) return;
+    refresh();
 }
 
 void OverviewPage::refresh() {
-    QElapsedTimer clock;
-    clock.start();
     dirty_ = false;
-    const auto& m = metric();
-    const auto& rows = session_.modelRows(session_.spec());
-    metrics_->setCurrentIndex(metrics_->findData(QString::fromUtf8(m.id)));
-    proxy_->setVisible(m.proxy);
-    map_ = roleMap(grid_, rows, m);
-    mapView_->setData(map_.map);
-    ranking_ = ranking(grid_, rows, m);
-    barOf_.assign(ranking_.order.size(), -1);
-    for (std::size_t i = 0; i < ranking_.order.size(); ++i) barOf_[std::size_t(ranking_.order[i])] = int(i);
-    bars_->setAxis(metricTitle(m));
-    bars_->setBars(ranking_.bars);
-    const QString spec = QString::fromStdString(specText(session_.spec()));
-    mapCard_->setTitle(tr("Sensitivity: layer × role, %1").arg(map_.map.unit));
-    mapCard_->setNote(spec);
-    barsCard_->setNote(metricTitle(m));
-    note_->setText(session_.model()
-                       ? tr("%1   %2 of %3 tensors measured").arg(spec).arg(ranking_.measured).arg(grid_.names.size())
-                       : QString());
-    follow();
-    // With very many tensors rows arrive faster than they are drawn: at most a tenth of the time goes into it.
-    if (clock.elapsed() > 5) pause_.start(int(10 * clock.elapsed()));
-    // The charts in a handler of their own, so that none is long.
-    QTimer::singleShot(0, this, [this] { refreshCharts(); });
+    drawing_ = true;
+    clock_.start();
+    job_ = Job();
+    OverviewPicture asked;
+    asked.model = session_.model();
+    asked.layout = session_.layout();
+    asked.rows = session_.modelRows(session_.spec());
+    asked.spec = session_.spec();
+    asked.metric = &metric();
+    using Drawn = std::shared_ptr<const OverviewPicture>;
+    const auto work = [asked](const Job&) -> Result<Drawn> {
+        auto picture = std::make_shared<OverviewPicture>(asked);
+        picture->work();
+        return picture;
+    };
+    runJobOrNow<Drawn>(session_.weights().size() <= kLittle, this, job_, work, [this](Result<Drawn> picture) {
+        drawing_ = false;
+        if (picture) show(*picture);
+        // With very many tensors rows arrive faster than they are drawn: at most a tenth of the time goes into it.
+        if (clock_.elapsed() > 5)
+            pause_.start(int(10 * clock_.elapsed()));
+        else if (dirty_ && isVisible())
+            pause_.start(0);
+    });
 }
 
-void OverviewPage::refreshCharts() {
-    const auto& rows = session_.modelRows(session_.spec());
-    const auto spread = sqnrSpread(grid_, rows);
+void OverviewPage::show(std::shared_ptr<const OverviewPicture> picture) {
+    picture_ = std::move(picture);
+    QString empty;
+    if (!picture_->model)
+        empty = tr("No model is open. Ctrl+O opens one.");
+    else if (picture_->layout->weights.empty())
+        empty = tr("This file holds no float tensor of rank 2 or more: nothing to quantize.");
+    for (auto* card : {mapCard_, barsCard_, sqnrCard_, shareCard_, bytesCard_}) card->setMessage(empty);
+    const auto& m = *picture_->metric;
+    metrics_->setCurrentIndex(metrics_->findData(QString::fromUtf8(m.id)));
+    proxy_->setVisible(m.proxy);
+    mapView_->setData(picture_->map.map);
+    bars_->setAxis(metricTitle(m));
+    bars_->setBars(int(picture_->ranking.order.size()), picture_->ranking.extents, [drawn = picture_](int bar) {
+        const auto weight = std::size_t(drawn->ranking.order[std::size_t(bar)]);
+        const double value = drawn->ranking.values[weight];
+        return RankedBar{drawn->layout->grid.brief[weight], value, metricText(*drawn->metric, value),
+                         std::isnan(value) ? missingReason(*drawn->metric, drawn->rows.at(weight)) : QString()};
+    });
+    const QString spec = QString::fromStdString(specText(picture_->spec));
+    mapCard_->setTitle(tr("Sensitivity: layer × role, %1").arg(picture_->map.map.unit));
+    mapCard_->setNote(spec);
+    barsCard_->setNote(metricTitle(m));
+    note_->setText(picture_->model ? tr("%1   %2 of %3 tensors measured")
+                                         .arg(spec)
+                                         .arg(picture_->ranking.measured)
+                                         .arg(picture_->layout->weights.size())
+                                   : QString());
+    follow();
+    // The charts in a handler of their own, so that none is long.
+    QTimer::singleShot(0, this, [this] { showCharts(); });
+}
+
+void OverviewPage::showCharts() {
+    const auto& spread = picture_->spread;
     QVector<PlotMarker> markers;
     if (spread.tensors > 0) {
         sqnr_->setXRange(spread.lo, spread.hi);
@@ -275,7 +316,7 @@ void OverviewPage::refreshCharts() {
     if (spread.exact > 0) note += tr("   %1 without error").arg(spread.exact);
     sqnrCard_->setNote(note);
 
-    const auto share = errorShare(grid_, rows);
+    const auto& share = picture_->share;
     markers.clear();
     if (share.most > 0) {
         share_->setXRange(0, share.tensors);
@@ -284,44 +325,16 @@ void OverviewPage::refreshCharts() {
     }
     share_->setData({share.curve}, markers, true);
     shareCard_->setNote(share.most > 0 ? tr("80 % in %1 of %2").arg(share.most).arg(share.tensors) : QString());
-    refreshBytes(rows);
-}
 
-void OverviewPage::refreshBytes(const ModelRows& rows) {
-    const auto model = session_.model();
-    if (!model) return bytes_->setBars({});
-    std::map<std::string, std::uint64_t> before, kept;
-    std::uint64_t after = 0, pending = 0;
-    for (const auto& tensor : model->tensors) {
-        before[info(tensor.dtype).id] += tensor.bytes;
-        if (!tensor.isWeight()) kept[info(tensor.dtype).id] += tensor.bytes;
-    }
-    for (const auto* tensor : session_.weights()) {
-        const auto row = rows.value(QString::fromStdString(tensor->name));
-        if (!row)
-            pending += tensor->bytes;
-        else if (row->status == Status::Ok)
-            after += row->bytesAfter;
-        else
-            kept[info(tensor->dtype).id] += tensor->bytes;
-    }
-    std::vector<RankedBar> bars;
-    const auto add = [&](const QString& name, std::uint64_t bytes) {
-        if (bytes > 0) bars.push_back({name, double(bytes), QString::fromStdString(bytesText(bytes)), {}});
-    };
-    for (const auto& [dtype, bytes] : before) add(tr("before: %1").arg(QString::fromStdString(dtype)), bytes);
-    add(tr("after: %1").arg(QString::fromStdString(specText(session_.spec()))), after);
-    for (const auto& [dtype, bytes] : kept) add(tr("after: %1, kept").arg(QString::fromStdString(dtype)), bytes);
-    add(tr("not measured yet"), pending);
-    bytes_->setBars(std::move(bars));
-    std::uint64_t total = after;
-    for (const auto& [dtype, bytes] : kept) total += bytes;
-    const auto source = model->totalBytes();
-    bytesCard_->setNote(pending > 0 || total == 0 ? QString::fromStdString(bytesText(source))
-                                                  : tr("%1 → %2   %3×")
-                                                        .arg(QString::fromStdString(bytesText(source)),
-                                                             QString::fromStdString(bytesText(total)))
-                                                        .arg(double(source) / double(total), 0, 'f', 2));
+    const auto& bytes = picture_->bytes;
+    bytes_->setBars(bytes.bars);
+    const auto text = [](std::uint64_t n) { return QString::fromStdString(bytesText(n)); };
+    bytesCard_->setNote(!picture_->model ? QString()
+                        : bytes.pending > 0 || bytes.after == 0
+                            ? text(bytes.before)
+                            : tr("%1 → %2   %3×")
+                                  .arg(text(bytes.before), text(bytes.after))
+                                  .arg(double(bytes.before) / double(bytes.after), 0, 'f', 2));
 }
 
 } // namespace

@@ -9,98 +9,6 @@
 
 namespace qs::gui {
 
-namespace {
-
-// In the order of the data flow; the first word that a role contains decides.
-int roleRank(const std::string& role) {
-    static constexpr std::pair<const char*, int> order[] = {
-        {"embed", 20}, {"wte", 20}, {"wpe", 21},   {"lm_head", 30}, {"head", 30}, {"qkv", 1},
-        {"query", 1},  {"q_", 1},   {"kv_", 2},    {"key", 2},      {"k_", 2},    {"value", 3},
-        {"v_", 3},     {"o_", 4},   {"out", 4},    {"c_attn", 1},   {"attn", 4},  {"gate", 5},
-        {"up", 6},     {"fc1", 6},  {"c_fc", 6},   {"w1", 5},       {"w3", 6},    {"down", 7},
-        {"fc2", 7},    {"w2", 7},   {"c_proj", 7}, {"norm", 10},    {"ln_", 10},
-    };
-    for (const auto& [word, rank] : order)
-        if (role.find(word) != std::string::npos) return rank;
-    return 9;
-}
-
-QString briefName(QString name) {
-    for (const auto ending : {u".weight", u".kernel"})
-        if (name.endsWith(QStringView(ending))) name.chop(7);
-    for (const auto beginning : {u"model.", u"transformer."})
-        if (const QStringView wrapper(beginning); name.startsWith(wrapper)) name.remove(0, wrapper.size());
-    return name;
-}
-
-constexpr std::size_t kMostOutside = 6; // rows for roles that no layer has; the others share one
-
-} // namespace
-
-RoleGrid roleGrid(const Weights& weights) {
-    RoleGrid grid;
-    struct Role {
-        int rank;
-        std::string name;
-        auto operator<=>(const Role&) const = default;
-    };
-    std::vector<TensorPlace> places;
-    std::map<Role, int> stacked, outside;
-    std::map<int, int> columns; // layer -> column: only layers that occur
-    for (const auto* tensor : weights) {
-        places.push_back(placeOf(tensor->name));
-        const auto& place = places.back();
-        const Role role{roleRank(place.role), place.role};
-        ++(place.layer >= 0 ? stacked : outside)[role];
-        if (place.layer >= 0) columns.emplace(place.layer, 0);
-        grid.names.push_back(QString::fromStdString(tensor->name));
-        grid.shown.push_back(QString::fromStdString(escapeForPeople(tensor->name)));
-        grid.brief.push_back(briefName(grid.shown.back()));
-    }
-    const int count = int(weights.size());
-    grid.rowOf.resize(weights.size());
-    grid.columnOf.resize(weights.size());
-    // Names that a layer x role map cannot hold: no layers, or nearly a role for each tensor.
-    if (columns.empty() || (stacked.size() + outside.size()) * (columns.size() + 1) > 20 * weights.size() + 1000) {
-        grid.columns = std::max(1, int(std::ceil(std::sqrt(2.0 * count))));
-        grid.rows = (count + grid.columns - 1) / grid.columns;
-        for (int i = 0; i < count; ++i) {
-            grid.rowOf[std::size_t(i)] = i / grid.columns;
-            grid.columnOf[std::size_t(i)] = i % grid.columns;
-        }
-    } else {
-        std::map<std::string, int> rows;
-        for (const auto& [role, n] : stacked) rows.emplace(role.name, int(rows.size()));
-        for (const auto& [role, n] : stacked) grid.roles << QString::fromStdString(escapeForPeople(role.name, 24));
-        std::size_t own = 0;
-        for (const auto& [role, n] : outside) {
-            if (rows.contains(role.name)) continue;
-            if (outside.size() > kMostOutside && ++own >= kMostOutside) {
-                rows[role.name] = int(grid.roles.size());
-                continue;
-            }
-            rows[role.name] = int(grid.roles.size());
-            grid.roles << QString::fromStdString(escapeForPeople(role.name, 24));
-        }
-        if (own >= kMostOutside) grid.roles << QStringLiteral("others");
-        grid.rows = int(grid.roles.size());
-        for (auto& [layer, column] : columns) {
-            column = int(grid.layers.size());
-            grid.layers << QString::number(layer);
-        }
-        if (!outside.empty()) grid.layers << QStringLiteral("other");
-        grid.columns = int(grid.layers.size());
-        for (std::size_t i = 0; i < weights.size(); ++i) {
-            grid.rowOf[i] = rows[places[i].role];
-            grid.columnOf[i] = places[i].layer >= 0 ? columns[places[i].layer] : grid.columns - 1;
-        }
-    }
-    grid.cells.resize(std::size_t(grid.rows) * std::size_t(grid.columns));
-    for (int i = 0; i < count; ++i)
-        grid.cells[std::size_t(grid.rowOf[std::size_t(i)] * grid.columns + grid.columnOf[std::size_t(i)])].push_back(i);
-    return grid;
-}
-
 double metricValue(const Metric& metric, const AnalysisRow& row) {
     if (!row || row->status != Status::Ok) return std::nan("");
     const auto value = metric.value(*row);
@@ -157,7 +65,7 @@ RoleMap roleMap(const RoleGrid& grid, const ModelRows& rows, const Metric& metri
         double shown = std::nan("");
         int who = grid.cells[cell].empty() ? -1 : grid.cells[cell].front();
         for (const int weight : grid.cells[cell]) {
-            const double value = metricValue(metric, rows.value(grid.names[std::size_t(weight)]));
+            const double value = metricValue(metric, rows.at(std::size_t(weight)));
             if (std::isnan(value) || (!std::isnan(shown) && !worse(metric, value, shown))) continue;
             shown = value;
             who = weight;
@@ -171,32 +79,34 @@ RoleMap roleMap(const RoleGrid& grid, const ModelRows& rows, const Metric& metri
 
 Ranking ranking(const RoleGrid& grid, const ModelRows& rows, const Metric& metric) {
     Ranking result;
-    const int count = int(grid.names.size());
-    std::vector<double> values;
+    const int count = int(grid.shown.size());
     for (int i = 0; i < count; ++i) {
-        values.push_back(metricValue(metric, rows.value(grid.names[std::size_t(i)])));
+        result.values.push_back(metricValue(metric, rows.at(std::size_t(i))));
         result.order.push_back(i);
-        result.measured += !std::isnan(values.back());
+        const double value = result.values.back();
+        if (!std::isnan(value)) ++result.measured;
+        result.extents.add(value, grid.brief[std::size_t(i)].size());
     }
     std::stable_sort(result.order.begin(), result.order.end(), [&](int a, int b) {
-        const double x = values[std::size_t(a)], y = values[std::size_t(b)];
+        const double x = result.values[std::size_t(a)], y = result.values[std::size_t(b)];
         if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);
         return worse(metric, x, y);
     });
-    for (const int i : result.order) {
-        const double value = values[std::size_t(i)];
-        RankedBar bar{grid.brief[std::size_t(i)], value, metricText(metric, value), {}};
-        if (std::isnan(value)) bar.reason = missingReason(metric, rows.value(grid.names[std::size_t(i)]));
-        result.bars.push_back(std::move(bar));
+    // The room for the figures: of all bars that a screen or two can show, the unmeasured among them.
+    for (std::size_t bar = 0; bar<result.order.size(); bar += result.order.size()> 2000 && bar >= 500 ? 97 : 1) {
+        const double value = result.values[std::size_t(result.order[bar])];
+        result.extents.text = std::max(result.extents.text, metricText(metric, value).size());
     }
+    result.barOf.resize(result.order.size());
+    for (int bar = 0; bar < count; ++bar) result.barOf[std::size_t(result.order[std::size_t(bar)])] = bar;
     return result;
 }
 
 ErrorShare errorShare(const RoleGrid& grid, const ModelRows& rows) {
     std::vector<double> errors;
     double total = 0;
-    for (const auto& name : grid.names)
-        if (const auto row = rows.value(name); row && row->status == Status::Ok) {
+    for (std::size_t i = 0; i < grid.shown.size(); ++i)
+        if (const auto& row = rows.at(i); row && row->status == Status::Ok) {
             errors.push_back(row->sums.se2);
             total += row->sums.se2;
         }
@@ -225,8 +135,8 @@ SqnrSpread sqnrSpread(const RoleGrid& grid, const ModelRows& rows) {
     spread.bars.token = 2;
     spread.bars.name = QStringLiteral("tensors");
     std::vector<double> values;
-    for (const auto& name : grid.names)
-        if (const auto row = rows.value(name); row && row->status == Status::Ok && row->sums.sw2 > 0) {
+    for (std::size_t i = 0; i < grid.shown.size(); ++i)
+        if (const auto& row = rows.at(i); row && row->status == Status::Ok && row->sums.sw2 > 0) {
             if (row->sums.se2 > 0)
                 values.push_back(10 * std::log10(row->sums.sw2 / row->sums.se2));
             else
@@ -248,6 +158,48 @@ SqnrSpread sqnrSpread(const RoleGrid& grid, const ModelRows& rows) {
     for (const double v : values) ++counts[std::size_t(std::clamp(int((v - spread.lo) / width), 0, bins - 1))];
     for (int i = 0; i < bins; ++i) spread.bars.points << QPointF(spread.lo + (i + 0.5) * width, counts[std::size_t(i)]);
     return spread;
+}
+
+ByteShares byteShares(const Model& model, const Weights& weights, const ModelRows& rows, const QuantSpec& spec) {
+    ByteShares shares;
+    std::map<std::string, std::uint64_t> before, kept;
+    std::uint64_t after = 0;
+    for (const auto& tensor : model.tensors) {
+        before[info(tensor.dtype).id] += tensor.bytes;
+        if (!tensor.isWeight()) kept[info(tensor.dtype).id] += tensor.bytes;
+    }
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+        const auto& row = rows.at(i);
+        if (!row)
+            shares.pending += weights[i]->bytes;
+        else if (row->status == Status::Ok)
+            after += row->bytesAfter;
+        else
+            kept[info(weights[i]->dtype).id] += weights[i]->bytes;
+    }
+    const auto add = [&shares](const QString& name, std::uint64_t bytes) {
+        if (bytes > 0) shares.bars.push_back({name, double(bytes), QString::fromStdString(bytesText(bytes)), {}});
+    };
+    const auto named = [](const char* pattern, const std::string& what) {
+        return QString::fromLatin1(pattern).arg(QString::fromStdString(what));
+    };
+    for (const auto& [dtype, bytes] : before) add(named("before: %1", dtype), bytes);
+    add(named("after: %1", specText(spec)), after);
+    for (const auto& [dtype, bytes] : kept) add(named("after: %1, kept", dtype), bytes);
+    add(QStringLiteral("not measured yet"), shares.pending);
+    shares.before = model.totalBytes();
+    shares.after = after;
+    for (const auto& [dtype, bytes] : kept) shares.after += bytes;
+    return shares;
+}
+
+void OverviewPicture::work() {
+    const auto& grid = layout->grid;
+    map = roleMap(grid, rows, *metric);
+    ranking = qs::gui::ranking(grid, rows, *metric);
+    spread = sqnrSpread(grid, rows);
+    share = errorShare(grid, rows);
+    if (model) bytes = byteShares(*model, layout->weights, rows, spec);
 }
 
 } // namespace qs::gui

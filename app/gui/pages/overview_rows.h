@@ -2,32 +2,14 @@
 #pragma once
 // From the rows of a whole model to what the overview draws. Plain functions; the layout of a model is worked out once.
 
+#include "app/gui/model_layout.h"
+#include "app/gui/model_rows.h"
 #include "app/gui/widgets/heat_map.h"
 #include "app/gui/widgets/plot_chart.h"
 #include "app/gui/widgets/ranked_bars.h"
-#include "core/analysis/analysis.h"
-
-#include <QHash>
-
 #include <vector>
 
 namespace qs::gui {
-
-using Weights = std::vector<const TensorInfo*>;
-using ModelRows = QHash<QString, AnalysisRow>; ///< by tensor name
-
-/// Where each weight stands in a layer x role map. Several weights may share a cell (experts); tensors outside the
-/// stack stand in the last column. A model without layers is laid out in reading order.
-struct RoleGrid {
-    QStringList roles, layers; ///< labels of rows and columns; `layers` is empty for a model without layers
-    int rows = 0, columns = 0;
-    std::vector<std::vector<int>> cells; ///< row-major, indices into the weights
-    std::vector<int> rowOf, columnOf;    ///< per weight
-    std::vector<QString> names;          ///< per weight, key of ModelRows
-    std::vector<QString> shown;          ///< per weight, for people
-    std::vector<QString> brief;          ///< without what nearly every name begins and ends with
-};
-RoleGrid roleGrid(const Weights& weights);
 
 /// NaN: not measured, refused, or infinite.
 double metricValue(const Metric& metric, const AnalysisRow& row);
@@ -46,8 +28,9 @@ struct RoleMap {
 RoleMap roleMap(const RoleGrid& grid, const ModelRows& rows, const Metric& metric);
 
 struct Ranking {
-    std::vector<RankedBar> bars; ///< worst first; not measured ones last
-    std::vector<int> order;      ///< bar -> weight
+    std::vector<int> order, barOf; ///< bar -> weight, worst first, not measured ones last; weight -> bar
+    std::vector<double> values;    ///< per weight; NaN: not measured
+    BarExtents extents;
     int measured = 0;
 };
 Ranking ranking(const RoleGrid& grid, const ModelRows& rows, const Metric& metric);
@@ -58,11 +41,34 @@ struct ErrorShare {
 };
 ErrorShare errorShare(const RoleGrid& grid, const ModelRows& rows);
 
+/// How many bytes the model takes in each format before and after.
+struct ByteShares {
+    std::vector<RankedBar> bars;
+    std::uint64_t before = 0, after = 0, pending = 0; ///< pending: of tensors that are not measured yet
+};
+ByteShares byteShares(const Model& model, const Weights& weights, const ModelRows& rows, const QuantSpec& spec);
+
 struct SqnrSpread {
     PlotSeries bars;
     double lo = 0, hi = 0, median = 0;
     int tensors = 0, exact = 0; ///< exact: no error at all, so no finite SQNR
 };
 SqnrSpread sqnrSpread(const RoleGrid& grid, const ModelRows& rows);
+
+/// All that the overview draws, of one moment: its parts agree with each other.
+struct OverviewPicture {
+    std::shared_ptr<const Model> model; ///< null: nothing is open
+    std::shared_ptr<const ModelLayout> layout = std::make_shared<ModelLayout>();
+    ModelRows rows;
+    QuantSpec spec;
+    const Metric* metric = nullptr;
+    RoleMap map;
+    Ranking ranking;
+    SqnrSpread spread;
+    ErrorShare share;
+    ByteShares bytes;
+
+    void work(); ///< from the first five to the others
+};
 
 } // namespace qs::gui

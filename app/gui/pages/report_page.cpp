@@ -249,10 +249,14 @@ QString ReportPage::fileName(const ReportWriter& writer) const {
 
 std::shared_ptr<AnalysisResult> ReportPage::collected() const {
     auto result = std::make_shared<AnalysisResult>();
-    for (const auto* tensor : session_.weights())
-        for (const auto& [text, spec] : plan_.specs) {
-            const auto row = session_.modelRows(spec).value(QString::fromStdString(tensor->name));
-            if (!row) return nullptr;
+    std::vector<ModelRows> known;
+    for (const auto& [text, spec] : plan_.specs) {
+        known.push_back(session_.modelRows(spec));
+        if (known.back().size() < qsizetype(session_.weights().size())) return nullptr;
+    }
+    for (std::size_t i = 0; i < session_.weights().size(); ++i)
+        for (const auto& rows : known) {
+            const auto& row = rows.at(i);
             result->seconds += row->seconds;
             result->sourceBytes += row->bytesBefore;
             result->rows.push_back(row);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/spec_set_view.h"
 
+#include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
@@ -21,6 +22,8 @@
 namespace qs::gui {
 
 namespace {
+constexpr std::size_t kLittle = 2000; // weights times specs that are drawn up within 2 ms
+
 QString textOf(const QuantSpec& spec) { return QString::fromStdString(specText(spec)); }
 } // namespace
 
@@ -102,34 +105,36 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     layout->addLayout(right, 1);
 
     matrix_->setDescribe([this](int row, int column) {
-        const int weight = worst_[std::size_t(row) * columns_.size() + std::size_t(column)];
-        const auto* metric = findMetric(session_.metric().toStdString());
-        const auto& spec = shown_[std::size_t(row)];
-        if (weight < 0 || !metric) return textOf(spec);
-        const auto& measured = session_.modelRows(spec).value(grid_.names[std::size_t(weight)]);
-        const double value = metricValue(*metric, measured);
-        const QString figure = std::isnan(value) ? missingReason(*metric, measured)
-                                                 : metricTitle(*metric) + u' ' + metricText(*metric, value);
-        return textOf(spec) + u'\n' + grid_.shown[std::size_t(weight)] + u'\n' + figure;
+        const int weight = weightAt(row, column);
+        if (row < 0 || row >= int(picture_->specs.size())) return QString();
+        const auto spec = textOf(picture_->specs[std::size_t(row)]);
+        if (weight < 0) return spec;
+        const auto& metric = *picture_->metric;
+        const auto& measured = picture_->rows[std::size_t(row)].at(std::size_t(weight));
+        const double value = metricValue(metric, measured);
+        const QString figure = std::isnan(value) ? missingReason(metric, measured)
+                                                 : metricTitle(metric) + u' ' + metricText(metric, value);
+        return spec + u'\n' + picture_->layout->grid.shown[std::size_t(weight)] + u'\n' + figure;
     });
     connect(matrix_, &HeatMap::cellClicked, this, &SpecSetView::open);
-    connect(perTensor_, &QToolButton::toggled, this, &SpecSetView::refresh);
+    const auto another = [this] { // what is being drawn up is out of date
+        job_.cancel();
+        drawing_ = false;
+        changed();
+    };
+    connect(perTensor_, &QToolButton::toggled, this, another);
     connect(typed_, &QLineEdit::returnPressed, this, &SpecSetView::addTyped);
-    connect(list_, &QListWidget::itemChanged, this, [this] {
+    connect(list_, &QListWidget::itemChanged, this, [this, another] {
         ask();
-        changed();
+        another();
     });
-    connect(&session, &Session::modelChanged, this, [this] {
-        grid_ = roleGrid(session_.weights());
-        changed();
-    });
-    connect(&session, &Session::specChanged, this, [this] {
+    connect(&session, &Session::modelChanged, this, another);
+    connect(&session, &Session::specChanged, this, [this, another] {
         buildList();
-        changed();
+        another();
     });
     connect(&session, &Session::rowsChanged, this, &SpecSetView::changed);
-    connect(&session, &Session::metricChanged, this, &SpecSetView::changed);
-    grid_ = roleGrid(session.weights());
+    connect(&session, &Session::metricChanged, this, another);
     listed_ = presets();
     buildList();
 }
@@ -185,7 +190,7 @@ void SpecSetView::addTyped() {
 void SpecSetView::showEvent(QShowEvent* event) {
     QWidget::showEvent(event);
     ask();
-    if (dirty_) refresh();
+    if (dirty_) changed();
 }
 
 void SpecSetView::ask() {
@@ -195,87 +200,108 @@ void SpecSetView::ask() {
 
 void SpecSetView::changed() {
     dirty_ = true;
-    if (isVisible()) refresh();
+    if (isVisible() && !drawing_) refresh();
 }
 
 void SpecSetView::refresh() {
     dirty_ = false;
     const auto* metric = findMetric(session_.metric().toStdString());
-    if (!session_.model() || !metric) {
-        for (auto* card : {matrixCard_, totalsCard_}) card->setMessage(tr("No model is open. Ctrl+O opens one."));
-        return;
-    }
-    for (auto* card : {matrixCard_, totalsCard_}) card->setMessage({});
-    shown_ = chosen();
-    refreshMatrix(*metric);
+    const bool any = session_.model() && metric;
+    for (auto* card : {matrixCard_, totalsCard_})
+        card->setMessage(any ? QString() : tr("No model is open. Ctrl+O opens one."));
+    if (!any) return;
+    Picture asked;
+    asked.layout = session_.layout();
+    asked.specs = chosen();
+    for (const auto& spec : asked.specs) asked.rows.push_back(session_.modelRows(spec));
+    asked.metric = metric;
+    asked.perTensor = perTensor_->isChecked();
+    drawing_ = true;
+    job_ = Job();
+    using Drawn = std::shared_ptr<const Picture>;
+    const auto work = [asked](const Job&) -> Result<Drawn> {
+        auto picture = std::make_shared<Picture>(asked);
+        picture->work();
+        return picture;
+    };
+    const bool little = session_.weights().size() * (asked.specs.size() + 1) <= kLittle;
+    runJobOrNow<Drawn>(little, this, job_, work, [this](Result<Drawn> picture) {
+        drawing_ = false;
+        if (picture) show(*picture);
+        if (dirty_) changed();
+    });
+}
 
-    std::vector<SpecTotal> all;
-    for (const auto& spec : shown_) {
-        std::vector<AnalysisRow> rows;
-        const auto& known = session_.modelRows(spec);
-        for (const auto& name : grid_.names)
-            if (const auto row = known.value(name)) rows.push_back(row);
-        for (auto& total : totals(rows)) {
-            total.specAsTyped = specText(spec);
-            all.push_back(std::move(total));
+void SpecSetView::Picture::work() {
+    const auto& grid = layout->grid;
+    std::vector<std::vector<int>> columns; // weights
+    QStringList labels;
+    if (perTensor || grid.roles.isEmpty()) {
+        for (int i = 0; i < int(grid.shown.size()); ++i) columns.push_back({i});
+        if (columns.size() <= 64)
+            for (const auto& name : grid.shown) labels << name;
+    } else {
+        columns.resize(std::size_t(grid.roles.size()));
+        labels = grid.roles;
+        for (int i = 0; i < int(grid.shown.size()); ++i) columns[std::size_t(grid.rowOf[std::size_t(i)])].push_back(i);
+    }
+    map.rows = int(specs.size());
+    map.columns = int(columns.size());
+    for (const auto& spec : specs) map.rowLabels << textOf(spec);
+    map.columnLabels = labels;
+    map.xTitle = perTensor ? tr("tensor, in name order") : tr("role, worst tensor");
+    map.unit = (QString::fromUtf8(metric->title) + u' ' + QString::fromUtf8(metric->unit)).trimmed();
+    map.lowIsGood = metric->better != Direction::HigherIsBetter;
+    // Formats lie decades apart in squared error; a linear scale would show one of them only.
+    map.logColour = metric->show == Show::Significant && map.lowIsGood;
+    map.decimals = metric->show == Show::Fixed ? metric->decimals : -1;
+    worst.assign(specs.size() * columns.size(), -1);
+    map.values.fill(float(std::nan("")), qsizetype(worst.size()));
+    for (std::size_t r = 0; r < specs.size(); ++r)
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            const std::size_t cell = r * columns.size() + c;
+            double shown = std::nan("");
+            for (const int weight : columns[c]) {
+                const double value = metricValue(*metric, rows[r].at(std::size_t(weight)));
+                if (worst[cell] < 0) worst[cell] = weight;
+                if (std::isnan(value) || (!std::isnan(shown) && !worse(*metric, value, shown))) continue;
+                shown = value;
+                worst[cell] = weight;
+            }
+            map.values[qsizetype(cell)] = float(shown);
+        }
+    for (std::size_t r = 0; r < specs.size(); ++r) {
+        std::vector<AnalysisRow> known;
+        for (std::size_t i = 0; i < layout->weights.size(); ++i)
+            if (const auto& row = rows[r].at(i)) known.push_back(row);
+        for (auto& total : qs::totals(known)) {
+            total.specAsTyped = specText(specs[r]);
+            totals.push_back(std::move(total));
         }
     }
-    totals_->setRows(std::move(all));
+}
+
+void SpecSetView::show(std::shared_ptr<const Picture> picture) {
+    picture_ = std::move(picture);
+    matrix_->setData(picture_->map);
+    matrixCard_->setTitle(picture_->perTensor ? tr("Specs × tensors, %1").arg(picture_->map.unit)
+                                              : tr("Specs × roles, %1").arg(picture_->map.unit));
+    matrixCard_->setNote(tr("a click opens the tensor under that spec"));
+    totals_->setRows(picture_->totals);
     table_->resizeColumnsToContents();
     totalsCard_->setNote(tr("SQNR and NMSE of the tensors taken as one"));
 }
 
-void SpecSetView::refreshMatrix(const Metric& metric) {
-    columns_.clear();
-    QStringList labels;
-    if (perTensor_->isChecked() || grid_.roles.isEmpty()) {
-        for (int i = 0; i < int(grid_.names.size()); ++i) columns_.push_back({i});
-        if (columns_.size() <= 64)
-            for (const auto& name : grid_.shown) labels << name;
-    } else {
-        columns_.resize(std::size_t(grid_.roles.size()));
-        labels = grid_.roles;
-        for (int i = 0; i < int(grid_.names.size()); ++i)
-            columns_[std::size_t(grid_.rowOf[std::size_t(i)])].push_back(i);
-    }
-    HeatMapData map;
-    map.rows = int(shown_.size());
-    map.columns = int(columns_.size());
-    for (const auto& spec : shown_) map.rowLabels << textOf(spec);
-    map.columnLabels = labels;
-    map.xTitle = perTensor_->isChecked() ? tr("tensor, in name order") : tr("role, worst tensor");
-    map.unit = (QString::fromUtf8(metric.title) + u' ' + QString::fromUtf8(metric.unit)).trimmed();
-    map.lowIsGood = metric.better != Direction::HigherIsBetter;
-    // Formats lie decades apart in squared error; a linear scale would show one of them only.
-    map.logColour = metric.show == Show::Significant && map.lowIsGood;
-    map.decimals = metric.show == Show::Fixed ? metric.decimals : -1;
-    worst_.assign(shown_.size() * columns_.size(), -1);
-    map.values.fill(float(std::nan("")), qsizetype(worst_.size()));
-    for (std::size_t r = 0; r < shown_.size(); ++r) {
-        const auto& rows = session_.modelRows(shown_[r]);
-        for (std::size_t c = 0; c < columns_.size(); ++c) {
-            const std::size_t cell = r * columns_.size() + c;
-            double shown = std::nan("");
-            for (const int weight : columns_[c]) {
-                const double value = metricValue(metric, rows.value(grid_.names[std::size_t(weight)]));
-                if (worst_[cell] < 0) worst_[cell] = weight;
-                if (std::isnan(value) || (!std::isnan(shown) && !worse(metric, value, shown))) continue;
-                shown = value;
-                worst_[cell] = weight;
-            }
-            map.values[qsizetype(cell)] = float(shown);
-        }
-    }
-    matrix_->setData(map);
-    matrixCard_->setTitle(perTensor_->isChecked() ? tr("Specs × tensors, %1").arg(map.unit)
-                                                  : tr("Specs × roles, %1").arg(map.unit));
-    matrixCard_->setNote(tr("a click opens the tensor under that spec"));
+int SpecSetView::weightAt(int row, int column) const {
+    const auto& map = picture_->map;
+    if (row < 0 || column < 0 || row >= map.rows || column >= map.columns) return -1;
+    return picture_->worst[std::size_t(row) * std::size_t(map.columns) + std::size_t(column)];
 }
 
 void SpecSetView::open(int row, int column) {
-    const int weight = worst_[std::size_t(row) * columns_.size() + std::size_t(column)];
-    if (weight < 0) return;
-    session_.setSpec(shown_[std::size_t(row)]);
+    const int weight = weightAt(row, column);
+    if (weight < 0 || picture_->layout != session_.layout()) return;
+    session_.setSpec(picture_->specs[std::size_t(row)]);
     session_.selectTensor(session_.weights()[std::size_t(weight)]);
     session_.showPage(QStringLiteral("tensor"));
 }

@@ -34,15 +34,28 @@ private:
     void addTyped();
     void ask(); ///< starts what is chosen and not measured
     void changed();
+    /// All that is drawn, of one moment.
+    struct Picture {
+        std::shared_ptr<const ModelLayout> layout = std::make_shared<ModelLayout>();
+        std::vector<QuantSpec> specs; ///< rows of the matrix
+        std::vector<ModelRows> rows;  ///< of each
+        const Metric* metric = nullptr;
+        bool perTensor = false;
+        HeatMapData map;
+        std::vector<int> worst; ///< per cell the weight that it shows, -1: none
+        std::vector<SpecTotal> totals;
+        void work(); ///< from the first five to the others
+    };
     void refresh();
-    void refreshMatrix(const Metric& metric);
+    void show(std::shared_ptr<const Picture> picture);
+    int weightAt(int row, int column) const;
     void open(int row, int column);
 
     Session& session_;
-    RoleGrid grid_;
-    std::vector<QuantSpec> listed_, shown_; ///< of the list; of the matrix
-    std::vector<std::vector<int>> columns_; ///< of the matrix: weights
-    std::vector<int> worst_;                ///< per cell, -1: none
+    std::vector<QuantSpec> listed_;
+    std::shared_ptr<const Picture> picture_ = std::make_shared<Picture>(); ///< what is on the screen
+    Job job_;
+    bool drawing_ = false;
     QListWidget* list_;
     QLineEdit* typed_;
     QLabel* complaint_;

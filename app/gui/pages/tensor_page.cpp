@@ -65,7 +65,6 @@ TensorPage::TensorPage(Session& session, QWidget* parent)
     dim_.setInterval(kDimAfterMs);
     connect(&dim_, &QTimer::timeout, this, [this] { setLoading(true); });
     showState();
-    strip_->rebuild();
     stages_->askAll();
 }
 
@@ -128,7 +127,6 @@ void TensorPage::connectSession() {
 
     connect(&session_, &Session::modelChanged, this, [this] {
         showState();
-        strip_->rebuild();
         stages_->askAll();
     });
     connect(&session_, &Session::tensorChanged, this, [this] {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/tensor_page_strip.h"
 
+#include "app/gui/run_job.h"
 #include "app/gui/session.h"
 
 #include <QPushButton>
 
 namespace qs::gui {
+namespace {
+constexpr std::size_t kLittle = 2000; // weights that are drawn up within 1 ms
+}
 
 SensitivityStrip::SensitivityStrip(Session& session, QWidget* parent)
     : Card(tr("Sensitivity: layer × role"), parent), session_(session), map_(new HeatMap),
@@ -17,28 +21,24 @@ SensitivityStrip::SensitivityStrip(Session& session, QWidget* parent)
     setBody(map_);
     connect(analyse_, &QPushButton::clicked, this, [this] { session_.analyseModel(session_.spec()); });
     connect(map_, &HeatMap::cellClicked, this, [this](int row, int column) {
-        const auto cell = std::size_t(row) * std::size_t(grid_.columns) + std::size_t(column);
-        if (row < 0 || column < 0 || cell >= shown_.worst.size()) return;
-        const int index = shown_.worst[cell];
-        const auto& weights = session_.weights();
-        if (index >= 0 && std::size_t(index) < weights.size()) session_.selectTensor(weights[std::size_t(index)]);
+        const int weight = weightAt(row, column);
+        if (weight >= 0 && picture_->layout == session_.layout())
+            session_.selectTensor(session_.weights()[std::size_t(weight)]);
     });
     map_->setDescribe([this](int row, int column) {
-        const auto cell = std::size_t(row) * std::size_t(grid_.columns) + std::size_t(column);
-        if (row < 0 || column < 0 || cell >= shown_.worst.size() || shown_.worst[cell] < 0) return QString();
-        const Metric* metric = findMetric(session_.metric().toStdString());
-        const auto index = std::size_t(shown_.worst[cell]);
-        if (!metric || index >= grid_.names.size()) return QString();
-        const AnalysisRow analysis = session_.modelRows(session_.spec()).value(grid_.names[index]);
-        const double value = metricValue(*metric, analysis);
-        return grid_.shown[index] + u'\n' +
-               (value == value ? metricText(*metric, value) : missingReason(*metric, analysis));
+        const int weight = weightAt(row, column);
+        if (weight < 0) return QString();
+        const auto& analysis = picture_->rows.at(std::size_t(weight));
+        const double value = metricValue(*picture_->metric, analysis);
+        return picture_->layout->grid.shown[std::size_t(weight)] + u'\n' +
+               (value == value ? metricText(*picture_->metric, value) : missingReason(*picture_->metric, analysis));
     });
 }
 
-void SensitivityStrip::rebuild() {
-    grid_ = roleGrid(session_.weights());
-    refresh();
+int SensitivityStrip::weightAt(int row, int column) const {
+    const auto& map = picture_->map;
+    if (row < 0 || column < 0 || row >= map.map.rows || column >= map.map.columns) return -1;
+    return map.worst[std::size_t(row) * std::size_t(map.map.columns) + std::size_t(column)];
 }
 
 void SensitivityStrip::refresh() {
@@ -56,17 +56,32 @@ void SensitivityStrip::refresh() {
             ? tr("The model has not been measured under %1 yet.").arg(QString::fromStdString(specText(session_.spec())))
             : QString());
     if (rows.isEmpty()) return;
-    shown_ = roleMap(grid_, rows, *metric);
-    map_->setData(shown_.map);
+    again_ = drawing_;
+    if (drawing_) return;
+    drawing_ = true;
+    job_ = Job();
+    using Drawn = std::shared_ptr<const Picture>;
+    const auto work = [layout = session_.layout(), rows, metric](const Job&) -> Result<Drawn> {
+        return std::make_shared<const Picture>(Picture{layout, rows, metric, roleMap(layout->grid, rows, *metric)});
+    };
+    runJobOrNow<Drawn>(session_.weights().size() <= kLittle, this, job_, work, [this](Result<Drawn> picture) {
+        drawing_ = false;
+        if (picture && (*picture)->layout == session_.layout()) show(*picture);
+        if (again_) refresh();
+    });
+}
+
+void SensitivityStrip::show(std::shared_ptr<const Picture> picture) {
+    picture_ = std::move(picture);
+    map_->setData(picture_->map.map);
     showTensor();
 }
 
 void SensitivityStrip::showTensor() {
-    const auto& weights = session_.weights();
-    const auto found = std::find(weights.begin(), weights.end(), session_.tensor());
-    if (found == weights.end() || grid_.rowOf.size() != weights.size()) return map_->setCurrent(-1, -1);
-    const auto index = std::size_t(found - weights.begin());
-    map_->setCurrent(grid_.rowOf[index], grid_.columnOf[index]);
+    const int weight = picture_->layout == session_.layout() ? session_.weightIndex(session_.tensor()) : -1;
+    if (weight < 0) return map_->setCurrent(-1, -1);
+    const auto& grid = picture_->layout->grid;
+    map_->setCurrent(grid.rowOf[std::size_t(weight)], grid.columnOf[std::size_t(weight)]);
 }
 
 } // namespace qs::gui

@@ -16,8 +16,7 @@ class SensitivityStrip : public Card {
     Q_OBJECT
 public:
     explicit SensitivityStrip(Session& session, QWidget* parent = nullptr);
-    void rebuild();    ///< another model
-    void refresh();    ///< other rows, spec or metric
+    void refresh();    ///< another model, other rows, spec or metric
     void showTensor(); ///< outlines the selected tensor
     HeatMap* map() const { return map_; }
 
@@ -25,8 +24,17 @@ private:
     Session& session_;
     HeatMap* map_;
     QPushButton* analyse_;
-    RoleGrid grid_;
-    RoleMap shown_;
+    struct Picture {
+        std::shared_ptr<const ModelLayout> layout = std::make_shared<ModelLayout>();
+        ModelRows rows;
+        const Metric* metric = nullptr;
+        RoleMap map;
+    };
+    int weightAt(int row, int column) const;
+    void show(std::shared_ptr<const Picture> picture);
+    std::shared_ptr<const Picture> picture_ = std::make_shared<Picture>(); ///< what is on the screen
+    Job job_;
+    bool drawing_ = false, again_ = false;
 };
 
 } // namespace qs::gui

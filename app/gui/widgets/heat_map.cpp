@@ -97,6 +97,9 @@ void HeatMap::rebuild() {
     const QFontMetricsF metrics(data_.rowLabels.isEmpty() ? Theme::numbers(10) : Theme::words(11));
     if (data_.rowLabels.isEmpty()) labelWidth_ = metrics.horizontalAdvance(rowLabel(std::max(0, data_.rows - 1)));
     for (const auto& label : data_.rowLabels) labelWidth_ = std::max(labelWidth_, metrics.horizontalAdvance(label));
+    longestColumn_.clear(); // in a font where every letter is as wide
+    for (const auto& label : data_.columnLabels)
+        if (label.size() > longestColumn_.size()) longestColumn_ = label;
     stale_ = true;
     update();
 }

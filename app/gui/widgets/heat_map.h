@@ -97,6 +97,7 @@ private:
     QRectF view_;
     int currentRow_ = -1, currentColumn_ = -1, hoverRow_ = -1, hoverColumn_ = -1, gap_ = 0;
     double labelWidth_ = 0;
+    QString longestColumn_;
     QPointF dragFrom_;
     QRectF dragView_;
     bool pressed_ = false, dragging_ = false;

@@ -133,7 +133,7 @@ void HeatMap::paintAxes(QPainter& painter, const QRectF& plot) {
     {
         const bool list = !data_.columnLabels.isEmpty();
         double widest = numberMetrics.horizontalAdvance(columnLabel(std::max(0, data_.columns - 1)));
-        for (const auto& label : data_.columnLabels) widest = std::max(widest, numberMetrics.horizontalAdvance(label));
+        if (list) widest = std::max(widest, numberMetrics.horizontalAdvance(longestColumn_));
         widest = std::min(widest, std::max(40.0, cell.width() - 10));
         painter.setFont(numbers);
         const double every = step(view_.width(), data_.columnScale, plot.width() / (widest + 8), list);

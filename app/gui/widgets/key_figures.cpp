@@ -64,16 +64,10 @@ KeyFigures::Figures KeyFigures::ofTensor(const AnalysisRow& row) {
 }
 
 KeyFigures::Figures KeyFigures::ofModel(const QuantSpec& spec) const {
-    ErrorSums sums;
-    double bytes = 0, elements = 0;
-    for (const auto& row : session_.modelRows(spec)) {
-        if (row->status != Status::Ok) continue;
-        sums.merge(row->sums);
-        bytes += double(row->bytesAfter);
-        elements += double(row->elements);
-    }
-    if (elements == 0) return {{}, {}, {}, QStringLiteral("the model has not been measured under this spec yet")};
-    Figures out{8 * bytes / elements, {}, double(sums.maxAbs), QStringLiteral("the reconstruction is exact")};
+    const auto& rows = session_.modelRows(spec);
+    const auto& sums = rows.sums();
+    if (rows.elements() == 0) return {{}, {}, {}, QStringLiteral("the model has not been measured under this spec yet")};
+    Figures out{8 * rows.bytesAfter() / rows.elements(), {}, double(sums.maxAbs), QStringLiteral("the reconstruction is exact")};
     if (sums.se2 > 0 && sums.sw2 > 0) out.sqnrDb = 10 * std::log10(sums.sw2 / sums.se2);
     return out;
 }

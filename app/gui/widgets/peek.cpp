@@ -64,7 +64,7 @@ void Peek::showFor(const TensorInfo& tensor, const QRect& cell) {
     } else {
         addRow(QStringLiteral("statistics"), QStringLiteral("not measured"), true);
     }
-    const auto row = session_.modelRows(session_.spec()).value(QString::fromStdString(tensor.name));
+    const auto row = session_.modelRows(session_.spec()).at(std::size_t(session_.weightIndex(&tensor)));
     addRow(QStringLiteral("spec"), QString::fromStdString(specText(session_.spec())));
     if (!row) {
         addRow(QStringLiteral("error"),

@@ -32,27 +32,36 @@ RankedBars::RankedBars(QWidget* parent) : QAbstractScrollArea(parent) {
     connect(&Theme::instance(), &Theme::changed, this, [this] { viewport()->update(); });
 }
 
+void BarExtents::add(double value, qsizetype nameLength) {
+    name = std::max(name, nameLength);
+    if (!std::isfinite(value)) return;
+    least = any ? std::min(least, value) : value;
+    most = any ? std::max(most, value) : value;
+    any = true;
+}
+
 void RankedBars::setBars(std::vector<RankedBar> bars) {
-    bars_ = std::move(bars);
-    double least = 0, most = 0;
-    bool any = false;
-    const QFontMetricsF numbers(Theme::numbers(11)), words(Theme::words(11));
-    textWidth_ = nameWidth_ = 0;
-    for (const auto& bar : bars_) {
-        nameWidth_ = std::max(nameWidth_, words.averageCharWidth() * double(bar.name.size()) +
-                                              12); // exact widths cost 4 ms a 1,000
-        textWidth_ = std::max(textWidth_, numbers.averageCharWidth() * double(bar.text.size()) + 2);
-        if (!std::isfinite(bar.value)) continue;
-        least = any ? std::min(least, bar.value) : bar.value;
-        most = any ? std::max(most, bar.value) : bar.value;
-        any = true;
+    BarExtents extents;
+    for (const auto& bar : bars) {
+        extents.add(bar.value, bar.name.size());
+        extents.text = std::max(extents.text, bar.text.size());
     }
+    setBars(int(bars.size()), extents, [bars = std::move(bars)](int i) { return bars[std::size_t(i)]; });
+}
+
+void RankedBars::setBars(int count, const BarExtents& extents, std::function<RankedBar(int)> bar) {
+    count_ = count;
+    bar_ = std::move(bar);
+    const auto [least, most, any, name, text] = extents;
+    // Exact widths cost 4 ms a 1,000 bars.
+    nameWidth_ = QFontMetricsF(Theme::words(11)).averageCharWidth() * double(name) + 12;
+    textWidth_ = QFontMetricsF(Theme::numbers(11)).averageCharWidth() * double(text) + 2;
     dots_ = any && most > least && ((least > 0 && least > most / 2) || (most < 0 && most < least / 2));
     const double margin = dots_ ? (most - least) * 0.04 : 0;
     lo_ = dots_ ? least - margin : std::min(0.0, least);
     hi_ = dots_ ? most + margin : std::max(0.0, most);
     hover_ = -1;
-    if (current_ >= int(bars_.size())) current_ = -1;
+    if (current_ >= count_) current_ = -1;
     updateScroll();
     viewport()->update();
     update();
@@ -76,9 +85,9 @@ void RankedBars::setToken(int token) { token_ = token; }
 void RankedBars::setCurrent(int index) {
     if (index == current_) return;
     current_ = index;
-    const bool known = index >= 0 && index < int(bars_.size());
-    setAccessibleDescription(known ? bars_[std::size_t(index)].name + u' ' + bars_[std::size_t(index)].text
-                                   : QString());
+    const bool known = index >= 0 && index < count_;
+    const auto bar = known ? bar_(index) : RankedBar{};
+    setAccessibleDescription(known ? bar.name + u' ' + bar.text : QString());
     viewport()->update();
 }
 
@@ -98,13 +107,12 @@ QRect RankedBars::barRect(int index) const { return {0, (index - firstVisible())
 
 int RankedBars::indexAt(QPoint position) const {
     const int index = firstVisible() + position.y() / kRow;
-    return position.y() >= 0 && position.y() < viewport()->height() - axisHeight() && index < int(bars_.size()) ? index
-                                                                                                                : -1;
+    return position.y() >= 0 && position.y() < viewport()->height() - axisHeight() && index < count_ ? index : -1;
 }
 
 void RankedBars::updateScroll() {
     const int page = std::max(1, (viewport()->height() - axisHeight()) / kRow);
-    verticalScrollBar()->setRange(0, std::max(0, int(bars_.size()) - page));
+    verticalScrollBar()->setRange(0, std::max(0, count_ - page));
     verticalScrollBar()->setPageStep(page);
 }
 
@@ -114,7 +122,7 @@ void RankedBars::hover(int index, QPoint global) {
     if (index < 0)
         QToolTip::hideText();
     else {
-        const auto& bar = bars_[std::size_t(index)];
+        const auto bar = bar_(index);
         QToolTip::showText(global + QPoint(8, 8), describe_ ? describe_(index) : bar.name + u'\n' + bar.text, this);
     }
     Q_EMIT barHovered(index);
@@ -155,15 +163,15 @@ void RankedBars::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_PageDown: to += page; break;
     case Qt::Key_PageUp: to -= page; break;
     case Qt::Key_Home: to = 0; break;
-    case Qt::Key_End: to = int(bars_.size()) - 1; break;
+    case Qt::Key_End: to = count_ - 1; break;
     case Qt::Key_Return:
     case Qt::Key_Enter:
         if (current_ >= 0) Q_EMIT barClicked(current_);
         return;
     default: return QAbstractScrollArea::keyPressEvent(event);
     }
-    if (bars_.empty()) return;
-    to = std::clamp(to, 0, int(bars_.size()) - 1);
+    if (count_ == 0) return;
+    to = std::clamp(to, 0, count_ - 1);
     setCurrent(to);
     const int first = firstVisible();
     verticalScrollBar()->setValue(std::clamp(first, to - page + 1, to));
@@ -178,7 +186,8 @@ void RankedBars::contextMenuEvent(QContextMenuEvent* event) {
 
 QString RankedBars::dataAsTsv() const {
     QString text = tr("name") + u'\t' + axis_ + u'\n';
-    for (const auto& bar : bars_) {
+    for (int i = 0; i < count_; ++i) {
+        const auto bar = bar_(i);
         text += bar.name + u'\t';
         if (std::isfinite(bar.value)) text += QString::number(bar.value, 'g', 17);
         text += u'\n';
@@ -200,9 +209,9 @@ void RankedBars::paintEvent(QPaintEvent*) {
 
     const QRectF axis(0, viewport()->height() - axisHeight(), width, kAxis);
     painter.setClipRect(QRectF(0, 0, width, axis.top()));
-    const int last = std::min(int(bars_.size()), firstVisible() + viewport()->height() / kRow + 2);
+    const int last = std::min(count_, firstVisible() + viewport()->height() / kRow + 2);
     for (int i = firstVisible(); i < last; ++i) {
-        const auto& bar = bars_[std::size_t(i)];
+        const auto bar = bar_(i);
         const QRectF row = barRect(i);
         if (i == current_)
             painter.fillRect(row, tokens.selection);

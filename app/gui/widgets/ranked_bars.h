@@ -18,12 +18,23 @@ struct RankedBar {
     QString reason;
 };
 
+/// Of many bars, found where they are made: a widget that walks 100,000 of them holds the window up.
+struct BarExtents {
+    double least = 0, most = 0;
+    bool any = false;             ///< a finite value
+    qsizetype name = 0, text = 0; ///< characters of the longest one
+    void add(double value, qsizetype nameLength);
+};
+
 class RankedBars : public QAbstractScrollArea {
     Q_OBJECT
 public:
     explicit RankedBars(QWidget* parent = nullptr);
-    void setBars(std::vector<RankedBar> bars); ///< keeps the scroll position
-    const std::vector<RankedBar>& bars() const { return bars_; }
+    // Both keep the scroll position.
+    void setBars(std::vector<RankedBar> bars);
+    void setBars(int count, const BarExtents& extents, std::function<RankedBar(int)> bar); ///< asked for what is seen
+    int count() const { return count_; }
+    RankedBar bar(int index) const { return bar_(index); }
     void setAxis(const QString& title); ///< what the length means, with unit
     void setAxisVisible(bool on);       ///< off: the figures at the ends of the rows say it all
     void setToken(int token);           ///< 0..3: dataA..dataD
@@ -54,7 +65,8 @@ private:
     int firstVisible() const;
     int axisHeight() const;
 
-    std::vector<RankedBar> bars_;
+    int count_ = 0;
+    std::function<RankedBar(int)> bar_;
     QString axis_;
     double lo_ = 0, hi_ = 0; ///< of the axis
     bool dots_ = false, axisVisible_ = true;

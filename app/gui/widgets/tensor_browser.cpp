@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/widgets/tensor_browser.h"
 
-#include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/metric_cell.h"
@@ -23,7 +22,8 @@
 namespace qs::gui {
 namespace {
 
-constexpr int kLarge = 20000; // above it, values are fetched less often
+constexpr std::size_t kLarge = 20000; // tensors; above it, values are fetched less often
+constexpr int kUnfolded = 2000;       // rows; a larger tree stays folded, because a view lays its rows out in one turn
 
 QToolButton* switchButton(const QString& tip) {
     auto* button = new QToolButton;
@@ -39,10 +39,9 @@ QToolButton* switchButton(const QString& tip) {
 } // namespace
 
 TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), tree_(new TensorTree(session, this)), order_(new TensorOrder(*tree_, this)),
-      view_(new QTreeView), filter_(new QLineEdit), metric_(new QComboBox),
-      asTree_(switchButton(QStringLiteral("Tree by layer"))), asTable_(switchButton(QStringLiteral("Flat table"))),
-      shown_(new QLabel) {
+    : QWidget(parent), session_(session), tree_(new TensorTree(session, this)), view_(new QTreeView),
+      filter_(new QLineEdit), metric_(new QComboBox), asTree_(switchButton(QStringLiteral("Tree by layer"))),
+      asTable_(switchButton(QStringLiteral("Flat table"))), shown_(new QLabel) {
     setAccessibleName(QStringLiteral("Tensors"));
     setMinimumWidth(220);
     filter_->setObjectName(QStringLiteral("filter"));
@@ -63,7 +62,7 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
     asTree_->setChecked(true);
     asTable_->setObjectName(QStringLiteral("asTable"));
 
-    view_->setModel(order_);
+    view_->setModel(tree_);
     view_->setObjectName(QStringLiteral("tensors"));
     view_->setAccessibleName(QStringLiteral("Tensors of the model"));
     view_->setUniformRowHeights(true);
@@ -102,17 +101,15 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
     connect(metric_, &QComboBox::currentIndexChanged, this, [this](int at) {
         if (!following_) session_.setMetric(metric_->itemData(at).toString());
     });
-    connect(asTable_, &QToolButton::toggled, this, [this](bool flat) {
-        const QScopedValueRollback guard(following_, true);
-        tree_->setFlat(flat);
-        view_->setRootIsDecorated(!flat);
-        view_->expandAll();
+    connect(asTable_, &QToolButton::toggled, tree_, &TensorTree::setFlat);
+    connect(tree_, &TensorTree::arranged, this, &TensorBrowser::followArrangement);
+    connect(tree_, &TensorTree::surveyed, this, [this] {
+        view_->viewport()->update();
         fitColumns();
-        followSession();
     });
     connect(view_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &TensorBrowser::takeSelection);
     connect(view_, &QTreeView::activated, this, [this](const QModelIndex& index) {
-        if (tree_->tensor(order_->mapToSource(index))) Q_EMIT session_.pageRequested(QStringLiteral("tensor"));
+        if (tree_->tensor(index)) Q_EMIT session_.pageRequested(QStringLiteral("tensor"));
     });
     connect(&session, &Session::modelChanged, this, &TensorBrowser::rebuild);
     connect(&session, &Session::tensorChanged, this, &TensorBrowser::followSession);
@@ -120,17 +117,19 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
         const QScopedValueRollback guard(following_, true);
         metric_->setCurrentIndex(metric_->findData(session_.metric()));
         tree_->refreshValues(true);
+        if (tree_->sortedByValue()) tree_->rearrange();
         view_->viewport()->update();
-        fitColumns();
     };
     connect(&session, &Session::specChanged, this, afresh);
     connect(&session, &Session::metricChanged, this, afresh);
     connect(&session, &Session::rowsChanged, this, [this] {
-        if (!rowsDelay_.isActive()) rowsDelay_.start(tree_->rowCount() > kLarge ? 500 : 0);
+        if (!rowsDelay_.isActive()) rowsDelay_.start(session_.weights().size() > kLarge ? 500 : 0);
     });
     connect(&session, &Session::jobFinished, this, [this] {
         // Names do not move: sorting an expanded tree anew costs its whole layout.
-        if (order_->sortColumn() > TensorTree::Name) order_->sort(order_->sortColumn(), order_->sortOrder());
+        if (!tree_->sortedByValue()) return;
+        tree_->refreshValues(false);
+        tree_->rearrange();
     });
     const auto tint = [this] {
         const auto muted = Theme::instance().tokens().muted;
@@ -143,31 +142,30 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
 }
 
 void TensorBrowser::rebuild() {
-    const auto model = session_.model();
-    if (!model) {
-        tree_->setOutline(nullptr, {});
-        return countShown();
+    const QScopedValueRollback guard(following_, true);
+    opened_ = session_.model() != nullptr;
+    tree_->followModel();
+    countShown();
+}
+
+void TensorBrowser::followArrangement() {
+    {
+        const QScopedValueRollback guard(following_, true);
+        view_->setRootIsDecorated(!tree_->isFlat());
+        const bool unfold = opened_ || !filter_->text().isEmpty() || wasFlat_;
+        if (!tree_->isFlat() && unfold && tree_->shown() <= kUnfolded) view_->expandAll();
+        wasFlat_ = tree_->isFlat();
+        opened_ = false;
     }
-    runJob<TensorOutline>(
-        this, Job(), [model](const Job&) -> Result<TensorOutline> { return outlineOf(*model); },
-        [this, model](Result<TensorOutline> outline) {
-            if (!outline || session_.model() != model) return;
-            {
-                const QScopedValueRollback guard(following_, true);
-                tree_->setOutline(model, std::move(*outline));
-                if (tree_->rowCount() < 200) view_->expandAll();
-                fitColumns();
-            }
-            countShown();
-            followSession();
-        });
+    fitColumns();
+    countShown();
+    followSession();
+    if (std::exchange(enter_, false)) enterList();
 }
 
 void TensorBrowser::refreshRows() {
-    const bool hadFlags = tree_->anyFlags();
     tree_->refreshValues(false);
     view_->viewport()->update();
-    if (tree_->anyFlags() != hadFlags) fitColumns();
 }
 
 void TensorBrowser::applyFilter() {
@@ -180,32 +178,30 @@ void TensorBrowser::applyFilter() {
                               : QStringLiteral("Not a regular expression: %1 at character %2")
                                     .arg(filter.errorString())
                                     .arg(filter.patternErrorOffset()));
-    if (!valid) return; // the last filter stays
-    {
-        const QScopedValueRollback guard(following_, true);
-        order_->setFilterRegularExpression(filter);
-        if (!filter_->text().isEmpty()) view_->expandAll();
-    }
-    countShown();
-    followSession();
+    if (valid) tree_->setFilter(filter); // else the last one stays
+}
+
+/// From the filter into the list: to the first match.
+void TensorBrowser::enterList() {
+    view_->setFocus();
+    if (filter_->text().isEmpty() && tree_->indexOf(session_.tensor()).isValid()) return;
+    const auto first = tree_->firstTensor();
+    if (!first.isValid()) return;
+    view_->setCurrentIndex(first);
+    view_->scrollTo(first);
+    if (tree_->tensor(first) != session_.tensor()) takeSelection();
 }
 
 void TensorBrowser::countShown() {
-    int count = 0;
-    for (int row = 0; row < order_->rowCount(); ++row) {
-        const auto index = order_->index(row, 0);
-        const int children = order_->rowCount(index);
-        count += children > 0 ? children : tree_->tensor(order_->mapToSource(index)) ? 1 : 0;
-    }
     const auto all = session_.model() ? int(session_.model()->tensors.size()) : 0;
     shown_->setText(filter_->text().isEmpty() ? QStringLiteral("%1").arg(all)
-                                              : QStringLiteral("%1 of %2").arg(count).arg(all));
+                                              : QStringLiteral("%1 of %2").arg(tree_->shown()).arg(all));
     shown_->setToolTip(QStringLiteral("Tensors shown"));
 }
 
 void TensorBrowser::followSession() {
     const QScopedValueRollback guard(following_, true);
-    const auto index = order_->mapFromSource(tree_->indexOf(session_.tensor()));
+    const auto index = tree_->indexOf(session_.tensor());
     if (!index.isValid()) return;
     const auto current = view_->currentIndex();
     if (current.row() == index.row() && current.parent() == index.parent() &&
@@ -219,17 +215,18 @@ void TensorBrowser::takeSelection() {
     if (following_) return;
     std::vector<const TensorInfo*> selection;
     for (const auto& index : view_->selectionModel()->selectedRows())
-        if (const auto* tensor = tree_->tensor(order_->mapToSource(index))) selection.push_back(tensor);
+        if (const auto* tensor = tree_->tensor(index)) selection.push_back(tensor);
     session_.setSelection(std::move(selection));
-    if (const auto* tensor = tree_->tensor(order_->mapToSource(view_->currentIndex()))) session_.selectTensor(tensor);
+    if (const auto* tensor = tree_->tensor(view_->currentIndex())) session_.selectTensor(tensor);
 }
 
 void TensorBrowser::moveCurrent(int step) {
     auto index = view_->currentIndex();
+    if (!index.isValid()) return view_->setCurrentIndex(tree_->firstTensor()); // filtered away
     for (;;) {
         index = step > 0 ? view_->indexBelow(index) : view_->indexAbove(index);
         if (!index.isValid()) return;
-        if (tree_->tensor(order_->mapToSource(index))) break; // groups are passed over
+        if (tree_->tensor(index)) break; // groups are passed over
     }
     view_->setCurrentIndex(index);
 }
@@ -240,7 +237,7 @@ const TensorInfo* TensorBrowser::tensorAtCursor(QRect* cell) const {
     if (!index.isValid()) index = view_->currentIndex();
     const auto rect = view_->visualRect(index);
     if (cell) *cell = QRect(view_->viewport()->mapToGlobal(rect.topLeft()), rect.size());
-    return tree_->tensor(order_->mapToSource(index));
+    return tree_->tensor(index);
 }
 
 void TensorBrowser::focusFilter() {
@@ -274,13 +271,10 @@ bool TensorBrowser::eventFilter(QObject* watched, QEvent* event) {
         if (key == Qt::Key_Down || key == Qt::Key_Return) {
             filterDelay_.stop();
             applyFilter();
-            view_->setFocus();
-            // The filter may have taken the current row away, and the view has chosen another.
-            const auto* current = tree_->tensor(order_->mapToSource(view_->currentIndex()));
-            if (!current)
-                moveCurrent(1);
-            else if (current != session_.tensor())
-                takeSelection();
+            if (tree_->arranging())
+                enter_ = true;
+            else
+                enterList();
             return true;
         }
         if (key == Qt::Key_Escape && !filter_->text().isEmpty()) {

@@ -20,7 +20,6 @@ struct TensorInfo;
 namespace qs::gui {
 
 class Session;
-class TensorOrder;
 class TensorTree;
 
 class TensorBrowser : public QWidget {
@@ -43,6 +42,8 @@ protected:
 private:
     void rebuild();
     void applyFilter();
+    void followArrangement();
+    void enterList();
     void followSession();
     void refreshRows();
     void takeSelection();
@@ -51,7 +52,6 @@ private:
 
     Session& session_;
     TensorTree* tree_;
-    TensorOrder* order_;
     QTreeView* view_;
     QLineEdit* filter_;
     QComboBox* metric_;
@@ -59,6 +59,9 @@ private:
     QLabel* shown_;
     QTimer filterDelay_, rowsDelay_;
     bool following_ = false;
+    bool opened_ = false;  ///< the tree of a new model is to be unfolded
+    bool wasFlat_ = false; ///< so is one that comes after the table
+    bool enter_ = false;   ///< Down was pressed in the filter while it was being applied
 };
 
 } // namespace qs::gui

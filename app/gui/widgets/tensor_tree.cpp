@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/widgets/tensor_tree.h"
 
+#include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "core/base/text.h"
 
-#include <QRegularExpression>
-
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
 namespace qs::gui {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-// internalId: 0 for the top level, else group + 1.
+// internalId: 0 for the top level, else the row of the group + 1.
 constexpr quintptr kTop = 0;
-
-QString escaped(const std::string& text, std::size_t most = 200) {
-    return QString::fromStdString(escapeForPeople(text, most));
-}
+constexpr std::size_t kLittle = 2000; // tensors that are filtered, sorted and looked over within 2 ms
 
 ColumnInfo columnOf(const Metric& metric) {
     return {.id = metric.id,
@@ -32,107 +26,140 @@ ColumnInfo columnOf(const Metric& metric) {
             .tip = metric.formula};
 }
 
-// Embeddings first, the stack, then final norms and the head: the order in which the model works.
-int flowRank(const TensorOutline::Group& group, const Model& model) {
-    if (!group.title.isEmpty()) return 1;
-    const auto& name = model.tensors[std::size_t(group.tensors.front())].name;
-    const auto has = [&name](std::initializer_list<const char*> words) {
-        return std::any_of(words.begin(), words.end(),
-                           [&name](const char* word) { return name.find(word) != std::string::npos; });
-    };
-    if (has({"head", "output", "classifier"})) return 3;
-    return has({"norm", "ln_f"}) && !has({"embed"}) ? 2 : 0;
-}
-
-void orderByFlow(TensorOutline& out, const Model& model) {
-    const auto layered = [](const TensorOutline::Group& group) { return !group.title.isEmpty(); };
-    if (std::none_of(out.groups.begin(), out.groups.end(), layered)) return;
-    std::stable_sort(out.groups.begin(), out.groups.end(),
-                     [&model](const auto& a, const auto& b) { return flowRank(a, model) < flowRank(b, model); });
-    for (std::size_t at = 0; at < out.groups.size(); ++at)
-        for (const int tensor : out.groups[at].tensors) out.groupOf[std::size_t(tensor)] = int(at);
-}
-
 } // namespace
-
-TensorOutline outlineOf(const Model& model) {
-    TensorOutline out;
-    QHash<QString, int> known;
-    for (std::size_t i = 0; i < model.tensors.size(); ++i) {
-        const auto& tensor = model.tensors[i];
-        const auto place = placeOf(tensor.name);
-        const auto title = place.layer >= 0 ? escaped(place.group) : QString();
-        int at = title.isEmpty() ? -1 : known.value(title, -1);
-        if (at < 0) {
-            at = int(out.groups.size());
-            out.groups.push_back({title, {}, 0});
-            if (!title.isEmpty()) known.insert(title, at);
-        }
-        auto& group = out.groups[std::size_t(at)];
-        out.names.push_back(escaped(tensor.name));
-        out.roles.push_back(title.isEmpty() || place.role.empty() ? out.names.back() : escaped(place.role));
-        out.groupOf.push_back(at);
-        out.indexInGroup.push_back(int(group.tensors.size()));
-        group.tensors.push_back(int(i));
-        group.bytes += tensor.bytes;
-    }
-    orderByFlow(out, model);
-    return out;
-}
 
 TensorTree::TensorTree(Session& session, QObject* parent) : QAbstractItemModel(parent), session_(session) {}
 
-void TensorTree::setOutline(std::shared_ptr<const Model> model, TensorOutline outline) {
+TensorTree::~TensorTree() {
+    arrangeJob_.cancel();
+    surveyJob_.cancel();
+}
+
+bool TensorTree::little() const { return outline().names.size() <= kLittle; }
+
+// ---- what is shown -------------------------------------------------------------------------------------------------
+
+void TensorTree::followModel() {
+    arrangeJob_.cancel();
+    surveyJob_.cancel();
+    arranging_ = surveying_ = false;
     beginResetModel();
-    model_ = std::move(model);
-    outline_ = std::move(outline);
-    rows_.assign(outline_.names.size(), nullptr);
-    values_.assign(outline_.names.size(), kNone);
+    model_ = session_.model();
+    layout_ = session_.layout();
+    rows_ = {};
+    survey_ = {};
+    shown_ = {};
+    shown_.flat = wish_.flat;
+    if (!wish_.flat) shown_.begin = {0};
     endResetModel();
     refreshValues(true);
+    rearrange();
 }
 
 void TensorTree::setFlat(bool flat) {
-    if (flat == flat_) return;
-    beginResetModel();
-    flat_ = flat;
-    endResetModel();
+    if (flat == wish_.flat) return;
+    wish_.flat = flat;
+    rearrange();
+}
+
+void TensorTree::setFilter(const QRegularExpression& filter) {
+    if (filter == wish_.filter) return;
+    wish_.filter = filter;
+    rearrange();
+}
+
+void TensorTree::sort(int column, Qt::SortOrder order) {
+    wish_.key = column < 0 ? ArrangementWish::ByName : ArrangementWish::Key(column);
+    wish_.descending = order == Qt::DescendingOrder;
+    rearrange();
+}
+
+void TensorTree::rearrange() {
+    arrangeJob_.cancel();
+    if (!model_) return;
+    arrangeJob_ = Job();
+    arranging_ = true;
+    const auto work = [model = model_, layout = layout_, rows = rows_, metric = metric_,
+                       wish = wish_](const Job& job) -> Result<TensorArrangement> {
+        return arrange(*model, layout->outline, rows, metric, wish, job);
+    };
+    runJobOrNow<TensorArrangement>(little(), this, arrangeJob_, work, [this](Result<TensorArrangement> result) {
+        arranging_ = false;
+        if (result) show(std::move(*result));
+        Q_EMIT arranged();
+    });
+}
+
+void TensorTree::show(TensorArrangement arrangement) {
+    if (arrangement.flat != shown_.flat || shown_.tensors.empty()) {
+        beginResetModel();
+        shown_ = std::move(arrangement);
+        endResetModel();
+        return;
+    }
+    Q_EMIT layoutAboutToBeChanged();
+    const auto before = persistentIndexList();
+    std::vector<int> tensors, groups; // what they stand for
+    for (const auto& index : before) {
+        tensors.push_back(tensorAt(index));
+        groups.push_back(tensors.back() < 0 ? shown_.groups[std::size_t(index.row())] : -1);
+    }
+    shown_ = std::move(arrangement);
+    QModelIndexList after;
+    for (qsizetype i = 0; i < before.size(); ++i) {
+        const int tensor = tensors[std::size_t(i)], group = groups[std::size_t(i)];
+        const int row = tensor < 0 ? shown_.rowOf[std::size_t(group)] : -1;
+        after << (tensor >= 0 ? place(tensor, before[i].column())
+                  : row < 0   ? QModelIndex()
+                              : createIndex(row, before[i].column(), kTop));
+    }
+    changePersistentIndexList(before, after);
+    Q_EMIT layoutChanged();
 }
 
 void TensorTree::refreshValues(bool afresh) {
-    metric_ = findMetric(session_.metric().toStdString());
-    if (!model_ || rows_.empty()) return;
-    const auto& rows = session_.modelRows(session_.spec());
+    const auto* before = std::exchange(metric_, findMetric(session_.metric().toStdString()));
+    if (!model_) return;
+    rows_ = session_.modelRows(session_.spec());
     if (afresh) {
-        std::fill(rows_.begin(), rows_.end(), nullptr);
-        std::fill(values_.begin(), values_.end(), kNone);
-        largest_ = 0;
-        anyFlags_ = false;
-        firstUnknown_ = 0;
-        known_ = 0;
+        surveyJob_.cancel();
+        surveying_ = false;
+        if (metric_ != before) survey_.largest = 0; // bars of another metric would be wrong
     }
-    const auto settled = [this](std::size_t i) { return rows_[i] || !model_->tensors[i].isWeight(); };
-    while (firstUnknown_ < rows_.size() && settled(firstUnknown_)) ++firstUnknown_;
-    for (std::size_t i = firstUnknown_; i < rows_.size() && known_ < rows.size(); ++i) {
-        if (settled(i)) continue;
-        rows_[i] = rows.value(QString::fromStdString(model_->tensors[i].name));
-        if (!rows_[i]) continue;
-        ++known_;
-        if (metric_ && rows_[i]->status == Status::Ok) values_[i] = metric_->value(*rows_[i]).value_or(kNone);
-        if (std::isfinite(values_[i])) largest_ = std::max(largest_, std::abs(values_[i]));
-        anyFlags_ = anyFlags_ || !flagsOf(int(i), false).isEmpty();
-    }
-    Q_EMIT dataChanged(index(0, Bpw), index(rowCount() - 1, Flags));
+    lookOver();
+    if (rowCount() > 0) Q_EMIT dataChanged(index(0, Bpw), index(rowCount() - 1, Flags));
     // Children are other ranges, 14,000 of them in a large model: the browser repaints its viewport instead.
     if (afresh) Q_EMIT headerDataChanged(Qt::Horizontal, MetricValue, MetricValue);
 }
 
+void TensorTree::lookOver() {
+    surveyAgain_ = surveying_;
+    if (surveying_) return;
+    surveying_ = true;
+    surveyJob_ = Job();
+    const auto work = [rows = rows_, weights = layout_->weights.size(), metric = metric_](
+                          const Job& job) -> Result<TensorSurvey> { return survey(rows, weights, metric, job); };
+    runJobOrNow<TensorSurvey>(little(), this, surveyJob_, work, [this](Result<TensorSurvey> result) {
+        surveying_ = false;
+        if (result) survey_ = *result;
+        Q_EMIT surveyed();
+        if (surveyAgain_) lookOver();
+    });
+}
+
+// ---- indices -------------------------------------------------------------------------------------------------------
+
+bool TensorTree::standsAlone(int row) const {
+    return outline().groups[std::size_t(shown_.groups[std::size_t(row)])].title.isEmpty();
+}
+
 int TensorTree::tensorAt(const QModelIndex& index) const {
     if (!index.isValid()) return -1;
-    const auto row = std::size_t(index.row());
-    if (flat_) return int(row);
-    if (index.internalId() != kTop) return outline_.groups[index.internalId() - 1].tensors[row];
-    return standsAlone(row) ? outline_.groups[row].tensors.front() : -1;
+    const int row = index.row();
+    if (shown_.flat) return shown_.tensors[std::size_t(row)];
+    if (index.internalId() != kTop)
+        return shown_.tensors[std::size_t(shown_.begin[std::size_t(index.internalId()) - 1] + row)];
+    return standsAlone(row) ? shown_.tensors[std::size_t(shown_.begin[std::size_t(row)])] : -1;
 }
 
 const TensorInfo* TensorTree::tensor(const QModelIndex& index) const {
@@ -140,14 +167,24 @@ const TensorInfo* TensorTree::tensor(const QModelIndex& index) const {
     return at < 0 ? nullptr : &model_->tensors[std::size_t(at)];
 }
 
+QModelIndex TensorTree::place(int tensor, int column) const {
+    const int at = shown_.placeOf[std::size_t(tensor)];
+    if (at < 0) return {};
+    if (shown_.flat) return createIndex(at, column, kTop);
+    const int row = shown_.rowOf[std::size_t(outline().groupOf[std::size_t(tensor)])];
+    if (standsAlone(row)) return createIndex(row, column, kTop);
+    return createIndex(at - shown_.begin[std::size_t(row)], column, quintptr(row) + 1);
+}
+
 QModelIndex TensorTree::indexOf(const TensorInfo* tensor) const {
-    if (!tensor || !model_ || outline_.names.empty()) return {};
+    if (!tensor || !model_) return {};
     const auto at = tensor - model_->tensors.data();
-    if (at < 0 || at >= std::ptrdiff_t(outline_.names.size())) return {};
-    if (flat_) return index(int(at), 0);
-    const auto group = std::size_t(outline_.groupOf[std::size_t(at)]);
-    if (standsAlone(group)) return index(int(group), 0);
-    return createIndex(outline_.indexInGroup[std::size_t(at)], 0, quintptr(group) + 1);
+    if (at < 0 || at >= std::ptrdiff_t(shown_.placeOf.size())) return {};
+    return place(int(at), 0);
+}
+
+QModelIndex TensorTree::firstTensor() const {
+    return shown_.tensors.empty() ? QModelIndex() : place(shown_.tensors.front(), 0);
 }
 
 QModelIndex TensorTree::index(int row, int column, const QModelIndex& parent) const {
@@ -156,48 +193,42 @@ QModelIndex TensorTree::index(int row, int column, const QModelIndex& parent) co
 }
 
 QModelIndex TensorTree::parent(const QModelIndex& index) const {
-    if (!index.isValid() || flat_ || index.internalId() == kTop) return {};
+    if (!index.isValid() || shown_.flat || index.internalId() == kTop) return {};
     return createIndex(int(index.internalId() - 1), 0, kTop);
 }
 
 int TensorTree::rowCount(const QModelIndex& parent) const {
-    if (!parent.isValid()) return int(flat_ ? outline_.names.size() : outline_.groups.size());
-    if (flat_ || parent.internalId() != kTop || parent.column() != 0) return 0;
-    const auto group = std::size_t(parent.row());
-    return standsAlone(group) ? 0 : int(outline_.groups[group].tensors.size());
+    if (!parent.isValid()) return int(shown_.flat ? shown_.tensors.size() : shown_.groups.size());
+    if (shown_.flat || parent.internalId() != kTop || parent.column() != 0 || standsAlone(parent.row())) return 0;
+    const auto row = std::size_t(parent.row());
+    return shown_.begin[row + 1] - shown_.begin[row];
 }
 
 int TensorTree::columnCount(const QModelIndex&) const { return Columns; }
 
-QString TensorTree::flagsOf(int tensor, bool sentence) const {
-    const auto& row = rows_[std::size_t(tensor)];
-    if (!row) return {};
-    if (row->status != Status::Ok)
-        return sentence                         ? QString::fromStdString(row->reason)
-               : row->status == Status::Refused ? QStringLiteral("refused")
-                                                : QStringLiteral("failed");
-    QStringList flags;
-    if (row->nan) flags << (sentence ? QStringLiteral("%1 NaN").arg(row->nan) : QStringLiteral("NaN"));
-    if (row->inf) flags << (sentence ? QStringLiteral("%1 Inf").arg(row->inf) : QStringLiteral("Inf"));
-    if (row->statistics && row->statistics->outlierChannels > 0)
-        flags << (sentence ? QStringLiteral("%1 outlier channels").arg(row->statistics->outlierChannels)
-                           : QStringLiteral("outliers"));
-    if (!row->warnings.empty()) {
-        if (sentence)
-            for (const auto& warning : row->warnings) flags << QString::fromStdString(warning);
-        else
-            flags << QStringLiteral("warning");
-    }
-    return flags.join(QStringLiteral(", "));
+Qt::ItemFlags TensorTree::flags(const QModelIndex& index) const {
+    // The view asks leaves for children of their own otherwise, each at the price of a persistent index.
+    const auto leaf = tensorAt(index) < 0 ? Qt::ItemFlags() : Qt::ItemFlags(Qt::ItemNeverHasChildren);
+    return QAbstractItemModel::flags(index) | leaf;
+}
+
+// ---- cells ---------------------------------------------------------------------------------------------------------
+
+const AnalysisRow& TensorTree::rowOf(int tensor) const {
+    return rows_.at(std::size_t(outline().weightOf[std::size_t(tensor)]));
+}
+
+double TensorTree::metricOf(int tensor) const {
+    return sortKey(model_->tensors[std::size_t(tensor)], rowOf(tensor), metric_, ArrangementWish::ByMetric);
 }
 
 QVariant TensorTree::metricText(int tensor) const {
-    const auto at = std::size_t(tensor);
-    if (!model_->tensors[at].isWeight()) return QStringLiteral("kept");
-    if (rows_[at] && rows_[at]->status != Status::Ok) return flagsOf(tensor, false);
+    if (!model_->tensors[std::size_t(tensor)].isWeight()) return QStringLiteral("kept");
+    const auto& row = rowOf(tensor);
+    if (row && row->status != Status::Ok) return flagsOf(row, false);
     if (!metric_) return {};
-    const auto value = std::isnan(values_[at]) ? Value{} : Value{values_[at]};
-    return QString::fromStdString(cellText(columnOf(*metric_), value));
+    const double value = metricOf(tensor);
+    return QString::fromStdString(cellText(columnOf(*metric_), std::isnan(value) ? Value{} : Value{value}));
 }
 
 QVariant TensorTree::groupData(const TensorOutline::Group& group, int column, int role) const {
@@ -212,59 +243,66 @@ QVariant TensorTree::groupData(const TensorOutline::Group& group, int column, in
     return {};
 }
 
+QString TensorTree::tip(int tensor, int column) const {
+    const auto& info = model_->tensors[std::size_t(tensor)];
+    const auto& row = rowOf(tensor);
+    if (column == Flags) return flagsOf(row, true);
+    if (column == MetricValue) {
+        if (!info.isWeight()) return QStringLiteral("Kept as it is: not a float tensor of rank 2 or more");
+        if (!row) return QStringLiteral("Not measured under this spec yet");
+        if (row->status != Status::Ok) return QString::fromStdString(row->reason);
+        if (metric_ && std::isnan(metricOf(tensor))) {
+            const char* why = metric_->whyMissing ? metric_->whyMissing(*row) : nullptr;
+            return why ? QStringLiteral("Not measured: %1").arg(QString::fromUtf8(why)) : QString();
+        }
+    }
+    return QStringLiteral("%1\n%2 %3")
+        .arg(outline().names[std::size_t(tensor)], QString::fromLatin1(qs::info(info.dtype).id),
+             QString::fromStdString(shapeTimes(info.shape)));
+}
+
 QVariant TensorTree::data(const QModelIndex& index, int role) const {
     if (!index.isValid()) return {};
     const int at = tensorAt(index);
-    if (at < 0) return groupData(outline_.groups[std::size_t(index.row())], index.column(), role);
+    if (at < 0)
+        return groupData(outline().groups[std::size_t(shown_.groups[std::size_t(index.row())])], index.column(), role);
     const auto& tensor = model_->tensors[std::size_t(at)];
-    const auto& row = rows_[std::size_t(at)];
+    const auto& row = rowOf(at);
     const auto& tokens = Theme::instance().tokens();
     const int column = index.column();
     const bool known = row && row->status == Status::Ok;
     switch (role) {
     case Qt::DisplayRole:
         switch (column) {
-        case Name: return flat_ ? outline_.names[std::size_t(at)] : outline_.roles[std::size_t(at)];
+        case Name: return (shown_.flat ? outline().names : outline().roles)[std::size_t(at)];
         case Bytes: return QString::fromStdString(bytesText(tensor.bytes));
         case Bpw: return known ? QString::fromStdString(fixedText(row->bpw, 2)) : QString();
         case MetricValue: return metricText(at);
-        case Flags: return flagsOf(at, false);
+        case Flags: return flagsOf(row, false);
         default: return {};
         }
     case Qt::FontRole:
         if (column == Bpw || column == Bytes) return Theme::numbers();
-        if (column == MetricValue)
-            return known && !std::isnan(values_[std::size_t(at)]) ? Theme::numbers() : Theme::words(11);
+        if (column == MetricValue) return known && !std::isnan(metricOf(at)) ? Theme::numbers() : Theme::words(11);
         return Theme::words(column == Flags ? 11 : 12);
     case Qt::ForegroundRole:
         if (column == Flags) return tokens.warn;
         if (!tensor.isWeight()) return tokens.muted;
-        if (column == MetricValue && row && std::isnan(values_[std::size_t(at)])) return tokens.warn;
         if (column == MetricValue && !row) return tokens.faint;
+        if (column == MetricValue && std::isnan(metricOf(at))) return tokens.warn;
         return column == Bytes ? tokens.muted : tokens.text;
     case Qt::TextAlignmentRole:
         return int(Qt::AlignVCenter | (column == Name || column == Flags ? Qt::AlignLeft : Qt::AlignRight));
-    case Qt::ToolTipRole: {
-        if (column == Flags) return flagsOf(at, true);
-        if (column == MetricValue && !tensor.isWeight())
-            return QStringLiteral("Kept as it is: not a float tensor of rank 2 or more");
-        if (column == MetricValue && row && !known) return QString::fromStdString(row->reason);
-        if (column == MetricValue && known && metric_ && std::isnan(values_[std::size_t(at)])) {
-            const char* why = metric_->whyMissing ? metric_->whyMissing(*row) : nullptr;
-            return why ? QStringLiteral("Not measured: %1").arg(QString::fromUtf8(why)) : QString();
-        }
-        if (column == MetricValue && !row) return QStringLiteral("Not measured under this spec yet");
-        return QStringLiteral("%1\n%2 %3")
-            .arg(outline_.names[std::size_t(at)], QString::fromLatin1(info(tensor.dtype).id),
-                 QString::fromStdString(shapeTimes(tensor.shape)));
-    }
+    case Qt::ToolTipRole: return tip(at, column);
     case Sort:
-        return column == Name || column == Flags ? QVariant(data(index, Qt::DisplayRole))
-                                                 : QVariant(sortKey(at, column));
+        return column == Name || column == Flags
+                   ? data(index, Qt::DisplayRole)
+                   : QVariant(sortKey(tensor, row, metric_, ArrangementWish::Key(column)));
     case Bar: {
-        const double value = values_[std::size_t(at)];
-        return column == MetricValue && largest_ > 0 && std::isfinite(value) ? QVariant(std::abs(value) / largest_)
-                                                                             : QVariant();
+        const double value = metricOf(at);
+        return column == MetricValue && survey_.largest > 0 && std::isfinite(value)
+                   ? QVariant(std::min(1.0, std::abs(value) / survey_.largest))
+                   : QVariant();
     }
     default: return {};
     }
@@ -287,43 +325,6 @@ QVariant TensorTree::headerData(int section, Qt::Orientation orientation, int ro
     if (role == Qt::DisplayRole) return QString::fromUtf8(titles[section]);
     if (role == Qt::ToolTipRole) return QString::fromUtf8(tips[section]);
     return {};
-}
-
-double TensorTree::sortKey(int tensor, int column) const {
-    const auto at = std::size_t(tensor);
-    switch (column) {
-    case Name: return double(tensor); // the model's own order: numbers in names as numbers
-    case Bytes: return double(model_->tensors[at].bytes);
-    case Bpw: return rows_[at] && rows_[at]->status == Status::Ok ? rows_[at]->bpw : kNone;
-    case MetricValue: return values_[at];
-    case Flags: return double(flagsOf(tensor, false).size());
-    default: return kNone;
-    }
-}
-
-TensorOrder::TensorOrder(TensorTree& tree, QObject* parent) : QSortFilterProxyModel(parent), tree_(tree) {
-    setSourceModel(&tree);
-    setRecursiveFilteringEnabled(true);
-    setDynamicSortFilter(false);
-}
-
-bool TensorOrder::lessThan(const QModelIndex& left, const QModelIndex& right) const {
-    const int a = tree_.tensorAt(left), b = tree_.tensorAt(right);
-    if (a < 0 || b < 0 || left.column() == TensorTree::Name) return left.row() < right.row();
-    const double x = tree_.sortKey(a, left.column()), y = tree_.sortKey(b, right.column());
-    if (std::isnan(x) || std::isnan(y)) {
-        // Not measured comes last in either order.
-        if (std::isnan(x) && std::isnan(y)) return a < b;
-        return sortOrder() == Qt::AscendingOrder ? std::isnan(y) : std::isnan(x);
-    }
-    return x != y ? x < y : a < b;
-}
-
-bool TensorOrder::filterAcceptsRow(int row, const QModelIndex& parent) const {
-    const auto& filter = filterRegularExpression();
-    if (filter.pattern().isEmpty()) return true;
-    const int at = tree_.tensorAt(tree_.index(row, 0, parent));
-    return at >= 0 && filter.match(tree_.nameOf(at)).hasMatch();
 }
 
 } // namespace qs::gui

@@ -1,30 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The model behind the browser: tensors by layer, or as one flat list, with size and the chosen metric.
+// The model behind the browser: tensors by layer, or as one flat list, with size and the chosen metric. It filters and
+// sorts itself, on a worker thread when the model is large: a proxy would do both in one turn of the GUI thread.
 
-#include "core/analysis/analysis.h"
+#include "app/gui/widgets/tensor_arrangement.h"
 
 #include <QAbstractItemModel>
-#include <QSortFilterProxyModel>
-
-#include <vector>
 
 namespace qs::gui {
 
 class Session;
-
-/// Names and groups of a model's tensors, made on a worker thread: 100,000 names take longer than a frame.
-struct TensorOutline {
-    struct Group {
-        QString title; ///< "layers.3"; empty: the tensor stands alone
-        std::vector<int> tensors;
-        quint64 bytes = 0;
-    };
-    std::vector<Group> groups;
-    std::vector<QString> names, roles; ///< escaped for people, per tensor
-    std::vector<int> groupOf, indexInGroup;
-};
-TensorOutline outlineOf(const Model& model);
 
 class TensorTree : public QAbstractItemModel {
     Q_OBJECT
@@ -33,58 +18,63 @@ public:
     enum Role { Sort = Qt::UserRole, Bar };
 
     explicit TensorTree(Session& session, QObject* parent = nullptr);
-    void setOutline(std::shared_ptr<const Model> model, TensorOutline outline);
+    ~TensorTree() override;
+    void followModel(); ///< the session's, as it is laid out
+
+    // Each ends in arranged(), at once when the model is small.
     void setFlat(bool flat);
-    bool isFlat() const { return flat_; }
-    /// Fetches rows of the session's spec; `afresh` when spec or metric changed.
+    void setFilter(const QRegularExpression& filter);
+    void sort(int column, Qt::SortOrder order) override;
+    void rearrange(); ///< values have changed
+
+    bool isFlat() const { return shown_.flat; }
+    bool arranging() const { return arranging_; }
+    int shown() const { return shown_.shown; } ///< tensors that the filter leaves
+    bool sortedByValue() const { return wish_.key != ArrangementWish::ByName; }
+    /// Takes the rows of the session's spec over; `afresh` when spec or metric changed.
     void refreshValues(bool afresh);
+    bool anyFlags() const { return survey_.anyFlags; }
 
     const TensorInfo* tensor(const QModelIndex& index) const; ///< null for a group
-    QModelIndex indexOf(const TensorInfo* tensor) const;
-    bool anyFlags() const { return anyFlags_; }
+    QModelIndex indexOf(const TensorInfo* tensor) const;      ///< invalid: filtered away
+    QModelIndex firstTensor() const;
 
     QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
     QModelIndex parent(const QModelIndex& index) const override;
     int rowCount(const QModelIndex& parent = {}) const override;
     int columnCount(const QModelIndex& parent = {}) const override;
+    Qt::ItemFlags flags(const QModelIndex& index) const override;
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
-    // For the proxy, without QVariants.
-    int tensorAt(const QModelIndex& index) const; ///< -1: a group
-    double sortKey(int tensor, int column) const; ///< NaN: not measured
-    const QString& nameOf(int tensor) const { return outline_.names[std::size_t(tensor)]; }
+Q_SIGNALS:
+    void arranged();
+    void surveyed(); ///< anyFlags() and the length of the bars are known
 
 private:
-    QString flagsOf(int tensor, bool sentence) const;
+    int tensorAt(const QModelIndex& index) const; ///< -1: a group
+    QModelIndex place(int tensor, int column) const;
+    void show(TensorArrangement arrangement);
+    void lookOver();
+    bool little() const;
+    const TensorOutline& outline() const { return layout_->outline; }
+    const AnalysisRow& rowOf(int tensor) const;
+    double metricOf(int tensor) const;
     QVariant groupData(const TensorOutline::Group& group, int column, int role) const;
     QVariant metricText(int tensor) const;
-    bool standsAlone(std::size_t group) const { return outline_.groups[group].title.isEmpty(); }
+    QString tip(int tensor, int column) const;
+    bool standsAlone(int row) const;
 
     Session& session_;
     std::shared_ptr<const Model> model_;
-    TensorOutline outline_;
-    std::vector<AnalysisRow> rows_;
-    std::vector<double> values_; ///< of the metric; NaN: none
+    std::shared_ptr<const ModelLayout> layout_ = std::make_shared<ModelLayout>();
+    ModelRows rows_;
     const Metric* metric_ = nullptr;
-    double largest_ = 0;
-    std::size_t firstUnknown_ = 0; ///< rows arrive in the model's order: what lies before is settled
-    qsizetype known_ = 0;
-    bool flat_ = false, anyFlags_ = false;
-};
-
-/// Sorts numbers as numbers with "not measured" last; keeps groups whose tensors match.
-class TensorOrder : public QSortFilterProxyModel {
-    Q_OBJECT
-public:
-    explicit TensorOrder(TensorTree& tree, QObject* parent = nullptr);
-
-protected:
-    bool lessThan(const QModelIndex& left, const QModelIndex& right) const override;
-    bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
-
-private:
-    TensorTree& tree_;
+    TensorArrangement shown_;
+    ArrangementWish wish_;
+    TensorSurvey survey_;
+    Job arrangeJob_, surveyJob_;
+    bool arranging_ = false, surveying_ = false, surveyAgain_ = false;
 };
 
 } // namespace qs::gui

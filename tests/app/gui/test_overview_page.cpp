@@ -76,7 +76,7 @@ private Q_SLOTS:
         QCOMPARE(grid.rowOf[4], grid.rowOf[5]); // experts share a cell
         QCOMPARE(grid.columnOf[0], 2);
         // Nothing measured: every cell that has tensors is NaN and present, the others are absent.
-        const auto map = roleMap(grid, {}, *findMetric("nmse"));
+        const auto map = roleMap(grid, ModelRows(), *findMetric("nmse"));
         for (std::size_t cell = 0; cell < grid.cells.size(); ++cell) {
             QVERIFY(std::isnan(map.map.values[qsizetype(cell)]));
             QCOMPARE(bool(map.map.absent[qsizetype(cell)]), grid.cells[cell].empty());
@@ -104,9 +104,9 @@ private Q_SLOTS:
         const auto& before = overview.map->data();
         QCOMPARE(before.values.size(), qsizetype(before.rows) * before.columns);
         QVERIFY(std::all_of(before.values.begin(), before.values.end(), [](float v) { return std::isnan(v); }));
-        QCOMPARE(overview.bars->bars().front().text, QStringLiteral("not measured"));
+        QCOMPARE(overview.bars->bar(0).text, QStringLiteral("not measured"));
         QVERIFY(everythingMeasured(fresh, fresh.spec()));
-        QTRY_VERIFY(std::isfinite(overview.bars->bars().back().value));
+        QTRY_VERIFY(std::isfinite(overview.bars->bar(overview.bars->count() - 1).value));
         const auto& after = overview.map->data();
         for (qsizetype cell = 0; cell < after.values.size(); ++cell)
             QCOMPARE(std::isnan(after.values[cell]), bool(after.absent[cell]));
@@ -120,10 +120,10 @@ private Q_SLOTS:
             const auto& metric = *findMetric(id);
             // A refresh may be waiting for the pause after the one before.
             QTRY_COMPARE(overview.map->data().lowIsGood, metric.better != Direction::HigherIsBetter);
-            const auto& bars = overview.bars->bars();
-            QCOMPARE(bars.size(), session_->weights().size());
-            for (std::size_t i = 1; i < bars.size(); ++i)
-                QVERIFY2(!worse(metric, bars[i].value, bars[i - 1].value), qPrintable(bars[i].name));
+            const auto& bars = *overview.bars;
+            QCOMPARE(bars.count(), int(session_->weights().size()));
+            for (int i = 1; i < bars.count(); ++i)
+                QVERIFY2(!worse(metric, bars.bar(i).value, bars.bar(i - 1).value), qPrintable(bars.bar(i).name));
         }
         overview.choose("nmse");
     }
@@ -139,7 +139,7 @@ private Q_SLOTS:
         QCOMPARE(session_->page(), QStringLiteral("tensor"));
 
         session_->showPage(QStringLiteral("overview"));
-        const QString worst = overview.bars->bars().front().name;
+        const QString worst = overview.bars->bar(0).name;
         QTest::mouseClick(overview.bars->viewport(), Qt::LeftButton, {}, overview.bars->barRect(0).center());
         QVERIFY(QString::fromStdString(session_->tensor()->name).contains(worst));
         QCOMPARE(session_->page(), QStringLiteral("tensor"));

@@ -42,10 +42,8 @@ private Q_SLOTS:
         Session session;
         TensorTree tree(session);
         QAbstractItemModelTester treeRules(&tree, QAbstractItemModelTester::FailureReportingMode::QtTest);
-        TensorOrder order(tree);
-        QAbstractItemModelTester orderRules(&order, QAbstractItemModelTester::FailureReportingMode::QtTest);
         QVERIFY(openModel(session, samplePath()));
-        tree.setOutline(session.model(), outlineOf(*session.model()));
+        tree.followModel();
         QCOMPARE(leaves(tree).size(), qsizetype(session.model()->tensors.size()));
         QVERIFY(everythingMeasured(session, session.spec()));
         tree.refreshValues(false);
@@ -53,8 +51,26 @@ private Q_SLOTS:
         tree.setFlat(true);
         QCOMPARE(tree.rowCount(), int(session.model()->tensors.size()));
         for (const auto& tensor : session.model()->tensors) QCOMPARE(tree.tensor(tree.indexOf(&tensor)), &tensor);
-        order.setFilterRegularExpression(QRegularExpression(QStringLiteral("q_proj")));
-        tree.setOutline(nullptr, {});
+        const auto* embedding = session.model()->find("model.embed_tokens.weight");
+        const auto* query = session.model()->find("model.layers.1.self_attn.q_proj.weight");
+        QVERIFY(embedding && query);
+        for (const bool flat : {true, false}) {
+            tree.setFlat(flat);
+            const QPersistentModelIndex gone(tree.indexOf(embedding)), kept(tree.indexOf(query));
+            tree.setFilter(QRegularExpression(QStringLiteral("q_proj")));
+            QVERIFY(!gone.isValid());
+            QCOMPARE(tree.tensor(kept), query);
+            for (const int column : {TensorTree::MetricValue, TensorTree::Bytes, TensorTree::Name}) {
+                tree.sort(column, Qt::DescendingOrder);
+                QCOMPARE(tree.tensor(kept), query);
+                QCOMPARE(leaves(tree).size(), tree.shown());
+            }
+            tree.sort(TensorTree::Name, Qt::AscendingOrder);
+            tree.setFilter({});
+            QCOMPARE(leaves(tree).size(), qsizetype(session.model()->tensors.size()));
+        }
+        session.close();
+        tree.followModel();
         QCOMPARE(tree.rowCount(), 0);
     }
 
@@ -65,7 +81,7 @@ private Q_SLOTS:
         QVERIFY(openModel(session, writeLayeredModel(folder.filePath(QStringLiteral("m.safetensors")), 2, 8)));
         session.cancelJobs();
         session.setSpec(*parseSpec("int8")); // nothing is known under it
-        tree.setOutline(session.model(), outlineOf(*session.model()));
+        tree.followModel();
         tree.setFlat(true);
         QCOMPARE(tree.index(0, TensorTree::MetricValue).data().toString(), QStringLiteral("not measured"));
         QVERIFY(!tree.index(0, TensorTree::MetricValue).data(TensorTree::Bar).isValid());

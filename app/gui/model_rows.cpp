@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/model_rows.h"
+
+#include "app/gui/run_job.h"
+
+#include <atomic>
+
+namespace qs::gui {
+
+const AnalysisRow& ModelRows::at(std::size_t weight) const {
+    static const AnalysisRow none;
+    const auto chunk = weight / kChunk;
+    return chunk < chunks_.size() && chunks_[chunk] ? (*chunks_[chunk])[weight % kChunk] : none;
+}
+
+void ModelRows::insert(std::size_t weight, AnalysisRow row) {
+    auto& chunk = chunks_[weight / kChunk];
+    if (!chunk)
+        chunk = freedOnPool(std::make_shared<Chunk>());
+    else if (chunk.use_count() > 1)
+        chunk = freedOnPool(std::make_shared<Chunk>(*chunk));
+    else
+        std::atomic_thread_fence(std::memory_order_acquire); // after the last read of the one who let go of it
+    auto& place = (*chunk)[weight % kChunk];
+    if (place) return;
+    ++known_;
+    if (row->status == Status::Ok) {
+        sums_.merge(row->sums);
+        elements_ += double(row->elements);
+        bytesAfter_ += double(row->bytesAfter);
+    }
+    place = std::move(row);
+}
+
+} // namespace qs::gui

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/widgets/tensor_arrangement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace qs::gui {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+bool flagged(const TensorAnalysis& row) {
+    return row.status != Status::Ok || row.nan || row.inf || !row.warnings.empty() ||
+           (row.statistics && row.statistics->outlierChannels > 0);
+}
+
+double metricOf(const AnalysisRow& row, const Metric* metric) {
+    return row && metric && row->status == Status::Ok ? metric->value(*row).value_or(kNone) : kNone;
+}
+
+void sortBy(std::vector<int>::iterator begin, std::vector<int>::iterator end, const std::vector<double>& keys,
+            bool descending) {
+    std::stable_sort(begin, end, [&](int a, int b) {
+        const double x = keys[std::size_t(a)], y = keys[std::size_t(b)];
+        if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);
+        return descending ? x > y : x < y;
+    });
+}
+
+} // namespace
+
+double sortKey(const TensorInfo& tensor, const AnalysisRow& row, const Metric* metric, ArrangementWish::Key key) {
+    switch (key) {
+    case ArrangementWish::ByBytes: return double(tensor.bytes);
+    case ArrangementWish::ByBpw: return row && row->status == Status::Ok ? row->bpw : kNone;
+    case ArrangementWish::ByMetric: return metricOf(row, metric);
+    case ArrangementWish::ByFlags: return row ? double(flagsOf(row, false).size()) : 0;
+    case ArrangementWish::ByName: break;
+    }
+    return kNone;
+}
+
+QString flagsOf(const AnalysisRow& row, bool sentence) {
+    if (!row || !flagged(*row)) return {};
+    if (row->status != Status::Ok)
+        return sentence                         ? QString::fromStdString(row->reason)
+               : row->status == Status::Refused ? QStringLiteral("refused")
+                                                : QStringLiteral("failed");
+    QStringList flags;
+    if (row->nan) flags << (sentence ? QStringLiteral("%1 NaN").arg(row->nan) : QStringLiteral("NaN"));
+    if (row->inf) flags << (sentence ? QStringLiteral("%1 Inf").arg(row->inf) : QStringLiteral("Inf"));
+    if (row->statistics && row->statistics->outlierChannels > 0)
+        flags << (sentence ? QStringLiteral("%1 outlier channels").arg(row->statistics->outlierChannels)
+                           : QStringLiteral("outliers"));
+    if (!row->warnings.empty()) {
+        if (sentence)
+            for (const auto& warning : row->warnings) flags << QString::fromStdString(warning);
+        else
+            flags << QStringLiteral("warning");
+    }
+    return flags.join(QStringLiteral(", "));
+}
+
+TensorArrangement arrange(const Model& model, const TensorOutline& outline, const ModelRows& rows, const Metric* metric,
+                          const ArrangementWish& wish, const Job& job) {
+    TensorArrangement out;
+    out.flat = wish.flat;
+    const auto count = outline.names.size();
+    std::vector<bool> taken(count, true);
+    if (!wish.filter.pattern().isEmpty())
+        for (std::size_t i = 0; i < count && !job.cancelled(); ++i)
+            taken[i] = wish.filter.match(outline.names[i]).hasMatch();
+
+    std::vector<double> keys;
+    if (wish.key != ArrangementWish::ByName)
+        for (std::size_t i = 0; i < count && !job.cancelled(); ++i)
+            keys.push_back(sortKey(model.tensors[i], rows.at(std::size_t(outline.weightOf[i])), metric, wish.key));
+    if (job.cancelled()) return {};
+    const auto order = [&](std::vector<int>::iterator begin, std::vector<int>::iterator end) {
+        if (!keys.empty())
+            sortBy(begin, end, keys, wish.descending);
+        else if (wish.descending)
+            std::reverse(begin, end);
+    };
+
+    if (wish.flat) {
+        for (std::size_t i = 0; i < count; ++i)
+            if (taken[i]) out.tensors.push_back(int(i));
+        order(out.tensors.begin(), out.tensors.end());
+    } else {
+        std::vector<int> groups(outline.groups.size());
+        std::iota(groups.begin(), groups.end(), 0);
+        if (keys.empty() && wish.descending) std::reverse(groups.begin(), groups.end());
+        out.rowOf.assign(groups.size(), -1);
+        for (const int group : groups) {
+            const auto begin = out.tensors.size();
+            for (const int tensor : outline.groups[std::size_t(group)].tensors)
+                if (taken[std::size_t(tensor)]) out.tensors.push_back(tensor);
+            if (out.tensors.size() == begin) continue;
+            order(out.tensors.begin() + std::ptrdiff_t(begin), out.tensors.end());
+            out.rowOf[std::size_t(group)] = int(out.groups.size());
+            out.groups.push_back(group);
+            out.begin.push_back(int(begin));
+        }
+        out.begin.push_back(int(out.tensors.size()));
+    }
+    out.shown = int(out.tensors.size());
+    out.placeOf.assign(count, -1);
+    for (std::size_t i = 0; i < out.tensors.size(); ++i) out.placeOf[std::size_t(out.tensors[i])] = int(i);
+    return out;
+}
+
+TensorSurvey survey(const ModelRows& rows, std::size_t weights, const Metric* metric, const Job& job) {
+    TensorSurvey out;
+    for (std::size_t i = 0; i < weights && !job.cancelled(); ++i) {
+        const auto& row = rows.at(i);
+        if (!row) continue;
+        out.anyFlags = out.anyFlags || flagged(*row);
+        const double value = metricOf(row, metric);
+        if (std::isfinite(value)) out.largest = std::max(out.largest, std::abs(value));
+    }
+    return out;
+}
+
+} // namespace qs::gui
