@@ -4,6 +4,7 @@
 #include "app/gui/main_window.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/tensor_browser.h"
+#include "app/gui/widgets/tensor_tree.h"
 #include "tests/app/gui/opened_session.h"
 #include "tests/bench/timed_application.h"
 
@@ -21,7 +22,7 @@ using namespace qs::gui;
 namespace {
 
 void report(TimedApplication& app, const char* what, double seconds) {
-    std::printf("%s: %.2f s, longest turn %.1f ms of CPU time, p99 %.1f ms\n", what, seconds,
+    std::printf("%-32s %6.2f s, longest turn %.1f ms of CPU time, p99 %.1f ms\n", *what ? what : "no filter", seconds,
                 percentile(app.cpuTurns, 100), percentile(app.cpuTurns, 99));
     std::map<QByteArray, std::pair<double, int>> worst;
     for (const auto& turn : app.longest) {
@@ -80,20 +81,43 @@ int main(int argc, char** argv) {
         "listed to swept", [] {},
         [&] { return session.modelRows(session.spec()).size() == qsizetype(session.weights().size()); });
     auto* filter = window.findChild<QLineEdit*>(QStringLiteral("filter"));
-    step(
-        "filter", [&] { filter->setText(QStringLiteral("mlp")); }, quiet);
-    step(
-        "filter off", [&] { filter->clear(); }, quiet);
     auto* flat = window.findChild<QToolButton*>(QStringLiteral("asTable"));
+    auto* tree = qobject_cast<TensorTree*>(view->model());
+    const auto arranged = [&] { return !tree->arranging() && tree->isFlat() == flat->isChecked(); };
+    const auto filtered = [&](const char* text) {
+        return [&, text] {
+            step(
+                text, [&, text] { filter->setText(QString::fromLatin1(text)); },
+                [&] { return arranged() && tree->filter() == QLatin1String(text); });
+        };
+    };
+    const auto sorted = [&](const char* what, int column, Qt::SortOrder order) {
+        step(
+            what, [&] { view->sortByColumn(column, order); }, arranged);
+    };
+    filtered("layers\\.\\d*[05]\\.mlp|q_proj$")();
+    filtered("mlp")();
+    filtered("")();
+    sorted("tree sorted by metric", TensorTree::MetricValue, Qt::DescendingOrder);
     step(
-        "as a table", [&] { flat->click(); }, quiet);
+        "as a table", [&] { flat->click(); }, arranged);
+    sorted("table sorted by metric", TensorTree::MetricValue, Qt::AscendingOrder);
+    sorted("table sorted by bytes", TensorTree::Bytes, Qt::DescendingOrder);
+    sorted("table sorted by name", TensorTree::Name, Qt::AscendingOrder);
+    filtered("layers\\.\\d*[05]\\.mlp|q_proj$")();
+    filtered("")();
     step(
-        "sort by metric", [&] { view->sortByColumn(2, Qt::DescendingOrder); }, quiet);
+        "end of the table", [&] { view->scrollToBottom(); }, quiet);
     step(
         "another metric", [&] { session.setMetric(QStringLiteral("sqnr_db")); }, quiet);
-    for (const char* id : {"tensor", "compare", "overview", "report"})
+    step(
+        "next tensor", [&] { session.selectNeighbour(1); }, [&] { return !session.busy(); });
+    for (const char* id : {"tensor", "codebook", "compare", "overview", "report"})
         step(
-            id, [&] { session.showPage(QString::fromLatin1(id)); }, quiet);
+            id, [&] { session.showPage(QString::fromLatin1(id)); }, [&] { return !session.busy(); });
+    step(
+        "another spec", [&] { session.setSpec(*parseSpec("nf4:block=32")); },
+        [&] { return session.modelRows(session.spec()).size() > 0; });
     step(
         "close", [&] { session.close(); }, quiet);
     return 0;

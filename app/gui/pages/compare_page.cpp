@@ -7,6 +7,7 @@
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
+#include "app/gui/widgets/staged_refresh.h"
 #include "core/base/text.h"
 
 #include <QGridLayout>
@@ -58,7 +59,11 @@ protected:
     void showEvent(QShowEvent* event) override {
         QWidget::showEvent(event);
         session_.setComparing(true); // this page is about B
-        if (dirty_) refresh();
+        stages_->setActive(true);
+    }
+    void hideEvent(QHideEvent* event) override {
+        QWidget::hideEvent(event);
+        stages_->setActive(false);
     }
 
 private:
@@ -67,14 +72,12 @@ private:
     void buildDifference(QGridLayout* grid);
     void link();
     void linkMaps(HeatMap* from);
-    void changed() {
-        dirty_ = true;
-        if (isVisible()) refresh();
-    }
-    void refresh();
+    void showFigures();
     void showRow(Pane& pane, const AnalysisRow& row, const QuantSpec& spec);
-    void drawPlots(const AnalysisRow& a, const AnalysisRow& b);
-    void drawMaps(const AnalysisRow& a, const AnalysisRow& b);
+    AnalysisRow rowA() const, rowB() const; ///< null: nothing to draw
+    void drawPlots(const Pane& pane, const AnalysisRow& row);
+    void drawDifference();
+    void drawMaps();
     void loading(bool on);
 
     Session& session_;
@@ -87,11 +90,12 @@ private:
     PlotChart* errorDifference_ = nullptr;
     HeatMap* mapDifference_ = nullptr;
     QHash<HeatMap*, QSizeF> cellSize_; ///< elements of the row, rows
-    bool dirty_ = true;
+    StagedRefresh* stages_;
 };
 
 ComparePage::ComparePage(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), figures_(new RowModel<FigureRow>(figureColumns(), this)) {
+    : QWidget(parent), session_(session), figures_(new RowModel<FigureRow>(figureColumns(), this)),
+      stages_(new StagedRefresh(this)) {
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
     layout->setSpacing(Theme::kSpace);
@@ -107,16 +111,26 @@ ComparePage::ComparePage(Session& session, QWidget* parent)
     layout->addLayout(grid, 1);
     link();
 
-    for (auto* button : {lock_, log_}) connect(button, &QToolButton::toggled, this, &ComparePage::refresh);
+    // One an event-loop turn: no turn draws more than two charts.
+    stages_->add([this] { showFigures(); });
+    stages_->add([this] { drawPlots(a_, rowA()); });
+    stages_->add([this] { drawPlots(b_, rowB()); });
+    stages_->add([this] { drawDifference(); });
+    stages_->add([this] {
+        drawMaps();
+        loading(session_.currentIsStale());
+    });
+    for (auto* button : {lock_, log_}) connect(button, &QToolButton::toggled, stages_, &StagedRefresh::askAll);
     connect(difference_, &QToolButton::toggled, this, [this, grid](bool on) {
         for (auto* widget : differences_) widget->setVisible(on);
         grid->setColumnStretch(2, on ? 5 : 0);
     });
     connect(&session, &Session::currentStarted, this, [this] { loading(true); });
-    connect(&session, &Session::currentChanged, this, &ComparePage::changed);
-    connect(&session, &Session::specChanged, this, &ComparePage::changed);
-    connect(&session, &Session::tensorChanged, this, &ComparePage::changed);
-    connect(&session, &Session::modelChanged, this, &ComparePage::changed);
+    connect(&session, &Session::currentChanged, stages_, &StagedRefresh::askAll);
+    connect(&session, &Session::specChanged, stages_, &StagedRefresh::askAll);
+    connect(&session, &Session::tensorChanged, stages_, &StagedRefresh::askAll);
+    connect(&session, &Session::modelChanged, stages_, &StagedRefresh::askAll);
+    stages_->askAll();
 }
 
 QLayout* ComparePage::header() {
@@ -275,8 +289,7 @@ void ComparePage::showRow(Pane& pane, const AnalysisRow& row, const QuantSpec& s
     pane.figures->setText(figures);
 }
 
-void ComparePage::refresh() {
-    dirty_ = false;
+void ComparePage::showFigures() {
     const auto a = session_.current(), b = session_.currentB();
     if (const auto* tensor = session_.tensor()) {
         tensor_->setText(QString::fromStdString(escapeForPeople(tensor->name, 60)));
@@ -288,46 +301,55 @@ void ComparePage::refresh() {
     }
     showRow(a_, a, session_.spec());
     showRow(b_, b, session_.specB());
-    const auto ok = [](const AnalysisRow& row) { return row && row->status == Status::Ok; };
     figures_->setRows(figureRows(a.get(), b.get()));
-    const QString missing = ok(a) && ok(b) ? QString() : tr("Needs both A and B.");
+    const QString missing = rowA() && rowB() ? QString() : tr("Needs both A and B.");
     errorCard_->setMessage(missing);
     mapCard_->setMessage(missing);
-    if (!ok(a) && !ok(b)) return;
-    drawPlots(ok(a) ? a : nullptr, ok(b) ? b : nullptr);
-    drawMaps(ok(a) ? a : nullptr, ok(b) ? b : nullptr);
-    loading(session_.currentIsStale());
 }
 
-void ComparePage::drawPlots(const AnalysisRow& a, const AnalysisRow& b) {
+AnalysisRow ComparePage::rowA() const {
+    const auto row = session_.current();
+    return row && row->status == Status::Ok ? row : nullptr;
+}
+
+AnalysisRow ComparePage::rowB() const {
+    const auto row = session_.currentB();
+    return row && row->status == Status::Ok ? row : nullptr;
+}
+
+namespace {
+void draw(PlotChart* chart, Card* card, const Picture& picture, const PlotExtent& extent) {
+    chart->setXRange(extent.lo, extent.hi);
+    chart->setData(picture.series, picture.markers, !chart->series().isEmpty());
+    card->setNote(picture.note);
+}
+} // namespace
+
+void ComparePage::drawPlots(const Pane& pane, const AnalysisRow& row) {
+    if (!row) return;
+    const auto a = rowA(), b = rowB();
     const bool locked = lock_->isChecked() && a && b;
-    a_.density->setYRangeLinked(locked ? b_.density : nullptr);
-    b_.density->setYRangeLinked(locked ? a_.density : nullptr);
-    a_.error->setYRangeLinked(locked ? b_.error : nullptr);
-    b_.error->setYRangeLinked(locked ? a_.error : nullptr);
-    const auto draw = [](PlotChart* chart, Card* card, const Picture& picture, const PlotExtent& extent) {
-        chart->setXRange(extent.lo, extent.hi);
-        chart->setData(picture.series, picture.markers, !chart->series().isEmpty());
-        card->setNote(picture.note);
-    };
-    const std::pair<Pane*, const AnalysisRow*> panes[] = {{&a_, &a}, {&b_, &b}};
-    for (const auto& [pane, row] : panes) {
-        if (!*row) continue;
-        auto density = densityExtent(**row), error = errorExtent(**row);
-        if (locked) {
-            density = densityExtent(*a).united(densityExtent(*b));
-            error = errorExtent(*a).united(errorExtent(*b));
-        }
-        draw(pane->density, pane->densityCard, densityPicture(**row, density), density);
-        draw(pane->error, pane->errorCard, errorPicture(**row, error), error);
+    const auto& other = &pane == &a_ ? b_ : a_;
+    pane.density->setYRangeLinked(locked ? other.density : nullptr);
+    pane.error->setYRangeLinked(locked ? other.error : nullptr);
+    auto density = densityExtent(*row), error = errorExtent(*row);
+    if (locked) {
+        density = densityExtent(*a).united(densityExtent(*b));
+        error = errorExtent(*a).united(errorExtent(*b));
     }
-    if (a && b) {
-        const auto extent = errorExtent(*a).united(errorExtent(*b));
-        draw(errorDifference_, errorCard_, errorDifference(*a, *b, extent), extent);
-    }
+    draw(pane.density, pane.densityCard, densityPicture(*row, density), density);
+    draw(pane.error, pane.errorCard, errorPicture(*row, error), error);
 }
 
-void ComparePage::drawMaps(const AnalysisRow& a, const AnalysisRow& b) {
+void ComparePage::drawDifference() {
+    const auto a = rowA(), b = rowB();
+    if (!a || !b) return;
+    const auto extent = errorExtent(*a).united(errorExtent(*b));
+    draw(errorDifference_, errorCard_, errorDifference(*a, *b, extent), extent);
+}
+
+void ComparePage::drawMaps() {
+    const auto a = rowA(), b = rowB();
     HeatMapData x, y;
     if (a) x = blockMapCells(*a, log_->isChecked());
     if (b) y = blockMapCells(*b, log_->isChecked());

@@ -127,8 +127,9 @@ void TensorTree::refreshValues(bool afresh) {
         if (metric_ != before) survey_.largest = 0; // bars of another metric would be wrong
     }
     lookOver();
-    if (rowCount() > 0) Q_EMIT dataChanged(index(0, Bpw), index(rowCount() - 1, Flags));
-    // Children are other ranges, 14,000 of them in a large model: the browser repaints its viewport instead.
+    // A view walks all rows of a range, and children are other ranges, 14,000 of them in a large model: the browser
+    // repaints its viewport instead.
+    if (rowCount() > 0 && little()) Q_EMIT dataChanged(index(0, Bpw), index(rowCount() - 1, Flags));
     if (afresh) Q_EMIT headerDataChanged(Qt::Horizontal, MetricValue, MetricValue);
 }
 

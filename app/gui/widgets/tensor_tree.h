@@ -29,6 +29,7 @@ public:
 
     bool isFlat() const { return shown_.flat; }
     bool arranging() const { return arranging_; }
+    QString filter() const { return wish_.filter.pattern(); }
     int shown() const { return shown_.shown; } ///< tensors that the filter leaves
     bool sortedByValue() const { return wish_.key != ArrangementWish::ByName; }
     /// Takes the rows of the session's spec over; `afresh` when spec or metric changed.

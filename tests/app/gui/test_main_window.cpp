@@ -221,6 +221,58 @@ private Q_SLOTS:
         QVERIFY(!refused.isAccepted());
     }
 
+    /// A folder of the Hugging Face cache: every file is a link into blobs, whose names say nothing.
+    void aFolderOfTheHubCacheOpens() {
+        const QString cache = home_.filePath(QStringLiteral("hub/models--org--tiny"));
+        const QString snapshot = cache + QStringLiteral("/snapshots/0123abcd");
+        QVERIFY(QDir().mkpath(snapshot) && QDir().mkpath(cache + QStringLiteral("/blobs")));
+        const auto link = [&](const QString& blob, const QString& name) {
+            return QFile::link(QStringLiteral("../../blobs/") + blob, snapshot + u'/' + name);
+        };
+        QStringList map;
+        for (const int layer : {0, 1}) {
+            const QString tensor = QStringLiteral("model.layers.%1.mlp.up_proj.weight").arg(layer);
+            const QString blob = QStringLiteral("feed%1").arg(layer);
+            const QString shard = QStringLiteral("model-0000%1-of-00002.safetensors").arg(layer + 1);
+            QVERIFY(writeModelFile(cache + QStringLiteral("/blobs/") + blob,
+                                   {{tensor, {64, 64}, normalValues(64 * 64, 0.02, quint64(layer) + 1)}}));
+            QVERIFY(link(blob, shard));
+            map << QStringLiteral("\"%1\":\"%2\"").arg(tensor, shard);
+        }
+        QFile index(cache + QStringLiteral("/blobs/beef"));
+        QVERIFY(index.open(QIODevice::WriteOnly));
+        index.write(
+            QStringLiteral("{\"metadata\":{\"total_size\":32768},\"weight_map\":{%1}}").arg(map.join(u',')).toUtf8());
+        index.close();
+        QVERIFY(link(QStringLiteral("beef"), QStringLiteral("model.safetensors.index.json")));
+
+        Session session;
+        MainWindow window(session);
+        window.show();
+        QMimeData mime;
+        mime.setUrls({QUrl::fromLocalFile(snapshot)});
+        QDragEnterEvent enter({600, 400}, Qt::CopyAction, &mime, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(&window, &enter);
+        QDropEvent drop({600, 400}, Qt::CopyAction, &mime, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(&window, &drop);
+        QTRY_VERIFY(session.model());
+        QCOMPARE(session.weights().size(), std::size_t(2));
+        QCOMPARE(session.model()->warnings.size(), std::size_t(0));
+        QVERIFY2(window.windowTitle().startsWith(QStringLiteral("org/tiny")), qPrintable(window.windowTitle()));
+        QVERIFY(everythingMeasured(session, session.spec()));
+        QTRY_COMPARE(session.page(), QStringLiteral("overview"));
+        for (std::size_t i = 0; i < 2; ++i) QVERIFY(session.modelRows(session.spec()).at(i)->status == Status::Ok);
+        keepPicture(window, QStringLiteral("window-hub-cache"));
+
+        // The folder above it holds several of these, maybe: the sentence names one, and the window stays as it is.
+        QSignalSpy refused(&session, &Session::failed);
+        session.open(cache);
+        QTRY_COMPARE(refused.size(), 1);
+        QVERIFY(refused.front().front().toString().contains(QStringLiteral("snapshots/0123abcd")));
+        QTRY_VERIFY(window.message().contains(QStringLiteral("snapshots/0123abcd")));
+        QCOMPARE(session.weights().size(), std::size_t(2));
+    }
+
     void stateSurvivesARestart() {
         const auto recent = samplePath();
         {
@@ -245,7 +297,7 @@ private Q_SLOTS:
         QVERIFY(opened.wait(20000));
         QCOMPARE(session.tensor(), session.weights()[7]);
         QCOMPARE(canonicalText(session.spec()), canonicalText(*parseSpec("int8:block=32")));
-        QCOMPARE(session.page(), QStringLiteral("tensor"));
+        QTRY_COMPARE(session.page(), QStringLiteral("tensor"));
         QVERIFY(tensorMeasured(session));
     }
 
@@ -265,23 +317,6 @@ private Q_SLOTS:
         QTRY_VERIFY(!atSignal.isEmpty());
         QCOMPARE(atSignal, figures->text(0));
         QVERIFY(atSignal != before);
-    }
-
-    void manyTensorsDoNotHoldTheEventLoop() {
-        const auto path = home_.filePath(QStringLiteral("many.safetensors"));
-        QVERIFY(!writeLayeredModel(path, 1500, 2).isEmpty()); // 10,500 tensors
-        Session session;
-        MainWindow window(session);
-        window.show();
-        Probe probe;
-        QVERIFY(openModel(session, path));
-        session.showPage(QStringLiteral("codebook")); // the browser beside a page that does not follow the model
-        QVERIFY(everythingMeasured(session, session.spec()));
-        qInfo("over 10,500 tensors the event loop was held at most %lld ms, %.1f ms of them computing",
-              static_cast<long long>(probe.longestMs()), probe.longestCpuMs());
-#if !defined(__SANITIZE_ADDRESS__)
-        QVERIFY(probe.longestCpuMs() < 400);
-#endif
     }
 
     void slidingNeverHoldsTheEventLoop() {

@@ -113,6 +113,44 @@ private Q_SLOTS:
         QTRY_VERIFY(QString::fromStdString(session.tensor()->name).contains(QLatin1String("v_proj")));
     }
 
+    void downInTheFilterSelectsTheFirstMatch() {
+        QTemporaryDir folder;
+        const auto large = writeLayeredModel(folder.filePath(QStringLiteral("large.safetensors")), 400, 2);
+        for (const auto& path : {samplePath(), large}) { // filtered at once, and on a worker thread
+            Session session;
+            TensorBrowser browser(session);
+            browser.resize(300, 700);
+            browser.show();
+            QVERIFY(openModel(session, path));
+            auto* view = browser.view();
+            auto* tree = qobject_cast<TensorTree*>(view->model());
+            QTRY_COMPARE(tree->shown(), int(session.model()->tensors.size()));
+            auto* filter = browser.findChild<QLineEdit*>(QStringLiteral("filter"));
+            browser.focusFilter();
+            for (const char* text : {"v_proj", "o_proj", "layers.3.*v_proj"}) {
+                filter->setText(QString::fromLatin1(text));
+                QTest::keyClick(filter, Qt::Key_Down); // sooner than the filter's own delay
+                QTRY_COMPARE(tree->filter(), QLatin1String(text));
+                QTRY_VERIFY(!tree->arranging());
+                const QRegularExpression wanted(QString::fromLatin1(text));
+                const auto first = std::find_if(session.model()->tensors.begin(), session.model()->tensors.end(),
+                                                [&](const TensorInfo& tensor) {
+                                                    return wanted.match(QString::fromStdString(tensor.name)).hasMatch();
+                                                });
+                QTRY_COMPARE(session.tensor(), &*first);
+                QCOMPARE(tree->tensor(view->currentIndex()), &*first);
+                QCOMPARE(session.selection(), (std::vector<const TensorInfo*>{&*first}));
+                QVERIFY(view->visualRect(view->currentIndex()).isValid());
+            }
+        }
+    }
+
+    void opensOnTheFirstWeightOfTheTree() {
+        Session session;
+        QVERIFY(openModel(session, samplePath()));
+        QCOMPARE(QString::fromStdString(session.tensor()->name), QStringLiteral("model.embed_tokens.weight"));
+    }
+
     void selectionGoesBothWays() {
         Session session;
         TensorBrowser browser(session);

@@ -10,6 +10,7 @@ qs_add_test(test_tensor_browser SOURCES ${gui}/test_tensor_browser.cpp LIBS qs_g
 qs_add_test(test_main_window SOURCES ${gui}/test_main_window.cpp LIBS qs_gui)
 qs_add_test(test_compare_page SOURCES ${gui}/test_compare_page.cpp LIBS qs_gui)
 qs_add_test(test_report_page SOURCES ${gui}/test_report_page.cpp LIBS qs_gui)
+qs_add_test(test_turns SOURCES ${gui}/test_turns.cpp LIBS qs_gui)
 # A wrong call is exit code 2 and a sentence, without a display too.
 foreach(wrong "--nonsense" "--theme=pink" "--page=nowhere" "--size=3" "--spec=zz4")
   add_test(NAME gui_wrong_call_${wrong} COMMAND ${CMAKE_COMMAND} -E env --unset=DISPLAY --unset=WAYLAND_DISPLAY
