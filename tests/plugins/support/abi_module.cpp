@@ -160,4 +160,29 @@ AbiModule::Run AbiModule::run(const AbiProblem& problem, const std::string& vari
     return run;
 }
 
+PreparedKernel::PreparedKernel(AbiModule& module, const AbiProblem& problem, const std::string& variant)
+    : table_(module.table()), problem_(problem) {
+    auto info = sized<qs_kernel_info>();
+    auto error = sized<qs_error>();
+    if (table_->prepare(module.context(), 0, &problem.problem, variant.c_str(), problem.inputs.data(),
+                        std::uint32_t(problem.inputs.size()), &kernel_, &info, &error))
+        error_ = error.msg;
+}
+PreparedKernel::~PreparedKernel() { table_->kernel_destroy(kernel_); }
+
+std::uint64_t PreparedKernel::sample(std::uint32_t bufferSets) {
+    auto opts = sized<qs_run_opts>();
+    opts.warmup = 1, opts.iters = 1, opts.chain = std::max(1u, bufferSets), opts.buffer_sets = bufferSets;
+    opts.max_seconds = 10;
+    std::uint64_t ns = 0;
+    auto result = sized<qs_run_result>();
+    result.cap = 1, result.samples_ns = &ns;
+    auto error = sized<qs_error>();
+    const int code = kernel_ ? table_->bench(kernel_, problem_.acts.data(), std::uint32_t(problem_.acts.size()), &opts,
+                                             &result, &error)
+                             : QS_INTERNAL;
+    if (code && error_.empty()) error_ = error.msg;
+    return code ? 0 : ns;
+}
+
 } // namespace qs::test

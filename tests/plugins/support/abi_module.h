@@ -68,4 +68,22 @@ private:
     qs_host host_{};
 };
 
+/// One kernel kept for many samples.
+class PreparedKernel {
+public:
+    PreparedKernel(AbiModule& module, const AbiProblem& problem, const std::string& variant);
+    ~PreparedKernel();
+    PreparedKernel(const PreparedKernel&) = delete;
+    PreparedKernel& operator=(const PreparedKernel&) = delete;
+    const std::string& error() const { return error_; }
+    /// Nanoseconds of one run, after one that is not timed; 0 when it failed.
+    std::uint64_t sample(std::uint32_t bufferSets);
+
+private:
+    const qs_backend* table_;
+    const AbiProblem& problem_;
+    qs_kernel* kernel_ = nullptr;
+    std::string error_;
+};
+
 } // namespace qs::test

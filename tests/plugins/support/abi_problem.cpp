@@ -103,7 +103,7 @@ const qs_tensor* AbiProblem::tensor(const char* role, const char* dtype, std::ve
     return &tensors_.back();
 }
 
-AbiProblem::AbiProblem(const Case& c, std::uint32_t seed) : state_(seed * 2654435761u + 1) {
+AbiProblem::AbiProblem(const Case& c, std::uint32_t seed, bool withReference) : state_(seed * 2654435761u + 1) {
     problem.struct_size = sizeof problem, weight_.struct_size = sizeof weight_, act_.struct_size = sizeof act_;
     problem.op = c.op == "dequantize" ? "dequantize" : c.op == "quantize" ? "quantize" : "matmul";
     problem.m = c.m, problem.n = c.n, problem.k = c.k;
@@ -118,7 +118,7 @@ AbiProblem::AbiProblem(const Case& c, std::uint32_t seed) : state_(seed * 265443
         return;
     }
     makeActivations(c);
-    multiply(c);
+    if (withReference) multiply(c);
 }
 
 void AbiProblem::makeWeight(const Case& c) {

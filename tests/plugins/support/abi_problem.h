@@ -26,7 +26,8 @@ struct Case {
 /// Everything that the structs point to.
 class AbiProblem {
 public:
-    explicit AbiProblem(const Case& c, std::uint32_t seed = 1);
+    /// Without the reference a large problem is quick to make.
+    explicit AbiProblem(const Case& c, std::uint32_t seed = 1, bool withReference = true);
     AbiProblem(const AbiProblem&) = delete;
     AbiProblem& operator=(const AbiProblem&) = delete;
 

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The table of the backend "openblas". Options: path, threads, coretype (default, or a name that OPENBLAS_CORETYPE
+// takes).
+#include "plugins/common/entry.h"
+#include "plugins/common/operands.h"
+#include "plugins/common/timed_loop.h"
+#include "plugins/openblas/product.h"
+
+#include <charconv>
+#include <unistd.h>
+
+using namespace qs;
+using plugin::Refusal;
+
+struct qs_ctx {
+    const qs_host* host;
+    openblas::Library library;
+    std::atomic<bool> cancelled{false};
+};
+struct qs_kernel {
+    qs_ctx* ctx;
+    openblas::Product product;
+};
+
+namespace {
+
+constexpr const char* kHint = "install it (Debian, Ubuntu: libopenblas0-pthread), or give the option path";
+
+/// The file to load; throws when there is none.
+std::string libraryFile(const qs_kv* kv, std::uint32_t n) {
+    const char* path = plugin::option(kv, n, "path");
+    if (path && *path) {
+        if (::access(path, R_OK) != 0) throw Refusal(QS_UNAVAILABLE, std::string(path) + " cannot be read");
+        return path;
+    }
+    std::string found = plugin::findSharedLibrary(openblas::kSoname);
+    if (found.empty()) throw Refusal(QS_UNAVAILABLE, std::string(openblas::kSoname) + " is not installed");
+    return found;
+}
+
+std::size_t threadCount(const qs_kv* kv, std::uint32_t n) {
+    const char* text = plugin::option(kv, n, "threads");
+    if (!text || !*text) return 0;
+    std::size_t count = 0;
+    const char* end = text + std::strlen(text);
+    const auto [stop, problem] = std::from_chars(text, end, count);
+    if (problem != std::errc() || stop != end || count == 0)
+        throw Refusal(QS_INVALID_ARGUMENT, std::string("option threads is \"") + text + "\", wanted a number above 0");
+    return count;
+}
+
+std::int32_t probe(const qs_host*, const qs_kv* kv, std::uint32_t n, qs_probe* out, qs_error* error) {
+    return plugin::guarded(error, [&] {
+        auto answer = plugin::given(out);
+        answer.state = QS_PROBE_AVAILABLE;
+        try {
+            libraryFile(kv, n);
+        } catch (const Refusal& refusal) {
+            answer.state = QS_PROBE_UNAVAILABLE;
+            plugin::put(answer.reason, refusal.sentence);
+            plugin::put(answer.hint, kHint);
+        }
+        plugin::give(out, answer);
+    });
+}
+
+std::int32_t open(const qs_host* host, const qs_kv* kv, std::uint32_t n, qs_ctx** out, qs_error* error) {
+    *out = nullptr;
+    return plugin::guarded(error, [&] {
+        const openblas::CoreType type = openblas::chooseCoreType(plugin::option(kv, n, "coretype"));
+        *out = new qs_ctx{host, openblas::Library(libraryFile(kv, n), type, threadCount(kv, n))};
+        const auto h = plugin::given(host);
+        const auto threads = double((*out)->library.cpus().size());
+        if (h.log && (*out)->library.scaling() < 0.8 * threads)
+            h.log(h.user, 2,
+                  ("openblas: " + std::to_string(int(threads)) + " threads are only " +
+                   std::to_string((*out)->library.scaling()) + " times as fast as one; is the machine busy?")
+                      .c_str());
+    });
+}
+
+void close(qs_ctx* ctx) { delete ctx; }
+
+std::int32_t describe(qs_ctx* ctx, char* buf, std::uint64_t cap, std::uint64_t* need, qs_error* error) {
+    return plugin::guarded(error, [&] { plugin::giveText(ctx->library.describe(), buf, cap, need); });
+}
+
+std::int32_t deviceCount(qs_ctx*, std::uint32_t* out, qs_error*) {
+    *out = 1;
+    return QS_OK;
+}
+
+std::int32_t deviceGet(qs_ctx* ctx, std::uint32_t dev, qs_device* out, qs_error* error) {
+    if (dev) return plugin::fail(error, QS_NOT_FOUND, "openblas has one device");
+    auto device = plugin::given(out);
+    device.kind = QS_DEVICE_CPU, device.flags = 0;
+    device.mem_total = std::uint64_t(::sysconf(_SC_PHYS_PAGES)) * std::uint64_t(::sysconf(_SC_PAGESIZE));
+    plugin::put(device.id, "cpu:0");
+    plugin::put(device.name, "OpenBLAS, " + std::to_string(ctx->library.cpus().size()) + " threads");
+    plugin::put(device.arch, ctx->library.coreName());
+    plugin::give(out, device);
+    return QS_OK;
+}
+
+std::int32_t query(qs_ctx*, std::uint32_t, const qs_problem* problem, qs_support* out, qs_error* error) {
+    return plugin::guarded(error, [&] {
+        const auto p = plugin::given(problem);
+        auto answer = plugin::given(out);
+        plugin::StoredWeight weight;
+        const std::string reason = openblas::Product::refusal(p, weight);
+        const bool plain = weight.isPlainF32();
+        answer.level = !reason.empty() ? QS_SUPPORT_NO : plain ? QS_SUPPORT_NATIVE : QS_SUPPORT_EMULATED;
+        answer.n_variants = reason.empty() ? std::uint32_t(openblas::variantsOf(plain, p.m).size()) : 0;
+        plugin::put(answer.reason, !reason.empty() ? reason : plain ? "" : "weights are decoded to f32 first");
+        plugin::give(out, answer);
+    });
+}
+
+std::vector<const openblas::VariantRow*> variantsFor(const qs_problem& p) {
+    plugin::StoredWeight weight;
+    if (std::string reason = openblas::Product::refusal(p, weight); !reason.empty())
+        throw Refusal(QS_UNIMPLEMENTED, reason);
+    return openblas::variantsOf(weight.isPlainF32(), p.m);
+}
+
+std::int32_t variantGet(qs_ctx*, std::uint32_t, const qs_problem* problem, std::uint32_t index, qs_variant* out,
+                        qs_error* error) {
+    return plugin::guarded(error, [&] {
+        const auto p = plugin::given(problem);
+        const auto rows = variantsFor(p);
+        if (index >= rows.size()) throw Refusal(QS_INVALID_ARGUMENT, "there is no variant of that index");
+        const openblas::VariantRow& row = *rows[index];
+        auto variant = plugin::given(out);
+        variant.flags = QS_VARIANT_BASELINE;
+        if (row.weights == openblas::Weights::DecodedBefore) variant.flags |= QS_VARIANT_REPACKS;
+        plugin::put(variant.id, row.id), plugin::put(variant.title, row.title), plugin::put(variant.note, row.note);
+        // Half a unit in the last place of bf16 is 2^-8 of a value at most.
+        variant.nmse_limit = plugin::is(p.out, "bf16") ? 0x1p-16 + 1e-9 : 0;
+        plugin::give(out, variant);
+    });
+}
+
+std::int32_t prepare(qs_ctx* ctx, std::uint32_t, const qs_problem* problem, const char* variant,
+                     const qs_tensor* const* in, std::uint32_t n, qs_kernel** out, qs_kernel_info* info,
+                     qs_error* error) {
+    *out = nullptr;
+    return plugin::guarded(error, [&] {
+        const auto p = plugin::given(problem);
+        for (const openblas::VariantRow* row : variantsFor(p)) {
+            if (!plugin::is(variant, row->id)) continue;
+            *out = new qs_kernel{ctx, openblas::Product(ctx->library, p, *row, in, n)};
+            plugin::give(info, (*out)->product.info());
+            return;
+        }
+        throw Refusal(QS_INVALID_ARGUMENT, std::string("there is no variant ") + (variant ? variant : ""));
+    });
+}
+
+std::int32_t execute(qs_kernel* kernel, const qs_tensor* const* act, std::uint32_t n, qs_tensor* const* outs,
+                     std::uint32_t nOuts, qs_error* error) {
+    return plugin::guarded(error, [&] {
+        openblas::Product& product = kernel->product;
+        const void* x = product.activations(act, n);
+        product.run(x, 0, plugin::output(outs, nOuts, "out", product.outDtype(), product.outBytes()));
+    });
+}
+
+std::int32_t bench(qs_kernel* kernel, const qs_tensor* const* act, std::uint32_t n, const qs_run_opts* options,
+                   qs_run_result* out, qs_error* error) {
+    return plugin::guarded(error, [&] {
+        openblas::Product& product = kernel->product;
+        const auto opts = plugin::given(options);
+        auto result = plugin::given(out);
+        const void* x = product.activations(act, n);
+        const openblas::AlignedBytes y(product.outBytes());
+        const std::uint32_t sets = std::max(1u, opts.buffer_sets);
+        product.copies(sets);
+        kernel->ctx->cancelled = false;
+        plugin::timedLoop(kernel->ctx->host, kernel->ctx->cancelled, opts, result,
+                          [&](std::uint32_t turn) { product.run(x, turn % sets, y.data.get()); });
+        if (result.last_out)
+            std::memcpy(plugin::output(&result.last_out, 1, "out", product.outDtype(), product.outBytes()),
+                        y.data.get(), product.outBytes());
+        plugin::give(out, result);
+    });
+}
+
+void destroy(qs_kernel* kernel) { delete kernel; }
+void cancel(qs_ctx* ctx) { ctx->cancelled = true; }
+
+constexpr qs_backend kTable = {.struct_size = sizeof(qs_backend),
+                               .abi_major = QS_ABI_MAJOR,
+                               .abi_minor = QS_ABI_MINOR,
+                               .isolation = QS_ISOLATION_PREFERRED,
+                               .id = "openblas",
+                               .name = "OpenBLAS",
+                               .version = "1.0",
+                               .license = "GPL-3.0-or-later",
+                               .probe = probe,
+                               .open = open,
+                               .close = close,
+                               .describe = describe,
+                               .device_count = deviceCount,
+                               .device_get = deviceGet,
+                               .roof = nullptr,
+                               .query = query,
+                               .variant_get = variantGet,
+                               .prepare = prepare,
+                               .execute = execute,
+                               .bench = bench,
+                               .artifact = nullptr,
+                               .kernel_destroy = destroy,
+                               .cancel = cancel,
+                               .extension = nullptr};
+
+} // namespace
+
+const qs_backend* quantscope_backend_query(std::uint32_t hostMajor, std::uint32_t) {
+    return hostMajor == QS_ABI_MAJOR ? &kTable : nullptr;
+}
