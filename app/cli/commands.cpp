@@ -6,11 +6,12 @@
 namespace qs::cli {
 namespace {
 
-const std::array<Command, 8> kCommands = {{
+const std::array<Command, 9> kCommands = {{
     {"inspect", "List the tensors of a checkpoint: dtype, shape, bytes and, if asked, statistics", declareInspect},
     {"quantize", "Write a quantized copy of a checkpoint", declareQuantize},
     {"dequantize", "Write the decoded values of a quantized checkpoint", declareDequantize},
     {"analyze", "Measure what specs do to each tensor, and write reports", declareAnalyze},
+    {"backends", "List the backends that can run quantized products here, and why others cannot", declareBackends},
     {"formats", "List the number formats", declareFormats},
     {"metrics", "List the metrics with their formulas", declareMetrics},
     {"layouts", "List the export layouts and what each takes", declareLayouts},

@@ -40,19 +40,22 @@ Environment chooseEnvironment(const Options& options, const Machine& machine,
 
     const auto* asked = find(options, "coretype");
     const auto because = [&](const std::string& why) { environment.report.emplace_back("openblas_coretype", why); };
+    const char* const users = current(kCoreType);
+    const auto choice = openblasCore(machine.cpu);
     if (asked && *asked == "default") {
-        if (const char* users = current(kCoreType)) environment.report.emplace_back(kCoreType, users);
+        if (users) environment.unset.emplace_back(kCoreType);
         because("left to OpenBLAS");
-    } else if (asked) {
+    } else if (asked && *asked != "auto") {
         set(kCoreType, *asked);
         because("as asked");
-    } else if (const char* users = current(kCoreType)) {
+    } else if (users && !asked) {
         environment.report.emplace_back(kCoreType, users);
         because("as set in the environment");
-    } else if (const auto choice = openblasCore(machine.cpu)) {
+    } else if (choice) {
         set(kCoreType, choice->core);
         because("chosen: " + choice->why);
     } else {
+        if (users) environment.unset.emplace_back(kCoreType);
         because("left to OpenBLAS, which knows this CPU");
     }
     return environment;

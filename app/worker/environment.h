@@ -13,11 +13,12 @@ struct Machine {
 };
 
 struct Environment {
-    Options set;    ///< variables to set
-    Options report; ///< those that matter, set here or by the user, and why
+    Options set;                    ///< variables to set
+    std::vector<std::string> unset; ///< variables to remove
+    Options report;                 ///< those that matter, set here or by the user, and why
 };
-/// What the user has set (`current`) stays. Options that are for here: coretype=default (OpenBLAS decides by itself) or
-/// coretype=NAME, and xla_flags=FLAGS.
+/// What the environment (`current`) says already stays, unless an option says otherwise: coretype=auto (chosen from the
+/// CPU), coretype=default (OpenBLAS decides by itself), coretype=NAME, xla_flags=FLAGS.
 Environment chooseEnvironment(const Options& options, const Machine& machine, const char* (*current)(const char* name));
 /// Options that a plugin gets: those above left out.
 Options pluginOptions(const Options& options);

@@ -2,6 +2,8 @@
 target_sources(qs_core PRIVATE
   bench/abi_values.cpp
   bench/backend.cpp
+  bench/backend_columns.cpp
+  bench/backend_list.cpp
   bench/backend_sources.cpp
   bench/local_backend.cpp
   bench/open_backend.cpp

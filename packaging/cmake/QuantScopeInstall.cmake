@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # `cmake --install build/release --prefix DIR`, and a .deb or .tar.gz by `cpack --config build/release/CPackConfig.cmake`.
 include(GNUInstallDirs)
-install(TARGETS quantscope-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS quantscope-cli quantscope-worker RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# Found relative to the binaries, not in the distribution's library folder.
+foreach(backend openblas cuda pjrt)
+  if(TARGET qs_backend_${backend})
+    install(TARGETS qs_backend_${backend} LIBRARY DESTINATION lib/quantscope/backends)
+  endif()
+endforeach()
 if(QS_GUI)
   install(TARGETS quantscope RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES packaging/quantscope.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications OPTIONAL)

@@ -18,8 +18,8 @@ private Q_SLOTS:
         };
         add(s("help"), s("--help"));
         add(s("version"), s("--version"));
-        for (const char* command :
-             {"inspect", "quantize", "dequantize", "analyze", "formats", "metrics", "layouts", "calibrations"})
+        for (const char* command : {"inspect", "quantize", "dequantize", "analyze", "backends", "formats", "metrics",
+                                    "layouts", "calibrations"})
             add(s("help-") + s(command), s(command) + s(" --help"));
         add(s("formats"), s("formats"));
         add(s("formats-json"), s("formats --json -"));
