@@ -48,8 +48,7 @@ std::vector<TailShape> tailShapes(const QuantSpec& spec, const BenchOp& op);
 class Gate {
 public:
     GateVerdict tails(Backend& backend, const std::string& backendId, std::uint32_t device,
-                      const OperandRequest& request, const std::string& specText, const Variant& variant,
-                      const Job& job);
+                      const OperandRequest& request, const QuantSpec& spec, const Variant& variant, const Job& job);
 
 private:
     struct Case {
@@ -57,7 +56,7 @@ private:
         Reference reference;
         GuardedOutput output;
     };
-    Result<std::shared_ptr<std::vector<Case>>> cases(const OperandRequest& request, const std::string& key,
+    Result<std::shared_ptr<std::vector<Case>>> cases(const OperandRequest& request, const QuantSpec& spec,
                                                      const Job& job);
     std::map<std::string, std::shared_ptr<std::vector<Case>>> cases_;
     std::map<std::string, GateVerdict> verdicts_;

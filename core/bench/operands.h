@@ -17,38 +17,57 @@
 
 namespace qs {
 
+/// W of a spec: packed for the interface, and as the reference reads it. Shared by all M and activations.
+struct BenchWeights {
+    OperandFormat format;
+    std::vector<HostTensor> inputs;                     ///< "weight", then "scale" if there is one
+    std::shared_ptr<const std::vector<float>> original; ///< before quantization, [rows, columns] as stored
+    QuantizedTensor quantized;
+    std::vector<float> levels; ///< code -> value before the scale; empty for float formats, which have quantized.values
+    std::uint64_t bytes = 0;   ///< codes, scales and padding
+    /// Index of the scale of an element: row * rowStep + column / block * blockStep; the scale is 1 when there is none.
+    std::size_t scaleIndex(std::int64_t row, std::int64_t column) const {
+        return std::size_t(row) * rowStep + std::size_t(column / block) * blockStep;
+    }
+    std::size_t rowStep = 0, blockStep = 0;
+    std::int64_t block = 1;
+};
+/// [rows, columns] seeded random values, or those of a tensor of that shape.
+Result<std::shared_ptr<const std::vector<float>>> weightValues(std::int64_t rows, std::int64_t columns,
+                                                               std::uint64_t seed, const TensorView* tensor);
+Result<std::shared_ptr<const BenchWeights>> makeWeights(const QuantSpec& spec, std::int64_t rows, std::int64_t columns,
+                                                        std::shared_ptr<const std::vector<float>> values,
+                                                        const Job& job);
+
 struct OperandRequest {
     const BenchOp* op = nullptr;
     const BenchAct* act = nullptr;
-    QuantSpec spec;
     std::int64_t m = 1, n = 0, k = 0;
     bool bias = false;
     std::uint64_t seed = 1;
-    const TensorView* weights = nullptr; ///< [n,k] or [k,n] as the op has it; nullptr: random
 };
 
 struct Operands {
     Problem problem;
     std::vector<HostTensor> inputs; ///< of prepare()
     std::vector<HostTensor> act;    ///< of execute() and bench()
-    std::vector<HostTensor> outs;   ///< role, dtype, dims and bytes; no buffer yet
+    std::vector<HostTensor> outs;   ///< role, dtype, dims and bytes; no buffer
 
-    // The same operands for the reference.
+    std::shared_ptr<const BenchWeights> weights;
     std::int64_t m = 0, n = 0, k = 0;
-    bool wIsKn = false;
-    std::vector<float> original;   ///< W before quantization, as stored
-    QuantizedTensor quantized;     ///< of W
-    std::vector<float> levels;     ///< code -> value before the scale; empty for float formats
-    std::vector<double> x;         ///< [M,K] as the products see it: rounded to bf16, or q
-    std::vector<float> xScale;     ///< [M] of int8 activations, else empty
-    std::vector<float> bias;       ///< [N] or empty
-    std::uint64_t weightBytes = 0; ///< codes, scales and padding
+    std::vector<double> x;     ///< [M,K] as the products see it: rounded to bf16, or the codes of int8
+    std::vector<float> xScale; ///< [M] of int8 activations, else empty
+    std::vector<float> bias;   ///< [N] or empty
 };
-Result<Operands> makeOperands(const OperandRequest& request, const Job& job);
+/// `weights` have the rows and columns that the op gives them: [N,K] or [K,N].
+Result<Operands> makeOperands(const OperandRequest& request, std::shared_ptr<const BenchWeights> weights);
 
 /// How a spec's weights cross the interface; fails for formats that it has no packing for.
-Result<OperandFormat> weightFormat(const QuantSpec& spec, std::span<const std::int64_t> shape);
+Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid);
 
+/// Streams of the operands, so that none depends on the size of another.
+inline constexpr std::uint64_t kWeightStream = 1, kActStream = 2, kOutlierStream = 3, kBiasStream = 4, kCheckStream = 5;
+std::uint64_t randomBits(std::uint64_t seed, std::uint64_t stream, std::uint64_t index);
 /// Element `index` of a stream of normal variates.
 float normalVariate(std::uint64_t seed, std::uint64_t stream, std::uint64_t index);
 

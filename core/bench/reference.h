@@ -14,8 +14,9 @@ struct Reference {
     /// Bit patterns that an exact evaluation may give (integer sums, then the scales in either order); empty when the
     /// operands have no exact evaluation: floats, or scales inside the sum.
     std::vector<float> exact[4];
-    std::optional<double> formatNmse; ///< product with the quantized W against the product with W, over checked outputs
-    bool integer = false;             ///< result of `quantize`: compared bit by bit with `codes` and `scales`
+    std::optional<double>
+        formatNmse; ///< product with the quantized W against the product with W, over a sample of the checked outputs
+    bool integer = false; ///< result of `quantize`: compared bit by bit with `codes` and `scales`
     std::uint64_t checked() const { return std::uint64_t(checkedRows.size()) * checkedColumns.size(); }
     std::uint64_t outputs() const { return std::uint64_t(rows) * std::uint64_t(columns); }
 };

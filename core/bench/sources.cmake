@@ -23,5 +23,28 @@ target_sources(qs_core PRIVATE
 target_sources(qs_core PRIVATE
   bench/bench_columns.cpp
   bench/bench_plan.cpp
+  bench/benchmark.cpp
+  bench/check_output.cpp
+  bench/contender.cpp
+  bench/figures.cpp
+  bench/gate.cpp
+  bench/group.cpp
+  bench/host.cpp
+  bench/opened.cpp
+  bench/operands.cpp
+  bench/random_values.cpp
+  bench/reference.cpp
+  bench/rounds.cpp
+  bench/shapes.cpp
   bench/statistics.cpp
+  bench/weights.cpp
 )
+# What a run says of its build.
+set(QS_COMMIT_HEADER "${CMAKE_BINARY_DIR}/generated/qs_commit.h")
+add_custom_target(qs_commit BYPRODUCTS "${QS_COMMIT_HEADER}"
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -DOUT=${QS_COMMIT_HEADER}
+          -P "${CMAKE_CURRENT_SOURCE_DIR}/bench/commit.cmake")
+add_dependencies(qs_core qs_commit)
+set_source_files_properties(bench/host.cpp PROPERTIES OBJECT_DEPENDS "${QS_COMMIT_HEADER}"
+  COMPILE_OPTIONS "-I${CMAKE_BINARY_DIR}/generated"
+  COMPILE_DEFINITIONS "QS_COMPILER=\"${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}\";QS_BUILD_FLAGS=\"${CMAKE_BUILD_TYPE} ${CMAKE_CXX_FLAGS}\"")

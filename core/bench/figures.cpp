@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/bench/figures.h"
+
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+double operations(const BenchmarkRow& row) { return 2.0 * double(row.m) * double(row.n) * double(row.k); }
+bool isProduct(const BenchmarkRow& row) {
+    const auto* op = findBenchOp(row.op);
+    return op && op->product;
+}
+
+/// A plugin that understates its weights must not escape the roof; 1.6 bit ternary takes 0.8 of the packed 2.
+double weightTraffic(const Operands& operands, const std::optional<std::int64_t>& said) {
+    const double packed = double(operands.weights->bytes);
+    return said && *said > 0 ? std::max(0.75 * packed, double(*said)) : packed;
+}
+
+} // namespace
+
+double leastTraffic(const Operands& operands, const std::optional<std::int64_t>& weightBytes) {
+    double bytes = 0;
+    for (const auto& tensor : operands.act) bytes += double(tensor.bytes);
+    for (const auto& tensor : operands.outs) bytes += double(tensor.bytes);
+    for (const auto& tensor : operands.inputs)
+        if (tensor.role != "weight" && tensor.role != "scale") bytes += double(tensor.bytes);
+    if (operands.problem.op == "quantize") return bytes; // the source is the input, the codes are the result
+    return bytes + weightTraffic(operands, operands.problem.op == "matmul" ? weightBytes : std::nullopt);
+}
+
+std::string computeRoofOf(const BenchmarkRow& row) {
+    const auto at = row.variantNote.find(" products");
+    if (at == std::string::npos) return {};
+    const auto start = row.variantNote.find_last_of(" ,;(", at ? at - 1 : 0);
+    const std::string type = row.variantNote.substr(start == std::string::npos ? 0 : start + 1,
+                                                    at - (start == std::string::npos ? 0 : start + 1));
+    if (type == "f32" || type == "bf16") return type;
+    if (type == "i8" || type == "int8") return "i8";
+    return {};
+}
+
+void fillFigures(BenchmarkRow& row, const Operands& operands) {
+    const auto summary = summarize(std::span<const std::uint64_t>(row.samples));
+    if (!summary || !(summary->median > 0)) return;
+    row.medianNs = summary->median;
+    row.minNs = summary->min;
+    row.p95Ns = summary->p95;
+    row.ciNs = summary->ci;
+    if (isProduct(row)) {
+        row.gflops = operations(row) / summary->median;
+        row.weightGbps = double(row.weightBytes.value_or(std::int64_t(operands.weights->bytes))) / summary->median;
+        row.intensity = operations(row) / leastTraffic(operands, row.weightBytes);
+    } else {
+        row.weightGbps = 4.0 * double(row.n) * double(row.k) / summary->median;
+    }
+}
+
+void dropTimes(BenchmarkRow& row, RowState status, std::string reason) {
+    row.status = status;
+    row.reason = std::move(reason);
+    row.samples.clear();
+    row.roundMedians.clear();
+    row.medianNs = row.minNs = row.p95Ns = row.gflops = row.weightGbps = row.speedup = std::nullopt;
+    row.ciNs = row.speedupCi = std::nullopt;
+}
+
+void judgeByRoofs(BenchmarkRow& row, const Operands& operands, const OpenedBackend& opened, std::uint32_t device,
+                  const Roofs& roofs) {
+    if (!row.medianNs) return;
+    const auto consider = [&](double perSecond, const std::optional<double>& roof, const std::string& kind) {
+        if (!roof) return;
+        const double share = perSecond / *roof;
+        if (!row.roofShare || share > *row.roofShare) row.roofShare = share, row.roofKind = kind;
+    };
+    const double seconds = *row.medianNs * 1e-9;
+    if (row.cache == CacheState::Cold)
+        consider(leastTraffic(operands, row.weightBytes) / seconds, roofs.best(opened, device, "read_bw"), "read_bw");
+    if (isProduct(row)) {
+        // Without a word on its products a variant is held against the fastest arithmetic there is.
+        std::string kind = computeRoofOf(row);
+        std::optional<double> roof = kind.empty() ? std::nullopt : roofs.best(opened, device, kind);
+        if (!roof)
+            for (const char* other : {"f32", "bf16", "i8"})
+                if (const auto found = roofs.best(opened, device, other); found && (!roof || *found > *roof))
+                    roof = found, kind = other;
+        consider(operations(row) / seconds, roof, kind);
+    }
+    if (row.roofShare && *row.roofShare > kMostOfRoof)
+        dropTimes(row, RowState::Invalid,
+                  fmt::format("{} times the measured {} roof: work was hoisted out of the timed loop, cached or not "
+                              "waited for",
+                              fixedText(*row.roofShare, 2), row.roofKind));
+}
+
+void fillSpeedup(BenchmarkRow& row, std::span<const double> baselineRounds) {
+    const auto ratios = ratioSummary(baselineRounds, row.roundMedians);
+    if (!ratios) {
+        row.speedupReason = "no round has times of both";
+        return;
+    }
+    row.speedup = ratios->median;
+    row.speedupCi = ratios->ci;
+}
+
+} // namespace qs

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// From raw samples to a row's figures, and the physical limits that no honest figure passes.
+
+#include "core/bench/opened.h"
+#include "core/bench/operands.h"
+
+namespace qs {
+
+/// Over this share of a measured roof work was hoisted, cached or not waited for.
+inline constexpr double kMostOfRoof = 1.05;
+
+/// Bytes that one run must move: packed weights and scales, activations and result, once each.
+double leastTraffic(const Operands& operands, const std::optional<std::int64_t>& weightBytes);
+/// The roof of the products that a variant says it uses ("bf16 products, f32 sums"); empty when it does not say.
+std::string computeRoofOf(const BenchmarkRow& row);
+
+/// Median, interval, rates. `row.samples` are there.
+void fillFigures(BenchmarkRow& row, const Operands& operands);
+/// Share of the nearest roof; above kMostOfRoof the row becomes invalid and loses its speeds. Warm rows are held
+/// against arithmetic alone: no roof is known for the cache that they run from.
+void judgeByRoofs(BenchmarkRow& row, const Operands& operands, const OpenedBackend& opened, std::uint32_t device,
+                  const Roofs& roofs);
+void fillSpeedup(BenchmarkRow& row, std::span<const double> baselineRounds);
+/// Takes all times away, with the reason.
+void dropTimes(BenchmarkRow& row, RowState status, std::string reason);
+
+} // namespace qs

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The small awkward shapes that a variant must get right before it is timed.
+#include "core/bench/gate.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace qs {
+
+std::vector<TailShape> tailShapes(const QuantSpec& spec, const BenchOp& op) {
+    const std::int64_t block = spec.blockSize() ? spec.blockSize() : 64;
+    const std::int64_t half = std::max<std::int64_t>(1, block / 2);
+    // Tiles are 16 to 128 wide: one below and one above, in N and K; M from one row to more than a tile of them.
+    std::vector<TailShape> shapes = {{1, 127, 129}, {1, 64, 4 * 64},    {2, 129, 127}, {3, 33, 65},
+                                     {5, 31, 63},   {17, 65, 257},      {1, 1, 1},     {2, 1, 192},
+                                     {17, 130, 2},  {3, 15, 2 * block}, {5, 17, block}};
+    if (op.wIsKn) std::swap(shapes.back().n, shapes.back().k);
+    // A last block that is short, along the axis that is cut into blocks.
+    const TailShape odd = {2, 33, block + half + 1};
+    shapes.push_back(op.wIsKn ? TailShape{odd.m, odd.k, odd.n} : odd);
+    if (!op.product) {
+        for (auto& shape : shapes) shape.m = 1;
+        shapes.erase(shapes.begin() + 1); // nothing that the others lack
+    }
+    return shapes;
+}
+
+Result<std::shared_ptr<std::vector<Gate::Case>>> Gate::cases(const OperandRequest& request, const QuantSpec& spec,
+                                                             const Job& job) {
+    const std::string key =
+        fmt::format("{} {} {} {}", canonicalText(spec), request.op->id, request.act->id, request.bias ? "bias" : "");
+    auto& known = cases_[key];
+    if (known) return known;
+    auto made = std::make_shared<std::vector<Case>>();
+    for (const auto& shape : tailShapes(spec, *request.op)) {
+        OperandRequest small = request;
+        small.m = shape.m;
+        small.n = shape.n;
+        small.k = shape.k;
+        const std::int64_t rows = request.op->wIsKn ? shape.k : shape.n,
+                           columns = request.op->wIsKn ? shape.n : shape.k;
+        auto values = weightValues(rows, columns, request.seed, nullptr);
+        if (!values) return tl::unexpected(values.error());
+        auto weights = makeWeights(spec, rows, columns, *values, job);
+        if (!weights) return tl::unexpected(weights.error());
+        auto operands = makeOperands(small, *weights);
+        if (!operands) return tl::unexpected(operands.error());
+        auto reference = evaluateReference(*operands, request.seed, job);
+        if (!reference) return tl::unexpected(reference.error());
+        auto output = GuardedOutput::create(operands->outs);
+        if (!output) return tl::unexpected(output.error());
+        made->push_back({std::move(*operands), std::move(*reference), std::move(*output)});
+    }
+    known = std::move(made);
+    return known;
+}
+
+GateVerdict Gate::tails(Backend& backend, const std::string& backendId, std::uint32_t device,
+                        const OperandRequest& request, const QuantSpec& spec, const Variant& variant, const Job& job) {
+    const std::string key = fmt::format("{} {} {} {} {} {} {}", backendId, device, canonicalText(spec), request.op->id,
+                                        request.act->id, request.bias, variant.id);
+    if (const auto known = verdicts_.find(key); known != verdicts_.end()) return known->second;
+
+    GateVerdict verdict;
+    const auto stopped = [&](RowState status, std::string reason) {
+        verdict.status = status;
+        verdict.reason = std::move(reason);
+        if (status != RowState::Cancelled) verdicts_[key] = verdict;
+        return verdict;
+    };
+    const auto list = cases(request, spec, job);
+    if (!list) return stopped(list.error().cancelled ? RowState::Cancelled : RowState::Failed, list.error().message);
+    for (auto& one : **list) {
+        if (job.cancelled()) return stopped(RowState::Cancelled, "cancelled");
+        const Problem& problem = one.operands.problem;
+        const std::string place = fmt::format("at the small shape {}x{}x{}: ", problem.m, problem.n, problem.k);
+        const auto support = backend.query(device, problem);
+        if (!support) return stopped(support.error().state, place + support.error().reason);
+        const auto offered = std::find_if(support->variants.begin(), support->variants.end(),
+                                          [&](const Variant& v) { return v.id == variant.id; });
+        if (support->level == 0 || offered == support->variants.end()) {
+            ++verdict.declined;
+            continue;
+        }
+        const auto kernel = backend.prepare(device, problem, variant.id, one.operands.inputs);
+        if (!kernel && kernel.error().state == RowState::Declined) {
+            ++verdict.declined;
+            continue;
+        }
+        if (!kernel) return stopped(kernel.error().state, place + kernel.error().reason);
+        one.output.refill();
+        const auto done = backend.execute(kernel->handle, one.operands.act, one.output.tensors());
+        if (!done && done.error().state == RowState::Declined) {
+            backend.destroy(kernel->handle);
+            ++verdict.declined;
+            continue;
+        }
+        if (!done) return stopped(done.error().state, place + done.error().reason);
+        backend.destroy(kernel->handle);
+        const Check check = checkOutput(one.operands, one.reference, one.output, nmseLimitFor(*offered, problem));
+        ++verdict.shapes;
+        verdict.worstNmse = std::max(verdict.worstNmse, check.nmse);
+        if (!check.passed) return stopped(RowState::Wrong, place + check.reason);
+    }
+    verdicts_[key] = verdict;
+    return verdict;
+}
+
+} // namespace qs
