@@ -73,23 +73,25 @@ void dropTimes(BenchmarkRow& row, RowState status, std::string reason) {
 void judgeByRoofs(BenchmarkRow& row, const Operands& operands, const OpenedBackend& opened, std::uint32_t device,
                   const Roofs& roofs) {
     if (!row.medianNs) return;
-    const auto consider = [&](double perSecond, const std::optional<double>& roof, const std::string& kind) {
-        if (!roof) return;
-        const double share = perSecond / *roof;
+    const auto consider = [&](double perSecond, double roof, const std::string& kind) {
+        const double share = perSecond / roof;
         if (!row.roofShare || share > *row.roofShare) row.roofShare = share, row.roofKind = kind;
     };
     const double seconds = *row.medianNs * 1e-9;
-    if (row.cache == CacheState::Cold)
-        consider(leastTraffic(operands, row.weightBytes) / seconds, roofs.best(opened, device, "read_bw"), "read_bw");
+    if (const auto roof = roofs.best(opened, device, "read_bw"); roof && row.cache == CacheState::Cold)
+        consider(leastTraffic(operands, row.weightBytes) / seconds, *roof, "read_bw");
     if (isProduct(row)) {
         // Without a word on its products a variant is held against the fastest arithmetic there is.
-        std::string kind = computeRoofOf(row);
-        std::optional<double> roof = kind.empty() ? std::nullopt : roofs.best(opened, device, kind);
-        if (!roof)
-            for (const char* other : {"f32", "bf16", "i8"})
-                if (const auto found = roofs.best(opened, device, other); found && (!roof || *found > *roof))
-                    roof = found, kind = other;
-        consider(operations(row) / seconds, roof, kind);
+        const std::string said = computeRoofOf(row);
+        std::string kind;
+        double roof = 0;
+        for (const char* one : {"f32", "bf16", "i8"}) {
+            const double found = roofs.best(opened, device, one).value_or(0);
+            const bool itsOwn = said == one && found > 0;
+            if (found > roof || itsOwn) roof = found, kind = one;
+            if (itsOwn) break;
+        }
+        if (roof > 0) consider(operations(row) / seconds, roof, kind);
     }
     if (row.roofShare && *row.roofShare > kMostOfRoof)
         dropTimes(row, RowState::Invalid,

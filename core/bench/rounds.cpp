@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/rounds.h"
 
+#include "core/bench/statistics.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -21,10 +21,13 @@ target_sources(qs_core PRIVATE
 )
 # The benchmark itself.
 target_sources(qs_core PRIVATE
+  bench/bench_charts.cpp
   bench/bench_columns.cpp
   bench/bench_plan.cpp
+  bench/bench_report.cpp
   bench/benchmark.cpp
   bench/check_output.cpp
+  bench/compare.cpp
   bench/contender.cpp
   bench/figures.cpp
   bench/gate.cpp

@@ -56,7 +56,9 @@ std::string jsonRows(const Table& table) {
 }
 
 Result<std::string> renderJson(const Report& report) {
-    std::string out = "{\"rows\": " + jsonRows(report.data) + ",\n\"provenance\": {";
+    std::string out = "{\"rows\": " + jsonRows(report.data);
+    for (const auto& [key, table] : report.more) out += ",\n" + jsonString(key) + ": " + jsonRows(table);
+    out += ",\n\"provenance\": {";
     bool first = true;
     for (std::size_t i = 0; i < report.provenance.size(); ++i) {
         const auto& key = report.provenance[i].first;

@@ -57,6 +57,7 @@ struct Report {
     std::vector<std::pair<std::string, std::string>> provenance;
     std::vector<Section> sections;
     Table data; ///< what JSON "rows" and CSV carry
+    std::vector<std::pair<std::string, Table>> more; ///< further arrays of the JSON, by key
 };
 
 struct ReportWriter {

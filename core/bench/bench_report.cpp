@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/bench/bench_report.h"
+
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+Section sectionOf(const char* title, std::string text, std::vector<Table> tables, std::vector<Plot> plots = {},
+                  bool brief = false) {
+    return {title, std::move(text), {}, {}, std::move(tables), std::move(plots), brief};
+}
+
+std::size_t countOf(const BenchmarkRun& run, RowState state) {
+    return std::size_t(std::count_if(run.rows.begin(), run.rows.end(),
+                                     [state](const BenchmarkRow& row) { return row.status == state; }));
+}
+
+Section summary(const BenchmarkRun& run) {
+    std::string text = fmt::format("{} rows in {}: {} measured", run.rows.size(), durationText(run.seconds),
+                                   countOf(run, RowState::Ok));
+    for (const auto state :
+         {RowState::Wrong, RowState::Invalid, RowState::Declined, RowState::Crashed, RowState::Hung, RowState::Failed,
+          RowState::Unavailable, RowState::NeedsConfig, RowState::CompileOnly, RowState::NotBuilt})
+        if (const auto count = countOf(run, state)) text += fmt::format(", {} {}", count, rowStateText(state));
+    auto section = sectionOf("Summary", text + ".", {}, {}, true);
+    section.note =
+        "Variants are timed in turns within one run; compare them with each other, not with figures of other "
+        "machines. Where the 95 % intervals of two medians overlap, neither is faster.";
+    return section;
+}
+
+Table rowsWith(const BenchmarkRun& run, bool measured, const std::vector<std::string_view>& ids, const char* title) {
+    std::vector<BenchmarkRow> rows;
+    for (const auto& row : run.rows)
+        if (row.medianNs.has_value() == measured) rows.push_back(row);
+    Table table = withColumns(makeTable(title, benchmarkColumns(), rows), ids);
+    table.title = title;
+    return table;
+}
+
+} // namespace
+
+Report benchmarkReport(const BenchmarkPlan& plan, const BenchmarkRun& run, const std::vector<ComparedRow>& compared) {
+    Report report;
+    report.title = plan.model ? plan.model->title : "Backends";
+    report.subtitle = "Speed and error of quantized matrix products";
+    report.provenance = run.provenance;
+    report.data = makeTable({}, benchmarkColumns(), run.rows);
+    const Table roofs = makeTable("Measured roofs", roofColumns(), run.roofs);
+    report.more.emplace_back("roofs", roofs);
+
+    report.sections.push_back(summary(run));
+    if (!compared.empty()) {
+        const Table table = makeTable({}, comparedColumns(), compared);
+        report.more.emplace_back("compared", table);
+        report.sections.push_back(sectionOf("Against the earlier run",
+                                            "Ratios are times before / now. Overlapping intervals are noise.", {table},
+                                            {}, true));
+    }
+    if (!run.passes.empty()) {
+        const Table table = makeTable({}, modelPassColumns(), run.passes);
+        report.more.emplace_back("model", table);
+        report.sections.push_back(sectionOf(
+            "One pass over the model",
+            "The matrix products alone: each shape's median times how often the model has it.", {table}, {}, true));
+    }
+    auto plots = benchmarkPlots(run);
+    if (!plots.empty()) report.sections.push_back(sectionOf("Charts", {}, {}, std::move(plots)));
+    std::vector<Table> tables;
+    if (auto table = rowsWith(run, true,
+                              {"backend", "spec", "op", "act", "m", "n", "k", "cache", "variant", "median_ns", "ci_ns",
+                               "sample_count", "speedup_vs_f32", "gflops", "weight_gbps", "roof_share", "roof", "nmse",
+                               "format_nmse"},
+                              "Speed beside error");
+        !table.rows.empty())
+        tables.push_back(std::move(table));
+    if (auto table = rowsWith(run, false,
+                              {"backend", "spec", "op", "act", "m", "n", "k", "cache", "variant", "status", "reason"},
+                              "Not measured, and why");
+        !table.rows.empty())
+        tables.push_back(std::move(table));
+    report.sections.push_back(sectionOf("Rows", {}, std::move(tables), {}, true));
+    report.sections.push_back(sectionOf(
+        "Correctness and preparation",
+        "Kernel error is that of the variant on the quantized operands, against f64; format error is what quantization "
+        "itself costs the product. Preparation happens once.",
+        {withColumns(report.data, {"backend",
+                                   "spec",
+                                   "op",
+                                   "act",
+                                   "m",
+                                   "n",
+                                   "k",
+                                   "variant",
+                                   "variant_note",
+                                   "status",
+                                   "nmse",
+                                   "tail_nmse",
+                                   "nmse_limit",
+                                   "format_nmse",
+                                   "checked_outputs",
+                                   "outputs",
+                                   "checked_shapes",
+                                   "prepare_ns",
+                                   "repack_ms",
+                                   "upload_ms",
+                                   "compile_ms",
+                                   "weight_bytes"})}));
+    report.sections.push_back(
+        sectionOf("Measured roofs", "Taken in the same run with the same threads. Above 105 % of one a row is invalid.",
+                  {roofs}));
+    return report;
+}
+
+} // namespace qs
