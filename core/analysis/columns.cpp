@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 
 #include <cmath>
+#include <fmt/format.h>
 
 namespace qs {
 namespace {
@@ -20,6 +21,8 @@ std::string reasonOf(const TensorAnalysis& row) {
     std::string text = row.reason;
     const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
     for (const std::string& warning : row.warnings) add(warning);
+    if (row.statistics && row.statistics->conversionError.value_or(0) > 0)
+        add(fmt::format("F64 is rounded to f32 first, by at most {:.3g}", *row.statistics->conversionError));
     // Metrics that miss for the same reason are named together.
     std::vector<std::pair<std::string, std::string>> missing;
     for (const Metric& metric : metrics()) {

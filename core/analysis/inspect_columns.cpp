@@ -55,6 +55,9 @@ Columns<InspectRow> makeColumns(bool withStatistics) {
              [](const Statistics& s) { return s.moments.nan; });
     addCount({"inf", "Inf", "", Show::Integer, 0, none, "Infinite values"},
              [](const Statistics& s) { return s.moments.inf; });
+    addFigure({"conversion_error", "Conversion", "", Show::Significant, 4, none,
+               "Largest |x - f32(x)|: what the conversion of F64 loses; 0 for types that f32 holds"},
+              [](const Statistics& s) { return s.conversionError.value_or(0.0); });
     add({"reason", "Reason", "", Show::Text, 0, none, "Why there are no statistics"},
         [](const InspectRow& r) -> Value { return r.reason; });
     return columns;
