@@ -1,7 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plugins/pjrt/decode.h"
 
+#include <cmath>
+
 namespace qs::pjrt {
+namespace {
+
+/// The seeds' fit of nf4's levels by a polynomial in the code, highest power first.
+constexpr float kTerms[] = {1.82943132356953e-5f, -0.00068587779130373f, 0.0100420261313669f,
+                            -0.0722703570217226f, 0.346075459755188f,    -0.994166218659335f};
+
+} // namespace
+
+bool isPolynomial(const Weight& w) {
+    if (w.meaning != Meaning::Table || w.table.size() != 16) return false;
+    for (int code = 0; code < 16; ++code) {
+        float sum = kTerms[0];
+        for (int i = 1; i < 6; ++i) sum = sum * float(code) + kTerms[i];
+        if (std::abs(sum - w.table[std::size_t(code)]) > 1e-5f) return false; // f32 sums of terms up to 14
+    }
+    return true;
+}
 
 Value Decoder::plane(int index, const std::string& element) {
     const Value codes = v_.planes == Planes::Joined ? unpackJoined() : unpackPlane(index);
@@ -55,9 +74,6 @@ Value Decoder::selectTree(const Value& codes) {
 }
 
 Value Decoder::polynomial(const Value& codes) {
-    // The seeds' fit of nf4's levels by a polynomial in the code, highest power first.
-    static constexpr float kTerms[] = {1.82943132356953e-5f, -0.00068587779130373f, 0.0100420261313669f,
-                                       -0.0722703570217226f, 0.346075459755188f,    -0.994166218659335f};
     const auto x = p_.convert(codes, "f32");
     auto sum = p_.constant(kTerms[0], "f32", codes.dims);
     for (int i = 1; i < 6; ++i)

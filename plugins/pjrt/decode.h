@@ -9,6 +9,9 @@
 
 namespace qs::pjrt {
 
+/// Whether a weight's levels are those of the seeds' polynomial (nf4 with decode=poly): no table is needed then.
+bool isPolynomial(const Weight& weight);
+
 class Decoder {
 public:
     Decoder(Program& program, const Weight& weight, const Variant& variant, const Geometry& geometry, Value codes,

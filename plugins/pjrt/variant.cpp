@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plugins/pjrt/variant.h"
+#include "plugins/pjrt/decode.h"
 #include "plugins/pjrt/geometry.h"
 
 #include <algorithm>
@@ -7,6 +8,8 @@
 namespace qs::pjrt {
 namespace {
 
+/// Two factors rounded by up to 2^-9 each, and some cancellation in short sums.
+constexpr double kBf16Nmse = 5e-5;
 constexpr std::int64_t kLongestInt8Sum = 131071; ///< 128 * 128 * K stays below 2^31
 
 struct Words {
@@ -52,13 +55,14 @@ Variant make(const Operands& o, Decode decode, Planes planes, Compute compute) {
     v.id = format + "_" + words(decode).id + words(planes).id + words(compute).id;
     v.title = w.format + ", " + words(decode).title + words(planes).title;
     v.note = words(compute).title;
-    v.nmseLimit = compute == Compute::BF16 ? 1e-5 : compute == Compute::Int8 ? 1e-12 : 1e-9;
+    v.nmseLimit = compute == Compute::BF16 ? kBf16Nmse : compute == Compute::Int8 ? 1e-12 : 1e-9;
     if (o.out == "bf16") v.nmseLimit = std::max(v.nmseLimit, 1e-5);
     if (w.meaning == Meaning::Float) {
         v.flags |= QS_VARIANT_BASELINE;
         v.id = "dense_" + format + words(compute).id;
         v.title = "dense " + w.format;
     }
+    // Right for the levels that it was given, which are not nf4's own.
     if (decode == Decode::Poly5) v.flags |= QS_VARIANT_APPROX;
     if (repacks(w, v)) v.flags |= QS_VARIANT_REPACKS;
     return v;
@@ -82,7 +86,7 @@ void addMatmul(const Operands& o, std::vector<Variant>& list) {
         const auto inPlanes = smallTable ? Decode::Select : natural;
         add(inPlanes, Planes::Interleaved, compute);
         add(inPlanes, Planes::Contiguous, compute);
-        if (w.format == "nf4" && w.bits == 4 && w.meaning == Meaning::Table) {
+        if (isPolynomial(w)) {
             add(Decode::Poly5, Planes::Interleaved, compute);
             add(Decode::Poly5, Planes::Contiguous, compute);
         }
@@ -111,7 +115,7 @@ void addDequantize(const Operands& o, std::vector<Variant>& list) {
     if (w.meaning != Meaning::Table) return;
     add(Decode::Gather);
     if (w.bits <= 4) add(Decode::Select);
-    if (w.format == "nf4" && w.bits == 4) add(Decode::Poly5);
+    if (isPolynomial(w)) add(Decode::Poly5);
 }
 
 } // namespace
