@@ -10,7 +10,7 @@ const char* openblasCoreType() {
     if (__builtin_cpu_is("intel")) return nullptr;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return "SKYLAKEX";
+        return __builtin_cpu_supports("avx512bf16") ? "COOPERLAKE" : "SKYLAKEX";
 #endif
     return nullptr;
 }

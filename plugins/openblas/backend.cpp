@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The table of the backend "openblas". Options: path, threads, coretype (default, or a name that OPENBLAS_CORETYPE
 // takes).
+#include "kernels/roofs.h"
 #include "plugins/common/entry.h"
 #include "plugins/common/operands.h"
 #include "plugins/common/timed_loop.h"
@@ -24,6 +25,7 @@ struct qs_kernel {
 
 namespace {
 
+constexpr std::size_t kStreamBytes = std::size_t(64) << 20, kPeakSteps = 200000;
 constexpr const char* kHint = "install it (Debian, Ubuntu: libopenblas0-pthread), or give the option path";
 
 /// The file to load; throws when there is none.
@@ -70,7 +72,7 @@ std::int32_t open(const qs_host* host, const qs_kv* kv, std::uint32_t n, qs_ctx*
         const openblas::CoreType type = openblas::chooseCoreType(plugin::option(kv, n, "coretype"));
         *out = new qs_ctx{host, openblas::Library(libraryFile(kv, n), type, threadCount(kv, n))};
         const auto h = plugin::given(host);
-        const auto threads = double((*out)->library.cpus().size());
+        const auto threads = double((*out)->library.team().size());
         if (h.log && (*out)->library.scaling() < 0.8 * threads)
             h.log(h.user, 2,
                   ("openblas: " + std::to_string(int(threads)) + " threads are only " +
@@ -96,7 +98,7 @@ std::int32_t deviceGet(qs_ctx* ctx, std::uint32_t dev, qs_device* out, qs_error*
     device.kind = QS_DEVICE_CPU, device.flags = 0;
     device.mem_total = std::uint64_t(::sysconf(_SC_PHYS_PAGES)) * std::uint64_t(::sysconf(_SC_PAGESIZE));
     plugin::put(device.id, "cpu:0");
-    plugin::put(device.name, "OpenBLAS, " + std::to_string(ctx->library.cpus().size()) + " threads");
+    plugin::put(device.name, "OpenBLAS, " + std::to_string(ctx->library.team().size()) + " threads");
     plugin::put(device.arch, ctx->library.coreName());
     plugin::give(out, device);
     return QS_OK;
@@ -185,6 +187,36 @@ std::int32_t bench(qs_kernel* kernel, const qs_tensor* const* act, std::uint32_t
     });
 }
 
+std::int32_t roof(qs_ctx* ctx, std::uint32_t, const char* kind, const qs_run_opts* options, qs_run_result* out,
+                  double* work, qs_error* error) {
+    return plugin::guarded(error, [&] {
+        const bool read = plugin::is(kind, "read_bw");
+        if (!read && !plugin::is(kind, "f32")) throw Refusal(QS_UNIMPLEMENTED, "roofs are read_bw and f32");
+        const auto opts = plugin::given(options);
+        auto result = plugin::given(out);
+        ThreadTeam& team = ctx->library.team();
+        const ThreadTeam::Pin pinned(team);
+        const std::size_t sets = std::max(1u, opts.buffer_sets);
+        const openblas::AlignedBytes stream(read ? sets * kStreamBytes : 0);
+        if (read) std::memset(stream.data.get(), 1, sets * kStreamBytes); // or all pages are one page of zeros
+        std::atomic<std::uint32_t> kept{0};                               // what was read must be used
+        ctx->cancelled = false;
+        plugin::timedLoop(ctx->host, ctx->cancelled, opts, result, [&](std::uint32_t turn) {
+            team.run([&](int worker) {
+                if (!read) {
+                    runPeak(PeakKind::F32, kPeakSteps);
+                    return;
+                }
+                const auto [begin, end] = shareOf(kStreamBytes, worker, team.size(), 4096);
+                kept += readStream(stream.data.get() + turn % sets * kStreamBytes + begin, end - begin);
+            });
+        });
+        *work = read ? double(kStreamBytes) : runPeak(PeakKind::F32, 1) * double(kPeakSteps) * team.size();
+        if (*work == 0) throw Refusal(QS_UNIMPLEMENTED, "no peak loop for this processor");
+        plugin::give(out, result);
+    });
+}
+
 void destroy(qs_kernel* kernel) { delete kernel; }
 void cancel(qs_ctx* ctx) { ctx->cancelled = true; }
 
@@ -202,7 +234,7 @@ constexpr qs_backend kTable = {.struct_size = sizeof(qs_backend),
                                .describe = describe,
                                .device_count = deviceCount,
                                .device_get = deviceGet,
-                               .roof = nullptr,
+                               .roof = roof,
                                .query = query,
                                .variant_get = variantGet,
                                .prepare = prepare,

@@ -25,8 +25,12 @@ std::vector<int>& workersOfLibrary() {
 CoreType chooseCoreType(const char* wanted) {
     if (wanted && std::string_view(wanted) == "default") return {"", "OpenBLAS itself"};
     if (wanted && *wanted) return {wanted, "option"};
-    if (const char* set = std::getenv(kVariable); set && *set) return {set, "environment"};
-    if (const char* type = openblasCoreType()) return {type, "features of the processor"};
+    const char* set = std::getenv(kVariable);
+    if (const char* type = openblasCoreType()) {
+        const bool over = set && *set && std::string_view(set) != type;
+        return {type, "features of the processor" + (over ? std::string(", over ") + set + " of the environment" : "")};
+    }
+    if (set && *set) return {set, "environment"};
     return {"", "OpenBLAS itself"};
 }
 
@@ -38,6 +42,7 @@ Library::Library(const std::string& name, const CoreType& coreType, std::size_t 
         ::unsetenv(kVariable);
     else
         ::setenv(kVariable, coreType_.name.c_str(), 1);
+    team_ = std::make_unique<ThreadTeam>(int(cpus_.size()));
     const std::set<int> before = plugin::threadIds();
     if (!library_.load(name)) throw plugin::Refusal(QS_UNAVAILABLE, library_.problem());
     if (!library_.resolve(gemm_, "cblas_sgemm") || !library_.resolve(gemv_, "cblas_sgemv") ||
@@ -71,7 +76,7 @@ double Library::measureScaling() const {
     constexpr std::int64_t size = 512;
     const std::vector<float> x(size * size, 0.5f), w(size * size, 0.25f);
     std::vector<float> y(size * size);
-    const plugin::PinnedHere pinned(cpus_.front());
+    const ThreadTeam::Pin pinned(*team_);
     double best[2] = {1e9, 1e9};
     for (int round = 0; round < 6; ++round)
         for (int all = 0; all < 2; ++all) {

@@ -3,10 +3,12 @@
 // libopenblas, loaded at run time with a chosen core type; its few prototypes are declared here, so that no header of
 // it is needed.
 
+#include "kernels/thread_team.h"
 #include "plugins/common/pinned_threads.h"
 #include "plugins/common/shared_library.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,9 +19,11 @@ inline constexpr const char* kSoname = "libopenblas.so.0";
 /// Which core type to load with, and who says so.
 struct CoreType {
     std::string name;   ///< empty: OpenBLAS detects it
-    std::string origin; ///< "option", "environment", "features of the processor", "OpenBLAS itself"
+    std::string origin; ///< "option", "features of the processor", "environment", "OpenBLAS itself"
 };
-/// `wanted`: the option, "default" or a name, or nullptr. The environment counts before the features.
+/// `wanted`: the option, "default" or a name, or nullptr. The features count before the environment, whose variable is
+/// often set for the sake of equal digits on unequal machines: a yardstick must not be slowed by what nobody set for
+/// it.
 CoreType chooseCoreType(const char* wanted);
 
 class Library {
@@ -33,8 +37,8 @@ public:
     /// The same for M = 1, always added to y.
     void addVector(std::int64_t n, std::int64_t k, const float* x, const float* w, bool wIsKn, float* y) const;
 
-    const std::vector<int>& cpus() const { return cpus_; }                       ///< one a thread; the caller's first
-    std::string describe() const;                                                ///< JSON
+    ThreadTeam& team() const { return *team_; } ///< as many threads as OpenBLAS uses, on the same CPUs
+    std::string describe() const;               ///< JSON
     std::string coreName() const { return coreName_ ? coreName_() : "unknown"; } ///< as OpenBLAS calls it
     /// Speed of a product on all threads over that on one; 1 with one thread.
     double scaling() const { return scaling_; }
@@ -52,6 +56,7 @@ private:
     plugin::SharedLibrary library_;
     CoreType coreType_;
     std::vector<int> cpus_;
+    std::unique_ptr<ThreadTeam> team_;
     std::size_t pinned_ = 0;
     double scaling_ = 1;
     Gemm gemm_ = nullptr;

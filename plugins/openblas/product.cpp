@@ -26,7 +26,7 @@ constexpr VariantRow kVariants[] = {
      "weights were decoded to f32 once, in prepare; f32 products and sums", Weights::DecodedBefore, false},
 };
 
-constexpr std::int64_t kDecodeGrain = 1 << 16; // elements that are worth a thread
+constexpr std::int64_t kWorthATeam = 1 << 17; // elements
 
 } // namespace
 
@@ -117,15 +117,21 @@ const void* Product::activations(const qs_tensor* const* act, std::uint32_t coun
 
 void Product::decode(const Copy& from, float* to) const {
     const std::int64_t columns = stored_.columns();
-    plugin::forRanges(library_.cpus(), stored_.rows(), (kDecodeGrain + columns - 1) / columns,
-                      [&](std::int64_t begin, std::int64_t end) {
-                          stored_.decode(from.weight.data.get(), from.scales.floats(), begin, end,
-                                         to + begin * columns);
-                      });
+    const auto rows = std::size_t(stored_.rows());
+    const auto part = [&](std::size_t begin, std::size_t end) {
+        stored_.decode(from.weight.data.get(), from.scales.floats(), std::int64_t(begin), std::int64_t(end),
+                       to + std::int64_t(begin) * columns);
+    };
+    if (stored_.rows() * columns < kWorthATeam) return part(0, rows);
+    ThreadTeam& team = library_.team();
+    team.run([&](int worker) {
+        const auto [begin, end] = shareOf(rows, worker, team.size());
+        part(begin, end);
+    });
 }
 
 void Product::run(const void* act, std::uint32_t copy, void* out) {
-    const plugin::PinnedHere pinned(library_.cpus().front());
+    const ThreadTeam::Pin pinned(library_.team());
     const Copy& weights = copies_[copy % copies_.size()];
     const auto* x = static_cast<const float*>(act);
     if (actBf16_) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// OpenBLAS through its backend, with the core type that it detects itself and with the one that the backend forces:
+// OpenBLAS through its backend, with the core type that it detects itself, the one that the
+// backend chooses, and Haswell:
 //   bench_openblas [--rounds N] [--library PATH]
 // The core type is fixed when the library is loaded, so each setting has a process of its own; they take turns, round
 // by round, one sample of each case a turn.
@@ -73,7 +74,8 @@ int main(int argc, char** argv) {
         if (!std::strcmp(argv[i], "--rounds")) rounds = std::max(1, std::atoi(argv[i + 1]));
         if (!std::strcmp(argv[i], "--library")) library = argv[i + 1];
     }
-    Setting settings[] = {{"default", "1"}, {nullptr, "1"}, {"default", "2"}, {nullptr, "2"}};
+    Setting settings[] = {{"default", "1"}, {nullptr, "1"}, {"Haswell", "1"},
+                          {"default", "2"}, {nullptr, "2"}, {"Haswell", "2"}};
     for (Setting& setting : settings) {
         if (::pipe(setting.ask) || ::pipe(setting.answer)) return 1;
         if (::fork() == 0) {
@@ -85,7 +87,8 @@ int main(int argc, char** argv) {
         }
         ::close(setting.ask[0]), ::close(setting.answer[1]);
         if (::read(setting.answer[0], setting.who, sizeof setting.who) != sizeof setting.who) return 1;
-        std::printf("%s, %s threads: %s\n", setting.coreType ? "default" : "forced", setting.threads, setting.who);
+        std::printf("%s, %s threads: %s\n", setting.coreType ? setting.coreType : "chosen", setting.threads,
+                    setting.who);
     }
     const std::vector<Bench> cases = benches();
     std::vector<std::vector<std::vector<double>>> ms(std::size(settings),
@@ -105,12 +108,12 @@ int main(int argc, char** argv) {
         for (std::size_t s = 0; s < std::size(settings); ++s) {
             std::vector<double> ratios;
             for (int round = 0; round < rounds; ++round)
-                ratios.push_back(ms[s / 2 * 2][c][std::size_t(round)] / ms[s][c][std::size_t(round)]);
+                ratios.push_back(ms[s / 3 * 3][c][std::size_t(round)] / ms[s][c][std::size_t(round)]);
             const double time = median(ms[s][c]),
                          flops = 2.0 * double(cases[c].problem.m * cases[c].problem.n * cases[c].problem.k);
             std::printf("| %s %s | %s | %s | %.2f | %.0f | %.2f |\n", cases[c].problem.name().c_str(), cases[c].variant,
-                        settings[s].coreType ? "default" : "forced", settings[s].threads, time, flops / time * 1e-6,
-                        median(ratios));
+                        settings[s].coreType ? settings[s].coreType : "chosen", settings[s].threads, time,
+                        flops / time * 1e-6, median(ratios));
         }
     for (Setting& setting : settings) ::close(setting.ask[1]);
     while (::wait(nullptr) > 0) {

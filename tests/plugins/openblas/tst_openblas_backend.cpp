@@ -20,6 +20,7 @@ private Q_SLOTS:
     void declinesWithAReason();
     void refusesTensorsOfAnotherSize();
     void timesOverCopies();
+    void measuresRoofs();
     void leavesTheCallersCpusAlone();
 
 private:
@@ -69,7 +70,8 @@ void OpenBlasBackend::saysHowItWasLoaded() {
     const char* wanted = qs::openblasCoreType();
     const bool set = qEnvironmentVariableIsSet("OPENBLAS_CORETYPE");
     QCOMPARE(json.at("coretype_forced").get<bool>(), wanted != nullptr || set);
-    if (json.at("coretype_forced").get<bool>() && !qEnvironmentVariableIsSet("OPENBLAS_VERBOSE")) {
+    if (wanted) QCOMPARE(json.at("coretype").get<std::string>(), std::string(wanted));
+    if (json.at("coretype_forced").get<bool>()) {
         const auto forced = QString::fromStdString(json.at("coretype").get<std::string>());
         QCOMPARE(QString::fromStdString(json.at("corename").get<std::string>()).compare(forced, Qt::CaseInsensitive),
                  0);
@@ -161,6 +163,25 @@ void OpenBlasBackend::timesOverCopies() {
         QCOMPARE(run.info.weight_bytes, std::int64_t(before ? 64 * 256 * 4 : 64 * 128 + 64 * 4 * 4));
         QCOMPARE(run.info.temp_bytes, std::int64_t(before ? 0 : 64 * 256 * 4));
     }
+}
+
+void OpenBlasBackend::measuresRoofs() {
+    NEEDS_OPENBLAS;
+    for (const char* kind : {"read_bw", "f32"}) {
+        std::uint64_t samples[3] = {};
+        qs_run_opts opts{};
+        opts.struct_size = sizeof opts, opts.iters = 3, opts.buffer_sets = 2, opts.max_seconds = 1;
+        qs_run_result result{};
+        result.struct_size = sizeof result, result.cap = 3, result.samples_ns = samples;
+        double work = 0;
+        QCOMPARE(module.table()->roof(module.context(), 0, kind, &opts, &result, &work, nullptr), QS_OK);
+        QVERIFY(result.n >= 1 && samples[0] > 0);
+        QVERIFY(work / double(samples[0]) > 0.05); // GB/s or GFLOP/s of any machine, sanitizers included
+    }
+    qs_error error{};
+    error.struct_size = sizeof error;
+    QCOMPARE(module.table()->roof(module.context(), 0, "i8", nullptr, nullptr, nullptr, &error), QS_UNIMPLEMENTED);
+    QVERIFY(error.msg[0]);
 }
 
 void OpenBlasBackend::leavesTheCallersCpusAlone() {
