@@ -172,6 +172,14 @@ Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& re
             std::string(kProxy) + " The table ranks tensors by their rank under all specs, the bars under each one.",
             rankings(plan, specs, *error), {worstTensors(plan, specs, *error, *ratio)}, true);
     if (contents.histograms) add("Distribution over tensors", kProxy, distributions(plan, specs, *ratio), {});
+    if (contents.histograms)
+        add("Errors",
+            std::string(kProxy) + " How large the errors are, over all measured tensors taken together: p50, p95 and "
+                                  "p99 are percentiles of "
+                                  "the size of the error. The axis is linear around 0 and logarithmic beyond, so that "
+                                  "the largest error is "
+                                  "in view.",
+            errorSpreads(plan, specs), {});
     if (contents.codebooks)
         add("Codes",
             "Where the weights lie between the levels, and how often each code is used, over all measured tensors.",

@@ -105,4 +105,29 @@ FloatHistogram::Linear FloatHistogram::linear(double lo, double hi, int bins) co
     return out;
 }
 
+FloatHistogram::Binned FloatHistogram::binned(std::span<const double> edges) const {
+    Binned out;
+    out.counts.assign(edges.size() - 1, 0.0);
+    const double lo = edges.front(), hi = edges.back();
+    for (std::size_t bin = 0; bin < counts_.size(); ++bin) {
+        if (counts_[bin] == 0) continue;
+        const double mass = double(counts_[bin]), from = floatBinLower(bin), to = floatBinUpper(bin);
+        if (std::isinf(from) || std::isinf(to)) {
+            (to <= lo ? out.below : out.above) += mass;
+            continue;
+        }
+        const double length = to - from;
+        out.below += mass * std::clamp((lo - from) / length, 0.0, 1.0);
+        out.above += mass * std::clamp((to - hi) / length, 0.0, 1.0);
+        const double inFrom = std::max(from, lo), inTo = std::min(to, hi);
+        auto right = std::upper_bound(edges.begin(), edges.end(), inFrom);
+        for (double left = inFrom; left < inTo && right != edges.end(); ++right) {
+            const double end = std::min(inTo, *right);
+            out.counts[std::size_t(right - edges.begin()) - 1] += mass * (end - left) / length;
+            left = end;
+        }
+    }
+    return out;
+}
+
 } // namespace qs

@@ -5,6 +5,7 @@
 #include "kernels/kernel_set.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace qs {
@@ -26,6 +27,12 @@ public:
         double width() const { return (hi - lo) / double(counts.size()); }
     };
     Linear linear(double lo, double hi, int bins) const;
+    /// The same over bins between ascending edges, two or more.
+    struct Binned {
+        std::vector<double> counts;
+        double below = 0, above = 0;
+    };
+    Binned binned(std::span<const double> edges) const;
     const std::vector<std::uint64_t>& counts() const { return counts_; }
 
 private:

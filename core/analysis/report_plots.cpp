@@ -138,6 +138,58 @@ std::vector<Plot> distributions(const AnalysisPlan& plan, const RowsBySpec& spec
     return plots;
 }
 
+std::vector<Plot> errorSpreads(const AnalysisPlan& plan, const RowsBySpec& specs) {
+    constexpr int bins = 128;
+    std::vector<Plot> plots;
+    for (std::size_t s = 0; s < specs.size(); ++s) {
+        FloatHistogram errors;
+        double largest = 0;
+        for (const auto& row : specs[s]) {
+            if (row->status != Status::Ok) continue;
+            errors.merge(row->error);
+            largest = std::max(largest, double(row->sums.maxAbs));
+        }
+        const auto axis = SymlogAxis::ofErrors(errors.absPercentile(50), largest);
+        const double total = double(errors.total());
+        if (total == 0 || !axis.on()) continue; // not kept, or exact
+        const auto edges = axis.edges(std::max(largest, std::max(-errors.minimum(), errors.maximum())), bins);
+        const auto binned = errors.binned(edges);
+
+        Plot density;
+        density.kind = Plot::Kind::Area;
+        density.title = fmt::format("Signed error of all weights, {}", plan.specs[s].first);
+        density.xTitle = fmt::format("error ŵ − w, linear within ±{:.0e}, logarithmic beyond", axis.linear);
+        density.yTitle = fmt::format("share of weights % in each of {} bins", bins);
+        density.symlogX = axis;
+        density.color = 2;
+        Plot cumulative = density;
+        cumulative.kind = Plot::Kind::Lines;
+        cumulative.title = fmt::format("Cumulative share of the errors, {}", plan.specs[s].first);
+        cumulative.yTitle = "share of weights with an error of at most x, %";
+        auto& area = density.series.emplace_back();
+        auto& line = cumulative.series.emplace_back();
+        area.name = line.name = "error";
+        double sum = binned.below;
+        line.x.push_back(edges.front()), line.y.push_back(100 * sum / total);
+        for (std::size_t b = 0; b < binned.counts.size(); ++b) {
+            sum += binned.counts[b];
+            area.x.push_back(axis.value((axis.place(edges[b]) + axis.place(edges[b + 1])) / 2));
+            area.y.push_back(100 * binned.counts[b] / total);
+            line.x.push_back(edges[b + 1]), line.y.push_back(100 * sum / total);
+        }
+        for (const int percent : {50, 95, 99}) {
+            const double size = errors.absPercentile(percent);
+            for (const double at : {-size, size}) {
+                density.verticals.push_back(at);
+                density.verticalLabels.push_back(at > 0 ? fmt::format("p{}", percent) : "");
+            }
+        }
+        plots.push_back(std::move(density));
+        plots.push_back(std::move(cumulative));
+    }
+    return plots;
+}
+
 std::vector<Plot> codebooks(const AnalysisPlan& plan, const RowsBySpec& specs) {
     std::vector<Plot> plots;
     for (std::size_t s = 0; s < specs.size(); ++s) {

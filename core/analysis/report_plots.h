@@ -15,6 +15,9 @@ std::vector<Plot> placeMaps(const AnalysisPlan& plan, const RowsBySpec& specs, c
 std::vector<Plot> rankings(const AnalysisPlan& plan, const RowsBySpec& specs, const Metric& metric);
 /// How many tensors lie where.
 std::vector<Plot> distributions(const AnalysisPlan& plan, const RowsBySpec& specs, const Metric& metric);
+/// Signed error of all weights: its density over a symmetric logarithmic axis with the percentiles of its size, and
+/// its cumulative distribution. Nothing where histograms were not kept.
+std::vector<Plot> errorSpreads(const AnalysisPlan& plan, const RowsBySpec& specs);
 /// Density of the scaled weights with the levels on it, and the share of each code.
 std::vector<Plot> codebooks(const AnalysisPlan& plan, const RowsBySpec& specs);
 

@@ -2,5 +2,6 @@
 target_sources(qs_core PRIVATE
   base/column.cpp
   base/parallel.cpp
+  base/symlog.cpp
   base/text.cpp
 )

@@ -98,6 +98,15 @@ Ticks powerTicks(double low, double high, int most) {
     return ticks;
 }
 
+Ticks symlogTicks(const SymlogAxis& axis, double low, double high, int most) {
+    Ticks ticks;
+    if (!(low < high)) low = -axis.linear, high = axis.linear;
+    ticks.low = axis.place(low), ticks.high = axis.place(high);
+    ticks.values = axis.ticks(ticks.low, ticks.high, most);
+    for (const double value : ticks.values) ticks.labels.push_back(value == 0 ? "0" : fmt::format("{:.0e}", value));
+    return ticks;
+}
+
 std::string viridis(double t) {
     t = std::isnan(t) ? 0 : std::clamp(t, 0.0, 1.0) * 9;
     const auto i = std::min<std::size_t>(8, std::size_t(t));

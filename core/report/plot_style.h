@@ -17,6 +17,9 @@ Ticks roundTicks(double low, double high, int most = 6, bool widen = true);
 /// Powers of ten; `low` and `high` are positive.
 Ticks powerTicks(double low, double high, int most = 6);
 
+/// Between two values; `low` and `high` of the answer are places.
+Ticks symlogTicks(const SymlogAxis& axis, double low, double high, int most = 9);
+
 /// viridis, t in [0, 1], as "#rrggbb".
 std::string viridis(double t);
 bool viridisIsDark(double t); ///< so that text on it is light

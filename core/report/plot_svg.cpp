@@ -14,7 +14,8 @@ struct Frame {
     double left = 0, top = 0, right = 0, bottom = 0;
     Ticks x, y;
     bool logY = false;
-    double px(double v) const { return left + (v - x.low) / (x.high - x.low) * (right - left); }
+    SymlogAxis symlogX; ///< x.low and x.high are places
+    double px(double v) const { return left + (symlogX.place(v) - x.low) / (x.high - x.low) * (right - left); }
     double py(double v) const {
         if (!logY) return bottom - (v - y.low) / (y.high - y.low) * (bottom - top);
         if (!(v > y.low)) return bottom;
@@ -69,7 +70,8 @@ std::string verticals(const Frame& f, const Plot& plot) {
     double free = -INFINITY;
     for (std::size_t i = 0; i < plot.verticals.size(); ++i) {
         const double v = plot.verticals[i];
-        if (!(v >= f.x.low && v <= f.x.high)) continue;
+        const double place = f.symlogX.place(v);
+        if (!(place >= f.x.low && place <= f.x.high)) continue;
         const double x = f.px(v);
         const std::string label = i < plot.verticalLabels.size() ? plot.verticalLabels[i] : significantText(v);
         out += fmt::format("<path class=\"l\" d=\"M{:.1f} {:.1f}V{:.1f}\"><title>{}</title></path>", x, f.top, f.bottom,
@@ -193,7 +195,8 @@ std::string plotSvg(const Plot& plot, int width, int height) {
     }
     Frame f;
     f.logY = plot.logY;
-    f.x = roundTicks(xs.low, xs.high, 6, false);
+    f.symlogX = plot.symlogX;
+    f.x = f.symlogX.on() ? symlogTicks(f.symlogX, xs.low, xs.high) : roundTicks(xs.low, xs.high, 6, false);
     f.y = plot.logY ? powerTicks(ys.low, ys.high) : roundTicks(ys.low, ys.high);
     double labels = 0;
     for (const auto& label : f.y.labels) labels = std::max(labels, monoWidth(label));

@@ -6,6 +6,7 @@
 #include "core/base/column.h"
 #include "core/base/job.h"
 #include "core/base/result.h"
+#include "core/base/symlog.h"
 
 #include <limits>
 #include <span>
@@ -38,6 +39,7 @@ struct Plot {
     double cellLow = std::numeric_limits<double>::quiet_NaN(), cellHigh = std::numeric_limits<double>::quiet_NaN();
     int color = 0; ///< which data colour (a b c d) the first series has
     bool logY = false;
+    SymlogAxis symlogX; ///< of Area and Lines; x holds values, not places
 };
 
 struct Section {

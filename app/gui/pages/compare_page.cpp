@@ -83,7 +83,7 @@ private:
     Session& session_;
     Pane a_, b_;
     QLabel *tensor_ = nullptr, *shape_ = nullptr;
-    QToolButton *lock_ = nullptr, *log_ = nullptr, *difference_ = nullptr;
+    QToolButton *lock_ = nullptr, *log_ = nullptr, *symlog_ = nullptr, *difference_ = nullptr;
     QWidget* differences_[4] = {};
     Card *figureCard_ = nullptr, *errorCard_ = nullptr, *mapCard_ = nullptr;
     RowModel<FigureRow>* figures_;
@@ -120,7 +120,7 @@ ComparePage::ComparePage(Session& session, QWidget* parent)
         drawMaps();
         loading(session_.currentIsStale());
     });
-    for (auto* button : {lock_, log_}) connect(button, &QToolButton::toggled, stages_, &StagedRefresh::askAll);
+    for (auto* button : {lock_, log_, symlog_}) connect(button, &QToolButton::toggled, stages_, &StagedRefresh::askAll);
     connect(difference_, &QToolButton::toggled, this, [this, grid](bool on) {
         for (auto* widget : differences_) widget->setVisible(on);
         grid->setColumnStretch(2, on ? 5 : 0);
@@ -158,6 +158,8 @@ QLayout* ComparePage::header() {
         return button;
     };
     lock_ = toggle(tr("Lock scales"), tr("The same axes and colour range for A and B"), "lockScales");
+    symlog_ = toggle(tr("Symlog error"), tr("Error axes linear around 0 and logarithmic beyond, to the largest error"),
+                     "symlogError");
     log_ = toggle(tr("Log colour"), tr("Logarithmic colours in the block maps"), "logColour");
     difference_ = toggle(tr("Difference"), tr("Show the column with B minus A"), "showDifference");
     return line;
@@ -193,7 +195,6 @@ void ComparePage::build(QGridLayout* grid, Pane& pane, int column, const QString
     pane.errorCard = card(2, tr("Signed error"), pane.error = new PlotChart, QStringLiteral("error"));
     pane.mapCard = card(3, tr("Block map: NMSE"), pane.map = new HeatMap, QStringLiteral("map"));
     pane.density->setAxes(tr("weight / (scale × outermost level)"), tr("density"));
-    pane.error->setAxes(tr("reconstruction − weight"), tr("density"));
 }
 
 void ComparePage::buildDifference(QGridLayout* grid) {
@@ -221,7 +222,6 @@ void ComparePage::buildDifference(QGridLayout* grid) {
     figureCard_->setBody(table);
     errorDifference_ = new PlotChart;
     errorDifference_->setObjectName(QStringLiteral("errorDifference"));
-    errorDifference_->setAxes(tr("reconstruction − weight"), tr("density, B − A"));
     errorCard_ = new Card(tr("Signed error, B − A"));
     errorCard_->setBody(errorDifference_);
     mapDifference_ = new HeatMap;
@@ -323,6 +323,15 @@ void draw(PlotChart* chart, Card* card, const Picture& picture, const PlotExtent
     chart->setData(picture.series, picture.markers, !chart->series().isEmpty());
     card->setNote(picture.note);
 }
+
+void draw(PlotChart* chart, Card* card, const Picture& picture, const ErrorAxis& axis, const QString& suffix = {}) {
+    chart->setAxes(ComparePage::tr("error ŵ − w"), errorUnit(axis, false) + suffix);
+    chart->setXCaption(axis.symlog.on() ? ComparePage::tr(";  linear within ±%1")
+                                              .arg(QString::fromStdString(significantText(axis.symlog.linear, 1)))
+                                        : QString());
+    chart->setXScale(axis.symlog);
+    draw(chart, card, picture, PlotExtent{-axis.place(), axis.place()});
+}
 } // namespace
 
 void ComparePage::drawPlots(const Pane& pane, const AnalysisRow& row) {
@@ -332,20 +341,23 @@ void ComparePage::drawPlots(const Pane& pane, const AnalysisRow& row) {
     const auto& other = &pane == &a_ ? b_ : a_;
     pane.density->setYRangeLinked(locked ? other.density : nullptr);
     pane.error->setYRangeLinked(locked ? other.error : nullptr);
-    auto density = densityExtent(*row), error = errorExtent(*row);
+    auto density = densityExtent(*row);
+    auto error = errorAxis(*row, nullptr, symlog_->isChecked());
     if (locked) {
         density = densityExtent(*a).united(densityExtent(*b));
-        error = errorExtent(*a).united(errorExtent(*b));
+        error = errorAxis(*a, b.get(), symlog_->isChecked());
     }
     draw(pane.density, pane.densityCard, densityPicture(*row, density), density);
-    draw(pane.error, pane.errorCard, errorPicture(*row, error), error);
+    pane.errorCard->setMessage(error.range > 0 ? QString() : tr("No error: every weight is reproduced exactly."));
+    if (error.range > 0) draw(pane.error, pane.errorCard, errorPicture(*row, error), error);
 }
 
 void ComparePage::drawDifference() {
     const auto a = rowA(), b = rowB();
     if (!a || !b) return;
-    const auto extent = errorExtent(*a).united(errorExtent(*b));
-    draw(errorDifference_, errorCard_, errorDifference(*a, *b, extent), extent);
+    const auto axis = errorAxis(*a, b.get(), symlog_->isChecked());
+    if (!(axis.range > 0)) return errorCard_->setMessage(tr("Neither A nor B has an error."));
+    draw(errorDifference_, errorCard_, errorDifference(*a, *b, axis), axis, tr(", B − A"));
 }
 
 void ComparePage::drawMaps() {

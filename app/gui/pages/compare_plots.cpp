@@ -61,43 +61,29 @@ Picture densityPicture(const TensorAnalysis& analysis, const PlotExtent& extent)
     return picture;
 }
 
-PlotExtent errorExtent(const TensorAnalysis& analysis) {
-    double reach = std::min(double(analysis.sums.maxAbs), 3 * analysis.p99);
-    if (!(reach > 0)) reach = analysis.sums.maxAbs > 0 ? double(analysis.sums.maxAbs) : 1e-6;
-    return {-reach, reach};
-}
-
-Picture errorPicture(const TensorAnalysis& analysis, const PlotExtent& extent) {
+Picture errorPicture(const TensorAnalysis& analysis, const ErrorAxis& axis) {
     Picture picture;
-    double outside = 0;
-    PlotSeries series;
-    series.name = QStringLiteral("error");
-    series.token = 2;
-    series.points = densityOf(analysis.error, extent, 1, &outside);
-    picture.series << series;
+    const auto plot = signedError(analysis, axis, false);
+    picture.series << plot.series;
+    picture.markers = plot.markers;
     const std::pair<const char*, double> marks[] = {
         {"p50", analysis.p50}, {"p95", analysis.p95}, {"p99", analysis.p99}};
-    for (const auto& [name, at] : marks) {
-        picture.markers << PlotMarker{-at, QLatin1String(name), true, false, 4}
-                        << PlotMarker{at, QLatin1String(name), true, false, 4};
+    for (const auto& [name, at] : marks)
         picture.note +=
             QStringLiteral("%1 %2  ").arg(QLatin1String(name), QString::fromStdString(significantText(at, 3)));
-    }
-    if (outside > 0)
-        picture.note += QStringLiteral("%1 % beyond").arg(QString::fromStdString(significantText(100 * outside, 2)));
+    if (plot.below + plot.above > 0)
+        picture.note += QStringLiteral("%1 beyond").arg(shareText(plot.below + plot.above, plot.total));
     picture.note = picture.note.trimmed();
     return picture;
 }
 
-Picture errorDifference(const TensorAnalysis& a, const TensorAnalysis& b, const PlotExtent& extent) {
+Picture errorDifference(const TensorAnalysis& a, const TensorAnalysis& b, const ErrorAxis& axis) {
     Picture picture;
-    PlotSeries series;
+    const auto before = signedError(a, axis, false);
+    auto series = signedError(b, axis, false).series;
     series.name = QStringLiteral("B − A");
     series.style = PlotSeries::Style::Line;
-    series.token = 2;
-    const auto before = densityOf(a.error, extent, 1, nullptr);
-    series.points = densityOf(b.error, extent, 1, nullptr);
-    for (qsizetype i = 0; i < series.points.size(); ++i) series.points[i].ry() -= before[i].y();
+    for (qsizetype i = 0; i < series.points.size(); ++i) series.points[i].ry() -= before.series.points[i].y();
     picture.series << series;
     return picture;
 }

@@ -4,7 +4,7 @@
 // that formats with different code ranges share an axis.
 
 #include "app/gui/widgets/heat_map.h"
-#include "app/gui/widgets/plot_chart.h"
+#include "app/gui/widgets/plot_analysis.h"
 #include "core/analysis/analysis.h"
 
 #include <string>
@@ -26,11 +26,10 @@ struct Picture {
 /// Every weight lies inside.
 PlotExtent densityExtent(const TensorAnalysis& analysis);
 Picture densityPicture(const TensorAnalysis& analysis, const PlotExtent& extent);
-/// Three times the 99th percentile at most; what lies beyond is counted in the note.
-PlotExtent errorExtent(const TensorAnalysis& analysis);
-Picture errorPicture(const TensorAnalysis& analysis, const PlotExtent& extent);
-/// Density of B's errors minus A's.
-Picture errorDifference(const TensorAnalysis& a, const TensorAnalysis& b, const PlotExtent& extent);
+/// x are places on the axis.
+Picture errorPicture(const TensorAnalysis& analysis, const ErrorAxis& axis);
+/// Shares (densities on a linear axis) of B's errors minus A's.
+Picture errorDifference(const TensorAnalysis& a, const TensorAnalysis& b, const ErrorAxis& axis);
 
 HeatMapData blockMapCells(const TensorAnalysis& analysis, bool log);
 /// NMSE of B - A on the finer grid of both; each cell carries the value of the (pooled) cell that covers it.

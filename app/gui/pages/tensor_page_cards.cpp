@@ -88,6 +88,10 @@ void DensityCard::setRows(const AnalysisRow& a, const AnalysisRow& b) {
 
 ErrorCard::ErrorCard(QWidget* parent) : Card(tr("Signed error"), parent), chart_(new PlotChart) {
     chart_->setAccessibleName(tr("Signed error"));
+    symlog_ =
+        addToggle(QStringLiteral("symlog x"), tr("x linear around 0 and logarithmic beyond, to the largest error"));
+    symlog_->setChecked(true);
+    connect(symlog_, &QToolButton::toggled, this, &ErrorCard::draw);
     cumulative_ = addToggle(QStringLiteral("ECDF"), tr("Cumulative share of the errors instead of their density"));
     connect(cumulative_, &QToolButton::toggled, this, &ErrorCard::draw);
     addLogToggle(this, {chart_});
@@ -104,25 +108,29 @@ void ErrorCard::draw() {
     setMessage(blockedReason(a_));
     if (!drawable(a_)) return setNote({});
     const bool second = drawable(b_);
-    const double range = std::max(errorRange(*a_), second ? errorRange(*b_) : 0.0);
-    if (!(range > 0)) {
+    const bool cumulative = cumulative_->isChecked();
+    const ErrorAxis axis = errorAxis(*a_, second ? b_.get() : nullptr, symlog_->isChecked());
+    if (!(axis.range > 0)) {
         setNote({});
         return setMessage(tr("No error: every weight is reproduced exactly."));
     }
-    const bool cumulative = cumulative_->isChecked();
-    const AnalysisPlot plot = signedError(*a_, range, cumulative);
+    const AnalysisPlot plot = signedError(*a_, axis, cumulative);
     QVector<PlotSeries> series{plot.series};
     if (second) {
         series[0].name = QStringLiteral("A ") + QString::fromStdString(specText(a_->spec));
-        series.append(asSecond(signedError(*b_, range, cumulative).series, b_));
+        series.append(asSecond(signedError(*b_, axis, cumulative).series, b_));
     }
     const auto shown = [](double value) { return QString::fromStdString(significantText(value, 3)); };
     setNote(QStringLiteral("p50 %1  p95 %2  p99 %3").arg(shown(a_->p50), shown(a_->p95), shown(a_->p99)));
-    chart_->setAxes(tr("error ŵ − w"), cumulative ? tr("share of errors, %") : tr("density"));
-    chart_->setXCaption(tr(";  %1 beyond ±%2").arg(shareText(plot.below + plot.above, plot.total), shown(range)));
+    chart_->setAxes(tr("error ŵ − w"), errorUnit(axis, cumulative));
+    chart_->setXCaption(
+        axis.symlog.on()
+            ? tr(";  linear within ±%1, then logarithmic").arg(shown(axis.symlog.linear))
+            : tr(";  %1 beyond ±%2").arg(shareText(plot.below + plot.above, plot.total), shown(axis.range)));
     chart_->setLegend(second);
-    chart_->setXRange(-range, range);
-    const QString drawn = identity(a_, true) + (cumulative ? u'c' : u'd');
+    chart_->setXScale(axis.symlog);
+    chart_->setXRange(plot.lo, plot.hi);
+    const QString drawn = identity(a_, true) + (cumulative ? u'c' : u'd') + (axis.symlog.on() ? u's' : u'l');
     chart_->setData(series, plot.markers, drawn == drawn_);
     drawn_ = drawn;
 }

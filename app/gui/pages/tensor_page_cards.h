@@ -36,7 +36,7 @@ public:
 private:
     void draw();
     PlotChart* chart_;
-    QToolButton* cumulative_;
+    QToolButton *symlog_, *cumulative_;
     AnalysisRow a_, b_;
     QString drawn_;
 };

@@ -85,36 +85,60 @@ AnalysisPlot weightDensity(const TensorAnalysis& analysis, int bins) {
     return plot;
 }
 
-double errorRange(const TensorAnalysis& analysis) {
-    const double central = analysis.error.absPercentile(99.9);
-    return central > 0 ? central : double(analysis.sums.maxAbs);
+ErrorAxis errorAxis(const TensorAnalysis& a, const TensorAnalysis* b, bool symlog) {
+    ErrorAxis axis;
+    double median = 0, largest = 0;
+    for (const auto* one : {&a, b}) {
+        if (!one) continue;
+        const double most = double(one->sums.maxAbs), central = one->error.absPercentile(99.9);
+        largest = std::max(largest, most);
+        axis.range = std::max(axis.range, symlog || central <= 0 ? most : central);
+        if (one->p50 > 0) median = median > 0 ? std::min(median, one->p50) : one->p50;
+    }
+    if (symlog) axis.symlog = SymlogAxis::ofErrors(median, largest);
+    return axis;
 }
 
-AnalysisPlot signedError(const TensorAnalysis& analysis, double range, bool cumulative, int bins) {
+QString errorUnit(const ErrorAxis& axis, bool cumulative) {
+    return cumulative ? tr("share of errors, %") : axis.symlog.on() ? tr("share in each bin, %") : tr("density");
+}
+
+AnalysisPlot signedError(const TensorAnalysis& analysis, const ErrorAxis& axis, bool cumulative, int bins) {
     AnalysisPlot plot;
-    plot.lo = -range;
-    plot.hi = range;
+    plot.lo = -axis.place();
+    plot.hi = axis.place();
     plot.total = double(analysis.error.total());
     plot.series.token = 2;
-    plot.series.name = cumulative ? tr("share of errors ≤ x") : tr("density");
-    if (!(range > 0)) return plot;
-    const FloatHistogram::Linear linear = analysis.error.linear(-range, range, bins);
-    plot.below = linear.below;
-    plot.above = linear.above;
-    double sum = linear.below;
-    if (cumulative) plot.series.points.append({-range, plot.total > 0 ? 100 * sum / plot.total : 0});
+    plot.series.name = cumulative ? tr("share of errors ≤ x") : axis.symlog.on() ? tr("share") : tr("density");
+    if (!(axis.range > 0)) return plot;
+    auto edges = axis.symlog.edges(axis.range, bins);
+    // A bin of the histogram is up to 1/32 wide: where nothing is beyond the range, none of its mass is either.
+    const bool all = double(analysis.sums.maxAbs) <= axis.range;
+    auto binned = analysis.error.binned(edges);
+    if (all) {
+        binned.counts.front() += std::exchange(binned.below, 0);
+        binned.counts.back() += std::exchange(binned.above, 0);
+    }
+    plot.below = binned.below;
+    plot.above = binned.above;
+    const double percent = plot.total > 0 ? 100 / plot.total : 0;
+    const double width = 2 * axis.range / bins; // of a linear axis
+    double sum = binned.below;
+    if (cumulative) plot.series.points.append({plot.lo, percent * sum});
     for (int i = 0; i < bins; ++i) {
-        const double count = linear.counts[std::size_t(i)];
+        const double count = binned.counts[std::size_t(i)];
         sum += count;
-        const double share = plot.total > 0 ? (cumulative ? 100 * sum : count / linear.width()) / plot.total : 0;
-        plot.series.points.append({-range + (i + (cumulative ? 1.0 : 0.5)) * linear.width(), share});
+        const double at = plot.lo + (i + (cumulative ? 1.0 : 0.5)) * (plot.hi - plot.lo) / bins;
+        plot.series.points.append({at, cumulative         ? percent * sum
+                                       : axis.symlog.on() ? percent * count
+                                                          : percent / 100 * count / width});
     }
     const std::pair<const char*, double> percentiles[] = {
         {"p50", analysis.p50}, {"p95", analysis.p95}, {"p99", analysis.p99}};
     for (const auto& [name, value] : percentiles) {
         const QString label = QStringLiteral("%1 |E| = %2").arg(QString::fromLatin1(name), readoutText(value));
-        plot.markers.append({-value, label, true, false, 4});
-        plot.markers.append({value, label, true, false, 4});
+        plot.markers.append({axis.symlog.place(-value), label, true, false, 4});
+        plot.markers.append({axis.symlog.place(value), label, true, false, 4});
     }
     return plot;
 }

@@ -25,10 +25,19 @@ std::span<const float> decodeLevels(const QuantSpec& spec);
 /// markers with code and share.
 AnalysisPlot weightDensity(const TensorAnalysis& analysis, int bins = 129);
 
-/// p99.9 of |E|, or the largest error when that is 0; 0 for an exact reconstruction.
-double errorRange(const TensorAnalysis& analysis);
-/// Density, or cumulative share in %, of the signed error over [-range, range]; p50, p95 and p99 of |E| on both sides.
-AnalysisPlot signedError(const TensorAnalysis& analysis, double range, bool cumulative, int bins = 129);
+/// The x axis on which signed errors are drawn, one for all that are compared.
+struct ErrorAxis {
+    double range = 0; ///< both sides; 0: there is no error
+    SymlogAxis symlog;
+    double place() const { return symlog.place(range); }
+};
+/// Symlog: out to the largest error. Linear: to p99.9 of |E|, what lies beyond is counted.
+ErrorAxis errorAxis(const TensorAnalysis& a, const TensorAnalysis* b, bool symlog);
+/// Cumulative share in %, or the density (on a symlog axis: the share of each bin in %) of the signed error; p50, p95
+/// and p99 of |E| on both sides. x are places on the axis.
+AnalysisPlot signedError(const TensorAnalysis& analysis, const ErrorAxis& axis, bool cumulative, int bins = 129);
+/// The title of its y axis.
+QString errorUnit(const ErrorAxis& axis, bool cumulative);
 
 /// Rows that one point of a channel series stands for: a card is a few hundred pixels wide, more points only cost time.
 constexpr std::size_t kMostChannelPoints = 1024;

@@ -80,6 +80,25 @@ PlotTicks logTicks(double lo, double hi, int most) {
     return out;
 }
 
+PlotTicks symlogTicks(const SymlogAxis& axis, double lo, double hi, int most) {
+    const auto values = axis.ticks(lo, hi, most);
+    PlotTicks out;
+    if (values.size() < 3) {
+        out = linearTicks(axis.value(lo), axis.value(hi), most);
+        for (PlotTick& tick : out.ticks) tick.at = axis.place(tick.at);
+        return out;
+    }
+    for (const double value : values) {
+        const int decade = value == 0 ? 0 : int(std::lround(std::log10(std::abs(value))));
+        const QString size =
+            decade >= -3 && decade <= 3 ? QString::number(std::abs(value)) : QStringLiteral("10") + superscript(decade);
+        out.ticks.append({axis.place(value), value == 0  ? QStringLiteral("0")
+                                             : value < 0 ? QChar(0x2212) + size
+                                                         : size});
+    }
+    return out;
+}
+
 QString timesTenTo(int exponent) { return QStringLiteral("×10") + superscript(exponent); }
 
 QString readoutText(double value) {

@@ -2,6 +2,8 @@
 #pragma once
 // Round tick values for an axis, linear or logarithmic. Plain numbers: no widget.
 
+#include "core/base/symlog.h"
+
 #include <QString>
 #include <QVector>
 
@@ -23,6 +25,8 @@ double niceStep(double lo, double hi, int most);
 PlotTicks linearTicks(double lo, double hi, int most, int decimals = -1);
 /// Ticks of an axis whose plot units are log10: whole decades, or 1-2-5 inside a narrow range.
 PlotTicks logTicks(double lo, double hi, int most);
+/// Ticks of an axis whose plot units are places on `axis`: 0 and powers of ten, or round values in a narrow range.
+PlotTicks symlogTicks(const SymlogAxis& axis, double lo, double hi, int most);
 /// "×10⁻⁶"
 QString timesTenTo(int exponent);
 /// An exact value for a read-out: five significant digits, no trailing zeros.

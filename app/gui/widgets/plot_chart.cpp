@@ -40,6 +40,12 @@ void PlotChart::setAxes(const QString& xTitle, const QString& yTitle) {
     d->view->applyRanges();
 }
 
+void PlotChart::setXScale(const SymlogAxis& axis) {
+    if (d->frame.symlogX.linear == axis.linear) return;
+    d->frame.symlogX = axis;
+    d->view->applyRanges();
+}
+
 void PlotChart::setXCaption(const QString& text) {
     d->frame.xCaption = text;
     d->view->viewport()->update();
@@ -231,7 +237,7 @@ void PlotChart::Private::updateReadout() {
         if (!first && one.style == PlotSeries::Style::Line) point = {readout.x, valueAt(one.points, readout.x)};
         if (first) {
             readout.x = point.x();
-            const QString x = readoutText(point.x());
+            const QString x = readoutText(frame.symlogX.value(point.x()));
             readout.lines.append({-1, frame.xTitle.isEmpty() ? x : frame.xTitle + u' ' + x});
             first = false;
         }

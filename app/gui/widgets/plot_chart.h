@@ -3,6 +3,8 @@
 // The one wrapper around Qt Charts: areas, lines, steps and points over two axes, vertical markers, crosshair, wheel
 // zoom, drag pan, double-click reset, copy as PNG / SVG / TSV. At most ~2,000 points a series.
 
+#include "core/base/symlog.h"
+
 #include <QColor>
 #include <QPointF>
 #include <QRectF>
@@ -41,6 +43,8 @@ public:
     void setLeftMargin(double pixels);     ///< at least; stacked charts need the same one
     /// Replaces everything in one repaint; keeps the user's zoom when `keepZoom`.
     void setData(const QVector<PlotSeries>& series, const QVector<PlotMarker>& markers, bool keepZoom = false);
+    /// From now on x of points, markers and ranges is a place on this axis; what is printed and copied is its value.
+    void setXScale(const SymlogAxis& axis);
     void setXRange(double lo, double hi); ///< the home range; without a call it is the data's
     void setYRange(double lo, double hi);
     void setLogY(bool on);               ///< zeros are drawn at the lower edge

@@ -47,9 +47,11 @@ QString PlotChart::dataAsTsv() const {
     const auto number = [](double value) { return QString::number(value, 'g', QLocale::FloatingPointShortest); };
     for (const PlotSeries& series : d->series) {
         for (int i = 0; i < series.points.size(); ++i)
-            row(series.name, number(series.points[i].x()), number(series.points[i].y()), series.notes.value(i));
+            row(series.name, number(d->frame.symlogX.value(series.points[i].x())), number(series.points[i].y()),
+                series.notes.value(i));
     }
-    for (const PlotMarker& marker : d->markers) row(tr("marker"), number(marker.x), QString(), marker.label);
+    for (const PlotMarker& marker : d->markers)
+        row(tr("marker"), number(d->frame.symlogX.value(marker.x)), QString(), marker.label);
     return out;
 }
 

@@ -49,7 +49,8 @@ void PlotFrame::layout(QSizeF size, const QVector<PlotSeries>& series) {
     leftMargin_ = std::max(leftMargin_, std::ceil(widest));
     const double right = 14;
     area_ = QRectF(leftMargin_, top, std::max(10.0, size.width() - leftMargin_ - right), height);
-    xTicks_ = linearTicks(x.lo, x.hi, std::clamp(int(area_.width() / 64), 2, 6), xDecimals);
+    const int xMost = std::clamp(int(area_.width() / 64), 2, 6);
+    xTicks_ = symlogX.on() ? symlogTicks(symlogX, x.lo, x.hi, xMost) : linearTicks(x.lo, x.hi, xMost, xDecimals);
 }
 
 void PlotFrame::paintBack(QPainter& painter) const {

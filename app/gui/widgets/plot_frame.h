@@ -29,7 +29,8 @@ public:
     double leastLeft = 44;
     int xDecimals = -1;
     bool xLabels = true, logY = false, legend = false;
-    PlotRange x, y; ///< in view
+    PlotRange x, y;     ///< in view
+    SymlogAxis symlogX; ///< x is a place on it
 
     /// Ticks and margins for a size; the left margin only grows between calls of resetMargin(), so that a live chart
     /// does not jump sideways.

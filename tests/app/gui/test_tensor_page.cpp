@@ -137,16 +137,33 @@ private Q_SLOTS:
         QVERIFY(error->note().startsWith(QStringLiteral("p50 ")));
         QCOMPARE(error->chart()->markers().size(), 6);
         const auto toggles = error->findChildren<QToolButton*>();
-        QCOMPARE(toggles.size(), 2);
-        QTest::mouseClick(toggles[0], Qt::LeftButton); // ECDF
+        QCOMPARE(toggles.size(), 3);
+        // Symlog at first: all errors are in view, out to the largest one, and their shares make 100 %.
+        QVERIFY(toggles[0]->isChecked());
+        const double largest = double(session_->current()->sums.maxAbs);
+        const auto axis = errorAxis(*session_->current(), nullptr, true);
+        QVERIFY(axis.symlog.on() && axis.range == largest);
+        double shares = 0;
+        for (const auto& point : error->chart()->series()[0].points) shares += point.y();
+        QVERIFY2(std::abs(shares - 100) < 1e-6, qPrintable(QString::number(shares)));
+        QVERIFY(std::abs(error->chart()->markers().last().x - axis.symlog.place(session_->current()->p99)) < 1e-12);
+        error->chart()->showCrosshair(axis.place());
+        const auto lines = error->chart()->crosshairLines(); // values, not places
+        QVERIFY2(lines.first().section(u' ', -1).toDouble() > 0.9 * largest, qPrintable(lines.join(u'|')));
+        error->chart()->showCrosshair(std::nan(""));
+        QTest::mouseClick(toggles[0], Qt::LeftButton); // linear, with stated tails
+        QVERIFY(std::abs(error->chart()->markers().last().x - session_->current()->p99) < 1e-12);
+        QTest::mouseClick(toggles[1], Qt::LeftButton); // ECDF
         const auto& points = error->chart()->series()[0].points;
         for (int i = 1; i < points.size(); ++i) QVERIFY(points[i].y() >= points[i - 1].y());
         QVERIFY(points.first().y() < 0.2 && points.last().y() > 99.8 && points.last().y() <= 100.0);
         QTest::mouseClick(toggles[0], Qt::LeftButton);
+        QCOMPARE(error->chart()->series()[0].points.last(), QPointF(axis.place(), 100));
         QTest::mouseClick(toggles[1], Qt::LeftButton);
+        QTest::mouseClick(toggles[2], Qt::LeftButton);
         QVERIFY(error->chart()->logY());
         keepPicture(*page_, QStringLiteral("tensor-page-log"));
-        QTest::mouseClick(toggles[1], Qt::LeftButton);
+        QTest::mouseClick(toggles[2], Qt::LeftButton);
         QVERIFY(!error->chart()->logY());
     }
 

@@ -59,6 +59,32 @@ private Q_SLOTS:
         QVERIFY(sectionOf(*report, "Codes")->plots.size() == 4);
     }
 
+    void everyErrorIsInItsPlots() {
+        auto a = analysed({"nf4:block=64", "int8"});
+        const auto report = analysisReport(a.plan, a.result, {}, "the command");
+        QVERIFY(report);
+        const auto* errors = sectionOf(*report, "Errors");
+        QVERIFY(errors && errors->plots.size() == 4);
+        for (const auto& plot : errors->plots) {
+            QVERIFY(plot.symlogX.on());
+            QVERIFY(!plot.xTitle.empty() && plot.yTitle.find('%') != std::string::npos);
+            const auto& series = plot.series.front();
+            double sum = 0;
+            for (const double y : series.y) sum += y;
+            const double all = plot.kind == Plot::Kind::Area ? sum : series.y.back();
+            QVERIFY2(std::abs(all - 100) < 1e-6, plot.title.c_str());
+            QVERIFY(plotSvg(plot).find("e-0") != std::string::npos); // powers of ten at the axis
+        }
+        // Rows that were kept without their histograms have nothing to show, and nothing is made up.
+        for (auto& row : a.result.rows) {
+            auto slim = std::make_shared<TensorAnalysis>(*row);
+            { const FloatHistogram gone = std::move(slim->error); }
+            row = slim;
+        }
+        const auto without = analysisReport(a.plan, a.result, {}, "the command");
+        QVERIFY(without && !sectionOf(*without, "Errors"));
+    }
+
     void rankingIsWorstFirst() {
         const auto a = analysed({"nf4:block=64"});
         const auto report = analysisReport(a.plan, a.result, {}, {});
