@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/coders_op.h"
+#include "kernels/lane_matmul.h"
 #include "kernels/matmul.h"
 #include "kernels/reference/matmul.h"
+#include "kernels/simd/lane_sets.h"
 #include "kernels/simd/sets.h"
-
-#include <array>
 
 namespace qs {
 namespace {
@@ -39,6 +39,56 @@ template<const KernelSet& (*set)()> constexpr MatmulVariant coders(const char* i
 }
 constexpr MatmulVariant kCodersAvx2 = coders<avx2Kernels>("coders_avx2", "AVX2 coders");
 constexpr MatmulVariant kCodersAvx512 = coders<avx512Kernels>("coders_avx512", "AVX-512 coders");
+
+bool avx2() { return allowed(avx2Kernels()); }
+bool avx512Bf16() {
+    return allowed(avx512Kernels()) && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16");
+}
+
+constexpr double kF32Limit = 1e-9, kBf16Limit = 3e-5, kI8Limit = 1e-12;
+
+/// One loop with the kernels of one instruction set.
+template<const LaneKernels& (*kernels)(LaneProducts), LaneProducts products, LaneLoop loop>
+constexpr MatmulVariant lanes(const char* id, const char* title, const char* note, const char* shape,
+                              bool (*supported)()) {
+    constexpr bool i8 = products == LaneProducts::I8, f32 = products == LaneProducts::F32;
+    return {.id = id,
+            .title = title,
+            .note = note,
+            .shape = shape,
+            .flags = kVariantRepacks,
+            .nmseLimit = i8    ? kI8Limit
+                         : f32 ? kF32Limit
+                               : kBf16Limit,
+            .compute = i8    ? NumberType::I8
+                       : f32 ? NumberType::F32
+                             : NumberType::Bf16,
+            .fromM = loop == LaneLoop::Gemv ? std::size_t(1) : std::size_t(9),
+            .supported = supported,
+            .declines = [](const MatmulProblem& p) { return whyNotLanes(p, kernels(products), products, loop); },
+            .prepare = [](const MatmulProblem& p, const WeightOperand& w,
+                          ThreadTeam& team) { return prepareLanes(p, w, kernels(products), products, loop, team); }};
+}
+using enum LaneProducts;
+using enum LaneLoop;
+constexpr const char* kFewRows = "64 channels of a panel decoded in registers, for 1, 2 or 4 rows of x";
+constexpr const char* kDense512 = "panels of 32 channels decoded into the cache, then 12 rows x 32 channels";
+constexpr const char* kDense256 = "panels of 16 channels decoded into the cache, then 6 rows x 16 channels";
+constexpr const char* kSingles = "f32 products and sums";
+constexpr const char* kPairs = "bf16 products of rounded activations, f32 sums; denormals count as 0";
+constexpr const char* kQuads = "int8 products, exact i32 sums, f32 scales";
+constexpr MatmulVariant kProducts[] = {
+    lanes<laneKernelsAvx512, Bf16, Gemv>("gemv_bf16_avx512", "Few rows, bf16, AVX-512", kPairs, kFewRows, avx512Bf16),
+    lanes<laneKernelsAvx512, F32, Gemv>("gemv_f32_avx512", "Few rows, f32, AVX-512", kSingles, kFewRows, avx512Bf16),
+    lanes<laneKernelsAvx512, I8, Gemv>("gemv_i8_avx512", "Few rows, int8, AVX-512", kQuads, kFewRows, avx512Bf16),
+    lanes<laneKernelsAvx512, Bf16, Gemm>("gemm_bf16_avx512", "Dense, bf16, AVX-512", kPairs, kDense512, avx512Bf16),
+    lanes<laneKernelsAvx512, F32, Gemm>("gemm_f32_avx512", "Dense, f32, AVX-512", kSingles, kDense512, avx512Bf16),
+    lanes<laneKernelsAvx512, I8, Gemm>("gemm_i8_avx512", "Dense, int8, AVX-512", kQuads, kDense512, avx512Bf16),
+    lanes<laneKernelsAvx2, F32, Gemv>("gemv_f32_avx2", "Few rows, f32, AVX2", kSingles, kFewRows, avx2),
+    lanes<laneKernelsAvx2, I8, Gemv>("gemv_i8_avx2", "Few rows, int8, AVX2", kQuads, kFewRows, avx2),
+    lanes<laneKernelsAvx2, F32, Gemm>("gemm_f32_avx2", "Dense, f32, AVX2", kSingles, kDense256, avx2),
+    lanes<laneKernelsAvx2, I8, Gemm>("gemm_i8_avx2", "Dense, int8, AVX2", kQuads, kDense256, avx2),
+};
 
 const char* whyBadFormat(const MatmulProblem& p) {
     const WeightFormat& w = p.weight;
@@ -82,7 +132,11 @@ const char* whyImpossible(const MatmulProblem& p) {
 }
 
 std::span<const MatmulVariant* const> matmulVariants() {
-    static const std::array variants = {&referenceMatmul(), &kCodersAvx2, &kCodersAvx512};
+    static const std::vector<const MatmulVariant*> variants = [] {
+        std::vector<const MatmulVariant*> all = {&referenceMatmul(), &kCodersAvx512, &kCodersAvx2};
+        for (const MatmulVariant& variant : kProducts) all.push_back(&variant);
+        return all;
+    }();
     return variants;
 }
 

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/lane_input.h"
+
+#include "kernels/kernel_set.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace qs {
+
+void LaneInput::reset(const MatmulProblem& problem, const LaneWeights& weights, std::size_t rows, bool keepFloats) {
+    // An odd number of cache lines from row to row: powers of two would all fall into the same sets.
+    m_rowWords = ((weights.streamSize() + 15) / 16 | 1) * 16;
+    m_rowFloats = weights.xHalves() * weights.streamSize() + 16;
+    m_groups = weights.groups, m_keepFloats = keepFloats;
+    if (m_words.size() != rows * m_rowWords) m_words = Aligned<std::uint32_t>(rows * m_rowWords);
+    if (keepFloats && m_floats.size() != rows * m_rowFloats) m_floats = Aligned<float>(rows * m_rowFloats);
+    if (weights.products == LaneProducts::I8) m_sums.assign(rows * m_groups, 0);
+    m_scales.assign(std::max(rows, problem.m), 1.0f);
+}
+
+void LaneInput::orderFloats(const LaneWeights& w, const float* x, float* out) const {
+    const std::size_t half = w.perWord / w.xHalves(), size = w.streamSize();
+    for (std::size_t g = 0; g < w.groups; ++g) {
+        const float* from = x + g * w.block;
+        const std::size_t count = std::min(w.block, w.k - g * w.block), padded = w.groupSteps * w.perWord;
+        float* to = out + g * w.groupSteps * half;
+        if (w.xHalves() == 1) {
+            std::memcpy(to, from, count * sizeof(float));
+            std::memset(to + count, 0, (padded - count) * sizeof(float));
+            continue;
+        }
+        for (std::size_t i = 0; i < padded; i += w.perWord, to += half) {
+            if (i + w.perWord <= count) {
+                std::memcpy(to, from + i, half * sizeof(float));
+                std::memcpy(to + size, from + i + half, half * sizeof(float));
+                continue;
+            }
+            for (std::size_t q = 0; q < w.perWord; ++q)
+                to[(q / half) * size + q % half] = i + q < count ? from[i + q] : 0.0f;
+        }
+    }
+}
+
+void LaneInput::orderBytes(const LaneWeights& w, const std::int8_t* q, std::size_t row) {
+    const std::size_t quarter = w.perWord / 4;
+    std::uint32_t* out = m_words.data() + row * m_rowWords;
+    for (std::size_t g = 0; g < w.groups; ++g) {
+        const std::size_t begin = g * w.block, end = std::min(begin + w.block, w.k);
+        std::int32_t sum = 0;
+        for (std::size_t i = begin; i < end; ++i) sum += q[i];
+        m_sums[row * m_groups + g] = sum;
+        for (std::size_t step = 0; step < w.groupSteps; ++step) {
+            const std::size_t first = begin + step * w.perWord;
+            std::uint8_t bytes[32] = {};
+            if (first < end) std::memcpy(bytes, q + first, std::min(w.perWord, end - first));
+            for (std::size_t i = 0; i < quarter; ++i)
+                *out++ = std::uint32_t(bytes[i]) | std::uint32_t(bytes[i + quarter]) << 8 |
+                         std::uint32_t(bytes[i + 2 * quarter]) << 16 | std::uint32_t(bytes[i + 3 * quarter]) << 24;
+        }
+    }
+}
+
+void LaneInput::read(const MatmulProblem& problem, const LaneWeights& weights, const MatmulInput& in, std::size_t row,
+                     const LaneKernels& kernels) {
+    thread_local std::vector<std::int8_t> q;
+    thread_local std::vector<float> values, ordered;
+    const std::size_t k = problem.k;
+    const float* x = static_cast<const float*>(in.x) + row * k;
+    if (problem.act == NumberType::I8) {
+        q.resize(k);
+        if (!int8Row(problem, in, row, q.data(), &m_scales[row])) { // NaN or Inf: so is the whole row of y
+            m_scales[row] = std::numeric_limits<float>::quiet_NaN();
+            std::fill(q.begin(), q.end(), std::int8_t(0));
+        }
+        if (weights.products == LaneProducts::I8) return orderBytes(weights, q.data(), row);
+        values.assign(q.begin(), q.end());
+        x = values.data();
+    } else if (problem.act == NumberType::Bf16) {
+        values.resize(k);
+        bestKernels().bf16ToF32(static_cast<const std::uint16_t*>(in.x) + row * k, k, values.data());
+        x = values.data();
+    }
+    std::uint32_t* words = m_words.data() + row * m_rowWords;
+    if (m_keepFloats) return orderFloats(weights, x, m_floats.data() + row * m_rowFloats);
+    if (weights.products == LaneProducts::F32) return orderFloats(weights, x, reinterpret_cast<float*>(words));
+    ordered.resize(m_rowFloats);
+    orderFloats(weights, x, ordered.data());
+    kernels.fold(ordered.data(), nullptr, weights.streamSize(), weights.streamSize(), words);
+}
+
+} // namespace qs

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What an instruction set provides for products with LaneWeights. Null where it has none.
+
+#include "kernels/lane_weights.h"
+
+namespace qs {
+
+/// Up to 4 rows of x times (a vector set of) a panel. y[row * kPanel + lane] is set.
+struct GemvCall {
+    const std::uint32_t* words;
+    const float* scales; ///< [group][64], or nullptr
+    const LaneWeights* weights;
+    const std::uint32_t* x;    ///< stream of row 0: floats, bf16 pairs or byte quads
+    std::size_t xRow;          ///< words from row to row
+    const std::int32_t* xSums; ///< I8: sum of x in each group, [row][group]
+    std::size_t rows;          ///< 1, 2 or 4
+    float* y;
+};
+using GemvKernel = void (*)(const GemvCall&);
+
+/// Decodes steps of a panel for a dense product: out[stream index][width], scales applied unless products are I8.
+struct DecodeCall {
+    const std::uint32_t* words; ///< of the first step, at the first lane wanted
+    const float* scales; ///< per group: at the same lane, of the first step's group; per k: of the first vector's set
+    const LaneWeights* weights;
+    std::size_t firstStep, steps; ///< firstStep within the panel; per group: starts anywhere in a group
+    std::uint32_t* out;
+};
+using DecodeKernel = void (*)(const DecodeCall&);
+
+/// c[row][width] (+)= sum over kk of a[kk][rows] * b[kk][width]. I8: the i32 sum (doubled if `twice`) gets `init` of
+/// its row, becomes f32, times scale[lane].
+struct MicroCall {
+    const std::uint32_t* a;
+    const std::uint32_t* b;
+    std::size_t kk;
+    float* c;
+    bool add;
+    const std::int32_t* init; ///< I8: [rows]
+    const float* scale;       ///< I8: [width] or nullptr
+    bool twice;               ///< I8: codes stand for twice their value
+};
+using MicroKernel = void (*)(const MicroCall&);
+
+struct LaneKernels {
+    GemvKernel gemv[kLaneCodes];   ///< the whole panel
+    GemvKernel gemv16[kLaneCodes]; ///< 16 lanes of it
+    DecodeKernel decode[kLaneCodes];
+    const MicroKernel* micro;     ///< [rows - 1]
+    const MicroKernel* microInt8; ///< of Int8 codes
+    std::size_t microRows, microWidth;
+    /// I8: what Int8 codes are worth less than as the unsigned bytes that the kernel multiplies.
+    int int8Bias;
+    /// out = x * scale as floats, or as bf16 pairs of (lo, hi); scale may be null.
+    void (*fold)(const float* x, const float* scale, std::size_t n, std::size_t halfStride, std::uint32_t* out);
+};
+
+} // namespace qs

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/lane_matmul.h"
+
+#include "kernels/kernel_set.h"
+#include "kernels/lane_input.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+namespace qs {
+namespace {
+
+constexpr std::size_t kMostI32 = 131071;  // 128 * 127 * k stays below 2^31
+constexpr std::size_t kMostGemvRows = 32; // beyond, decoding anew for every 4 rows is a waste
+constexpr std::size_t kDenseSteps = 1024; // stream words of a decoded panel: 128 KiB of 32 lanes
+constexpr std::size_t kGemvRows = 4;
+
+/// Lanes of a panel to the result: y = value * scale of the row + bias.
+class LaneOutput {
+public:
+    LaneOutput(const MatmulProblem& problem, const LaneWeights& weights, const LaneInput& input,
+               const MatmulOutput& out)
+        : m_weights(weights), m_input(input), m_n(problem.n), m_type(problem.out), m_out(out.out) {}
+
+    void store(const float* lanes, std::size_t row, std::size_t firstLane, std::size_t count) const {
+        const float scale = m_input.scale(row);
+        const float* addend = m_weights.addend.empty() ? nullptr : m_weights.addend.data() + firstLane;
+        const bool whole = m_weights.laneBlock == m_weights.lanePad && firstLane + count <= m_n && count % kLanes == 0;
+        if (whole && m_type == NumberType::F32 && m_weights.nanChannel.empty()) {
+            float* y = static_cast<float*>(m_out) + row * m_n + firstLane;
+            for (std::size_t i = 0; i < count; i += kLanes)
+                for (std::size_t j = i; j < i + kLanes; ++j) y[j] = lanes[j] * scale + (addend ? addend[j] : 0.0f);
+            return;
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::size_t channel = m_weights.channel(firstLane + i);
+            if (channel >= m_n) continue;
+            float y = lanes[i] * scale + (addend ? addend[i] : 0.0f);
+            if (!m_weights.nanChannel.empty() && m_weights.nanChannel[channel])
+                y = std::numeric_limits<float>::quiet_NaN();
+            storeOutput(m_type, m_out, row * m_n + channel, y);
+        }
+    }
+
+private:
+    const LaneWeights& m_weights;
+    const LaneInput& m_input;
+    std::size_t m_n;
+    NumberType m_type;
+    void* m_out;
+};
+
+class LaneMatmul : public PreparedMatmul {
+public:
+    LaneMatmul(const MatmulProblem& problem, const WeightOperand& operand, const LaneKernels& kernels,
+               LaneProducts products, ThreadTeam& team)
+        : m_problem(problem), m_kernels(&kernels), m_weights(problem, operand, products, team) {}
+    std::size_t weightBytes() const override { return m_weights.bytes(); }
+
+protected:
+    MatmulProblem m_problem;
+    const LaneKernels* m_kernels;
+    LaneWeights m_weights;
+};
+
+class LaneGemv final : public LaneMatmul {
+public:
+    using LaneMatmul::LaneMatmul;
+    std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<LaneGemv>(*this); }
+
+    bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
+        const std::size_t rows = (m_problem.m + kGemvRows - 1) / kGemvRows * kGemvRows;
+        m_input.reset(m_problem, m_weights, m_problem.m == 1 ? 1 : m_problem.m == 2 ? 2 : rows, m_weights.scalePerK);
+        for (std::size_t m = 0; m < m_problem.m; ++m) m_input.read(m_problem, m_weights, in, m, *m_kernels);
+        const LaneOutput output(m_problem, m_weights, m_input, out);
+        std::atomic<bool> stopped{false};
+        team.run([&](int worker) {
+            const auto [begin, end] = shareOf(m_weights.panels, worker, team.size());
+            Aligned<std::uint32_t> folded(m_weights.scalePerK ? kGemvRows * m_input.rowWords() : 0);
+            for (std::size_t panel = begin; panel < end; ++panel) {
+                if (stopped || stop()) return stopped.store(true);
+                for (std::size_t m = 0; m < m_problem.m; m += kGemvRows) times(panel, m, folded, output);
+            }
+        });
+        return !stopped;
+    }
+
+private:
+    void times(std::size_t panel, std::size_t m, Aligned<std::uint32_t>& folded, const LaneOutput& output) {
+        alignas(64) float y[kGemvRows * kPanel];
+        const LaneWeights& w = m_weights;
+        const std::size_t left = m_problem.m - m, rows = std::min(left == 3 ? 4 : left, kGemvRows);
+        GemvCall call{};
+        call.weights = &w, call.rows = rows, call.y = y;
+        call.words = w.words.data() + panel * w.steps * kPanel;
+        call.xRow = m_input.rowWords();
+        call.x = m_input.words(m), call.xSums = m_input.sums(m);
+        if (!w.scalePerK) {
+            if (w.scales.size()) call.scales = w.scales.data() + panel * w.groups * kPanel;
+            m_kernels->gemv[int(w.codes)](call);
+        } else {
+            const std::size_t size = w.streamSize();
+            for (std::size_t set = 0; set < w.sets; ++set) {
+                const float* scales = w.scales.data() + (panel * w.sets + set) * w.xHalves() * size;
+                for (std::size_t i = 0; i < rows; ++i)
+                    m_kernels->fold(m_input.floats(m + i), scales, size, size, folded.data() + i * call.xRow);
+                GemvCall part = call;
+                part.x = folded.data();
+                part.words += set * kLanes, part.y += set * kLanes;
+                (w.sets == 1 ? m_kernels->gemv : m_kernels->gemv16)[int(w.codes)](part);
+            }
+        }
+        for (std::size_t i = 0; i < std::min(left, kGemvRows); ++i)
+            output.store(y + i * kPanel, m + i, panel * kPanel, kPanel);
+    }
+
+    LaneInput m_input;
+};
+
+class LaneGemm final : public LaneMatmul {
+public:
+    using LaneMatmul::LaneMatmul;
+    std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<LaneGemm>(*this); }
+
+    bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
+        const std::size_t most = m_kernels->microRows, m = m_problem.m, blocks = (m + most - 1) / most;
+        m_input.reset(m_problem, m_weights, m, false);
+        m_packed.resize(blocks * most * m_input.rowWords());
+        const std::size_t strips = m_weights.panels * (kPanel / m_kernels->microWidth);
+        std::atomic<bool> stopped{false};
+        team.run([&](int worker) {
+            const auto [begin, end] = shareOf(blocks, worker, team.size());
+            for (std::size_t b = begin; b < end; ++b) {
+                if (stopped || stop()) return stopped.store(true);
+                pack(in, b * most, std::min(most, m - b * most));
+            }
+        });
+        if (stopped) return false;
+        const LaneOutput output(m_problem, m_weights, m_input, out);
+        team.run([&](int worker) {
+            const auto [begin, end] = shareOf(strips, worker, team.size());
+            Scratch scratch;
+            for (std::size_t s = begin; s < end; ++s)
+                if (!strip(s, scratch, output, stopped, stop)) return stopped.store(true);
+        });
+        return !stopped;
+    }
+
+private:
+    struct Scratch {
+        Aligned<std::uint32_t> panel;
+        Aligned<float> sums;
+    };
+
+    /// Rows [first, first + count) of the x stream, word by word beside each other.
+    void pack(const MatmulInput& in, std::size_t first, std::size_t count) {
+        const std::size_t size = m_input.rowWords();
+        std::uint32_t* out = m_packed.data() + first * size;
+        for (std::size_t i = 0; i < count; ++i) {
+            m_input.read(m_problem, m_weights, in, first + i, *m_kernels);
+            const std::uint32_t* row = m_input.words(first + i);
+            for (std::size_t j = 0; j < size; ++j) out[j * count + i] = row[j];
+        }
+    }
+
+    bool strip(std::size_t index, Scratch& scratch, const LaneOutput& output, std::atomic<bool>& stopped,
+               const StopRequest& stop) {
+        const LaneWeights& w = m_weights;
+        const std::size_t width = m_kernels->microWidth, perPanel = kPanel / width, most = m_kernels->microRows;
+        const std::size_t panel = index / perPanel, lane = index % perPanel * width, m = m_problem.m;
+        if (w.channel(panel * kPanel + lane) >= w.n && w.laneBlock == w.lanePad) return true; // beyond the last channel
+        const bool integers = w.products == LaneProducts::I8;
+        const std::size_t perStep = w.streamSize() / w.steps;
+        // Integer sums run over whole groups; the others may break anywhere, their scales being applied already.
+        std::size_t chunk = std::max<std::size_t>(kDenseSteps / perStep, 1);
+        if (integers) chunk = std::max<std::size_t>(chunk / w.groupSteps, 1) * w.groupSteps;
+        chunk = std::min(chunk, w.steps);
+        if (scratch.panel.size() < chunk * perStep * width)
+            scratch.panel = Aligned<std::uint32_t>(chunk * perStep * width);
+        if (scratch.sums.size() < m * width) scratch.sums = Aligned<float>(m * width);
+        for (std::size_t step = 0; step < w.steps; step += chunk) {
+            DecodeCall decode{};
+            decode.weights = &w, decode.firstStep = step, decode.steps = std::min(chunk, w.steps - step);
+            decode.words = w.words.data() + (panel * w.steps + step) * kPanel + lane;
+            decode.out = scratch.panel.data();
+            if (w.scalePerK) {
+                const std::size_t set = w.sets == 1 ? 0 : lane / kLanes;
+                decode.scales = w.scales.data() + (panel * w.sets + set) * w.xHalves() * w.streamSize();
+            } else if (w.scales.size()) {
+                decode.scales = w.scales.data() + (panel * w.groups + step / w.groupSteps) * kPanel + lane;
+            }
+            m_kernels->decode[int(w.codes)](decode);
+            for (std::size_t first = 0; first < m; first += most) {
+                if (stopped || stop()) return false;
+                times(scratch, decode, first, std::min(most, m - first), integers, perStep);
+            }
+        }
+        for (std::size_t row = 0; row < m; ++row)
+            output.store(scratch.sums.data() + row * width, row, panel * kPanel + lane, width);
+        return true;
+    }
+
+    void times(Scratch& scratch, const DecodeCall& decoded, std::size_t first, std::size_t rows, bool integers,
+               std::size_t perStep) {
+        const LaneWeights& w = m_weights;
+        const std::size_t width = m_kernels->microWidth;
+        MicroCall call{};
+        call.a = m_packed.data() + first * m_input.rowWords() + decoded.firstStep * perStep * rows;
+        call.b = decoded.out;
+        call.c = scratch.sums.data() + first * width;
+        const MicroKernel kernel = (w.codes == LaneCodes::Int8 ? m_kernels->microInt8 : m_kernels->micro)[rows - 1];
+        if (!integers) {
+            call.kk = decoded.steps * perStep, call.add = decoded.firstStep > 0;
+            return kernel(call);
+        }
+        const int bias = w.codes == LaneCodes::Int8 ? m_kernels->int8Bias : w.bias;
+        std::int32_t init[16];
+        call.init = init, call.kk = w.groupSteps * perStep;
+        call.twice = w.codes == LaneCodes::Table1 && w.table[1] - w.table[0] == 2;
+        for (std::size_t step = 0; step < decoded.steps; step += w.groupSteps) {
+            const std::size_t group = (decoded.firstStep + step) / w.groupSteps;
+            for (std::size_t i = 0; i < rows; ++i)
+                init[i] = std::int32_t(std::uint32_t(bias) * std::uint32_t(m_input.sums(first + i)[group]));
+            call.add = group > 0;
+            call.scale = decoded.scales ? decoded.scales + step / w.groupSteps * kPanel : nullptr;
+            kernel(call);
+            call.a += call.kk * rows, call.b += call.kk * width;
+        }
+    }
+
+    LaneInput m_input;
+    std::vector<std::uint32_t> m_packed;
+};
+
+bool integerTable(const MatmulProblem& problem, LaneCodes codes) {
+    const auto& levels = problem.weight.levels;
+    if (levels.empty() || codes == LaneCodes::Int8) return true;
+    const float step = levels[1] - levels[0];
+    if (step != 1 && !(codes == LaneCodes::Table1 && step == 2)) return false;
+    for (std::size_t i = 0; i < levels.size(); ++i)
+        if (levels[i] != float(int(levels[0])) + step * float(i) || levels[i] < -128 || levels[i] > 127) return false;
+    return true;
+}
+
+} // namespace
+
+const char* whyNotLanes(const MatmulProblem& problem, const LaneKernels& kernels, LaneProducts products,
+                        LaneLoop loop) {
+    if (const char* reason = whyImpossible(problem)) return reason;
+    if (problem.op != MatmulOp::Matmul) return "the vector kernels multiply only";
+    LaneCodes codes{};
+    if (const char* reason = laneCodesOf(problem, &codes)) return reason;
+    const bool known =
+        loop == LaneLoop::Gemv ? kernels.gemv[int(codes)] != nullptr : kernels.decode[int(codes)] != nullptr;
+    if (!known) return "these products have no kernel for the format";
+    if (loop == LaneLoop::Gemv && problem.m > kMostGemvRows) return "the few-row loop stops at 32 rows";
+    const NumberType wanted = products == LaneProducts::F32    ? NumberType::F32
+                              : products == LaneProducts::Bf16 ? NumberType::Bf16
+                                                               : NumberType::I8;
+    if (problem.compute != NumberType::None && problem.compute != wanted) return "another type of products is demanded";
+    const NumberType sums = products == LaneProducts::I8 ? NumberType::I32 : NumberType::F32;
+    if (problem.accum != NumberType::None && problem.accum != sums) return "another type of sums is demanded";
+    if (products != LaneProducts::I8) return nullptr;
+    if (problem.act != NumberType::I8) return "integer products need int8 activations";
+    if (!integerTable(problem, codes)) return "integer products need integer levels";
+    const WeightOperand nothing;
+    const StoredWeight weight(problem, nothing);
+    const std::size_t along = weight.blockAlongK();
+    if (weight.hasScales() && along == 1 && problem.k > 1) return "integer sums need a scale that lasts along k";
+    if (along > kMostI32) return "integer sums are safe to 131071 products only";
+    return nullptr;
+}
+
+std::unique_ptr<PreparedMatmul> prepareLanes(const MatmulProblem& problem, const WeightOperand& operand,
+                                             const LaneKernels& kernels, LaneProducts products, LaneLoop loop,
+                                             ThreadTeam& team) {
+    if (loop == LaneLoop::Gemv) return std::make_unique<LaneGemv>(problem, operand, kernels, products, team);
+    return std::make_unique<LaneGemm>(problem, operand, kernels, products, team);
+}
+
+} // namespace qs

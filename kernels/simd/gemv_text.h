@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Few rows of x times a panel; one text for every instruction set. Included once per unit after lanes_*.h. The unit
+// defines kChains (independent sums for one row of x) and, where it has them, QS_PAIRS and QS_QUADS.
+
+constexpr std::size_t kAhead = 2048; ///< words: 8 KiB of the stream, spread through the pass
+
+/// What code q of a word decodes to.
+template<LaneCodes codes, int q> QS_INLINE F decode(I word, F table) {
+    if constexpr (codes == LaneCodes::Table4) return lookup16(table, shr<4 * q>(word));
+    if constexpr (codes == LaneCodes::Table2) return lookup4(table, shr<2 * q>(word));
+    if constexpr (codes == LaneCodes::Table1) return lookup4(table, shr<q>(word));
+    if constexpr (codes == LaneCodes::Int8) return toF(sar<24>(shl<24 - 8 * q>(word)));
+    if constexpr (codes == LaneCodes::Fp8) {
+        // Exponent and mantissa lie where a float has them, 2^120 too small; exact, also for subnormals.
+        const I top = shl<24 - 8 * q>(word);
+        const F magnitude = mulF(asF(andI(shr<4>(top), set1I(0x07f00000u))), set1F(0x1p120f));
+        return withSign(magnitude, top);
+    }
+    if constexpr (codes == LaneCodes::Bf16) return asF(q == 0 ? shl<16>(word) : andI(word, set1I(0xffff0000u)));
+    if constexpr (codes == LaneCodes::F16) return widenF16<q>(word);
+    if constexpr (codes == LaneCodes::F32) return asF(word);
+}
+template<LaneCodes codes> constexpr int perWordOf() {
+    constexpr int per[kLaneCodes] = {8, 16, 32, 4, 4, 2, 2, 1};
+    return per[int(codes)];
+}
+
+#define QS_EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < n; ++i)
+
+// Multiplicands: how a word meets x. Each has a sum type, the number of meetings per word and meet<q>().
+template<LaneCodes c> struct Singles {
+    using Sum = F;
+    static constexpr int meetings = perWordOf<c>();
+    static QS_INLINE F zero() { return zeroF(); }
+    static QS_INLINE F add(F a, F b) { return addF(a, b); }
+    struct Table {
+        F t;
+    };
+    static QS_INLINE Table table(const LaneWeights& w) { return {loadF(w.table)}; }
+    template<int q> static QS_INLINE F decoded(I word, Table t) { return decode<c, q>(word, t.t); }
+    static QS_INLINE F meet(F sum, F decoded, const std::uint32_t* x) { return fmaF(decoded, set1F(x), sum); }
+    static QS_INLINE F finish(F sum, const GemvCall&, std::size_t, std::size_t) { return sum; }
+};
+#ifdef QS_PAIRS
+template<LaneCodes c> struct Pairs {
+    using Sum = F;
+    static constexpr int meetings = perWordOf<c>() / 2;
+    static QS_INLINE F zero() { return zeroF(); }
+    static QS_INLINE F add(F a, F b) { return addF(a, b); }
+    struct Table {
+        I t;
+    };
+    static QS_INLINE Table table(const LaneWeights& w) { return {loadI(w.table16)}; }
+    template<int q> static QS_INLINE I decoded(I word, Table t) {
+        if constexpr (c == LaneCodes::Bf16) return word;
+        return lookupPairs(t.t, shr<32 / perWordOf<c>() * q>(word));
+    }
+    static QS_INLINE F meet(F sum, I decoded, const std::uint32_t* x) { return dotPairs(sum, decoded, set1I(*x)); }
+    static QS_INLINE F finish(F sum, const GemvCall&, std::size_t, std::size_t) { return sum; }
+};
+#endif
+#ifdef QS_QUADS
+template<LaneCodes c> QS_INLINE I quad(I word) { // codes of a word that already stand lowest in their bytes
+    if constexpr (c == LaneCodes::Table4) return andI(word, set1I(0x0f0f0f0fu));
+    if constexpr (c == LaneCodes::Table2) return andI(word, set1I(0x03030303u));
+    if constexpr (c == LaneCodes::Table1) return andI(word, set1I(0x01010101u));
+    if constexpr (c == LaneCodes::Int8) return int8Bytes(word);
+}
+template<LaneCodes c> struct Quads {
+    using Sum = I;
+    static constexpr int meetings = perWordOf<c>() / 4;
+    static QS_INLINE I zero() { return zeroI(); }
+    static QS_INLINE I add(I a, I b) { return addI(a, b); }
+    struct Table {};
+    static QS_INLINE Table table(const LaneWeights&) { return {}; }
+    template<int q> static QS_INLINE I decoded(I word, Table) { return quad<c>(shr<32 / perWordOf<c>() * q>(word)); }
+    static QS_INLINE I meet(I sum, I decoded, const std::uint32_t* x) {
+        return dotQuads<c == LaneCodes::Int8>(sum, decoded, set1I(*x));
+    }
+    /// value = code + bias, or 2 code + bias: exact in i32.
+    static QS_INLINE F finish(I sum, const GemvCall& call, std::size_t row, std::size_t group) {
+        const int bias = c == LaneCodes::Int8 ? kInt8Bias : call.weights->bias;
+        if (c == LaneCodes::Table1 && call.weights->table[1] - call.weights->table[0] == 2) sum = addI(sum, sum);
+        return toF(
+            addI(sum, set1I(std::uint32_t(bias) * std::uint32_t(call.xSums[row * call.weights->groups + group]))));
+    }
+};
+#endif
+
+template<class P, int M, int V, int parts, int q>
+QS_INLINE void meetAll(typename P::Sum (&sum)[M][V][parts], const I (&word)[V], const std::uint32_t* x,
+                       std::size_t xRow, typename P::Table table) {
+    if constexpr (q < P::meetings) {
+        QS_EACH(v, V) {
+            const auto decoded = P::template decoded<q>(word[v], table);
+            QS_EACH(m, M) sum[m][v][q % parts] = P::meet(sum[m][v][q % parts], decoded, x + std::size_t(m) * xRow + q);
+        }
+        meetAll<P, M, V, parts, q + 1>(sum, word, x, xRow, table);
+    }
+}
+
+template<class P, int M, int V> void gemv(const GemvCall& call) {
+    constexpr int wanted = M * V < kChains ? kChains / (M * V) : 1;
+    constexpr int parts = wanted < P::meetings ? wanted : P::meetings;
+    const LaneWeights& w = *call.weights;
+    const typename P::Table table = P::table(w);
+    const std::uint32_t *words = call.words, *x = call.x;
+    F y[M][V];
+    QS_EACH(m, M) QS_EACH(v, V) y[m][v] = zeroF();
+    for (std::size_t group = 0; group < w.groups; ++group) {
+        typename P::Sum sum[M][V][parts];
+        QS_EACH(m, M) QS_EACH(v, V) QS_EACH(i, parts) sum[m][v][i] = P::zero();
+        for (std::size_t step = 0; step < w.groupSteps; ++step, words += kPanel, x += P::meetings) {
+            I word[V];
+            QS_EACH(v, V) {
+                word[v] = loadI(words + std::size_t(v) * kLanes);
+                prefetch(words + kAhead + std::size_t(v) * kLanes);
+            }
+            meetAll<P, M, V, parts, 0>(sum, word, x, call.xRow, table);
+        }
+        QS_EACH(m, M) QS_EACH(v, V) {
+            typename P::Sum all = sum[m][v][0];
+            QS_EACH(i, parts - 1) all = P::add(all, sum[m][v][i + 1]);
+            const F done = P::finish(all, call, std::size_t(m), group);
+            if (call.scales)
+                y[m][v] = fmaF(done, loadF(call.scales + group * kPanel + std::size_t(v) * kLanes), y[m][v]);
+            else
+                y[m][v] = addF(y[m][v], done);
+        }
+    }
+    QS_EACH(m, M) QS_EACH(v, V) storeF(call.y + std::size_t(m) * kPanel + std::size_t(v) * kLanes, y[m][v]);
+}
+
+template<class P, int V> void gemvRows(const GemvCall& call) {
+    if (call.rows == 1) return gemv<P, 1, V>(call);
+    if (call.rows == 2) return gemv<P, 2, V>(call);
+    gemv<P, 4, V>(call);
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "kernels/lane_kernels.h"
+
+namespace qs {
+
+// Functions of the matrix units, chosen at run time. Each table is complete for its products; see supported() of the
+// variants for the processors that can run it.
+const LaneKernels& laneKernelsAvx512(LaneProducts products);
+const LaneKernels& laneKernelsAvx2(LaneProducts products); ///< F32 and I8
+
+struct MicroKernels {
+    const MicroKernel* f32;
+    const MicroKernel* bf16;
+    const MicroKernel* i8;
+    const MicroKernel* i8OfInt8;
+    std::size_t rows, width; ///< rows of the largest; lanes
+};
+const MicroKernels& microKernelsAvx512();
+const MicroKernels& microKernelsAvx2();
+
+} // namespace qs

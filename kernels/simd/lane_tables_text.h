@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The tables of LaneKernels, in the order of LaneCodes. Baseline code, included at the end of a unit.
+
+template<template<LaneCodes> class P, int V, LaneCodes... codes>
+constexpr void fillGemv(GemvKernel (&into)[kLaneCodes]) {
+    ((into[int(codes)] = gemvRows<P<codes>, V>), ...);
+}
+template<LaneProducts products, LaneCodes... codes> constexpr void fillDecode(DecodeKernel (&into)[kLaneCodes]) {
+    ((into[int(codes)] = decodePanel<codes, products>), ...);
+}
+
+inline LaneKernels singles(const MicroKernels& micro) {
+    using enum LaneCodes;
+    LaneKernels k{};
+    fillGemv<Singles, 4, Table4, Table2, Table1, Int8, Fp8, Bf16, F16, F32>(k.gemv);
+    fillGemv<Singles, 1, Table4, Table2, Table1, Int8, Fp8, Bf16, F16, F32>(k.gemv16);
+    fillDecode<LaneProducts::F32, Table4, Table2, Table1, Int8, Fp8, Bf16, F16, F32>(k.decode);
+    k.micro = k.microInt8 = micro.f32;
+    k.microRows = micro.rows, k.microWidth = micro.width;
+    k.fold = foldSingles;
+    return k;
+}
+#ifdef QS_PAIRS
+inline LaneKernels pairs(const MicroKernels& micro) {
+    using enum LaneCodes;
+    LaneKernels k{};
+    fillGemv<Pairs, 4, Table4, Table2, Table1, Bf16>(k.gemv);
+    fillGemv<Pairs, 1, Table4, Table2, Table1, Bf16>(k.gemv16);
+    fillDecode<LaneProducts::Bf16, Table4, Table2, Table1, Int8, Fp8, Bf16, F16>(k.decode);
+    k.micro = k.microInt8 = micro.bf16;
+    k.microRows = micro.rows, k.microWidth = micro.width;
+    k.fold = foldPairs;
+    return k;
+}
+#endif
+inline LaneKernels quads(const MicroKernels& micro) {
+    using enum LaneCodes;
+    LaneKernels k{};
+    fillGemv<Quads, 4, Table4, Table2, Table1, Int8>(k.gemv);
+    fillDecode<LaneProducts::I8, Table4, Table2, Table1, Int8>(k.decode);
+    k.micro = micro.i8, k.microInt8 = micro.i8OfInt8;
+    k.microRows = micro.rows, k.microWidth = micro.width;
+    k.int8Bias = kInt8Bias;
+    return k;
+}

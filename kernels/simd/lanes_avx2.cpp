@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/simd/lane_sets.h"
+#include "kernels/simd/target.h"
+
+#include <immintrin.h>
+
+namespace qs {
+namespace {
+
+constexpr int kWidth = 1;
+constexpr int kChains = 4; // of two registers each
+#define QS_QUADS
+QS_TARGET_BEGIN("avx2,fma,f16c")
+#include "kernels/simd/lanes_avx2.h"
+//
+#include "kernels/simd/gemv_text.h"
+//
+#include "kernels/simd/decode_text.h"
+QS_TARGET_END
+
+#include "kernels/simd/lane_tables_text.h"
+
+} // namespace
+
+const LaneKernels& laneKernelsAvx2(LaneProducts products) {
+    static const LaneKernels f32 = singles(microKernelsAvx2()), i8 = quads(microKernelsAvx2());
+    return products == LaneProducts::I8 ? i8 : f32;
+}
+
+} // namespace qs

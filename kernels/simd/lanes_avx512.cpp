@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/simd/lane_sets.h"
+#include "kernels/simd/target.h"
+
+#include <immintrin.h>
+
+namespace qs {
+namespace {
+
+constexpr int kWidth = 2;
+constexpr int kChains = 16;
+#define QS_PAIRS
+#define QS_QUADS
+QS_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16,avx2,fma,f16c")
+#include "kernels/simd/lanes_avx512.h"
+//
+#include "kernels/simd/lanes_avx512_dots.h"
+//
+#include "kernels/simd/gemv_text.h"
+//
+#include "kernels/simd/decode_text.h"
+QS_TARGET_END
+
+#include "kernels/simd/lane_tables_text.h"
+
+} // namespace
+
+const LaneKernels& laneKernelsAvx512(LaneProducts products) {
+    static const LaneKernels f32 = singles(microKernelsAvx512()), bf16 = pairs(microKernelsAvx512()),
+                             i8 = quads(microKernelsAvx512());
+    return products == LaneProducts::F32 ? f32 : products == LaneProducts::Bf16 ? bf16 : i8;
+}
+
+} // namespace qs
