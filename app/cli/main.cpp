@@ -71,6 +71,10 @@ int main(int argc, char** argv) {
         if (e.get_exit_code() == 0) return app.exit(e);
         const auto chosen = app.get_subcommands();
         if (chosen.empty() && argc > 1 && argv[1][0] != '-') return complain(unknownCommand(argv[1]), 2);
+        if (chosen.empty() && argc > 1)
+            return complain("there is no option '" + qs::escapeForPeople(argv[1], 100) +
+                                "' before a command; see `quantscope-cli --help`.",
+                            2);
         const std::string who = chosen.empty() ? "" : " " + chosen.front()->get_name();
         std::string what = qs::escapeForPeople(e.what(), 250);
         while (!what.empty() && (what.back() == '.' || what.back() == ' ')) what.pop_back();

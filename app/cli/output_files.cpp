@@ -64,9 +64,10 @@ Result<void> notAnInput(const std::string& output, const Model& model) {
 
 void OutputFiles::declare(CLI::App& app, std::initializer_list<const char*> ids) {
     for (const char* id : ids)
-        if (const auto* writer = findReportWriter(id)) files_.push_back({writer, {}});
+        if (const auto* writer = findReportWriter(id)) files_.push_back({writer, {}, nullptr});
     for (auto& file : files_) // files_ is complete: its elements stay where they are
-        app.add_option(std::string("--") + file.writer->id, file.path, file.writer->title)->type_name("FILE");
+        file.option =
+            app.add_option(std::string("--") + file.writer->id, file.path, file.writer->title)->type_name("FILE");
 }
 
 bool OutputFiles::any() const {
@@ -83,7 +84,9 @@ bool OutputFiles::standardOutput() const {
 Result<void> OutputFiles::check(const Model* model) const {
     std::error_code error;
     for (std::size_t i = 0; i < files_.size(); ++i) {
-        const auto& [writer, path] = files_[i];
+        const auto& [writer, path, option] = files_[i];
+        if (path.empty() && option->count() > 0)
+            return fail(fmt::format("--{} names no file; \"-\" is the standard output.", writer->id));
         if (path.empty()) continue;
         for (std::size_t j = 0; j < i; ++j)
             if (!files_[j].path.empty() &&

@@ -9,7 +9,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+} // namespace CLI
 
 namespace qs::cli {
 
@@ -32,6 +33,7 @@ private:
     struct File {
         const ReportWriter* writer;
         std::string path;
+        const CLI::Option* option = nullptr;
     };
     Result<void> put(const std::vector<std::pair<const File*, std::string>>& rendered) const;
     std::vector<File> files_;

@@ -14,7 +14,7 @@ namespace qs::cli {
 namespace {
 
 struct QuantizeOptions {
-    std::string path, spec, layout, output;
+    std::string path, spec, layout = "eformer", output;
     std::vector<std::string> filters;
 };
 
@@ -31,7 +31,7 @@ Result<void> report(const WrittenFiles& written, const std::string& output, cons
 Result<void> quantize(const QuantizeOptions& options) {
     const auto spec = parseSpec(options.spec);
     if (!spec) return tl::unexpected(spec.error());
-    if (!options.layout.empty() && !findLayout(options.layout)) {
+    if (!findLayout(options.layout)) {
         std::string known;
         for (const auto& layout : layouts()) known += (known.empty() ? "" : ", ") + std::string(layout.id);
         return fail(

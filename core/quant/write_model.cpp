@@ -70,7 +70,9 @@ Result<void> copyFile(const std::string& from, const std::string& to, const Job&
 }
 
 /// Everything of the source folder that is not a shard, an index or hidden; symbolic links become what they point to.
-Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::path& into, const Job& job) {
+/// Neither is the output, which may lie in it, nor what other runs are writing there.
+Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::path& into, const fs::path& output,
+                                               const Job& job) {
     std::vector<std::string> copied;
     std::error_code failed;
     for (fs::recursive_directory_iterator it(model.folder, failed), end; !failed && it != end; it.increment(failed)) {
@@ -78,7 +80,9 @@ Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::pat
         const std::string name = it->path().filename().string();
         const fs::path relative = it->path().lexically_relative(model.folder);
         std::error_code ignored;
-        if (name.starts_with(".")) {
+        const bool isOutput = it->is_directory(ignored) && (fs::equivalent(it->path(), output, ignored) ||
+                                                            fs::exists(it->path() / kWritingMarker, ignored));
+        if (name.starts_with(".") || isOutput) {
             it.disable_recursion_pending();
             continue;
         }
@@ -109,7 +113,8 @@ std::string indexName(const Model& model) {
                               (found != "model.safetensors.index.json" && name < found)))
             found = name;
     }
-    if (model.files.size() < 2) return {};
+    // One file needs no index, unless its folder had one: its name may be one that loaders do not look for.
+    if (model.files.size() < 2 && (model.folder.empty() || found.empty())) return {};
     return found.empty() ? "model.safetensors.index.json" : found;
 }
 
@@ -141,7 +146,7 @@ Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> sh
         written.paths.push_back((fs::path(output) / name).string());
     }
     if (!model.folder.empty()) {
-        const auto copied = copyUntouched(model, partial, job);
+        const auto copied = copyUntouched(model, partial, output, job);
         if (!copied) return tl::unexpected(copied.error());
         for (const auto& name : *copied) written.paths.push_back((fs::path(output) / name).string());
     }

@@ -32,6 +32,7 @@ private Q_SLOTS:
         };
         add("nothing", "", 2, "required");
         add("unknown command", "anlyze GOOD", 2, "there is no command 'anlyze'");
+        add("unknown first option", "--nope", 2, "there is no option '--nope'");
         add("unknown option", "inspect GOOD --nope", 2, "--nope");
         add("missing spec", "analyze GOOD", 2, "--spec");
         add("missing path", "inspect", 2, "PATH");
@@ -67,6 +68,25 @@ private Q_SLOTS:
         QVERIFY2(ran.err.contains(says.toUtf8()), ran.err.constData());
         QVERIFY(ran.out.isEmpty());
         QCOMPARE(get(good_), before);
+        QCOMPARE(entries(dir_.path()).size(), 2);
+    }
+
+    // What a shell makes of an unset variable.
+    void emptyArguments() {
+        const QString out = path("o.safetensors");
+        const std::vector<std::pair<QStringList, const char*>> wrong = {
+            {{s("inspect"), s("")}, "No file was named"},
+            {{s("analyze"), good_, s("--spec"), s("")}, "the format is missing"},
+            {{s("analyze"), good_, s("--spec"), s("nf4"), s("--json"), s("")}, "--json names no file"},
+            {{s("inspect"), good_, s("--json"), s("")}, "--json names no file"},
+            {{s("formats"), s("--json"), s("")}, "--json names no file"},
+            {{s("quantize"), good_, s("--spec"), s("nf4"), s("-o"), s("")}, "No output file was named"},
+            {{s("quantize"), good_, s("--spec"), s("nf4"), s("--layout"), s(""), s("-o"), out}, "no layout ''"}};
+        for (const auto& [arguments, says] : wrong) {
+            const auto ran = run(arguments);
+            QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains(says), ran.err.constData());
+            QVERIFY(ran.out.isEmpty());
+        }
         QCOMPARE(entries(dir_.path()).size(), 2);
     }
 

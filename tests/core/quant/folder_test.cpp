@@ -103,6 +103,40 @@ private Q_SLOTS:
         QVERIFY(valuesOf<float>(**plain, "a.weight") == materialize(*quantized));
     }
 
+    void outputInsideTheSourceIsNotCopied() {
+        const QString out = source_ + QStringLiteral("/quantized");
+        for (int round = 0; round < 2; ++round) {
+            const auto written = quantizeModel(*model_, request(out, "int8"), Job{});
+            QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
+            QCOMPARE(QDir(out).entryList(QDir::Dirs | QDir::NoDotAndDotDot), QStringList{QStringLiteral("extra")});
+            QCOMPARE(QDir(out).entryList(QDir::Files),
+                     (QStringList{QStringLiteral("config.json"), QStringLiteral("model-00001-of-00002.safetensors"),
+                                  QStringLiteral("model-00002-of-00002.safetensors"),
+                                  QStringLiteral("model.safetensors.index.json")}));
+        }
+        QVERIFY(QDir(out).removeRecursively());
+    }
+
+    // Loaders look for model.safetensors or an index; the one shard that is here has neither name.
+    void indexOfASingleShardStays() {
+        QTemporaryDir folder;
+        opened(folder, {made("w", DType::F32, {4, 64}, ramp(256, 1))}, "part-00002.safetensors");
+        put(folder.filePath(QStringLiteral("model.safetensors.index.json")),
+            R"({"weight_map":{"v":"part-00001.safetensors","w":"part-00002.safetensors"}})");
+        const auto model = openModel(folder.path().toStdString());
+        QVERIFY(model && (*model)->warnings.size() == 1);
+        QTemporaryDir output;
+        const QString out = output.filePath(QStringLiteral("out"));
+        const auto written = quantizeModel(**model, request(out, "int8"), Job{});
+        QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
+        const auto index =
+            nlohmann::json::parse(get(out + QStringLiteral("/model.safetensors.index.json")).toStdString());
+        QCOMPARE(index["weight_map"].size(), std::size_t(2));
+        QCOMPARE(index["weight_map"]["w.weight"].get<std::string>(), std::string("part-00002.safetensors"));
+        const auto reopened = openModel(out.toStdString());
+        QVERIFY(reopened && (*reopened)->warnings.empty());
+    }
+
     void refusedTensorWritesNothing() {
         // Four rows are needed for the seeds' 2-bit packing; a shape of 3 rows is refused by the layout alone.
         QTemporaryDir folder;
