@@ -29,6 +29,7 @@ AnalysisRow withoutHistograms(const AnalysisRow& row) {
 struct ModelSweep::Feed {
     std::mutex mutex;
     std::vector<std::pair<std::size_t, AnalysisRow>> rows; // with the weight's index
+    std::shared_ptr<PooledHistograms> pooled;              // of these rows
     Progress progress;
     double bytesBefore = 0; // of chunks that are done
     std::uint64_t rowsHanded = 0;
@@ -60,6 +61,11 @@ const ModelRows& ModelSweep::rows(const QuantSpec& spec) const {
     static const ModelRows none;
     const auto* under = const_cast<ModelSweep*>(this)->find(spec);
     return under ? under->rows : none;
+}
+
+std::shared_ptr<const PooledHistograms> ModelSweep::pooled(const QuantSpec& spec) const {
+    const auto* under = const_cast<ModelSweep*>(this)->find(spec);
+    return under ? under->pooled : nullptr;
 }
 
 std::vector<QuantSpec> ModelSweep::specs() const {
@@ -118,7 +124,7 @@ void ModelSweep::next() {
     queue_.pop_front();
     auto* under = find(running_);
     if (!under) {
-        known_.push_back(std::make_unique<Under>(Under{running_, ModelRows(weights_.size())}));
+        known_.push_back(std::make_unique<Under>(Under{running_, ModelRows(weights_.size()), nullptr}));
         under = known_.back().get();
         if (known_.size() > kKnownSpecs) known_.pop_front();
     }
@@ -159,6 +165,10 @@ void ModelSweep::next() {
                 const auto result = analyse(plan, job, [&](const AnalysisRow& row) {
                     auto slim = withoutHistograms(row);
                     std::lock_guard lock(feed->mutex);
+                    if (row->status == Status::Ok) {
+                        if (!feed->pooled) feed->pooled = std::make_shared<PooledHistograms>();
+                        feed->pooled->merge(*row);
+                    }
                     feed->rows.emplace_back(indexOf.at(row->tensor), std::move(slim));
                     feed->progress.items = ++feed->rowsHanded;
                 });
@@ -187,13 +197,17 @@ void ModelSweep::next() {
 void ModelSweep::take() {
     if (!feed_) return;
     decltype(Feed::rows) rows;
+    std::shared_ptr<PooledHistograms> pooled;
     Progress progress;
     {
         std::lock_guard lock(feed_->mutex);
         rows.swap(feed_->rows);
+        pooled.swap(feed_->pooled);
         progress = feed_->progress;
     }
     if (auto* under = find(running_)) {
+        if (pooled && under->pooled) pooled->merge(*under->pooled);
+        if (pooled) under->pooled = std::move(pooled);
         for (auto& [index, row] : rows) {
             auto& known = statistics_[indexOf(*weights_[index])];
             if (!known && row->statistics) known = std::make_shared<TensorStatistics>(*row->statistics);

@@ -29,6 +29,7 @@ public:
     bool running() const { return feed_ != nullptr; }
 
     const ModelRows& rows(const QuantSpec& spec) const;
+    std::shared_ptr<const PooledHistograms> pooled(const QuantSpec& spec) const; ///< null: nothing measured
     std::vector<QuantSpec> specs() const;
     std::shared_ptr<const TensorStatistics> statistics(const TensorInfo& tensor) const;
     void learn(const AnalysisRow& row); ///< statistics that somebody else measured
@@ -44,6 +45,7 @@ private:
     struct Under {
         QuantSpec spec;
         ModelRows rows;
+        std::shared_ptr<const PooledHistograms> pooled; ///< of the rows; replaced, never written
     };
     void next();
     void take();

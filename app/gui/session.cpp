@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/session.h"
 
+#include "app/gui/lane_work.h"
 #include "app/gui/model_sweep.h"
 #include "app/gui/run_job.h"
 #include "app/gui/tensor_probe.h"
@@ -43,6 +44,7 @@ struct Session::Private {
     QTimer settle;
     Job openJob;
     bool opening = false;
+    std::vector<const LaneWork*> work;
     QStringList recent;
     SessionState resumable, wanted; // wanted: to apply once its model is open
 };
@@ -271,6 +273,9 @@ int Session::weightIndex(const TensorInfo* tensor) const {
 }
 
 const ModelRows& Session::modelRows(const QuantSpec& spec) const { return d->sweep.rows(spec); }
+std::shared_ptr<const PooledHistograms> Session::pooledHistograms(const QuantSpec& spec) const {
+    return d->sweep.pooled(spec);
+}
 std::vector<QuantSpec> Session::analysedSpecs() const { return d->sweep.specs(); }
 void Session::analyseModel(const QuantSpec& spec) { d->sweep.ask(spec); }
 
@@ -286,11 +291,20 @@ void Session::cancelJobs() {
     d->sweep.cancel();
     d->probeA.cancel();
     d->probeB.cancel();
+    for (const auto* work : d->work) work->job().cancel();
     Q_EMIT jobCancelled();
 }
 
+void Session::beginWork(const LaneWork& work) { d->work.push_back(&work); }
+
+void Session::endWork(const LaneWork& work) {
+    std::erase(d->work, &work);
+    Q_EMIT workEnded();
+}
+
 bool Session::busy() const {
-    return d->opening || d->settle.isActive() || d->sweep.running() || d->probeA.running() || d->probeB.running();
+    return d->opening || !d->work.empty() || d->settle.isActive() || d->sweep.running() || d->probeA.running() ||
+           d->probeB.running();
 }
 
 void Session::showPage(const QString& id) {

@@ -17,6 +17,8 @@
 
 namespace qs::gui {
 
+class LaneWork;
+
 class Session : public QObject {
     Q_OBJECT
 public:
@@ -63,10 +65,14 @@ public:
     // ---- the whole model under spec A (and any spec asked for with analyseModel), filled live
     /// Rows known for a spec, by index of the weight.
     const ModelRows& modelRows(const QuantSpec& spec) const;
+    /// Histograms of those rows, which are kept without their own; null: none is known.
+    std::shared_ptr<const PooledHistograms> pooledHistograms(const QuantSpec& spec) const;
     std::vector<QuantSpec> analysedSpecs() const;
     void analyseModel(const QuantSpec& spec); ///< background job; a second call for the same spec does nothing
     std::shared_ptr<const TensorStatistics> statistics(const TensorInfo& tensor) const; ///< null when not measured yet
     void cancelJobs();                                                                  ///< Esc
+    void beginWork(const LaneWork& work);                                               ///< LaneWork calls these
+    void endWork(const LaneWork& work);
     bool busy() const; ///< something is being opened or computed, or about to be
 
     // ---- the page in front; pages ask for another one here, e.g. a click on a cell opens "tensor"
@@ -93,6 +99,7 @@ Q_SIGNALS:
     void jobProgress(const qs::Progress& progress, double secondsLeft); ///< of the background job
     void jobFinished(const QString& what, double seconds, double gigabytesPerSecond);
     void jobCancelled();
+    void workEnded(); ///< a LaneWork is over
     /// A page asks for another one by its id ("tensor"); the window switches.
     void pageRequested(const QString& pageId);
     void pageChanged(const QString& id); ///< page() is another one now

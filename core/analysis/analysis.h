@@ -88,8 +88,22 @@ struct AnalysisPlan {
     AnalysisOptions options;
 };
 using AnalysisRow = std::shared_ptr<const TensorAnalysis>;
+/// Of many tensors taken together.
+struct PooledHistograms {
+    FloatHistogram error, value;
+    void merge(const TensorAnalysis& row) {
+        error.merge(row.error);
+        value.merge(row.value);
+    }
+    void merge(const PooledHistograms& other) {
+        error.merge(other.error);
+        value.merge(other.value);
+    }
+};
 struct AnalysisResult {
     std::vector<AnalysisRow> rows; ///< tensor-major in the plan's order
+    /// Per spec of the plan, where rows were kept without their histograms; else empty.
+    std::vector<std::shared_ptr<const PooledHistograms>> pooled = {};
     double seconds = 0;
     std::uint64_t sourceBytes = 0; ///< read
 };

@@ -39,7 +39,8 @@ Section summary(const AnalysisPlan& plan, const AnalysisResult& result) {
     const std::size_t refused = std::size_t(std::count_if(
         result.rows.begin(), result.rows.end(), [](const AnalysisRow& row) { return row->status != Status::Ok; }));
     section.text = fmt::format("{} of {} measured in {}; {} kept as they are.", counted(plan.tensors.size(), "tensor"),
-                               escapeForPeople(plan.model->title), durationText(result.seconds),
+                               escapeForPeople(plan.model->title),
+                               result.seconds < 0.1 ? "less than 0.1 s" : durationText(result.seconds),
                                counted(plan.model->tensors.size() - plan.tensors.size(), "other"));
     if (refused)
         section.text +=
@@ -116,7 +117,7 @@ std::vector<Table> tensorTables(const AnalysisPlan& plan, const AnalysisResult& 
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> provenanceOf(const AnalysisPlan& plan,
-                                                                      const std::string& commandLine) {
+                                                                      const std::string& commandLine, const Job& job) {
     std::vector<std::pair<std::string, std::string>> lines = {{"input", plan.model->path},
                                                               {"input_format", plan.model->format}};
     std::uint64_t bytes = 0;
@@ -124,7 +125,7 @@ Result<std::vector<std::pair<std::string, std::string>>> provenanceOf(const Anal
     lines.emplace_back("input_bytes", std::to_string(bytes));
     const bool several = plan.model->files.size() > 1;
     for (const auto& file : plan.model->files) {
-        auto hash = sha256OfFile(file.path);
+        auto hash = sha256OfFile(file.path, job);
         if (!hash) return tl::unexpected(hash.error());
         lines.emplace_back("input_sha256",
                            several ? *hash + "  " + std::filesystem::path(file.path).filename().string() : *hash);
@@ -142,13 +143,13 @@ Result<std::vector<std::pair<std::string, std::string>>> provenanceOf(const Anal
 } // namespace
 
 Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& result, const ReportContents& contents,
-                              const std::string& commandLine) {
+                              const std::string& commandLine, const Job& job) {
     Report report;
     report.title = plan.model->title;
     report.subtitle = "What quantization does to its weights under ";
     for (std::size_t i = 0; i < plan.specs.size(); ++i)
         report.subtitle += (i == 0 ? "" : i + 1 == plan.specs.size() ? " and " : ", ") + plan.specs[i].first;
-    auto provenance = provenanceOf(plan, commandLine);
+    auto provenance = provenanceOf(plan, commandLine, job);
     if (!provenance) return tl::unexpected(provenance.error());
     report.provenance = std::move(*provenance);
     report.data = makeTable({}, analysisColumns(), result.rows);
@@ -179,11 +180,11 @@ Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& re
                                   "the size of the error. The axis is linear around 0 and logarithmic beyond, so that "
                                   "the largest error is "
                                   "in view.",
-            errorSpreads(plan, specs), {});
+            errorSpreads(plan, specs, result.pooled), {});
     if (contents.codebooks)
         add("Codes",
             "Where the weights lie between the levels, and how often each code is used, over all measured tensors.",
-            codebooks(plan, specs), {});
+            codebooks(plan, specs, result.pooled), {});
     if (contents.tensors) add("Tensors", kProxy, {}, tensorTables(plan, result, report.data));
     return report;
 }

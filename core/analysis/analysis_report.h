@@ -12,6 +12,6 @@ struct ReportContents {
 };
 /// Hashes the input files (on its own thread while rows are made, when called through analyse(); here it waits).
 Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& result, const ReportContents& contents,
-                              const std::string& commandLine);
+                              const std::string& commandLine, const Job& job = {});
 
 } // namespace qs

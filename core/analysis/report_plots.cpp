@@ -138,18 +138,18 @@ std::vector<Plot> distributions(const AnalysisPlan& plan, const RowsBySpec& spec
     return plots;
 }
 
-std::vector<Plot> errorSpreads(const AnalysisPlan& plan, const RowsBySpec& specs) {
+std::vector<Plot> errorSpreads(const AnalysisPlan& plan, const RowsBySpec& specs, const PooledBySpec& pooled) {
     constexpr int bins = 128;
     std::vector<Plot> plots;
     for (std::size_t s = 0; s < specs.size(); ++s) {
-        FloatHistogram errors;
+        FloatHistogram errors = s < pooled.size() ? pooled[s]->error : FloatHistogram();
         double largest = 0;
         for (const auto& row : specs[s]) {
             if (row->status != Status::Ok) continue;
             errors.merge(row->error);
             largest = std::max(largest, double(row->sums.maxAbs));
         }
-        const auto axis = SymlogAxis::ofErrors(errors.absPercentile(50), largest);
+        const auto axis = SymlogAxis::ofErrors(errors.absPercentile(95), largest);
         const double total = double(errors.total());
         if (total == 0 || !axis.on()) continue; // not kept, or exact
         const auto edges = axis.edges(std::max(largest, std::max(-errors.minimum(), errors.maximum())), bins);
@@ -190,12 +190,12 @@ std::vector<Plot> errorSpreads(const AnalysisPlan& plan, const RowsBySpec& specs
     return plots;
 }
 
-std::vector<Plot> codebooks(const AnalysisPlan& plan, const RowsBySpec& specs) {
+std::vector<Plot> codebooks(const AnalysisPlan& plan, const RowsBySpec& specs, const PooledBySpec& pooled) {
     std::vector<Plot> plots;
     for (std::size_t s = 0; s < specs.size(); ++s) {
         const auto levels = plan.specs[s].second.traits().levels;
         if (levels.empty()) continue;
-        FloatHistogram values;
+        FloatHistogram values = s < pooled.size() ? pooled[s]->value : FloatHistogram();
         std::vector<double> counts(levels.size(), 0);
         for (const auto& row : specs[s]) {
             if (row->status != Status::Ok) continue;

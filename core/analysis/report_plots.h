@@ -8,6 +8,7 @@
 namespace qs {
 
 using RowsBySpec = std::vector<std::vector<AnalysisRow>>;
+using PooledBySpec = std::vector<std::shared_ptr<const PooledHistograms>>; ///< empty: the rows have their own
 
 /// Layer x role; specs whose ranges lie close share their colours.
 std::vector<Plot> placeMaps(const AnalysisPlan& plan, const RowsBySpec& specs, const Metric& metric);
@@ -17,8 +18,8 @@ std::vector<Plot> rankings(const AnalysisPlan& plan, const RowsBySpec& specs, co
 std::vector<Plot> distributions(const AnalysisPlan& plan, const RowsBySpec& specs, const Metric& metric);
 /// Signed error of all weights: its density over a symmetric logarithmic axis with the percentiles of its size, and
 /// its cumulative distribution. Nothing where histograms were not kept.
-std::vector<Plot> errorSpreads(const AnalysisPlan& plan, const RowsBySpec& specs);
+std::vector<Plot> errorSpreads(const AnalysisPlan& plan, const RowsBySpec& specs, const PooledBySpec& pooled);
 /// Density of the scaled weights with the levels on it, and the share of each code.
-std::vector<Plot> codebooks(const AnalysisPlan& plan, const RowsBySpec& specs);
+std::vector<Plot> codebooks(const AnalysisPlan& plan, const RowsBySpec& specs, const PooledBySpec& pooled);
 
 } // namespace qs

@@ -26,21 +26,26 @@ std::vector<double> SymlogAxis::edges(double range, int bins) const {
 std::vector<double> SymlogAxis::ticks(double lo, double hi, int most) const {
     std::vector<double> out;
     if (!on() || !(hi > lo)) return out;
-    const double gap = (hi - lo) / std::max(1, most);
+    const double gap = (hi - lo) / std::max(1, most + 2), reach = std::max(std::fabs(lo), std::fabs(hi));
     if (lo <= 0 && hi >= 0) out.push_back(0);
-    for (double power = linear, last = 0; place(power) <= std::max(std::fabs(lo), std::fabs(hi)); power *= 10) {
-        if (place(power) - last < gap) continue;
-        last = place(power);
-        if (-last >= lo && -last <= hi) out.push_back(-power);
-        if (last >= lo && last <= hi) out.push_back(power);
-    }
+    double last = 0;
+    for (double power = std::pow(10, std::floor(std::log10(linear)) - 2); place(power) <= reach; power *= 10)
+        for (const double factor : {1.0, 2.0, 5.0}) {
+            const double value = factor * power, at = place(value);
+            if (at - last < gap || at > reach) continue;
+            last = at;
+            if (-at >= lo && -at <= hi) out.push_back(-value);
+            if (at >= lo && at <= hi) out.push_back(value);
+        }
     std::sort(out.begin(), out.end());
     return out;
 }
 
-SymlogAxis SymlogAxis::ofErrors(double median, double largest) {
-    const double scale = median > 0 ? median / 3 : largest / 300;
-    return {scale > 0 && std::isfinite(scale) ? std::pow(10, std::floor(std::log10(scale))) : 0};
+SymlogAxis SymlogAxis::ofErrors(double p95, double largest) {
+    const double scale = p95 > 0 ? p95 : largest / 100;
+    if (!(scale > 0) || !std::isfinite(scale)) return {};
+    const double power = std::pow(10, std::floor(std::log10(scale)));
+    return {scale >= 5 * power ? 5 * power : scale >= 2 * power ? 2 * power : power};
 }
 
 } // namespace qs

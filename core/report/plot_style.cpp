@@ -103,7 +103,7 @@ Ticks symlogTicks(const SymlogAxis& axis, double low, double high, int most) {
     if (!(low < high)) low = -axis.linear, high = axis.linear;
     ticks.low = axis.place(low), ticks.high = axis.place(high);
     ticks.values = axis.ticks(ticks.low, ticks.high, most);
-    for (const double value : ticks.values) ticks.labels.push_back(value == 0 ? "0" : fmt::format("{:.0e}", value));
+    for (const double value : ticks.values) ticks.labels.push_back(value == 0 ? "0" : fmt::format("{:g}", value));
     return ticks;
 }
 

@@ -2,6 +2,7 @@
 // How long the whole window ever holds its event loop: while a model of many tensors opens and is swept, is filtered,
 // sorted and flattened. Prints the longest turns of the GUI thread and who took them. bench_turns [LAYERS] [PAGE]
 #include "app/gui/main_window.h"
+#include "app/gui/pages/report_page.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/tensor_browser.h"
 #include "app/gui/widgets/tensor_tree.h"
@@ -114,7 +115,11 @@ int main(int argc, char** argv) {
         "next tensor", [&] { session.selectNeighbour(1); }, [&] { return !session.busy(); });
     for (const char* id : {"tensor", "codebook", "compare", "overview", "report"})
         step(
-            id, [&] { session.showPage(QString::fromLatin1(id)); }, [&] { return !session.busy(); });
+            id, [&] { session.showPage(QString::fromLatin1(id)); },
+            [&] {
+                const auto* page = window.findChild<ReportPage*>();
+                return !session.busy() && (qstrcmp(id, "report") != 0 || (page && page->report()));
+            });
     step(
         "another spec", [&] { session.setSpec(*parseSpec("nf4:block=32")); },
         [&] { return session.modelRows(session.spec()).size() > 0; });

@@ -111,7 +111,7 @@ CodeTableCard::CodeTableCard(QWidget* parent)
     table_->setWordWrap(false);
     table_->verticalHeader()->hide();
     table_->verticalHeader()->setDefaultSectionSize(22);
-    table_->horizontalHeader()->setStretchLastSection(true);
+    table_->horizontalHeader()->setStretchLastSection(false);
     table_->horizontalHeader()->setHighlightSections(false);
     table_->installEventFilter(this);
     setBody(table_);
@@ -135,6 +135,25 @@ void CodeTableCard::setCodebook(const CodebookView& view) {
     for (std::size_t column = 0; column < columns.size(); ++column) // else a column of "not measured"
         if (columns[column].id == "poly_level") table_->setColumnHidden(int(column), !view.hasPoly);
     table_->resizeColumnsToContents();
+    widths_.clear();
+    for (int column = 0; column < model_->columnCount(); ++column) widths_.push_back(table_->columnWidth(column));
+    spreadColumns();
+}
+
+/// What is left of the width goes to all columns alike: a row is read across.
+void CodeTableCard::spreadColumns() {
+    int used = 0, shown = 0;
+    for (int column = 0; column < int(widths_.size()); ++column)
+        if (!table_->isColumnHidden(column)) used += widths_[std::size_t(column)], ++shown;
+    if (shown == 0) return;
+    const int more = std::clamp((table_->viewport()->width() - used) / shown, 0, 96);
+    for (int column = 0; column < int(widths_.size()); ++column)
+        if (!table_->isColumnHidden(column)) table_->setColumnWidth(column, widths_[std::size_t(column)] + more);
+}
+
+void CodeTableCard::resizeEvent(QResizeEvent* event) {
+    Card::resizeEvent(event);
+    spreadColumns();
 }
 
 void CodeTableCard::showCode(int code) {

@@ -53,11 +53,14 @@ Q_SIGNALS:
 
 protected:
     bool eventFilter(QObject*, QEvent*) override;
+    void resizeEvent(QResizeEvent*) override;
 
 private:
+    void spreadColumns();
     RowModel<CodebookRow>* model_;
     QTableView* table_;
-    std::size_t codes_ = 0; ///< the columns are measured once a codebook
+    std::size_t codes_ = 0;   ///< the columns are measured once a codebook
+    std::vector<int> widths_; ///< that they need
 };
 
 /// Table against polynomial: the difference of the levels at once, the error that it causes from a job.

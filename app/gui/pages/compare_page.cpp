@@ -168,7 +168,7 @@ QLayout* ComparePage::header() {
 void ComparePage::build(QGridLayout* grid, Pane& pane, int column, const QString& name) {
     auto* heading = new QWidget;
     auto* line = new QHBoxLayout(heading);
-    line->setContentsMargins(Theme::kMargin, 0, Theme::kMargin, 0);
+    line->setContentsMargins(Theme::kMargin, Theme::kSpace, Theme::kMargin, 0);
     pane.title = new QLabel;
     pane.title->setFont(Theme::words(13, QFont::DemiBold));
     pane.title->setTextFormat(Qt::PlainText);
@@ -200,7 +200,7 @@ void ComparePage::build(QGridLayout* grid, Pane& pane, int column, const QString
 void ComparePage::buildDifference(QGridLayout* grid) {
     auto* heading = new QLabel(tr("Difference, B − A"));
     heading->setFont(Theme::words(13, QFont::DemiBold));
-    heading->setContentsMargins(Theme::kMargin, 0, 0, 0);
+    heading->setContentsMargins(Theme::kMargin, Theme::kSpace, 0, 0);
     auto* table = new QTableView;
     table->setObjectName(QStringLiteral("figureTable"));
     table->setAccessibleName(tr("Key figures of A and B and their difference"));
@@ -216,7 +216,7 @@ void ComparePage::buildDifference(QGridLayout* grid) {
     table->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     table->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
     table->horizontalHeader()->setMinimumSectionSize(40);
-    for (const int column : {0, 4})
+    for (const int column : {0, 3, 4})
         table->horizontalHeader()->setSectionResizeMode(column, QHeaderView::ResizeToContents);
     figureCard_ = new Card(tr("Key figures"));
     figureCard_->setBody(table);

@@ -66,14 +66,10 @@ Picture errorPicture(const TensorAnalysis& analysis, const ErrorAxis& axis) {
     const auto plot = signedError(analysis, axis, false);
     picture.series << plot.series;
     picture.markers = plot.markers;
-    const std::pair<const char*, double> marks[] = {
-        {"p50", analysis.p50}, {"p95", analysis.p95}, {"p99", analysis.p99}};
-    for (const auto& [name, at] : marks)
-        picture.note +=
-            QStringLiteral("%1 %2  ").arg(QLatin1String(name), QString::fromStdString(significantText(at, 3)));
+    // p50 and p95 are among the figures and on hover.
+    picture.note = QStringLiteral("p99 %1").arg(QString::fromStdString(significantText(analysis.p99, 3)));
     if (plot.below + plot.above > 0)
-        picture.note += QStringLiteral("%1 beyond").arg(shareText(plot.below + plot.above, plot.total));
-    picture.note = picture.note.trimmed();
+        picture.note += QStringLiteral("  %1 beyond").arg(shareText(plot.below + plot.above, plot.total));
     return picture;
 }
 

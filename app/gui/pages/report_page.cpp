@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/report_page.h"
 
+#include "app/gui/lane_work.h"
 #include "app/gui/pages/spec_set_view.h"
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
@@ -28,13 +29,9 @@ namespace qs::gui {
 
 namespace {
 
-// What is measured anew for a report instead of taken from the session, which keeps no histograms.
-constexpr std::size_t kSmallRows = 400;
-constexpr std::uint64_t kSmallBytes = std::uint64_t(512) << 20;
 constexpr std::size_t kMostSpecs = 8; // as many as a session remembers
 
 struct Made {
-    std::shared_ptr<AnalysisResult> result;
     std::shared_ptr<const Report> report;
     std::vector<QImage> plots;
 };
@@ -64,30 +61,34 @@ ReportPage::ReportPage(Session& session, QWidget* parent)
     settle_.setInterval(60);
     connect(&settle_, &QTimer::timeout, this, &ReportPage::rebuild);
     connect(&session, &Session::modelChanged, this, [this] {
-        result_.reset();
+        composing_.reset();
+        writing_.reset();
         report_.reset();
+        cancelled_ = false;
         preview_->setReport(nullptr, {});
         say({}, false);
         listSpecs();
         changed();
     });
     connect(&session, &Session::specChanged, this, [this] {
+        cancelled_ = false;
         listSpecs();
         changed();
     });
     connect(&session, &Session::rowsChanged, this, [this] {
-        if (!small() && !report_) changed();
-    });
-    connect(&session, &Session::jobFinished, this, [this] {
-        if (!small()) changed();
+        if (waiting_) changed();
     });
     connect(&session, &Session::jobCancelled, this, [this] {
-        job_.cancel();
-        changed();
+        if (std::exchange(writing_, nullptr)) say(tr("Cancelled; nothing was written."), false);
+        cancelled_ = waiting_ || composing_;
+        composing_.reset();
+        if (cancelled_) changed();
     });
     connect(&Theme::instance(), &Theme::changed, this, &ReportPage::changed);
     listSpecs();
 }
+
+ReportPage::~ReportPage() = default;
 
 QWidget* ReportPage::sidebar() {
     auto* side = new QWidget;
@@ -123,7 +124,10 @@ QWidget* ReportPage::sidebar() {
     specs_->setObjectName(QStringLiteral("reportSpecs"));
     specs_->setAccessibleName(tr("Specs in the report"));
     specs_->setFont(Theme::numbers());
-    connect(specs_, &QListWidget::itemChanged, this, &ReportPage::changed);
+    connect(specs_, &QListWidget::itemChanged, this, [this] {
+        cancelled_ = false;
+        changed();
+    });
     auto* specsCard = new Card(tr("Specs"));
     specsCard->setBody(specs_);
 
@@ -166,11 +170,13 @@ QWidget* ReportPage::sidebar() {
     auto* filesCard = new Card(tr("Export"));
     filesCard->setBody(files);
 
-    measure_ = new QPushButton(tr("Measure what is missing"));
+    measure_ = new QPushButton(tr("Measure and compose"));
+    measure_->setObjectName(QStringLiteral("measureMissing"));
     measure_->setProperty("role", QStringLiteral("primary"));
     measure_->hide();
     connect(measure_, &QPushButton::clicked, this, [this] {
-        for (const auto& spec : chosen()) session_.analyseModel(spec);
+        cancelled_ = false;
+        changed();
     });
     column->addWidget(partsCard);
     column->addWidget(specsCard, 1);
@@ -221,13 +227,6 @@ ReportContents ReportPage::contents() const {
     return contents;
 }
 
-bool ReportPage::small() const {
-    std::uint64_t bytes = 0;
-    for (const auto* tensor : session_.weights()) bytes += tensor->bytes;
-    const auto specs = std::max<std::size_t>(1, chosen().size());
-    return session_.weights().size() * specs <= kSmallRows && bytes * specs <= kSmallBytes;
-}
-
 void ReportPage::showEvent(QShowEvent* event) {
     QWidget::showEvent(event);
     if (dirty_) settle_.start();
@@ -247,12 +246,14 @@ QString ReportPage::fileName(const ReportWriter& writer) const {
            QString::fromUtf8(writer.extension);
 }
 
-std::shared_ptr<AnalysisResult> ReportPage::collected() const {
+std::shared_ptr<const AnalysisResult> ReportPage::collected() const {
     auto result = std::make_shared<AnalysisResult>();
     std::vector<ModelRows> known;
     for (const auto& [text, spec] : plan_.specs) {
         known.push_back(session_.modelRows(spec));
         if (known.back().size() < qsizetype(session_.weights().size())) return nullptr;
+        const auto pooled = session_.pooledHistograms(spec); // none: every tensor was refused
+        result->pooled.push_back(pooled ? pooled : std::make_shared<const PooledHistograms>());
     }
     for (std::size_t i = 0; i < session_.weights().size(); ++i)
         for (const auto& rows : known) {
@@ -265,18 +266,13 @@ std::shared_ptr<AnalysisResult> ReportPage::collected() const {
 }
 
 void ReportPage::rebuild() {
-    dirty_ = false;
-    job_.cancel();
-    job_ = Job();
+    dirty_ = waiting_ = false;
+    composing_.reset();
     const auto specs = chosen();
     for (std::size_t i = 0; i < names_.size(); ++i) {
         names_[i]->setText(fileName(reportWriters()[i]));
         buttons_[i]->setEnabled(false);
     }
-    auto* codes = findChild<QCheckBox*>(QStringLiteral("codebooks"));
-    codes->setEnabled(small());
-    codes->setToolTip(small() ? QString()
-                              : tr("Needs the histograms of every tensor: quantscope-cli analyze --html writes them"));
     measure_->hide();
     QString message;
     if (!session_.model())
@@ -292,42 +288,40 @@ void ReportPage::rebuild() {
 
     std::vector<std::pair<std::string, QuantSpec>> wanted;
     for (const auto& spec : specs) wanted.emplace_back(specText(spec), spec);
-    if (plan_.model != session_.model() || plan_.specs != wanted) result_.reset();
     plan_ = {session_.model(), session_.weights(), wanted, {}};
-    if (small()) return make(result_);
-    for (const auto& spec : specs) session_.analyseModel(spec);
-    if (auto rows = collected()) return make(std::move(rows));
-    report_.reset();
-    measure_->setVisible(!session_.busy());
-    previewCard_->setMessage(tr("The preview appears once every tensor is measured under these specs."));
+    if (!cancelled_)
+        if (auto rows = collected()) return make(std::move(rows));
+    // The rest is the session's work: it is in the lane, and kept for every page.
+    waiting_ = true;
+    if (!cancelled_)
+        for (const auto& spec : specs) session_.analyseModel(spec);
+    measure_->setVisible(cancelled_);
+    previewCard_->setNote(cancelled_ ? tr("cancelled") : tr("measuring"));
+    if (!report_) previewCard_->setMessage(tr("The preview appears once every tensor is measured under these specs."));
+    previewCard_->setLoading(report_ != nullptr);
 }
 
-void ReportPage::make(std::shared_ptr<AnalysisResult> result) {
+void ReportPage::make(std::shared_ptr<const AnalysisResult> result) {
     previewCard_->setLoading(true);
-    previewCard_->setNote(result ? tr("composing") : tr("measuring"));
+    previewCard_->setNote(tr("composing"));
     std::string command = "quantscope-cli analyze " + escapeForPeople(plan_.model->path, 400);
     for (const auto& [text, spec] : plan_.specs) command += " --spec " + text;
     const auto work = [plan = plan_, result, parts = contents(), command, dark = Theme::instance().isDark(),
                        ratio = devicePixelRatioF()](const Job& job) -> Result<Made> {
-        Made made{result, nullptr, {}};
-        if (!made.result) {
-            auto measured = analyse(plan, job);
-            if (!measured) return tl::unexpected(measured.error());
-            made.result = std::make_shared<AnalysisResult>(std::move(*measured));
-        }
-        auto report = analysisReport(plan, *made.result, parts, command);
+        auto report = analysisReport(plan, *result, parts, command, job);
         if (!report) return tl::unexpected(report.error());
-        made.report = std::make_shared<const Report>(std::move(*report));
+        Made made{freedOnPool(std::make_shared<const Report>(std::move(*report))), {}};
         made.plots = ReportPreview::drawPlots(*made.report, dark, ratio);
         return made;
     };
-    runJob<Made>(this, job_, work, [this](Result<Made> made) {
+    composing_ = std::make_unique<LaneWork>(session_, "Composing the report");
+    runJob<Made>(this, composing_->job(), work, [this](Result<Made> made) {
+        composing_.reset();
         previewCard_->setLoading(false);
         if (!made) {
             previewCard_->setMessage(QString::fromStdString(oneSentence(made.error().message)));
             return Q_EMIT failed(previewCard_->message());
         }
-        if (small()) result_ = made->result;
         report_ = made->report;
         preview_->setReport(report_, std::move(made->plots));
         previewCard_->setNote(
@@ -348,13 +342,17 @@ void ReportPage::write(const ReportWriter& writer) {
         if (QFileInfo(path).canonicalFilePath() == QFileInfo(QString::fromStdString(file.path)).canonicalFilePath())
             return say(tr("%1 is the opened model; choose another name.").arg(path), true);
     say(tr("Writing %1").arg(QFileInfo(path).fileName()), false);
-    const auto work = [report = report_, &writer, path = path.toStdString()](const Job&) -> Result<std::uint64_t> {
+    const auto work = [report = report_, &writer, path = path.toStdString()](const Job& job) -> Result<std::uint64_t> {
         const auto text = writer.render(*report);
         if (!text) return tl::unexpected(text.error());
+        if (job.cancelled()) return tl::unexpected(cancelledError());
         if (auto done = writeWholeFile(path, *text); !done) return tl::unexpected(done.error());
         return text->size();
     };
-    runJob<std::uint64_t>(this, Job(), work, [this, path](Result<std::uint64_t> bytes) {
+    writing_ =
+        std::make_unique<LaneWork>(session_, "Writing " + escapeForPeople(QFileInfo(path).fileName().toStdString()));
+    runJob<std::uint64_t>(this, writing_->job(), work, [this, path](Result<std::uint64_t> bytes) {
+        writing_.reset();
         if (!bytes) return say(QString::fromStdString(oneSentence(bytes.error().message)), true);
         const QFileInfo file(path);
         say(tr("Wrote %1, %2.").arg(file.fileName(), QString::fromStdString(bytesText(*bytes))), false,

@@ -4,7 +4,6 @@
 
 #include "app/gui/page.h"
 #include "core/analysis/analysis_report.h"
-#include "core/base/job.h"
 
 #include <QTimer>
 #include <QWidget>
@@ -20,6 +19,7 @@ class QPushButton;
 namespace qs::gui {
 
 class Card;
+class LaneWork;
 class ReportPreview;
 class Session;
 
@@ -27,6 +27,7 @@ class ReportPage : public QWidget {
     Q_OBJECT
 public:
     explicit ReportPage(Session& session, QWidget* parent = nullptr);
+    ~ReportPage() override;
     /// Asks for the path of a file to write; "" when the user declined. Tests put their own in place of the dialog.
     using PathChooser = std::function<QString(const QString& suggested, const ReportWriter& writer)>;
     void setPathChooser(PathChooser chooser) { choosePath_ = std::move(chooser); }
@@ -46,11 +47,10 @@ private:
     void listSpecs();
     std::vector<QuantSpec> chosen() const;
     ReportContents contents() const;
-    bool small() const; ///< measured in a moment, histograms and all
     void changed();
     void rebuild();
-    std::shared_ptr<AnalysisResult> collected() const; ///< out of the session's rows; null while some are missing
-    void make(std::shared_ptr<AnalysisResult> result);
+    std::shared_ptr<const AnalysisResult> collected() const; ///< out of the session's rows; null while some are missing
+    void make(std::shared_ptr<const AnalysisResult> result);
     void write(const ReportWriter& writer);
     void say(const QString& sentence, bool wrong, const QString& folder = {});
 
@@ -67,11 +67,12 @@ private:
     QPushButton *openFolder_ = nullptr, *measure_ = nullptr;
     QString folder_;
     QTimer settle_;
-    Job job_;
-    AnalysisPlan plan_;                      ///< of what is being made or shown
-    std::shared_ptr<AnalysisResult> result_; ///< for plan_; null: to be measured
+    std::unique_ptr<LaneWork> composing_, writing_;
+    AnalysisPlan plan_; ///< of what is being made or shown
     std::shared_ptr<const Report> report_;
     bool dirty_ = true;
+    bool waiting_ = false;   ///< for rows of the session
+    bool cancelled_ = false; ///< nothing is measured until somebody asks again
 };
 
 } // namespace qs::gui

@@ -88,8 +88,7 @@ void DensityCard::setRows(const AnalysisRow& a, const AnalysisRow& b) {
 
 ErrorCard::ErrorCard(QWidget* parent) : Card(tr("Signed error"), parent), chart_(new PlotChart) {
     chart_->setAccessibleName(tr("Signed error"));
-    symlog_ =
-        addToggle(QStringLiteral("symlog x"), tr("x linear around 0 and logarithmic beyond, to the largest error"));
+    symlog_ = addToggle(QStringLiteral("symlog"), tr("x linear around 0 and logarithmic beyond, to the largest error"));
     symlog_->setChecked(true);
     connect(symlog_, &QToolButton::toggled, this, &ErrorCard::draw);
     cumulative_ = addToggle(QStringLiteral("ECDF"), tr("Cumulative share of the errors instead of their density"));
@@ -121,12 +120,11 @@ void ErrorCard::draw() {
         series.append(asSecond(signedError(*b_, axis, cumulative).series, b_));
     }
     const auto shown = [](double value) { return QString::fromStdString(significantText(value, 3)); };
-    setNote(QStringLiteral("p50 %1  p95 %2  p99 %3").arg(shown(a_->p50), shown(a_->p95), shown(a_->p99)));
+    // Where the axis ends or bends; the percentiles stand below it.
+    setNote(axis.symlog.on() ? tr("linear within ±%1").arg(shown(axis.symlog.linear))
+                             : tr("%1 beyond").arg(shareText(plot.below + plot.above, plot.total)));
     chart_->setAxes(tr("error ŵ − w"), errorUnit(axis, cumulative));
-    chart_->setXCaption(
-        axis.symlog.on()
-            ? tr(";  linear within ±%1, then logarithmic").arg(shown(axis.symlog.linear))
-            : tr(";  %1 beyond ±%2").arg(shareText(plot.below + plot.above, plot.total), shown(axis.range)));
+    chart_->setXCaption(tr(";  |E| p50 %1, p95 %2, p99 %3").arg(shown(a_->p50), shown(a_->p95), shown(a_->p99)));
     chart_->setLegend(second);
     chart_->setXScale(axis.symlog);
     chart_->setXRange(plot.lo, plot.hi);

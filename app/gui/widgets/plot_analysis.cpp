@@ -87,15 +87,15 @@ AnalysisPlot weightDensity(const TensorAnalysis& analysis, int bins) {
 
 ErrorAxis errorAxis(const TensorAnalysis& a, const TensorAnalysis* b, bool symlog) {
     ErrorAxis axis;
-    double median = 0, largest = 0;
+    double p95 = 0, largest = 0;
     for (const auto* one : {&a, b}) {
         if (!one) continue;
         const double most = double(one->sums.maxAbs), central = one->error.absPercentile(99.9);
         largest = std::max(largest, most);
         axis.range = std::max(axis.range, symlog || central <= 0 ? most : central);
-        if (one->p50 > 0) median = median > 0 ? std::min(median, one->p50) : one->p50;
+        if (one->p95 > 0) p95 = p95 > 0 ? std::min(p95, one->p95) : one->p95; // the smaller one is seen, too
     }
-    if (symlog) axis.symlog = SymlogAxis::ofErrors(median, largest);
+    if (symlog) axis.symlog = SymlogAxis::ofErrors(p95, largest);
     return axis;
 }
 

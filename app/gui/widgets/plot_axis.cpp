@@ -88,13 +88,11 @@ PlotTicks symlogTicks(const SymlogAxis& axis, double lo, double hi, int most) {
         for (PlotTick& tick : out.ticks) tick.at = axis.place(tick.at);
         return out;
     }
+    const double largest = std::max(std::abs(values.front()), std::abs(values.back()));
+    if (largest < 1e-2 || largest >= 1e4) out.exponent = 3 * int(std::floor(std::log10(largest) / 3));
     for (const double value : values) {
-        const int decade = value == 0 ? 0 : int(std::lround(std::log10(std::abs(value))));
-        const QString size =
-            decade >= -3 && decade <= 3 ? QString::number(std::abs(value)) : QStringLiteral("10") + superscript(decade);
-        out.ticks.append({axis.place(value), value == 0  ? QStringLiteral("0")
-                                             : value < 0 ? QChar(0x2212) + size
-                                                         : size});
+        const double shown = value / std::pow(10.0, out.exponent);
+        out.ticks.append({axis.place(value), withMinus(QString::number(shown, 'g', 6))});
     }
     return out;
 }

@@ -46,7 +46,8 @@ void RankedBars::setBars(std::vector<RankedBar> bars) {
         extents.add(bar.value, bar.name.size());
         extents.text = std::max(extents.text, bar.text.size());
     }
-    setBars(int(bars.size()), extents, [bars = std::move(bars)](int i) { return bars[std::size_t(i)]; });
+    const int count = int(bars.size());
+    setBars(count, extents, [bars = std::move(bars)](int i) { return bars[std::size_t(i)]; });
 }
 
 void RankedBars::setBars(int count, const BarExtents& extents, std::function<RankedBar(int)> bar) {

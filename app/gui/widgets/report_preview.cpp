@@ -212,7 +212,9 @@ void ReportPreview::layOut() {
     if (report_) {
         addText(QString::fromStdString(escapeForPeople(report_->title)), Theme::words(18, QFont::DemiBold), 0, false);
         if (!report_->subtitle.empty()) addText(QString::fromStdString(report_->subtitle), Theme::words(12), 4, true);
-        addPairs(report_->provenance);
+        auto pairs = report_->provenance;
+        for (auto& pair : pairs) pair.first = provenanceTitle(pair.first);
+        addPairs(pairs);
         std::size_t plot = 0;
         for (const auto& section : report_->sections) {
             addText(QString::fromStdString(section.title), Theme::words(15, QFont::DemiBold), 32, false);

@@ -107,6 +107,10 @@ private Q_SLOTS:
         QCOMPARE(overview.bars->bar(0).text, QStringLiteral("not measured"));
         QVERIFY(everythingMeasured(fresh, fresh.spec()));
         QTRY_VERIFY(std::isfinite(overview.bars->bar(overview.bars->count() - 1).value));
+        auto* bytes = overview.page->findChild<RankedBars*>(QStringLiteral("bytesByFormat"));
+        QTRY_VERIFY(bytes->count() >= 2); // before, after, and what is kept
+        QVERIFY(bytes->bar(0).name.startsWith(QStringLiteral("before: BF16")));
+        QVERIFY(bytes->bar(0).value > bytes->bar(1).value);
         const auto& after = overview.map->data();
         for (qsizetype cell = 0; cell < after.values.size(); ++cell)
             QCOMPARE(std::isnan(after.values[cell]), bool(after.absent[cell]));

@@ -127,9 +127,53 @@ private Q_SLOTS:
         const auto page = make();
         QVERIFY(page->report());
         QCOMPARE(page->report()->data.rows.size(), session_->weights().size());
-        QVERIFY(!page->findChild<QCheckBox*>(QStringLiteral("codebooks"))->isEnabled()); // needs histograms
+        // Histograms of all tensors taken together are the session's: nothing is measured for the report alone.
+        const auto drawn = [&](const char* title) {
+            const auto& sections = page->report()->sections;
+            return std::any_of(sections.begin(), sections.end(), [&](const Section& section) {
+                return section.title == title && !section.plots.empty();
+            });
+        };
+        QVERIFY(drawn("Codes") && drawn("Errors"));
+        QCOMPARE(session_->pooledHistograms(session_->spec())->error.total(), std::uint64_t(420) * 4 * 64);
         session_ = std::make_unique<Session>();
         QVERIFY(openModel(*session_, samplePath()));
+    }
+
+    void whatItWaitsForIsInTheLaneAndCanBeCancelled() {
+        QTemporaryDir folder;
+        Session session;
+        QVERIFY(openModel(session, writeLayeredModel(folder.filePath(QStringLiteral("some.safetensors")), 700, 64)));
+        session.cancelJobs();
+        QStringList said;
+        connect(&session, &Session::jobProgress, this, [&](const Progress& progress) {
+            const auto what = QString::fromStdString(progress.what);
+            if (said.isEmpty() || said.last() != what) said << what;
+        });
+        ReportPage page(session);
+        page.resize(1356, 802);
+        QSignalSpy ready(&page, &ReportPage::reportReady);
+        page.show();
+        QTRY_VERIFY(!said.isEmpty()); // the session measures what is missing
+        session.cancelJobs();
+        auto* measure = page.findChild<QPushButton*>(QStringLiteral("measureMissing"));
+        QTRY_VERIFY(measure->isVisible()); // and does not begin again by itself
+        QVERIFY(!session.busy() && ready.isEmpty());
+        measure->click();
+        QTRY_COMPARE_WITH_TIMEOUT(ready.size(), 1, 60'000);
+        QVERIFY(!measure->isVisible());
+        QVERIFY2(said.contains(QStringLiteral("Composing the report")), qPrintable(said.join(u'|')));
+        QCOMPARE(page.report()->data.rows.size(), session.weights().size());
+        QTRY_VERIFY(!session.busy());
+
+        // Cancelled while it composes: nothing comes of it, and asking again works.
+        said.clear();
+        page.findChild<QCheckBox*>(QStringLiteral("tensors"))->click();
+        QTRY_VERIFY(said.contains(QStringLiteral("Composing the report")));
+        session.cancelJobs();
+        QTRY_VERIFY(measure->isVisible() || ready.size() == 2); // or it was done before
+        if (measure->isVisible()) measure->click();
+        QTRY_COMPARE_WITH_TIMEOUT(ready.size(), 2, 60'000);
     }
 
     void pictures() {

@@ -134,7 +134,7 @@ private Q_SLOTS:
 
     void togglesOfTheErrorCard() {
         auto* error = card<ErrorCard>();
-        QVERIFY(error->note().startsWith(QStringLiteral("p50 ")));
+        QVERIFY2(error->note().startsWith(QStringLiteral("linear within ±")), qPrintable(error->note()));
         QCOMPARE(error->chart()->markers().size(), 6);
         const auto toggles = error->findChildren<QToolButton*>();
         QCOMPARE(toggles.size(), 3);

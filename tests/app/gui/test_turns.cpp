@@ -4,6 +4,7 @@
 // 16 ms is stated by bench_turns, and what is allowed here covers a loaded machine.
 #include "app/gui/main_window.h"
 #include "app/gui/page.h"
+#include "app/gui/pages/report_page.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/tensor_browser.h"
 #include "app/gui/widgets/tensor_tree.h"
@@ -103,7 +104,11 @@ private Q_SLOTS:
         for (const auto& page : pages())
             step(
                 page.id, [&] { session_->showPage(QString::fromLatin1(page.id)); },
-                [&] { return session_->page() == QLatin1String(page.id) && !session_->busy(); });
+                [&] {
+                    const auto* report = window_->findChild<ReportPage*>();
+                    return session_->page() == QLatin1String(page.id) && !session_->busy() &&
+                           (session_->page() != QLatin1String("report") || (report && report->report()));
+                });
     }
 
     void anotherSpecAndClosing() {
