@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -81,13 +82,15 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::string& b
 }
 
 WorkerProcess::WorkerProcess(pid_t pid, Descriptor control, Descriptor out, Descriptor err)
-    : pid_(pid), control_(std::move(control)), out_{std::move(out), {}}, err_{std::move(err), {}} {}
+    : pid_(pid), control_(std::move(control)),
+      pidfd_(int(syscall(SYS_pidfd_open, pid, 0))), out_{std::move(out), {}}, err_{std::move(err), {}} {}
 
 void WorkerProcess::wait(int milliseconds) {
     pollfd watched[] = {{control_.descriptor(), POLLIN, 0},
                         {out_.pipe.get(), POLLIN, 0}, // -1 once closed: ignored
-                        {err_.pipe.get(), POLLIN, 0}};
-    poll(watched, 3, milliseconds);
+                        {err_.pipe.get(), POLLIN, 0},
+                        {pidfd_.get(), POLLIN, 0}};
+    poll(watched, 4, milliseconds);
     drain(out_);
     drain(err_);
 }
@@ -107,6 +110,11 @@ void WorkerProcess::drain(Stream& stream) {
         keepTail(stream.tail, 4096);
         keepTail(log_, kLog);
     }
+}
+
+bool WorkerProcess::dead() const {
+    siginfo_t info{};
+    return pid_ < 0 || awaitEnd(pid_, 0, info);
 }
 
 std::string WorkerProcess::end(double grace) {

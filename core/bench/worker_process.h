@@ -31,7 +31,8 @@ public:
     /// Kills the process group and waits for it. Says how the worker itself had ended by then, after `grace` seconds:
     /// "SIGSEGV", "exited with code 0", or "" when it was alive. Repeatable.
     std::string end(double grace = 0);
-    bool ended() const { return pid_ < 0; }
+    /// The worker has ended by itself. Its children may hold the socket open, so that no end of it is seen.
+    bool dead() const;
     /// The last lines of what it printed on both streams.
     const std::string& log() const { return log_; }
     /// The last line on stderr that is not blank, escaped.
@@ -46,6 +47,7 @@ private:
     void drain(Stream& stream);
     pid_t pid_;
     Channel control_;
+    Descriptor pidfd_; ///< wakes the poll when the worker ends; -1 where the kernel has none
     Stream out_, err_;
     std::string log_, ending_;
 };

@@ -71,10 +71,12 @@ Outcome<json> WorkerSession::await(const std::string& step, double seconds) {
     auto deadline = after(seconds);
     bool stopping = false;
     for (;;) {
+        const bool dead = process_->dead(); // asked first: what it said before its end counts
         auto frame = process_->control().receive();
         if (!frame && frame.error().closed) return tl::unexpected(gone(step));
         if (!frame) return tl::unexpected(refuse(step, frame.error().what));
         if (*frame) return answerIn(step, **frame);
+        if (dead) return tl::unexpected(gone(step));
         const auto now = Clock::now();
         if (now >= deadline && stopping)
             return tl::unexpected(end({RowState::Cancelled, "cancelled in " + step + "; its worker was ended"}, false));

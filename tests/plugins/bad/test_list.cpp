@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `backends` among plugins that misbehave: every one is a row, and the others go on; in the library and in the program.
+#include "bad_source.h"
+
+#include "core/bench/backend_list.h"
+
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <thread>
+
+using namespace qs;
+using namespace qs::test;
+
+namespace {
+QString q(const char* text) { return QString::fromLatin1(text); }
+QString q(const std::string& text) { return QString::fromStdString(text); }
+
+const std::pair<const char*, const char*> kExpected[] = {
+    {"bad", "available"},          {"bad_crash", "crashed"},         {"bad_hang", "hung"},
+    {"bad_abort", "crashed"},      {"bad_exit", "crashed"},          {"bad_noise", "available"},
+    {"bad_wire", "crashed"},       {"bad_state", "crashed"},         {"bad_query", "crashed"},
+    {"bad_load", "crashed"},       {"bad_table_null", "declined"},   {"bad_table_major", "declined"},
+    {"bad_table_tiny", "crashed"}, {"bad_table_huge", "crashed"},    {"bad_table_old", "available"},
+    {"bad_table_id", "crashed"},   {"bad_table_symbol", "declined"}, {"bad_table_library", "unavailable"},
+    {"nowhere", "unavailable"},
+};
+std::string pathOf(const char* library) { return std::string(QS_BAD_DIR "/") + library + ".so"; }
+} // namespace
+
+class TestList : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void shippedAreAlwaysRows() {
+        const auto sources = backendSources({});
+        QCOMPARE(sources.size(), std::size_t(4));
+        const char* ids[] = {"cpu", "openblas", "cuda", "pjrt"};
+        for (std::size_t i = 0; i < 4; ++i) {
+            QCOMPARE(q(sources[i].id), q(ids[i]));
+            QVERIFY(sources[i].shipped);
+        }
+        QVERIFY(sources[0].built && sources[0].path.empty());
+    }
+    void pjrtPluginFromTheEnvironment() {
+        const auto pathOption = [] {
+            const auto sources = backendSources({});
+            for (const auto& [key, value] : sources.back().options)
+                if (key == "path") return value;
+            return std::string();
+        };
+        qputenv("TPU_LIBRARY_PATH", "/opt/libtpu.so");
+        QCOMPARE(q(pathOption()), q("/opt/libtpu.so"));
+        qputenv("QUANTSCOPE_PJRT_PLUGIN", "/opt/first.so");
+        QCOMPARE(q(pathOption()), q("/opt/first.so"));
+        const auto named = backendSources({}, {{"path", "/opt/mine.so"}});
+        QCOMPARE(named.back().options.size(), std::size_t(1));
+        qunsetenv("TPU_LIBRARY_PATH");
+        qunsetenv("QUANTSCOPE_PJRT_PLUGIN");
+        QCOMPARE(q(pathOption()), QString());
+    }
+    void everyPluginIsARow() {
+        std::vector<BackendSource> sources;
+        for (const auto& [library, status] : kExpected) sources.push_back(badSource({}, library));
+        std::vector<std::vector<BackendRow>> rows(sources.size());
+        const auto here = std::this_thread::get_id();
+        Deadlines deadlines = patient();
+        deadlines.probe = 4;
+        const auto listed = listBackends(
+            sources, {},
+            [&](const BackendRow& row) {
+                QCOMPARE(std::this_thread::get_id(), here);
+                rows[row.source].push_back(row);
+            },
+            deadlines);
+        QVERIFY(listed);
+        for (std::size_t i = 0; i < sources.size(); ++i) {
+            const bool available = q(kExpected[i].second) == q("available");
+            QVERIFY2(!rows[i].empty(), kExpected[i].first);
+            QCOMPARE(rows[i].size(), std::size_t(available ? 2 : 1)); // it has two devices
+            const auto& row = rows[i].front();
+            QVERIFY2(q(rowStateText(row.status)) == q(kExpected[i].second), row.reason.c_str());
+            QCOMPARE(row.device.has_value(), available);
+            QCOMPARE(row.reason.empty(), available);
+            QVERIFY(row.path.find(kExpected[i].first) != std::string::npos);
+            if (!available) QCOMPARE(q(row.backend), q(kExpected[i].first) + q(".so"));
+        }
+        QVERIFY(q(rows[2].front().reason).startsWith(q("hung in probe for 4 s")));
+    }
+    void needsConfig() {
+        std::vector<BackendRow> rows;
+        const auto source = badSource("probe:needs_config");
+        QVERIFY(listBackends(
+            {&source, 1}, {}, [&](const BackendRow& row) { rows.push_back(row); }, patient()));
+        QCOMPARE(rows.size(), std::size_t(1));
+        QCOMPARE(rows[0].status, RowState::NeedsConfig);
+    }
+    void failuresAfterTheProbe_data() {
+        QTest::addColumn<QString>("status");
+        QTest::newRow("open:unavailable") << q("unavailable");
+        QTest::newRow("open:failed") << q("unavailable");
+        QTest::newRow("open:crash") << q("crashed");
+        QTest::newRow("devices:none") << q("unavailable");
+        QTest::newRow("devices:crash") << q("crashed");
+        QTest::newRow("describe:failed") << q("available");
+        QTest::newRow("describe:json") << q("crashed");
+    }
+    void failuresAfterTheProbe() {
+        QFETCH(QString, status);
+        std::vector<BackendRow> rows;
+        const auto source = badSource(QTest::currentDataTag());
+        QVERIFY(listBackends(
+            {&source, 1}, {}, [&](const BackendRow& row) { rows.push_back(row); }, patient()));
+        QVERIFY(!rows.empty());
+        QCOMPARE(q(rowStateText(rows[0].status)), status);
+        QCOMPARE(rows[0].reason.empty(), status == q("available"));
+        QCOMPARE(q(rows[0].version), q("1.0"));
+    }
+    void cancelled() {
+        const Job job;
+        std::thread later([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(300));
+            job.cancel();
+        });
+        const auto source = badSource({}, "bad_hang");
+        const auto start = std::chrono::steady_clock::now();
+        const auto listed = listBackends(
+            {&source, 1}, job, [](const BackendRow&) { QFAIL("nothing is known"); }, patient());
+        later.join();
+        QVERIFY(!listed && listed.error().cancelled);
+        QVERIFY(secondsSince(start) < 10);
+    }
+    void theProgram() {
+        QTemporaryDir dir;
+        QStringList arguments{q("backends"), q("--json"), dir.filePath(q("out.json"))};
+        for (const auto& [library, status] : kExpected) arguments << q("--plugin") << q(pathOf(library));
+        QProcess cli;
+        cli.start(q(QS_BIN_DIR "/quantscope-cli"), arguments);
+        QVERIFY(cli.waitForFinished(60'000));
+        QCOMPARE(cli.exitStatus(), QProcess::NormalExit);
+        QCOMPARE(cli.readAllStandardError(), QByteArray());
+        QCOMPARE(cli.exitCode(), 0);
+        const auto table = cli.readAllStandardOutput();
+        QVERIFY(!table.contains('\x1b') && table.contains("SIGSEGV") && table.contains("not measured") == false);
+        QFile json(dir.filePath(q("out.json")));
+        QVERIFY(json.open(QIODevice::ReadOnly));
+        const auto rows = QJsonDocument::fromJson(json.readAll()).object()[q("rows")].toArray();
+        QStringList seen;
+        for (const auto& value : rows) {
+            const auto row = value.toObject();
+            const auto status = row[q("status")].toString();
+            QVERIFY(status == q("available") || !row[q("reason")].toString().isEmpty());
+            if (row[q("shipped")].toBool()) seen << row[q("backend")].toString();
+            for (const auto& [library, expected] : kExpected)
+                if (row[q("path")].toString() == q(pathOf(library))) {
+                    QCOMPARE(status, q(expected));
+                    seen << q(library);
+                }
+        }
+        seen.removeDuplicates();
+        QCOMPARE(seen.size(), qsizetype(std::size(kExpected) + 4));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestList)
+#include "test_list.moc"

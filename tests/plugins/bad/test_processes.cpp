@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What is left behind: no descriptor, no zombie, no process; and a worker that outlives its program is none.
+#include "bad_source.h"
+
+#include <QDir>
+#include <QFile>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <csignal>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace qs;
+using namespace qs::test;
+
+namespace {
+
+QString q(const char* text) { return QString::fromLatin1(text); }
+
+qsizetype descriptors() { return QDir(q("/proc/self/fd")).entryList(QDir::Files | QDir::System).size(); }
+
+/// Live processes, by what /proc says; `parent` 0: of any.
+QList<pid_t> processes(const QByteArray& name, pid_t parent = 0) {
+    QList<pid_t> found;
+    for (const auto& entry : QDir(q("/proc")).entryList(QDir::Dirs)) {
+        bool number = false;
+        const int pid = entry.toInt(&number);
+        QFile status(q("/proc/") + entry + q("/status"));
+        if (!number || !status.open(QIODevice::ReadOnly)) continue;
+        const QByteArray text = status.readAll();
+        if (!text.startsWith("Name:\t" + name) || text.contains("State:\tZ")) continue;
+        if (parent && !text.contains("PPid:\t" + QByteArray::number(parent) + '\n')) continue;
+        found << pid;
+    }
+    return found;
+}
+
+const QByteArray kWorker = "quantscope-work"; // as long as the kernel keeps names
+
+} // namespace
+
+class TestProcesses : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void nothingIsLeftBehind() {
+        (void)probeBackend(badSource(), patient(), {}); // the thread that starts workers is here to stay
+        const auto before = descriptors();
+        for (const char* fault : {"", "open:crash", "prepare:hang", "bench:exit", "execute:wire", "prepare:child"}) {
+            auto opened = openBackend(badSource(fault), brisk(), {});
+            Product product;
+            if (opened) (void)wholeRun(**opened, product);
+        }
+        QCOMPARE(descriptors(), before);
+        QCOMPARE(processes(kWorker, getpid()).size(), qsizetype(0));
+        QCOMPARE(waitpid(-1, nullptr, WNOHANG), pid_t(-1)); // no zombie: there is no child at all
+        QCOMPARE(errno, ECHILD);
+    }
+    /// "prepare:child" forks; the fork carries the worker's name and group.
+    void childrenOfAPluginDieToo() {
+        const auto before = processes(kWorker).size();
+        auto opened = openBackend(badSource("prepare:child"), patient(), {});
+        QVERIFY(opened);
+        Product product;
+        const auto kernel = (*opened)->prepare(0, product.problem, "plain", {&product.weight, 1});
+        QVERIFY(!kernel);
+        QVERIFY2(QString::fromStdString(kernel.error().reason).startsWith(q("crashed in prepare (SIGSEGV)")),
+                 kernel.error().reason.c_str());
+        QTRY_COMPARE(processes(kWorker).size(), before);
+    }
+    /// A worker is started by a thread; the end of that thread must not end the worker.
+    void theOpeningThreadMayEnd() {
+        std::unique_ptr<Backend> backend;
+        std::thread([&] { backend = std::move(*openBackend(badSource(), patient(), {})); }).join();
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        QVERIFY(backend->devices());
+    }
+    void theProgramIsKilled_data() {
+        QTest::addColumn<QString>("fault");
+        QTest::newRow("idle") << QString();
+        QTest::newRow("while it hangs") << q("prepare:hang");
+    }
+    void theProgramIsKilled() {
+        QFETCH(QString, fault);
+        QProcess program;
+        program.start(QCoreApplication::applicationFilePath(), {q("--hold"), fault});
+        QVERIFY(program.waitForStarted());
+        QVERIFY(program.waitForReadyRead(20'000));
+        QCOMPARE(program.readAll().trimmed(), QByteArray("open"));
+        const auto workers = processes(kWorker, pid_t(program.processId()));
+        QCOMPARE(workers.size(), qsizetype(1));
+        QTest::qWait(100); // into the step that hangs
+        program.kill();
+        QVERIFY(program.waitForFinished());
+        QTRY_VERIFY(!QFile::exists(q("/proc/%1").arg(workers.front())));
+    }
+    void manyAtOnce() {
+        const auto before = descriptors();
+        std::vector<std::thread> threads;
+        std::atomic<int> good = 0;
+        for (int t = 0; t < 8; ++t)
+            threads.emplace_back([&good] {
+                BackendSource source = badSource();
+                auto opened = openBackend(source, patient(), {});
+                Product product;
+                if (opened && wholeRun(**opened, product)) ++good;
+            });
+        for (auto& thread : threads) thread.join();
+        QCOMPARE(good.load(), 8);
+        QCOMPARE(descriptors(), before);
+    }
+    void noWorkerProgram() {
+        qputenv("QS_WORKER", "/nowhere/quantscope-worker");
+        const auto source = badSource();
+        const auto failed = openBackend(source, patient(), {});
+        qunsetenv("QS_WORKER");
+        QVERIFY(!failed);
+        QCOMPARE(failed.error().state, RowState::Unavailable);
+        QVERIFY(failed.error().reason.find("/nowhere/quantscope-worker") != std::string::npos);
+        QVERIFY(!quarantineReason(source));
+    }
+    /// Another program that answers nothing: as a worker that ends without an answer.
+    void anotherProgram() {
+        qputenv("QS_WORKER", "/bin/true");
+        const auto failed = probeBackend(badSource(), patient(), {});
+        qunsetenv("QS_WORKER");
+        QVERIFY(!failed);
+        QCOMPARE(QString::fromStdString(failed.error().reason),
+                 q("crashed in probe (exited with code 0 without an answer)"));
+    }
+    void workerByHand() {
+        QProcess worker;
+        worker.start(q(QS_BIN_DIR "/quantscope-worker"), {q("--backend"), q("cpu"), q("--cfg"), q("99")});
+        QVERIFY(worker.waitForFinished());
+        QCOMPARE(worker.exitCode(), 2);
+    }
+    void quarantineEndsWithAnotherFile() {
+        QTemporaryDir dir;
+        BackendSource source = badSource("open:crash");
+        const QString copy = dir.filePath(q("copy.so"));
+        QVERIFY(QFile::copy(QString::fromStdString(source.path), copy));
+        source.path = copy.toStdString();
+        QVERIFY(!openBackend(source, patient(), {}));
+        QVERIFY(quarantineReason(source));
+        QFile file(copy);
+        QVERIFY(file.open(QIODevice::Append));
+        file.write("x");
+        file.close();
+        QVERIFY(!quarantineReason(source));
+    }
+};
+
+/// The other role of this program: opens a backend, says so, and waits for its end.
+static int hold(const std::string& fault) {
+    auto opened = openBackend(badSource(fault), patient(), {});
+    if (!opened) return 1;
+    std::puts("open");
+    std::fflush(stdout);
+    Product product;
+    if (!fault.empty()) (void)wholeRun(**opened, product);
+    for (;;) pause();
+}
+
+int main(int argc, char** argv) {
+    if (argc == 3 && std::string(argv[1]) == "--hold") return hold(argv[2]);
+    QCoreApplication app(argc, argv);
+    TestProcesses test;
+    return QTest::qExec(&test, argc, argv);
+}
+#include "test_processes.moc"
