@@ -39,9 +39,8 @@ const Server::Call Server::kCalls[] = {
 Server::Answer Server::load(Fields& fields, Frame&) {
     const auto options = optionsFrom(fields, "options");
     if (fields.problem()) return kNothing;
-    const auto environment = chooseEnvironment(options, {thisCpu(), tpuPresent()},
-                                               [](const char* name) -> const char* { return std::getenv(name); });
-    for (const auto& name : environment.unset) unsetenv(name.c_str());
+    const auto environment =
+        chooseEnvironment(options, tpuPresent(), [](const char* name) -> const char* { return std::getenv(name); });
     for (const auto& [name, value] : environment.set) setenv(name.c_str(), value.c_str(), 1);
     options_ = pluginOptions(options);
     const auto table = loadTable(backend_);
