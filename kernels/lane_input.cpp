@@ -42,20 +42,25 @@ void LaneInput::orderFloats(const LaneWeights& w, const float* x, float* out) co
     }
 }
 
-void LaneInput::orderBytes(const LaneWeights& w, const std::int8_t* q, std::size_t row) {
+void LaneInput::orderBytes(const LaneWeights& w, const std::int8_t* q, std::size_t row, const LaneKernels& kernels) {
     const std::size_t quarter = w.perWord / 4;
     std::uint32_t* out = m_words.data() + row * m_rowWords;
     for (std::size_t g = 0; g < w.groups; ++g) {
-        const std::size_t begin = g * w.block, end = std::min(begin + w.block, w.k);
-        std::int32_t sum = 0;
-        for (std::size_t i = begin; i < end; ++i) sum += q[i];
-        m_sums[row * m_groups + g] = sum;
-        for (std::size_t step = 0; step < w.groupSteps; ++step) {
-            const std::size_t first = begin + step * w.perWord;
-            std::uint8_t bytes[32] = {};
-            if (first < end) std::memcpy(bytes, q + first, std::min(w.perWord, end - first));
+        const std::size_t begin = g * w.block, count = std::min(w.block, w.k - begin);
+        m_sums[row * m_groups + g] = kernels.sumBytes(q + begin, count);
+        for (std::size_t at = 0; at < w.groupSteps * w.perWord; at += w.perWord, out += quarter) {
+            std::uint8_t tail[32] = {};
+            const auto* bytes = reinterpret_cast<const std::uint8_t*>(q) + begin + at;
+            if (at + w.perWord > count) {
+                if (at < count) std::memcpy(tail, bytes, count - at);
+                bytes = tail;
+            }
+            if (quarter == 1) {
+                std::memcpy(out, bytes, 4);
+                continue;
+            }
             for (std::size_t i = 0; i < quarter; ++i)
-                *out++ = std::uint32_t(bytes[i]) | std::uint32_t(bytes[i + quarter]) << 8 |
+                out[i] = std::uint32_t(bytes[i]) | std::uint32_t(bytes[i + quarter]) << 8 |
                          std::uint32_t(bytes[i + 2 * quarter]) << 16 | std::uint32_t(bytes[i + 3 * quarter]) << 24;
         }
     }
@@ -73,7 +78,7 @@ void LaneInput::read(const MatmulProblem& problem, const LaneWeights& weights, c
             m_scales[row] = std::numeric_limits<float>::quiet_NaN();
             std::fill(q.begin(), q.end(), std::int8_t(0));
         }
-        if (weights.products == LaneProducts::I8) return orderBytes(weights, q.data(), row);
+        if (weights.products == LaneProducts::I8) return orderBytes(weights, q.data(), row, kernels);
         values.assign(q.begin(), q.end());
         x = values.data();
     } else if (problem.act == NumberType::Bf16) {

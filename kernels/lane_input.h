@@ -22,7 +22,7 @@ public:
 
 private:
     void orderFloats(const LaneWeights& weights, const float* x, float* out) const;
-    void orderBytes(const LaneWeights& weights, const std::int8_t* q, std::size_t row);
+    void orderBytes(const LaneWeights& weights, const std::int8_t* q, std::size_t row, const LaneKernels& kernels);
 
     std::size_t m_rowWords = 0, m_rowFloats = 0, m_groups = 0;
     bool m_keepFloats = false;

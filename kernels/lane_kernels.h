@@ -29,7 +29,7 @@ struct DecodeCall {
 };
 using DecodeKernel = void (*)(const DecodeCall&);
 
-/// c[row][width] (+)= sum over kk of a[kk][rows] * b[kk][width]. I8: the i32 sum (doubled if `twice`) gets `init` of
+/// c[row][width] (+)= sum over kk of a[kk][rows] * b[kk][width]. I8: the i32 sum starts at `init` of
 /// its row, becomes f32, times scale[lane].
 struct MicroCall {
     const std::uint32_t* a;
@@ -38,8 +38,7 @@ struct MicroCall {
     float* c;
     bool add;
     const std::int32_t* init; ///< I8: [rows]
-    const float* scale;       ///< I8: [width] or nullptr
-    bool twice;               ///< I8: codes stand for twice their value
+    const float* scale;       ///< I8: [width]
 };
 using MicroKernel = void (*)(const MicroCall&);
 
@@ -52,6 +51,7 @@ struct LaneKernels {
     std::size_t microRows, microWidth;
     /// I8: what Int8 codes are worth less than as the unsigned bytes that the kernel multiplies.
     int int8Bias;
+    std::int32_t (*sumBytes)(const std::int8_t* bytes, std::size_t n); ///< I8
     /// out = x * scale as floats, or as bf16 pairs of (lo, hi); scale may be null.
     void (*fold)(const float* x, const float* scale, std::size_t n, std::size_t halfStride, std::uint32_t* out);
 };

@@ -5,6 +5,7 @@
 #include "kernels/lane_input.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <limits>
 
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostI32 = 131071;  // 128 * 127 * k stays below 2^31
 constexpr std::size_t kMostGemvRows = 32; // beyond, decoding anew for every 4 rows is a waste
-constexpr std::size_t kDenseSteps = 1024; // stream words of a decoded panel: 128 KiB of 32 lanes
+constexpr std::size_t kDenseSteps = 1024; // stream words of a decoded panel: 256 KiB
 constexpr std::size_t kGemvRows = 4;
 
 /// Lanes of a panel to the result: y = value * scale of the row + bias.
@@ -93,7 +94,7 @@ private:
         const std::size_t left = m_problem.m - m, rows = std::min(left == 3 ? 4 : left, kGemvRows);
         GemvCall call{};
         call.weights = &w, call.rows = rows, call.y = y;
-        call.words = w.words.data() + panel * w.steps * kPanel;
+        call.words = w.words(panel);
         call.xRow = m_input.rowWords();
         call.x = m_input.words(m), call.xSums = m_input.sums(m);
         if (!w.scalePerK) {
@@ -102,9 +103,9 @@ private:
         } else {
             const std::size_t size = w.streamSize();
             for (std::size_t set = 0; set < w.sets; ++set) {
-                const float* scales = w.scales.data() + (panel * w.sets + set) * w.xHalves() * size;
                 for (std::size_t i = 0; i < rows; ++i)
-                    m_kernels->fold(m_input.floats(m + i), scales, size, size, folded.data() + i * call.xRow);
+                    m_kernels->fold(m_input.floats(m + i), w.scalesPerK(panel, set), size, size,
+                                    folded.data() + i * call.xRow);
                 GemvCall part = call;
                 part.x = folded.data();
                 part.words += set * kLanes, part.y += set * kLanes;
@@ -127,7 +128,6 @@ public:
         const std::size_t most = m_kernels->microRows, m = m_problem.m, blocks = (m + most - 1) / most;
         m_input.reset(m_problem, m_weights, m, false);
         m_packed.resize(blocks * most * m_input.rowWords());
-        const std::size_t strips = m_weights.panels * (kPanel / m_kernels->microWidth);
         std::atomic<bool> stopped{false};
         team.run([&](int worker) {
             const auto [begin, end] = shareOf(blocks, worker, team.size());
@@ -139,10 +139,10 @@ public:
         if (stopped) return false;
         const LaneOutput output(m_problem, m_weights, m_input, out);
         team.run([&](int worker) {
-            const auto [begin, end] = shareOf(strips, worker, team.size());
+            const auto [begin, end] = shareOf(m_weights.panels, worker, team.size());
             Scratch scratch;
-            for (std::size_t s = begin; s < end; ++s)
-                if (!strip(s, scratch, output, stopped, stop)) return stopped.store(true);
+            for (std::size_t panel = begin; panel < end; ++panel)
+                if (!panelTimes(panel, scratch, output, stopped, stop)) return stopped.store(true);
         });
         return !stopped;
     }
@@ -164,68 +164,72 @@ private:
         }
     }
 
-    bool strip(std::size_t index, Scratch& scratch, const LaneOutput& output, std::atomic<bool>& stopped,
-               const StopRequest& stop) {
+    /// One panel times all rows, in chunks of k whose decoded weights stay in the second-level cache.
+    bool panelTimes(std::size_t panel, Scratch& scratch, const LaneOutput& output, std::atomic<bool>& stopped,
+                    const StopRequest& stop) {
         const LaneWeights& w = m_weights;
-        const std::size_t width = m_kernels->microWidth, perPanel = kPanel / width, most = m_kernels->microRows;
-        const std::size_t panel = index / perPanel, lane = index % perPanel * width, m = m_problem.m;
-        if (w.channel(panel * kPanel + lane) >= w.n && w.laneBlock == w.lanePad) return true; // beyond the last channel
-        const bool integers = w.products == LaneProducts::I8;
+        const std::size_t width = m_kernels->microWidth, most = m_kernels->microRows, m = m_problem.m;
         const std::size_t perStep = w.streamSize() / w.steps;
         // Integer sums run over whole groups; the others may break anywhere, their scales being applied already.
         std::size_t chunk = std::max<std::size_t>(kDenseSteps / perStep, 1);
-        if (integers) chunk = std::max<std::size_t>(chunk / w.groupSteps, 1) * w.groupSteps;
+        if (w.products == LaneProducts::I8) chunk = std::max<std::size_t>(chunk / w.groupSteps, 1) * w.groupSteps;
         chunk = std::min(chunk, w.steps);
-        if (scratch.panel.size() < chunk * perStep * width)
-            scratch.panel = Aligned<std::uint32_t>(chunk * perStep * width);
-        if (scratch.sums.size() < m * width) scratch.sums = Aligned<float>(m * width);
+        if (!scratch.panel.size()) {
+            scratch.panel = Aligned<std::uint32_t>(chunk * perStep * kPanel);
+            scratch.sums = Aligned<float>(m * kPanel);
+        }
         for (std::size_t step = 0; step < w.steps; step += chunk) {
-            DecodeCall decode{};
-            decode.weights = &w, decode.firstStep = step, decode.steps = std::min(chunk, w.steps - step);
-            decode.words = w.words.data() + (panel * w.steps + step) * kPanel + lane;
-            decode.out = scratch.panel.data();
-            if (w.scalePerK) {
-                const std::size_t set = w.sets == 1 ? 0 : lane / kLanes;
-                decode.scales = w.scales.data() + (panel * w.sets + set) * w.xHalves() * w.streamSize();
-            } else if (w.scales.size()) {
-                decode.scales = w.scales.data() + (panel * w.groups + step / w.groupSteps) * kPanel + lane;
+            std::array<DecodeCall, kPanel / kLanes> strips{};
+            for (std::size_t lane = 0, s = 0; lane < kPanel; lane += width, ++s) {
+                DecodeCall& decode = strips[s];
+                decode.weights = &w, decode.firstStep = step, decode.steps = std::min(chunk, w.steps - step);
+                decode.words = w.words(panel) + step * kPanel + lane;
+                decode.out = scratch.panel.data() + chunk * perStep * lane;
+                if (w.scalePerK)
+                    decode.scales = w.scalesPerK(panel, w.sets == 1 ? 0 : lane / kLanes);
+                else if (w.scales.size())
+                    decode.scales = w.scales.data() + (panel * w.groups + step / w.groupSteps) * kPanel + lane;
+                m_kernels->decode[int(w.codes)](decode);
             }
-            m_kernels->decode[int(w.codes)](decode);
             for (std::size_t first = 0; first < m; first += most) {
                 if (stopped || stop()) return false;
-                times(scratch, decode, first, std::min(most, m - first), integers, perStep);
+                const std::size_t rows = std::min(most, m - first);
+                for (std::size_t lane = 0, s = 0; lane < kPanel; lane += width, ++s)
+                    times(strips[s], first, rows, perStep, scratch.sums.data() + m * lane + first * width);
             }
         }
-        for (std::size_t row = 0; row < m; ++row)
-            output.store(scratch.sums.data() + row * width, row, panel * kPanel + lane, width);
+        for (std::size_t lane = 0; lane < kPanel; lane += width)
+            for (std::size_t row = 0; row < m; ++row)
+                output.store(scratch.sums.data() + m * lane + row * width, row, panel * kPanel + lane, width);
         return true;
     }
 
-    void times(Scratch& scratch, const DecodeCall& decoded, std::size_t first, std::size_t rows, bool integers,
-               std::size_t perStep) {
+    void times(const DecodeCall& decoded, std::size_t first, std::size_t rows, std::size_t perStep, float* sums) {
         const LaneWeights& w = m_weights;
-        const std::size_t width = m_kernels->microWidth;
         MicroCall call{};
         call.a = m_packed.data() + first * m_input.rowWords() + decoded.firstStep * perStep * rows;
-        call.b = decoded.out;
-        call.c = scratch.sums.data() + first * width;
+        call.b = decoded.out, call.c = sums;
         const MicroKernel kernel = (w.codes == LaneCodes::Int8 ? m_kernels->microInt8 : m_kernels->micro)[rows - 1];
-        if (!integers) {
+        if (w.products != LaneProducts::I8) {
             call.kk = decoded.steps * perStep, call.add = decoded.firstStep > 0;
             return kernel(call);
         }
+        static const std::array<float, kPanel> ones = [] {
+            std::array<float, kPanel> a{};
+            a.fill(1.0f);
+            return a;
+        }();
         const int bias = w.codes == LaneCodes::Int8 ? m_kernels->int8Bias : w.bias;
         std::int32_t init[16];
         call.init = init, call.kk = w.groupSteps * perStep;
-        call.twice = w.codes == LaneCodes::Table1 && w.table[1] - w.table[0] == 2;
         for (std::size_t step = 0; step < decoded.steps; step += w.groupSteps) {
             const std::size_t group = (decoded.firstStep + step) / w.groupSteps;
             for (std::size_t i = 0; i < rows; ++i)
                 init[i] = std::int32_t(std::uint32_t(bias) * std::uint32_t(m_input.sums(first + i)[group]));
             call.add = group > 0;
-            call.scale = decoded.scales ? decoded.scales + step / w.groupSteps * kPanel : nullptr;
+            call.scale = decoded.scales ? decoded.scales + step / w.groupSteps * kPanel : ones.data();
             kernel(call);
-            call.a += call.kk * rows, call.b += call.kk * width;
+            call.a += call.kk * rows, call.b += call.kk * m_kernels->microWidth;
         }
     }
 

@@ -80,9 +80,8 @@ LaneWeights::LaneWeights(const MatmulProblem& problem, const WeightOperand& oper
     }
     const std::size_t lanes = (n + laneBlock - 1) / laneBlock * lanePad;
     panels = (lanes + kPanel - 1) / kPanel;
-    words = Aligned<std::uint32_t>(panels * steps * kPanel);
-    if (weight.hasScales())
-        scales = Aligned<float>(scalePerK ? panels * sets * xHalves() * streamSize() : panels * groups * kPanel);
+    stream = Aligned<std::uint32_t>(panels * panelWords());
+    if (weight.hasScales() && !scalePerK) scales = Aligned<float>(panels * groups * kPanel);
     if (codes == LaneCodes::Fp8) nanChannel.assign(n, 0);
     if (problem.bias) {
         addend.assign(panels * kPanel, 0.0f);
@@ -112,7 +111,7 @@ void LaneWeights::fillPanel(const StoredWeight& weight, std::size_t panel, std::
         while (count < kLanes && channel(panel * kPanel + lane + count) == first + count && first + count < n) ++count;
         weight.readCodes(first, first + count, scratch.data());
         for (std::size_t i = 0; i < count; ++i) {
-            std::uint32_t* out = words.data() + panel * steps * kPanel + lane + i;
+            std::uint32_t* out = stream.data() + panel * panelWords() + scaleWords() + lane + i;
             const std::uint8_t* row = scratch.data() + i * k * size;
             if (codes == LaneCodes::Fp8)
                 for (std::size_t j = 0; j < k; ++j)
@@ -146,7 +145,7 @@ void LaneWeights::fillScales(const StoredWeight& weight, std::size_t panel) {
     const std::size_t halves = xHalves(), size = streamSize(), half = perWord / halves;
     for (std::size_t set = 0; set < sets; ++set) {
         const std::size_t c = channel(panel * kPanel + set * kLanes);
-        float* out = scales.data() + (panel * sets + set) * halves * size;
+        auto* out = reinterpret_cast<float*>(stream.data() + panel * panelWords()) + set * halves * size;
         for (std::size_t j = 0; c < n && j < k; ++j) {
             const std::size_t step = j / perWord, q = j % perWord;
             out[q / half * size + step * half + q % half] = weight.scale(c, j);

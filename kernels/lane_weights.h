@@ -38,8 +38,9 @@ struct LaneWeights {
     std::size_t sets = 1;                   ///< scalePerK: 1 when the 64 lanes of a panel share them, else 4
     std::size_t laneBlock = 0, lanePad = 0; ///< every laneBlock channels take lanePad lanes; equal: none is skipped
     int bias = 0;                           ///< I8: value = code * codeStep + bias
-    Aligned<std::uint32_t> words;           ///< [panel][step][64]
-    Aligned<float> scales;                  ///< [panel][group][64]; scalePerK: [panel][set][half][stream]; empty: none
+    /// Of a panel: scales that change with k, [set][half][stream] floats, then [step][64] words. One stream in memory.
+    Aligned<std::uint32_t> stream;
+    Aligned<float> scales;                  ///< [panel][group][64]; empty: none, or in the stream
     alignas(64) float table[16] = {};
     alignas(64) std::uint16_t table16[32] = {}; ///< the table in bf16, repeated
     std::vector<std::uint8_t> nanChannel;       ///< fp8 holds NaN there; empty: nowhere
@@ -50,12 +51,17 @@ struct LaneWeights {
     std::size_t streamSize() const {
         return steps * perWord / (products == LaneProducts::F32 ? 1 : products == LaneProducts::Bf16 ? 2 : 4);
     }
-    std::size_t place(std::size_t at) const { return at / block * groupSteps * perWord + at % block; }
+    std::size_t scaleWords() const { return scalePerK ? (sets * xHalves() * streamSize() + 15) / 16 * 16 : 0; }
+    std::size_t panelWords() const { return scaleWords() + steps * kPanel; }
+    const std::uint32_t* words(std::size_t panel) const { return stream.data() + panel * panelWords() + scaleWords(); }
+    const float* scalesPerK(std::size_t panel, std::size_t set) const {
+        return reinterpret_cast<const float*>(stream.data() + panel * panelWords()) + set * xHalves() * streamSize();
+    }
     std::size_t channel(std::size_t lane) const { ///< n or more: no channel
         const std::size_t rest = lane % lanePad;
         return rest < laneBlock ? lane / lanePad * laneBlock + rest : n;
     }
-    std::size_t bytes() const { return words.size() * 4 + scales.size() * 4; }
+    std::size_t bytes() const { return stream.size() * 4 + scales.size() * 4; }
 
 private:
     void fillPanel(const StoredWeight& weight, std::size_t panel, std::vector<std::uint8_t>& codes);

@@ -42,11 +42,13 @@ QS_INLINE void decodePairs(const DecodeCall& call, I (&word)[kWidth], const F (&
 }
 #endif
 #ifdef QS_QUADS
-template<LaneCodes c, int q> QS_INLINE void decodeQuads(I (&word)[kWidth], std::uint32_t* out) {
+template<LaneCodes c, int q> QS_INLINE void decodeQuads(I (&word)[kWidth], bool twice, std::uint32_t* out) {
     if constexpr (q < perWordOf<c>() / 4) {
-        QS_EACH(v, kWidth)
-        storeI(out + std::size_t(q * kWidth + v) * kLanes, quad<c>(shr<32 / perWordOf<c>() * q>(word[v])));
-        decodeQuads<c, q + 1>(word, out);
+        QS_EACH(v, kWidth) {
+            const I codes = quad<c>(shr<32 / perWordOf<c>() * q>(word[v]));
+            storeI(out + std::size_t(q * kWidth + v) * kLanes, twice ? addI(codes, codes) : codes);
+        }
+        decodeQuads<c, q + 1>(word, twice, out);
     }
 }
 #endif
@@ -56,6 +58,7 @@ template<LaneCodes c, LaneProducts products> void decodePanel(const DecodeCall& 
     constexpr int per = perWordOf<c>() / (products == LaneProducts::F32 ? 1 : products == LaneProducts::Bf16 ? 2 : 4);
     const LaneWeights& w = *call.weights;
     const F table = loadF(w.table);
+    [[maybe_unused]] const bool twice = c == LaneCodes::Table1 && w.table[1] - w.table[0] == 2;
     const std::uint32_t* words = call.words;
     std::uint32_t* out = call.out;
     std::size_t step = 0, left = w.groupSteps - call.firstStep % w.groupSteps;
@@ -76,7 +79,7 @@ template<LaneCodes c, LaneProducts products> void decodePanel(const DecodeCall& 
             if constexpr (products == LaneProducts::Bf16) decodePairs<c, 0>(call, word, group, table, step, out);
 #endif
 #ifdef QS_QUADS
-            if constexpr (products == LaneProducts::I8) decodeQuads<c, 0>(word, out);
+            if constexpr (products == LaneProducts::I8) decodeQuads<c, 0>(word, twice, out);
 #endif
             out += std::size_t(per * kWidth) * kLanes;
         }
@@ -88,6 +91,7 @@ void foldSingles(const float* x, const float* scale, std::size_t n, std::size_t,
     auto* into = reinterpret_cast<float*>(out);
     for (; i + kLanes <= n; i += kLanes) {
         const F value = loadF(x + i);
+        if (scale) prefetch(scale + i + kAhead);
         storeF(into + i, scale ? mulF(value, loadF(scale + i)) : value);
     }
     for (; i < n; ++i) into[i] = scale ? x[i] * scale[i] : x[i];
@@ -98,6 +102,7 @@ void foldPairs(const float* x, const float* scale, std::size_t n, std::size_t ha
         const __mmask16 some = n - i < kLanes ? __mmask16((1u << (n - i)) - 1) : __mmask16(0xffff);
         F lo{_mm512_maskz_loadu_ps(some, x + i)}, hi{_mm512_maskz_loadu_ps(some, x + halfStride + i)};
         if (scale) {
+            prefetch(scale + i + kAhead), prefetch(scale + halfStride + i + kAhead);
             lo.v = _mm512_maskz_mul_ps(some, lo.v, _mm512_maskz_loadu_ps(some, scale + i));
             hi.v = _mm512_maskz_mul_ps(some, hi.v, _mm512_maskz_loadu_ps(some, scale + halfStride + i));
         }

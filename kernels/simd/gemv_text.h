@@ -87,6 +87,20 @@ template<LaneCodes c> struct Quads {
 };
 #endif
 
+#ifdef QS_QUADS
+std::int32_t sumBytes(const std::int8_t* bytes, std::size_t n) {
+    I sum = zeroI();
+    std::size_t i = 0;
+    for (; i + 64 <= n; i += 64) sum = dotQuads<false>(sum, set1I(0x01010101u), loadI(bytes + i));
+    alignas(64) std::int32_t lanes[kLanes];
+    storeI(lanes, sum);
+    std::int32_t all = 0;
+    for (const std::int32_t lane : lanes) all += lane;
+    for (; i < n; ++i) all += bytes[i];
+    return all;
+}
+#endif
+
 template<class P, int M, int V, int parts, int q>
 QS_INLINE void meetAll(typename P::Sum (&sum)[M][V][parts], const I (&word)[V], const std::uint32_t* x,
                        std::size_t xRow, typename P::Table table) {

@@ -7,8 +7,12 @@ namespace qs {
 
 // Functions of the matrix units, chosen at run time. Each table is complete for its products; see supported() of the
 // variants for the processors that can run it.
+#if defined(__x86_64__)
 const LaneKernels& laneKernelsAvx512(LaneProducts products);
 const LaneKernels& laneKernelsAvx2(LaneProducts products); ///< F32 and I8
+#elif defined(__aarch64__)
+const LaneKernels& laneKernelsNeon(LaneProducts products); ///< F32 and I8
+#endif
 
 struct MicroKernels {
     const MicroKernel* f32;
@@ -19,5 +23,6 @@ struct MicroKernels {
 };
 const MicroKernels& microKernelsAvx512();
 const MicroKernels& microKernelsAvx2();
+const MicroKernels& microKernelsNeon();
 
 } // namespace qs

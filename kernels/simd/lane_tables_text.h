@@ -40,6 +40,6 @@ inline LaneKernels quads(const MicroKernels& micro) {
     fillDecode<LaneProducts::I8, Table4, Table2, Table1, Int8>(k.decode);
     k.micro = micro.i8, k.microInt8 = micro.i8OfInt8;
     k.microRows = micro.rows, k.microWidth = micro.width;
-    k.int8Bias = kInt8Bias;
+    k.int8Bias = kInt8Bias, k.sumBytes = sumBytes;
     return k;
 }

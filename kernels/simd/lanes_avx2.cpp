@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#if defined(__x86_64__)
+
 #include "kernels/simd/lane_sets.h"
 #include "kernels/simd/target.h"
 
@@ -28,3 +30,5 @@ const LaneKernels& laneKernelsAvx2(LaneProducts products) {
 }
 
 } // namespace qs
+
+#endif

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#if defined(__x86_64__)
+
 #include "kernels/simd/lane_sets.h"
 #include "kernels/simd/target.h"
 
@@ -27,3 +29,5 @@ const MicroKernels& microKernelsAvx2() {
 }
 
 } // namespace qs
+
+#endif

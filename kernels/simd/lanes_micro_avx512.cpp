@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#if defined(__x86_64__)
+
 #include "kernels/simd/lane_sets.h"
 #include "kernels/simd/target.h"
 
@@ -33,3 +35,5 @@ const MicroKernels& microKernelsAvx512() {
 }
 
 } // namespace qs
+
+#endif

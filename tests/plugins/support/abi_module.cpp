@@ -72,6 +72,11 @@ AbiModule::AbiModule(const std::string& path) {
     host_.abi_major = QS_ABI_MAJOR, host_.abi_minor = QS_ABI_MINOR;
 }
 
+AbiModule::AbiModule(const qs_backend* table) : table_(table) {
+    host_ = sized<qs_host>();
+    host_.abi_major = QS_ABI_MAJOR, host_.abi_minor = QS_ABI_MINOR;
+}
+
 AbiModule::Probe AbiModule::probe(const Options& options) {
     const auto list = keyValues(options);
     auto out = sized<qs_probe>();

@@ -20,6 +20,7 @@ class AbiModule {
 public:
     /// Empty error(): loaded.
     explicit AbiModule(const std::string& path);
+    explicit AbiModule(const qs_backend* table); ///< linked in
     const std::string& error() const { return error_; }
     const qs_backend* table() const { return table_; }
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// NEON is part of every aarch64 processor. Compiled and tested for correctness only: no figures are known.
+#if defined(__aarch64__)
+
+#include "kernels/simd/lane_sets.h"
+#include "kernels/simd/target.h"
+
+#include <arm_neon.h>
+
+namespace qs {
+namespace {
+
+constexpr int kWidth = 1;
+constexpr int kChains = 4; // of four registers each
+#define QS_QUADS
+#include "kernels/simd/lanes_neon.h"
+//
+#include "kernels/simd/gemv_text.h"
+//
+#include "kernels/simd/decode_text.h"
+//
+#include "kernels/simd/lane_tables_text.h"
+
+} // namespace
+
+const LaneKernels& laneKernelsNeon(LaneProducts products) {
+    static const LaneKernels f32 = singles(microKernelsNeon()), i8 = quads(microKernelsNeon());
+    return products == LaneProducts::I8 ? i8 : f32;
+}
+
+} // namespace qs
+
+#endif
