@@ -11,17 +11,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What is shipped, in the order of the rows. An empty environment list: no option comes from there.
+/// An option that an environment variable gives where nobody else did; the first row that is set wins.
+struct FromEnvironment {
+    const char* option;
+    const char* variable;
+};
+/// What is shipped, in the order of the rows.
 struct Shipped {
     const char* id;
     bool linkedIn;
-    std::array<const char*, 2> pathFrom; ///< environment variables that give the option "path"; the first that is set
+    std::array<FromEnvironment, 4> environment;
 };
 constexpr Shipped kShipped[] = {
     {"cpu", true, {}},
     {"openblas", false, {}},
     {"cuda", false, {}},
-    {"pjrt", false, {"QUANTSCOPE_PJRT_PLUGIN", "TPU_LIBRARY_PATH"}},
+    {"pjrt",
+     false,
+     {{{"path", "QUANTSCOPE_PJRT_PLUGIN"},
+       {"path", "TPU_LIBRARY_PATH"},
+       {"topology", "QUANTSCOPE_PJRT_TOPOLOGY"},
+       {"chips_per_host_bounds", "QUANTSCOPE_PJRT_CHIPS_PER_HOST"}}}},
 };
 
 fs::path moduleFolder() {
@@ -43,12 +53,11 @@ std::vector<BackendSource> backendSources(std::span<const std::string> plugins, 
             source.path = (moduleFolder() / (source.id + ".so")).string();
             source.built = fs::is_regular_file(source.path, error);
         }
-        const bool named = std::any_of(options.begin(), options.end(), [](const auto& o) { return o.first == "path"; });
-        for (const char* variable : shipped.pathFrom) {
-            const char* value = variable && !named ? std::getenv(variable) : nullptr;
-            if (!value || !*value) continue;
-            source.options.emplace_back("path", value);
-            break;
+        for (const auto& [option, variable] : shipped.environment) {
+            const char* value = variable ? std::getenv(variable) : nullptr;
+            const bool given = std::any_of(source.options.begin(), source.options.end(),
+                                           [&, name = option](const auto& o) { return o.first == name; });
+            if (value && *value && !given) source.options.emplace_back(option, value);
         }
         sources.push_back(std::move(source));
     }
