@@ -158,7 +158,7 @@ std::vector<Plot> errorSpreads(const AnalysisPlan& plan, const RowsBySpec& specs
         Plot density;
         density.kind = Plot::Kind::Area;
         density.title = fmt::format("Signed error of all weights, {}", plan.specs[s].first);
-        density.xTitle = fmt::format("error ŵ − w, linear within ±{:.0e}, logarithmic beyond", axis.linear);
+        density.xTitle = fmt::format("error ŵ − w, linear within ±{:g}, logarithmic beyond", axis.linear);
         density.yTitle = fmt::format("share of weights % in each of {} bins", bins);
         density.symlogX = axis;
         density.color = 2;

@@ -146,14 +146,10 @@ void CodeTableCard::spreadColumns() {
     for (int column = 0; column < int(widths_.size()); ++column)
         if (!table_->isColumnHidden(column)) used += widths_[std::size_t(column)], ++shown;
     if (shown == 0) return;
-    const int more = std::clamp((table_->viewport()->width() - used) / shown, 0, 96);
+    const int room = table_->width() - table_->verticalScrollBar()->sizeHint().width() - 4;
+    const int more = std::clamp((room - used) / shown, 0, 96);
     for (int column = 0; column < int(widths_.size()); ++column)
         if (!table_->isColumnHidden(column)) table_->setColumnWidth(column, widths_[std::size_t(column)] + more);
-}
-
-void CodeTableCard::resizeEvent(QResizeEvent* event) {
-    Card::resizeEvent(event);
-    spreadColumns();
 }
 
 void CodeTableCard::showCode(int code) {
@@ -164,6 +160,7 @@ void CodeTableCard::showCode(int code) {
 }
 
 bool CodeTableCard::eventFilter(QObject* object, QEvent* event) {
+    if (object == table_ && event->type() == QEvent::Resize) spreadColumns();
     if (event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->matches(QKeySequence::Copy)) {
         QString text;
         for (int column = 0; column < model_->columnCount(); ++column)

@@ -53,7 +53,6 @@ Q_SIGNALS:
 
 protected:
     bool eventFilter(QObject*, QEvent*) override;
-    void resizeEvent(QResizeEvent*) override;
 
 private:
     void spreadColumns();

@@ -121,8 +121,9 @@ void ErrorCard::draw() {
     }
     const auto shown = [](double value) { return QString::fromStdString(significantText(value, 3)); };
     // Where the axis ends or bends; the percentiles stand below it.
-    setNote(axis.symlog.on() ? tr("linear within ±%1").arg(shown(axis.symlog.linear))
-                             : tr("%1 beyond").arg(shareText(plot.below + plot.above, plot.total)));
+    setNote(axis.symlog.on()
+                ? tr("linear within ±%1").arg(QString::fromStdString(significantText(axis.symlog.linear, 1)))
+                : tr("%1 beyond").arg(shareText(plot.below + plot.above, plot.total)));
     chart_->setAxes(tr("error ŵ − w"), errorUnit(axis, cumulative));
     chart_->setXCaption(tr(";  |E| p50 %1, p95 %2, p99 %3").arg(shown(a_->p50), shown(a_->p95), shown(a_->p99)));
     chart_->setLegend(second);

@@ -88,7 +88,7 @@ PlotTicks symlogTicks(const SymlogAxis& axis, double lo, double hi, int most) {
         for (PlotTick& tick : out.ticks) tick.at = axis.place(tick.at);
         return out;
     }
-    const double largest = std::max(std::abs(values.front()), std::abs(values.back()));
+    const double largest = axis.value(std::max(std::abs(lo), std::abs(hi))); // not of the ticks: charts side by side
     if (largest < 1e-2 || largest >= 1e4) out.exponent = 3 * int(std::floor(std::log10(largest) / 3));
     for (const double value : values) {
         const double shown = value / std::pow(10.0, out.exponent);
