@@ -49,11 +49,10 @@ class TensorMeasurement {
 public:
     TensorMeasurement(const TensorView& view, const QuantSpec& spec, const AnalysisOptions& options,
                       const ScaleGrid& grid, const TensorPass& pass, const ElementsDone& onElements)
-        : view_(view), spec_(spec), grid_(grid), pass_(pass), onElements_(onElements),
-          picture_(grid, options, pass.unitElements()),
+        : view_(view), spec_(spec), grid_(grid), onElements_(onElements), picture_(grid, options, pass.unitElements()),
           features_(std::size_t(std::max<std::int64_t>(1, grid.features))), pieces_(kMaxPieces),
           workers_(workerCount()) {
-        if (options.statistics) statistics_.emplace(view, features_);
+        if (options.statistics) statistics_.emplace(pass.view(), features_);
     }
 
     void add(const PassRange& range) {
@@ -164,7 +163,6 @@ private:
     const TensorView& view_;
     const QuantSpec& spec_;
     const ScaleGrid& grid_;
-    const TensorPass& pass_;
     const ElementsDone& onElements_;
     Picture picture_;
     std::size_t features_;
@@ -227,8 +225,10 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
     }
     if (auto same = model.unchanged(tensor); !same) return tl::unexpected(same.error());
     row.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    if (row.nan + row.inf > 0 && spec.effectiveNan() == NanPolicy::Refuse)
-        return refused(std::move(row), nonFiniteReason(tensor, row.nan, row.inf));
+    if (row.nan + row.inf > 0 && spec.effectiveNan() == NanPolicy::Refuse) {
+        std::string reason = nonFiniteReason(tensor, row.nan, row.inf);
+        return refused(std::move(row), std::move(reason));
+    }
     return row;
 }
 

@@ -30,7 +30,7 @@ std::string reasonOf(const TensorAnalysis& row) {
         const char* why = metric.whyMissing(row);
         const std::string reason = why ? why : "not measured";
         if (!missing.empty() && missing.back().second == reason)
-            missing.back().first += std::string(", ") + metric.id;
+            missing.back().first.append(", ").append(metric.id);
         else
             missing.emplace_back(metric.id, reason);
     }

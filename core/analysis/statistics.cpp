@@ -77,15 +77,16 @@ Result<TensorStatistics> measureStatistics(const Model& model, const TensorInfo&
     if (auto ok = checkQuantizable(tensor); !ok)
         return fail(fmt::format("tensor '{}' is {}: statistics are of F64, F32, F16 and BF16",
                                 escapeForPeople(tensor.name), info(tensor.dtype).id));
-    const auto view = model.view(tensor);
-    if (!view) return tl::unexpected(view.error());
+    const auto opened = model.view(tensor);
+    if (!opened) return tl::unexpected(opened.error());
+    const TensorView view = forScan(*opened);
     QuantSpec plain;
     plain.format = "f32";
     const auto grid = scaleGrid(plain, tensor.shape);
     Picture picture(*grid, AnalysisOptions{}, kChunk);
-    StatisticsGatherer gatherer(*view, std::size_t(std::max<std::int64_t>(1, grid->features)));
+    StatisticsGatherer gatherer(view, std::size_t(std::max<std::int64_t>(1, grid->features)));
     const auto done =
-        forEachRange(*view, plain, *grid, job, [&](const PassRange& range) { gatherer.add(range, picture, true); });
+        forEachRange(view, plain, *grid, job, [&](const PassRange& range) { gatherer.add(range, picture, true); });
     if (!done) return tl::unexpected(done.error());
     if (auto same = model.unchanged(tensor); !same) return tl::unexpected(same.error());
     return gatherer.finish(picture);

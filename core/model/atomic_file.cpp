@@ -170,11 +170,12 @@ Result<void> AtomicFile::readsBack(const Job& job) {
         while (got < length) {
             const ssize_t n = ::pread(fd_, buffer_.data() + got, length - got, off_t(at + got));
             if (n < 0 && errno == EINTR) continue;
+            const std::uint64_t failedAt = at + got;
             if (n <= 0)
                 return fail(fmt::format("{} cannot be written: reading it back failed at byte {} ({}); nothing was "
                                         "left behind.",
-                                        shown(path_), at + got, n == 0 ? "it ends there" : std::strerror(errno)),
-                            path_, static_cast<long long>(at + got));
+                                        shown(path_), failedAt, n == 0 ? "it ends there" : std::strerror(errno)),
+                            path_, static_cast<long long>(failedAt));
             got += std::size_t(n);
         }
         if (XXH3_64bits(buffer_.data(), length) != sum)

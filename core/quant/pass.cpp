@@ -74,8 +74,14 @@ Result<TensorPass> TensorPass::prepare(const TensorView& view, const QuantSpec& 
     if (!pass.shares_) return pass;
     auto shared = measureSharedParams(pass.view_, spec, grid, job);
     if (!shared) return tl::unexpected(shared.error());
+    if (auto read = pass.allWasRead(); !read) return tl::unexpected(read.error());
     pass.shared_ = std::move(*shared);
     return pass;
+}
+
+Result<void> TensorPass::allWasRead() const {
+    if (view_.file && view_.file->faulted()) return view_.file->unchanged();
+    return {};
 }
 
 std::uint64_t TensorPass::unitBegin(std::uint64_t unit) const {
@@ -138,8 +144,7 @@ Result<void> TensorPass::run(std::uint64_t first, std::uint64_t last, const Job&
         }
     });
     if (job.cancelled()) return cancelledError();
-    if (view_.file && view_.file->faulted()) return view_.file->unchanged();
-    return {};
+    return allWasRead();
 }
 
 Result<void> forEachRange(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid, const Job& job,

@@ -20,6 +20,7 @@ public:
     static Result<TensorPass> prepare(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
                                       const Job& job);
 
+    const TensorView& view() const { return view_; } ///< what it reads: see forScan()
     std::size_t unitElements() const { return std::size_t(unit_); }
     std::uint64_t units() const { return segments_ * unitsPerSegment_; }
     /// First element of a unit; unitBegin(units()) is the number of elements.
@@ -33,6 +34,7 @@ public:
 
 private:
     TensorPass(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid);
+    Result<void> allWasRead() const;
     void runUnit(std::uint64_t unit, const float* x, PassRange& range,
                  const std::function<void(const PassRange&)>& body) const;
 
