@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/local_backend.h"
 
+#include "core/base/text.h"
 #include "core/bench/abi_values.h"
 
 #include <chrono>
@@ -12,7 +13,7 @@ namespace qs {
 namespace {
 
 constexpr std::uint32_t kMostDevices = 64, kMostVariants = 256, kMostSamples = 1u << 20;
-constexpr std::uint64_t kLongestText = 4u << 20;
+constexpr std::uint64_t kLongestText = 2u << 20; ///< escaped it still fits a frame
 
 tl::unexpected<Failure> unsupported(const char* step) {
     return tl::unexpected(Failure{RowState::Declined, fmt::format("the backend has no {}()", step)});
@@ -32,7 +33,11 @@ template<class Ask> Outcome<std::string> longText(const char* step, Ask&& ask) {
     auto error = sized<qs_error>();
     std::uint64_t need = 0;
     if (const auto code = ask(nullptr, 0, &need, &error); code != QS_OK) return failed(step, code, error);
-    if (need > kLongestText) return garbage(step, fmt::format("a text of {} bytes", need));
+    if (need > std::uint64_t(1) << 40) return garbage(step, fmt::format("a text of {} bytes", need));
+    if (need > kLongestText)
+        return tl::unexpected(
+            Failure{RowState::Failed, fmt::format("{}: a text of {} is too long to show; the limit is {}", step,
+                                                  bytesText(need), bytesText(kLongestText))});
     std::string text(need, '\0');
     std::uint64_t again = 0;
     if (const auto code = ask(text.data(), need, &again, &error); code != QS_OK) return failed(step, code, error);

@@ -10,17 +10,25 @@
 namespace qs {
 namespace {
 
-/// Path, size, mtime in nanoseconds; of what is linked in: its id alone.
-using Key = std::tuple<std::string, std::uint64_t, std::int64_t>;
+/// Path, size, mtime in nanoseconds.
+using File = std::tuple<std::string, std::uint64_t, std::int64_t>;
+/// The module (of what is linked in: its id alone), and the vendor's library that it was told to load.
+using Key = std::pair<File, File>;
+
+File fileAt(const std::string& path) {
+    std::error_code error;
+    const auto whole = std::filesystem::weakly_canonical(path, error);
+    struct stat status {};
+    if (path.empty() || stat(path.c_str(), &status) != 0) return {path, 0, 0};
+    return {error ? path : whole.string(), std::uint64_t(status.st_size),
+            std::int64_t(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
 
 Key keyOf(const BackendSource& source) {
-    if (source.path.empty()) return {source.id, 0, 0};
-    std::error_code error;
-    const auto path = std::filesystem::weakly_canonical(source.path, error);
-    struct stat status {};
-    if (stat(source.path.c_str(), &status) != 0) return {source.path, 0, 0};
-    return {error ? source.path : path.string(), std::uint64_t(status.st_size),
-            std::int64_t(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec};
+    std::string vendors;
+    for (const auto& [key, value] : source.options)
+        if (key == "path") vendors = value;
+    return {source.path.empty() ? File{source.id, 0, 0} : fileAt(source.path), fileAt(vendors)};
 }
 
 std::mutex mutex;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A backend that works, y = x W^T in f32, until it is told to fail: option "fault" = "STEP:KIND". Steps are the table's
- * functions. Kinds crash, hang, abort, exit, noise, wire (bytes on the control socket), hangup (closes it), child
- * (leaves a process behind, then crashes), wait (returns when cancelled) and failed, declined, unavailable (the return
- * codes) work in every step; the others are lies of one step. QS_BAD_FAULT builds a fault in; QS_BAD_TABLE spoils the
- * table.
+ * functions. Kinds crash, hang, abort, exit, noise, wire (bytes on the control socket), forge_* (frames on it), hangup
+ * (closes it), child (leaves a process behind, then crashes), wait (returns when cancelled) and failed, declined,
+ * unavailable (the return codes) work in every step; the others are lies of one step. QS_BAD_FAULT builds a fault in;
+ * QS_BAD_TABLE spoils the table.
  */
 #define _GNU_SOURCE
 #include "plugins/abi/quantscope_backend.h"
@@ -66,6 +66,12 @@ static void hang(void) {
     for (;;) pause();
 }
 
+/* A frame that the worker did not write. */
+static void forge(const char* text, uint32_t length) {
+    const uint32_t header[4] = {0x31575351, length, 0, 0};
+    if (write(3, header, sizeof header) != sizeof header || write(3, text, strlen(text)) < 0) abort();
+}
+
 /* What is wrong with this step, if anything. */
 static int32_t fault(const char* step, const qs_host* host, qs_error* error) {
     if (lies(step, "crash")) {
@@ -81,6 +87,12 @@ static int32_t fault(const char* step, const qs_host* host, qs_error* error) {
             fprintf(stderr, "noise %d \x1b[31m\n", i);
         }
     if (lies(step, "wire") && write(3, "this is no frame, not at all", 28) != 28) abort();
+    static const char other[] = "{\"id\":999,\"answer\":{}}", empty[] = "{\"id\":7,\"answer\":{}}",
+                      state[] = "{\"id\":7,\"failure\":{\"state\":\"ok\",\"reason\":\"\"}}";
+    if (lies(step, "forge_other")) forge(other, sizeof other - 1);
+    if (lies(step, "forge_empty")) forge(empty, sizeof empty - 1);
+    if (lies(step, "forge_state")) forge(state, sizeof state - 1);
+    if (lies(step, "forge_long")) forge("{}", 0xfffffff0);
     if (lies(step, "hangup")) {
         close(3);
         hang();
@@ -257,6 +269,7 @@ static int32_t bad_bench(qs_kernel* kernel, const qs_tensor* const* act, uint32_
 static int32_t bad_artifact(qs_kernel* kernel, const char* what, char* buf, uint64_t cap, uint64_t* need,
                             qs_error* error) {
     MAY_FAIL("artifact", kernel->ctx->host, error);
+    if (strcmp(what, "huge") == 0) return *need = 1u << 30, QS_OK;
     if (strcmp(what, "source") != 0) return fail(error, QS_NOT_FOUND, "there is only source");
     return text("y = x W^T", buf, cap, need);
 }

@@ -34,6 +34,10 @@ private Q_SLOTS:
             {"bench:cap", "bench: 1000000 samples in room for 10"},
             {"bench:none", "bench: no sample"},
             {"bench:clock", "bench: clock 7"},
+            {"prepare:forge_other", "prepare: an answer to another question"},
+            {"prepare:forge_empty", "prepare: no field 'fusion'"}, // the seventh question of the run
+            {"prepare:forge_state", "prepare: 'state' is none that a worker reports"},
+            {"prepare:forge_long", "prepare: a frame of 4294967280 bytes"},
         };
         for (const auto& [fault, reason] : lies) QTest::newRow(fault) << q("answered with garbage in ") + q(reason);
     }
@@ -125,6 +129,9 @@ private Q_SLOTS:
         QVERIFY(runs->timingValid);
         QCOMPARE(q((*opened)->artifact(kernel->handle, "source")->value_or("")), q("y = x W^T"));
         QVERIFY(!(*opened)->artifact(kernel->handle, "ptx")->has_value());
+        const auto huge = (*opened)->artifact(kernel->handle, "huge");
+        QVERIFY(!huge);
+        QCOMPARE(huge.error().state, RowState::Failed); // too long to show is no lie
     }
     void limitThatIsNone() {
         auto opened = openBackend(badSource("query:limit"), patient(), {});

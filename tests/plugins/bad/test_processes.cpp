@@ -142,6 +142,9 @@ private Q_SLOTS:
         source.path = copy.toStdString();
         QVERIFY(!openBackend(source, patient(), {}));
         QVERIFY(quarantineReason(source));
+        auto other = source;
+        other.options.emplace_back("path", "/opt/another-vendor.so");
+        QVERIFY(!quarantineReason(other)); // it may well work with that one
         QFile file(copy);
         QVERIFY(file.open(QIODevice::Append));
         file.write("x");
