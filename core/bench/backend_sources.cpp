@@ -54,7 +54,8 @@ std::vector<BackendSource> backendSources(std::span<const std::string> plugins, 
             source.built = fs::is_regular_file(source.path, error);
         }
         for (const auto& [option, variable] : shipped.environment) {
-            const char* value = variable ? std::getenv(variable) : nullptr;
+            if (!variable) break;
+            const char* value = std::getenv(variable);
             const bool given = std::any_of(source.options.begin(), source.options.end(),
                                            [&, name = option](const auto& o) { return o.first == name; });
             if (value && *value && !given) source.options.emplace_back(option, value);
