@@ -26,6 +26,7 @@ target_sources(qs_core PRIVATE
   bench/bench_plan.cpp
   bench/bench_report.cpp
   bench/benchmark.cpp
+  bench/capabilities.cpp
   bench/check_output.cpp
   bench/compare.cpp
   bench/contender.cpp

@@ -63,6 +63,12 @@ QString scaleText(double value, int decimals) {
     return QString::fromStdString(decimals >= 0 ? fixedText(value, decimals) : significantText(value, 3));
 }
 
+QString ratioText(double log2) {
+    if (std::isnan(log2)) return QStringLiteral("–");
+    const double ratio = std::exp2(log2);
+    return QString::number(ratio, 'f', ratio < 9.95 ? 2 : ratio < 99.5 ? 1 : 0) + u'×';
+}
+
 double paintLegend(QPainter& painter, const QRectF& area, const ColourScale& scale, const QString& unit, bool lowIsGood,
                    int decimals) {
     const auto& tokens = Theme::instance().tokens();
@@ -79,12 +85,15 @@ double paintLegend(QPainter& painter, const QRectF& area, const ColourScale& sca
     if (!words.isEmpty()) words += QStringLiteral("  ");
     if (scale.log) words += QStringLiteral("log  ");
     const QString brief = scale.diverging ? words : words + (lowIsGood ? u'↓' : u'↑');
-    if (scale.diverging)
+    if (scale.ratio)
+        words += QStringLiteral("blue slower, orange faster");
+    else if (scale.diverging)
         words += lowIsGood ? QStringLiteral("below 0 is better") : QStringLiteral("above 0 is better");
     else
         words += lowIsGood ? QStringLiteral("↓ lower is better") : QStringLiteral("↑ higher is better");
 
-    const QString lo = scaleText(scale.lo, decimals), hi = scaleText(scale.hi, decimals);
+    const QString lo = scale.ratio ? ratioText(scale.lo) : scaleText(scale.lo, decimals);
+    const QString hi = scale.ratio ? ratioText(scale.hi) : scaleText(scale.hi, decimals);
     const double gap = 6, loWidth = metrics.horizontalAdvance(lo), hiWidth = metrics.horizontalAdvance(hi);
     double wordsWidth = metrics.horizontalAdvance(words);
     if (wordsWidth + loWidth + hiWidth + 4 * gap + 48 > area.width()) {

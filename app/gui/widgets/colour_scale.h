@@ -16,6 +16,7 @@ namespace qs::gui {
 struct ColourScale {
     double lo = 0, hi = 0;
     bool log = false, diverging = false;
+    bool ratio = false; ///< values are log2 of a ratio
 
     /// lo == hi: the range of the finite values (positive ones for log; symmetric around 0 for diverging).
     static ColourScale over(const QVector<float>& values, double lo, double hi, bool log, bool diverging);
@@ -28,6 +29,8 @@ struct ColourScale {
 
 /// "0.0381", "20.71": fixed decimals when decimals >= 0, else 3 significant digits.
 QString scaleText(double value, int decimals);
+/// "1.45×" of a log2.
+QString ratioText(double log2);
 /// One line of text height, right-aligned in `area`; returns the width used.
 double paintLegend(QPainter& painter, const QRectF& area, const ColourScale& scale, const QString& unit, bool lowIsGood,
                    int decimals);

@@ -72,8 +72,13 @@ QString HeatMap::describe(int row, int column) const {
     const QString where = tr("%1 %2, %3 %4").arg(data_.yTitle, rowLabel(row), data_.xTitle, columnLabel(column));
     if (std::isnan(v)) return tr("%1\nnot measured").arg(where);
     return tr("%1\n%2 %3")
-        .arg(where, scaleText(v, data_.decimals >= 0 ? data_.decimals + 2 : -1), data_.unit)
+        .arg(where, valueText(v, 2), data_.unit)
         .trimmed();
+}
+
+QString HeatMap::valueText(float value, int moreDecimals) const {
+    if (data_.ratio) return ratioText(double(value));
+    return scaleText(value, data_.decimals >= 0 ? data_.decimals + moreDecimals : -1);
 }
 
 void HeatMap::resetView() { setView({0, 0, double(data_.columns), double(data_.rows)}); }
@@ -90,6 +95,7 @@ void HeatMap::setView(const QRectF& cells) {
 
 void HeatMap::rebuild() {
     scale_ = ColourScale::over(data_.values, data_.lo, data_.hi, data_.logColour, data_.diverging);
+    scale_.ratio = data_.ratio;
     levels_.resize(data_.values.size());
     std::transform(data_.values.cbegin(), data_.values.cend(), levels_.begin(),
                    [this](float v) { return scale_.level(v); });
@@ -269,7 +275,7 @@ QString HeatMap::dataAsTsv() const {
         for (int c = 0; c < data_.columns; ++c) {
             const float v = value(r, c);
             text += u'\t';
-            if (!std::isnan(v)) text += QString::number(double(v), 'g', 9); // a float, to the bit; empty: not measured
+            if (!std::isnan(v)) text += QString::number(data_.ratio ? std::exp2(double(v)) : double(v), 'g', 9); // a float, to the bit; empty: not measured
         }
     }
     return text + u'\n';

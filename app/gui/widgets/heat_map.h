@@ -26,6 +26,8 @@ struct HeatMapData {
     bool lowIsGood = true;  ///< words in the legend, and which cell is the worst
     double lo = 0, hi = 0;  ///< colour range; lo == hi: from the data
     int decimals = -1;      ///< of printed values; -1: significant digits
+    bool ratio = false; ///< values are log2 of a ratio, diverging about 1×; printed as the ratio
+    bool printValues = false; ///< in cells that have room
     /// Cells that stand for nothing (a layer without that role): left blank, not hatched. Empty: every cell counts.
     QVector<bool> absent;
 };
@@ -80,6 +82,7 @@ protected:
 private:
     bool present(int row, int column) const;
     float value(int row, int column) const { return data_.values[row * data_.columns + column]; }
+    QString valueText(float value, int moreDecimals) const;
     std::pair<int, int> cellAt(QPointF position) const; ///< -1, -1 outside
     void hover(int row, int column, QPoint global);
     void zoom(double factor, QPointF about);

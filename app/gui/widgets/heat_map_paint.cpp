@@ -96,6 +96,11 @@ void HeatMap::paintCells(QPainter& painter, const QRectF& plot) {
             const quint8 level = levels_[r * data_.columns + c];
             painter.fillRect(rect, level ? QColor::fromRgb(colours[level]) : tokens.raised);
             if (!level) painter.fillRect(rect, hatch);
+            if (!level || !data_.printValues || rect.width() < 40 || rect.height() < 14) continue;
+            const QColor under = QColor::fromRgb(colours[level]);
+            painter.setFont(Theme::numbers(10));
+            painter.setPen(under.lightnessF() > 0.55F ? QColor(0x14, 0x17, 0x1c) : QColor(0xff, 0xff, 0xff));
+            painter.drawText(rect, Qt::AlignCenter, valueText(value(r, c), 0));
         }
 }
 

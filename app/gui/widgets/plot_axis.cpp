@@ -97,6 +97,17 @@ PlotTicks symlogTicks(const SymlogAxis& axis, double lo, double hi, int most) {
     return out;
 }
 
+PlotTicks powerTicks(double lo, double hi, int most, int base) {
+    if (base == 10) return logTicks(lo, hi, most);
+    PlotTicks out;
+    if (!(hi > lo) || !std::isfinite(hi - lo)) return out;
+    const int first = int(std::ceil(lo - 1e-9)), last = int(std::floor(hi + 1e-9));
+    const int step = std::max(1, (last - first + most) / std::max(1, most));
+    for (int at = int(std::ceil(double(first) / step)) * step; at <= last; at += step)
+        out.ticks.append({double(at), readoutText(std::pow(double(base), at))});
+    return out;
+}
+
 QString timesTenTo(int exponent) { return QStringLiteral("×10") + superscript(exponent); }
 
 QString readoutText(double value) {

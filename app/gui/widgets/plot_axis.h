@@ -27,6 +27,8 @@ PlotTicks linearTicks(double lo, double hi, int most, int decimals = -1);
 PlotTicks logTicks(double lo, double hi, int most);
 /// Ticks of an axis whose plot units are places on `axis`: 0 and powers of ten, or round values in a narrow range.
 PlotTicks symlogTicks(const SymlogAxis& axis, double lo, double hi, int most);
+/// Ticks of an axis whose values are exponents of `base`, labelled with the power: 1 4 16, or 0.1 1 10.
+PlotTicks powerTicks(double lo, double hi, int most, int base);
 /// "×10⁻⁶"
 QString timesTenTo(int exponent);
 /// An exact value for a read-out: five significant digits, no trailing zeros.

@@ -111,6 +111,11 @@ void PlotChart::setXDecimals(int decimals) {
     d->view->applyRanges();
 }
 
+void PlotChart::setXPowers(int base) {
+    d->frame.xPowers = base;
+    d->view->applyRanges();
+}
+
 void PlotChart::setXLabels(bool on) {
     d->frame.xLabels = on;
     d->view->applyRanges();
@@ -231,13 +236,14 @@ void PlotChart::Private::updateReadout() {
     }
     bool first = true;
     for (const PlotSeries& one : series) {
+        if (one.style == PlotSeries::Style::Band) continue;
         const int index = nearestPoint(one.points, crosshairX);
         if (index < 0) continue;
         QPointF point = one.points[index];
         if (!first && one.style == PlotSeries::Style::Line) point = {readout.x, valueAt(one.points, readout.x)};
         if (first) {
             readout.x = point.x();
-            const QString x = readoutText(frame.symlogX.value(point.x()));
+            const QString x = readoutText(frame.shownX(point.x()));
             readout.lines.append({-1, frame.xTitle.isEmpty() ? x : frame.xTitle + u' ' + x});
             first = false;
         }

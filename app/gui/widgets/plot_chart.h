@@ -17,12 +17,13 @@
 namespace qs::gui {
 
 struct PlotSeries {
-    enum class Style { Area, Line, Dots, Bars };
+    enum class Style { Area, Line, Dots, Bars, Band }; ///< Band: from `lower` to `points`, not in the read-out
     QString name;
     Style style = Style::Area;
     int token = 0;           ///< 0..3: dataA..dataD of the theme; 4: muted
     QVector<QPointF> points; ///< ascending x; Bars: x is the centre, bars are as wide as the spacing
     QStringList notes;       ///< one per point or empty: a word more in the read-out, e.g. the code
+    QVector<QPointF> lower;  ///< of a Band; same x as points
 };
 
 struct PlotMarker {
@@ -50,6 +51,7 @@ public:
     void setLogY(bool on);               ///< zeros are drawn at the lower edge
     void setLegend(bool on);             ///< for two or more series
     void setXDecimals(int decimals);     ///< -1: as needed
+    void setXPowers(int base); ///< x values are exponents of base: labels and read-outs print the power; 0: plain
     void setXLabels(bool on);            ///< off for the upper one of two stacked charts with the same x
     void setXView(double lo, double hi); ///< of a linked chart; inside home, no signal
     void resetView();                    ///< what a double click does

@@ -13,6 +13,8 @@
 #include <QPainter>
 #include <QSvgGenerator>
 
+#include <cmath>
+
 namespace qs::gui {
 namespace {
 
@@ -46,12 +48,13 @@ QString PlotChart::dataAsTsv() const {
     };
     const auto number = [](double value) { return QString::number(value, 'g', QLocale::FloatingPointShortest); };
     for (const PlotSeries& series : d->series) {
+        if (series.style == PlotSeries::Style::Band) continue; // its ends are notes of the line that it belongs to
         for (int i = 0; i < series.points.size(); ++i)
-            row(series.name, number(d->frame.symlogX.value(series.points[i].x())), number(series.points[i].y()),
+            row(series.name, number(d->frame.shownX(series.points[i].x())), number(series.points[i].y()),
                 series.notes.value(i));
     }
     for (const PlotMarker& marker : d->markers)
-        row(tr("marker"), number(d->frame.symlogX.value(marker.x)), QString(), marker.label);
+        row(tr("marker"), number(d->frame.shownX(marker.x)), QString(), marker.label);
     return out;
 }
 

@@ -42,7 +42,7 @@ void PlotChartView::makeSlot(Slot& slot, PlotSeries::Style style) {
         series->attachAxis(x_);
         series->attachAxis(y_);
     };
-    if (style == PlotSeries::Style::Area || style == PlotSeries::Style::Bars) {
+    if (style == PlotSeries::Style::Area || style == PlotSeries::Style::Bars || style == PlotSeries::Style::Band) {
         slot.upper = new QLineSeries;
         slot.lower = new QLineSeries;
         slot.area = new QAreaSeries(slot.upper, slot.lower);
@@ -90,7 +90,11 @@ void PlotChartView::syncSeries() {
         if (!slot.area) continue;
         const double left = outline.isEmpty() ? 0 : outline.first().x(),
                      right = outline.isEmpty() ? 0 : outline.last().x();
-        slot.lower->replace(QVector<QPointF>{{left, base}, {right, base}});
+        if (series.style == PlotSeries::Style::Band)
+            slot.lower->replace(
+                outlineOf({{}, PlotSeries::Style::Line, 0, series.lower, {}, {}}, frame.logY, plot_.homeY.lo));
+        else
+            slot.lower->replace(QVector<QPointF>{{left, base}, {right, base}});
         slot.upper->replace(outline);
     }
 }
@@ -120,7 +124,7 @@ void PlotChartView::colour(const Slot& slot, int token) {
     }
     if (!slot.area) return;
     QColor fill = color;
-    fill.setAlphaF(slot.style == PlotSeries::Style::Bars ? 0.85F : 0.30F);
+    fill.setAlphaF(slot.style == PlotSeries::Style::Bars ? 0.85F : slot.style == PlotSeries::Style::Band ? 0.20F : 0.30F);
     if (slot.area->brush().color() == fill && slot.area->brush().style() == Qt::SolidPattern) return;
     slot.area->setPen(Qt::NoPen);
     slot.area->setBrush(fill);

@@ -33,6 +33,7 @@ double crisp(double pixel) { return std::floor(pixel) + 0.5; }
 double PlotFrame::pixelX(double value) const { return area_.left() + (value - x.lo) / x.span() * area_.width(); }
 double PlotFrame::pixelY(double value) const { return area_.bottom() - (value - y.lo) / y.span() * area_.height(); }
 double PlotFrame::valueX(double pixel) const { return x.lo + (pixel - area_.left()) / area_.width() * x.span(); }
+double PlotFrame::shownX(double at) const { return xPowers ? std::pow(double(xPowers), at) : symlogX.value(at); }
 double PlotFrame::valueY(double pixel) const { return y.lo + (area_.bottom() - pixel) / area_.height() * y.span(); }
 
 void PlotFrame::layout(QSizeF size, const QVector<PlotSeries>& series) {
@@ -50,7 +51,9 @@ void PlotFrame::layout(QSizeF size, const QVector<PlotSeries>& series) {
     const double right = 14;
     area_ = QRectF(leftMargin_, top, std::max(10.0, size.width() - leftMargin_ - right), height);
     const int xMost = std::clamp(int(area_.width() / 64), 2, 6);
-    xTicks_ = symlogX.on() ? symlogTicks(symlogX, x.lo, x.hi, xMost) : linearTicks(x.lo, x.hi, xMost, xDecimals);
+    xTicks_ = symlogX.on() ? symlogTicks(symlogX, x.lo, x.hi, xMost)
+              : xPowers    ? powerTicks(x.lo, x.hi, xMost, xPowers)
+                           : linearTicks(x.lo, x.hi, xMost, xDecimals);
 }
 
 void PlotFrame::paintBack(QPainter& painter) const {
@@ -157,6 +160,7 @@ void PlotFrame::paintLegend(QPainter& painter, const QVector<PlotSeries>& series
     bool hollow = std::count_if(series.begin(), series.end(),
                                 [](const PlotSeries& s) { return s.style == PlotSeries::Style::Dots; }) > 1;
     for (int i = int(series.size()) - 1; i >= 0; --i) {
+        if (series[i].name.isEmpty()) continue;
         const double width = metrics.horizontalAdvance(series[i].name);
         painter.setPen(Theme::instance().tokens().muted);
         painter.drawText(QRectF(right - width, 0, width + 1, 14), Qt::AlignLeft | Qt::AlignVCenter, series[i].name);

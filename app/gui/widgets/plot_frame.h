@@ -28,6 +28,7 @@ public:
     QString xCaption; ///< printed after the x title, not part of a read-out
     double leastLeft = 44;
     int xDecimals = -1;
+    int xPowers = 0; ///< x values are exponents of it
     bool xLabels = true, logY = false, legend = false;
     PlotRange x, y;     ///< in view
     SymlogAxis symlogX; ///< x is a place on it
@@ -40,6 +41,7 @@ public:
     double pixelX(double x) const;
     double pixelY(double y) const; ///< plot units
     double valueX(double pixel) const;
+    double shownX(double x) const; ///< what labels and read-outs print for a plot unit
     double valueY(double pixel) const;
 
     void paintBack(QPainter& painter) const;

@@ -56,7 +56,7 @@ PlotRange homeY(const QVector<PlotSeries>& series, bool logarithmic) {
     bool standing = false;
     for (const PlotSeries& one : series) {
         standing |= one.style == PlotSeries::Style::Area || one.style == PlotSeries::Style::Bars;
-        for (const QPointF& point : one.points) {
+        for (const QPointF& point : one.points + one.lower) {
             const double y = point.y();
             if (!std::isfinite(y) || (logarithmic && y <= 0)) continue;
             range.lo = std::min(range.lo, y);

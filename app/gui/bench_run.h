@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// A benchmark while it runs and its rows afterwards, for the backends page. The work is done by workers; here rows are
+// collected and handed to the window a few times a second.
+
+#include "core/bench/benchmark.h"
+#include "core/bench/capabilities.h"
+
+#include <QObject>
+#include <QTimer>
+
+#include <memory>
+
+namespace qs::gui {
+
+class LaneWork;
+class Session;
+
+class BenchRun : public QObject {
+    Q_OBJECT
+public:
+    explicit BenchRun(Session& session, QObject* parent = nullptr);
+    ~BenchRun() override;
+
+    void start(const BenchmarkPlan& plan); ///< cancels the one before; its rows go
+    void cancel();                         ///< what was measured stays
+    bool running() const { return running_; }
+    const std::vector<BenchmarkRow>& rows() const { return run_.rows; }
+    const BenchmarkRun& run() const { return run_; } ///< roofs, passes and provenance once it is complete
+    bool complete() const { return complete_; }
+    const BenchmarkPlan& plan() const { return plan_; }
+
+    /// Asks every backend what it could run; answers arrive one by one.
+    void ask(const BenchmarkPlan& plan);
+    const std::vector<Capability>& answers() const { return answers_; }
+    bool asking() const { return asking_; }
+
+Q_SIGNALS:
+    void rowsChanged();
+    void answersChanged();
+    void finished();
+    void failed(const QString& sentence);
+
+private:
+    struct Inbox;
+    void poll();
+    Session& session_;
+    BenchmarkPlan plan_;
+    BenchmarkRun run_;
+    std::vector<Capability> answers_;
+    std::shared_ptr<Inbox> inbox_, question_;
+    std::unique_ptr<LaneWork> lane_; ///< while the benchmark runs
+    Job asks_;
+    QTimer poll_;
+    bool running_ = false, asking_ = false, complete_ = false;
+};
+
+} // namespace qs::gui

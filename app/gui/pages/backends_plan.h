@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What the benchmark is to run: backends, specs, shapes of the model, M, operation, activations, cache.
+
+#include "core/bench/benchmark.h"
+
+#include <QWidget>
+
+class QCheckBox;
+class QComboBox;
+class QDoubleSpinBox;
+class QLabel;
+class QLineEdit;
+class QListWidget;
+class QPushButton;
+class QVBoxLayout;
+
+namespace qs::gui {
+
+class Session;
+
+class BackendsPlan : public QWidget {
+    Q_OBJECT
+public:
+    explicit BackendsPlan(Session& session, QWidget* parent = nullptr);
+    /// What the controls say, or the sentence that stands under them.
+    Result<BenchmarkPlan> plan() const;
+    void setRunning(bool running);
+    void addPlugin(const QString& path);
+    const std::vector<BackendSource>& sources() const { return sources_; }
+
+Q_SIGNALS:
+    void changed(); ///< anything that plan() gives
+    void runAsked();
+    void cancelAsked();
+    void askAsked();                            ///< which of it could run
+    void retryAsked(const QString& backendId);  ///< release a quarantine
+
+private:
+    QListWidget* list(QVBoxLayout* column, const QString& title, const char* name, int height);
+    void listBackends();
+    void listSpecs();
+    void listShapes();
+    void estimate();
+    Session& session_;
+    std::vector<BackendSource> sources_;
+    QStringList plugins_;
+    std::vector<std::pair<std::string, QuantSpec>> specs_;
+    std::vector<ModelShape> shapes_;
+    QListWidget *backends_ = nullptr, *specList_ = nullptr, *shapeList_ = nullptr;
+    QLineEdit *ms_ = nullptr, *addSpec_ = nullptr, *addShape_ = nullptr;
+    QComboBox *op_ = nullptr, *act_ = nullptr, *cache_ = nullptr;
+    QCheckBox* bias_ = nullptr;
+    QDoubleSpinBox* seconds_ = nullptr;
+    QLabel *note_ = nullptr, *complaint_ = nullptr;
+    QPushButton *run_ = nullptr, *cancel_ = nullptr;
+    bool running_ = false;
+};
+
+} // namespace qs::gui

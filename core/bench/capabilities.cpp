@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/bench/capabilities.h"
+
+#include "core/bench/operands.h"
+#include "plugins/abi/quantscope_backend.h"
+
+namespace qs {
+namespace {
+
+Result<Problem> questionFor(const BenchmarkPlan& plan, const QuantSpec& spec) {
+    const auto* op = findBenchOp(plan.ops.front());
+    const auto* act = findBenchAct(plan.acts.front());
+    const auto& shape = plan.shapes.front();
+    // A small weight describes its format as well as a large one; the shape is put in afterwards.
+    OperandRequest request{op, act, spec, 1, 64, 64, plan.bias, plan.seed, nullptr};
+    auto operands = makeOperands(request, {});
+    if (!operands) return tl::unexpected(operands.error());
+    Problem problem = operands->problem;
+    problem.m = op->product ? shape.m : 1;
+    problem.n = shape.n;
+    problem.k = shape.k;
+    return problem;
+}
+
+} // namespace
+
+Result<std::vector<Capability>> capabilities(const BenchmarkPlan& plan, const Job& job,
+                                             const std::function<void(const Capability&)>& onRow) {
+    if (auto usable = checkPlan(plan); !usable) return tl::unexpected(usable.error());
+    std::vector<Capability> rows;
+    const auto add = [&](Capability row) {
+        if (onRow) onRow(row);
+        rows.push_back(std::move(row));
+    };
+    std::vector<std::pair<std::string, Result<Problem>>> questions;
+    for (const auto& [text, spec] : plan.specs) questions.emplace_back(text, questionFor(plan, spec));
+
+    for (const auto& source : plan.backends) {
+        if (job.cancelled()) return cancelledError();
+        auto backend = !source.built ? Outcome<std::unique_ptr<Backend>>(tl::unexpected(
+                                           Failure{RowState::NotBuilt, "this build has no such backend"}))
+                       : plan.open   ? plan.open(source, job)
+                                     : openBackend(source, Deadlines{}, job);
+        auto devices = backend ? (*backend)->devices() : Outcome<std::vector<DeviceInfo>>(tl::unexpected(backend.error()));
+        if (!devices) {
+            for (const auto& [text, question] : questions)
+                add({source.id, {}, text, devices.error().state, false, devices.error().reason, {}});
+            continue;
+        }
+        for (std::uint32_t d = 0; d < devices->size(); ++d) {
+            for (const auto& [text, question] : questions) {
+                Capability row{source.id, (*devices)[d].id, text, RowState::Declined, false, {}, {}};
+                if (!question) {
+                    row.reason = question.error().message;
+                    add(std::move(row));
+                    continue;
+                }
+                const auto answer = (*backend)->query(d, *question);
+                if (!answer) {
+                    row.status = answer.error().state;
+                    row.reason = answer.error().reason;
+                } else {
+                    row.status = answer->level > QS_SUPPORT_NO ? RowState::Ok : RowState::Declined;
+                    row.emulated = answer->level == QS_SUPPORT_EMULATED;
+                    row.reason = answer->reason;
+                    for (const auto& variant : answer->variants) row.variants.push_back(variant.title);
+                }
+                add(std::move(row));
+            }
+        }
+    }
+    return rows;
+}
+
+} // namespace qs
