@@ -7,6 +7,7 @@
 #include "app/gui/pages/backends_rows.h"
 #include "app/gui/row_model.h"
 #include "core/bench/compare.h"
+#include "core/report/report.h"
 
 #include <functional>
 #include <optional>

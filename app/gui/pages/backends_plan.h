@@ -34,7 +34,6 @@ Q_SIGNALS:
     void runAsked();
     void cancelAsked();
     void askAsked();                            ///< which of it could run
-    void retryAsked(const QString& backendId);  ///< release a quarantine
 
 private:
     QListWidget* list(QVBoxLayout* column, const QString& title, const char* name, int height);

@@ -23,7 +23,7 @@ struct PlotSeries {
     int token = 0;           ///< 0..3: dataA..dataD of the theme; 4: muted
     QVector<QPointF> points; ///< ascending x; Bars: x is the centre, bars are as wide as the spacing
     QStringList notes;       ///< one per point or empty: a word more in the read-out, e.g. the code
-    QVector<QPointF> lower;  ///< of a Band; same x as points
+    QVector<QPointF> lower = {}; ///< of a Band; same x as points
 };
 
 struct PlotMarker {
