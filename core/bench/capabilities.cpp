@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/capabilities.h"
 
+#include "core/bench/opened.h"
 #include "core/bench/operands.h"
 #include "plugins/abi/quantscope_backend.h"
 
@@ -12,8 +13,11 @@ Result<Problem> questionFor(const BenchmarkPlan& plan, const QuantSpec& spec) {
     const auto* act = findBenchAct(plan.acts.front());
     const auto& shape = plan.shapes.front();
     // A small weight describes its format as well as a large one; the shape is put in afterwards.
-    OperandRequest request{op, act, spec, 1, 64, 64, plan.bias, plan.seed, nullptr};
-    auto operands = makeOperands(request, {});
+    auto values = weightValues(64, 64, plan.seed, nullptr);
+    if (!values) return tl::unexpected(values.error());
+    auto weights = makeWeights(spec, 64, 64, *values, {});
+    if (!weights) return tl::unexpected(weights.error());
+    auto operands = makeOperands({op, act, 1, 64, 64, plan.bias, plan.seed}, *weights);
     if (!operands) return tl::unexpected(operands.error());
     Problem problem = operands->problem;
     problem.m = op->product ? shape.m : 1;
@@ -37,26 +41,29 @@ Result<std::vector<Capability>> capabilities(const BenchmarkPlan& plan, const Jo
 
     for (const auto& source : plan.backends) {
         if (job.cancelled()) return cancelledError();
-        auto backend = !source.built ? Outcome<std::unique_ptr<Backend>>(tl::unexpected(
-                                           Failure{RowState::NotBuilt, "this build has no such backend"}))
-                       : plan.open   ? plan.open(source, job)
-                                     : openBackend(source, Deadlines{}, job);
-        auto devices = backend ? (*backend)->devices() : Outcome<std::vector<DeviceInfo>>(tl::unexpected(backend.error()));
-        if (!devices) {
+        OpenedBackend opened = openForBenchmark(plan, source, job);
+        if (!opened.backend) {
             for (const auto& [text, question] : questions)
-                add({source.id, {}, text, devices.error().state, false, devices.error().reason, {}});
+                add({source.id, {}, text, opened.failure.state, false, opened.failure.reason, {}});
             continue;
         }
-        for (std::uint32_t d = 0; d < devices->size(); ++d) {
+        for (std::uint32_t d = 0; d < opened.devices.size(); ++d) {
             for (const auto& [text, question] : questions) {
-                Capability row{source.id, (*devices)[d].id, text, RowState::Declined, false, {}, {}};
+                Capability row{source.id, opened.devices[d].id, text, RowState::Declined, false, {}, {}};
+                if (!opened.backend) { // it crashed on a question before
+                    row.status = opened.failure.state;
+                    row.reason = opened.failure.reason;
+                    add(std::move(row));
+                    continue;
+                }
                 if (!question) {
                     row.reason = question.error().message;
                     add(std::move(row));
                     continue;
                 }
-                const auto answer = (*backend)->query(d, *question);
+                const auto answer = opened.backend->query(d, *question);
                 if (!answer) {
+                    opened.note(answer.error());
                     row.status = answer.error().state;
                     row.reason = answer.error().reason;
                 } else {

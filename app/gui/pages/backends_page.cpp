@@ -66,6 +66,7 @@ BackendsPage::BackendsPage(Session& session, QWidget* parent)
     layout->addLayout(row, 1);
 
     connect(plan_, &BackendsPlan::runAsked, this, &BackendsPage::start);
+    connect(plan_, &BackendsPlan::changed, this, &BackendsPage::askOnce);
     connect(plan_, &BackendsPlan::cancelAsked, bench_, &BenchRun::cancel);
     connect(plan_, &BackendsPlan::askAsked, this, [this] {
         if (auto plan = plan_->plan()) bench_->ask(*plan);
@@ -256,9 +257,16 @@ void BackendsPage::buildCards(QGridLayout* grid) {
 void BackendsPage::showEvent(QShowEvent* event) {
     QWidget::showEvent(event);
     if (dirty_) refresh();
-    if (asked_) return;
+    askOnce();
+}
+
+/// As soon as the page is seen and the shapes of the model are known.
+void BackendsPage::askOnce() {
+    if (asked_ || !isVisible()) return;
+    const auto plan = plan_->plan();
+    if (!plan) return;
     asked_ = true;
-    if (auto plan = plan_->plan()) bench_->ask(*plan);
+    bench_->ask(*plan);
 }
 
 void BackendsPage::start() {

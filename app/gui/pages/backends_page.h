@@ -46,6 +46,7 @@ private:
     QLayout* header();
     void buildCards(QGridLayout* grid);
     QTableView* table(const char* name, const QString& title);
+    void askOnce();
     void start();
     void refresh();
     void refreshMatrix();
