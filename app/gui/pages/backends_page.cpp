@@ -193,12 +193,13 @@ void BackendsPage::buildCards(QGridLayout* grid) {
     device_ = new QComboBox;
     device_->setObjectName(QStringLiteral("rooflineDevice"));
     device_->setAccessibleName(tr("Device of the roofline"));
+    device_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     rooflineCard_->addCorner(device_);
     connect(device_, &QComboBox::activated, this, &BackendsPage::refreshRoofline);
 
     side_ = table("benchSide", tr("Correctness, roofs, model, baseline"));
     correctness_ = new RowModel<BenchmarkRow>(
-        columnsOf({"backend", "spec", "variant", "status", "nmse", "tail_nmse", "nmse_limit", "format_nmse",
+        columnsOf({"variant", "status", "nmse", "nmse_limit", "format_nmse", "tail_nmse", "backend", "spec", "m", "n", "k",
                    "checked_outputs", "checked_shapes", "reason"}),
         this);
     roofs_ = new RowModel<MeasuredRoof>(roofColumns(), this);
@@ -208,18 +209,19 @@ void BackendsPage::buildCards(QGridLayout* grid) {
     sideSorted_->setSortRole(Qt::UserRole);
     side_->setModel(sideSorted_);
     side_->setSortingEnabled(true);
-    sideCard_ = card(tr("Correctness"), side_, 1, 2);
+    sideCard_ = card(tr("Evidence"), side_, 1, 2);
     sideChoice_ = new QComboBox;
     sideChoice_->setObjectName(QStringLiteral("sideChoice"));
     sideChoice_->setAccessibleName(tr("Table"));
+    sideChoice_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     sideChoice_->addItems({tr("Correctness"), tr("Measured roofs"), tr("Model, per token"), tr("Against the baseline")});
     sideCard_->addCorner(sideChoice_);
     connect(sideChoice_, &QComboBox::currentIndexChanged, this, &BackendsPage::refreshSide);
 
     results_ = table("benchResults", tr("Results"));
     rows_ = new RowModel<BenchmarkRow>(
-        columnsOf({"backend", "spec", "variant", "m", "n", "k", "act", "cache", "status", "median_ns", "ci_ns",
-                   "speedup_vs_f32", "gflops", "weight_gbps", "roof_share", "roof", "nmse", "format_nmse", "prepare_ns",
+        columnsOf({"backend", "spec", "variant", "m", "n", "k", "status", "median_ns", "speedup_vs_f32", "ci_ns", "act", "cache",
+                    "gflops", "weight_gbps", "roof_share", "roof", "nmse", "format_nmse", "prepare_ns",
                    "repack_ms", "compile_ms", "fusion", "sample_count", "op", "device", "reason"}),
         this);
     sorted_ = new QSortFilterProxyModel(this);
@@ -322,7 +324,9 @@ void BackendsPage::refresh() {
     refreshSpeedup();
     refreshRoofline();
     refreshSide();
-    if (shown_ < 0 && any) select(0);
+    if (shown_ < 0 && any) return select(0);
+    const QSignalBlocker blocker(results_->selectionModel()); // the new rows took the selection with them
+    if (any) results_->setCurrentIndex(sorted_->mapFromSource(rows_->index(shown_, 0)));
 }
 
 void BackendsPage::refreshLatency() {
@@ -352,7 +356,6 @@ void BackendsPage::refreshRoofline() {
 
 void BackendsPage::refreshSide() {
     const int choice = sideChoice_->currentIndex();
-    sideCard_->setTitle(sideChoice_->currentText());
     roofs_->setRows(bench_->run().roofs);
     passes_->setRows(bench_->run().passes);
     compared_->setRows(baseline_ ? compareRuns(*baseline_, bench_->rows()) : std::vector<ComparedRow>{});
