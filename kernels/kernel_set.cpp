@@ -11,7 +11,11 @@ namespace qs {
 namespace {
 
 std::span<const KernelSet* const> compiledIn() {
+#if defined(__x86_64__)
     static const std::array sets = {&scalarKernels(), &avx2Kernels(), &avx512Kernels()};
+#else
+    static const std::array sets = {&scalarKernels()};
+#endif
     return sets;
 }
 

@@ -8,15 +8,17 @@
 
 namespace qs {
 
-void LaneInput::reset(const MatmulProblem& problem, const LaneWeights& weights, std::size_t rows, bool keepFloats) {
+void LaneInput::reset(const MatmulProblem& problem, const LaneWeights& weights, std::size_t slots, Keep keep) {
     // An odd number of cache lines from row to row: powers of two would all fall into the same sets.
-    m_rowWords = ((weights.streamSize() + 15) / 16 | 1) * 16;
+    const std::size_t words = keep == Keep::Tables ? weights.steps * 8 * kLanes : weights.streamSize();
+    m_rowWords = ((words + 15) / 16 | 1) * 16;
     m_rowFloats = weights.xHalves() * weights.streamSize() + 16;
-    m_groups = weights.groups, m_keepFloats = keepFloats;
-    if (m_words.size() != rows * m_rowWords) m_words = Aligned<std::uint32_t>(rows * m_rowWords);
-    if (keepFloats && m_floats.size() != rows * m_rowFloats) m_floats = Aligned<float>(rows * m_rowFloats);
+    m_groups = weights.groups, m_keep = keep;
+    if (m_words.size() != slots * m_rowWords) m_words = Aligned<std::uint32_t>(slots * m_rowWords);
+    if (keep == Keep::Floats && m_floats.size() != slots * m_rowFloats) m_floats = Aligned<float>(slots * m_rowFloats);
+    const std::size_t rows = std::max(slots, problem.m);
     if (weights.products == LaneProducts::I8) m_sums.assign(rows * m_groups, 0);
-    m_scales.assign(std::max(rows, problem.m), 1.0f);
+    m_scales.assign(rows, 1.0f);
 }
 
 void LaneInput::orderFloats(const LaneWeights& w, const float* x, float* out) const {
@@ -42,9 +44,9 @@ void LaneInput::orderFloats(const LaneWeights& w, const float* x, float* out) co
     }
 }
 
-void LaneInput::orderBytes(const LaneWeights& w, const std::int8_t* q, std::size_t row, const LaneKernels& kernels) {
+void LaneInput::orderBytes(const LaneWeights& w, const std::int8_t* q, std::size_t row, std::uint32_t* out,
+                           const LaneKernels& kernels) {
     const std::size_t quarter = w.perWord / 4;
-    std::uint32_t* out = m_words.data() + row * m_rowWords;
     for (std::size_t g = 0; g < w.groups; ++g) {
         const std::size_t begin = g * w.block, count = std::min(w.block, w.k - begin);
         m_sums[row * m_groups + g] = kernels.sumBytes(q + begin, count);
@@ -67,18 +69,19 @@ void LaneInput::orderBytes(const LaneWeights& w, const std::int8_t* q, std::size
 }
 
 void LaneInput::read(const MatmulProblem& problem, const LaneWeights& weights, const MatmulInput& in, std::size_t row,
-                     const LaneKernels& kernels) {
+                     std::size_t slot, const LaneKernels& kernels) {
     thread_local std::vector<std::int8_t> q;
     thread_local std::vector<float> values, ordered;
     const std::size_t k = problem.k;
     const float* x = static_cast<const float*>(in.x) + row * k;
+    std::uint32_t* words = m_words.data() + slot * m_rowWords;
     if (problem.act == NumberType::I8) {
         q.resize(k);
         if (!int8Row(problem, in, row, q.data(), &m_scales[row])) { // NaN or Inf: so is the whole row of y
             m_scales[row] = std::numeric_limits<float>::quiet_NaN();
             std::fill(q.begin(), q.end(), std::int8_t(0));
         }
-        if (weights.products == LaneProducts::I8) return orderBytes(weights, q.data(), row, kernels);
+        if (weights.products == LaneProducts::I8) return orderBytes(weights, q.data(), row, words, kernels);
         values.assign(q.begin(), q.end());
         x = values.data();
     } else if (problem.act == NumberType::Bf16) {
@@ -86,11 +89,13 @@ void LaneInput::read(const MatmulProblem& problem, const LaneWeights& weights, c
         bestKernels().bf16ToF32(static_cast<const std::uint16_t*>(in.x) + row * k, k, values.data());
         x = values.data();
     }
-    std::uint32_t* words = m_words.data() + row * m_rowWords;
-    if (m_keepFloats) return orderFloats(weights, x, m_floats.data() + row * m_rowFloats);
-    if (weights.products == LaneProducts::F32) return orderFloats(weights, x, reinterpret_cast<float*>(words));
+    if (m_keep == Keep::Floats) return orderFloats(weights, x, m_floats.data() + slot * m_rowFloats);
+    if (weights.products == LaneProducts::F32 && m_keep == Keep::Words)
+        return orderFloats(weights, x, reinterpret_cast<float*>(words));
     ordered.resize(m_rowFloats);
     orderFloats(weights, x, ordered.data());
+    if (m_keep == Keep::Tables)
+        return kernels.lookupTables[int(weights.codes)](ordered.data(), weights.streamSize(), weights.table, words);
     kernels.fold(ordered.data(), nullptr, weights.streamSize(), weights.streamSize(), words);
 }
 

@@ -45,6 +45,9 @@ using MicroKernel = void (*)(const MicroCall&);
 struct LaneKernels {
     GemvKernel gemv[kLaneCodes];   ///< the whole panel
     GemvKernel gemv16[kLaneCodes]; ///< 16 lanes of it
+    /// The same as gemv, x being tables for four bits of codes each: additions only. For codes of 1 and 2 bits.
+    GemvKernel gemvLookups[kLaneCodes];
+    void (*lookupTables[kLaneCodes])(const float* x, std::size_t n, const float* levels, std::uint32_t* tables);
     DecodeKernel decode[kLaneCodes];
     const MicroKernel* micro;     ///< [rows - 1]
     const MicroKernel* microInt8; ///< of Int8 codes

@@ -29,9 +29,13 @@ public:
         const float* addend = m_weights.addend.empty() ? nullptr : m_weights.addend.data() + firstLane;
         const bool whole = m_weights.laneBlock == m_weights.lanePad && firstLane + count <= m_n && count % kLanes == 0;
         if (whole && m_type == NumberType::F32 && m_weights.nanChannel.empty()) {
-            float* y = static_cast<float*>(m_out) + row * m_n + firstLane;
-            for (std::size_t i = 0; i < count; i += kLanes)
-                for (std::size_t j = i; j < i + kLanes; ++j) y[j] = lanes[j] * scale + (addend ? addend[j] : 0.0f);
+            float* __restrict y = static_cast<float*>(m_out) + row * m_n + firstLane;
+            const float* __restrict from = lanes;
+            for (std::size_t i = 0; i < count; i += kLanes, y += kLanes, from += kLanes)
+                if (addend)
+                    for (std::size_t j = 0; j < kLanes; ++j) y[j] = from[j] * scale + addend[i + j];
+                else
+                    for (std::size_t j = 0; j < kLanes; ++j) y[j] = from[j] * scale;
             return;
         }
         for (std::size_t i = 0; i < count; ++i) {
@@ -68,12 +72,15 @@ protected:
 class LaneGemv final : public LaneMatmul {
 public:
     using LaneMatmul::LaneMatmul;
-    std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<LaneGemv>(*this); }
+    explicit LaneGemv(const LaneMatmul& other) : LaneMatmul(other) {}
+    std::unique_ptr<PreparedMatmul> clone() const override {
+        return std::make_unique<LaneGemv>(static_cast<const LaneMatmul&>(*this)); // the weights, not the input
+    }
 
     bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
         const std::size_t rows = (m_problem.m + kGemvRows - 1) / kGemvRows * kGemvRows;
-        m_input.reset(m_problem, m_weights, m_problem.m == 1 ? 1 : m_problem.m == 2 ? 2 : rows, m_weights.scalePerK);
-        for (std::size_t m = 0; m < m_problem.m; ++m) m_input.read(m_problem, m_weights, in, m, *m_kernels);
+        m_input.reset(m_problem, m_weights, m_problem.m == 1 ? 1 : m_problem.m == 2 ? 2 : rows, keep());
+        for (std::size_t m = 0; m < m_problem.m; ++m) m_input.read(m_problem, m_weights, in, m, m, *m_kernels);
         const LaneOutput output(m_problem, m_weights, m_input, out);
         std::atomic<bool> stopped{false};
         team.run([&](int worker) {
@@ -88,6 +95,13 @@ public:
     }
 
 private:
+    /// Tables are larger than x: beyond two rows they no longer come from the cache in time.
+    LaneInput::Keep keep() const {
+        if (m_weights.scalePerK) return LaneInput::Keep::Floats;
+        const bool tables = m_problem.m <= 2 && m_kernels->gemvLookups[int(m_weights.codes)];
+        return tables ? LaneInput::Keep::Tables : LaneInput::Keep::Words;
+    }
+
     void times(std::size_t panel, std::size_t m, Aligned<std::uint32_t>& folded, const LaneOutput& output) {
         alignas(64) float y[kGemvRows * kPanel];
         const LaneWeights& w = m_weights;
@@ -99,7 +113,7 @@ private:
         call.x = m_input.words(m), call.xSums = m_input.sums(m);
         if (!w.scalePerK) {
             if (w.scales.size()) call.scales = w.scales.data() + panel * w.groups * kPanel;
-            m_kernels->gemv[int(w.codes)](call);
+            (keep() == LaneInput::Keep::Tables ? m_kernels->gemvLookups : m_kernels->gemv)[int(w.codes)](call);
         } else {
             const std::size_t size = w.streamSize();
             for (std::size_t set = 0; set < w.sets; ++set) {
@@ -122,18 +136,21 @@ private:
 class LaneGemm final : public LaneMatmul {
 public:
     using LaneMatmul::LaneMatmul;
-    std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<LaneGemm>(*this); }
+    explicit LaneGemm(const LaneMatmul& other) : LaneMatmul(other) {}
+    std::unique_ptr<PreparedMatmul> clone() const override {
+        return std::make_unique<LaneGemm>(static_cast<const LaneMatmul&>(*this));
+    }
 
     bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
         const std::size_t most = m_kernels->microRows, m = m_problem.m, blocks = (m + most - 1) / most;
-        m_input.reset(m_problem, m_weights, m, false);
+        m_input.reset(m_problem, m_weights, std::size_t(team.size()) * most, LaneInput::Keep::Words);
         m_packed.resize(blocks * most * m_input.rowWords());
         std::atomic<bool> stopped{false};
         team.run([&](int worker) {
             const auto [begin, end] = shareOf(blocks, worker, team.size());
             for (std::size_t b = begin; b < end; ++b) {
                 if (stopped || stop()) return stopped.store(true);
-                pack(in, b * most, std::min(most, m - b * most));
+                pack(in, b * most, std::min(most, m - b * most), std::size_t(worker) * most);
             }
         });
         if (stopped) return false;
@@ -154,14 +171,15 @@ private:
     };
 
     /// Rows [first, first + count) of the x stream, word by word beside each other.
-    void pack(const MatmulInput& in, std::size_t first, std::size_t count) {
+    void pack(const MatmulInput& in, std::size_t first, std::size_t count, std::size_t slot) {
         const std::size_t size = m_input.rowWords();
+        for (std::size_t i = 0; i < count; ++i) m_input.read(m_problem, m_weights, in, first + i, slot + i, *m_kernels);
         std::uint32_t* out = m_packed.data() + first * size;
-        for (std::size_t i = 0; i < count; ++i) {
-            m_input.read(m_problem, m_weights, in, first + i, *m_kernels);
-            const std::uint32_t* row = m_input.words(first + i);
-            for (std::size_t j = 0; j < size; ++j) out[j * count + i] = row[j];
-        }
+        for (std::size_t j = 0; j < size; j += 16, out += 16 * count) // rows are whole cache lines
+            for (std::size_t i = 0; i < count; ++i) {
+                const std::uint32_t* row = m_input.words(slot + i) + j;
+                for (std::size_t w = 0; w < 16; ++w) out[w * count + i] = row[w];
+            }
     }
 
     /// One panel times all rows, in chunks of k whose decoded weights stay in the second-level cache.
@@ -198,8 +216,8 @@ private:
                     times(strips[s], first, rows, perStep, scratch.sums.data() + m * lane + first * width);
             }
         }
-        for (std::size_t lane = 0; lane < kPanel; lane += width)
-            for (std::size_t row = 0; row < m; ++row)
+        for (std::size_t row = 0; row < m; ++row)
+            for (std::size_t lane = 0; lane < kPanel; lane += width)
                 output.store(scratch.sums.data() + m * lane + row * width, row, panel * kPanel + lane, width);
         return true;
     }

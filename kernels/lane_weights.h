@@ -40,7 +40,7 @@ struct LaneWeights {
     int bias = 0;                           ///< I8: value = code * codeStep + bias
     /// Of a panel: scales that change with k, [set][half][stream] floats, then [step][64] words. One stream in memory.
     Aligned<std::uint32_t> stream;
-    Aligned<float> scales;                  ///< [panel][group][64]; empty: none, or in the stream
+    Aligned<float> scales; ///< [panel][group][64]; empty: none, or in the stream
     alignas(64) float table[16] = {};
     alignas(64) std::uint16_t table16[32] = {}; ///< the table in bf16, repeated
     std::vector<std::uint8_t> nanChannel;       ///< fp8 holds NaN there; empty: nowhere

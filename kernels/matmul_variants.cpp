@@ -6,9 +6,12 @@
 #include "kernels/simd/lane_sets.h"
 #include "kernels/simd/sets.h"
 
+#include <cstdlib>
+
 namespace qs {
 namespace {
 
+#if defined(__x86_64__)
 /// Not above the set that QS_FORCE_ISA or the processor allows.
 bool allowed(const KernelSet& wanted) {
     for (const KernelSet* set : kernelSets()) {
@@ -37,13 +40,14 @@ template<const KernelSet& (*set)()> constexpr MatmulVariant coders(const char* i
             .prepare = [](const MatmulProblem& problem, const WeightOperand& operand,
                           ThreadTeam&) { return prepareCoded(problem, operand, set()); }};
 }
-constexpr MatmulVariant kCodersAvx2 = coders<avx2Kernels>("coders_avx2", "AVX2 coders");
-constexpr MatmulVariant kCodersAvx512 = coders<avx512Kernels>("coders_avx512", "AVX-512 coders");
 
 bool avx2() { return allowed(avx2Kernels()); }
-bool avx512Bf16() {
-    return allowed(avx512Kernels()) && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16");
-}
+bool avx512() { return allowed(avx512Kernels()) && __builtin_cpu_supports("avx512vnni"); }
+bool avx512Bf16() { return avx512() && __builtin_cpu_supports("avx512bf16"); }
+
+#elif defined(__aarch64__)
+bool neon() { return !std::getenv("QS_FORCE_ISA"); } // the only named set there is the scalar one
+#endif
 
 constexpr double kF32Limit = 1e-9, kBf16Limit = 3e-5, kI8Limit = 1e-12;
 
@@ -74,20 +78,29 @@ using enum LaneLoop;
 constexpr const char* kFewRows = "64 channels of a panel decoded in registers, for 1, 2 or 4 rows of x";
 constexpr const char* kDense512 = "panels of 32 channels decoded into the cache, then 12 rows x 32 channels";
 constexpr const char* kDense256 = "panels of 16 channels decoded into the cache, then 6 rows x 16 channels";
-constexpr const char* kSingles = "f32 products and sums";
+constexpr const char* kSingles = "f32 products and sums; 1 and 2 bits by tables of sums";
 constexpr const char* kPairs = "bf16 products of rounded activations, f32 sums; denormals count as 0";
 constexpr const char* kQuads = "int8 products, exact i32 sums, f32 scales";
 constexpr MatmulVariant kProducts[] = {
+#if defined(__x86_64__)
+    coders<avx512Kernels>("coders_avx512", "AVX-512 coders"),
+    coders<avx2Kernels>("coders_avx2", "AVX2 coders"),
     lanes<laneKernelsAvx512, Bf16, Gemv>("gemv_bf16_avx512", "Few rows, bf16, AVX-512", kPairs, kFewRows, avx512Bf16),
-    lanes<laneKernelsAvx512, F32, Gemv>("gemv_f32_avx512", "Few rows, f32, AVX-512", kSingles, kFewRows, avx512Bf16),
-    lanes<laneKernelsAvx512, I8, Gemv>("gemv_i8_avx512", "Few rows, int8, AVX-512", kQuads, kFewRows, avx512Bf16),
+    lanes<laneKernelsAvx512, F32, Gemv>("gemv_f32_avx512", "Few rows, f32, AVX-512", kSingles, kFewRows, avx512),
+    lanes<laneKernelsAvx512, I8, Gemv>("gemv_i8_avx512", "Few rows, int8, AVX-512", kQuads, kFewRows, avx512),
     lanes<laneKernelsAvx512, Bf16, Gemm>("gemm_bf16_avx512", "Dense, bf16, AVX-512", kPairs, kDense512, avx512Bf16),
-    lanes<laneKernelsAvx512, F32, Gemm>("gemm_f32_avx512", "Dense, f32, AVX-512", kSingles, kDense512, avx512Bf16),
-    lanes<laneKernelsAvx512, I8, Gemm>("gemm_i8_avx512", "Dense, int8, AVX-512", kQuads, kDense512, avx512Bf16),
+    lanes<laneKernelsAvx512, F32, Gemm>("gemm_f32_avx512", "Dense, f32, AVX-512", kSingles, kDense512, avx512),
+    lanes<laneKernelsAvx512, I8, Gemm>("gemm_i8_avx512", "Dense, int8, AVX-512", kQuads, kDense512, avx512),
     lanes<laneKernelsAvx2, F32, Gemv>("gemv_f32_avx2", "Few rows, f32, AVX2", kSingles, kFewRows, avx2),
     lanes<laneKernelsAvx2, I8, Gemv>("gemv_i8_avx2", "Few rows, int8, AVX2", kQuads, kFewRows, avx2),
     lanes<laneKernelsAvx2, F32, Gemm>("gemm_f32_avx2", "Dense, f32, AVX2", kSingles, kDense256, avx2),
     lanes<laneKernelsAvx2, I8, Gemm>("gemm_i8_avx2", "Dense, int8, AVX2", kQuads, kDense256, avx2),
+#elif defined(__aarch64__)
+    lanes<laneKernelsNeon, F32, Gemv>("gemv_f32_neon", "Few rows, f32, NEON", kSingles, kFewRows, neon),
+    lanes<laneKernelsNeon, I8, Gemv>("gemv_i8_neon", "Few rows, int8, NEON", kQuads, kFewRows, neon),
+    lanes<laneKernelsNeon, F32, Gemm>("gemm_f32_neon", "Dense, f32, NEON", kSingles, kDense256, neon),
+    lanes<laneKernelsNeon, I8, Gemm>("gemm_i8_neon", "Dense, int8, NEON", kQuads, kDense256, neon),
+#endif
 };
 
 const char* whyBadFormat(const MatmulProblem& p) {
@@ -133,7 +146,7 @@ const char* whyImpossible(const MatmulProblem& p) {
 
 std::span<const MatmulVariant* const> matmulVariants() {
     static const std::vector<const MatmulVariant*> variants = [] {
-        std::vector<const MatmulVariant*> all = {&referenceMatmul(), &kCodersAvx512, &kCodersAvx2};
+        std::vector<const MatmulVariant*> all = {&referenceMatmul()};
         for (const MatmulVariant& variant : kProducts) all.push_back(&variant);
         return all;
     }();

@@ -27,10 +27,12 @@ template<LaneCodes codes> constexpr int perWordOf() {
 
 #define QS_EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < n; ++i)
 
-// Multiplicands: how a word meets x. Each has a sum type, the number of meetings per word and meet<q>().
+// Multiplicands: how a word meets x. Each has a sum type, the number of meetings per word and the words of x per
+// meeting.
 template<LaneCodes c> struct Singles {
     using Sum = F;
     static constexpr int meetings = perWordOf<c>();
+    static constexpr std::size_t xWords = 1;
     static QS_INLINE F zero() { return zeroF(); }
     static QS_INLINE F add(F a, F b) { return addF(a, b); }
     struct Table {
@@ -41,10 +43,39 @@ template<LaneCodes c> struct Singles {
     static QS_INLINE F meet(F sum, F decoded, const std::uint32_t* x) { return fmaF(decoded, set1F(x), sum); }
     static QS_INLINE F finish(F sum, const GemvCall&, std::size_t, std::size_t) { return sum; }
 };
+/// Four bits of a word at once, two or four codes, look up their part of the sum: x holds a table of 16 for each of
+/// them.
+template<LaneCodes c> struct Lookups {
+    using Sum = F;
+    static constexpr int meetings = 8;
+    static constexpr std::size_t xWords = 16;
+    static QS_INLINE F zero() { return zeroF(); }
+    static QS_INLINE F add(F a, F b) { return addF(a, b); }
+    struct Table {};
+    static QS_INLINE Table table(const LaneWeights&) { return {}; }
+    template<int q> static QS_INLINE I decoded(I word, Table) { return shr<4 * q>(word); }
+    static QS_INLINE F meet(F sum, I decoded, const std::uint32_t* x) {
+        return addF(sum, lookup16(loadF(reinterpret_cast<const float*>(x)), decoded));
+    }
+    static QS_INLINE F finish(F sum, const GemvCall&, std::size_t, std::size_t) { return sum; }
+};
+/// The tables of n values of x, which are whole words of codes.
+template<LaneCodes c> void lookupTables(const float* x, std::size_t n, const float* levels, std::uint32_t* out) {
+    constexpr int bits = 32 / perWordOf<c>(), codes = 4 / bits;
+    alignas(64) float level[codes][kLanes]; // of each code of the four bits
+    for (int i = 0; i < codes; ++i)
+        for (int j = 0; j < int(kLanes); ++j) level[i][j] = levels[j >> (bits * i) & ((1 << bits) - 1)];
+    for (std::size_t i = 0; i < n; i += codes, out += kLanes) {
+        F sum = zeroF();
+        QS_EACH(j, codes) sum = fmaF(loadF(level[j]), set1F(x[i + std::size_t(j)]), sum);
+        storeF(reinterpret_cast<float*>(out), sum);
+    }
+}
 #ifdef QS_PAIRS
 template<LaneCodes c> struct Pairs {
     using Sum = F;
     static constexpr int meetings = perWordOf<c>() / 2;
+    static constexpr std::size_t xWords = 1;
     static QS_INLINE F zero() { return zeroF(); }
     static QS_INLINE F add(F a, F b) { return addF(a, b); }
     struct Table {
@@ -69,6 +100,7 @@ template<LaneCodes c> QS_INLINE I quad(I word) { // codes of a word that already
 template<LaneCodes c> struct Quads {
     using Sum = I;
     static constexpr int meetings = perWordOf<c>() / 4;
+    static constexpr std::size_t xWords = 1;
     static QS_INLINE I zero() { return zeroI(); }
     static QS_INLINE I add(I a, I b) { return addI(a, b); }
     struct Table {};
@@ -107,7 +139,8 @@ QS_INLINE void meetAll(typename P::Sum (&sum)[M][V][parts], const I (&word)[V], 
     if constexpr (q < P::meetings) {
         QS_EACH(v, V) {
             const auto decoded = P::template decoded<q>(word[v], table);
-            QS_EACH(m, M) sum[m][v][q % parts] = P::meet(sum[m][v][q % parts], decoded, x + std::size_t(m) * xRow + q);
+            QS_EACH(m, M)
+            sum[m][v][q % parts] = P::meet(sum[m][v][q % parts], decoded, x + std::size_t(m) * xRow + q * P::xWords);
         }
         meetAll<P, M, V, parts, q + 1>(sum, word, x, xRow, table);
     }
@@ -124,7 +157,7 @@ template<class P, int M, int V> void gemv(const GemvCall& call) {
     for (std::size_t group = 0; group < w.groups; ++group) {
         typename P::Sum sum[M][V][parts];
         QS_EACH(m, M) QS_EACH(v, V) QS_EACH(i, parts) sum[m][v][i] = P::zero();
-        for (std::size_t step = 0; step < w.groupSteps; ++step, words += kPanel, x += P::meetings) {
+        for (std::size_t step = 0; step < w.groupSteps; ++step, words += kPanel, x += P::meetings * P::xWords) {
             I word[V];
             QS_EACH(v, V) {
                 word[v] = loadI(words + std::size_t(v) * kLanes);

@@ -14,6 +14,8 @@ inline LaneKernels singles(const MicroKernels& micro) {
     LaneKernels k{};
     fillGemv<Singles, 4, Table4, Table2, Table1, Int8, Fp8, Bf16, F16, F32>(k.gemv);
     fillGemv<Singles, 1, Table4, Table2, Table1, Int8, Fp8, Bf16, F16, F32>(k.gemv16);
+    fillGemv<Lookups, 4, Table2, Table1>(k.gemvLookups);
+    k.lookupTables[int(Table2)] = lookupTables<Table2>, k.lookupTables[int(Table1)] = lookupTables<Table1>;
     fillDecode<LaneProducts::F32, Table4, Table2, Table1, Int8, Fp8, Bf16, F16, F32>(k.decode);
     k.micro = k.microInt8 = micro.f32;
     k.microRows = micro.rows, k.microWidth = micro.width;
