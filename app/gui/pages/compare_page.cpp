@@ -61,6 +61,13 @@ protected:
         session_.setComparing(true); // this page is about B
         stages_->setActive(true);
     }
+    bool eventFilter(QObject* watched, QEvent* event) override {
+        // A wide table has its three columns of figures alike; a narrow one needs every pixel for the differences.
+        if (watched == table_ && event->type() == QEvent::Resize)
+            table_->horizontalHeader()->setSectionResizeMode(3, table_->width() > 480 ? QHeaderView::Stretch
+                                                                                      : QHeaderView::ResizeToContents);
+        return QWidget::eventFilter(watched, event);
+    }
     void hideEvent(QHideEvent* event) override {
         QWidget::hideEvent(event);
         stages_->setActive(false);
@@ -87,6 +94,7 @@ private:
     QWidget* differences_[4] = {};
     Card *figureCard_ = nullptr, *errorCard_ = nullptr, *mapCard_ = nullptr;
     RowModel<FigureRow>* figures_;
+    QTableView* table_ = nullptr; ///< of the figures
     PlotChart* errorDifference_ = nullptr;
     HeatMap* mapDifference_ = nullptr;
     QHash<HeatMap*, QSizeF> cellSize_; ///< elements of the row, rows
@@ -219,7 +227,8 @@ void ComparePage::buildDifference(QGridLayout* grid) {
     for (const int column : {0, 3, 4})
         table->horizontalHeader()->setSectionResizeMode(column, QHeaderView::ResizeToContents);
     figureCard_ = new Card(tr("Key figures"));
-    figureCard_->setBody(table);
+    figureCard_->setBody(table_ = table);
+    table->installEventFilter(this);
     errorDifference_ = new PlotChart;
     errorDifference_->setObjectName(QStringLiteral("errorDifference"));
     errorCard_ = new Card(tr("Signed error, B − A"));
