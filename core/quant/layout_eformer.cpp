@@ -83,7 +83,7 @@ Result<void> produceTwoBit(Source& source, const Sink& sink) {
     std::vector<std::uint8_t> packed(quarter);
     const unsigned step = source.spec.traits().levels.size() == 2 ? 2 : 1; // binary: codes 0, 1 are q = -1, +1
     std::vector<RunEncoder> encoders(workerCount(), RunEncoder(source.spec, source.view.info->dtype));
-    const auto done = (*prepared)->run(0, (*prepared)->units(), source.job, [&](const PassRange& range) {
+    auto done = (*prepared)->run(0, (*prepared)->units(), source.job, [&](const PassRange& range) {
         std::vector<std::uint8_t> codes(range.n);
         RunOut out;
         out.codes = codes.data();
@@ -116,7 +116,7 @@ Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec
         return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), ok.error().message));
     const auto made = makeSource(view, spec, job);
     if (!made) return tl::unexpected(made.error());
-    const SharedSource source = *made;
+    const SharedSource& source = *made;
     const auto producing = [&](const char* field, DType dtype, std::vector<std::int64_t> shape,
                                Result<void> (*produce)(Source&, const Sink&)) {
         return TensorToWrite{view.info->name + field, dtype, std::move(shape),

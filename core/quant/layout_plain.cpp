@@ -21,7 +21,7 @@ DType storedDtype(const QuantSpec& spec, DType source) {
 Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
     const auto made = makeSource(view, spec, job);
     if (!made) return tl::unexpected(made.error());
-    const std::shared_ptr<Source> source = *made;
+    const std::shared_ptr<Source>& source = *made;
     const DType dtype = storedDtype(spec, view.info->dtype);
     const auto size = std::uint64_t(info(dtype).bits) / 8;
     TensorToWrite tensor{view.info->name, dtype, view.info->shape, [=](const TensorToWrite::Sink& sink) {
