@@ -55,6 +55,8 @@ template<class... More> constexpr std::uint8_t kinds(ScaleKind a, More... more) 
     return std::uint8_t(std::uint8_t(a) | kinds(more...));
 }
 
+// A line per kind of fact, the same in every row; clang-format would make each fact a line.
+// clang-format off
 const std::array<FormatTraits, 7> kFormats = {{
     {.id = "nf4", .title = "NF4", .summary = "4-bit NormalFloat: 16 quantiles of a normal distribution, scaled by the absolute maximum of a block.",
      .kind = FormatKind::Codebook, .bits = 4, .levels = kNf4, .polyLevels = kNf4Poly, .zeroCode = 7, .valueOffset = 0,
@@ -96,6 +98,7 @@ const std::array<FormatTraits, 7> kFormats = {{
      .minBlock = 0, .maxBlock = 0, .blockMultiple = 1, .padsLastBlock = false,
      .calibrations = "", .dialects = "eformer", .computeInput = false, .source = "bfloat16: the upper half of binary32"},
 }};
+// clang-format on
 
 } // namespace
 

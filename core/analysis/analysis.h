@@ -28,10 +28,10 @@ struct TensorStatistics {
 
 /// Max-pooled picture of the error: cell = max NMSE of the blocks it covers (sum E^2 / sum W^2; NaN when empty).
 struct BlockMap {
-    int rows = 0, columns = 0;                      ///< cells
-    std::int64_t tensorRows = 0, blocksPerRow = 0;  ///< what they cover
+    int rows = 0, columns = 0;                     ///< cells
+    std::int64_t tensorRows = 0, blocksPerRow = 0; ///< what they cover
     std::int64_t blockElements = 0;
-    std::vector<float> nmse;                        ///< rows * columns
+    std::vector<float> nmse; ///< rows * columns
 };
 
 /// One entry per output channel (row of the last-axis view), reduced by max to at most 2,048 points.
@@ -41,8 +41,8 @@ struct ChannelProfile {
 };
 
 enum class Detail {
-    Figures,  ///< sums, histograms, code counts: what tables and reports need
-    Inspect,  ///< plus block map and channel profile
+    Figures, ///< sums, histograms, code counts: what tables and reports need
+    Inspect, ///< plus block map and channel profile
 };
 
 struct TensorAnalysis {
@@ -148,7 +148,7 @@ struct InspectRow {
     TensorInfo info;
     std::string path;
     std::optional<TensorStatistics> statistics; ///< --stats
-    std::string reason; ///< why there are none
+    std::string reason;                         ///< why there are none
 };
 const Columns<InspectRow>& inspectColumns(bool withStatistics);
 

@@ -22,8 +22,8 @@ public:
 
     struct Linear {
         double lo = 0, hi = 0;
-        std::vector<double> counts;     ///< mass of a bin that straddles an edge is split by length
-        double below = 0, above = 0;    ///< tails are counted, never dropped
+        std::vector<double> counts;  ///< mass of a bin that straddles an edge is split by length
+        double below = 0, above = 0; ///< tails are counted, never dropped
         double width() const { return (hi - lo) / double(counts.size()); }
     };
     Linear linear(double lo, double hi, int bins) const;

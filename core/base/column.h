@@ -27,9 +27,7 @@ struct ColumnInfo {
     std::string tip; ///< one sentence, with the formula where there is one
 };
 
-template<class Row> struct Column : ColumnInfo {
-    std::function<Value(const Row&)> value;
-};
+template<class Row> struct Column : ColumnInfo { std::function<Value(const Row&)> value; };
 template<class Row> using Columns = std::vector<Column<Row>>;
 
 /// A row-independent table: what report writers and the terminal print.

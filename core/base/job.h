@@ -5,22 +5,24 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace qs {
 
 struct Progress {
-    double done = 0, total = 0; ///< same unit (bytes unless `what` says otherwise); total 0: unknown
-    std::string what;           ///< "Analysing layers.3.self_attn.v_proj"
+    double done = 0, total = 0;              ///< same unit (bytes unless `what` says otherwise); total 0: unknown
+    std::string what;                        ///< "Analysing layers.3.self_attn.v_proj"
     std::uint64_t items = 0, itemsTotal = 0; ///< "24 of 38"
 };
 
 class Job {
 public:
     Job() : state_(std::make_shared<State>()) {}
-    explicit Job(std::function<void(const Progress&)> onProgress) : Job() { state_->onProgress = std::move(onProgress); }
+    explicit Job(std::function<void(const Progress&)> onProgress) : Job() {
+        state_->onProgress = std::move(onProgress);
+    }
 
     bool cancelled() const { return state_->cancelled.load(std::memory_order_relaxed); }
     void cancel() const { state_->cancelled.store(true, std::memory_order_relaxed); }

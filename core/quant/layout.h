@@ -2,8 +2,8 @@
 #pragma once
 // The registry of export layouts: how a quantized tensor becomes named tensors in a file, and back.
 
-#include "core/quant/quantizer.h"
 #include "core/model/safetensors.h"
+#include "core/quant/quantizer.h"
 
 namespace qs {
 

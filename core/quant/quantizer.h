@@ -17,12 +17,12 @@ namespace qs {
 struct ScaleGrid {
     ScaleKind kind = ScaleKind::Block;
     std::int64_t rows = 0, features = 0;
-    std::int64_t group = 0;        ///< consecutive elements per scale when `contiguous`
-    bool contiguous = true;        ///< false: reduced axes are not the trailing ones (int8:axis=0)
+    std::int64_t group = 0;               ///< consecutive elements per scale when `contiguous`
+    bool contiguous = true;               ///< false: reduced axes are not the trailing ones (int8:axis=0)
     std::vector<std::int64_t> scaleShape; ///< tensor [], axes kept as 1, block (..., ceil(F/N))
-    std::int64_t scales = 0;       ///< product of scaleShape; 0 for unscaled
-    std::vector<bool> reduced;     ///< per axis
-    std::int64_t paddedFeatures = 0; ///< stored last axis
+    std::int64_t scales = 0;              ///< product of scaleShape; 0 for unscaled
+    std::vector<bool> reduced;            ///< per axis
+    std::int64_t paddedFeatures = 0;      ///< stored last axis
 };
 /// Fails with the reason when the spec cannot take this shape.
 Result<ScaleGrid> scaleGrid(const QuantSpec& spec, std::span<const std::int64_t> shape);
@@ -60,10 +60,10 @@ std::vector<float> materialize(const QuantizedTensor& tensor);
 /// What one pass over a tensor produces, range by range, for analyses. Ranges are whole groups inside rows (or runs of
 /// whole rows); a worker's calls are sequential, workers run concurrently.
 struct PassRange {
-    std::uint64_t begin = 0;    ///< first element, flat index
+    std::uint64_t begin = 0; ///< first element, flat index
     std::size_t n = 0;
-    const float* x = nullptr;   ///< f32 values of the range
-    Run run;                    ///< ready for KernelSet::quantize
+    const float* x = nullptr;     ///< f32 values of the range
+    Run run;                      ///< ready for KernelSet::quantize
     std::uint64_t firstGroup = 0; ///< flat index of the range's first group (contiguous grids)
     unsigned worker = 0;
     std::size_t piece = 0; ///< below 2048 (kMaxPieces): one worker handles all ranges of a piece, in order

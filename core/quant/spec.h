@@ -22,8 +22,8 @@ enum class Compute { F32, Input };
 enum class ScaleSpelling { Default, None, Tensor, Channel, Block };
 
 struct Calibration {
-    std::string id = "absmax";      ///< a row of calibrations()
-    std::vector<double> arguments;  ///< absmax,c: {c}
+    std::string id = "absmax";     ///< a row of calibrations()
+    std::vector<double> arguments; ///< absmax,c: {c}
     bool operator==(const Calibration&) const = default;
 };
 
@@ -42,7 +42,7 @@ struct QuantSpec {
     const FormatTraits& traits() const; ///< the format is known: parseSpec() and the editor guarantee it
     // The fields with the format's defaults filled in.
     ScaleKind scaleKind() const;
-    std::uint32_t blockSize() const; ///< elements; 0 unless scaleKind() == Block
+    std::uint32_t blockSize() const;      ///< elements; 0 unless scaleKind() == Block
     std::vector<int> reducedAxes() const; ///< {-1} for scale=channel
     Calibration effectiveCalibration() const;
     Decode effectiveDecode() const { return decode.value_or(Decode::Table); }

@@ -58,7 +58,7 @@ struct Report {
     /// key ("input_sha256"), value; a key may come several times: one per input file.
     std::vector<std::pair<std::string, std::string>> provenance;
     std::vector<Section> sections;
-    Table data; ///< what JSON "rows" and CSV carry
+    Table data;                                      ///< what JSON "rows" and CSV carry
     std::vector<std::pair<std::string, Table>> more; ///< further arrays of the JSON, by key
 };
 

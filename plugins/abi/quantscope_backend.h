@@ -135,7 +135,7 @@ typedef struct {
     const char* zero_dtype;  /* "none": symmetric */
     int32_t pack_axis;       /* axis of the logical shape along which codes share bytes; -1 = none */
     int32_t block_axis;      /* axis cut into blocks of `block` elements with a scale each; -1 = no blocks */
-    int32_t channel_axis;    /* block 0: the axis KEPT, one scale per index of it; -1 = one scale for the tensor, or none */
+    int32_t channel_axis;    /* block 0: the axis KEPT, one scale per index of it; -1 = one for the tensor, or none */
     int32_t code_bias;       /* int8 -128..127 stored as i8: 0; ternary codes 0 1 2: -1 */
     /* Elements per scale on block_axis; 0 = per channel_axis or per tensor. The last block of a row may be short. nf4 rows
      * are zero-padded to whole blocks: the padding is in the tensor's dims, not in n and k. */
@@ -145,10 +145,11 @@ typedef struct {
     uint32_t pad;
 } qs_format;
 
-#define QS_PROBLEM_W_IS_KN 1u     /* y = x W with W [K,N]; else y = x W^T with W [N,K] */
-#define QS_PROBLEM_BIAS 2u        /* y[m,n] += bias[n] */
-#define QS_PROBLEM_DYNAMIC_ACT 4u /* act->format is "int8" but x arrives as f32: part of the run, for each row, is
-                                     s = max|x| / 127 + FLT_MIN, q = round_half_even(x / s) */
+#define QS_PROBLEM_W_IS_KN 1u /* y = x W with W [K,N]; else y = x W^T with W [N,K] */
+#define QS_PROBLEM_BIAS 2u    /* y[m,n] += bias[n] */
+/* act->format is "int8" but x arrives as f32: part of the run, for each row, is
+   s = max|x| / 127 + FLT_MIN, q = round_half_even(x / s) */
+#define QS_PROBLEM_DYNAMIC_ACT 4u
 
 /*
  * op "matmul":    y[M,N] = x[M,K] * W

@@ -66,8 +66,12 @@ KeyFigures::Figures KeyFigures::ofTensor(const AnalysisRow& row) {
 KeyFigures::Figures KeyFigures::ofModel(const QuantSpec& spec) const {
     const auto& rows = session_.modelRows(spec);
     const auto& sums = rows.sums();
-    if (rows.elements() == 0) return {{}, {}, {}, QStringLiteral("the model has not been measured under this spec yet")};
-    Figures out{8 * rows.bytesAfter() / rows.elements(), {}, double(sums.maxAbs), QStringLiteral("the reconstruction is exact")};
+    if (rows.elements() == 0)
+        return {{}, {}, {}, QStringLiteral("the model has not been measured under this spec yet")};
+    Figures out{8 * rows.bytesAfter() / rows.elements(),
+                {},
+                double(sums.maxAbs),
+                QStringLiteral("the reconstruction is exact")};
     if (sums.se2 > 0 && sums.sw2 > 0) out.sqnrDb = 10 * std::log10(sums.sw2 / sums.se2);
     return out;
 }
