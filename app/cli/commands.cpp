@@ -6,12 +6,13 @@
 namespace qs::cli {
 namespace {
 
-const std::array<Command, 9> kCommands = {{
+const std::array<Command, 10> kCommands = {{
     {"inspect", "List the tensors of a checkpoint: dtype, shape, bytes and, if asked, statistics", declareInspect},
     {"quantize", "Write a quantized copy of a checkpoint", declareQuantize},
     {"dequantize", "Write the decoded values of a quantized checkpoint", declareDequantize},
     {"analyze", "Measure what specs do to each tensor, and write reports", declareAnalyze},
     {"backends", "List the backends that can run quantized products here, and why others cannot", declareBackends},
+    {"bench", "Check backends against f64 and time their quantized products in turns", declareBench},
     {"formats", "List the number formats", declareFormats},
     {"metrics", "List the metrics with their formulas", declareMetrics},
     {"layouts", "List the export layouts and what each takes", declareLayouts},

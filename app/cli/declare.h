@@ -13,6 +13,7 @@ Run declareQuantize(CLI::App& app);
 Run declareDequantize(CLI::App& app);
 Run declareAnalyze(CLI::App& app);
 Run declareBackends(CLI::App& app);
+Run declareBench(CLI::App& app);
 Run declareFormats(CLI::App& app);
 Run declareMetrics(CLI::App& app);
 Run declareLayouts(CLI::App& app);

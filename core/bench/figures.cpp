@@ -45,6 +45,19 @@ std::string computeRoofOf(const BenchmarkRow& row) {
     return {};
 }
 
+double coldTraffic(const Operands& operands, const std::optional<std::int64_t>& weightBytes, std::uint64_t cacheBytes) {
+    const bool quantize = operands.problem.op == "quantize";
+    double bytes = quantize ? 0 : weightTraffic(operands, operands.problem.op == "matmul" ? weightBytes : std::nullopt);
+    const auto add = [&](const HostTensor& tensor, bool rotated) {
+        if (rotated || tensor.bytes > cacheBytes) bytes += double(tensor.bytes);
+    };
+    for (const auto& tensor : operands.act) add(tensor, false);
+    for (const auto& tensor : operands.outs) add(tensor, false);
+    for (const auto& tensor : operands.inputs)
+        if (tensor.role == "source") add(tensor, true);
+    return bytes;
+}
+
 void fillFigures(BenchmarkRow& row, const Operands& operands) {
     const auto summary = summarize(std::span<const std::uint64_t>(row.samples));
     if (!summary || !(summary->median > 0)) return;
@@ -71,7 +84,7 @@ void dropTimes(BenchmarkRow& row, RowState status, std::string reason) {
 }
 
 void judgeByRoofs(BenchmarkRow& row, const Operands& operands, const OpenedBackend& opened, std::uint32_t device,
-                  const Roofs& roofs) {
+                  const Roofs& roofs, std::uint64_t cacheBytes) {
     if (!row.medianNs) return;
     const auto consider = [&](double perSecond, double roof, const std::string& kind) {
         const double share = perSecond / roof;
@@ -79,7 +92,7 @@ void judgeByRoofs(BenchmarkRow& row, const Operands& operands, const OpenedBacke
     };
     const double seconds = *row.medianNs * 1e-9;
     if (const auto roof = roofs.best(opened, device, "read_bw"); roof && row.cache == CacheState::Cold)
-        consider(leastTraffic(operands, row.weightBytes) / seconds, *roof, "read_bw");
+        consider(coldTraffic(operands, row.weightBytes, cacheBytes) / seconds, *roof, "read_bw");
     if (isProduct(row)) {
         // Without a word on its products a variant is held against the fastest arithmetic there is.
         const std::string said = computeRoofOf(row);

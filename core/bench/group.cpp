@@ -206,7 +206,8 @@ private:
         }
         compareWithBaseline(all, rows);
         for (std::size_t i = 0; i < all.size(); ++i) {
-            judgeByRoofs(rows[i], all[i]->checked->operands(), *all[i]->opened, all[i]->device, state_.roofs);
+            judgeByRoofs(rows[i], all[i]->checked->operands(), *all[i]->opened, all[i]->device, state_.roofs,
+                         state_.coldBytes / 4);
             if (rows[i].status != RowState::Ok && rows[i].speedupReason.empty())
                 rows[i].speedupReason = fmt::format("the row is {}", rowStateText(rows[i].status));
             if (shown_[indexOf(*all[i])] && !(all[i]->isBaseline && baselineTimed_)) state_.emit(std::move(rows[i]));

@@ -211,7 +211,8 @@ void evaluateWeights(Reference& out, const Operands& o) {
 
 } // namespace
 
-Result<Reference> evaluateReference(const Operands& o, std::uint64_t seed, const Job& job) {
+Result<Reference> evaluateReference(const Operands& o, std::uint64_t seed, const Job& job,
+                                    std::uint64_t fullProducts) {
     Reference out;
     const bool product = o.problem.op == "matmul";
     out.rows = product ? o.m : o.n;
@@ -223,7 +224,7 @@ Result<Reference> evaluateReference(const Operands& o, std::uint64_t seed, const
             std::size_t(std::max<std::int64_t>(64, (std::int64_t(1) << 26) / std::max<std::int64_t>(1, o.k)));
         out.checkedRows = sample(o.n, o.problem.op == "quantize" ? std::size_t(o.n) : most, seed);
         out.checkedColumns = sample(o.k, std::size_t(o.k), seed);
-    } else if (work <= double(kFullProducts)) {
+    } else if (work <= double(fullProducts)) {
         out.checkedRows = sample(o.m, std::size_t(o.m), seed);
         out.checkedColumns = sample(o.n, std::size_t(o.n), seed);
     } else {
@@ -232,6 +233,11 @@ Result<Reference> evaluateReference(const Operands& o, std::uint64_t seed, const
         out.checkedColumns = sample(o.n, std::size_t(std::clamp(room, 256.0, 1e9)), seed + 2);
     }
     if (o.problem.op == "quantize") {
+        Reference part; // what the format costs, on some rows
+        part.checkedRows = sample(o.n, kSampledRows, seed);
+        part.checkedColumns = out.checkedColumns;
+        evaluateWeights(part, o);
+        out.formatNmse = part.formatNmse;
         out.integer = true;
         return out;
     }

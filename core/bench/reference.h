@@ -23,6 +23,7 @@ struct Reference {
 
 /// Full result up to kFullProducts multiplications; above, a seeded sample of rows and columns with the first and last.
 inline constexpr std::uint64_t kFullProducts = std::uint64_t(1) << 33; // M = 512, N = K = 4096
-Result<Reference> evaluateReference(const Operands& operands, std::uint64_t seed, const Job& job);
+Result<Reference> evaluateReference(const Operands& operands, std::uint64_t seed, const Job& job,
+                                    std::uint64_t fullProducts = kFullProducts);
 
 } // namespace qs

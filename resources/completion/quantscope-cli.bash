@@ -25,7 +25,11 @@ _quantscope_cli() {
         return ;;
     --layout) COMPREPLY=($(compgen -W "$(_quantscope_cli_ids layouts)" -- "$current")); return ;;
     --decode) COMPREPLY=($(compgen -W "table poly" -- "$current")); return ;;
-    --tensor) return ;;
+    --backend) COMPREPLY=($(compgen -W "cpu openblas cuda pjrt" -- "$current")); return ;;
+    --op) COMPREPLY=($(compgen -W "matmul_t matmul dequantize quantize" -- "$current")); return ;;
+    --act) COMPREPLY=($(compgen -W "f32 bf16 int8" -- "$current")); return ;;
+    --cache) COMPREPLY=($(compgen -W "cold warm both" -- "$current")); return ;;
+    --tensor | --shape | --seconds | --threads | --seed) return ;;
     esac
 
     if [[ $current == -* ]]; then

@@ -18,7 +18,7 @@ private Q_SLOTS:
         };
         add(s("help"), s("--help"));
         add(s("version"), s("--version"));
-        for (const char* command : {"inspect", "quantize", "dequantize", "analyze", "backends", "formats", "metrics",
+        for (const char* command : {"inspect", "quantize", "dequantize", "analyze", "backends", "bench", "formats", "metrics",
                                     "layouts", "calibrations"})
             add(s("help-") + s(command), s(command) + s(" --help"));
         add(s("formats"), s("formats"));

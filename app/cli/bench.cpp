@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/declare.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/output_files.h"
+#include "app/cli/selection.h"
+#include "app/cli/terminal.h"
+#include "core/base/text.h"
+#include "core/bench/bench_report.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <set>
+
+namespace qs::cli {
+namespace {
+
+struct Options {
+    std::vector<std::string> backends, plugins, specs, shapes, ops, acts;
+    std::string model, cache = "cold", compare, commandLine;
+    bool bias = false;
+    double seconds = 2;
+    unsigned threads = 0;
+    std::uint64_t seed = 1;
+    OutputFiles outputs;
+};
+
+/// A whole number alone is an M of the model's shapes.
+std::optional<std::int64_t> rowsOnly(const std::string& text) {
+    std::int64_t m = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), m);
+    return error == std::errc{} && end == text.data() + text.size() && m >= 1 && m <= 0x7fffffff ? std::optional(m)
+                                                                                                 : std::nullopt;
+}
+
+Result<void> addShapes(BenchmarkPlan& plan, const Options& options) {
+    std::vector<std::int64_t> ms;
+    for (const auto& text : options.shapes) {
+        if (const auto m = rowsOnly(text); m && plan.model) {
+            ms.push_back(*m);
+            continue;
+        }
+        auto shape = parseShape(text);
+        if (!shape) return tl::unexpected(shape.error());
+        plan.shapes.push_back(*shape);
+    }
+    if (plan.model) {
+        const auto shapes = modelShapes(*plan.model);
+        if (shapes.empty()) return fail("The model has no float matrix to take shapes from.", plan.model->path);
+        if (ms.empty()) ms = {1};
+        for (auto& shape : benchShapes(shapes, ms)) plan.shapes.push_back(std::move(shape));
+    }
+    if (plan.shapes.empty()) plan.shapes.push_back({});
+    return {};
+}
+
+Result<void> addSpecs(BenchmarkPlan& plan, const Options& options) {
+    for (const auto& text : options.specs) {
+        auto spec = parseSpec(text);
+        if (!spec) return tl::unexpected(spec.error());
+        const bool twice =
+            std::any_of(plan.specs.begin(), plan.specs.end(), [&](const auto& known) { return known.first == text; });
+        if (!twice) plan.specs.emplace_back(text, *spec);
+    }
+    return {};
+}
+
+Result<void> addBackends(BenchmarkPlan& plan, const Options& options) {
+    const auto sources = backendSources(options.plugins);
+    std::string known;
+    for (const auto& source : sources) known += (known.empty() ? "" : ", ") + source.id;
+    std::set<std::string> asked;
+    for (const auto& id : options.backends) {
+        const bool exists = std::any_of(sources.begin(), sources.end(), [&](const auto& s) { return s.id == id; });
+        if (!exists)
+            return fail(fmt::format("There is no backend '{}'; the backends are {}.", escapeForPeople(id, 60), known));
+        asked.insert(id);
+    }
+    for (const auto& source : sources) {
+        // Named libraries are meant to run; of the shipped ones those that are asked for, or all that are built.
+        const bool taken =
+            !source.shipped || (asked.empty() ? source.built && options.plugins.empty() : asked.count(source.id));
+        if (taken) plan.backends.push_back(source);
+    }
+    return {};
+}
+
+Result<BenchmarkPlan> planOf(const Options& options) {
+    BenchmarkPlan plan;
+    plan.ops = options.ops;
+    plan.acts = options.acts;
+    plan.bias = options.bias;
+    plan.secondsPerRow = options.seconds;
+    plan.threads = options.threads;
+    plan.seed = options.seed;
+    plan.commandLine = options.commandLine;
+    plan.caches.clear();
+    if (options.cache != "warm") plan.caches.push_back(CacheState::Cold);
+    if (options.cache != "cold") plan.caches.push_back(CacheState::Warm);
+    if (auto done = addSpecs(plan, options); !done) return tl::unexpected(done.error());
+    if (auto done = addBackends(plan, options); !done) return tl::unexpected(done.error());
+    if (!options.model.empty()) {
+        auto model = open(options.model);
+        if (!model) return tl::unexpected(model.error());
+        plan.model = *model;
+    }
+    if (auto done = addShapes(plan, options); !done) return tl::unexpected(done.error());
+    if (auto fine = checkPlan(plan); !fine) return tl::unexpected(fine.error());
+    return plan;
+}
+
+/// Columns that say the same in every row are left out; so are the wide ones on a narrow terminal.
+Table shown(const BenchmarkPlan& plan, const Table& table) {
+    std::vector<std::string_view> ids = {
+        "backend", "spec",        "op",         "act",    "m",          "n",
+        "k",       "cache",       "variant",    "status", "median_ns",  "speedup_vs_f32",
+        "gflops",  "weight_gbps", "roof_share", "nmse",   "format_nmse"};
+    if (plan.ops.size() == 1) std::erase(ids, "op");
+    if (plan.acts.size() == 1) std::erase(ids, "act");
+    if (plan.caches.size() == 1) std::erase(ids, "cache");
+    if (narrowTerminal())
+        for (const char* id : {"gflops", "roof_share", "format_nmse"}) std::erase(ids, id);
+    return withColumns(table, ids);
+}
+
+/// The reasons of rows without a time, each said once.
+std::string reasonsText(const std::vector<BenchmarkRow>& rows) {
+    std::vector<std::pair<std::string, std::size_t>> reasons;
+    for (const auto& row : rows) {
+        const std::string& why = row.medianNs ? row.speedupReason : row.reason;
+        if (why.empty()) continue;
+        const std::string text =
+            row.medianNs ? "no speed-up: " + why : fmt::format("{} {}: {}", row.backend, rowStateText(row.status), why);
+        const auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.first == text; });
+        if (known != reasons.end())
+            ++known->second;
+        else
+            reasons.emplace_back(text, 1);
+    }
+    std::string out;
+    constexpr std::size_t most = 12;
+    for (std::size_t i = 0; i < reasons.size() && i < most; ++i)
+        out += fmt::format("{} x {}\n", reasons[i].second, oneSentence(reasons[i].first));
+    if (reasons.size() > most) out += fmt::format("{} more reasons; --json lists them all.\n", reasons.size() - most);
+    return out.empty() ? out : "\n" + out;
+}
+
+Result<void> printRun(const BenchmarkPlan& plan, const BenchmarkRun& run, const std::vector<ComparedRow>& compared) {
+    std::string text = tableText(shown(plan, makeTable({}, benchmarkColumns(), run.rows))) + reasonsText(run.rows);
+    if (!run.passes.empty())
+        text += "\nOne pass over the model, matrix products alone:\n" +
+                tableText(withColumns(
+                    makeTable({}, modelPassColumns(), run.passes),
+                    {"backend", "spec", "m", "cache", "pass_ns", "tokens_per_second", "speedup_vs_f32", "missing"}));
+    if (!run.roofs.empty())
+        text += "\nMeasured roofs:\n" + tableText(withColumns(makeTable({}, roofColumns(), run.roofs),
+                                                              {"backend", "device", "kind", "per_second"}));
+    if (!compared.empty())
+        text += "\nAgainst the earlier run:\n" +
+                tableText(withColumns(makeTable({}, comparedColumns(), compared),
+                                      {"row", "old_ns", "median_ns", "ratio", "ratio_low", "ratio_high", "verdict"}));
+    return print(text);
+}
+
+Result<void> run(const Options& options) {
+    auto plan = planOf(options);
+    if (!plan) return tl::unexpected(plan.error());
+    if (auto fine = options.outputs.check(plan->model.get()); !fine) return fine;
+    BenchBaseline before;
+    if (!options.compare.empty()) {
+        auto read = readBenchBaseline(options.compare);
+        if (!read) return tl::unexpected(read.error());
+        before = std::move(*read);
+    }
+    const auto result = runBenchmark(*plan, processJob());
+    if (!result) return tl::unexpected(result.error());
+    clearProgress();
+    std::vector<ComparedRow> compared;
+    if (!options.compare.empty()) compared = compareRuns(before, result->rows);
+    if (!options.outputs.standardOutput())
+        if (auto done = printRun(*plan, *result, compared); !done) return done;
+    if (options.outputs.any())
+        if (auto done = options.outputs.write(benchmarkReport(*plan, *result, compared)); !done) return done;
+
+    const auto ok = [](const BenchmarkRow& row) { return row.status == RowState::Ok; };
+    if (std::none_of(result->rows.begin(), result->rows.end(), ok)) {
+        if (result->rows.empty()) return fail("Nothing was measured.");
+        const auto& first = result->rows.front();
+        return fail(fmt::format("None of the {} rows could be measured; the first, {} on {}, is {}: {}",
+                                result->rows.size(), escapeForPeople(first.spec), escapeForPeople(first.backend),
+                                rowStateText(first.status), first.reason));
+    }
+    return {};
+}
+
+std::string commandLineOf(const Options& options) {
+    std::string line = "quantscope-cli bench";
+    const auto all = [&](const char* name, const std::vector<std::string>& values) {
+        for (const auto& value : values) line += fmt::format(" {} {}", name, value);
+    };
+    all("--backend", options.backends);
+    all("--plugin", options.plugins);
+    all("--spec", options.specs);
+    all("--shape", options.shapes);
+    if (!options.model.empty()) line += " --model " + options.model;
+    all("--op", options.ops);
+    all("--act", options.acts);
+    if (options.bias) line += " --bias";
+    line += fmt::format(" --cache {} --seconds {}", options.cache, options.seconds);
+    if (options.threads) line += fmt::format(" --threads {}", options.threads);
+    if (options.seed != 1) line += fmt::format(" --seed {}", options.seed);
+    if (!options.compare.empty()) line += " --compare " + options.compare;
+    return line;
+}
+
+template<class List> std::vector<std::string> idsOf(const List& list) {
+    std::vector<std::string> out;
+    for (const auto& item : list) out.emplace_back(item.id);
+    return out;
+}
+
+CLI::Option* addList(CLI::App& app, const char* name, std::vector<std::string>& values, const char* type,
+                     const std::string& text) {
+    return app.add_option(name, values, text)->type_name(type)->expected(1)->take_all();
+}
+
+} // namespace
+
+Run declareBench(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    addList(app, "--backend", options->backends, "ID",
+            "A backend to run; may be given several times (default: all that are built)");
+    addList(app, "--plugin", options->plugins, "SO", "A backend library of your own; may be given several times");
+    addList(app, "--spec", options->specs, "SPEC",
+            "Format of the weights; may be given several times\n(default: nf4:block=64, int8 and f32)");
+    addList(app, "--shape", options->shapes, "MxNxK",
+            "Rows of x, columns of y, length of the sums (default: 1x4096x4096);\n"
+            "with --model a number alone is an M of the model's shapes");
+    app.add_option("--model", options->model, "Take shapes and values from a checkpoint, and add up one pass over it")
+        ->type_name("PATH");
+    addList(app, "--op", options->ops, "OP",
+            "matmul_t: y = x W^T; matmul: y = x W; dequantize; quantize (default: matmul_t)")
+        ->check(CLI::IsMember(idsOf(benchOps())));
+    addList(app, "--act", options->acts, "TYPE", "Activations: f32, bf16 or int8, quantized per row (default: f32)")
+        ->check(CLI::IsMember(idsOf(benchActs())));
+    app.add_flag("--bias", options->bias, "Add a bias to every row of y");
+    app.add_option("--cache", options->cache, "cold: weights from memory; warm: one copy; both (default: cold)")
+        ->type_name("STATE")
+        ->check(CLI::IsMember({"cold", "warm", "both"}));
+    app.add_option("--seconds", options->seconds, "Time for a row (default: 2)")->type_name("S");
+    app.add_option("--threads", options->threads, "Threads of the backends (default: all cores)")
+        ->type_name("N")
+        ->check(CLI::Range(1u, 4096u));
+    app.add_option("--seed", options->seed, "Seed of weights and activations (default: 1)")->type_name("N");
+    app.add_option("--compare", options->compare, "Compare with an earlier result of --json")->type_name("FILE");
+    options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
+    return [options] {
+        if (options->specs.empty()) options->specs = {"nf4:block=64", "int8", "f32"};
+        if (options->ops.empty()) options->ops = {"matmul_t"};
+        if (options->acts.empty()) options->acts = {"f32"};
+        options->commandLine = commandLineOf(*options);
+        return run(*options);
+    };
+}
+
+} // namespace qs::cli
