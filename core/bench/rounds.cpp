@@ -14,6 +14,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kShortestSample = 20e3; // ns; shorter runs are chained until the clock's grain is lost in them
+constexpr double kOverdrawn = 1.1;       // of its seconds a kernel may use: rounds are cut to fit on average
 constexpr double kProbeShare = 0.2;      // of the time may go to probes
 
 double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -35,6 +36,7 @@ public:
         const std::size_t count = std::max<std::size_t>(1, plan_.rounds);
         for (auto& turn : turns_) turn.rounds.resize(count);
         probes_.resize(count);
+        repeats_.resize(count);
         for (std::size_t r = 0; r < count; ++r) {
             if (job_.cancelled()) return cancelledError();
             round(r, r + 1 == count);
@@ -44,6 +46,7 @@ public:
         for (auto bad = slowRound(); bad && repeated < count; bad = slowRound()) {
             if (job_.cancelled()) return cancelledError();
             ++repeated;
+            ++repeats_[*bad];
             again(*bad);
         }
         if (job_.cancelled()) return cancelledError();
@@ -102,7 +105,7 @@ private:
         const auto start = Clock::now();
         for (auto& turn : turns_) {
             if (turn.kernel->failure || job_.cancelled()) continue;
-            if (turn.spent >= plan_.secondsPerKernel && r > 0) continue;
+            if (turn.spent >= kOverdrawn * plan_.secondsPerKernel && r > 0) continue;
             // The result that is checked in the end must come from a run that was timed.
             if (turn.kernel->lastOut && (lastOfAll || nearlySpent(turn))) turn.kernel->lastOut->refill();
             call(turn, &turn.rounds[r]);
@@ -140,11 +143,15 @@ private:
         for (std::size_t i = 0; i < values.size(); ++i) best_[i] = std::max(best_[i], values[i]);
     }
 
+    /// Of the slow rounds the one that was run least often.
     std::optional<std::size_t> slowRound() const {
+        std::optional<std::size_t> out;
         for (std::size_t r = 0; r < probes_.size(); ++r)
             for (std::size_t i = 0; i < probes_[r].size(); ++i)
-                if (probes_[r][i] < plan_.leastProbe * best_[i] && anySamples(r)) return r;
-        return std::nullopt;
+                if (probes_[r][i] < plan_.leastProbe * best_[i] && anySamples(r) &&
+                    (!out || repeats_[r] < repeats_[*out]))
+                    out = r;
+        return out;
     }
     bool anySamples(std::size_t r) const {
         return std::any_of(turns_.begin(), turns_.end(),
@@ -168,6 +175,7 @@ private:
     std::vector<Turn> turns_;
     std::vector<std::vector<double>> probes_;
     std::vector<double> best_;
+    std::vector<std::size_t> repeats_;
     double probeCost_ = 0, sinceProbe_ = 0;
 };
 

@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 qs_add_test(test_wire SOURCES bench/test_wire.cpp LIBS qs_core)
+foreach(name statistics operands gate benchmark compare shapes)
+  qs_add_test(test_bench_${name} SOURCES bench/${name}_test.cpp LIBS qs_core)
+endforeach()

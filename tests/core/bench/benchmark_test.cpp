@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The whole run against fakes: who is timed, in which order, and what the rows say.
+#include "core/bench/bench_report.h"
+#include "fake_backend.h"
+
+#include <QTest>
+#include <set>
+
+using namespace qs;
+using namespace benchtest;
+
+namespace {
+
+FakeVariant variantOf(const char* id, Fault fault = Fault::None, double ns = 1e6) {
+    FakeVariant out;
+    out.variant.id = id;
+    out.variant.note = "f32 products, f32 sums";
+    out.fault = fault;
+    out.ns = ns;
+    return out;
+}
+
+/// One fake process per source; all write into `seen`.
+struct World {
+    std::map<std::string, FakeBackend> prototypes;
+    std::map<std::string, Failure> absent;
+    Seen seen;
+    BenchmarkPlan plan;
+    int opened = 0;
+
+    World() {
+        plan.specs = {{"nf4", *parseSpec("nf4")}};
+        plan.shapes = {{2, 300, 320, {}}};
+        plan.secondsPerRow = 0.5;
+        plan.cacheBytes = 1 << 20;
+        plan.open = [this](const BackendSource& source, const Job&) -> Outcome<std::unique_ptr<Backend>> {
+            if (const auto at = absent.find(source.id); at != absent.end()) return tl::unexpected(at->second);
+            ++opened;
+            auto fake = std::make_unique<FakeBackend>(prototypes.at(source.id));
+            fake->name = source.id;
+            fake->seen = &seen;
+            return fake;
+        };
+    }
+    FakeBackend& add(const char* id, std::vector<FakeVariant> variants) {
+        BackendSource source;
+        source.id = id;
+        plan.backends.push_back(source);
+        auto& fake = prototypes[id];
+        fake.variants = std::move(variants);
+        return fake;
+    }
+    void addOpenblas(double ns) {
+        auto sgemm = variantOf("sgemm", Fault::None, ns);
+        sgemm.variant.baseline = true;
+        add("openblas", {sgemm});
+    }
+    BenchmarkRun run() {
+        auto result = runBenchmark(plan, {});
+        if (!result) qFatal("%s", result.error().message.c_str());
+        return *result;
+    }
+};
+
+const BenchmarkRow* find(const BenchmarkRun& run, const char* variant, const char* spec = nullptr) {
+    for (const auto& row : run.rows)
+        if (row.variant == variant && (!spec || row.spec == spec)) return &row;
+    return nullptr;
+}
+
+} // namespace
+
+class BenchmarkTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void aWrongAnswerIsNeverTimed_data() {
+        QTest::addColumn<int>("fault");
+        QTest::newRow("one element") << int(Fault::OneElement);
+        QTest::newRow("NaN") << int(Fault::NotANumber);
+        QTest::newRow("short write") << int(Fault::ShortWrite);
+        QTest::newRow("overrun") << int(Fault::Overrun);
+        QTest::newRow("wrong on tails") << int(Fault::TailsWrong);
+    }
+    void aWrongAnswerIsNeverTimed() {
+        QFETCH(int, fault);
+        World world;
+        world.add("fake", {variantOf("bad", Fault(fault))});
+        const auto run = world.run();
+        QCOMPARE(run.rows.size(), std::size_t(1));
+        QCOMPARE(run.rows[0].status, RowState::Wrong);
+        QVERIFY(!run.rows[0].reason.empty() && !run.rows[0].medianNs && run.rows[0].samples.empty());
+        QCOMPARE(world.seen.benchCalls, 0);
+        QCOMPARE(world.seen.prepared, world.seen.destroyed);
+    }
+    void oneUlpOfAnExactVariantIsNeverTimed() {
+        World world;
+        auto bad = variantOf("bad", Fault::OneUlp);
+        bad.variant.nmseLimit = -1;
+        auto good = variantOf("good");
+        good.variant.nmseLimit = -1;
+        world.add("fake", {bad, good});
+        world.plan.specs = {{"int8", *parseSpec("int8")}};
+        world.plan.acts = {"int8"};
+        const auto run = world.run();
+        QCOMPARE(find(run, "bad")->status, RowState::Wrong);
+        QCOMPARE(find(run, "good")->status, RowState::Ok);
+        QCOMPARE(*find(run, "good")->nmseLimit, 0.0);
+        for (const auto& call : world.seen.order) QCOMPARE(call, std::string("fake.good"));
+    }
+    void wrongOnlyInTheTimedLoop() {
+        World world;
+        world.add("fake", {variantOf("sly", Fault::LastOut)});
+        const auto run = world.run();
+        QCOMPARE(run.rows[0].status, RowState::Wrong);
+        QVERIFY(run.rows[0].reason.find("last timed run") != std::string::npos);
+        QVERIFY(!run.rows[0].medianNs && run.rows[0].samples.empty());
+    }
+    void aboveTheRoofIsInvalid() {
+        World world;
+        world.add("fake", {variantOf("fast", Fault::TooFast), variantOf("honest")});
+        const auto run = world.run();
+        const auto* fast = find(run, "fast");
+        QCOMPARE(fast->status, RowState::Invalid);
+        QVERIFY(fast->roofShare && *fast->roofShare > 1.05 && fast->roofKind == "read_bw");
+        QVERIFY(!fast->medianNs && !fast->gflops && !fast->weightGbps && !fast->speedup && fast->samples.empty());
+        QVERIFY(fast->reason.find("read_bw roof") != std::string::npos);
+        QCOMPARE(find(run, "honest")->status, RowState::Ok);
+        QVERIFY(*find(run, "honest")->roofShare < 0.1);
+        // From the cache no memory roof holds, but that of arithmetic does.
+        world.plan.caches = {CacheState::Warm};
+        world.prototypes["fake"].computeRoof = 1e12;
+        const auto warm = world.run();
+        QCOMPARE(find(warm, "fast")->status, RowState::Invalid);
+        QCOMPARE(find(warm, "fast")->roofKind, std::string("f32"));
+    }
+    void inTurns() {
+        World world;
+        world.addOpenblas(4e6);
+        world.add("a", {variantOf("v1"), variantOf("v2")});
+        world.add("b", {variantOf("v3")});
+        const auto run = world.run();
+        // Calibration A B C D, then rounds A B C D.
+        const auto& order = world.seen.order;
+        QVERIFY(order.size() >= 8 && order.size() % 4 == 0);
+        const std::vector<std::string> turn(order.begin(), order.begin() + 4);
+        QCOMPARE(std::set<std::string>(turn.begin(), turn.end()).size(), std::size_t(4));
+        for (std::size_t i = 0; i < order.size(); ++i) QCOMPARE(order[i], turn[i % 4]);
+        QVERIFY(order.size() / 4 >= 20);
+        for (const auto& row : run.rows) QVERIFY(row.roundMedians.size() + 1 == order.size() / 4);
+    }
+    void speedUps() {
+        World world;
+        world.addOpenblas(4e6);
+        world.add("cpu", {variantOf("v", Fault::None, 1e6)});
+        world.plan.specs = {{"nf4", *parseSpec("nf4")}};
+        auto run = world.run();
+        // The yardstick is measured and shown though f32 was not asked for.
+        const auto* base = find(run, "sgemm", "f32");
+        QVERIFY(base && base->baseline && std::fabs(*base->speedup - 1) < 1e-9);
+        const auto* row = find(run, "v", "nf4");
+        QVERIFY(row->speedup && std::fabs(*row->speedup - 4) < 0.02 && row->speedupCi);
+        QVERIFY(row->medianNs && row->ciNs && row->ciNs->low <= *row->medianNs && *row->medianNs <= row->ciNs->high);
+        QVERIFY(std::fabs(*row->gflops - 2.0 * 2 * 300 * 320 / *row->medianNs) < 1e-9);
+        QVERIFY(std::fabs(*row->weightGbps - 300 * (160 + 5 * 4) / *row->medianNs) < 1e-9);
+        QVERIFY(row->nmse && *row->nmse < 1e-12 && row->formatNmse && *row->formatNmse > 1e-3);
+        QCOMPARE(row->checkedOutputs, std::uint64_t(600));
+        QVERIFY(row->samples.size() >= 20 && row->samples.size() <= 2000 && row->prepareNs);
+
+        world.absent["openblas"] = {RowState::Unavailable, "libopenblas.so.0 is not installed"};
+        run = world.run();
+        row = find(run, "v", "nf4");
+        QVERIFY(!row->speedup && row->speedupReason.find("libopenblas.so.0") != std::string::npos);
+        QVERIFY(run.rows.front().status == RowState::Unavailable || run.rows.back().status == RowState::Unavailable);
+    }
+    void oneBaselineRowForAllActivations() {
+        World world;
+        world.addOpenblas(4e6);
+        world.plan.specs = {{"f32", *parseSpec("f32")}};
+        world.plan.acts = {"f32", "bf16"};
+        const auto run = world.run();
+        int baselines = 0;
+        for (const auto& row : run.rows) baselines += row.baseline && row.act == "f32";
+        QCOMPARE(baselines, 1);
+        for (const auto& row : run.rows) QVERIFY2(row.speedup, row.act.c_str());
+    }
+    void withoutBaseline() {
+        World world;
+        world.add("cpu", {variantOf("v")});
+        const auto run = world.run();
+        QVERIFY(!run.rows[0].speedup && run.rows[0].speedupReason == "openblas is not part of this run");
+    }
+    void coldAndWarm() {
+        World world;
+        world.add("fake", {variantOf("v")});
+        world.plan.caches = {CacheState::Cold, CacheState::Warm};
+        const auto run = world.run();
+        QCOMPARE(run.rows.size(), std::size_t(2));
+        QVERIFY(run.rows[0].cache == CacheState::Cold && run.rows[1].cache == CacheState::Warm);
+        // 4 MiB of copies of 300 rows of 160 bytes and 5 scales.
+        QCOMPARE(run.rows[0].bufferSets, std::uint32_t(((4 << 20) + 300 * 180 - 1) / (300 * 180)));
+        QCOMPARE(run.rows[1].bufferSets, 1u);
+        for (const auto& options : world.seen.options) QCOMPARE(options.cold, options.bufferSets > 1);
+        QCOMPARE(world.seen.prepared, world.seen.destroyed);
+        // Large weights still rotate over two.
+        world.plan.cacheBytes = 1;
+        QCOMPARE(world.run().rows[0].bufferSets, 2u);
+    }
+    void aCrashIsARow() {
+        World world;
+        world.add("bad", {variantOf("b1"), variantOf("b2", Fault::CrashInBench), variantOf("b3")});
+        world.add("good", {variantOf("g")});
+        world.plan.shapes = {{1, 300, 320, {}}, {2, 300, 320, {}}};
+        const auto run = world.run();
+        QCOMPARE(run.rows.size(), std::size_t(3 + 1 + 1 + 1));
+        for (const auto& row : run.rows) {
+            if (row.backend == "good") {
+                QVERIFY(row.status == RowState::Ok && row.samples.size() >= 20);
+                continue;
+            }
+            QCOMPARE(row.status, RowState::Crashed);
+            QVERIFY2(row.reason.find("SIGABRT") != std::string::npos, row.reason.c_str());
+            QVERIFY(row.samples.empty() && !row.medianNs);
+        }
+    }
+    void failuresAreRows() {
+        World world;
+        world.add("a", {variantOf("broken", Fault::FailInBench), variantOf("fine")});
+        world.add("b", {variantOf("v", Fault::CrashInPrepare)});
+        world.add("c", {variantOf("v")}).declines = "no nf4 here";
+        world.add("d", {variantOf("v")});
+        world.absent["d"] = {RowState::NeedsConfig, "give a plugin path"};
+        world.add("e", {variantOf("simulated", Fault::NotTiming)});
+        BackendSource none;
+        none.id = "cuda";
+        none.built = false;
+        world.plan.backends.push_back(none);
+        const auto run = world.run();
+        const auto of = [&](const char* backend) {
+            return *std::find_if(run.rows.begin(), run.rows.end(), [&](const auto& r) { return r.backend == backend; });
+        };
+        QCOMPARE(find(run, "broken")->status, RowState::Failed);
+        QCOMPARE(find(run, "broken")->reason, std::string("out of memory in bench"));
+        QCOMPARE(find(run, "fine")->status, RowState::Ok);
+        QCOMPARE(of("b").status, RowState::Crashed);
+        QCOMPARE(of("c").status, RowState::Declined);
+        QCOMPARE(of("c").reason, std::string("no nf4 here"));
+        QCOMPARE(of("d").status, RowState::NeedsConfig);
+        QCOMPARE(of("cuda").status, RowState::NotBuilt);
+        const auto simulated = of("e");
+        QVERIFY(simulated.status == RowState::Ok && !simulated.medianNs && simulated.samples.empty() && simulated.nmse);
+    }
+    void slowRoundsAreRepeated() {
+        World world;
+        auto& fake = world.add("cpu", {variantOf("v")});
+        fake.probeFactors = {1, 0.5, 1, 1, 1};
+        const auto run = world.run();
+        QCOMPARE(run.rows[0].repeatedRounds, std::size_t(1));
+        QCOMPARE(world.seen.benchCalls, 1 + 25 + 1);
+        QCOMPARE(run.rows[0].roundMedians.size(), std::size_t(25));
+        // A machine that never recovers does not keep us for ever.
+        world.prototypes["cpu"].probeFactors.assign(200, 0.5);
+        world.prototypes["cpu"].probeFactors[0] = 1;
+        world.seen = {};
+        QCOMPARE(world.run().rows[0].repeatedRounds, std::size_t(25));
+    }
+    void everyOperation() {
+        World world;
+        world.add("fake", {variantOf("v")});
+        world.plan.ops = {"matmul_t", "matmul", "dequantize"};
+        world.plan.acts = {"f32", "bf16", "int8"};
+        world.plan.bias = true;
+        world.plan.specs = {
+            {"nf4", *parseSpec("nf4")}, {"int8", *parseSpec("int8")}, {"ternary", *parseSpec("ternary")}};
+        const auto run = world.run();
+        QCOMPARE(run.rows.size(), std::size_t(3 * (3 + 3 + 1)));
+        for (const auto& row : run.rows) {
+            QVERIFY2(row.status == RowState::Ok, row.reason.c_str());
+            const bool product = row.op != "dequantize";
+            QCOMPARE(row.gflops.has_value(), product);
+            QCOMPARE(row.bias, product);
+            QCOMPARE(row.act.empty(), !product);
+            QCOMPARE(row.m, std::int64_t(product ? 2 : 1));
+        }
+        QCOMPARE(world.opened, 1);
+    }
+    void cancelled() {
+        World world;
+        world.add("fake", {variantOf("v")});
+        world.plan.shapes = {{1, 300, 320, {}}, {2, 300, 320, {}}, {3, 300, 320, {}}};
+        Job job;
+        int rows = 0;
+        const auto result = runBenchmark(world.plan, job, [&](const BenchmarkRow&) {
+            ++rows;
+            job.cancel();
+        });
+        QVERIFY(!result && result.error().cancelled);
+        QCOMPARE(rows, 1);
+    }
+    void nonsenseIsRefused() {
+        World world;
+        QVERIFY(!runBenchmark(world.plan, {})); // no backend
+        world.add("fake", {variantOf("v")});
+        for (const auto& spoil : std::vector<std::function<void(BenchmarkPlan&)>>{
+                 [](auto& p) { p.specs.clear(); }, [](auto& p) { p.shapes.clear(); }, [](auto& p) { p.ops = {"mul"}; },
+                 [](auto& p) { p.acts = {"f64"}; }, [](auto& p) { p.secondsPerRow = 0; },
+                 [](auto& p) {
+                     p.shapes = {{1, 1 << 20, 1 << 20, {}}};
+                 },
+                 [](auto& p) { p.backends.push_back(p.backends[0]); }}) {
+            auto plan = world.plan;
+            spoil(plan);
+            QVERIFY(!checkPlan(plan) && !runBenchmark(plan, {}));
+        }
+        for (const char* text : {"", "1", "1x2", "1x2x3x4", "0x1x1", "1xx1", "1x-2x3", "1x2x3 ", "1x2x99999999999"})
+            QVERIFY2(!parseShape(text), text);
+        QCOMPARE(shapeKey(*parseShape("3x128x4096")), std::string("3x128x4096"));
+    }
+    void reported() {
+        World world;
+        world.addOpenblas(4e6);
+        world.add("cpu", {variantOf("v", Fault::None, 1e6), variantOf("bad", Fault::NotANumber)});
+        world.plan.shapes = {{1, 300, 320, {}}, {4, 300, 320, {}}};
+        world.plan.artifacts = true;
+        const auto run = world.run();
+        QVERIFY(find(run, "v")->artifacts.size() == 1 && find(run, "v")->artifacts[0].first == "source");
+        const auto charts = latencyCharts(run.rows);
+        QCOMPARE(charts.size(), std::size_t(1));
+        QCOMPARE(charts[0].series.size(), std::size_t(3)); // openblas f32 and nf4, cpu nf4
+        QCOMPARE(charts[0].series[0].m, (std::vector<double>{1, 4}));
+        const auto maps = speedupMaps(run.rows);
+        QVERIFY(maps.size() == 1 && maps[0].shapes.size() == 2 && maps[0].columns.size() == 3);
+        const auto report = benchmarkReport(world.plan, run);
+        QCOMPARE(report.data.rows.size(), run.rows.size());
+        for (const auto* key : {"seed", "options", "governor", "affinity", "compiler", "cpu", "backend_cpu"})
+            QVERIFY2(std::any_of(report.provenance.begin(), report.provenance.end(),
+                                 [&](const auto& p) { return p.first == key; }),
+                     key);
+        for (const auto& writer : reportWriters()) QVERIFY2(writer.render(report).has_value(), writer.id);
+        // No figure of a row without a time, and no 0 for one that is missing.
+        const auto json = *findReportWriter("json")->render(report);
+        QVERIFY(json.find("\"roofs\": [") != std::string::npos);
+        QVERIFY(json.find("\"median_ns\": 0,") == std::string::npos);
+    }
+};
+
+QTEST_GUILESS_MAIN(BenchmarkTest)
+#include "benchmark_test.moc"
