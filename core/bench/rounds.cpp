@@ -15,6 +15,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kShortestSample = 20e3; // ns; shorter runs are chained until the clock's grain is lost in them
 constexpr double kOverdrawn = 1.1;       // of its seconds a kernel may use: rounds are cut to fit on average
+constexpr double kCheapProbe = 3e-3;     // seconds: asked after every round
 constexpr double kProbeShare = 0.2;      // of the time may go to probes
 
 double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -132,7 +133,7 @@ private:
     void probe(std::size_t r, double roundSeconds) {
         if (!plan_.probe) return;
         sinceProbe_ += roundSeconds;
-        if (probeCost_ > 0 && probeCost_ > kProbeShare * sinceProbe_ && r + 1 < probes_.size()) return;
+        if (probeCost_ > kCheapProbe && probeCost_ > kProbeShare * sinceProbe_ && r + 1 < probes_.size()) return;
         const auto start = Clock::now();
         const auto values = plan_.probe();
         probeCost_ = secondsSince(start);

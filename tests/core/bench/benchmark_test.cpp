@@ -53,7 +53,7 @@ struct World {
     void addOpenblas(double ns) {
         auto sgemm = variantOf("sgemm", Fault::None, ns);
         sgemm.variant.baseline = true;
-        add("openblas", {sgemm});
+        add("openblas", {sgemm}).only = "f32";
     }
     BenchmarkRun run() {
         auto result = runBenchmark(plan, {});
@@ -146,7 +146,8 @@ private Q_SLOTS:
         QCOMPARE(std::set<std::string>(turn.begin(), turn.end()).size(), std::size_t(4));
         for (std::size_t i = 0; i < order.size(); ++i) QCOMPARE(order[i], turn[i % 4]);
         QVERIFY(order.size() / 4 >= 20);
-        for (const auto& row : run.rows) QVERIFY(row.roundMedians.size() + 1 == order.size() / 4);
+        for (const auto& row : run.rows)
+            QVERIFY(row.status == RowState::Declined || row.roundMedians.size() + 1 == order.size() / 4);
     }
     void speedUps() {
         World world;
@@ -325,7 +326,7 @@ private Q_SLOTS:
         QVERIFY(find(run, "v")->artifacts.size() == 1 && find(run, "v")->artifacts[0].first == "source");
         const auto charts = latencyCharts(run.rows);
         QCOMPARE(charts.size(), std::size_t(1));
-        QCOMPARE(charts[0].series.size(), std::size_t(3)); // openblas f32 and nf4, cpu nf4
+        QCOMPARE(charts[0].series.size(), std::size_t(2));
         QCOMPARE(charts[0].series[0].m, (std::vector<double>{1, 4}));
         const auto maps = speedupMaps(run.rows);
         QVERIFY(maps.size() == 1 && maps[0].shapes.size() == 2 && maps[0].columns.size() == 3);

@@ -59,6 +59,7 @@ public:
     Seen* seen = nullptr;
     int deviceKind = QS_DEVICE_CPU;
     bool hasRoofs = true;
+    std::string only;     ///< the one format that it takes; empty: all
     std::string declines; ///< a reason: every query is refused
     double readRoof = 1e11, computeRoof = 1e13;
     std::vector<double> probeFactors; ///< of the read roof, one a call, then 1
@@ -83,8 +84,8 @@ public:
     }
     Outcome<Support> query(std::uint32_t, const Problem& problem) override {
         Support out;
-        if (!declines.empty()) {
-            out.reason = declines;
+        if (!declines.empty() || (!only.empty() && problem.weight->format != only)) {
+            out.reason = declines.empty() ? "only " + only : declines;
             return out;
         }
         out.level = QS_SUPPORT_NATIVE;
@@ -98,7 +99,7 @@ public:
         if (v->fault == Fault::CrashInPrepare)
             return tl::unexpected(Failure{RowState::Crashed, "crashed in prepare (SIGSEGV)"});
         ++seen->prepared;
-        kernels_[++last_] = {problem, {inputs.begin(), inputs.end()}, v};
+        kernels_[++last_] = {problem, {inputs.begin(), inputs.end()}, v, {}};
         PreparedKernel out;
         out.handle = last_;
         out.info.prepareNs = 5e5;

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The command bench on the real program and its worker: the rows of the contract, comparison, refusals.
+#include "cli_run.h"
+
+#include <QTemporaryDir>
+
+using namespace clitest;
+
+namespace {
+
+const QStringList kQuick = {s("bench"), s("--backend"), s("cpu"), s("--cache"), s("warm"), s("--seconds"), s("0.02")};
+
+QJsonArray rowsOf(const Ran& ran) { return rows(ran.out); }
+
+} // namespace
+
+class TestBench : public QObject {
+    Q_OBJECT
+    QTemporaryDir dir_;
+    QString path(const char* name) { return dir_.filePath(s(name)); }
+
+private Q_SLOTS:
+    void rowsOfTheContract() {
+        const auto ran = run(kQuick + QStringList{s("--shape"), s("3x70x100"), s("--spec"), s("nf4:block=32"),
+                                                  s("--spec"), s("int8"), s("--bias"), s("--json"), s("-")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        const auto all = rowsOf(ran);
+        QVERIFY(all.size() >= 2);
+        for (const auto& value : all) {
+            const auto row = value.toObject();
+            for (const char* key : {"backend", "device",  "spec",    "m",           "n",          "k",
+                                    "variant", "cache",   "threads", "clock",       "prepare_ns", "median_ns",
+                                    "ci_ns",   "samples", "gflops",  "weight_gbps", "nmse",       "speedup_vs_f32",
+                                    "status",  "reason",  "op",      "act",         "format_nmse"})
+                QVERIFY2(row.contains(s(key)), key);
+            QCOMPARE(row[s("backend")].toString(), s("cpu"));
+            QCOMPARE(row[s("m")].toInt(), 3);
+            QCOMPARE(row[s("cache")].toString(), s("warm"));
+            QVERIFY2(row[s("status")].toString() == s("ok"), qPrintable(row[s("reason")].toString()));
+            const auto samples = row[s("samples")].toArray();
+            QVERIFY(samples.size() >= 1 && samples.size() == row[s("sample_count")].toInt());
+            QVERIFY(row[s("median_ns")].toDouble() > 0);
+            QVERIFY(samples.size() < 20 ? row[s("ci_ns")].isNull() : row[s("ci_ns")].toArray().size() == 2);
+            QVERIFY(row[s("nmse")].isDouble() && row[s("nmse")].toDouble() < 1e-3);
+            QVERIFY(row[s("format_nmse")].toDouble() > 0);
+            QVERIFY(row[s("speedup_vs_f32")].isNull() && !row[s("speedup_reason")].toString().isEmpty());
+        }
+        const auto provenance = QJsonDocument::fromJson(ran.out).object()[s("provenance")].toObject();
+        for (const char* key :
+             {"cpu", "governor", "affinity", "compiler", "build_flags", "seed", "command_line", "backend_cpu"})
+            QVERIFY2(provenance.contains(s(key)), key);
+    }
+    void comparedWithItself() {
+        const QStringList asked = kQuick + QStringList{s("--shape"), s("1x64x64"), s("--spec"), s("f32")};
+        QCOMPARE(run(asked + QStringList{s("--json"), path("old.json")}).code, 0);
+        const auto ran = run(asked + QStringList{s("--compare"), path("old.json"), s("--json"), s("-")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        const auto compared = rows(ran.out, "compared");
+        QCOMPARE(compared.size(), rowsOf(ran).size());
+        for (const auto& row : compared) QVERIFY(row.toObject()[s("ratio")].toDouble() > 0);
+    }
+    void modelShapes() {
+        const auto ran = run(kQuick + QStringList{s("--model"), s(QS_SOURCE_DIR "/resources/samples/tiny-llama"),
+                                                  s("--spec"), s("int8"), s("--shape"), s("2"), s("--json"), s("-")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        const auto passes = rows(ran.out, "model");
+        QVERIFY(!passes.isEmpty());
+        const auto pass = passes.at(0).toObject();
+        QVERIFY(pass[s("m")].toInt() == 2 && pass[s("missing")].toInt() == 0 && pass[s("pass_ns")].toDouble() > 0);
+        for (const auto& row : rowsOf(ran)) QVERIFY(!row.toObject()[s("tensor")].toString().isEmpty());
+    }
+    void nothingMeasuredIsAFault() {
+        // A library that is none: a row with its reason, and exit code 1.
+        QVERIFY(!put(path("none.so"), "no library").isEmpty());
+        const auto ran = run({s("bench"), s("--plugin"), path("none.so"), s("--shape"), s("1x8x8"), s("--spec"),
+                              s("int8"), s("--json"), path("none.json")});
+        QCOMPARE(ran.code, 1);
+        QVERIFY2(ran.err.count('\n') == 1 && ran.err.contains("None of the"), ran.err.constData());
+        const auto row = rows(get(path("none.json"))).at(0).toObject();
+        QCOMPARE(row[s("backend")].toString(), s("none.so"));
+        QVERIFY(row[s("status")].toString() != s("ok") && !row[s("reason")].toString().isEmpty());
+        QVERIFY(row[s("median_ns")].isNull());
+    }
+    void refusals_data() {
+        QTest::addColumn<QString>("arguments");
+        QTest::addColumn<int>("code");
+        QTest::addColumn<QString>("says");
+        const auto add = [](const char* arguments, int code, const char* says) {
+            QTest::newRow(arguments) << s(arguments) << code << s(says);
+        };
+        add("--backend tpu", 1, "the backends are cpu, openblas, cuda, pjrt");
+        add("--spec nf5", 1, "nf5");
+        add("--shape 1x2", 1, "MxNxK");
+        add("--shape 16", 1, "MxNxK");
+        add("--shape 1x0x8", 1, "MxNxK");
+        add("--seconds 0", 1, "time for a row");
+        add("--model DIR/none", 1, "none");
+        add("--compare DIR/missing.json", 1, "missing.json");
+        add("--json DIR/none/a.json", 1, "does not exist");
+        add("--op mul", 2, "--op");
+        add("--act f64", 2, "--act");
+        add("--cache hot", 2, "--cache");
+        add("--threads 0", 2, "--threads");
+        add("--nope", 2, "--nope");
+    }
+    void refusals() {
+        QFETCH(QString, arguments);
+        QFETCH(int, code);
+        QFETCH(QString, says);
+        const auto ran = run(QStringList{s("bench")} + arguments.replace(s("DIR"), dir_.path()).split(u' '));
+        QVERIFY2(ran.code == code, ran.err.constData());
+        QVERIFY2(isSentence(ran.err), ran.err.constData());
+        QVERIFY2(ran.err.contains(says.toUtf8()), ran.err.constData());
+    }
+};
+
+QTEST_GUILESS_MAIN(TestBench)
+#include "test_bench.moc"
