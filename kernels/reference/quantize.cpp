@@ -45,6 +45,10 @@ Limits limitsOf(const Run& run, const GroupParams& params) {
     return {run.levels[0] * params.scale * kWider, run.levels[run.levelCount - 1] * params.scale * kWider};
 }
 
+bool hasCodesOf(Encoder encoder) {
+    return encoder != Encoder::Identity && encoder != Encoder::RoundF16 && encoder != Encoder::RoundBf16;
+}
+
 } // namespace
 
 int encode(const Run& run, const GroupParams& params, float x) {
@@ -75,16 +79,17 @@ void quantizeGroup(const Run& run, const RunOut& out, const GroupParams& params,
                    std::size_t group) {
     ErrorSums sums;
     Lanes se, se2, sae, sw2, swv, sv2;
+    StretchLanes groupSe2, groupSw2;
     float groupMax = 0;
     const Limits limits = limitsOf(run, params);
-    const bool hasCodes =
-        run.encoder != Encoder::Identity && run.encoder != Encoder::RoundF16 && run.encoder != Encoder::RoundBf16;
+    const bool hasCodes = hasCodesOf(run.encoder);
     for (std::size_t i = 0; i < n; ++i) {
         const float w = run.x[begin + i];
         const int code = encode(run, params, w);
         const float v = decodeOne(run, params, w, code);
         if (out.codes && hasCodes) out.codes[begin + i] = std::uint8_t(code);
         if (out.decoded) out.decoded[begin + i] = v;
+        if (i % kStretch == 0) groupSe2.flush(), groupSw2.flush();
         if (!std::isfinite(w)) continue;
         const float e = v - w;
         const double wd = double(w), vd = double(v), ed = double(e);
@@ -94,6 +99,8 @@ void quantizeGroup(const Run& run, const RunOut& out, const GroupParams& params,
         sw2.add(i, wd * wd);
         swv.add(i, wd * vd);
         sv2.add(i, vd * vd);
+        groupSe2.add(i, e * e);
+        groupSw2.add(i, w * w);
         sums.n += 1;
         sums.maxAbs = std::max(sums.maxAbs, std::fabs(e));
         sums.clipped += w > limits.high || w < limits.low;
@@ -111,8 +118,10 @@ void quantizeGroup(const Run& run, const RunOut& out, const GroupParams& params,
     sums.sw2 = sw2.fold(), sums.swv = swv.fold(), sums.sv2 = sv2.fold();
     if (out.sums) out.sums->merge(sums);
     if (out.scales) out.scales[group] = params.scale;
-    if (out.groupSse) out.groupSse[group] = float(sums.se2);
-    if (out.groupSsw) out.groupSsw[group] = float(sums.sw2);
+    groupSe2.flush(), groupSw2.flush();
+    const bool inF32 = sumsInF32(run, params, std::bit_cast<unsigned>(groupMax));
+    if (out.groupSse) out.groupSse[group] = float(inF32 ? groupSe2.total.fold() : sums.se2);
+    if (out.groupSsw) out.groupSsw[group] = float(inF32 ? groupSw2.total.fold() : sums.sw2);
     if (out.groupAbsMax) out.groupAbsMax[group] = groupMax;
 }
 

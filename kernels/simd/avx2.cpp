@@ -2,6 +2,7 @@
 #include <cpuid.h>
 
 #include "kernels/nf4_thresholds.h"
+#include "kernels/reference/lanes.h"
 #include "kernels/reference/reference.h"
 #include "kernels/simd/sets.h"
 #include "kernels/simd/target.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/nf4_thresholds.h"
+#include "kernels/reference/lanes.h"
 #include "kernels/reference/reference.h"
 #include "kernels/simd/sets.h"
 #include "kernels/simd/target.h"
@@ -17,6 +18,8 @@ QS_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx2,fma,f16c,bmi
 #include "kernels/simd/statistics_text.h"
 //
 #include "kernels/simd/coders_text.h"
+//
+#include "kernels/simd/nf4_groups_avx512.h"
 //
 #include "kernels/simd/quantize_text.h"
 //

@@ -5,8 +5,10 @@
 struct LaneParams {
     Floats aux, scale;
 };
+QS_INLINE LaneParams laneParams(const GroupParams& params) { return {set1(params.aux), set1(params.scale)}; }
 
 struct Nf4Coder {
+    QS_INLINE static LaneParams forGroup(const GroupParams& p) { return laneParams(p); }
     static constexpr bool kHasQuotient = true, kHasCodes = true;
     Floats thresholds[2], levels;
     Ints codes[2];
@@ -17,6 +19,12 @@ struct Nf4Coder {
             codes[half] = loadInts(t.bucketCode + 16 * half);
         }
         levels = load(run.levels);
+    }
+    /// No value is decoded to one of the other sign, whatever the positive scale.
+    static bool keepsSigns(const Run& run) {
+        bool keeps = run.levels[7] == 0;
+        for (int k = 0; k < 7; ++k) keeps = keeps && run.levels[k] <= 0 && run.levels[15 - k] >= 0;
+        return keeps && run.levels[8] >= 0;
     }
     QS_INLINE Ints encode(Floats x, const LaneParams& params, Floats& v) const {
         v = x / params.aux;
@@ -33,11 +41,13 @@ struct Nf4Coder {
 
 /// round(x / aux) within +-127, or +-1; the levels are those integers.
 struct RoundCoder {
+    QS_INLINE static LaneParams forGroup(const GroupParams& p) { return laneParams(p); }
     static constexpr bool kHasQuotient = true, kHasCodes = true;
     Floats high, low;
     Ints zero, minusZero;
     explicit RoundCoder(int bound)
         : high(set1(float(bound))), low(set1(float(-bound))), zero(set1(bound)), minusZero(set1(-bound)) {}
+    static bool keepsSigns(const Run&) { return true; }
     QS_INLINE Ints encode(Floats x, const LaneParams& params, Floats& v) const {
         v = x / params.aux;
         return toInts(max(min(v, high), low)) + zero;
@@ -48,9 +58,11 @@ struct RoundCoder {
 };
 
 struct SignCoder {
+    QS_INLINE static LaneParams forGroup(const GroupParams& p) { return laneParams(p); }
     static constexpr bool kHasQuotient = false, kHasCodes = true;
     Floats minus, plus;
     explicit SignCoder(const Run& run) : minus(set1(run.levels[0])), plus(set1(run.levels[1])) {}
+    static bool keepsSigns(const Run& run) { return run.levels[0] <= 0 && run.levels[1] >= 0; }
     QS_INLINE Ints encode(Floats x, const LaneParams&, Floats&) const { return minusOneWhere(x < set1(0.0f), set1(1)); }
     QS_INLINE Floats decode(Ints, Floats x, const LaneParams& params) const {
         return select(x < set1(0.0f), minus, plus) * params.scale;
@@ -58,10 +70,12 @@ struct SignCoder {
 };
 
 struct ThresholdCoder {
+    QS_INLINE static LaneParams forGroup(const GroupParams& p) { return laneParams(p); }
     static constexpr bool kHasQuotient = false, kHasCodes = true;
     Floats minus, zero, plus;
     explicit ThresholdCoder(const Run& run)
         : minus(set1(run.levels[0])), zero(set1(run.levels[1])), plus(set1(run.levels[2])) {}
+    static bool keepsSigns(const Run& run) { return run.levels[0] <= 0 && run.levels[1] == 0 && run.levels[2] >= 0; }
     QS_INLINE Ints encode(Floats x, const LaneParams& params, Floats&) const {
         const Floats below = set1(0.0f) - params.aux;
         return minusOneWhere(x < below, plusOneWhere(x > params.aux, set1(1)));
@@ -82,3 +96,9 @@ template<Small kind> struct IdentityCoder {
         return x;
     }
 };
+
+/// Calls with the coder, or with a faster one that an instruction set has for all these groups.
+template<class Coder, class Call>
+QS_INLINE void withFastest(const Coder& coder, const GroupParams*, const unsigned*, std::size_t, const Call& call) {
+    call(coder);
+}

@@ -5,22 +5,6 @@
 // each block gets its 15 thresholds in units of x, by a product that is exact in f64 and one directed rounding. Which
 // one to compare with needs only an estimate of x / a.
 
-/// Of 16 vectors, the maximum of each: lane j is that of v[j].
-QS_INLINE __m512i maxOfEach(const __m512i* v) {
-    __m512i a[8], b[4];
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i)
-        a[i] = _mm512_max_epu32(_mm512_unpacklo_epi32(v[2 * i], v[2 * i + 1]),
-                                _mm512_unpackhi_epi32(v[2 * i], v[2 * i + 1]));
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i)
-        b[i] = _mm512_max_epu32(_mm512_unpacklo_epi64(a[2 * i], a[2 * i + 1]),
-                                _mm512_unpackhi_epi64(a[2 * i], a[2 * i + 1]));
-    const __m512i c = _mm512_max_epu32(_mm512_shuffle_i32x4(b[0], b[1], 0x88), _mm512_shuffle_i32x4(b[0], b[1], 0xdd));
-    const __m512i d = _mm512_max_epu32(_mm512_shuffle_i32x4(b[2], b[3], 0x88), _mm512_shuffle_i32x4(b[2], b[3], 0xdd));
-    return _mm512_max_epu32(_mm512_shuffle_i32x4(c, d, 0x88), _mm512_shuffle_i32x4(c, d, 0xdd));
-}
-
 /// f32 over about 1024 values, two chains; f64 beyond.
 struct Nf4Sums {
     Doubles totalSe2, totalSw2;
@@ -106,28 +90,12 @@ inline void quantizeNf4Blocks(const float* x, std::size_t blocks, std::size_t bl
     Nf4Block<kSums> state;
     state.lowCode = _mm512_load_si512(t.bucketCode), state.highCode = _mm512_load_si512(t.bucketCode + 16);
     state.levels = _mm512_loadu_ps(nf4Levels().data());
-    const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
     const std::size_t together = block >= 4096 ? 1 : block * 16 <= 4096 ? 16 : 4096 / block;
     std::uint64_t measured = 0;
     alignas(64) float aux[16], inverse15[16];
     for (std::size_t first = 0; first < blocks; first += together) {
         const std::size_t count = blocks - first < together ? blocks - first : together;
-        __m512i partial[16];
-        for (std::size_t k = 0; k < 16; ++k) {
-            __m512i a = _mm512_setzero_si512(), b = a;
-            if (k < count) {
-                const float* p = x + (first + k) * block;
-                std::size_t i = 0;
-#pragma GCC unroll 2
-                for (; i + 32 <= block; i += 32) {
-                    a = _mm512_max_epu32(a, _mm512_and_si512(_mm512_loadu_si512(p + i), magnitude));
-                    b = _mm512_max_epu32(b, _mm512_and_si512(_mm512_loadu_si512(p + i + 16), magnitude));
-                }
-                if (i < block) a = _mm512_max_epu32(a, _mm512_and_si512(_mm512_loadu_si512(p + i), magnitude));
-            }
-            partial[k] = _mm512_max_epu32(a, b);
-        }
-        const __m512i maxBits = maxOfEach(partial);
+        const __m512i maxBits = maxBitsOf16(x + first * block, block, count);
         // Infinite, NaN, or so large or small (but not 0) that a reciprocal, or a square when measured, leaves the
         // normal range: the general way.
         const __mmask16 large = _mm512_cmpgt_epu32_mask(maxBits, _mm512_set1_epi32(kSums ? 0x5b000000 : 0x7b800000));

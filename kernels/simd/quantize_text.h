@@ -5,6 +5,8 @@
 
 constexpr std::size_t kPiece = 1024; ///< elements between two visits to the histograms: everything stays in L1
 
+constexpr std::size_t kRing = 512; ///< bins waiting to be counted are in half of it
+
 /// Where a value of the value histogram comes from.
 enum class ValueSource { None, Quotient, Itself, Divide, Zero };
 
@@ -29,6 +31,12 @@ struct Pass {
     alignas(64) std::uint8_t codes[kPiece + 64];
     alignas(64) std::uint16_t errorBins[kPiece + 16];
     alignas(64) std::uint16_t valueBins[kPiece + 16];
+    // Of the groups of 16 and more: bins in a ring that starts full of zeros, and codes.
+    std::size_t ringAt = 0, groupCodesFill = 0;
+    std::uint32_t notValues = kRing / 2; ///< zeros counted in bin 0 that are not values
+    alignas(64) std::uint8_t groupCodes[kPiece + 64];
+    alignas(64) std::uint16_t errorRing[kRing];
+    alignas(64) std::uint16_t valueRing[kRing];
 
     Pass(const Run& aRun, const RunOut& anOut) : run(aRun), out(anOut) {
         const Doubles zero = zeroDoubles();
@@ -37,31 +45,48 @@ struct Pass {
         sums = out.sums || out.groupSse || out.groupSsw;
         manyLevels = out.codeCounts && run.levelCount > 16;
         if (manyLevels) __builtin_memset(manyCounts, 0, sizeof manyCounts);
+        __builtin_memset(errorRing, 0, sizeof errorRing);
+        __builtin_memset(valueRing, 0, sizeof valueRing);
     }
     void flush();
+    void flushGroupCodes() { countCodes(groupCodes, groupCodesFill), groupCodesFill = 0; }
+    void countCodes(const std::uint8_t* bytes, std::size_t n);
+    void drainRing(const std::uint16_t* ring, std::uint32_t* bins);
     void finish();
 };
+
+inline void Pass::countCodes(const std::uint8_t* bytes, std::size_t n) {
+    if (!manyLevels) {
+        if (out.codeCounts) countBytes(bytes, n, run.levelCount, out.codeCounts);
+        return;
+    }
+    std::size_t i = 0;
+    for (; i + 4 <= n; i += 4) { // four tables: equal neighbours would wait for each other
+        ++manyCounts[0][bytes[i]];
+        ++manyCounts[1][bytes[i + 1]];
+        ++manyCounts[2][bytes[i + 2]];
+        ++manyCounts[3][bytes[i + 3]];
+    }
+    for (; i < n; ++i) ++manyCounts[0][bytes[i]];
+}
+
+inline void Pass::drainRing(const std::uint16_t* ring, std::uint32_t* bins) {
+    for (std::size_t i = 0; i < kRing / 2; ++i) ++bins[ring[(ringAt + kRing / 2 + i) % kRing]];
+    bins[0] -= notValues;
+}
 
 inline void Pass::flush() {
     if (out.errorBins) countBins(errorBins, fill, out.errorBins);
     if (out.valueBins) countBins(valueBins, fill, out.valueBins);
-    if (manyLevels) { // four tables: equal neighbours would wait for each other
-        std::size_t i = 0;
-        for (; i + 4 <= fill; i += 4) {
-            ++manyCounts[0][codes[i]];
-            ++manyCounts[1][codes[i + 1]];
-            ++manyCounts[2][codes[i + 2]];
-            ++manyCounts[3][codes[i + 3]];
-        }
-        for (; i < fill; ++i) ++manyCounts[0][codes[i]];
-    } else if (out.codeCounts) {
-        countBytes(codes, fill, run.levelCount, out.codeCounts);
-    }
+    countCodes(codes, fill);
     fill = 0;
 }
 
 inline void Pass::finish() {
     flush();
+    flushGroupCodes();
+    if (out.errorBins) drainRing(errorRing, out.errorBins);
+    if (out.valueBins) drainRing(valueRing, out.valueBins);
     if (manyLevels)
         for (int code = 0; code < run.levelCount; ++code)
             for (const auto& counts : manyCounts) out.codeCounts[code] += counts[code];
@@ -198,32 +223,25 @@ QS_INLINE void closeGroup(Pass& pass) {
     pass.group = {zeroDoubles(), zeroDoubles()};
 }
 
-constexpr std::size_t kWholeGroup = 65536; ///< groups up to this size are looked through before they are encoded
+template<class Coder> QS_INLINE ValueSource valueSource(const GroupParams& params, const std::uint32_t* valueBins) {
+    if (!valueBins) return ValueSource::None;
+    if (params.scale == 0) return ValueSource::Zero;
+    if (Coder::kHasQuotient && params.aux == params.scale) return ValueSource::Quotient;
+    return params.scale == 1 ? ValueSource::Itself : ValueSource::Divide;
+}
 
+/// A group with f64 sums. `bits` of its largest magnitude, 0 when it is so long that every part is looked through.
 template<class Coder>
-inline void largeGroup(const Coder& coder, Pass& pass, std::size_t begin, std::size_t n, std::size_t g) {
+inline void oneGroup(const Coder& coder, Pass& pass, std::size_t begin, std::size_t n, std::size_t g,
+                     const GroupParams& params, unsigned bits, bool lookedThrough = true) {
     const Run& run = pass.run;
     const RunOut& out = pass.out;
     const float* x = run.x + begin;
-    const bool lookThrough = !run.given || n <= kWholeGroup || out.groupSse || out.groupSsw || out.groupAbsMax;
-    const unsigned bits = lookThrough ? absMaxBits(x, n) : 0;
-    GroupParams params;
-    if (run.given)
-        params = run.given[g * run.givenStride];
-    else if (bits < kInfinityBits && run.statistic == GroupStatistic::AbsMax)
-        params = paramsFromAbsMax(run.encoder, fromBits(bits), run.clip);
-    else
-        params = groupParams(set(), run, x, n);
     if (bits >= kInfinityBits || !usable(params, Coder::kHasQuotient)) {
         reference::quantizeGroup(run, out, params, begin, n, g);
         return;
     }
-    ValueSource source = ValueSource::None;
-    if (out.valueBins)
-        source = params.scale == 0                                   ? ValueSource::Zero
-                 : Coder::kHasQuotient && params.aux == params.scale ? ValueSource::Quotient
-                 : params.scale == 1                                 ? ValueSource::Itself
-                                                                     : ValueSource::Divide;
+    const ValueSource source = valueSource<Coder>(params, out.valueBins);
     for (std::size_t i = 0; i < n;) {
         if (pass.fill == kPiece) pass.flush();
         std::size_t part = n - i < kPiece - pass.fill ? n - i : kPiece - pass.fill;
@@ -234,7 +252,7 @@ inline void largeGroup(const Coder& coder, Pass& pass, std::size_t begin, std::s
                 continue;
             }
         }
-        if (!lookThrough && absMaxBits(x + i, part) >= kInfinityBits)
+        if (!lookedThrough && absMaxBits(x + i, part) >= kInfinityBits)
             referencePart(pass, params, begin + i, part);
         else
             span<false>(coder, pass, begin + i, part, &params.aux, &params.scale, source, nullptr);
@@ -322,13 +340,18 @@ inline void smallGroups(const Coder& coder, Pass& pass, std::size_t begin, std::
     }
 }
 
+// The groups of 16 elements and more.
+#include "kernels/simd/groups_text.h"
+
 template<class Coder> inline void quantizeWith(const Coder& coder, const Run& run, const RunOut& wanted) {
     RunOut out = wanted;
     if (!Coder::kHasCodes) out.codes = nullptr, out.codeCounts = nullptr;
     Pass pass(run, out);
     if (run.group >= 16) {
-        for (std::size_t begin = 0, g = 0; begin < run.n; begin += run.group, ++g)
-            largeGroup(coder, pass, begin, run.n - begin < run.group ? run.n - begin : run.group, g);
+        const std::size_t groups = run.group >= kPiece * 2 ? 1 : kPiece * 2 / run.group;
+        const std::size_t step = (groups < kTogether ? groups : kTogether) * run.group;
+        for (std::size_t begin = 0; begin < run.n; begin += step)
+            largeGroups(coder, pass, begin, run.n - begin < step ? run.n - begin : step, begin / run.group);
     } else {
         const std::size_t groups = kPiece / run.group, step = groups * run.group;
         for (std::size_t begin = 0, g = 0; begin < run.n; begin += step, g += groups)

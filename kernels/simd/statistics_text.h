@@ -19,6 +19,13 @@ inline unsigned absMaxBits(const float* x, std::size_t n) {
 constexpr unsigned kInfinityBits = 0x7f800000u;
 QS_INLINE float fromBits(unsigned bits) { return __builtin_bit_cast(float, bits); }
 
+/// The same for consecutive groups, the last possibly short.
+inline void absMaxBitsOfEach(const float* x, std::size_t n, std::size_t group, unsigned* bits) {
+    if (n == 16 * group && group % 16 == 0) return absMaxBitsOf16(x, group, bits);
+    for (std::size_t begin = 0, g = 0; begin < n; begin += group, ++g)
+        bits[g] = absMaxBits(x + begin, n - begin < group ? n - begin : group);
+}
+
 inline float absMax(const float* x, std::size_t n, bool finiteOnly) {
     const unsigned bits = absMaxBits(x, n);
     if (finiteOnly && bits >= kInfinityBits) return reference::absMax(x, n, true);
@@ -122,13 +129,11 @@ inline Moments moments(const float* x, std::size_t n) {
 
 QS_INLINE void countBins(const std::uint16_t* index, std::size_t n, std::uint32_t* bins) {
     std::size_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        std::uint64_t four;
-        __builtin_memcpy(&four, index + i, 8);
-        ++bins[four & 0xffff];
-        ++bins[four >> 16 & 0xffff];
-        ++bins[four >> 32 & 0xffff];
-        ++bins[four >> 48];
+    for (; i + 4 <= n; i += 4) { // one load each: taking four from a register is slower
+        ++bins[index[i]];
+        ++bins[index[i + 1]];
+        ++bins[index[i + 2]];
+        ++bins[index[i + 3]];
     }
     for (; i < n; ++i) ++bins[index[i]];
 }

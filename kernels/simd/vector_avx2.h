@@ -120,11 +120,11 @@ QS_INLINE Ints loadBytes(const std::uint8_t* p) {
     return {_mm256_cvtepu8_epi32(bytes), _mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8))};
 }
 /// The float bins of 16 values, as u16.
-QS_INLINE void storeBins(std::uint16_t* p, Floats a) {
+QS_INLINE __m256i binsOf(Floats a) {
     const Ints x = bitsOf(a);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
-                        lowWords({_mm256_srli_epi32(x.lo, kFloatBinShift), _mm256_srli_epi32(x.hi, kFloatBinShift)}));
+    return lowWords({_mm256_srli_epi32(x.lo, kFloatBinShift), _mm256_srli_epi32(x.hi, kFloatBinShift)});
 }
+QS_INLINE void storeBins(std::uint16_t* p, Floats a) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), binsOf(a)); }
 
 QS_INLINE __m256i nibbles4(const std::uint8_t* p) {
     std::int32_t four;
@@ -248,5 +248,18 @@ inline void countBytes(const std::uint8_t* bytes, std::size_t n, int levelCount,
             count += std::size_t(__builtin_popcount(equal));
         }
         counts[code] += count;
+    }
+}
+
+/// Bits of the largest magnitude of 16 groups; `group` is a multiple of 16.
+inline void absMaxBitsOf16(const float* x, std::size_t group, unsigned* bits) {
+    const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
+    for (std::size_t k = 0; k < 16; ++k, x += group) {
+        Ints a = set1(0);
+        for (std::size_t i = 0; i < group; i += 16) {
+            const Ints w = bitsOf(load(x + i));
+            a = maxUnsigned(a, {_mm256_and_si256(w.lo, magnitude), _mm256_and_si256(w.hi, magnitude)});
+        }
+        bits[k] = reduceMaxUnsigned(a);
     }
 }

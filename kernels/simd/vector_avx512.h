@@ -68,10 +68,8 @@ QS_INLINE Ints loadBytes(const std::uint8_t* p) {
     return {_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }
 /// The float bins of 16 values, as u16.
-QS_INLINE void storeBins(std::uint16_t* p, Floats a) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
-                        _mm512_cvtepi32_epi16(_mm512_srli_epi32(bitsOf(a).v, kFloatBinShift)));
-}
+QS_INLINE __m256i binsOf(Floats a) { return _mm512_cvtepi32_epi16(_mm512_srli_epi32(bitsOf(a).v, kFloatBinShift)); }
+QS_INLINE void storeBins(std::uint16_t* p, Floats a) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), binsOf(a)); }
 
 /// The nibbles of 8 bytes, high one first, in the low four bits of the lanes.
 QS_INLINE Ints nibbles(const std::uint8_t* p) {
@@ -155,4 +153,43 @@ inline void countBytes(const std::uint8_t* bytes, std::size_t n, int levelCount,
                                                       ((std::uint64_t(1) << (n - i)) - 1)));
         counts[code] += count;
     }
+}
+
+/// Of 16 vectors, the maximum of each: lane j is that of v[j].
+QS_INLINE __m512i maxOfEach(const __m512i* v) {
+    __m512i a[8], b[4];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i)
+        a[i] = _mm512_max_epu32(_mm512_unpacklo_epi32(v[2 * i], v[2 * i + 1]),
+                                _mm512_unpackhi_epi32(v[2 * i], v[2 * i + 1]));
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+        b[i] = _mm512_max_epu32(_mm512_unpacklo_epi64(a[2 * i], a[2 * i + 1]),
+                                _mm512_unpackhi_epi64(a[2 * i], a[2 * i + 1]));
+    const __m512i c = _mm512_max_epu32(_mm512_shuffle_i32x4(b[0], b[1], 0x88), _mm512_shuffle_i32x4(b[0], b[1], 0xdd));
+    const __m512i d = _mm512_max_epu32(_mm512_shuffle_i32x4(b[2], b[3], 0x88), _mm512_shuffle_i32x4(b[2], b[3], 0xdd));
+    return _mm512_max_epu32(_mm512_shuffle_i32x4(c, d, 0x88), _mm512_shuffle_i32x4(c, d, 0xdd));
+}
+/// Bits of the largest magnitude of `count` blocks, at most 16; `block` is a multiple of 16.
+QS_INLINE __m512i maxBitsOf16(const float* x, std::size_t block, std::size_t count) {
+    const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
+    __m512i partial[16];
+    for (std::size_t k = 0; k < 16; ++k) {
+        __m512i a = _mm512_setzero_si512(), b = a;
+        if (k < count) {
+            const float* p = x + k * block;
+            std::size_t i = 0;
+#pragma GCC unroll 2
+            for (; i + 32 <= block; i += 32) {
+                a = _mm512_max_epu32(a, _mm512_and_si512(_mm512_loadu_si512(p + i), magnitude));
+                b = _mm512_max_epu32(b, _mm512_and_si512(_mm512_loadu_si512(p + i + 16), magnitude));
+            }
+            if (i < block) a = _mm512_max_epu32(a, _mm512_and_si512(_mm512_loadu_si512(p + i), magnitude));
+        }
+        partial[k] = _mm512_max_epu32(a, b);
+    }
+    return maxOfEach(partial);
+}
+inline void absMaxBitsOf16(const float* x, std::size_t group, unsigned* bits) {
+    _mm512_storeu_si512(bits, maxBitsOf16(x, group, 16));
 }

@@ -76,13 +76,16 @@ const char* difference(const Outputs& a, const Outputs& b, bool finiteGroups) {
     if (!sameBits(a.ssw, b.ssw)) return "group squares";
     if (!sameBits(a.absMax, b.absMax)) return "group maxima";
     const auto close = [](double x, double y, double scale) { // NaN: levels * scale may overflow at FLT_MAX
-        return std::fabs(x - y) <= 1e-9 * scale || x == y || (std::isnan(x) && std::isnan(y));
+        return std::fabs(x - y) <= 5e-7 * scale || x == y || (std::isnan(x) && std::isnan(y));
     };
     const ErrorSums &s = a.sums, &t = b.sums;
     if (s.n != t.n || s.clipped != t.clipped || s.zeros != t.zeros || s.signFlips != t.signFlips) return "counts";
     if (!finiteGroups) return nullptr;
     if (s.maxAbs != t.maxAbs) return "largest error";
-    if (!close(s.se, t.se, s.sae) || !close(s.sae, t.sae, s.sae) || !close(s.se2, t.se2, s.se2)) return "error sums";
+    // f32 squares: those below 2^-149 of a group with a magnitude of at least 2^-36 are lost.
+    const double lost = 1e-20 * s.sw2 / 5e-7;
+    if (!close(s.se, t.se, s.sae) || !close(s.sae, t.sae, s.sae) || !close(s.se2, t.se2, s.se2 + lost))
+        return "error sums";
     if (!close(s.sw2, t.sw2, s.sw2) || !close(s.sv2, t.sv2, s.sv2) || !close(s.swv, t.swv, std::sqrt(s.sw2 * s.sv2)))
         return "energy sums";
     return nullptr;
@@ -232,7 +235,7 @@ void KernelSets::packedAndStored() {
                 kernels->quantizeNf4Packed(x.data(), n, group, p2.data(), s2.data(), &e2);
                 QVERIFY2(sameBits(p1, p2) && sameBits(s1, s2), at.c_str());
                 QVERIFY2(e1.n == e2.n && e1.maxAbs == e2.maxAbs, at.c_str());
-                QVERIFY2(std::fabs(e1.se2 - e2.se2) <= 1e-6 * e1.se2, at.c_str());
+                QVERIFY2(std::fabs(e1.se2 - e2.se2) <= 1e-6 * e1.se2 + 1e-20 * e1.sw2, at.c_str());
                 QVERIFY2(std::fabs(e1.sw2 - e2.sw2) <= 1e-6 * e1.sw2, at.c_str());
                 p2.assign(n / 2, 0);
                 kernels->quantizeNf4Packed(x.data(), n, group, p2.data(), s2.data(), nullptr);
