@@ -80,8 +80,8 @@ __attribute__((noinline)) void groupsInF32(const Coder& coder, Pass& pass, std::
     std::uint64_t zeros = 0;
     std::size_t at = pass.ringAt, codesFill = pass.groupCodesFill;
     const float* x = run.x + begin;
-    std::uint8_t* codes = out.codes + begin;
-    float* decoded = out.decoded + begin;
+    std::uint8_t* codes = wants(kCodes) ? out.codes + begin : nullptr;
+    float* decoded = wants(kDecoded) ? out.decoded + begin : nullptr;
 
     auto next = coder.forGroup(params[0]);
     for (std::size_t left = n, k = 0; left > 0; ++k) {

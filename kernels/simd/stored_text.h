@@ -3,8 +3,11 @@
 // line a vector: in a burst the prefetches would halve the memory's speed.
 
 constexpr std::size_t kAhead = 4096; ///< floats
+/// Values from which outputs go past the caches: a store that does not read its line first leaves the reads more room.
+constexpr std::size_t kPastCaches = std::size_t(4) << 20;
 
 inline void quantizeInt8Stored(const float* x, std::size_t n, std::size_t group, std::int8_t* q, float* scales) {
+    const bool past = n >= kPastCaches && reinterpret_cast<std::uintptr_t>(q) % 16 == 0 && group % 16 == 0;
     for (std::size_t begin = 0, g = 0; begin < n; begin += group, ++g) {
         const std::size_t count = n - begin < group ? n - begin : group;
         const float* row = x + begin;
@@ -26,12 +29,18 @@ inline void quantizeInt8Stored(const float* x, std::size_t n, std::size_t group,
             return toInts(rounded);
         };
         std::size_t i = 0;
+        if (past)
+            for (; i + 16 <= count; i += 16) {
+                __builtin_prefetch(row + i + kAhead);
+                streamBytes(reinterpret_cast<std::uint8_t*>(out + i), round(load(row + i)));
+            }
         for (; i + 16 <= count; i += 16) {
             __builtin_prefetch(row + i + kAhead);
             storeBytes(reinterpret_cast<std::uint8_t*>(out + i), round(load(row + i)));
         }
         if (i < count) storeBytes(reinterpret_cast<std::uint8_t*>(out + i), count - i, round(load(row + i, count - i)));
     }
+    if (past) _mm_sfence();
 }
 
 inline void quantizeTernaryPacked(const float* x, std::size_t n, std::size_t group, std::uint8_t* packed,
@@ -97,8 +106,7 @@ inline void dequantize(const std::uint8_t* codes, std::size_t n, std::size_t gro
 inline void dequantizeNf4Packed(const std::uint8_t* packed, std::size_t n, std::size_t block, const float* absmax,
                                 const float* levels, float* out) {
     const Floats table = load(levels);
-    // Beyond the caches a store that does not read its line first is a quarter faster.
-    const bool past = n >= (std::size_t(4) << 20) && reinterpret_cast<std::uintptr_t>(out) % 64 == 0 && block % 16 == 0;
+    const bool past = n >= kPastCaches && reinterpret_cast<std::uintptr_t>(out) % 64 == 0 && block % 16 == 0;
     for (std::size_t begin = 0, g = 0; begin < n; begin += block, ++g) {
         const std::size_t end = n - begin < block ? n : begin + block;
         const Floats scale = set1(absmax[g]);

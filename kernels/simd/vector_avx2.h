@@ -105,11 +105,13 @@ QS_INLINE __m256i lowWords(Ints a) {
     const __m256i words = _mm256_packus_epi32(_mm256_and_si256(a.lo, low), _mm256_and_si256(a.hi, low));
     return _mm256_permute4x64_epi64(words, 0xd8);
 }
-QS_INLINE void storeBytes(std::uint8_t* p, Ints a) {
+QS_INLINE __m128i lowBytes(Ints a) {
     const __m256i words = _mm256_and_si256(lowWords(a), _mm256_set1_epi16(0xff));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
-                     _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
+    return _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
 }
+QS_INLINE void storeBytes(std::uint8_t* p, Ints a) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), lowBytes(a)); }
+/// p is aligned to 16 bytes.
+QS_INLINE void streamBytes(std::uint8_t* p, Ints a) { _mm_stream_si128(reinterpret_cast<__m128i*>(p), lowBytes(a)); }
 QS_INLINE void storeBytes(std::uint8_t* p, std::size_t count, Ints a) {
     std::uint8_t all[16];
     storeBytes(all, a);

@@ -78,6 +78,10 @@ QS_INLINE Ints nibbles(const std::uint8_t* p) {
 }
 /// p is aligned to 64 bytes.
 QS_INLINE void stream(float* p, Floats a) { _mm512_stream_ps(p, a.v); }
+/// p is aligned to 16 bytes.
+QS_INLINE void streamBytes(std::uint8_t* p, Ints a) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a.v));
+}
 QS_INLINE Ints minUnsigned(Ints a, Ints b) { return {_mm512_min_epu32(a.v, b.v)}; }
 QS_INLINE Floats roundEven(Floats a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEAREST_INT)}; }
 

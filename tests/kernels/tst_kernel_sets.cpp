@@ -255,6 +255,11 @@ void KernelSets::packedAndStored() {
     scalar.dequantizeNf4Packed(packed.data(), large, 64, scales.data(), nf4Levels().data(), d1.data());
     kernels->dequantizeNf4Packed(packed.data(), large, 64, scales.data(), nf4Levels().data(), d2.data());
     QVERIFY(sameBits(d1, d2));
+    std::vector<std::int8_t> q1(large), q2(large);
+    std::vector<float> otherScales(scales);
+    scalar.quantizeInt8Stored(x.data(), large, 64, q1.data(), scales.data());
+    kernels->quantizeInt8Stored(x.data(), large, 64, q2.data(), otherScales.data());
+    QVERIFY(sameBits(q1, q2) && sameBits(scales, otherScales));
 }
 
 // Around every decision of every one of many scales: the thresholds in units of x must be exact, not merely close.
