@@ -35,7 +35,11 @@ int fusionVerdict(const CompiledFigures& figures, std::uint64_t weights, std::ui
     // A plugin that fills nothing in says 0 arguments and 0 outputs; no program of ours has none.
     if (*figures.argumentBytes == 0 && figures.outputBytes.value_or(0) == 0) return QS_FUSION_UNKNOWN;
     if (std::uint64_t(*figures.argumentBytes) < weights) return QS_FUSION_FOLDED;
-    return std::uint64_t(*figures.tempBytes) >= decoded ? QS_FUSION_MATERIALISED : QS_FUSION_FUSED;
+    // What is needed beside arguments and results. XLA's CPU plugin leaves temporaries out of its peak, libtpu counts
+    // large ones there alone.
+    const auto known = *figures.argumentBytes + figures.outputBytes.value_or(0);
+    const auto beside = std::max(*figures.tempBytes, figures.peakBytes.value_or(0) - known);
+    return beside >= std::int64_t(decoded) ? QS_FUSION_MATERIALISED : QS_FUSION_FUSED;
 }
 
 Kernel::Kernel(const Client& client, Emitted program)

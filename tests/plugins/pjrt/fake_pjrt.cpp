@@ -3,7 +3,7 @@
 //   FAKE_PJRT_VERSION=1.81        FAKE_PJRT_TABLE=200 (bytes)     FAKE_PJRT_NULL=20 (slot that is missing)
 //   FAKE_PJRT_FAIL=20 (slot that returns an error)                FAKE_PJRT_CODE=12
 //   FAKE_PJRT_EMPTY=20 (slot that succeeds and leaves its outputs alone)
-//   FAKE_PJRT_STATS=fused|materialised|folded|unfilled            FAKE_PJRT_OUTPUT=short|type|count|nan
+//   FAKE_PJRT_STATS=fused|materialised|peak|folded|unfilled            FAKE_PJRT_OUTPUT=short|type|count|nan
 //   FAKE_PJRT_AWAIT=1 (the event of a run carries an error) FAKE_PJRT_DIE=init-abort|init-hang|run-hang|compile-abort
 //   FAKE_PJRT_GROWN=1 (demands the sizes of a later version)
 // A callee of the real thing compares sizes; so does this one, with the sizes that are written down, not with sizeof.
@@ -238,7 +238,7 @@ void* memoryStats(void* raw) {
         f.outputs = 4;
         f.temp = verdict == "materialised" ? 1 << 30 : 0;
         if (verdict == "folded") f.arguments = 16;
-        f.peak = f.arguments + f.temp;
+        f.peak = f.arguments + (verdict == "peak" ? 1 << 30 : f.temp);
         f.code = 1234;
     });
 }

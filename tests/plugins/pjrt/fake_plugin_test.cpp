@@ -209,6 +209,7 @@ private Q_SLOTS:
         QTest::addColumn<int>("fusion");
         QTest::addRow("fused") << QStringLiteral("STATS=fused") << QS_FUSION_FUSED;
         QTest::addRow("materialised") << QStringLiteral("STATS=materialised") << QS_FUSION_MATERIALISED;
+        QTest::addRow("seen in the peak alone") << QStringLiteral("STATS=peak") << QS_FUSION_MATERIALISED;
         QTest::addRow("folded") << QStringLiteral("STATS=folded") << QS_FUSION_FOLDED;
         QTest::addRow("unfilled") << QStringLiteral("STATS=unfilled") << QS_FUSION_UNKNOWN;
         QTest::addRow("missing") << QStringLiteral("NULL=96") << QS_FUSION_UNKNOWN;
