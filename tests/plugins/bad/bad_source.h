@@ -20,9 +20,19 @@ inline BackendSource badSource(const std::string& fault = {}, const std::string&
     return source;
 }
 
-/// Deadlines that a healthy worker keeps on a busy machine, and that a hang does not make tedious.
+/// Deadlines that a healthy worker keeps on a busy machine.
 inline Deadlines patient() { return {20, 20, 20, 20, 20}; }
-inline Deadlines brisk(double seconds = 0.4) { return {20, seconds, seconds, seconds, seconds}; }
+/// The same, but for the step of `fault`, so that its hang is not tedious.
+inline Deadlines hurried(const std::string& fault) {
+    auto deadlines = patient();
+    const std::string step = fault.substr(0, fault.find(':'));
+    const bool runs = step == "execute" || step == "bench" || step == "roof";
+    (step == "open"      ? deadlines.open
+     : step == "prepare" ? deadlines.prepare
+     : runs              ? deadlines.runSlack
+                         : deadlines.query) = 0.4;
+    return deadlines;
+}
 
 inline HostTensor floats(const char* role, std::vector<std::int64_t> dims, float step) {
     std::uint64_t count = 1;

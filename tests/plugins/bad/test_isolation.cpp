@@ -70,8 +70,6 @@ private Q_SLOTS:
                     << q(step) + u':' + q(kind) << q("crashed") << q(reason).arg(q(step));
             QTest::addRow("%s hang", step) << q(step) + q(":hang") << q("hung") << q("hung in %1 for 0.4").arg(q(step));
         }
-        // The socket is closed under the worker's own reader, which keeps it open: nothing is heard any more.
-        QTest::addRow("prepare hangup") << q("prepare:hangup") << q("hung") << q("hung in prepare for 0.4 s");
         QTest::addRow("open unavailable")
             << q("open:unavailable") << q("unavailable") << q("libvendor.so.9 is not installed");
         QTest::addRow("open declined") << q("open:declined") << q("declined") << q("not this one");
@@ -86,7 +84,7 @@ private Q_SLOTS:
         QFETCH(QString, reason);
         const auto source = badSource(fault.toStdString());
         const auto start = std::chrono::steady_clock::now();
-        auto opened = openBackend(source, brisk(state == q("hung") ? 0.4 : 20), {});
+        auto opened = openBackend(source, state == q("hung") ? hurried(fault.toStdString()) : patient(), {});
         Outcome<void> ran;
         Product product;
         if (opened)
@@ -106,6 +104,18 @@ private Q_SLOTS:
         QCOMPARE(q(again.error().reason), q(ran.error().reason));
         releaseQuarantine(source);
         QVERIFY(probeBackend(source, patient(), {}));
+    }
+    /// The socket is closed under the worker's own reader: that hears nothing any more, or ends at once.
+    void hangup() {
+        const auto source = badSource("prepare:hangup");
+        auto opened = openBackend(source, hurried("prepare:hangup"), {});
+        QVERIFY(opened);
+        Product product;
+        const auto ran = wholeRun(**opened, product);
+        QVERIFY(!ran);
+        QVERIFY(ran.error().state == RowState::Crashed || ran.error().state == RowState::Hung);
+        QVERIFY2(q(ran.error().reason).contains(q(" in prepare ")), ran.error().reason.c_str());
+        QVERIFY(quarantineReason(source));
     }
     void noiseIsNoAnswer() {
         Product product;
@@ -173,7 +183,7 @@ private Q_SLOTS:
     void closeThatHangs() {
         const auto source = badSource("close:hang");
         {
-            auto opened = openBackend(source, brisk(), {});
+            auto opened = openBackend(source, hurried("close:"), {});
             QVERIFY(opened);
         }
         QCOMPARE(q(quarantineReason(source).value_or("")), q("hung in close for 0.4 s"));

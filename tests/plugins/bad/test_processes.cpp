@@ -47,7 +47,7 @@ private Q_SLOTS:
         (void)probeBackend(badSource(), patient(), {}); // the thread that starts workers is here to stay
         const auto before = descriptors();
         for (const char* fault : {"", "open:crash", "prepare:hang", "bench:exit", "execute:wire", "prepare:child"}) {
-            auto opened = openBackend(badSource(fault), brisk(), {});
+            auto opened = openBackend(badSource(fault), *fault ? hurried(fault) : patient(), {});
             Product product;
             if (opened) (void)wholeRun(**opened, product);
         }

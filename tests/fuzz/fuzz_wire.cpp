@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Whatever a worker or a program sends as a frame's text: a refusal with its reason, or values that cross unchanged.
+#include "core/bench/wire_values.h"
+
+#include <cstdlib>
+
+namespace {
+
+template<class Read> void read(const nlohmann::json& object, Read&& from) {
+    qs::Fields fields(object);
+    from(fields);
+    if (fields.problem() && fields.problem()->empty()) std::abort();
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const auto object = qs::strictObject({reinterpret_cast<const char*>(data), size});
+    if (!object) {
+        if (object.error().empty()) std::abort();
+        return 0;
+    }
+    read(*object, [](auto& f) { (void)qs::failureFrom(f); });
+    read(*object, [](auto& f) { (void)qs::probeFrom(f); });
+    read(*object, [](auto& f) { (void)qs::optionsFrom(f, "options"); });
+    read(*object, [](auto& f) { (void)qs::devicesFrom(f, "devices"); });
+    read(*object, [](auto& f) { (void)qs::supportFrom(f); });
+    read(*object, [](auto& f) { (void)qs::kernelFrom(f); });
+    read(*object, [](auto& f) { (void)qs::runOptionsFrom(f); });
+    read(*object, [](auto& f) { (void)qs::samplesFrom(f); });
+    qs::Fields fields(*object);
+    const auto problem = qs::problemFrom(fields);
+    if (fields.problem()) return 0;
+    const auto wired = qs::wireOf(problem);
+    qs::Fields again(wired);
+    if (!(qs::problemFrom(again) == problem) || again.problem()) std::abort();
+    return 0;
+}
