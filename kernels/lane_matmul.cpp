@@ -13,7 +13,7 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kMostI32 = 131071;  // 128 * 127 * k stays below 2^31
-constexpr std::size_t kMostGemvRows = 32; // beyond, decoding anew for every 4 rows is a waste
+constexpr std::size_t kMostGemvRows = 64; // decoding anew for every 4 rows costs least up to about here
 constexpr std::size_t kDenseSteps = 1024; // stream words of a decoded panel: 256 KiB
 constexpr std::size_t kGemvRows = 4;
 
@@ -276,7 +276,7 @@ const char* whyNotLanes(const MatmulProblem& problem, const LaneKernels& kernels
     const bool known =
         loop == LaneLoop::Gemv ? kernels.gemv[int(codes)] != nullptr : kernels.decode[int(codes)] != nullptr;
     if (!known) return "these products have no kernel for the format";
-    if (loop == LaneLoop::Gemv && problem.m > kMostGemvRows) return "the few-row loop stops at 32 rows";
+    if (loop == LaneLoop::Gemv && problem.m > kMostGemvRows) return "the few-row loop stops at 64 rows";
     const NumberType wanted = products == LaneProducts::F32    ? NumberType::F32
                               : products == LaneProducts::Bf16 ? NumberType::Bf16
                                                                : NumberType::I8;

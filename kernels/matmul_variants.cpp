@@ -67,7 +67,7 @@ constexpr MatmulVariant lanes(const char* id, const char* title, const char* not
             .compute = i8    ? NumberType::I8
                        : f32 ? NumberType::F32
                              : NumberType::Bf16,
-            .fromM = loop == LaneLoop::Gemv ? std::size_t(1) : std::size_t(9),
+            .fromM = loop == LaneLoop::Gemv ? std::size_t(1) : std::size_t(33),
             .supported = supported,
             .declines = [](const MatmulProblem& p) { return whyNotLanes(p, kernels(products), products, loop); },
             .prepare = [](const MatmulProblem& p, const WeightOperand& w,

@@ -159,10 +159,8 @@ template<class P, int M, int V> void gemv(const GemvCall& call) {
         QS_EACH(m, M) QS_EACH(v, V) QS_EACH(i, parts) sum[m][v][i] = P::zero();
         for (std::size_t step = 0; step < w.groupSteps; ++step, words += kPanel, x += P::meetings * P::xWords) {
             I word[V];
-            QS_EACH(v, V) {
-                word[v] = loadI(words + std::size_t(v) * kLanes);
-                prefetch(words + kAhead + std::size_t(v) * kLanes);
-            }
+            QS_EACH(v, V) { word[v] = loadI(words + std::size_t(v) * kLanes); }
+            QS_EACH(line, 4) prefetch(words + kAhead + std::size_t(line) * kLanes); // all of the step, whatever V
             meetAll<P, M, V, parts, 0>(sum, word, x, call.xRow, table);
         }
         QS_EACH(m, M) QS_EACH(v, V) {
