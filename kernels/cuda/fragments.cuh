@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Registers of mma.m16n8k16: what a lane decodes from its part of a tile, and the instruction itself.
+
+#include "kernels/cuda/kernels.h"
+
+#include <cuda_bf16.h>
+
+namespace qs::cuda {
+
+/// 32 KiB: a copy of the table for every lane (or half lane), so that look-ups never share a bank.
+inline constexpr int kTableBytes = 32768;
+
+__device__ __forceinline__ std::uint32_t packBf16(float low, float high) {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    return *reinterpret_cast<const std::uint32_t*>(&pair);
+}
+__device__ __forceinline__ float lowHalf(std::uint32_t pair) { return __uint_as_float(pair << 16); }
+__device__ __forceinline__ float highHalf(std::uint32_t pair) { return __uint_as_float(pair & 0xffff0000u); }
+__device__ __forceinline__ std::uint32_t scaled(std::uint32_t pair, float low, float high) {
+    return packBf16(__fmul_rn(lowHalf(pair), low), __fmul_rn(highHalf(pair), high));
+}
+
+/// d += a b: a 16x16 bf16, b 16x8 bf16, d 16x8 f32.
+__device__ __forceinline__ void mma(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+                 "{%0,%1,%2,%3};\n"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/// `once`: first to leave the cache; else other blocks want it too. A constant where it is called.
+__device__ __forceinline__ uint4 fetch(const uint4* at, bool once) { return once ? __ldcs(at) : __ldg(at); }
+
+/// A lane's part of one tile, and its decoding for step j. a[0], a[2]: channel g; a[1], a[3]: channel g + 8.
+template<int Bits> struct Part;
+
+template<> struct Part<4> {
+    uint4 lower, upper;
+    __device__ __forceinline__ void load(const std::uint8_t* tile, int lane, bool once) {
+        const auto* at = reinterpret_cast<const uint4*>(tile) + lane;
+        lower = fetch(at, once), upper = fetch(at + 32, once);
+    }
+    __device__ __forceinline__ static std::uint32_t word(const uint4& v, int i) {
+        return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+    }
+    /// table[byte * 32 + lane]: the two values of a byte.
+    __device__ __forceinline__ void decode(int j, const std::uint32_t* table, int lane, std::uint32_t (&a)[4]) const {
+        const std::uint32_t low = word(lower, j / 2) >> (j % 2 * 16), up = word(upper, j / 2) >> (j % 2 * 16);
+        a[0] = table[(low & 255u) * 32u + lane], a[2] = table[((low >> 8) & 255u) * 32u + lane];
+        a[1] = table[(up & 255u) * 32u + lane], a[3] = table[((up >> 8) & 255u) * 32u + lane];
+    }
+    __device__ static void fillTable(std::uint32_t* table, const float* levels) {
+        for (int i = threadIdx.x; i < 256 * 32; i += blockDim.x) {
+            const int byte = i / 32;
+            table[i] = packBf16(levels[byte & 15], levels[byte >> 4]);
+        }
+    }
+};
+
+template<> struct Part<2> {
+    uint4 both;
+    __device__ __forceinline__ void load(const std::uint8_t* tile, int lane, bool once) {
+        both = fetch(reinterpret_cast<const uint4*>(tile) + lane, once);
+    }
+    /// table (of uint2)[byte * 16 + lane % 16]: the four values of a byte.
+    __device__ __forceinline__ void decode(int j, const std::uint32_t* table, int lane, std::uint32_t (&a)[4]) const {
+        const std::uint32_t low = ((j < 4 ? both.x : both.y) >> (j % 4 * 8)) & 255u;
+        const std::uint32_t up = ((j < 4 ? both.z : both.w) >> (j % 4 * 8)) & 255u;
+        const auto* pairs = reinterpret_cast<const uint2*>(table) + lane % 16;
+        const uint2 first = pairs[low * 16u], second = pairs[up * 16u];
+        a[0] = first.x, a[2] = first.y, a[1] = second.x, a[3] = second.y;
+    }
+    __device__ static void fillTable(std::uint32_t* table, const float* levels) {
+        for (int i = threadIdx.x; i < 256 * 16; i += blockDim.x) {
+            const int byte = i / 16;
+            table[2 * i] = packBf16(levels[byte & 3], levels[(byte >> 2) & 3]);
+            table[2 * i + 1] = packBf16(levels[(byte >> 4) & 3], levels[byte >> 6]);
+        }
+    }
+};
+
+template<> struct Part<8> {
+    uint4 lower[2], upper[2];
+    __device__ __forceinline__ void load(const std::uint8_t* tile, int lane, bool once) {
+        const auto* at = reinterpret_cast<const uint4*>(tile) + lane;
+        lower[0] = fetch(at, once), lower[1] = fetch(at + 32, once);
+        upper[0] = fetch(at + 64, once), upper[1] = fetch(at + 96, once);
+    }
+    /// Four signed bytes -> two pairs: 2^23 + unsigned byte is a float whose low byte is that byte. Exact.
+    __device__ __forceinline__ static void pairs(std::uint32_t bytes, std::uint32_t& first, std::uint32_t& second) {
+        const std::uint32_t u = bytes ^ 0x80808080u;
+        const float offset = 8388736.0f; // 2^23 + 128
+        first = packBf16(__uint_as_float(__byte_perm(u, 0x4B000000u, 0x7440)) - offset,
+                         __uint_as_float(__byte_perm(u, 0x4B000000u, 0x7441)) - offset);
+        second = packBf16(__uint_as_float(__byte_perm(u, 0x4B000000u, 0x7442)) - offset,
+                          __uint_as_float(__byte_perm(u, 0x4B000000u, 0x7443)) - offset);
+    }
+    __device__ __forceinline__ void decode(int j, const std::uint32_t*, int, std::uint32_t (&a)[4]) const {
+        pairs(Part<4>::word(lower[j / 4], j % 4), a[0], a[2]);
+        pairs(Part<4>::word(upper[j / 4], j % 4), a[1], a[3]);
+    }
+    __device__ static void fillTable(std::uint32_t*, const float*) {}
+};
+
+__device__ __forceinline__ void store(const Target& to, std::int64_t m, std::int64_t n, float value) {
+    if (to.bias) value += to.bias[n];
+    if (to.bf16)
+        static_cast<__nv_bfloat16*>(to.y)[m * to.n + n] = __float2bfloat16_rn(value);
+    else
+        static_cast<float*>(to.y)[m * to.n + n] = value;
+}
+
+} // namespace qs::cuda

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Launches on a device. All pointers are device memory unless said otherwise; every launch returns a cudaError_t as int
+// and does not wait. x is bf16, [mPadded][depth], zero beyond m and k (padActivations makes it so).
+
+#include "kernels/cuda/tiles.h"
+
+#include <cstdint>
+
+struct CUstream_st;
+
+namespace qs::cuda {
+
+using Stream = CUstream_st*;
+
+/// y[m][n] (f32, or bf16), with bias[n] unless null.
+struct Target {
+    void* y = nullptr;
+    bool bf16 = false;
+    const float* bias = nullptr;
+    std::int64_t m = 0, n = 0;
+};
+
+struct DeviceWeight {
+    const std::uint8_t* codes = nullptr;
+    const float* scales = nullptr;
+    const float* levels = nullptr; ///< 1 << bits; unused for 8 bits
+    int bits = 4;
+    ScaleMode mode = ScaleMode::Channel;
+    std::int64_t block = 0, n = 0, depth = 0, tiles = 0;
+};
+
+// Products in bf16 on the tensor cores, sums in f32.
+/// Weights are read once for every 8, 16 or 32 rows of x; for small m. mPadded: a multiple of shape.columns.
+int skinnyProduct(const DeviceWeight& w, const void* x, SkinnyShape shape, const Target& to, Stream stream);
+/// Tiles of 128 x 128, x through shared memory. mPadded: a multiple of 128.
+int largeProduct(const DeviceWeight& w, const void* x, const Target& to, Stream stream);
+
+enum class Element : int { F32, Bf16 };
+/// [m][k] -> bf16 [mPadded][depth].
+int padActivations(const void* x, Element type, std::int64_t m, std::int64_t k, std::int64_t mPadded,
+                   std::int64_t depth, void* to, Stream stream);
+/// f32 [m][k] -> i8 [mPadded][depth] and a scale a row: max|x| / 127 + FLT_MIN, half to even.
+int quantizeRows(const float* x, std::int64_t m, std::int64_t k, std::int64_t mPadded, std::int64_t depth,
+                 std::int8_t* q, float* scales, Stream stream);
+/// i8 [m][k] -> i8 [mPadded][depth].
+int padBytes(const std::int8_t* x, std::int64_t m, std::int64_t k, std::int64_t mPadded, std::int64_t depth,
+             std::int8_t* to, Stream stream);
+/// Sums [m][ld] of integers -> y, times both scales.
+int finishIntegers(const std::int32_t* sums, std::int64_t ld, const float* xScale, const float* wScale,
+                   const Target& to, Stream stream);
+/// f32 [m][n] -> y, with the bias; in place when y is the same memory.
+int finishFloats(const float* sums, const Target& to, Stream stream);
+
+/// A matrix as it is stored: codes of 1, 2, 4 or 8 bits, low or high bits first, and where the scale of (row, column)
+/// is: row / rowBlock * rowStride + column / columnBlock * columnStride.
+struct StoredMatrix {
+    const std::uint8_t* codes = nullptr;
+    const float* scales = nullptr; ///< null: none
+    const float* levels = nullptr; ///< 256 values by byte for 8 bits, else 1 << bits
+    int bits = 4;
+    bool highFirst = false;
+    std::int64_t rows = 0, columns = 0, rowBytes = 0;
+    std::int64_t rowBlock = 1, rowStride = 0, columnBlock = 1, columnStride = 0;
+};
+int dequantize(const StoredMatrix& from, void* to, Element type, Stream stream); ///< [rows][columns]
+int roundToBf16(const float* x, std::int64_t count, void* to, Stream stream);
+
+/// nf4 as the reference: 15 thresholds, high nibble first, [rows][padded columns / 2] and an absmax a block; block
+/// even.
+int quantizeNf4(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t block, const float* thresholds,
+                std::uint8_t* codes, float* absmax, Stream stream);
+/// int8: `group` columns a scale, the last group of a row possibly short.
+int quantizeInt8(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t group, std::int8_t* q,
+                 float* scales, Stream stream);
+
+/// Reads `bytes` (a multiple of 16) once; keeps a word of their sum in *sink.
+int readStream(const void* data, std::int64_t bytes, std::uint32_t* sink, int processors, Stream stream);
+
+} // namespace qs::cuda

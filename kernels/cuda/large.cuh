@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Many rows of x: a block does 128 channels x 128 rows of x. Weights go from memory to registers and are decoded there,
+// scale included; x comes by asynchronous copies into two halves of shared memory, 64 deep, while the other is used.
+
+#include "kernels/cuda/fragments.cuh"
+
+namespace qs::cuda {
+
+inline constexpr int kLargeRows = 128, kHalfDepth = 64;
+/// bf16 a row of x in shared memory: 160 bytes, so that the 8-byte loads of half a warp meet 32 different banks.
+inline constexpr int kRowStride = kHalfDepth + 16;
+inline constexpr int kStageBytes = kLargeRows * kRowStride * 2;
+
+__device__ __forceinline__ void copyAsync(void* to, const void* from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(unsigned(__cvta_generic_to_shared(to))),
+                 "l"(from));
+}
+__device__ __forceinline__ void closeGroup() { asm volatile("cp.async.commit_group;\n"); }
+template<int Pending> __device__ __forceinline__ void waitGroups() {
+    asm volatile("cp.async.wait_group %0;\n" ::"n"(Pending));
+}
+
+template<int Bits, ScaleMode Mode>
+__global__ void __launch_bounds__(256) large(DeviceWeight w, const __nv_bfloat16* __restrict__ x, Target to) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    auto* stages = reinterpret_cast<__nv_bfloat16*>(memory);
+    auto* table = reinterpret_cast<std::uint32_t*>(memory + 2 * kStageBytes);
+    Part<Bits>::fillTable(table, w.levels); // the first barrier below covers it
+
+    constexpr int kRows = 2, kGroups = 8; // a warp: 32 channels x 64 rows of x; 4 x 2 warps
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int g = lane / 4, t = lane % 4;
+    const std::int64_t firstTile = std::int64_t(blockIdx.x) * 8 + warp / 2 * kRows, deep = w.depth / kTileDepth;
+    const std::int64_t firstColumn = std::int64_t(blockIdx.y) * kLargeRows;
+    const int ownColumn = warp % 2 * 64;
+    const std::int64_t blocks = Mode == ScaleMode::Inner ? (w.depth + w.block - 1) / w.block : 0;
+
+    const auto fetch = [&](std::int64_t half) { // 128 rows x 64 bf16, 16 bytes a thread and copy
+        __nv_bfloat16* stage = stages + half % 2 * (kStageBytes / 2);
+        for (int i = threadIdx.x; i < kLargeRows * 8; i += 256) {
+            const int row = i / 8, part = i % 8;
+            copyAsync(stage + row * kRowStride + part * 8,
+                      x + (firstColumn + row) * w.depth + half * kHalfDepth + part * 8);
+        }
+    };
+    float total[kRows][kGroups][4] = {};
+    fetch(0);
+    closeGroup();
+    for (std::int64_t chunk = 0; chunk < deep; ++chunk) {
+        Part<Bits> part[kRows];
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) {
+            // A tile beyond the last is the last one again; its sums are not stored.
+            const std::int64_t tile = firstTile + r < w.tiles ? firstTile + r : w.tiles - 1;
+            part[r].load(w.codes + (tile * deep + chunk) * tileBytes(Bits), lane, false);
+        }
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const std::int64_t at = chunk * 2 + half;
+            if (at + 1 < deep * 2) fetch(at + 1);
+            closeGroup(); // maybe empty: then wait_group<1> still means "all but the newest"
+            waitGroups<1>();
+            __syncthreads();
+            const __nv_bfloat16* stage = stages + at % 2 * (kStageBytes / 2) + (ownColumn + g) * kRowStride + 4 * t;
+#pragma unroll
+            for (int step = 0; step < 4; ++step) {
+                const int j = half * 4 + step;
+                std::uint32_t a[kRows][4];
+#pragma unroll
+                for (int r = 0; r < kRows; ++r) {
+                    part[r].decode(j, table, lane, a[r]);
+                    const std::int64_t tile = firstTile + r < w.tiles ? firstTile + r : w.tiles - 1;
+                    const std::int64_t k = chunk * kTileDepth + 16 * j;
+                    if constexpr (Mode == ScaleMode::Inner) {
+                        const float* s = w.scales + (tile * blocks + k / w.block) * kTileRows + g;
+                        const float lower = __ldg(s), upper = __ldg(s + 8);
+                        a[r][0] = scaled(a[r][0], lower, lower), a[r][2] = scaled(a[r][2], lower, lower);
+                        a[r][1] = scaled(a[r][1], upper, upper), a[r][3] = scaled(a[r][3], upper, upper);
+                    }
+                    if constexpr (Mode == ScaleMode::EachK) {
+                        const float4 s = __ldg(
+                            reinterpret_cast<const float4*>(w.scales + tile * kTileRows / w.block * w.depth + k) + t);
+                        a[r][0] = scaled(a[r][0], s.x, s.y), a[r][1] = scaled(a[r][1], s.x, s.y);
+                        a[r][2] = scaled(a[r][2], s.z, s.w), a[r][3] = scaled(a[r][3], s.z, s.w);
+                    }
+                }
+#pragma unroll
+                for (int c = 0; c < kGroups; ++c) {
+                    const uint2 b = *reinterpret_cast<const uint2*>(stage + c * 8 * kRowStride + step * 16);
+#pragma unroll
+                    for (int r = 0; r < kRows; ++r) mma(total[r][c], a[r], b.x, b.y);
+                }
+            }
+            __syncthreads(); // before the next fetch overwrites this half
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < kRows; ++r)
+#pragma unroll
+        for (int c = 0; c < kGroups; ++c)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const std::int64_t n = (firstTile + r) * kTileRows + g + i / 2 * 8;
+                const std::int64_t m = firstColumn + ownColumn + c * 8 + 2 * t + i % 2;
+                if (n >= to.n || m >= to.m) continue;
+                store(to, m, n, Mode == ScaleMode::Channel ? total[r][c][i] * w.scales[n] : total[r][c][i]);
+            }
+}
+
+template<int Bits, ScaleMode Mode>
+int launchLarge(const DeviceWeight& w, const void* x, const Target& to, Stream stream) {
+    constexpr int bytes = 2 * kStageBytes + (Bits == 8 ? 0 : kTableBytes);
+    if (const auto code = cudaFuncSetAttribute(large<Bits, Mode>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes))
+        return int(code);
+    const dim3 grid(unsigned((w.tiles + 7) / 8), unsigned((to.m + kLargeRows - 1) / kLargeRows));
+    large<Bits, Mode><<<grid, 256, bytes, stream>>>(w, static_cast<const __nv_bfloat16*>(x), to);
+    return int(cudaGetLastError());
+}
+
+template<int Bits> int largeByMode(const DeviceWeight& w, const void* x, const Target& to, Stream stream) {
+    switch (w.mode) {
+    case ScaleMode::Channel: return launchLarge<Bits, ScaleMode::Channel>(w, x, to, stream);
+    case ScaleMode::Inner: return launchLarge<Bits, ScaleMode::Inner>(w, x, to, stream);
+    case ScaleMode::EachK: return launchLarge<Bits, ScaleMode::EachK>(w, x, to, stream);
+    }
+    return int(cudaErrorInvalidValue);
+}
+
+} // namespace qs::cuda

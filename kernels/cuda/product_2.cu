@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The products for codes of 2 bits, in a unit of their own so that units compile side by side.
+#include "kernels/cuda/large.cuh"
+#include "kernels/cuda/skinny.cuh"
+
+namespace qs::cuda {
+
+int skinny2(const DeviceWeight& w, const void* x, SkinnyShape shape, const Target& to, Stream stream) {
+    return skinnyByMode<2>(w, x, shape, to, stream);
+}
+int large2(const DeviceWeight& w, const void* x, const Target& to, Stream stream) {
+    return largeByMode<2>(w, x, to, stream);
+}
+
+} // namespace qs::cuda

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Few rows of x: every warp streams its own part of the weights, 16 bytes a lane and load, decodes them in registers
+// and lets the tensor core do the products with up to 32 rows of x at once. The warps of a block share the inner sum.
+
+#include "kernels/cuda/fragments.cuh"
+
+namespace qs::cuda {
+
+template<int Bits, int Rows, int Groups, ScaleMode Mode>
+__global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat16* __restrict__ x, Target to) {
+    extern __shared__ std::uint32_t shared[];
+    if constexpr (Bits != 8) {
+        Part<Bits>::fillTable(shared, w.levels);
+        __syncthreads();
+    }
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    const int g = lane / 4, t = lane % 4;
+    const std::int64_t firstTile = std::int64_t(blockIdx.x) * Rows, deep = w.depth / kTileDepth;
+    const std::int64_t firstColumn = std::int64_t(blockIdx.y) * Groups * 8;
+    const std::int64_t blocks = Mode == ScaleMode::Inner ? (w.depth + w.block - 1) / w.block : 0;
+    // A scale is due every `due` steps: the largest of 1, 2, 4, 8 steps that fits the block.
+    const int due = Mode != ScaleMode::Inner ? 8
+                    : w.block % 128 == 0     ? 8
+                    : w.block % 64 == 0      ? 4
+                    : w.block % 32 == 0      ? 2
+                                             : 1;
+
+    float total[Rows][Groups][4] = {};
+    for (std::int64_t chunk = warp; chunk < deep; chunk += warps) {
+        Part<Bits> part[Rows];
+#pragma unroll
+        for (int r = 0; r < Rows; ++r)
+            if (firstTile + r < w.tiles)
+                part[r].load(w.codes + ((firstTile + r) * deep + chunk) * tileBytes(Bits), lane, true);
+
+        uint2 b[Groups][kSteps]; // x[column g][16j + 4t ..+3]
+#pragma unroll
+        for (int c = 0; c < Groups; ++c) {
+            const std::int64_t row = firstColumn + c * 8 + g;
+            const auto* at = reinterpret_cast<const uint2*>(x + row * w.depth + chunk * kTileDepth) + t;
+#pragma unroll
+            for (int j = 0; j < kSteps; ++j) b[c][j] = row < to.m ? __ldg(at + 4 * j) : make_uint2(0, 0);
+        }
+        if constexpr (Mode == ScaleMode::EachK) { // the scale of k joins x; one block of channels a warp
+            const auto* s = reinterpret_cast<const float4*>(w.scales + firstTile * kTileRows / w.block * w.depth +
+                                                            chunk * kTileDepth) +
+                            t;
+#pragma unroll
+            for (int j = 0; j < kSteps; ++j) {
+                const float4 scale = __ldg(s + 4 * j);
+#pragma unroll
+                for (int c = 0; c < Groups; ++c)
+                    b[c][j] = make_uint2(scaled(b[c][j].x, scale.x, scale.y), scaled(b[c][j].y, scale.z, scale.w));
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < Rows; ++r) {
+            if (firstTile + r >= w.tiles) break;
+            float sum[Groups][4] = {};
+#pragma unroll
+            for (int j = 0; j < kSteps; ++j) {
+                std::uint32_t a[4];
+                part[r].decode(j, shared, lane, a);
+#pragma unroll
+                for (int c = 0; c < Groups; ++c) {
+                    if constexpr (Mode == ScaleMode::Inner)
+                        mma(sum[c], a, b[c][j].x, b[c][j].y);
+                    else
+                        mma(total[r][c], a, b[c][j].x, b[c][j].y);
+                }
+                if (Mode == ScaleMode::Inner && ((j + 1) & (due - 1)) == 0) {
+                    const std::int64_t block = (chunk * kTileDepth + 16 * j) / w.block;
+                    const float* s = w.scales + ((firstTile + r) * blocks + block) * kTileRows + g;
+                    const float lower = __ldg(s), upper = __ldg(s + 8);
+#pragma unroll
+                    for (int c = 0; c < Groups; ++c)
+#pragma unroll
+                        for (int i = 0; i < 4; ++i) {
+                            total[r][c][i] = fmaf(sum[c][i], i < 2 ? lower : upper, total[r][c][i]);
+                            sum[c][i] = 0;
+                        }
+                }
+            }
+        }
+    }
+
+    // [warp][channel][column], where the table was
+    constexpr int kChannels = Rows * kTileRows, kColumns = Groups * 8;
+    auto* partial = reinterpret_cast<float*>(shared);
+    __syncthreads();
+#pragma unroll
+    for (int r = 0; r < Rows; ++r)
+#pragma unroll
+        for (int c = 0; c < Groups; ++c)
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                partial[(warp * kChannels + r * kTileRows + g + i / 2 * 8) * kColumns + c * 8 + 2 * t + i % 2] =
+                    total[r][c][i];
+    __syncthreads();
+    for (int i = threadIdx.x; i < kChannels * kColumns; i += blockDim.x) {
+        // Neighbouring threads take neighbouring channels, so that the stores of a row of y join.
+        const int channel = i % kChannels, column = i / kChannels;
+        const std::int64_t n = firstTile * kTileRows + channel, m = firstColumn + column;
+        if (n >= to.n || m >= to.m) continue;
+        float sum = 0;
+        for (int other = 0; other < warps; ++other) sum += partial[(other * kChannels + channel) * kColumns + column];
+        if constexpr (Mode == ScaleMode::Channel) sum *= w.scales[n];
+        store(to, m, n, sum);
+    }
+}
+
+template<int Bits, int Rows, int Groups, ScaleMode Mode>
+int launchSkinny(const DeviceWeight& w, const void* x, int warps, const Target& to, Stream stream) {
+    const std::size_t sums = std::size_t(warps) * Rows * kTileRows * Groups * 8 * sizeof(float);
+    const std::size_t bytes = Bits == 8 ? sums : sums > std::size_t(kTableBytes) ? sums : std::size_t(kTableBytes);
+    const dim3 grid(unsigned((w.tiles + Rows - 1) / Rows), unsigned((to.m + Groups * 8 - 1) / (Groups * 8)));
+    skinny<Bits, Rows, Groups, Mode>
+        <<<grid, unsigned(warps * 32), bytes, stream>>>(w, static_cast<const __nv_bfloat16*>(x), to);
+    return int(cudaGetLastError());
+}
+
+template<int Bits, ScaleMode Mode>
+int skinnyByShape(const DeviceWeight& w, const void* x, SkinnyShape shape, const Target& to, Stream stream) {
+    if (shape.columns == 8) return launchSkinny<Bits, 1, 1, Mode>(w, x, shape.warps, to, stream);
+    if (shape.columns == 16) return launchSkinny<Bits, 1, 2, Mode>(w, x, shape.warps, to, stream);
+    // Two tiles of channels a warp, unless a block of scales ends between them.
+    if (Mode == ScaleMode::EachK && w.block % 32 != 0)
+        return launchSkinny<Bits, 1, 4, Mode>(w, x, shape.warps, to, stream);
+    return launchSkinny<Bits, 2, 4, Mode>(w, x, shape.warps, to, stream);
+}
+
+template<int Bits>
+int skinnyByMode(const DeviceWeight& w, const void* x, SkinnyShape shape, const Target& to, Stream stream) {
+    switch (w.mode) {
+    case ScaleMode::Channel: return skinnyByShape<Bits, ScaleMode::Channel>(w, x, shape, to, stream);
+    case ScaleMode::Inner: return skinnyByShape<Bits, ScaleMode::Inner>(w, x, shape, to, stream);
+    case ScaleMode::EachK: return skinnyByShape<Bits, ScaleMode::EachK>(w, x, shape, to, stream);
+    }
+    return int(cudaErrorInvalidValue);
+}
+
+} // namespace qs::cuda

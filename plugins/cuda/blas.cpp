@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "plugins/cuda/blas.h"
+
+#include <unistd.h>
+
+namespace qs::cuda {
+namespace {
+
+void checkBlas(cublasStatus_t status, const char* what) {
+    if (status != CUBLAS_STATUS_SUCCESS)
+        throw plugin::Refusal(status == CUBLAS_STATUS_ALLOC_FAILED ? QS_RESOURCE_EXHAUSTED : QS_INTERNAL,
+                              std::string(what) + " failed with status " + std::to_string(int(status)));
+}
+
+/// The newest that is there; what is missing, or empty.
+std::string loadNewest(plugin::SharedLibrary& library, const std::string& folder, const std::string& name) {
+    std::string problem = name + ".so.13 (or .so.12) is not installed";
+    for (const char* version : {".so.13", ".so.12"}) {
+        const std::string path =
+            folder.empty() ? plugin::findSharedLibrary(name + version) : folder + '/' + name + version;
+        if (path.empty() || ::access(path.c_str(), R_OK) != 0) continue;
+        if (library.load(path)) return {};
+        problem = library.problem();
+    }
+    return problem;
+}
+
+} // namespace
+
+void Blas::load(const std::string& folder, cudaStream_t stream) {
+    stream_ = stream;
+    // cuBLAS needs cuBLASLt beside it, so that one first.
+    libraries_.noLt = loadNewest(lt_, folder, "libcublasLt");
+    libraries_.noBlas = loadNewest(blas_, folder, "libcublas");
+    if (libraries_.noBlas.empty() &&
+        !(blas_.resolve(create_, "cublasCreate_v2") && blas_.resolve(destroy_, "cublasDestroy_v2") &&
+          blas_.resolve(setStream_, "cublasSetStream_v2") && blas_.resolve(getVersion_, "cublasGetVersion_v2") &&
+          blas_.resolve(gemm_, "cublasGemmEx")))
+        libraries_.noBlas = blas_.path() + " lacks functions of cuBLAS";
+    if (libraries_.noLt.empty() &&
+        !(lt_.resolve(ltCreate_, "cublasLtCreate") && lt_.resolve(ltDestroy_, "cublasLtDestroy") &&
+          lt_.resolve(descCreate_, "cublasLtMatmulDescCreate") &&
+          lt_.resolve(descDestroy_, "cublasLtMatmulDescDestroy") &&
+          lt_.resolve(descSet_, "cublasLtMatmulDescSetAttribute") &&
+          lt_.resolve(layoutCreate_, "cublasLtMatrixLayoutCreate") &&
+          lt_.resolve(layoutDestroy_, "cublasLtMatrixLayoutDestroy") &&
+          lt_.resolve(preferenceCreate_, "cublasLtMatmulPreferenceCreate") &&
+          lt_.resolve(preferenceDestroy_, "cublasLtMatmulPreferenceDestroy") &&
+          lt_.resolve(preferenceSet_, "cublasLtMatmulPreferenceSetAttribute") &&
+          lt_.resolve(heuristic_, "cublasLtMatmulAlgoGetHeuristic") && lt_.resolve(matmul_, "cublasLtMatmul")))
+        libraries_.noLt = lt_.path() + " lacks functions of cuBLASLt";
+    if (libraries_.noBlas.empty()) {
+        checkBlas(create_(&handle_), "cublasCreate");
+        checkBlas(setStream_(handle_, stream_), "cublasSetStream");
+    }
+    if (libraries_.noLt.empty()) {
+        checkBlas(ltCreate_(&ltHandle_), "cublasLtCreate");
+        workspace_ = Memory(kWorkspaceBytes);
+    }
+}
+
+Blas::~Blas() {
+    if (handle_) destroy_(handle_);
+    if (ltHandle_) ltDestroy_(ltHandle_);
+}
+
+std::string Blas::version() const {
+    int version = 0;
+    if (!handle_ || getVersion_(handle_, &version) != CUBLAS_STATUS_SUCCESS) return "none";
+    return std::to_string(version);
+}
+
+// cuBLAS counts columns first: its matrices are ours transposed. y^T[n,m] = W^T x^T.
+void Blas::product(std::int64_t m, std::int64_t n, std::int64_t k, const void* x, const void* w, cudaDataType type,
+                   bool wIsKn, float* y) {
+    const float one = 1, none = 0;
+    checkBlas(gemm_(handle_, wIsKn ? CUBLAS_OP_N : CUBLAS_OP_T, CUBLAS_OP_N, int(n), int(m), int(k), &one, w, type,
+                    int(wIsKn ? n : k), x, type, int(k), &none, y, CUDA_R_32F, int(n), CUBLAS_COMPUTE_32F,
+                    CUBLAS_GEMM_DEFAULT),
+              "cublasGemmEx");
+}
+
+Blas::Integers Blas::planIntegers(std::int64_t m, std::int64_t n, std::int64_t k) {
+    Integers plan;
+    const auto step = [](cublasStatus_t status) { checkBlas(status, "cuBLASLt's int8 product"); };
+    try {
+        step(descCreate_(&plan.operation, CUBLAS_COMPUTE_32I, CUDA_R_32I));
+        const cublasOperation_t transposed = CUBLAS_OP_T;
+        step(descSet_(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
+        step(layoutCreate_(&plan.a, CUDA_R_8I, std::uint64_t(k), std::uint64_t(n), k));
+        step(layoutCreate_(&plan.b, CUDA_R_8I, std::uint64_t(k), std::uint64_t(m), k));
+        step(layoutCreate_(&plan.c, CUDA_R_32I, std::uint64_t(n), std::uint64_t(m), n));
+        cublasLtMatmulPreference_t preference = nullptr;
+        step(preferenceCreate_(&preference));
+        const std::size_t room = kWorkspaceBytes;
+        cublasLtMatmulHeuristicResult_t result{};
+        int found = 0;
+        cublasStatus_t status =
+            preferenceSet_(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room, sizeof room);
+        if (status == CUBLAS_STATUS_SUCCESS)
+            status =
+                heuristic_(ltHandle_, plan.operation, plan.a, plan.b, plan.c, plan.c, preference, 1, &result, &found);
+        preferenceDestroy_(preference);
+        step(status);
+        if (!found) throw plugin::Refusal(QS_UNIMPLEMENTED, "cuBLASLt has no int8 product for this shape and device");
+        plan.algorithm = result.algo;
+    } catch (...) {
+        destroy(plan);
+        throw;
+    }
+    return plan;
+}
+
+void Blas::destroy(Integers& plan) {
+    if (plan.operation) descDestroy_(plan.operation);
+    for (cublasLtMatrixLayout_t layout : {plan.a, plan.b, plan.c})
+        if (layout) layoutDestroy_(layout);
+    plan = {};
+}
+
+void Blas::integers(const Integers& plan, const std::int8_t* x, const std::int8_t* w, std::int32_t* sums) {
+    const std::int32_t one = 1, none = 0;
+    checkBlas(matmul_(ltHandle_, plan.operation, &one, w, plan.a, x, plan.b, &none, sums, plan.c, sums, plan.c,
+                      &plan.algorithm, workspace_.as<void>(), workspace_.bytes(), stream_),
+              "cublasLtMatmul");
+}
+
+} // namespace qs::cuda

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// cuBLAS and cuBLASLt, loaded when the backend is opened; without them the yardsticks are declined and ours still run.
+
+#include "plugins/common/shared_library.h"
+#include "plugins/cuda/device.h"
+#include "plugins/cuda/plan.h"
+
+#include <cublasLt.h>
+#include <cublas_v2.h>
+
+namespace qs::cuda {
+
+class Blas {
+public:
+    /// `folder`: where the libraries are, or empty for the linker's places.
+    void load(const std::string& folder, cudaStream_t stream);
+    ~Blas();
+    Blas() = default;
+    Blas(const Blas&) = delete;
+    Blas& operator=(const Blas&) = delete;
+    const Libraries& libraries() const { return libraries_; }
+    std::string version() const;
+
+    /// y[m,n] (f32) = x[m,k] W; W [k,n] or [n,k]. Both of `type`, products in f32 for f32 (no TF32), sums in f32.
+    void product(std::int64_t m, std::int64_t n, std::int64_t k, const void* x, const void* w, cudaDataType type,
+                 bool wIsKn, float* y);
+
+    /// sums[m,n] = x[m,k] W^T in int32; every size a multiple of 16.
+    struct Integers {
+        cublasLtMatmulDesc_t operation = nullptr;
+        cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
+        cublasLtMatmulAlgo_t algorithm{};
+    };
+    Integers planIntegers(std::int64_t m, std::int64_t n, std::int64_t k);
+    void destroy(Integers& plan);
+    void integers(const Integers& plan, const std::int8_t* x, const std::int8_t* w, std::int32_t* sums);
+
+private:
+    plugin::SharedLibrary blas_, lt_;
+    Libraries libraries_;
+    cudaStream_t stream_ = nullptr;
+    cublasHandle_t handle_ = nullptr;
+    cublasLtHandle_t ltHandle_ = nullptr;
+    Memory workspace_;
+    static constexpr std::size_t kWorkspaceBytes = std::size_t(32) << 20;
+
+    decltype(&cublasCreate_v2) create_ = nullptr;
+    decltype(&cublasDestroy_v2) destroy_ = nullptr;
+    decltype(&cublasSetStream_v2) setStream_ = nullptr;
+    decltype(&cublasGetVersion_v2) getVersion_ = nullptr;
+    // In C++ the header overloads cublasGemmEx; the exported one takes a cublasComputeType_t.
+    using GemmEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*,
+                                      const void*, cudaDataType, int, const void*, cudaDataType, int, const void*,
+                                      void*, cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
+    GemmEx gemm_ = nullptr;
+    decltype(&cublasLtCreate) ltCreate_ = nullptr;
+    decltype(&cublasLtDestroy) ltDestroy_ = nullptr;
+    decltype(&cublasLtMatmulDescCreate) descCreate_ = nullptr;
+    decltype(&cublasLtMatmulDescDestroy) descDestroy_ = nullptr;
+    decltype(&cublasLtMatmulDescSetAttribute) descSet_ = nullptr;
+    decltype(&cublasLtMatrixLayoutCreate) layoutCreate_ = nullptr;
+    decltype(&cublasLtMatrixLayoutDestroy) layoutDestroy_ = nullptr;
+    decltype(&cublasLtMatmulPreferenceCreate) preferenceCreate_ = nullptr;
+    decltype(&cublasLtMatmulPreferenceDestroy) preferenceDestroy_ = nullptr;
+    decltype(&cublasLtMatmulPreferenceSetAttribute) preferenceSet_ = nullptr;
+    decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic_ = nullptr;
+    decltype(&cublasLtMatmul) matmul_ = nullptr;
+};
+
+} // namespace qs::cuda

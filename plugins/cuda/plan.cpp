@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "plugins/cuda/plan.h"
+
+#include "plugins/common/entry.h"
+
+#include <limits>
+
+namespace qs::cuda {
+namespace {
+
+using plugin::is;
+
+constexpr VariantRow kRows[] = {
+    {Path::Skinny, "mma_stream", "Decode in registers, stream the weights",
+     "x and decoded weights in bf16, sums in f32", QS_VARIANT_REPACKS, QS_FUSION_FUSED},
+    {Path::Large, "mma_tiles", "Decode in registers, tiles of 128 x 128", "x and scaled weights in bf16, sums in f32",
+     QS_VARIANT_REPACKS, QS_FUSION_FUSED},
+    {Path::Integers, "cublaslt_i8", "cuBLASLt int8", "int8 products, int32 sums, both scales in f32",
+     QS_VARIANT_BASELINE | QS_VARIANT_REPACKS, QS_FUSION_UNKNOWN},
+    {Path::F32, "cublas_f32", "cuBLAS f32", "f32 products and sums, no TF32", QS_VARIANT_BASELINE, QS_FUSION_UNKNOWN},
+    {Path::Bf16, "cublas_bf16", "cuBLAS bf16", "x and weights rounded to bf16, sums in f32", QS_VARIANT_BASELINE,
+     QS_FUSION_UNKNOWN},
+    {Path::DequantizedInRun, "dequantize_cublas_bf16", "Dequantize, then cuBLAS bf16",
+     "all weights are decoded to bf16 in every run; sums in f32", QS_VARIANT_BASELINE, QS_FUSION_MATERIALISED},
+    {Path::DequantizedBefore, "dequantized_cublas_bf16", "cuBLAS bf16 over dequantized weights",
+     "weights were decoded to bf16 once, in prepare; sums in f32", QS_VARIANT_BASELINE | QS_VARIANT_REPACKS,
+     QS_FUSION_MATERIALISED},
+    {Path::Dequantize, "dequantize", "Dequantize", "a level times a scale, in f32", 0, QS_FUSION_UNKNOWN},
+    {Path::Quantize, "quantize", "Quantize", "the reference's arithmetic in f32", 0, QS_FUSION_UNKNOWN},
+    {Path::QuantizeActivations, "quantize_rows", "Quantize rows", "the reference's arithmetic in f32", 0,
+     QS_FUSION_UNKNOWN},
+};
+const VariantRow* row(Path path) {
+    for (const VariantRow& candidate : kRows)
+        if (candidate.path == path) return &candidate;
+    return nullptr;
+}
+
+void planProduct(const qs_problem& p, const Libraries& libraries, Plan& plan) {
+    const qs_format act = plugin::given(p.act);
+    const bool dynamic = p.flags & QS_PROBLEM_DYNAMIC_ACT, int8 = is(act.format, "int8"), bf16 = is(act.format, "bf16");
+    const bool kn = p.flags & QS_PROBLEM_W_IS_KN;
+    if (!int8 && !bf16 && !is(act.format, "f32")) {
+        plan.refusal =
+            std::string("activations of format ") + (act.format ? act.format : "none") + " are not read here";
+        return;
+    }
+    if (dynamic && !int8) plan.refusal = "activations quantized in the run must be int8";
+    if (int8 && !is(act.scale_dtype, "f32")) plan.refusal = "int8 activations need an f32 scale a row";
+    if (!int8 && !is(act.scale_dtype, "none")) plan.refusal = "float activations with scales are not read here";
+    if (!plan.refusal.empty()) return;
+    plan.refusal = readFormat(plugin::given(p.weight), kn ? p.k : p.n, kn ? p.n : p.k, plan.weight);
+    if (!plan.refusal.empty()) return;
+    const bool codes = plan.weight.kind == Stored::Kind::Codes;
+    if (codes) plan.tiling = tilingOf(plan.weight, kn, p.n, p.k);
+    const auto add = [&](Path path, const char* compute, const char* accum) {
+        if ((!p.compute || is(p.compute, compute)) && (!p.accum || is(p.accum, accum)))
+            plan.variants.push_back(row(path));
+    };
+
+    if (int8) {
+        const bool perChannel = plan.tiling && plan.tiling->mode == ScaleMode::Channel;
+        if (!plan.weight.signedBytes || !perChannel)
+            plan.refusal = "int8 activations meet int8 weights with a scale a channel only";
+        else if (p.k > 131071)
+            plan.refusal = "int32 sums are safe up to K = 131071";
+        else if (!libraries.noLt.empty())
+            plan.refusal = libraries.noLt;
+        else
+            add(Path::Integers, "i8", "i32");
+    } else {
+        if (plan.tiling) {
+            const bool skinny = prefersSkinny(p.m);
+            if (skinny) add(Path::Skinny, "bf16", "f32");
+            if (p.m >= kLargeLeast) add(Path::Large, "bf16", "f32");
+            if (!skinny && p.m <= kSkinnyMost) add(Path::Skinny, "bf16", "f32");
+        }
+        if (libraries.noBlas.empty()) {
+            if (plan.weight.kind == Stored::Kind::F32 && !bf16) add(Path::F32, "f32", "f32");
+            if (!codes) add(Path::Bf16, "bf16", "f32");
+            if (codes) add(Path::DequantizedInRun, "bf16", "f32"), add(Path::DequantizedBefore, "bf16", "f32");
+        }
+        if (plan.variants.empty() && !libraries.noBlas.empty()) plan.refusal = libraries.noBlas;
+    }
+    if (plan.variants.empty() && plan.refusal.empty())
+        plan.refusal = "products are bf16 with f32 sums, or f32 with f32 weights";
+}
+
+void planQuantize(const qs_problem& p, Plan& plan) {
+    const qs_format weight = plugin::given(p.weight);
+    plan.refusal = readFormat(weight, p.n, p.k, plan.weight);
+    if (!plan.refusal.empty()) return;
+    const bool alongRow = plan.weight.rowStride > 0 && plan.weight.rowBlock == 1;
+    if (is(weight.format, "nf4")) {
+        if (!plan.weight.highFirst || !weight.block || weight.block % 2 || !alongRow)
+            plan.refusal = "nf4 is quantized in even blocks along the rows, high nibble first";
+    } else if (is(weight.format, "int8")) {
+        if (!plan.weight.signedBytes || !alongRow) plan.refusal = "int8 is quantized by rows, or blocks along them";
+    } else
+        plan.refusal =
+            std::string("quantize to ") + (weight.format ? weight.format : "none") + " is left to the cpu backend";
+    if (plan.refusal.empty()) plan.variants.push_back(row(Path::Quantize));
+}
+
+} // namespace
+
+std::optional<Tiling> tilingOf(const Stored& w, bool wIsKn, std::int64_t n, std::int64_t k) {
+    if (w.kind != Stored::Kind::Codes || (w.bits == 8 && !w.signedBytes)) return std::nullopt;
+    const int bits = std::max(w.bits, 2); // single bits are kept in two
+    const std::int64_t nBlock = wIsKn ? w.columnBlock : w.rowBlock, nStride = wIsKn ? w.columnStride : w.rowStride;
+    const std::int64_t kBlock = wIsKn ? w.rowBlock : w.columnBlock, kStride = wIsKn ? w.rowStride : w.columnStride;
+    if (kStride == 0 || kBlock >= k) return Tiling{bits, ScaleMode::Channel, 0};
+    if (kBlock % 16 == 0) return Tiling{bits, ScaleMode::Inner, kBlock};
+    if (nStride == 0 || nBlock >= n) return Tiling{bits, ScaleMode::EachK, roundUp(n, 32)};
+    if (nBlock % 16 == 0) return Tiling{bits, ScaleMode::EachK, nBlock};
+    return std::nullopt;
+}
+
+Plan planFor(const qs_problem& p, const Libraries& libraries) {
+    Plan plan;
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    if (p.m < 1 || p.n < 1 || p.k < 1)
+        plan.refusal = "an empty product";
+    else if (p.m > most || p.n > most || p.k > most)
+        plan.refusal = "sizes of 2^31 and above";
+    else if (!is(p.out, "f32") && !is(p.out, "bf16") && (is(p.op, "matmul") || is(p.op, "dequantize")))
+        plan.refusal = std::string("results of type ") + (p.out ? p.out : "none");
+    if (!plan.refusal.empty()) return plan;
+
+    if (is(p.op, "matmul")) {
+        if (!p.weight || !p.act)
+            plan.refusal = "the problem names no formats";
+        else
+            planProduct(p, libraries, plan);
+    } else if (is(p.op, "dequantize") && p.weight) {
+        plan.refusal = readFormat(plugin::given(p.weight), p.n, p.k, plan.weight);
+        if (plan.refusal.empty() && plan.weight.kind != Stored::Kind::Codes)
+            plan.refusal = "there is nothing to decode";
+        if (plan.refusal.empty()) plan.variants.push_back(row(Path::Dequantize));
+    } else if (is(p.op, "quantize") && p.weight) {
+        planQuantize(p, plan);
+    } else if (is(p.op, "quant_act")) {
+        plan.variants.push_back(row(Path::QuantizeActivations));
+    } else
+        plan.refusal = std::string("there is no operation ") + (p.op ? p.op : "");
+    return plan;
+}
+
+double nmseLimit(const VariantRow& row, const qs_problem& p) {
+    if (row.path == Path::Quantize || row.path == Path::QuantizeActivations) return -1; // exact
+    if (row.path == Path::Dequantize && !is(p.out, "bf16")) return -1;
+    const double rounded = is(p.out, "bf16") ? 0x1p-16 : 0; // half a unit of the last place is 2^-8 of a value at most
+    if (row.path == Path::Integers) return 1e-12 + rounded;
+    if (row.path == Path::F32) return 1e-9 + rounded;
+    if (row.path == Path::Dequantize) return rounded + 1e-9;
+    // Two factors are rounded (three with a scale for every k); over few terms errors do not average out.
+    return (p.k < 64 ? 1.4e-4 : 1e-5) + rounded;
+}
+
+TiledWeight tiled(const Stored& w, const Tiling& tiling, bool wIsKn, std::int64_t n, std::int64_t k,
+                  const std::uint8_t* bytes, const float* scales) {
+    std::vector<std::uint8_t> codes(std::size_t(n * k));
+    for (std::int64_t row = 0; row < w.rows; ++row)
+        for (std::int64_t column = 0; column < w.columns; ++column)
+            codes[std::size_t(wIsKn ? column * k + row : row * k + column)] =
+                std::uint8_t(w.codeAt(bytes, row, column));
+    std::vector<float> levels = w.signedBytes ? std::vector<float>() : w.levels;
+    if (!w.signedBytes) levels.resize(std::size_t(1) << tiling.bits, 0.f);
+    return tile({tiling.bits, n, k, codes, levels}, tiling.mode, tiling.block, [&](std::int64_t ni, std::int64_t ki) {
+        return w.scaleCount ? scales[wIsKn ? w.scaleIndex(ki, ni) : w.scaleIndex(ni, ki)] : 1.f;
+    });
+}
+
+} // namespace qs::cuda

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What can be done with a problem, and in which ways: decided on the host, from text and shapes alone.
+
+#include "kernels/cuda/tiles.h"
+#include "plugins/cuda/stored.h"
+
+#include <optional>
+
+namespace qs::cuda {
+
+enum class Path {
+    Skinny,            ///< our kernel for few rows of x
+    Large,             ///< our kernel for many
+    Integers,          ///< cuBLASLt, int8 x int8
+    F32,               ///< cuBLAS over f32 weights
+    Bf16,              ///< cuBLAS over weights rounded to bf16
+    DequantizedInRun,  ///< our decoder to bf16 in every run, then cuBLAS
+    DequantizedBefore, ///< weights decoded to bf16 in prepare, then cuBLAS
+    Dequantize,
+    Quantize,
+    QuantizeActivations
+};
+
+struct VariantRow {
+    Path path;
+    const char *id, *title, *note;
+    std::uint32_t flags; ///< QS_VARIANT_*
+    int fusion;          ///< QS_FUSION_*
+};
+
+/// Libraries that were found, or why not.
+struct Libraries {
+    std::string noBlas, noLt; ///< empty: loaded
+};
+
+/// How our kernels would read the scales; nullopt: they cannot.
+struct Tiling {
+    int bits;
+    ScaleMode mode;
+    std::int64_t block;
+};
+std::optional<Tiling> tilingOf(const Stored& weight, bool wIsKn, std::int64_t n, std::int64_t k);
+
+struct Plan {
+    std::string refusal;                     ///< why nothing can be done
+    std::vector<const VariantRow*> variants; ///< preferred first
+    Stored weight;
+    std::optional<Tiling> tiling;
+};
+Plan planFor(const qs_problem& problem, const Libraries& libraries);
+/// Largest NMSE that the variant's arithmetic explains.
+double nmseLimit(const VariantRow& row, const qs_problem& problem);
+
+/// The weight as our kernels read it.
+TiledWeight tiled(const Stored& weight, const Tiling& tiling, bool wIsKn, std::int64_t n, std::int64_t k,
+                  const std::uint8_t* codes, const float* scales);
+
+} // namespace qs::cuda

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// One problem on the device: its weights (as many copies as a cold run wants), its activations, its result.
+
+#include "kernels/cuda/kernels.h"
+#include "plugins/cuda/blas.h"
+
+#include <vector>
+
+namespace qs::cuda {
+
+struct Device {
+    cudaStream_t stream = nullptr;
+    Blas blas;
+    int processors = 0;
+    std::size_t memory = 0;
+    std::string name, architecture, versions;
+};
+
+class Product {
+public:
+    Product(Device& device, const qs_problem& problem, const VariantRow& row, Plan plan, const qs_tensor* const* in,
+            std::uint32_t count);
+    ~Product();
+    Product(const Product&) = delete;
+    Product& operator=(const Product&) = delete;
+
+    qs_kernel_info info() const { return info_; }
+    void upload(const qs_tensor* const* act, std::uint32_t count); ///< checked against the problem
+    void copies(std::uint32_t count);
+    void run(std::uint32_t copy); ///< queued on the stream
+    void download(qs_tensor* const* outs, std::uint32_t count, bool withScales = true) const;
+
+private:
+    struct Weights {
+        Memory codes, scales;
+    };
+    void prepareWeights(const qs_tensor* const* in, std::uint32_t count);
+    void prepareRooms();
+    StoredMatrix stored(const Weights& w) const;
+    void decode(const Weights& w, void* to, Element type) const;
+
+    Device& device_;
+    VariantRow row_;
+    Plan plan_;
+    std::int64_t m_, n_, k_, depth_, mPadded_, nPadded_;
+    bool kn_, actBf16_ = false, dynamic_, outBf16_, isProduct_;
+    std::vector<Weights> copies_;
+    Memory levels_, bias_, x_, xScale_, padded_, sums_, dense_, y_, yScale_;
+    TiledWeight shape_; ///< without its contents
+    Blas::Integers integers_;
+    qs_kernel_info info_{};
+};
+
+} // namespace qs::cuda

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "plugins/cuda/timing.h"
+
+#include <chrono>
+#include <cmath>
+
+namespace qs::cuda {
+namespace {
+
+class Event {
+public:
+    Event() { check(cudaEventCreate(&event_), "an event"); }
+    ~Event() { cudaEventDestroy(event_); }
+    Event(const Event&) = delete;
+    Event& operator=(const Event&) = delete;
+    void record(cudaStream_t stream) const { check(cudaEventRecord(event_, stream), "an event"); }
+    void wait() const { check(cudaEventSynchronize(event_), "the run"); }
+    double millisecondsSince(const Event& start) const {
+        float ms = 0;
+        check(cudaEventElapsedTime(&ms, start.event_, event_), "the time of the run");
+        return double(ms);
+    }
+
+private:
+    cudaEvent_t event_ = nullptr;
+};
+
+} // namespace
+
+void timeOnDevice(cudaStream_t stream, const qs_host* host, const std::atomic<bool>& cancelled, const qs_run_opts& opts,
+                  qs_run_result& result, const std::function<void(std::uint32_t)>& run) {
+    const qs_host h = plugin::given(host);
+    const auto stop = [&] {
+        if (cancelled.load() || (h.should_stop && h.should_stop(h.user)))
+            throw plugin::Refusal(QS_CANCELLED, "stopped");
+    };
+    const Event start, end;
+    const std::uint32_t chain = std::max(1u, opts.chain);
+    std::uint32_t turn = 0;
+    for (std::uint32_t i = 0; i < opts.warmup; ++i) stop(), run(turn++);
+    check(cudaStreamSynchronize(stream), "warming up");
+    const auto begin = std::chrono::steady_clock::now();
+    result.clock = QS_CLOCK_DEVICE, result.timing_valid = 1, result.n = 0;
+    while (result.n < std::max(1u, opts.iters) && result.n < result.cap) {
+        stop();
+        start.record(stream);
+        for (std::uint32_t i = 0; i < chain; ++i) run(turn++);
+        end.record(stream);
+        end.wait();
+        result.samples_ns[result.n++] = std::uint64_t(std::llround(end.millisecondsSince(start) * 1e6 / chain));
+        if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > opts.max_seconds) break;
+    }
+}
+
+double measureRoof(Device& device, const std::string& kind, const qs_host* host, const std::atomic<bool>& cancelled,
+                   const qs_run_opts& opts, qs_run_result& result) {
+    const auto time = [&](const std::function<void(std::uint32_t)>& run) {
+        timeOnDevice(device.stream, host, cancelled, opts, result, run);
+    };
+    if (kind == "read_bw") {
+        // One run reads 1 GiB, more than any cache; warm: a quarter of the smallest cache that we know.
+        const bool cold = opts.buffer_sets > 1 || (opts.flags & QS_RUN_COLD);
+        const std::size_t bytes = cold ? std::size_t(1) << 30 : std::size_t(8) << 20;
+        Memory data(bytes), sink(4);
+        data.zero(), sink.zero();
+        time([&](std::uint32_t) {
+            check(readStream(data.as<void>(), std::int64_t(bytes), sink.as<std::uint32_t>(), device.processors,
+                             device.stream),
+                  "the read stream");
+        });
+        return double(bytes);
+    }
+    const bool f32 = kind == "f32", i8 = kind == "i8";
+    if (!f32 && !i8 && kind != "bf16") throw plugin::Refusal(QS_UNIMPLEMENTED, "roofs are read_bw, f32, bf16 and i8");
+    const std::string& missing = i8 ? device.blas.libraries().noLt : device.blas.libraries().noBlas;
+    if (!missing.empty()) throw plugin::Refusal(QS_UNIMPLEMENTED, missing);
+    const std::int64_t size = f32 ? 4096 : 8192;
+    const std::size_t elements = std::size_t(size * size);
+    // Zeros draw less power and run faster than numbers: small values of changing bits.
+    std::vector<std::uint8_t> bytes(elements * (f32 ? 4 : i8 ? 1 : 2));
+    std::uint32_t state = 1;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        state = state * 1664525u + 1013904223u;
+        bytes[i] = std::uint8_t(state >> 24);
+        if (!i8 && i % (f32 ? 4 : 2) == (f32 ? 3u : 1u))
+            bytes[i] = std::uint8_t(0x3c | (bytes[i] & 0x81)); // finite, below 1
+    }
+    const Memory x(bytes.data(), bytes.size()), w(bytes.data(), bytes.size()), y(4 * elements);
+    if (i8) {
+        Blas::Integers plan = device.blas.planIntegers(size, size, size);
+        try {
+            time([&](std::uint32_t) {
+                device.blas.integers(plan, x.as<std::int8_t>(), w.as<std::int8_t>(), y.as<std::int32_t>());
+            });
+        } catch (...) {
+            device.blas.destroy(plan);
+            throw;
+        }
+        device.blas.destroy(plan);
+    } else {
+        time([&](std::uint32_t) {
+            device.blas.product(size, size, size, x.as<void>(), w.as<void>(), f32 ? CUDA_R_32F : CUDA_R_16BF, false,
+                                y.as<float>());
+        });
+    }
+    return 2.0 * double(size) * double(size) * double(size);
+}
+
+} // namespace qs::cuda

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// For a machine with a GPU: every variant of the backend cuda against the f64 result, then its time.
+//   cuda_check [--quick] [--plugin cuda.so]
+// Exit 0: all right; 1: something wrong; 77: no device, nothing checked. A wrong variant is not timed.
+#include "kernels/kernel_set.h"
+#include "tests/plugins/support/abi_module.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+using namespace qs::test;
+
+namespace {
+
+int wrong = 0, right = 0;
+constexpr std::pair<int, int> kShapes[] = {{1, 64}, {15, 127}, {16, 128}, {33, 129}, {130, 1000}, {64, 2100}}; // N, K
+
+void checkProduct(AbiModule& module, const Case& c, bool time) {
+    const AbiProblem problem(c, std::uint32_t(c.m + 3 * c.n + 7 * c.k));
+    const auto support = module.query(problem.problem);
+    if (support.variants.empty()) {
+        std::printf("declined  %s: %s\n", c.name().c_str(), support.reason.c_str());
+        wrong += support.level != QS_SUPPORT_NO || support.reason.empty();
+        return;
+    }
+    for (const auto& variant : support.variants) {
+        const double limit = variant.nmseLimit < 0 ? 0 : variant.nmseLimit > 0 ? variant.nmseLimit : 1e-9;
+        auto run = module.run(problem, variant.id);
+        const bool ok = run.code == 0 && run.guardsWhole && run.nmse <= limit;
+        ok ? ++right : ++wrong;
+        if (!ok || time)
+            std::printf("%s %-24s %s: NMSE %.2e (limit %.0e)%s %s\n", ok ? "ok    " : "WRONG ", variant.id.c_str(),
+                        c.name().c_str(), run.nmse, limit, run.guardsWhole ? "" : ", guards overwritten",
+                        run.message.c_str());
+        if (!ok || !time) continue;
+        const auto copies = std::uint32_t(std::clamp<std::int64_t>(
+            (std::int64_t(400) << 20) / std::max<std::int64_t>(run.info.weight_bytes, 1) + 1, 2, 512));
+        for (const std::uint32_t sets : {copies, 1u}) {
+            run = module.run(problem, variant.id, 30, sets, 2);
+            if (run.code || run.samples.empty() || run.lastOutNmse > limit) {
+                ++wrong;
+                std::printf("WRONG  %s in its timed loop: NMSE %.2e %s\n", variant.id.c_str(), run.lastOutNmse,
+                            run.message.c_str());
+                break;
+            }
+            std::sort(run.samples.begin(), run.samples.end());
+            const double us = double(run.samples[run.samples.size() / 2]) * 1e-3;
+            std::printf("       %s, %zu samples: median %.2f us (min %.2f), weights %.1f GB/s, %.2f TFLOP/s\n",
+                        sets > 1 ? "cold" : "warm", run.samples.size(), us, double(run.samples[0]) * 1e-3,
+                        double(run.info.weight_bytes) / us * 1e-3, 2.0 * double(c.m * c.n * c.k) / us * 1e-6);
+        }
+    }
+}
+
+/// Quantizers give the reference's bits.
+void checkQuantize(AbiModule& module, const Case& c) {
+    const AbiProblem problem(c, 5, false);
+    qs_error error{};
+    error.struct_size = sizeof error;
+    qs_kernel* kernel = nullptr;
+    qs_kernel_info info{};
+    info.struct_size = sizeof info;
+    const std::int64_t block = c.weight == "nf4" ? std::int64_t(c.block) : c.k, blocks = (c.k + block - 1) / block;
+    const std::int64_t rowBytes = c.weight == "nf4" ? blocks * block / 2 : c.k;
+    std::vector<unsigned char> codes(std::size_t(c.n * rowBytes)), expected(codes.size());
+    std::vector<float> scales(std::size_t(c.n * blocks)), expectedScales(scales.size());
+    qs_tensor outs[2] = {};
+    for (qs_tensor& t : outs) t.struct_size = sizeof t, t.rank = 1;
+    outs[0].role = "out", outs[0].dtype = c.weight == "nf4" ? "u8" : "i8", outs[0].out = codes.data(),
+    outs[0].bytes = codes.size();
+    outs[1].role = "out_scale", outs[1].dtype = "f32", outs[1].out = scales.data(), outs[1].bytes = 4 * scales.size();
+    qs_tensor* list[] = {&outs[0], &outs[1]};
+    const qs_backend* table = module.table();
+    int code = table->prepare(module.context(), 0, &problem.problem, "quantize", problem.inputs.data(), 1, &kernel,
+                              &info, &error);
+    if (!code) code = table->execute(kernel, nullptr, 0, list, 2, &error);
+    table->kernel_destroy(kernel);
+    std::vector<float> row(std::size_t(blocks * block));
+    for (std::int64_t r = 0; r < c.n; ++r) {
+        std::copy_n(&problem.source[std::size_t(r * c.k)], c.k, row.begin());
+        if (c.weight == "nf4")
+            qs::scalarKernels().quantizeNf4Packed(row.data(), row.size(), std::size_t(block),
+                                                  &expected[std::size_t(r * rowBytes)],
+                                                  &expectedScales[std::size_t(r * blocks)], nullptr);
+        else
+            qs::scalarKernels().quantizeInt8Stored(row.data(), std::size_t(c.k), std::size_t(c.k),
+                                                   reinterpret_cast<std::int8_t*>(&expected[std::size_t(r * rowBytes)]),
+                                                   &expectedScales[std::size_t(r)]);
+    }
+    const bool ok =
+        code == 0 && codes == expected && !std::memcmp(scales.data(), expectedScales.data(), 4 * scales.size());
+    ok ? ++right : ++wrong;
+    if (!ok) std::printf("WRONG  %s: %s\n", c.name().c_str(), code ? error.msg : "other bits than the reference");
+}
+
+void showRoofs(AbiModule& module) {
+    for (const char* kind : {"read_bw", "f32", "bf16", "i8"}) {
+        std::uint64_t samples[20];
+        qs_run_opts opts{};
+        opts.struct_size = sizeof opts, opts.warmup = 3, opts.iters = 20, opts.buffer_sets = 2, opts.max_seconds = 2;
+        qs_run_result result{};
+        result.struct_size = sizeof result, result.cap = 20, result.samples_ns = samples;
+        qs_error error{};
+        error.struct_size = sizeof error;
+        double work = 0;
+        if (module.table()->roof(module.context(), 0, kind, &opts, &result, &work, &error)) {
+            std::printf("roof %s: %s\n", kind, error.msg);
+            continue;
+        }
+        std::sort(samples, samples + result.n);
+        std::printf("roof %s: %.3f T%s/s\n", kind, work / double(samples[result.n / 2]) * 1e-3,
+                    std::strcmp(kind, "read_bw") ? "op" : "B");
+    }
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    std::string plugin = QS_BUILT_BACKENDS "/cuda.so";
+    bool quick = false;
+    for (int i = 1; i < argc; ++i) {
+        if (!std::strcmp(argv[i], "--quick")) quick = true;
+        if (!std::strcmp(argv[i], "--plugin") && i + 1 < argc) plugin = argv[++i];
+    }
+    AbiModule module(plugin);
+    if (!module.error().empty()) return std::printf("%s\n", module.error().c_str()), 1;
+    const auto probe = module.probe();
+    if (probe.state != QS_PROBE_AVAILABLE) return std::printf("nothing checked: %s\n", probe.reason.c_str()), 77;
+    if (const std::string problem = module.open(); !problem.empty())
+        return std::printf("nothing checked: %s\n", problem.c_str()), 77;
+    std::printf("%s\n", module.describe().c_str());
+
+    for (const char* weight : {"nf4", "int8", "int4", "ternary", "binary", "fp8_e4m3", "f32", "bf16"})
+        for (const bool kn : {false, true})
+            for (const char* scale : {"", "column", "block"})
+                for (const std::int64_t m : {1, 2, 3, 5, 8, 9, 17, 33, 64, 65, 129})
+                    for (const auto& [n, k] : kShapes) {
+                        if (quick && (m == 2 || m == 5 || m == 64 || n == 33)) continue;
+                        const bool plain = !std::strcmp(weight, "f32") || !std::strcmp(weight, "bf16");
+                        if (plain && *scale) continue;
+                        Case c{.weight = weight, .m = m, .n = n, .k = k, .kn = kn, .bias = n == 15, .scale = scale};
+                        c.act = k == 127 || m == 9 ? "bf16" : "f32", c.out = m == 3 ? "bf16" : "f32";
+                        c.block = n == 64 ? 64 : 32;
+                        checkProduct(module, c, false);
+                    }
+    for (const char* act : {"int8", "dynamic"})
+        for (const bool kn : {false, true})
+            for (const std::int64_t m : {1, 3, 17, 128})
+                checkProduct(module,
+                             {.weight = "int8",
+                              .m = m,
+                              .n = 50,
+                              .k = 300,
+                              .kn = kn,
+                              .bias = m == 3,
+                              .act = act,
+                              .scale = kn ? "column" : "row"},
+                             false);
+    for (const char* weight : {"nf4", "int8", "ternary", "binary", "int4"})
+        for (const char* out : {"f32", "bf16"})
+            checkProduct(module, {.weight = weight, .n = 37, .k = 300, .op = "dequantize", .out = out}, false);
+    for (const std::int64_t k : {1, 63, 64, 65, 1000, 4096})
+        for (const char* weight : {"nf4", "int8"})
+            checkQuantize(module, {.weight = weight, .n = 19, .k = k, .op = "quantize"});
+    std::printf("%d right, %d wrong\n", right, wrong);
+    if (quick) return wrong != 0;
+
+    showRoofs(module);
+    for (const char* weight : {"nf4", "int8", "ternary", "f32"})
+        for (const std::int64_t m : {1, 8, 16, 32, 128, 512})
+            checkProduct(module, {.weight = weight, .m = m, .n = 4096, .k = 4096}, true);
+    for (const char* weight : {"nf4", "int8", "ternary"})
+        checkProduct(module, {.weight = weight, .m = 1, .n = 8192, .k = 28672}, true);
+    checkProduct(module, {.weight = "int8", .m = 512, .n = 4096, .k = 4096, .act = "int8"}, true);
+    std::printf("%d right, %d wrong\n", right, wrong);
+    return wrong != 0;
+}
