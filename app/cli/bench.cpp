@@ -66,21 +66,34 @@ Result<void> addSpecs(BenchmarkPlan& plan, const Options& options) {
     return {};
 }
 
+/// A library of the user's is known by its file until it says its name; a name that is taken stays with its owner.
+void askNames(std::vector<BackendSource>& sources) {
+    for (auto& source : sources) {
+        if (source.shipped) continue;
+        const auto answer = probeBackend(source, Deadlines{}, processJob());
+        const bool taken = answer && std::any_of(sources.begin(), sources.end(),
+                                                 [&](const auto& other) { return other.id == answer->id; });
+        if (answer && !answer->id.empty() && !taken) source.id = answer->id;
+    }
+}
+
 Result<void> addBackends(BenchmarkPlan& plan, const Options& options) {
-    const auto sources = backendSources(options.plugins);
+    auto sources = backendSources(options.plugins);
+    askNames(sources);
     std::string known;
     for (const auto& source : sources) known += (known.empty() ? "" : ", ") + source.id;
     std::set<std::string> asked;
     for (const auto& id : options.backends) {
         const bool exists = std::any_of(sources.begin(), sources.end(), [&](const auto& s) { return s.id == id; });
         if (!exists)
-            return fail(fmt::format("There is no backend '{}'; the backends are {}.", escapeForPeople(id, 60), known));
+            return fail(fmt::format("There is no backend '{}'; the backends are {}.", escapeForPeople(id, 60),
+                                    escapeForPeople(known, 200)));
         asked.insert(id);
     }
     for (const auto& source : sources) {
         // Named libraries are meant to run; of the shipped ones those that are asked for, or all that are built.
         const bool taken =
-            !source.shipped || (asked.empty() ? source.built && options.plugins.empty() : asked.count(source.id));
+            !source.shipped || (asked.empty() ? source.built && options.plugins.empty() : asked.count(source.id) > 0);
         if (taken) plan.backends.push_back(source);
     }
     return {};

@@ -173,10 +173,14 @@ void qualify(Contender& c, const Question& q, Gate& gate, const Job& job) {
     if (!c.opened->backend) return stop(c, c.opened->failure);
     Variant variant;
     variant.id = c.row.variant;
-    const auto verdict = gate.tails(*c.opened->backend, c.opened->source.id, c.device, q.request, q.spec, variant, job);
-    c.row.worstNmse = verdict.shapes ? std::optional(verdict.worstNmse) : std::nullopt;
-    c.row.checkedShapes = verdict.shapes;
-    if (verdict.status != RowState::Ok) return stop(c, {verdict.status, verdict.reason});
+    // Where nothing can run, small shapes would only be compiled.
+    if (c.opened->devices[c.device].kind != QS_DEVICE_COMPILE_ONLY) {
+        const auto verdict =
+            gate.tails(*c.opened->backend, c.opened->source.id, c.device, q.request, q.spec, variant, job);
+        c.row.worstNmse = verdict.shapes ? std::optional(verdict.worstNmse) : std::nullopt;
+        c.row.checkedShapes = verdict.shapes;
+        if (verdict.status != RowState::Ok) return stop(c, {verdict.status, verdict.reason});
+    }
     auto kernel = c.opened->backend->prepare(c.device, c.checked->operands().problem, c.row.variant,
                                              c.checked->operands().inputs);
     if (!kernel) return stop(c, kernel.error());

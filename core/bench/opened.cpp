@@ -14,6 +14,20 @@ void OpenedBackend::note(const Failure& happened) {
     backend.reset();
 }
 
+namespace {
+
+/// A backend that would not open may know what it lacks: "needs_config" says more than "failed".
+void explain(OpenedBackend& out, const Job& job) {
+    if (out.failure.state != RowState::Failed) return;
+    const auto probed = probeBackend(out.source, Deadlines{}, job);
+    if (!probed || probed->state == RowState::Available) return;
+    out.failure.state = probed->state;
+    if (!probed->reason.empty()) out.failure.reason = probed->reason;
+    if (!probed->hint.empty()) out.failure.reason += "; " + probed->hint;
+}
+
+} // namespace
+
 OpenedBackend openForBenchmark(const BenchmarkPlan& plan, const BackendSource& asked, const Job& job) {
     OpenedBackend out;
     out.source = asked;
@@ -25,6 +39,7 @@ OpenedBackend openForBenchmark(const BenchmarkPlan& plan, const BackendSource& a
     auto opened = plan.open ? plan.open(out.source, job) : openBackend(out.source, Deadlines{}, job);
     if (!opened) {
         out.failure = opened.error();
+        if (!plan.open) explain(out, job);
         return out;
     }
     out.backend = std::move(*opened);
@@ -82,12 +97,12 @@ void Roofs::measure(OpenedBackend& opened, std::uint32_t device) {
     if (entries_.count({opened.source.id, opened.devices[device].id, kKinds[0]})) return;
     for (const char* kind : kKinds)
         sample(opened, device, kind,
-               {.warmup = 1, .iterations = 5, .chain = 1, .bufferSets = 1, .cold = true, .maxSeconds = 0.3});
+               {.warmup = 1, .iterations = 30, .chain = 1, .bufferSets = 1, .cold = true, .maxSeconds = 0.3});
 }
 
 std::optional<double> Roofs::probe(OpenedBackend& opened, std::uint32_t device, const char* kind) {
     return sample(opened, device, kind,
-                  {.warmup = 0, .iterations = 1, .chain = 1, .bufferSets = 1, .cold = true, .maxSeconds = 0.01});
+                  {.warmup = 1, .iterations = 2, .chain = 1, .bufferSets = 1, .cold = true, .maxSeconds = 0.01});
 }
 
 std::optional<double> Roofs::best(const OpenedBackend& opened, std::uint32_t device, std::string_view kind) const {

@@ -44,7 +44,7 @@ public:
             if (plan_.onShare) plan_.onShare(double(r + 1) / double(count));
         }
         std::size_t repeated = 0;
-        for (auto bad = slowRound(); bad && repeated < count; bad = slowRound()) {
+        for (auto bad = slowRound(); bad && repeated < (count + 2) / 3; bad = slowRound()) {
             if (job_.cancelled()) return cancelledError();
             ++repeated;
             ++repeats_[*bad];

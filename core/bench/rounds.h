@@ -27,7 +27,7 @@ struct RoundPlan {
     std::size_t mostSamples = 2000; ///< a kernel
     /// Speed of the machine just now, relative to nothing: one number per probe; empty: no probe.
     std::function<std::vector<double>()> probe;
-    double leastProbe = 0.7;             ///< of the best; a round below it is run again, at most `rounds` of them
+    double leastProbe = 0.7;             ///< of the best; a round below it is run again, at most a third of `rounds`
     std::function<void(double)> onShare; ///< 0 .. 1 of the turns done
     /// Called when a kernel failed; true when its backend is gone and all kernels of it are to sit out.
     std::function<bool(TimedKernel&)> onFailure;

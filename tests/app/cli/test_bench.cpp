@@ -81,6 +81,29 @@ private Q_SLOTS:
         QVERIFY(row[s("status")].toString() != s("ok") && !row[s("reason")].toString().isEmpty());
         QVERIFY(row[s("median_ns")].isNull());
     }
+    void aLibraryByItsOwnName() {
+        const auto ran = run({s("bench"), s("--plugin"), s(QS_BUILD_DIR "/tests/plugins/example.so"), s("--backend"),
+                              s("example"), s("--shape"), s("2x33x64"), s("--spec"), s("nf4"), s("--cache"), s("warm"),
+                              s("--seconds"), s("0.02"), s("--json"), s("-")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        const auto row = rowsOf(ran).at(0).toObject();
+        QCOMPARE(row[s("backend")].toString(), s("example"));
+        QVERIFY2(row[s("status")].toString() == s("ok"), qPrintable(row[s("reason")].toString()));
+    }
+    void aCrashIsARowAmongOthers() {
+        const auto ran =
+            run(kQuick + QStringList{s("--plugin"), s(QS_BUILD_DIR "/lib/quantscope/test-backends/bad_crash.so"),
+                                     s("--shape"), s("1x16x16"), s("--spec"), s("int8"), s("--json"), s("-")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        QStringList statuses;
+        for (const auto& row : rowsOf(ran)) {
+            statuses << row.toObject()[s("status")].toString();
+            if (statuses.last() != s("crashed")) continue;
+            QCOMPARE(row.toObject()[s("backend")].toString(), s("bad_crash.so"));
+            QVERIFY(row.toObject()[s("reason")].toString().contains(s("SIG")));
+        }
+        QVERIFY2(statuses.contains(s("ok")) && statuses.count(s("crashed")) == 1, qPrintable(statuses.join(u' ')));
+    }
     void refusals_data() {
         QTest::addColumn<QString>("arguments");
         QTest::addColumn<int>("code");

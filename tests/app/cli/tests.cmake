@@ -4,3 +4,8 @@ foreach(name golden contract analyze bench known_answers quantize signals comple
   qs_add_test(test_cli_${name} SOURCES cli/test_${name}.cpp LIBS qs_cli)
   add_dependencies(test_cli_${name} quantscope-cli quantscope-worker)
 endforeach()
+target_compile_definitions(test_cli_bench PRIVATE QS_BUILD_DIR="${CMAKE_BINARY_DIR}")
+add_dependencies(test_cli_bench qs_backend_example qs_backend_bad_crash)
+# A plugin dies of its own signal there: the sanitizer must let it.
+set_tests_properties(test_cli_bench PROPERTIES
+  ENVIRONMENT "QT_QPA_PLATFORM=offscreen;ASAN_OPTIONS=handle_segv=0:handle_abort=0:detect_leaks=1")

@@ -250,6 +250,15 @@ private Q_SLOTS:
         const auto simulated = of("e");
         QVERIFY(simulated.status == RowState::Ok && !simulated.medianNs && simulated.samples.empty() && simulated.nmse);
     }
+    void compiledOnly() {
+        World world;
+        world.add("pjrt", {variantOf("v")}).deviceKind = QS_DEVICE_COMPILE_ONLY;
+        const auto run = world.run();
+        QCOMPARE(run.rows[0].status, RowState::CompileOnly);
+        QVERIFY(run.rows[0].prepareNs && !run.rows[0].medianNs && !run.rows[0].nmse);
+        QCOMPARE(world.seen.prepared, 1); // the small shapes are not compiled for nothing
+        QCOMPARE(world.seen.benchCalls, 0);
+    }
     void slowRoundsAreRepeated() {
         World world;
         auto& fake = world.add("cpu", {variantOf("v")});
@@ -262,7 +271,7 @@ private Q_SLOTS:
         world.prototypes["cpu"].probeFactors.assign(200, 0.5);
         world.prototypes["cpu"].probeFactors[0] = 1;
         world.seen = {};
-        QCOMPARE(world.run().rows[0].repeatedRounds, std::size_t(25));
+        QCOMPARE(world.run().rows[0].repeatedRounds, std::size_t(9));
     }
     void everyOperation() {
         World world;

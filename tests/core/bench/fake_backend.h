@@ -107,6 +107,7 @@ public:
     }
     Outcome<void> execute(std::uint64_t kernel, std::span<const HostTensor> act,
                           std::span<const HostTensor> outs) override {
+        if (deviceKind == QS_DEVICE_COMPILE_ONLY) return tl::unexpected(Failure{RowState::Declined, "no device"});
         ++seen->executed;
         const auto& k = kernels_.at(kernel);
         compute(k, act, outs, k.variant->fault == Fault::LastOut ? Fault::None : k.variant->fault);
