@@ -19,7 +19,7 @@ class RealPluginTest : public QObject {
     std::unique_ptr<OpenedBackend> backend_;
     int programs_ = 0;
     /// A program takes a tenth of a second to compile: all of them only where they are demanded, else a share.
-    std::size_t every_ = qEnvironmentVariableIsEmpty("QUANTSCOPE_REQUIRE_PJRT") ? 5 : 1, turn_ = 0;
+    std::size_t every_ = qEnvironmentVariableIsEmpty("QUANTSCOPE_REQUIRE_PJRT") ? 8 : 1, turn_ = 0;
 
     void everyVariant(MadeProblem& problem, const std::string& where) {
         const auto variants = backend_->variants(problem);
