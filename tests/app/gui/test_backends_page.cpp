@@ -67,7 +67,7 @@ class TestBackendsPage : public QObject {
             qWarning("the plan cannot be run");
         return page;
     }
-    /// Small and quick: cpu and openblas, two M, a twentieth of a second a row.
+    /// Small and quick: cpu and openblas, nf4 beside f32, two M, a twentieth of a second a row.
     static void plan(BackendsPage& page, const QString& ms = QStringLiteral("1 4")) {
         auto* backends = find<QListWidget>(page, "planBackends");
         for (int i = 0; i < backends->count(); ++i) {
@@ -79,6 +79,12 @@ class TestBackendsPage : public QObject {
         auto* shapes = find<QListWidget>(page, "planShapes");
         for (int i = 0; i < shapes->count(); ++i)
             shapes->item(i)->setCheckState(i == 0 ? Qt::Checked : Qt::Unchecked);
+        auto* specs = find<QListWidget>(page, "planSpecs");
+        for (int i = 0; i < specs->count(); ++i) {
+            const auto text = specs->item(i)->text();
+            const bool on = text == QLatin1String("nf4:block=64") || text == QLatin1String("f32");
+            specs->item(i)->setCheckState(on ? Qt::Checked : Qt::Unchecked);
+        }
         find<QLineEdit>(page, "planM")->setText(ms);
         find<QDoubleSpinBox>(page, "planSeconds")->setValue(0.05);
     }
