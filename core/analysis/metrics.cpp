@@ -2,6 +2,7 @@
 // THE list of metrics. W original, V reconstruction, E = V - W, over the finite elements.
 #include "core/analysis/analysis.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace qs {
@@ -30,8 +31,12 @@ Figure sqnr(const Row& row) {
     return value && *value > 0 ? finite(-10 * std::log10(*value)) : std::nullopt;
 }
 Figure cosine(const Row& row) {
-    if (!measured(row) || !(row.sums.sw2 > 0) || !(row.sums.sv2 > 0)) return std::nullopt;
-    return finite(row.sums.swv / (std::sqrt(row.sums.sw2) * std::sqrt(row.sums.sv2)));
+    const ErrorSums& sums = row.sums;
+    if (!measured(row) || !(sums.sw2 > 0) || !(sums.sv2 > 0)) return std::nullopt;
+    // Out of the error, not of <W, V>: 1 - cos of a good format is smaller than what the sums of the products keep.
+    const double w = std::sqrt(sums.sw2), v = std::sqrt(sums.sv2);
+    const double difference = (sums.sv2 - sums.sw2) / (w + v);
+    return finite(1 - std::max(0.0, sums.se2 - difference * difference) / (2 * w * v));
 }
 Figure bias(const Row& row) { return perElement(row, row.sums.se); }
 Figure p50(const Row& row) { return measured(row) ? finite(row.p50) : std::nullopt; }

@@ -57,6 +57,14 @@ void AnalyseTest::knownAnswers() {
     QCOMPARE(figure(row, "dead_codes"), 0.0);
     QVERIFY(std::fabs(figure(row, "code_entropy") - (-0.25 * std::log2(0.25) - 0.75 * std::log2(0.75))) < 1e-12);
     QCOMPARE(figure(row, "crest"), 2 / std::sqrt(5.25 / 4));
+
+    // The angle of a fine format survives sums that are right to seven digits only: 1 - cos = 5e-11 here.
+    TensorAnalysis fine = row;
+    fine.sums.sw2 = 1;
+    fine.sums.se2 = 1e-10;
+    fine.sums.sv2 = 1 + 1e-7; // E across W would give 1 + 1e-10
+    fine.sums.swv = 1 - 1e-7;
+    QVERIFY(std::fabs(1 - figure(fine, "cosine") - 5e-11) < 1e-14);
 }
 
 void AnalyseTest::goldenFigures() {
