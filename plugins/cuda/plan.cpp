@@ -153,8 +153,8 @@ double nmseLimit(const VariantRow& row, const qs_problem& p) {
     if (row.path == Path::Integers) return 1e-12 + rounded;
     if (row.path == Path::F32) return 1e-9 + rounded;
     if (row.path == Path::Dequantize) return rounded + 1e-9;
-    // Two factors are rounded (three with a scale for every k); over few terms errors do not average out.
-    return (p.k < 64 ? 1.4e-4 : 1e-5) + rounded;
+    // x, the level and sometimes its product with the scale are rounded, each by about 2.5e-6; few terms do not average out.
+    return (p.k < 64 ? 1.4e-4 : 2e-5) + rounded;
 }
 
 TiledWeight tiled(const Stored& w, const Tiling& tiling, bool wIsKn, std::int64_t n, std::int64_t k,
