@@ -3,7 +3,7 @@
 // Weights as the fast products read them: a vector lane is an output channel. A panel is 64 channels, four vectors of
 // 16; a step is one 32-bit word of codes for each of them, so that a panel is one sequential stream and every decoded
 // vector meets one broadcast value of x. A word holds `perWord` codes of consecutive k, the first lowest. Groups of
-// words that share a scale are padded to whole words; x is padded with zeros there, so k has a place kPlace(k).
+// words that share a scale are padded to whole words; x is padded with zeros there.
 //
 // The order in which x meets the words of a step ("x stream") depends on what is multiplied: single floats take code q
 // of the word at a time, pairs of bf16 codes q and q + perWord/2, quads of bytes codes q + b * perWord/4.

@@ -19,31 +19,39 @@ volatile int intSink;
 #if defined(__x86_64__)
 bool isa(std::string_view id) { return bestKernels().id == id; }
 
+// Four streams side by side: memory serves them faster than one.
 __attribute__((target("avx512f"))) std::uint32_t read512(const char* p, std::size_t bytes) {
-    __m512i a = _mm512_setzero_si512(), b = a, c = a, d = a;
-    for (std::size_t i = 0; i + 256 <= bytes; i += 256) {
-        a = _mm512_or_si512(a, _mm512_loadu_si512(p + i));
-        b = _mm512_or_si512(b, _mm512_loadu_si512(p + i + 64));
-        c = _mm512_or_si512(c, _mm512_loadu_si512(p + i + 128));
-        d = _mm512_or_si512(d, _mm512_loadu_si512(p + i + 192));
-        _mm_prefetch(p + i + 8192, _MM_HINT_T0);
-        _mm_prefetch(p + i + 8256, _MM_HINT_T0);
-        _mm_prefetch(p + i + 8320, _MM_HINT_T0);
-        _mm_prefetch(p + i + 8384, _MM_HINT_T0);
+    const std::size_t part = bytes / 1024 * 256;
+    __m512i all[4] = {};
+    for (std::size_t i = 0; i < part; i += 256) {
+#pragma GCC unroll 4
+        for (std::size_t s = 0; s < 4; ++s) {
+            const char* from = p + s * part + i;
+            const __m512i low = _mm512_or_si512(_mm512_loadu_si512(from), _mm512_loadu_si512(from + 64));
+            const __m512i high = _mm512_or_si512(_mm512_loadu_si512(from + 128), _mm512_loadu_si512(from + 192));
+            all[s] = _mm512_or_si512(all[s], _mm512_or_si512(low, high));
+        }
     }
-    return std::uint32_t(_mm512_reduce_or_epi32(_mm512_or_si512(_mm512_or_si512(a, b), _mm512_or_si512(c, d))));
+    for (std::size_t i = 4 * part; i + 64 <= bytes; i += 64)
+        all[0] = _mm512_or_si512(all[0], _mm512_loadu_si512(p + i));
+    return std::uint32_t(
+        _mm512_reduce_or_epi32(_mm512_or_si512(_mm512_or_si512(all[0], all[1]), _mm512_or_si512(all[2], all[3]))));
+}
+__attribute__((target("avx2"))) __m256i or128(const char* p) {
+    const auto* at = reinterpret_cast<const __m256i*>(p);
+    const __m256i low = _mm256_or_si256(_mm256_loadu_si256(at), _mm256_loadu_si256(at + 1));
+    return _mm256_or_si256(low, _mm256_or_si256(_mm256_loadu_si256(at + 2), _mm256_loadu_si256(at + 3)));
 }
 __attribute__((target("avx2"))) std::uint32_t read256(const char* p, std::size_t bytes) {
-    __m256i a = _mm256_setzero_si256(), b = a;
-    const auto at = [&](std::size_t i) __attribute__((target("avx2"))) {
-        return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + i));
-    };
-    for (std::size_t i = 0; i + 128 <= bytes; i += 128) {
-        a = _mm256_or_si256(a, _mm256_or_si256(at(i), at(i + 32)));
-        b = _mm256_or_si256(b, _mm256_or_si256(at(i + 64), at(i + 96)));
+    const std::size_t part = bytes / 512 * 128;
+    __m256i all[4] = {};
+    for (std::size_t i = 0; i < part; i += 128) {
+#pragma GCC unroll 4
+        for (std::size_t s = 0; s < 4; ++s) all[s] = _mm256_or_si256(all[s], or128(p + s * part + i));
     }
-    a = _mm256_or_si256(a, b);
-    return std::uint32_t(_mm256_extract_epi32(a, 0) | _mm256_extract_epi32(a, 7));
+    for (std::size_t i = 4 * part; i + 128 <= bytes; i += 128) all[0] = _mm256_or_si256(all[0], or128(p + i));
+    const __m256i one = _mm256_or_si256(_mm256_or_si256(all[0], all[1]), _mm256_or_si256(all[2], all[3]));
+    return std::uint32_t(_mm256_extract_epi32(one, 0) | _mm256_extract_epi32(one, 7));
 }
 __attribute__((target("avx512f"))) void write512(char* p, std::size_t bytes) {
     const __m512i value = _mm512_set1_epi32(1);
