@@ -245,6 +245,7 @@ void BackendsPage::buildCards(QGridLayout* grid) {
     artifact_->setObjectName(QStringLiteral("artifactChoice"));
     artifact_->setAccessibleName(tr("Artifact"));
     detailCard_->addCorner(artifact_);
+    artifact_->hide();
     connect(artifact_, &QComboBox::activated, this, [this](int index) {
         const auto& rows = bench_->rows();
         if (shown_ < 0 || std::size_t(shown_) >= rows.size()) return;

@@ -25,6 +25,7 @@
 namespace qs::gui {
 namespace {
 
+constexpr int kItem = 22; // px
 constexpr std::size_t kShapesTicked = 2; // of a model at first: the largest ones; a run of all takes minutes
 
 QString textOf(const QuantSpec& spec) { return QString::fromStdString(specText(spec)); }
@@ -38,11 +39,16 @@ QLabel* caption(const QString& text) {
 
 QListWidgetItem* addItem(QListWidget* list, const QString& text, bool on, const QString& tip = {}) {
     auto* item = new QListWidgetItem(text, list);
-    item->setSizeHint({0, 22});
+    item->setSizeHint({0, kItem});
     item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable);
     item->setCheckState(on ? Qt::Checked : Qt::Unchecked);
     item->setToolTip(tip);
     return item;
+}
+
+/// As high as what it lists, so that a tall window does not tear the plan apart.
+void fit(QListWidget* list) {
+    list->setMaximumHeight(std::max(list->minimumHeight(), list->count() * kItem + 6));
 }
 
 bool ticked(const QListWidget* list, int row) { return list->item(row)->checkState() == Qt::Checked; }
@@ -139,7 +145,7 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     }
     line(tr("Activations"), act_, "planAct");
     cache_ = new QComboBox;
-    cache_->addItem(tr("cold: weights from memory"));
+    cache_->addItem(tr("cold: from memory"));
     cache_->addItem(tr("warm: one copy"));
     cache_->addItem(tr("both"));
     line(tr("Cache"), cache_, "planCache");
@@ -154,6 +160,7 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     line({}, bias_, "planBias");
     bias_->setAccessibleName(tr("With a bias"));
     column->addLayout(grid);
+    column->addStretch(1);
 
     note_ = new QLabel;
     note_->setFont(Theme::numbers(10));
@@ -319,6 +326,7 @@ Result<BenchmarkPlan> BackendsPlan::plan() const {
 
 void BackendsPlan::estimate() {
     if (!cancel_) return; // still being built
+    for (auto* list : {backends_, specList_, shapeList_}) fit(list);
     const auto planned = plan();
     complaint_->setText(planned ? QString() : QString::fromStdString(oneSentence(planned.error().message)));
     complaint_->setVisible(!planned);
