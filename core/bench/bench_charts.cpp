@@ -32,7 +32,6 @@ std::vector<std::pair<double, std::string>>
 crossoversOf(const std::map<double, std::vector<std::pair<std::string, Point>>>& byM) {
     std::vector<std::pair<double, std::string>> out;
     std::string leader;
-    std::optional<Interval> none;
     for (const auto& [m, points] : byM) {
         const auto best = std::min_element(points.begin(), points.end(),
                                            [](const auto& a, const auto& b) { return a.second.ns < b.second.ns; });
@@ -192,7 +191,8 @@ std::vector<Plot> rooflines(const BenchmarkRun& run) {
             if (kind == "read_bw") continue;
             auto& line = plot.series.emplace_back();
             line.name = kind + " roof";
-            for (double x = -1; x <= 4.01; x += 0.125) {
+            for (int step = -8; step <= 32; ++step) {
+                const double x = step / 8.0;
                 line.x.push_back(x);
                 line.y.push_back(std::min(peak, kinds.at("read_bw") * std::pow(10.0, x)) / 1e9);
             }

@@ -149,7 +149,7 @@ private:
             out.emplace_back("backend_" + id, opened.description.empty() ? opened.failure.reason : opened.description);
             std::string options;
             for (const auto& [key, value] : opened.source.options)
-                options += (options.empty() ? "" : ", ") + key + "=" + value;
+                options += fmt::format("{}{}={}", options.empty() ? "" : ", ", key, value);
             if (!options.empty()) out.emplace_back("options_" + id, options);
             if (opened.source.path.empty()) continue;
             out.emplace_back("plugin_" + id, opened.source.path);

@@ -38,7 +38,7 @@ std::string computeRoofOf(const BenchmarkRow& row) {
     const auto at = row.variantNote.find(" products");
     if (at == std::string::npos) return {};
     const auto start = row.variantNote.find_last_of(" ,;(", at ? at - 1 : 0);
-    const std::string type = row.variantNote.substr(start == std::string::npos ? 0 : start + 1,
+    std::string type = row.variantNote.substr(start == std::string::npos ? 0 : start + 1,
                                                     at - (start == std::string::npos ? 0 : start + 1));
     if (type == "f32" || type == "bf16") return type;
     if (type == "i8" || type == "int8") return "i8";

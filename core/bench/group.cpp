@@ -236,7 +236,7 @@ private:
         const std::string what = fmt::format("Timing {} variants, {} {}", all.size(), op_.id,
                                              op_.product ? shapeKey(shape_) : fmt::format("{}x{}", shape_.n, shape_.k));
         rounds.onShare = [this, what](double share) { state_.progress(share, what); };
-        rounds.onFailure = [this, &all, &kernels](TimedKernel& kernel) {
+        rounds.onFailure = [&all, &kernels](TimedKernel& kernel) {
             const auto i = std::size_t(&kernel - kernels.data());
             all[i]->opened->note(*kernel.failure);
             return all[i]->opened->backend == nullptr;
