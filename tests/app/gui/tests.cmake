@@ -18,3 +18,5 @@ foreach(wrong "--nonsense" "--theme=pink" "--page=nowhere" "--size=3" "--spec=zz
   add_test(NAME gui_wrong_call_${wrong} COMMAND ${CMAKE_COMMAND} -E env --unset=DISPLAY --unset=WAYLAND_DISPLAY
     --unset=QT_QPA_PLATFORM bash -c "\"$<TARGET_FILE:quantscope>\" ${wrong} 2>&1; test $? = 2")
 endforeach()
+# They judge how long the event loop is held: nobody else's threads beside them.
+set_tests_properties(test_main_window test_turns PROPERTIES RUN_SERIAL ON)
