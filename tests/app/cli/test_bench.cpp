@@ -26,6 +26,7 @@ private Q_SLOTS:
         QVERIFY2(ran.code == 0, ran.err.constData());
         const auto all = rowsOf(ran);
         QVERIFY(all.size() >= 2);
+        int fine = 0;
         for (const auto& value : all) {
             const auto row = value.toObject();
             for (const char* key : {"backend", "device",  "spec",    "m",           "n",          "k",
@@ -36,6 +37,12 @@ private Q_SLOTS:
             QCOMPARE(row[s("backend")].toString(), s("cpu"));
             QCOMPARE(row[s("m")].toInt(), 3);
             QCOMPARE(row[s("cache")].toString(), s("warm"));
+            if (row[s("status")].toString() == s("invalid")) { // a busy machine held the roofs down
+                QVERIFY2(row[s("reason")].toString().contains(s("roof")), qPrintable(row[s("reason")].toString()));
+                QVERIFY(row[s("gflops")].isNull());
+                continue;
+            }
+            ++fine;
             QVERIFY2(row[s("status")].toString() == s("ok"), qPrintable(row[s("reason")].toString()));
             const auto samples = row[s("samples")].toArray();
             QVERIFY(samples.size() >= 1 && samples.size() == row[s("sample_count")].toInt());
@@ -45,6 +52,7 @@ private Q_SLOTS:
             QVERIFY(row[s("format_nmse")].toDouble() > 0);
             QVERIFY(row[s("speedup_vs_f32")].isNull() && !row[s("speedup_reason")].toString().isEmpty());
         }
+        QVERIFY(fine > 0);
         const auto provenance = QJsonDocument::fromJson(ran.out).object()[s("provenance")].toObject();
         for (const char* key :
              {"cpu", "governor", "affinity", "compiler", "build_flags", "seed", "command_line", "backend_cpu"})

@@ -19,4 +19,4 @@ foreach(wrong "--nonsense" "--theme=pink" "--page=nowhere" "--size=3" "--spec=zz
     --unset=QT_QPA_PLATFORM bash -c "\"$<TARGET_FILE:quantscope>\" ${wrong} 2>&1; test $? = 2")
 endforeach()
 # They judge how long the event loop is held: nobody else's threads beside them.
-set_tests_properties(test_main_window test_turns PROPERTIES RUN_SERIAL ON)
+set_tests_properties(test_main_window test_turns test_backends_page PROPERTIES RUN_SERIAL ON)
