@@ -27,8 +27,9 @@ QList<int> visibleColumns(const QAbstractItemView& view) {
 
 void collect(const QAbstractItemModel& model, const QModelIndex& parent, QModelIndexList& out) {
     for (int row = 0; row < model.rowCount(parent); ++row) {
-        out << model.index(row, 0, parent);
-        collect(model, out.back(), out);
+        const QModelIndex child = model.index(row, 0, parent); // a copy: the list moves as it grows
+        out << child;
+        collect(model, child, out);
     }
 }
 
