@@ -75,7 +75,10 @@ Outcome<json> WorkerSession::await(const std::string& step, double seconds) {
         auto frame = process_->control().receive();
         if (!frame && frame.error().closed) return tl::unexpected(gone(step));
         if (!frame) return tl::unexpected(refuse(step, frame.error().what));
-        if (*frame) return answerIn(step, **frame);
+        if (*frame) {
+            process_->wait(0); // what was printed before the answer belongs to the log by now
+            return answerIn(step, **frame);
+        }
         if (dead) return tl::unexpected(gone(step));
         const auto now = Clock::now();
         if (now >= deadline && stopping)
