@@ -91,7 +91,7 @@ private Q_SLOTS:
     }
     void aLibraryByItsOwnName() {
         const auto ran = run({s("bench"), s("--plugin"), s(QS_BUILD_DIR "/tests/plugins/example.so"), s("--backend"),
-                              s("example"), s("--shape"), s("2x33x64"), s("--spec"), s("nf4"), s("--cache"), s("warm"),
+                              s("example"), s("--shape"), s("2x33x64"), s("--spec"), s("int8"), s("--cache"), s("warm"),
                               s("--seconds"), s("0.02"), s("--json"), s("-")});
         QVERIFY2(ran.code == 0, ran.err.constData());
         const auto row = rowsOf(ran).at(0).toObject();
