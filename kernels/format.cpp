@@ -2,6 +2,7 @@
 #include "kernels/format.h"
 
 #include <array>
+#include <bit>
 
 namespace qs {
 namespace {
@@ -41,12 +42,45 @@ std::array<float, 16> polynomialLevels() {
 }
 const std::array<float, 16> kNf4Poly = polynomialLevels();
 
-constexpr std::array<float, 255> int8Levels() {
-    std::array<float, 255> out{};
-    for (int i = 0; i < 255; ++i) out[std::size_t(i)] = float(i - 127);
+template<int most> constexpr std::array<float, 2 * most + 1> integersTo() {
+    std::array<float, 2 * most + 1> out{};
+    for (int i = 0; i < 2 * most + 1; ++i) out[std::size_t(i)] = float(i - most);
     return out;
 }
-constexpr auto kInt8 = int8Levels();
+constexpr auto kInt2 = integersTo<1>();
+constexpr auto kInt3 = integersTo<3>();
+constexpr auto kInt4 = integersTo<7>();
+constexpr auto kInt5 = integersTo<15>();
+constexpr auto kInt6 = integersTo<31>();
+constexpr auto kInt7 = integersTo<63>();
+constexpr auto kInt8 = integersTo<127>();
+
+constexpr float powerOfTwo(int exponent) { return std::bit_cast<float>(std::uint32_t(127 + exponent) << 23); }
+constexpr float magnitude(const FloatShape& shape, unsigned bits) {
+    const int exponent = int(bits >> shape.mantissa), whole = 1 << shape.mantissa;
+    const int units = int(bits) % whole + (exponent > 0 ? whole : 0);
+    return float(units) * powerOfTwo((exponent > 0 ? exponent : 1) - shape.bias - shape.mantissa);
+}
+
+/// The finite values of an 8-bit float, `most` the bits of the largest, and the byte of each.
+template<int most, bool minusZero> struct FloatTable {
+    static constexpr int kNegative = most + (minusZero ? 1 : 0);
+    std::array<float, std::size_t(kNegative + most + 1)> levels{};
+    std::array<std::uint8_t, std::size_t(kNegative + most + 1)> bytes{};
+    constexpr FloatTable(int mantissa, int bias) {
+        const FloatShape shape{mantissa, bias, minusZero};
+        for (int code = 0; code < kNegative + most + 1; ++code) {
+            const int bits = code < kNegative ? most - code : code - kNegative;
+            const float value = magnitude(shape, unsigned(bits));
+            levels[std::size_t(code)] = code < kNegative ? -value : value;
+            bytes[std::size_t(code)] = std::uint8_t(code < kNegative ? bits | 128 : bits);
+        }
+    }
+};
+constexpr FloatTable<0x7e, true> kE4m3(3, 7);
+constexpr FloatTable<0x7b, true> kE5m2(2, 15);
+constexpr FloatTable<0x7f, false> kE4m3fnuz(3, 8);
+constexpr FloatTable<0x7f, false> kE5m2fnuz(2, 16);
 constexpr std::array<float, 2> kBinary = {-1.0f, 1.0f};
 constexpr std::array<float, 3> kTernary = {-1.0f, 0.0f, 1.0f};
 
@@ -57,43 +91,78 @@ template<class... More> constexpr std::uint8_t kinds(ScaleKind a, More... more) 
 
 // A line per kind of fact, the same in every row; clang-format would make each fact a line.
 // clang-format off
-const std::array<FormatTraits, 7> kFormats = {{
+
+/// The symmetric integers below 8 bits: blocks of 64, or as asked for.
+template<std::size_t n> constexpr FormatTraits integerRow(const char* id, const char* title, const char* summary, int bits,
+                                                          const std::array<float, n>& levels) {
+    return {.id = id, .title = title, .summary = summary,
+            .kind = FormatKind::Integer, .encoder = Encoder::RoundInteger, .bits = bits, .levels = levels, .polyLevels = {}, .zeroCode = int(n / 2), .valueOffset = -int(n / 2), .shape = {}, .bytes = {},
+            .scaleKinds = kinds(ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
+            .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
+            .calibrations = "absmax", .dialects = "eformer", .computeInput = false,
+            .source = "AQT and MaxText intN, symmetric, the maximum on the centre of the last level"};
+}
+/// The 8-bit floats: a scale per channel that puts the absolute maximum on the largest value.
+template<int most, bool minusZero> constexpr FormatTraits floatRow(const char* id, const char* title, const char* summary, const char* source,
+                                                                   const FloatTable<most, minusZero>& table, int mantissa, int bias) {
+    return {.id = id, .title = title, .summary = summary,
+            .kind = FormatKind::Float, .encoder = Encoder::RoundFloat, .bits = 8, .levels = table.levels, .polyLevels = {}, .zeroCode = table.kNegative, .valueOffset = 0, .shape = {mantissa, bias, minusZero}, .bytes = table.bytes,
+            .scaleKinds = kinds(ScaleKind::None, ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Axes, .defaultBlock = 64,
+            .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
+            .calibrations = "absmax", .dialects = "eformer", .computeInput = false, .source = source};
+}
+
+const std::array<FormatTraits, 17> kFormats = {{
     {.id = "nf4", .title = "NF4", .summary = "4-bit NormalFloat: 16 quantiles of a normal distribution, scaled by the absolute maximum of a block.",
-     .kind = FormatKind::Codebook, .bits = 4, .levels = kNf4, .polyLevels = kNf4Poly, .zeroCode = 7, .valueOffset = 0,
+     .kind = FormatKind::Codebook, .encoder = Encoder::NearestNf4, .bits = 4, .levels = kNf4, .polyLevels = kNf4Poly, .zeroCode = 7, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
      .minBlock = 2, .maxBlock = 65536, .blockMultiple = 2, .padsLastBlock = true,
      .calibrations = "absmax", .dialects = "eformer", .computeInput = true,
      .source = "eformer quantize_and_pack_nf4"},
     {.id = "int8", .title = "INT8", .summary = "Symmetric 8-bit integers, -127 to 127, scaled by the absolute maximum.",
-     .kind = FormatKind::Integer, .bits = 8, .levels = kInt8, .polyLevels = {}, .zeroCode = 127, .valueOffset = -127,
+     .kind = FormatKind::Integer, .encoder = Encoder::RoundInteger, .bits = 8, .levels = kInt8, .polyLevels = {}, .zeroCode = 127, .valueOffset = -127, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Axes, .defaultBlock = 64,
      .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
      .calibrations = "absmax", .dialects = "eformer", .computeInput = true,
      .source = "eformer quantize_int8"},
     {.id = "binary", .title = "Binary", .summary = "The sign of each value, 0 counting as +1; scaled by the mean magnitude (XNOR-Net) when a scale is asked for.",
-     .kind = FormatKind::Sign, .bits = 2, .levels = kBinary, .polyLevels = {}, .zeroCode = 1, .valueOffset = 0,
+     .kind = FormatKind::Sign, .encoder = Encoder::Sign, .bits = 2, .levels = kBinary, .polyLevels = {}, .zeroCode = 1, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::None, ScaleKind::Tensor, ScaleKind::Axes, ScaleKind::Block), .defaultScale = ScaleKind::None, .defaultBlock = 64,
      .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
      .calibrations = "absmean", .dialects = "eformer", .computeInput = false,
      .source = "eformer quantization._config; XNOR-Net for the scaled members"},
     {.id = "ternary", .title = "Ternary", .summary = "-1, 0, +1 by a threshold of half a standard deviation; scaled as Ternary Weight Networks or BitNet b1.58 do when asked for.",
-     .kind = FormatKind::Sign, .bits = 2, .levels = kTernary, .polyLevels = {}, .zeroCode = 1, .valueOffset = -1,
+     .kind = FormatKind::Sign, .encoder = Encoder::Threshold, .bits = 2, .levels = kTernary, .polyLevels = {}, .zeroCode = 1, .valueOffset = -1, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::None, ScaleKind::Tensor, ScaleKind::Axes, ScaleKind::Block), .defaultScale = ScaleKind::None, .defaultBlock = 64,
      .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
      .calibrations = "absmean std", .dialects = "eformer bitnet", .computeInput = false,
      .source = "eformer quantization._config; Ternary Weight Networks; BitNet b1.58"},
+    integerRow("int4", "INT4", "Symmetric 4-bit integers, -7 to 7, scaled by the absolute maximum of a block.", 4, kInt4),
+    floatRow("fp8_e4m3", "FP8 E4M3", "8-bit floats with 3 mantissa bits, up to 448, saturating; scaled by the absolute maximum.",
+             "OCP OFP8 E4M3 (e4m3fn), saturating", kE4m3, 3, 7),
+    floatRow("fp8_e5m2", "FP8 E5M2", "8-bit floats with 2 mantissa bits, up to 57344, saturating; scaled by the absolute maximum.",
+             "OCP OFP8 E5M2, saturating", kE5m2, 2, 15),
+    integerRow("int2", "INT2", "Symmetric 2-bit integers, -1 to 1, scaled by the absolute maximum of a block.", 2, kInt2),
+    integerRow("int3", "INT3", "Symmetric 3-bit integers, -3 to 3, scaled by the absolute maximum of a block.", 3, kInt3),
+    integerRow("int5", "INT5", "Symmetric 5-bit integers, -15 to 15, scaled by the absolute maximum of a block.", 5, kInt5),
+    integerRow("int6", "INT6", "Symmetric 6-bit integers, -31 to 31, scaled by the absolute maximum of a block.", 6, kInt6),
+    integerRow("int7", "INT7", "Symmetric 7-bit integers, -63 to 63, scaled by the absolute maximum of a block.", 7, kInt7),
+    floatRow("fp8_e4m3fnuz", "FP8 E4M3FNUZ", "8-bit floats with 3 mantissa bits and one zero, up to 240, saturating; scaled by the absolute maximum.",
+             "NANOO float8_e4m3fnuz, saturating", kE4m3fnuz, 3, 8),
+    floatRow("fp8_e5m2fnuz", "FP8 E5M2FNUZ", "8-bit floats with 2 mantissa bits and one zero, up to 57344, saturating; scaled by the absolute maximum.",
+             "NANOO float8_e5m2fnuz, saturating", kE5m2fnuz, 2, 16),
     {.id = "f32", .title = "F32", .summary = "The values as 32-bit floats.",
-     .kind = FormatKind::Identity, .bits = 32, .levels = {}, .polyLevels = {}, .zeroCode = -1, .valueOffset = 0,
+     .kind = FormatKind::Identity, .encoder = Encoder::Identity, .bits = 32, .levels = {}, .polyLevels = {}, .zeroCode = -1, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::None), .defaultScale = ScaleKind::None, .defaultBlock = 0,
      .minBlock = 0, .maxBlock = 0, .blockMultiple = 1, .padsLastBlock = false,
      .calibrations = "", .dialects = "eformer", .computeInput = false, .source = "IEEE 754 binary32"},
     {.id = "f16", .title = "F16", .summary = "The values rounded to 16-bit floats, half to even.",
-     .kind = FormatKind::Identity, .bits = 16, .levels = {}, .polyLevels = {}, .zeroCode = -1, .valueOffset = 0,
+     .kind = FormatKind::Identity, .encoder = Encoder::RoundF16, .bits = 16, .levels = {}, .polyLevels = {}, .zeroCode = -1, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::None), .defaultScale = ScaleKind::None, .defaultBlock = 0,
      .minBlock = 0, .maxBlock = 0, .blockMultiple = 1, .padsLastBlock = false,
      .calibrations = "", .dialects = "eformer", .computeInput = false, .source = "IEEE 754 binary16"},
     {.id = "bf16", .title = "BF16", .summary = "The values rounded to bfloat16, half to even.",
-     .kind = FormatKind::Identity, .bits = 16, .levels = {}, .polyLevels = {}, .zeroCode = -1, .valueOffset = 0,
+     .kind = FormatKind::Identity, .encoder = Encoder::RoundBf16, .bits = 16, .levels = {}, .polyLevels = {}, .zeroCode = -1, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::None), .defaultScale = ScaleKind::None, .defaultBlock = 0,
      .minBlock = 0, .maxBlock = 0, .blockMultiple = 1, .padsLastBlock = false,
      .calibrations = "", .dialects = "eformer", .computeInput = false, .source = "bfloat16: the upper half of binary32"},
@@ -109,6 +178,8 @@ const FormatTraits* findFormat(std::string_view id) {
         if (id == format.id) return &format;
     return nullptr;
 }
+
+float floatMagnitude(const FloatShape& shape, unsigned bits) { return magnitude(shape, bits); }
 
 std::span<const float> nf4Levels() { return kNf4; }
 std::span<const float> nf4PolyLevels() { return kNf4Poly; }

@@ -13,7 +13,7 @@
 
 namespace qs {
 
-enum class FormatKind { Identity, Codebook, Integer, Sign };
+enum class FormatKind { Identity, Codebook, Integer, Float, Sign };
 enum class ScaleKind : std::uint8_t { None = 1, Tensor = 2, Axes = 4, Block = 8 };
 
 /// What is measured over one scale group before its values can be encoded.
@@ -28,24 +28,46 @@ enum class GroupStatistic {
 /// What a group's statistics become.
 struct GroupParams {
     float scale = 1; ///< stored; the decoder multiplies levels by it
-    float aux = 1;   ///< what the encoder needs: nf4 absmax + FLT_MIN; int8 the scale; ternary the threshold
+    float aux = 1;   ///< what the encoder needs: nf4 absmax + FLT_MIN; integers the scale; ternary the threshold
 };
 
-/// Which of a format's encoders applies: the plain one, or BitNet's absmean rounding for ternary. The first three have
-/// no codes: the decoded value is x, or x rounded to a small float.
-enum class Encoder { Identity, RoundF16, RoundBf16, NearestNf4, RoundInt8, Sign, Threshold, RoundTernary };
+/// How a value becomes a code. The first three have no codes: the decoded value is x, or x rounded to a small float.
+/// RoundInteger: round(x / scale) within the levels; RoundFloat: x / scale clipped to the outermost levels, then rounded
+/// to the format's floats, subnormals included; both half to even. RoundTernary is BitNet's absmean rounding.
+enum class Encoder {
+    Identity,
+    RoundF16,
+    RoundBf16,
+    NearestNf4,
+    RoundInteger,
+    RoundFloat,
+    Sign,
+    Threshold,
+    RoundTernary
+};
+
+/// A small float with a sign bit. Magnitude `bits`, with e = bits >> mantissa and m the bits below, is m * step for
+/// e = 0, and (2^mantissa + m) * 2^(e - 1) * step above; step = 2^(1 - bias - mantissa).
+struct FloatShape {
+    int mantissa = 0, bias = 0;
+    bool minusZero = false; ///< -0 is a value of its own, below +0
+    bool operator==(const FloatShape&) const = default;
+};
 
 struct FormatTraits {
     const char* id;      ///< lower case, as in the spec, files and the backend ABI
     const char* title;   ///< "NF4"
     const char* summary; ///< one sentence
     FormatKind kind;
-    int bits;                          ///< bits a code takes in the default layout
-    std::span<const float> levels;     ///< ascending; empty for Identity
-    std::span<const float> polyLevels; ///< the levels of decode=poly; empty when there is none
-    int zeroCode;                      ///< code of the level 0, or of +1 for binary; -1 for Identity
-    int valueOffset;                   ///< integer formats: stored integer = code + valueOffset (int8: -127)
-    std::uint8_t scaleKinds;           ///< bit set of ScaleKind that a spec may ask for
+    Encoder encoder;                     ///< of the default dialect
+    int bits;                            ///< bits a code takes in the default layout
+    std::span<const float> levels;       ///< ascending, -0 before +0; empty for Identity
+    std::span<const float> polyLevels;   ///< the levels of decode=poly; empty when there is none
+    int zeroCode;                        ///< code of the level 0, or of +1 for binary; -1 for Identity
+    int valueOffset;                     ///< integer formats: stored integer = code + valueOffset (int8: -127)
+    FloatShape shape;                    ///< float formats
+    std::span<const std::uint8_t> bytes; ///< float formats: the bits that are stored for a code
+    std::uint8_t scaleKinds;             ///< bit set of ScaleKind that a spec may ask for
     ScaleKind defaultScale;
     std::uint32_t defaultBlock; ///< elements; also what scale=block without block means
     std::uint32_t minBlock, maxBlock, blockMultiple;
@@ -58,6 +80,8 @@ struct FormatTraits {
 
 std::span<const FormatTraits> formats();
 const FormatTraits* findFormat(std::string_view id); ///< nullptr when unknown
+/// A magnitude of a small float, exact.
+float floatMagnitude(const FloatShape& shape, unsigned bits);
 
 std::span<const float> nf4Levels();
 /// The seeds' polynomial of degree 5 evaluated by Horner in f32 at codes 0..15.

@@ -12,16 +12,33 @@ float mean(double sum, std::uint64_t count) { return count ? float(sum / double(
 
 } // namespace
 
-GroupParams paramsFromAbsMax(Encoder encoder, float absMax, float clip) {
+Run runFor(const FormatTraits& format) {
+    Run run;
+    run.encoder = format.encoder;
+    run.levels = format.levels.data(), run.levelCount = int(format.levels.size());
+    run.zeroCode = std::max(0, format.zeroCode);
+    run.shape = format.shape;
+    return run;
+}
+
+GroupParams paramsFromAbsMax(Encoder encoder, float absMax, float clip, float range) {
     const float bound = clip == 1 ? absMax : clip * absMax;
     switch (encoder) {
     case Encoder::NearestNf4: return {bound, bound + FLT_MIN};
-    case Encoder::RoundInt8: {
-        const float scale = bound / 127.0f + FLT_MIN;
+    case Encoder::RoundInteger: {
+        const float scale = bound / range + FLT_MIN;
         return {scale, scale};
+    }
+    case Encoder::RoundFloat: {
+        const float scale = bound / range; // of a bound so small that it underflows as of 0
+        return scale == 0 ? GroupParams{1, 1} : GroupParams{scale, scale};
     }
     default: return {bound, bound};
     }
+}
+
+GroupParams paramsFromAbsMax(const Run& run, float absMax) {
+    return paramsFromAbsMax(run.encoder, absMax, run.clip, run.levelCount ? run.levels[run.levelCount - 1] : 1.0f);
 }
 
 GroupParams paramsFromMeanAbs(Encoder encoder, double sumAbs, std::uint64_t count) {
@@ -43,7 +60,7 @@ GroupParams groupParams(const KernelSet& kernels, const Run& run, const float* x
     std::uint64_t count = 0;
     switch (run.statistic) {
     case GroupStatistic::None: return {};
-    case GroupStatistic::AbsMax: return paramsFromAbsMax(run.encoder, kernels.absMax(x, n, finiteOnly), run.clip);
+    case GroupStatistic::AbsMax: return paramsFromAbsMax(run, kernels.absMax(x, n, finiteOnly));
     case GroupStatistic::MeanAbs: {
         const double total = kernels.sumAbs(x, n, finiteOnly, &count);
         return paramsFromMeanAbs(run.encoder, total, count);

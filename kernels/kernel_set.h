@@ -67,7 +67,10 @@ struct Run {
     int levelCount = 0;
     bool skipNonFinite = false; ///< nan=skip: statistics over finite values, NaN -> zeroCode, Inf -> outermost
     int zeroCode = 0;
+    FloatShape shape; ///< of RoundFloat
 };
+/// Encoder and levels of a format; the rest is the caller's.
+Run runFor(const FormatTraits& format);
 
 /// Outputs of one pass; a null pointer is not wanted. Arrays are for the whole run. NaN and Inf get codes and decoded
 /// values but are left out of everything that counts or sums. A NaN always gets zeroCode. The encoders without codes
@@ -137,8 +140,10 @@ const char* forcedIsaProblem(); ///< nullptr when none
 
 /// Scale and encoder input of one group from its statistics, as `run` asks (statistic, encoder, clip).
 GroupParams groupParams(const KernelSet& kernels, const Run& run, const float* x, std::size_t n);
-/// The same from an absolute maximum that is known already (whole-tensor and strided scales).
-GroupParams paramsFromAbsMax(Encoder encoder, float absMax, float clip);
+/// The same from an absolute maximum that is known already (whole-tensor and strided scales). `range` is the outermost
+/// level, on which the scale of integers and small floats puts the bound.
+GroupParams paramsFromAbsMax(Encoder encoder, float absMax, float clip, float range);
+GroupParams paramsFromAbsMax(const Run& run, float absMax);
 // For statistics gathered range by range over a whole tensor: sums and counts of KernelSet's functions, added up.
 GroupParams paramsFromMeanAbs(Encoder encoder, double sumAbs, std::uint64_t count);
 float twnThreshold(double sumAbs, std::uint64_t count); ///< then sumAbsAbove() with it

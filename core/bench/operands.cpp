@@ -13,8 +13,8 @@
 namespace qs {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::size_t>, 7> kDtypes = {
-    {{"f32", 4}, {"bf16", 2}, {"f16", 2}, {"i8", 1}, {"u8", 1}, {"i32", 4}, {"fp8_e4m3", 1}}};
+/// Those that are no float format.
+constexpr std::array<std::pair<std::string_view, std::size_t>, 3> kIntegers = {{{"i8", 1}, {"u8", 1}, {"i32", 4}}};
 
 /// Which channels of x are ten times larger.
 std::vector<bool> outlierChannels(std::int64_t k, std::uint64_t seed) {
@@ -96,9 +96,11 @@ HostTensor shapeOnly(std::string role, std::string dtype, std::vector<std::int64
 } // namespace
 
 std::size_t dtypeBytes(std::string_view dtype) {
-    for (const auto& [id, bytes] : kDtypes)
+    for (const auto& [id, bytes] : kIntegers)
         if (id == dtype) return bytes;
-    return 0;
+    const auto* format = findFormat(dtype);
+    const bool isFloat = format && (format->kind == FormatKind::Identity || format->kind == FormatKind::Float);
+    return isFloat ? std::size_t(format->bits) / 8 : 0;
 }
 
 Result<HostTensor> makeHostTensor(std::string role, std::string dtype, std::vector<std::int64_t> dims) {

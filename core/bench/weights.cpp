@@ -13,23 +13,32 @@
 namespace qs {
 namespace {
 
+/// What a code means to a backend.
+enum class Meaning {
+    Table,  ///< an index into the values that cross with the format
+    Biased, ///< value = code + code_bias
+    Signed, ///< the integer itself
+    Bits,   ///< the bits of a float that the format's id names
+};
+
 /// THE table of packings: the first row that a format fits.
 struct Packing {
     FormatKind kind;
     std::size_t levels; ///< at most
     std::uint32_t bits;
     const char* packing;
-    const char* dtype;
-    bool codebook;    ///< values cross as a table; else value = code + code_bias
-    bool signedCodes; ///< valueOffset is added before storing
-    bool highFirst;
+    const char* dtype; ///< nullptr: the format's id
+    Meaning meaning;
+    bool highFirst = false;
 };
-constexpr std::array<Packing, 5> kPackings = {{
-    {FormatKind::Sign, 2, 1, "octet_lo_first", "u8", true, false, false},
-    {FormatKind::Sign, 3, 2, "quad_lo_first", "u8", false, false, false},
-    {FormatKind::Codebook, 16, 4, "pair_hi_first", "u8", true, false, true},
-    {FormatKind::Integer, 16, 4, "pair_lo_first", "u8", false, false, false},
-    {FormatKind::Integer, 256, 8, "none", "i8", false, true, false},
+constexpr std::array<Packing, 7> kPackings = {{
+    {FormatKind::Sign, 2, 1, "octet_lo_first", "u8", Meaning::Table},
+    {FormatKind::Sign, 3, 2, "quad_lo_first", "u8", Meaning::Biased},
+    {FormatKind::Codebook, 16, 4, "pair_hi_first", "u8", Meaning::Table, true},
+    {FormatKind::Integer, 4, 2, "quad_lo_first", "u8", Meaning::Biased},
+    {FormatKind::Integer, 16, 4, "pair_lo_first", "u8", Meaning::Biased},
+    {FormatKind::Integer, 256, 8, "none", "i8", Meaning::Signed},
+    {FormatKind::Float, 256, 8, "none", nullptr, Meaning::Bits},
 }};
 
 const Packing* packingOf(const FormatTraits& traits) {
@@ -53,8 +62,13 @@ std::vector<std::int64_t> scaleDims(const ScaleGrid& grid) {
 /// One row of codes into whole bytes; what lies beyond the codes decodes to 0.
 void packRow(const Packing& packing, const FormatTraits& traits, const std::uint8_t* codes, std::size_t n,
              std::size_t stored, std::byte* out) {
+    if (packing.meaning == Meaning::Bits) {
+        for (std::size_t i = 0; i < stored; ++i)
+            out[i] = std::byte(traits.bytes[i < n ? codes[i] : std::size_t(traits.zeroCode)]);
+        return;
+    }
     if (packing.bits == 8) {
-        const int offset = packing.signedCodes ? traits.valueOffset : 0;
+        const int offset = packing.meaning == Meaning::Signed ? traits.valueOffset : 0;
         for (std::size_t i = 0; i < stored; ++i) out[i] = std::byte((i < n ? int(codes[i]) : traits.zeroCode) + offset);
         return;
     }
@@ -96,7 +110,8 @@ Result<void> addCodes(BenchWeights& weights, const Packing& packing) {
     const std::size_t stored =
         std::size_t(traits.padsLastBlock ? quantized.grid.paddedFeatures : quantized.grid.features);
     const std::size_t rowBytes = (stored * packing.bits + 7) / 8;
-    auto tensor = makeHostTensor("weight", packing.dtype, {std::int64_t(rows), std::int64_t(rowBytes)});
+    auto tensor = makeHostTensor("weight", packing.dtype ? packing.dtype : traits.id,
+                                 {std::int64_t(rows), std::int64_t(rowBytes)});
     if (!tensor) return tl::unexpected(tensor.error());
     parallelFor(rows, 16, [&](std::size_t begin, std::size_t end, unsigned) {
         for (std::size_t r = begin; r < end; ++r)
@@ -136,9 +151,9 @@ Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid)
         format.block = spec.blockSize();
     }
     const Run run = runOf(spec);
-    if (packing->codebook)
+    if (packing->meaning == Meaning::Table)
         format.codebook.assign(run.levels, run.levels + run.levelCount);
-    else if (!packing->signedCodes)
+    else if (packing->meaning == Meaning::Biased)
         format.codeBias = traits.valueOffset;
     return format;
 }

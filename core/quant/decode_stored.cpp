@@ -111,6 +111,11 @@ Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std:
     std::vector<std::int64_t> shape = stored.shape;
     const char *codesField = ".weight", *scalesField = ".scale";
     DType codesType = DType::U8;
+    const auto inNoFields = [&] {
+        return fail(fmt::format("tensor '{}': no layout stores {} of {} in fields", escapeForPeople(stored.name, 80),
+                                specText(stored.spec), shapeText(stored.shape)));
+    };
+    if (!hasEformerFields(stored.spec.traits())) return inNoFields();
     if (kind == FormatKind::Codebook) {
         codesField = ".packed", scalesField = ".absmax";
         shape = fields->grid.scaleShape;
@@ -120,8 +125,7 @@ Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std:
     } else if (kind == FormatKind::Sign && !shape.empty() && shape.front() % 4 == 0) {
         shape.front() /= 4;
     } else {
-        return fail(fmt::format("tensor '{}': no layout stores {} of {} in fields", escapeForPeople(stored.name, 80),
-                                specText(stored.spec), shapeText(stored.shape)));
+        return inNoFields();
     }
     auto codes = field(model, stored, codesField, std::array{codesType}, shape);
     if (!codes) return tl::unexpected(codes.error());

@@ -9,18 +9,8 @@ namespace qs {
 namespace {
 
 Encoder encoderOf(const QuantSpec& spec) {
-    const FormatTraits& traits = spec.traits();
-    switch (traits.kind) {
-    case FormatKind::Codebook: return Encoder::NearestNf4;
-    case FormatKind::Integer: return Encoder::RoundInt8;
-    case FormatKind::Identity:
-        return spec.format == "f16"    ? Encoder::RoundF16
-               : spec.format == "bf16" ? Encoder::RoundBf16
-                                       : Encoder::Identity;
-    case FormatKind::Sign: break;
-    }
-    if (traits.levels.size() == 2) return Encoder::Sign;
-    return spec.effectiveDialect() == "bitnet" ? Encoder::RoundTernary : Encoder::Threshold;
+    // BitNet rounds where other dialects have a threshold.
+    return spec.effectiveDialect() == "bitnet" ? Encoder::RoundTernary : spec.traits().encoder;
 }
 
 GroupStatistic statisticOf(const QuantSpec& spec, Encoder encoder) {
@@ -92,7 +82,7 @@ Run runOf(const QuantSpec& spec) {
     const FormatTraits& traits = spec.traits();
     const auto levels = spec.effectiveDecode() == Decode::Poly ? traits.polyLevels : traits.levels;
     const Calibration calibration = spec.effectiveCalibration();
-    Run run;
+    Run run = runFor(traits);
     run.encoder = encoderOf(spec);
     run.statistic = statisticOf(spec, run.encoder);
     run.clip =
@@ -100,7 +90,6 @@ Run runOf(const QuantSpec& spec) {
     run.levels = levels.data();
     run.levelCount = int(levels.size());
     run.skipNonFinite = spec.effectiveNan() == NanPolicy::Skip;
-    run.zeroCode = std::max(0, traits.zeroCode);
     return run;
 }
 
@@ -110,11 +99,11 @@ std::optional<DType> inputTypeOf(const QuantSpec& spec, DType source) {
 }
 
 GroupParams paramsOfAbsMax(const Run& run, std::optional<DType> inputType, float absMax) {
-    if (!inputType) return paramsFromAbsMax(run.encoder, absMax, run.clip);
+    if (!inputType) return paramsFromAbsMax(run, absMax);
     const float tiny = *inputType == DType::F16 ? 0x1p-14f : 0x1p-126f; // finfo(dtype).tiny
     const float bound = run.clip == 1 ? absMax : rounded(*inputType, run.clip * absMax);
     if (run.encoder == Encoder::NearestNf4) return {bound, rounded(*inputType, bound + tiny)};
-    const float scale = rounded(*inputType, rounded(*inputType, bound / 127.0f) + tiny);
+    const float scale = rounded(*inputType, rounded(*inputType, bound / run.levels[run.levelCount - 1]) + tiny);
     return {scale, scale};
 }
 

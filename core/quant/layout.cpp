@@ -21,7 +21,10 @@ const Layout* findLayout(std::string_view id) {
 }
 
 const Layout& defaultLayout(const QuantSpec& spec) {
-    return *findLayout(spec.traits().kind == FormatKind::Identity ? "plain" : "eformer");
+    static constexpr std::array<std::int64_t, 2> shape = {4, 4}; // what every layout can cut up
+    for (const Layout& layout : layouts())
+        if (layout.accepts(spec, shape)) return layout;
+    return layouts().back();
 }
 
 Result<std::vector<const TensorInfo*>> selectTensors(const Model& model, const std::string& regex) {

@@ -19,7 +19,7 @@ struct Layout {
 };
 std::span<const Layout> layouts();
 const Layout* findLayout(std::string_view id);
-/// eformer for nf4, int8, binary, ternary and scaled members; plain for f32, f16, bf16.
+/// The first that can hold a matrix under the spec.
 const Layout& defaultLayout(const QuantSpec& spec);
 
 struct QuantizeRequest {

@@ -5,6 +5,7 @@
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/quant/produce.h"
+#include "core/quant/stored.h"
 
 #include <algorithm>
 #include <atomic>
@@ -98,9 +99,24 @@ Result<void> produceTwoBit(Source& source, const Sink& sink) {
     return packed.empty() ? Result<void>{} : sink(std::as_bytes(std::span(packed)));
 }
 
+} // namespace
+
+bool hasEformerFields(const FormatTraits& format) {
+    switch (format.kind) {
+    case FormatKind::Codebook: return format.bits == 4 && format.padsLastBlock;
+    case FormatKind::Integer: return format.bits == 8;
+    case FormatKind::Sign: return true;
+    case FormatKind::Identity:
+    case FormatKind::Float: break;
+    }
+    return false;
+}
+
+namespace {
+
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     const FormatKind kind = spec.traits().kind;
-    if (kind == FormatKind::Identity)
+    if (!hasEformerFields(spec.traits()))
         return fail(fmt::format("the eformer layout does not hold {}: use layout plain", spec.format));
     if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
     if (kind == FormatKind::Sign && (shape.empty() || shape.front() % 4 != 0))

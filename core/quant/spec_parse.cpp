@@ -40,6 +40,14 @@ std::string formatList() {
     return fmt::format("{}", fmt::join(ids, ", "));
 }
 
+/// "nf4 has", "nf4 and int8 have".
+std::string thoseWith(bool (*takes)(const FormatTraits&)) {
+    std::vector<std::string_view> ids;
+    for (const auto& format : formats())
+        if (takes(format)) ids.push_back(format.id);
+    return fmt::format("{} {}", fmt::join(ids, " and "), ids.size() == 1 ? "has" : "have");
+}
+
 template<class Choice> struct Spelling {
     std::string_view text;
     Choice choice;
@@ -154,7 +162,8 @@ Result<void> validateScale(const QuantSpec& spec, const FormatTraits& traits) {
         return fail(fmt::format("{} does not have {}: use {}", spec.format, asked, scaleAdvice(traits)));
     }
     if (spec.effectiveDialect() == "bitnet" && kind == ScaleKind::None)
-        return fail("dialect=bitnet of ternary needs a scale: use ternary:scale=tensor:dialect=bitnet");
+        return fail(fmt::format("dialect=bitnet of {} needs a scale: use {}:scale=tensor:dialect=bitnet", spec.format,
+                                spec.format));
     return {};
 }
 
@@ -216,11 +225,11 @@ Result<void> validate(const QuantSpec& spec) {
     if (auto ok = validateBlock(spec, *traits); !ok) return ok;
     if (auto ok = validateCalibration(spec); !ok) return ok;
     if (spec.effectiveDecode() == Decode::Poly && traits->polyLevels.empty())
-        return fail(fmt::format("{} has no polynomial decode: leave decode out; nf4 has decode=table and decode=poly",
-                                spec.format));
+        return fail(fmt::format("{} has no polynomial decode: leave decode out; {} decode=table and decode=poly",
+                                spec.format, thoseWith([](const FormatTraits& f) { return !f.polyLevels.empty(); })));
     if (spec.effectiveCompute() == Compute::Input && !traits->computeInput)
-        return fail(
-            fmt::format("{} always computes in f32: leave compute out; nf4 and int8 have compute=input", spec.format));
+        return fail(fmt::format("{} always computes in f32: leave compute out; {} compute=input", spec.format,
+                                thoseWith([](const FormatTraits& f) { return f.computeInput; })));
     return {};
 }
 

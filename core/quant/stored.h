@@ -22,6 +22,9 @@ std::string storedText(const TensorInfo& tensor, const QuantSpec& spec);
 /// `key` with its prefix; the sentence says what is wrong with the entry.
 Result<StoredTensor> parseStored(const std::string& key, const std::string& text);
 
+/// Whether eformer has an array for such codes: 4-bit codebooks in whole blocks, bytes, or two bits a value.
+bool hasEformerFields(const FormatTraits& format);
+
 /// The tensor to write that decodes a stored one out of the model's eformer fields.
 struct TensorToWrite;
 Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std::optional<Decode> decode);

@@ -7,12 +7,10 @@ namespace qs::reference {
 
 void quantizeNf4Packed(const float* x, std::size_t n, std::size_t block, std::uint8_t* packed, float* absmax,
                        ErrorSums* sums) {
-    Run run;
-    run.encoder = Encoder::NearestNf4;
-    run.levels = nf4Levels().data(), run.levelCount = 16, run.zeroCode = 7;
+    Run run = runFor(*findFormat("nf4"));
     for (std::size_t begin = 0, g = 0; begin < n; begin += block, ++g) {
         const std::size_t end = std::min(begin + block, n);
-        const GroupParams params = paramsFromAbsMax(run.encoder, absMax(x + begin, end - begin, false), 1);
+        const GroupParams params = paramsFromAbsMax(run, absMax(x + begin, end - begin, false));
         absmax[g] = params.scale;
         for (std::size_t i = begin; i + 1 < end; i += 2)
             packed[i / 2] = std::uint8_t(encode(run, params, x[i]) << 4 | encode(run, params, x[i + 1]));

@@ -22,8 +22,17 @@ int nearest(std::span<const float> levels, float v) {
     return best;
 }
 
-/// round(v) within [-bound, bound], as an integer; `v` is not NaN.
-int roundWithin(float v, float bound) { return int(std::nearbyint(std::clamp(v, -bound, bound))); }
+/// round(v) within the integers [low, high]; `v` is not NaN.
+int roundWithin(float v, int low, int high) { return int(std::nearbyint(std::clamp(v, float(low), float(high)))); }
+
+/// The bits of the magnitude of a small float nearest to `v` >= 0, half to even.
+int nearestMagnitude(const FloatShape& shape, float v) {
+    const int lowest = 1 - shape.bias; // exponent of the subnormals and of the smallest normal floats
+    const int exponent = v > 0 ? std::max(std::ilogb(v), lowest) : lowest;
+    const int units = int(std::nearbyint(std::ldexp(v, shape.mantissa - exponent)));
+    // Units reach 2^mantissa from the normal floats on; the bit beyond the mantissa is a step of the exponent.
+    return ((exponent - lowest) << shape.mantissa) + units;
+}
 
 float decodeOne(const Run& run, const GroupParams& params, float x, int code) {
     switch (run.encoder) {
@@ -61,13 +70,17 @@ int encode(const Run& run, const GroupParams& params, float x) {
         // Clipped values must not come so far that all levels look equally near.
         return std::isnan(v) ? run.zeroCode : nearest(nf4Levels(), std::clamp(v, -1.0f, 1.0f));
     }
-    case Encoder::RoundInt8: {
-        const float v = x / params.aux;
-        return std::isnan(v) ? run.zeroCode : run.zeroCode + roundWithin(v, 127.0f);
-    }
+    case Encoder::RoundInteger:
     case Encoder::RoundTernary: {
         const float v = x / params.aux;
-        return std::isnan(v) ? run.zeroCode : run.zeroCode + roundWithin(v, 1.0f);
+        return std::isnan(v) ? run.zeroCode : run.zeroCode + roundWithin(v, -run.zeroCode, outermost - run.zeroCode);
+    }
+    case Encoder::RoundFloat: {
+        const float v = x / params.aux;
+        if (std::isnan(v)) return run.zeroCode;
+        const int bits = nearestMagnitude(run.shape, std::min(std::fabs(v), run.levels[outermost]));
+        if (!std::signbit(v)) return run.zeroCode + bits;
+        return run.zeroCode - bits - (run.shape.minusZero ? 1 : 0);
     }
     case Encoder::Sign: return x < 0 ? 0 : 1;
     case Encoder::Threshold: return x > params.aux ? 2 : x < -params.aux ? 0 : 1;

@@ -6,18 +6,16 @@
 namespace qs::reference {
 namespace {
 
-Run runOf(const char* format, Encoder encoder, GroupStatistic statistic) {
-    const FormatTraits& traits = *findFormat(format);
-    Run run;
-    run.encoder = encoder, run.statistic = statistic;
-    run.levels = traits.levels.data(), run.levelCount = int(traits.levels.size()), run.zeroCode = traits.zeroCode;
+Run runOf(const char* format, GroupStatistic statistic) {
+    Run run = runFor(*findFormat(format));
+    run.statistic = statistic;
     return run;
 }
 
 } // namespace
 
 void quantizeInt8Stored(const float* x, std::size_t n, std::size_t group, std::int8_t* q, float* scales) {
-    const Run run = runOf("int8", Encoder::RoundInt8, GroupStatistic::AbsMax);
+    const Run run = runOf("int8", GroupStatistic::AbsMax);
     for (std::size_t begin = 0, g = 0; begin < n; begin += group, ++g) {
         const std::size_t end = std::min(begin + group, n);
         const GroupParams params = groupParams(scalarKernels(), run, x + begin, end - begin);
@@ -27,7 +25,7 @@ void quantizeInt8Stored(const float* x, std::size_t n, std::size_t group, std::i
 }
 
 void quantizeTernaryPacked(const float* x, std::size_t n, std::size_t group, std::uint8_t* packed, float* scales) {
-    const Run run = runOf("ternary", Encoder::Threshold, GroupStatistic::MeanAbsTwn);
+    const Run run = runOf("ternary", GroupStatistic::MeanAbsTwn);
     for (std::size_t begin = 0, g = 0; begin < n; begin += group, ++g) {
         const std::size_t count = std::min(group, n - begin);
         const GroupParams params = groupParams(scalarKernels(), run, x + begin, count);

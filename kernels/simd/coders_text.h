@@ -39,7 +39,7 @@ struct Nf4Coder {
     }
 };
 
-/// round(x / aux) within +-127, or +-1; the levels are those integers.
+/// round(x / aux) within +-bound; the levels are those integers.
 struct RoundCoder {
     QS_INLINE static LaneParams forGroup(const GroupParams& p) { return laneParams(p); }
     static constexpr bool kHasQuotient = true, kHasCodes = true;
@@ -54,6 +54,48 @@ struct RoundCoder {
     }
     QS_INLINE Floats decode(Ints code, Floats, const LaneParams& params) const {
         return toFloats(code + minusZero) * params.scale; // by way of the integer: -0 becomes +0
+    }
+};
+
+/// x / aux rounded to a small float, saturating. Normal floats: the rounding of a f32 mantissa, as an integer.
+/// Subnormal ones: the sum with a float whose last bit is their step.
+struct FloatCoder {
+    QS_INLINE static LaneParams forGroup(const GroupParams& p) { return laneParams(p); }
+    static constexpr bool kHasQuotient = true, kHasCodes = true;
+    Floats most, leastNormal, step, stepSum;
+    Ints half, exponents, zero, minusZero, units, normalBits;
+    int dropped; ///< mantissa bits of f32 that the float lacks
+    explicit FloatCoder(const Run& run) {
+        const int m = run.shape.mantissa;
+        const float unit = floatMagnitude(run.shape, 1);
+        dropped = 23 - m;
+        most = set1(run.levels[run.levelCount - 1]);
+        leastNormal = set1(floatMagnitude(run.shape, 1u << m));
+        step = set1(unit), stepSum = set1(unit * 8388608.0f);
+        half = set1((1 << (dropped - 1)) - 1);
+        exponents = set1((127 - run.shape.bias) << m);
+        normalBits = set1((127 - run.shape.bias) << 23);
+        units = set1(1 << m);
+        zero = set1(run.zeroCode), minusZero = set1(run.shape.minusZero ? -1 : 0);
+    }
+    static bool keepsSigns(const Run&) { return true; }
+    QS_INLINE Ints encode(Floats x, const LaneParams& params, Floats& v) const {
+        v = x / params.aux;
+        const Floats within = min(abs(v), most);
+        const Ints bits = bitsOf(within);
+        const Ints normal = shiftRight(bits + half + (shiftRight(bits, dropped) & set1(1)), dropped) - exponents;
+        const Ints subnormal = bitsOf(within + stepSum) - bitsOf(stepSum);
+        const Ints magnitude = select(within < leastNormal, subnormal, normal);
+        const Ints sign = signOf(bitsOf(v)); // ~m is -m - 1, the code below that of -m
+        return zero + (magnitude ^ sign) - andNot(minusZero, sign);
+    }
+    QS_INLINE Floats decode(Ints code, Floats, const LaneParams& params) const {
+        const Ints place = code - zero, sign = signOf(place);
+        const Ints magnitude = (place ^ sign) - andNot(minusZero, sign);
+        const Floats subnormal = toFloats(magnitude) * step;
+        const Floats normal = asFloats(shiftLeft(magnitude, dropped) + normalBits);
+        const Floats value = select(greater(units, magnitude), subnormal, normal);
+        return asFloats(bitsOf(value) ^ shiftLeft(sign, 31)) * params.scale;
     }
 };
 

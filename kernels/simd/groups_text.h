@@ -229,7 +229,7 @@ inline void largeGroups(const Coder& coder, Pass& pass, std::size_t begin, std::
         if (run.given)
             params[k] = run.given[(g + k) * run.givenStride];
         else if (bits[k] < kInfinityBits && run.statistic == GroupStatistic::AbsMax)
-            params[k] = paramsFromAbsMax(run.encoder, fromBits(bits[k]), run.clip);
+            params[k] = paramsFromAbsMax(run, fromBits(bits[k]));
         else
             params[k] = groupParams(set(), run, run.x + begin + k * run.group, sizeOf(k));
         fine[k] = reference::sumsInF32(run, params[k], bits[k]) && usable(params[k], Coder::kHasQuotient);

@@ -305,7 +305,7 @@ inline void smallGroups(const Coder& coder, Pass& pass, std::size_t begin, std::
                     const float a = __builtin_fabsf(x[i]);
                     bound = a > bound ? a : bound;
                 }
-                params = paramsFromAbsMax(run.encoder, bound, run.clip);
+                params = paramsFromAbsMax(run, bound);
             } else {
                 params = groupParams(set(), run, x + first, size);
             }
@@ -360,10 +360,22 @@ template<class Coder> inline void quantizeWith(const Coder& coder, const Run& ru
     pass.finish();
 }
 
-inline bool areIntegers(const Run& run, int bound) {
-    if (run.levelCount != 2 * bound + 1 || run.zeroCode != bound) return false;
+/// The levels are the integers from -zeroCode to zeroCode.
+inline bool areIntegers(const Run& run) {
+    if (run.levelCount != 2 * run.zeroCode + 1) return false;
     for (int i = 0; i < run.levelCount; ++i)
-        if (run.levels[i] != float(i - bound)) return false;
+        if (run.levels[i] != float(i - run.zeroCode)) return false;
+    return true;
+}
+/// The levels are those of the run's small float.
+inline bool areFloats(const Run& run) {
+    const int negative = run.levelCount - 1 - run.zeroCode + (run.shape.minusZero ? 1 : 0);
+    if (run.zeroCode != negative || run.levelCount > 256) return false;
+    for (int i = 0; i < run.levelCount; ++i) {
+        const int bits = i < negative ? run.levelCount - 1 - negative - i : i - negative;
+        const float value = floatMagnitude(run.shape, unsigned(bits));
+        if (run.levels[i] != (i < negative ? -value : value)) return false;
+    }
     return true;
 }
 
@@ -372,11 +384,12 @@ inline void quantize(const Run& run, const RunOut& out) {
     case Encoder::NearestNf4:
         if (run.levelCount == 16) return quantizeWith(Nf4Coder(run), run, out);
         break;
-    case Encoder::RoundInt8:
-        if (areIntegers(run, 127)) return quantizeWith(RoundCoder(127), run, out);
-        break;
+    case Encoder::RoundInteger:
     case Encoder::RoundTernary:
-        if (areIntegers(run, 1)) return quantizeWith(RoundCoder(1), run, out);
+        if (areIntegers(run)) return quantizeWith(RoundCoder(run.zeroCode), run, out);
+        break;
+    case Encoder::RoundFloat:
+        if (areFloats(run)) return quantizeWith(FloatCoder(run), run, out);
         break;
     case Encoder::Sign:
         if (run.levelCount == 2) return quantizeWith(SignCoder(run), run, out);

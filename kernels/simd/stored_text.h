@@ -17,7 +17,7 @@ inline void quantizeInt8Stored(const float* x, std::size_t n, std::size_t group,
             reference::quantizeInt8Stored(row, count, count, out, scales + g);
             continue;
         }
-        const float scale = paramsFromAbsMax(Encoder::RoundInt8, fromBits(bound), 1).scale;
+        const float scale = paramsFromAbsMax(Encoder::RoundInteger, fromBits(bound), 1, 127).scale;
         scales[g] = scale;
         const Floats divisor = set1(scale), inverse = set1(1.0f) / divisor;
         // Away from half-integers the product with the reciprocal (off by less than 2 ulp of 127) rounds as the

@@ -79,7 +79,22 @@ QS_INLINE Ints bitsOf(Floats a) { return {_mm256_castps_si256(a.lo), _mm256_cast
 QS_INLINE Ints set1(int a) { return {_mm256_set1_epi32(a), _mm256_set1_epi32(a)}; }
 QS_INLINE Ints loadInts(const std::int32_t* p) { return {intsAt(p), intsAt(p + 8)}; }
 QS_INLINE Ints operator+(Ints a, Ints b) { return {_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)}; }
+QS_INLINE Ints operator-(Ints a, Ints b) { return {_mm256_sub_epi32(a.lo, b.lo), _mm256_sub_epi32(a.hi, b.hi)}; }
 QS_INLINE Ints operator&(Ints a, Ints b) { return {_mm256_and_si256(a.lo, b.lo), _mm256_and_si256(a.hi, b.hi)}; }
+QS_INLINE Ints operator^(Ints a, Ints b) { return {_mm256_xor_si256(a.lo, b.lo), _mm256_xor_si256(a.hi, b.hi)}; }
+/// ~a & b
+QS_INLINE Ints andNot(Ints a, Ints b) { return {_mm256_andnot_si256(a.lo, b.lo), _mm256_andnot_si256(a.hi, b.hi)}; }
+QS_INLINE Ints shiftRight(Ints a, int count) {
+    const __m128i by = _mm_cvtsi32_si128(count);
+    return {_mm256_srl_epi32(a.lo, by), _mm256_srl_epi32(a.hi, by)};
+}
+QS_INLINE Ints shiftLeft(Ints a, int count) {
+    const __m128i by = _mm_cvtsi32_si128(count);
+    return {_mm256_sll_epi32(a.lo, by), _mm256_sll_epi32(a.hi, by)};
+}
+QS_INLINE Ints signOf(Ints a) { return {_mm256_srai_epi32(a.lo, 31), _mm256_srai_epi32(a.hi, 31)}; } ///< -1 or 0
+QS_INLINE Floats asFloats(Ints a) { return {_mm256_castsi256_ps(a.lo), _mm256_castsi256_ps(a.hi)}; }
+QS_INLINE Ints select(Mask m, Ints yes, Ints no) { return bitsOf(select(m, asFloats(yes), asFloats(no))); }
 QS_INLINE Ints maxUnsigned(Ints a, Ints b) { return {_mm256_max_epu32(a.lo, b.lo), _mm256_max_epu32(a.hi, b.hi)}; }
 QS_INLINE Mask greater(Ints a, Ints b) {
     return {_mm256_castsi256_ps(_mm256_cmpgt_epi32(a.lo, b.lo)), _mm256_castsi256_ps(_mm256_cmpgt_epi32(a.hi, b.hi))};
@@ -157,7 +172,6 @@ QS_INLINE __m256 lookup32(Floats low, Floats high, __m256i index) {
 QS_INLINE Floats lookup32(Floats low, Floats high, Ints index) {
     return {lookup32(low, high, index.lo), lookup32(low, high, index.hi)};
 }
-QS_INLINE Floats asFloats(Ints a) { return {_mm256_castsi256_ps(a.lo), _mm256_castsi256_ps(a.hi)}; }
 QS_INLINE Ints lookup32(Ints low, Ints high, Ints index) {
     return bitsOf(lookup32(asFloats(low), asFloats(high), index));
 }

@@ -49,7 +49,15 @@ QS_INLINE Ints bitsOf(Floats a) { return {_mm512_castps_si512(a.v)}; }
 QS_INLINE Ints set1(int a) { return {_mm512_set1_epi32(a)}; }
 QS_INLINE Ints loadInts(const std::int32_t* p) { return {_mm512_loadu_si512(p)}; }
 QS_INLINE Ints operator+(Ints a, Ints b) { return {_mm512_add_epi32(a.v, b.v)}; }
+QS_INLINE Ints operator-(Ints a, Ints b) { return {_mm512_sub_epi32(a.v, b.v)}; }
 QS_INLINE Ints operator&(Ints a, Ints b) { return {_mm512_and_si512(a.v, b.v)}; }
+QS_INLINE Ints operator^(Ints a, Ints b) { return {_mm512_xor_si512(a.v, b.v)}; }
+QS_INLINE Ints andNot(Ints a, Ints b) { return {_mm512_andnot_si512(a.v, b.v)}; } ///< ~a & b
+QS_INLINE Ints shiftRight(Ints a, int count) { return {_mm512_srl_epi32(a.v, _mm_cvtsi32_si128(count))}; }
+QS_INLINE Ints shiftLeft(Ints a, int count) { return {_mm512_sll_epi32(a.v, _mm_cvtsi32_si128(count))}; }
+QS_INLINE Ints signOf(Ints a) { return {_mm512_srai_epi32(a.v, 31)}; } ///< -1 or 0
+QS_INLINE Ints select(Mask m, Ints yes, Ints no) { return {_mm512_mask_blend_epi32(m.m, no.v, yes.v)}; }
+QS_INLINE Floats asFloats(Ints a) { return {_mm512_castsi512_ps(a.v)}; }
 QS_INLINE Ints maxUnsigned(Ints a, Ints b) { return {_mm512_max_epu32(a.v, b.v)}; }
 QS_INLINE Mask greater(Ints a, Ints b) { return {_mm512_cmpgt_epi32_mask(a.v, b.v)}; }
 QS_INLINE Ints plusOneWhere(Mask m, Ints a) { return {_mm512_mask_add_epi32(a.v, m.m, a.v, _mm512_set1_epi32(1))}; }

@@ -129,7 +129,7 @@ std::vector<Case> cases(const KernelSet& k) {
     for (const std::size_t block : {2u, 6u, 8u, 16u, 20u, 32u, 64u, 100u, 128u, 256u, 1024u, 4096u, 65536u})
         all.push_back(windowCase(k, ("nf4:block=" + std::to_string(block)).c_str(), "nf4", Encoder::NearestNf4,
                                  GroupStatistic::AbsMax, block));
-    all.push_back(windowCase(k, "int8:axis=-1", "int8", Encoder::RoundInt8, GroupStatistic::AbsMax, kRow));
+    all.push_back(windowCase(k, "int8:axis=-1", "int8", Encoder::RoundInteger, GroupStatistic::AbsMax, kRow));
     all.push_back(
         windowCase(k, "ternary:scale=channel", "ternary", Encoder::Threshold, GroupStatistic::MeanAbsTwn, kRow));
     all.push_back(windowCase(k, "binary:scale=channel", "binary", Encoder::Sign, GroupStatistic::MeanAbs, kRow));

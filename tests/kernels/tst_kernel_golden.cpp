@@ -26,10 +26,8 @@ std::vector<float> padded(const GoldenTensor& x, std::size_t block) {
 }
 
 Run runOf(const char* format, const std::vector<float>& x, std::size_t group) {
-    const FormatTraits& traits = *findFormat(format);
-    Run run;
+    Run run = runFor(*findFormat(format));
     run.x = x.data(), run.n = x.size(), run.group = group;
-    run.levels = traits.levels.data(), run.levelCount = int(traits.levels.size()), run.zeroCode = traits.zeroCode;
     return run;
 }
 
@@ -100,7 +98,6 @@ void KernelGolden::int8() {
         std::vector<std::uint8_t> codes(x.size());
         std::vector<float> scales(x.size() / features);
         Run run = runOf("int8", x, features);
-        run.encoder = Encoder::RoundInt8;
         RunOut out;
         out.codes = codes.data(), out.scales = scales.data();
         kernels->quantize(run, out);
@@ -113,7 +110,7 @@ void KernelGolden::int8() {
         std::vector<GroupParams> given;
         for (std::size_t row = 0; row < std::size_t(shape[0]); ++row)
             kernels->columnAbsMax(x.data() + row * columns, columns, bounds.data());
-        for (const float bound : bounds) given.push_back(paramsFromAbsMax(Encoder::RoundInt8, bound, 1));
+        for (const float bound : bounds) given.push_back(paramsFromAbsMax(run, bound));
         for (const auto& params : given) columnScales.push_back(params.scale);
         QVERIFY2(sameBits(columnScales, file["int8.first.scale"].as<float>()), file.name.c_str());
         const auto expectedFirst = file["int8.first.q"].as<std::int8_t>();
@@ -138,7 +135,6 @@ void KernelGolden::oneBit() {
             const bool ternary = format[0] == 't';
             std::vector<float> decoded(x.size());
             Run run = runOf(format, x, x.size());
-            run.encoder = ternary ? Encoder::Threshold : Encoder::Sign;
             run.statistic = ternary ? GroupStatistic::HalfStd : GroupStatistic::None;
             RunOut out;
             out.decoded = decoded.data();

@@ -14,37 +14,48 @@ Q_DECLARE_METATYPE(const qs::KernelSet*)
 namespace {
 
 struct Case {
-    const char* name;
-    const char* format;
-    Encoder encoder;
+    std::string name;
+    const FormatTraits* format;
     GroupStatistic statistic;
+    Encoder encoder;
     float clip = 1;
     bool poly = false;
 };
-const std::vector<Case> kCases = {
-    {"nf4", "nf4", Encoder::NearestNf4, GroupStatistic::AbsMax},
-    {"nf4 poly", "nf4", Encoder::NearestNf4, GroupStatistic::AbsMax, 1, true},
-    {"nf4 clipped", "nf4", Encoder::NearestNf4, GroupStatistic::AbsMax, 0.7f},
-    {"int8", "int8", Encoder::RoundInt8, GroupStatistic::AbsMax},
-    {"int8 clipped", "int8", Encoder::RoundInt8, GroupStatistic::AbsMax, 0.5f},
-    {"binary", "binary", Encoder::Sign, GroupStatistic::None},
-    {"binary scaled", "binary", Encoder::Sign, GroupStatistic::MeanAbs},
-    {"ternary", "ternary", Encoder::Threshold, GroupStatistic::HalfStd},
-    {"ternary twn", "ternary", Encoder::Threshold, GroupStatistic::MeanAbsTwn},
-    {"ternary bitnet", "ternary", Encoder::RoundTernary, GroupStatistic::MeanAbs},
-    {"f32", "f32", Encoder::Identity, GroupStatistic::None},
-    {"f16", "f16", Encoder::RoundF16, GroupStatistic::None},
-    {"bf16", "bf16", Encoder::RoundBf16, GroupStatistic::None},
-};
+
+/// Every format with every encoder, statistic, decode and clip that it has.
+std::vector<Case> makeCases() {
+    std::vector<Case> cases;
+    for (const FormatTraits& format : formats()) {
+        const auto add = [&](const char* how, GroupStatistic statistic, Encoder encoder, float clip = 1,
+                             bool poly = false) {
+            cases.push_back({std::string(format.id) + how, &format, statistic, encoder, clip, poly});
+        };
+        const std::string calibrations(format.calibrations);
+        const bool unscaled = format.scaleKinds & std::uint8_t(ScaleKind::None);
+        if (unscaled && calibrations.find("std") == std::string::npos)
+            add(" unscaled", GroupStatistic::None, format.encoder);
+        if (calibrations.find("absmax") != std::string::npos) {
+            add("", GroupStatistic::AbsMax, format.encoder);
+            add(" clipped", GroupStatistic::AbsMax, format.encoder, 0.7f);
+            if (!format.polyLevels.empty()) add(" poly", GroupStatistic::AbsMax, format.encoder, 1, true);
+        }
+        if (calibrations.find("std") != std::string::npos) add(" std", GroupStatistic::HalfStd, format.encoder);
+        if (calibrations.find("absmean") != std::string::npos)
+            add(" scaled", unscaled && format.levels.size() == 3 ? GroupStatistic::MeanAbsTwn : GroupStatistic::MeanAbs,
+                format.encoder);
+        if (std::string(format.dialects).find("bitnet") != std::string::npos)
+            add(" bitnet", GroupStatistic::MeanAbs, Encoder::RoundTernary);
+    }
+    return cases;
+}
+const std::vector<Case> kCases = makeCases();
 
 Run runOf(const Case& c, const std::vector<float>& x, std::size_t group, bool skip) {
-    const FormatTraits& traits = *findFormat(c.format);
-    const auto levels = c.poly ? traits.polyLevels : traits.levels;
-    Run run;
+    const auto levels = c.poly ? c.format->polyLevels : c.format->levels;
+    Run run = runFor(*c.format);
     run.x = x.data(), run.n = x.size(), run.group = group;
     run.statistic = c.statistic, run.encoder = c.encoder, run.clip = c.clip;
-    run.levels = levels.data(), run.levelCount = int(levels.size());
-    run.skipNonFinite = skip, run.zeroCode = traits.zeroCode;
+    run.levels = levels.data(), run.skipNonFinite = skip;
     return run;
 }
 
@@ -140,11 +151,12 @@ void KernelSets::quantize() {
                     if (input.name != "normal" && (n > 300 || (n + group) % 3)) continue; // for time
                     const Run run = runOf(c, x, group, !input.finite);
                     const char* wrong = difference(Outputs(scalarKernels(), run), Outputs(*kernels, run), true);
-                    QVERIFY2(!wrong, qPrintable(QString::fromLatin1("%1, %2, n %3, group %4: %5")
-                                                    .arg(QLatin1String(c.name), QLatin1String(input.name.c_str()))
-                                                    .arg(n)
-                                                    .arg(group)
-                                                    .arg(QLatin1String(wrong))));
+                    QVERIFY2(!wrong,
+                             qPrintable(QString::fromLatin1("%1, %2, n %3, group %4: %5")
+                                            .arg(QLatin1String(c.name.c_str()), QLatin1String(input.name.c_str()))
+                                            .arg(n)
+                                            .arg(group)
+                                            .arg(QLatin1String(wrong))));
                     if (input.finite) continue;
                     const Run refused = runOf(c, x, group, false); // codes are defined even where NaN is refused
                     wrong = difference(Outputs(scalarKernels(), refused), Outputs(*kernels, refused), false);
@@ -170,7 +182,7 @@ void KernelSets::quantizeWithGivenScales() {
                     const bool tame = n % 2 || !each;
                     const char* wrong = difference(Outputs(scalarKernels(), run), Outputs(*kernels, run), tame);
                     QVERIFY2(!wrong, qPrintable(QString::fromLatin1("%1, n %2, group %3, each %4: %5")
-                                                    .arg(QLatin1String(c.name))
+                                                    .arg(QLatin1String(c.name.c_str()))
                                                     .arg(n)
                                                     .arg(group)
                                                     .arg(each)
@@ -360,7 +372,7 @@ void KernelSets::nonFinitePolicy() {
         const Outputs out(*kernels, run);
         QCOMPARE(out.sums.n, 61.0);
         QVERIFY(std::isfinite(out.sums.se2) && std::isfinite(out.scales[0]));
-        if (run.zeroCode >= 0) {
+        if (c.format->zeroCode >= 0) {
             QCOMPARE(int(out.codes[5]), run.zeroCode);
             QCOMPARE(int(out.codes[20]), run.levelCount - 1);
             QCOMPARE(int(out.codes[63]), 0);

@@ -22,7 +22,8 @@
 namespace qs::gui {
 
 namespace {
-constexpr std::size_t kLittle = 2000; // weights times specs that are drawn up within 2 ms
+constexpr std::size_t kTickedAtFirst = 6; // with A and B no more than a session remembers
+constexpr std::size_t kLittle = 2000;     // weights times specs that are drawn up within 2 ms
 
 QString textOf(const QuantSpec& spec) { return QString::fromStdString(specText(spec)); }
 } // namespace
@@ -142,7 +143,8 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
 /// A and B first, then what was listed before; the ticks stay.
 void SpecSetView::buildList() {
     const bool first = list_->count() == 0;
-    const auto ticked = first ? listed_ : chosen();
+    std::vector<QuantSpec> ticked = first ? listed_ : chosen();
+    if (first) ticked.resize(std::min(ticked.size(), kTickedAtFirst));
     std::vector<QuantSpec> specs;
     const auto add = [&](const QuantSpec& spec) {
         const auto same = [&](const QuantSpec& s) { return canonicalText(s) == canonicalText(spec); };

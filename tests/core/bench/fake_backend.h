@@ -183,8 +183,14 @@ public:
             code = int(byte(column / 4) >> (2 * (column % 4)) & 3);
         else
             code = int(byte(column / 8) >> (column % 8) & 1);
+        if (f.format.starts_with("fp8_")) return smallFloat(f.format, byte(column)) * scaleAt(f, inputs, row, column);
         const double level = f.codebook.empty() ? double(code + f.codeBias) : double(f.codebook[std::size_t(code)]);
-        if (f.scaleDtype == "none") return level;
+        return level * scaleAt(f, inputs, row, column);
+    }
+
+    static double scaleAt(const OperandFormat& f, std::span<const HostTensor> inputs, std::int64_t row,
+                          std::int64_t column) {
+        if (f.scaleDtype == "none") return 1;
         const HostTensor& s = *role(inputs, "scale");
         const auto* scales = reinterpret_cast<const float*>(s.data());
         std::int64_t at = 0;
@@ -192,7 +198,17 @@ public:
             at = row * s.dims[1] + column / std::int64_t(f.block);
         else if (f.channelAxis >= 0)
             at = f.channelAxis == 0 ? row : column;
-        return level * double(scales[at]);
+        return double(scales[at]);
+    }
+
+    /// "fp8_e4m3fnuz": the bits of the exponent and the mantissa; fnuz adds one to the bias.
+    static double smallFloat(const std::string& format, unsigned byte) {
+        const int exponentBits = format[5] - '0', mantissaBits = format[7] - '0';
+        const int bias = (1 << (exponentBits - 1)) - (format.ends_with("fnuz") ? 0 : 1);
+        const int exponent = int(byte >> mantissaBits & ((1u << exponentBits) - 1));
+        const double fraction = std::ldexp(double(byte & ((1u << mantissaBits) - 1)), -mantissaBits);
+        const double size = exponent ? std::ldexp(1 + fraction, exponent - bias) : std::ldexp(fraction, 1 - bias);
+        return byte & 128 ? -size : size;
     }
 
 private:

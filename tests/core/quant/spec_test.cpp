@@ -82,6 +82,11 @@ void SpecTest::canonical_data() {
     row("ternary:dialect=bitnet", "ternary:scale=tensor:calib=absmean:nan=refuse:dialect=bitnet");
     row("binary", "binary:scale=none:nan=refuse:dialect=eformer");
     row("f16", "f16:nan=refuse:dialect=eformer");
+    row("int4", "int4:block=64:calib=absmax:nan=refuse:dialect=eformer");
+    row("int4:calib=absmax,0.9", "int4:block=64:calib=absmax,0.9:nan=refuse:dialect=eformer");
+    row("int3:scale=channel", "int3:axis=-1:calib=absmax:nan=refuse:dialect=eformer");
+    row("fp8_e4m3", "fp8_e4m3:axis=-1:calib=absmax:nan=refuse:dialect=eformer");
+    row("fp8_e5m2:scale=none", "fp8_e5m2:scale=none:nan=refuse:dialect=eformer");
 }
 
 void SpecTest::canonical() {
@@ -103,7 +108,12 @@ void SpecTest::refusals_data() {
     row("nf4:block=65538", "use nf4:block=65536");
     row("nf4:block=4294967296", "must be a whole number");
     row("nf4:block=-2", "must be a whole number");
-    row("int4", "known formats are nf4, int8, binary, ternary, f32, f16, bf16");
+    row("int9", "known formats are nf4, int8, binary, ternary, int4, fp8_e4m3, ");
+    row("fp8", "known formats are nf4, ");
+    row("int4:compute=input", "nf4 and int8 have compute=input");
+    row("fp8_e4m3:decode=poly", "nf4 has decode=table and decode=poly");
+    row("int4:scale=none", "use int4:scale=tensor or int4:scale=channel or int4:block=64");
+    row("fp8_e5m2:scale=none:calib=absmax", "without a scale has nothing to calibrate");
     row("", "the format is missing");
     row("NF4", "use nf4");
     row("nf4:tile=1x2", "belongs to formats that are not in this version");
