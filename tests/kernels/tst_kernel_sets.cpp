@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Every supported kernel set against the scalar one: same bits, on every format, length, block and nasty input.
+// Quantizing with every supported kernel set against the scalar one: same bits, on every format, length, block and
+// nasty input.
 
-#include "tests/kernels/kernel_inputs.h"
-
-#include <QtTest>
+#include "tests/kernels/each_set.h"
 
 #include <numeric>
 
 using namespace qs;
 using namespace qs::test;
-Q_DECLARE_METATYPE(const qs::KernelSet*)
 
 namespace {
 
@@ -102,43 +100,21 @@ const char* difference(const Outputs& a, const Outputs& b, bool finiteGroups) {
     return nullptr;
 }
 
-std::vector<std::size_t> groupsFor(std::size_t n) {
-    std::vector<std::size_t> groups = {1, 2, 3, 4, 6, 7, 8, 10, 15, 16, 17, 24, 32, 48, 64, 100, 128, 250, 1000, 4096};
-    std::erase_if(groups, [n](std::size_t g) { return g > n && g != 64; });
-    return groups;
-}
-
 } // namespace
 
 class KernelSets : public QObject {
     Q_OBJECT
 private Q_SLOTS:
-    void quantize_data() { sets(); }
+    void quantize_data() { supportedSets(); }
     void quantize();
-    void quantizeWithGivenScales_data() { sets(); }
+    void quantizeWithGivenScales_data() { supportedSets(); }
     void quantizeWithGivenScales();
-    void outputsAreOptional_data() { sets(); }
+    void outputsAreOptional_data() { supportedSets(); }
     void outputsAreOptional();
-    void packedAndStored_data() { sets(); }
-    void packedAndStored();
-    void nf4Decisions_data() { sets(); }
-    void nf4Decisions();
-    void int8Decisions_data() { sets(); }
-    void int8Decisions();
-    void statistics_data() { sets(); }
-    void statistics();
-    void nonFinitePolicy_data() { sets(); }
+    void nonFinitePolicy_data() { supportedSets(); }
     void nonFinitePolicy();
-    void largeGroupWithNan_data() { sets(); }
+    void largeGroupWithNan_data() { supportedSets(); }
     void largeGroupWithNan();
-    void nf4ThresholdsAreTheRule();
-
-private:
-    static void sets() {
-        QTest::addColumn<const KernelSet*>("kernels");
-        for (const KernelSet* set : kernelSets())
-            if (set->supported()) QTest::newRow(set->id) << set;
-    }
 };
 
 void KernelSets::quantize() {
@@ -221,146 +197,6 @@ void KernelSets::outputsAreOptional() {
         }
 }
 
-void KernelSets::packedAndStored() {
-    QFETCH(const KernelSet*, kernels);
-    const KernelSet& scalar = scalarKernels();
-    for (const Input& input : inputs()) {
-        if (!input.finite) continue;
-        for (std::size_t n : kLengths) {
-            const auto x = input.make(n);
-            for (const std::size_t group : groupsFor(n)) {
-                const std::size_t groups = (n + group - 1) / group;
-                const std::string at = input.name + ", n " + std::to_string(n) + ", group " + std::to_string(group);
-                std::vector<float> s1(groups), s2(groups), d1(n), d2(n);
-                std::vector<std::int8_t> q1(n), q2(n);
-                scalar.quantizeInt8Stored(x.data(), n, group, q1.data(), s1.data());
-                kernels->quantizeInt8Stored(x.data(), n, group, q2.data(), s2.data());
-                QVERIFY2(sameBits(q1, q2) && sameBits(s1, s2), at.c_str());
-                std::vector<std::uint8_t> t1(groups * ((group + 3) / 4)), t2(t1);
-                scalar.quantizeTernaryPacked(x.data(), n, group, t1.data(), s1.data());
-                kernels->quantizeTernaryPacked(x.data(), n, group, t2.data(), s2.data());
-                QVERIFY2(sameBits(t1, t2) && sameBits(s1, s2), at.c_str());
-                if (n % 2 || group % 2) continue;
-                std::vector<std::uint8_t> p1(n / 2), p2(p1);
-                ErrorSums e1, e2;
-                scalar.quantizeNf4Packed(x.data(), n, group, p1.data(), s1.data(), &e1);
-                kernels->quantizeNf4Packed(x.data(), n, group, p2.data(), s2.data(), &e2);
-                QVERIFY2(sameBits(p1, p2) && sameBits(s1, s2), at.c_str());
-                QVERIFY2(e1.n == e2.n && e1.maxAbs == e2.maxAbs, at.c_str());
-                QVERIFY2(std::fabs(e1.se2 - e2.se2) <= 1e-6 * e1.se2 + 1e-20 * e1.sw2, at.c_str());
-                QVERIFY2(std::fabs(e1.sw2 - e2.sw2) <= 1e-6 * e1.sw2, at.c_str());
-                p2.assign(n / 2, 0);
-                kernels->quantizeNf4Packed(x.data(), n, group, p2.data(), s2.data(), nullptr);
-                QVERIFY2(sameBits(p1, p2) && sameBits(s1, s2), at.c_str());
-                scalar.dequantizeNf4Packed(p1.data(), n, group, s1.data(), nf4PolyLevels().data(), d1.data());
-                kernels->dequantizeNf4Packed(p1.data(), n, group, s1.data(), nf4PolyLevels().data(), d2.data());
-                QVERIFY2(sameBits(d1, d2), at.c_str());
-            }
-        }
-    }
-    // Past the caches the outputs may be streamed.
-    const std::size_t large = (std::size_t(4) << 20) + 64;
-    const auto x = normalValues(large);
-    std::vector<std::uint8_t> packed(large / 2);
-    std::vector<float> scales(large / 64), d1(large), d2(large);
-    kernels->quantizeNf4Packed(x.data(), large, 64, packed.data(), scales.data(), nullptr);
-    scalar.dequantizeNf4Packed(packed.data(), large, 64, scales.data(), nf4Levels().data(), d1.data());
-    kernels->dequantizeNf4Packed(packed.data(), large, 64, scales.data(), nf4Levels().data(), d2.data());
-    QVERIFY(sameBits(d1, d2));
-    std::vector<std::int8_t> q1(large), q2(large);
-    std::vector<float> otherScales(scales);
-    scalar.quantizeInt8Stored(x.data(), large, 64, q1.data(), scales.data());
-    kernels->quantizeInt8Stored(x.data(), large, 64, q2.data(), otherScales.data());
-    QVERIFY(sameBits(q1, q2) && sameBits(scales, otherScales));
-}
-
-// Around every decision of every one of many scales: the thresholds in units of x must be exact, not merely close.
-void KernelSets::nf4Decisions() {
-    QFETCH(const KernelSet*, kernels);
-    std::mt19937 engine(5);
-    for (int round = 0; round < 3000; ++round) {
-        const auto exponent = int(engine() % 250) - 140;
-        const float bound = std::ldexp(1.0f + float(engine() % 0x800000) / 8388608.0f, exponent);
-        std::vector<float> x(64);
-        x[0] = bound;
-        const float divisor = bound + FLT_MIN;
-        for (std::size_t i = 1; i < 64; ++i) {
-            const std::size_t k = (i - 1) / 4 % 15;
-            float v = nf4Thresholds().threshold[k] * divisor;
-            for (std::size_t step = (i - 1) % 4; step > 0; --step) v = std::nextafter(v, step % 2 ? -FLT_MAX : FLT_MAX);
-            if ((i - 1) % 4 == 3) v = std::nextafter(std::nextafter(v, FLT_MAX), FLT_MAX);
-            x[i] = v;
-        }
-        std::vector<std::uint8_t> p1(32), p2(32);
-        float a1 = 0, a2 = 0;
-        scalarKernels().quantizeNf4Packed(x.data(), 64, 64, p1.data(), &a1, nullptr);
-        kernels->quantizeNf4Packed(x.data(), 64, 64, p2.data(), &a2, nullptr);
-        QVERIFY2(sameBits(p1, p2) && a1 == a2, qPrintable(QString::number(double(bound))));
-    }
-}
-
-void KernelSets::int8Decisions() {
-    QFETCH(const KernelSet*, kernels);
-    std::mt19937 engine(6);
-    for (int round = 0; round < 3000; ++round) {
-        const float bound = std::ldexp(1.0f + float(engine() % 0x800000) / 8388608.0f, int(engine() % 250) - 140);
-        const float scale = bound / 127.0f + FLT_MIN;
-        std::vector<float> x(80);
-        x[0] = bound;
-        for (std::size_t i = 1; i < x.size(); ++i) {
-            float v = (float(int(engine() % 253) - 126) + 0.5f) * scale;
-            for (unsigned step = engine() % 3; step > 0; --step) v = std::nextafter(v, i % 2 ? FLT_MAX : -FLT_MAX);
-            x[i] = std::fabs(v) <= bound ? v : bound;
-        }
-        std::vector<std::int8_t> q1(80), q2(80);
-        float s1 = 0, s2 = 0;
-        scalarKernels().quantizeInt8Stored(x.data(), 80, 80, q1.data(), &s1);
-        kernels->quantizeInt8Stored(x.data(), 80, 80, q2.data(), &s2);
-        QVERIFY2(sameBits(q1, q2) && s1 == s2, qPrintable(QString::number(double(bound))));
-    }
-}
-
-void KernelSets::statistics() {
-    QFETCH(const KernelSet*, kernels);
-    const KernelSet& scalar = scalarKernels();
-    for (const Input& input : inputs())
-        for (const std::size_t n : kLengths) {
-            const auto x = input.make(n);
-            for (const bool finiteOnly : {false, true}) {
-                if (!input.finite && !finiteOnly) {
-                    QCOMPARE(std::isnan(kernels->absMax(x.data(), n, false)),
-                             std::isnan(scalar.absMax(x.data(), n, false)));
-                    continue;
-                }
-                std::uint64_t c1 = 0, c2 = 0;
-                QCOMPARE(kernels->absMax(x.data(), n, finiteOnly), scalar.absMax(x.data(), n, finiteOnly));
-                QCOMPARE(kernels->sumAbs(x.data(), n, finiteOnly, &c1), scalar.sumAbs(x.data(), n, finiteOnly, &c2));
-                QCOMPARE(c1, c2);
-                QCOMPARE(kernels->sum(x.data(), n, finiteOnly, &c1), scalar.sum(x.data(), n, finiteOnly, &c2));
-                QCOMPARE(c1, c2);
-                QCOMPARE(kernels->sumSquaredDeviation(x.data(), n, 0.1f, finiteOnly),
-                         scalar.sumSquaredDeviation(x.data(), n, 0.1f, finiteOnly));
-            }
-            for (const float threshold : {0.0f, 0.5f, -1.0f, INFINITY}) {
-                const AboveSum a = kernels->sumAbsAbove(x.data(), n, threshold),
-                               b = scalar.sumAbsAbove(x.data(), n, threshold);
-                QVERIFY(a.sum == b.sum && a.count == b.count);
-            }
-            const Moments a = kernels->moments(x.data(), n), b = scalar.moments(x.data(), n);
-            QVERIFY(a.n == b.n && a.s1 == b.s1 && a.s2 == b.s2 && a.s3 == b.s3 && a.s4 == b.s4);
-            QVERIFY(sameBits(&a.min, &b.min, 1) && sameBits(&a.max, &b.max, 1));
-            QVERIFY(a.nan == b.nan && a.inf == b.inf && a.zeros == b.zeros);
-            std::vector<std::uint32_t> bins1(kFloatBins), bins2(kFloatBins);
-            kernels->floatBins(x.data(), n, bins1.data());
-            scalar.floatBins(x.data(), n, bins2.data());
-            QVERIFY(bins1 == bins2);
-            std::vector<float> m1(n, 0.2f), m2(m1);
-            kernels->columnAbsMax(x.data(), n, m1.data());
-            scalar.columnAbsMax(x.data(), n, m2.data());
-            QVERIFY(sameBits(m1, m2));
-        }
-}
-
 void KernelSets::nonFinitePolicy() {
     QFETCH(const KernelSet*, kernels);
     for (const Case& c : kCases) {
@@ -402,33 +238,6 @@ void KernelSets::largeGroupWithNan() {
         QCOMPARE(b.n, 69997.0);
         QVERIFY(std::fabs(a.se2 - b.se2) <= 1e-9 * b.se2);
         QCOMPARE(a.maxAbs, b.maxAbs);
-    }
-}
-
-// The threshold table against the rule itself: argmin over the levels, the first of equals.
-void KernelSets::nf4ThresholdsAreTheRule() {
-    const auto rule = [](float v) {
-        int best = 0;
-        for (int code = 1; code < 16; ++code)
-            if (std::fabs(v - nf4Levels()[std::size_t(code)]) < std::fabs(v - nf4Levels()[std::size_t(best)]))
-                best = code;
-        return best;
-    };
-    const Nf4Thresholds& t = nf4Thresholds();
-    for (int k = 0; k < 15; ++k) {
-        QCOMPARE(rule(t.threshold[k]), k + 1);
-        QCOMPARE(rule(std::nextafter(t.threshold[k], -2.0f)), k);
-        // An estimate that is off by 1e-6 still finds the bucket.
-        const float place = t.threshold[k] * Nf4Thresholds::kBucketScale;
-        QVERIFY(std::fabs(place - std::floor(place) - 0.5f) > 1e-3f);
-    }
-    std::mt19937 engine(1);
-    std::uniform_real_distribution<float> any(-1, 1);
-    for (int i = 0; i < 100000; ++i) {
-        const float v = any(engine);
-        int code = 0;
-        while (code < 15 && v >= t.threshold[code]) ++code;
-        QCOMPARE(code, rule(v));
     }
 }
 
