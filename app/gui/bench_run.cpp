@@ -31,6 +31,7 @@ void BenchRun::start(const BenchmarkPlan& plan) {
     plan_ = plan;
     run_ = {};
     complete_ = false;
+    ++number_;
     running_ = true;
     inbox_ = std::make_shared<Inbox>();
     lane_ = std::make_unique<LaneWork>(session_, "Benchmark");

@@ -28,6 +28,7 @@ public:
     const std::vector<BenchmarkRow>& rows() const { return run_.rows; }
     const BenchmarkRun& run() const { return run_; } ///< roofs, passes and provenance once it is complete
     bool complete() const { return complete_; }
+    int number() const { return number_; } ///< another one with each start: the rows begin anew
     const BenchmarkPlan& plan() const { return plan_; }
 
     /// Asks every backend what it could run; answers arrive one by one.
@@ -52,6 +53,7 @@ private:
     std::unique_ptr<LaneWork> lane_; ///< while the benchmark runs
     Job asks_;
     QTimer poll_;
+    int number_ = 0;
     bool running_ = false, asking_ = false, complete_ = false;
 };
 

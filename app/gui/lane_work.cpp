@@ -27,7 +27,7 @@ Job spoken(Session& session, const std::string& what) {
         shown.what = what;
         const double left = shown.done > 0 ? double(now) / 1e3 * (shown.total - shown.done) / shown.done : -1;
         const auto say = [guard, shown, left] {
-            if (guard && guard->busy()) Q_EMIT guard->jobProgress(shown, left);
+            if (guard && guard->laneBusy()) Q_EMIT guard->jobProgress(shown, left);
         };
         QMetaObject::invokeMethod(application, say, Qt::QueuedConnection);
     });

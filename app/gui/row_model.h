@@ -21,10 +21,11 @@ public:
         rows_ = std::move(rows);
         endResetModel();
     }
-    void append(Row row) {
-        const int at = int(rows_.size());
-        beginInsertRows({}, at, at);
-        rows_.push_back(std::move(row));
+    /// The rows so far and more: selection, order and place in the table stay.
+    void grow(const std::vector<Row>& all) {
+        if (all.size() <= rows_.size()) return;
+        beginInsertRows({}, int(rows_.size()), int(all.size()) - 1);
+        rows_.insert(rows_.end(), all.begin() + std::ptrdiff_t(rows_.size()), all.end());
         endInsertRows();
     }
     const Row& row(int index) const { return rows_.at(std::size_t(index)); }

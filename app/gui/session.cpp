@@ -302,9 +302,10 @@ void Session::endWork(const LaneWork& work) {
     Q_EMIT workEnded();
 }
 
+bool Session::laneBusy() const { return d->opening || !d->work.empty() || d->sweep.running(); }
+
 bool Session::busy() const {
-    return d->opening || !d->work.empty() || d->settle.isActive() || d->sweep.running() || d->probeA.running() ||
-           d->probeB.running();
+    return laneBusy() || d->settle.isActive() || d->probeA.running() || d->probeB.running();
 }
 
 void Session::showPage(const QString& id) {

@@ -46,6 +46,11 @@ QToolButton[role="corner"]:hover { background: $raised; color: $text; }
 QToolButton[role="corner"]:checked { background: $selection; color: $text; }
 QToolButton[role="corner"]:focus { border: 2px solid $accent; min-height: 16px; max-height: 16px; padding: 0 5px; }
 
+QComboBox[role="corner"] { background: transparent; color: $muted; font-size: 11px; min-height: 18px; max-height: 18px;
+  padding: 0 6px; border-radius: 5px; }
+QComboBox[role="corner"]:hover { background: $raised; color: $text; }
+QComboBox[role="corner"]:focus { border: 2px solid $accent; min-height: 16px; max-height: 16px; padding: 0 5px; }
+
 QToolButton[role="row"] { background: transparent; border: 2px solid transparent; border-radius: 6px; min-height: 40px; max-height: 40px; padding: 0; }
 QToolButton[role="row"]:hover { background: $raised; }
 QToolButton[role="row"]:focus { border-color: $accent; min-height: 40px; max-height: 40px; padding: 0; }
@@ -103,8 +108,9 @@ QHeaderView { background: transparent; border: none; }
 QHeaderView::section { background: transparent; color: $muted; border: none; border-bottom: 1px solid $line;
   padding: 0 3px; min-height: 24px; font-size: 11px; }
 QHeaderView::section:hover { color: $text; }
-QHeaderView::up-arrow { image: url(:/icons/chevron-up.svg); width: 8px; height: 8px; subcontrol-position: top center; }
-QHeaderView::down-arrow { image: url(:/icons/chevron-down.svg); width: 8px; height: 8px; subcontrol-position: top center; }
+QHeaderView::section:vertical { border: none; }
+QHeaderView::up-arrow { image: url(:/icons/chevron-up.svg); $arrow }
+QHeaderView::down-arrow { image: url(:/icons/chevron-down.svg); $arrow }
 QTableCornerButton::section { background: transparent; border: none; }
 
 QMenu { background: $surface; color: $text; border: 1px solid $line; padding: 4px; }
@@ -131,6 +137,9 @@ QFrame[role="popup"] { background: $surface; border: 1px solid $line; border-rad
 QString styleSheet(const Tokens& t, bool dark) {
     auto sheet = QString::fromLatin1(kSheet);
     const std::pair<const char*, QString> values[] = {
+        // The margins leave it no room of its own: Qt takes that from every title, sorted by it or not.
+        {"$arrow",
+         QStringLiteral("width: 8px; height: 8px; margin: 0 -4px -8px -4px; subcontrol-position: top center;")},
         // Longer names first: $accenthover contains $accent.
         {"$accenthover", (dark ? t.accent.lighter(112) : t.accent.darker(115)).name()},
         {"$onaccent", (dark ? t.bg : t.surface).name()},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Latency against M, speed-up by shape, and the roofline, out of rows.
-#include "core/bench/bench_report.h"
+#include "core/bench/bench_charts.h"
 
 #include "core/base/text.h"
 
@@ -14,10 +14,10 @@ namespace qs {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t kMostPlots = 12;
 
-std::string seriesOf(const BenchmarkRow& row) {
-    return fmt::format("{} {}{}", row.backend, row.spec, row.variant.empty() ? "" : " " + row.variant);
+std::string seriesOf(const BenchmarkRow& row, LatencyLines lines) {
+    const bool variant = lines == LatencyLines::Variants && !row.variant.empty();
+    return fmt::format("{} {}{}", row.backend, row.spec, variant ? " " + row.variant : "");
 }
 std::string placeOfRow(const BenchmarkRow& row) {
     return fmt::format("{}, {} activations, {} cache", row.op, row.act, cacheText(row.cache));
@@ -26,6 +26,7 @@ std::string placeOfRow(const BenchmarkRow& row) {
 struct Point {
     double m, ns, low, high;
     std::optional<Interval> ci;
+    std::size_t row;
 };
 
 std::vector<std::pair<double, std::string>>
@@ -50,19 +51,27 @@ crossoversOf(const std::map<double, std::vector<std::pair<std::string, Point>>>&
 
 } // namespace
 
-std::vector<LatencyChart> latencyCharts(std::span<const BenchmarkRow> rows) {
+std::vector<LatencyChart> latencyCharts(std::span<const BenchmarkRow> rows, LatencyLines lines) {
     std::vector<std::string> titles;
     std::map<std::string, std::map<std::string, std::map<double, Point>>> charts;
     std::map<std::string, std::vector<std::string>> order;
-    for (const auto& row : rows) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const auto& row = rows[i];
         if (!row.medianNs || row.act.empty()) continue;
+        if (lines == LatencyLines::Fastest && (row.approx || row.experimental)) continue;
         const std::string title = fmt::format("Latency against M, N = {}, K = {}, {}", row.n, row.k, placeOfRow(row));
-        const std::string name = seriesOf(row);
+        const std::string name = seriesOf(row, lines);
         if (!charts.count(title)) titles.push_back(title);
         auto& series = charts[title];
         if (!series.count(name)) order[title].push_back(name);
-        series[name][double(row.m)] = {double(row.m), *row.medianNs, row.ciNs ? row.ciNs->low : kNaN,
-                                       row.ciNs ? row.ciNs->high : kNaN, row.ciNs};
+        const Point point{double(row.m),
+                          *row.medianNs,
+                          row.ciNs ? row.ciNs->low : kNaN,
+                          row.ciNs ? row.ciNs->high : kNaN,
+                          row.ciNs,
+                          i};
+        const auto [at, first] = series[name].try_emplace(point.m, point);
+        if (!first && point.ns < at->second.ns) at->second = point;
     }
     std::vector<LatencyChart> out;
     for (const auto& title : titles) {
@@ -77,6 +86,7 @@ std::vector<LatencyChart> latencyCharts(std::span<const BenchmarkRow> rows) {
                 series.ns.push_back(p.ns);
                 series.low.push_back(p.low);
                 series.high.push_back(p.high);
+                series.rows.push_back(p.row);
                 byM[m].emplace_back(name, p);
             }
         }
@@ -95,11 +105,12 @@ std::vector<SpeedupMap> speedupMaps(std::span<const BenchmarkRow> rows) {
         return list.size() - 1;
     };
     struct Cell {
-        std::size_t map, row, column;
+        std::size_t map, shape, column, row;
         double value;
     };
     std::vector<Cell> cells;
-    for (const auto& row : rows) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const auto& row = rows[i];
         if (row.act.empty() || row.device.empty() || row.approx || row.experimental) continue;
         const std::string title = fmt::format("Speed-up over openblas f32, {}", placeOfRow(row));
         auto map = std::find_if(out.begin(), out.end(), [&](const SpeedupMap& m) { return m.title == title; });
@@ -109,12 +120,18 @@ std::vector<SpeedupMap> speedupMaps(std::span<const BenchmarkRow> rows) {
         }
         const std::size_t r = indexIn(map->shapes, fmt::format("{}x{}x{}", row.m, row.n, row.k));
         const std::size_t c = indexIn(map->columns, row.backend + " " + row.spec);
-        cells.push_back({std::size_t(map - out.begin()), r, c, row.speedup.value_or(kNaN)});
+        cells.push_back({std::size_t(map - out.begin()), r, c, i, row.speedup.value_or(kNaN)});
     }
-    for (auto& map : out) map.cells.assign(map.shapes.size() * map.columns.size(), kNaN);
+    for (auto& map : out) {
+        map.cells.assign(map.shapes.size() * map.columns.size(), kNaN);
+        map.rows.assign(map.cells.size(), -1);
+    }
     for (const auto& cell : cells) {
-        double& value = out[cell.map].cells[cell.row * out[cell.map].columns.size() + cell.column];
-        if (std::isnan(value) || cell.value > value) value = cell.value; // the best variant of each
+        auto& map = out[cell.map];
+        const std::size_t at = cell.shape * map.columns.size() + cell.column;
+        if (map.rows[at] >= 0 && !(std::isnan(map.cells[at]) || cell.value > map.cells[at])) continue;
+        map.cells[at] = cell.value; // the best variant of each
+        map.rows[at] = int(cell.row);
     }
     std::erase_if(out, [](const SpeedupMap& map) {
         return std::none_of(map.cells.begin(), map.cells.end(), [](double v) { return std::isfinite(v); });
@@ -122,98 +139,31 @@ std::vector<SpeedupMap> speedupMaps(std::span<const BenchmarkRow> rows) {
     return out;
 }
 
-namespace {
-
-std::vector<Plot> latencyPlots(const BenchmarkRun& run) {
-    std::vector<Plot> out;
-    for (const auto& chart : latencyCharts(run.rows)) {
-        if (std::none_of(chart.series.begin(), chart.series.end(), [](const auto& s) { return s.m.size() > 1; }))
-            continue;
-        Plot plot;
-        plot.kind = Plot::Kind::Lines;
-        plot.title = chart.title;
-        plot.xTitle = "log2 M", plot.yTitle = "median, ns";
-        plot.logY = true;
-        for (const auto& series : chart.series) {
-            auto& line = plot.series.emplace_back();
-            line.name = series.name;
-            for (std::size_t i = 0; i < series.m.size(); ++i) {
-                line.x.push_back(std::log2(series.m[i]));
-                line.y.push_back(series.ns[i]);
-            }
+std::vector<Roofline> rooflines(std::span<const BenchmarkRow> rows, std::span<const MeasuredRoof> roofs) {
+    std::vector<Roofline> out;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const auto& row = rows[i];
+        if (!row.medianNs || !row.gflops || !row.intensity || row.cache != CacheState::Cold) continue;
+        auto at = std::find_if(out.begin(), out.end(), [&](const Roofline& line) {
+            return line.backend == row.backend && line.device == row.device;
+        });
+        if (at == out.end()) {
+            at = out.emplace(out.end());
+            at->backend = row.backend, at->device = row.device;
         }
-        for (const auto& [m, name] : chart.crossovers) {
-            plot.verticals.push_back(std::log2(m));
-            plot.verticalLabels.push_back(fmt::format("from M = {}: {}", m, name));
-        }
-        out.push_back(std::move(plot));
+        at->points.push_back({*row.intensity, *row.gflops, i});
     }
-    return out;
-}
-
-std::vector<Plot> speedupPlots(const BenchmarkRun& run) {
-    std::vector<Plot> out;
-    for (const auto& map : speedupMaps(run.rows)) {
-        Plot plot;
-        plot.kind = Plot::Kind::HeatMap;
-        plot.title = map.title;
-        plot.xTitle = "backend and spec", plot.yTitle = "M x N x K";
-        plot.categories = map.columns;
-        plot.rowLabels = map.shapes;
-        plot.cells = map.cells;
-        plot.cellTitle = "Speed-up x, below 1 is slower";
-        plot.emptyTitle = "no speed-up: see the table";
-        out.push_back(std::move(plot));
-    }
-    return out;
-}
-
-/// Points of one backend by intensity under its measured ceilings; both axes logarithmic.
-std::vector<Plot> rooflines(const BenchmarkRun& run) {
-    std::vector<Plot> out;
-    std::map<std::pair<std::string, std::string>, std::map<std::string, double>> ceilings;
-    for (const auto& roof : run.roofs)
-        if (roof.perSecond > 0) ceilings[{roof.backend, roof.device}][roof.kind] = roof.perSecond;
-    for (const auto& [where, kinds] : ceilings) {
-        if (!kinds.count("read_bw")) continue;
-        std::map<std::string, std::map<double, double>> points;
-        for (const auto& row : run.rows)
-            if (row.backend == where.first && row.device == where.second && row.gflops && row.intensity &&
-                row.cache == CacheState::Cold)
-                points[seriesOf(row)][std::log10(*row.intensity)] = *row.gflops;
-        if (points.empty()) continue;
-        Plot plot;
-        plot.kind = Plot::Kind::Lines;
-        plot.title = fmt::format("Roofline of {} {}, cold cache", where.first, where.second);
-        plot.xTitle = "log10 of operations a byte", plot.yTitle = "GFLOP/s";
-        plot.logY = true;
-        for (const auto& [kind, peak] : kinds) {
-            if (kind == "read_bw") continue;
-            auto& line = plot.series.emplace_back();
-            line.name = kind + " roof";
-            for (int step = -8; step <= 32; ++step) {
-                const double x = step / 8.0;
-                line.x.push_back(x);
-                line.y.push_back(std::min(peak, kinds.at("read_bw") * std::pow(10.0, x)) / 1e9);
-            }
+    for (auto& line : out) {
+        std::stable_sort(line.points.begin(), line.points.end(),
+                         [](const auto& a, const auto& b) { return a.intensity < b.intensity; });
+        for (const auto& roof : roofs) {
+            if (roof.backend != line.backend || roof.device != line.device || roof.perSecond <= 0) continue;
+            if (roof.kind == "read_bw")
+                line.bytesPerSecond = roof.perSecond;
+            else
+                line.peaks.emplace_back(roof.kind, roof.perSecond);
         }
-        for (const auto& [name, list] : points) {
-            auto& line = plot.series.emplace_back();
-            line.name = name;
-            for (const auto& [x, y] : list) line.x.push_back(x), line.y.push_back(y);
-        }
-        out.push_back(std::move(plot));
     }
-    return out;
-}
-
-} // namespace
-
-std::vector<Plot> benchmarkPlots(const BenchmarkRun& run) {
-    std::vector<Plot> out = latencyPlots(run);
-    for (auto& plot : speedupPlots(run)) out.push_back(std::move(plot));
-    for (auto& plot : rooflines(run)) out.push_back(std::move(plot));
-    if (out.size() > kMostPlots) out.resize(kMostPlots);
     return out;
 }
 

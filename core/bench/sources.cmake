@@ -24,6 +24,7 @@ target_sources(qs_core PRIVATE
   bench/bench_charts.cpp
   bench/bench_columns.cpp
   bench/bench_plan.cpp
+  bench/bench_plots.cpp
   bench/bench_report.cpp
   bench/benchmark.cpp
   bench/capabilities.cpp

@@ -2,10 +2,13 @@
 #pragma once
 // Specs x backends: what could run, a word and a colour per cell, the reason on hover.
 
+#include "app/gui/widgets/card.h"
 #include "core/bench/capabilities.h"
 
 #include <QAbstractTableModel>
 #include <QStringList>
+
+class QTableView;
 
 namespace qs::gui {
 
@@ -22,8 +25,23 @@ public:
 
 private:
     std::vector<Capability> answers_;
-    QStringList specs_, backends_;
+    QStringList specs_, devices_; ///< rows, and columns as "cpu cpu:0"
+    QStringList titles_;          ///< of the columns: the backend alone where it has one device
     bool complete_ = true;
+};
+
+class MatrixCard : public Card {
+    Q_OBJECT
+public:
+    explicit MatrixCard(QWidget* parent = nullptr);
+    void setAnswers(const std::vector<Capability>& answers, bool asking);
+
+Q_SIGNALS:
+    void retryAsked(const std::string& backend); ///< a double click on one that crashed or hung
+
+private:
+    QTableView* view_;
+    CapabilityModel* model_;
 };
 
 /// "native", "emulated", "declined", "not built", ...

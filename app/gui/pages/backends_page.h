@@ -4,27 +4,26 @@
 
 #include "app/gui/bench_run.h"
 #include "app/gui/page.h"
-#include "app/gui/pages/backends_rows.h"
-#include "app/gui/row_model.h"
-#include "core/bench/compare.h"
 #include "core/report/report.h"
 
-#include <functional>
-#include <optional>
+#include <QWidget>
 
-class QComboBox;
-class QGridLayout;
+#include <functional>
+
 class QLabel;
-class QPlainTextEdit;
-class QSortFilterProxyModel;
-class QTableView;
+class QLayout;
 class QToolButton;
 
 namespace qs::gui {
 
 class BackendsPlan;
-class CapabilityModel;
-class Card;
+class BenchDetail;
+class BenchTables;
+class LatencyCard;
+class MatrixCard;
+class RooflineCard;
+class SpeedupCard;
+class StagedRefresh;
 
 class BackendsPage : public QWidget {
     Q_OBJECT
@@ -32,6 +31,7 @@ public:
     explicit BackendsPage(Session& session, QWidget* parent = nullptr);
     BenchRun& bench() { return *bench_; }
     BackendsPlan& planner() { return *plan_; }
+    bool settled() const; ///< everything that is known is drawn
     /// Asks for a path; tests put their own in place of the dialog. Empty: declined.
     using PathChooser = std::function<QString(const QString& suggested, bool save)>;
     void setPathChooser(PathChooser chooser) { choosePath_ = std::move(chooser); }
@@ -41,49 +41,35 @@ Q_SIGNALS:
 
 protected:
     void showEvent(QShowEvent*) override;
+    void hideEvent(QHideEvent*) override;
 
 private:
     QLayout* header();
-    void buildCards(QGridLayout* grid);
-    QTableView* table(const char* name, const QString& title);
+    QLayout* cards();
+    void listen();
     void askOnce();
     void start();
     void refresh();
     void refreshMatrix();
-    void refreshLatency();
-    void refreshSpeedup();
-    void refreshRoofline();
-    void refreshSide();
     void showRow(int row);
-    void select(int row);
     void write(const ReportWriter& writer);
     void loadBaseline();
     void say(const QString& sentence, bool wrong);
 
-    Session& session_;
     BenchRun* bench_;
     BackendsPlan* plan_;
+    StagedRefresh* stages_;
     PathChooser choosePath_;
     QLabel *note_ = nullptr, *status_ = nullptr;
-    QToolButton *export_ = nullptr, *baselineButton_ = nullptr;
-    Card *planCard_ = nullptr, *matrixCard_ = nullptr, *latencyCard_ = nullptr, *speedupCard_ = nullptr,
-         *rooflineCard_ = nullptr, *sideCard_ = nullptr, *resultsCard_ = nullptr, *detailCard_ = nullptr;
-    QTableView *matrix_ = nullptr, *side_ = nullptr, *results_ = nullptr;
-    PlotChart *latency_ = nullptr, *roofline_ = nullptr;
-    HeatMap* speedup_ = nullptr;
-    QComboBox *group_ = nullptr, *device_ = nullptr, *sideChoice_ = nullptr, *artifact_ = nullptr;
-    QToolButton* all_ = nullptr;
-    QPlainTextEdit* detail_ = nullptr;
-    CapabilityModel* capabilities_ = nullptr;
-    RowModel<BenchmarkRow>*rows_ = nullptr, *correctness_ = nullptr;
-    RowModel<MeasuredRoof>* roofs_ = nullptr;
-    RowModel<ModelPassRow>* passes_ = nullptr;
-    RowModel<ComparedRow>* compared_ = nullptr;
-    QSortFilterProxyModel *sorted_ = nullptr, *sideSorted_ = nullptr;
-    SpeedupPicture speedupPicture_;
-    std::optional<BenchBaseline> baseline_;
-    int shown_ = -1;
-    bool asked_ = false, dirty_ = false;
+    QToolButton* export_ = nullptr;
+    MatrixCard* matrix_ = nullptr;
+    LatencyCard* latency_ = nullptr;
+    SpeedupCard* speedup_ = nullptr;
+    RooflineCard* roofline_ = nullptr;
+    BenchTables* tables_ = nullptr;
+    BenchDetail* detail_ = nullptr;
+    int shown_ = -1; ///< row of the run
+    bool asked_ = false;
 };
 
 } // namespace qs::gui

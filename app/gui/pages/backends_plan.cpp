@@ -25,7 +25,7 @@
 namespace qs::gui {
 namespace {
 
-constexpr int kItem = 22; // px
+constexpr int kItem = 22;                // px
 constexpr std::size_t kShapesTicked = 2; // of a model at first: the largest ones; a run of all takes minutes
 
 QString textOf(const QuantSpec& spec) { return QString::fromStdString(specText(spec)); }
@@ -47,9 +47,7 @@ QListWidgetItem* addItem(QListWidget* list, const QString& text, bool on, const 
 }
 
 /// As high as what it lists, so that a tall window does not tear the plan apart.
-void fit(QListWidget* list) {
-    list->setMaximumHeight(std::max(list->minimumHeight(), list->count() * kItem + 6));
-}
+void fit(QListWidget* list) { list->setMaximumHeight(std::max(list->minimumHeight(), list->count() * kItem + 6)); }
 
 bool ticked(const QListWidget* list, int row) { return list->item(row)->checkState() == Qt::Checked; }
 
@@ -160,7 +158,7 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     line({}, bias_, "planBias");
     bias_->setAccessibleName(tr("With a bias"));
     column->addLayout(grid);
-    column->addStretch(1);
+    column->addSpacing(4);
 
     note_ = new QLabel;
     note_->setFont(Theme::numbers(10));
@@ -186,6 +184,7 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     buttons->addWidget(cancel_, 1);
     buttons->addWidget(ask);
     column->addLayout(buttons);
+    column->addStretch(1);
     connect(run_, &QPushButton::clicked, this, &BackendsPlan::runAsked);
     connect(cancel_, &QPushButton::clicked, this, &BackendsPlan::cancelAsked);
     connect(ask, &QPushButton::clicked, this, &BackendsPlan::askAsked);
@@ -227,13 +226,21 @@ void BackendsPlan::addPlugin(const QString& path) {
     Q_EMIT changed();
 }
 
-/// A and B first, then one spec a format, then f32 as the yardstick. What was ticked stays so.
+/// A and B first, then one spec a format, then those that do not quantize. At first A, another format and the widest
+/// are ticked; later what was ticked stays so.
 void BackendsPlan::listSpecs() {
-    std::vector<std::string> on = {specText(session_.spec()), "int8", "f32"};
+    std::vector<std::string> on = {specText(session_.spec())};
+    const auto presets = SpecSetView::presets();
     if (specList_->count() > 0) {
-        on = {specText(session_.spec())};
         for (int i = 0; i < specList_->count(); ++i)
             if (ticked(specList_, i)) on.push_back(specs_[std::size_t(i)].first);
+    } else {
+        const auto other = std::find_if(presets.begin(), presets.end(),
+                                        [&](const auto& spec) { return spec.format != session_.spec().format; });
+        if (other != presets.end()) on.push_back(specText(*other));
+        const auto widest = std::max_element(formats().begin(), formats().end(),
+                                             [](const auto& a, const auto& b) { return a.bits < b.bits; });
+        on.push_back(widest->id);
     }
     std::vector<std::pair<std::string, QuantSpec>> all;
     const auto add = [&](const QuantSpec& spec) {
@@ -242,9 +249,9 @@ void BackendsPlan::listSpecs() {
     };
     add(session_.spec());
     if (session_.comparing()) add(session_.specB());
-    for (const auto& spec : SpecSetView::presets()) add(spec);
+    for (const auto& spec : presets) add(spec);
     for (const auto& format : formats()) {
-        if (format.kind != FormatKind::Identity || format.id == std::string_view("f16")) continue;
+        if (format.kind != FormatKind::Identity) continue;
         QuantSpec spec;
         spec.format = format.id;
         add(spec);

@@ -33,7 +33,7 @@ Q_SIGNALS:
     void changed(); ///< anything that plan() gives
     void runAsked();
     void cancelAsked();
-    void askAsked();                            ///< which of it could run
+    void askAsked(); ///< which of it could run
 
 private:
     QListWidget* list(QVBoxLayout* column, const QString& title, const char* name, int height);

@@ -5,205 +5,141 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
-#include <set>
+#include <tuple>
 
 namespace qs::gui {
 namespace {
 
 QString str(const std::string& text) { return QString::fromStdString(text); }
-bool timed(const BenchmarkRow& row) { return row.status == RowState::Ok && row.medianNs; }
-QString who(const BenchmarkRow& row) { return str(row.backend) + u' ' + str(row.spec); }
 
 // Kernels in micro- to milliseconds: one unit for a whole chart keeps lines comparable.
 constexpr double kMicro = 1e-3;
+constexpr int kColours = 4, kMuted = 4; // tokens of a PlotSeries
 
-/// The rows to draw, by the name of their line.
-std::map<QString, std::vector<const BenchmarkRow*>> lines(const std::vector<BenchmarkRow>& rows, const QString& group,
-                                                         bool all) {
-    std::map<QString, std::vector<const BenchmarkRow*>> out;
-    for (const auto& row : rows) {
-        if (!timed(row) || latencyGroup(row) != group) continue;
-        if (all) {
-            out[who(row) + u' ' + str(row.variant)].push_back(&row);
-            continue;
-        }
-        if (row.approx || row.experimental) continue;
-        auto& line = out[who(row)];
-        const auto same =
-            std::find_if(line.begin(), line.end(), [&](const BenchmarkRow* other) { return other->m == row.m; });
-        if (same == line.end())
-            line.push_back(&row);
-        else if (*row.medianNs < *(*same)->medianNs)
-            *same = &row;
-    }
-    for (auto& [name, line] : out)
-        std::sort(line.begin(), line.end(), [](const auto* a, const auto* b) { return a->m < b->m; });
-    return out;
+QString opTitle(const BenchmarkRow& row) {
+    const auto* op = findBenchOp(row.op);
+    return op ? QString::fromUtf8(op->title) : str(row.op);
 }
 
-/// Where another line is fastest than at the M before, with disjoint intervals.
-QVector<PlotMarker> crossovers(const std::map<QString, std::vector<const BenchmarkRow*>>& all) {
-    std::map<std::int64_t, std::vector<std::pair<QString, const BenchmarkRow*>>> byM;
-    for (const auto& [name, line] : all)
-        for (const auto* row : line) byM[row->m].emplace_back(name, row);
-    QVector<PlotMarker> out;
-    QString leader;
-    for (auto& [m, entries] : byM) {
-        std::sort(entries.begin(), entries.end(),
-                  [](const auto& a, const auto& b) { return *a.second->medianNs < *b.second->medianNs; });
-        if (entries.size() > 1 && compareTimes(entries[0].second->ciNs, entries[1].second->ciNs) != Verdict::Faster)
-            continue; // nobody leads here
-        if (!leader.isEmpty() && leader != entries[0].first)
-            out << PlotMarker{std::log2(double(m)), QObject::tr("from M = %1: %2").arg(m).arg(entries[0].first), true,
-                              false, 4};
-        leader = entries[0].first;
-    }
+/// The same points as dots or as another line, without a name of their own.
+PlotSeries unnamed(const PlotSeries& series, PlotSeries::Style style) {
+    PlotSeries out = series;
+    out.style = style;
+    out.naming = PlotSeries::Naming::None;
     return out;
 }
 
 } // namespace
 
 QString latencyGroup(const BenchmarkRow& row) {
-    const auto* op = findBenchOp(row.op);
     return QStringLiteral("%1   %2 × %3   act %4   %5")
-        .arg(op ? QString::fromUtf8(op->title) : str(row.op))
+        .arg(opTitle(row))
         .arg(row.n)
         .arg(row.k)
         .arg(str(row.act), QString::fromUtf8(cacheText(row.cache)));
 }
 
-QStringList latencyGroups(const std::vector<BenchmarkRow>& rows) {
-    QStringList out;
-    for (const auto& row : rows)
-        if (const auto group = latencyGroup(row); timed(row) && !out.contains(group)) out << group;
-    return out;
+QString speedupGroup(const BenchmarkRow& row) {
+    return QStringLiteral("%1   act %2   %3").arg(opTitle(row), str(row.act), QString::fromUtf8(cacheText(row.cache)));
 }
 
-LatencyPicture latencyPicture(const std::vector<BenchmarkRow>& rows, const QString& group, bool all) {
-    const auto drawn = lines(rows, group, all);
+QString deviceKey(const BenchmarkRow& row) { return str(row.backend) + u'/' + str(row.device); }
+
+LatencyPicture latencyPicture(const LatencyChart& chart, const BenchRows& rows) {
     LatencyPicture picture;
-    QVector<PlotSeries> bands;
+    QVector<PlotSeries> bands, dots;
     int token = 0;
-    for (const auto& [name, line] : drawn) {
-        PlotSeries series{name, PlotSeries::Style::Line, token % 5, {}, {}, {}};
-        PlotSeries band{{}, PlotSeries::Style::Band, token % 5, {}, {}, {}};
-        ++token;
-        for (const auto* row : line) {
-            const double x = std::log2(double(row->m));
-            series.points << QPointF(x, *row->medianNs * kMicro);
-            QString note = str(row->variant);
-            if (row->ciNs) {
-                band.points << QPointF(x, row->ciNs->high * kMicro);
-                band.lower << QPointF(x, row->ciNs->low * kMicro);
+    for (const auto& line : chart.series) {
+        PlotSeries series{str(line.name), PlotSeries::Style::Line, token++ % kColours, {}, {}};
+        PlotSeries band = unnamed(series, PlotSeries::Style::Band);
+        for (std::size_t i = 0; i < line.m.size(); ++i) {
+            const double x = std::log2(line.m[i]);
+            series.points << QPointF(x, line.ns[i] * kMicro);
+            QString note = str(rows[line.rows[i]].variant);
+            if (std::isfinite(line.low[i])) {
+                band.points << QPointF(x, line.high[i] * kMicro);
+                band.lower << QPointF(x, line.low[i] * kMicro);
                 note = QStringLiteral("[%1, %2]  ")
-                           .arg(row->ciNs->low * kMicro, 0, 'g', 4)
-                           .arg(row->ciNs->high * kMicro, 0, 'g', 4) +
+                           .arg(line.low[i] * kMicro, 0, 'g', 4)
+                           .arg(line.high[i] * kMicro, 0, 'g', 4) +
                        note;
             }
             series.notes << note;
-            ++picture.measured;
         }
-        PlotSeries dots = series;
-        dots.style = PlotSeries::Style::Dots;
-        dots.name.clear();
-        dots.notes.clear();
         picture.series << series;
+        dots << unnamed(series, PlotSeries::Style::Dots);
         if (band.points.size() > 1) bands << band;
-        if (line.size() == 1) bands << dots; // a line of one point is not seen
     }
     picture.series += bands;
-    picture.crossovers = crossovers(drawn);
+    picture.series += dots;
+    for (const auto& [m, name] : chart.crossovers)
+        picture.crossovers << PlotMarker{std::log2(m), QObject::tr("from M = %1: %2").arg(m).arg(str(name)), true, true,
+                                         kMuted};
     return picture;
 }
 
-SpeedupPicture speedupPicture(const std::vector<BenchmarkRow>& rows) {
-    SpeedupPicture picture;
-    QStringList shapes, columns;
-    std::map<std::pair<int, int>, int> best;
-    for (int i = 0; i < int(rows.size()); ++i) {
-        const auto& row = rows[std::size_t(i)];
-        const auto* op = findBenchOp(row.op);
-        if (!op || !op->product || row.approx || row.baseline) continue;
-        const QString shape = QStringLiteral("%1×%2×%3").arg(row.m).arg(row.n).arg(row.k);
-        QString column = who(row);
-        if (row.act != "f32") column += u' ' + str(row.act);
-        if (row.cache == CacheState::Warm) column += QStringLiteral(" warm");
-        if (!shapes.contains(shape)) shapes << shape;
-        if (!columns.contains(column)) columns << column;
-        const std::pair at(int(shapes.indexOf(shape)), int(columns.indexOf(column)));
-        const auto known = best.find(at);
-        const auto ratio = [&](int index) { return rows[std::size_t(index)].speedup.value_or(-1); };
-        if (known == best.end() || ratio(i) > ratio(known->second)) best[at] = i;
-    }
-    auto& map = picture.map;
-    map.rows = int(shapes.size());
-    map.columns = int(columns.size());
-    map.rowLabels = shapes;
-    map.columnLabels = columns;
+HeatMapData speedupPicture(const SpeedupMap& from) {
+    HeatMapData map;
+    map.rows = int(from.shapes.size());
+    map.columns = int(from.columns.size());
+    for (const auto& shape : from.shapes) map.rowLabels << str(shape).replace(u'x', QChar(0xd7));
+    for (const auto& column : from.columns) map.columnLabels << str(column);
     map.xTitle = QObject::tr("backend and spec");
     map.yTitle = QObject::tr("M × N × K");
-    map.unit = QObject::tr("speed-up over f32 sgemm");
+    map.unit = QObject::tr("speed-up");
     map.diverging = map.ratio = map.printValues = true;
     map.lowIsGood = false;
-    map.values.fill(float(std::nan("")), qsizetype(map.rows) * map.columns);
-    picture.best.assign(std::size_t(map.rows) * std::size_t(map.columns), -1);
-    for (const auto& [at, index] : best) {
-        const auto cell = at.first * map.columns + at.second;
-        picture.best[std::size_t(cell)] = index;
-        if (const auto& ratio = rows[std::size_t(index)].speedup; ratio && *ratio > 0)
-            map.values[cell] = float(std::log2(*ratio));
+    for (std::size_t i = 0; i < from.cells.size(); ++i) {
+        map.values << (from.cells[i] > 0 ? float(std::log2(from.cells[i])) : std::numeric_limits<float>::quiet_NaN());
+        map.absent << (from.rows[i] < 0);
     }
-    return picture;
+    return map;
 }
 
-QStringList deviceKeys(const std::vector<BenchmarkRow>& rows) {
-    QStringList out;
-    for (const auto& row : rows)
-        if (const QString key = str(row.backend) + u'/' + str(row.device); timed(row) && !out.contains(key)) out << key;
-    // The yardstick is timed first, but it is not what one looks for.
-    std::stable_partition(out.begin(), out.end(), [](const QString& key) { return !key.startsWith(u"openblas"); });
-    return out;
-}
-
-RooflinePicture rooflinePicture(const std::vector<BenchmarkRow>& rows, const std::vector<MeasuredRoof>& roofs,
-                                const QString& device) {
-    RooflinePicture picture;
-    std::map<QString, PlotSeries> dots;
+QVector<PlotSeries> rooflinePicture(const Roofline& roofline, const BenchRows& rows) {
+    QVector<PlotSeries> out;
     double least = 0.25, most = 64;
-    for (int i = 0; i < int(rows.size()); ++i) {
-        const auto& row = rows[std::size_t(i)];
-        if (!timed(row) || !row.intensity || !row.gflops || row.cache == CacheState::Warm) continue;
-        if (str(row.backend) + u'/' + str(row.device) != device) continue;
+    std::map<QString, PlotSeries> dots;
+    std::map<std::tuple<QString, std::int64_t, std::int64_t>, std::map<double, double>> ways;
+    for (const auto& point : roofline.points) {
+        const auto& row = rows[point.row];
+        const double x = std::log10(point.intensity);
         auto& series = dots[str(row.spec)];
-        series.points << QPointF(std::log10(*row.intensity), *row.gflops);
-        series.notes << QStringLiteral("M = %1  %2").arg(row.m).arg(str(row.variant));
-        least = std::min(least, *row.intensity / 2);
-        most = std::max(most, *row.intensity * 2);
-        picture.rowOf << i;
+        series.points << QPointF(x, point.gflops);
+        series.notes << QStringLiteral("M = %1  %2 × %3  %4").arg(row.m).arg(row.n).arg(row.k).arg(str(row.variant));
+        if (!row.approx && !row.experimental) {
+            double& best = ways[{str(row.spec), row.n, row.k}][x];
+            best = std::max(best, point.gflops);
+        }
+        least = std::min(least, point.intensity / 2);
+        most = std::max(most, point.intensity * 2);
     }
-    if (dots.empty()) return picture;
-    double bandwidth = 0;
-    for (const auto& roof : roofs)
-        if (str(roof.backend) + u'/' + str(roof.device) == device && roof.kind == "read_bw") bandwidth = roof.perSecond;
-    for (const auto& roof : roofs) {
-        if (str(roof.backend) + u'/' + str(roof.device) != device || roof.kind == "read_bw" || roof.perSecond <= 0)
-            continue;
-        PlotSeries line{QObject::tr("%1 roof").arg(str(roof.kind)), PlotSeries::Style::Line, 4, {}, {}, {}};
-        const double ridge = bandwidth > 0 ? roof.perSecond / bandwidth : least;
-        if (bandwidth > 0 && ridge > least) line.points << QPointF(std::log10(least), least * bandwidth / 1e9);
-        line.points << QPointF(std::log10(std::max(ridge, least)), roof.perSecond / 1e9);
-        line.points << QPointF(std::log10(std::max(most, ridge * 2)), roof.perSecond / 1e9);
-        picture.series << line;
+    for (const auto& [kind, peak] : roofline.peaks) {
+        PlotSeries line{QObject::tr("%1 roof").arg(str(kind)), PlotSeries::Style::Line, kMuted, {}, {}};
+        line.naming = PlotSeries::Naming::AtEnd;
+        const double ridge = roofline.bytesPerSecond > 0 ? peak / roofline.bytesPerSecond : least;
+        if (ridge > least) line.points << QPointF(std::log10(least), least * roofline.bytesPerSecond / 1e9);
+        line.points << QPointF(std::log10(std::max(ridge, least)), peak / 1e9);
+        line.points << QPointF(std::log10(std::max(most, ridge * 2)), peak / 1e9);
+        out << line;
     }
     int token = 0;
-    for (auto& [name, series] : dots) {
-        series.name = name;
+    for (auto& [spec, series] : dots) {
+        series.name = spec;
         series.style = PlotSeries::Style::Dots;
-        series.token = token++ % 4;
-        picture.series << series;
+        series.token = token++ % kColours;
+        for (const auto& [key, way] : ways) {
+            if (std::get<0>(key) != spec || way.size() < 2) continue;
+            PlotSeries line{{}, PlotSeries::Style::Line, series.token, {}, {}};
+            line.naming = PlotSeries::Naming::None;
+            for (const auto& [x, y] : way) line.points << QPointF(x, y);
+            out << line;
+        }
+        out << series;
     }
-    return picture;
+    return out;
 }
 
 QString rowText(const BenchmarkRow& row) {
@@ -224,7 +160,8 @@ QString rowText(const BenchmarkRow& row) {
     line(QObject::tr("reason"), str(row.reason));
     line(QObject::tr("median"), figure(row.medianNs, QStringLiteral(" ns")));
     if (row.ciNs)
-        line(QObject::tr("95 % CI"), QStringLiteral("%1 to %2 ns").arg(row.ciNs->low, 0, 'f', 0).arg(row.ciNs->high, 0, 'f', 0));
+        line(QObject::tr("95 % CI"),
+             QStringLiteral("%1 to %2 ns").arg(row.ciNs->low, 0, 'f', 0).arg(row.ciNs->high, 0, 'f', 0));
     line(QObject::tr("samples"), row.samples.empty() ? QString() : QString::number(row.samples.size()));
     line(QObject::tr("speed-up"), row.speedup ? figure(row.speedup, QStringLiteral("×")) : str(row.speedupReason));
     line(QObject::tr("kernel NMSE"), figure(row.nmse, {}));

@@ -1,39 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// From rows of a benchmark to what the backends page draws. Plain values: no widget.
+// From the charts of a benchmark to what the backends page draws. Plain values: no widget.
 
 #include "app/gui/widgets/heat_map.h"
 #include "app/gui/widgets/plot_chart.h"
-#include "core/bench/benchmark.h"
+#include "core/bench/bench_charts.h"
 
 namespace qs::gui {
 
-/// The rows that can share one latency chart: same op, N x K, activations and cache.
+using BenchRows = std::vector<BenchmarkRow>;
+
+/// What the rows of one latency chart share: "y = x Wᵀ   544 × 192   act f32   cold".
 QString latencyGroup(const BenchmarkRow& row);
-QStringList latencyGroups(const std::vector<BenchmarkRow>& rows); ///< in the order they came
+/// What the rows of one speed-up map share.
+QString speedupGroup(const BenchmarkRow& row);
+QString deviceKey(const BenchmarkRow& row); ///< "cpu/cpu:0"
 
 struct LatencyPicture {
-    QVector<PlotSeries> series; ///< x: log2 M, y: µs; a band under each line with an interval
+    QVector<PlotSeries> series; ///< x: log2 M, y: µs; a band under each line with an interval, a dot on each point
     QVector<PlotMarker> crossovers;
-    int measured = 0; ///< points
 };
-/// `all`: one line a variant; else the fastest variant of each backend and spec that is not approximate.
-LatencyPicture latencyPicture(const std::vector<BenchmarkRow>& rows, const QString& group, bool all);
+LatencyPicture latencyPicture(const LatencyChart& chart, const BenchRows& rows);
 
-struct SpeedupPicture {
-    HeatMapData map;       ///< log2 of the speed-up over f32 sgemm; rows are shapes, columns backend and spec
-    std::vector<int> best; ///< per cell: index of the row shown; -1: none
-};
-SpeedupPicture speedupPicture(const std::vector<BenchmarkRow>& rows);
+/// log2 of the speed-up.
+HeatMapData speedupPicture(const SpeedupMap& map);
 
-struct RooflinePicture {
-    QVector<PlotSeries> series; ///< x: log10 op/byte, y: GFLOP/s
-    QVector<int> rowOf;         ///< of the dots, all series in a row
-};
-/// Of one device ("cpu/cpu:0"), cold rows and roofs.
-RooflinePicture rooflinePicture(const std::vector<BenchmarkRow>& rows, const std::vector<MeasuredRoof>& roofs,
-                                const QString& device);
-QStringList deviceKeys(const std::vector<BenchmarkRow>& rows);
+/// x: log10 of operations a byte, y: GFLOP/s. Roofs, the way of each spec and shape through the fastest of each M, and
+/// every variant as a dot.
+QVector<PlotSeries> rooflinePicture(const Roofline& roofline, const BenchRows& rows);
 
 /// What was run, in full: command, arithmetic, samples, reason.
 QString rowText(const BenchmarkRow& row);

@@ -3,6 +3,7 @@
 
 #include "app/gui/run_job.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/plot_analysis.h"
 #include "app/gui/widgets/plot_axis.h"
 #include "core/base/text.h"
@@ -101,18 +102,8 @@ void OccupancyCard::showCode(int code) { chart_->showCrosshair(code < 0 ? kNone 
 
 CodeTableCard::CodeTableCard(QWidget* parent)
     : Card(tr("Codes"), parent), model_(new RowModel<CodebookRow>(codebookColumns(), this)), table_(new QTableView) {
-    table_->setAccessibleName(tr("Codes: level, boundaries, occupancy"));
+    asDataTable(*table_, tr("Codes: level, boundaries, occupancy"));
     table_->setModel(model_);
-    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
-    table_->setSelectionMode(QAbstractItemView::ExtendedSelection);
-    table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    table_->setFrameShape(QFrame::NoFrame);
-    table_->setShowGrid(false);
-    table_->setWordWrap(false);
-    table_->verticalHeader()->hide();
-    table_->verticalHeader()->setDefaultSectionSize(22);
-    table_->horizontalHeader()->setStretchLastSection(false);
-    table_->horizontalHeader()->setHighlightSections(false);
     table_->installEventFilter(this);
     setBody(table_);
     connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this,

@@ -2,8 +2,7 @@
 // The selected tensor under spec A and spec B, side by side on the same axes, and their difference.
 
 #include "app/gui/page.h"
-#include "app/gui/pages/compare_plots.h"
-#include "app/gui/row_model.h"
+#include "app/gui/pages/compare_figures.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
@@ -11,10 +10,7 @@
 #include "core/base/text.h"
 
 #include <QGridLayout>
-#include <QHeaderView>
 #include <QShowEvent>
-#include <QStyledItemDelegate>
-#include <QTableView>
 #include <QToolButton>
 
 #include <algorithm>
@@ -23,26 +19,6 @@
 namespace qs::gui {
 
 namespace {
-
-/// Figures are text here (their units differ by row) but still line up as numbers; the verdict has a colour and a word.
-class FigureDelegate : public QStyledItemDelegate {
-public:
-    using QStyledItemDelegate::QStyledItemDelegate;
-    void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
-        QStyledItemDelegate::initStyleOption(option, index);
-        if (index.column() == 0) {
-            option->font = Theme::words(11);
-            return;
-        }
-        option->displayAlignment = Qt::AlignRight | Qt::AlignVCenter;
-        option->font = index.column() == 4 ? Theme::words(11) : Theme::numbers(10);
-        const auto& tokens = Theme::instance().tokens();
-        if (index.column() == 4)
-            option->palette.setColor(QPalette::Text, option->text == u"worse"    ? tokens.warn
-                                                     : option->text == u"better" ? tokens.dataC
-                                                                                 : tokens.muted);
-    }
-};
 
 struct Pane {
     QLabel *title = nullptr, *figures = nullptr;
@@ -60,13 +36,6 @@ protected:
         QWidget::showEvent(event);
         session_.setComparing(true); // this page is about B
         stages_->setActive(true);
-    }
-    bool eventFilter(QObject* watched, QEvent* event) override {
-        // A wide table has its three columns of figures alike; a narrow one needs every pixel for the differences.
-        if (watched == table_ && event->type() == QEvent::Resize)
-            table_->horizontalHeader()->setSectionResizeMode(3, table_->width() > 480 ? QHeaderView::Stretch
-                                                                                      : QHeaderView::ResizeToContents);
-        return QWidget::eventFilter(watched, event);
     }
     void hideEvent(QHideEvent* event) override {
         QWidget::hideEvent(event);
@@ -93,8 +62,7 @@ private:
     QToolButton *lock_ = nullptr, *log_ = nullptr, *symlog_ = nullptr, *difference_ = nullptr;
     QWidget* differences_[4] = {};
     Card *figureCard_ = nullptr, *errorCard_ = nullptr, *mapCard_ = nullptr;
-    RowModel<FigureRow>* figures_;
-    QTableView* table_ = nullptr; ///< of the figures
+    FigureTable* figures_ = nullptr;
     PlotChart* errorDifference_ = nullptr;
     HeatMap* mapDifference_ = nullptr;
     QHash<HeatMap*, QSizeF> cellSize_; ///< elements of the row, rows
@@ -102,8 +70,7 @@ private:
 };
 
 ComparePage::ComparePage(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), figures_(new RowModel<FigureRow>(figureColumns(), this)),
-      stages_(new StagedRefresh(this)) {
+    : QWidget(parent), session_(session), stages_(new StagedRefresh(this)) {
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
     layout->setSpacing(Theme::kSpace);
@@ -209,26 +176,9 @@ void ComparePage::buildDifference(QGridLayout* grid) {
     auto* heading = new QLabel(tr("Difference, B − A"));
     heading->setFont(Theme::words(13, QFont::DemiBold));
     heading->setContentsMargins(Theme::kMargin, Theme::kSpace, 0, 0);
-    auto* table = new QTableView;
-    table->setObjectName(QStringLiteral("figureTable"));
-    table->setAccessibleName(tr("Key figures of A and B and their difference"));
-    table->setModel(figures_);
-    table->setItemDelegate(new FigureDelegate(table));
-    table->setShowGrid(false);
-    table->verticalHeader()->hide();
-    table->verticalHeader()->setDefaultSectionSize(20);
-    table->horizontalHeader()->setDefaultAlignment(Qt::AlignRight | Qt::AlignVCenter);
-    table->horizontalHeader()->setHighlightSections(false);
-    table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    table->setSelectionBehavior(QAbstractItemView::SelectRows);
-    table->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    table->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
-    table->horizontalHeader()->setMinimumSectionSize(40);
-    for (const int column : {0, 3, 4})
-        table->horizontalHeader()->setSectionResizeMode(column, QHeaderView::ResizeToContents);
+    figures_ = new FigureTable;
     figureCard_ = new Card(tr("Key figures"));
-    figureCard_->setBody(table_ = table);
-    table->installEventFilter(this);
+    figureCard_->setBody(figures_);
     errorDifference_ = new PlotChart;
     errorDifference_->setObjectName(QStringLiteral("errorDifference"));
     errorCard_ = new Card(tr("Signed error, B − A"));
@@ -310,7 +260,7 @@ void ComparePage::showFigures() {
     }
     showRow(a_, a, session_.spec());
     showRow(b_, b, session_.specB());
-    figures_->setRows(figureRows(a.get(), b.get()));
+    figures_->setFigures(figureRows(a.get(), b.get()));
     const QString missing = rowA() && rowB() ? QString() : tr("Needs both A and B.");
     errorCard_->setMessage(missing);
     mapCard_->setMessage(missing);

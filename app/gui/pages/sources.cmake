@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # One line a file. A page also has its row in page.cpp.
 target_sources(qs_gui PRIVATE
+  pages/backends_charts.cpp
+  pages/backends_detail.cpp
   pages/backends_matrix.cpp
   pages/backends_page.cpp
   pages/backends_plan.cpp
   pages/backends_rows.cpp
+  pages/backends_tables.cpp
+  pages/compare_figures.cpp
   pages/compare_page.cpp
   pages/compare_plots.cpp
   pages/overview_page.cpp

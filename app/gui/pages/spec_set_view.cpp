@@ -5,6 +5,7 @@
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
+#include "app/gui/widgets/data_table.h"
 #include "core/base/text.h"
 
 #include <QHBoxLayout>
@@ -83,19 +84,13 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     sorted->setSortRole(Qt::UserRole);
     table_->setModel(sorted);
     table_->setObjectName(QStringLiteral("specTotals"));
-    table_->setAccessibleName(tr("Totals of the whole model per spec"));
+    asDataTable(*table_, tr("Totals of the whole model per spec"), 24);
     // The list's tooltips spell the spec out; what is the same for every spec stays away, so that SQNR is in view.
     for (std::size_t i = 0; i < totalColumns().size(); ++i)
         for (const char* id : {"spec_full", "elements", "bytes_before"})
             if (totalColumns()[i].id == id) table_->hideColumn(int(i));
     table_->setSortingEnabled(true);
     table_->sortByColumn(-1, Qt::AscendingOrder);
-    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
-    table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    table_->setShowGrid(false);
-    table_->verticalHeader()->hide();
-    table_->verticalHeader()->setDefaultSectionSize(24);
-    table_->horizontalHeader()->setHighlightSections(false);
     totalsCard_->setBody(table_);
 
     auto* right = new QVBoxLayout;

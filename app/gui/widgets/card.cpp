@@ -35,6 +35,7 @@ Card::Card(const QString& title, QWidget* parent)
       layout_(new QVBoxLayout(this)), veil_(new Veil(this)) {
     setAccessibleName(title);
     title_->setFont(Theme::words(13, QFont::DemiBold));
+    title_->setMinimumHeight(20); // of a corner button: cards side by side have their titles on one line
     note_->setFont(Theme::numbers());
     note_->setProperty("role", QStringLiteral("muted"));
     note_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
@@ -79,12 +80,14 @@ QToolButton* Card::addToggle(const QString& text, const QString& tip) {
     button->setCheckable(true);
     button->setToolTip(tip);
     button->setAccessibleName(tip);
-    button->setProperty("role", QStringLiteral("corner"));
     addCorner(button);
     return button;
 }
 
-void Card::addCorner(QWidget* widget) { header_->addWidget(widget); }
+void Card::addCorner(QWidget* widget) {
+    if (!widget->property("role").isValid()) widget->setProperty("role", QStringLiteral("corner"));
+    header_->addWidget(widget);
+}
 
 void Card::setBody(QWidget* body) {
     delete body_;

@@ -63,7 +63,7 @@ JobLane::JobLane(Session& session, QWidget* parent)
     connect(&session, &Session::jobCancelled, this,
             [this] { idle(QStringLiteral("Cancelled; what was measured is kept")); });
     connect(&session, &Session::workEnded, this, [this] {
-        if (!session_.busy() && bar_->isVisibleTo(this)) idle({});
+        if (!session_.laneBusy() && bar_->isVisibleTo(this)) idle({});
     });
     connect(&session, &Session::jobFinished, this, [this](const QString& what, double seconds, double rate) {
         idle(QStringLiteral("Analysed the model under %1 in %2")

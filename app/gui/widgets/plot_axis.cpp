@@ -71,7 +71,15 @@ PlotTicks logTicks(double lo, double hi, int most) {
         }
         return out;
     }
-    // Less than two decades in view: round values of the linear axis, placed by their logarithm.
+    // Less than two decades in view: 1, 2 and 5, or when these are too few the round values of the linear axis.
+    for (int decade = int(std::floor(lo)); decade <= last; ++decade)
+        for (const double factor : {1.0, 2.0, 5.0}) {
+            const double value = factor * std::pow(10.0, decade), at = std::log10(value);
+            const bool plain = decade >= -3 && decade <= 3;
+            if (plain && at > lo - 1e-9 && at < hi + 1e-9) out.ticks.append({at, QString::number(value)});
+        }
+    if (out.ticks.size() >= 3) return out;
+    out.ticks.clear();
     const PlotTicks linear = linearTicks(std::pow(10.0, lo), std::pow(10.0, hi), most);
     out.exponent = linear.exponent;
     for (const PlotTick& tick : linear.ticks) {

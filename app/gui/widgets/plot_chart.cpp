@@ -234,13 +234,31 @@ void PlotChart::Private::updateReadout() {
         const PlotMarker& marker = markers[readout.marker];
         readout.lines.append({marker.token, marker.label});
     }
+    const auto named = [](const PlotSeries& one) {
+        return one.style != PlotSeries::Style::Band && one.naming == PlotSeries::Naming::Legend;
+    };
+    // Series of dots need not share their x: the nearest dot of all leads.
+    double leading = crosshairX, distance = std::numeric_limits<double>::infinity();
+    for (const PlotSeries& one : series) {
+        if (!named(one)) continue;
+        if (one.style != PlotSeries::Style::Dots) break;
+        const int index = nearestPoint(one.points, crosshairX);
+        if (index < 0 || std::abs(one.points[index].x() - crosshairX) >= distance) continue;
+        leading = one.points[index].x();
+        distance = std::abs(leading - crosshairX);
+    }
     bool first = true;
     for (const PlotSeries& one : series) {
-        if (one.style == PlotSeries::Style::Band) continue;
-        const int index = nearestPoint(one.points, crosshairX);
+        if (!named(one)) continue;
+        const int index = nearestPoint(one.points, leading);
         if (index < 0) continue;
         QPointF point = one.points[index];
-        if (!first && one.style == PlotSeries::Style::Line) point = {readout.x, valueAt(one.points, readout.x)};
+        const bool measured = !one.notes.isEmpty();
+        if (measured && (!first || one.style == PlotSeries::Style::Dots) &&
+            std::abs(frame.pixelX(point.x()) - frame.pixelX(first ? leading : readout.x)) > 3)
+            continue;
+        if (!first && !measured && one.style == PlotSeries::Style::Line)
+            point = {readout.x, valueAt(one.points, readout.x)};
         if (first) {
             readout.x = point.x();
             const QString x = readoutText(frame.shownX(point.x()));

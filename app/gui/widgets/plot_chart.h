@@ -22,8 +22,12 @@ struct PlotSeries {
     Style style = Style::Area;
     int token = 0;           ///< 0..3: dataA..dataD of the theme; 4: muted
     QVector<QPointF> points; ///< ascending x; Bars: x is the centre, bars are as wide as the spacing
-    QStringList notes;       ///< one per point or empty: a word more in the read-out, e.g. the code
-    QVector<QPointF> lower = {}; ///< of a Band; same x as points
+    /// One per point or empty: a word more in the read-out, e.g. the code. Points with notes were measured each for
+    /// itself: the read-out names those at its x and makes none up between them.
+    QStringList notes;
+    QVector<QPointF> lower = {};               ///< of a Band; same x as points
+    enum class Naming { Legend, AtEnd, None }; ///< AtEnd, on the line itself, and None stay out of the read-out
+    Naming naming = Naming::Legend;
 };
 
 struct PlotMarker {
@@ -48,11 +52,11 @@ public:
     void setXScale(const SymlogAxis& axis);
     void setXRange(double lo, double hi); ///< the home range; without a call it is the data's
     void setYRange(double lo, double hi);
-    void setLogY(bool on);               ///< zeros are drawn at the lower edge
-    void setLegend(bool on);             ///< for two or more series
-    void setXDecimals(int decimals);     ///< -1: as needed
-    void setXPowers(int base); ///< x values are exponents of base: labels and read-outs print the power; 0: plain
-    void setXLabels(bool on);            ///< off for the upper one of two stacked charts with the same x
+    void setLogY(bool on);           ///< zeros are drawn at the lower edge
+    void setLegend(bool on);         ///< for two or more series
+    void setXDecimals(int decimals); ///< -1: as needed
+    void setXPowers(int base);       ///< x values are exponents of base: labels and read-outs print the power; 0: plain
+    void setXLabels(bool on);        ///< off for the upper one of two stacked charts with the same x
     void setXView(double lo, double hi); ///< of a linked chart; inside home, no signal
     void resetView();                    ///< what a double click does
     bool isZoomed() const;

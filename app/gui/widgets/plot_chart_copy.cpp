@@ -48,7 +48,8 @@ QString PlotChart::dataAsTsv() const {
     };
     const auto number = [](double value) { return QString::number(value, 'g', QLocale::FloatingPointShortest); };
     for (const PlotSeries& series : d->series) {
-        if (series.style == PlotSeries::Style::Band) continue; // its ends are notes of the line that it belongs to
+        if (series.style == PlotSeries::Style::Band || series.naming == PlotSeries::Naming::None)
+            continue; // what the line that it belongs to has said
         for (int i = 0; i < series.points.size(); ++i)
             row(series.name, number(d->frame.shownX(series.points[i].x())), number(series.points[i].y()),
                 series.notes.value(i));

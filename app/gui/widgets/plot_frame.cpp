@@ -12,6 +12,11 @@
 namespace qs::gui {
 namespace {
 
+constexpr double kLegendGap = 26; // px from one name to the next, the mark included
+bool inLegend(const PlotSeries& series) {
+    return series.naming == PlotSeries::Naming::Legend && !series.name.isEmpty();
+}
+
 const QFont& tickFont() {
     static const QFont font = Theme::numbers(10);
     return font;
@@ -100,10 +105,13 @@ void PlotFrame::paintFront(QPainter& painter, const QVector<PlotSeries>& series,
     bool hollow = false;
     for (const PlotSeries& one : series) {
         if (one.style != PlotSeries::Style::Dots) continue;
-        paintDots(painter, one, hollow);
-        hollow = true;
+        const bool named = one.naming == PlotSeries::Naming::Legend;
+        paintDots(painter, one, hollow && named);
+        hollow |= named;
     }
     painter.restore();
+    for (const PlotSeries& one : series)
+        if (one.naming == PlotSeries::Naming::AtEnd) paintEndLabel(painter, one);
     if (legend && series.size() > 1) paintLegend(painter, series);
     if (!std::isnan(readout.x)) paintReadout(painter, readout);
 }
@@ -152,18 +160,47 @@ void PlotFrame::paintDots(QPainter& painter, const PlotSeries& series, bool holl
     }
 }
 
+/// Over the right end of the part in view.
+void PlotFrame::paintEndLabel(QPainter& painter, const PlotSeries& series) const {
+    for (int i = int(series.points.size()) - 1; i >= 0; --i) {
+        const QPointF& point = series.points[i];
+        if (point.x() < x.lo || !std::isfinite(point.y()) || (logY && point.y() <= 0)) continue;
+        const double right = std::min(area_.right(), pixelX(point.x())) - 4;
+        const double at = pixelY(logY ? std::log10(point.y()) : point.y());
+        if (at < area_.top() - 1 || at > area_.bottom()) return;
+        painter.setFont(titleFont());
+        painter.setPen(Theme::instance().tokens().muted);
+        // Above the line, or below it where there is no room above.
+        const double top = at - 13 < area_.top() ? at + 1 : at - 13;
+        painter.drawText(QRectF(area_.left(), top, right - area_.left(), 12), Qt::AlignRight | Qt::AlignVCenter,
+                         series.name);
+        return;
+    }
+}
+
 void PlotFrame::paintLegend(QPainter& painter, const QVector<PlotSeries>& series) const {
     painter.setFont(titleFont());
     painter.setRenderHint(QPainter::Antialiasing, true);
     const QFontMetricsF metrics(titleFont());
-    double right = area_.right();
-    bool hollow = std::count_if(series.begin(), series.end(),
-                                [](const PlotSeries& s) { return s.style == PlotSeries::Style::Dots; }) > 1;
+    double right = area_.right(), wanted = 0;
+    int named = 0;
+    for (const PlotSeries& one : series) {
+        if (!inLegend(one)) continue;
+        wanted += metrics.horizontalAdvance(one.name) + kLegendGap;
+        ++named;
+    }
+    // Beside the title of the y axis there is not always room for every name in full.
+    const double room = right - metrics.horizontalAdvance(yTitle) - kLegendGap;
+    const double most = wanted > room ? std::max(12.0, room / std::max(1, named) - kLegendGap) : room;
+    bool hollow = std::count_if(series.begin(), series.end(), [](const PlotSeries& s) {
+                      return s.style == PlotSeries::Style::Dots && inLegend(s);
+                  }) > 1;
     for (int i = int(series.size()) - 1; i >= 0; --i) {
-        if (series[i].name.isEmpty()) continue;
-        const double width = metrics.horizontalAdvance(series[i].name);
+        if (!inLegend(series[i])) continue;
+        const QString name = metrics.elidedText(series[i].name, Qt::ElideMiddle, most);
+        const double width = metrics.horizontalAdvance(name);
         painter.setPen(Theme::instance().tokens().muted);
-        painter.drawText(QRectF(right - width, 0, width + 1, 14), Qt::AlignLeft | Qt::AlignVCenter, series[i].name);
+        painter.drawText(QRectF(right - width, 0, width + 1, 14), Qt::AlignLeft | Qt::AlignVCenter, name);
         const QColor color = Theme::instance().data(series[i].token);
         if (series[i].style == PlotSeries::Style::Line) {
             painter.setPen(QPen(color, 1.5));
@@ -176,7 +213,7 @@ void PlotFrame::paintLegend(QPainter& painter, const QVector<PlotSeries>& series
         } else {
             painter.fillRect(QRectF(right - width - 13, 3, 8, 8), color);
         }
-        right -= width + 26;
+        right -= width + kLegendGap;
     }
 }
 

@@ -51,6 +51,7 @@ public:
 private:
     void paintMarkers(QPainter& painter, const QVector<PlotMarker>& markers, int highlighted) const;
     void paintDots(QPainter& painter, const PlotSeries& series, bool hollow) const;
+    void paintEndLabel(QPainter& painter, const PlotSeries& series) const;
     void paintLegend(QPainter& painter, const QVector<PlotSeries>& series) const;
     void paintReadout(QPainter& painter, const PlotReadout& readout) const;
 

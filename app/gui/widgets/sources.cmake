@@ -31,4 +31,5 @@ target_sources(qs_gui PRIVATE
   widgets/plot_analysis.cpp
   widgets/staged_refresh.cpp
   widgets/empty_state.cpp
+  widgets/data_table.cpp
 )

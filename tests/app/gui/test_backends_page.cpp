@@ -3,18 +3,20 @@
 
 #include "app/gui/pages/backends_matrix.h"
 #include "app/gui/pages/backends_plan.h"
+#include "app/gui/pages/backends_rows.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "artefacts.h"
+#include "core/bench/compare.h"
 #include "opened_session.h"
 
 #include <QAbstractItemModelTester>
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QFile>
-#include <QLineEdit>
 #include <QLabel>
+#include <QLineEdit>
 #include <QListWidget>
 #include <QMenu>
 #include <QPlainTextEdit>
@@ -77,8 +79,7 @@ class TestBackendsPage : public QObject {
                                                                                               : Qt::Unchecked);
         }
         auto* shapes = find<QListWidget>(page, "planShapes");
-        for (int i = 0; i < shapes->count(); ++i)
-            shapes->item(i)->setCheckState(i == 0 ? Qt::Checked : Qt::Unchecked);
+        for (int i = 0; i < shapes->count(); ++i) shapes->item(i)->setCheckState(i == 0 ? Qt::Checked : Qt::Unchecked);
         auto* specs = find<QListWidget>(page, "planSpecs");
         for (int i = 0; i < specs->count(); ++i) {
             const auto text = specs->item(i)->text();
@@ -97,52 +98,73 @@ private Q_SLOTS:
     }
 
     void latencyTakesTheFastestVariantAndMarksCrossovers() {
-        std::vector<BenchmarkRow> rows = {timedRow("cpu", "nf4", 1, 100), timedRow("cpu", "nf4", 1, 80, "w"),
-                                          timedRow("cpu", "nf4", 64, 9000), timedRow("openblas", "f32", 1, 300),
-                                          timedRow("openblas", "f32", 64, 5000)};
+        BenchRows rows = {timedRow("cpu", "nf4", 1, 100), timedRow("cpu", "nf4", 1, 80, "w"),
+                          timedRow("cpu", "nf4", 64, 9000), timedRow("openblas", "f32", 1, 300),
+                          timedRow("openblas", "f32", 64, 5000)};
         rows[1].approx = true; // faster, but not what the format says
-        const auto group = latencyGroups(rows).value(0);
-        QCOMPARE(latencyGroups(rows).size(), 1);
-        const auto picture = latencyPicture(rows, group, false);
-        QCOMPARE(picture.measured, 4);
+        const auto charts = latencyCharts(rows, LatencyLines::Fastest);
+        QCOMPARE(charts.size(), std::size_t(1));
+        QCOMPARE(charts[0].series[0].rows, (std::vector<std::size_t>{0, 2}));
+        const auto picture = latencyPicture(charts[0], rows);
         QCOMPARE(picture.series[0].points[0], QPointF(0, 0.1)); // log2 1, 100 ns in µs
         QCOMPARE(picture.series[0].points[1].x(), 6.0);
         QCOMPARE(picture.crossovers.size(), 1);
         QCOMPARE(picture.crossovers[0].x, 6.0);
         QVERIFY(picture.crossovers[0].label.contains(QLatin1String("openblas f32")));
-        QCOMPARE(latencyPicture(rows, group, true).measured, 5);
+        int bands = 0;
+        for (const auto& series : picture.series) {
+            if (series.style != PlotSeries::Style::Band) continue;
+            ++bands;
+            QCOMPARE(series.lower.size(), series.points.size());
+            QVERIFY(series.lower[0].y() < series.points[0].y());
+        }
+        QCOMPARE(bands, 2);
+        QCOMPARE(latencyCharts(rows, LatencyLines::Variants)[0].series.size(), std::size_t(3));
         // Overlapping intervals name no winner.
         rows[4].ciNs = Interval{4000, 9500};
-        QVERIFY(latencyPicture(rows, group, false).crossovers.isEmpty());
+        QVERIFY(latencyPicture(latencyCharts(rows, LatencyLines::Fastest)[0], rows).crossovers.isEmpty());
     }
 
     void speedupsAreRatiosAboutOne() {
-        std::vector<BenchmarkRow> rows = {timedRow("cpu", "nf4", 1, 100), timedRow("cpu", "nf4", 4, 100),
-                                          timedRow("cpu", "int8", 1, 100)};
+        BenchRows rows = {timedRow("cpu", "nf4", 1, 100), timedRow("cpu", "nf4", 4, 100),
+                          timedRow("cpu", "int8", 1, 100), timedRow("cpu", "nf4", 1, 90, "w")};
         rows[0].speedup = 4;
         rows[1].speedup = 0.5;
-        const auto picture = speedupPicture(rows);
-        QCOMPARE(picture.map.rows, 2);
-        QCOMPARE(picture.map.columns, 2);
-        QCOMPARE(picture.map.values[0], 2.F);
-        QCOMPARE(picture.map.values[2], -1.F);
-        QVERIFY(std::isnan(picture.map.values[1])); // no speed-up known: hatched, not 1x
-        QVERIFY(std::isnan(picture.map.values[3]));
-        HeatMap map;
-        map.setData(picture.map);
-        QVERIFY(map.describe(0, 0).contains(QStringLiteral("4.00×")));
-        QVERIFY(map.dataAsTsv().contains(QStringLiteral("0.5")));
+        rows[3].speedup = 3;
+        const auto maps = speedupMaps(rows);
+        QCOMPARE(maps.size(), std::size_t(1));
+        QCOMPARE(maps[0].rows, (std::vector<int>{0, 2, 1, -1})); // the best of each cell; int8 was not asked at M = 4
+        const auto map = speedupPicture(maps[0]);
+        QCOMPARE(map.rows, 2);
+        QCOMPARE(map.columns, 2);
+        QCOMPARE(map.values[0], 2.F);
+        QCOMPARE(map.values[2], -1.F);
+        QVERIFY(std::isnan(map.values[1])); // no speed-up known: hatched, not 1x
+        QVERIFY(std::isnan(map.values[3]));
+        QVERIFY(!map.absent[1] && map.absent[3]);
+        HeatMap view;
+        view.setData(map);
+        QVERIFY(view.describe(0, 0).contains(QStringLiteral("4.00×")));
+        QVERIFY(view.dataAsTsv().contains(QStringLiteral("0.5")));
     }
 
     void rooflineHasItsRidgeWhereTheRoofsMeet() {
-        const std::vector<BenchmarkRow> rows = {timedRow("cpu", "nf4", 1, 100)};
+        BenchRows rows = {timedRow("cpu", "nf4", 4, 100), timedRow("cpu", "nf4", 1, 100),
+                          timedRow("cpu", "nf4", 1, 80, "w"), timedRow("cpu", "nf4", 1, 50, "warm")};
+        rows[3].cache = CacheState::Warm;
         const std::vector<MeasuredRoof> roofs = {{"cpu", "cpu:0", "read_bw", 40e9, 3, {}},
-                                                 {"cpu", "cpu:0", "f32", 400e9, 3, {}}};
-        const auto picture = rooflinePicture(rows, roofs, QStringLiteral("cpu/cpu:0"));
-        QCOMPARE(picture.series.size(), 2);
-        QCOMPARE(picture.series[0].points[1], QPointF(1, 400)); // 400 GFLOP/s over 40 GB/s: ten operations a byte
-        QCOMPARE(picture.rowOf, QVector<int>{0});
-        QVERIFY(rooflinePicture(rows, roofs, QStringLiteral("cuda/0")).series.isEmpty());
+                                                 {"cpu", "cpu:0", "f32", 400e9, 3, {}},
+                                                 {"cuda", "0", "f32", 4e12, 3, {}}};
+        const auto lines = rooflines(rows, roofs);
+        QCOMPARE(lines.size(), std::size_t(1));
+        QCOMPARE(lines[0].points.size(), std::size_t(3)); // warm ones are not bound by the memory roof
+        QCOMPARE(lines[0].points[2].row, std::size_t(0)); // by intensity
+        const auto series = rooflinePicture(lines[0], rows);
+        QCOMPARE(series.size(), 3);                     // the roof, the way through the fastest, the dots
+        QCOMPARE(series[0].points[1], QPointF(1, 400)); // 400 GFLOP/s over 40 GB/s: ten operations a byte
+        QCOMPARE(series[1].points.size(), 2);
+        QCOMPARE(series[1].points[0].y(), *rows[2].gflops);
+        QCOMPARE(series[2].points.size(), 3);
     }
 
     void asksWhatCouldRun() {
@@ -167,6 +189,7 @@ private Q_SLOTS:
         QVERIFY(page->bench().running());
         QVERIFY(find<QPushButton>(*page, "cancelBench")->isVisible());
         QVERIFY(finished.wait(120'000));
+        QTRY_VERIFY(page->settled());
         const auto& rows = page->bench().rows();
         QVERIFY(rows.size() >= 6);
         int timed = 0;
@@ -176,15 +199,63 @@ private Q_SLOTS:
             if (row.medianNs) QVERIFY(row.nmse.has_value()); // correct before timed
         }
         QVERIFY(timed >= 4);
-        QVERIFY(!find<PlotChart>(*page, "latencyChart")->series().isEmpty());
-        QVERIFY(!find<PlotChart>(*page, "rooflineChart")->series().isEmpty());
         auto* table = find<QTableView>(*page, "benchResults");
+        auto* text = find<QPlainTextEdit>(*page, "benchDetail");
         QCOMPARE(table->model()->rowCount(), int(rows.size()));
-        // One click opens what exactly was run.
-        QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, table->visualRect(table->model()->index(1, 0)).center());
-        const auto text = find<QPlainTextEdit>(*page, "benchDetail")->toPlainText();
-        QVERIFY(text.contains(table->model()->index(1, 2).data().toString()));
-        QVERIFY(text.contains(QLatin1String("quantscope-cli bench")));
+        const auto isShown = [&](const BenchmarkRow& row) {
+            return text->toPlainText().contains(QString::fromStdString(row.variant)) &&
+                   text->toPlainText().contains(QString::fromStdString(row.command));
+        };
+        // One click opens what exactly was run, from the table...
+        const auto click = [&](int row) {
+            QTest::mouseClick(table->viewport(), Qt::LeftButton, {},
+                              table->visualRect(table->model()->index(row, 0)).center());
+        };
+        click(1);
+        QVERIFY(isShown(rows[1]));
+        QVERIFY(text->toPlainText().contains(QLatin1String("quantscope-cli bench")));
+        // ... from a point of the latency chart, a point of the roofline and a cell of the map, which select its row.
+        auto* latency = find<PlotChart>(*page, "latencyChart");
+        QVERIFY(!latency->series().isEmpty());
+        const auto chart = latencyCharts(rows, LatencyLines::Fastest).front();
+        const auto& line = chart.series.back();
+        QTest::mouseClick(latency->findChild<QWidget*>(QStringLiteral("plot")), Qt::LeftButton, {},
+                          latency->pixelOf(std::log2(line.m.back()), line.ns.back() / 1e3).toPoint());
+        QVERIFY(isShown(rows[line.rows.back()]));
+        QCOMPARE(table->currentIndex().row(), int(line.rows.back()));
+        auto* roofline = find<PlotChart>(*page, "rooflineChart");
+        QVERIFY(!roofline->series().isEmpty());
+        const auto roofs = rooflines(rows, page->bench().run().roofs);
+        const auto own = std::find_if(roofs.begin(), roofs.end(), [](const auto& one) { return one.backend == "cpu"; });
+        QVERIFY(own != roofs.end() && own->bytesPerSecond > 0 && !own->peaks.empty());
+        const auto& point = own->points.front();
+        QTest::mouseClick(roofline->findChild<QWidget*>(QStringLiteral("plot")), Qt::LeftButton, {},
+                          roofline->pixelOf(std::log10(point.intensity), point.gflops).toPoint());
+        QCOMPARE(rows[std::size_t(table->currentIndex().row())].backend, own->backend);
+        QVERIFY(isShown(rows[std::size_t(table->currentIndex().row())]));
+        auto* map = find<HeatMap>(*page, "speedupMap");
+        const auto cells = speedupMaps(rows).front();
+        QTest::mouseClick(map, Qt::LeftButton, {}, map->cellRect(0, 0).center().toPoint());
+        QVERIFY(isShown(rows[std::size_t(cells.rows.front())]));
+        QCOMPARE(std::pair(map->currentRow(), map->currentColumn()), std::pair(0, 0));
+        // The same row stays selected in the table of errors.
+        const int selected = table->currentIndex().row();
+        auto* choice = find<QComboBox>(*page, "tableChoice");
+        choice->setCurrentIndex(1);
+        QCOMPARE(table->currentIndex().row(), selected);
+        click(0);
+        QVERIFY(isShown(rows[0]));
+        choice->setCurrentIndex(0);
+        // Programs that the backend gives of what it ran.
+        const auto withText =
+            std::find_if(rows.begin(), rows.end(), [](const auto& row) { return !row.artifacts.empty(); });
+        QVERIFY(withText != rows.end());
+        table->selectRow(int(withText - rows.begin()));
+        auto* artifact = find<QComboBox>(*page, "artifactChoice");
+        QVERIFY(artifact->isVisible());
+        artifact->setCurrentIndex(1);
+        QCOMPARE(text->toPlainText(), QString::fromStdString(withText->artifacts[0].second));
+        artifact->setCurrentIndex(0);
 
         QString path = folder.filePath(QStringLiteral("run.json"));
         page->setPathChooser([&](const QString&, bool) { return path; });
@@ -193,10 +264,53 @@ private Q_SLOTS:
             if (action->text().startsWith(QLatin1String("JSON"))) action->trigger();
         QVERIFY(written.wait(20'000));
         QVERIFY(readBenchBaseline(path.toStdString()));
+        // What was written is a baseline: the run against itself is neither faster nor slower.
+        QTest::mouseClick(find<QToolButton>(*page, "loadBaseline"), Qt::LeftButton);
+        QTRY_COMPARE(choice->currentIndex(), 4);
+        QCOMPARE(table->model()->rowCount(), int(rows.size()));
+        for (int row = 0; row < table->model()->rowCount(); ++row) {
+            const auto verdict = table->model()->index(row, 6).data().toString();
+            QVERIFY2(verdict == QLatin1String("within noise") || verdict == QLatin1String("no interval"),
+                     qPrintable(verdict));
+        }
+        choice->setCurrentIndex(0);
         keepPicture(*page, QStringLiteral("backends-dark"));
         Theme::instance().setMode(Theme::Mode::Light);
         keepPicture(*page, QStringLiteral("backends-light"));
         Theme::instance().setMode(Theme::Mode::Dark);
+    }
+
+    void everyBackendIsARowOrSaysWhyNot() {
+        const auto page = make();
+        plan(*page, QStringLiteral("1 16"));
+        auto* backends = find<QListWidget>(*page, "planBackends");
+        QStringList asked;
+        for (int i = 0; i < backends->count(); ++i) {
+            if (backends->item(i)->text().contains(QLatin1String("not built"))) continue;
+            backends->item(i)->setCheckState(Qt::Checked);
+            asked << backends->item(i)->text();
+        }
+        QVERIFY(asked.contains(QLatin1String("cpu")));
+        QSignalSpy finished(&page->bench(), &BenchRun::finished);
+        QTest::mouseClick(find<QPushButton>(*page, "runBench"), Qt::LeftButton);
+        QVERIFY(finished.wait(200'000));
+        QTRY_VERIFY_WITH_TIMEOUT(page->settled(), 60'000);
+        for (const auto& name : std::as_const(asked)) {
+            const auto& rows = page->bench().rows();
+            const auto row = std::find_if(rows.begin(), rows.end(),
+                                          [&](const auto& one) { return one.backend == name.toStdString(); });
+            QVERIFY2(row != rows.end() && (row->medianNs || !row->reason.empty()), qPrintable(name));
+        }
+        for (const auto mode : {Theme::Mode::Light, Theme::Mode::Dark})
+            for (const QSize size : {QSize(1356, 802), QSize(2476, 1402)}) {
+                Theme::instance().setMode(mode);
+                page->resize(size);
+                QTest::qWait(50);
+                QTRY_VERIFY(page->settled());
+                keepPicture(*page, QStringLiteral("backends-all-%1-%2")
+                                       .arg(mode == Theme::Mode::Dark ? u"dark" : u"light")
+                                       .arg(size.width()));
+            }
     }
 
     void escapeKeepsWhatWasMeasured() {

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/backends_charts.h"
+
+#include "app/gui/bench_run.h"
+
+#include <QComboBox>
+#include <QSignalBlocker>
+#include <QToolButton>
+
+#include <algorithm>
+#include <cmath>
+
+namespace qs::gui {
+namespace {
+
+constexpr double kReach = 14; // px from a point within which a click is meant for it
+
+QComboBox* corner(Card& card, const char* name, const QString& accessibleName) {
+    auto* box = new QComboBox;
+    box->setObjectName(QLatin1String(name));
+    box->setAccessibleName(accessibleName);
+    box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    box->hide();
+    card.addCorner(box);
+    return box;
+}
+
+/// What was chosen stays chosen. A choice of one is a note.
+void fill(Card& card, QComboBox& box, const QStringList& items) {
+    const QString before = box.currentText();
+    const QSignalBlocker blocker(&box);
+    box.clear();
+    box.addItems(items);
+    if (const auto at = items.indexOf(before); at >= 0) box.setCurrentIndex(int(at));
+    box.setVisible(items.size() > 1);
+    card.setNote(items.size() == 1 ? items.front() : QString());
+}
+
+/// Whether the choice is another one now.
+bool choose(QComboBox& box, const QString& item) {
+    const int at = box.findText(item);
+    if (at < 0 || at == box.currentIndex()) return false;
+    box.setCurrentIndex(at);
+    return true;
+}
+
+QString notYet(const BenchRun& bench, const QString& what) {
+    return bench.running() ? QObject::tr("The first results are on their way.") : what;
+}
+
+/// The row of the point nearest to a click; -1: none is near.
+class Nearest {
+public:
+    Nearest(const PlotChart& chart, double x, double y) : chart_(chart), at_(chart.pixelOf(x, y)) {}
+    void offer(double x, double y, std::size_t row) {
+        const QPointF d = chart_.pixelOf(x, y) - at_;
+        const double distance = std::hypot(d.x(), d.y());
+        if (distance >= best_) return;
+        best_ = distance;
+        row_ = int(row);
+    }
+    int row() const { return row_; }
+
+private:
+    const PlotChart& chart_;
+    QPointF at_;
+    double best_ = kReach;
+    int row_ = -1;
+};
+
+} // namespace
+
+// ---- latency -------------------------------------------------------------------------------------------------------
+
+LatencyCard::LatencyCard(const BenchRun& bench, QWidget* parent)
+    : Card(tr("Latency against M"), parent), bench_(bench), chart_(new PlotChart) {
+    chart_->setObjectName(QStringLiteral("latencyChart"));
+    chart_->setAccessibleName(tr("Latency against M"));
+    chart_->setAxes(tr("M, rows of x"), tr("median, µs"));
+    chart_->setXPowers(2);
+    chart_->setLogY(true);
+    chart_->setLegend(true);
+    setBody(chart_);
+    all_ = addToggle(tr("all variants"), tr("A line for each variant instead of the fastest one"));
+    group_ = corner(*this, "latencyGroup", tr("Shape and operation of the latency chart"));
+    connect(all_, &QToolButton::toggled, this, &LatencyCard::refresh);
+    connect(group_, &QComboBox::activated, this, &LatencyCard::draw);
+    connect(chart_, &PlotChart::clicked, this, [this](double x, double y) {
+        const auto* chart = current();
+        if (!chart) return;
+        Nearest nearest(*chart_, x, y);
+        for (const auto& series : chart->series)
+            for (std::size_t i = 0; i < series.m.size(); ++i)
+                nearest.offer(std::log2(series.m[i]), series.ns[i] / 1e3, series.rows[i]);
+        if (nearest.row() >= 0) Q_EMIT rowClicked(nearest.row());
+    });
+}
+
+const LatencyChart* LatencyCard::current() const {
+    const auto at = std::size_t(std::max(0, group_->currentIndex()));
+    return at < charts_.size() ? &charts_[at] : nullptr;
+}
+
+void LatencyCard::refresh() {
+    const auto& rows = bench_.rows();
+    charts_ = latencyCharts(rows, all_->isChecked() ? LatencyLines::Variants : LatencyLines::Fastest);
+    QStringList groups;
+    for (const auto& chart : charts_) groups << latencyGroup(rows[chart.series.front().rows.front()]);
+    fill(*this, *group_, groups);
+    draw();
+}
+
+void LatencyCard::draw() {
+    const auto* chart = current();
+    all_->setVisible(chart != nullptr);
+    if (!chart) {
+        return setMessage(
+            bench_.rows().empty()
+                ? notYet(bench_, tr("Run times each backend at every M, and marks where the fastest changes."))
+                : tr("Nothing was timed; the table says why."));
+    }
+    const auto picture = latencyPicture(*chart, bench_.rows());
+    chart_->setData(picture.series, picture.crossovers, true);
+    setMessage({});
+}
+
+void LatencyCard::show(int row) {
+    if (choose(*group_, latencyGroup(bench_.rows()[std::size_t(row)]))) draw();
+}
+
+// ---- speed-up ------------------------------------------------------------------------------------------------------
+
+SpeedupCard::SpeedupCard(const BenchRun& bench, QWidget* parent)
+    : Card(tr("Speed-up over f32 sgemm"), parent), bench_(bench), map_(new HeatMap) {
+    map_->setObjectName(QStringLiteral("speedupMap"));
+    map_->setAccessibleName(tr("Speed-up over f32 sgemm"));
+    map_->setGap(2);
+    setBody(map_);
+    group_ = corner(*this, "speedupGroup", tr("Operation of the speed-up map"));
+    connect(group_, &QComboBox::activated, this, &SpeedupCard::draw);
+    map_->setDescribe([this](int row, int column) {
+        const int index = rowAt(row, column);
+        return index < 0 ? tr("not asked") : rowText(bench_.rows()[std::size_t(index)]).trimmed();
+    });
+    connect(map_, &HeatMap::cellClicked, this, [this](int row, int column) {
+        if (const int index = rowAt(row, column); index >= 0) Q_EMIT rowClicked(index);
+    });
+}
+
+int SpeedupCard::rowAt(int row, int column) const {
+    const auto at = std::size_t(std::max(0, group_->currentIndex()));
+    if (at >= maps_.size() || row < 0 || column < 0) return -1;
+    const auto cell = std::size_t(row) * maps_[at].columns.size() + std::size_t(column);
+    return cell < maps_[at].rows.size() ? maps_[at].rows[cell] : -1;
+}
+
+void SpeedupCard::refresh() {
+    const auto& rows = bench_.rows();
+    maps_ = speedupMaps(rows);
+    QStringList groups;
+    for (const auto& map : maps_) {
+        const auto asked = std::find_if(map.rows.begin(), map.rows.end(), [](int row) { return row >= 0; });
+        groups << speedupGroup(rows[std::size_t(*asked)]);
+    }
+    fill(*this, *group_, groups);
+    draw();
+}
+
+void SpeedupCard::draw() {
+    const auto at = std::size_t(std::max(0, group_->currentIndex()));
+    if (at >= maps_.size()) {
+        return setMessage(bench_.rows().empty()
+                              ? notYet(bench_, tr("Run fills a map of shapes and backends: faster or slower than f32."))
+                              : tr("No speed-up is known: the yardstick, openblas f32, was not timed beside these."));
+    }
+    map_->setData(speedupPicture(maps_[at]));
+    const auto& cells = maps_[at].rows;
+    const auto cell = shown_ < 0 ? cells.end() : std::find(cells.begin(), cells.end(), shown_);
+    const auto index = int(cell - cells.begin()), columns = int(maps_[at].columns.size());
+    const bool best = cell != cells.end(); // of its cell
+    map_->setCurrent(best ? index / columns : -1, best ? index % columns : -1);
+    setMessage({});
+}
+
+void SpeedupCard::show(int row) {
+    shown_ = row;
+    if (row >= 0) choose(*group_, speedupGroup(bench_.rows()[std::size_t(row)]));
+    draw();
+}
+
+// ---- roofline ------------------------------------------------------------------------------------------------------
+
+RooflineCard::RooflineCard(const BenchRun& bench, QWidget* parent)
+    : Card(tr("Roofline"), parent), bench_(bench), chart_(new PlotChart) {
+    chart_->setObjectName(QStringLiteral("rooflineChart"));
+    chart_->setAccessibleName(tr("Roofline"));
+    chart_->setAxes(tr("operations a byte"), tr("GFLOP/s"));
+    chart_->setXPowers(10);
+    chart_->setLogY(true);
+    chart_->setLegend(true);
+    setBody(chart_);
+    device_ = corner(*this, "rooflineDevice", tr("Device of the roofline"));
+    connect(device_, &QComboBox::activated, this, &RooflineCard::draw);
+    connect(chart_, &PlotChart::clicked, this, [this](double x, double y) {
+        const auto at = std::size_t(std::max(0, device_->currentIndex()));
+        if (at >= rooflines_.size()) return;
+        Nearest nearest(*chart_, x, y);
+        for (const auto& point : rooflines_[at].points)
+            nearest.offer(std::log10(point.intensity), point.gflops, point.row);
+        if (nearest.row() >= 0) Q_EMIT rowClicked(nearest.row());
+    });
+}
+
+void RooflineCard::refresh() {
+    const auto& rows = bench_.rows();
+    rooflines_ = rooflines(rows, bench_.run().roofs);
+    // The yardstick is timed first, but it is not what one looks for.
+    std::stable_partition(rooflines_.begin(), rooflines_.end(), [&](const Roofline& line) {
+        return std::any_of(line.points.begin(), line.points.end(),
+                           [&](const auto& point) { return !rows[point.row].baseline; });
+    });
+    QStringList devices;
+    for (const auto& line : rooflines_) devices << deviceKey(rows[line.points.front().row]);
+    fill(*this, *device_, devices);
+    draw();
+}
+
+void RooflineCard::draw() {
+    const auto at = std::size_t(std::max(0, device_->currentIndex()));
+    if (at >= rooflines_.size()) {
+        return setMessage(bench_.rows().empty()
+                              ? notYet(bench_, tr("Run sets each product under the ceilings measured beside it."))
+                              : tr("No product was timed from a cold cache."));
+    }
+    chart_->setData(rooflinePicture(rooflines_[at], bench_.rows()), {}, true);
+    setMessage({});
+}
+
+void RooflineCard::show(int row) {
+    if (choose(*device_, deviceKey(bench_.rows()[std::size_t(row)]))) draw();
+}
+
+} // namespace qs::gui

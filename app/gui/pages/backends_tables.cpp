@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/backends_tables.h"
+
+#include "app/gui/widgets/data_table.h"
+
+#include <QComboBox>
+#include <QSignalBlocker>
+#include <QSortFilterProxyModel>
+#include <QTableView>
+
+#include <algorithm>
+
+namespace qs::gui {
+namespace {
+
+Columns<BenchmarkRow> columnsOf(std::initializer_list<std::string_view> ids) {
+    Columns<BenchmarkRow> out;
+    for (const auto id : ids)
+        for (const auto& column : benchmarkColumns())
+            if (column.id == id) out.push_back(column);
+    return out;
+}
+
+} // namespace
+
+BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
+    : Card(tr("Results"), parent), bench_(bench), view_(new QTableView), choice_(new QComboBox),
+      sorted_(new QSortFilterProxyModel(this)) {
+    // What a row is first, then what is compared, then the rest.
+    times_ = new RowModel<BenchmarkRow>(
+        columnsOf({"backend",    "spec",           "variant", "m",           "n",          "k",         "status",
+                   "median_ns",  "speedup_vs_f32", "ci_ns",   "act",         "cache",      "gflops",    "weight_gbps",
+                   "roof_share", "roof",           "nmse",    "format_nmse", "prepare_ns", "repack_ms", "compile_ms",
+                   "fusion",     "sample_count",   "op",      "device",      "reason"}),
+        this);
+    correctness_ = new RowModel<BenchmarkRow>(
+        columnsOf({"backend", "spec", "variant", "m", "n", "k", "status", "nmse", "nmse_limit", "tail_nmse",
+                   "format_nmse", "checked_outputs", "outputs", "checked_shapes", "approx", "variant_note", "reason"}),
+        this);
+    roofs_ = new RowModel<MeasuredRoof>(roofColumns(), this);
+    passes_ = new RowModel<ModelPassRow>(modelPassColumns(), this);
+    compared_ = new RowModel<ComparedRow>(comparedColumns(), this);
+    view_->setObjectName(QStringLiteral("benchResults"));
+    asDataTable(*view_, tr("Results"));
+    view_->setSelectionMode(QAbstractItemView::SingleSelection);
+    sorted_->setSortRole(Qt::UserRole);
+    view_->setModel(sorted_);
+    view_->setSortingEnabled(true);
+    setBody(view_);
+    choice_->setObjectName(QStringLiteral("tableChoice"));
+    choice_->setAccessibleName(tr("Table"));
+    choice_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    choice_->addItems(
+        {tr("Times"), tr("Correctness"), tr("Measured roofs"), tr("Model, per token"), tr("Against the baseline")});
+    addCorner(choice_);
+    connect(choice_, &QComboBox::currentIndexChanged, this, [this] {
+        const int row = current();
+        showChoice();
+        if (row >= 0) select(row);
+    });
+    connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this] {
+        if (const int row = current(); row >= 0) Q_EMIT rowSelected(row);
+    });
+    showChoice();
+}
+
+void BenchTables::showChoice() {
+    QAbstractItemModel* const models[] = {times_, correctness_, roofs_, passes_, compared_};
+    sorted_->setSourceModel(models[choice_->currentIndex()]);
+    view_->sortByColumn(-1, Qt::AscendingOrder);
+    view_->resizeColumnsToContents();
+    explain();
+}
+
+/// Rows come in while the benchmark runs; who reads the table then keeps the place.
+void BenchTables::refresh() {
+    const auto& rows = bench_.rows();
+    const bool first = times_->rows().empty();
+    if (run_ != bench_.number()) {
+        run_ = bench_.number();
+        times_->setRows(rows);
+        correctness_->setRows(rows);
+    } else {
+        times_->grow(rows);
+        correctness_->grow(rows);
+    }
+    roofs_->setRows(bench_.run().roofs);
+    passes_->setRows(bench_.run().passes);
+    compared_->setRows(compared());
+    if (first || bench_.complete()) view_->resizeColumnsToContents();
+    explain();
+}
+
+void BenchTables::explain() {
+    const int choice = choice_->currentIndex();
+    setNote(bench_.complete() && choice <= Correctness ? tr("correct before timed; medians; a wrong answer has no time")
+                                                       : QString());
+    QString message;
+    if (sorted_->rowCount() == 0)
+        message = choice == Baseline && !baseline_       ? tr("Baseline… loads the JSON of an earlier run.")
+                  : choice == Model && bench_.complete() ? tr("The rows do not cover the shapes of an opened model.")
+                  : bench_.running() ? (choice == Roofs || choice == Model ? tr("Known when the run is complete.")
+                                                                           : tr("The first results are on their way."))
+                                     : tr("Run fills this: every variant is checked against f64 first, then timed.");
+    setMessage(message);
+}
+
+int BenchTables::current() const {
+    const auto index = sorted_->mapToSource(view_->currentIndex());
+    return index.model() == times_ || index.model() == correctness_ ? index.row() : -1;
+}
+
+void BenchTables::select(int row) {
+    if (row == current()) return;
+    auto* model = sorted_->sourceModel();
+    if ((model != times_ && model != correctness_) || row >= model->rowCount()) return;
+    const auto index = sorted_->mapFromSource(model->index(row, 0));
+    const QSignalBlocker blocker(this); // whoever asks knows
+    view_->setCurrentIndex(index);
+    view_->scrollTo(index);
+}
+
+void BenchTables::setBaseline(BenchBaseline baseline) {
+    baseline_ = std::move(baseline);
+    compared_->setRows(compared());
+    choice_->setCurrentIndex(Baseline);
+    showChoice();
+}
+
+std::vector<ComparedRow> BenchTables::compared() const {
+    return baseline_ ? compareRuns(*baseline_, bench_.rows()) : std::vector<ComparedRow>{};
+}
+
+} // namespace qs::gui

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/compare_figures.h"
+
+#include "app/gui/theme.h"
+#include "app/gui/widgets/data_table.h"
+
+#include <QHeaderView>
+#include <QStyledItemDelegate>
+
+namespace qs::gui {
+namespace {
+
+/// Figures are text here (their units differ by row) but still line up as numbers; the verdict has a colour and a word.
+class FigureDelegate : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+    void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+        QStyledItemDelegate::initStyleOption(option, index);
+        if (index.column() == 0) {
+            option->font = Theme::words(11);
+            return;
+        }
+        option->displayAlignment = Qt::AlignRight | Qt::AlignVCenter;
+        option->font = index.column() == 4 ? Theme::words(11) : Theme::numbers(10);
+        const auto& tokens = Theme::instance().tokens();
+        if (index.column() == 4)
+            option->palette.setColor(QPalette::Text, option->text == u"worse"    ? tokens.warn
+                                                     : option->text == u"better" ? tokens.dataC
+                                                                                 : tokens.muted);
+    }
+};
+
+} // namespace
+
+FigureTable::FigureTable(QWidget* parent) : QTableView(parent), rows_(new RowModel<FigureRow>(figureColumns(), this)) {
+    setObjectName(QStringLiteral("figureTable"));
+    asDataTable(*this, tr("Key figures of A and B and their difference"), 20);
+    setModel(rows_);
+    setItemDelegate(new FigureDelegate(this));
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    auto* header = horizontalHeader();
+    header->setDefaultAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    header->setSectionResizeMode(QHeaderView::Stretch);
+    header->setMinimumSectionSize(40);
+    for (const int column : {0, 3, 4}) header->setSectionResizeMode(column, QHeaderView::ResizeToContents);
+}
+
+void FigureTable::resizeEvent(QResizeEvent* event) {
+    // A wide table has its three columns of figures alike; a narrow one needs every pixel for the differences.
+    horizontalHeader()->setSectionResizeMode(3, width() > 480 ? QHeaderView::Stretch : QHeaderView::ResizeToContents);
+    QTableView::resizeEvent(event);
+}
+
+} // namespace qs::gui

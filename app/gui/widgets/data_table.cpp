@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/widgets/data_table.h"
+
+#include <QHeaderView>
+#include <QTableView>
+
+namespace qs::gui {
+
+void asDataTable(QTableView& view, const QString& accessibleName, int rowHeight) {
+    view.setAccessibleName(accessibleName);
+    view.setFrameShape(QFrame::NoFrame);
+    view.setShowGrid(false);
+    view.setWordWrap(false);
+    view.setEditTriggers(QAbstractItemView::NoEditTriggers);
+    view.setSelectionBehavior(QAbstractItemView::SelectRows);
+    view.verticalHeader()->hide();
+    view.verticalHeader()->setDefaultSectionSize(rowHeight);
+    view.horizontalHeader()->setHighlightSections(false);
+}
+
+} // namespace qs::gui
