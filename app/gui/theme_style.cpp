@@ -107,6 +107,8 @@ QTreeView::branch:has-children:open { image: url(:/icons/chevron-down.svg); }
 QHeaderView { background: transparent; border: none; }
 QHeaderView::section { background: transparent; color: $muted; border: none; border-bottom: 1px solid $line;
   padding: 0 3px; min-height: 24px; font-size: 11px; }
+QTableView[roomy="true"]::item { padding: 0 4px; }
+QTableView[roomy="true"] QHeaderView::section:horizontal { padding: 0 7px; }
 QHeaderView::section:hover { color: $text; }
 QHeaderView::section:vertical { border: none; }
 QHeaderView::up-arrow { image: url(:/icons/chevron-up.svg); $arrow }

@@ -82,7 +82,7 @@ std::string provenanceTitle(std::string_view key) {
         {"version", "Tool"},
         {"formats_version", "Number formats"},
         {"command_line", "Command"},
-        {"input_bytes", "Input size"},
+        {"input_bytes", "Input bytes"},
         {"date", "Date (UTC)"},
     }};
     for (const auto& [id, title] : spelled)

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace qs::gui {
 namespace {
@@ -232,7 +233,15 @@ void RooflineCard::draw() {
                               ? notYet(bench_, tr("Run sets each product under the ceilings measured beside it."))
                               : tr("No product was timed from a cold cache."));
     }
-    chart_->setData(rooflinePicture(rooflines_[at], bench_.rows()), {}, true);
+    const auto series = rooflinePicture(rooflines_[at], bench_.rows());
+    double least = std::numeric_limits<double>::max(), most = 0;
+    for (const auto& one : series)
+        for (const auto& point : one.points) {
+            least = std::min(least, point.y());
+            most = std::max(most, point.y());
+        }
+    chart_->setYRange(least / 1.5, most * 2.5); // room over the highest roof for its name
+    chart_->setData(series, {}, true);
     setMessage({});
 }
 

@@ -50,7 +50,12 @@ BackendsPage::BackendsPage(Session& session, QWidget* parent)
     // One an event-loop turn.
     stages_->add([this] {
         tables_->refresh();
-        if (shown_ < 0 && !bench_->rows().empty()) showRow(0);
+        // Something to look at first: what was timed, else why nothing was.
+        const auto& rows = bench_->rows();
+        const auto timed =
+            std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.medianNs.has_value(); });
+        if (shown_ < 0 && (timed != rows.end() || bench_->complete()))
+            showRow(timed == rows.end() ? 0 : int(timed - rows.begin()));
     });
     stages_->add([this] { latency_->refresh(); });
     stages_->add([this] { speedup_->refresh(); });

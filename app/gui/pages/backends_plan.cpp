@@ -226,7 +226,7 @@ void BackendsPlan::addPlugin(const QString& path) {
     Q_EMIT changed();
 }
 
-/// A and B first, then one spec a format, then those that do not quantize. At first A, another format and the widest
+/// A and B first, then formats that do not quantize, then one spec of each of the others. At first A, another format and the widest
 /// are ticked; later what was ticked stays so.
 void BackendsPlan::listSpecs() {
     std::vector<std::string> on = {specText(session_.spec())};
@@ -249,13 +249,13 @@ void BackendsPlan::listSpecs() {
     };
     add(session_.spec());
     if (session_.comparing()) add(session_.specB());
-    for (const auto& spec : presets) add(spec);
     for (const auto& format : formats()) {
         if (format.kind != FormatKind::Identity) continue;
         QuantSpec spec;
         spec.format = format.id;
         add(spec);
     }
+    for (const auto& spec : presets) add(spec);
     for (const auto& [text, spec] : specs_) add(spec);
     specs_ = std::move(all);
     const QSignalBlocker blocker(specList_);

@@ -23,6 +23,25 @@ QString opTitle(const BenchmarkRow& row) {
     return op ? QString::fromUtf8(op->title) : str(row.op);
 }
 
+/// A colour for each spec, and a dash for each backend, in the order in which they were first met in the run: the
+/// same in every chart.
+struct Look {
+    std::vector<std::string> specs, backends;
+    explicit Look(const BenchRows& rows) {
+        for (const auto& row : rows) {
+            place(specs, row.spec);
+            place(backends, row.backend);
+        }
+    }
+    static int place(std::vector<std::string>& list, const std::string& text) {
+        const auto at = std::find(list.begin(), list.end(), text);
+        if (at == list.end()) list.push_back(text);
+        return int(std::find(list.begin(), list.end(), text) - list.begin());
+    }
+    int colour(const BenchmarkRow& row) { return place(specs, row.spec) % kColours; }
+    int dash(const BenchmarkRow& row) { return place(backends, row.backend); }
+};
+
 /// The same points as dots or as another line, without a name of their own.
 PlotSeries unnamed(const PlotSeries& series, PlotSeries::Style style) {
     PlotSeries out = series;
@@ -50,9 +69,11 @@ QString deviceKey(const BenchmarkRow& row) { return str(row.backend) + u'/' + st
 LatencyPicture latencyPicture(const LatencyChart& chart, const BenchRows& rows) {
     LatencyPicture picture;
     QVector<PlotSeries> bands, dots;
-    int token = 0;
+    Look look(rows);
     for (const auto& line : chart.series) {
-        PlotSeries series{str(line.name), PlotSeries::Style::Line, token++ % kColours, {}, {}};
+        const auto& first = rows[line.rows.front()];
+        PlotSeries series{str(line.name), PlotSeries::Style::Line, look.colour(first), {}, {}};
+        series.dash = look.dash(first);
         PlotSeries band = unnamed(series, PlotSeries::Style::Band);
         for (std::size_t i = 0; i < line.m.size(); ++i) {
             const double x = std::log2(line.m[i]);
@@ -85,7 +106,7 @@ HeatMapData speedupPicture(const SpeedupMap& from) {
     map.rows = int(from.shapes.size());
     map.columns = int(from.columns.size());
     for (const auto& shape : from.shapes) map.rowLabels << str(shape).replace(u'x', QChar(0xd7));
-    for (const auto& column : from.columns) map.columnLabels << str(column);
+    for (const auto& column : from.columns) map.columnLabels << str(column).replace(u' ', u'\n');
     map.xTitle = QObject::tr("backend and spec");
     map.yTitle = QObject::tr("M × N × K");
     map.unit = QObject::tr("speed-up");
@@ -101,40 +122,45 @@ HeatMapData speedupPicture(const SpeedupMap& from) {
 QVector<PlotSeries> rooflinePicture(const Roofline& roofline, const BenchRows& rows) {
     QVector<PlotSeries> out;
     double least = 0.25, most = 64;
-    std::map<QString, PlotSeries> dots;
-    std::map<std::tuple<QString, std::int64_t, std::int64_t>, std::map<double, double>> ways;
+    Look look(rows);
+    using Way = std::map<std::int64_t, QPointF>; // the fastest of each M
+    std::vector<std::pair<QString, PlotSeries>> dots;
+    std::map<std::tuple<QString, std::int64_t, std::int64_t>, Way> ways;
     for (const auto& point : roofline.points) {
         const auto& row = rows[point.row];
-        const double x = std::log10(point.intensity);
-        auto& series = dots[str(row.spec)];
-        series.points << QPointF(x, point.gflops);
-        series.notes << QStringLiteral("M = %1  %2 × %3  %4").arg(row.m).arg(row.n).arg(row.k).arg(str(row.variant));
+        const QPointF at(std::log10(point.intensity), point.gflops);
+        const QString spec = str(row.spec);
+        auto own = std::find_if(dots.begin(), dots.end(), [&](const auto& one) { return one.first == spec; });
+        if (own == dots.end())
+            own = dots.insert(own, {spec, {spec, PlotSeries::Style::Dots, look.colour(row), {}, {}}});
+        own->second.points << at;
+        own->second.notes
+            << QStringLiteral("M = %1  %2 × %3  %4").arg(row.m).arg(row.n).arg(row.k).arg(str(row.variant));
         if (!row.approx && !row.experimental) {
-            double& best = ways[{str(row.spec), row.n, row.k}][x];
-            best = std::max(best, point.gflops);
+            auto& best = ways[{spec, row.n, row.k}].try_emplace(row.m, at).first->second;
+            if (at.y() > best.y()) best = at;
         }
         least = std::min(least, point.intensity / 2);
         most = std::max(most, point.intensity * 2);
     }
+    const auto ridge = [&](double peak) {
+        return roofline.bytesPerSecond > 0 ? peak / roofline.bytesPerSecond : least;
+    };
+    for (const auto& [kind, peak] : roofline.peaks) most = std::max(most, ridge(peak) * 2);
     for (const auto& [kind, peak] : roofline.peaks) {
         PlotSeries line{QObject::tr("%1 roof").arg(str(kind)), PlotSeries::Style::Line, kMuted, {}, {}};
         line.naming = PlotSeries::Naming::AtEnd;
-        const double ridge = roofline.bytesPerSecond > 0 ? peak / roofline.bytesPerSecond : least;
-        if (ridge > least) line.points << QPointF(std::log10(least), least * roofline.bytesPerSecond / 1e9);
-        line.points << QPointF(std::log10(std::max(ridge, least)), peak / 1e9);
-        line.points << QPointF(std::log10(std::max(most, ridge * 2)), peak / 1e9);
+        if (ridge(peak) > least) line.points << QPointF(std::log10(least), least * roofline.bytesPerSecond / 1e9);
+        line.points << QPointF(std::log10(std::max(ridge(peak), least)), peak / 1e9);
+        line.points << QPointF(std::log10(most), peak / 1e9);
         out << line;
     }
-    int token = 0;
-    for (auto& [spec, series] : dots) {
-        series.name = spec;
-        series.style = PlotSeries::Style::Dots;
-        series.token = token++ % kColours;
+    for (const auto& [spec, series] : dots) {
         for (const auto& [key, way] : ways) {
             if (std::get<0>(key) != spec || way.size() < 2) continue;
             PlotSeries line{{}, PlotSeries::Style::Line, series.token, {}, {}};
             line.naming = PlotSeries::Naming::None;
-            for (const auto& [x, y] : way) line.points << QPointF(x, y);
+            for (const auto& [m, at] : way) line.points << at;
             out << line;
         }
         out << series;
@@ -153,7 +179,8 @@ QString rowText(const BenchmarkRow& row) {
     line(QObject::tr("variant"), str(row.variant));
     line(QObject::tr("in words"), str(row.variantTitle));
     line(QObject::tr("arithmetic"), str(row.variantNote));
-    line(QObject::tr("device"), str(row.deviceName.empty() ? row.device : row.deviceName) + u' ' + str(row.deviceArch));
+    line(QObject::tr("device"),
+         (str(row.deviceName.empty() ? row.device : row.deviceName) + u' ' + str(row.deviceArch)).trimmed());
     line(QObject::tr("spec"), str(row.specFull.empty() ? row.spec : row.specFull));
     line(QObject::tr("tensor"), str(row.tensor));
     line(QObject::tr("status"), QString::fromUtf8(rowStateText(row.status)));

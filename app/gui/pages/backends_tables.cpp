@@ -4,7 +4,6 @@
 #include "app/gui/widgets/data_table.h"
 
 #include <QComboBox>
-#include <QSignalBlocker>
 #include <QSortFilterProxyModel>
 #include <QTableView>
 
@@ -28,10 +27,10 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
       sorted_(new QSortFilterProxyModel(this)) {
     // What a row is first, then what is compared, then the rest.
     times_ = new RowModel<BenchmarkRow>(
-        columnsOf({"backend",    "spec",           "variant", "m",           "n",          "k",         "status",
-                   "median_ns",  "speedup_vs_f32", "ci_ns",   "act",         "cache",      "gflops",    "weight_gbps",
-                   "roof_share", "roof",           "nmse",    "format_nmse", "prepare_ns", "repack_ms", "compile_ms",
-                   "fusion",     "sample_count",   "op",      "device",      "reason"}),
+        columnsOf({"backend",        "spec",         "variant", "m",           "n",          "k",         "median_ns",
+                   "speedup_vs_f32", "status",       "ci_ns",   "act",         "cache",      "gflops",    "weight_gbps",
+                   "roof_share",     "roof",         "nmse",    "format_nmse", "prepare_ns", "repack_ms", "compile_ms",
+                   "fusion",         "sample_count", "op",      "device",      "reason"}),
         this);
     correctness_ = new RowModel<BenchmarkRow>(
         columnsOf({"backend", "spec", "variant", "m", "n", "k", "status", "nmse", "nmse_limit", "tail_nmse",
@@ -42,6 +41,7 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
     compared_ = new RowModel<ComparedRow>(comparedColumns(), this);
     view_->setObjectName(QStringLiteral("benchResults"));
     asDataTable(*view_, tr("Results"));
+    view_->setProperty("roomy", true); // words beside right-aligned numbers
     view_->setSelectionMode(QAbstractItemView::SingleSelection);
     sorted_->setSortRole(Qt::UserRole);
     view_->setModel(sorted_);
@@ -54,12 +54,14 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
         {tr("Times"), tr("Correctness"), tr("Measured roofs"), tr("Model, per token"), tr("Against the baseline")});
     addCorner(choice_);
     connect(choice_, &QComboBox::currentIndexChanged, this, [this] {
-        const int row = current();
         showChoice();
-        if (row >= 0) select(row);
+        select(selected_);
     });
     connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this] {
-        if (const int row = current(); row >= 0) Q_EMIT rowSelected(row);
+        const int row = current();
+        if (row < 0 || row == selected_) return;
+        selected_ = row;
+        Q_EMIT rowSelected(row);
     });
     showChoice();
 }
@@ -78,6 +80,7 @@ void BenchTables::refresh() {
     const bool first = times_->rows().empty();
     if (run_ != bench_.number()) {
         run_ = bench_.number();
+        selected_ = -1;
         times_->setRows(rows);
         correctness_->setRows(rows);
     } else {
@@ -93,8 +96,7 @@ void BenchTables::refresh() {
 
 void BenchTables::explain() {
     const int choice = choice_->currentIndex();
-    setNote(bench_.complete() && choice <= Correctness ? tr("correct before timed; medians; a wrong answer has no time")
-                                                       : QString());
+    setNote(bench_.complete() && choice <= Correctness ? tr("correct before timed") : QString());
     QString message;
     if (sorted_->rowCount() == 0)
         message = choice == Baseline && !baseline_       ? tr("Baseline… loads the JSON of an earlier run.")
@@ -111,11 +113,11 @@ int BenchTables::current() const {
 }
 
 void BenchTables::select(int row) {
-    if (row == current()) return;
+    selected_ = row;
+    if (row < 0 || row == current()) return;
     auto* model = sorted_->sourceModel();
     if ((model != times_ && model != correctness_) || row >= model->rowCount()) return;
     const auto index = sorted_->mapFromSource(model->index(row, 0));
-    const QSignalBlocker blocker(this); // whoever asks knows
     view_->setCurrentIndex(index);
     view_->scrollTo(index);
 }

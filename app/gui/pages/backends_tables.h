@@ -42,7 +42,8 @@ private:
     RowModel<ModelPassRow>* passes_;
     RowModel<ComparedRow>* compared_;
     std::optional<BenchBaseline> baseline_;
-    int run_ = -1; ///< whose rows are shown
+    int run_ = -1;      ///< whose rows are shown
+    int selected_ = -1; ///< row of the run, in view or not
 };
 
 } // namespace qs::gui

@@ -85,6 +85,7 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     table_->setModel(sorted);
     table_->setObjectName(QStringLiteral("specTotals"));
     asDataTable(*table_, tr("Totals of the whole model per spec"), 24);
+    table_->setProperty("roomy", true);
     // The list's tooltips spell the spec out; what is the same for every spec stays away, so that SQNR is in view.
     for (std::size_t i = 0; i < totalColumns().size(); ++i)
         for (const char* id : {"spec_full", "elements", "bytes_before"})

@@ -69,11 +69,10 @@ void HeatMap::setDescribe(std::function<QString(int, int)> describe) { describe_
 QString HeatMap::describe(int row, int column) const {
     if (describe_) return describe_(row, column);
     const float v = value(row, column);
-    const QString where = tr("%1 %2, %3 %4").arg(data_.yTitle, rowLabel(row), data_.xTitle, columnLabel(column));
+    const QString where =
+        tr("%1 %2, %3 %4").arg(data_.yTitle, rowLabel(row), data_.xTitle, columnLabel(column).replace(u'\n', u' '));
     if (std::isnan(v)) return tr("%1\nnot measured").arg(where);
-    return tr("%1\n%2 %3")
-        .arg(where, valueText(v, 2), data_.unit)
-        .trimmed();
+    return tr("%1\n%2 %3").arg(where, valueText(v, 2), data_.unit).trimmed();
 }
 
 QString HeatMap::valueText(float value, int moreDecimals) const {
@@ -103,9 +102,14 @@ void HeatMap::rebuild() {
     const QFontMetricsF metrics(data_.rowLabels.isEmpty() ? Theme::numbers(10) : Theme::words(11));
     if (data_.rowLabels.isEmpty()) labelWidth_ = metrics.horizontalAdvance(rowLabel(std::max(0, data_.rows - 1)));
     for (const auto& label : data_.rowLabels) labelWidth_ = std::max(labelWidth_, metrics.horizontalAdvance(label));
+    columnLines_ = 1;
+    for (const auto& label : data_.columnLabels) columnLines_ = std::max(columnLines_, 1 + int(label.count(u'\n')));
     longestColumn_.clear(); // in a font where every letter is as wide
-    for (const auto& label : data_.columnLabels)
-        if (label.size() > longestColumn_.size()) longestColumn_ = label;
+    for (const auto& label : data_.columnLabels) {
+        if (label.size() <= longestColumn_.size()) continue;
+        for (const auto& line : label.split(u'\n'))
+            if (line.size() > longestColumn_.size()) longestColumn_ = line;
+    }
     stale_ = true;
     update();
 }
@@ -126,7 +130,9 @@ QString HeatMap::columnLabel(int column) const {
 
 QRectF HeatMap::plotRect() const {
     const double left = std::min(labelWidth_ + 6, width() / 3.0) + (data_.yTitle.isEmpty() ? 0 : 16);
-    return QRectF(left, 4, std::max(1.0, width() - left - 4), std::max(1.0, height() - 4 - 14 - 20.0)).toRect();
+    return QRectF(left, 4, std::max(1.0, width() - left - 4),
+                  std::max(1.0, height() - 4 - 2 - columnLabelHeight() - 20.0))
+        .toRect();
 }
 
 QRectF HeatMap::cellRect(int row, int column) const {
@@ -269,13 +275,15 @@ void HeatMap::copyData() { QApplication::clipboard()->setText(dataAsTsv()); }
 
 QString HeatMap::dataAsTsv() const {
     QString text = data_.yTitle + u'/' + data_.xTitle;
-    for (int c = 0; c < data_.columns; ++c) text += u'\t' + columnLabel(c);
+    for (int c = 0; c < data_.columns; ++c) text += u'\t' + columnLabel(c).replace(u'\n', u' ');
     for (int r = 0; r < data_.rows; ++r) {
         text += u'\n' + rowLabel(r);
         for (int c = 0; c < data_.columns; ++c) {
             const float v = value(r, c);
             text += u'\t';
-            if (!std::isnan(v)) text += QString::number(data_.ratio ? std::exp2(double(v)) : double(v), 'g', 9); // a float, to the bit; empty: not measured
+            if (!std::isnan(v))
+                text += QString::number(data_.ratio ? std::exp2(double(v)) : double(v), 'g',
+                                        9); // a float, to the bit; empty: not measured
         }
     }
     return text + u'\n';

@@ -17,16 +17,17 @@ namespace qs::gui {
 
 struct HeatMapData {
     int rows = 0, columns = 0;
-    QVector<float> values;                ///< row-major; NaN = not measured (hatched)
-    QStringList rowLabels, columnLabels;  ///< empty: numbers, scaled by rowScale / columnScale
-    QString xTitle, yTitle, unit;         ///< of axes and of the values
+    QVector<float> values; ///< row-major; NaN = not measured (hatched)
+    QStringList rowLabels,
+        columnLabels;             ///< empty: numbers, scaled by rowScale / columnScale; columns may have two lines
+    QString xTitle, yTitle, unit; ///< of axes and of the values
     double rowScale = 1, columnScale = 1; ///< cell index -> printed number
     bool logColour = false;
-    bool diverging = false; ///< centred at 0, else viridis
-    bool lowIsGood = true;  ///< words in the legend, and which cell is the worst
-    double lo = 0, hi = 0;  ///< colour range; lo == hi: from the data
-    int decimals = -1;      ///< of printed values; -1: significant digits
-    bool ratio = false; ///< values are log2 of a ratio, diverging about 1×; printed as the ratio
+    bool diverging = false;   ///< centred at 0, else viridis
+    bool lowIsGood = true;    ///< words in the legend, and which cell is the worst
+    double lo = 0, hi = 0;    ///< colour range; lo == hi: from the data
+    int decimals = -1;        ///< of printed values; -1: significant digits
+    bool ratio = false;       ///< values are log2 of a ratio, diverging about 1×; printed as the ratio
     bool printValues = false; ///< in cells that have room
     /// Cells that stand for nothing (a layer without that role): left blank, not hatched. Empty: every cell counts.
     QVector<bool> absent;
@@ -91,6 +92,7 @@ private:
     void paintCells(QPainter& painter, const QRectF& plot);
     void paintAxes(QPainter& painter, const QRectF& plot);
     QString rowLabel(int row) const, columnLabel(int column) const;
+    double columnLabelHeight() const { return 12.0 * columnLines_; }
 
     HeatMapData data_;
     ColourScale scale_;
@@ -101,6 +103,7 @@ private:
     int currentRow_ = -1, currentColumn_ = -1, hoverRow_ = -1, hoverColumn_ = -1, gap_ = 0;
     double labelWidth_ = 0;
     QString longestColumn_;
+    int columnLines_ = 1; ///< of the labels
     QPointF dragFrom_;
     QRectF dragView_;
     bool pressed_ = false, dragging_ = false;

@@ -137,8 +137,8 @@ void HeatMap::paintAxes(QPainter& painter, const QRectF& plot) {
     }
     {
         const bool list = !data_.columnLabels.isEmpty();
-        double widest = numberMetrics.horizontalAdvance(columnLabel(std::max(0, data_.columns - 1)));
-        if (list) widest = std::max(widest, numberMetrics.horizontalAdvance(longestColumn_));
+        double widest =
+            numberMetrics.horizontalAdvance(list ? longestColumn_ : columnLabel(std::max(0, data_.columns - 1)));
         widest = std::min(widest, std::max(40.0, cell.width() - 10));
         painter.setFont(numbers);
         const double every = step(view_.width(), data_.columnScale, plot.width() / (widest + 8), list);
@@ -149,14 +149,16 @@ void HeatMap::paintAxes(QPainter& painter, const QRectF& plot) {
             QRectF area(x - widest / 2 - 2, plot.bottom() + 3, widest + 4, 12);
             if (area.left() < plot.left() - 4) area.moveLeft(plot.left() - 4);
             if (area.right() > width()) area.moveRight(width());
-            painter.drawText(
-                area, Qt::AlignCenter,
-                painter.fontMetrics().elidedText(columnLabel(int(at)), Qt::ElideMiddle, int(area.width())));
+            for (const auto& line : columnLabel(int(at)).split(u'\n')) {
+                painter.drawText(area, Qt::AlignCenter,
+                                 painter.fontMetrics().elidedText(line, Qt::ElideMiddle, int(area.width())));
+                area.translate(0, 12);
+            }
         }
     }
     painter.setFont(numbers);
     const double title = numberMetrics.horizontalAdvance(data_.xTitle) + 13;
-    const QRectF bottom(plot.left(), plot.bottom() + 18, plot.width(), 16);
+    const QRectF bottom(plot.left(), plot.bottom() + 6 + columnLabelHeight(), plot.width(), 16);
     const QRectF legend = plot.width() < title + 300 ? bottom.adjusted(4 - plot.left(), 0, 0, 0) : bottom;
     const double used =
         paintLegend(painter, legend.adjusted(title, 0, 0, 0), scale_, data_.unit, data_.lowIsGood, data_.decimals);

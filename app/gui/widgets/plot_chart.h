@@ -28,6 +28,7 @@ struct PlotSeries {
     QVector<QPointF> lower = {};               ///< of a Band; same x as points
     enum class Naming { Legend, AtEnd, None }; ///< AtEnd, on the line itself, and None stay out of the read-out
     Naming naming = Naming::Legend;
+    int dash = 0; ///< of a Line: 0 solid; 1, 2, 3: told apart without colour
 };
 
 struct PlotMarker {

@@ -83,7 +83,7 @@ void PlotChartView::syncSeries() {
         if (!fits) dropSlot(slot);
         if (!fits) makeSlot(slot, series.style);
         if (series.style == PlotSeries::Style::Dots) continue; // painted by the frame: Qt Charts makes an item a point
-        colour(slot, series.token);
+        colour(slot, series);
         const double base = frame.logY ? plot_.homeY.lo : 0;
         const QVector<QPointF> outline = outlineOf(series, frame.logY, plot_.homeY.lo);
         if (slot.line) slot.line->replace(outline);
@@ -114,24 +114,27 @@ void PlotChartView::applyRanges() {
     viewport()->update();
 }
 
-void PlotChartView::colour(const Slot& slot, int token) {
-    const QColor color = Theme::instance().data(token);
-    if (slot.line && slot.line->pen().color() != color) {
-        QPen pen(color, 1.3);
+void PlotChartView::colour(const Slot& slot, const PlotSeries& series) {
+    const QColor color = Theme::instance().data(series.token);
+    QPen pen(color, 1.3);
+    setDash(pen, series.dash);
+    if (slot.line && (slot.line->pen().color() != color || slot.line->pen().style() != pen.style())) {
         pen.setJoinStyle(Qt::BevelJoin); // round ones are arcs: half the cost of a long line, and unseen at this width
         pen.setCosmetic(true);
         slot.line->setPen(pen);
     }
     if (!slot.area) return;
     QColor fill = color;
-    fill.setAlphaF(slot.style == PlotSeries::Style::Bars ? 0.85F : slot.style == PlotSeries::Style::Band ? 0.20F : 0.30F);
+    fill.setAlphaF(slot.style == PlotSeries::Style::Bars   ? 0.85F
+                   : slot.style == PlotSeries::Style::Band ? 0.20F
+                                                           : 0.30F);
     if (slot.area->brush().color() == fill && slot.area->brush().style() == Qt::SolidPattern) return;
     slot.area->setPen(Qt::NoPen);
     slot.area->setBrush(fill);
 }
 
 void PlotChartView::recolour() {
-    for (int i = 0; i < slots_.size(); ++i) colour(slots_[i], plot_.series[i].token);
+    for (int i = 0; i < slots_.size(); ++i) colour(slots_[i], plot_.series[i]);
     viewport()->update();
 }
 

@@ -67,7 +67,7 @@ private:
     };
     void makeSlot(Slot& slot, PlotSeries::Style style);
     void dropSlot(Slot& slot);
-    void colour(const Slot& slot, int token);
+    void colour(const Slot& slot, const PlotSeries& series);
 
     PlotChart::Private& plot_;
     QChart* chart_;

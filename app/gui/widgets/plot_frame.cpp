@@ -12,7 +12,7 @@
 namespace qs::gui {
 namespace {
 
-constexpr double kLegendGap = 26; // px from one name to the next, the mark included
+constexpr double kLegendGap = 28; // px before a name: air and the mark
 bool inLegend(const PlotSeries& series) {
     return series.naming == PlotSeries::Naming::Legend && !series.name.isEmpty();
 }
@@ -31,9 +31,16 @@ QColor withAlpha(QColor color, double alpha) {
     return color;
 }
 
+constexpr double kRight = 14, kLegendRow = 15; // px
+
 double crisp(double pixel) { return std::floor(pixel) + 0.5; }
 
 } // namespace
+
+void setDash(QPen& pen, int dash) {
+    static const QVector<qreal> patterns[] = {{}, {6, 3}, {2, 2.5}, {8, 3, 2, 3}};
+    if (dash % 4) pen.setDashPattern(patterns[dash % 4]);
+}
 
 double PlotFrame::pixelX(double value) const { return area_.left() + (value - x.lo) / x.span() * area_.width(); }
 double PlotFrame::pixelY(double value) const { return area_.bottom() - (value - y.lo) / y.span() * area_.height(); }
@@ -44,7 +51,8 @@ double PlotFrame::valueY(double pixel) const { return y.lo + (area_.bottom() - p
 void PlotFrame::layout(QSizeF size, const QVector<PlotSeries>& series) {
     size_ = size;
     const bool header = !yTitle.isEmpty() || (legend && series.size() > 1);
-    const double top = header ? 20 : 8;
+    layoutLegend(series);
+    const double top = (header ? 20 : 8) + kLegendRow * std::max(0, int(legendRows_.size()) - 1);
     const double bottom = (xLabels ? 18 : 6) + (xLabels && !xTitle.isEmpty() ? 14 : 0);
     const double height = std::max(10.0, size.height() - top - bottom);
     const int yMost = std::clamp(int(height / 26), 2, 6);
@@ -53,8 +61,7 @@ void PlotFrame::layout(QSizeF size, const QVector<PlotSeries>& series) {
     double widest = leastLeft;
     for (const PlotTick& tick : yTicks_.ticks) widest = std::max(widest, metrics.horizontalAdvance(tick.label) + 8);
     leftMargin_ = std::max(leftMargin_, std::ceil(widest));
-    const double right = 14;
-    area_ = QRectF(leftMargin_, top, std::max(10.0, size.width() - leftMargin_ - right), height);
+    area_ = QRectF(leftMargin_, top, std::max(10.0, size.width() - leftMargin_ - kRight), height);
     const int xMost = std::clamp(int(area_.width() / 64), 2, 6);
     xTicks_ = symlogX.on() ? symlogTicks(symlogX, x.lo, x.hi, xMost)
               : xPowers    ? powerTicks(x.lo, x.hi, xMost, xPowers)
@@ -110,9 +117,8 @@ void PlotFrame::paintFront(QPainter& painter, const QVector<PlotSeries>& series,
         hollow |= named;
     }
     painter.restore();
-    for (const PlotSeries& one : series)
-        if (one.naming == PlotSeries::Naming::AtEnd) paintEndLabel(painter, one);
-    if (legend && series.size() > 1) paintLegend(painter, series);
+    paintEndLabels(painter, series);
+    if (!legendRows_.isEmpty()) paintLegend(painter, series);
     if (!std::isnan(readout.x)) paintReadout(painter, readout);
 }
 
@@ -160,21 +166,47 @@ void PlotFrame::paintDots(QPainter& painter, const PlotSeries& series, bool holl
     }
 }
 
-/// Over the right end of the part in view.
-void PlotFrame::paintEndLabel(QPainter& painter, const PlotSeries& series) const {
-    for (int i = int(series.points.size()) - 1; i >= 0; --i) {
-        const QPointF& point = series.points[i];
-        if (point.x() < x.lo || !std::isfinite(point.y()) || (logY && point.y() <= 0)) continue;
-        const double right = std::min(area_.right(), pixelX(point.x())) - 4;
-        const double at = pixelY(logY ? std::log10(point.y()) : point.y());
-        if (at < area_.top() - 1 || at > area_.bottom()) return;
-        painter.setFont(titleFont());
-        painter.setPen(Theme::instance().tokens().muted);
-        // Above the line, or below it where there is no room above.
-        const double top = at - 13 < area_.top() ? at + 1 : at - 13;
-        painter.drawText(QRectF(area_.left(), top, right - area_.left(), 12), Qt::AlignRight | Qt::AlignVCenter,
-                         series.name);
-        return;
+/// Over the right end of the part in view; side by side where the ends are close.
+void PlotFrame::paintEndLabels(QPainter& painter, const QVector<PlotSeries>& series) const {
+    const QFontMetricsF metrics(titleFont());
+    QVector<QRectF> taken;
+    painter.setFont(titleFont());
+    painter.setPen(Theme::instance().tokens().muted);
+    for (const PlotSeries& one : series) {
+        if (one.naming != PlotSeries::Naming::AtEnd) continue;
+        for (int i = int(one.points.size()) - 1; i >= 0; --i) {
+            const QPointF& point = one.points[i];
+            if (point.x() < x.lo || !std::isfinite(point.y()) || (logY && point.y() <= 0)) continue;
+            const double at = pixelY(logY ? std::log10(point.y()) : point.y());
+            if (at < area_.top() - 1 || at > area_.bottom()) break;
+            const double width = metrics.horizontalAdvance(one.name) + 1;
+            // Above the line, or below it where there is no room above.
+            QRectF box(std::min(area_.right(), pixelX(point.x())) - 2 - width, at - 13 < area_.top() ? at + 1 : at - 13,
+                       width, 12);
+            for (const QRectF& other : taken)
+                if (other.intersects(box)) box.moveRight(other.left() - 8);
+            painter.drawText(box, Qt::AlignRight | Qt::AlignVCenter, one.name);
+            taken << box;
+            break;
+        }
+    }
+}
+
+/// As many rows as the names need, three at most; the first one shares its line with the title of the y axis.
+void PlotFrame::layoutLegend(const QVector<PlotSeries>& series) {
+    legendRows_.clear();
+    if (!legend || series.size() < 2) return;
+    const QFontMetricsF metrics(titleFont());
+    double room = 0;
+    for (int i = 0; i < series.size(); ++i) {
+        if (!inLegend(series[i])) continue;
+        const double width = metrics.horizontalAdvance(series[i].name) + kLegendGap;
+        if (legendRows_.isEmpty() || (width > room && legendRows_.size() < 3 && !legendRows_.last().isEmpty())) {
+            room = size_.width() - kRight - (legendRows_.isEmpty() ? metrics.horizontalAdvance(yTitle) + 8 : 0);
+            legendRows_.append(QVector<int>());
+        }
+        legendRows_.last().append(i);
+        room -= width;
     }
 }
 
@@ -182,38 +214,40 @@ void PlotFrame::paintLegend(QPainter& painter, const QVector<PlotSeries>& series
     painter.setFont(titleFont());
     painter.setRenderHint(QPainter::Antialiasing, true);
     const QFontMetricsF metrics(titleFont());
-    double right = area_.right(), wanted = 0;
-    int named = 0;
-    for (const PlotSeries& one : series) {
-        if (!inLegend(one)) continue;
-        wanted += metrics.horizontalAdvance(one.name) + kLegendGap;
-        ++named;
-    }
-    // Beside the title of the y axis there is not always room for every name in full.
-    const double room = right - metrics.horizontalAdvance(yTitle) - kLegendGap;
-    const double most = wanted > room ? std::max(12.0, room / std::max(1, named) - kLegendGap) : room;
-    bool hollow = std::count_if(series.begin(), series.end(), [](const PlotSeries& s) {
-                      return s.style == PlotSeries::Style::Dots && inLegend(s);
-                  }) > 1;
-    for (int i = int(series.size()) - 1; i >= 0; --i) {
-        if (!inLegend(series[i])) continue;
-        const QString name = metrics.elidedText(series[i].name, Qt::ElideMiddle, most);
-        const double width = metrics.horizontalAdvance(name);
-        painter.setPen(Theme::instance().tokens().muted);
-        painter.drawText(QRectF(right - width, 0, width + 1, 14), Qt::AlignLeft | Qt::AlignVCenter, name);
-        const QColor color = Theme::instance().data(series[i].token);
-        if (series[i].style == PlotSeries::Style::Line) {
-            painter.setPen(QPen(color, 1.5));
-            painter.drawLine(QPointF(right - width - 15, 7), QPointF(right - width - 5, 7));
-        } else if (series[i].style == PlotSeries::Style::Dots) {
-            painter.setPen(QPen(color, 1.4));
-            painter.setBrush(hollow ? QBrush(Qt::NoBrush) : QBrush(color));
-            painter.drawEllipse(QPointF(right - width - 9, 7), 3, 3);
-            hollow = false;
-        } else {
-            painter.fillRect(QRectF(right - width - 13, 3, 8, 8), color);
+    const int rings = int(std::count_if(series.begin(), series.end(), [](const PlotSeries& s) {
+        return s.style == PlotSeries::Style::Dots && inLegend(s);
+    }));
+    int ring = 0;
+    for (int row = 0; row < legendRows_.size(); ++row) {
+        const double top = kLegendRow * row;
+        double wanted = 0;
+        for (const int i : legendRows_[row]) wanted += metrics.horizontalAdvance(series[i].name) + kLegendGap;
+        const double room = size_.width() - kRight - (row == 0 ? metrics.horizontalAdvance(yTitle) + 8 : 0);
+        const double most = wanted > room ? std::max(12.0, room / double(legendRows_[row].size()) - kLegendGap) : room;
+        double left = area_.right() - std::min(wanted, room);
+        for (const int i : legendRows_[row]) {
+            const PlotSeries& one = series[i];
+            const QString name = metrics.elidedText(one.name, Qt::ElideMiddle, most);
+            const QColor color = Theme::instance().data(one.token);
+            if (one.style == PlotSeries::Style::Line) {
+                QPen pen(color, 1.5);
+                setDash(pen, one.dash);
+                painter.setPen(pen);
+                painter.drawLine(QPointF(left + 7, top + 7), QPointF(left + 22, top + 7));
+            } else if (one.style == PlotSeries::Style::Dots) {
+                const bool hollow = rings > 1 && ring++ > 0;
+                painter.setPen(QPen(color, 1.4));
+                painter.setBrush(hollow ? QBrush(Qt::NoBrush) : QBrush(color));
+                painter.drawEllipse(QPointF(left + 17, top + 7), 3, 3);
+            } else {
+                painter.fillRect(QRectF(left + 13, top + 3, 8, 8), color);
+            }
+            left += kLegendGap;
+            const double width = metrics.horizontalAdvance(name);
+            painter.setPen(Theme::instance().tokens().muted);
+            painter.drawText(QRectF(left, top, width + 1, 14), Qt::AlignLeft | Qt::AlignVCenter, name);
+            left += width;
         }
-        right -= width + kLegendGap;
     }
 }
 

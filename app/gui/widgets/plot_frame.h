@@ -22,6 +22,9 @@ struct PlotReadout {
     int marker = -1;                     ///< highlighted
 };
 
+/// The pattern of PlotSeries::dash.
+void setDash(QPen& pen, int dash);
+
 class PlotFrame {
 public:
     QString xTitle, yTitle;
@@ -51,14 +54,16 @@ public:
 private:
     void paintMarkers(QPainter& painter, const QVector<PlotMarker>& markers, int highlighted) const;
     void paintDots(QPainter& painter, const PlotSeries& series, bool hollow) const;
-    void paintEndLabel(QPainter& painter, const PlotSeries& series) const;
+    void paintEndLabels(QPainter& painter, const QVector<PlotSeries>& series) const;
     void paintLegend(QPainter& painter, const QVector<PlotSeries>& series) const;
+    void layoutLegend(const QVector<PlotSeries>& series);
     void paintReadout(QPainter& painter, const PlotReadout& readout) const;
 
     QRectF area_;
     QSizeF size_;
     PlotTicks xTicks_, yTicks_;
     double leftMargin_ = 0;
+    QVector<QVector<int>> legendRows_; ///< indices of the named series
 };
 
 } // namespace qs::gui

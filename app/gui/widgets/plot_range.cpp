@@ -33,9 +33,10 @@ double spacing(const QVector<QPointF>& points) {
 PlotRange homeX(const QVector<PlotSeries>& series, const QVector<PlotMarker>& markers) {
     PlotRange range{kInfinity, -kInfinity};
     for (const PlotSeries& one : series) {
-        const double air = one.style == PlotSeries::Style::Bars   ? spacing(one.points) / 2
-                           : one.style == PlotSeries::Style::Dots ? spacing(one.points)
-                                                                  : 0;
+        const bool own = one.naming == PlotSeries::Naming::Legend; // dots on a line have the line's room
+        const double air = one.style == PlotSeries::Style::Bars          ? spacing(one.points) / 2
+                           : one.style == PlotSeries::Style::Dots && own ? spacing(one.points)
+                                                                         : 0;
         for (const QPointF& point : one.points) {
             if (!std::isfinite(point.x())) continue;
             range.lo = std::min(range.lo, point.x() - air);

@@ -174,6 +174,24 @@ private Q_SLOTS:
         keepPicture(browser, QStringLiteral("browser-tree"));
     }
 
+    void aLargeTreeIsFoldedButShowsTheSelectedTensor() {
+        QTemporaryDir folder;
+        Session session;
+        TensorBrowser browser(session);
+        browser.resize(300, 700);
+        browser.show();
+        QVERIFY(openModel(session, writeLayeredModel(folder.filePath(QStringLiteral("m.safetensors")), 400, 1)));
+        auto* view = browser.view();
+        QTRY_VERIFY(view->model()->rowCount() >= 400);
+        const auto* tensor = session.weights()[session.weights().size() / 2];
+        session.selectTensor(tensor);
+        QTRY_VERIFY(view->currentIndex().parent().isValid());
+        const auto group = view->currentIndex().parent();
+        QVERIFY(view->isExpanded(group));
+        QVERIFY(view->viewport()->rect().intersects(view->visualRect(view->currentIndex())));
+        QVERIFY(!view->isExpanded(group.siblingAtRow(group.row() + 1)));
+    }
+
     void tableSortsByMetric() {
         Session session;
         TensorBrowser browser(session);
