@@ -2,10 +2,12 @@
 #include "plugins/pjrt/client.h"
 #include "plugins/abi/quantscope_backend.h"
 
+#include <chrono>
+
 namespace qs::pjrt {
 namespace {
 
-constexpr std::size_t kMostDevices = 65536;
+constexpr std::size_t kMostDevices = 65536, kMostKept = 64;
 
 NamedValue named(const char* name, NamedValue::Kind kind) {
     NamedValue value{};
@@ -22,6 +24,13 @@ void demand(const void* handle, Slot slot, const char* what) {
 }
 
 } // namespace
+
+std::uint64_t nowNs() {
+    return std::uint64_t(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+            .count());
+}
+double millisecondsSince(std::uint64_t ns) { return double(nowNs() - ns) * 1e-6; }
 
 std::string compileOptions() {
     // executable_build_options (3) { num_replicas (4): 1, num_partitions (5): 1 }
@@ -115,7 +124,18 @@ std::optional<std::int64_t> Client::deviceMemory() const {
     return std::nullopt;
 }
 
-Executable Client::compile(const std::string& stablehlo) const {
+std::shared_ptr<const Compiled> Client::compile(const std::string& stablehlo) {
+    for (const auto& [text, compiled] : compiled_)
+        if (text == stablehlo) return compiled;
+    const auto start = nowNs();
+    auto executable = compileNow(stablehlo);
+    auto compiled = std::make_shared<const Compiled>(Compiled{std::move(executable), millisecondsSince(start)});
+    if (compiled_.size() == kMostKept) compiled_.pop_front();
+    compiled_.emplace_back(stablehlo, compiled);
+    return compiled;
+}
+
+Executable Client::compileNow(const std::string& stablehlo) const {
     const auto options = compileOptions();
     Padded<ProgramText> program;
     std::string code = stablehlo;

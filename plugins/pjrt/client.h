@@ -6,6 +6,7 @@
 #include "plugins/pjrt/api.h"
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -68,6 +69,12 @@ private:
     Owned loaded_, executable_;
 };
 
+/// Kept by its text: a problem that comes again (a layer of the same shape, a roof) is not compiled again.
+struct Compiled {
+    Executable executable;
+    double ms; ///< what compiling took, when it did
+};
+
 struct ClientRequest {
     bool gpu = false;     ///< XLA's GPU client is told not to take 75 % of the memory at once; others refuse options
     std::string topology; ///< "v6e:2x2": compile for these devices without having them
@@ -90,7 +97,7 @@ public:
     std::string deviceKind() const;
     std::optional<std::int64_t> deviceMemory() const;
 
-    Executable compile(const std::string& stablehlo) const;
+    std::shared_ptr<const Compiled> compile(const std::string& stablehlo);
     Owned upload(const ArraySpec& spec, const void* data) const; ///< copied when it returns
     /// One run; outputs are not complete before `done` is awaited.
     void* execute(const Executable& executable, std::span<void* const> arguments, std::vector<Owned>& outputs,
@@ -99,6 +106,7 @@ public:
 
 private:
     void* firstDevice() const { return devices_.front(); }
+    Executable compileNow(const std::string& stablehlo) const;
     void openClient(const ClientRequest& request);
     void openTopology(const ClientRequest& request);
     std::vector<void*> list(Slot slot, void* handle) const;
@@ -108,7 +116,11 @@ private:
     std::vector<void*> devices_; ///< of a topology: descriptions
     std::string platform_, platformVersion_;
     std::vector<Attribute> attributes_;
+    std::deque<std::pair<std::string, std::shared_ptr<const Compiled>>> compiled_; ///< the latest, by program text
 };
+
+std::uint64_t nowNs();
+double millisecondsSince(std::uint64_t ns);
 
 /// CompileOptionsProto: one replica, one partition. Empty options abort the process on some plugins.
 std::string compileOptions();

@@ -14,6 +14,7 @@ struct qs_ctx {
     std::string path;
     std::string topology;
     std::unique_ptr<qs::pjrt::Client> client;
+    std::map<std::string, std::unique_ptr<qs::pjrt::Kernel>> roofs; ///< measured again and again in a run
     std::atomic<bool> cancelled{false};
 
     bool stop() const { return cancelled.load() || (host.should_stop != nullptr && host.should_stop(host.user) != 0); }

@@ -2,17 +2,9 @@
 #include "plugins/pjrt/kernel.h"
 
 #include <algorithm>
-#include <chrono>
 
 namespace qs::pjrt {
 namespace {
-
-template<class Work> auto timed(double& ms, const Work& work) {
-    const auto start = nowNs();
-    auto result = work();
-    ms = millisecondsSince(start);
-    return result;
-}
 
 std::string describe(const ArraySpec& spec) {
     std::string text = elementName(spec.type);
@@ -22,13 +14,6 @@ std::string describe(const ArraySpec& spec) {
 }
 
 } // namespace
-
-std::uint64_t nowNs() {
-    return std::uint64_t(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-            .count());
-}
-double millisecondsSince(std::uint64_t ns) { return double(nowNs() - ns) * 1e-6; }
 
 int fusionVerdict(const CompiledFigures& figures, std::uint64_t weights, std::uint64_t decoded) {
     if (!figures.argumentBytes || !figures.tempBytes) return QS_FUSION_UNKNOWN;
@@ -42,10 +27,10 @@ int fusionVerdict(const CompiledFigures& figures, std::uint64_t weights, std::ui
     return beside >= std::int64_t(decoded) ? QS_FUSION_MATERIALISED : QS_FUSION_FUSED;
 }
 
-Kernel::Kernel(const Client& client, Emitted program)
-    : client_(client), program_(std::move(program)),
-      executable_(timed(compileMs_, [&] { return client_.compile(program_.text); })), figures_(executable_.figures()) {
-    const auto outputs = executable_.outputs();
+Kernel::Kernel(Client& client, Emitted program)
+    : client_(client), program_(std::move(program)), compiled_(client.compile(program_.text)),
+      figures_(compiled_->executable.figures()) {
+    const auto outputs = compiled_->executable.outputs();
     if (!outputs.empty() && outputs != program_.results)
         throw Fault{QS_INTERNAL, "the PJRT plugin compiled a result of " + describe(outputs.front()) + " where " +
                                      describe(program_.results.front()) + " was asked for"};
@@ -72,7 +57,7 @@ void* Kernel::start(std::size_t set, std::vector<Owned>& outputs) const {
     std::size_t act = 0, constant = 0;
     for (const auto& argument : program_.arguments)
         arguments.push_back(argument.perRun() ? act_.at(act++).get() : sets_[set].at(constant++).get());
-    return client_.execute(executable_, arguments, outputs, program_.results.size());
+    return client_.execute(compiled_->executable, arguments, outputs, program_.results.size());
 }
 
 void Kernel::run() {
@@ -85,16 +70,18 @@ void Kernel::readResult(std::size_t index, void* out) const {
 }
 
 void Kernel::copySets(std::size_t sets) {
+    if (sets_.size() > sets) sets_.resize(sets); // copies are as large as the weights
+    if (sets_.size() == sets) return;
+    std::vector<std::pair<const ArraySpec*, std::vector<std::byte>>> constants;
+    for (const auto& argument : program_.arguments) {
+        if (argument.perRun()) continue;
+        std::vector<std::byte> bytes(argument.spec.bytes());
+        client_.download(sets_[0].at(constants.size()), argument.spec, bytes.data());
+        constants.emplace_back(&argument.spec, std::move(bytes));
+    }
     while (sets_.size() < sets) {
         std::vector<Owned> copy;
-        std::size_t constant = 0;
-        std::vector<std::byte> bytes;
-        for (const auto& argument : program_.arguments) {
-            if (argument.perRun()) continue;
-            bytes.resize(argument.spec.bytes());
-            client_.download(sets_[0].at(constant++), argument.spec, bytes.data());
-            copy.push_back(client_.upload(argument.spec, bytes.data()));
-        }
+        for (const auto& [spec, bytes] : constants) copy.push_back(client_.upload(*spec, bytes.data()));
         sets_.push_back(std::move(copy));
     }
 }
@@ -137,7 +124,6 @@ std::vector<std::uint64_t> Kernel::bench(const BenchOptions& options, const Shou
         sample(options, next);
         samples.push_back((nowNs() - start) / options.chain);
     }
-    sets_.resize(1); // copies are as large as the weights
     return samples;
 }
 

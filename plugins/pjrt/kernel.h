@@ -20,22 +20,23 @@ struct BenchOptions {
 class Kernel {
 public:
     /// Compiles and checks what the compiler says about the outputs. Constants are uploaded one by one afterwards.
-    Kernel(const Client& client, Emitted program);
+    Kernel(Client& client, Emitted program);
 
     /// Of the arguments that are not per run, in order.
     void uploadConstant(const void* data);
     void setActivation(std::size_t index, const void* data); ///< index among the per-run arguments
     void run();                                              ///< and waits
     void readResult(std::size_t index, void* out) const;
-    /// Times runs; every sample ends when its last run is complete. `stop` ends it with CANCELLED.
+    /// Times runs; every sample ends when its last run is complete. `stop` ends it with CANCELLED. Copies of the weights
+    /// stay for the next call that wants as many.
     std::vector<std::uint64_t> bench(const BenchOptions& options, const ShouldStop& stop);
 
     const Emitted& program() const { return program_; }
     const CompiledFigures& figures() const { return figures_; }
-    double compileMs() const { return compileMs_; }
+    double compileMs() const { return compiled_->ms; }
     int verdict() const; ///< QS_FUSION_*
     std::uint64_t weightBytes() const;
-    std::string optimizedProgram() const { return executable_.optimizedProgram(); }
+    std::string optimizedProgram() const { return compiled_->executable.optimizedProgram(); }
 
 private:
     void* start(std::size_t set, std::vector<Owned>& outputs) const;
@@ -44,8 +45,7 @@ private:
 
     const Client& client_;
     Emitted program_;
-    double compileMs_ = 0;
-    Executable executable_;
+    std::shared_ptr<const Compiled> compiled_;
     CompiledFigures figures_;
     std::vector<Owned> act_;
     std::vector<std::vector<Owned>> sets_{1}; ///< copies of all other arguments
@@ -55,8 +55,5 @@ private:
 /// Fused, materialised or folded, from what the compiler says of memory. `weights` is what the weights take packed,
 /// `decoded` what the largest decoded weight of the program would take.
 int fusionVerdict(const CompiledFigures& figures, std::uint64_t weights, std::uint64_t decoded);
-
-double millisecondsSince(std::uint64_t ns);
-std::uint64_t nowNs();
 
 } // namespace qs::pjrt

@@ -120,7 +120,7 @@ void demandOutput(const qs_tensor* t, const char* role, const ArraySpec& spec) {
     demand(t, role, spec, t == nullptr ? nullptr : t->out);
 }
 
-Prepared prepare(const Client& client, const Operands& operands, const Variant& variant,
+Prepared prepare(Client& client, const Operands& operands, const Variant& variant,
                  std::span<const qs_tensor* const> tensors) {
     Prepared p;
     p.operands = operands;

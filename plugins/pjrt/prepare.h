@@ -15,7 +15,7 @@ struct Prepared {
 };
 
 /// Of a compile-only client nothing is uploaded. Throws Faults.
-Prepared prepare(const Client& client, const Operands& operands, const Variant& variant,
+Prepared prepare(Client& client, const Operands& operands, const Variant& variant,
                  std::span<const qs_tensor* const> tensors);
 
 /// The tensor of that role, or NULL.
