@@ -124,17 +124,19 @@ Result<BenchmarkPlan> planOf(const Options& options) {
 }
 
 /// Columns that say the same in every row are left out; so are the wide ones on a narrow terminal.
-Table shown(const BenchmarkPlan& plan, const Table& table) {
+Table shown(const BenchmarkPlan& plan, const std::vector<BenchmarkRow>& rows) {
     std::vector<std::string_view> ids = {
-        "backend", "spec",        "op",         "act",    "m",          "n",
-        "k",       "cache",       "variant",    "status", "median_ns",  "speedup_vs_f32",
-        "gflops",  "weight_gbps", "roof_share", "nmse",   "format_nmse"};
+        "backend", "spec",        "op",         "act",    "m",           "n",
+        "k",       "cache",       "variant",    "status", "median_ns",   "speedup_vs_f32",
+        "gflops",  "weight_gbps", "roof_share", "nmse",   "approx_nmse", "format_nmse"};
+    const bool approximate = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.approx; });
+    if (!approximate) std::erase(ids, "approx_nmse");
     if (plan.ops.size() == 1) std::erase(ids, "op");
     if (plan.acts.size() == 1) std::erase(ids, "act");
     if (plan.caches.size() == 1) std::erase(ids, "cache");
     if (narrowTerminal())
         for (const char* id : {"gflops", "roof_share", "format_nmse"}) std::erase(ids, id);
-    return withColumns(table, ids);
+    return withColumns(makeTable({}, benchmarkColumns(), rows), ids);
 }
 
 /// The reasons of rows without a time, each said once.
@@ -156,11 +158,15 @@ std::string reasonsText(const std::vector<BenchmarkRow>& rows) {
     for (std::size_t i = 0; i < reasons.size() && i < most; ++i)
         out += fmt::format("{} x {}\n", reasons[i].second, oneSentence(reasons[i].first));
     if (reasons.size() > most) out += fmt::format("{} more reasons; --json lists them all.\n", reasons.size() - most);
+    for (const auto& row : rows)
+        if (row.approx && row.approxNmse)
+            out += fmt::format("{} on {} decodes approximately: NMSE {} against the values of {}\n", row.variant,
+                               row.backend, significantText(*row.approxNmse, 3), row.spec);
     return out.empty() ? out : "\n" + out;
 }
 
 Result<void> printRun(const BenchmarkPlan& plan, const BenchmarkRun& run, const std::vector<ComparedRow>& compared) {
-    std::string text = tableText(shown(plan, makeTable({}, benchmarkColumns(), run.rows))) + reasonsText(run.rows);
+    std::string text = tableText(shown(plan, run.rows)) + reasonsText(run.rows);
     if (!run.passes.empty())
         text += "\nOne pass over the model, matrix products alone:\n" +
                 tableText(withColumns(

@@ -104,6 +104,10 @@ Outcome<Variant> variantOf(const qs_variant& from) {
     variant.baseline = from.flags & QS_VARIANT_BASELINE;
     variant.repacks = from.flags & QS_VARIANT_REPACKS;
     variant.nmseLimit = std::isfinite(from.nmse_limit) ? from.nmse_limit : 0;
+    if (from.levels_n > QS_MOST_LEVELS) return garbage("query", fmt::format("{} levels", from.levels_n));
+    if (variant.approx) variant.levels.assign(from.levels, from.levels + from.levels_n);
+    for (const float level : variant.levels)
+        if (!std::isfinite(level)) return garbage("query", "a level that is not finite");
     return variant;
 }
 

@@ -101,6 +101,7 @@ struct Variant {
     std::string id, title, note;
     bool approx = false, experimental = false, baseline = false, repacks = false;
     double nmseLimit = 0;
+    std::vector<float> levels{}; ///< of an approximate one: what it decodes each code to; empty: not said
 };
 
 struct Support {

@@ -7,13 +7,6 @@
 namespace qs {
 namespace {
 
-template<class Row, class Get> Column<Row> column(ColumnInfo info, Get get) {
-    Column<Row> out;
-    static_cast<ColumnInfo&>(out) = std::move(info);
-    out.value = std::move(get);
-    return out;
-}
-
 Value figure(const std::optional<double>& value) { return value && std::isfinite(*value) ? Value(*value) : Value(); }
 Value count(const std::optional<std::int64_t>& value) { return value ? Value(*value) : Value(); }
 Value list(const std::optional<Interval>& ci) {
@@ -27,18 +20,21 @@ const char* fusionText(int fusion) {
 }
 
 using Row = BenchmarkRow;
+auto figureOf(std::optional<double> Row::*field) {
+    return [field](const Row& r) { return figure(r.*field); };
+}
 constexpr auto kNone = Direction::None;
 constexpr auto kLower = Direction::LowerIsBetter;
 constexpr auto kHigher = Direction::HigherIsBetter;
 
 void addNames(Columns<Row>& columns) {
     const auto text = [&](const char* id, const char* title, const char* tip, auto get) {
-        columns.push_back(column<Row>({id, title, "", Show::Text, 0, kNone, tip},
-                                      [get](const Row& r) -> Value { return std::string(get(r)); }));
+        columns.push_back(
+            {{id, title, "", Show::Text, 0, kNone, tip}, [get](const Row& r) -> Value { return std::string(get(r)); }});
     };
     const auto size = [&](const char* id, const char* title, const char* tip, auto get) {
-        columns.push_back(column<Row>({id, title, "", Show::Integer, 0, kNone, tip},
-                                      [get](const Row& r) -> Value { return std::int64_t(get(r)); }));
+        columns.push_back({{id, title, "", Show::Integer, 0, kNone, tip},
+                           [get](const Row& r) -> Value { return std::int64_t(get(r)); }});
     };
     text("backend", "Backend", "Id of the backend", [](const Row& r) { return r.backend; });
     text("device", "Device", "Id of the device", [](const Row& r) { return r.device; });
@@ -57,48 +53,48 @@ void addNames(Columns<Row>& columns) {
 }
 
 void addFigures(Columns<Row>& columns) {
-    const auto add = [&](ColumnInfo info, auto get) { columns.push_back(column<Row>(std::move(info), get)); };
-    const auto share = [](auto get) { return [get](const Row& r) { return figure(get(r)); }; };
+    const auto add = [&](ColumnInfo info, auto get) { columns.push_back({std::move(info), get}); };
     add({"status", "Status", "", Show::Text, 0, kNone, "ok, declined, wrong, invalid, unavailable, crashed, hung, ..."},
         [](const Row& r) -> Value { return std::string(rowStateText(r.status)); });
     add({"prepare_ns", "Prepare", "ns", Show::Significant, 4, kLower,
          "Whole prepare call: repack, upload, compile; once"},
-        share([](const Row& r) { return r.prepareNs; }));
+        figureOf(&Row::prepareNs));
     add({"median_ns", "Median", "ns", Show::Significant, 4, kLower, "Median time of one run; no outlier is dropped"},
-        share([](const Row& r) { return r.medianNs; }));
+        figureOf(&Row::medianNs));
     add({"ci_ns", "95 % CI", "ns", Show::Shape, 0, kNone,
          "Of the median, by ranks (n ± 1.96 √n) / 2; none below 20 samples"},
         [](const Row& r) { return list(r.ciNs); });
-    add({"min_ns", "Min", "ns", Show::Significant, 4, kLower, "Fastest run"},
-        share([](const Row& r) { return r.minNs; }));
+    add({"min_ns", "Min", "ns", Show::Significant, 4, kLower, "Fastest run"}, figureOf(&Row::minNs));
     add({"p95_ns", "p95", "ns", Show::Significant, 4, kLower, "95 % of the runs took at most that long"},
-        share([](const Row& r) { return r.p95Ns; }));
+        figureOf(&Row::p95Ns));
     add({"sample_count", "Samples", "", Show::Integer, 0, kNone, "Timed runs that were kept: all"},
         [](const Row& r) -> Value { return std::int64_t(r.samples.size()); });
-    add({"gflops", "GFLOP/s", "", Show::Significant, 4, kHigher, "2 M N K / median"},
-        share([](const Row& r) { return r.gflops; }));
+    add({"gflops", "GFLOP/s", "", Show::Significant, 4, kHigher, "2 M N K / median"}, figureOf(&Row::gflops));
     add({"weight_gbps", "Weight GB/s", "", Show::Significant, 4, kHigher,
          "Packed weights and scales / median (10^9 bytes); f32 bytes for dequantize and quantize"},
-        share([](const Row& r) { return r.weightGbps; }));
+        figureOf(&Row::weightGbps));
     add({"speedup_vs_f32", "Speed-up", "x", Show::Fixed, 2, kHigher,
          "Median over rounds of the time of openblas f32 / this, same op, shape, threads and cache; below 1 is slower"},
-        share([](const Row& r) { return r.speedup; }));
+        figureOf(&Row::speedup));
     add({"speedup_low", "Speed-up low", "x", Show::Fixed, 2, kNone, "Lower end of its 95 % interval"},
-        share([](const Row& r) { return r.speedupCi ? std::optional(r.speedupCi->low) : std::nullopt; }));
+        [](const Row& r) { return r.speedupCi ? Value(r.speedupCi->low) : Value(); });
     add({"speedup_high", "Speed-up high", "x", Show::Fixed, 2, kNone, "Upper end of its 95 % interval"},
-        share([](const Row& r) { return r.speedupCi ? std::optional(r.speedupCi->high) : std::nullopt; }));
+        [](const Row& r) { return r.speedupCi ? Value(r.speedupCi->high) : Value(); });
     add({"speedup_reason", "No speed-up because", "", Show::Text, 0, kNone, "Why there is no speed-up"},
         [](const Row& r) -> Value { return r.speedupReason; });
     add({"nmse", "Kernel NMSE", "", Show::Significant, 3, kLower,
          "Σ(y−r)²/Σr² of the variant against f64 on the same quantized operands"},
-        share([](const Row& r) { return r.nmse; }));
+        figureOf(&Row::nmse));
     add({"tail_nmse", "Tail NMSE", "", Show::Significant, 3, kLower, "The largest over the small shapes of the gate"},
-        share([](const Row& r) { return r.worstNmse; }));
+        figureOf(&Row::worstNmse));
     add({"nmse_limit", "NMSE limit", "", Show::Significant, 3, kNone, "What the gate accepts; 0: exact"},
-        share([](const Row& r) { return r.nmseLimit; }));
+        figureOf(&Row::nmseLimit));
     add({"format_nmse", "Format NMSE", "", Show::Significant, 3, kLower,
          "Product with the quantized weights against the product with W, same x, in f64: what the format costs"},
-        share([](const Row& r) { return r.formatNmse; }));
+        figureOf(&Row::formatNmse));
+    add({"approx_nmse", "Approx. NMSE", "", Show::Significant, 3, kLower,
+         "Of an approximate variant against the format's own values; its kernel NMSE is by its own rule"},
+        figureOf(&Row::approxNmse));
     add({"checked_outputs", "Checked", "", Show::Integer, 0, kNone,
          "Outputs compared with f64; all are looked at for NaN, Inf and holes"},
         [](const Row& r) -> Value { return r.checkedOutputs ? Value(std::int64_t(r.checkedOutputs)) : Value(); });
@@ -108,17 +104,17 @@ void addFigures(Columns<Row>& columns) {
         [](const Row& r) -> Value { return r.checkedShapes ? Value(std::int64_t(r.checkedShapes)) : Value(); });
     add({"roof_share", "Of the roof", "", Show::Percent, 1, kHigher,
          "Of the nearest measured roof; above 105 % is invalid and shows no speed"},
-        share([](const Row& r) { return r.roofShare; }));
+        figureOf(&Row::roofShare));
     add({"roof", "Roof", "", Show::Text, 0, kNone, "read_bw: memory; f32, bf16, i8: arithmetic"},
         [](const Row& r) -> Value { return r.roofKind; });
     add({"intensity", "Op/byte", "", Show::Significant, 3, kNone, "2 M N K / (weights + scales + x + y, once each)"},
-        share([](const Row& r) { return r.intensity; }));
+        figureOf(&Row::intensity));
 }
 
 void addPreparation(Columns<Row>& columns) {
-    const auto add = [&](ColumnInfo info, auto get) { columns.push_back(column<Row>(std::move(info), get)); };
+    const auto add = [&](ColumnInfo info, auto get) { columns.push_back({std::move(info), get}); };
     const auto ms = [&](const char* id, const char* title, const char* tip, std::optional<double> Row::*field) {
-        add({id, title, "ms", Show::Significant, 3, kLower, tip}, [field](const Row& r) { return figure(r.*field); });
+        add({id, title, "ms", Show::Significant, 3, kLower, tip}, figureOf(field));
     };
     const auto bytes = [&](const char* id, const char* title, const char* tip,
                            std::optional<std::int64_t> Row::*field) {
@@ -186,29 +182,29 @@ const Columns<BenchmarkRow>& benchmarkColumns() {
 
 const std::vector<std::string_view>& benchmarkTableIds() {
     static const std::vector<std::string_view> ids = {
-        "backend", "device",      "spec",       "op",     "act",       "m",           "n",
-        "k",       "cache",       "variant",    "status", "median_ns", "ci_ns",       "speedup_vs_f32",
-        "gflops",  "weight_gbps", "roof_share", "roof",   "nmse",      "format_nmse", "prepare_ns",
-        "reason"};
+        "backend",    "device",      "spec",       "op",     "act",       "m",           "n",
+        "k",          "cache",       "variant",    "status", "median_ns", "ci_ns",       "speedup_vs_f32",
+        "gflops",     "weight_gbps", "roof_share", "roof",   "nmse",      "approx_nmse", "format_nmse",
+        "prepare_ns", "reason"};
     return ids;
 }
 
 const Columns<MeasuredRoof>& roofColumns() {
     using R = MeasuredRoof;
     static const Columns<R> columns = {
-        column<R>({"backend", "Backend", "", Show::Text, 0, kNone, "Id of the backend"},
-                  [](const R& r) -> Value { return r.backend; }),
-        column<R>({"device", "Device", "", Show::Text, 0, kNone, "Id of the device"},
-                  [](const R& r) -> Value { return r.device; }),
-        column<R>({"kind", "Roof", "", Show::Text, 0, kNone, "read_bw: memory read; f32, bf16, i8: products and sums"},
-                  [](const R& r) -> Value { return r.kind; }),
-        column<R>({"per_second", "Giga a second", "", Show::Significant, 4, kHigher,
-                   "10^9 bytes or operations a second, the best seen in the run"},
-                  [](const R& r) -> Value { return r.perSecond > 0 ? Value(r.perSecond / 1e9) : Value(); }),
-        column<R>({"samples", "Samples", "", Show::Integer, 0, kNone, "How often it was measured"},
-                  [](const R& r) -> Value { return std::int64_t(r.samples); }),
-        column<R>({"reason", "Reason", "", Show::Text, 0, kNone, "Why there is none"},
-                  [](const R& r) -> Value { return r.reason; }),
+        {{"backend", "Backend", "", Show::Text, 0, kNone, "Id of the backend"},
+         [](const R& r) -> Value { return r.backend; }},
+        {{"device", "Device", "", Show::Text, 0, kNone, "Id of the device"},
+         [](const R& r) -> Value { return r.device; }},
+        {{"kind", "Roof", "", Show::Text, 0, kNone, "read_bw: memory read; f32, bf16, i8: products and sums"},
+         [](const R& r) -> Value { return r.kind; }},
+        {{"per_second", "Giga a second", "", Show::Significant, 4, kHigher,
+          "10^9 bytes or operations a second, the best seen in the run"},
+         [](const R& r) -> Value { return r.perSecond > 0 ? Value(r.perSecond / 1e9) : Value(); }},
+        {{"samples", "Samples", "", Show::Integer, 0, kNone, "How often it was measured"},
+         [](const R& r) -> Value { return std::int64_t(r.samples); }},
+        {{"reason", "Reason", "", Show::Text, 0, kNone, "Why there is none"},
+         [](const R& r) -> Value { return r.reason; }},
     };
     return columns;
 }

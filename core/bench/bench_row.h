@@ -36,10 +36,12 @@ struct BenchmarkRow {
     std::string reason; ///< why not ok; of an ok row: remarks
 
     // Correctness: kernel error and format error are kept apart.
-    std::optional<double> nmse;       ///< of the variant against f64 on the same quantized operands, at this shape
+    std::optional<double>
+        nmse; ///< of the variant against f64 by its own rule on the same quantized operands, at this shape
     std::optional<double> worstNmse;  ///< the largest over the tail shapes
     std::optional<double> nmseLimit;  ///< what it had to stay below; 0: exact
     std::optional<double> formatNmse; ///< of the quantized weights' product against that of W, same x, in f64
+    std::optional<double> approxNmse; ///< of an approximate variant against the format's own values, in f64
     std::uint64_t checkedOutputs = 0, outputs = 0; ///< compared with f64, of so many (NaN and Inf: all of them)
     std::uint64_t checkedShapes = 0;               ///< tail shapes that were run
 
@@ -68,6 +70,8 @@ struct BenchmarkRow {
     std::string command;                                        ///< reproduces this row
     std::vector<std::pair<std::string, std::string>> artifacts; ///< kind, text; see BenchmarkPlan::artifacts
 };
+/// Appends to the reason.
+void remark(BenchmarkRow& row, const std::string& text);
 /// "cpu/cpu:0 nf4:block=64 matmul_t act=f32 1x4096x4096 cold nf4_gemv_f32": what names a row in another run.
 std::string rowKey(const BenchmarkRow& row);
 

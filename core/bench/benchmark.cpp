@@ -151,6 +151,9 @@ private:
             for (const auto& [key, value] : opened.source.options)
                 options += fmt::format("{}{}={}", options.empty() ? "" : ", ", key, value);
             if (!options.empty()) out.emplace_back("options_" + id, options);
+            for (const auto& [key, value] : opened.source.options)
+                if (key == "path" && opened.backend)
+                    if (const auto hash = sha256OfFile(value, job_)) out.emplace_back("path_sha256_" + id, *hash);
             if (opened.source.path.empty()) continue;
             out.emplace_back("plugin_" + id, opened.source.path);
             if (const auto hash = sha256OfFile(opened.source.path, job_))

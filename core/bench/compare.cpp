@@ -144,10 +144,7 @@ const Columns<ComparedRow>& comparedColumns() {
     static const Columns<R> columns = [] {
         Columns<R> out;
         const auto add = [&](ColumnInfo info, std::function<Value(const R&)> get) {
-            Column<R> column;
-            static_cast<ColumnInfo&>(column) = std::move(info);
-            column.value = std::move(get);
-            out.push_back(std::move(column));
+            out.push_back({std::move(info), std::move(get)});
         };
         const auto figure = [](const std::optional<double>& v) { return v ? Value(*v) : Value(); };
         constexpr auto none = Direction::None, lower = Direction::LowerIsBetter;

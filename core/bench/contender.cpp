@@ -63,6 +63,12 @@ void takeArtifacts(Contender& c) {
     }
 }
 
+/// Beside the error against its own rule: how far it is from what the format says.
+void noteApproximation(BenchmarkRow& row, double nmse) {
+    row.approxNmse = nmse;
+    remark(row, fmt::format("approximate: NMSE {} against the format's own values", significantText(nmse, 3)));
+}
+
 /// Executes once into a guarded, NaN-filled result.
 bool correct(Contender& c, const Job& job) {
     const Operands& operands = c.checked->operands();
@@ -79,7 +85,8 @@ bool correct(Contender& c, const Job& job) {
                          : done.error());
         return false;
     }
-    const auto reference = c.checked->reference(job);
+    const auto own = c.checked->reference(job);
+    const auto reference = own ? c.checked->reference(job, c.levels) : own;
     if (!reference) {
         c.row.status = reference.error().cancelled ? RowState::Cancelled : RowState::Failed;
         c.row.reason = reference.error().message;
@@ -87,7 +94,8 @@ bool correct(Contender& c, const Job& job) {
     }
     const Check check = checkOutput(operands, **reference, *output, c.limit);
     c.row.nmse = check.nmse;
-    c.row.formatNmse = (*reference)->formatNmse;
+    c.row.formatNmse = (*own)->formatNmse;
+    if (c.row.approx) noteApproximation(c.row, checkOutput(operands, **own, *output, 1).nmse);
     c.row.checkedOutputs = (*reference)->checked();
     c.row.outputs = (*reference)->outputs();
     if (check.passed) return true;
@@ -100,14 +108,15 @@ bool correct(Contender& c, const Job& job) {
 
 std::span<const char* const> artifactKinds() { return kArtifacts; }
 
-Result<const Reference*> Checked::reference(const Job& job) {
-    if (!reference_) {
-        auto made = evaluateReference(operands_, seed_, job);
+Result<const Reference*> Checked::reference(const Job& job, const std::vector<float>& levels) {
+    auto known = references_.find(levels);
+    if (known == references_.end()) {
+        auto made = evaluateReference(operands_, seed_, job, kFullProducts, levels);
         if (!made && made.error().cancelled) return tl::unexpected(made.error());
-        reference_ = std::move(made);
+        known = references_.emplace(levels, std::move(made)).first;
     }
-    if (!*reference_) return tl::unexpected(reference_->error());
-    return &**reference_;
+    if (!known->second) return tl::unexpected(known->second.error());
+    return &*known->second;
 }
 
 BenchmarkRow questionRow(const Question& q, const OpenedBackend& opened, std::uint32_t device) {
@@ -162,6 +171,7 @@ std::vector<Contender> askDevice(const Question& q, OpenedBackend& opened, std::
         c.row.emulated = support->level == QS_SUPPORT_EMULATED;
         if (c.row.emulated) c.row.reason = support->reason;
         c.limit = nmseLimitFor(variant, problem);
+        c.levels = variant.levels;
         c.row.nmseLimit = c.limit;
         c.isBaseline = isBaseline(q, opened, variant);
         out.push_back(std::move(c));
@@ -180,6 +190,7 @@ void qualify(Contender& c, const Question& q, Gate& gate, const Job& job) {
         c.row.worstNmse = verdict.shapes ? std::optional(verdict.worstNmse) : std::nullopt;
         c.row.checkedShapes = verdict.shapes;
         if (verdict.status != RowState::Ok) return stop(c, {verdict.status, verdict.reason});
+        remark(c.row, verdict.reason);
     }
     auto kernel = c.opened->backend->prepare(c.device, c.checked->operands().problem, c.row.variant,
                                              c.checked->operands().inputs);

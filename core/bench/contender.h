@@ -12,12 +12,13 @@ class Checked {
 public:
     Checked(Operands operands, std::uint64_t seed) : operands_(std::move(operands)), seed_(seed) {}
     const Operands& operands() const { return operands_; }
-    Result<const Reference*> reference(const Job& job);
+    /// Of the weights' own levels, or of those that an approximate variant has.
+    Result<const Reference*> reference(const Job& job, const std::vector<float>& levels = {});
 
 private:
     Operands operands_;
     std::uint64_t seed_;
-    std::optional<Result<Reference>> reference_;
+    std::map<std::vector<float>, Result<Reference>> references_;
 };
 
 struct Contender {
@@ -29,6 +30,7 @@ struct Contender {
     bool alive = false;      ///< prepared and correct: may be timed
     bool isBaseline = false; ///< openblas f32 with f32 activations
     double limit = 0;
+    std::vector<float> levels; ///< what an approximate one decodes to; empty: the format's own
 };
 
 /// What a row is about, before anybody has answered.

@@ -24,6 +24,10 @@ double weightTraffic(const Operands& operands, const std::optional<std::int64_t>
 
 } // namespace
 
+void remark(BenchmarkRow& row, const std::string& text) {
+    if (!text.empty()) row.reason += (row.reason.empty() ? "" : "; ") + text;
+}
+
 double leastTraffic(const Operands& operands, const std::optional<std::int64_t>& weightBytes) {
     double bytes = 0;
     for (const auto& tensor : operands.act) bytes += double(tensor.bytes);
@@ -39,7 +43,7 @@ std::string computeRoofOf(const BenchmarkRow& row) {
     if (at == std::string::npos) return {};
     const auto start = row.variantNote.find_last_of(" ,;(", at ? at - 1 : 0);
     std::string type = row.variantNote.substr(start == std::string::npos ? 0 : start + 1,
-                                                    at - (start == std::string::npos ? 0 : start + 1));
+                                              at - (start == std::string::npos ? 0 : start + 1));
     if (type == "f32" || type == "bf16") return type;
     if (type == "i8" || type == "int8") return "i8";
     return {};

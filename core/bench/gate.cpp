@@ -2,26 +2,37 @@
 // The small awkward shapes that a variant must get right before it is timed.
 #include "core/bench/gate.h"
 
+#include "core/base/text.h"
+
 #include <algorithm>
+#include <chrono>
 #include <fmt/format.h>
 
 namespace qs {
+namespace {
+
+/// A backend that compiles for every shape, on a busy machine: once it has spent so many seconds on a variant, the first
+/// shapes must do, and the row says so.
+constexpr std::uint64_t kLeastShapes = 6;
+constexpr double kPatience = 4;
+
+} // namespace
 
 std::vector<TailShape> tailShapes(const QuantSpec& spec, const BenchOp& op) {
     const std::int64_t block = spec.blockSize() ? spec.blockSize() : 64;
     const std::int64_t half = std::max<std::int64_t>(1, block / 2);
-    // Tiles are 16 to 128 wide: one below and one above, in N and K; M from one row to more than a tile of them.
-    std::vector<TailShape> shapes = {{1, 127, 129}, {1, 64, 4 * 64},    {2, 129, 127}, {3, 33, 65},
-                                     {5, 31, 63},   {17, 65, 257},      {1, 1, 1},     {2, 1, 192},
-                                     {17, 130, 2},  {3, 15, 2 * block}, {5, 17, block}};
-    if (op.wIsKn) std::swap(shapes.back().n, shapes.back().k);
-    // A last block that is short, along the axis that is cut into blocks.
-    const TailShape odd = {2, 33, block + half + 1};
-    shapes.push_back(op.wIsKn ? TailShape{odd.m, odd.k, odd.n} : odd);
-    if (!op.product) {
+    // A last block that is short and a row of one block, along the axis that is cut into blocks.
+    TailShape shortBlock = {2, 33, block + half + 1}, oneBlock = {5, 17, block};
+    if (op.wIsKn) std::swap(shortBlock.n, shortBlock.k), std::swap(oneBlock.n, oneBlock.k);
+    // Tiles are 16 to 128 wide: one below and one above, in N and K; M from one row to more than a tile of them. The first
+    // kLeastShapes have a case of each kind.
+    std::vector<TailShape> shapes = {{1, 127, 129}, shortBlock,   oneBlock,          {17, 65, 257},
+                                     {3, 33, 65},   {1, 1, 1},    {2, 129, 127},     {5, 31, 63},
+                                     {2, 1, 192},   {17, 130, 2}, {3, 15, 2 * block}};
+    if (op.product)
+        shapes.push_back({1, 64, 4 * 64});
+    else
         for (auto& shape : shapes) shape.m = 1;
-        shapes.erase(shapes.begin() + 1); // nothing that the others lack
-    }
     return shapes;
 }
 
@@ -70,7 +81,14 @@ GateVerdict Gate::tails(Backend& backend, const std::string& backendId, std::uin
     };
     const auto list = cases(request, spec, job);
     if (!list) return stopped(list.error().cancelled ? RowState::Cancelled : RowState::Failed, list.error().message);
+    const auto start = std::chrono::steady_clock::now();
     for (auto& one : **list) {
+        const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+        if (verdict.shapes >= kLeastShapes && spent.count() > kPatience) {
+            verdict.reason = fmt::format("{} of {} small shapes were checked in {} s", verdict.shapes, (*list)->size(),
+                                         significantText(spent.count(), 2));
+            break;
+        }
         if (job.cancelled()) return stopped(RowState::Cancelled, "cancelled");
         const Problem& problem = one.operands.problem;
         const std::string place = fmt::format("at the small shape {}x{}x{}: ", problem.m, problem.n, problem.k);
@@ -97,7 +115,11 @@ GateVerdict Gate::tails(Backend& backend, const std::string& backendId, std::uin
         }
         if (!done) return stopped(done.error().state, place + done.error().reason);
         backend.destroy(kernel->handle);
-        const Check check = checkOutput(one.operands, one.reference, one.output, nmseLimitFor(*offered, problem));
+        const auto& levels = offered->levels;
+        const auto own = levels.empty() ? Result<Reference>(one.reference)
+                                        : evaluateReference(one.operands, request.seed, job, kFullProducts, levels);
+        if (!own) return stopped(own.error().cancelled ? RowState::Cancelled : RowState::Failed, own.error().message);
+        const Check check = checkOutput(one.operands, *own, one.output, nmseLimitFor(*offered, problem));
         ++verdict.shapes;
         verdict.worstNmse = std::max(verdict.worstNmse, check.nmse);
         if (!check.passed) return stopped(RowState::Wrong, place + check.reason);

@@ -33,7 +33,7 @@ Check checkOutput(const Operands& operands, const Reference& reference, const Gu
 
 struct GateVerdict {
     RowState status = RowState::Ok; ///< Ok, Wrong, Crashed, Hung, Failed, Cancelled
-    std::string reason;
+    std::string reason;             ///< why not Ok; of an Ok one: shapes that there was no time for
     double worstNmse = 0;
     std::uint64_t shapes = 0, declined = 0;
 };

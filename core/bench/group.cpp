@@ -268,7 +268,7 @@ private:
             dropTimes(row, RowState::Ok, "correct, but its times are no measurement: the device is simulated");
             return row;
         }
-        const auto reference = c.checked->reference(state_.job);
+        const auto reference = c.checked->reference(state_.job, c.levels);
         if (!reference) return tl::unexpected(reference.error());
         const Check check = checkOutput(c.checked->operands(), **reference, output, c.limit);
         if (!check.passed) {
@@ -279,8 +279,7 @@ private:
         fillFigures(row, c.checked->operands());
         const std::uint64_t held = row.bufferSets * copyBytes(c);
         if (cache == CacheState::Cold && c.opened->devices[c.device].kind == QS_DEVICE_CPU && held < state_.coldBytes)
-            row.reason += (row.reason.empty() ? "" : "; ") +
-                          fmt::format("not wholly cold: the copies hold only {}", bytesText(held));
+            remark(row, fmt::format("not wholly cold: the copies hold only {}", bytesText(held)));
         return row;
     }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <numeric>
 
 namespace qs {
@@ -104,33 +105,33 @@ bool scaleIsOutside(const BenchWeights& w, bool kn) {
     return kn ? w.rowStep == 0 && w.block == 1 : w.blockStep == 0;
 }
 
-bool areIntegers(const std::vector<float>& levels) {
+bool areIntegers(std::span<const float> levels) {
     return !levels.empty() && std::all_of(levels.begin(), levels.end(), [](float v) { return v == std::nearbyint(v); });
 }
 
-Result<void> evaluateProduct(Reference& out, const Operands& o, const Job& job) {
+Result<void> evaluateProduct(Reference& out, const Operands& o, std::span<const float> levels, const Job& job) {
     const BenchWeights& w = *o.weights;
     const Place place{o.problem.wIsKn, o.problem.wIsKn ? o.n : o.k};
     const bool scaled = w.quantized.grid.kind != ScaleKind::None && !w.quantized.scales.empty();
     const auto scaleAt = [&](std::int64_t n, std::int64_t k) {
         return scaled ? w.quantized.scales[w.scaleIndex(place.row(n, k), place.column(n, k))] : 1.0f;
     };
-    const bool outside = !w.levels.empty() && scaleIsOutside(w, o.problem.wIsKn);
+    const bool outside = !levels.empty() && scaleIsOutside(w, o.problem.wIsKn);
     Fill fill;
-    if (w.levels.empty())
+    if (levels.empty())
         fill = filled([&](std::int64_t n, std::int64_t k) { return double(w.quantized.values[place.index(n, k)]); });
     else if (outside)
         fill = filled(
-            [&](std::int64_t n, std::int64_t k) { return double(w.levels[w.quantized.codes[place.index(n, k)]]); });
+            [&](std::int64_t n, std::int64_t k) { return double(levels[w.quantized.codes[place.index(n, k)]]); });
     else
         fill = filled([&](std::int64_t n, std::int64_t k) {
-            return double(w.levels[w.quantized.codes[place.index(n, k)]]) * double(scaleAt(n, k));
+            return double(levels[w.quantized.codes[place.index(n, k)]]) * double(scaleAt(n, k));
         });
     auto sums = products(o, out.checkedRows, out.checkedColumns, fill, job);
     if (!sums) return tl::unexpected(sums.error());
     out.y = std::move(*sums);
 
-    const bool exact = outside && !o.xScale.empty() && o.bias.empty() && areIntegers(w.levels);
+    const bool exact = outside && !o.xScale.empty() && o.bias.empty() && areIntegers(levels);
     if (exact)
         for (auto& list : out.exact) list.resize(out.y.size());
     for (std::size_t r = 0, i = 0; r < out.checkedRows.size(); ++r)
@@ -188,7 +189,7 @@ Result<void> measureFormat(Reference& out, const Operands& o, std::uint64_t seed
 }
 
 /// out[n][k] = level x scale, one f32 multiplication.
-void evaluateWeights(Reference& out, const Operands& o) {
+void evaluateWeights(Reference& out, const Operands& o, std::span<const float> levels) {
     const BenchWeights& w = *o.weights;
     out.y.resize(out.checked());
     out.exact[0].resize(out.y.size());
@@ -198,7 +199,7 @@ void evaluateWeights(Reference& out, const Operands& o) {
         for (std::size_t c = 0; c < out.checkedColumns.size(); ++c, ++i) {
             const std::int64_t row = out.checkedRows[r], column = out.checkedColumns[c];
             const auto at = std::size_t(row * o.k + column);
-            const float level = w.levels.empty() ? w.quantized.values[at] : w.levels[w.quantized.codes[at]];
+            const float level = levels.empty() ? w.quantized.values[at] : levels[w.quantized.codes[at]];
             const float scale = scaled ? w.quantized.scales[w.scaleIndex(row, column)] : 1.0f;
             out.exact[0][i] = level * scale;
             out.y[i] = double(level) * double(scale);
@@ -211,9 +212,13 @@ void evaluateWeights(Reference& out, const Operands& o) {
 
 } // namespace
 
-Result<Reference> evaluateReference(const Operands& o, std::uint64_t seed, const Job& job,
-                                    std::uint64_t fullProducts) {
+Result<Reference> evaluateReference(const Operands& o, std::uint64_t seed, const Job& job, std::uint64_t fullProducts,
+                                    std::span<const float> levels) {
     Reference out;
+    const std::vector<float>& own = o.weights->levels;
+    if (levels.empty()) levels = own;
+    if (levels.size() != own.size())
+        return fail(fmt::format("The variant gives {} levels for codes of {}.", levels.size(), own.size()));
     const bool product = o.problem.op == "matmul";
     out.rows = product ? o.m : o.n;
     out.columns = product ? o.n : o.k;
@@ -236,16 +241,16 @@ Result<Reference> evaluateReference(const Operands& o, std::uint64_t seed, const
         Reference part; // what the format costs, on some rows
         part.checkedRows = sample(o.n, kSampledRows, seed);
         part.checkedColumns = out.checkedColumns;
-        evaluateWeights(part, o);
+        evaluateWeights(part, o, levels);
         out.formatNmse = part.formatNmse;
         out.integer = true;
         return out;
     }
     if (!product) {
-        evaluateWeights(out, o);
+        evaluateWeights(out, o, levels);
         return out;
     }
-    if (auto done = evaluateProduct(out, o, job); !done) return tl::unexpected(done.error());
+    if (auto done = evaluateProduct(out, o, levels, job); !done) return tl::unexpected(done.error());
     if (auto done = measureFormat(out, o, seed, job); !done) return tl::unexpected(done.error());
     return out;
 }

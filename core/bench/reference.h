@@ -21,9 +21,10 @@ struct Reference {
     std::uint64_t outputs() const { return std::uint64_t(rows) * std::uint64_t(columns); }
 };
 
+/// `levels`: what an approximate variant decodes the codes to, in place of the weights' own.
 /// Full result up to kFullProducts multiplications; above, a seeded sample of rows and columns with the first and last.
 inline constexpr std::uint64_t kFullProducts = std::uint64_t(1) << 33; // M = 512, N = K = 4096
 Result<Reference> evaluateReference(const Operands& operands, std::uint64_t seed, const Job& job,
-                                    std::uint64_t fullProducts = kFullProducts);
+                                    std::uint64_t fullProducts = kFullProducts, std::span<const float> levels = {});
 
 } // namespace qs

@@ -102,10 +102,7 @@ const Columns<ModelPassRow>& modelPassColumns() {
     static const Columns<R> columns = [] {
         Columns<R> out;
         const auto add = [&](ColumnInfo info, std::function<Value(const R&)> get) {
-            Column<R> column;
-            static_cast<ColumnInfo&>(column) = std::move(info);
-            column.value = std::move(get);
-            out.push_back(std::move(column));
+            out.push_back({std::move(info), std::move(get)});
         };
         const auto figure = [](const std::optional<double>& v) { return v ? Value(*v) : Value(); };
         const auto text = [&](const char* id, const char* title, std::string R::*field, const char* tip) {

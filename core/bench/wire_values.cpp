@@ -28,6 +28,16 @@ json wireOf(const OperandFormat& f) {
             {"codebook", f.codebook}};
 }
 
+std::vector<float> floatsFrom(Fields& fields, const char* key, std::size_t most) {
+    std::vector<float> out;
+    for (const auto& value : fields.array(key, most))
+        if (value.is_number())
+            out.push_back(value.get<float>());
+        else
+            fields.refuse(std::string("'") + key + "' holds what is not a number");
+    return out;
+}
+
 OperandFormat formatFrom(Fields& fields) {
     OperandFormat f;
     f.format = fields.text("format", kText);
@@ -40,11 +50,7 @@ OperandFormat formatFrom(Fields& fields) {
     f.channelAxis = int(fields.integer("channel_axis", -1, 3));
     f.codeBias = int(fields.integer("code_bias", -65536, 65536));
     f.block = fields.count("block", kAny);
-    for (const auto& level : fields.array("codebook", 65536))
-        if (level.is_number())
-            f.codebook.push_back(level.get<float>());
-        else
-            fields.refuse("'codebook' holds what is not a number");
+    f.codebook = floatsFrom(fields, "codebook", 65536);
     return f;
 }
 
@@ -183,7 +189,8 @@ json wireOf(const Support& support) {
                             {"experimental", v.experimental},
                             {"baseline", v.baseline},
                             {"repacks", v.repacks},
-                            {"nmse_limit", v.nmseLimit}});
+                            {"nmse_limit", v.nmseLimit},
+                            {"levels", v.levels}});
     return {{"level", support.level}, {"reason", support.reason}, {"variants", std::move(variants)}};
 }
 
@@ -200,6 +207,7 @@ Support supportFrom(Fields& fields) {
         v.repacks = f.flag("repacks");
         v.nmseLimit = f.number("nmse_limit");
         if (std::isnan(v.nmseLimit)) v.nmseLimit = 0;
+        v.levels = floatsFrom(f, "levels", 16);
         support.variants.push_back(std::move(v));
         fields.take(f);
     }

@@ -193,10 +193,12 @@ typedef struct {
     char reason[256]; /* out: why not, or what is emulated */
 } qs_support;
 
-#define QS_VARIANT_APPROX 1u       /* does not compute the format's own values; gated against its own rule */
+#define QS_VARIANT_APPROX 1u       /* does not compute the format's own values; see levels */
 #define QS_VARIANT_EXPERIMENTAL 2u /* not chosen by default */
 #define QS_VARIANT_BASELINE 4u     /* a yardstick: another library, or without quantization */
 #define QS_VARIANT_REPACKS 8u      /* prepare() changes the layout of the weights */
+
+#define QS_MOST_LEVELS 16
 
 typedef struct {
     uint32_t struct_size;
@@ -207,6 +209,11 @@ typedef struct {
     /* out: largest NMSE that the arithmetic of this variant explains, against an f64 evaluation of the same operands;
      * 0 = the host's limit for `compute`; negative = must be exact. The host never accepts more than 1e-3. */
     double nmse_limit;
+    /* out, with QS_VARIANT_APPROX: the value that this variant decodes each code to in place of the codebook, codebook_n
+     * of them. It is then held to nmse_limit by these values, and its distance from the format's own product is shown
+     * beside. 0: they cannot be given, and nmse_limit is held by the format's own values. */
+    uint32_t levels_n, pad;
+    float levels[QS_MOST_LEVELS];
 } qs_variant;
 
 #define QS_FUSION_UNKNOWN 0

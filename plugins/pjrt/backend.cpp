@@ -246,6 +246,8 @@ std::int32_t variantGet(qs_ctx* ctx, std::uint32_t dev, const qs_problem* proble
         qs_variant answer{};
         answer.flags = v.flags;
         answer.nmse_limit = v.nmseLimit;
+        answer.levels_n = std::uint32_t(v.levels.size());
+        std::copy(v.levels.begin(), v.levels.end(), answer.levels);
         copyText(answer.id, sizeof answer.id, v.id);
         copyText(answer.title, sizeof answer.title, v.title);
         copyText(answer.note, sizeof answer.note, v.note);

@@ -9,8 +9,9 @@
 
 namespace qs::pjrt {
 
-/// Whether a weight's levels are those of the seeds' polynomial (nf4 with decode=poly): no table is needed then.
-bool isPolynomial(const Weight& weight);
+/// What the seeds' polynomial in the code gives when it is close enough to stand for the weight's table (nf4's, or its own
+/// with decode=poly); else empty.
+std::vector<float> polynomialLevels(const Weight& weight);
 
 class Decoder {
 public:

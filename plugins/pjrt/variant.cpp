@@ -52,7 +52,8 @@ Variant make(const Operands& o, Decode decode, Planes planes, Compute compute) {
     v.compute = compute;
     std::string format;
     for (const char c : w.format) format += (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
-    v.id = format + "_" + words(decode).id + words(planes).id + words(compute).id;
+    const bool approximate = decode == Decode::Poly5 && polynomialLevels(w) != w.table;
+    v.id = format + "_" + words(decode).id + (approximate ? "_approx" : "") + words(planes).id + words(compute).id;
     v.title = w.format + ", " + words(decode).title + words(planes).title;
     v.note = words(compute).title;
     v.nmseLimit = compute == Compute::BF16 ? kBf16Nmse : compute == Compute::Int8 ? 1e-12 : 1e-9;
@@ -62,8 +63,10 @@ Variant make(const Operands& o, Decode decode, Planes planes, Compute compute) {
         v.id = "dense_" + format + words(compute).id;
         v.title = "dense " + w.format;
     }
-    // Right for the levels that it was given, which are not nf4's own.
-    if (decode == Decode::Poly5) v.flags |= QS_VARIANT_APPROX;
+    if (approximate) {
+        v.flags |= QS_VARIANT_APPROX;
+        v.levels = polynomialLevels(w);
+    }
     if (repacks(w, v)) v.flags |= QS_VARIANT_REPACKS;
     return v;
 }
@@ -86,7 +89,7 @@ void addMatmul(const Operands& o, std::vector<Variant>& list) {
         const auto inPlanes = smallTable ? Decode::Select : natural;
         add(inPlanes, Planes::Interleaved, compute);
         add(inPlanes, Planes::Contiguous, compute);
-        if (isPolynomial(w)) {
+        if (!polynomialLevels(w).empty()) {
             add(Decode::Poly5, Planes::Interleaved, compute);
             add(Decode::Poly5, Planes::Contiguous, compute);
         }
@@ -115,7 +118,7 @@ void addDequantize(const Operands& o, std::vector<Variant>& list) {
     if (w.meaning != Meaning::Table) return;
     add(Decode::Gather);
     if (w.bits <= 4) add(Decode::Select);
-    if (isPolynomial(w)) add(Decode::Poly5);
+    if (!polynomialLevels(w).empty()) add(Decode::Poly5);
 }
 
 } // namespace

@@ -27,6 +27,7 @@ struct Variant {
     std::string id, title, note;
     std::uint32_t flags = 0; ///< QS_VARIANT_*
     double nmseLimit = 0;
+    std::vector<float> levels; ///< of an approximate decode
     Decode decode = Decode::Convert;
     Planes planes = Planes::Joined;
     Compute compute = Compute::F32;

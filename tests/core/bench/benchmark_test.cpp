@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The whole run against fakes: who is timed, in which order, and what the rows say.
 #include "core/bench/bench_report.h"
+#include "core/quant/encode.h"
 #include "fake_backend.h"
 
 #include <QTest>
@@ -106,6 +107,32 @@ private Q_SLOTS:
         QCOMPARE(find(run, "good")->status, RowState::Ok);
         QCOMPARE(*find(run, "good")->nmseLimit, 0.0);
         for (const auto& call : world.seen.order) QCOMPARE(call, std::string("fake.good"));
+    }
+    /// Held to the levels that it names; its distance from the format's own is another number, and always there.
+    void anApproximateVariantIsHeldToItsOwnRule() {
+        World world;
+        auto approx = variantOf("approx"), liar = variantOf("liar", Fault::OtherLevels), vague = variantOf("vague");
+        for (auto* v : {&approx, &liar, &vague}) v->variant.approx = true;
+        const auto* levels = runOf(*parseSpec("nf4")).levels;
+        approx.variant.levels.assign(levels, levels + 16);
+        for (auto& level : approx.variant.levels) level += 0.005f;
+        liar.variant.levels = approx.variant.levels;
+        vague.variant.nmseLimit = 1e-3;
+        auto few = approx;
+        few.variant.id = "few";
+        few.variant.levels.resize(3);
+        world.add("fake", {approx, liar, vague, few, variantOf("plain")});
+        const auto run = world.run();
+        const auto* row = find(run, "approx");
+        QVERIFY2(row->status == RowState::Ok, row->reason.c_str());
+        QVERIFY(*row->nmse < 1e-12 && *row->approxNmse > 1e-6 && *row->approxNmse < 1e-2 && row->medianNs);
+        QVERIFY2(row->reason.find("approximate: NMSE") != std::string::npos, row->reason.c_str());
+        QCOMPARE(*row->formatNmse, *find(run, "plain")->formatNmse);
+        QCOMPARE(find(run, "liar")->status, RowState::Wrong);
+        QVERIFY(find(run, "vague")->status == RowState::Ok && *find(run, "vague")->approxNmse < 1e-12);
+        QVERIFY(!find(run, "plain")->approxNmse && find(run, "plain")->reason.empty());
+        QCOMPARE(find(run, "few")->status, RowState::Failed);
+        QVERIFY(find(run, "few")->reason.find("3 levels for codes of 16") != std::string::npos);
     }
     void wrongOnlyInTheTimedLoop() {
         World world;

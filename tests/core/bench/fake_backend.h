@@ -29,6 +29,7 @@ enum class Fault {
     FailInBench,
     DeclineTails,
     TailsWrong,
+    OtherLevels, ///< decodes by the codebook, whatever levels it has named
     NotTiming
 };
 
@@ -100,6 +101,8 @@ public:
             return tl::unexpected(Failure{RowState::Crashed, "crashed in prepare (SIGSEGV)"});
         ++seen->prepared;
         kernels_[++last_] = {problem, {inputs.begin(), inputs.end()}, v, {}};
+        if (!v->variant.levels.empty() && v->fault != Fault::OtherLevels)
+            kernels_[last_].problem.weight->codebook = v->variant.levels;
         PreparedKernel out;
         out.handle = last_;
         out.info.prepareNs = 5e5;
