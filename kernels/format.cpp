@@ -3,6 +3,7 @@
 
 #include <array>
 #include <bit>
+#include <limits>
 
 namespace qs {
 namespace {
@@ -177,6 +178,12 @@ const FormatTraits* findFormat(std::string_view id) {
     for (const auto& format : kFormats)
         if (id == format.id) return &format;
     return nullptr;
+}
+
+std::vector<float> floatTable(const FormatTraits& format) {
+    std::vector<float> values(256, std::numeric_limits<float>::quiet_NaN());
+    for (std::size_t code = 0; code < format.bytes.size(); ++code) values[format.bytes[code]] = format.levels[code];
+    return values;
 }
 
 float floatMagnitude(const FloatShape& shape, unsigned bits) { return magnitude(shape, bits); }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace qs {
 
@@ -80,6 +81,8 @@ struct FormatTraits {
 
 std::span<const FormatTraits> formats();
 const FormatTraits* findFormat(std::string_view id); ///< nullptr when unknown
+/// The value of each byte of a float format; NaN for bytes that no level has.
+std::vector<float> floatTable(const FormatTraits& format);
 /// A magnitude of a small float, exact.
 float floatMagnitude(const FloatShape& shape, unsigned bits);
 

@@ -2,7 +2,6 @@
 #include "plugins/common/stored_weight.h"
 
 #include "kernels/kernel_set.h"
-#include "kernels/small_float.h"
 #include "plugins/common/entry.h"
 
 #include <cmath>
@@ -11,16 +10,6 @@
 
 namespace qs::plugin {
 namespace {
-
-/// e4m3 has no infinity and one NaN; e5m2 is a small IEEE float.
-float fp8ToF32(bool e4m3, unsigned code) {
-    if (!e4m3) return SmallFloat<5, 2>::decode(code);
-    const float sign = code & 128 ? -1.f : 1.f;
-    const unsigned exponent = (code >> 3) & 15, mantissa = code & 7;
-    if (exponent == 15 && mantissa == 7) return std::numeric_limits<float>::quiet_NaN();
-    return sign *
-           (exponent ? std::ldexp(1.f + float(mantissa) / 8, int(exponent) - 7) : std::ldexp(float(mantissa), -9));
-}
 
 // Compiled for wider vectors too, chosen when the library is loaded.
 #if defined(__x86_64__)
@@ -86,10 +75,10 @@ std::string StoredWeight::acceptCodes(const qs_format& format) {
     if (is(format.format, "f32")) return plain(Kind::F32, "f32", 4);
     if (is(format.format, "f16")) return plain(Kind::F16, "f16", 2);
     if (is(format.format, "bf16")) return plain(Kind::BF16, "bf16", 2);
-    const bool e4m3 = is(format.format, "fp8_e4m3");
-    if (e4m3 || is(format.format, "fp8_e5m2")) {
-        for (unsigned code = 0; code < 256; ++code) levels_.push_back(fp8ToF32(e4m3, code));
-        return plain(Kind::Table, e4m3 ? "fp8_e4m3" : "fp8_e5m2", 1);
+    if (const FormatTraits* small = findFormat(format.format ? format.format : "");
+        small && small->kind == FormatKind::Float) {
+        levels_ = floatTable(*small);
+        return plain(Kind::Table, small->id, 1);
     }
     if (!format.codebook && format.bits == 8 && is(format.packing, "none") && format.code_bias == 0)
         return plain(Kind::Signed, "i8", 1);

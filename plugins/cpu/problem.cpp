@@ -11,6 +11,12 @@
 namespace qs::cpu {
 namespace {
 
+/// A float format of a byte.
+const FormatTraits* smallFloat(std::string_view name) {
+    const FormatTraits* format = findFormat(name);
+    return format && format->kind == FormatKind::Float ? format : nullptr;
+}
+
 std::optional<NumberType> numberType(std::string_view name) {
     if (name.empty() || name == "none") return NumberType::None;
     if (name == "f32") return NumberType::F32;
@@ -21,6 +27,7 @@ std::optional<NumberType> numberType(std::string_view name) {
     if (name == "i8") return NumberType::I8;
     if (name == "u8") return NumberType::U8;
     if (name == "i32") return NumberType::I32;
+    if (smallFloat(name)) return NumberType::U8; // bytes that are looked up
     return std::nullopt;
 }
 
@@ -62,6 +69,8 @@ std::string readFormat(const qs_format& theirs, WeightFormat& mine) {
         mine.levels = {-1.0f, 1.0f};
     } else if (mine.id == "binary" || mine.id == "ternary" || mine.id.rfind("int", 0) == 0) {
         if (mine.bits == 8 && mine.codeBias == 0) mine.element = NumberType::I8;
+    } else if (const FormatTraits* format = smallFloat(mine.id); format && mine.bits == 8) {
+        mine.levels = floatTable(*format);
     } else {
         return "The format " + mine.id + " is not known and brings no codebook.";
     }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plugins/cuda/stored.h"
 
+#include "kernels/format.h"
 #include "plugins/common/entry.h"
 
-#include <cmath>
-#include <limits>
 
 namespace qs::cuda {
 namespace {
@@ -12,13 +11,6 @@ namespace {
 using plugin::is;
 
 std::string quoted(const char* text) { return std::string("\"") + (text ? text : "") + '"'; }
-
-float e4m3(unsigned code) {
-    const int exponent = int(code >> 3) & 15, mantissa = int(code) & 7;
-    if (exponent == 15 && mantissa == 7) return std::numeric_limits<float>::quiet_NaN();
-    const float size = exponent ? std::ldexp(1 + float(mantissa) / 8, exponent - 7) : std::ldexp(float(mantissa), -9);
-    return code & 128 ? -size : size;
-}
 
 std::string readScales(const qs_format& format, Stored& to) {
     if (!is(format.zero_dtype, "none")) return "zero points are not read here";
@@ -64,9 +56,9 @@ std::string readFormat(const qs_format& format, std::int64_t rows, std::int64_t 
         return {};
     }
     to.kind = Stored::Kind::Codes;
-    const bool fp8 = is(format.format, "fp8_e4m3");
-    if (is(format.format, "f16") || (is(format.format, "fp8_e5m2")))
-        return std::string(format.format) + " weights are not read here";
+    if (is(format.format, "f16")) return "f16 weights are not read here";
+    const FormatTraits* known = findFormat(format.format ? format.format : "");
+    const FormatTraits* small = known && known->kind == FormatKind::Float ? known : nullptr;
     if (format.bits != 1 && format.bits != 2 && format.bits != 4 && format.bits != 8)
         return "codes of " + std::to_string(format.bits) + " bits are not read here";
     to.bits = int(format.bits);
@@ -81,11 +73,14 @@ std::string readFormat(const qs_format& format, std::int64_t rows, std::int64_t 
     if (is(format.format, "nf4") && format.block && format.block_axis == 1)
         stored = (columns + to.columnBlock - 1) / to.columnBlock * to.columnBlock; // whole blocks
     to.rowBytes = (stored * to.bits + 7) / 8;
-    to.signedBytes = to.bits == 8 && !format.codebook && !fp8 && format.code_bias == 0;
-    to.dtype = to.signedBytes ? "i8" : fp8 ? "fp8_e4m3" : "u8";
+    to.signedBytes = to.bits == 8 && !format.codebook && !small && format.code_bias == 0;
+    to.dtype = to.signedBytes ? "i8" : small ? small->id : "u8";
+    if (small && !format.codebook && to.bits == 8) {
+        to.levels = floatTable(*small);
+        return {};
+    }
     for (unsigned code = 0; code < 1u << to.bits; ++code)
         to.levels.push_back(format.codebook  ? code < format.codebook_n ? format.codebook[code] : 0.f
-                            : fp8            ? e4m3(code)
                             : to.signedBytes ? float(static_cast<signed char>(code))
                                              : float(int(code) + format.code_bias));
     return {};

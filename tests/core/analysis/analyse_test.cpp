@@ -80,7 +80,7 @@ void AnalyseTest::goldenFigures() {
     const auto normal = samples(n, std::normal_distribution<double>(0, 1));
     for (const auto& [values, text, db, tolerance] :
          {Case{normal, "nf4", 20.74, 0.05}, Case{normal, "nf4:block=32", 21.19, 0.05},
-          Case{samples(n, laplace), "nf4", 19.67, 0.05},
+          Case{normal, "int4", 19.36, 0.05}, Case{samples(n, laplace), "nf4", 19.67, 0.05},
           Case{samples(n, std::student_t_distribution<double>(4)), "nf4", 19.08, 0.10}}) {
         const QTemporaryDir folder;
         const auto model = opened(folder, {made("w", DType::F32, {512, 1024}, values)});
@@ -93,7 +93,8 @@ void AnalyseTest::sameFiguresTwice() {
     const QTemporaryDir folder;
     const auto model =
         opened(folder, {made("w", DType::F32, {3, 100001}, samples(300003, std::normal_distribution<double>(0, 1)))});
-    for (const char* text : {"nf4", "int8", "int8:axis=0", "ternary", "binary:scale=tensor"}) {
+    for (const char* text :
+         {"nf4", "int8", "int8:axis=0", "ternary", "binary:scale=tensor", "int3", "fp8_e4m3:axis=0"}) {
         const auto first = analysed(*model, text), second = analysed(*model, text);
         QCOMPARE(first.sums.se, second.sums.se);
         QCOMPARE(first.sums.se2, second.sums.se2);
