@@ -3,15 +3,12 @@
 // What every variant does alike with its operands.
 
 #include "kernels/matmul.h"
+#include "kernels/zeroed_pages.h"
 
 #include <cstdlib>
 #include <cstring>
 
 namespace qs {
-
-/// Zeroed memory from a page's start on, for std::free(); bigger ones ask for huge pages: with small ones one stream
-/// through memory loses a fifth of its speed to address translation.
-void* zeroedPages(std::size_t bytes);
 
 /// Memory of trivial T at the start of a page, zeroed; copies are deep.
 template<class T> class Aligned {
