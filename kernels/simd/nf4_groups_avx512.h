@@ -22,18 +22,18 @@ struct Nf4ScaledCoder {
         return bits == 0 || (fromBits(bits) <= params.aux && params.aux >= 0x1p-40f && params.aux <= 0x1p60f);
     }
     QS_INLINE Group forGroup(const GroupParams& params) const {
+        return forGroup(params.aux, params.scale,
+                        min(set1(Nf4Thresholds::kBucketScale) / set1(params.aux), set1(3e38f)));
+    }
+    /// `inverse15` is finite: 0 * inverse15 is 0.
+    QS_INLINE Group forGroup(float aux, float scale, Floats inverse15) const {
         constexpr int kUp = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
-        const __m512d a = _mm512_set1_pd(double(params.aux));
+        const __m512d a = _mm512_set1_pd(double(aux));
         const __m512 thresholds =
             _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvt_roundpd_ps(_mm512_mul_pd(middle0, a), kUp)),
                                _mm512_cvt_roundpd_ps(_mm512_mul_pd(middle1, a), kUp), 1);
-        Group group;
-        group.aux = set1(params.aux), group.scale = set1(params.scale);
-        group.low = _mm512_permutexvar_ps(lowIndex, thresholds);
-        group.high = _mm512_permutexvar_ps(highIndex, thresholds);
-        const Floats inverse = set1(Nf4Thresholds::kBucketScale) / group.aux;
-        group.inverse15 = min(inverse, set1(3e38f)).v; // finite: 0 * inverse15 is 0
-        return group;
+        return {set1(aux), set1(scale), _mm512_permutexvar_ps(lowIndex, thresholds),
+                _mm512_permutexvar_ps(highIndex, thresholds), inverse15.v};
     }
     QS_INLINE Ints encode(Floats x, const Group& group, Floats& v) const {
         v = x / group.aux;
@@ -58,3 +58,6 @@ QS_INLINE void withFastest(const Nf4Coder& coder, const GroupParams* params, con
     if (all) return call(Nf4ScaledCoder(coder));
     call(coder);
 }
+
+struct Pass;
+inline std::size_t wholeGroups(const Nf4Coder& coder, Pass& pass, std::size_t begin); // nf4_whole_groups_avx512.h

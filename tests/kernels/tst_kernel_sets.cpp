@@ -64,12 +64,21 @@ struct Outputs {
     std::vector<std::uint64_t> codeCounts = std::vector<std::uint64_t>(256);
     std::vector<std::uint32_t> errorBins = std::vector<std::uint32_t>(kFloatBins), valueBins = errorBins;
 
-    Outputs(const KernelSet& kernels, const Run& run) {
+    /// `wanted`: bits 0 codes, 1 sums, 2 code counts, 3 error histogram, 4 value histogram, 5 figures of groups, 6 decoded.
+    Outputs(const KernelSet& kernels, const Run& run, unsigned wanted = 127) {
         const std::size_t groups = (run.n + run.group - 1) / run.group;
         codes.resize(run.n, 99), decoded.resize(run.n);
         scales.resize(groups), sse.resize(groups), ssw.resize(groups), absMax.resize(groups);
-        kernels.quantize(run, RunOut{codes.data(), scales.data(), decoded.data(), &sums, codeCounts.data(),
-                                     errorBins.data(), valueBins.data(), sse.data(), ssw.data(), absMax.data()});
+        RunOut out{codes.data(),     scales.data(),    decoded.data(), &sums,      codeCounts.data(),
+                   errorBins.data(), valueBins.data(), sse.data(),     ssw.data(), absMax.data()};
+        if (!(wanted & 1)) out.codes = nullptr;
+        if (!(wanted & 2)) out.sums = nullptr;
+        if (!(wanted & 4)) out.codeCounts = nullptr;
+        if (!(wanted & 8)) out.errorBins = nullptr;
+        if (!(wanted & 16)) out.valueBins = nullptr;
+        if (!(wanted & 32)) out.groupSse = out.groupSsw = out.groupAbsMax = nullptr;
+        if (!(wanted & 64)) out.decoded = nullptr;
+        kernels.quantize(run, out);
     }
 };
 
@@ -111,6 +120,8 @@ private Q_SLOTS:
     void quantizeWithGivenScales();
     void outputsAreOptional_data() { supportedSets(); }
     void outputsAreOptional();
+    void frequentOutputs_data() { supportedSets(); }
+    void frequentOutputs();
     void nonFinitePolicy_data() { supportedSets(); }
     void nonFinitePolicy();
     void largeGroupWithNan_data() { supportedSets(); }
@@ -195,6 +206,33 @@ void KernelSets::outputsAreOptional() {
             kernels->quantize(run, out);
             QVERIFY(sameBits(sse, all.sse));
         }
+}
+
+/// The combinations that a set may have kernels of their own for; groups that need the general way among others.
+void KernelSets::frequentOutputs() {
+    QFETCH(const KernelSet*, kernels);
+    for (const Case& c : kCases)
+        for (const std::size_t group : {16u, 64u, 128u, 192u, 320u, 512u, 4096u})
+            for (const std::size_t n : {std::size_t(64) * 37 + 5, group * 20}) {
+                if (n < group || n > 25000) continue;
+                auto x = normalValues(n);
+                for (std::size_t i = 0; i < n; ++i) {
+                    if (i / group == 5) x[i] = 0;
+                    if (i / group == 7) x[i] *= 1e-25f;
+                    if (i / group == 18) x[i] *= 1e20f;
+                }
+                const Run run = runOf(c, x, group, false);
+                for (const unsigned wanted : {1u, 3u, 11u, 30u, 62u, 43u}) {
+                    const char* wrong =
+                        difference(Outputs(scalarKernels(), run, wanted), Outputs(*kernels, run, wanted), true);
+                    QVERIFY2(!wrong, qPrintable(QString::fromLatin1("%1, n %2, group %3, wanted %4: %5")
+                                                    .arg(QLatin1String(c.name.c_str()))
+                                                    .arg(n)
+                                                    .arg(group)
+                                                    .arg(wanted)
+                                                    .arg(QLatin1String(wrong))));
+                }
+            }
 }
 
 void KernelSets::nonFinitePolicy() {
