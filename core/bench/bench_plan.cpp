@@ -96,14 +96,4 @@ Result<void> checkPlan(const BenchmarkPlan& plan) {
     return {};
 }
 
-std::size_t plannedRows(const BenchmarkPlan& plan) {
-    std::size_t rows = 0;
-    for (const auto& id : plan.ops) {
-        const auto* op = findBenchOp(id);
-        rows += plan.specs.size() * plan.shapes.size() * plan.caches.size() * plan.backends.size() *
-                (op && op->product ? plan.acts.size() : 1);
-    }
-    return rows;
-}
-
 } // namespace qs

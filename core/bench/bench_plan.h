@@ -68,7 +68,5 @@ struct BenchmarkPlan {
 };
 /// One sentence when the plan cannot be run: an unknown op, no spec, no shape, a time that is not positive, ...
 Result<void> checkPlan(const BenchmarkPlan& plan);
-/// How many rows it has at least: one per backend, op, spec, shape, activation and cache state.
-std::size_t plannedRows(const BenchmarkPlan& plan);
 
 } // namespace qs

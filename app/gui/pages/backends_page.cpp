@@ -172,7 +172,10 @@ void BackendsPage::start() {
     bench_->start(*plan);
 }
 
-void BackendsPage::refreshMatrix() { matrix_->setAnswers(bench_->answers(), bench_->asking()); }
+void BackendsPage::refreshMatrix() {
+    matrix_->setAnswers(bench_->answers(), bench_->asking());
+    plan_->setAnswers(bench_->answers());
+}
 
 void BackendsPage::refresh() {
     const auto& rows = bench_->rows();

@@ -161,6 +161,7 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     column->addSpacing(4);
 
     note_ = new QLabel;
+    note_->setObjectName(QStringLiteral("planNote"));
     note_->setFont(Theme::numbers(10));
     note_->setProperty("role", QStringLiteral("muted"));
     note_->setWordWrap(true);
@@ -339,12 +340,29 @@ void BackendsPlan::estimate() {
     complaint_->setVisible(!planned);
     note_->setVisible(bool(planned));
     if (planned) {
-        const auto rows = plannedRows(*planned);
-        note_->setText(tr("%1 rows or more, about %2 of timing")
-                           .arg(rows)
-                           .arg(QString::fromStdString(durationText(double(rows) * planned->secondsPerRow))));
+        std::size_t rows = 0, timed = 0;
+        bool known = true;
+        for (const auto& backend : planned->backends)
+            for (const auto& [text, spec] : planned->specs) {
+                const auto answer = variants_.find({backend.id, text});
+                known &= answer != variants_.end();
+                const auto variants = answer == variants_.end() ? 1 : answer->second;
+                rows += std::max<std::size_t>(1, variants); // none: a row that says why
+                timed += variants;
+            }
+        const auto each = planned->shapes.size() * planned->caches.size();
+        const auto time = QString::fromStdString(durationText(double(timed * each) * planned->secondsPerRow));
+        note_->setText((known ? tr("%1 rows: %2 of timing, after their checks") : tr("%1 rows or more: at least %2"))
+                           .arg(rows * each)
+                           .arg(time));
     }
     run_->setEnabled(bool(planned) && !running_);
+}
+
+void BackendsPlan::setAnswers(const std::vector<Capability>& answers) {
+    variants_.clear();
+    for (const auto& answer : answers) variants_[{answer.backend, answer.spec}] += answer.variants.size();
+    estimate();
 }
 
 void BackendsPlan::setRunning(bool running) {

@@ -3,8 +3,11 @@
 // What the benchmark is to run: backends, specs, shapes of the model, M, operation, activations, cache.
 
 #include "core/bench/benchmark.h"
+#include "core/bench/capabilities.h"
 
 #include <QWidget>
+
+#include <map>
 
 class QCheckBox;
 class QComboBox;
@@ -27,6 +30,7 @@ public:
     Result<BenchmarkPlan> plan() const;
     void setRunning(bool running);
     void addPlugin(const QString& path);
+    void setAnswers(const std::vector<Capability>& answers); ///< how many variants there are to time
     const std::vector<BackendSource>& sources() const { return sources_; }
 
 Q_SIGNALS:
@@ -46,6 +50,7 @@ private:
     QStringList plugins_;
     std::vector<std::pair<std::string, QuantSpec>> specs_;
     std::vector<ModelShape> shapes_;
+    std::map<std::pair<std::string, std::string>, std::size_t> variants_; ///< by backend and spec
     QListWidget *backends_ = nullptr, *specList_ = nullptr, *shapeList_ = nullptr;
     QLineEdit *ms_ = nullptr, *addSpec_ = nullptr, *addShape_ = nullptr;
     QComboBox *op_ = nullptr, *act_ = nullptr, *cache_ = nullptr;

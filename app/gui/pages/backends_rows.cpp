@@ -23,15 +23,17 @@ QString opTitle(const BenchmarkRow& row) {
     return op ? QString::fromUtf8(op->title) : str(row.op);
 }
 
-/// A colour for each spec, and a dash for each backend, in the order in which they were first met in the run: the
-/// same in every chart.
+/// A colour for each spec and a dash for each backend, the same in every chart: in the order in which they were timed
+/// in the run, yardsticks last.
 struct Look {
     std::vector<std::string> specs, backends;
     explicit Look(const BenchRows& rows) {
-        for (const auto& row : rows) {
-            place(specs, row.spec);
-            place(backends, row.backend);
-        }
+        for (const bool yardstick : {false, true})
+            for (const auto& row : rows) {
+                if (!row.medianNs || row.baseline != yardstick) continue;
+                place(specs, row.spec);
+                place(backends, row.backend);
+            }
     }
     static int place(std::vector<std::string>& list, const std::string& text) {
         const auto at = std::find(list.begin(), list.end(), text);

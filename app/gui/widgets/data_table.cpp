@@ -16,6 +16,7 @@ void asDataTable(QTableView& view, const QString& accessibleName, int rowHeight)
     view.verticalHeader()->hide();
     view.verticalHeader()->setDefaultSectionSize(rowHeight);
     view.horizontalHeader()->setHighlightSections(false);
+    view.horizontalHeader()->setMinimumSectionSize(28); // a single letter over figures
 }
 
 } // namespace qs::gui

@@ -38,7 +38,7 @@ double crisp(double pixel) { return std::floor(pixel) + 0.5; }
 } // namespace
 
 void setDash(QPen& pen, int dash) {
-    static const QVector<qreal> patterns[] = {{}, {6, 3}, {2, 2.5}, {8, 3, 2, 3}};
+    static const QVector<qreal> patterns[] = {{}, {4, 2.5}, {1.5, 2}, {5, 2, 1.5, 2}};
     if (dash % 4) pen.setDashPattern(patterns[dash % 4]);
 }
 
@@ -181,8 +181,8 @@ void PlotFrame::paintEndLabels(QPainter& painter, const QVector<PlotSeries>& ser
             if (at < area_.top() - 1 || at > area_.bottom()) break;
             const double width = metrics.horizontalAdvance(one.name) + 1;
             // Above the line, or below it where there is no room above.
-            QRectF box(std::min(area_.right(), pixelX(point.x())) - 2 - width, at - 13 < area_.top() ? at + 1 : at - 13,
-                       width, 12);
+            QRectF box(std::min(area_.right(), pixelX(point.x())) - 2 - width, at - 12 < area_.top() ? at + 1 : at - 12,
+                       width, 11);
             for (const QRectF& other : taken)
                 if (other.intersects(box)) box.moveRight(other.left() - 8);
             painter.drawText(box, Qt::AlignRight | Qt::AlignVCenter, one.name);

@@ -178,6 +178,15 @@ private Q_SLOTS:
             native |= answer.backend == "cpu" && answer.spec == "nf4:block=64" && answer.status == RowState::Ok;
         QVERIFY(native);
         QVERIFY(matrix->isVisible());
+        // The answers say how much there is to time: the variants of what runs, a row for what does not.
+        plan(*page);
+        std::size_t rows = 0;
+        for (const auto& answer : page->bench().answers())
+            if ((answer.backend == "cpu" || answer.backend == "openblas") &&
+                (answer.spec == "nf4:block=64" || answer.spec == "f32"))
+                rows += 2 * std::max<std::size_t>(1, answer.variants.size()); // two M
+        QVERIFY2(find<QLabel>(*page, "planNote")->text().startsWith(QStringLiteral("%1 rows:").arg(rows)),
+                 qPrintable(find<QLabel>(*page, "planNote")->text()));
     }
 
     void runsShowsAndWrites() {
