@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/backends_plan.h"
 
-#include "app/gui/pages/spec_set_view.h"
-#include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/tick_list.h"
 #include "core/base/text.h"
 
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QFileDialog>
-#include <QFileInfo>
 #include <QGridLayout>
 #include <QLabel>
 #include <QLineEdit>
-#include <QListWidget>
 #include <QPushButton>
 #include <QRegularExpression>
 #include <QVBoxLayout>
@@ -25,11 +22,6 @@
 namespace qs::gui {
 namespace {
 
-constexpr int kItem = 22;                // px
-constexpr std::size_t kShapesTicked = 2; // of a model at first: the largest ones; a run of all takes minutes
-
-QString textOf(const QuantSpec& spec) { return QString::fromStdString(specText(spec)); }
-
 QLabel* caption(const QString& text) {
     auto* label = new QLabel(text);
     label->setFont(Theme::words(11));
@@ -37,29 +29,10 @@ QLabel* caption(const QString& text) {
     return label;
 }
 
-QListWidgetItem* addItem(QListWidget* list, const QString& text, bool on, const QString& tip = {}) {
-    auto* item = new QListWidgetItem(text, list);
-    item->setSizeHint({0, kItem});
-    item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable);
-    item->setCheckState(on ? Qt::Checked : Qt::Unchecked);
-    item->setToolTip(tip);
-    return item;
-}
-
-/// As high as what it lists, so that a tall window does not tear the plan apart.
-void fit(QListWidget* list) { list->setMaximumHeight(std::max(list->minimumHeight(), list->count() * kItem + 6)); }
-
-bool ticked(const QListWidget* list, int row) { return list->item(row)->checkState() == Qt::Checked; }
-
 } // namespace
 
-QListWidget* BackendsPlan::list(QVBoxLayout* column, const QString& title, const char* name, int height) {
-    auto* widget = new QListWidget;
-    widget->setObjectName(QLatin1String(name));
-    widget->setAccessibleName(title);
-    widget->setFont(Theme::numbers());
-    widget->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    widget->setTextElideMode(Qt::ElideMiddle);
+TickList* BackendsPlan::list(QVBoxLayout* column, const QString& title, const char* name, int height) {
+    auto* widget = new TickList(name, title);
     widget->setMinimumHeight(height);
     connect(widget, &QListWidget::itemChanged, this, [this] {
         estimate();
@@ -93,7 +66,7 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
         const auto spec = parseSpec(addSpec_->text().trimmed().toStdString());
         if (!spec) return complaint_->setText(QString::fromStdString(oneSentence(spec.error().message)));
         specs_.emplace_back(addSpec_->text().trimmed().toStdString(), *spec);
-        addItem(specList_, addSpec_->text().trimmed(), true);
+        specList_->add(addSpec_->text().trimmed(), true);
         addSpec_->clear();
         estimate();
     });
@@ -109,7 +82,7 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
         const auto shape = parseShape("1x" + addShape_->text().trimmed().toStdString());
         if (!shape) return complaint_->setText(QString::fromStdString(oneSentence(shape.error().message)));
         shapes_.push_back({shape->n, shape->k, 0, {}});
-        addItem(shapeList_, QStringLiteral("%1 × %2").arg(shape->n).arg(shape->k), true);
+        shapeList_->add(QStringLiteral("%1 × %2").arg(shape->n).arg(shape->k), true);
         addShape_->clear();
         estimate();
     });
@@ -204,96 +177,6 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     setRunning(false);
 }
 
-void BackendsPlan::listBackends() {
-    std::vector<std::string> off, paths;
-    for (int i = 0; i < backends_->count(); ++i)
-        if (!ticked(backends_, i)) off.push_back(sources_[std::size_t(i)].id);
-    for (const auto& path : plugins_) paths.push_back(path.toStdString());
-    sources_ = backendSources(paths);
-    const QSignalBlocker blocker(backends_);
-    backends_->clear();
-    for (const auto& source : sources_) {
-        QString text = QString::fromStdString(escapeForPeople(source.id, 40));
-        if (!source.built) text += tr("   not built");
-        const bool on = source.built && std::find(off.begin(), off.end(), source.id) == off.end();
-        addItem(backends_, text, on, QString::fromStdString(escapeForPeople(source.path, 200)));
-    }
-}
-
-void BackendsPlan::addPlugin(const QString& path) {
-    if (!plugins_.contains(path)) plugins_ << path;
-    listBackends();
-    estimate();
-    Q_EMIT changed();
-}
-
-/// A and B first, then formats that do not quantize, then one spec of each of the others. At first A, another format and the widest
-/// are ticked; later what was ticked stays so.
-void BackendsPlan::listSpecs() {
-    std::vector<std::string> on = {specText(session_.spec())};
-    const auto presets = SpecSetView::presets();
-    if (specList_->count() > 0) {
-        for (int i = 0; i < specList_->count(); ++i)
-            if (ticked(specList_, i)) on.push_back(specs_[std::size_t(i)].first);
-    } else {
-        const auto other = std::find_if(presets.begin(), presets.end(),
-                                        [&](const auto& spec) { return spec.format != session_.spec().format; });
-        if (other != presets.end()) on.push_back(specText(*other));
-        const auto widest = std::max_element(formats().begin(), formats().end(),
-                                             [](const auto& a, const auto& b) { return a.bits < b.bits; });
-        on.push_back(widest->id);
-    }
-    std::vector<std::pair<std::string, QuantSpec>> all;
-    const auto add = [&](const QuantSpec& spec) {
-        const auto same = [&](const auto& other) { return canonicalText(other.second) == canonicalText(spec); };
-        if (std::none_of(all.begin(), all.end(), same)) all.emplace_back(specText(spec), spec);
-    };
-    add(session_.spec());
-    if (session_.comparing()) add(session_.specB());
-    for (const auto& format : formats()) {
-        if (format.kind != FormatKind::Identity) continue;
-        QuantSpec spec;
-        spec.format = format.id;
-        add(spec);
-    }
-    for (const auto& spec : presets) add(spec);
-    for (const auto& [text, spec] : specs_) add(spec);
-    specs_ = std::move(all);
-    const QSignalBlocker blocker(specList_);
-    specList_->clear();
-    for (const auto& [text, spec] : specs_)
-        addItem(specList_, textOf(spec), std::find(on.begin(), on.end(), text) != on.end(),
-                QString::fromStdString(canonicalText(spec)));
-    estimate();
-}
-
-void BackendsPlan::listShapes() {
-    const auto show = [this](std::vector<ModelShape> shapes) {
-        if (shapes.empty()) shapes = {{4096, 4096, 0, {}}, {1024, 1024, 0, {}}};
-        shapes_ = std::move(shapes);
-        const QSignalBlocker blocker(shapeList_);
-        shapeList_->clear();
-        for (std::size_t i = 0; i < shapes_.size(); ++i) {
-            const auto& shape = shapes_[i];
-            QString text = QStringLiteral("%1 × %2").arg(shape.n).arg(shape.k);
-            if (shape.count > 0) text += tr("   %1×").arg(shape.count);
-            QStringList names;
-            for (const auto& name : shape.tensors)
-                if (names.size() < 8) names << QString::fromStdString(escapeForPeople(name, 80));
-            addItem(shapeList_, text, i < kShapesTicked, names.join(u'\n'));
-        }
-        estimate();
-        Q_EMIT changed();
-    };
-    if (!session_.model()) return show({});
-    const auto work = [model = session_.model()](const Job&) -> Result<std::vector<ModelShape>> {
-        return modelShapes(*model);
-    };
-    runJob<std::vector<ModelShape>>(this, Job(), work, [show](Result<std::vector<ModelShape>> shapes) {
-        if (shapes) show(std::move(*shapes));
-    });
-}
-
 Result<BenchmarkPlan> BackendsPlan::plan() const {
     BenchmarkPlan plan;
     plan.ops = {op_->currentData().toString().toStdString()};
@@ -307,9 +190,9 @@ Result<BenchmarkPlan> BackendsPlan::plan() const {
     plan.model = session_.model();
     plan.commandLine = "quantscope";
     for (int i = 0; i < specList_->count(); ++i)
-        if (ticked(specList_, i)) plan.specs.push_back(specs_[std::size_t(i)]);
+        if (specList_->ticked(i)) plan.specs.push_back(specs_[std::size_t(i)]);
     for (int i = 0; i < backends_->count(); ++i)
-        if (ticked(backends_, i)) plan.backends.push_back(sources_[std::size_t(i)]);
+        if (backends_->ticked(i)) plan.backends.push_back(sources_[std::size_t(i)]);
     const auto* op = findBenchOp(plan.ops.front());
     std::vector<std::int64_t> ms;
     const auto words = ms_->text().split(QRegularExpression(QStringLiteral("[^0-9]+")), Qt::SkipEmptyParts);
@@ -320,7 +203,7 @@ Result<BenchmarkPlan> BackendsPlan::plan() const {
     std::sort(ms.begin(), ms.end());
     ms.erase(std::unique(ms.begin(), ms.end()), ms.end());
     for (int i = 0; i < shapeList_->count(); ++i) {
-        if (!ticked(shapeList_, i)) continue;
+        if (!shapeList_->ticked(i)) continue;
         const auto& shape = shapes_[std::size_t(i)];
         const std::string tensor = op && !op->wIsKn && !shape.tensors.empty() ? shape.tensors.front() : std::string();
         for (const auto m : ms) plan.shapes.push_back({m, shape.n, shape.k, tensor});
@@ -334,7 +217,7 @@ Result<BenchmarkPlan> BackendsPlan::plan() const {
 
 void BackendsPlan::estimate() {
     if (!cancel_) return; // still being built
-    for (auto* list : {backends_, specList_, shapeList_}) fit(list);
+    for (auto* list : {backends_, specList_, shapeList_}) list->fit();
     const auto planned = plan();
     complaint_->setText(planned ? QString() : QString::fromStdString(oneSentence(planned.error().message)));
     complaint_->setVisible(!planned);
@@ -352,7 +235,7 @@ void BackendsPlan::estimate() {
             }
         const auto each = planned->shapes.size() * planned->caches.size();
         const auto time = QString::fromStdString(durationText(double(timed * each) * planned->secondsPerRow));
-        note_->setText((known ? tr("%1 rows: %2 of timing, after their checks") : tr("%1 rows or more: at least %2"))
+        note_->setText((known ? tr("%1 rows: checked, then %2 of timing") : tr("%1 rows or more: at least %2"))
                            .arg(rows * each)
                            .arg(time));
     }

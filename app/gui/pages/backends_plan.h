@@ -14,12 +14,12 @@ class QComboBox;
 class QDoubleSpinBox;
 class QLabel;
 class QLineEdit;
-class QListWidget;
 class QPushButton;
 class QVBoxLayout;
 
 namespace qs::gui {
 
+class TickList;
 class Session;
 
 class BackendsPlan : public QWidget {
@@ -40,7 +40,7 @@ Q_SIGNALS:
     void askAsked(); ///< which of it could run
 
 private:
-    QListWidget* list(QVBoxLayout* column, const QString& title, const char* name, int height);
+    TickList* list(QVBoxLayout* column, const QString& title, const char* name, int height);
     void listBackends();
     void listSpecs();
     void listShapes();
@@ -51,7 +51,7 @@ private:
     std::vector<std::pair<std::string, QuantSpec>> specs_;
     std::vector<ModelShape> shapes_;
     std::map<std::pair<std::string, std::string>, std::size_t> variants_; ///< by backend and spec
-    QListWidget *backends_ = nullptr, *specList_ = nullptr, *shapeList_ = nullptr;
+    TickList *backends_ = nullptr, *specList_ = nullptr, *shapeList_ = nullptr;
     QLineEdit *ms_ = nullptr, *addSpec_ = nullptr, *addShape_ = nullptr;
     QComboBox *op_ = nullptr, *act_ = nullptr, *cache_ = nullptr;
     QCheckBox* bias_ = nullptr;

@@ -27,10 +27,11 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
       sorted_(new QSortFilterProxyModel(this)) {
     // What a row is first, then what is compared, then the rest.
     times_ = new RowModel<BenchmarkRow>(
-        columnsOf({"backend",        "spec",         "variant", "m",           "n",          "k",         "median_ns",
-                   "speedup_vs_f32", "status",       "ci_ns",   "act",         "cache",      "gflops",    "weight_gbps",
-                   "roof_share",     "roof",         "nmse",    "format_nmse", "prepare_ns", "repack_ms", "compile_ms",
-                   "fusion",         "sample_count", "op",      "device",      "reason"}),
+        columnsOf({"backend",    "spec",        "variant",    "m",      "median_ns",    "speedup_vs_f32",
+                   "n",          "k",           "status",     "ci_ns",  "act",          "cache",
+                   "gflops",     "weight_gbps", "roof_share", "roof",   "nmse",         "format_nmse",
+                   "prepare_ns", "repack_ms",   "compile_ms", "fusion", "sample_count", "op",
+                   "device",     "reason"}),
         this);
     correctness_ = new RowModel<BenchmarkRow>(
         columnsOf({"backend", "spec", "variant", "m", "n", "k", "status", "nmse", "nmse_limit", "tail_nmse",

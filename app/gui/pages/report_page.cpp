@@ -8,6 +8,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/report_preview.h"
+#include "app/gui/widgets/tick_list.h"
 #include "core/base/text.h"
 #include "core/model/atomic_file.h"
 
@@ -17,7 +18,6 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
-#include <QListWidget>
 #include <QPushButton>
 #include <QShowEvent>
 #include <QStyle>
@@ -120,10 +120,7 @@ QWidget* ReportPage::sidebar() {
     auto* partsCard = new Card(tr("Contents"));
     partsCard->setBody(parts);
 
-    specs_ = new QListWidget;
-    specs_->setObjectName(QStringLiteral("reportSpecs"));
-    specs_->setAccessibleName(tr("Specs in the report"));
-    specs_->setFont(Theme::numbers());
+    specs_ = new TickList("reportSpecs", tr("Specs in the report"));
     connect(specs_, &QListWidget::itemChanged, this, [this] {
         cancelled_ = false;
         changed();
@@ -204,20 +201,17 @@ void ReportPage::listSpecs() {
     const QSignalBlocker blocker(specs_);
     specs_->clear();
     for (const auto& spec : listed_) {
-        auto* item = new QListWidgetItem(QString::fromStdString(specText(spec)), specs_);
-        item->setSizeHint({0, 24});
-        item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable);
         bool on = std::find(ticked.begin(), ticked.end(), spec) != ticked.end();
         if (movedA && spec == before) on = false; // the tick of A follows A
         if (spec == session_.spec() && (first || movedA)) on = true;
-        item->setCheckState(on ? Qt::Checked : Qt::Unchecked);
+        specs_->add(QString::fromStdString(specText(spec)), on, QString::fromStdString(canonicalText(spec)));
     }
 }
 
 std::vector<QuantSpec> ReportPage::chosen() const {
     std::vector<QuantSpec> specs;
     for (int i = 0; i < specs_->count(); ++i)
-        if (specs_->item(i)->checkState() == Qt::Checked) specs.push_back(listed_[std::size_t(i)]);
+        if (specs_->ticked(i)) specs.push_back(listed_[std::size_t(i)]);
     return specs;
 }
 

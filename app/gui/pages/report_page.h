@@ -13,11 +13,11 @@
 
 class QCheckBox;
 class QLabel;
-class QListWidget;
 class QPushButton;
 
 namespace qs::gui {
 
+class TickList;
 class Card;
 class LaneWork;
 class ReportPreview;
@@ -58,7 +58,7 @@ private:
     PathChooser choosePath_;
     ReportPreview* preview_;
     Card* previewCard_;
-    QListWidget* specs_ = nullptr;
+    TickList* specs_ = nullptr;
     std::vector<QuantSpec> listed_;
     std::vector<std::pair<bool ReportContents::*, QCheckBox*>> parts_;
     std::vector<QPushButton*> buttons_;

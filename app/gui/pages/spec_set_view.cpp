@@ -6,12 +6,12 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
+#include "app/gui/widgets/tick_list.h"
 #include "core/base/text.h"
 
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLineEdit>
-#include <QListWidget>
 #include <QSortFilterProxyModel>
 #include <QTableView>
 #include <QToolButton>
@@ -45,9 +45,10 @@ std::vector<QuantSpec> SpecSetView::presets() {
 }
 
 SpecSetView::SpecSetView(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), list_(new QListWidget), typed_(new QLineEdit), complaint_(new QLabel),
-      matrixCard_(new Card(tr("Specs × roles"))), totalsCard_(new Card(tr("Whole model, per spec"))),
-      matrix_(new HeatMap), table_(new QTableView), totals_(new RowModel<SpecTotal>(totalColumns(), this)) {
+    : QWidget(parent), session_(session), list_(new TickList("specSet", tr("Specs to compare"))), typed_(new QLineEdit),
+      complaint_(new QLabel), matrixCard_(new Card(tr("Specs × roles"))),
+      totalsCard_(new Card(tr("Whole model, per spec"))), matrix_(new HeatMap), table_(new QTableView),
+      totals_(new RowModel<SpecTotal>(totalColumns(), this)) {
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(Theme::kGap);
@@ -56,9 +57,6 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     auto* column = new QVBoxLayout(left);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(Theme::kSpace);
-    list_->setObjectName(QStringLiteral("specSet"));
-    list_->setAccessibleName(tr("Specs to compare"));
-    list_->setFont(Theme::numbers());
     typed_->setObjectName(QStringLiteral("addSpec"));
     typed_->setFont(Theme::numbers());
     typed_->setPlaceholderText(tr("Add a spec, e.g. nf4:block=32"));
@@ -158,19 +156,15 @@ void SpecSetView::buildList() {
             text += QStringLiteral("   A");
         else if (session_.comparing() && spec == session_.specB())
             text += QStringLiteral("   B");
-        auto* item = new QListWidgetItem(text, list_);
-        item->setToolTip(QString::fromStdString(canonicalText(spec)));
-        item->setSizeHint({0, 24});
-        item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable);
         const bool on = spec == session_.spec() || std::find(ticked.begin(), ticked.end(), spec) != ticked.end();
-        item->setCheckState(on ? Qt::Checked : Qt::Unchecked);
+        list_->add(text, on, QString::fromStdString(canonicalText(spec)));
     }
 }
 
 std::vector<QuantSpec> SpecSetView::chosen() const {
     std::vector<QuantSpec> specs;
     for (int i = 0; i < list_->count(); ++i)
-        if (list_->item(i)->checkState() == Qt::Checked) specs.push_back(listed_[std::size_t(i)]);
+        if (list_->ticked(i)) specs.push_back(listed_[std::size_t(i)]);
     return specs;
 }
 
@@ -182,7 +176,7 @@ void SpecSetView::addTyped() {
     if (std::find(listed_.begin(), listed_.end(), *spec) == listed_.end()) listed_.push_back(*spec);
     buildList();
     const auto at = std::find(listed_.begin(), listed_.end(), *spec);
-    if (at != listed_.end()) list_->item(int(at - listed_.begin()))->setCheckState(Qt::Checked);
+    if (at != listed_.end()) list_->tick(int(at - listed_.begin()));
 }
 
 void SpecSetView::showEvent(QShowEvent* event) {

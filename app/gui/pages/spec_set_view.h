@@ -9,12 +9,12 @@
 
 class QLabel;
 class QLineEdit;
-class QListWidget;
 class QTableView;
 class QToolButton;
 
 namespace qs::gui {
 
+class TickList;
 class Card;
 class Session;
 
@@ -56,7 +56,7 @@ private:
     std::shared_ptr<const Picture> picture_ = std::make_shared<Picture>(); ///< what is on the screen
     Job job_;
     bool drawing_ = false;
-    QListWidget* list_;
+    TickList* list_;
     QLineEdit* typed_;
     QLabel* complaint_;
     Card *matrixCard_, *totalsCard_;

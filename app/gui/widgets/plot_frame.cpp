@@ -182,7 +182,7 @@ void PlotFrame::paintEndLabels(QPainter& painter, const QVector<PlotSeries>& ser
             const double width = metrics.horizontalAdvance(one.name) + 1;
             // Above the line, or below it where there is no room above.
             QRectF box(std::min(area_.right(), pixelX(point.x())) - 2 - width, at - 12 < area_.top() ? at + 1 : at - 12,
-                       width, 11);
+                       width, 10);
             for (const QRectF& other : taken)
                 if (other.intersects(box)) box.moveRight(other.left() - 8);
             painter.drawText(box, Qt::AlignRight | Qt::AlignVCenter, one.name);

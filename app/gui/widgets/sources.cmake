@@ -32,4 +32,5 @@ target_sources(qs_gui PRIVATE
   widgets/staged_refresh.cpp
   widgets/empty_state.cpp
   widgets/data_table.cpp
+  widgets/tick_list.cpp
 )

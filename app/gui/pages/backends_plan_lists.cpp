@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a benchmark can be made of: the backends there are, specs of every format, the shapes of the model.
+#include "app/gui/pages/backends_plan.h"
+
+#include "app/gui/pages/spec_set_view.h"
+#include "app/gui/run_job.h"
+#include "app/gui/session.h"
+#include "app/gui/widgets/tick_list.h"
+#include "core/base/text.h"
+
+#include <QSignalBlocker>
+
+#include <algorithm>
+
+namespace qs::gui {
+namespace {
+
+constexpr std::size_t kShapesTicked = 2; // of a model at first: the largest ones; a run of all takes minutes
+
+} // namespace
+
+void BackendsPlan::listBackends() {
+    std::vector<std::string> off, paths;
+    for (int i = 0; i < backends_->count(); ++i)
+        if (!backends_->ticked(i)) off.push_back(sources_[std::size_t(i)].id);
+    for (const auto& path : plugins_) paths.push_back(path.toStdString());
+    sources_ = backendSources(paths);
+    const QSignalBlocker blocker(backends_);
+    backends_->clear();
+    for (const auto& source : sources_) {
+        QString text = QString::fromStdString(escapeForPeople(source.id, 40));
+        if (!source.built) text += tr("   not built");
+        const bool on = source.built && std::find(off.begin(), off.end(), source.id) == off.end();
+        backends_->add(text, on, QString::fromStdString(escapeForPeople(source.path, 200)));
+    }
+}
+
+void BackendsPlan::addPlugin(const QString& path) {
+    if (!plugins_.contains(path)) plugins_ << path;
+    listBackends();
+    estimate();
+    Q_EMIT changed();
+}
+
+/// A and B first, then formats that do not quantize, then one spec of each of the others. At first A, another format and the widest
+/// are ticked; later what was ticked stays so.
+void BackendsPlan::listSpecs() {
+    std::vector<std::string> on = {specText(session_.spec())};
+    const auto presets = SpecSetView::presets();
+    if (specList_->count() > 0) {
+        for (int i = 0; i < specList_->count(); ++i)
+            if (specList_->ticked(i)) on.push_back(specs_[std::size_t(i)].first);
+    } else {
+        const auto other = std::find_if(presets.begin(), presets.end(),
+                                        [&](const auto& spec) { return spec.format != session_.spec().format; });
+        if (other != presets.end()) on.push_back(specText(*other));
+        const auto widest = std::max_element(formats().begin(), formats().end(),
+                                             [](const auto& a, const auto& b) { return a.bits < b.bits; });
+        on.push_back(widest->id);
+    }
+    std::vector<std::pair<std::string, QuantSpec>> all;
+    const auto add = [&](const QuantSpec& spec) {
+        const auto same = [&](const auto& other) { return canonicalText(other.second) == canonicalText(spec); };
+        if (std::none_of(all.begin(), all.end(), same)) all.emplace_back(specText(spec), spec);
+    };
+    add(session_.spec());
+    if (session_.comparing()) add(session_.specB());
+    for (const auto& format : formats()) {
+        if (format.kind != FormatKind::Identity) continue;
+        QuantSpec spec;
+        spec.format = format.id;
+        add(spec);
+    }
+    for (const auto& spec : presets) add(spec);
+    for (const auto& [text, spec] : specs_) add(spec);
+    specs_ = std::move(all);
+    const QSignalBlocker blocker(specList_);
+    specList_->clear();
+    for (const auto& [text, spec] : specs_)
+        specList_->add(QString::fromStdString(specText(spec)), std::find(on.begin(), on.end(), text) != on.end(),
+                       QString::fromStdString(canonicalText(spec)));
+    estimate();
+}
+
+void BackendsPlan::listShapes() {
+    const auto show = [this](std::vector<ModelShape> shapes) {
+        if (shapes.empty()) shapes = {{4096, 4096, 0, {}}, {1024, 1024, 0, {}}};
+        shapes_ = std::move(shapes);
+        const QSignalBlocker blocker(shapeList_);
+        shapeList_->clear();
+        for (std::size_t i = 0; i < shapes_.size(); ++i) {
+            const auto& shape = shapes_[i];
+            QString text = QStringLiteral("%1 × %2").arg(shape.n).arg(shape.k);
+            if (shape.count > 0) text += tr("   %1×").arg(shape.count);
+            QStringList names;
+            for (const auto& name : shape.tensors)
+                if (names.size() < 8) names << QString::fromStdString(escapeForPeople(name, 80));
+            shapeList_->add(text, i < kShapesTicked, names.join(u'\n'));
+        }
+        estimate();
+        Q_EMIT changed();
+    };
+    if (!session_.model()) return show({});
+    const auto work = [model = session_.model()](const Job&) -> Result<std::vector<ModelShape>> {
+        return modelShapes(*model);
+    };
+    runJob<std::vector<ModelShape>>(this, Job(), work, [show](Result<std::vector<ModelShape>> shapes) {
+        if (shapes) show(std::move(*shapes));
+    });
+}
+
+} // namespace qs::gui

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/widgets/tick_list.h"
+
+#include "app/gui/theme.h"
+
+#include <algorithm>
+
+namespace qs::gui {
+namespace {
+constexpr int kItem = 22;   // px
+constexpr int kIndent = -3; // px: the ticks stand under the titles, as those of check boxes do
+} // namespace
+
+TickList::TickList(const char* name, const QString& accessibleName, QWidget* parent) : QListWidget(parent) {
+    setObjectName(QLatin1String(name));
+    setAccessibleName(accessibleName);
+    setFont(Theme::numbers());
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setTextElideMode(Qt::ElideMiddle);
+    setViewportMargins(kIndent, 0, 0, 0);
+}
+
+void TickList::add(const QString& text, bool on, const QString& tip) {
+    auto* item = new QListWidgetItem(text); // complete before it is in the list: no change to tell
+    item->setSizeHint({0, kItem});
+    item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable);
+    item->setToolTip(tip);
+    item->setCheckState(on ? Qt::Checked : Qt::Unchecked);
+    addItem(item);
+}
+
+void TickList::fit() { setMaximumHeight(std::max(minimumHeight(), count() * kItem + 6)); }
+
+} // namespace qs::gui
