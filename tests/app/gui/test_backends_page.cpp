@@ -202,11 +202,14 @@ private Q_SLOTS:
         }
         QVERIFY(asked.contains(QLatin1String("cpu")));
         QSignalSpy finished(&page->bench(), &BenchRun::finished);
+        QSignalSpy progress(session_.get(), &Session::jobProgress);
         QTest::mouseClick(find<QPushButton>(*page, "runBench"), Qt::LeftButton);
         QVERIFY(page->bench().running());
         QVERIFY(find<QPushButton>(*page, "cancelBench")->isVisible());
         QVERIFY(finished.wait(120'000));
         QTRY_VERIFY(page->settled());
+        QVERIFY(progress.size() > 3);
+        QCOMPARE(progress.last()[0].value<Progress>().what, std::string("Benchmark"));
         const auto& rows = page->bench().rows();
         QVERIFY(rows.size() >= 6);
         int timed = 0;
@@ -285,6 +288,15 @@ private Q_SLOTS:
             if (action->text().startsWith(QLatin1String("JSON"))) action->trigger();
         QVERIFY(written.wait(20'000));
         QVERIFY(readBenchBaseline(path.toStdString()));
+        path = folder.filePath(QStringLiteral("run.html")); // with the charts
+        for (auto* action : find<QToolButton>(*page, "exportBench")->menu()->actions())
+            if (action->text().startsWith(QLatin1String("HTML"))) action->trigger();
+        QVERIFY(written.wait(20'000));
+        QFile html(path);
+        QVERIFY(html.open(QIODevice::ReadOnly));
+        const auto document = html.readAll();
+        for (const char* part : {"<svg", "Latency against M", "Roofline of cpu"}) QVERIFY2(document.contains(part), part);
+        path = folder.filePath(QStringLiteral("run.json"));
         // What was written is a baseline: the run against itself is neither faster nor slower.
         QTest::mouseClick(find<QToolButton>(*page, "loadBaseline"), Qt::LeftButton);
         QTRY_COMPARE(choice->currentIndex(), 4);
@@ -317,6 +329,12 @@ private Q_SLOTS:
         QVERIFY(!page->bench().running());
         QVERIFY(!page->bench().rows().empty());
         QVERIFY(find<QPushButton>(*page, "runBench")->isVisible());
+        // So does the button; and another run can be started.
+        QTest::mouseClick(find<QPushButton>(*page, "runBench"), Qt::LeftButton);
+        QVERIFY(page->bench().running() && page->bench().rows().empty());
+        QTRY_VERIFY_WITH_TIMEOUT(!page->bench().rows().empty(), 60'000);
+        QTest::mouseClick(find<QPushButton>(*page, "cancelBench"), Qt::LeftButton);
+        QVERIFY(!page->bench().running() && !page->bench().rows().empty());
     }
 
     void anUnusablePlanSaysWhy() {
