@@ -2,17 +2,22 @@
 #include "app/cli/declare.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output_files.h"
+#include "app/cli/selection.h"
 #include "app/cli/terminal.h"
+#include "core/base/text.h"
 #include "core/bench/backend_list.h"
+#include "core/bench/conformance.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace qs::cli {
 namespace {
 
 struct Options {
     std::vector<std::string> plugins;
+    bool check = false;
     OutputFiles outputs;
 };
 
@@ -34,9 +39,32 @@ Table shown(const Table& table) {
     return view;
 }
 
+/// Libraries of the user's, or else all that are built.
+Result<void> check(const Options& options, const std::vector<BackendSource>& sources) {
+    std::vector<ConformanceCheck> checks;
+    for (const auto& source : sources) {
+        if (source.shipped && (!source.built || !options.plugins.empty())) continue;
+        const auto done = checkConformance(source, {}, processJob(), [&](const auto& one) { checks.push_back(one); });
+        if (!done) return done;
+    }
+    const Table table = makeTable({}, conformanceColumns(), checks);
+    if (!options.outputs.standardOutput())
+        if (auto done = print(tableText(table)); !done) return done;
+    if (options.outputs.any())
+        if (auto done = options.outputs.writeJson("{\"checks\": " + jsonRows(table) + "}\n"); !done) return done;
+    const auto bad = [](const auto& one) { return one.result == CheckResult::Failed; };
+    const auto failures = std::count_if(checks.begin(), checks.end(), bad);
+    if (failures == 0) return {};
+    const auto first = std::find_if(checks.begin(), checks.end(), bad);
+    return fail(fmt::format("{} of {} checks failed; the first, {} of {}: {}", failures, checks.size(), first->check,
+                            escapeForPeople(first->backend), first->detail));
+}
+
 Result<void> run(const Options& options) {
     if (auto fine = options.outputs.check(nullptr); !fine) return fine;
+    if (auto fine = pluginsExist(options.plugins); !fine) return fine;
     const auto sources = backendSources(options.plugins);
+    if (options.check) return check(options, sources);
     std::vector<BackendRow> rows;
     const auto listed = listBackends(sources, processJob(), [&](const BackendRow& row) { rows.push_back(row); });
     if (!listed) return listed;
@@ -56,6 +84,9 @@ Run declareBackends(CLI::App& app) {
         ->type_name("SO")
         ->expected(1)
         ->take_all();
+    app.add_flag("--check", options->check,
+                 "Ask each what the interface demands: a line a check, exit code 1 when\n"
+                 "one fails; with --plugin of that library alone");
     options->outputs.declare(app, {"json"});
     return [options] { return run(*options); };
 }

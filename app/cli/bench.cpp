@@ -109,6 +109,7 @@ Result<BenchmarkPlan> planOf(const Options& options) {
     plan.seed = options.seed;
     plan.commandLine = options.commandLine;
     plan.caches.clear();
+    if (auto fine = pluginsExist(options.plugins); !fine) return tl::unexpected(fine.error());
     if (options.cache != "warm") plan.caches.push_back(CacheState::Cold);
     if (options.cache != "cold") plan.caches.push_back(CacheState::Warm);
     if (auto done = addSpecs(plan, options); !done) return tl::unexpected(done.error());

@@ -5,6 +5,7 @@
 #include "core/base/text.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <fmt/format.h>
 #include <unordered_set>
 
@@ -68,6 +69,16 @@ std::string joined(const std::vector<std::string>& filters) {
     std::string out;
     for (const auto& filter : filters) out += (out.empty() ? "(?:" : "|(?:") + filter + ")";
     return out;
+}
+
+Result<void> pluginsExist(const std::vector<std::string>& paths) {
+    std::error_code error;
+    for (const auto& path : paths)
+        if (!std::filesystem::is_regular_file(path, error))
+            return fail(fmt::format("The plugin {} is not a file{}.", escapeForPeople(path),
+                                    error ? ": " + error.message() : std::string()),
+                        path);
+    return {};
 }
 
 } // namespace qs::cli

@@ -18,6 +18,8 @@ CLI::Option* addTensorFilters(CLI::App& app, std::vector<std::string>& filters);
 Result<std::shared_ptr<const Model>> open(const std::string& path);
 /// Tensors that any filter takes, in the model's order; none taken is an error.
 Result<std::vector<const TensorInfo*>> select(const Model& model, const std::vector<std::string>& filters);
+/// What --plugin names must be there; what it is, the worker finds out.
+Result<void> pluginsExist(const std::vector<std::string>& paths);
 /// One expression for several.
 std::string joined(const std::vector<std::string>& filters);
 

@@ -30,6 +30,7 @@ target_sources(qs_core PRIVATE
   bench/capabilities.cpp
   bench/check_output.cpp
   bench/compare.cpp
+  bench/conformance.cpp
   bench/contender.cpp
   bench/figures.cpp
   bench/gate.cpp

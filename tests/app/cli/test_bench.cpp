@@ -98,6 +98,25 @@ private Q_SLOTS:
         QCOMPARE(row[s("backend")].toString(), s("example"));
         QVERIFY2(row[s("status")].toString() == s("ok"), qPrintable(row[s("reason")].toString()));
     }
+    void checkedByTheSuite() {
+        const auto good =
+            run({s("backends"), s("--check"), s("--plugin"), s(QS_BUILD_DIR "/tests/plugins/example.so")});
+        QVERIFY2(good.code == 0, good.err.constData());
+        QVERIFY(good.out.contains("tail shapes") && !good.out.contains("failed") && !good.out.contains("openblas"));
+        const auto bad = run({s("backends"), s("--check"), s("--plugin"),
+                              s(QS_BUILD_DIR "/lib/quantscope/test-backends/bad_crash.so"), s("--json"), s("-")});
+        QCOMPARE(bad.code, 1);
+        QVERIFY2(bad.err.count('\n') == 1 && bad.err.contains("1 of 1 checks failed"), bad.err.constData());
+        QCOMPARE(rows(bad.out, "checks").at(0).toObject()[s("result")].toString(), s("failed"));
+    }
+    void aPluginThatIsNotThere() {
+        for (const auto& command : {QStringList{s("backends")}, QStringList{s("bench")}}) {
+            const auto ran = run(command + QStringList{s("--plugin"), path("none/mine.so")});
+            QCOMPARE(ran.code, 1);
+            QVERIFY(ran.out.isEmpty());
+            QVERIFY2(ran.err.count('\n') == 1 && ran.err.contains("mine.so is not a file"), ran.err.constData());
+        }
+    }
     void aCrashIsARowAmongOthers() {
         const auto ran =
             run(kQuick + QStringList{s("--plugin"), s(QS_BUILD_DIR "/lib/quantscope/test-backends/bad_crash.so"),
