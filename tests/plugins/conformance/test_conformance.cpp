@@ -24,8 +24,11 @@ class ConformanceTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void initTestCase() {
-        if (qEnvironmentVariableIsEmpty("QUANTSCOPE_PJRT_PLUGIN") && whyNoRealPlugin().isEmpty())
-            qputenv("QUANTSCOPE_PJRT_PLUGIN", realPluginPath().toLocal8Bit());
+#if defined(__SANITIZE_ADDRESS__)
+        qunsetenv("QUANTSCOPE_PJRT_PLUGIN"); // may not open beside the sanitizer; tst_pjrt_real tries
+#else
+        if (test::whyNoRealPlugin().isEmpty()) qputenv("QUANTSCOPE_PJRT_PLUGIN", test::realPluginPath().toLocal8Bit());
+#endif
         sources_ = backendSources(std::vector<std::string>{QS_TEST_BACKENDS "/example.so"});
     }
 
@@ -38,7 +41,7 @@ private Q_SLOTS:
         const auto& asked = sources_[std::size_t(source)];
         if (!asked.built) QSKIP("not built");
         const bool compiles = asked.id == "pjrt";
-        ConformancePlan plan{{}, compiles ? 2.0 : 20.0, test::patient()};
+        ConformancePlan plan{{}, compiles ? 2.0 : 4.0, test::patient()};
         if (compiles) plan.specs = {"int8", "nf4", "f32"};
         const auto checks = checksOf(asked, plan);
         std::set<std::string> seen;
