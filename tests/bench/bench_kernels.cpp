@@ -69,12 +69,9 @@ struct Case {
     std::vector<double> seconds{};
 };
 
-Run runOf(const char* format, Encoder encoder, GroupStatistic statistic, const float* x, std::size_t n,
-          std::size_t group) {
-    const FormatTraits& traits = *findFormat(format);
-    Run run;
-    run.x = x, run.n = n, run.group = group, run.encoder = encoder, run.statistic = statistic;
-    run.levels = traits.levels.data(), run.levelCount = int(traits.levels.size()), run.zeroCode = traits.zeroCode;
+Run runOf(const char* format, GroupStatistic statistic, const float* x, std::size_t n, std::size_t group) {
+    Run run = runFor(*findFormat(format));
+    run.x = x, run.n = n, run.group = group, run.statistic = statistic;
     return run;
 }
 
@@ -86,10 +83,9 @@ RunOut windowOutputs(Outputs& out) {
     return r;
 }
 
-Case windowCase(const KernelSet& k, const char* name, const char* format, Encoder encoder, GroupStatistic statistic,
-                std::size_t group) {
-    return {std::string("window: ") + name, [=, &k](const float* x, std::size_t n, Outputs& out) {
-                k.quantize(runOf(format, encoder, statistic, x, n, group), windowOutputs(out));
+Case windowCase(const KernelSet& k, std::string name, const char* format, GroupStatistic statistic, std::size_t group) {
+    return {"window: " + std::move(name), [=, &k](const float* x, std::size_t n, Outputs& out) {
+                k.quantize(runOf(format, statistic, x, n, group), windowOutputs(out));
             }};
 }
 
@@ -114,7 +110,7 @@ std::vector<Case> cases(const KernelSet& k) {
     add("nf4:block=64, codes, MSE SQNR max, error histogram", [&k](const float* x, std::size_t n, Outputs& out) {
         RunOut r;
         r.codes = out.codes.data, r.scales = out.scales.data, r.sums = &out.sums, r.errorBins = out.errorBins.data();
-        k.quantize(runOf("nf4", Encoder::NearestNf4, GroupStatistic::AbsMax, x, n, 64), r);
+        k.quantize(runOf("nf4", GroupStatistic::AbsMax, x, n, 64), r);
     });
     add("int8:axis=-1, stored", [&k](const float* x, std::size_t n, Outputs& out) {
         k.quantizeInt8Stored(x, n, kRow, reinterpret_cast<std::int8_t*>(out.codes.data), out.scales.data);
@@ -127,13 +123,16 @@ std::vector<Case> cases(const KernelSet& k) {
     });
     add("moments", [&k](const float* x, std::size_t n, Outputs& out) { out.sink = float(k.moments(x, n).s2); });
     for (const std::size_t block : {2u, 6u, 8u, 16u, 20u, 32u, 64u, 100u, 128u, 256u, 1024u, 4096u, 65536u})
-        all.push_back(windowCase(k, ("nf4:block=" + std::to_string(block)).c_str(), "nf4", Encoder::NearestNf4,
-                                 GroupStatistic::AbsMax, block));
-    all.push_back(windowCase(k, "int8:axis=-1", "int8", Encoder::RoundInteger, GroupStatistic::AbsMax, kRow));
-    all.push_back(
-        windowCase(k, "ternary:scale=channel", "ternary", Encoder::Threshold, GroupStatistic::MeanAbsTwn, kRow));
-    all.push_back(windowCase(k, "binary:scale=channel", "binary", Encoder::Sign, GroupStatistic::MeanAbs, kRow));
-    all.push_back(windowCase(k, "ternary:block=2", "ternary", Encoder::Threshold, GroupStatistic::MeanAbsTwn, 2));
+        all.push_back(windowCase(k, "nf4:block=" + std::to_string(block), "nf4", GroupStatistic::AbsMax, block));
+    all.push_back(windowCase(k, "ternary:scale=channel", "ternary", GroupStatistic::MeanAbsTwn, kRow));
+    all.push_back(windowCase(k, "binary:scale=channel", "binary", GroupStatistic::MeanAbs, kRow));
+    all.push_back(windowCase(k, "ternary:block=2", "ternary", GroupStatistic::MeanAbsTwn, 2));
+    for (const FormatTraits& format : formats()) { // every other one under its default spec
+        const bool block = format.defaultScale == ScaleKind::Block;
+        if (format.kind != FormatKind::Integer && format.kind != FormatKind::Float) continue;
+        all.push_back(windowCase(k, std::string(format.id) + (block ? ":block=64" : ":axis=-1"), format.id,
+                                 GroupStatistic::AbsMax, block ? format.defaultBlock : kRow));
+    }
     return all;
 }
 
