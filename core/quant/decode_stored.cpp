@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// From the eformer layout's fields back to values, chunk by chunk.
+// From the fields of the eformer and native layouts back to values, chunk by chunk.
 #include "core/base/text.h"
+#include "core/quant/native_packing.h"
 #include "core/quant/produce.h"
 #include "core/quant/stored.h"
 
@@ -24,9 +25,8 @@ struct Fields {
 };
 
 /// The field of a stored tensor, with the dtype and shape that its spec asks for.
-Result<TensorView> field(const Model& model, const StoredTensor& stored, const char* suffix,
+Result<TensorView> field(const Model& model, const StoredTensor& stored, const std::string& name,
                          std::span<const DType> dtypes, const std::vector<std::int64_t>& shape) {
-    const std::string name = stored.name + suffix;
     const TensorInfo* found = model.find(name);
     if (!found)
         return fail(fmt::format("tensor '{}' is missing, which the metadata of '{}' promises",
@@ -42,6 +42,18 @@ void Fields::load(std::uint64_t begin, std::size_t n, std::span<const float> lev
     const auto bytesOf = [&](std::uint64_t from, std::uint64_t count) {
         return reinterpret_cast<const std::uint8_t*>(codes.read(from, count, scratch).data());
     };
+    if (stored.native) {
+        const NativePacking packing(stored.spec.traits());
+        const auto features = std::uint64_t(grid.features), rowBytes = packing.rowBytes(features);
+        for (std::size_t done = 0, part = 0; done < n; done += part) {
+            const std::uint64_t row = (begin + done) / features, column = (begin + done) % features;
+            part = std::min<std::size_t>(n - done, features - column);
+            const std::uint64_t first = packing.byteOf(column);
+            const std::uint64_t end = column + part == features ? rowBytes : packing.byteOf(column + part) + 1;
+            packing.values(bytesOf(row * rowBytes + first, end - first), part, column, levels, out + done);
+        }
+        return;
+    }
     switch (stored.spec.traits().kind) {
     case FormatKind::Codebook: {
         const auto features = std::uint64_t(grid.features), padded = std::uint64_t(grid.paddedFeatures);
@@ -81,7 +93,7 @@ Result<void> produce(Fields& fields, Decode decode, const TensorToWrite::Sink& s
     std::vector<float> values(kDecodeChunk);
     std::vector<std::byte> bytes;
     // nf4 rows are padded: a chunk never crosses one unless rows end with blocks.
-    const bool rows = fields.grid.paddedFeatures != fields.grid.features;
+    const bool rows = fields.grid.paddedFeatures != fields.grid.features && !fields.stored.native;
     const auto features = std::uint64_t(fields.grid.features);
     for (std::uint64_t begin = 0; begin < fields.stored.elements;) {
         std::uint64_t n = std::min(kDecodeChunk, fields.stored.elements - begin);
@@ -107,32 +119,32 @@ Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std:
     auto grid = scaleGrid(stored.spec, stored.shape);
     if (!grid) return fail(fmt::format("tensor '{}': {}", escapeForPeople(stored.name, 80), grid.error().message));
     fields->grid = std::move(*grid);
-    const FormatKind kind = stored.spec.traits().kind;
+    const FormatTraits& traits = stored.spec.traits();
     std::vector<std::int64_t> shape = stored.shape;
-    const char *codesField = ".weight", *scalesField = ".scale";
     DType codesType = DType::U8;
-    const auto inNoFields = [&] {
+    const bool quarters = traits.kind == FormatKind::Sign;
+    const bool held = stored.native ? traits.kind != FormatKind::Identity
+                                    : hasEformerFields(traits) && !(quarters && (shape.empty() || shape.front() % 4));
+    if (!held)
         return fail(fmt::format("tensor '{}': no layout stores {} of {} in fields", escapeForPeople(stored.name, 80),
                                 specText(stored.spec), shapeText(stored.shape)));
-    };
-    if (!hasEformerFields(stored.spec.traits())) return inNoFields();
-    if (kind == FormatKind::Codebook) {
-        codesField = ".packed", scalesField = ".absmax";
+    if (stored.native) {
+        shape = nativeShape(stored.spec, shape);
+    } else if (traits.kind == FormatKind::Codebook) {
         shape = fields->grid.scaleShape;
         shape.push_back(stored.spec.blockSize() / 2);
-    } else if (kind == FormatKind::Integer) {
+    } else if (traits.kind == FormatKind::Integer) {
         codesType = DType::I8;
-    } else if (kind == FormatKind::Sign && !shape.empty() && shape.front() % 4 == 0) {
-        shape.front() /= 4;
     } else {
-        return inNoFields();
+        shape.front() /= 4;
     }
-    auto codes = field(model, stored, codesField, std::array{codesType}, shape);
+    const std::vector<std::string> names = stored.fields();
+    auto codes = field(model, stored, names[0], std::array{codesType}, shape);
     if (!codes) return tl::unexpected(codes.error());
     fields->codes = std::move(*codes);
     if (fields->grid.kind != ScaleKind::None) {
         auto scales =
-            field(model, stored, scalesField, std::array{DType::F32, DType::F16, DType::BF16}, fields->grid.scaleShape);
+            field(model, stored, names[1], std::array{DType::F32, DType::F16, DType::BF16}, fields->grid.scaleShape);
         if (!scales) return tl::unexpected(scales.error());
         fields->scales = std::move(*scales);
     }

@@ -10,7 +10,7 @@
 namespace qs {
 
 std::span<const Layout> layouts() {
-    static const std::array table = {eformerLayout(), plainLayout()};
+    static const std::array table = {eformerLayout(), nativeLayout(), plainLayout()};
     return table;
 }
 

@@ -17,16 +17,6 @@ namespace {
 using Sink = TensorToWrite::Sink;
 using SharedSource = std::shared_ptr<Source>;
 
-TensorToWrite scaleTensor(const SharedSource& source, const char* field) {
-    const DType dtype = inputTypeOf(source->spec, source->view.info->dtype).value_or(DType::F32);
-    return {source->view.info->name + field, dtype, source->grid.scaleShape,
-            [source, dtype](const Sink& sink) -> Result<void> {
-                const auto scales = measureScales(*source);
-                if (!scales) return tl::unexpected(scales.error());
-                return sinkFloats(sink, dtype, *scales);
-            }};
-}
-
 /// Packs the codes of one group, filling up the block with the code of 0.
 void packBlock(const std::uint8_t* codes, std::size_t n, std::size_t block, std::uint8_t zero, std::byte* at) {
     for (std::size_t i = 0; i < block; i += 2) {
@@ -117,7 +107,8 @@ namespace {
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     const FormatKind kind = spec.traits().kind;
     if (!hasEformerFields(spec.traits()))
-        return fail(fmt::format("the eformer layout does not hold {}: use layout plain", spec.format));
+        return fail(fmt::format("the eformer layout does not hold {}: use layout {}", spec.format,
+                                kind == FormatKind::Identity ? "plain" : "native"));
     if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
     if (kind == FormatKind::Sign && (shape.empty() || shape.front() % 4 != 0))
         return fail(fmt::format(

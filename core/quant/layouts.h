@@ -7,6 +7,7 @@
 namespace qs {
 
 Layout eformerLayout();
+Layout nativeLayout();
 Layout plainLayout();
 
 } // namespace qs

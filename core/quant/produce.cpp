@@ -33,6 +33,16 @@ Result<std::shared_ptr<Source>> makeSource(const TensorView& view, const QuantSp
     return source;
 }
 
+TensorToWrite scaleTensor(const std::shared_ptr<Source>& source, const char* field) {
+    const DType dtype = inputTypeOf(source->spec, source->view.info->dtype).value_or(DType::F32);
+    return {source->view.info->name + field, dtype, source->grid.scaleShape,
+            [source, dtype](const TensorToWrite::Sink& sink) -> Result<void> {
+                const auto scales = measureScales(*source);
+                if (!scales) return tl::unexpected(scales.error());
+                return sinkFloats(sink, dtype, *scales);
+            }};
+}
+
 Result<std::vector<float>> measureScales(Source& source) {
     const auto pass = source.prepared();
     if (!pass) return tl::unexpected(pass.error());

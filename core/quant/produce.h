@@ -20,6 +20,8 @@ struct Source {
 };
 Result<std::shared_ptr<Source>> makeSource(const TensorView& view, const QuantSpec& spec, const Job& job);
 
+/// The scales as a tensor NAME + field, in f32 or in the input type.
+TensorToWrite scaleTensor(const std::shared_ptr<Source>& source, const char* field);
 /// All scales of the grid.
 Result<std::vector<float>> measureScales(Source& source);
 /// Runs the pass in slabs of a few MiB of output. `place(element)` is the output byte of an element that begins a

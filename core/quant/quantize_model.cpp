@@ -87,7 +87,7 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
         auto written = layout->write(*view, request.spec, job);
         if (!written) return tl::unexpected(written.error());
         for (auto& part : *written) shard.tensors.push_back(std::move(part));
-        shard.metadata[std::string(kStoredPrefix) + tensor.name] = storedText(tensor, request.spec);
+        shard.metadata[std::string(kStoredPrefix) + tensor.name] = storedText(tensor, request.spec, layout->id);
     }
     auto result = writeModel(model, std::move(shards), request.output, job);
     if (result) result->quantizedTensors = taken->size(), result->copiedTensors = copies;
@@ -112,10 +112,7 @@ Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> d
                 };
                 auto stored = parseStored(key, text);
                 if (!stored) return inFile(stored.error());
-                const std::string name = stored->name;
-                const bool nf4 = stored->spec.traits().kind == FormatKind::Codebook;
-                fields.insert(name + (nf4 ? ".packed" : ".weight"));
-                if (stored->spec.scaleKind() != ScaleKind::None) fields.insert(name + (nf4 ? ".absmax" : ".scale"));
+                for (auto& name : stored->fields()) fields.insert(std::move(name));
                 auto tensor = decodeStored(model, std::move(*stored), decode);
                 if (!tensor) return inFile(tensor.error());
                 shards[i].tensors.push_back(std::move(*tensor));

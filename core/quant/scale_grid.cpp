@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/text.h"
+#include "core/quant/native_packing.h"
 #include "core/quant/quantizer.h"
 
 #include <algorithm>
@@ -83,7 +84,7 @@ Result<ScaleGrid> scaleGrid(const QuantSpec& spec, std::span<const std::int64_t>
 
 // The bytes of the default layout. nf4: two codes a byte over whole blocks. The 1-bit formats: four codes a byte along
 // the first axis; when that axis is no multiple of 4 the eformer layout refuses the tensor, and what is counted here is
-// the axis rounded up to one. The codes are what the elements need, the rest up to the stored bytes is padding.
+// the axis rounded up to one. Others: rows of whole bytes. The codes are what the elements need, the rest padding.
 Result<StoredSize> storedSize(const QuantSpec& spec, std::span<const std::int64_t> shape, DType source) {
     const auto grid = scaleGrid(spec, shape);
     if (!grid) return tl::unexpected(grid.error());
@@ -100,6 +101,9 @@ Result<StoredSize> storedSize(const QuantSpec& spec, std::span<const std::int64_
         const std::uint64_t first = shape.empty() ? 1 : std::uint64_t(shape.front());
         size.padding = (first + 3) / 4 * (elements / first) - size.codes;
     }
+    if (traits.kind == FormatKind::Integer || traits.kind == FormatKind::Float)
+        size.padding =
+            std::uint64_t(grid->rows) * NativePacking(traits).rowBytes(std::uint64_t(grid->features)) - size.codes;
     return size;
 }
 

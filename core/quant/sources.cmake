@@ -6,8 +6,10 @@ target_sources(qs_core PRIVATE
   quant/formats.cpp
   quant/layout.cpp
   quant/layout_eformer.cpp
+  quant/layout_native.cpp
   quant/layout_plain.cpp
   quant/load.cpp
+  quant/native_packing.cpp
   quant/pass.cpp
   quant/produce.cpp
   quant/quantize_model.cpp

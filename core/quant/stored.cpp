@@ -8,11 +8,19 @@
 
 namespace qs {
 
-std::string storedText(const TensorInfo& tensor, const QuantSpec& spec) {
+std::vector<std::string> StoredTensor::fields() const {
+    const bool packed = !native && spec.traits().kind == FormatKind::Codebook;
+    std::vector<std::string> names{name + (native ? ".codes" : packed ? ".packed" : ".weight")};
+    if (spec.scaleKind() != ScaleKind::None) names.push_back(name + (packed ? ".absmax" : ".scale"));
+    return names;
+}
+
+std::string storedText(const TensorInfo& tensor, const QuantSpec& spec, std::string_view layout) {
     nlohmann::ordered_json json;
     json["spec"] = specText(spec);
     json["shape"] = tensor.shape;
     json["dtype"] = info(tensor.dtype).id;
+    if (layout != "eformer") json["layout"] = layout;
     return json.dump();
 }
 
@@ -37,6 +45,11 @@ Result<StoredTensor> parseStored(const std::string& key, const std::string& text
         return wrong(fmt::format("its dtype '{}' is not one of F64, F32, F16, BF16",
                                  escapeForPeople(dtype->get_ref<const std::string&>(), 20)));
     stored.dtype = *type;
+    if (const auto layout = json.find("layout"); layout != json.end()) {
+        stored.native = *layout == "native";
+        if (!stored.native && *layout != "eformer" && *layout != "plain")
+            return wrong("its layout is none of this version");
+    }
     std::uint64_t bytes = 8;
     for (const auto& dim : *shape) {
         // Larger sizes cannot be in a file; the bound also keeps every product of dimensions within 64 bits.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What `__metadata__` says of a quantized tensor: "quantscope.NAME" = {"spec", "shape", "dtype"}.
+// What `__metadata__` says of a quantized tensor: "quantscope.NAME" = {"spec", "shape", "dtype"}, and
+// "layout" where it is not eformer.
 
 #include "core/model/model.h"
 #include "core/quant/spec.h"
@@ -17,15 +18,20 @@ struct StoredTensor {
     std::vector<std::int64_t> shape;
     DType dtype = DType::F32;
     std::uint64_t elements = 0;
+    bool native = false;                     ///< of the native layout
+    std::vector<std::string> fields() const; ///< names of the tensors that hold it
 };
-std::string storedText(const TensorInfo& tensor, const QuantSpec& spec);
+std::string storedText(const TensorInfo& tensor, const QuantSpec& spec, std::string_view layout);
 /// `key` with its prefix; the sentence says what is wrong with the entry.
 Result<StoredTensor> parseStored(const std::string& key, const std::string& text);
 
 /// Whether eformer has an array for such codes: 4-bit codebooks in whole blocks, bytes, or two bits a value.
 bool hasEformerFields(const FormatTraits& format);
 
-/// The tensor to write that decodes a stored one out of the model's eformer fields.
+/// Shape of NAME.codes in the native layout.
+std::vector<std::int64_t> nativeShape(const QuantSpec& spec, std::span<const std::int64_t> shape);
+
+/// The tensor to write that decodes a stored one out of the model's fields.
 struct TensorToWrite;
 Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std::optional<Decode> decode);
 

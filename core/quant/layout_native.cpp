@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Codes in as few bits as they need (NAME.codes, NAME.scale), for every format that has codes.
+#include "core/quant/layouts.h"
+
+#include "core/base/parallel.h"
+#include "core/base/text.h"
+#include "core/quant/native_packing.h"
+#include "core/quant/produce.h"
+#include "core/quant/stored.h"
+
+#include <algorithm>
+#include <atomic>
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
+    if (spec.traits().kind == FormatKind::Identity)
+        return fail(fmt::format("the native layout holds codes, and {} has none: use layout plain", spec.format));
+    if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
+    return {};
+}
+
+/// Ranges of one row may meet within a byte, so the packed tensor is put together in memory and neighbours add to it.
+Result<void> produceCodes(Source& source, const TensorToWrite::Sink& sink) {
+    const auto prepared = source.prepared();
+    if (!prepared) return tl::unexpected(prepared.error());
+    const NativePacking packing(source.spec.traits());
+    const auto features = std::uint64_t(source.grid.features), rowBytes = packing.rowBytes(features);
+    std::vector<std::uint8_t> packed(rowBytes * std::uint64_t(source.grid.rows));
+    std::vector<RunEncoder> encoders(workerCount(), RunEncoder(source.spec, source.view.info->dtype));
+    const auto done = (*prepared)->run(0, (*prepared)->units(), source.job, [&](const PassRange& range) {
+        std::vector<std::uint8_t> codes(range.n), bytes;
+        RunOut out;
+        out.codes = codes.data();
+        encoders[range.worker](range.run, out);
+        for (std::size_t at = 0, n = 0; at < range.n; at += n) {
+            const std::uint64_t row = (range.begin + at) / features, column = (range.begin + at) % features;
+            n = std::min<std::size_t>(range.n - at, features - column);
+            const std::uint64_t first = packing.byteOf(column), last = packing.byteOf(column + n - 1);
+            bytes.assign(last - first + 2, 0);
+            packing.add(codes.data() + at, n, column, bytes.data());
+            std::uint8_t* into = packed.data() + row * rowBytes + first;
+            const std::uint64_t there = std::min<std::uint64_t>(bytes.size(), rowBytes - first);
+            for (std::uint64_t i = 0; i < there; ++i)
+                if (i == 0 || i + 3 > bytes.size()) // a neighbour's byte too
+                    std::atomic_ref(into[i]).fetch_add(bytes[i], std::memory_order_relaxed);
+                else
+                    into[i] = bytes[i];
+        }
+    });
+    if (!done) return done;
+    return packed.empty() ? Result<void>{} : sink(std::as_bytes(std::span(packed)));
+}
+
+Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
+    if (auto ok = accepts(spec, view.info->shape); !ok)
+        return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), ok.error().message));
+    const auto made = makeSource(view, spec, job);
+    if (!made) return tl::unexpected(made.error());
+    const std::shared_ptr<Source>& source = *made;
+    std::vector<TensorToWrite> tensors{
+        {view.info->name + ".codes", DType::U8, nativeShape(spec, view.info->shape),
+         [source](const TensorToWrite::Sink& sink) { return produceCodes(*source, sink); }}};
+    if (source->grid.kind != ScaleKind::None) tensors.push_back(scaleTensor(source, ".scale"));
+    return tensors;
+}
+
+} // namespace
+
+std::vector<std::int64_t> nativeShape(const QuantSpec& spec, std::span<const std::int64_t> shape) {
+    std::vector<std::int64_t> out(shape.begin(), shape.end());
+    if (out.empty()) out.push_back(1);
+    out.back() = std::int64_t(NativePacking(spec.traits()).rowBytes(std::uint64_t(out.back())));
+    return out;
+}
+
+Layout nativeLayout() {
+    return {"native",
+            "Native",
+            "NAME.codes and NAME.scale: each row packed in as few bits as its codes need, ternary five to a byte.",
+            "every spec with codes",
+            accepts,
+            write};
+}
+
+} // namespace qs

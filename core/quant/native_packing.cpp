@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/quant/native_packing.h"
+
+#include <algorithm>
+
+namespace qs {
+namespace {
+
+constexpr unsigned kPowers[] = {1, 3, 9, 27, 81};
+
+} // namespace
+
+NativePacking::NativePacking(const FormatTraits& format)
+    : format_(&format), trits_(format.kind == FormatKind::Sign && format.levels.size() == 3),
+      bits_(format.levels.size() == 2 ? 1 : unsigned(format.bits)) {}
+
+std::uint64_t NativePacking::rowBytes(std::uint64_t features) const {
+    return trits_ ? (features + 4) / 5 : (features * bits_ + 7) / 8;
+}
+
+std::uint64_t NativePacking::byteOf(std::uint64_t column) const { return trits_ ? column / 5 : column * bits_ / 8; }
+
+void NativePacking::add(const std::uint8_t* codes, std::size_t n, std::uint64_t first, std::uint8_t* bytes) const {
+    const std::uint64_t begin = byteOf(first);
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::uint64_t column = first + i;
+        std::uint8_t* at = bytes + (byteOf(column) - begin);
+        if (trits_) {
+            *at = std::uint8_t(*at + codes[i] * kPowers[column % 5]);
+            continue;
+        }
+        const unsigned stored = format_->bytes.empty() ? codes[i] : format_->bytes[codes[i]];
+        const unsigned shifted = stored << (column * bits_ % 8);
+        at[0] = std::uint8_t(at[0] | (shifted & 255));
+        if (shifted > 255) at[1] = std::uint8_t(at[1] | shifted >> 8);
+    }
+}
+
+void NativePacking::values(const std::uint8_t* bytes, std::size_t n, std::uint64_t first, std::span<const float> levels,
+                           float* out) const {
+    const std::uint64_t begin = byteOf(first);
+    if (!format_->bytes.empty()) {
+        const auto table = floatTable(*format_);
+        for (std::size_t i = 0; i < n; ++i) out[i] = table[bytes[i]];
+        return;
+    }
+    const auto last = unsigned(levels.size() - 1); // a code that the format lacks counts as its last
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::uint64_t column = first + i;
+        const std::uint8_t* at = bytes + (byteOf(column) - begin);
+        unsigned code = 0;
+        if (trits_) {
+            code = *at / kPowers[column % 5] % 3;
+        } else {
+            const unsigned shift = unsigned(column * bits_ % 8);
+            const unsigned both = shift + bits_ > 8 ? unsigned(at[1]) << 8 | at[0] : at[0];
+            code = both >> shift & ((1u << bits_) - 1);
+        }
+        out[i] = levels[std::min(code, last)];
+    }
+}
+
+} // namespace qs

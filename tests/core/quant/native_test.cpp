@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The native layout: bytes by hand, rows that many threads share, and metadata that lies.
+#include "core/quant/layout.h"
+#include "core/quant/stored.h"
+#include "tests/core/quant/made_model.h"
+
+#include <cmath>
+
+using namespace qs;
+using namespace qs::test;
+
+namespace {
+
+std::shared_ptr<const Model> written(const QTemporaryDir& folder, const Model& model, const std::string& spec) {
+    const QuantizeRequest request{*parseSpec(spec), "^x$", "native",
+                                  folder.filePath(QStringLiteral("out.safetensors")).toStdString()};
+    const auto done = quantizeModel(model, request, Job{});
+    if (!done) qFatal("%s", done.error().message.c_str());
+    return *openModel(request.output);
+}
+
+} // namespace
+
+class NativeTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void bytesByHand_data();
+    void bytesByHand();
+    void longRows_data();
+    void longRows();
+    void lies_data();
+    void lies();
+};
+
+void NativeTest::bytesByHand_data() {
+    QTest::addColumn<QString>("spec");
+    QTest::addColumn<QByteArray>("bytes");
+    // Of 7 -7 3 0 -1 1 in two rows of three, scale 1 where there is one.
+    QTest::newRow("int4") << "int4:scale=tensor" << QByteArray::fromHex("0e0a6708");      // 14 0 | 10, 7 6 | 8
+    QTest::newRow("int8") << "int8:scale=tensor" << QByteArray::fromHex("fe00b57f6d91");  // +127 of 7/127
+    QTest::newRow("fp8") << "fp8_e4m3:scale=none" << QByteArray::fromHex("4ece4400b838"); // as ml_dtypes casts
+    QTest::newRow("binary") << "binary" << QByteArray::fromHex("0505");                   // + - +, + - +
+    QTest::newRow("ternary") << "ternary:dialect=bitnet" << QByteArray::fromHex("140d");  // 2 + 0 + 2 * 9, 1 + 3 + 9
+    // Codes 3 bits wide, of 3 -3 1 0 0 0: 6, 0, 4 = 0x106; 3, 3, 3 = 0xdb.
+    QTest::newRow("int3") << "int3:scale=tensor" << QByteArray::fromHex("0601db00");
+}
+
+void NativeTest::bytesByHand() {
+    QFETCH(QString, spec);
+    QFETCH(QByteArray, bytes);
+    const QTemporaryDir folder;
+    const auto model =
+        opened(folder, {made("x", DType::F32, {2, 3}, std::vector<float>{7, -7, 3, 0, -1, 1})}, "in.safetensors");
+    const auto out = written(folder, *model, spec.toStdString());
+    const auto codes = valuesOf<std::uint8_t>(*out, "x.codes");
+    QCOMPARE(QByteArray(reinterpret_cast<const char*>(codes.data()), qsizetype(codes.size())).toHex(), bytes.toHex());
+}
+
+void NativeTest::longRows_data() {
+    QTest::addColumn<QString>("spec");
+    for (const char* spec :
+         {"int3:block=7", "int5:block=64", "int7:block=3", "int6:scale=tensor", "int2:scale=channel", "ternary",
+          "ternary:scale=block:block=7", "binary:scale=block:block=9", "fp8_e5m2:axis=0", "nf4:block=6"})
+        QTest::newRow(spec) << QString::fromLatin1(spec);
+}
+
+/// Ranges end within bytes here; the values come back, and the file has the bytes that `analyze` promises.
+void NativeTest::longRows() {
+    QFETCH(QString, spec);
+    const auto parsed = *parseSpec(spec.toStdString());
+    for (const auto& shape : {std::vector<std::int64_t>{3, 100'003}, {5000, 13}}) {
+        std::vector<float> x(std::size_t(shape[0] * shape[1]));
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(std::sin(double(i) * 1.7)) * float(1 + i % 13);
+        const QTemporaryDir folder;
+        const auto model = opened(folder, {made("x", DType::F32, shape, x)});
+        const auto out = written(folder, *model, spec.toStdString());
+        const std::string path = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
+        QVERIFY(dequantizeModel(*out, {}, path, Job{}));
+        const auto expected = materialize(*quantizeTensor(*model->view(*model->find("x")), parsed, Job{}));
+        QVERIFY(valuesOf<float>(**openModel(path), "x") == expected);
+        if (std::string_view(defaultLayout(parsed).id) != "native") continue;
+        std::uint64_t bytes = 0;
+        for (const auto& tensor : out->tensors) bytes += tensor.bytes;
+        QCOMPARE(bytes, storedSize(parsed, shape, DType::F32)->total());
+    }
+}
+
+void NativeTest::lies_data() {
+    QTest::addColumn<QString>("text");
+    QTest::addColumn<QString>("says");
+    QTest::newRow("layout") << R"({"spec":"int4","shape":[2,8],"dtype":"F32","layout":"other"})"
+                            << "none of this version";
+    QTest::newRow("not a text") << R"({"spec":"int4","shape":[2,8],"dtype":"F32","layout":7})"
+                                << "none of this version";
+    QTest::newRow("no field") << R"({"spec":"int4","shape":[2,8],"dtype":"F32"})"
+                              << "no layout stores int4";
+    QTest::newRow("shape") << R"({"spec":"int4","shape":[2,9],"dtype":"F32","layout":"native"})"
+                           << "needs U8 [2, 5]";
+    QTest::newRow("scales") << R"({"spec":"int4:block=4","shape":[2,8],"dtype":"F32","layout":"native"})"
+                            << "needs F32 [2, 2]";
+    QTest::newRow("no codes") << R"({"spec":"bf16","shape":[2,8],"dtype":"F32","layout":"native"})"
+                              << "no layout stores bf16";
+}
+
+void NativeTest::lies() {
+    QFETCH(QString, text);
+    QFETCH(QString, says);
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("x.codes", DType::U8, {2, 4}, std::vector<std::uint8_t>(8)),
+                                       made("x.scale", DType::F32, {2, 1}, std::vector<float>(2))});
+    const auto stored = parseStored("quantscope.x", text.toStdString());
+    const auto decoded = stored ? decodeStored(*model, *stored, {}) : tl::unexpected(stored.error());
+    QVERIFY(!decoded);
+    QVERIFY2(QString::fromStdString(decoded.error().message).contains(says), decoded.error().message.c_str());
+}
+
+QTEST_GUILESS_MAIN(NativeTest)
+#include "native_test.moc"
