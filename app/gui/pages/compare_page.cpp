@@ -6,6 +6,7 @@
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
+#include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/staged_refresh.h"
 #include "core/base/text.h"
 
@@ -144,16 +145,13 @@ void ComparePage::build(QGridLayout* grid, Pane& pane, int column, const QString
     auto* heading = new QWidget;
     auto* line = new QHBoxLayout(heading);
     line->setContentsMargins(Theme::kMargin, Theme::kSpace, Theme::kMargin, 0);
-    pane.title = new QLabel;
+    pane.title = new ElidedLabel(Qt::ElideMiddle);
     pane.title->setFont(Theme::words(13, QFont::DemiBold));
-    pane.title->setTextFormat(Qt::PlainText);
     pane.title->setObjectName(QStringLiteral("title") + name);
     pane.figures = new QLabel;
     pane.figures->setFont(Theme::numbers());
     pane.figures->setObjectName(QStringLiteral("figures") + name);
-    pane.title->setMinimumWidth(1);
-    line->addWidget(pane.title);
-    line->addStretch(1);
+    line->addWidget(pane.title, 1);
     line->addWidget(pane.figures);
     grid->addWidget(heading, 0, column);
 

@@ -2,12 +2,11 @@
 #include "app/gui/widgets/card.h"
 
 #include "app/gui/theme.h"
+#include "app/gui/widgets/elided_label.h"
 
 #include <QHBoxLayout>
 #include <QPainter>
 #include <QToolButton>
-
-#include <algorithm>
 
 namespace qs::gui {
 namespace {
@@ -31,8 +30,8 @@ protected:
 } // namespace
 
 Card::Card(const QString& title, QWidget* parent)
-    : QWidget(parent), title_(new QLabel(title)), note_(new QLabel), message_(new QLabel), header_(new QHBoxLayout),
-      layout_(new QVBoxLayout(this)), veil_(new Veil(this)) {
+    : QWidget(parent), title_(new QLabel(title)), note_(new ElidedLabel(Qt::ElideRight)), message_(new QLabel),
+      header_(new QHBoxLayout), layout_(new QVBoxLayout(this)), veil_(new Veil(this)) {
     setAccessibleName(title);
     title_->setFont(Theme::words(13, QFont::DemiBold));
     title_->setMinimumHeight(20); // of a corner button: cards side by side have their titles on one line
@@ -58,21 +57,11 @@ void Card::setTitle(const QString& title) {
     if (title == title_->text()) return;
     title_->setText(title);
     setAccessibleName(title);
-    layout_->activate(); // the note gets what the title leaves
-    elideNote();
     place();
 }
 
-void Card::setNote(const QString& text) {
-    noteText_ = text;
-    note_->setToolTip(text);
-    layout_->activate(); // a corner button may have come or gone
-    elideNote();
-}
-
-void Card::elideNote() {
-    note_->setText(note_->fontMetrics().elidedText(noteText_, Qt::ElideRight, std::max(0, note_->width())));
-}
+void Card::setNote(const QString& text) { note_->setText(text); }
+QString Card::note() const { return note_->text(); }
 
 QToolButton* Card::addToggle(const QString& text, const QString& tip) {
     auto* button = new QToolButton;
@@ -119,7 +108,6 @@ void Card::place() {
 void Card::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
     layout_->activate();
-    elideNote();
     place();
 }
 

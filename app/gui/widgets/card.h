@@ -25,21 +25,19 @@ public:
     void setLoading(bool loading); ///< the last picture stays, dimmed
     QWidget* body() const { return body_; }
     QString message() const;
-    QString note() const { return noteText_; }
+    QString note() const;
 
 protected:
     void paintEvent(QPaintEvent*) override;
     void resizeEvent(QResizeEvent*) override;
 
 private:
-    void elideNote();
     void place();
     QLabel *title_, *note_, *message_;
     QHBoxLayout* header_;
     QVBoxLayout* layout_;
     QWidget* body_ = nullptr;
     QWidget* veil_;
-    QString noteText_;
 };
 
 } // namespace qs::gui

@@ -45,10 +45,13 @@ double niceStep(double lo, double hi, int most) {
 PlotTicks linearTicks(double lo, double hi, int most, int decimals) {
     PlotTicks out;
     if (!(hi > lo) || !std::isfinite(hi - lo)) return out;
-    const double step = niceStep(lo, hi, most);
     const double largest = std::max(std::abs(lo), std::abs(hi));
     if (largest < 1e-3 || largest >= 1e6) out.exponent = 3 * int(std::floor(std::log10(largest) / 3));
     const double unit = std::pow(10.0, out.exponent);
+    double step = niceStep(lo, hi, most);
+    // A tick stands where its label says: codes have none at 2.5.
+    for (int fewer = most; decimals >= 0 && decimalsOf(step / unit) > decimals && fewer > 2;)
+        step = niceStep(lo, hi, --fewer);
     const int shown = decimals >= 0 ? decimals : decimalsOf(step / unit);
     const auto first = std::llround(std::ceil(lo / step - 1e-9)), last = std::llround(std::floor(hi / step + 1e-9));
     for (auto i = first; i <= last; ++i) {

@@ -32,5 +32,6 @@ target_sources(qs_gui PRIVATE
   widgets/staged_refresh.cpp
   widgets/empty_state.cpp
   widgets/data_table.cpp
+  widgets/elided_label.cpp
   widgets/tick_list.cpp
 )

@@ -87,6 +87,9 @@ private Q_SLOTS:
         const PlotTicks ticks = linearTicks(-0.0123, 0.0123, 6);
         QCOMPARE(ticks.exponent, 0);
         QCOMPARE(ticks.ticks.first().label, QStringLiteral("−0.010"));
+        for (const double codes : {2.0, 4.0, 14.0, 15.0, 254.0})
+            for (const PlotTick& tick : linearTicks(-0.5, codes + 0.5, 6, 0).ticks)
+                QCOMPARE(QString(tick.label).replace(QChar(0x2212), u'-').toDouble(), tick.at);
         const PlotTicks tiny = linearTicks(0, 3e-6, 4);
         QCOMPARE(tiny.exponent, -6);
         QCOMPARE(tiny.ticks.last().label, QStringLiteral("3"));
