@@ -12,7 +12,9 @@ constexpr unsigned kPowers[] = {1, 3, 9, 27, 81};
 
 NativePacking::NativePacking(const FormatTraits& format)
     : format_(&format), trits_(format.kind == FormatKind::Sign && format.levels.size() == 3),
-      bits_(format.levels.size() == 2 ? 1 : unsigned(format.bits)) {}
+      bits_(format.levels.size() == 2 ? 1 : unsigned(format.bits)) {
+    if (!format.bytes.empty()) floats_ = floatTable(format);
+}
 
 std::uint64_t NativePacking::rowBytes(std::uint64_t features) const {
     return trits_ ? (features + 4) / 5 : (features * bits_ + 7) / 8;
@@ -39,9 +41,8 @@ void NativePacking::add(const std::uint8_t* codes, std::size_t n, std::uint64_t 
 void NativePacking::values(const std::uint8_t* bytes, std::size_t n, std::uint64_t first, std::span<const float> levels,
                            float* out) const {
     const std::uint64_t begin = byteOf(first);
-    if (!format_->bytes.empty()) {
-        const auto table = floatTable(*format_);
-        for (std::size_t i = 0; i < n; ++i) out[i] = table[bytes[i]];
+    if (!floats_.empty()) {
+        for (std::size_t i = 0; i < n; ++i) out[i] = floats_[bytes[i]];
         return;
     }
     const auto last = unsigned(levels.size() - 1); // a code that the format lacks counts as its last

@@ -23,6 +23,7 @@ private:
     const FormatTraits* format_;
     bool trits_;
     unsigned bits_;
+    std::vector<float> floats_; ///< of bytes
 };
 
 } // namespace qs
