@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Quantizes the same tensors with quantscope-cli and with qwix: 8-bit floats with scales and all, integers under our scales.
+
+qwix puts the maximum of integers on the far edge of the last level (7.5 of int4), ours on its centre (7), so the scales
+of integers are dialects apart and only the codes are compared. XLA on the CPU divides by a constant, and by a broadcast
+scale, with a reciprocal: scales may be an ulp off, and codes may differ where a quotient is that close to a tie.
+"""
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+from qwix._src.core import qarray
+from safetensors.numpy import load_file, save_file
+
+cli = sys.argv[1]
+passed = failed = 0
+floats = {"fp8_e4m3": ml_dtypes.float8_e4m3fn, "fp8_e5m2": ml_dtypes.float8_e5m2}
+integers = {"int2": jnp.int2, "int4": jnp.int4, "int8": jnp.int8}
+
+
+def check(name, same):
+    global passed, failed
+    passed, failed = passed + bool(same), failed + (not same)
+    if not same:
+        print(f"FAIL {name}")
+
+
+def quantscope(*arguments):
+    done = subprocess.run([cli, *map(str, arguments)], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"quantscope-cli {' '.join(map(str, arguments))}: {done.stderr}")
+
+
+def codes_of(ours, name, format, shape):
+    """The native layout's bytes: a float each, or codes of 2, 4 and 8 bits that count from the lowest integer."""
+    packed = ours[name + ".codes"]
+    if format in floats:
+        return packed
+    bits = int(format[3:])
+    codes = np.stack([(packed >> at) & (2**bits - 1) for at in range(0, 8, bits)], -1)
+    codes = codes.reshape(*packed.shape[:-1], -1)[..., : shape[-1]]
+    return codes.astype(np.int32) - (2 ** (bits - 1) - 1)
+
+
+def how_of(scale, shape, qtype):
+    if scale == "channel":
+        return qarray.HowToQuantize(qtype=qtype, channelwise_axes=range(len(shape) - 1))
+    if scale == "tensor":
+        return qarray.HowToQuantize(qtype=qtype)
+    return qarray.HowToQuantize(qtype=qtype, channelwise_axes=range(len(shape) - 1), tiled_axes={len(shape) - 1: int(scale)})
+
+
+def main():
+    r = np.random.default_rng(11)
+    tensors = {}
+    for shape in ((8, 64), (3, 5, 192), (64, 512)):
+        x = r.standard_normal(shape).astype(np.float32)
+        name = "x".join(map(str, shape))
+        tensors[f"normal.{name}"] = x
+        tensors[f"outliers.{name}"] = np.where(r.random(shape) < 0.01, x * 60, x).astype(np.float32)
+        tensors[f"zeros.{name}"] = np.where(np.arange(shape[-1]) < 64, 0, x).astype(np.float32)
+    with tempfile.TemporaryDirectory() as folder, jax.disable_jit():
+        folder = Path(folder)
+        source = folder / "source.safetensors"
+        save_file(tensors, source)
+        for format, qtype in (floats | integers).items():
+            for scale in ("channel", "tensor", "64"):
+                spec = f"{format}:" + (f"block={scale}" if scale.isdigit() else f"scale={scale}")
+                out = folder / "out.safetensors"
+                quantscope("quantize", source, "--spec", spec, "--layout", "native", "-o", out)
+                ours = load_file(out)
+                for name, x in tensors.items():
+                    how = how_of(scale, x.shape, qtype)
+                    codes, scales = codes_of(ours, name, format, x.shape), ours[name + ".scale"]
+                    shaped = scales.reshape(qarray.get_scale_shape(x.shape, how))
+                    theirs = qarray.quantize(jnp.asarray(x), how)
+                    if format in floats:
+                        check(f"{spec}.{name}.scale", np.allclose(shaped, np.asarray(theirs.scale), rtol=1.2e-7, atol=0))
+                    under = qarray.quantize_with_scale_zero_point(jnp.asarray(x), qtype, jnp.asarray(shaped), None)
+                    values = np.asarray(under.qvalue)
+                    values = values.view(np.uint8) if format in floats else values.astype(np.int32)
+                    same = codes == values
+                    # What differs is one code apart, where the exact quotient is a tie to within two ulps.
+                    wide = shaped
+                    for axis, (n, m) in enumerate(zip(x.shape, shaped.shape)):
+                        wide = np.repeat(wide, n // m, axis)
+                    quotient = x.astype(np.float64) / wide
+                    if format in floats:
+                        low, high = (c.view(qtype).astype(np.float64) for c in (codes, np.asarray(under.qvalue).view(np.uint8)))
+                    else:
+                        low, high = codes, values
+                    tie = np.abs(quotient - (low + high) / 2) <= np.abs(quotient) * 2.4e-7
+                    check(f"{spec}.{name}.codes", (same | tie).all() and same.mean() > 0.999)
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(failed > 0)
+
+
+main()
