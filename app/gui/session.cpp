@@ -304,9 +304,7 @@ void Session::endWork(const LaneWork& work) {
 
 bool Session::laneBusy() const { return d->opening || !d->work.empty() || d->sweep.running(); }
 
-bool Session::busy() const {
-    return laneBusy() || d->settle.isActive() || d->probeA.running() || d->probeB.running();
-}
+bool Session::busy() const { return laneBusy() || d->settle.isActive() || d->probeA.running() || d->probeB.running(); }
 
 void Session::showPage(const QString& id) {
     if (id == page_) return;

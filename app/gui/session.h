@@ -73,7 +73,7 @@ public:
     void cancelJobs();                                                                  ///< Esc
     void beginWork(const LaneWork& work);                                               ///< LaneWork calls these
     void endWork(const LaneWork& work);
-    bool busy() const; ///< something is being opened or computed, or about to be
+    bool busy() const;     ///< something is being opened or computed, or about to be
     bool laneBusy() const; ///< of it what the job lane shows: not the selected tensor's few milliseconds
 
     // ---- the page in front; pages ask for another one here, e.g. a click on a cell opens "tensor"

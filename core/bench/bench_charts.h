@@ -45,7 +45,7 @@ struct Roofline {
     std::string backend, device;
     double bytesPerSecond = 0;                         ///< 0: not measured
     std::vector<std::pair<std::string, double>> peaks; ///< kind of arithmetic, operations a second
-    std::vector<Point> points; ///< by intensity
+    std::vector<Point> points;                         ///< by intensity
 };
 std::vector<Roofline> rooflines(std::span<const BenchmarkRow> rows, std::span<const MeasuredRoof> roofs);
 

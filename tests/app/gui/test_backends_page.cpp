@@ -295,7 +295,8 @@ private Q_SLOTS:
         QFile html(path);
         QVERIFY(html.open(QIODevice::ReadOnly));
         const auto document = html.readAll();
-        for (const char* part : {"<svg", "Latency against M", "Roofline of cpu"}) QVERIFY2(document.contains(part), part);
+        for (const char* part : {"<svg", "Latency against M", "Roofline of cpu"})
+            QVERIFY2(document.contains(part), part);
         path = folder.filePath(QStringLiteral("run.json"));
         // What was written is a baseline: the run against itself is neither faster nor slower.
         QTest::mouseClick(find<QToolButton>(*page, "loadBaseline"), Qt::LeftButton);
