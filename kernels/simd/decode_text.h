@@ -30,6 +30,10 @@ QS_INLINE void decodePairs(const DecodeCall& call, I (&word)[kWidth], const F (&
     constexpr int half = perWordOf<c>() / 2;
     if constexpr (q < half) {
         QS_EACH(v, kWidth) {
+            if (c == LaneCodes::Bf16 && !call.scales) { // pairs already
+                storeI(out + std::size_t(v) * kLanes, word[v]);
+                continue;
+            }
             F lo = decode<c, q>(word[v], table), hi = decode<c, q + half>(word[v], table);
             if (call.scales) {
                 const std::size_t i = (call.firstStep + step) * half + q;

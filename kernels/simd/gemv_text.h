@@ -2,7 +2,7 @@
 // Few rows of x times a panel; one text for every instruction set. Included once per unit after lanes_*.h. The unit
 // defines kChains (independent sums for one row of x) and, where it has them, QS_PAIRS and QS_QUADS.
 
-constexpr std::size_t kAhead = 2048; ///< words: 8 KiB of the stream, spread through the pass
+constexpr std::size_t kAhead = 1024; ///< words: 4 KiB of the stream, spread through the pass
 
 /// What code q of a word decodes to.
 template<LaneCodes codes, int q> QS_INLINE F decode(I word, F table) {

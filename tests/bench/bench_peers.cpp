@@ -9,6 +9,7 @@
 //   --ggml FOLDER     of libggml-base.so and libggml-cpu.so
 //   --bitsandbytes    libbitsandbytes_cpu.so
 //   --openblas        libopenblas.so.0 by default; --coretype SkylakeX by default, "" for its own choice
+//   --self-check      tiny sizes, ours and the libraries named after it
 // NMSE is against the f64 product of the f32 weights and activations, so it shows the format and the arithmetic.
 
 #include "kernels/kernel_set.h"
@@ -133,7 +134,8 @@ bool parse(int argc, char** argv, Options& o) {
         else if (name == "--coretype")
             c.coreType = value();
         else if (name == "--self-check")
-            o.selfCheck = true, o.rounds = 1, c.n = 128, c.k = 256, c.m = 3, c.coldBytes = 1 << 17;
+            o.selfCheck = true, o.rounds = 1, c.n = 128, c.k = 256, c.m = 3, c.coldBytes = 1 << 17, c.openblas.clear(),
+            c.oneDnn = false;
         else
             return std::fprintf(stderr, "unknown argument %s\n", name.c_str()), false;
     }

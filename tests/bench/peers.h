@@ -14,9 +14,10 @@ namespace qs::bench {
 struct Contest {
     std::size_t n = 4096, k = 4096, m = 1;
     int threads = 1;
-    std::size_t coldBytes = std::size_t(512) << 20;     ///< copies of the weights together; 0: one copy, warm
-    const float* w = nullptr;                           ///< [N,K]
-    const float* x = nullptr;                           ///< [M,K]
+    std::size_t coldBytes = std::size_t(512) << 20; ///< copies of the weights together; 0: one copy, warm
+    const float* w = nullptr;                       ///< [N,K]
+    const float* x = nullptr;                       ///< [M,K]
+    bool oneDnn = true;
     std::string ggml, bitsandbytes, openblas, coreType; ///< libraries; empty: not asked for
     std::size_t copies(std::size_t bytes) const { return coldBytes > bytes ? (coldBytes + bytes - 1) / bytes : 1; }
 };

@@ -90,6 +90,7 @@ void addInt8(const Contest& c, Contestants& all) {
 } // namespace
 
 void addOneDnn(const Contest& c, Contestants& all) {
+    if (!c.oneDnn) return;
     setOpenMpThreads(c.threads);
     const dnnl_version_t* version = dnnl_version();
     std::printf("oneDNN: %d.%d.%d\n", version->major, version->minor, version->patch);
