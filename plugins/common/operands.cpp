@@ -19,14 +19,14 @@ void check(const qs_tensor* tensor, const char* role, const char* dtype, std::ui
 
 const void* input(const qs_tensor* const* in, std::uint32_t n, const char* role, const char* dtype,
                   std::uint64_t bytes) {
-    const qs_tensor* tensor = find(in, n, role);
+    const qs_tensor* tensor = qs_find(in, n, role);
     check(tensor, role, dtype, bytes);
     if (!tensor->data && bytes) throw Refusal(QS_INVALID_ARGUMENT, std::string("tensor \"") + role + "\" has no data");
     return tensor->data;
 }
 
 void* output(qs_tensor* const* outs, std::uint32_t n, const char* role, const char* dtype, std::uint64_t bytes) {
-    const qs_tensor* tensor = find(outs, n, role);
+    const qs_tensor* tensor = qs_find(outs, n, role);
     check(tensor, role, dtype, bytes);
     if (!tensor->out && bytes) throw Refusal(QS_INVALID_ARGUMENT, std::string("tensor \"") + role + "\" has no room");
     return tensor->out;

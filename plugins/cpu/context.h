@@ -3,10 +3,9 @@
 
 #include "kernels/matmul.h"
 #include "kernels/matmul_operands.h"
-#include "plugins/abi/quantscope_backend.h"
+#include "plugins/common/entry.h"
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 
 struct qs_ctx {
@@ -31,29 +30,20 @@ struct qs_kernel {
 
 namespace qs::cpu {
 
-inline uint64_t nanoseconds() {
-    return uint64_t(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-            .count());
-}
+using plugin::fail;
+using plugin::give;
+using plugin::given;
+using plugin::giveText;
+using plugin::guarded;
+using plugin::put;
+inline std::string_view text(const char* s) { return s ? std::string_view(s) : std::string_view(); }
 
 /// Runs `once` (false: stopped) as the options ask and keeps the times; QS_OK or QS_CANCELLED.
 template<class Once> int32_t sample(const qs_run_opts& opts, qs_run_result& result, const Once& once) {
-    for (uint32_t i = 0; i < opts.warmup; ++i)
-        if (!once()) return QS_CANCELLED;
-    const uint32_t chain = opts.chain ? opts.chain : 1, wanted = std::min(std::max(opts.iters, 1u), result.cap);
-    const uint64_t begin = nanoseconds();
-    result.n = 0;
-    while (result.n < wanted) {
-        const uint64_t start = nanoseconds();
-        for (uint32_t i = 0; i < chain; ++i)
-            if (!once()) return QS_CANCELLED;
-        const uint64_t end = nanoseconds();
-        result.samples_ns[result.n++] = (end - start) / chain;
-        if (opts.max_seconds > 0 && double(end - begin) > opts.max_seconds * 1e9) break;
-    }
-    result.clock = QS_CLOCK_HOST, result.timing_valid = 1;
-    return QS_OK;
+    const auto run = [](void* body, uint32_t) {
+        return (*static_cast<const Once*>(body))() ? QS_OK : int32_t(QS_CANCELLED);
+    };
+    return qs_time_runs(nullptr, &opts, &result, run, const_cast<Once*>(&once));
 }
 
 int32_t prepare(qs_ctx*, uint32_t, const qs_problem*, const char*, const qs_tensor* const*, uint32_t, qs_kernel**,

@@ -2,7 +2,6 @@
 #include "plugins/cpu/cpu_backend.h"
 
 #include "kernels/kernel_set.h"
-#include "plugins/cpu/abi_structs.h"
 #include "plugins/cpu/context.h"
 #include "plugins/cpu/problem.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plugins/cpu/abi_structs.h"
 #include "plugins/cpu/context.h"
 #include "plugins/cpu/problem.h"
 
@@ -32,12 +31,12 @@ int32_t prepare(qs_ctx* ctx, uint32_t dev, const qs_problem* problem, const char
 
         ctx->cancelled = false;
         const ThreadTeam::Pin pin(ctx->team);
-        const uint64_t start = nanoseconds();
+        const uint64_t start = qs_now_ns();
         auto kernel = std::make_unique<qs_kernel>(qs_kernel{ctx, asked.problem, variant, nullptr});
         kernel->prepared = variant->prepare(asked.problem, operands.weight, ctx->team);
         qs_kernel_info mine{};
         mine.fusion = QS_FUSION_FUSED;
-        mine.repack_ms = double(nanoseconds() - start) / 1e6;
+        mine.repack_ms = double(qs_now_ns() - start) / 1e6;
         mine.upload_ms = mine.compile_ms = -1;
         const MatmulProblem& p = asked.problem;
         mine.flops = p.op == MatmulOp::Matmul ? 2.0 * double(p.m) * double(p.n) * double(p.k) : -1;
@@ -71,8 +70,8 @@ int32_t bench(qs_kernel* kernel, const qs_tensor* const* act, uint32_t nAct, con
     if (!kernel || !theirs || !theirResult)
         return fail(error, QS_INVALID_ARGUMENT, "bench needs options and a result.");
     return guarded(error, [&]() -> int32_t {
-        const qs_run_opts opts = taken(theirs);
-        qs_run_result result = taken(theirResult);
+        const qs_run_opts opts = given(theirs);
+        qs_run_result result = given(theirResult);
         if (!result.samples_ns || result.cap == 0)
             return fail(error, QS_INVALID_ARGUMENT, "The result has no room for samples.");
         const Activations in = activationsOf(kernel->problem, act, nAct);
@@ -81,7 +80,7 @@ int32_t bench(qs_kernel* kernel, const qs_tensor* const* act, uint32_t nAct, con
         Aligned<char> out(sizes.out), scale(sizes.scale);
         const MatmulOutput output{out.data(), scale.data()};
         if (result.last_out) {
-            const qs_tensor last = taken(result.last_out);
+            const qs_tensor last = given(result.last_out);
             if (!last.out || last.bytes != sizes.out || text(last.dtype) != sizes.outType)
                 return fail(error, QS_INVALID_ARGUMENT, "last_out does not fit the result.");
         }
@@ -102,7 +101,7 @@ int32_t bench(qs_kernel* kernel, const qs_tensor* const* act, uint32_t nAct, con
             return !stop() && weights.run(in.input, output, ctx.team, stop);
         });
         if (code != QS_OK) return fail(error, code, "Stopped.");
-        if (result.last_out) std::memcpy(taken(result.last_out).out, out.data(), sizes.out);
+        if (result.last_out) std::memcpy(given(result.last_out).out, out.data(), sizes.out);
         give(theirResult, result);
         return QS_OK;
     });

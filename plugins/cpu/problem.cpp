@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plugins/cpu/problem.h"
+#include "plugins/cpu/context.h"
 
 #include "kernels/format.h"
 #include "kernels/kernel_set.h"
-#include "plugins/cpu/abi_structs.h"
 
 #include <array>
 #include <cmath>
@@ -160,7 +160,7 @@ std::string takeScale(const MatmulProblem& p, const qs_tensor& t, WeightOperand&
 
 Understood understand(const qs_problem* theirs) {
     Understood result;
-    const qs_problem p = taken(theirs);
+    const qs_problem p = given(theirs);
     MatmulProblem& mine = result.problem;
     const std::string_view op = text(p.op);
     const std::array<std::string_view, 4> ops = {"matmul", "dequantize", "quantize", "quant_act"};
@@ -171,11 +171,11 @@ Understood understand(const qs_problem* theirs) {
     if (!result.declined.empty()) return result;
     if (mine.op != MatmulOp::QuantizeAct) {
         if (!p.weight) return result.declined = "The problem does not say how its weight is stored.", result;
-        result.declined = readFormat(taken(p.weight), mine.weight);
+        result.declined = readFormat(given(p.weight), mine.weight);
         if (!result.declined.empty()) return result;
     }
     if (mine.op == MatmulOp::Matmul) {
-        const qs_format act = taken(p.act);
+        const qs_format act = given(p.act);
         const auto type = text(act.format) == "int8" ? std::optional(NumberType::I8) : numberType(text(act.format));
         mine.act = type ? *type : NumberType::None;
     }
@@ -208,7 +208,7 @@ Operands operandsOf(const MatmulProblem& problem, const qs_tensor* const* in, ui
     bool bias = !problem.bias;
     for (uint32_t i = 0; i < n && result.refused.empty(); ++i) {
         if (!in || !in[i]) return result.refused = "A tensor is missing.", result;
-        const qs_tensor t = taken(in[i]);
+        const qs_tensor t = given(in[i]);
         const std::string_view role = text(t.role);
         std::uint64_t rows = 0;
         if (!denseBytes(t, &rows)) {
@@ -243,7 +243,7 @@ Activations activationsOf(const MatmulProblem& problem, const qs_tensor* const* 
     const std::size_t size = floats ? 4 : problem.act == NumberType::Bf16 ? 2 : 1;
     for (uint32_t i = 0; i < n && result.refused.empty(); ++i) {
         if (!in || !in[i]) return result.refused = "A tensor is missing.", result;
-        const qs_tensor t = taken(in[i]);
+        const qs_tensor t = given(in[i]);
         std::uint64_t rows = 0;
         if (!denseBytes(t, &rows)) {
             result.refused = "The bytes of the tensor " + std::string(text(t.role)) + " do not fit its dims and dtype.";
@@ -281,7 +281,7 @@ Outputs outputsOf(const MatmulProblem& problem, qs_tensor* const* outs, uint32_t
     const OutputSizes sizes = outputSizes(problem);
     for (uint32_t i = 0; i < n && result.refused.empty(); ++i) {
         if (!outs || !outs[i]) return result.refused = "A tensor is missing.", result;
-        const qs_tensor t = taken(outs[i]);
+        const qs_tensor t = given(outs[i]);
         if (text(t.role) == "out" && text(t.dtype) == sizes.outType) {
             result.refused = misfit(t, "out", sizes.out, t.out), result.output.out = t.out;
         } else if (text(t.role) == "out_scale" && sizes.scale && text(t.dtype) == "f32") {

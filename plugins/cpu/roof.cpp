@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plugins/cpu/abi_structs.h"
 #include "plugins/cpu/context.h"
 
 #include "kernels/roofs.h"
@@ -19,8 +18,8 @@ int32_t roof(qs_ctx* ctx, uint32_t dev, const char* kindName, const qs_run_opts*
     if (!ctx || !theirs || !theirResult || dev != 0)
         return fail(error, QS_INVALID_ARGUMENT, "roof needs a context, device 0, options and a result.");
     return guarded(error, [&]() -> int32_t {
-        const qs_run_opts opts = taken(theirs);
-        qs_run_result result = taken(theirResult);
+        const qs_run_opts opts = given(theirs);
+        qs_run_result result = given(theirResult);
         if (!result.samples_ns || result.cap == 0)
             return fail(error, QS_INVALID_ARGUMENT, "The result has no room for samples.");
         const std::string_view kind = text(kindName);

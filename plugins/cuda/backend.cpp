@@ -43,7 +43,7 @@ void openDevice(cuda::Device& device, const qs_kv* kv, std::uint32_t n) {
     if (const cudaError_t code = cudaGetDeviceCount(&count); code != cudaSuccess || count == 0)
         throw Refusal(QS_UNAVAILABLE,
                       std::string("no device: ") + (code ? cudaGetErrorString(code) : "the driver sees none"));
-    const char* wanted = plugin::option(kv, n, "device");
+    const char* wanted = qs_option(kv, n, "device");
     const int number = wanted ? std::atoi(wanted) : 0;
     if (number < 0 || number >= count)
         throw Refusal(QS_INVALID_ARGUMENT,
@@ -58,7 +58,7 @@ void openDevice(cuda::Device& device, const qs_kv* kv, std::uint32_t n) {
     device.processors = properties.multiProcessorCount, device.memory = properties.totalGlobalMem;
     device.name = properties.name;
     device.architecture = "sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
-    const char* path = plugin::option(kv, n, "path");
+    const char* path = qs_option(kv, n, "path");
     device.blas.load(path ? path : "", device.stream);
     int runtime = 0, driver = 0;
     cudaRuntimeGetVersion(&runtime), cudaDriverGetVersion(&driver);

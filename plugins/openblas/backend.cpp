@@ -30,7 +30,7 @@ constexpr const char* kHint = "install it (Debian, Ubuntu: libopenblas0-pthread)
 
 /// The file to load; throws when there is none.
 std::string libraryFile(const qs_kv* kv, std::uint32_t n) {
-    const char* path = plugin::option(kv, n, "path");
+    const char* path = qs_option(kv, n, "path");
     if (path && *path) {
         if (::access(path, R_OK) != 0) throw Refusal(QS_UNAVAILABLE, std::string(path) + " cannot be read");
         return path;
@@ -41,7 +41,7 @@ std::string libraryFile(const qs_kv* kv, std::uint32_t n) {
 }
 
 std::size_t threadCount(const qs_kv* kv, std::uint32_t n) {
-    const char* text = plugin::option(kv, n, "threads");
+    const char* text = qs_option(kv, n, "threads");
     if (!text || !*text) return 0;
     std::size_t count = 0;
     const char* end = text + std::strlen(text);
@@ -69,7 +69,7 @@ std::int32_t probe(const qs_host*, const qs_kv* kv, std::uint32_t n, qs_probe* o
 std::int32_t open(const qs_host* host, const qs_kv* kv, std::uint32_t n, qs_ctx** out, qs_error* error) {
     *out = nullptr;
     return plugin::guarded(error, [&] {
-        const openblas::CoreType type = openblas::chooseCoreType(plugin::option(kv, n, "coretype"));
+        const openblas::CoreType type = openblas::chooseCoreType(qs_option(kv, n, "coretype"));
         *out = new qs_ctx{host, openblas::Library(libraryFile(kv, n), type, threadCount(kv, n))};
         const auto h = plugin::given(host);
         const auto threads = double((*out)->library.team().size());

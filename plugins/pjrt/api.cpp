@@ -108,7 +108,7 @@ void Api::check(Slot slot, void* error) const {
     message.f.handle = error;
     if (has(Slot::ErrorMessage)) // returns nothing
         reinterpret_cast<void (*)(void*)>(table_->slots[std::size_t(Slot::ErrorMessage)])(&message);
-    fault.text = std::string(slotName(slot)) + ": " + firstLine(message.f.text, message.f.size);
+    fault.sentence = std::string(slotName(slot)) + ": " + firstLine(message.f.text, message.f.size);
     Padded<CodeArgs> code;
     code.f.error = error;
     if (has(Slot::ErrorGetCode)) {
@@ -141,7 +141,7 @@ void Api::await(void* event, const char* what) const {
         call(Slot::EventAwait, args);
     } catch (Fault& fault) {
         destroy(Slot::EventDestroy, event);
-        throw Fault{fault.code, std::string(what) + " failed: " + fault.text};
+        throw Fault{fault.code, std::string(what) + " failed: " + fault.sentence};
     }
     destroy(Slot::EventDestroy, event);
 }

@@ -3,7 +3,7 @@
 // The table of a PJRT plugin with C++ manners: the version gate, a test of every slot before its use, and errors as
 // Faults. One thread; the library stays loaded for the life of the process.
 
-#include "plugins/pjrt/fault.h"
+#include "plugins/common/entry.h"
 #include "plugins/pjrt/pjrt_abi.h"
 
 #include <functional>
@@ -12,6 +12,9 @@
 #include <vector>
 
 namespace qs::pjrt {
+
+/// What goes wrong inside is thrown and caught at the edge: every call of a PJRT plugin can fail.
+using Fault = plugin::Refusal;
 
 using Log = std::function<void(int level, const std::string&)>; ///< 0 debug, 1 info, 2 warning, 3 error
 

@@ -5,68 +5,29 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
-#include <new>
 
 namespace qs::pjrt {
 namespace {
 
-void copyText(char* to, std::size_t room, const std::string& text) {
-    auto size = std::min(text.size(), room - 1);
-    // Not through the middle of a UTF-8 sequence.
-    while (size < text.size() && size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
-    std::memcpy(to, text.data(), size);
-    to[size] = '\0';
-}
-
-std::int32_t fail(qs_error* error, std::int32_t code, const std::string& text) {
-    if (error != nullptr && error->struct_size >= sizeof(qs_error)) {
-        error->code = code;
-        copyText(error->msg, sizeof error->msg, text);
-    }
-    return code;
-}
-
-/// Runs `work`; nothing leaves it but a code.
-template<class Work> std::int32_t guard(qs_error* error, const Work& work) {
-    try {
-        work();
-        return QS_OK;
-    } catch (const Fault& fault) {
-        return fail(error, fault.code, fault.text);
-    } catch (const std::bad_alloc&) {
-        return fail(error, QS_RESOURCE_EXHAUSTED, "memory is out");
-    } catch (const std::exception& exception) {
-        return fail(error, QS_INTERNAL, exception.what());
-    }
-}
+using plugin::giveText;
+using plugin::guarded;
+using plugin::put;
 
 void demand(bool good, const char* text) {
     if (!good) throw Fault{QS_INVALID_ARGUMENT, text};
 }
 
 /// Fills the caller's struct as far as it reaches; its size stays what the caller said.
-template<class T> void give(T* to, T& from) {
+template<class T> void give(T* to, const T& from) {
     demand(to != nullptr && to->struct_size >= 2 * sizeof(std::uint32_t), "an output struct is missing or has no size");
-    from.struct_size = to->struct_size;
-    std::memcpy(static_cast<void*>(to), &from, std::min<std::size_t>(to->struct_size, sizeof(T)));
+    plugin::give(to, from);
 }
 
 /// A struct as the caller knew it, the rest zero.
 template<class T> T take(const T* from) {
-    T value{};
     demand(from != nullptr && from->struct_size >= 2 * sizeof(std::uint32_t),
            "an input struct is missing or has no size");
-    std::memcpy(static_cast<void*>(&value), from, std::min<std::size_t>(from->struct_size, sizeof(T)));
-    return value;
-}
-
-void giveText(const std::string& text, char* buf, std::uint64_t cap, std::uint64_t* need) {
-    if (need != nullptr) *need = text.size() + 1;
-    if (buf == nullptr || cap == 0) return;
-    const auto size = std::min<std::uint64_t>(text.size(), cap - 1);
-    std::memcpy(buf, text.data(), size);
-    buf[size] = '\0';
+    return plugin::given(from);
 }
 
 void log(const qs_host* host, int level, const std::string& text) {
@@ -128,20 +89,20 @@ qs_tensor* lastOut(const qs_run_result* result) {
 }
 
 std::int32_t probe(const qs_host*, const qs_kv* options, std::uint32_t n, qs_probe* out, qs_error* error) {
-    return guard(error, [&] {
+    return guarded(error, [&] {
         const auto usable = examine(readSettings(options, n));
         qs_probe answer{};
         answer.state = usable.state;
         answer.score = usable.state == QS_PROBE_AVAILABLE ? 10 : 0;
-        copyText(answer.reason, sizeof answer.reason, usable.reason);
-        copyText(answer.hint, sizeof answer.hint, usable.hint);
+        put(answer.reason, usable.reason);
+        put(answer.hint, usable.hint);
         give(out, answer);
     });
 }
 
 std::int32_t open(const qs_host* host, const qs_kv* options, std::uint32_t n, qs_ctx** out, qs_error* error) {
     if (out != nullptr) *out = nullptr;
-    return guard(error, [&] {
+    return guarded(error, [&] {
         demand(out != nullptr, "nowhere to put the context");
         const auto settings = readSettings(options, n);
         const auto usable = examine(settings);
@@ -163,21 +124,21 @@ std::int32_t open(const qs_host* host, const qs_kv* options, std::uint32_t n, qs
 void close(qs_ctx* ctx) { delete ctx; }
 
 std::int32_t describe(qs_ctx* ctx, char* buf, std::uint64_t cap, std::uint64_t* need, qs_error* error) {
-    return guard(error, [&] {
+    return guarded(error, [&] {
         demand(ctx != nullptr, "no context");
         giveText(describeJson(*ctx), buf, cap, need);
     });
 }
 
 std::int32_t deviceCount(qs_ctx* ctx, std::uint32_t* out, qs_error* error) {
-    return guard(error, [&] {
+    return guarded(error, [&] {
         demand(ctx != nullptr && out != nullptr, "no context or nowhere to put the count");
         *out = 1; // one replica on one device; further ones of the plugin stay idle
     });
 }
 
 std::int32_t deviceGet(qs_ctx* ctx, std::uint32_t dev, qs_device* out, qs_error* error) {
-    return guard(error, [&] {
+    return guarded(error, [&] {
         demandDevice(ctx, dev);
         const auto& client = *ctx->client;
         qs_device device{};
@@ -188,17 +149,16 @@ std::int32_t deviceGet(qs_ctx* ctx, std::uint32_t dev, qs_device* out, qs_error*
                                            : QS_DEVICE_GPU;
         device.mem_total = std::uint64_t(client.deviceMemory().value_or(0));
         const auto kind = client.deviceKind();
-        copyText(device.id, sizeof device.id, platform + ":" + (ctx->topology.empty() ? "0" : ctx->topology));
-        copyText(device.name, sizeof device.name,
-                 "XLA " + platform + (kind.empty() || kind == platform ? "" : ", " + kind));
-        copyText(device.arch, sizeof device.arch, ctx->topology.empty() ? kind : ctx->topology);
+        put(device.id, platform + ":" + (ctx->topology.empty() ? "0" : ctx->topology));
+        put(device.name, "XLA " + platform + (kind.empty() || kind == platform ? "" : ", " + kind));
+        put(device.arch, ctx->topology.empty() ? kind : ctx->topology);
         give(out, device);
     });
 }
 
 std::int32_t roof(qs_ctx* ctx, std::uint32_t dev, const char* kind, const qs_run_opts* opts, qs_run_result* result,
                   double* work, qs_error* error) {
-    return guard(error, [&] {
+    return guarded(error, [&] {
         demandDevice(ctx, dev);
         demand(kind != nullptr && work != nullptr, "no kind of roof or nowhere to put its work");
         demandDevicePresent(*ctx);
@@ -211,7 +171,7 @@ std::int32_t roof(qs_ctx* ctx, std::uint32_t dev, const char* kind, const qs_run
 }
 
 std::int32_t query(qs_ctx* ctx, std::uint32_t dev, const qs_problem* problem, qs_support* out, qs_error* error) {
-    return guard(error, [&] {
+    return guarded(error, [&] {
         demandDevice(ctx, dev);
         qs_support support{};
         try {
@@ -220,17 +180,16 @@ std::int32_t query(qs_ctx* ctx, std::uint32_t dev, const qs_problem* problem, qs
             support.n_variants = std::uint32_t(variants.size());
             const bool native = operands.op == Op::QuantizeAct || operands.weight.perByte == 1;
             support.level = variants.empty() ? QS_SUPPORT_NO : native ? QS_SUPPORT_NATIVE : QS_SUPPORT_EMULATED;
-            copyText(support.reason, sizeof support.reason,
-                     variants.empty() ? "no program multiplies in \"" + operands.compute + "\" and adds in \"" +
-                                            operands.accum + "\""
-                     : native
-                         ? ""
+            put(support.reason,
+                variants.empty()
+                    ? "no program multiplies in \"" + operands.compute + "\" and adds in \"" + operands.accum + "\""
+                : native ? ""
                          : "XLA has no product of packed codes: the program decodes them, and whether that is fused "
                            "into the product is measured");
         } catch (const Fault& fault) {
             if (fault.code != QS_UNIMPLEMENTED) throw;
             support.level = QS_SUPPORT_NO;
-            copyText(support.reason, sizeof support.reason, fault.text);
+            put(support.reason, fault.sentence);
         }
         give(out, support);
     });
@@ -238,7 +197,7 @@ std::int32_t query(qs_ctx* ctx, std::uint32_t dev, const qs_problem* problem, qs
 
 std::int32_t variantGet(qs_ctx* ctx, std::uint32_t dev, const qs_problem* problem, std::uint32_t index, qs_variant* out,
                         qs_error* error) {
-    return guard(error, [&] {
+    return guarded(error, [&] {
         demandDevice(ctx, dev);
         const auto variants = variantsFor(operandsOf(problem));
         demand(index < variants.size(), "there is no variant of that number");
@@ -248,9 +207,9 @@ std::int32_t variantGet(qs_ctx* ctx, std::uint32_t dev, const qs_problem* proble
         answer.nmse_limit = v.nmseLimit;
         answer.levels_n = std::uint32_t(v.levels.size());
         std::copy(v.levels.begin(), v.levels.end(), answer.levels);
-        copyText(answer.id, sizeof answer.id, v.id);
-        copyText(answer.title, sizeof answer.title, v.title);
-        copyText(answer.note, sizeof answer.note, v.note);
+        put(answer.id, v.id);
+        put(answer.title, v.title);
+        put(answer.note, v.note);
         give(out, answer);
     });
 }
@@ -259,7 +218,7 @@ std::int32_t prepareKernel(qs_ctx* ctx, std::uint32_t dev, const qs_problem* pro
                            const qs_tensor* const* in, std::uint32_t n, qs_kernel** out, qs_kernel_info* info,
                            qs_error* error) {
     if (out != nullptr) *out = nullptr;
-    return guard(error, [&] {
+    return guarded(error, [&] {
         demandDevice(ctx, dev);
         demand(variant != nullptr && out != nullptr && (in != nullptr || n == 0), "a variant or a place is missing");
         ctx->cancelled = false;
@@ -308,7 +267,7 @@ const char* outputRole(std::size_t index) { return index == 0 ? "out" : "out_sca
 
 std::int32_t execute(qs_kernel* kernel, const qs_tensor* const* act, std::uint32_t n, qs_tensor* const* outs,
                      std::uint32_t nOuts, qs_error* error) {
-    return guard(error, [&] {
+    return guarded(error, [&] {
         demand(kernel != nullptr && outs != nullptr, "no kernel or no outputs");
         demandDevicePresent(*kernel->context);
         auto& k = *kernel->prepared.kernel;
@@ -327,7 +286,7 @@ std::int32_t execute(qs_kernel* kernel, const qs_tensor* const* act, std::uint32
 
 std::int32_t bench(qs_kernel* kernel, const qs_tensor* const* act, std::uint32_t n, const qs_run_opts* opts,
                    qs_run_result* result, qs_error* error) {
-    return guard(error, [&] {
+    return guarded(error, [&] {
         demand(kernel != nullptr, "no kernel");
         demandDevicePresent(*kernel->context);
         demandRoom(result);
@@ -345,7 +304,7 @@ std::int32_t bench(qs_kernel* kernel, const qs_tensor* const* act, std::uint32_t
 
 std::int32_t artifact(qs_kernel* kernel, const char* what, char* buf, std::uint64_t cap, std::uint64_t* need,
                       qs_error* error) {
-    return guard(error, [&] {
+    return guarded(error, [&] {
         demand(kernel != nullptr && what != nullptr, "no kernel or no name");
         const auto& k = *kernel->prepared.kernel;
         const std::string name = what;

@@ -45,7 +45,7 @@ Client::Client(Api api, const ClientRequest& request, const Log& log) : api_(api
         api_.call(Slot::PluginAttributes, values);
         attributes_ = attributes(values.f.values, values.f.count);
     } catch (const Fault& fault) {
-        if (log) log(2, "no versions of the PJRT plugin: " + fault.text);
+        if (log) log(2, "no versions of the PJRT plugin: " + fault.sentence);
     }
     if (request.topology.empty())
         openClient(request);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/plugins/support/abi_problem.h"
 
+#include "kernels/format.h"
+
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -10,23 +12,6 @@
 
 namespace qs::test {
 namespace {
-
-constexpr float kNf4[16] = {-1.0f,
-                            -0.6961928009986877f,
-                            -0.5250730514526367f,
-                            -0.39491748809814453f,
-                            -0.28444138169288635f,
-                            -0.18477343022823334f,
-                            -0.09105003625154495f,
-                            0.0f,
-                            0.07958029955625534f,
-                            0.16093020141124725f,
-                            0.24611230194568634f,
-                            0.33791524171829224f,
-                            0.44070982933044434f,
-                            0.5626170039176941f,
-                            0.7229568362236023f,
-                            1.0f};
 
 template<class T> std::vector<unsigned char> bytesOf(const std::vector<T>& values) {
     std::vector<unsigned char> bytes(values.size() * sizeof(T));
@@ -59,7 +44,7 @@ struct Layout { // how a format lies in the tests; levels[code] is its value bef
     std::vector<float> levels; ///< by code; for 8-bit codes by byte
 };
 Layout layoutOf(const std::string& format) {
-    if (format == "nf4") return {4, "pair_hi_first", "u8", 0, 2, true, {kNf4, kNf4 + 16}};
+    if (format == "nf4") return {4, "pair_hi_first", "u8", 0, 2, true, {nf4Levels().begin(), nf4Levels().end()}};
     if (format == "int4") {
         std::vector<float> levels;
         for (int code = 1; code < 16; ++code) levels.push_back(float(code - 8));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 // A product through the backend interface with made-up operands, and its f64 result: what every backend is asked in the
-// tests. Standard library only, so that the check program for a machine with a GPU needs nothing else.
+// tests. Kernels and the standard library only, so that the check program for a machine with a GPU needs nothing else.
 
 #include "plugins/abi/quantscope_backend.h"
 
