@@ -25,6 +25,8 @@ QS_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx2,fma,f16c,bmi
 //
 #include "kernels/simd/nf4_whole_groups_avx512.h"
 //
+#include "kernels/simd/ternary_avx512.h"
+//
 #include "kernels/simd/stored_text.h"
 //
 #include "kernels/simd/nf4_packed_avx512.h"

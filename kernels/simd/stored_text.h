@@ -43,14 +43,36 @@ inline void quantizeInt8Stored(const float* x, std::size_t n, std::size_t group,
     if (past) _mm_sfence();
 }
 
+/// sumAbs() of finite values, prefetching the first half of the next row.
+inline double sumAbsOfRow(const float* row, std::size_t count, const float* next) {
+    Doubles total = zeroDoubles();
+    std::size_t i = 0;
+    for (; i + 32 <= count; i += 32) {
+        __builtin_prefetch(next + i / 2);
+        total = total + toDoubles(abs(load(row + i)));
+        total = total + toDoubles(abs(load(row + i + 16)));
+    }
+    for (; i < count; i += 16)
+        total = total + toDoubles(abs(i + 16 <= count ? load(row + i) : load(row + i, count - i)));
+    return fold(total);
+}
+
+/// How many elements from the start of a row an instruction set has done in whole 64s: see ternary_avx512.h.
+template<class Float>
+QS_INLINE std::size_t ternaryTurns(const Float*, std::size_t, const Float*, float, std::uint8_t*, Doubles&,
+                                   std::uint64_t&) {
+    return 0;
+}
+
 inline void quantizeTernaryPacked(const float* x, std::size_t n, std::size_t group, std::uint8_t* packed,
                                   float* scales) {
     for (std::size_t begin = 0, g = 0; begin < n; begin += group, ++g) {
         const std::size_t count = n - begin < group ? n - begin : group;
         const float* row = x + begin;
-        std::uint64_t counted = 0;
-        const double total = sumAbs(row, count, false, &counted);
-        const float limit = twnThreshold(total, counted);
+        const bool shared = count <= kSharedRow;
+        const float* const next = row + (count < kAhead ? kAhead : count);
+        const float limit =
+            twnThreshold(shared ? sumAbsOfRow(row, count, next) : sumAbs(row, count, false, nullptr), count);
         if (!(limit <= 3.402823466e38f)) {
             reference::quantizeTernaryPacked(row, count, count, packed, scales + g);
             packed += (count + 3) / 4;
@@ -59,10 +81,11 @@ inline void quantizeTernaryPacked(const float* x, std::size_t n, std::size_t gro
         Doubles above = zeroDoubles();
         std::uint64_t taken = 0;
         const Floats high = set1(limit), low = set1(-limit);
-        std::size_t i = 0;
+        std::size_t i = ternaryTurns(row, count, shared ? next + count / 2 : nullptr, limit, packed, above, taken);
+        packed += i / 4;
         for (; i < count; i += 16) {
             const bool whole = i + 16 <= count;
-            if (whole) __builtin_prefetch(row + i + kAhead);
+            if (whole && !(shared && i % 32)) __builtin_prefetch(shared ? next + (count + i) / 2 : row + i + kAhead);
             const Floats w = whole ? load(row + i) : load(row + i, count - i);
             const Mask plus = w > high, minus = w < low;
             above = above + toDoubles(only(plus | minus, abs(w)));

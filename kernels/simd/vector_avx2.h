@@ -184,6 +184,9 @@ QS_INLINE void deinterleave(const float* p, Floats& even, Floats& odd) {
     odd = {inOrder(_mm256_shuffle_ps(a, b, 0xdd)), inOrder(_mm256_shuffle_ps(c, d, 0xdd))};
 }
 
+/// Ternary rows up to this length share the prefetches of the next row among their two passes: slower here: measured.
+constexpr std::size_t kSharedRow = 0;
+
 QS_INLINE Doubles zeroDoubles() {
     const __m256d z = _mm256_setzero_pd();
     return {z, z, z, z};

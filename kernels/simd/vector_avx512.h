@@ -107,6 +107,9 @@ QS_INLINE void deinterleave(const float* p, Floats& even, Floats& odd) {
     odd.v = _mm512_permutex2var_ps(a, _mm512_add_epi32(first, _mm512_set1_epi32(1)), b);
 }
 
+/// Ternary rows up to this length share the prefetches of the next row among their two passes: they fit the caches.
+constexpr std::size_t kSharedRow = 16384;
+
 QS_INLINE Doubles zeroDoubles() { return {_mm512_setzero_pd(), _mm512_setzero_pd()}; }
 QS_INLINE Doubles toDoubles(Floats a) {
     return {_mm512_cvtps_pd(_mm512_castps512_ps256(a.v)), _mm512_cvtps_pd(_mm512_extractf32x8_ps(a.v, 1))};
