@@ -32,7 +32,9 @@ template<bool kSums> struct Nf4Block {
     }
     QS_INLINE void measure(__m512 x, __m512i code, __m512& se2, __m512& sw2, __m512& maxAbs) const {
         const __m512 e = _mm512_sub_ps(_mm512_mul_ps(_mm512_permutexvar_ps(code, levels), scale), x);
-        maxAbs = _mm512_max_ps(maxAbs, _mm512_abs_ps(e));
+        // As integers: the additions have the ports of a float maximum to themselves.
+        maxAbs =
+            _mm512_castsi512_ps(_mm512_max_epu32(_mm512_castps_si512(maxAbs), _mm512_castps_si512(_mm512_abs_ps(e))));
         se2 = _mm512_fmadd_ps(e, e, se2); // the bounds of the blocks keep the squares in range
         sw2 = _mm512_fmadd_ps(x, x, sw2);
     }
