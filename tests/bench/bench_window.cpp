@@ -34,45 +34,55 @@ int main(int argc, char** argv) {
     Theme::install(Theme::Mode::Dark);
     QTemporaryDir folder;
     const QString path = folder.filePath(QStringLiteral("large.safetensors"));
-    constexpr int side = 4096;
-    if (!writeModelFile(path, {{QStringLiteral("layers.0.mlp.down_proj.weight"),
-                                {side, side},
-                                normalValues(std::size_t(side) * side, 0.02, 1)}})) {
+    // The answers for a tensor are remembered, which would flatter: each tensor is asked once for each block.
+    constexpr int side = 4096, tensors = 4;
+    std::vector<ModelTensor> made;
+    for (int i = 0; i < tensors; ++i)
+        made.push_back({QStringLiteral("layers.%1.mlp.down_proj.weight").arg(i),
+                        {side, side},
+                        normalValues(std::size_t(side) * side, 0.02, unsigned(i) + 1)});
+    if (!writeModelFile(path, made)) {
         std::fprintf(stderr, "the temporary file could not be written\n");
         return 1;
     }
+    made.clear();
     Session session;
     QScopedPointer<QWidget> page(createTensorPage(session, nullptr));
     page->resize(1056, 802);
     page->show();
+    const auto between = parseSpec("binary:scale=channel"); // so that no step is asked for before it is timed
+    session.setSpec(*between);
     session.open(path);
     wait([&] { return session.current() && !session.currentIsStale(); });
     auto* stages = page->findChild<StagedRefresh*>();
 
+    /// To the repainted page.
+    const auto show = [&](const std::function<void()>& change) {
+        const AnalysisRow before = session.current();
+        change();
+        wait([&] { return session.current() && session.current() != before && !session.currentIsStale(); });
+        wait([&] { return !stages->pending(); });
+        QCoreApplication::sendPostedEvents(nullptr, QEvent::UpdateRequest);
+    };
+
     std::vector<double> charts, whole;
-    const char* formats[] = {"nf4", "int8"};
-    for (const char* format : formats) {
+    const std::pair<const char*, std::string> formats[] = {{"nf4", "nf4:block="}, {"int8", "int8:scale=block:block="}};
+    for (const auto& [format, prefix] : formats) {
         charts.clear();
         whole.clear();
         app.forget();
         std::vector<double> gui;
         int asked = 0;
-        for (int round = 0; round < 4; ++round) {
-            for (int block = 16; block <= 2048; block *= 2) {
-                // Remembered answers would flatter: a slightly other clip makes each question new, at the blocks that
-                // the slider has.
-                const auto spec = parseSpec(std::string(format) +
-                                            (std::string_view(format) == "int8" ? ":scale=block:block=" : ":block=") +
-                                            std::to_string(block) + ":calib=absmax,0.99" + std::to_string(9 - round));
-                if (!spec) continue;
+        for (int i = 0; i < tensors; ++i) {
+            const TensorInfo* tensor = session.weights()[std::size_t(i)];
+            if (session.spec() != *between) show([&] { session.setSpec(*between); });
+            if (session.tensor() != tensor) show([&] { session.selectTensor(tensor); });
+            for (int block = 16; block <= 2048; block *= 2) { // the slider's
+                const auto spec = parseSpec(prefix + std::to_string(block));
                 QElapsedTimer timer;
                 timer.start();
                 const double cpu = std::accumulate(app.cpuTurns.begin(), app.cpuTurns.end(), 0.0);
-                const AnalysisRow before = session.current();
-                session.setSpec(*spec);
-                wait([&] { return session.current() && session.current() != before && !session.currentIsStale(); });
-                wait([&] { return !stages->pending(); });
-                QCoreApplication::sendPostedEvents(nullptr, QEvent::UpdateRequest);
+                show([&] { session.setSpec(*spec); });
                 whole.push_back(double(timer.nsecsElapsed()) / 1e6);
                 charts.push_back(1e3 * session.current()->seconds);
                 gui.push_back(std::accumulate(app.cpuTurns.begin(), app.cpuTurns.end(), 0.0) - cpu);

@@ -11,6 +11,8 @@
 #include <QtCharts/QLineSeries>
 #include <QtCharts/QValueAxis>
 
+#include <cmath>
+
 namespace qs::gui {
 
 PlotChartView::PlotChartView(PlotChart::Private& plot, QWidget* parent)
@@ -75,6 +77,14 @@ void PlotChartView::syncSeries() {
     // New ranges first: otherwise Qt Charts computes the old points' geometry in them.
     x_->setRange(frame.x.lo, frame.x.hi);
     y_->setRange(frame.y.lo, frame.y.hi);
+    thinnedIn_ = frame.x;
+    thinnedTo_ = pixelsAcross();
+    isThinned_ = false;
+    const auto drawn = [&](const QVector<QPointF>& outline) {
+        auto few = thinned(outline, thinnedIn_, thinnedTo_);
+        isThinned_ = isThinned_ || few.size() < outline.size();
+        return few;
+    };
     for (int i = 0; i < plot_.series.size(); ++i) {
         const PlotSeries& series = plot_.series[i];
         if (i >= slots_.size()) slots_.append(Slot{});
@@ -85,7 +95,9 @@ void PlotChartView::syncSeries() {
         if (series.style == PlotSeries::Style::Dots) continue; // painted by the frame: Qt Charts makes an item a point
         colour(slot, series);
         const double base = frame.logY ? plot_.homeY.lo : 0;
-        const QVector<QPointF> outline = outlineOf(series, frame.logY, plot_.homeY.lo);
+        QVector<QPointF> outline = outlineOf(series, frame.logY, plot_.homeY.lo);
+        if (series.style == PlotSeries::Style::Area || series.style == PlotSeries::Style::Line)
+            outline = drawn(outline);
         if (slot.line) slot.line->replace(outline);
         if (!slot.area) continue;
         const double left = outline.isEmpty() ? 0 : outline.first().x(),
@@ -99,6 +111,8 @@ void PlotChartView::syncSeries() {
     }
 }
 
+double PlotChartView::pixelsAcross() const { return std::round(plot_.frame.area().width() * devicePixelRatioF()); }
+
 void PlotChartView::resizeEvent(QResizeEvent* event) {
     QChartView::resizeEvent(event);
     plot_.frame.resetMargin();
@@ -111,6 +125,8 @@ void PlotChartView::applyRanges() {
     x_->setRange(frame.x.lo, frame.x.hi);
     y_->setRange(frame.y.lo, frame.y.hi);
     if (chart_->plotArea() != frame.area()) chart_->setPlotArea(frame.area());
+    // Zoomed in there is room for more points; and the first layout comes after the first series.
+    if (isThinned_ && (!(thinnedIn_ == frame.x) || thinnedTo_ != pixelsAcross())) syncSeries();
     viewport()->update();
 }
 

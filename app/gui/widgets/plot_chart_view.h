@@ -67,12 +67,16 @@ private:
     };
     void makeSlot(Slot& slot, PlotSeries::Style style);
     void dropSlot(Slot& slot);
+    double pixelsAcross() const;
     void colour(const Slot& slot, const PlotSeries& series);
 
     PlotChart::Private& plot_;
     QChart* chart_;
     QValueAxis *x_, *y_;
     QVector<Slot> slots_;
+    PlotRange thinnedIn_; ///< the view and the pixels that the points in Qt Charts were chosen for
+    double thinnedTo_ = 0;
+    bool isThinned_ = false;
 };
 
 } // namespace qs::gui

@@ -116,6 +116,29 @@ QVector<QPointF> outlineOf(const PlotSeries& series, bool logarithmic, double lo
     return out;
 }
 
+QVector<QPointF> thinned(const QVector<QPointF>& points, const PlotRange& view, double pixels) {
+    const double columns = std::floor(pixels);
+    if (!(view.lo < view.hi) || columns < 1 || double(points.size()) <= 2 * columns) return points;
+    const double width = (view.hi - view.lo) / columns;
+    const auto columnOf = [&](const QPointF& point) { return std::floor((point.x() - view.lo) / width); };
+    QVector<QPointF> out;
+    out.reserve(int(std::min(2 * columns + 2, double(points.size()))));
+    out.append(points.first());
+    for (int begin = 1; begin + 1 < points.size();) {
+        const double column = columnOf(points[begin]);
+        int low = begin, high = begin, end = begin + 1;
+        for (; end + 1 < points.size() && columnOf(points[end]) == column; ++end) {
+            if (points[end].y() < points[low].y()) low = end;
+            if (points[end].y() > points[high].y()) high = end;
+        }
+        out.append(points[std::min(low, high)]);
+        if (low != high) out.append(points[std::max(low, high)]);
+        begin = end;
+    }
+    out.append(points.last());
+    return out;
+}
+
 int nearestPoint(const QVector<QPointF>& points, double x) {
     if (points.isEmpty() || std::isnan(x)) return -1;
     const auto after = std::lower_bound(points.begin(), points.end(), x,

@@ -22,6 +22,9 @@ PlotRange zoomed(PlotRange view, double about, double factor, PlotRange home);
 PlotRange panned(PlotRange view, double by, PlotRange home);
 /// The outline of a series as its area or line is drawn: bars become steps, zeros on a logarithmic axis the lower edge.
 QVector<QPointF> outlineOf(const PlotSeries& series, bool logarithmic, double lowerEdge);
+/// The lowest and the highest point of each pixel column, in order, where `points` (ascending x) has more than two a
+/// column over [view.lo, view.hi]: what a line of them looks like is the same.
+QVector<QPointF> thinned(const QVector<QPointF>& points, const PlotRange& view, double pixels);
 /// Index of the point nearest to x, by bisection; -1 when there is none.
 int nearestPoint(const QVector<QPointF>& points, double x);
 /// Linear between the points, NaN outside.

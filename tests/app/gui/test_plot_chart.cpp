@@ -215,6 +215,52 @@ private Q_SLOTS:
         QVERIFY(!chart.grab().isNull());
     }
 
+    void manyPointsKeepTheirExtremes() {
+        QVector<QPointF> points;
+        for (int i = 0; i < 5000; ++i) points.append({double(i), std::sin(i * 0.37) + (i == 3210 ? 9 : 0)});
+        const auto few = thinned(points, {0, 4999}, 400);
+        QVERIFY(few.size() <= 802);
+        QCOMPARE(few.first(), points.first());
+        QCOMPARE(few.last(), points.last());
+        QVERIFY(few.contains(points[3210]));
+        for (int i = 1; i < few.size(); ++i) QVERIFY(few[i - 1].x() < few[i].x());
+        for (int column = 0; column < 400; ++column) {
+            const auto span = [&](const QVector<QPointF>& of) {
+                double low = 1e9, high = -1e9;
+                for (int i = 1; i + 1 < of.size(); ++i) {
+                    if (int(std::floor(of[i].x() / (4999.0 / 400))) != column) continue;
+                    low = std::min(low, of[i].y()), high = std::max(high, of[i].y());
+                }
+                return QPointF(low, high);
+            };
+            QCOMPARE(span(few), span(points));
+        }
+        QCOMPARE(thinned(points, {0, 4999}, 2500), points); // two a pixel: all
+        QCOMPARE(thinned(points, {100, 110}, 400), points); // zoomed in: all
+        QCOMPARE(thinned(points, {7, 7}, 400), points);     // no view yet
+    }
+
+    void zoomShowsWhatWasThinned() {
+        PlotChart chart, plain;
+        PlotSeries many{QStringLiteral("rows"), PlotSeries::Style::Line, 0, {}, {}};
+        for (int i = 0; i < 20000; ++i) many.points.append({double(i), double(i % 7)});
+        PlotSeries few = many;
+        few.points = many.points.mid(9990, 21);
+        for (PlotChart* one : {&chart, &plain}) {
+            one->resize(480, 240);
+            one->setAxes(QStringLiteral("row"), QStringLiteral("y"));
+            one->show();
+        }
+        chart.setData({many}, {});
+        plain.setData({few}, {});
+        QVERIFY(QTest::qWaitForWindowExposed(&chart));
+        chart.setXView(9990, 10010);
+        plain.setXView(9990, 10010);
+        // The lines run on to the edges in the one that has more points; compared is the middle.
+        const QRect middle(120, 0, 280, 200);
+        QCOMPARE(chart.grab(middle).toImage(), plain.grab(middle).toImage());
+    }
+
     void dataLeavesInEveryForm() {
         PlotChart chart;
         show(chart);

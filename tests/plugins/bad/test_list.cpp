@@ -134,7 +134,8 @@ private Q_SLOTS:
     void theProgram() {
         QTemporaryDir dir;
         QStringList arguments{q("backends"), q("--json"), dir.filePath(q("out.json"))};
-        for (const auto& [library, status] : kExpected) arguments << q("--plugin") << q(pathOf(library));
+        for (const auto& [library, status] : kExpected)
+            if (QFile::exists(q(pathOf(library)))) arguments << q("--plugin") << q(pathOf(library));
         QProcess cli;
         cli.start(q(QS_BIN_DIR "/quantscope-cli"), arguments);
         QVERIFY(cli.waitForFinished(60'000));
