@@ -134,8 +134,13 @@ private Q_SLOTS:
     void theProgram() {
         QTemporaryDir dir;
         QStringList arguments{q("backends"), q("--json"), dir.filePath(q("out.json"))};
-        for (const auto& [library, status] : kExpected)
-            if (QFile::exists(q(pathOf(library)))) arguments << q("--plugin") << q(pathOf(library));
+        qsizetype named = 0; // one that is not there is a wrong request: thatIsNotThere()
+        for (const auto& [library, status] : kExpected) {
+            if (!QFile::exists(q(pathOf(library)))) continue;
+            arguments << q("--plugin") << q(pathOf(library));
+            ++named;
+        }
+        QCOMPARE(named, qsizetype(std::size(kExpected) - 1));
         QProcess cli;
         cli.start(q(QS_BIN_DIR "/quantscope-cli"), arguments);
         QVERIFY(cli.waitForFinished(60'000));
@@ -160,7 +165,17 @@ private Q_SLOTS:
                 }
         }
         seen.removeDuplicates();
-        QCOMPARE(seen.size(), qsizetype(std::size(kExpected) + 4));
+        QCOMPARE(seen.size(), named + 4);
+    }
+    void thatIsNotThere() {
+        QProcess cli;
+        cli.start(q(QS_BIN_DIR "/quantscope-cli"),
+                  {q("backends"), q("--plugin"), q(pathOf("bad")), q("--plugin"), q(pathOf("nowhere"))});
+        QVERIFY(cli.waitForFinished(60'000));
+        QCOMPARE(cli.exitCode(), 1);
+        const auto said = cli.readAllStandardError();
+        QVERIFY2(said.contains("nowhere.so") && said.count('\n') == 1, said.constData());
+        QCOMPARE(cli.readAllStandardOutput(), QByteArray());
     }
 };
 
