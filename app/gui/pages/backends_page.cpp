@@ -27,8 +27,7 @@
 namespace qs::gui {
 
 BackendsPage::BackendsPage(Session& session, QWidget* parent)
-    : QWidget(parent), bench_(new BenchRun(session, this)), plan_(new BackendsPlan(session)),
-      stages_(new StagedRefresh(this)) {
+    : QWidget(parent), bench_(new BenchRun(session, this)), stages_(new StagedRefresh(this)) {
     choosePath_ = [this](const QString& suggested, bool save) {
         return save ? QFileDialog::getSaveFileName(this, tr("Write the results"), suggested)
                     : QFileDialog::getOpenFileName(this, tr("Results of an earlier run"), suggested,
@@ -40,8 +39,8 @@ BackendsPage::BackendsPage(Session& session, QWidget* parent)
     layout->addLayout(header());
     auto* row = new QHBoxLayout;
     row->setSpacing(Theme::kGap);
-    auto* planCard = new Card(tr("Plan"));
-    planCard->setBody(plan_);
+    auto* planCard = new Card(tr("Plan"), this);
+    planCard->setBody(plan_ = new BackendsPlan(session, planCard));
     planCard->setFixedWidth(268);
     row->addWidget(planCard);
     row->addLayout(cards(), 1);
@@ -104,12 +103,12 @@ QLayout* BackendsPage::header() {
 QLayout* BackendsPage::cards() {
     auto* grid = new QGridLayout;
     grid->setSpacing(Theme::kGap);
-    grid->addWidget(latency_ = new LatencyCard(*bench_), 0, 0);
-    grid->addWidget(matrix_ = new MatrixCard, 0, 1);
-    grid->addWidget(speedup_ = new SpeedupCard(*bench_), 1, 0);
-    grid->addWidget(roofline_ = new RooflineCard(*bench_), 1, 1);
-    grid->addWidget(tables_ = new BenchTables(*bench_), 2, 0);
-    grid->addWidget(detail_ = new BenchDetail, 2, 1);
+    grid->addWidget(latency_ = new LatencyCard(*bench_, this), 0, 0);
+    grid->addWidget(matrix_ = new MatrixCard(this), 0, 1);
+    grid->addWidget(speedup_ = new SpeedupCard(*bench_, this), 1, 0);
+    grid->addWidget(roofline_ = new RooflineCard(*bench_, this), 1, 1);
+    grid->addWidget(tables_ = new BenchTables(*bench_, this), 2, 0);
+    grid->addWidget(detail_ = new BenchDetail(this), 2, 1);
     grid->setColumnStretch(0, 7);
     grid->setColumnStretch(1, 5);
     for (int row = 0; row < 3; ++row) grid->setRowStretch(row, 1);

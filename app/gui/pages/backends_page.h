@@ -57,7 +57,7 @@ private:
     void say(const QString& sentence, bool wrong);
 
     BenchRun* bench_;
-    BackendsPlan* plan_;
+    BackendsPlan* plan_ = nullptr;
     StagedRefresh* stages_;
     PathChooser choosePath_;
     QLabel *note_ = nullptr, *status_ = nullptr;

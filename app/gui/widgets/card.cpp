@@ -82,7 +82,7 @@ void Card::setBody(QWidget* body) {
     delete body_;
     body_ = body;
     layout_->addWidget(body, 1);
-    body->setVisible(message_->isHidden());
+    if (!message_->isHidden()) body->hide(); // showing it would style it before it has its place
     veil_->raise();
 }
 
