@@ -43,11 +43,13 @@ Result<void> produceCodes(Source& source, const TensorToWrite::Sink& sink) {
             packing.add(codes.data() + at, n, column, bytes.data());
             std::uint8_t* into = packed.data() + row * rowBytes + first;
             const std::uint64_t there = std::min<std::uint64_t>(bytes.size(), rowBytes - first);
-            for (std::uint64_t i = 0; i < there; ++i)
-                if (i == 0 || i + 3 > bytes.size()) // a neighbour's byte too
-                    std::atomic_ref(into[i]).fetch_add(bytes[i], std::memory_order_relaxed);
-                else
+            for (std::uint64_t i = 0; i < there; ++i) {
+                const bool shared = i == 0 || i + 3 > bytes.size(); // perhaps a neighbour's byte too
+                if (!shared)
                     into[i] = bytes[i];
+                else if (bytes[i] != 0) // no bit of ours is there: it may be the neighbour's alone
+                    std::atomic_ref(into[i]).fetch_add(bytes[i], std::memory_order_relaxed);
+            }
         }
     });
     if (!done) return done;
