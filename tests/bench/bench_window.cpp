@@ -24,7 +24,7 @@ using namespace qs::gui;
 namespace {
 
 void wait(const std::function<bool()>& done) {
-    while (!done()) QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents, 1000);
+    while (!done()) QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents); // with a time it would spin
 }
 
 } // namespace
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
         change();
         wait([&] { return session.current() && session.current() != before && !session.currentIsStale(); });
         wait([&] { return !stages->pending(); });
-        QCoreApplication::sendPostedEvents(nullptr, QEvent::UpdateRequest);
+        QCoreApplication::sendPostedEvents(); // scenes and widgets tell each other what to repaint by these
     };
 
     std::vector<double> charts, whole;

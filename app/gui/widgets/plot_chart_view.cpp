@@ -44,7 +44,7 @@ void PlotChartView::makeSlot(Slot& slot, PlotSeries::Style style) {
         series->attachAxis(x_);
         series->attachAxis(y_);
     };
-    if (style == PlotSeries::Style::Area || style == PlotSeries::Style::Bars || style == PlotSeries::Style::Band) {
+    if (style == PlotSeries::Style::Bars || style == PlotSeries::Style::Band) {
         slot.upper = new QLineSeries;
         slot.lower = new QLineSeries;
         slot.area = new QAreaSeries(slot.upper, slot.lower);
@@ -99,6 +99,7 @@ void PlotChartView::syncSeries() {
         if (series.style == PlotSeries::Style::Area || series.style == PlotSeries::Style::Line)
             outline = drawn(outline);
         if (slot.line) slot.line->replace(outline);
+        if (series.style == PlotSeries::Style::Area) slot.outline = outline;
         if (!slot.area) continue;
         const double left = outline.isEmpty() ? 0 : outline.first().x(),
                      right = outline.isEmpty() ? 0 : outline.last().x();
@@ -141,9 +142,7 @@ void PlotChartView::colour(const Slot& slot, const PlotSeries& series) {
     }
     if (!slot.area) return;
     QColor fill = color;
-    fill.setAlphaF(slot.style == PlotSeries::Style::Bars   ? 0.85F
-                   : slot.style == PlotSeries::Style::Band ? 0.20F
-                                                           : 0.30F);
+    fill.setAlphaF(slot.style == PlotSeries::Style::Bars ? 0.85F : 0.20F);
     if (slot.area->brush().color() == fill && slot.area->brush().style() == Qt::SolidPattern) return;
     slot.area->setPen(Qt::NoPen);
     slot.area->setBrush(fill);
@@ -154,7 +153,14 @@ void PlotChartView::recolour() {
     viewport()->update();
 }
 
-void PlotChartView::drawBackground(QPainter* painter, const QRectF&) { plot_.frame.paintBack(*painter); }
+void PlotChartView::drawBackground(QPainter* painter, const QRectF&) {
+    plot_.frame.paintBack(*painter);
+    for (int i = 0; i < std::min(slots_.size(), plot_.series.size()); ++i) {
+        if (slots_[i].style != PlotSeries::Style::Area) continue;
+        plot_.frame.paintArea(*painter, slots_[i].outline, plot_.frame.logY ? plot_.homeY.lo : 0,
+                              plot_.series[i].token);
+    }
+}
 
 void PlotChartView::drawForeground(QPainter* painter, const QRectF&) {
     plot_.frame.paintFront(*painter, plot_.series, plot_.markers, plot_.readout);

@@ -43,8 +43,8 @@ struct PlotChart::Private {
     void updateReadout();
 };
 
-/// Curves and areas are Qt Charts'; everything else is painted by PlotFrame over hidden axes, which keeps a change of
-/// range free of layout work.
+/// Curves, bars and bands are Qt Charts'; everything else is painted by PlotFrame over hidden axes, which keeps a change
+/// of range free of layout work. What lies under a curve too: Qt Charts builds three items with outlines for it.
 class PlotChartView : public QChartView {
 public:
     PlotChartView(PlotChart::Private& plot, QWidget* parent);
@@ -62,8 +62,9 @@ private:
     struct Slot {
         PlotSeries::Style style = PlotSeries::Style::Dots;
         QLineSeries* line = nullptr;
-        QLineSeries *upper = nullptr, *lower = nullptr; ///< of the area
+        QLineSeries *upper = nullptr, *lower = nullptr; ///< of bars and bands
         QAreaSeries* area = nullptr;
+        QVector<QPointF> outline; ///< of an area, as thinned
     };
     void makeSlot(Slot& slot, PlotSeries::Style style);
     void dropSlot(Slot& slot);

@@ -2,6 +2,7 @@
 #include "app/gui/widgets/plot_frame.h"
 
 #include "app/gui/theme.h"
+#include "app/gui/widgets/plot_shapes.h"
 
 #include <QFontMetricsF>
 #include <QPainter>
@@ -113,7 +114,7 @@ void PlotFrame::paintFront(QPainter& painter, const QVector<PlotSeries>& series,
     for (const PlotSeries& one : series) {
         if (one.style != PlotSeries::Style::Dots) continue;
         const bool named = one.naming == PlotSeries::Naming::Legend;
-        paintDots(painter, one, hollow && named);
+        paintSeriesDots(painter, one, hollow && named);
         hollow |= named;
     }
     painter.restore();
@@ -151,19 +152,28 @@ void PlotFrame::paintMarkers(QPainter& painter, const QVector<PlotMarker>& marke
     }
 }
 
-void PlotFrame::paintDots(QPainter& painter, const PlotSeries& series, bool hollow) const {
-    const QColor color = Theme::instance().data(series.token);
+void PlotFrame::paintSeriesDots(QPainter& painter, const PlotSeries& series, bool hollow) const {
     const double radius = area_.width() / std::max(1, int(series.points.size())) < 4 ? 1.6 : 2.6;
-    painter.setRenderHint(QPainter::Antialiasing, true);
-    // The second series is drawn as rings, so that both can be told apart where they coincide and without colour.
-    painter.setPen(hollow ? QPen(color, 1.4) : QPen(Qt::NoPen));
-    painter.setBrush(hollow ? QBrush(Qt::NoBrush) : QBrush(color));
+    const QRectF near = area_.adjusted(-8, -8, 8, 8);
+    QVector<QPointF> centers;
+    centers.reserve(series.points.size());
     for (const QPointF& point : series.points) {
         if (!std::isfinite(point.y()) || (logY && point.y() <= 0)) continue;
         const QPointF at(pixelX(point.x()), pixelY(logY ? std::log10(point.y()) : point.y()));
-        const double r = hollow ? radius + 0.6 : radius;
-        if (area_.adjusted(-8, -8, 8, 8).contains(at)) painter.drawEllipse(at, r, r);
+        if (near.contains(at)) centers.append(at);
     }
+    // The second series is drawn as rings, so that both can be told apart where they coincide and without colour.
+    paintDots(painter, centers, hollow ? radius + 0.6 : radius, Theme::instance().data(series.token), hollow);
+}
+
+void PlotFrame::paintArea(QPainter& painter, const QVector<QPointF>& outline, double base, int token) const {
+    QVector<QPointF> curve;
+    curve.reserve(outline.size());
+    for (const QPointF& point : outline) curve.append({pixelX(point.x()), pixelY(point.y())});
+    painter.save();
+    painter.setClipRect(area_);
+    paintUnder(painter, curve, pixelY(base), withAlpha(Theme::instance().data(token), 0.30));
+    painter.restore();
 }
 
 /// Over the right end of the part in view; side by side where the ends are close.

@@ -48,12 +48,14 @@ public:
     double valueY(double pixel) const;
 
     void paintBack(QPainter& painter) const;
+    /// What lies under a curve, in plot units.
+    void paintArea(QPainter& painter, const QVector<QPointF>& outline, double base, int token) const;
     void paintFront(QPainter& painter, const QVector<PlotSeries>& series, const QVector<PlotMarker>& markers,
                     const PlotReadout& readout) const;
 
 private:
     void paintMarkers(QPainter& painter, const QVector<PlotMarker>& markers, int highlighted) const;
-    void paintDots(QPainter& painter, const PlotSeries& series, bool hollow) const;
+    void paintSeriesDots(QPainter& painter, const PlotSeries& series, bool hollow) const;
     void paintEndLabels(QPainter& painter, const QVector<PlotSeries>& series) const;
     void paintLegend(QPainter& painter, const QVector<PlotSeries>& series) const;
     void layoutLegend(const QVector<PlotSeries>& series);

@@ -28,6 +28,7 @@ target_sources(qs_gui PRIVATE
   widgets/plot_chart_view.cpp
   widgets/plot_frame.cpp
   widgets/plot_range.cpp
+  widgets/plot_shapes.cpp
   widgets/plot_analysis.cpp
   widgets/staged_refresh.cpp
   widgets/empty_state.cpp
