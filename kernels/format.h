@@ -14,7 +14,8 @@
 
 namespace qs {
 
-enum class FormatKind { Identity, Codebook, Integer, Float, Sign };
+/// Superblock formats have no scale per group but bytes of their own: see FormatTraits::codec.
+enum class FormatKind { Identity, Codebook, Integer, Float, Sign, Superblock };
 enum class ScaleKind : std::uint8_t { None = 1, Tensor = 2, Axes = 4, Block = 8 };
 
 /// What is measured over one scale group before its values can be encoded.
@@ -29,12 +30,17 @@ enum class GroupStatistic {
 /// What a group's statistics become.
 struct GroupParams {
     float scale = 1; ///< stored; the decoder multiplies levels by it
-    float aux = 1;   ///< what the encoder needs: nf4 absmax + FLT_MIN; integers the scale; ternary the threshold
+    /// What the encoder needs: nf4 absmax + FLT_MIN; integers the scale; ternary the threshold; RoundAffine the zero
+    /// point; RoundReciprocal 1 / scale.
+    float aux = 1;
 };
 
 /// How a value becomes a code. The first three have no codes: the decoded value is x, or x rounded to a small float.
 /// RoundInteger: round(x / scale) within the levels; RoundFloat: x / scale clipped to the outermost levels, then rounded
 /// to the format's floats, subnormals included; both half to even. RoundTernary is BitNet's absmean rounding.
+/// RoundAffine: round(x / scale + zero point) within the levels, decoded as (level - zero point) * scale.
+/// RoundReciprocal: round(x * (1 / scale)) within the levels (AQT). NearestLevel: the nearest of `levels` to x / aux, the
+/// lower code on ties. Superblock: the format's codec.
 enum class Encoder {
     Identity,
     RoundF16,
@@ -44,7 +50,11 @@ enum class Encoder {
     RoundFloat,
     Sign,
     Threshold,
-    RoundTernary
+    RoundTernary,
+    RoundAffine,
+    RoundReciprocal,
+    NearestLevel,
+    Superblock
 };
 
 /// A small float with a sign bit. Magnitude `bits`, with e = bits >> mantissa and m the bits below, is m * step for
@@ -53,6 +63,18 @@ struct FloatShape {
     int mantissa = 0, bias = 0;
     bool minusZero = false; ///< -0 is a value of its own, below +0
     bool operator==(const FloatShape&) const = default;
+};
+
+/// A format whose scales are packed with its codes in blocks of fixed size (ggml). Bytes are as ggml stores them.
+struct BlockCodec {
+    std::uint32_t elements;                                                 ///< of a block; a row is whole blocks
+    std::uint32_t bytes;                                                    ///< of a block
+    void (*encode)(const float* x, std::size_t blocks, std::uint8_t* out);  ///< finite values
+    void (*decode)(const std::uint8_t* in, std::size_t blocks, float* out); ///< exact
+    void (*codes)(const std::uint8_t* in, std::size_t blocks,
+                  std::uint8_t* out); ///< an index per element, < levels.size()
+    /// Scale by which a level stands for a value, per group of the scale grid; for charts.
+    void (*scales)(const std::uint8_t* in, std::size_t blocks, float* out);
 };
 
 struct FormatTraits {
@@ -72,11 +94,18 @@ struct FormatTraits {
     ScaleKind defaultScale;
     std::uint32_t defaultBlock; ///< elements; also what scale=block without block means
     std::uint32_t minBlock, maxBlock, blockMultiple;
-    bool padsLastBlock;            ///< the stored last axis is zero-padded to whole blocks (nf4)
-    std::string_view calibrations; ///< space-separated ids of calibrations that apply
-    std::string_view dialects;     ///< space-separated; the first is the default
-    bool computeInput;             ///< takes compute=input
-    const char* source;            ///< where the arithmetic is defined
+    bool padsLastBlock;                  ///< the stored last axis is zero-padded to whole blocks (nf4)
+    std::string_view calibrations;       ///< space-separated ids of calibrations that apply
+    std::string_view dialects;           ///< space-separated; the first is the default
+    bool computeInput;                   ///< takes compute=input
+    const char* source;                  ///< where the arithmetic is defined
+    std::string_view scaleTypes = "f32"; ///< space-separated values of scaletype=; the first is the default
+    bool affine = false;                 ///< takes sym=no: a zero point per scale
+    bool stochastic = false;             ///< takes round=stochastic,SEED
+    bool tiles = false;                  ///< takes tile=AxN
+    bool sparse = false;                 ///< takes sparse=N/M
+    std::string_view bitWidths = {};     ///< of learned codebooks: values of bits=, the first is the default
+    const BlockCodec* codec = nullptr;   ///< Superblock formats
 };
 
 std::span<const FormatTraits> formats();

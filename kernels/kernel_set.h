@@ -68,6 +68,9 @@ struct Run {
     bool skipNonFinite = false; ///< nan=skip: statistics over finite values, NaN -> zeroCode, Inf -> outermost
     int zeroCode = 0;
     FloatShape shape; ///< of RoundFloat
+    /// NearestLevel: levelCount - 1 ascending thresholds; the code is the number of them that are below x / aux.
+    const float* boundaries = nullptr;
+    std::uint64_t index = 0; ///< flat index of x[0] in its tensor: what random rounding and N:M sparsity count from
 };
 /// Encoder and levels of a format; the rest is the caller's.
 Run runFor(const FormatTraits& format);
@@ -78,6 +81,7 @@ Run runFor(const FormatTraits& format);
 struct RunOut {
     std::uint8_t* codes = nullptr;       ///< n, one code a byte
     float* scales = nullptr;             ///< one per group
+    float* zeros = nullptr;              ///< one per group: the zero point of RoundAffine, else 0
     float* decoded = nullptr;            ///< n
     ErrorSums* sums = nullptr;           ///< added to
     std::uint64_t* codeCounts = nullptr; ///< levelCount, added to

@@ -97,7 +97,8 @@ bool hasEformerFields(const FormatTraits& format) {
     case FormatKind::Integer: return format.bits == 8;
     case FormatKind::Sign: return true;
     case FormatKind::Identity:
-    case FormatKind::Float: break;
+    case FormatKind::Float:
+    case FormatKind::Superblock: break;
     }
     return false;
 }

@@ -46,9 +46,12 @@ struct QuantizedTensor {
     DType sourceDtype = DType::F32;
     std::vector<std::int64_t> shape;
     ScaleGrid grid;
-    std::vector<std::uint8_t> codes; ///< one a byte, unpadded, C order
-    std::vector<float> scales;       ///< grid.scales, C order of grid.scaleShape
-    std::vector<float> values;       ///< of the identity formats, which have no codes
+    std::vector<std::uint8_t> codes;  ///< one a byte, unpadded, C order
+    std::vector<float> scales;        ///< grid.scales, C order of grid.scaleShape
+    std::vector<float> zeros;         ///< zero points, where the spec has them: as scales
+    std::vector<float> levels;        ///< of a codebook that was learned for this tensor, else the format's
+    std::vector<std::uint8_t> blocks; ///< Superblock formats: the packed bytes, instead of codes and scales
+    std::vector<float> values;        ///< of the identity formats, which have no codes
     std::vector<std::string> warnings;
 };
 

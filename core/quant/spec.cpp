@@ -4,6 +4,7 @@
 #include <cassert>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <vector>
 
 namespace qs {
 namespace {
@@ -34,7 +35,7 @@ const FormatTraits& QuantSpec::traits() const {
 }
 
 ScaleKind QuantSpec::scaleKind() const {
-    if (block || scale == ScaleSpelling::Block) return ScaleKind::Block;
+    if (block || tiles || scale == ScaleSpelling::Block) return ScaleKind::Block;
     if (axes || scale == ScaleSpelling::Channel) return ScaleKind::Axes;
     if (scale == ScaleSpelling::Tensor) return ScaleKind::Tensor;
     if (scale == ScaleSpelling::None) return ScaleKind::None;
@@ -43,7 +44,7 @@ ScaleKind QuantSpec::scaleKind() const {
 }
 
 std::uint32_t QuantSpec::blockSize() const {
-    return scaleKind() == ScaleKind::Block ? block.value_or(traits().defaultBlock) : 0;
+    return scaleKind() == ScaleKind::Block && !tiles ? block.value_or(traits().defaultBlock) : 0;
 }
 
 std::vector<int> QuantSpec::reducedAxes() const {
@@ -63,12 +64,40 @@ std::string QuantSpec::effectiveDialect() const {
     return known.empty() ? std::string() : std::string(known.front());
 }
 
+std::string QuantSpec::effectiveScaleType() const {
+    if (scaleType) return *scaleType;
+    const auto known = words(traits().scaleTypes);
+    return known.empty() ? std::string() : std::string(known.front());
+}
+
+std::optional<std::uint64_t> QuantSpec::randomSeed() const {
+    if (!stochastic || *stochastic < 0) return std::nullopt;
+    return std::uint64_t(*stochastic);
+}
+
+std::uint32_t QuantSpec::codeBits() const {
+    if (bits) return *bits;
+    return std::uint32_t(traits().bits);
+}
+
 std::string specText(const QuantSpec& spec) {
     std::string text = spec.format;
     if (spec.scale != ScaleSpelling::Default) text += fmt::format(":scale={}", scaleText(spec.scale));
     if (spec.axes) text += fmt::format(":axis={}", fmt::join(*spec.axes, ","));
     if (spec.block) text += fmt::format(":block={}", *spec.block);
+    if (spec.tiles) {
+        std::vector<std::string> parts;
+        for (const Tile& tile : *spec.tiles) parts.push_back(fmt::format("{}x{}", tile.axis, tile.size));
+        text += fmt::format(":tile={}", fmt::join(parts, ","));
+    }
+    if (spec.bits) text += fmt::format(":bits={}", *spec.bits);
     if (spec.calibration) text += ":calib=" + calibrationText(*spec.calibration);
+    if (spec.scaleType) text += ":scaletype=" + *spec.scaleType;
+    if (spec.symmetric) text += *spec.symmetric ? ":sym=yes" : ":sym=no";
+    if (spec.stochastic)
+        text += *spec.stochastic < 0 ? std::string(":round=nearest")
+                                     : fmt::format(":round=stochastic,{}", *spec.stochastic);
+    if (spec.sparsity) text += fmt::format(":sparse={}/{}", spec.sparsity->keep, spec.sparsity->of);
     if (spec.decode) text += *spec.decode == Decode::Poly ? ":decode=poly" : ":decode=table";
     if (spec.nan) text += *spec.nan == NanPolicy::Skip ? ":nan=skip" : ":nan=refuse";
     if (spec.compute) text += *spec.compute == Compute::Input ? ":compute=input" : ":compute=f32";
@@ -85,9 +114,19 @@ std::string canonicalText(const QuantSpec& spec) {
         case ScaleKind::None: full.scale = ScaleSpelling::None; break;
         case ScaleKind::Tensor: full.scale = ScaleSpelling::Tensor; break;
         case ScaleKind::Axes: full.axes = spec.reducedAxes(); break;
-        case ScaleKind::Block: full.block = spec.blockSize(); break;
+        case ScaleKind::Block:
+            if (spec.tiles)
+                full.tiles = spec.tiles;
+            else
+                full.block = spec.blockSize();
+            break;
         }
     }
+    if (!traits.bitWidths.empty()) full.bits = spec.codeBits();
+    if (words(traits.scaleTypes).size() > 1) full.scaleType = spec.effectiveScaleType();
+    if (traits.affine) full.symmetric = spec.isSymmetric();
+    if (traits.stochastic) full.stochastic = spec.stochastic.value_or(-1);
+    full.sparsity = spec.sparsity; // a spec without it keeps every value
     Calibration calibration = spec.effectiveCalibration();
     if (calibration.arguments == std::vector<double>{1.0}) calibration.arguments.clear();
     if (!calibration.id.empty()) full.calibration = std::move(calibration);

@@ -27,6 +27,18 @@ struct Calibration {
     bool operator==(const Calibration&) const = default;
 };
 
+/// tile=AxN: one scale per N consecutive elements of axis A; several axes give blocks of several dimensions.
+struct Tile {
+    int axis = -1; ///< may be negative
+    std::uint32_t size = 0;
+    bool operator==(const Tile&) const = default;
+};
+/// sparse=N/M: of every M consecutive values the N largest magnitudes stay.
+struct Sparsity {
+    std::uint32_t keep = 0, of = 0;
+    bool operator==(const Sparsity&) const = default;
+};
+
 struct QuantSpec {
     std::string format = "nf4";
     ScaleSpelling scale = ScaleSpelling::Default;
@@ -37,6 +49,12 @@ struct QuantSpec {
     std::optional<NanPolicy> nan;
     std::optional<Compute> compute;
     std::optional<std::string> dialect;
+    std::optional<std::vector<Tile>> tiles;
+    std::optional<std::string> scaleType;   ///< a word of FormatTraits::scaleTypes
+    std::optional<bool> symmetric;          ///< sym=no: a zero point per scale
+    std::optional<std::int64_t> stochastic; ///< seed of round=stochastic; -1 is round=nearest, spelled out
+    std::optional<Sparsity> sparsity;
+    std::optional<std::uint32_t> bits; ///< of learned codebooks
     bool operator==(const QuantSpec&) const = default;
 
     const FormatTraits& traits() const; ///< the format is known: parseSpec() and the editor guarantee it
@@ -49,10 +67,13 @@ struct QuantSpec {
     NanPolicy effectiveNan() const { return nan.value_or(NanPolicy::Refuse); }
     Compute effectiveCompute() const { return compute.value_or(Compute::F32); }
     std::string effectiveDialect() const;
+    std::string effectiveScaleType() const;
+    bool isSymmetric() const { return symmetric.value_or(true); }
+    std::optional<std::uint64_t> randomSeed() const; ///< of round=stochastic
+    std::uint32_t codeBits() const;                  ///< the format's, or those of bits=
 };
 
-/// One clear sentence on what is wrong, where, and the nearest spec that works. Keys that belong to formats not in the
-/// registry yet (tile, scaletype, sym, round, sparse) are refused by name.
+/// One clear sentence on what is wrong, where, and the nearest spec that works.
 Result<QuantSpec> parseSpec(std::string_view text);
 /// Only the fields that were given.
 std::string specText(const QuantSpec& spec);

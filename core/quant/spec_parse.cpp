@@ -12,8 +12,8 @@
 namespace qs {
 namespace {
 
-constexpr std::string_view kKeys[] = {"scale", "axis", "block", "calib", "decode", "nan", "compute", "dialect"};
-constexpr std::string_view kKeysOfOtherFormats[] = {"tile", "scaletype", "sym", "round", "sparse"};
+constexpr std::string_view kKeys[] = {"scale", "axis",  "block",  "tile",   "bits", "calib",   "scaletype",
+                                      "sym",   "round", "sparse", "decode", "nan",  "compute", "dialect"};
 
 std::string shown(std::string_view text) { return escapeForPeople(text, 40); }
 
@@ -58,6 +58,7 @@ constexpr Spelling<ScaleSpelling> kScales[] = {{"none", ScaleSpelling::None},
                                                {"block", ScaleSpelling::Block}};
 constexpr Spelling<Decode> kDecodes[] = {{"table", Decode::Table}, {"poly", Decode::Poly}};
 constexpr Spelling<NanPolicy> kNans[] = {{"refuse", NanPolicy::Refuse}, {"skip", NanPolicy::Skip}};
+constexpr Spelling<bool> kSymmetries[] = {{"yes", true}, {"no", false}};
 constexpr Spelling<Compute> kComputes[] = {{"f32", Compute::F32}, {"input", Compute::Input}};
 
 template<class Choice, std::size_t N>
@@ -84,6 +85,44 @@ Result<Calibration> parseCalibration(std::string_view value) {
     return calibration;
 }
 
+/// "0x128,1x128": axis x size.
+Result<std::vector<Tile>> parseTiles(std::string_view value) {
+    std::vector<Tile> tiles;
+    for (const auto part : split(value, ',')) {
+        const auto pair = split(part, 'x');
+        const auto axis = pair.size() == 2 ? number<int>(pair[0]) : std::nullopt;
+        const auto size = pair.size() == 2 ? number<std::uint32_t>(pair[1]) : std::nullopt;
+        if (!axis || !size || std::abs(*axis) > 64 || *size == 0)
+            return fail(fmt::format(
+                "tile={} is not a list of AXISxSIZE: use for example tile=-1x128 or tile=0x128,1x128", shown(value)));
+        for (const Tile& tile : tiles)
+            if (tile.axis == *axis)
+                return fail(fmt::format("tile={} names axis {} twice: name each axis once", shown(value), *axis));
+        tiles.push_back({*axis, *size});
+    }
+    return tiles;
+}
+
+Result<std::int64_t> parseRounding(std::string_view value) {
+    if (value == "nearest") return -1;
+    const auto parts = split(value, ',');
+    const std::int64_t seed = parts.size() == 2 ? number<std::int64_t>(parts[1]).value_or(-1) : -1;
+    if (parts.front() != "stochastic" || seed < 0)
+        return fail(fmt::format("'{}' is not a value of round: use round=nearest or round=stochastic,SEED with a whole "
+                                "number from 0 on, for example round=stochastic,1",
+                                shown(value)));
+    return seed;
+}
+
+Result<Sparsity> parseSparsity(std::string_view value) {
+    const auto parts = split(value, '/');
+    const auto keep = parts.size() == 2 ? number<std::uint32_t>(parts[0]) : std::nullopt;
+    const auto of = parts.size() == 2 ? number<std::uint32_t>(parts[1]) : std::nullopt;
+    if (!keep || !of || *keep == 0 || *keep > *of || *of > 65536)
+        return fail(fmt::format("sparse={} is not N/M with N from 1 to M: use for example sparse=2/4", shown(value)));
+    return Sparsity{*keep, *of};
+}
+
 Result<void> setKey(QuantSpec& spec, std::string_view key, std::string_view value) {
     const auto keep = [](auto& field, auto&& parsed) -> Result<void> {
         if (!parsed) return tl::unexpected(parsed.error());
@@ -95,6 +134,20 @@ Result<void> setKey(QuantSpec& spec, std::string_view key, std::string_view valu
     if (key == "nan") return keep(spec.nan, choose(kNans, key, value));
     if (key == "compute") return keep(spec.compute, choose(kComputes, key, value));
     if (key == "calib") return keep(spec.calibration, parseCalibration(value));
+    if (key == "tile") return keep(spec.tiles, parseTiles(value));
+    if (key == "sym") return keep(spec.symmetric, choose(kSymmetries, key, value));
+    if (key == "round") return keep(spec.stochastic, parseRounding(value));
+    if (key == "sparse") return keep(spec.sparsity, parseSparsity(value));
+    if (key == "scaletype") {
+        spec.scaleType = std::string(value);
+        return {};
+    }
+    if (key == "bits") {
+        const auto bits = number<std::uint32_t>(value);
+        if (!bits) return fail(fmt::format("bits={} is not a whole number: use for example bits=4", shown(value)));
+        spec.bits = *bits;
+        return {};
+    }
     if (key == "dialect") {
         spec.dialect = std::string(value);
         return {};
@@ -122,10 +175,6 @@ Result<void> setKey(QuantSpec& spec, std::string_view key, std::string_view valu
         spec.axes = std::move(axes);
         return {};
     }
-    const bool otherFormat = std::count(std::begin(kKeysOfOtherFormats), std::end(kKeysOfOtherFormats), key);
-    if (otherFormat)
-        return fail(fmt::format("the key '{}' belongs to formats that are not in this version: keys are {}", key,
-                                fmt::join(kKeys, ", ")));
     return fail(fmt::format("there is no key '{}': keys are {}", shown(key), fmt::join(kKeys, ", ")));
 }
 
@@ -168,7 +217,7 @@ Result<void> validateScale(const QuantSpec& spec, const FormatTraits& traits) {
 }
 
 Result<void> validateBlock(const QuantSpec& spec, const FormatTraits& traits) {
-    if (spec.scaleKind() != ScaleKind::Block) return {};
+    if (spec.scaleKind() != ScaleKind::Block || spec.tiles) return {};
     const std::uint32_t block = spec.blockSize(), step = traits.blockMultiple;
     if (block < traits.minBlock || block > traits.maxBlock)
         return fail(fmt::format("block of {} must be {} to {}, not {}: use {}:block={}", spec.format, traits.minBlock,
@@ -181,6 +230,37 @@ Result<void> validateBlock(const QuantSpec& spec, const FormatTraits& traits) {
     if (above <= traits.maxBlock && below >= traits.minBlock)
         advice += fmt::format(" or {}:block={}", spec.format, above);
     return fail(fmt::format("block of {} must be {}: use {}", spec.format, rule, advice));
+}
+
+/// "int4 and int8 have": which formats take what this one does not.
+std::string takers(bool (*takes)(const FormatTraits&)) {
+    const bool any = std::any_of(formats().begin(), formats().end(), takes);
+    return any ? thoseWith(takes) + " it" : std::string("no format has it");
+}
+
+Result<void> validateOptions(const QuantSpec& spec, const FormatTraits& traits) {
+    const auto refuse = [&](std::string_view what, std::string_view key, bool (*takes)(const FormatTraits&)) {
+        return fail(fmt::format("{} does not have {}: leave {} out; {}", spec.format, what, key, takers(takes)));
+    };
+    if (spec.tiles && !traits.tiles) return refuse("tiles", "tile", [](const FormatTraits& f) { return f.tiles; });
+    if (spec.tiles && (spec.block || spec.axes || spec.scale != ScaleSpelling::Default))
+        return fail(fmt::format("tile and block, axis or scale both say where the scales are: leave one of them out"));
+    if (!spec.isSymmetric() && !traits.affine)
+        return refuse("zero points", "sym", [](const FormatTraits& f) { return f.affine; });
+    if (spec.randomSeed() && !traits.stochastic)
+        return refuse("random rounding", "round", [](const FormatTraits& f) { return f.stochastic; });
+    if (spec.sparsity && !traits.sparse)
+        return refuse("N:M sparsity", "sparse", [](const FormatTraits& f) { return f.sparse; });
+    const auto types = words(traits.scaleTypes), widths = words(traits.bitWidths);
+    if (spec.scaleType && !std::count(types.begin(), types.end(), *spec.scaleType))
+        return fail(fmt::format("{} has no scaletype {}: use scaletype={}", spec.format, shown(*spec.scaleType),
+                                fmt::join(types, " or scaletype=")));
+    if (spec.bits && widths.empty())
+        return refuse("a choice of bits", "bits", [](const FormatTraits& f) { return !f.bitWidths.empty(); });
+    if (spec.bits && !std::count(widths.begin(), widths.end(), std::to_string(*spec.bits)))
+        return fail(
+            fmt::format("{} has no bits={}: use bits={}", spec.format, *spec.bits, fmt::join(widths, " or bits=")));
+    return {};
 }
 
 Result<void> validateCalibration(const QuantSpec& spec) {
@@ -223,6 +303,7 @@ Result<void> validate(const QuantSpec& spec) {
         return fail(fmt::format("{} has no scales: use {}", spec.format, spec.format));
     if (auto ok = validateScale(spec, *traits); !ok) return ok;
     if (auto ok = validateBlock(spec, *traits); !ok) return ok;
+    if (auto ok = validateOptions(spec, *traits); !ok) return ok;
     if (auto ok = validateCalibration(spec); !ok) return ok;
     if (spec.effectiveDecode() == Decode::Poly && traits->polyLevels.empty())
         return fail(fmt::format("{} has no polynomial decode: leave decode out; {} decode=table and decode=poly",

@@ -312,6 +312,7 @@ inline void quantize(const Run& run, const RunOut& out) {
     case Encoder::Identity: return quantizeWith(IdentityCoder<Small::None>(), run, out);
     case Encoder::RoundF16: return quantizeWith(IdentityCoder<Small::F16>(), run, out);
     case Encoder::RoundBf16: return quantizeWith(IdentityCoder<Small::Bf16>(), run, out);
+    default: break; // the reference has all
     }
     reference::quantize(run, out);
 }
