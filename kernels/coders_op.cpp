@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// quantize, quant_act and dequantize as operations: the coders of a kernel set, row by row on a team.
+// quant_act and dequantize as operations: the coders of a kernel set, row by row on a team.
 
 #include "kernels/coders_op.h"
 
 #include "kernels/matmul_operands.h"
+#include "kernels/quantize_op.h"
 
 #include <atomic>
 #include <cmath>
@@ -11,8 +12,6 @@
 
 namespace qs {
 namespace {
-
-std::size_t blocksOf(std::size_t cols, std::size_t block) { return (cols + block - 1) / block; }
 
 class RowCoder : public PreparedMatmul {
 public:
@@ -32,46 +31,6 @@ public:
 protected:
     virtual std::size_t rows() const = 0;
     virtual void row(std::size_t r, const MatmulInput& in, const MatmulOutput& out, std::vector<float>& scratch) = 0;
-};
-
-class Quantize final : public RowCoder {
-public:
-    Quantize(const MatmulProblem& problem, const WeightOperand& operand, const KernelSet& kernels)
-        : m_format(problem.weight), m_n(problem.n), m_k(problem.k), m_kernels(&kernels), m_source(m_n * m_k) {
-        for (std::size_t r = 0; r < m_n; ++r)
-            std::memcpy(m_source.data() + r * m_k, static_cast<const char*>(operand.codes) + r * operand.rowBytes,
-                        m_k * sizeof(float));
-        m_group = m_format.blockAxis == 1 ? m_format.block : m_k;
-    }
-    std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<Quantize>(*this); }
-    std::size_t weightBytes() const override { return m_source.size() * sizeof(float); }
-
-private:
-    std::size_t rows() const override { return m_n; }
-    void row(std::size_t r, const MatmulInput&, const MatmulOutput& out, std::vector<float>& scratch) override {
-        const float* x = m_source.data() + r * m_k;
-        float* scales = static_cast<float*>(out.scale) + r * blocksOf(m_k, m_group);
-        if (m_format.id == "nf4") {
-            const std::size_t padded = blocksOf(m_k, m_group) * m_group;
-            auto* codes = static_cast<std::uint8_t*>(out.out) + r * padded / 2;
-            if (padded != m_k) {
-                scratch.assign(padded, 0.0f);
-                std::memcpy(scratch.data(), x, m_k * sizeof(float));
-                x = scratch.data();
-            }
-            m_kernels->quantizeNf4Packed(x, padded, m_group, codes, scales, nullptr);
-        } else if (m_format.id == "int8") {
-            m_kernels->quantizeInt8Stored(x, m_k, m_group, static_cast<std::int8_t*>(out.out) + r * m_k, scales);
-        } else {
-            auto* codes = static_cast<std::uint8_t*>(out.out) + r * ((m_k + 3) / 4);
-            m_kernels->quantizeTernaryPacked(x, m_k, m_group, codes, scales);
-        }
-    }
-
-    WeightFormat m_format;
-    std::size_t m_n, m_k, m_group = 0;
-    const KernelSet* m_kernels;
-    Aligned<float> m_source;
 };
 
 class QuantizeAct final : public RowCoder {
@@ -135,20 +94,13 @@ const char* whyNotCoded(const MatmulProblem& problem) {
         if (packed && w.levels.size() == 16 && w.block % 2 == 0) return nullptr;
         return "the vector decoder takes 16 levels, high nibble first, with f32 scales in even blocks of a row";
     }
-    if (problem.op != MatmulOp::Quantize) return "this variant only codes and decodes";
-    if (problem.weightIsKn) return "quantize takes weights stored [N, K]";
-    const bool rows = w.blockAxis == 1 || (w.blockAxis < 0 && w.channelAxis == 0);
-    if (w.scale != NumberType::F32 || !rows) return "quantize writes f32 scales of rows or of blocks within rows";
-    if (w.id == "nf4" && w.packing == Packing::PairHiFirst && w.blockAxis == 1 && w.block % 2 == 0) return nullptr;
-    if (w.id == "int8" && w.packing == Packing::None && w.element == NumberType::I8) return nullptr;
-    if (w.id == "ternary" && w.packing == Packing::QuadLoFirst && (w.blockAxis < 0 || w.block % 4 == 0)) return nullptr;
-    return "quantize writes nf4 (pair_hi_first, even blocks), int8 (i8) and ternary (quad_lo_first, blocks of 4)";
+    return problem.op == MatmulOp::Quantize ? whyNotQuantized(problem) : "this variant only codes and decodes";
 }
 
 std::unique_ptr<PreparedMatmul> prepareCoded(const MatmulProblem& problem, const WeightOperand& operand,
                                              const KernelSet& kernels) {
     if (problem.op == MatmulOp::QuantizeAct) return std::make_unique<QuantizeAct>(problem, kernels);
-    if (problem.op == MatmulOp::Quantize) return std::make_unique<Quantize>(problem, operand, kernels);
+    if (problem.op == MatmulOp::Quantize) return prepareQuantize(problem, operand, kernels);
     return std::make_unique<DequantizeNf4>(problem, operand, kernels);
 }
 

@@ -9,6 +9,7 @@
 #include <cfloat>
 #include <cmath>
 #include <cstring>
+#include <fmt/format.h>
 
 namespace qs {
 namespace {
@@ -86,6 +87,14 @@ Result<void> addBias(Operands& out, const OperandRequest& request) {
     return {};
 }
 
+/// Neither calibration nor dialect crosses the interface.
+bool hasOwnRule(const QuantSpec& spec) {
+    QuantSpec plain = spec;
+    plain.calibration.reset(), plain.dialect.reset();
+    return plain.effectiveDialect() == spec.effectiveDialect() &&
+           plain.effectiveCalibration() == spec.effectiveCalibration();
+}
+
 HostTensor shapeOnly(std::string role, std::string dtype, std::vector<std::int64_t> dims) {
     HostTensor out{std::move(role), std::move(dtype), std::move(dims), nullptr, 0, 0};
     out.bytes = dtypeBytes(out.dtype);
@@ -132,6 +141,9 @@ Result<Operands> makeOperands(const OperandRequest& request, std::shared_ptr<con
     } else if (std::string_view(request.op->abiOp) == "dequantize") {
         out.inputs = out.weights->inputs;
         out.outs.push_back(shapeOnly("out", "f32", {request.n, request.k}));
+    } else if (const auto& spec = out.weights->quantized.spec; !hasOwnRule(spec)) {
+        return fail(fmt::format(
+            "quantize as an operation uses the format's own calibration and dialect, not those of {}", specText(spec)));
     } else {
         auto source = makeHostTensor("source", "f32", {request.n, request.k});
         if (!source) return tl::unexpected(source.error());

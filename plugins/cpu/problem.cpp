@@ -4,6 +4,7 @@
 
 #include "kernels/format.h"
 #include "kernels/kernel_set.h"
+#include "kernels/matmul_operands.h"
 
 #include <array>
 #include <cmath>
@@ -265,10 +266,12 @@ OutputSizes outputSizes(const MatmulProblem& p) {
     OutputSizes sizes;
     if (p.op == MatmulOp::QuantizeAct) return {p.m * p.k, p.m * 4, "i8"};
     if (p.op == MatmulOp::Quantize) {
-        const bool blocks = p.weight.blockAxis == 1;
-        sizes.out = p.n * packedRowBytes(p.weight, p.weight.id == "nf4" ? paddedCols(p.weight, p.k) : p.k);
-        sizes.scale = p.n * (blocks ? (p.k + p.weight.block - 1) / p.weight.block : 1) * 4;
-        sizes.outType = p.weight.element == NumberType::I8 ? "i8" : "u8";
+        const WeightFormat& w = p.weight;
+        const FormatTraits* format = findFormat(w.id);
+        sizes.out = p.n * packedRowBytes(w, format && format->padsLastBlock ? paddedCols(w, p.k) : p.k);
+        sizes.scale = storedScales(p, w.blockAxis == 1 ? (p.k + w.block - 1) / w.block : 0) * 4;
+        const bool floats = format && (format->kind == FormatKind::Identity || format->kind == FormatKind::Float);
+        sizes.outType = floats ? format->id : w.element == NumberType::I8 ? "i8" : "u8";
         return sizes;
     }
     sizes.out = (p.op == MatmulOp::Matmul ? p.m * p.n : p.n * p.k) * (p.out == NumberType::F32 ? 4 : 2);

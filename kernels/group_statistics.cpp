@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/group_statistics.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+namespace qs {
+namespace {
+
+struct Partial {
+    float absMax = 0;
+    double sum = 0;
+    std::uint64_t count = 0;
+};
+
+/// A statistic is one pass, or two: a centre, and what lies around or above it.
+class Statistic {
+public:
+    Statistic(const KernelSet& kernels, const Run& run) : m_kernels(kernels), m_run(run) {}
+
+    bool isAbsMax() const { return m_run.statistic == GroupStatistic::AbsMax; }
+    bool twoPasses() const {
+        return m_run.statistic == GroupStatistic::MeanAbsTwn || m_run.statistic == GroupStatistic::HalfStd;
+    }
+    float center(const Partial& p) const {
+        return m_run.statistic == GroupStatistic::HalfStd ? meanForStd(p.sum, p.count) : twnThreshold(p.sum, p.count);
+    }
+    Partial first(const float* x, std::size_t n) const {
+        Partial p;
+        if (isAbsMax())
+            p.absMax = m_kernels.absMax(x, n, false);
+        else if (m_run.statistic == GroupStatistic::HalfStd)
+            p.sum = m_kernels.sum(x, n, false, &p.count);
+        else
+            p.sum = m_kernels.sumAbs(x, n, false, &p.count);
+        return p;
+    }
+    Partial second(const float* x, std::size_t n, float center) const {
+        Partial p;
+        if (m_run.statistic == GroupStatistic::HalfStd) {
+            p.sum = m_kernels.sumSquaredDeviation(x, n, center, false);
+        } else {
+            const AboveSum above = m_kernels.sumAbsAbove(x, n, center);
+            p.sum = above.sum, p.count = above.count;
+        }
+        return p;
+    }
+    GroupParams params(const Partial& p) const {
+        return isAbsMax() ? paramsFromAbsMax(m_run, p.absMax) : paramsFromMeanAbs(m_run.encoder, p.sum, p.count);
+    }
+    GroupParams params(const Partial& first, float center, const Partial& second) const {
+        if (m_run.statistic == GroupStatistic::HalfStd) return paramsFromHalfStd(second.sum, first.count);
+        return paramsFromTwn(center, AboveSum{second.sum, second.count});
+    }
+
+private:
+    const KernelSet& m_kernels;
+    const Run& m_run;
+};
+
+using Groups = std::vector<Partial>;
+
+/// Groups of consecutive elements; `centers` is empty in the first pass. False: stopped.
+bool measureRuns(const Statistic& statistic, const float* x, std::size_t elements, std::size_t group,
+                 const std::vector<float>& centers, ThreadTeam& team, const StopRequest& stop, Groups& folded) {
+    const std::size_t groups = elements / group, pieces = (group + kStatisticPiece - 1) / kStatisticPiece;
+    Groups partials(groups * pieces);
+    std::atomic<bool> stopped{false};
+    team.run([&](int worker) {
+        const auto [begin, end] = shareOf(partials.size(), worker, team.size());
+        for (std::size_t i = begin; i < end; ++i) {
+            if (stopped || stop()) return stopped.store(true);
+            const std::size_t from = i / pieces * group + i % pieces * kStatisticPiece;
+            const std::size_t n = std::min(kStatisticPiece, (i / pieces + 1) * group - from);
+            partials[i] =
+                centers.empty() ? statistic.first(x + from, n) : statistic.second(x + from, n, centers[i / pieces]);
+        }
+    });
+    folded.assign(groups, {});
+    for (std::size_t i = 0; i < partials.size(); ++i) {
+        Partial& into = folded[i / pieces];
+        into.absMax = std::max(into.absMax, partials[i].absMax);
+        into.sum += partials[i].sum, into.count += partials[i].count;
+    }
+    return !stopped;
+}
+
+/// Columns: a worker walks down all rows with its share of them, so that each sum has one order.
+bool measureColumns(const KernelSet& kernels, const Statistic& statistic, const float* x, std::size_t rows,
+                    std::size_t cols, const std::vector<float>& centers, ThreadTeam& team, const StopRequest& stop,
+                    Groups& folded) {
+    folded.assign(cols, {});
+    std::vector<float> bounds(cols);
+    std::atomic<bool> stopped{false};
+    team.run([&](int worker) {
+        const auto [begin, end] = shareOf(cols, worker, team.size(), 16);
+        for (std::size_t r = 0; r < rows && begin < end; ++r) {
+            if (stopped || stop()) return stopped.store(true);
+            const float* row = x + r * cols;
+            if (statistic.isAbsMax()) {
+                kernels.columnAbsMax(row + begin, end - begin, bounds.data() + begin);
+                continue;
+            }
+            for (std::size_t c = begin; c < end; ++c) {
+                const float a = std::fabs(row[c]);
+                if (centers.empty() || a > centers[c]) folded[c].sum += double(a), ++folded[c].count;
+            }
+        }
+    });
+    for (std::size_t c = 0; c < cols; ++c) folded[c].absMax = bounds[c];
+    return !stopped;
+}
+
+} // namespace
+
+bool measureGroups(const KernelSet& kernels, const Run& run, const float* x, std::size_t rows, std::size_t cols,
+                   const SharedGroups& groups, ThreadTeam& team, const StopRequest& stop,
+                   std::vector<GroupParams>& params) {
+    if (run.statistic == GroupStatistic::None) {
+        params.assign(1, {});
+        return true;
+    }
+    const Statistic statistic(kernels, run);
+    const auto measure = [&](const std::vector<float>& centers, Groups& into) {
+        return groups.columns ? measureColumns(kernels, statistic, x, rows, cols, centers, team, stop, into)
+                              : measureRuns(statistic, x, rows * cols, groups.group, centers, team, stop, into);
+    };
+    Groups first, second;
+    if (!measure({}, first)) return false;
+    params.clear();
+    if (!statistic.twoPasses()) {
+        for (const Partial& p : first) params.push_back(statistic.params(p));
+        return true;
+    }
+    std::vector<float> centers;
+    for (const Partial& p : first) centers.push_back(statistic.center(p));
+    if (!measure(centers, second)) return false;
+    for (std::size_t i = 0; i < first.size(); ++i) params.push_back(statistic.params(first[i], centers[i], second[i]));
+    return true;
+}
+
+} // namespace qs

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// quantize and dequantize of the cpu backend against what the quantizer of the program makes of the same values: every
+// format of the list, with every kind of scale that it may have.
+#include "core/bench/gate.h"
+#include "core/bench/local_backend.h"
+#include "plugins/cpu/cpu_backend.h"
+
+#include <QTest>
+
+using namespace qs;
+
+class CodersTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void initTestCase() {
+        auto opened = LocalBackend::open(quantscope_cpu_backend(), {{"threads", "2"}}, std::make_shared<PluginHost>());
+        QVERIFY(opened.has_value());
+        backend_ = std::move(*opened);
+    }
+
+    void everyFormatAndScale_data() {
+        QTest::addColumn<QString>("spec");
+        for (const auto& format : formats())
+            for (const char* scale : {"", ":scale=none", ":scale=tensor", ":scale=channel", ":axis=0", ":block=2",
+                                      ":block=6", ":block=32", ":block=64"}) {
+                const std::string spec = std::string(format.id) + scale;
+                if (parseSpec(spec)) QTest::newRow(spec.c_str()) << QString::fromStdString(spec);
+            }
+        QTest::newRow("nf4:decode=poly") << QStringLiteral("nf4:decode=poly");
+    }
+    void everyFormatAndScale() {
+        QFETCH(QString, spec);
+        const auto parsed = *parseSpec(spec.toStdString());
+        for (const char* op : {"quantize", "dequantize"}) {
+            const OperandRequest request{findBenchOp(op), findBenchAct("f32"), 1, 33, 130, false, 1};
+            const auto weights = makeWeights(parsed, 33, 130, *weightValues(33, 130, 1, nullptr), {});
+            QVERIFY2(weights.has_value(), weights.has_value() ? "" : weights.error().message.c_str());
+            const auto operands = makeOperands(request, *weights);
+            QVERIFY(operands.has_value());
+            const auto support = backend_->query(0, operands->problem);
+            QVERIFY2(support && !support->variants.empty(), support ? support->reason.c_str() : "query");
+            for (const auto& variant : support->variants) {
+                const auto verdict = gate_.tails(*backend_, "cpu", 0, request, parsed, variant, {});
+                QVERIFY2(verdict.status == RowState::Ok && verdict.shapes >= 6,
+                         (std::string(op) + " " + variant.id + ": " + verdict.reason).c_str());
+            }
+        }
+    }
+
+    /// Sums over more than one piece, and rows that are longer than one.
+    void largeGroups_data() {
+        QTest::addColumn<QString>("spec");
+        for (const char* spec : {"ternary", "ternary:scale=tensor", "ternary:scale=channel", "binary:scale=tensor",
+                                 "binary:scale=channel", "int8:scale=tensor", "int8", "fp8_e4m3:axis=0"})
+            QTest::newRow(spec) << QString::fromLatin1(spec);
+    }
+    void largeGroups() {
+        QFETCH(QString, spec);
+        constexpr std::int64_t rows = 3, columns = 70'001;
+        const auto weights =
+            makeWeights(*parseSpec(spec.toStdString()), rows, columns, *weightValues(rows, columns, 9, nullptr), {});
+        const auto operands =
+            makeOperands({findBenchOp("quantize"), findBenchAct("f32"), 1, rows, columns, false, 9}, *weights);
+        const auto reference = evaluateReference(*operands, 9, {});
+        auto output = *GuardedOutput::create(operands->outs);
+        const auto support = backend_->query(0, operands->problem);
+        QVERIFY(support && !support->variants.empty());
+        for (const auto& variant : support->variants) {
+            const auto kernel = backend_->prepare(0, operands->problem, variant.id, operands->inputs);
+            QVERIFY(kernel.has_value());
+            output.refill();
+            QVERIFY(backend_->execute(kernel->handle, {}, output.tensors()).has_value());
+            const Check check = checkOutput(*operands, *reference, output, 0);
+            QVERIFY2(check.passed, (variant.id + ": " + check.reason).c_str());
+            backend_->destroy(kernel->handle);
+        }
+    }
+
+    void anotherRuleIsDeclined_data() {
+        QTest::addColumn<QString>("spec");
+        for (const char* spec : {"int8:calib=absmax,0.9", "ternary:dialect=bitnet"})
+            QTest::newRow(spec) << QString::fromLatin1(spec);
+    }
+    void anotherRuleIsDeclined() {
+        QFETCH(QString, spec);
+        const auto weights = makeWeights(*parseSpec(spec.toStdString()), 4, 64, *weightValues(4, 64, 1, nullptr), {});
+        const auto made = [&](const char* op) {
+            return makeOperands({findBenchOp(op), findBenchAct("f32"), 1, 4, 64, false, 1}, *weights);
+        };
+        QVERIFY(made("dequantize").has_value());
+        const auto refused = made("quantize");
+        QVERIFY(!refused && refused.error().message.find("calibration") != std::string::npos);
+    }
+
+private:
+    std::unique_ptr<LocalBackend> backend_;
+    Gate gate_;
+};
+
+QTEST_GUILESS_MAIN(CodersTest)
+#include "coders_test.moc"
