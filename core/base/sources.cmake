@@ -2,6 +2,7 @@
 target_sources(qs_core PRIVATE
   base/column.cpp
   base/parallel.cpp
+  base/random.cpp
   base/symlog.cpp
   base/text.cpp
 )

@@ -12,6 +12,7 @@
 // have standard deviation 0.02. Activations have 1, and one channel in 64 (at least one from K = 32 on) is ten times
 // larger, as outlier channels of language models are.
 
+#include "core/base/random.h"
 #include "core/bench/bench_plan.h"
 #include "core/quant/quantizer.h"
 
@@ -67,9 +68,6 @@ Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid)
 
 /// Streams of the operands, so that none depends on the size of another.
 inline constexpr std::uint64_t kWeightStream = 1, kActStream = 2, kOutlierStream = 3, kBiasStream = 4, kCheckStream = 5;
-std::uint64_t randomBits(std::uint64_t seed, std::uint64_t stream, std::uint64_t index);
-/// Element `index` of a stream of normal variates.
-float normalVariate(std::uint64_t seed, std::uint64_t stream, std::uint64_t index);
 
 /// A tensor of this role with memory behind it, zeroed.
 Result<HostTensor> makeHostTensor(std::string role, std::string dtype, std::vector<std::int64_t> dims);

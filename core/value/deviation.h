@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// How far values are from what they should be; the same figures everywhere in the labs. Sums in f64.
+
+#include <optional>
+#include <span>
+
+namespace qs::value {
+
+struct Deviation {
+    double errorPower = 0, power = 0; ///< sums of squares: of the difference, and of what it should be
+    double maxAbs = 0;
+    bool finite = true;
+    bool exact() const { return finite && errorPower == 0; }
+    /// Not measured where there is no power, or a value is not finite.
+    std::optional<double> nmse() const;
+    std::optional<double> sqnrDb() const; ///< nor where nothing differs: it would be infinite
+    void add(const Deviation& other);
+};
+Deviation deviation(std::span<const float> should, std::span<const float> is);
+
+} // namespace qs::value

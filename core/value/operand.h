@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// A quantized tensor is usable wherever a tensor is: every operation takes Operands, which are one or the other.
+// The operations are those of eformer's arrays (ArrayNF4, Array8B, Array1B), for every format: add mul div max lt exp
+// log sqrt integer_pow reduce conv gather concatenate materialize; transpose reshape broadcast_in_dim materialize and
+// quantize again with the same spec; converted() only changes the type that materialized() gives.
+
+#include "core/quant/quantizer.h"
+#include "core/value/tensor.h"
+
+namespace qs::value {
+
+/// Borrows: the tensor must live as long as the operand.
+class Operand {
+public:
+    Operand(const Tensor& tensor) : dense_(&tensor) {}
+    Operand(const QuantizedTensor& tensor) : quantized_(&tensor) {}
+    bool isQuantized() const { return quantized_ != nullptr; }
+    const QuantizedTensor& quantized() const { return *quantized_; }
+    const Tensor& dense() const { return *dense_; }
+    const Shape& shape() const { return dense_ ? dense_->shape : quantized_->shape; }
+    std::size_t rank() const { return shape().size(); }
+    DType dtype() const { return dense_ ? dense_->dtype : quantized_->sourceDtype; }
+    Tensor value() const; ///< a copy, or materialized()
+
+private:
+    const Tensor* dense_ = nullptr;
+    const QuantizedTensor* quantized_ = nullptr;
+};
+
+Result<QuantizedTensor> quantized(const Tensor& tensor, const QuantSpec& spec, const Job& job = {});
+/// Decoded, cropped to the shape, rounded to the tensor's dtype.
+Tensor materialized(const QuantizedTensor& tensor);
+/// convert_element_type: codes and scales stay as they are.
+Result<QuantizedTensor> converted(QuantizedTensor tensor, DType dtype);
+
+/// Forward: what the spec leaves of x. Backward: the identity, so that gradients reach the latent weights.
+/// (The seed's straight_through for 1-bit formats truncates raw floats; here they are quantized first.)
+struct StraightThrough {
+    Tensor value;
+    const Tensor& gradient(const Tensor& ofValue) const { return ofValue; }
+};
+Result<StraightThrough> straightThrough(const Tensor& x, const QuantSpec& spec, const Job& job = {});
+
+} // namespace qs::value
