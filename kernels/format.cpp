@@ -82,6 +82,17 @@ constexpr FloatTable<0x7e, true> kE4m3(3, 7);
 constexpr FloatTable<0x7b, true> kE5m2(2, 15);
 constexpr FloatTable<0x7f, false> kE4m3fnuz(3, 8);
 constexpr FloatTable<0x7f, false> kE5m2fnuz(2, 16);
+// bitsandbytes' FP4: sign, then 3 bits that stand for 0, 1/16, 8, 12, 4, 6, 2 and 3 twelfths.
+constexpr std::array<float, 16> kFp4 = {
+    -12 / 12.0f, -8 / 12.0f,      -6 / 12.0f, -4 / 12.0f, -3 / 12.0f, -2 / 12.0f, -0.0625f / 12.0f, -0.0f,
+    0.0f,        0.0625f / 12.0f, 2 / 12.0f,  3 / 12.0f,  4 / 12.0f,  6 / 12.0f,  8 / 12.0f,        12 / 12.0f};
+constexpr std::array<std::uint8_t, 16> kFp4Bits = {11, 10, 13, 12, 15, 14, 9, 8, 0, 1, 6, 7, 4, 5, 2, 3};
+
+// Yoshida 2023, "NF4 Isn't Information Theoretically Optimal (and that's Good)", the code for blocks of 64; they are what
+// the author's generate_af4.py (github.com/davisyoshida/abnormal-floats) gives, and bitsandbytes' table.
+constexpr std::array<float, 16> kAf4 = {
+    -1.0f,       -0.69441008f, -0.51243739f, -0.3736951f, -0.25607552f, -0.14982478f, -0.04934812f, 0.0f,
+    0.04273164f, 0.12934483f,  0.21961274f,  0.31675666f, 0.42563882f,  0.55496234f,  0.72424863f,  1.0f};
 constexpr std::array<float, 2> kBinary = {-1.0f, 1.0f};
 constexpr std::array<float, 3> kTernary = {-1.0f, 0.0f, 1.0f};
 
@@ -113,7 +124,17 @@ template<int most, bool minusZero> constexpr FormatTraits floatRow(const char* i
             .calibrations = "absmax", .dialects = "eformer", .computeInput = false, .source = source};
 }
 
-const std::array<FormatTraits, 17> kFormats = {{
+/// 16 levels within -1 and 1, scaled by the absolute maximum of a block.
+constexpr FormatTraits codebookRow(const char* id, const char* title, const char* summary, const char* source,
+                                   const std::array<float, 16>& levels, int zeroCode, std::span<const std::uint8_t> bytes = {}) {
+    return {.id = id, .title = title, .summary = summary,
+            .kind = FormatKind::Codebook, .encoder = Encoder::NearestLevel, .bits = 4, .levels = levels, .polyLevels = {}, .zeroCode = zeroCode, .valueOffset = 0, .shape = {}, .bytes = bytes,
+            .scaleKinds = kinds(ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
+            .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
+            .calibrations = "absmax", .dialects = "eformer", .computeInput = false, .source = source};
+}
+
+const std::array<FormatTraits, 19> kFormats = {{
     {.id = "nf4", .title = "NF4", .summary = "4-bit NormalFloat: 16 quantiles of a normal distribution, scaled by the absolute maximum of a block.",
      .kind = FormatKind::Codebook, .encoder = Encoder::NearestNf4, .bits = 4, .levels = kNf4, .polyLevels = kNf4Poly, .zeroCode = 7, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
@@ -152,6 +173,10 @@ const std::array<FormatTraits, 17> kFormats = {{
              "NANOO float8_e4m3fnuz, saturating", kE4m3fnuz, 3, 8),
     floatRow("fp8_e5m2fnuz", "FP8 E5M2FNUZ", "8-bit floats with 2 mantissa bits and one zero, up to 57344, saturating; scaled by the absolute maximum.",
              "NANOO float8_e5m2fnuz, saturating", kE5m2fnuz, 2, 16),
+    codebookRow("fp4", "FP4", "bitsandbytes' 4-bit float: 0, 1/192, 1/6, 1/4, 1/3, 1/2, 2/3 and 1 with a sign, scaled by the absolute maximum of a block.",
+                "bitsandbytes functional.py and csrc/kernels.cu, FP4", kFp4, 8, kFp4Bits),
+    codebookRow("af4", "AF4", "4-bit AbnormalFloat: the code with the least expected absolute error for normal values in blocks of 64.",
+                "Yoshida 2023, arXiv 2306.06965, AF4-64", kAf4, 7),
     {.id = "f32", .title = "F32", .summary = "The values as 32-bit floats.",
      .kind = FormatKind::Identity, .encoder = Encoder::Identity, .bits = 32, .levels = {}, .polyLevels = {}, .zeroCode = -1, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::None), .defaultScale = ScaleKind::None, .defaultBlock = 0,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/kernel_set.h"
 
+#include "kernels/level_boundaries.h"
+
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -18,13 +20,15 @@ Run runFor(const FormatTraits& format) {
     run.levels = format.levels.data(), run.levelCount = int(format.levels.size());
     run.zeroCode = std::max(0, format.zeroCode);
     run.shape = format.shape;
+    if (run.encoder == Encoder::NearestLevel) run.boundaries = boundariesOf(format.levels).data();
     return run;
 }
 
 GroupParams paramsFromAbsMax(Encoder encoder, float absMax, float clip, float range) {
     const float bound = clip == 1 ? absMax : clip * absMax;
     switch (encoder) {
-    case Encoder::NearestNf4: return {bound, bound + FLT_MIN};
+    case Encoder::NearestNf4:
+    case Encoder::NearestLevel: return {bound, bound + FLT_MIN};
     case Encoder::RoundInteger: {
         const float scale = bound / range + FLT_MIN;
         return {scale, scale};

@@ -41,7 +41,7 @@ void NativePacking::add(const std::uint8_t* codes, std::size_t n, std::uint64_t 
 void NativePacking::values(const std::uint8_t* bytes, std::size_t n, std::uint64_t first, std::span<const float> levels,
                            float* out) const {
     const std::uint64_t begin = byteOf(first);
-    if (!floats_.empty()) {
+    if (!floats_.empty() && bits_ == 8) {
         for (std::size_t i = 0; i < n; ++i) out[i] = floats_[bytes[i]];
         return;
     }
@@ -57,7 +57,7 @@ void NativePacking::values(const std::uint8_t* bytes, std::size_t n, std::uint64
             const unsigned both = shift + bits_ > 8 ? unsigned(at[1]) << 8 | at[0] : at[0];
             code = both >> shift & ((1u << bits_) - 1);
         }
-        out[i] = levels[std::min(code, last)];
+        out[i] = floats_.empty() ? levels[std::min(code, last)] : floats_[code];
     }
 }
 

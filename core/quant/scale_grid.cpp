@@ -101,7 +101,8 @@ Result<StoredSize> storedSize(const QuantSpec& spec, std::span<const std::int64_
         const std::uint64_t first = shape.empty() ? 1 : std::uint64_t(shape.front());
         size.padding = (first + 3) / 4 * (elements / first) - size.codes;
     }
-    if (traits.kind == FormatKind::Integer || traits.kind == FormatKind::Float)
+    const bool codebook = traits.kind == FormatKind::Codebook && !traits.padsLastBlock;
+    if (traits.kind == FormatKind::Integer || traits.kind == FormatKind::Float || codebook)
         size.padding =
             std::uint64_t(grid->rows) * NativePacking(traits).rowBytes(std::uint64_t(grid->features)) - size.codes;
     return size;

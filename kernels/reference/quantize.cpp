@@ -82,6 +82,11 @@ int encode(const Run& run, const GroupParams& params, float x) {
         if (!std::signbit(v)) return run.zeroCode + bits;
         return run.zeroCode - bits - (run.shape.minusZero ? 1 : 0);
     }
+    case Encoder::NearestLevel: {
+        const float v = x / params.aux;
+        if (std::isnan(v)) return run.zeroCode;
+        return int(std::lower_bound(run.boundaries, run.boundaries + outermost, v) - run.boundaries);
+    }
     case Encoder::Sign: return x < 0 ? 0 : 1;
     case Encoder::Threshold: return x > params.aux ? 2 : x < -params.aux ? 0 : 1;
     default: return -1;

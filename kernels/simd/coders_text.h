@@ -39,6 +39,60 @@ struct Nf4Coder {
     }
 };
 
+/// The number of ascending boundaries below x / aux, by halving: up to 32 levels within registers, above with the last
+/// steps in memory. `steps` is log2 of the levels, rounded up; missing boundaries are infinite.
+template<int steps> struct LevelCoder {
+    QS_INLINE static LaneParams forGroup(const GroupParams& p) { return laneParams(p); }
+    static constexpr bool kHasQuotient = true, kHasCodes = true;
+    static constexpr int kInRegisters = steps < 5 ? steps : 5, kStride = 1 << (steps - kInRegisters);
+    Floats bounds[2], levels[2];
+    alignas(64) float boundTable[kStride > 1 ? 256 : 1], levelTable[kStride > 1 ? 256 : 1];
+    explicit LevelCoder(const Run& run) {
+        alignas(64) float coarse[32], few[32];
+        const auto boundary = [&run](int i) { return i < run.levelCount - 1 ? run.boundaries[i] : __builtin_inff(); };
+        const auto level = [&run](int i) { return run.levels[i < run.levelCount ? i : run.levelCount - 1]; };
+        for (int i = 0; i < 32; ++i) coarse[i] = boundary((i + 1) * kStride - 1), few[i] = level(i);
+        for (int half = 0; half < 2; ++half)
+            bounds[half] = load(coarse + 16 * half), levels[half] = load(few + 16 * half);
+        if constexpr (kStride > 1)
+            for (int i = 0; i < 256; ++i) boundTable[i] = boundary(i), levelTable[i] = level(i);
+    }
+    static bool keepsSigns(const Run& run) {
+        bool keeps = true;
+        for (int k = 0; k < run.levelCount; ++k) {
+            if (run.levels[k] < 0) keeps = keeps && k + 1 < run.levelCount && run.boundaries[k] < 0;
+            if (run.levels[k] > 0) keeps = keeps && k > 0 && run.boundaries[k - 1] >= 0;
+        }
+        return keeps;
+    }
+    QS_INLINE Floats few(const Floats (&table)[2], Ints index) const {
+        if constexpr (steps <= 4) return lookup16(table[0], index);
+        return lookup32(table[0], table[1], index);
+    }
+    QS_INLINE Ints encode(Floats x, const LaneParams& params, Floats& v) const {
+        v = x / params.aux;
+        Ints code = set1(0);
+#pragma GCC unroll 8
+        for (int step = kInRegisters - 1; step >= 0; --step) {
+            const Ints half = set1(1 << step);
+            code = select(v > few(bounds, code + set1((1 << step) - 1)), code + half, code);
+        }
+        if constexpr (kStride > 1) {
+            code = shiftLeft(code, steps - kInRegisters);
+#pragma GCC unroll 8
+            for (int step = steps - kInRegisters - 1; step >= 0; --step) {
+                const Ints half = set1(1 << step);
+                code = select(v > gather(boundTable, code + set1((1 << step) - 1)), code + half, code);
+            }
+        }
+        return code;
+    }
+    QS_INLINE Floats decode(Ints code, Floats, const LaneParams& params) const {
+        if constexpr (kStride > 1) return gather(levelTable, code) * params.scale;
+        return few(levels, code) * params.scale;
+    }
+};
+
 /// round(x / aux) within +-bound; the levels are those integers.
 struct RoundCoder {
     QS_INLINE static LaneParams forGroup(const GroupParams& p) { return laneParams(p); }

@@ -296,6 +296,11 @@ inline void quantize(const Run& run, const RunOut& out) {
     case Encoder::NearestNf4:
         if (run.levelCount == 16) return quantizeWith(Nf4Coder(run), run, out);
         break;
+    case Encoder::NearestLevel:
+        if (run.levelCount < 2 || run.levelCount > 256 || !run.boundaries) break;
+        if (run.levelCount <= 16) return quantizeWith(LevelCoder<4>(run), run, out);
+        if (run.levelCount <= 32) return quantizeWith(LevelCoder<5>(run), run, out);
+        return quantizeWith(LevelCoder<8>(run), run, out);
     case Encoder::RoundInteger:
     case Encoder::RoundTernary:
         if (areIntegers(run)) return quantizeWith(RoundCoder(run.zeroCode), run, out);

@@ -175,6 +175,10 @@ QS_INLINE Floats lookup32(Floats low, Floats high, Ints index) {
 QS_INLINE Ints lookup32(Ints low, Ints high, Ints index) {
     return bitsOf(lookup32(asFloats(low), asFloats(high), index));
 }
+/// table[index], up to any length.
+QS_INLINE Floats gather(const float* table, Ints index) {
+    return {_mm256_i32gather_ps(table, index.lo, 4), _mm256_i32gather_ps(table, index.hi, 4)};
+}
 QS_INLINE __m256 inOrder(__m256 v) { return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v), 0xd8)); }
 /// p[0], p[2], ... and p[1], p[3], ... of 32 floats.
 QS_INLINE void deinterleave(const float* p, Floats& even, Floats& odd) {

@@ -99,6 +99,8 @@ QS_INLINE Floats lookup32(Floats low, Floats high, Ints index) {
     return {_mm512_permutex2var_ps(low.v, index.v, high.v)};
 }
 QS_INLINE Ints lookup32(Ints low, Ints high, Ints index) { return {_mm512_permutex2var_epi32(low.v, index.v, high.v)}; }
+/// table[index], up to any length.
+QS_INLINE Floats gather(const float* table, Ints index) { return {_mm512_i32gather_ps(index.v, table, 4)}; }
 /// p[0], p[2], ... and p[1], p[3], ... of 32 floats.
 QS_INLINE void deinterleave(const float* p, Floats& even, Floats& odd) {
     const __m512 a = _mm512_loadu_ps(p), b = _mm512_loadu_ps(p + 16);

@@ -69,8 +69,8 @@ struct Outputs {
         const std::size_t groups = (run.n + run.group - 1) / run.group;
         codes.resize(run.n, 99), decoded.resize(run.n);
         scales.resize(groups), sse.resize(groups), ssw.resize(groups), absMax.resize(groups);
-        RunOut out{codes.data(),     scales.data(),    decoded.data(), &sums,      codeCounts.data(),
-                   errorBins.data(), valueBins.data(), sse.data(),     ssw.data(), absMax.data()};
+        RunOut out{codes.data(),     scales.data(),    nullptr,    decoded.data(), &sums,        codeCounts.data(),
+                   errorBins.data(), valueBins.data(), sse.data(), ssw.data(),     absMax.data()};
         if (!(wanted & 1)) out.codes = nullptr;
         if (!(wanted & 2)) out.sums = nullptr;
         if (!(wanted & 4)) out.codeCounts = nullptr;
