@@ -3,7 +3,6 @@
 // From a spec to what a kernel runs, and compute=input, which kernels do not know.
 
 #include "core/model/dtype.h"
-#include "core/quant/block_encoder.h"
 #include "core/quant/spec.h"
 #include "kernels/kernel_set.h"
 
@@ -24,9 +23,8 @@ GroupParams paramsOfGroup(const Run& run, std::optional<DType> inputType, const 
 /// Quantizes and measures runs. One per worker: it keeps scratch.
 class RunEncoder {
 public:
-    RunEncoder(const QuantSpec& spec, DType source) : inputType_(inputTypeOf(spec, source)), blocks_(codecOf(spec)) {}
+    RunEncoder(const QuantSpec& spec, DType source) : inputType_(inputTypeOf(spec, source)) {}
     void operator()(const Run& run, const RunOut& out);
-    BlockEncoder& blocks() { return blocks_; } ///< of formats with a codec
 
 private:
     void inInputType(const Run& run, const RunOut& out);
@@ -34,7 +32,6 @@ private:
     void encodeNormalized(const Run& run, std::size_t n, const RunOut& out);
     void reserve(std::size_t n);
     std::optional<DType> inputType_;
-    BlockEncoder blocks_;
     std::vector<float> normalized_, decoded_;
     std::vector<std::uint8_t> codes_;
     std::vector<std::uint16_t> halves_;

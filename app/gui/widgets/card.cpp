@@ -3,7 +3,6 @@
 
 #include "app/gui/theme.h"
 #include "app/gui/widgets/elided_label.h"
-#include "app/gui/widgets/selectable_label.h"
 
 #include <QHBoxLayout>
 #include <QPainter>
@@ -31,7 +30,7 @@ protected:
 } // namespace
 
 Card::Card(const QString& title, QWidget* parent)
-    : QWidget(parent), title_(new QLabel(title)), note_(new ElidedLabel(Qt::ElideRight)), message_(new SelectableLabel),
+    : QWidget(parent), title_(new QLabel(title)), note_(new ElidedLabel(Qt::ElideRight)), message_(new QLabel),
       header_(new QHBoxLayout), layout_(new QVBoxLayout(this)), veil_(new Veil(this)) {
     setAccessibleName(title);
     title_->setFont(Theme::words(13, QFont::DemiBold));
@@ -43,6 +42,7 @@ Card::Card(const QString& title, QWidget* parent)
     message_->setProperty("role", QStringLiteral("muted"));
     message_->setAlignment(Qt::AlignCenter);
     message_->setWordWrap(true);
+    message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     message_->hide();
     header_->setSpacing(Theme::kSpace);
     header_->addWidget(title_);
