@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/format.h"
 
+#include "kernels/blocks/block_set.h"
+
 #include <array>
 #include <bit>
 #include <limits>
@@ -55,6 +57,20 @@ constexpr auto kInt5 = integersTo<15>();
 constexpr auto kInt6 = integersTo<31>();
 constexpr auto kInt7 = integersTo<63>();
 constexpr auto kInt8 = integersTo<127>();
+
+template<int low, int high> constexpr std::array<float, high - low + 1> integersBetween() {
+    std::array<float, high - low + 1> out{};
+    for (int i = low; i <= high; ++i) out[std::size_t(i - low)] = float(i);
+    return out;
+}
+constexpr auto kFrom0To3 = integersBetween<0, 3>();
+constexpr auto kFrom0To15 = integersBetween<0, 15>();
+constexpr auto kFrom0To31 = integersBetween<0, 31>();
+constexpr auto kSigned3 = integersBetween<-4, 3>();
+constexpr auto kSigned4 = integersBetween<-8, 7>();
+constexpr auto kSigned5 = integersBetween<-16, 15>();
+constexpr auto kSigned6 = integersBetween<-32, 31>();
+constexpr auto kSigned8 = integersBetween<-128, 127>();
 
 constexpr float powerOfTwo(int exponent) { return std::bit_cast<float>(std::uint32_t(127 + exponent) << 23); }
 constexpr float magnitude(const FloatShape& shape, unsigned bits) {
@@ -134,7 +150,17 @@ constexpr FormatTraits codebookRow(const char* id, const char* title, const char
             .calibrations = "absmax", .dialects = "eformer", .computeInput = false, .source = source};
 }
 
-const std::array<FormatTraits, 19> kFormats = {{
+/// Blocks as ggml stores them; `group` elements a scale.
+constexpr FormatTraits blockRow(const char* id, const char* title, const char* summary, int bits, BlockFormat format, std::uint32_t group,
+                                std::span<const float> levels, int zeroCode, const char* source) {
+    return {.id = id, .title = title, .summary = summary,
+            .kind = FormatKind::Superblock, .encoder = Encoder::Superblock, .bits = bits, .levels = levels, .polyLevels = {}, .zeroCode = zeroCode, .valueOffset = 0, .shape = {}, .bytes = {},
+            .scaleKinds = kinds(ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = group,
+            .minBlock = group, .maxBlock = group, .blockMultiple = 1, .padsLastBlock = false,
+            .calibrations = "", .dialects = "ggml", .computeInput = false, .source = source, .codec = codec(format)};
+}
+
+const std::array<FormatTraits, 33> kFormats = {{
     {.id = "nf4", .title = "NF4", .summary = "4-bit NormalFloat: 16 quantiles of a normal distribution, scaled by the absolute maximum of a block.",
      .kind = FormatKind::Codebook, .encoder = Encoder::NearestNf4, .bits = 4, .levels = kNf4, .polyLevels = kNf4Poly, .zeroCode = 7, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
@@ -192,6 +218,20 @@ const std::array<FormatTraits, 19> kFormats = {{
      .scaleKinds = kinds(ScaleKind::None), .defaultScale = ScaleKind::None, .defaultBlock = 0,
      .minBlock = 0, .maxBlock = 0, .blockMultiple = 1, .padsLastBlock = false,
      .calibrations = "", .dialects = "eformer", .computeInput = false, .source = "bfloat16: the upper half of binary32"},
+    blockRow("q4_0", "Q4_0", "ggml: 4-bit integers, -8 to 7, and an f16 scale in blocks of 32; the largest magnitude becomes -8.", 4, BlockFormat::Q4_0, 32, kSigned4, 8, "ggml quantize_row_q4_0_ref"),
+    blockRow("q4_1", "Q4_1", "ggml: 4-bit integers, an f16 scale and an f16 minimum in blocks of 32.", 4, BlockFormat::Q4_1, 32, kFrom0To15, 0, "ggml quantize_row_q4_1_ref"),
+    blockRow("q5_0", "Q5_0", "ggml: 5-bit integers, -16 to 15, and an f16 scale in blocks of 32; the largest magnitude becomes -16.", 5, BlockFormat::Q5_0, 32, kSigned5, 16, "ggml quantize_row_q5_0_ref"),
+    blockRow("q5_1", "Q5_1", "ggml: 5-bit integers, an f16 scale and an f16 minimum in blocks of 32.", 5, BlockFormat::Q5_1, 32, kFrom0To31, 0, "ggml quantize_row_q5_1_ref"),
+    blockRow("q8_0", "Q8_0", "ggml: 8-bit integers and an f16 scale in blocks of 32; -128 is never chosen.", 8, BlockFormat::Q8_0, 32, kSigned8, 128, "ggml quantize_row_q8_0_ref"),
+    blockRow("q2_k", "Q2_K", "ggml: 2-bit integers in blocks of 256, a 4-bit scale and a 4-bit minimum for each 16 under two f16.", 2, BlockFormat::Q2_K, 16, kFrom0To3, 0, "ggml quantize_row_q2_K_ref"),
+    blockRow("q3_k", "Q3_K", "ggml: 3-bit integers, -4 to 3, in blocks of 256, a 6-bit scale for each 16 under an f16.", 3, BlockFormat::Q3_K, 16, kSigned3, 4, "ggml quantize_row_q3_K_ref"),
+    blockRow("q4_k", "Q4_K", "ggml: 4-bit integers in blocks of 256, a 6-bit scale and a 6-bit minimum for each 32 under two f16.", 4, BlockFormat::Q4_K, 32, kFrom0To15, 0, "ggml quantize_row_q4_K_ref"),
+    blockRow("q5_k", "Q5_K", "ggml: 5-bit integers in blocks of 256, a 6-bit scale and a 6-bit minimum for each 32 under two f16.", 5, BlockFormat::Q5_K, 32, kFrom0To31, 0, "ggml quantize_row_q5_K_ref"),
+    blockRow("q6_k", "Q6_K", "ggml: 6-bit integers, -32 to 31, in blocks of 256, an 8-bit scale for each 16 under an f16.", 6, BlockFormat::Q6_K, 16, kSigned6, 32, "ggml quantize_row_q6_K_ref"),
+    blockRow("iq4_nl", "IQ4_NL", "ggml: 16 values that are finer near 0, none of them 0, and an f16 scale in blocks of 32.", 4, BlockFormat::Iq4Nl, 32, kIq4Levels, 8, "ggml quantize_row_iq4_nl_ref"),
+    blockRow("iq4_xs", "IQ4_XS", "ggml: the values of IQ4_NL in blocks of 256, a 6-bit scale for each 32 under an f16.", 4, BlockFormat::Iq4Xs, 32, kIq4Levels, 8, "ggml quantize_row_iq4_xs_ref"),
+    blockRow("tq1_0", "TQ1_0", "ggml: -1, 0, +1 of the largest magnitude, five to a byte, in blocks of 256 with an f16.", 2, BlockFormat::Tq1_0, 256, kTernary, 1, "ggml quantize_row_tq1_0_ref"),
+    blockRow("tq2_0", "TQ2_0", "ggml: -1, 0, +1 of the largest magnitude, in two bits, in blocks of 256 with an f16.", 2, BlockFormat::Tq2_0, 256, kTernary, 1, "ggml quantize_row_tq2_0_ref"),
 }};
 // clang-format on
 

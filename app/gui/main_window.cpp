@@ -11,6 +11,7 @@
 #include "app/gui/widgets/keys_dialog.h"
 #include "app/gui/widgets/open_dialogs.h"
 #include "app/gui/widgets/peek.h"
+#include "app/gui/widgets/plot_chart.h"
 #include "app/gui/widgets/rail.h"
 #include "app/gui/widgets/tensor_browser.h"
 #include "app/gui/widgets/top_bar.h"
@@ -23,11 +24,14 @@
 #include <QSettings>
 #include <QSplitter>
 #include <QStackedWidget>
+#include <QTimer>
 #include <QTreeView>
 #include <QVBoxLayout>
 
 namespace qs::gui {
 namespace {
+
+constexpr int kQuietMs = 150; ///< after which the first picture is on the screen
 
 const PageTraits* findPage(const QString& id) {
     for (const auto& page : pages())
@@ -82,7 +86,8 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
     showPage(session.page());
     followModel();
     stack_->setFocusPolicy(Qt::ClickFocus);
-    stack_->setFocus(); // not the first button
+    stack_->setFocus();                                     // not the first button
+    QTimer::singleShot(kQuietMs, this, &PlotChart::warmUp); // before the first page with charts needs it
 }
 
 QWidget* MainWindow::currentPage() const { return stack_->currentWidget(); }
@@ -96,6 +101,11 @@ void MainWindow::showPage(const QString& id) {
         widget = page->create(session_, stack_);
         widget->setObjectName(QStringLiteral("page-") + id);
         stack_->addWidget(widget);
+        // Making a page and laying it out together would hold the event loop for too long.
+        if (isVisible()) {
+            QTimer::singleShot(0, this, [this] { showPage(session_.page()); });
+            return;
+        }
     }
     stack_->setCurrentWidget(widget);
     top_->setSpecVisible(page->usesSpecBar);

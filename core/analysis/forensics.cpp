@@ -54,6 +54,30 @@ Result<GroupParams> blockParams(const TensorView& view, const QuantSpec& spec, c
     return paramsOfGroup(runOf(spec), inputTypeOf(spec, view.info->dtype), all->data(), all->size());
 }
 
+/// A group of a format whose blocks hold several: its whole block is encoded.
+ErrorSums measureInBlock(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid, BlockForensics& out) {
+    const BlockCodec& codec = *codecOf(spec);
+    const std::size_t n = codec.elements, at = out.firstElement % n, group = std::size_t(grid.group);
+    std::vector<float> values(n), decoded(n), scales(n / group);
+    std::vector<std::uint8_t> codes(n);
+    loadF32(view, out.firstElement - at, n, values.data());
+    Run run = runOf(spec);
+    run.x = values.data(), run.n = n, run.group = group;
+    RunOut wanted;
+    wanted.codes = codes.data(), wanted.decoded = decoded.data(), wanted.scales = scales.data();
+    RunEncoder(spec, view.info->dtype)(run, wanted);
+    std::copy_n(codes.begin() + std::ptrdiff_t(at), group, out.codes.begin());
+    std::copy_n(decoded.begin() + std::ptrdiff_t(at), group, out.decoded.begin());
+    out.scale = scales[at / group];
+    ErrorSums sums;
+    for (std::size_t i = 0; i < group; ++i) {
+        if (!std::isfinite(out.values[i])) continue;
+        const double w = double(out.values[i]), e = double(out.decoded[i]) - w;
+        sums.se2 += e * e, sums.sw2 += w * w;
+    }
+    return sums;
+}
+
 } // namespace
 
 Result<BlockForensics> inspectBlock(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
@@ -77,29 +101,33 @@ Result<BlockForensics> inspectBlock(const Model& model, const TensorInfo& tensor
     out.values.resize(n), out.decoded.resize(n), out.codes.resize(n);
     loadF32(*view, out.firstElement, n, out.values.data());
 
-    Run run = runOf(spec);
-    run.x = out.values.data(), run.n = n, run.group = n;
-    std::vector<GroupParams> given(1);
-    if (grid->contiguous) {
-        const auto params = blockParams(*view, spec, *grid, out.firstElement, out.values);
-        if (!params) return tl::unexpected(params.error());
-        given[0] = *params;
-    } else {
-        const auto shared = sharedParams(*view, spec, *grid);
-        if (!shared) return tl::unexpected(shared.error());
-        const bool along = !grid->reduced.back();
-        const auto base =
-            (*shared)->begin() + stridedScaleIndex(*grid, tensor.shape, row) + (along ? block * length : 0);
-        given.assign(base, base + (along ? std::ptrdiff_t(n) : 1));
-        if (along) run.group = 1, run.givenStride = 1;
-    }
-    run.given = given.data();
-    out.scale = given[0].scale;
     ErrorSums sums;
-    RunOut wanted;
-    wanted.codes = out.codes.data(), wanted.decoded = out.decoded.data(), wanted.sums = &sums;
-    RunEncoder(spec, tensor.dtype)(run, wanted);
-    if (run.levelCount == 0) out.codes.clear();
+    if (codecOf(spec)) {
+        sums = measureInBlock(*view, spec, *grid, out);
+    } else {
+        Run run = runOf(spec);
+        run.x = out.values.data(), run.n = n, run.group = n;
+        std::vector<GroupParams> given(1);
+        if (grid->contiguous) {
+            const auto params = blockParams(*view, spec, *grid, out.firstElement, out.values);
+            if (!params) return tl::unexpected(params.error());
+            given[0] = *params;
+        } else {
+            const auto shared = sharedParams(*view, spec, *grid);
+            if (!shared) return tl::unexpected(shared.error());
+            const bool along = !grid->reduced.back();
+            const auto base =
+                (*shared)->begin() + stridedScaleIndex(*grid, tensor.shape, row) + (along ? block * length : 0);
+            given.assign(base, base + (along ? std::ptrdiff_t(n) : 1));
+            if (along) run.group = 1, run.givenStride = 1;
+        }
+        run.given = given.data();
+        out.scale = given[0].scale;
+        RunOut wanted;
+        wanted.codes = out.codes.data(), wanted.decoded = out.decoded.data(), wanted.sums = &sums;
+        RunEncoder(spec, tensor.dtype)(run, wanted);
+    }
+    if (spec.traits().levels.empty()) out.codes.clear();
     out.absMax = double(bestKernels().absMax(out.values.data(), n, true));
     out.nmse = sums.sw2 > 0 ? sums.se2 / sums.sw2 : sums.se2 == 0 ? 0.0 : std::nan("");
     out.sqnrDb = out.nmse > 0 ? -10 * std::log10(out.nmse) : std::nan("");

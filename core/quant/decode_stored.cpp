@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // From the fields of the eformer and native layouts back to values, chunk by chunk.
 #include "core/base/text.h"
+#include "core/quant/block_encoder.h"
 #include "core/quant/native_packing.h"
 #include "core/quant/produce.h"
 #include "core/quant/stored.h"
@@ -42,6 +43,11 @@ void Fields::load(std::uint64_t begin, std::size_t n, std::span<const float> lev
     const auto bytesOf = [&](std::uint64_t from, std::uint64_t count) {
         return reinterpret_cast<const std::uint8_t*>(codes.read(from, count, scratch).data());
     };
+    if (const BlockCodec* codec = codecOf(stored.spec)) { // chunks are whole blocks
+        const std::uint64_t from = blockBytes(*codec, begin), count = blockBytes(*codec, n);
+        codec->decode(bytesOf(from, count), n / codec->elements, out);
+        return;
+    }
     if (stored.native) {
         const NativePacking packing(stored.spec.traits());
         const auto features = std::uint64_t(grid.features), rowBytes = packing.rowBytes(features);
@@ -142,7 +148,7 @@ Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std:
     auto codes = field(model, stored, names[0], std::array{codesType}, shape);
     if (!codes) return tl::unexpected(codes.error());
     fields->codes = std::move(*codes);
-    if (fields->grid.kind != ScaleKind::None) {
+    if (fields->grid.kind != ScaleKind::None && !codecOf(stored.spec)) {
         auto scales =
             field(model, stored, names[1], std::array{DType::F32, DType::F16, DType::BF16}, fields->grid.scaleShape);
         if (!scales) return tl::unexpected(scales.error());

@@ -113,6 +113,7 @@ GroupParams paramsOfGroup(const Run& run, std::optional<DType> inputType, const 
 }
 
 void RunEncoder::operator()(const Run& run, const RunOut& out) {
+    if (blocks_.codec()) return blocks_(run, out);
     const bool perElement = run.group == 1 && run.given && run.givenStride == 1 && run.levelCount > 0;
     if (!inputType_)
         bestKernels().quantize(run, out);

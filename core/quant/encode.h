@@ -3,6 +3,7 @@
 // From a spec to what a kernel runs, and compute=input, which kernels do not know.
 
 #include "core/model/dtype.h"
+#include "core/quant/block_encoder.h"
 #include "core/quant/spec.h"
 #include "kernels/kernel_set.h"
 
@@ -23,8 +24,9 @@ GroupParams paramsOfGroup(const Run& run, std::optional<DType> inputType, const 
 /// Quantizes and measures runs. One per worker: it keeps scratch.
 class RunEncoder {
 public:
-    RunEncoder(const QuantSpec& spec, DType source) : inputType_(inputTypeOf(spec, source)) {}
+    RunEncoder(const QuantSpec& spec, DType source) : inputType_(inputTypeOf(spec, source)), blocks_(codecOf(spec)) {}
     void operator()(const Run& run, const RunOut& out);
+    BlockEncoder& blocks() { return blocks_; } ///< of formats with a codec
 
 private:
     void inInputType(const Run& run, const RunOut& out);
@@ -32,6 +34,7 @@ private:
     void encodeNormalized(const Run& run, std::size_t n, const RunOut& out);
     void reserve(std::size_t n);
     std::optional<DType> inputType_;
+    BlockEncoder blocks_;
     std::vector<float> normalized_, decoded_;
     std::vector<std::uint8_t> codes_;
     std::vector<std::uint16_t> halves_;

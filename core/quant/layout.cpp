@@ -21,7 +21,7 @@ const Layout* findLayout(std::string_view id) {
 }
 
 const Layout& defaultLayout(const QuantSpec& spec) {
-    static constexpr std::array<std::int64_t, 2> shape = {4, 4}; // what every layout can cut up
+    static constexpr std::array<std::int64_t, 2> shape = {4, 256}; // what every layout can cut up
     for (const Layout& layout : layouts())
         if (layout.accepts(spec, shape)) return layout;
     return layouts().back();

@@ -56,16 +56,28 @@ Result<void> produceCodes(Source& source, const TensorToWrite::Sink& sink) {
     return packed.empty() ? Result<void>{} : sink(std::as_bytes(std::span(packed)));
 }
 
+/// The blocks of a format that has its scales in them.
+Result<void> produceBlocks(Source& source, const TensorToWrite::Sink& sink) {
+    const BlockCodec& codec = *codecOf(source.spec);
+    return streamSlabs(
+        source, sink, [&](std::uint64_t element) { return blockBytes(codec, element); },
+        [](const PassRange& range, RunEncoder& encode, std::byte* at) {
+            encode.blocks().pack(range.run, reinterpret_cast<std::uint8_t*>(at));
+        });
+}
+
 Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
     if (auto ok = accepts(spec, view.info->shape); !ok)
         return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), ok.error().message));
     const auto made = makeSource(view, spec, job);
     if (!made) return tl::unexpected(made.error());
     const std::shared_ptr<Source>& source = *made;
-    std::vector<TensorToWrite> tensors{
-        {view.info->name + ".codes", DType::U8, nativeShape(spec, view.info->shape),
-         [source](const TensorToWrite::Sink& sink) { return produceCodes(*source, sink); }}};
-    if (source->grid.kind != ScaleKind::None) tensors.push_back(scaleTensor(source, ".scale"));
+    std::vector<TensorToWrite> tensors{{view.info->name + ".codes", DType::U8, nativeShape(spec, view.info->shape),
+                                        [source](const TensorToWrite::Sink& sink) {
+                                            return codecOf(source->spec) ? produceBlocks(*source, sink)
+                                                                         : produceCodes(*source, sink);
+                                        }}};
+    if (source->grid.kind != ScaleKind::None && !codecOf(spec)) tensors.push_back(scaleTensor(source, ".scale"));
     return tensors;
 }
 
@@ -74,17 +86,23 @@ Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec
 std::vector<std::int64_t> nativeShape(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     std::vector<std::int64_t> out(shape.begin(), shape.end());
     if (out.empty()) out.push_back(1);
+    if (const BlockCodec* codec = codecOf(spec)) {
+        out.back() = std::int64_t(blockBytes(*codec, std::uint64_t(out.back())));
+        return out;
+    }
     out.back() = std::int64_t(NativePacking(spec.traits()).rowBytes(std::uint64_t(out.back())));
     return out;
 }
 
 Layout nativeLayout() {
-    return {"native",
-            "Native",
-            "NAME.codes and NAME.scale: each row packed in as few bits as its codes need, ternary five to a byte.",
-            "every spec with codes",
-            accepts,
-            write};
+    return {
+        "native",
+        "Native",
+        "NAME.codes and NAME.scale: each row packed in as few bits as its codes need, ternary five to a byte; ggml's "
+        "formats as their blocks, NAME.codes alone.",
+        "every spec with codes",
+        accepts,
+        write};
 }
 
 } // namespace qs

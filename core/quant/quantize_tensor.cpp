@@ -50,8 +50,12 @@ Result<QuantizedTensor> quantizeTensor(const TensorView& view, const QuantSpec& 
     out.shape = view.info->shape;
     out.grid = *grid;
     const bool identity = spec.traits().kind == FormatKind::Identity;
-    (identity ? out.values.resize(view.info->elements) : out.codes.resize(view.info->elements));
-    out.scales.resize(std::size_t(grid->scales));
+    const BlockCodec* codec = codecOf(spec);
+    if (codec)
+        out.blocks.resize(blockBytes(*codec, view.info->elements));
+    else
+        (identity ? out.values : out.scales).resize(identity ? view.info->elements : std::size_t(grid->scales));
+    if (!codec && !identity) out.codes.resize(view.info->elements);
     const bool sharedScales = !pass->shared().empty();
     if (sharedScales && grid->kind != ScaleKind::None)
         std::transform(pass->shared().begin(), pass->shared().end(), out.scales.begin(),
@@ -62,6 +66,12 @@ Result<QuantizedTensor> quantizeTensor(const TensorView& view, const QuantSpec& 
     const auto done = pass->run(0, pass->units(), job, [&](const PassRange& range) {
         ErrorSums sums;
         RunOut wanted;
+        if (codec) {
+            encoders[range.worker].blocks().pack(range.run, out.blocks.data() + blockBytes(*codec, range.begin));
+            finite[range.piece] += std::uint64_t(
+                std::count_if(range.x, range.x + range.n, [](float value) { return std::isfinite(value); }));
+            return;
+        }
         if (identity)
             wanted.decoded = out.values.data() + range.begin;
         else
@@ -126,6 +136,12 @@ void forEachScaleRun(const ScaleGrid& grid, std::span<const std::int64_t> shape,
 
 std::vector<float> materialize(const QuantizedTensor& tensor) {
     if (!tensor.values.empty()) return tensor.values;
+    if (const BlockCodec* codec = codecOf(tensor.spec)) {
+        const std::size_t blocks = tensor.blocks.size() / codec->bytes;
+        std::vector<float> out(blocks * codec->elements);
+        codec->decode(tensor.blocks.data(), blocks, out.data());
+        return out;
+    }
     const KernelSet& kernels = bestKernels();
     const Run run = runOf(tensor.spec);
     std::vector<float> out(tensor.codes.size());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/text.h"
+#include "core/quant/block_encoder.h"
 #include "core/quant/native_packing.h"
 #include "core/quant/quantizer.h"
 
@@ -69,6 +70,7 @@ Result<ScaleGrid> scaleGrid(const QuantSpec& spec, std::span<const std::int64_t>
         grid.group = grid.contiguous ? std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, grid.scales)) : 1;
         return grid;
     case ScaleKind::Block: {
+        if (auto ok = checkBlocks(spec, grid.features); !ok) return tl::unexpected(ok.error());
         const std::int64_t block = spec.blockSize(), blocks = (grid.features + block - 1) / block;
         grid.group = std::max<std::int64_t>(1, std::min(block, grid.features));
         grid.scaleShape.assign(shape.begin(), shape.end());
@@ -91,6 +93,10 @@ Result<StoredSize> storedSize(const QuantSpec& spec, std::span<const std::int64_
     const std::uint64_t elements = std::uint64_t(grid->rows) * std::uint64_t(grid->features);
     const FormatTraits& traits = spec.traits();
     StoredSize size;
+    if (const BlockCodec* codec = codecOf(spec)) {
+        size.codes = blockBytes(*codec, elements);
+        return size;
+    }
     size.codes = (elements * std::uint64_t(traits.bits) + 7) / 8;
     const bool halfScales =
         spec.effectiveCompute() == Compute::Input && (source == DType::F16 || source == DType::BF16);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 target_sources(qs_core PRIVATE
+  quant/block_encoder.cpp
   quant/calibration.cpp
   quant/decode_stored.cpp
   quant/encode.cpp

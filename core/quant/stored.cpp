@@ -2,6 +2,7 @@
 #include "core/quant/stored.h"
 
 #include "core/base/text.h"
+#include "core/quant/block_encoder.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -11,7 +12,7 @@ namespace qs {
 std::vector<std::string> StoredTensor::fields() const {
     const bool packed = !native && spec.traits().kind == FormatKind::Codebook;
     std::vector<std::string> names{name + (native ? ".codes" : packed ? ".packed" : ".weight")};
-    if (spec.scaleKind() != ScaleKind::None) names.push_back(name + (packed ? ".absmax" : ".scale"));
+    if (spec.scaleKind() != ScaleKind::None && !codecOf(spec)) names.push_back(name + (packed ? ".absmax" : ".scale"));
     return names;
 }
 

@@ -5,12 +5,18 @@ target_sources(qs_core PRIVATE
   value/dot_general.cpp
   value/elementwise.cpp
   value/gather.cpp
+  value/kv_cache.cpp
   value/mesh.cpp
   value/operand.cpp
   value/piece.cpp
   value/product.cpp
+  value/product_lab.cpp
+  value/qat.cpp
   value/reduce.cpp
-  value/sharding.cpp
   value/shape_operations.cpp
+  value/sharding.cpp
+  value/synthetic.cpp
   value/tensor.cpp
+  value/what_if.cpp
+  value/what_if_columns.cpp
 )

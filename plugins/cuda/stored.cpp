@@ -4,6 +4,7 @@
 #include "kernels/format.h"
 #include "plugins/common/entry.h"
 
+
 namespace qs::cuda {
 namespace {
 

@@ -2,6 +2,7 @@
 #include "app/gui/pages/tensor_page_header.h"
 
 #include "app/gui/theme.h"
+#include "app/gui/widgets/selectable_label.h"
 #include "core/base/text.h"
 
 #include <QHBoxLayout>
@@ -19,10 +20,9 @@ QString text(const std::string& s) { return QString::fromStdString(s); }
 } // namespace
 
 TensorHeader::TensorHeader(QWidget* parent)
-    : QWidget(parent), title_(new QLabel), facts_(new QLabel), sigma_(new QLabel), kurtosis_(new QLabel),
+    : QWidget(parent), title_(new SelectableLabel), facts_(new QLabel), sigma_(new QLabel), kurtosis_(new QLabel),
       outliers_(new QLabel), holes_(new QLabel) {
     title_->setFont(Theme::words(18, QFont::DemiBold));
-    title_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     title_->setTextFormat(Qt::PlainText);
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);

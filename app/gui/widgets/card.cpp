@@ -3,6 +3,7 @@
 
 #include "app/gui/theme.h"
 #include "app/gui/widgets/elided_label.h"
+#include "app/gui/widgets/selectable_label.h"
 
 #include <QHBoxLayout>
 #include <QPainter>
@@ -30,7 +31,7 @@ protected:
 } // namespace
 
 Card::Card(const QString& title, QWidget* parent)
-    : QWidget(parent), title_(new QLabel(title)), note_(new ElidedLabel(Qt::ElideRight)), message_(new QLabel),
+    : QWidget(parent), title_(new QLabel(title)), note_(new ElidedLabel(Qt::ElideRight)), message_(new SelectableLabel),
       header_(new QHBoxLayout), layout_(new QVBoxLayout(this)), veil_(new Veil(this)) {
     setAccessibleName(title);
     title_->setFont(Theme::words(13, QFont::DemiBold));
@@ -42,7 +43,6 @@ Card::Card(const QString& title, QWidget* parent)
     message_->setProperty("role", QStringLiteral("muted"));
     message_->setAlignment(Qt::AlignCenter);
     message_->setWordWrap(true);
-    message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     message_->hide();
     header_->setSpacing(Theme::kSpace);
     header_->addWidget(title_);

@@ -32,6 +32,12 @@ PlotChart::PlotChart(QWidget* parent) : QWidget(parent), d(std::make_unique<Priv
 
 PlotChart::~PlotChart() = default;
 
+void PlotChart::warmUp() {
+    PlotChart chart;
+    chart.setAxes(QStringLiteral("x"), QStringLiteral("y"));
+    chart.setData({{{}, PlotSeries::Style::Line, 0, {{0, 0}, {1, 1}}, {}}}, {});
+}
+
 void PlotChart::setAxes(const QString& xTitle, const QString& yTitle) {
     if (d->frame.xTitle == xTitle && d->frame.yTitle == yTitle) return;
     d->frame.xTitle = xTitle;

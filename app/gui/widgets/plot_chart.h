@@ -43,6 +43,8 @@ class PlotChart : public QWidget {
 public:
     explicit PlotChart(QWidget* parent = nullptr);
     ~PlotChart() override;
+    /// The first chart of a process loads fonts and themes of Qt Charts, which takes longer than all charts of a page.
+    static void warmUp();
 
     void setAxes(const QString& xTitle, const QString& yTitle); ///< with units
     void setXCaption(const QString& text); ///< after the x title, e.g. what lies outside; not in the read-out

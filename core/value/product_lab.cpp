@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/value/product_lab.h"
+
+#include "core/base/text.h"
+#include "core/value/product.h"
+#include "core/value/shape_operations.h"
+
+#include <fmt/format.h>
+
+namespace qs::value {
+namespace {
+
+// The scales of fp8 and int8 are per channel unless said otherwise, as qwix and AQT do without per-tensor scales.
+constexpr LabPreset kPresets[] = {
+    {"fp8_full",
+     "fp8_full (qwix)",
+     "Weights and activations e4m3, gradients e5m2; the backward products use the forward's quantized X and W.",
+     {"fp8_e4m3", "fp8_e4m3", "fp8_e5m2", "forward", "forward", "fp8_e5m2"}},
+    {"aqt_fp8_full",
+     "fp8_full (AQT)",
+     "Forward e4m3, both backward products e5m2, one scale per tensor.",
+     {"fp8_e4m3:scale=tensor", "fp8_e4m3:scale=tensor", "fp8_e5m2:scale=tensor", "fp8_e5m2:scale=tensor",
+      "fp8_e5m2:scale=tensor", "fp8_e5m2:scale=tensor"}},
+    {"aqt_fp8",
+     "fp8 forward (AQT)",
+     "Only the forward product, e4m3.",
+     {"fp8_e4m3", "fp8_e4m3", "keep", "keep", "keep", "keep"}},
+    {"int8",
+     "int8 (AQT)",
+     "Forward and dX in int8, dW kept, as MaxText's int8 without local shards.",
+     {"int8", "int8", "int8", "int8", "keep", "keep"}},
+    {"int8_stochastic",
+     "int8, stochastic gradients",
+     "All three products in int8; gradients are rounded stochastically.",
+     {"int8", "int8", "int8:round=stochastic,1", "int8", "int8", "int8:round=stochastic,2"}},
+    {"int8_tensor",
+     "int8, per-tensor scales",
+     "All six operands with one scale per tensor.",
+     {"int8:axis=0,1", "int8:axis=0,1", "int8:axis=0,1", "int8:axis=0,1", "int8:axis=0,1", "int8:axis=0,1"}},
+    {"constant_bounds",
+     "fp8, constant bounds",
+     "fp8_full with a fixed bound for each operand instead of a measured one; edit the bounds to the model.",
+     {"fp8_e4m3:scale=tensor:calib=fixed,32", "fp8_e4m3:scale=tensor:calib=fixed,1",
+      "fp8_e5m2:scale=tensor:calib=fixed,0.02", "fp8_e5m2:scale=tensor:calib=fixed,1",
+      "fp8_e5m2:scale=tensor:calib=fixed,32", "fp8_e5m2:scale=tensor:calib=fixed,0.02"}},
+    {"w4a8",
+     "int4 weights, int8 activations",
+     "Serving: weights in blocks of 64, activations per token.",
+     {"int8", "int4", "keep", "keep", "keep", "keep"}},
+    {"nf4",
+     "nf4 weights only",
+     "QLoRA: nf4 weights in both products that read them.",
+     {"keep", "nf4", "keep", "forward", "keep", "keep"}},
+};
+
+constexpr const char* kTitles[] = {"Y: X", "Y: W", "dX: G", "dX: W", "dW: X", "dW: G"};
+
+struct Quantized {
+    Tensor value;
+    std::optional<Deviation> error; ///< none: kept
+    std::string refused;
+};
+
+Tensor transposed(const Tensor& x) { return *transpose(x, std::vector{1, 0}); }
+
+Quantized quantizedOperand(const Tensor& x, const std::string& choice, const Quantized* forward, bool turned,
+                           const Job& job) {
+    if (choice == "keep") return {x, std::nullopt, {}};
+    if (choice == "forward") {
+        if (!forward) return {{}, {}, "there is no forward value of this operand: use keep or a spec"};
+        if (!forward->refused.empty()) return {{}, {}, forward->refused};
+        return {turned ? transposed(forward->value) : forward->value, forward->error, {}};
+    }
+    const auto spec = parseSpec(choice);
+    if (!spec) return {{}, {}, spec.error().message};
+    const auto codes = quantized(x, *spec, job);
+    if (!codes) return {{}, {}, codes.error().message};
+    Tensor value = materialized(*codes);
+    const Deviation error = deviation(x.values, value.values);
+    return {std::move(value), error, {}};
+}
+
+Value figure(const std::optional<Deviation>& error, std::optional<double> (Deviation::*read)() const) {
+    const auto value = error ? ((*error).*read)() : std::nullopt;
+    return value ? Value(*value) : Value();
+}
+
+} // namespace
+
+const char* title(LabOperand operand) { return kTitles[int(operand)]; }
+std::span<const LabPreset> labPresets() { return kPresets; }
+LabChoices choicesOf(const LabPreset& preset) {
+    LabChoices out;
+    for (std::size_t i = 0; i < kLabOperands; ++i) out[i] = preset.choices[i];
+    return out;
+}
+
+const Columns<LabRow>& labColumns() {
+    static const Columns<LabRow> columns = [] {
+        Columns<LabRow> list;
+        const auto text = [&](const char* id, const char* head, const char* tip, std::string LabRow::*field) {
+            list.push_back({{id, head, "", Show::Text, 0, Direction::None, tip},
+                            [field](const LabRow& row) { return Value(row.*field); }});
+        };
+        text("product", "Product", "Which of the layer's three products", &LabRow::product);
+        text("formula", "Formula", "X [M,K], W [N,K], G [M,N]", &LabRow::formula);
+        text("lhs", "Left", "The left operand's spec", &LabRow::lhs);
+        text("rhs", "Right", "The right operand's spec", &LabRow::rhs);
+        const auto nmse = [&](const char* id, const char* head, const char* tip,
+                              std::optional<Deviation> LabRow::*field) {
+            list.push_back({{id, head, "", Show::Significant, 3, Direction::LowerIsBetter, tip},
+                            [field](const LabRow& row) { return figure(row.*field, &Deviation::nmse); }});
+        };
+        nmse("lhs_nmse", "Left NMSE", "sum E^2 / sum W^2 of the left operand", &LabRow::lhsError);
+        nmse("rhs_nmse", "Right NMSE", "sum E^2 / sum W^2 of the right operand", &LabRow::rhsError);
+        nmse("nmse", "NMSE", "of the product against the f32 one", &LabRow::error);
+        list.push_back(
+            {{"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "-10 log10 NMSE of the product"},
+             [](const LabRow& row) { return figure(row.error, &Deviation::sqnrDb); }});
+        list.push_back({{"max_abs", "Max |error|", "", Show::Significant, 3, Direction::LowerIsBetter,
+                         "largest |E| of the product"},
+                        [](const LabRow& row) { return row.error ? Value(row.error->maxAbs) : Value(); }});
+        text("reason", "Reason", "Why it was not measured", &LabRow::reason);
+        return list;
+    }();
+    return columns;
+}
+
+Result<std::vector<LabRow>> runLab(const LabPlan& plan, const Job& job) {
+    const Tensor &x = plan.x, &w = plan.w, &g = plan.g;
+    if (x.rank() != 2 || w.rank() != 2 || g.rank() != 2 || x.shape[1] != w.shape[1] || g.shape[0] != x.shape[0] ||
+        g.shape[1] != w.shape[0])
+        return fail(fmt::format("X {}, W {} and G {} do not fit: X is [M,K], W [N,K], G [M,N]", shapeText(x.shape),
+                                shapeText(w.shape), shapeText(g.shape)));
+    const Tensor xt = transposed(x), wt = transposed(w), gt = transposed(g);
+    const auto& c = plan.choices;
+    std::array<Quantized, kLabOperands> q;
+    q[0] = quantizedOperand(x, c[0], nullptr, false, job);
+    q[1] = quantizedOperand(w, c[1], nullptr, false, job);
+    q[2] = quantizedOperand(g, c[2], nullptr, false, job);
+    q[3] = quantizedOperand(wt, c[3], &q[1], true, job);
+    q[4] = quantizedOperand(xt, c[4], &q[0], true, job);
+    q[5] = quantizedOperand(gt, c[5], nullptr, false, job);
+    struct Case {
+        const char *product, *formula;
+        const Tensor *lhs, *rhs;
+        int left, right;
+    };
+    const Case cases[] = {{"Forward", "Y = X Wᵀ", &x, &w, 0, 1},
+                          {"Input gradient", "dX = G W", &g, &wt, 2, 3},
+                          {"Weight gradient", "dW = Gᵀ X", &gt, &xt, 5, 4}};
+    std::vector<LabRow> rows;
+    for (const Case& each : cases) {
+        if (job.cancelled()) return cancelledError();
+        const Quantized &left = q[std::size_t(each.left)], &right = q[std::size_t(each.right)];
+        LabRow row{each.product,
+                   each.formula,
+                   c[std::size_t(each.left)],
+                   c[std::size_t(each.right)],
+                   left.error,
+                   right.error,
+                   std::nullopt,
+                   {}};
+        row.reason = left.refused.empty() ? right.refused : left.refused;
+        if (row.reason.empty()) {
+            const auto m = std::size_t(each.lhs->shape[0]), n = std::size_t(each.rhs->shape[0]);
+            const auto k = std::size_t(each.lhs->shape[1]);
+            std::vector<float> should(m * n), is(m * n);
+            if (!product(each.lhs->values.data(), each.rhs->values.data(), m, n, k, false, should.data(), job) ||
+                !product(left.value.values.data(), right.value.values.data(), m, n, k, false, is.data(), job))
+                return cancelledError();
+            row.error = deviation(should, is);
+            if (row.error->exact()) row.reason = "nothing is quantized: the product is exact";
+        }
+        rows.push_back(std::move(row));
+        job.progress({double(rows.size()), 3, "Multiplying", rows.size(), 3});
+    }
+    return rows;
+}
+
+} // namespace qs::value

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/blocks/text_needs.h"
+
+namespace qs {
+namespace {
+
+#include "kernels/blocks/text.h"
+
+} // namespace
+
+const BlockSet& scalarBlocks() {
+    static const BlockSet set{"scalar", kCodecs, measure};
+    return set;
+}
+
+} // namespace qs

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A format has: elements, bytes, group, first (the level of code 0), whether values have an offset, encode (or encodeMany),
+// unpack (codes) and scales (and minima) of a block. The rest is here.
+
+/// Levels that are not consecutive integers; a zero is +0, as ggml's tables of integers have it. Those of E2M1 are
+/// doubled and their scales halved.
+alignas(64) constexpr float kE2m1[16] = {-12, -8, -6, -4, -3, -2, -1, 0, 0, 1, 2, 3, 4, 6, 8, 12};
+template<class Format> constexpr const float* kTable = nullptr;
+template<> constexpr const float* kTable<Iq4Nl> = kIq4Levels.data();
+template<> constexpr const float* kTable<Iq4Xs> = kIq4Levels.data();
+template<> constexpr const float* kTable<Mx4> = kE2m1;
+template<> constexpr const float* kTable<Nv4> = kE2m1;
+
+template<class Format> QS_INLINE Floats levels(Bytes codes) {
+    if constexpr (kTable<Format> == nullptr) {
+        return floatsOf(codes) + float(Format::first);
+    } else {
+#if defined(__clang__)
+        Floats out;
+        for (int i = 0; i < 16; ++i) out[i] = kTable<Format>[codes[i]];
+        return out;
+#else
+        return __builtin_shuffle(load(kTable<Format>), __builtin_convertvector(codes, Ints));
+#endif
+    }
+}
+
+template<class Format> struct Codec {
+    static constexpr std::size_t elements = Format::elements, bytes = Format::bytes, group = Format::group;
+
+    static void encode(const float* x, std::size_t blocks, std::uint8_t* out) {
+        if constexpr (requires { Format::encodeMany(x, blocks, out); })
+            Format::encodeMany(x, blocks, out);
+        else
+            for (std::size_t b = 0; b < blocks; ++b) Format::encode(x + b * elements, out + b * bytes);
+    }
+    static void decode(const std::uint8_t* in, std::size_t blocks, float* out) {
+        std::uint8_t codes[elements];
+        float scale[elements / group], offset[elements / group];
+        for (std::size_t b = 0; b < blocks; ++b, in += bytes, out += elements) {
+            Format::unpack(in, codes);
+            Format::scales(in, scale, offset);
+            for (std::size_t i = 0; i < elements; i += 16) {
+                Floats v = levels<Format>(loadBytes(codes + i)) * scale[i / group];
+                if constexpr (Format::offset) v += offset[i / group];
+                store(out + i, v);
+            }
+        }
+    }
+    static void codes(const std::uint8_t* in, std::size_t blocks, std::uint8_t* out) {
+        for (std::size_t b = 0; b < blocks; ++b) Format::unpack(in + b * bytes, out + b * elements);
+    }
+    static void scales(const std::uint8_t* in, std::size_t blocks, float* out) {
+        float offset[elements / group];
+        constexpr bool halved = kTable<Format> == kE2m1;
+        for (std::size_t b = 0; b < blocks; ++b, out += elements / group) {
+            Format::scales(in + b * bytes, out, offset);
+            for (std::size_t s = 0; halved && s < elements / group; ++s) out[s] *= 2;
+        }
+    }
+    static constexpr BlockCodec row = {elements, bytes, encode, decode, codes, scales};
+};
+
+constexpr std::array<BlockCodec, kBlockFormats> kCodecs = {
+    Codec<Symmetric<4>>::row, Codec<Affine<4>>::row, Codec<Symmetric<5>>::row, Codec<Affine<5>>::row,
+    Codec<Q8>::row,           Codec<Q2K>::row,       Codec<Q3K>::row,          Codec<Q45K<4>>::row,
+    Codec<Q45K<5>>::row,      Codec<Q6K>::row,       Codec<Iq4Nl>::row,        Codec<Iq4Xs>::row,
+    Codec<Tq1>::row,          Codec<Tq2>::row,       Codec<Mx4>::row,          Codec<Nv4>::row};

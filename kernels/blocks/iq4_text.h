@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// iq4_nl iq4_xs: 16 values of a table that is finer near 0.
+// A value's code is the number of thresholds, halfway between neighbours, that it reaches.
+
+constexpr float iq4Threshold(int i) { return (kIq4Levels[std::size_t(i)] + kIq4Levels[std::size_t(i) + 1]) / 2; }
+
+/// From -132 on in cells of 8; no two thresholds are so near and none is on a cell's edge.
+struct Iq4Cells {
+    float threshold[32], below[32], above[32];
+    constexpr Iq4Cells() : threshold(), below(), above() {
+        int code = 0;
+        for (int cell = 0; cell < 32; ++cell) {
+            const float end = float(cell * 8 - 124);
+            const bool has = code < 15 && iq4Threshold(code) < end;
+            threshold[cell] = has ? iq4Threshold(code) : end;
+            below[cell] = kIq4Levels[std::size_t(code)];
+            code += has;
+            above[cell] = kIq4Levels[std::size_t(code)];
+        }
+    }
+};
+constexpr Iq4Cells kIq4Cells;
+
+QS_INLINE Floats lookUp(const float* table, Ints cell) {
+#if defined(__clang__)
+    Floats out;
+    for (int i = 0; i < 16; ++i) out[i] = table[cell[i]];
+    return out;
+#else
+    return __builtin_shuffle(load(table), load(table + 16), cell);
+#endif
+}
+/// The level nearest to v, the upper one on ties.
+QS_INLINE Floats iq4Level(Floats v) {
+    const Floats inside = within(v, -131, 123);
+    const Ints cell = truncated((inside + 132) * 0.125f);
+    return inside >= lookUp(kIq4Cells.threshold, cell) ? lookUp(kIq4Cells.above, cell) : lookUp(kIq4Cells.below, cell);
+}
+QS_INLINE Bytes iq4Codes(Floats v) {
+    Ints code = {};
+    for (int i = 0; i < 15; ++i) code -= v >= iq4Threshold(i);
+    return bytesOf(code);
+}
+
+/// The scale with the least error weighted by x^2 among those under which the largest value is the first level, moved by
+/// up to `tries` in units of a level, of sub-blocks in lanes. 0 where all is 0.
+template<int tries> inline void fitIq4(const Floats* x, Floats* scale) {
+    Floats most = {}, atMost = {};
+    for (int i = 0; i < 32; ++i) {
+        const Floats size = magnitude(x[i]);
+        atMost = size > most ? x[i] : atMost;
+        most = larger(size, most);
+    }
+    const auto sums = [&](Floats inverse, Floats& product, Floats& square) QS_LAMBDA {
+        product = Floats{}, square = Floats{};
+        for (int i = 0; i < 32; ++i) {
+            const Floats level = iq4Level(inverse * x[i]), weighted = x[i] * x[i] * level;
+            product += weighted * x[i];
+            square += weighted * level;
+        }
+    };
+    const float first = kIq4Levels[0];
+    Floats product, square;
+    sums(1.0f / (tries > 0 ? -atMost / first : atMost / first), product, square);
+    Floats d = square > 0.0f ? product / square : Floats{};
+    Floats best = d * product;
+    for (int move = -tries; move <= tries && tries > 0; ++move) {
+        sums((float(move) + first) / atMost, product, square);
+        const Ints better = (square > 0.0f) & (product * product > best * square);
+        d = better ? product / square : d;
+        best = better ? d * product : best;
+    }
+    *scale = most < 1e-15f ? Floats{} : d;
+}
+
+struct Iq4Nl {
+    static constexpr int elements = 32, bytes = 18, group = 32, first = 0;
+    static constexpr bool offset = false;
+    static void encodeMany(const float* x, std::size_t blocks, std::uint8_t* out) {
+        Floats columns[32], scale = {};
+        for (std::size_t begin = 0; begin < blocks; begin += 16) {
+            const int n = int(std::min<std::size_t>(16, blocks - begin));
+            transpose<32>(x + begin * 32, n, columns);
+            fitIq4<0>(columns, &scale);
+            float scales[16];
+            store(scales, scale);
+            for (std::size_t b = 0; b < std::size_t(n); ++b)
+                encode(x + (begin + b) * 32, scales[b], out + (begin + b) * bytes);
+        }
+    }
+    /// The codes are those under the largest value, before the scale was fitted to them.
+    static void encode(const float* x, float scale, std::uint8_t* out) {
+        const float d = signedMaxOf(x, 32) / kIq4Levels[0], inverse = scale != 0 ? 1.0f / d : 0.0f;
+        std::uint8_t codes[32];
+        for (int i = 0; i < 32; i += 16) storeBytes(codes + i, iq4Codes(load(x + i) * inverse));
+        writeF16(out, scale);
+        pack4(codes, out + 2);
+    }
+    static void unpack(const std::uint8_t* in, std::uint8_t* codes) { unpack4(in + 2, codes); }
+    static void scales(const std::uint8_t* in, float* scale, float*) { *scale = readF16(in); }
+};
+
+/// Eight scales of 6 bits times an f16: d, the upper 2 bits of each, the lower 4, the codes.
+struct Iq4Xs {
+    static constexpr int elements = 256, bytes = 136, group = 32, first = 0;
+    static constexpr bool offset = false;
+    static void encodeMany(const float* x, std::size_t blocks, std::uint8_t* out) {
+        Floats columns[32], scale = {};
+        for (std::size_t b = 0; b < blocks; ++b) {
+            if (b % 2 == 0) {
+                transpose<32>(x + b * 256, b + 1 < blocks ? 16 : 8, columns);
+                fitIq4<7>(columns, &scale);
+            }
+            float scales[16];
+            store(scales, scale);
+            encode(x + b * 256, scales + b % 2 * 8, out + b * bytes);
+        }
+    }
+    static void encode(const float* x, const float* scale, std::uint8_t* out) {
+        float most = 0, atMost = 0;
+        for (int s = 0; s < 8; ++s)
+            if (std::fabs(scale[s]) > most) most = std::fabs(scale[s]), atMost = scale[s];
+        const float d = -atMost / 32, inverse = d != 0 ? 1 / d : 0.0f;
+        unsigned upper = 0, lower = 0;
+        for (int s = 0; s < 8; ++s) {
+            const int units = nearestUnits(inverse * scale[s], -32, 31);
+            upper |= unsigned(units + 32) >> 4 << (2 * s), lower |= (unsigned(units + 32) & 15) << (4 * s);
+            const float step = d * float(units), inverseStep = step != 0 ? 1 / step : 0.0f;
+            std::uint8_t codes[32];
+            for (int i = 0; i < 32; i += 16) storeBytes(codes + i, iq4Codes(load(x + 32 * s + i) * inverseStep));
+            pack4(codes, out + 8 + 16 * s);
+        }
+        writeF16(out, d);
+        const auto upper16 = std::uint16_t(upper);
+        std::memcpy(out + 2, &upper16, 2), std::memcpy(out + 4, &lower, 4);
+    }
+    static void unpack(const std::uint8_t* in, std::uint8_t* codes) {
+        for (int s = 0; s < 8; ++s) unpack4(in + 8 + 16 * s, codes + 32 * s);
+    }
+    static void scales(const std::uint8_t* in, float* scale, float*) {
+        const float d = readF16(in);
+        for (int s = 0; s < 8; ++s) {
+            const int upper = in[2 + s / 4] >> (2 * (s % 4)) & 3, lower = in[4 + s / 2] >> (4 * (s % 2)) & 15;
+            scale[s] = d * float((lower | upper << 4) - 32);
+        }
+    }
+};

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// All of the block formats for one instruction set: included between QS_TARGET_BEGIN and QS_TARGET_END.
+#include "kernels/blocks/lanes16_text.h"
+//
+#include "kernels/blocks/simple_text.h"
+//
+#include "kernels/blocks/ternary_text.h"
+//
+#include "kernels/blocks/iq4_text.h"
+//
+#include "kernels/blocks/superblock_fit_text.h"
+//
+#include "kernels/blocks/superblock_text.h"
+//
+#include "kernels/blocks/codecs_text.h"
+//
+#include "kernels/blocks/measure_text.h"

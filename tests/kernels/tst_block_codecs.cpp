@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The block formats on every instruction set: bytes and values of ggml, and the same on all sets.
+#include "kernels/blocks/block_set.h"
+#include "tests/kernels/each_set.h"
+#include "tests/support/golden.h"
+
+#include <cmath>
+#include <random>
+
+using namespace qs;
+using namespace qs::test;
+
+namespace {
+
+constexpr std::array<const char*, kBlockFormats> kNames = {"q4_0",  "q4_1",  "q5_0",  "q5_1", "q8_0",   "q2_k",
+                                                           "q3_k",  "q4_k",  "q5_k",  "q6_k", "iq4_nl", "iq4_xs",
+                                                           "tq1_0", "tq2_0", "mxfp4", "nvfp4"};
+
+const GoldenFile& vectors() {
+    static const GoldenFile file = readGolden(QS_TEST_DATA "/ggml/vectors.safetensors");
+    return file;
+}
+
+bool same(float a, float b) { return std::memcmp(&a, &b, 4) == 0 || (std::isnan(a) && std::isnan(b)); }
+
+std::vector<std::uint8_t> encoded(const BlockCodec& codec, const std::vector<float>& x) {
+    std::vector<std::uint8_t> out(x.size() / codec.elements * codec.bytes);
+    codec.encode(x.data(), x.size() / codec.elements, out.data());
+    return out;
+}
+std::vector<float> decoded(const BlockCodec& codec, const std::vector<std::uint8_t>& blocks) {
+    std::vector<float> out(blocks.size() / codec.bytes * codec.elements);
+    codec.decode(blocks.data(), blocks.size() / codec.bytes, out.data());
+    return out;
+}
+
+/// Ordinary and absurd values, a different kind every 32.
+std::vector<float> anything(std::size_t n, unsigned seed) {
+    std::mt19937 engine(seed);
+    std::normal_distribution<float> normal;
+    std::vector<float> x(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        if (i % 32 == 0) engine.discard(1);
+        switch ((i / 32 * 7 + seed) % 9) {
+        case 0: x[i] = normal(engine) * 1e-41f; break;
+        case 1: x[i] = normal(engine) * 1e37f; break;
+        case 2: x[i] = 0; break;
+        case 3: x[i] = float(int(engine() % 5) - 2); break;
+        case 4: x[i] = std::ldexp(normal(engine), int(engine() % 250) - 125); break;
+        case 5: x[i] = i % 2 ? 3.4e38f : -3.4e38f; break;
+        default: x[i] = normal(engine); break;
+        }
+    }
+    return x;
+}
+
+} // namespace
+
+class BlockCodecs : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void encodes_data() { supportedSets(); }
+    void encodes();
+    void decodes_data() { supportedSets(); }
+    void decodes();
+    void setsAgree_data() { supportedSets(); }
+    void setsAgree();
+    void measures_data() { supportedSets(); }
+    void measures();
+    void registered();
+};
+
+/// Bytes where the reference defines them, else the reference's values.
+void BlockCodecs::encodes() {
+    QFETCH(const KernelSet*, kernels);
+    const auto x = vectors()["x"].as<float>();
+    for (std::size_t f = 0; f < kBlockFormats; ++f) {
+        const BlockCodec& codec = blocksOf(*kernels).codecs[f];
+        const auto& expected = vectors()[std::string(kNames[f]) + ".blocks"].bytes;
+        const auto blocks = encoded(codec, x);
+        QCOMPARE(blocks.size(), expected.size());
+        const bool searched = std::string_view(kNames[f]).find("_k") != std::string_view::npos;
+        const bool undefined = f == std::size_t(BlockFormat::Iq4Nl); // codes of zeros
+        std::size_t different = 0;
+        for (std::size_t b = 0; b < blocks.size(); b += codec.bytes)
+            different += std::memcmp(&blocks[b], &expected[b], codec.bytes) != 0;
+        if (!searched && !undefined)
+            QVERIFY2(different == 0,
+                     qPrintable(QStringLiteral("%1: %2 blocks").arg(QLatin1String(kNames[f])).arg(different)));
+        QVERIFY(different < blocks.size() / codec.bytes / 4);
+        const auto ours = decoded(codec, blocks), theirs = decoded(codec, expected);
+        double ourError = 0, theirError = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            QVERIFY2(ours[i] == theirs[i], qPrintable(QStringLiteral("%1 [%2]: %3 became %4, not %5")
+                                                          .arg(QLatin1String(kNames[f]))
+                                                          .arg(i)
+                                                          .arg(double(x[i]))
+                                                          .arg(double(ours[i]))
+                                                          .arg(double(theirs[i]))));
+            ourError += std::pow(double(ours[i] - x[i]), 2), theirError += std::pow(double(theirs[i] - x[i]), 2);
+        }
+        QVERIFY(theirError > 0 && ourError <= 1.01 * theirError);
+    }
+}
+
+void BlockCodecs::decodes() {
+    QFETCH(const KernelSet*, kernels);
+    for (std::size_t f = 0; f < kBlockFormats; ++f) {
+        const std::string name = std::string("random.") + kNames[f];
+        const auto expected = vectors()[name + ".values"].as<float>();
+        const auto values = decoded(blocksOf(*kernels).codecs[f], vectors()[name + ".blocks"].bytes);
+        QCOMPARE(values.size(), expected.size());
+        for (std::size_t i = 0; i < values.size(); ++i) QVERIFY2(same(values[i], expected[i]), name.c_str());
+    }
+}
+
+/// Any number of blocks of any values: the scalar set's bytes, codes within the format, zeros stay 0.
+void BlockCodecs::setsAgree() {
+    QFETCH(const KernelSet*, kernels);
+    for (std::size_t f = 0; f < kBlockFormats; ++f) {
+        const BlockCodec &codec = blocksOf(*kernels).codecs[f], &scalar = scalarBlocks().codecs[f];
+        const FormatTraits* format = findFormat(kNames[f]);
+        const int levels = format ? int(format->levels.size()) : 16;
+        for (const std::size_t blocks : {0, 1, 2, 3, 15, 16, 17, 37}) {
+            const auto x = anything(blocks * codec.elements, unsigned(blocks + 100 * f));
+            const auto bytes = encoded(codec, x);
+            QVERIFY2(bytes == encoded(scalar, x), kNames[f]);
+            const auto values = decoded(codec, bytes), expected = decoded(scalar, bytes);
+            std::vector<std::uint8_t> codes(x.size()), scalarCodes(x.size());
+            codec.codes(bytes.data(), blocks, codes.data()), scalar.codes(bytes.data(), blocks, scalarCodes.data());
+            QVERIFY(codes == scalarCodes);
+            for (std::size_t i = 0; i < x.size(); ++i) QVERIFY(same(values[i], expected[i]) && int(codes[i]) < levels);
+            const std::vector<float> zeros(x.size());
+            for (const float value : decoded(codec, encoded(codec, zeros))) QVERIFY(value == 0);
+        }
+    }
+}
+
+/// Against sums in a plain loop.
+void BlockCodecs::measures() {
+    QFETCH(const KernelSet*, kernels);
+    const std::size_t n = 1024, group = 32;
+    const BlockCodec& codec = *qs::codec(BlockFormat::Q4_0);
+    std::vector<float> x(n);
+    std::mt19937 engine(3);
+    std::normal_distribution<float> normal;
+    for (float& value : x) value = normal(engine);
+    std::fill_n(x.begin() + 64, 32, 0.0f);
+    const auto blocks = encoded(codec, x);
+    const auto values = decoded(codec, blocks);
+    std::vector<std::uint8_t> codes(n);
+    std::vector<float> scales(n / group), errors(n), places(n), sse(n / group), ssw(n / group), most(n / group);
+    codec.codes(blocks.data(), n / group, codes.data());
+    codec.scales(blocks.data(), n / group, scales.data());
+    x[5] = std::numeric_limits<float>::quiet_NaN(), x[700] = -std::numeric_limits<float>::infinity();
+    const auto levels = findFormat("q4_0")->levels;
+    ErrorSums sums, expected;
+    RunOut out;
+    out.sums = &sums, out.groupSse = sse.data(), out.groupSsw = ssw.data(), out.groupAbsMax = most.data();
+    blocksOf(*kernels).measure({x.data(), values.data(), codes.data(), n, group, scales.data(), levels.data(), 16}, out,
+                               errors.data(), places.data());
+    for (std::size_t g = 0; g < n / group; ++g) {
+        double groupSe2 = 0;
+        for (std::size_t i = g * group; i < (g + 1) * group; ++i) {
+            if (!std::isfinite(x[i])) {
+                QVERIFY(std::isnan(errors[i]) && std::isnan(places[i]));
+                continue;
+            }
+            const double w = double(x[i]), v = double(values[i]), e = double(values[i] - x[i]);
+            QVERIFY(errors[i] == values[i] - x[i]);
+            QVERIFY(scales[g] == 0 ? places[i] == 0 : std::fabs(places[i] - x[i] / scales[g]) < 1e-5f);
+            expected.n += 1, expected.se += e, expected.se2 += e * e, expected.sae += std::fabs(e);
+            expected.sw2 += w * w, expected.swv += w * v, expected.sv2 += v * v;
+            expected.maxAbs = std::max(expected.maxAbs, std::fabs(errors[i]));
+            expected.zeros += v == 0, expected.signFlips += w * v < 0;
+            expected.clipped += scales[g] != 0 && (places[i] < -8.000008f || places[i] > 7.000007f);
+            groupSe2 += e * e;
+        }
+        QVERIFY(std::fabs(double(sse[g]) - groupSe2) <= 1e-6 * groupSe2);
+    }
+    QCOMPARE(sums.n, expected.n);
+    QCOMPARE(sums.maxAbs, expected.maxAbs);
+    QCOMPARE(sums.zeros, expected.zeros);
+    QCOMPARE(sums.signFlips, expected.signFlips);
+    QCOMPARE(sums.clipped, expected.clipped);
+    QVERIFY(sums.zeros > 30 && sums.clipped > 0);
+    for (const auto& [a, b] : {std::pair(sums.se, expected.se),
+                               {sums.se2, expected.se2},
+                               {sums.sae, expected.sae},
+                               {sums.sw2, expected.sw2},
+                               {sums.swv, expected.swv},
+                               {sums.sv2, expected.sv2}})
+        QVERIFY(std::fabs(a - b) <= 1e-9 * expected.sw2);
+}
+
+/// The registry's rows and the codecs say the same.
+void BlockCodecs::registered() {
+    for (const FormatTraits& format : formats()) {
+        QVERIFY(format.kind != FormatKind::Superblock || format.codec);
+        if (!format.codec) continue;
+        const BlockCodec& codec = *format.codec;
+        QCOMPARE(codec.elements % format.defaultBlock, 0u);
+        std::vector<float> x(codec.elements);
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(int(i * 37 % 101) - 50) / 16;
+        const auto bytes = encoded(codec, x);
+        const auto values = decoded(codec, bytes);
+        std::vector<std::uint8_t> codes(x.size());
+        std::vector<float> scales(x.size() / format.defaultBlock);
+        codec.codes(bytes.data(), 1, codes.data()), codec.scales(bytes.data(), 1, scales.data());
+        for (std::size_t g = 0; g < scales.size(); ++g) // equal steps of code are equal steps of value
+            for (std::size_t i = g * format.defaultBlock; i + 1 < (g + 1) * format.defaultBlock; ++i) {
+                const float step = (format.levels[codes[i + 1]] - format.levels[codes[i]]) * scales[g];
+                QVERIFY2(std::fabs(values[i + 1] - values[i] - step) < 1e-5f, format.id);
+            }
+    }
+}
+
+QTEST_GUILESS_MAIN(BlockCodecs)
+#include "tst_block_codecs.moc"
