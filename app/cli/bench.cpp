@@ -179,7 +179,8 @@ Result<void> printRun(const BenchmarkPlan& plan, const BenchmarkRun& run, const 
     if (!compared.empty())
         text += "\nAgainst the earlier run:\n" +
                 tableText(withColumns(makeTable({}, comparedColumns(), compared),
-                                      {"row", "old_ns", "median_ns", "ratio", "ratio_low", "ratio_high", "verdict"}));
+                                      {"row", "old_ns", "median_ns", "ratio", "ratio_low", "ratio_high", "verdict",
+                                       "drift_low", "drift_high"}));
     return print(text);
 }
 
@@ -197,7 +198,7 @@ Result<void> run(const Options& options) {
     if (!result) return tl::unexpected(result.error());
     clearProgress();
     std::vector<ComparedRow> compared;
-    if (!options.compare.empty()) compared = compareRuns(before, result->rows);
+    if (!options.compare.empty()) compared = compareRuns(before, result->rows, result->roofs);
     if (!options.outputs.standardOutput())
         if (auto done = printRun(*plan, *result, compared); !done) return done;
     if (options.outputs.any())

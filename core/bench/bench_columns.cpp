@@ -144,6 +144,14 @@ void addPreparation(Columns<Row>& columns) {
     add({"repeated_rounds", "Repeated", "", Show::Integer, 0, kNone,
          "Rounds repeated because a probe of the machine fell below 70 % of its best"},
         [](const Row& r) -> Value { return std::int64_t(r.repeatedRounds); });
+    const auto giga = [&](const char* id, const char* title, const char* tip, std::optional<double> Row::*field) {
+        add({id, title, "", Show::Significant, 4, kHigher, tip},
+            [field](const Row& r) { return r.*field ? Value(*(r.*field) / 1e9) : Value(); });
+    };
+    giga("probe_read_gbps", "Probe, memory", "Memory read while this was timed, GB/s: median over the rounds",
+         &Row::probeRead);
+    giga("probe_f32_gflops", "Probe, f32",
+         "f32 products and sums while this was timed, GFLOP/s: median over the rounds", &Row::probeF32);
     const auto text = [&](const char* id, const char* title, const char* tip, std::string Row::*field) {
         add({id, title, "", Show::Text, 0, kNone, tip}, [field](const Row& r) -> Value { return r.*field; });
     };
@@ -154,6 +162,13 @@ void addPreparation(Columns<Row>& columns) {
     text("tensor", "Tensor", "Whose values W has; empty: seeded random values", &Row::tensor);
     text("reason", "Reason", "Why the row is not ok, and remarks", &Row::reason);
     text("command", "Command", "Runs this row again", &Row::command);
+    add({"round_medians_ns", "Round medians", "ns", Show::Shape, 0, kNone, "One a round, in the order of the rounds"},
+        [](const Row& r) -> Value {
+            std::vector<long long> medians;
+            for (const double ns : r.roundMedians)
+                if (std::isfinite(ns)) medians.push_back(std::llround(ns));
+            return medians.empty() ? Value() : Value(fmt::format("[{}]", fmt::join(medians, ", ")));
+        });
     add({"samples", "Raw samples", "ns", Show::Shape, 0, kNone, "Every timed run, in the order taken"},
         [](const Row& r) -> Value {
             if (r.samples.empty()) return {};

@@ -57,9 +57,11 @@ Report benchmarkReport(const BenchmarkPlan& plan, const BenchmarkRun& run, const
     if (!compared.empty()) {
         const Table table = makeTable({}, comparedColumns(), compared);
         report.more.emplace_back("compared", table);
-        report.sections.push_back(sectionOf("Against the earlier run",
-                                            "Ratios are times before / now. Overlapping intervals are noise.", {table},
-                                            {}, true));
+        report.sections.push_back(
+            sectionOf("Against the earlier run",
+                      "Ratios are times before / now. A change is named only where it is larger than the spread "
+                      "of the rounds in both runs and than what the machine itself drifted between them.",
+                      {table}, {}, true));
     }
     if (!run.passes.empty()) {
         const Table table = makeTable({}, modelPassColumns(), run.passes);

@@ -65,7 +65,8 @@ struct BenchmarkRow {
     std::optional<double> roofShare;                         ///< of the nearest measured roof; over 1.05 is invalid
     std::string roofKind;                                    ///< which one
     std::uint32_t bufferSets = 1, iterations = 0, chain = 1; ///< of a round
-    std::size_t repeatedRounds = 0;                          ///< because a probe fell below 70 % of its best
+    std::optional<double> probeRead, probeF32; ///< of the host, medians over these rounds: bytes, operations a second
+    std::size_t repeatedRounds = 0;            ///< because a probe fell below 70 % of its best
 
     std::string command;                                        ///< reproduces this row
     std::vector<std::pair<std::string, std::string>> artifacts; ///< kind, text; see BenchmarkPlan::artifacts

@@ -175,6 +175,13 @@ private:
 
 } // namespace
 
+std::vector<std::pair<std::string, std::string>> incompleteProvenance() {
+    auto out = machineProvenance();
+    for (auto& line : hostProvenance()) out.push_back(std::move(line));
+    out.emplace_back("incomplete", "the run was cancelled: rows, roofs and sums over the model are missing");
+    return out;
+}
+
 Result<BenchmarkRun> runBenchmark(const BenchmarkPlan& plan, const Job& job,
                                   const std::function<void(const BenchmarkRow&)>& onRow) {
     return Runner(plan, job, onRow).run();

@@ -16,6 +16,9 @@ struct BenchmarkRun {
     double seconds = 0;
 };
 
+/// Of rows whose run was cancelled: the machine, and that rows are missing.
+std::vector<std::pair<std::string, std::string>> incompleteProvenance();
+
 /// `onRow` sees each row once, when nothing in it will change any more, from the calling thread. A cancelled job is an
 /// error; the rows handed out before remain true.
 Result<BenchmarkRun> runBenchmark(const BenchmarkPlan& plan, const Job& job,

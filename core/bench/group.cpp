@@ -194,14 +194,19 @@ private:
                                   .maxSeconds = 1};
             turns.push_back(&kernels[i]);
         }
-        auto repeated = runRounds(turns, roundPlan(all, kernels), state_.job);
-        if (!repeated) return tl::unexpected(repeated.error());
+        const auto done = runRounds(turns, roundPlan(all, kernels), state_.job);
+        if (!done) return tl::unexpected(done.error());
 
         std::vector<BenchmarkRow> rows;
         for (std::size_t i = 0; i < all.size(); ++i) {
             auto row = timedRow(*all[i], kernels[i], outputs[i], cache);
             if (!row) return tl::unexpected(row.error());
-            row->repeatedRounds = *repeated;
+            row->repeatedRounds = done->repeated;
+            const bool host = all[i]->opened->backend && all[i]->opened->devices[all[i]->device].kind == QS_DEVICE_CPU;
+            if (host && done->probeMedians.size() == 2) { // read_bw, f32: see roundPlan()
+                row->probeRead = done->probeMedians[0];
+                row->probeF32 = done->probeMedians[1];
+            }
             rows.push_back(std::move(*row));
         }
         compareWithBaseline(all, rows);

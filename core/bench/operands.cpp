@@ -87,8 +87,9 @@ Result<void> addBias(Operands& out, const OperandRequest& request) {
     return {};
 }
 
-/// Neither calibration nor dialect crosses the interface.
+/// Neither calibration nor dialect crosses the interface, nor how values are rounded or thinned out.
 bool hasOwnRule(const QuantSpec& spec) {
+    if (spec.randomSeed() || spec.sparsity) return false;
     QuantSpec plain = spec;
     plain.calibration.reset(), plain.dialect.reset();
     return plain.effectiveDialect() == spec.effectiveDialect() &&
@@ -143,7 +144,8 @@ Result<Operands> makeOperands(const OperandRequest& request, std::shared_ptr<con
         out.outs.push_back(shapeOnly("out", "f32", {request.n, request.k}));
     } else if (const auto& spec = out.weights->quantized.spec; !hasOwnRule(spec)) {
         return fail(fmt::format(
-            "quantize as an operation uses the format's own calibration and dialect, not those of {}", specText(spec)));
+            "quantize as an operation uses the format's own calibration, dialect and rounding, not those of {}",
+            specText(spec)));
     } else {
         auto source = makeHostTensor("source", "f32", {request.n, request.k});
         if (!source) return tl::unexpected(source.error());

@@ -32,7 +32,11 @@ struct RoundPlan {
     /// Called when a kernel failed; true when its backend is gone and all kernels of it are to sit out.
     std::function<bool(TimedKernel&)> onFailure;
 };
-/// How often rounds were run again. Kernels that fail are left out of the rest.
-Result<std::size_t> runRounds(std::vector<TimedKernel*> kernels, const RoundPlan& plan, const Job& job);
+struct RoundsDone {
+    std::size_t repeated = 0;         ///< rounds that were run again
+    std::vector<double> probeMedians; ///< of each probe over the rounds
+};
+/// Kernels that fail are left out of the rest.
+Result<RoundsDone> runRounds(std::vector<TimedKernel*> kernels, const RoundPlan& plan, const Job& job);
 
 } // namespace qs

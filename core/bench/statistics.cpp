@@ -42,6 +42,21 @@ std::optional<SampleSummary> summarize(std::span<const std::uint64_t> samples) {
 
 double medianOf(std::vector<double> values) { return summarize(std::span<const double>(values))->median; }
 
+std::optional<Interval> roundInterval(std::span<const double> roundMedians) {
+    std::vector<double> sorted;
+    for (const double median : roundMedians)
+        if (std::isfinite(median)) sorted.push_back(median);
+    if (sorted.size() < kLeastRounds) return std::nullopt;
+    std::sort(sorted.begin(), sorted.end());
+    const auto at = [&](double share) {
+        const double place = share * double(sorted.size() - 1);
+        const auto below = std::size_t(place);
+        const double above = sorted[std::min(below + 1, sorted.size() - 1)];
+        return sorted[below] + (above - sorted[below]) * (place - double(below));
+    };
+    return Interval{at(0.1), at(0.75)};
+}
+
 std::optional<SampleSummary> ratioSummary(std::span<const double> a, std::span<const double> b) {
     std::vector<double> ratios;
     for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)

@@ -30,6 +30,13 @@ std::optional<SampleSummary> summarize(std::span<const double> samples);
 std::optional<SampleSummary> summarize(std::span<const std::uint64_t> samples);
 double medianOf(std::vector<double> values); ///< of at least one value; the mean of the middle two when even
 
+/// Where a run's time lies as long as the machine is as it was: the 10th to the 75th percentile of the medians of its
+/// rounds. Neighbours and clocks change over seconds and minutes, so rounds of one run are no independent samples and
+/// an interval of their median says nothing about another run; what disturbs only makes slower, hence the upper end.
+/// nullopt below kLeastRounds.
+std::optional<Interval> roundInterval(std::span<const double> roundMedians);
+inline constexpr std::size_t kLeastRounds = 5;
+
 /// Speed-up of b over a: the median of a[i] / b[i] over rounds that have both.
 std::optional<SampleSummary> ratioSummary(std::span<const double> a, std::span<const double> b);
 

@@ -93,7 +93,8 @@ int32_t bench(qs_kernel* kernel, const qs_tensor* const* act, uint32_t nAct, con
             if (ctx.stop()) return fail(error, QS_CANCELLED, "Stopped.");
             kernel->copies.push_back(kernel->prepared->clone());
         }
-        uint32_t turn = 0;
+        uint32_t& turn = kernel->turn;
+        if (turn >= sets) turn = 0;
         const StopRequest stop = ctx.stopRequest();
         const int32_t code = sample(opts, result, [&] {
             PreparedMatmul& weights = turn == 0 ? *kernel->prepared : *kernel->copies[turn - 1];

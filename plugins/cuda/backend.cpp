@@ -21,6 +21,7 @@ struct qs_ctx {
 struct qs_kernel {
     qs_ctx* ctx;
     cuda::Product product;
+    std::uint32_t turn = 0; ///< of the copies, from call to call: those of the last call may still be cached
 };
 
 namespace {
@@ -165,7 +166,7 @@ std::int32_t bench(qs_kernel* kernel, const qs_tensor* const* act, std::uint32_t
         kernel->product.upload(act, n);
         kernel->ctx->cancelled = false;
         cuda::timeOnDevice(kernel->ctx->device.stream, kernel->ctx->host, kernel->ctx->cancelled, opts, result,
-                           [&](std::uint32_t turn) { kernel->product.run(turn % sets); });
+                           [&](std::uint32_t) { kernel->product.run(kernel->turn++ % sets); });
         if (result.last_out) kernel->product.download(&result.last_out, 1, false);
         plugin::give(out, result);
     });

@@ -21,7 +21,7 @@ Product::Product(Device& device, const qs_problem& p, const VariantRow& row, Pla
       dynamic_(p.flags & QS_PROBLEM_DYNAMIC_ACT), outBf16_(is(p.out, "bf16")), isProduct_(is(p.op, "matmul")) {
     if (p.act) actBf16_ = is(plugin::given(p.act).format, "bf16");
     info_.fusion = row.fusion;
-    info_.repack_ms = info_.upload_ms = info_.compile_ms = 0;
+    info_.repack_ms = info_.upload_ms = info_.compile_ms = -1; // what is not measured below
     info_.flops = info_.bytes_accessed = -1;
     info_.peak_bytes = info_.code_bytes = -1;
     if (isProduct_ && (p.flags & QS_PROBLEM_BIAS))
@@ -81,7 +81,9 @@ void Product::prepareWeights(const qs_tensor* const* in, std::uint32_t count) {
         for (std::int64_t n = 0; n < n_ && scales; ++n)
             channel[std::size_t(n)] = scales[kn_ ? w.scaleIndex(0, n) : w.scaleIndex(n, 0)];
         info_.repack_ms = since(begin);
+        const auto uploaded = Clock::now();
         copies_.push_back({Memory(padded.data(), padded.size()), Memory(channel.data(), 4 * channel.size())});
+        info_.upload_ms = since(uploaded);
         info_.weight_bytes = std::int64_t(padded.size() + 4 * channel.size());
         return;
     }

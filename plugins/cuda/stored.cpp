@@ -4,7 +4,6 @@
 #include "kernels/format.h"
 #include "plugins/common/entry.h"
 
-
 namespace qs::cuda {
 namespace {
 

@@ -21,6 +21,7 @@ struct qs_ctx {
 struct qs_kernel {
     qs_ctx* ctx;
     openblas::Product product;
+    std::uint32_t turn = 0; ///< of the copies, from call to call: those of the last call may still be cached
 };
 
 namespace {
@@ -179,7 +180,7 @@ std::int32_t bench(qs_kernel* kernel, const qs_tensor* const* act, std::uint32_t
         product.copies(sets);
         kernel->ctx->cancelled = false;
         plugin::timedLoop(kernel->ctx->host, kernel->ctx->cancelled, opts, result,
-                          [&](std::uint32_t turn) { product.run(x, turn % sets, y.data.get()); });
+                          [&](std::uint32_t) { product.run(x, kernel->turn++ % sets, y.data.get()); });
         if (result.last_out)
             std::memcpy(plugin::output(&result.last_out, 1, "out", product.outDtype(), product.outBytes()),
                         y.data.get(), product.outBytes());

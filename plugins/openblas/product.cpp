@@ -90,7 +90,7 @@ Product::Product(const Library& library, const qs_problem& p, const VariantRow& 
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     info_.fusion = variant.weights == Weights::Plain ? QS_FUSION_UNKNOWN : QS_FUSION_MATERIALISED;
     info_.repack_ms = before ? took.count() : 0;
-    info_.upload_ms = info_.compile_ms = 0;
+    info_.upload_ms = info_.compile_ms = -1;
     info_.flops = info_.bytes_accessed = -1;
     info_.arg_bytes = info_.out_bytes = info_.peak_bytes = info_.code_bytes = -1;
     info_.temp_bytes = variant.weights == Weights::DecodedInRun ? std::int64_t(denseBytes) : 0;

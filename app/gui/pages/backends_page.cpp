@@ -181,7 +181,7 @@ void BackendsPage::refresh() {
     const auto timed =
         std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.medianNs.has_value(); });
     note_->setText(rows.empty() ? QString() : tr("%1 rows, %2 timed").arg(rows.size()).arg(timed));
-    export_->setEnabled(bench_->complete());
+    export_->setEnabled(!bench_->running() && !rows.empty());
     stages_->askAll();
 }
 
@@ -197,12 +197,14 @@ void BackendsPage::showRow(int row) {
 }
 
 void BackendsPage::write(const ReportWriter& writer) {
-    if (!bench_->complete()) return;
+    if (bench_->running() || bench_->rows().empty()) return;
     const QString path = choosePath_(
         QDir::home().filePath(QStringLiteral("quantscope-bench") + QString::fromUtf8(writer.extension)), true);
     if (path.isEmpty()) return;
     const auto work = [run = bench_->run(), plan = bench_->plan(), compared = tables_->compared(), &writer,
-                       path = path.toStdString()](const Job&) -> Result<std::uint64_t> {
+                       path = path.toStdString(),
+                       complete = bench_->complete()](const Job&) mutable -> Result<std::uint64_t> {
+        if (!complete) run.provenance = incompleteProvenance();
         const auto text = writer.render(benchmarkReport(plan, run, compared));
         if (!text) return tl::unexpected(text.error());
         if (auto done = writeWholeFile(path, *text); !done) return tl::unexpected(done.error());

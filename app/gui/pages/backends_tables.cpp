@@ -17,6 +17,13 @@ Columns<BenchmarkRow> columnsOf(std::initializer_list<std::string_view> ids) {
     for (const auto id : ids)
         for (const auto& column : benchmarkColumns())
             if (column.id == id) out.push_back(column);
+    for (auto& column : out)
+        if (column.id == "status") // the words of files have underscores
+            column.value = [status = column.value](const BenchmarkRow& row) -> Value {
+                Value value = status(row);
+                if (auto* text = std::get_if<std::string>(&value)) std::replace(text->begin(), text->end(), '_', ' ');
+                return value;
+            };
     return out;
 }
 

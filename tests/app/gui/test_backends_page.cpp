@@ -332,6 +332,20 @@ private Q_SLOTS:
         QVERIFY(!page->bench().running());
         QVERIFY(!page->bench().rows().empty());
         QVERIFY(find<QPushButton>(*page, "runBench")->isVisible());
+        // And can be written, as what it is.
+        auto* exportButton = find<QToolButton>(*page, "exportBench");
+        QVERIFY(exportButton->isEnabled());
+        QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("part.json"));
+        page->setPathChooser([&](const QString&, bool) { return path; });
+        QSignalSpy written(page.get(), &BackendsPage::written);
+        for (auto* action : exportButton->menu()->actions())
+            if (action->text().startsWith(QLatin1String("JSON"))) action->trigger();
+        QVERIFY(written.wait(20'000));
+        const auto part = readBenchBaseline(path.toStdString());
+        QVERIFY(part && part->rows.size() == page->bench().rows().size());
+        QVERIFY(std::any_of(part->provenance.begin(), part->provenance.end(),
+                            [](const auto& line) { return line.first == "incomplete"; }));
         // So does the button; and another run can be started.
         QTest::mouseClick(find<QPushButton>(*page, "runBench"), Qt::LeftButton);
         QVERIFY(page->bench().running() && page->bench().rows().empty());

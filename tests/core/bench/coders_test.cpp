@@ -76,6 +76,13 @@ private Q_SLOTS:
         }
     }
 
+    void whatHasNoWordsIsDeclined() {
+        for (const char* text : {"int4:sym=no", "int8:sym=no"})
+            if (const auto spec = parseSpec(text)) {
+                const auto weights = makeWeights(*spec, 4, 64, *weightValues(4, 64, 1, nullptr), {});
+                QVERIFY(!weights && weights.error().message.find("zero points") != std::string::npos);
+            }
+    }
     void anotherRuleIsDeclined_data() {
         QTest::addColumn<QString>("spec");
         for (const char* spec : {"int8:calib=absmax,0.9", "ternary:dialect=bitnet"})

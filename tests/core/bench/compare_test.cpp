@@ -19,9 +19,23 @@ BenchmarkRow rowOf(const char* variant, double ns, double half) {
     return row;
 }
 
-std::string jsonOf(const std::vector<BenchmarkRow>& rows) {
+/// 25 rounds, evenly from 3 % below the median to 3 % above it; the interval of the median is far narrower.
+BenchmarkRow inRounds(const char* variant, double ns, double readGbps = 40, double f32Gflops = 400) {
+    BenchmarkRow row = rowOf(variant, ns, ns / 500);
+    row.samples.clear();
+    for (int r = 0; r < 25; ++r) {
+        row.roundMedians.push_back(ns * (0.97 + 0.06 * double((r * 7) % 25) / 24));
+        row.samples.push_back(std::uint64_t(row.roundMedians.back()));
+    }
+    row.probeRead = readGbps * 1e9;
+    row.probeF32 = f32Gflops * 1e9;
+    return row;
+}
+
+std::string jsonOf(const std::vector<BenchmarkRow>& rows, const std::vector<MeasuredRoof>& roofs = {}) {
     BenchmarkRun run;
     run.rows = rows;
+    run.roofs = roofs;
     run.provenance = {{"cpu", "Z80"}};
     return *findReportWriter("json")->render(benchmarkReport({}, run));
 }
@@ -76,6 +90,71 @@ private Q_SLOTS:
         QCOMPARE(of(rows, "new").verdict, std::string("only now"));
         QCOMPARE(of(rows, "gone").verdict, std::string("only before"));
         QVERIFY(!of(rows, "wrong").ratio && !of(rows, "gone").ratio);
+    }
+    /// Two runs of one build differ by more than an interval within either; so do machines from minute to minute.
+    void driftIsNoChange_data() {
+        QTest::addColumn<double>("ns"); // 1000 before, at 40 GB/s and 400 GFLOP/s
+        QTest::addColumn<double>("read");
+        QTest::addColumn<double>("f32");
+        QTest::addColumn<QString>("verdict");
+        QTest::newRow("as the rounds spread") << 970.0 << 40.0 << 400.0 << QStringLiteral("within noise");
+        QTest::newRow("beyond the rounds") << 900.0 << 40.0 << 400.0 << QStringLiteral("faster");
+        QTest::newRow("slower than the rounds") << 1100.0 << 40.0 << 400.0 << QStringLiteral("slower");
+        QTest::newRow("as much as the memory") << 800.0 << 50.0 << 400.0 << QStringLiteral("within noise");
+        QTest::newRow("as much as the clock") << 1250.0 << 40.0 << 320.0 << QStringLiteral("within noise");
+        QTest::newRow("more than the memory") << 500.0 << 50.0 << 400.0 << QStringLiteral("faster");
+        QTest::newRow("slower on a faster machine") << 1100.0 << 50.0 << 480.0 << QStringLiteral("slower");
+    }
+    void driftIsNoChange() {
+        QFETCH(double, ns);
+        QFETCH(double, read);
+        QFETCH(double, f32);
+        QFETCH(QString, verdict);
+        const auto before = *parseBenchBaseline(jsonOf({inRounds("v", 1000)}), "old.json");
+        QVERIFY(before.rows[0].roundsNs && *before.rows[0].probeRead == 40e9 && *before.rows[0].probeF32 == 400e9);
+        const auto rows = compareRuns(before, std::vector{inRounds("v", ns, read, f32)});
+        QCOMPARE(QString::fromStdString(rows[0].verdict), verdict);
+        QCOMPARE(rows[0].drift->low, std::min({1.0, read / 40, f32 / 400}));
+        QCOMPARE(rows[0].drift->high, std::max({1.0, read / 40, f32 / 400}));
+        QVERIFY(rows[0].ratioRange->low < *rows[0].ratio && *rows[0].ratio < rows[0].ratioRange->high);
+    }
+    void theYardstickShowsTheMachine() {
+        const auto yardstick = [](double ns) {
+            auto row = inRounds("sgemm", ns);
+            row.backend = "openblas", row.spec = "f32", row.baseline = true;
+            return row;
+        };
+        const auto before = *parseBenchBaseline(jsonOf({yardstick(2000), inRounds("v", 1000)}), "old.json");
+        const auto verdict = [&](double yardstickNs, double ns) {
+            return of(compareRuns(before, std::vector{yardstick(yardstickNs), inRounds("v", ns)}), "v").verdict;
+        };
+        QCOMPARE(verdict(2000, 700), std::string("faster"));
+        QCOMPARE(verdict(1400, 700), std::string("within noise"));
+        QCOMPARE(verdict(1400, 400), std::string("faster"));
+        // It is no excuse for itself.
+        const auto rows = compareRuns(before, std::vector{yardstick(1400)});
+        QCOMPARE(of(rows, "sgemm").verdict, std::string("faster"));
+    }
+    void roofsStandInForProbes() {
+        const auto rooflike = [](double gbps) {
+            return std::vector<MeasuredRoof>{{"cpu", "cpu:0", "read_bw", gbps * 1e9, 30, {}}};
+        };
+        auto old = inRounds("v", 1000), now = inRounds("v", 800);
+        old.probeRead.reset(), old.probeF32.reset(), now.probeRead.reset(), now.probeF32.reset();
+        const auto before = *parseBenchBaseline(jsonOf({old}, rooflike(40)), "old.json");
+        QCOMPARE(compareRuns(before, std::vector{now}, rooflike(40))[0].verdict, std::string("faster"));
+        QCOMPARE(compareRuns(before, std::vector{now}, rooflike(50))[0].verdict, std::string("within noise"));
+        QVERIFY(!compareRuns(before, std::vector{now})[0].drift);
+    }
+    void roundsOfOlderFiles() {
+        auto json = jsonOf({inRounds("v", 1000)});
+        const auto at = json.find("\"round_medians_ns\"");
+        QVERIFY(at != std::string::npos);
+        json.replace(at, 18, "\"something_else_x\"");
+        const auto read = *parseBenchBaseline(json, "old.json");
+        const auto direct = *roundInterval(inRounds("v", 1000).roundMedians);
+        QVERIFY(std::fabs(read.rows[0].roundsNs->low - direct.low) <= 1);
+        QVERIFY(std::fabs(read.rows[0].roundsNs->high - direct.high) <= 1);
     }
     void notABaseline_data() {
         QTest::addColumn<QByteArray>("text");

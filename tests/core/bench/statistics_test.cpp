@@ -20,6 +20,14 @@ std::vector<double> upTo(int n) {
 class StatisticsTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
+    void roundsOfARun() {
+        std::vector<double> rounds;
+        for (int i = 0; i <= 20; ++i) rounds.push_back(100 + (i * 8) % 21); // 100 to 120 in another order
+        QCOMPARE(*roundInterval(rounds), (Interval{102, 115}));
+        rounds.push_back(std::numeric_limits<double>::quiet_NaN()); // took no part
+        QCOMPARE(*roundInterval(rounds), (Interval{102, 115}));
+        QVERIFY(!roundInterval(std::vector<double>{1, 2, 3, 4}));
+    }
     void ranks() {
         QVERIFY(!medianRanks(0) && !medianRanks(19));
         // (n -+ 1.96 sqrt n) / 2, outwards: n = 20: 5.617 and 14.383 + 1; n = 100: 40.2 and 59.8 + 1.
