@@ -44,7 +44,7 @@ Result<void> check(const Options& options, const std::vector<BackendSource>& sou
     std::vector<ConformanceCheck> checks;
     for (const auto& source : sources) {
         if (source.shipped && (!source.built || !options.plugins.empty())) continue;
-        const auto done = checkConformance(source, {}, processJob(), [&](const auto& one) { checks.push_back(one); });
+        auto done = checkConformance(source, {}, processJob(), [&](const auto& one) { checks.push_back(one); });
         if (!done) return done;
     }
     const Table table = makeTable({}, conformanceColumns(), checks);
@@ -66,7 +66,7 @@ Result<void> run(const Options& options) {
     const auto sources = backendSources(options.plugins);
     if (options.check) return check(options, sources);
     std::vector<BackendRow> rows;
-    const auto listed = listBackends(sources, processJob(), [&](const BackendRow& row) { rows.push_back(row); });
+    auto listed = listBackends(sources, processJob(), [&](const BackendRow& row) { rows.push_back(row); });
     if (!listed) return listed;
     std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.source < b.source; });
     const Table table = makeTable({}, backendColumns(), rows);

@@ -10,7 +10,6 @@
 #include "kernels/stored_weight.h"
 
 #include <atomic>
-#include <tuple>
 
 namespace qs {
 namespace {
@@ -35,7 +34,7 @@ public:
         : m_problem(problem), m_stored(problem, operand) {}
 
     bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
-        const auto [m, n, k] = std::tuple(m_problem.m, m_problem.n, m_problem.k);
+        const std::size_t m = m_problem.m, n = m_problem.n, k = m_problem.k;
         const ActivationRows rows(m_problem, in);
         const StoredWeight weight(m_problem, m_stored.operand());
         std::atomic<bool> stopped{false};
