@@ -5,8 +5,23 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 namespace qs {
+namespace {
+
+/// Calls with the number as a constant, so that copies of so many values become a few instructions.
+template<class Work> void withConstant(std::size_t n, const Work& work) {
+    switch (n) {
+    case 1: return work(std::integral_constant<std::size_t, 1>{});
+    case 2: return work(std::integral_constant<std::size_t, 2>{});
+    case 4: return work(std::integral_constant<std::size_t, 4>{});
+    case 8: return work(std::integral_constant<std::size_t, 8>{});
+    default: return work(std::integral_constant<std::size_t, 16>{});
+    }
+}
+
+} // namespace
 
 void LaneInput::reset(const MatmulProblem& problem, const LaneWeights& weights, std::size_t slots, Keep keep) {
     // An odd number of cache lines from row to row: powers of two would all fall into the same sets.
@@ -32,15 +47,16 @@ void LaneInput::orderFloats(const LaneWeights& w, const float* x, float* out) co
             std::memset(to + count, 0, (padded - count) * sizeof(float));
             continue;
         }
-        for (std::size_t i = 0; i < padded; i += w.perWord, to += half) {
-            if (i + w.perWord <= count) {
-                std::memcpy(to, from + i, half * sizeof(float));
-                std::memcpy(to + size, from + i + half, half * sizeof(float));
-                continue;
+        const std::size_t whole = count / w.perWord * w.perWord;
+        withConstant(half, [&](auto n) {
+            for (std::size_t i = 0; i < whole; i += 2 * n, to += n) {
+                std::memcpy(to, from + i, n * sizeof(float));
+                std::memcpy(to + size, from + i + n, n * sizeof(float));
             }
+        });
+        for (std::size_t i = whole; i < padded; i += w.perWord, to += half)
             for (std::size_t q = 0; q < w.perWord; ++q)
                 to[(q / half) * size + q % half] = i + q < count ? from[i + q] : 0.0f;
-        }
     }
 }
 
@@ -50,21 +66,25 @@ void LaneInput::orderBytes(const LaneWeights& w, const std::int8_t* q, std::size
     for (std::size_t g = 0; g < w.groups; ++g) {
         const std::size_t begin = g * w.block, count = std::min(w.block, w.k - begin);
         m_sums[row * m_groups + g] = kernels.sumBytes(q + begin, count);
-        for (std::size_t at = 0; at < w.groupSteps * w.perWord; at += w.perWord, out += quarter) {
-            std::uint8_t tail[32] = {};
-            const auto* bytes = reinterpret_cast<const std::uint8_t*>(q) + begin + at;
-            if (at + w.perWord > count) {
-                if (at < count) std::memcpy(tail, bytes, count - at);
-                bytes = tail;
-            }
-            if (quarter == 1) {
-                std::memcpy(out, bytes, 4);
-                continue;
-            }
-            for (std::size_t i = 0; i < quarter; ++i)
-                out[i] = std::uint32_t(bytes[i]) | std::uint32_t(bytes[i + quarter]) << 8 |
-                         std::uint32_t(bytes[i + 2 * quarter]) << 16 | std::uint32_t(bytes[i + 3 * quarter]) << 24;
+        if (quarter == 1 && count % 4 == 0) {
+            std::memcpy(out, q + begin, count);
+            std::memset(out + count / 4, 0, (w.groupSteps - count / 4) * 4);
+            out += w.groupSteps;
+            continue;
         }
+        withConstant(quarter, [&](auto n) {
+            for (std::size_t at = 0; at < w.groupSteps * w.perWord; at += 4 * n, out += n) {
+                std::uint8_t tail[32] = {};
+                const auto* bytes = reinterpret_cast<const std::uint8_t*>(q) + begin + at;
+                if (at + 4 * n > count) {
+                    if (at < count) std::memcpy(tail, bytes, count - at);
+                    bytes = tail;
+                }
+                for (std::size_t i = 0; i < n; ++i)
+                    out[i] = std::uint32_t(bytes[i]) | std::uint32_t(bytes[i + n]) << 8 |
+                             std::uint32_t(bytes[i + 2 * n]) << 16 | std::uint32_t(bytes[i + 3 * n]) << 24;
+            }
+        });
     }
 }
 

@@ -6,13 +6,14 @@
 
 namespace qs {
 
-/// Up to 4 rows of x times (a vector set of) a panel. y[row * kPanel + lane] is set.
+/// Up to 4 rows of x times a panel. y[row * kPanel + lane] is set.
 struct GemvCall {
     const std::uint32_t* words;
     const float* scales; ///< [group][64], or nullptr
     const LaneWeights* weights;
     const std::uint32_t* x;    ///< stream of row 0: floats, bf16 pairs or byte quads
     std::size_t xRow;          ///< words from row to row
+    std::size_t xSet;          ///< and, where every set of 16 lanes has an x of its own, from set to set
     const std::int32_t* xSums; ///< I8: sum of x in each group, [row][group]
     std::size_t rows;          ///< 1, 2 or 4
     float* y;
@@ -29,22 +30,24 @@ struct DecodeCall {
 };
 using DecodeKernel = void (*)(const DecodeCall&);
 
-/// c[row][width] (+)= sum over kk of a[kk][rows] * b[kk][width]. I8: the i32 sum starts at `init` of
-/// its row, becomes f32, times scale[lane].
+/// c[row][width] (+)= sum over kk of a[kk][rows] * b[kk][width]. I8: once for each of `groups`, whose i32 sums start at
+/// init[group][row] and become f32, times scale[group][lane]; several groups only where kk is at least 2.
 struct MicroCall {
     const std::uint32_t* a;
     const std::uint32_t* b;
     std::size_t kk;
     float* c;
     bool add;
-    const std::int32_t* init; ///< I8: [rows]
-    const float* scale;       ///< I8: [width]
+    std::size_t groups;       ///< I8
+    const std::int32_t* init; ///< I8
+    const float* scale;       ///< I8
+    std::size_t scaleRow;     ///< I8: from group to group
 };
 using MicroKernel = void (*)(const MicroCall&);
 
 struct LaneKernels {
-    GemvKernel gemv[kLaneCodes];   ///< the whole panel
-    GemvKernel gemv16[kLaneCodes]; ///< 16 lanes of it
+    GemvKernel gemv[kLaneCodes];
+    GemvKernel gemvSets[kLaneCodes]; ///< sets of 16 lanes have their own x
     /// The same as gemv, x being tables for four bits of codes each: additions only. For codes of 1 and 2 bits.
     GemvKernel gemvLookups[kLaneCodes];
     void (*lookupTables[kLaneCodes])(const float* x, std::size_t n, const float* levels, std::uint32_t* tables);
@@ -55,6 +58,8 @@ struct LaneKernels {
     /// I8: what Int8 codes are worth less than as the unsigned bytes that the kernel multiplies.
     int int8Bias;
     std::int32_t (*sumBytes)(const std::int8_t* bytes, std::size_t n); ///< I8
+    /// y = lanes * scale + addend, which may be null; n a multiple of 16.
+    void (*finish)(const float* lanes, std::size_t n, float scale, const float* addend, float* y);
     /// out = x * scale as floats, or as bf16 pairs of (lo, hi); scale may be null.
     void (*fold)(const float* x, const float* scale, std::size_t n, std::size_t halfStride, std::uint32_t* out);
 };

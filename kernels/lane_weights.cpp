@@ -4,13 +4,14 @@
 #include "kernels/small_float.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace qs {
 namespace {
 
 int codeBits(LaneCodes codes) {
-    constexpr int bits[kLaneCodes] = {4, 2, 1, 8, 8, 16, 16, 32};
+    constexpr int bits[kLaneCodes] = {4, 2, 1, 8, 8, 8, 16, 16, 32};
     return bits[int(codes)];
 }
 
@@ -24,6 +25,20 @@ std::vector<float> tableOf(const WeightFormat& format) {
     return levels;
 }
 
+/// 2 to the difference of the exponents' biases, of f32 and of these levels as floats with `mantissa` bits, where that
+/// is what they are, but for codes without a number. 0 where they are something else.
+float floatFactor(std::span<const float> levels, int mantissa) {
+    if (levels.size() != 256) return 0;
+    const auto widened = [&](unsigned code) { return std::bit_cast<float>((code & 0x7f) << (23 - mantissa)); };
+    const unsigned one = 1u << mantissa; // the smallest that is not subnormal: a power of two
+    const float factor = levels[one] / widened(one);
+    for (unsigned code = 0; code < 256; ++code) {
+        const float value = widened(code) * factor;
+        if (!std::isnan(levels[code]) && levels[code] != (code & 0x80 ? -value : value)) return 0;
+    }
+    return std::isfinite(factor) ? factor : 0;
+}
+
 } // namespace
 
 const char* laneCodesOf(const MatmulProblem& problem, LaneCodes* codes) {
@@ -32,13 +47,14 @@ const char* laneCodesOf(const MatmulProblem& problem, LaneCodes* codes) {
     case NumberType::F32: *codes = LaneCodes::F32; return nullptr;
     case NumberType::F16: *codes = LaneCodes::F16; return nullptr;
     case NumberType::Bf16: *codes = LaneCodes::Bf16; return nullptr;
-    case NumberType::Fp8E4m3: *codes = LaneCodes::Fp8; return nullptr;
+    case NumberType::Fp8E4m3: *codes = LaneCodes::E4; return nullptr;
     default: break;
     }
     if (w.bits == 8) {
-        *codes = LaneCodes::Int8;
+        const bool e4 = floatFactor(w.levels, 3) > 0, e5 = !e4 && floatFactor(w.levels, 2) > 0;
+        *codes = e4 ? LaneCodes::E4 : e5 ? LaneCodes::E5 : LaneCodes::Int8;
         const bool plain = w.levels.empty() && w.codeBias == (w.element == NumberType::I8 ? 0 : -128);
-        return plain ? nullptr : "the vector kernels take bytes as integers -128..127 only";
+        return plain || e4 || e5 ? nullptr : "the vector kernels take bytes as integers -128..127 and as floats only";
     }
     *codes = w.bits == 4 ? LaneCodes::Table4 : w.bits == 2 ? LaneCodes::Table2 : LaneCodes::Table1;
     if (w.bits != 2 && !w.levels.empty() && w.levels.size() < std::size_t(1) << w.bits)
@@ -65,6 +81,10 @@ LaneWeights::LaneWeights(const MatmulProblem& problem, const WeightOperand& oper
         for (std::size_t i = 0; i < 32; ++i) table16[i] = f32ToBf16(table[i % 16]);
         bias = int(table[0]);
     }
+    if (codes == LaneCodes::E4 || codes == LaneCodes::E5) {
+        std::fill_n(table, 16, floatFactor(weight.levels(), codes == LaneCodes::E4 ? 3 : 2));
+        nanChannel.assign(n, 0);
+    }
     // One scale for each group of k, or scales that also change with every k in blocks of channels.
     const std::size_t alongK = weight.blockAlongK(), alongN = weight.blockAlongN();
     scalePerK = weight.hasScales() && alongK == 1 && k > 1;
@@ -82,7 +102,6 @@ LaneWeights::LaneWeights(const MatmulProblem& problem, const WeightOperand& oper
     panels = (lanes + kPanel - 1) / kPanel;
     stream = Aligned<std::uint32_t>(panels * panelWords());
     if (weight.hasScales() && !scalePerK) scales = Aligned<float>(panels * groups * kPanel);
-    if (codes == LaneCodes::Fp8) nanChannel.assign(n, 0);
     if (problem.bias) {
         addend.assign(panels * kPanel, 0.0f);
         for (std::size_t lane = 0; lane < addend.size(); ++lane)
@@ -113,9 +132,9 @@ void LaneWeights::fillPanel(const StoredWeight& weight, std::size_t panel, std::
         for (std::size_t i = 0; i < count; ++i) {
             std::uint32_t* out = stream.data() + panel * panelWords() + scaleWords() + lane + i;
             const std::uint8_t* row = scratch.data() + i * k * size;
-            if (codes == LaneCodes::Fp8)
+            if (!nanChannel.empty())
                 for (std::size_t j = 0; j < k; ++j)
-                    if ((row[j] & 0x7f) == 0x7f) nanChannel[first + i] = 1;
+                    if (std::isnan(weight.levels()[row[j]])) nanChannel[first + i] = 1;
             for (std::size_t g = 0; g < groups; ++g) {
                 const std::size_t end = std::min((g + 1) * block, k);
                 std::uint32_t* word = out + g * groupSteps * kPanel;

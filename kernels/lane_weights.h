@@ -18,8 +18,9 @@ namespace qs {
 
 inline constexpr std::size_t kPanel = 64; ///< output channels
 inline constexpr std::size_t kLanes = 16; ///< of a vector
-enum class LaneCodes : std::uint8_t { Table4, Table2, Table1, Int8, Fp8, Bf16, F16, F32 };
-inline constexpr std::size_t kLaneCodes = 8;
+/// E4 and E5: 8-bit floats with 4 and 5 bits of exponent, whatever its bias.
+enum class LaneCodes : std::uint8_t { Table4, Table2, Table1, Int8, E4, E5, Bf16, F16, F32 };
+inline constexpr std::size_t kLaneCodes = 9;
 enum class LaneProducts : std::uint8_t { F32, Bf16, I8 };
 
 /// How a weight is taken; nullptr when it is, else why not.
@@ -40,10 +41,10 @@ struct LaneWeights {
     int bias = 0;                           ///< I8: value = code * codeStep + bias
     /// Of a panel: scales that change with k, [set][half][stream] floats, then [step][64] words. One stream in memory.
     Aligned<std::uint32_t> stream;
-    Aligned<float> scales; ///< [panel][group][64]; empty: none, or in the stream
-    alignas(64) float table[16] = {};
+    Aligned<float> scales;                      ///< [panel][group][64]; empty: none, or in the stream
+    alignas(64) float table[16] = {};           ///< 8-bit floats: 2 to the difference of the biases
     alignas(64) std::uint16_t table16[32] = {}; ///< the table in bf16, repeated
-    std::vector<std::uint8_t> nanChannel;       ///< fp8 holds NaN there; empty: nowhere
+    std::vector<std::uint8_t> nanChannel;       ///< an 8-bit float is no number there; empty: nowhere
     std::vector<float> addend;                  ///< bias of the output channels, by lane; empty: none
 
     std::size_t xHalves() const { return products == LaneProducts::Bf16 ? 2 : 1; }

@@ -90,6 +90,14 @@ template<LaneCodes c, LaneProducts products> void decodePanel(const DecodeCall& 
     }
 }
 
+void finishLanes(const float* lanes, std::size_t n, float scale, const float* addend, float* y) {
+    const F factor = set1F(scale);
+    for (std::size_t i = 0; i < n; i += kLanes) {
+        const F product = mulF(loadF(lanes + i), factor);
+        storeF(y + i, addend ? addF(product, loadF(addend + i)) : product);
+    }
+}
+
 void foldSingles(const float* x, const float* scale, std::size_t n, std::size_t, std::uint32_t* out) {
     std::size_t i = 0;
     auto* into = reinterpret_cast<float*>(out);

@@ -10,18 +10,18 @@ template<LaneCodes codes, int q> QS_INLINE F decode(I word, F table) {
     if constexpr (codes == LaneCodes::Table2) return lookup4(table, shr<2 * q>(word));
     if constexpr (codes == LaneCodes::Table1) return lookup4(table, shr<q>(word));
     if constexpr (codes == LaneCodes::Int8) return toF(sar<24>(shl<24 - 8 * q>(word)));
-    if constexpr (codes == LaneCodes::Fp8) {
-        // Exponent and mantissa lie where a float has them, 2^120 too small; exact, also for subnormals.
-        const I top = shl<24 - 8 * q>(word);
-        const F magnitude = mulF(asF(andI(shr<4>(top), set1I(0x07f00000u))), set1F(0x1p120f));
-        return withSign(magnitude, top);
+    if constexpr (codes == LaneCodes::E4 || codes == LaneCodes::E5) {
+        // Exponent and mantissa lie where a float has them, too small by a factor; exact, also for subnormals.
+        constexpr int right = codes == LaneCodes::E4 ? 4 : 3;
+        const I bits = andI(sar<right>(shl<24 - 8 * q>(word)), set1I(0x80000000u | 0x7f000000u >> right));
+        return mulF(asF(bits), table);
     }
     if constexpr (codes == LaneCodes::Bf16) return asF(q == 0 ? shl<16>(word) : andI(word, set1I(0xffff0000u)));
     if constexpr (codes == LaneCodes::F16) return widenF16<q>(word);
     if constexpr (codes == LaneCodes::F32) return asF(word);
 }
 template<LaneCodes codes> constexpr int perWordOf() {
-    constexpr int per[kLaneCodes] = {8, 16, 32, 4, 4, 2, 2, 1};
+    constexpr int per[kLaneCodes] = {8, 16, 32, 4, 4, 4, 2, 2, 1};
     return per[int(codes)];
 }
 
@@ -133,51 +133,56 @@ std::int32_t sumBytes(const std::int8_t* bytes, std::size_t n) {
 }
 #endif
 
-template<class P, int M, int V, int parts, int q>
-QS_INLINE void meetAll(typename P::Sum (&sum)[M][V][parts], const I (&word)[V], const std::uint32_t* x,
-                       std::size_t xRow, typename P::Table table) {
+constexpr int kVectors = int(kPanel / kLanes);
+
+template<class P, int M, int parts, int q>
+QS_INLINE void meetAll(typename P::Sum (&sum)[M][kVectors][parts], const I (&word)[kVectors], const std::uint32_t* x,
+                       std::size_t xRow, std::size_t xSet, typename P::Table table) {
     if constexpr (q < P::meetings) {
-        QS_EACH(v, V) {
+        QS_EACH(v, kVectors) {
             const auto decoded = P::template decoded<q>(word[v], table);
             QS_EACH(m, M)
-            sum[m][v][q % parts] = P::meet(sum[m][v][q % parts], decoded, x + std::size_t(m) * xRow + q * P::xWords);
+            sum[m][v][q % parts] = P::meet(sum[m][v][q % parts], decoded,
+                                           x + std::size_t(m) * xRow + std::size_t(v) * xSet + q * P::xWords);
         }
-        meetAll<P, M, V, parts, q + 1>(sum, word, x, xRow, table);
+        meetAll<P, M, parts, q + 1>(sum, word, x, xRow, xSet, table);
     }
 }
 
-template<class P, int M, int V> void gemv(const GemvCall& call) {
-    constexpr int wanted = M * V < kChains ? kChains / (M * V) : 1;
+template<class P, int M, bool sets> void gemv(const GemvCall& call) {
+    constexpr int wanted = M * kVectors < kChains ? kChains / (M * kVectors) : 1;
     constexpr int parts = wanted < P::meetings ? wanted : P::meetings;
     const LaneWeights& w = *call.weights;
     const typename P::Table table = P::table(w);
     const std::uint32_t *words = call.words, *x = call.x;
-    F y[M][V];
-    QS_EACH(m, M) QS_EACH(v, V) y[m][v] = zeroF();
+    const std::size_t groupsAhead = kAhead / (w.groupSteps * kPanel) + 1, xSet = sets ? call.xSet : 0;
+    F y[M][kVectors];
+    QS_EACH(m, M) QS_EACH(v, kVectors) y[m][v] = zeroF();
     for (std::size_t group = 0; group < w.groups; ++group) {
-        typename P::Sum sum[M][V][parts];
-        QS_EACH(m, M) QS_EACH(v, V) QS_EACH(i, parts) sum[m][v][i] = P::zero();
+        const float* scales = call.scales ? call.scales + group * kPanel : nullptr;
+        if (scales) QS_EACH(v, kVectors) prefetch(scales + (groupsAhead * kPanel + std::size_t(v) * kLanes));
+        typename P::Sum sum[M][kVectors][parts];
+        QS_EACH(m, M) QS_EACH(v, kVectors) QS_EACH(i, parts) sum[m][v][i] = P::zero();
         for (std::size_t step = 0; step < w.groupSteps; ++step, words += kPanel, x += P::meetings * P::xWords) {
-            I word[V];
-            QS_EACH(v, V) { word[v] = loadI(words + std::size_t(v) * kLanes); }
-            QS_EACH(line, 4) prefetch(words + kAhead + std::size_t(line) * kLanes); // all of the step, whatever V
-            meetAll<P, M, V, parts, 0>(sum, word, x, call.xRow, table);
+            I word[kVectors];
+            QS_EACH(v, kVectors) {
+                word[v] = loadI(words + std::size_t(v) * kLanes);
+                prefetch(words + kAhead + std::size_t(v) * kLanes);
+            }
+            meetAll<P, M, parts, 0>(sum, word, x, call.xRow, xSet, table);
         }
-        QS_EACH(m, M) QS_EACH(v, V) {
+        QS_EACH(m, M) QS_EACH(v, kVectors) {
             typename P::Sum all = sum[m][v][0];
             QS_EACH(i, parts - 1) all = P::add(all, sum[m][v][i + 1]);
             const F done = P::finish(all, call, std::size_t(m), group);
-            if (call.scales)
-                y[m][v] = fmaF(done, loadF(call.scales + group * kPanel + std::size_t(v) * kLanes), y[m][v]);
-            else
-                y[m][v] = addF(y[m][v], done);
+            y[m][v] = scales ? fmaF(done, loadF(scales + std::size_t(v) * kLanes), y[m][v]) : addF(y[m][v], done);
         }
     }
-    QS_EACH(m, M) QS_EACH(v, V) storeF(call.y + std::size_t(m) * kPanel + std::size_t(v) * kLanes, y[m][v]);
+    QS_EACH(m, M) QS_EACH(v, kVectors) storeF(call.y + std::size_t(m) * kPanel + std::size_t(v) * kLanes, y[m][v]);
 }
 
-template<class P, int V> void gemvRows(const GemvCall& call) {
-    if (call.rows == 1) return gemv<P, 1, V>(call);
-    if (call.rows == 2) return gemv<P, 2, V>(call);
-    gemv<P, 4, V>(call);
+template<class P, bool sets> void gemvRows(const GemvCall& call) {
+    if (call.rows == 1) return gemv<P, 1, sets>(call);
+    if (call.rows == 2) return gemv<P, 2, sets>(call);
+    gemv<P, 4, sets>(call);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The tables of LaneKernels, in the order of LaneCodes. Baseline code, included at the end of a unit.
 
-template<template<LaneCodes> class P, int V, LaneCodes... codes>
+template<template<LaneCodes> class P, bool sets, LaneCodes... codes>
 constexpr void fillGemv(GemvKernel (&into)[kLaneCodes]) {
-    ((into[int(codes)] = gemvRows<P<codes>, V>), ...);
+    ((into[int(codes)] = gemvRows<P<codes>, sets>), ...);
 }
 template<LaneProducts products, LaneCodes... codes> constexpr void fillDecode(DecodeKernel (&into)[kLaneCodes]) {
     ((into[int(codes)] = decodePanel<codes, products>), ...);
@@ -12,13 +12,14 @@ template<LaneProducts products, LaneCodes... codes> constexpr void fillDecode(De
 inline LaneKernels singles(const MicroKernels& micro) {
     using enum LaneCodes;
     LaneKernels k{};
-    fillGemv<Singles, 4, Table4, Table2, Table1, Int8, Fp8, Bf16, F16, F32>(k.gemv);
-    fillGemv<Singles, 1, Table4, Table2, Table1, Int8, Fp8, Bf16, F16, F32>(k.gemv16);
-    fillGemv<Lookups, 4, Table2, Table1>(k.gemvLookups);
+    fillGemv<Singles, false, Table4, Table2, Table1, Int8, E4, E5, Bf16, F16, F32>(k.gemv);
+    fillGemv<Singles, true, Table4, Table2, Table1, Int8, E4, E5, Bf16, F16, F32>(k.gemvSets);
+    fillGemv<Lookups, false, Table2, Table1>(k.gemvLookups);
     k.lookupTables[int(Table2)] = lookupTables<Table2>, k.lookupTables[int(Table1)] = lookupTables<Table1>;
-    fillDecode<LaneProducts::F32, Table4, Table2, Table1, Int8, Fp8, Bf16, F16, F32>(k.decode);
+    fillDecode<LaneProducts::F32, Table4, Table2, Table1, Int8, E4, E5, Bf16, F16, F32>(k.decode);
     k.micro = k.microInt8 = micro.f32;
     k.microRows = micro.rows, k.microWidth = micro.width;
+    k.finish = finishLanes;
     k.fold = foldSingles;
     return k;
 }
@@ -26,11 +27,12 @@ inline LaneKernels singles(const MicroKernels& micro) {
 inline LaneKernels pairs(const MicroKernels& micro) {
     using enum LaneCodes;
     LaneKernels k{};
-    fillGemv<Pairs, 4, Table4, Table2, Table1, Bf16>(k.gemv);
-    fillGemv<Pairs, 1, Table4, Table2, Table1, Bf16>(k.gemv16);
-    fillDecode<LaneProducts::Bf16, Table4, Table2, Table1, Int8, Fp8, Bf16, F16>(k.decode);
+    fillGemv<Pairs, false, Table4, Table2, Table1, Bf16>(k.gemv);
+    fillGemv<Pairs, true, Table4, Table2, Table1, Bf16>(k.gemvSets);
+    fillDecode<LaneProducts::Bf16, Table4, Table2, Table1, Int8, E4, E5, Bf16, F16>(k.decode);
     k.micro = k.microInt8 = micro.bf16;
     k.microRows = micro.rows, k.microWidth = micro.width;
+    k.finish = finishLanes;
     k.fold = foldPairs;
     return k;
 }
@@ -38,10 +40,11 @@ inline LaneKernels pairs(const MicroKernels& micro) {
 inline LaneKernels quads(const MicroKernels& micro) {
     using enum LaneCodes;
     LaneKernels k{};
-    fillGemv<Quads, 4, Table4, Table2, Table1, Int8>(k.gemv);
+    fillGemv<Quads, false, Table4, Table2, Table1, Int8>(k.gemv);
     fillDecode<LaneProducts::I8, Table4, Table2, Table1, Int8>(k.decode);
     k.micro = micro.i8, k.microInt8 = micro.i8OfInt8;
     k.microRows = micro.rows, k.microWidth = micro.width;
+    k.finish = finishLanes;
     k.int8Bias = kInt8Bias, k.sumBytes = sumBytes;
     return k;
 }

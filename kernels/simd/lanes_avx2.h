@@ -40,12 +40,6 @@ template<int s> QS_INLINE I shl(I a) {
 template<int s> QS_INLINE I sar(I a) { return {_mm256_srai_epi32(a.lo, s), _mm256_srai_epi32(a.hi, s)}; }
 QS_INLINE I andI(I a, I b) { return {_mm256_and_si256(a.lo, b.lo), _mm256_and_si256(a.hi, b.hi)}; }
 QS_INLINE I xorI(I a, I b) { return {_mm256_xor_si256(a.lo, b.lo), _mm256_xor_si256(a.hi, b.hi)}; }
-/// b with the sign bit of a.
-QS_INLINE F withSign(F b, I a) {
-    const __m256 sign = _mm256_set1_ps(-0.0f);
-    const F s = asF(a);
-    return {_mm256_or_ps(b.lo, _mm256_and_ps(s.lo, sign)), _mm256_or_ps(b.hi, _mm256_and_ps(s.hi, sign))};
-}
 /// Upper bits of the index do not count.
 QS_INLINE __m256 lookup16(F table, __m256i index) {
     return _mm256_blendv_ps(_mm256_permutevar8x32_ps(table.lo, index), _mm256_permutevar8x32_ps(table.hi, index),

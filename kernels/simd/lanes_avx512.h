@@ -34,11 +34,6 @@ template<int s> QS_INLINE I shl(I a) {
 template<int s> QS_INLINE I sar(I a) { return {_mm512_srai_epi32(a.v, s)}; }
 QS_INLINE I andI(I a, I b) { return {_mm512_and_si512(a.v, b.v)}; }
 QS_INLINE I xorI(I a, I b) { return {_mm512_xor_si512(a.v, b.v)}; }
-/// b with the sign bit of a.
-QS_INLINE F withSign(F b, I a) {
-    return {_mm512_castsi512_ps(
-        _mm512_ternarylogic_epi32(_mm512_castps_si512(b.v), a.v, _mm512_set1_epi32(int(0x80000000u)), 0xf8))};
-}
 /// Upper bits of the index do not count.
 QS_INLINE F lookup16(F table, I index) { return {_mm512_permutexvar_ps(index.v, table.v)}; }
 /// The table repeats after 4 entries or fewer.

@@ -48,11 +48,6 @@ template<int s> QS_INLINE I sar(I a) {
 }
 QS_INLINE I andI(I a, I b) { QS_MAP(I, vandq_u32(a.v[i], b.v[i])); }
 QS_INLINE I xorI(I a, I b) { QS_MAP(I, veorq_u32(a.v[i], b.v[i])); }
-/// b with the sign bit of a.
-QS_INLINE F withSign(F b, I a) {
-    QS_MAP(F, vreinterpretq_f32_u32(
-                  vorrq_u32(vreinterpretq_u32_f32(b.v[i]), vandq_u32(a.v[i], vdupq_n_u32(0x80000000u)))));
-}
 /// Upper bits of the index do not count. The table's 64 bytes are looked up byte by byte.
 QS_INLINE F lookup16(F table, I index) {
     uint8x16x4_t bytes;

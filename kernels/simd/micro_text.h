@@ -2,6 +2,7 @@
 // The dense inner loop; one text for every instruction set. In units of its own: gcc 12 spills the sums when other text
 // joins them. Included after lanes_*.h; the unit defines kWidth (vectors of a dense panel) and kRows.
 
+#define QS_IN_ORDER asm volatile("" ::: "memory") // stores stay where they are written
 #define QS_EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < n; ++i)
 
 constexpr std::size_t kAheadA = 768, kAheadB = 1024; ///< words: what comes from the second-level cache
@@ -9,49 +10,88 @@ constexpr std::size_t kAheadA = 768, kAheadB = 1024; ///< words: what comes from
 struct MicroF32 {
     using Sum = F;
     using B = F;
-    static QS_INLINE F start(const MicroCall&, int) { return zeroF(); }
+    static constexpr bool grouped = false;
+    static QS_INLINE F start(const std::int32_t*) { return zeroF(); }
     static QS_INLINE F load(const std::uint32_t* p) { return loadF(reinterpret_cast<const float*>(p)); }
     static QS_INLINE F meet(F sum, F b, const std::uint32_t* a) { return fmaF(b, set1F(a), sum); }
-    static QS_INLINE F finish(F sum, F before, const MicroCall&, int) { return addF(sum, before); }
+    static QS_INLINE F finish(F sum, F before, const float*) { return addF(sum, before); }
 };
 #ifdef QS_PAIRS
 struct MicroBf16 {
     using Sum = F;
     using B = I;
-    static QS_INLINE F start(const MicroCall&, int) { return zeroF(); }
+    static constexpr bool grouped = false;
+    static QS_INLINE F start(const std::int32_t*) { return zeroF(); }
     static QS_INLINE I load(const std::uint32_t* p) { return loadI(p); }
     static QS_INLINE F meet(F sum, I b, const std::uint32_t* a) { return dotPairs(sum, b, set1I(*a)); }
-    static QS_INLINE F finish(F sum, F before, const MicroCall&, int) { return addF(sum, before); }
+    static QS_INLINE F finish(F sum, F before, const float*) { return addF(sum, before); }
 };
 #endif
 #ifdef QS_QUADS
 template<bool int8> struct MicroI8 {
     using Sum = I;
     using B = I;
-    static QS_INLINE I start(const MicroCall& call, int row) { return set1I(std::uint32_t(call.init[row])); }
+    static constexpr bool grouped = true;
+    static QS_INLINE I start(const std::int32_t* init) { return set1I(std::uint32_t(*init)); }
     static QS_INLINE I load(const std::uint32_t* p) { return loadI(p); }
     static QS_INLINE I meet(I sum, I b, const std::uint32_t* a) { return dotQuads<int8>(sum, b, set1I(*a)); }
-    static QS_INLINE F finish(I sum, F before, const MicroCall& call, int v) {
-        return fmaF(toF(sum), loadF(call.scale + std::size_t(v) * kLanes), before);
+    /// Not an FMA: the multipliers have enough to do.
+    static QS_INLINE F finish(I sum, F before, const float* scale) {
+        return addF(before, mulF(toF(sum), loadF(scale)));
     }
 };
 #endif
 
-template<class P, int rows> void micro(const MicroCall& call) {
+template<class P, int rows> struct Tile {
     typename P::Sum sum[rows][kWidth];
-    QS_EACH(m, rows) QS_EACH(v, kWidth) sum[m][v] = P::start(call, m);
-    const std::uint32_t *a = call.a, *b = call.b;
-    for (std::size_t i = call.kk; i > 0; --i, a += rows, b += std::size_t(kWidth) * kLanes) {
-        typename P::B column[kWidth];
-        prefetch(a + kAheadA);
-        QS_EACH(v, kWidth) prefetch(b + kAheadB + std::size_t(v) * kLanes);
+    const std::uint32_t *a, *b;
+
+    QS_INLINE void load(typename P::B (&column)[kWidth]) {
         QS_EACH(v, kWidth) column[v] = P::load(b + std::size_t(v) * kLanes);
-        QS_EACH(m, rows) QS_EACH(v, kWidth) sum[m][v] = P::meet(sum[m][v], column[v], a + m);
+        b += std::size_t(kWidth) * kLanes;
     }
-    const auto at = [&](int m, int v) { return call.c + (std::size_t(m) * kWidth + std::size_t(v)) * kLanes; };
-    if (call.add) {
-        QS_EACH(m, rows) QS_EACH(v, kWidth) storeF(at(m, v), P::finish(sum[m][v], loadF(at(m, v)), call, v));
-    } else {
-        QS_EACH(m, rows) QS_EACH(v, kWidth) storeF(at(m, v), P::finish(sum[m][v], zeroF(), call, v));
+    QS_INLINE void steps(std::size_t count) {
+        for (; count > 0; --count, a += rows) {
+            typename P::B column[kWidth];
+            prefetch(a + kAheadA);
+            QS_EACH(v, kWidth) prefetch(b + kAheadB + std::size_t(v) * kLanes);
+            load(column);
+            QS_EACH(m, rows) QS_EACH(v, kWidth) sum[m][v] = P::meet(sum[m][v], column[v], a + m);
+        }
     }
+    QS_INLINE void finish(int m, float* c, const float* scale) {
+        QS_EACH(v, kWidth) {
+            float* const at = c + (m * kWidth + v) * int(kLanes);
+            storeF(at, P::finish(sum[m][v], loadF(at), scale + v * int(kLanes)));
+        }
+    }
+};
+
+template<class P, int rows> void micro(const MicroCall& call) {
+    Tile<P, rows> t;
+    t.a = call.a, t.b = call.b;
+    const std::int32_t* init = call.init;
+    const float* scale = call.scale;
+    float* const c = call.c;
+    const std::size_t kk = call.kk, scaleRow = call.scaleRow;
+    if (!call.add) QS_EACH(i, rows * kWidth) storeF(c + i * int(kLanes), zeroF());
+    QS_EACH(m, rows) QS_EACH(v, kWidth) t.sum[m][v] = P::start(init + m);
+    t.steps(kk - 1);
+    if constexpr (P::grouped)
+        // Row by row the last step of a group and the first of the next: the multipliers always have work.
+        for (std::size_t group = call.groups; group > 1; --group) {
+            typename P::B last[kWidth], first[kWidth];
+            t.load(last), t.load(first);
+            init += rows;
+            QS_EACH(m, rows) {
+                QS_EACH(v, kWidth) t.sum[m][v] = P::meet(t.sum[m][v], last[v], t.a + m);
+                t.finish(m, c, scale);
+                QS_EACH(v, kWidth) t.sum[m][v] = P::meet(P::start(init + m), first[v], t.a + rows + m);
+                QS_IN_ORDER;
+            }
+            t.a += 2 * rows, scale += scaleRow;
+            t.steps(kk - 2);
+        }
+    t.steps(1);
+    QS_EACH(m, rows) t.finish(m, c, scale);
 }

@@ -49,7 +49,8 @@ std::vector<Case> cases() {
     const auto packed = [](const char* id, int bits, Packing packing, std::size_t block, int bias,
                            std::vector<float> levels) {
         WeightFormat f;
-        f.id = id, f.bits = bits, f.element = bits == 8 ? I8 : U8, f.packing = packing, f.packAxis = bits == 8 ? -1 : 1;
+        f.id = id, f.bits = bits, f.element = bits == 8 && levels.empty() ? I8 : U8, f.packing = packing,
+        f.packAxis = bits == 8 ? -1 : 1;
         f.scale = F32, f.block = block, f.blockAxis = block ? 1 : -1, f.channelAxis = block ? -1 : 0;
         f.codeBias = bias, f.levels = std::move(levels);
         return f;
@@ -78,6 +79,7 @@ std::vector<Case> cases() {
             {"binary", binary, F32},
             {"binary, act int8", binary, I8},
             {"fp8_e4m3", plain("fp8_e4m3", Fp8E4m3), F32},
+            {"fp8_e5m2", packed("fp8_e5m2", 8, Packing::None, 0, 0, floatTable(*findFormat("fp8_e5m2"))), F32},
             {"bf16", plain("bf16", Bf16), F32},
             {"f32", plain("f32", F32), F32}};
 }
@@ -95,7 +97,7 @@ Aligned<std::uint8_t> randomCodes(const WeightFormat& f, std::size_t bytes) {
         std::uint64_t r = nextRandom();
         if (f.element == NumberType::F32) r = (r & 0x807fffff807fffffu) | 0x3f0000003f000000u;
         if (f.element == NumberType::Bf16) r = (r & 0x807f807f807f807fu) | 0x3f003f003f003f00u;
-        if (f.element == NumberType::Fp8E4m3) r &= 0xbfbfbfbfbfbfbfbfu;
+        if (f.id.rfind("fp8", 0) == 0) r &= 0xbfbfbfbfbfbfbfbfu;
         if (f.id == "ternary") r &= ~((r & 0x5555555555555555u) << 1); // 3 becomes 1
         std::memcpy(codes.data() + i, &r, 8);
     }

@@ -157,8 +157,11 @@ Times measure(const Options& o, const Contestants& all) {
             const auto once = [&] { all[i].run(turn[i]++ % all[i].copies); };
             // Workers of the one before may spin for a while.
             if (o.contest.threads > 1) std::this_thread::sleep_for(std::chrono::milliseconds(40));
-            once();
-            const int runs = compute ? 1 : o.products ? (o.contest.coldBytes ? 4 : 20) : 1;
+            // After a rest a core takes milliseconds to its full speed, longer than the short runs.
+            const int runs = compute ? 1 : o.products ? (o.contest.coldBytes ? 8 : 40) : 1;
+            const double ready = secondsNow() + (o.products && !compute ? 4e-3 : 0);
+            do once();
+            while (secondsNow() < ready);
             const double start = secondsNow();
             for (int r = 0; r < runs; ++r) once();
             times.of[i].push_back((secondsNow() - start) / runs);

@@ -73,6 +73,12 @@ inline std::vector<FormatCase> formatCases() {
     add("binary:64", "binary", 1, U8, OctetLoFirst, F32, 1, 64, -1, 0, {-1, 1});
     add("binary rows", "binary", 1, U8, OctetLoFirst, F32, -1, 0, 0, 0, {-1, 1});
     add("fp8 rows", "fp8_e4m3", 8, Fp8E4m3, NoPacking, F32, -1, 0, 0, 0, {});
+    add("fp8 rows as a table", "fp8_e4m3", 8, U8, NoPacking, F32, -1, 0, 0, 0, floatTable(*findFormat("fp8_e4m3")));
+    for (const char* id : {"fp8_e5m2", "fp8_e4m3fnuz", "fp8_e5m2fnuz"}) {
+        add(id, id, 8, U8, NoPacking, F32, -1, 0, 0, 0, floatTable(*findFormat(id)));
+        add(id, id, 8, U8, NoPacking, F32, 1, 24, -1, 0, floatTable(*findFormat(id)));
+    }
+    add("int8:3", "int8", 8, I8, NoPacking, F32, 1, 3, -1, 0, {});
     add("mxfp4", "codebook", 4, U8, PairLoFirst, E8m0, 1, 32, -1, 0, e2m1);
     std::vector<float> many(256);
     for (std::size_t i = 0; i < many.size(); ++i) many[i] = std::sin(float(i));
@@ -152,6 +158,7 @@ inline bool makeWeight(const FormatCase& from, std::size_t n, std::size_t k, boo
                 if (f.id == "int8" && f.element == NumberType::I8) code = code % 255 - 127;
                 code &= (1u << f.bits) - 1;
                 if (f.element == NumberType::Fp8E4m3 && (code & 0x7f) == 0x7f) code = 0;
+                if (f.bits == 8 && !f.levels.empty() && std::isnan(f.levels[code])) code = 0;
                 switch (f.packing) {
                 case Packing::None: row[c] = std::uint8_t(code); break;
                 case Packing::PairHiFirst: row[c / 2] |= std::uint8_t(code << (c % 2 ? 0 : 4)); break;

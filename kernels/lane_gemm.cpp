@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Many rows of x: panels decoded into the second-level cache, then a dense product.
+#include "kernels/lane_loops.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <utility>
+
+namespace qs {
+namespace {
+
+constexpr std::size_t kDenseSteps = 1024; // stream words of a decoded panel: 256 KiB
+
+/// Four words of each of four rows beside each other.
+void transpose4(const std::uint32_t* from, std::size_t row, std::uint32_t* to, std::size_t toRow) {
+    using Four [[gnu::vector_size(16)]] = std::uint32_t;
+    Four a, b, c, d;
+    std::memcpy(&a, from, 16), std::memcpy(&b, from + row, 16);
+    std::memcpy(&c, from + 2 * row, 16), std::memcpy(&d, from + 3 * row, 16);
+    const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const Four ef = __builtin_shufflevector(a, b, 2, 6, 3, 7), gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    a = __builtin_shufflevector(ab, cd, 0, 1, 4, 5), b = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+    c = __builtin_shufflevector(ef, gh, 0, 1, 4, 5), d = __builtin_shufflevector(ef, gh, 2, 3, 6, 7);
+    std::memcpy(to, &a, 16), std::memcpy(to + toRow, &b, 16);
+    std::memcpy(to + 2 * toRow, &c, 16), std::memcpy(to + 3 * toRow, &d, 16);
+}
+
+class LaneGemm final : public LaneMatmul {
+public:
+    using LaneMatmul::LaneMatmul;
+    explicit LaneGemm(const LaneMatmul& other) : LaneMatmul(other) {}
+    std::unique_ptr<PreparedMatmul> clone() const override {
+        return std::make_unique<LaneGemm>(static_cast<const LaneMatmul&>(*this));
+    }
+
+    bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
+        const std::size_t most = m_kernels->microRows, m = m_problem.m, blocks = (m + most - 1) / most;
+        m_input.reset(m_problem, m_weights, std::size_t(team.size()) * most, LaneInput::Keep::Words);
+        m_packed.resize(blocks * most * m_input.rowWords());
+        m_starts.resize(m_weights.products == LaneProducts::I8 ? blocks * most * m_weights.groups : 0);
+        std::atomic<bool> stopped{false};
+        team.run([&](int worker) {
+            const auto [begin, end] = shareOf(blocks, worker, team.size());
+            for (std::size_t b = begin; b < end; ++b) {
+                if (stopped || stop()) return stopped.store(true);
+                pack(in, b * most, std::min(most, m - b * most), std::size_t(worker) * most);
+            }
+        });
+        if (stopped) return false;
+        const LaneOutput output(m_problem, *m_kernels, m_weights, m_input, out);
+        team.run([&](int worker) {
+            const auto [begin, end] = shareOf(m_weights.panels, worker, team.size());
+            Scratch scratch;
+            for (std::size_t panel = begin; panel < end; ++panel)
+                if (!panelTimes(panel, scratch, output, stopped, stop)) return stopped.store(true);
+        });
+        return !stopped;
+    }
+
+private:
+    struct Scratch {
+        Aligned<std::uint32_t> panel;
+        Aligned<float> sums;
+    };
+
+    /// Rows [first, first + count) of the x stream, word by word beside each other.
+    void pack(const MatmulInput& in, std::size_t first, std::size_t count, std::size_t slot) {
+        const std::size_t size = m_input.rowWords();
+        for (std::size_t i = 0; i < count; ++i) m_input.read(m_problem, m_weights, in, first + i, slot + i, *m_kernels);
+        std::uint32_t* out = m_packed.data() + first * size;
+        const std::size_t fours = count / 4 * 4;
+        for (std::size_t j = 0; j < size; j += 16, out += 16 * count) { // rows are whole cache lines
+            for (std::size_t i = 0; i < fours; i += 4)
+                for (std::size_t w = 0; w < 16; w += 4)
+                    transpose4(m_input.words(slot + i) + j + w, size, out + w * count + i, count);
+            for (std::size_t i = fours; i < count; ++i)
+                for (std::size_t w = 0; w < 16; ++w) out[w * count + i] = m_input.words(slot + i)[j + w];
+        }
+        if (m_starts.empty()) return;
+        const int bias = m_weights.codes == LaneCodes::Int8 ? m_kernels->int8Bias : m_weights.bias;
+        std::int32_t* start = m_starts.data() + first * m_weights.groups;
+        for (std::size_t g = 0; g < m_weights.groups; ++g)
+            for (std::size_t i = 0; i < count; ++i)
+                *start++ = std::int32_t(std::uint32_t(bias) * std::uint32_t(m_input.sums(first + i)[g]));
+    }
+
+    /// Memory that the next chunk will be decoded from, asked for in parts between the products of this one.
+    class Ahead {
+    public:
+        Ahead(const void* from, std::size_t words, std::size_t parts)
+            : m_at(static_cast<const char*>(from)), m_bytes(from ? words * 4 : 0),
+              m_part((m_bytes / parts / 64 + 1) * 64) {}
+        void skip() { m_at += m_bytes; }
+        void ask() {
+            const std::size_t now = std::min({m_part, m_bytes, kMostAhead});
+            for (std::size_t i = 0; i < now; i += 64) __builtin_prefetch(m_at + i, 0, 2);
+            m_at += now, m_bytes -= now;
+        }
+
+    private:
+        static constexpr std::size_t kMostAhead = 16384; ///< at a time: bursts are slow
+        const char* m_at;
+        std::size_t m_bytes, m_part;
+    };
+
+    /// One panel times all rows, in chunks of k whose decoded weights stay in the second-level cache.
+    bool panelTimes(std::size_t panel, Scratch& scratch, const LaneOutput& output, std::atomic<bool>& stopped,
+                    const StopRequest& stop) {
+        const LaneWeights& w = m_weights;
+        const std::size_t width = m_kernels->microWidth, most = m_kernels->microRows, m = m_problem.m;
+        const std::size_t perStep = w.streamSize() / w.steps, blocks = (m + most - 1) / most;
+        // Integer sums run over whole groups; the others may break anywhere, their scales being applied already.
+        std::size_t chunk = std::max<std::size_t>(kDenseSteps / perStep, 1);
+        if (w.products == LaneProducts::I8) chunk = std::max<std::size_t>(chunk / w.groupSteps, 1) * w.groupSteps;
+        chunk = std::min(chunk, w.steps);
+        if (!scratch.panel.size()) {
+            scratch.panel = Aligned<std::uint32_t>(chunk * perStep * kPanel);
+            scratch.sums = Aligned<float>(m * kPanel);
+        }
+        for (std::size_t step = 0; step < w.steps; step += chunk) {
+            std::array<DecodeCall, kPanel / kLanes> strips{};
+            for (std::size_t lane = 0, s = 0; lane < kPanel; lane += width, ++s) {
+                DecodeCall& decode = strips[s];
+                decode.weights = &w, decode.firstStep = step, decode.steps = std::min(chunk, w.steps - step);
+                decode.words = w.words(panel) + step * kPanel + lane;
+                decode.out = scratch.panel.data() + chunk * perStep * lane;
+                if (w.scalePerK)
+                    decode.scales = w.scalesPerK(panel, w.sets == 1 ? 0 : lane / kLanes);
+                else if (w.scales.size())
+                    decode.scales = w.scales.data() + (panel * w.groups + step / w.groupSteps) * kPanel + lane;
+                m_kernels->decode[int(w.codes)](decode);
+            }
+            const bool last = step + chunk >= w.steps;
+            Ahead words(w.words(panel) + (step + chunk) * kPanel, chunk * kPanel, blocks);
+            Ahead scales(strips[0].scales, w.scalePerK ? 0 : chunk / w.groupSteps * kPanel, blocks);
+            scales.skip();
+            for (std::size_t first = 0; first < m; first += most) {
+                if (stopped || stop()) return false;
+                const std::size_t rows = std::min(most, m - first);
+                words.ask(), scales.ask();
+                for (std::size_t lane = 0, s = 0; lane < kPanel; lane += width, ++s) {
+                    float* sums = scratch.sums.data() + m * lane + first * width;
+                    if (last)
+                        for (std::size_t i = 0; i < rows; ++i) output.announce(first + i, panel * kPanel + lane, width);
+                    times(strips[s], first, rows, perStep, sums);
+                    if (last)
+                        for (std::size_t i = 0; i < rows; ++i)
+                            output.store(sums + i * width, first + i, panel * kPanel + lane, width);
+                }
+            }
+        }
+        return true;
+    }
+
+    void times(const DecodeCall& decoded, std::size_t first, std::size_t rows, std::size_t perStep, float* sums) {
+        const LaneWeights& w = m_weights;
+        MicroCall call{};
+        call.a = m_packed.data() + first * m_input.rowWords() + decoded.firstStep * perStep * rows;
+        call.b = decoded.out, call.c = sums;
+        const MicroKernel kernel = (w.codes == LaneCodes::Int8 ? m_kernels->microInt8 : m_kernels->micro)[rows - 1];
+        call.kk = decoded.steps * perStep, call.add = decoded.firstStep > 0;
+        if (w.products != LaneProducts::I8) return kernel(call);
+        static const std::array<float, kPanel> ones = [] {
+            std::array<float, kPanel> a{};
+            a.fill(1.0f);
+            return a;
+        }();
+        call.kk = w.groupSteps * perStep, call.groups = decoded.steps / w.groupSteps;
+        call.init = m_starts.data() + first * w.groups + decoded.firstStep / w.groupSteps * rows;
+        call.scale = decoded.scales ? decoded.scales : ones.data();
+        call.scaleRow = decoded.scales ? kPanel : 0;
+        if (call.kk > 1) return kernel(call);
+        const std::size_t groups = std::exchange(call.groups, 1); // shorter than a kernel takes more than one of
+        for (std::size_t g = 0; g < groups; ++g, call.add = true) {
+            kernel(call);
+            call.a += rows, call.b += m_kernels->microWidth, call.init += rows, call.scale += call.scaleRow;
+        }
+    }
+
+    LaneInput m_input;
+    std::vector<std::uint32_t> m_packed;
+    std::vector<std::int32_t> m_starts; ///< of I8 sums: [block of rows][group][row]
+};
+
+} // namespace
+
+std::unique_ptr<PreparedMatmul> prepareLaneGemm(const MatmulProblem& problem, const WeightOperand& operand,
+                                                const LaneKernels& kernels, LaneProducts products, ThreadTeam& team) {
+    return std::make_unique<LaneGemm>(problem, operand, kernels, products, team);
+}
+
+} // namespace qs

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What the loops over panels share.
+
+#include "kernels/lane_input.h"
+#include "kernels/lane_matmul.h"
+
+namespace qs {
+
+/// Lanes of a panel to the result: y = value * scale of the row + bias.
+class LaneOutput {
+public:
+    LaneOutput(const MatmulProblem& problem, const LaneKernels& kernels, const LaneWeights& weights,
+               const LaneInput& input, const MatmulOutput& out)
+        : m_kernels(kernels), m_weights(weights), m_input(input), m_n(problem.n), m_type(problem.out), m_out(out.out) {}
+
+    void store(const float* lanes, std::size_t row, std::size_t firstLane, std::size_t count) const;
+    /// Asks for the cache lines that store() will write.
+    void announce(std::size_t row, std::size_t firstLane, std::size_t count) const {
+        const std::size_t size = m_type == NumberType::F32 ? 4 : 2;
+        const char* y = static_cast<const char*>(m_out) + (row * m_n + firstLane) * size;
+        for (std::size_t i = 0; i < count * size; i += 64) __builtin_prefetch(y + i, 1);
+    }
+
+private:
+    const LaneKernels& m_kernels;
+    const LaneWeights& m_weights;
+    const LaneInput& m_input;
+    std::size_t m_n;
+    NumberType m_type;
+    void* m_out;
+};
+
+class LaneMatmul : public PreparedMatmul {
+public:
+    LaneMatmul(const MatmulProblem& problem, const WeightOperand& operand, const LaneKernels& kernels,
+               LaneProducts products, ThreadTeam& team)
+        : m_problem(problem), m_kernels(&kernels), m_weights(problem, operand, products, team) {}
+    std::size_t weightBytes() const override { return m_weights.bytes(); }
+
+protected:
+    MatmulProblem m_problem;
+    const LaneKernels* m_kernels;
+    LaneWeights m_weights;
+};
+
+std::unique_ptr<PreparedMatmul> prepareLaneGemm(const MatmulProblem& problem, const WeightOperand& operand,
+                                                const LaneKernels& kernels, LaneProducts products, ThreadTeam& team);
+
+} // namespace qs
