@@ -39,6 +39,9 @@ public:
         : m_m(problem.m), m_k(problem.k), m_kernels(&kernels) {}
     std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<QuantizeAct>(*this); }
     std::size_t weightBytes() const override { return 0; }
+    std::vector<InnerLoop> innerLoops() const override {
+        return {{"quantizes a row", reinterpret_cast<const void*>(m_kernels->quantizeInt8Stored)}};
+    }
 
 private:
     std::size_t rows() const override { return m_m; }
@@ -62,6 +65,9 @@ public:
         : m_problem(problem), m_stored(problem, operand), m_kernels(&kernels) {}
     std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<DequantizeNf4>(*this); }
     std::size_t weightBytes() const override { return m_stored.bytes(); }
+    std::vector<InnerLoop> innerLoops() const override {
+        return {{"decodes a row", reinterpret_cast<const void*>(m_kernels->dequantizeNf4Packed)}};
+    }
 
 private:
     std::size_t rows() const override { return m_problem.rows(); }

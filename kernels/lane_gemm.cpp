@@ -34,6 +34,14 @@ public:
         return std::make_unique<LaneGemm>(static_cast<const LaneMatmul&>(*this));
     }
 
+    std::vector<InnerLoop> innerLoops() const override {
+        const auto* micro = m_weights.codes == LaneCodes::Int8 ? m_kernels->microInt8 : m_kernels->micro;
+        const std::size_t rows = std::min(m_problem.m, m_kernels->microRows);
+        const auto decode = m_kernels->decode[int(m_weights.codes)];
+        return {{"rows of x times the decoded channels", reinterpret_cast<const void*>(micro[rows - 1])},
+                {"decodes a panel into the cache", reinterpret_cast<const void*>(decode)}};
+    }
+
     bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
         const std::size_t most = m_kernels->microRows, m = m_problem.m, blocks = (m + most - 1) / most;
         m_input.reset(m_problem, m_weights, std::size_t(team.size()) * most, LaneInput::Keep::Words);

@@ -22,6 +22,16 @@ public:
         return std::make_unique<LaneGemv>(static_cast<const LaneMatmul&>(*this)); // the weights, not the input
     }
 
+    std::vector<InnerLoop> innerLoops() const override {
+        const int codes = int(m_weights.codes);
+        const auto all = keep() == LaneInput::Keep::Tables ? m_kernels->gemvLookups[codes] : m_kernels->gemv[codes];
+        if (!m_weights.scalePerK)
+            return {{"a panel of 64 channels times up to 4 rows of x", reinterpret_cast<const void*>(all)}};
+        const auto part = m_weights.sets == 1 ? m_kernels->gemv[codes] : m_kernels->gemvSets[codes];
+        return {{"lanes of a panel times up to 4 rows of x", reinterpret_cast<const void*>(part)},
+                {"folds the scales of each k into x", reinterpret_cast<const void*>(m_kernels->fold)}};
+    }
+
     bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
         const std::size_t rows = (m_problem.m + kGemvRows - 1) / kGemvRows * kGemvRows;
         m_input.reset(m_problem, m_weights, m_problem.m == 1 ? 1 : m_problem.m == 2 ? 2 : rows, keep());

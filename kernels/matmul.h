@@ -80,6 +80,12 @@ struct StopRequest {
     bool operator()() const { return asked && asked(user); }
 };
 
+/// A function that time goes to.
+struct InnerLoop {
+    const char* what; ///< "decodes a panel"
+    const void* code;
+};
+
 class PreparedMatmul {
 public:
     virtual ~PreparedMatmul() = default;
@@ -89,6 +95,8 @@ public:
     virtual std::unique_ptr<PreparedMatmul> clone() const = 0;
     /// What one run reads of the weights and their scales.
     virtual std::size_t weightBytes() const = 0;
+    /// For whoever asks what was run; empty: it is spread over plain code.
+    virtual std::vector<InnerLoop> innerLoops() const { return {}; }
 };
 
 inline constexpr unsigned kVariantRepacks = 8;

@@ -90,6 +90,13 @@ public:
     }
     std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<Quantize>(*this); }
     std::size_t weightBytes() const override { return m_source.size() * sizeof(float); }
+    std::vector<InnerLoop> innerLoops() const override {
+        if (m_format.kind == FormatKind::Identity) return {};
+        const void* code = reinterpret_cast<const void*>(m_kernels->quantize);
+        if (!m_shares && m_format.encoder == Encoder::NearestNf4)
+            code = reinterpret_cast<const void*>(m_kernels->quantizeNf4Packed);
+        return {{"quantizes a row", code}};
+    }
 
 private:
     struct Scratch {
@@ -205,6 +212,7 @@ const char* whyNotQuantized(const MatmulProblem& problem) {
     if (problem.weightIsKn) return "quantize takes weights stored [N, K]";
     if (format->kind == FormatKind::Identity)
         return w.scale == NumberType::None && w.packing == Packing::None ? nullptr : "floats have no scales";
+    if (format->levels.empty() || format->codec) return "quantize writes codes and scales, not blocks of a codec";
     if (w.scale != NumberType::None && w.scale != NumberType::F32) return "quantize writes f32 scales";
     const ScaleKind kind = scaleKindOf(w);
     if (!(format->scaleKinds & std::uint8_t(kind))) return "the format does not have such scales";

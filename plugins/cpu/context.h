@@ -26,6 +26,7 @@ struct qs_kernel {
     const qs::MatmulVariant* variant;
     std::unique_ptr<qs::PreparedMatmul> prepared;
     std::vector<std::unique_ptr<qs::PreparedMatmul>> copies{}; ///< for cold runs
+    std::string assembly{};                                    ///< of its inner loops, once asked for
     std::uint32_t turn = 0; ///< whose it is next, from call to call: the copies of the last call may still be cached
 };
 

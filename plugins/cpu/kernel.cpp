@@ -1,10 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "plugins/common/disassembly.h"
 #include "plugins/cpu/context.h"
 #include "plugins/cpu/problem.h"
 
 #include "kernels/kernel_set.h"
 
 namespace qs::cpu {
+
+namespace {
+
+/// The host asks for the length first: the text is made once.
+int32_t assembly(qs_kernel& kernel, char* buf, uint64_t cap, uint64_t* need, qs_error* error) {
+    if (kernel.assembly.empty())
+        for (const InnerLoop& loop : kernel.prepared->innerLoops()) {
+            const plugin::Disassembly found = plugin::disassemble(loop.code);
+            kernel.assembly += std::string("; ") + loop.what + "\n" +
+                               (found.text.empty() ? "; not shown: " + found.reason + "\n" : found.text) + "\n";
+        }
+    if (kernel.assembly.empty()) return fail(error, QS_NOT_FOUND, "This variant is plain C++ without an inner loop.");
+    return giveText(kernel.assembly, buf, cap, need);
+}
+
+} // namespace
 
 int32_t prepare(qs_ctx* ctx, uint32_t dev, const qs_problem* problem, const char* variantId, const qs_tensor* const* in,
                 uint32_t nIn, qs_kernel** out, qs_kernel_info* info, qs_error* error) {
@@ -110,7 +127,9 @@ int32_t bench(qs_kernel* kernel, const qs_tensor* const* act, uint32_t nAct, con
 
 int32_t artifact(qs_kernel* kernel, const char* what, char* buf, uint64_t cap, uint64_t* need, qs_error* error) {
     if (!kernel) return fail(error, QS_INVALID_ARGUMENT, "artifact needs a kernel.");
-    if (text(what) != "source") return fail(error, QS_NOT_FOUND, "The cpu backend has the text \"source\" only.");
+    if (text(what) == "asm") return guarded(error, [&] { return assembly(*kernel, buf, cap, need, error); });
+    if (text(what) != "source")
+        return fail(error, QS_NOT_FOUND, "The cpu backend has the texts \"source\" and \"asm\".");
     return guarded(error, [&] {
         const MatmulVariant& v = *kernel->variant;
         const std::string said = std::string("variant: ") + v.id + "\ntitle: " + v.title + "\narithmetic: " + v.note +

@@ -3,6 +3,7 @@
 #include "plugins/cpu/cpu_backend.h"
 #include "tests/plugins/support/abi_module.h"
 
+#include <QStandardPaths>
 #include <QtTest>
 
 #include <cmath>
@@ -41,6 +42,7 @@ private Q_SLOTS:
     void timesOverCopies();
     void roofs();
     void artifacts();
+    void assembly();
     void stopsWhenCancelled();
 
 private:
@@ -341,8 +343,43 @@ void CpuBackend::artifacts() {
     char text[16];
     QCOMPARE(table->artifact(kernel, "source", text, sizeof text, &need, nullptr), QS_OK);
     QCOMPARE(std::strlen(text), std::size_t(15));
-    QCOMPARE(table->artifact(kernel, "asm", nullptr, 0, &need, nullptr), QS_NOT_FOUND);
+    QCOMPARE(table->artifact(kernel, "ptx", nullptr, 0, &need, nullptr), QS_NOT_FOUND);
     table->kernel_destroy(kernel);
+}
+
+/// What is shown is code of the function that ran: vector multiplications in what multiplies, and its last instruction.
+void CpuBackend::assembly() {
+    if (QStandardPaths::findExecutable(QStringLiteral("objdump")).isEmpty()) QSKIP("objdump is not installed");
+    const qs_backend* table = module->table();
+    for (const std::int64_t m : {1, 64}) {
+        const AbiProblem problem({.weight = "nf4", .m = m, .n = 64, .k = 128});
+        for (const auto& variant : module->query(problem.problem).variants) {
+            qs_kernel* kernel = nullptr;
+            QCOMPARE(table->prepare(module->context(), 0, &problem.problem, variant.id.c_str(), problem.inputs.data(),
+                                    2, &kernel, nullptr, nullptr),
+                     QS_OK);
+            std::uint64_t need = 0;
+            const int code = table->artifact(kernel, "asm", nullptr, 0, &need, nullptr);
+            if (variant.id == "reference") {
+                QCOMPARE(code, QS_NOT_FOUND);
+            } else {
+                QCOMPARE(code, QS_OK);
+                std::vector<char> bytes(need);
+                QCOMPARE(table->artifact(kernel, "asm", bytes.data(), need, &need, nullptr), QS_OK);
+                const std::string text = bytes.data();
+                QVERIFY2(text.find("not shown") == std::string::npos, text.c_str());
+#if defined(__x86_64__)
+                QVERIFY2(text.find("\tret") != std::string::npos && text.find("vmovups") != std::string::npos,
+                         text.c_str());
+                const bool wide = text.find("zmm") != std::string::npos;
+                QCOMPARE(wide, variant.id.find("avx512") != std::string::npos);
+                if (variant.id.find("_bf16_") != std::string::npos)
+                    QVERIFY(text.find("vdpbf16ps") != std::string::npos);
+#endif
+            }
+            table->kernel_destroy(kernel);
+        }
+    }
 }
 
 void CpuBackend::stopsWhenCancelled() {
