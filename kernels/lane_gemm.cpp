@@ -122,8 +122,9 @@ private:
         std::size_t chunk = std::max<std::size_t>(kDenseSteps / perStep, 1);
         if (w.products == LaneProducts::I8) chunk = std::max<std::size_t>(chunk / w.groupSteps, 1) * w.groupSteps;
         chunk = std::min(chunk, w.steps);
-        if (!scratch.panel.size()) {
-            scratch.panel = Aligned<std::uint32_t>(chunk * perStep * kPanel);
+        const bool asStored = m_kernels->multiplied[int(w.codes)] && (w.products == LaneProducts::I8 || !w.scaled());
+        if (!scratch.sums.size()) {
+            if (!asStored) scratch.panel = Aligned<std::uint32_t>(chunk * perStep * kPanel);
             scratch.sums = Aligned<float>(m * kPanel);
         }
         for (std::size_t step = 0; step < w.steps; step += chunk) {
@@ -132,12 +133,12 @@ private:
                 DecodeCall& decode = strips[s];
                 decode.weights = &w, decode.firstStep = step, decode.steps = std::min(chunk, w.steps - step);
                 decode.words = w.words(panel) + step * kPanel + lane;
-                decode.out = scratch.panel.data() + chunk * perStep * lane;
+                if (!asStored) decode.out = scratch.panel.data() + chunk * perStep * lane;
                 if (w.scalePerK)
                     decode.scales = w.scalesPerK(panel, w.sets == 1 ? 0 : lane / kLanes);
                 else if (w.scales.size())
                     decode.scales = w.scales.data() + (panel * w.groups + step / w.groupSteps) * kPanel + lane;
-                m_kernels->decode[int(w.codes)](decode);
+                if (!asStored) m_kernels->decode[int(w.codes)](decode);
             }
             const bool last = step + chunk >= w.steps;
             Ahead words(w.words(panel) + (step + chunk) * kPanel, chunk * kPanel, blocks);
@@ -165,7 +166,8 @@ private:
         const LaneWeights& w = m_weights;
         MicroCall call{};
         call.a = m_packed.data() + first * m_input.rowWords() + decoded.firstStep * perStep * rows;
-        call.b = decoded.out, call.c = sums;
+        call.b = decoded.out ? decoded.out : decoded.words, call.c = sums;
+        call.bStep = decoded.out ? m_kernels->microWidth : kPanel;
         const MicroKernel kernel = (w.codes == LaneCodes::Int8 ? m_kernels->microInt8 : m_kernels->micro)[rows - 1];
         call.kk = decoded.steps * perStep, call.add = decoded.firstStep > 0;
         if (w.products != LaneProducts::I8) return kernel(call);
@@ -182,7 +184,7 @@ private:
         const std::size_t groups = std::exchange(call.groups, 1); // shorter than a kernel takes more than one of
         for (std::size_t g = 0; g < groups; ++g, call.add = true) {
             kernel(call);
-            call.a += rows, call.b += m_kernels->microWidth, call.init += rows, call.scale += call.scaleRow;
+            call.a += rows, call.b += call.bStep, call.init += rows, call.scale += call.scaleRow;
         }
     }
 

@@ -35,6 +35,7 @@ using DecodeKernel = void (*)(const DecodeCall&);
 struct MicroCall {
     const std::uint32_t* a;
     const std::uint32_t* b;
+    std::size_t bStep; ///< words from kk to kk
     std::size_t kk;
     float* c;
     bool add;
@@ -52,10 +53,11 @@ struct LaneKernels {
     GemvKernel gemvLookups[kLaneCodes];
     void (*lookupTables[kLaneCodes])(const float* x, std::size_t n, const float* levels, std::uint32_t* tables);
     DecodeKernel decode[kLaneCodes];
+    bool multiplied[kLaneCodes];  ///< stored words are what decode would make, but for scales
     const MicroKernel* micro;     ///< [rows - 1]
     const MicroKernel* microInt8; ///< of Int8 codes
     std::size_t microRows, microWidth;
-    /// I8: what Int8 codes are worth less than as the unsigned bytes that the kernel multiplies.
+    /// I8: -128 where the kernels multiply Int8 codes as unsigned bytes, 128 too large; they want them stored so.
     int int8Bias;
     std::int32_t (*sumBytes)(const std::int8_t* bytes, std::size_t n); ///< I8
     /// y = lanes * scale + addend, which may be null; n a multiple of 16.

@@ -35,7 +35,7 @@ class LaneMatmul : public PreparedMatmul {
 public:
     LaneMatmul(const MatmulProblem& problem, const WeightOperand& operand, const LaneKernels& kernels,
                LaneProducts products, ThreadTeam& team)
-        : m_problem(problem), m_kernels(&kernels), m_weights(problem, operand, products, team) {}
+        : m_problem(problem), m_kernels(&kernels), m_weights(problem, operand, products, -kernels.int8Bias, team) {}
     std::size_t weightBytes() const override { return m_weights.bytes(); }
 
 protected:

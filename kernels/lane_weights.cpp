@@ -65,9 +65,9 @@ const char* laneCodesOf(const MatmulProblem& problem, LaneCodes* codes) {
     return nullptr;
 }
 
-LaneWeights::LaneWeights(const MatmulProblem& problem, const WeightOperand& operand, LaneProducts wanted,
+LaneWeights::LaneWeights(const MatmulProblem& problem, const WeightOperand& operand, LaneProducts wanted, int offset,
                          ThreadTeam& team)
-    : products(wanted), n(problem.n), k(problem.k) {
+    : products(wanted), n(problem.n), k(problem.k), int8Offset(offset) {
     laneCodesOf(problem, &codes);
     const StoredWeight weight(problem, operand);
     const std::size_t bits = std::size_t(codeBits(codes));
@@ -121,7 +121,8 @@ LaneWeights::LaneWeights(const MatmulProblem& problem, const WeightOperand& oper
 void LaneWeights::fillPanel(const StoredWeight& weight, std::size_t panel, std::vector<std::uint8_t>& scratch) {
     const std::size_t bits = 32 / perWord, size = std::size_t(weight.codeBytes());
     scratch.resize(kLanes * k * size);
-    const bool unsignedBytes = codes == LaneCodes::Int8 && weight.levels()[0] == -128.0f; // kept as signed ones
+    // Codes of bytes are signed, or unsigned and 128 larger; so are they to be here.
+    const bool other = codes == LaneCodes::Int8 && (weight.levels()[0] == -128.0f) != (int8Offset == 128);
     for (std::size_t lane = 0; lane < kPanel; lane += kLanes) {
         // Sixteen lanes hold consecutive channels: laneBlock starts at a multiple of 16 lanes.
         const std::size_t first = channel(panel * kPanel + lane);
@@ -145,7 +146,7 @@ void LaneWeights::fillPanel(const StoredWeight& weight, std::size_t panel, std::
                         for (std::size_t q = 0; q < have; ++q) value |= std::uint32_t(row[j + q]) << (bits * q);
                     else
                         std::memcpy(&value, row + j * size, have * size);
-                    *word = unsignedBytes ? value ^ 0x80808080u : value;
+                    *word = other ? value ^ 0x80808080u : value;
                 }
             }
         }

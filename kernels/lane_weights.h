@@ -27,7 +27,9 @@ enum class LaneProducts : std::uint8_t { F32, Bf16, I8 };
 const char* laneCodesOf(const MatmulProblem& problem, LaneCodes* codes);
 
 struct LaneWeights {
-    LaneWeights(const MatmulProblem& problem, const WeightOperand& operand, LaneProducts products, ThreadTeam& team);
+    /// int8Offset: what Int8 codes are stored larger by, 0 or 128.
+    LaneWeights(const MatmulProblem& problem, const WeightOperand& operand, LaneProducts products, int int8Offset,
+                ThreadTeam& team);
 
     LaneCodes codes{};
     LaneProducts products{};
@@ -39,6 +41,7 @@ struct LaneWeights {
     std::size_t sets = 1;                   ///< scalePerK: 1 when the 64 lanes of a panel share them, else 4
     std::size_t laneBlock = 0, lanePad = 0; ///< every laneBlock channels take lanePad lanes; equal: none is skipped
     int bias = 0;                           ///< I8: value = code * codeStep + bias
+    int int8Offset = 0;
     /// Of a panel: scales that change with k, [set][half][stream] floats, then [step][64] words. One stream in memory.
     Aligned<std::uint32_t> stream;
     Aligned<float> scales;                      ///< [panel][group][64]; empty: none, or in the stream
@@ -62,6 +65,7 @@ struct LaneWeights {
         const std::size_t rest = lane % lanePad;
         return rest < laneBlock ? lane / lanePad * laneBlock + rest : n;
     }
+    bool scaled() const { return scalePerK || scales.size(); }
     std::size_t bytes() const { return stream.size() * 4 + scales.size() * 4; }
 
 private:

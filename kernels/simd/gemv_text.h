@@ -95,7 +95,7 @@ template<LaneCodes c> QS_INLINE I quad(I word) { // codes of a word that already
     if constexpr (c == LaneCodes::Table4) return andI(word, set1I(0x0f0f0f0fu));
     if constexpr (c == LaneCodes::Table2) return andI(word, set1I(0x03030303u));
     if constexpr (c == LaneCodes::Table1) return andI(word, set1I(0x01010101u));
-    if constexpr (c == LaneCodes::Int8) return int8Bytes(word);
+    if constexpr (c == LaneCodes::Int8) return word;
 }
 template<LaneCodes c> struct Quads {
     using Sum = I;

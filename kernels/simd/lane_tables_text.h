@@ -17,6 +17,7 @@ inline LaneKernels singles(const MicroKernels& micro) {
     fillGemv<Lookups, false, Table2, Table1>(k.gemvLookups);
     k.lookupTables[int(Table2)] = lookupTables<Table2>, k.lookupTables[int(Table1)] = lookupTables<Table1>;
     fillDecode<LaneProducts::F32, Table4, Table2, Table1, Int8, E4, E5, Bf16, F16, F32>(k.decode);
+    k.multiplied[int(F32)] = true;
     k.micro = k.microInt8 = micro.f32;
     k.microRows = micro.rows, k.microWidth = micro.width;
     k.finish = finishLanes;
@@ -30,6 +31,7 @@ inline LaneKernels pairs(const MicroKernels& micro) {
     fillGemv<Pairs, false, Table4, Table2, Table1, Bf16>(k.gemv);
     fillGemv<Pairs, true, Table4, Table2, Table1, Bf16>(k.gemvSets);
     fillDecode<LaneProducts::Bf16, Table4, Table2, Table1, Int8, E4, E5, Bf16, F16>(k.decode);
+    k.multiplied[int(Bf16)] = true;
     k.micro = k.microInt8 = micro.bf16;
     k.microRows = micro.rows, k.microWidth = micro.width;
     k.finish = finishLanes;
@@ -42,6 +44,7 @@ inline LaneKernels quads(const MicroKernels& micro) {
     LaneKernels k{};
     fillGemv<Quads, false, Table4, Table2, Table1, Int8>(k.gemv);
     fillDecode<LaneProducts::I8, Table4, Table2, Table1, Int8>(k.decode);
+    k.multiplied[int(Int8)] = true;
     k.micro = micro.i8, k.microInt8 = micro.i8OfInt8;
     k.microRows = micro.rows, k.microWidth = micro.width;
     k.finish = finishLanes;

@@ -60,7 +60,6 @@ QS_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p
 
 /// Int8 codes stay signed: their products of bytes go by magnitude and sign.
 constexpr int kInt8Bias = 0;
-QS_INLINE I int8Bytes(I codes) { return codes; }
 template<bool int8> QS_INLINE __m256i dotQuads(__m256i sum, __m256i a, __m256i b) {
     // Pairs of products stay below 2^15: |a| <= 128 and |b| <= 127, or a <= 15.
     const __m256i pairs =

@@ -14,7 +14,6 @@ QS_INLINE I packPairs(F lo, F hi) {
 
 /// Int8 codes are multiplied as unsigned bytes, 128 too large.
 constexpr int kInt8Bias = -128;
-QS_INLINE I int8Bytes(I codes) { return {_mm512_xor_si512(codes.v, _mm512_set1_epi32(int(0x80808080u)))}; }
 /// a: unsigned bytes, b: signed ones. Not the intrinsic: gcc 12 keeps a copy of every sum on the stack around it.
 template<bool int8> QS_INLINE I dotQuads(I sum, I a, I b) {
     asm("vpdpbusd %2, %1, %0" : "+v"(sum.v) : "v"(a.v), "v"(b.v));

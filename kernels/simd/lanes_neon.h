@@ -71,7 +71,6 @@ QS_INLINE void prefetch(const void* p) { __builtin_prefetch(p); }
 
 /// Int8 codes stay signed: NEON multiplies signed bytes.
 constexpr int kInt8Bias = 0;
-QS_INLINE I int8Bytes(I codes) { return codes; }
 template<bool int8> QS_INLINE I dotQuads(I sum, I a, I b) {
     I r;
     QS_FOUR(i) {

@@ -45,10 +45,11 @@ template<bool int8> struct MicroI8 {
 template<class P, int rows> struct Tile {
     typename P::Sum sum[rows][kWidth];
     const std::uint32_t *a, *b;
+    std::size_t bStep;
 
     QS_INLINE void load(typename P::B (&column)[kWidth]) {
         QS_EACH(v, kWidth) column[v] = P::load(b + std::size_t(v) * kLanes);
-        b += std::size_t(kWidth) * kLanes;
+        b += bStep;
     }
     QS_INLINE void steps(std::size_t count) {
         for (; count > 0; --count, a += rows) {
@@ -69,7 +70,7 @@ template<class P, int rows> struct Tile {
 
 template<class P, int rows> void micro(const MicroCall& call) {
     Tile<P, rows> t;
-    t.a = call.a, t.b = call.b;
+    t.a = call.a, t.b = call.b, t.bStep = call.bStep;
     const std::int32_t* init = call.init;
     const float* scale = call.scale;
     float* const c = call.c;
