@@ -37,7 +37,8 @@ else()
   message(STATUS "CUDA: not built (${qs_cuda_missing})")
 endif()
 
-# qs_add_cuda_library(name SOURCES a.cu ...): a static library of position-independent objects.
+# qs_add_cuda_library(name SOURCES a.cu ...): a static library of position-independent objects, with the PTX of each source
+# for the newest architecture as text: see kernels/cuda/ptx.h.
 function(qs_add_cuda_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
   set(architectures "")
@@ -55,6 +56,7 @@ function(qs_add_cuda_library name)
     set(launcher "${QS_CCACHE}")
   endif()
   set(objects "")
+  set(texts "")
   foreach(source ${ARG_SOURCES})
     set(object "${CMAKE_CURRENT_BINARY_DIR}/${source}.o")
     add_custom_command(OUTPUT "${object}"
@@ -63,8 +65,32 @@ function(qs_add_cuda_library name)
         -ccbin "${CMAKE_CXX_COMPILER}" -Xcompiler=-fPIC,-fvisibility=hidden,-Wall,-Wextra
       DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${source}" DEPFILE "${object}.d" COMMENT "nvcc ${source}" VERBATIM)
     list(APPEND objects "${object}")
+    set(ptx "${CMAKE_CURRENT_BINARY_DIR}/${source}.ptx")
+    add_custom_command(OUTPUT "${ptx}"
+      COMMAND ${launcher} "${QS_NVCC}" -ptx "${CMAKE_CURRENT_SOURCE_DIR}/${source}" -o "${ptx}" -MD -MF "${ptx}.d"
+        -std=c++20 -O3 -fmad=false --expt-relaxed-constexpr -arch=compute_${newest} "-I${CMAKE_SOURCE_DIR}"
+        -ccbin "${CMAKE_CXX_COMPILER}"
+      DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${source}" DEPFILE "${ptx}.d" COMMENT "nvcc ${source} to PTX" VERBATIM)
+    list(APPEND texts "${ptx}")
   endforeach()
-  add_library(${name} STATIC ${objects})
+  # The assembler puts the files into the program as they are.
+  set(assembly "")
+  set(names "")
+  foreach(ptx ${texts})
+    get_filename_component(symbol "${ptx}" NAME)
+    string(MAKE_C_IDENTIFIER "qs_${symbol}" symbol)
+    string(APPEND assembly "asm(\".section .rodata\\n.hidden ${symbol}\\n.global ${symbol}\\n${symbol}:\\n.incbin \\\"${ptx}\\\"\\n.byte 0\\n.previous\");\n"
+      "extern \"C\" const char ${symbol}[];\n")
+    string(APPEND names "${symbol}, ")
+  endforeach()
+  set(embedded "${CMAKE_CURRENT_BINARY_DIR}/${name}_ptx.cpp")
+  file(GENERATE OUTPUT "${embedded}" CONTENT "#include \"kernels/cuda/ptx.h\"\n${assembly}
+namespace qs::cuda {
+std::vector<const char*> ptxTexts() { return {${names}}; }
+} // namespace qs::cuda
+")
+  set_source_files_properties("${embedded}" PROPERTIES OBJECT_DEPENDS "${texts}" GENERATED TRUE)
+  add_library(${name} STATIC ${objects} "${embedded}")
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
   target_include_directories(${name} PUBLIC "${CMAKE_SOURCE_DIR}")
   target_include_directories(${name} SYSTEM PUBLIC "${QS_CUDA_INCLUDE}")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The table of the backend "cuda". Options: device (its number, default 0), path (the folder of cuBLAS and cuBLASLt).
+#include "kernels/cuda/ptx.h"
 #include "plugins/common/json_text.h"
 #include "plugins/cuda/presence.h"
 #include "plugins/cuda/product.h"
@@ -183,6 +184,18 @@ std::int32_t roof(qs_ctx* ctx, std::uint32_t, const char* kind, const qs_run_opt
     });
 }
 
+std::int32_t artifact(qs_kernel* kernel, const char* what, char* buf, std::uint64_t cap, std::uint64_t* need,
+                      qs_error* error) {
+    return plugin::guarded(error, [&] {
+        if (!plugin::is(what, "ptx")) throw Refusal(QS_NOT_FOUND, "cuda has the text \"ptx\" only");
+        std::string text;
+        for (const std::string& name : kernel->product.kernelNames())
+            text += cuda::ptxOf(cuda::ptxTexts(), name) + '\n';
+        if (text.empty()) throw Refusal(QS_NOT_FOUND, "cuBLAS does not show its programs");
+        plugin::giveText(text, buf, cap, need);
+    });
+}
+
 void destroy(qs_kernel* kernel) { delete kernel; }
 void cancel(qs_ctx* ctx) { ctx->cancelled = true; }
 
@@ -206,7 +219,7 @@ constexpr qs_backend kTable = {.struct_size = sizeof(qs_backend),
                                .prepare = prepare,
                                .execute = execute,
                                .bench = bench,
-                               .artifact = nullptr,
+                               .artifact = artifact,
                                .kernel_destroy = destroy,
                                .cancel = cancel,
                                .extension = nullptr};

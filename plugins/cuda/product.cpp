@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plugins/cuda/product.h"
 
+#include "kernels/cuda/ptx.h"
 #include "kernels/nf4_thresholds.h"
 #include "plugins/common/operands.h"
 
@@ -147,6 +148,24 @@ void Product::prepareRooms() {
     info_.arg_bytes = std::int64_t(copies_[0].codes.bytes() + copies_[0].scales.bytes() + x_.bytes());
     info_.out_bytes = std::int64_t(y_.bytes() + yScale_.bytes());
     info_.temp_bytes = std::int64_t(padded_.bytes() + sums_.bytes() + dense_.bytes());
+}
+
+std::vector<std::string> Product::kernelNames() const {
+    const int mode = int(shape_.mode);
+    switch (row_.path) {
+    case Path::Skinny:
+        return {skinnyName(shape_.bits, skinnyShape(m_, k_).columns, mode,
+                           shape_.mode == ScaleMode::EachK && shape_.block % 32 != 0)};
+    case Path::Large: return {largeName(shape_.bits, mode)};
+    case Path::Integers:
+        if (dynamic_) return {kQuantizeInt8Name, kFinishIntegersName};
+        return {kFinishIntegersName};
+    case Path::DequantizedInRun: return {decodeName(true)};
+    case Path::Dequantize: return {decodeName(outBf16_)};
+    case Path::Quantize: return {plan_.weight.signedBytes ? kQuantizeInt8Name : kQuantizeNf4Name};
+    case Path::QuantizeActivations: return {kQuantizeInt8Name};
+    default: return {};
+    }
 }
 
 void Product::copies(std::uint32_t count) {

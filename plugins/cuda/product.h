@@ -26,6 +26,7 @@ public:
     Product& operator=(const Product&) = delete;
 
     qs_kernel_info info() const { return info_; }
+    std::vector<std::string> kernelNames() const; ///< of our kernels that run, as ptxOf() takes them; not the vendor's
     void upload(const qs_tensor* const* act, std::uint32_t count); ///< checked against the problem
     void copies(std::uint32_t count);
     void run(std::uint32_t copy); ///< queued on the stream

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/cuda/ptx.h"
+
+#include <string_view>
+
+namespace qs::cuda {
+
+std::string ptxOf(const std::vector<const char*>& texts, const std::string& part) {
+    constexpr std::string_view word = ".entry ";
+    for (const std::string_view text : texts)
+        for (auto at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+            const auto name = text.substr(at + word.size(), text.find('(', at) - at - word.size());
+            if (name.find(part) == name.npos) continue;
+            const auto line = text.rfind('\n', at) + 1, end = text.find("\n}", at);
+            if (end == text.npos) return {};
+            std::string out;
+            for (const std::string_view directive : {".version", ".target", ".address_size"})
+                if (const auto from = text.find(directive); from < at)
+                    out += std::string(text.substr(from, text.find('\n', from) - from)) + '\n';
+            return out + '\n' + std::string(text.substr(line, end + 3 - line));
+        }
+    return {};
+}
+
+std::string skinnyName(int bits, int columns, int scaleMode, bool splitTiles) {
+    const int rows = columns == 32 && !splitTiles ? 2 : 1;
+    return "6skinnyILi" + std::to_string(bits) + "ELi" + std::to_string(rows) + "ELi" + std::to_string(columns / 8) +
+           "ELNS0_9ScaleModeE" + std::to_string(scaleMode) + 'E';
+}
+std::string largeName(int bits, int scaleMode) {
+    return "5largeILi" + std::to_string(bits) + "ELNS0_9ScaleModeE" + std::to_string(scaleMode) + 'E';
+}
+std::string decodeName(bool toBf16) { return toBf16 ? "6decodeI13__nv_bfloat16E" : "6decodeIfE"; }
+
+} // namespace qs::cuda

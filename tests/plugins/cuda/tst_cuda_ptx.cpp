@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The PTX that is shown for a variant is that of the kernel which it runs: every name that can be asked for is one entry.
+#include "kernels/cuda/ptx.h"
+
+#include <QTest>
+#include <set>
+
+using namespace qs::cuda;
+
+class CudaPtx : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void cutOut() {
+        const std::vector<const char*> texts = {
+            "//\n.version 9.0\n.target sm_90\n.address_size 64\n\n.visible .entry _Z3one(\n)\n{\n\tret;\n\n}\n"
+            "\t// .globl\n.visible .entry _Z3two(\n)\n{\n\tadd;\n}\n"};
+        const std::string head = ".version 9.0\n.target sm_90\n.address_size 64\n\n";
+        QCOMPARE(ptxOf(texts, "3one"), head + ".visible .entry _Z3one(\n)\n{\n\tret;\n\n}\n");
+        QCOMPARE(ptxOf(texts, "3two"), head + ".visible .entry _Z3two(\n)\n{\n\tadd;\n}\n");
+        QCOMPARE(ptxOf(texts, "5three"), std::string());
+    }
+#ifdef QS_CUDA_TEXTS
+    void everyKernel() {
+        std::vector<std::string> names = {decodeName(true), decodeName(false), kQuantizeInt8Name, kQuantizeNf4Name,
+                                          kFinishIntegersName};
+        const std::size_t others = names.size();
+        for (const int bits : {2, 4, 8})
+            for (const int mode : {0, 1, 2}) {
+                names.push_back(largeName(bits, mode));
+                for (const int columns : {8, 16, 32}) names.push_back(skinnyName(bits, columns, mode, false));
+            }
+        names.push_back(skinnyName(4, 32, 2, true));
+        std::set<std::string> seen;
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            const std::string text = ptxOf(ptxTexts(), names[i]);
+            QVERIFY2(text.starts_with(".version") && text.ends_with("}\n"), names[i].c_str());
+            QVERIFY2(seen.insert(text).second, names[i].c_str());
+            QCOMPARE(text.find("mma.sync") != std::string::npos, i >= others); // products are the tensor cores'
+        }
+    }
+#endif
+};
+
+QTEST_GUILESS_MAIN(CudaPtx)
+#include "tst_cuda_ptx.moc"
