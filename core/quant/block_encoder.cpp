@@ -4,7 +4,6 @@
 #include "kernels/blocks/block_set.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -13,14 +12,6 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kPiece = 4096; ///< elements that go through all steps while they are in the first-level cache
-
-/// Four tables, so that runs of one code do not wait for each other.
-void countCodes(const std::uint8_t* codes, const float* errors, std::size_t n, std::uint64_t* counts, int levels) {
-    std::array<std::array<std::uint32_t, 256>, 4> tables{};
-    for (std::size_t i = 0; i < n; ++i) tables[i % 4][codes[i]] += !std::isnan(errors[i]);
-    for (std::size_t code = 0; code < std::size_t(levels); ++code)
-        for (const auto& table : tables) counts[code] += table[code];
-}
 
 RunOut from(const RunOut& out, std::size_t element, std::size_t group) {
     RunOut part = out;
@@ -114,7 +105,6 @@ void BlockEncoder::piece(const Run& run, const RunOut& out) {
         out.sums || out.codeCounts || out.errorBins || out.valueBins || out.groupSse || out.groupSsw || out.groupAbsMax;
     if (!measured) return;
     blocksOf(kernels).measure(values, out, errors_.data(), places_.data());
-    if (out.codeCounts) countCodes(codes_.data(), errors_.data(), n, out.codeCounts, run.levelCount);
     if (out.errorBins) kernels.floatBins(errors_.data(), n, out.errorBins);
     if (out.valueBins) kernels.floatBins(places_.data(), n, out.valueBins);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 // The block formats of ggml and what one instruction set has for them. The same text is compiled for every set, always
-// over 16 lanes and without fused operations, so that all sets give the same bits.
+// without fused operations and without sums across lanes, so that all sets give the same bits.
 //
 // Arithmetic: ggml-quants.c, quantize_row_*_ref and dequantize_row_*, in f32. Bytes and values equal ggml's, except that
 // a value that ggml leaves undefined (a scale whose reciprocal overflows, sub-blocks under a scale of 0) gets a code
@@ -49,7 +49,7 @@ struct BlockValues {
 struct BlockSet {
     const char* id; ///< of the kernel set that it goes with
     std::array<BlockCodec, kBlockFormats> codecs;
-    /// Adds to sums, and writes groupSse, groupSsw and groupAbsMax. `errors` (n) becomes E and `places` (n), which may be
+    /// Adds to sums and codeCounts, and writes groupSse, groupSsw and groupAbsMax. `errors` (n) becomes E and `places` (n), which may be
     /// null, where a value lies among the levels; both are NaN where the original is not finite.
     void (*measure)(const BlockValues& values, const RunOut& out, float* errors, float* places);
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#define QS_LANES 8
 #include "kernels/blocks/text_needs.h"
 
 namespace qs {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#define QS_LANES 16
 #include "kernels/blocks/text_needs.h"
 
 namespace qs {

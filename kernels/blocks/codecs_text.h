@@ -11,18 +11,11 @@ template<> constexpr const float* kTable<Iq4Xs> = kIq4Levels.data();
 template<> constexpr const float* kTable<Mx4> = kE2m1;
 template<> constexpr const float* kTable<Nv4> = kE2m1;
 
-template<class Format> QS_INLINE Floats levels(Bytes codes) {
-    if constexpr (kTable<Format> == nullptr) {
-        return floatsOf(codes) + float(Format::first);
-    } else {
-#if defined(__clang__)
-        Floats out;
-        for (int i = 0; i < 16; ++i) out[i] = kTable<Format>[codes[i]];
-        return out;
-#else
-        return __builtin_shuffle(load(kTable<Format>), __builtin_convertvector(codes, Ints));
-#endif
-    }
+template<class Format> QS_INLINE Floats levels(const std::uint8_t* codes) {
+    if constexpr (kTable<Format> == nullptr)
+        return floatsOf(loadCodes(codes)) + float(Format::first);
+    else
+        return lookUp<16>(kTable<Format>, loadCodes(codes));
 }
 
 template<class Format> struct Codec {
@@ -40,8 +33,8 @@ template<class Format> struct Codec {
         for (std::size_t b = 0; b < blocks; ++b, in += bytes, out += elements) {
             Format::unpack(in, codes);
             Format::scales(in, scale, offset);
-            for (std::size_t i = 0; i < elements; i += 16) {
-                Floats v = levels<Format>(loadBytes(codes + i)) * scale[i / group];
+            for (std::size_t i = 0; i < elements; i += kLanes) {
+                Floats v = levels<Format>(codes + i) * scale[i / group];
                 if constexpr (Format::offset) v += offset[i / group];
                 store(out + i, v);
             }

@@ -21,25 +21,17 @@ struct Iq4Cells {
 };
 constexpr Iq4Cells kIq4Cells;
 
-QS_INLINE Floats lookUp(const float* table, Ints cell) {
-#if defined(__clang__)
-    Floats out;
-    for (int i = 0; i < 16; ++i) out[i] = table[cell[i]];
-    return out;
-#else
-    return __builtin_shuffle(load(table), load(table + 16), cell);
-#endif
-}
 /// The level nearest to v, the upper one on ties.
 QS_INLINE Floats iq4Level(Floats v) {
     const Floats inside = within(v, -131, 123);
     const Ints cell = truncated((inside + 132) * 0.125f);
-    return inside >= lookUp(kIq4Cells.threshold, cell) ? lookUp(kIq4Cells.above, cell) : lookUp(kIq4Cells.below, cell);
+    return inside >= lookUp<32>(kIq4Cells.threshold, cell) ? lookUp<32>(kIq4Cells.above, cell)
+                                                           : lookUp<32>(kIq4Cells.below, cell);
 }
-QS_INLINE Bytes iq4Codes(Floats v) {
+QS_INLINE Ints iq4Codes(Floats v) {
     Ints code = {};
     for (int i = 0; i < 15; ++i) code -= v >= iq4Threshold(i);
-    return bytesOf(code);
+    return code;
 }
 
 /// The scale with the least error weighted by x^2 among those under which the largest value is the first level, moved by
@@ -78,21 +70,19 @@ struct Iq4Nl {
     static constexpr bool offset = false;
     static void encodeMany(const float* x, std::size_t blocks, std::uint8_t* out) {
         Floats columns[32], scale = {};
-        for (std::size_t begin = 0; begin < blocks; begin += 16) {
-            const int n = int(std::min<std::size_t>(16, blocks - begin));
-            transpose<32>(x + begin * 32, n, columns);
-            fitIq4<0>(columns, &scale);
-            float scales[16];
-            store(scales, scale);
-            for (std::size_t b = 0; b < std::size_t(n); ++b)
-                encode(x + (begin + b) * 32, scales[b], out + (begin + b) * bytes);
+        for (std::size_t b = 0; b < blocks; ++b) {
+            if (b % kLanes == 0) {
+                transpose<32>(x + b * 32, int(std::min<std::size_t>(kLanes, blocks - b)), columns);
+                fitIq4<0>(columns, &scale);
+            }
+            encode(x + b * 32, scale[b % kLanes], out + b * bytes);
         }
     }
     /// The codes are those under the largest value, before the scale was fitted to them.
     static void encode(const float* x, float scale, std::uint8_t* out) {
         const float d = signedMaxOf(x, 32) / kIq4Levels[0], inverse = scale != 0 ? 1.0f / d : 0.0f;
         std::uint8_t codes[32];
-        for (int i = 0; i < 32; i += 16) storeBytes(codes + i, iq4Codes(load(x + i) * inverse));
+        for (int i = 0; i < 32; i += kLanes) storeCodes(codes + i, iq4Codes(load(x + i) * inverse));
         writeF16(out, scale);
         pack4(codes, out + 2);
     }
@@ -105,14 +95,17 @@ struct Iq4Xs {
     static constexpr int elements = 256, bytes = 136, group = 32, first = 0;
     static constexpr bool offset = false;
     static void encodeMany(const float* x, std::size_t blocks, std::uint8_t* out) {
-        Floats columns[32], scale = {};
+        float scales[16];
         for (std::size_t b = 0; b < blocks; ++b) {
             if (b % 2 == 0) {
-                transpose<32>(x + b * 256, b + 1 < blocks ? 16 : 8, columns);
-                fitIq4<7>(columns, &scale);
+                const int subBlocks = b + 1 < blocks ? 16 : 8;
+                for (int s = 0; s < subBlocks; s += kLanes) {
+                    Floats columns[32], scale;
+                    transpose<32>(x + b * 256 + s * 32, subBlocks - s, columns);
+                    fitIq4<7>(columns, &scale);
+                    store(scales + s, scale);
+                }
             }
-            float scales[16];
-            store(scales, scale);
             encode(x + b * 256, scales + b % 2 * 8, out + b * bytes);
         }
     }
@@ -127,7 +120,7 @@ struct Iq4Xs {
             upper |= unsigned(units + 32) >> 4 << (2 * s), lower |= (unsigned(units + 32) & 15) << (4 * s);
             const float step = d * float(units), inverseStep = step != 0 ? 1 / step : 0.0f;
             std::uint8_t codes[32];
-            for (int i = 0; i < 32; i += 16) storeBytes(codes + i, iq4Codes(load(x + 32 * s + i) * inverseStep));
+            for (int i = 0; i < 32; i += kLanes) storeCodes(codes + i, iq4Codes(load(x + 32 * s + i) * inverseStep));
             pack4(codes, out + 8 + 16 * s);
         }
         writeF16(out, d);

@@ -18,13 +18,19 @@ QS_INLINE void packFifth(const std::uint8_t* codes, std::uint8_t* out) {
     }
 }
 QS_INLINE void unpackFifth(const std::uint8_t* in, std::uint8_t* codes) {
-    for (int i = 0; i < 32; ++i) codes[i] = std::uint8_t(codes[i] | (in[i / 8] >> (i % 8) & 1) << 4);
+    for (int i = 0; i < 4; ++i) {
+        std::uint64_t eight;
+        std::memcpy(&eight, codes + 8 * i, 8);
+        const std::uint64_t bits = in[i] * 0x0101010101010101u & 0x8040201008040201u; // one in each byte
+        eight |= ((bits + 0x7f7f7f7f7f7f7f7fu) & 0x8080808080808080u) >> 3;
+        std::memcpy(codes + 8 * i, &eight, 8);
+    }
 }
 
 /// Truncated, as ggml's conversion to a byte does, within 0 to most.
-QS_INLINE Bytes truncatedCodes(Floats v, int most) {
+QS_INLINE Ints truncatedCodes(Floats v, int most) {
     const Ints whole = truncated(v), low = whole < 0 ? Ints{} : whole, top = Ints{} + most;
-    return bytesOf(low > top ? top : low);
+    return low > top ? top : low;
 }
 
 /// (code - 2^(bits - 1)) d: the value of largest magnitude becomes code 0.
@@ -34,8 +40,8 @@ template<int bits> struct Symmetric {
     static void encode(const float* x, std::uint8_t* out) {
         const float d = signedMaxOf(x, 32) / float(first), inverse = d != 0 ? 1.0f / d : 0.0f;
         std::uint8_t codes[32];
-        for (int i = 0; i < 32; i += 16)
-            storeBytes(codes + i, truncatedCodes(load(x + i) * inverse + (0.5f - float(first)), -2 * first - 1));
+        for (int i = 0; i < 32; i += kLanes)
+            storeCodes(codes + i, truncatedCodes(load(x + i) * inverse + (0.5f - float(first)), -2 * first - 1));
         writeF16(out, d);
         if (bits == 5) packFifth(codes, out + 2);
         pack4(codes, out + bytes - 16);
@@ -52,14 +58,16 @@ template<int bits> struct Affine {
     static constexpr int elements = 32, bytes = bits == 4 ? 20 : 24, group = 32, first = 0;
     static constexpr bool offset = true;
     static void encode(const float* x, std::uint8_t* out) {
-        const Floats a = load(x), b = load(x + 16);
-        const float high = largest(larger(a, b));
-        float low = -largest(larger(-a, -b));
+        Floats above = load(x), below = -above;
+        for (int i = kLanes; i < 32; i += kLanes)
+            above = larger(load(x + i), above), below = larger(-load(x + i), below);
+        const float high = largest(above);
+        float low = -largest(below);
         if (low == 0) low = *std::find(x, x + 32, 0.0f); // the first zero's sign is stored
         const float d = (high - low) / float((1 << bits) - 1), inverse = d != 0 ? 1.0f / d : 0.0f;
         std::uint8_t codes[32];
-        storeBytes(codes, truncatedCodes((a - low) * inverse + 0.5f, (1 << bits) - 1));
-        storeBytes(codes + 16, truncatedCodes((b - low) * inverse + 0.5f, (1 << bits) - 1));
+        for (int i = 0; i < 32; i += kLanes)
+            storeCodes(codes + i, truncatedCodes((load(x + i) - low) * inverse + 0.5f, (1 << bits) - 1));
         writeF16(out, d), writeF16(out + 2, low);
         if (bits == 5) packFifth(codes, out + 4);
         pack4(codes, out + bytes - 16);
@@ -87,8 +95,8 @@ struct Q8 {
     static void encode(const float* x, std::uint8_t* out) {
         const float d = absMaxOf(x, 32) / 127, inverse = d != 0 ? 1.0f / d : 0.0f;
         writeF16(out, d);
-        for (int i = 0; i < 32; i += 16)
-            storeBytes(out + 2 + i, bytesOf(roundedAway(within(load(x + i) * inverse, -127, 127))));
+        for (int i = 0; i < 32; i += kLanes)
+            storeCodes(out + 2 + i, roundedAway(within(load(x + i) * inverse, -127, 127)));
     }
     static void unpack(const std::uint8_t* in, std::uint8_t* codes) {
         for (int i = 0; i < 32; i += 16) storeBytes(codes + i, loadBytes(in + 2 + i) ^ 128);
@@ -97,7 +105,7 @@ struct Q8 {
 };
 
 /// The first of the nearest values of ggml's doubled E2M1: 0 1 2 3 4 6 8 12 and their negatives.
-QS_INLINE Bytes nearestE2m1(Floats x, float d) {
+QS_INLINE Ints nearestE2m1(Floats x, float d) {
     static constexpr int doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
     Floats best = magnitude(0.0f * d - x);
     Ints code = {};
@@ -106,7 +114,7 @@ QS_INLINE Bytes nearestE2m1(Floats x, float d) {
         code = error < best ? Ints{} + i : code;
         best = smaller(error, best);
     }
-    return bytesOf(code);
+    return code;
 }
 /// Nibbles of E2M1 as indices of its 16 values in ascending order.
 QS_INLINE void ascendingE2m1(std::uint8_t* codes, int n) {
@@ -127,7 +135,9 @@ struct Mx4 {
         const float most = absMaxOf(x, 32);
         out[0] = most > 0 ? std::uint8_t(std::max(0, int(std::floor(std::log2(most))) + 125)) : std::uint8_t(0);
         const float d = halfScale(out[0]);
-        storeBytes(out + 1, nearestE2m1(load(x), d) | nearestE2m1(load(x + 16), d) << 4);
+        std::uint8_t codes[32];
+        for (int i = 0; i < 32; i += kLanes) storeCodes(codes + i, nearestE2m1(load(x + i), d));
+        pack4(codes, out + 1);
     }
     static void unpack(const std::uint8_t* in, std::uint8_t* codes) {
         unpack4(in + 1, codes);
@@ -158,7 +168,8 @@ struct Nv4 {
         for (int s = 0; s < 4; ++s) {
             out[s] = scaleBits(absMaxOf(x + 16 * s, 16) / 6);
             std::uint8_t codes[16];
-            storeBytes(codes, nearestE2m1(load(x + 16 * s), halfScale(out[s])));
+            for (int i = 0; i < 16; i += kLanes)
+                storeCodes(codes + i, nearestE2m1(load(x + 16 * s + i), halfScale(out[s])));
             for (int j = 0; j < 8; ++j) out[4 + 8 * s + j] = std::uint8_t(codes[j] | codes[j + 8] << 4);
         }
     }

@@ -5,11 +5,11 @@
 constexpr float kTooSmall = 1e-15f; ///< magnitudes below count as 0
 
 /// Scale and minimum with the least weighted error among steps + 1 ranges around the values' own, from `from` levels more
-/// on, 0.1 levels apart. Codes are 0 to most; the minimum is at most 0 and comes negated.
-template<int n> struct RangeFit {
+/// on, 0.1 levels apart. Codes are 0 to most; the minimum is at most 0 and comes
+/// negated. `absolute`: |error| instead of its square.
+template<int n, bool absolute> struct RangeFit {
     int most, steps;
     float from;
-    bool absolute; ///< |error| instead of its square
 
     QS_INLINE Floats errorOf(Floats decoded, Floats x) const {
         const Floats error = decoded - x;

@@ -4,10 +4,9 @@
 /// Codes of n values under a scale and minimum that are known; all `none` under a scale of 0.
 template<int n>
 inline void encodeUnder(const float* x, float d, float minimum, float low, float high, int none, std::uint8_t* codes) {
-    for (int i = 0; i < n; i += 16) {
+    for (int i = 0; i < n; i += kLanes) {
         const Floats v = (load(x + i) + minimum) / d;
-        storeBytes(codes + i,
-                   d == 0 ? Bytes{} + std::uint8_t(none) : bytesOf(truncated(nearestWithin(v, low, high)) - int(low)));
+        storeCodes(codes + i, d == 0 ? Ints{} + none : truncated(nearestWithin(v, low, high)) - int(low));
     }
 }
 
@@ -15,11 +14,18 @@ struct Q2K {
     static constexpr int elements = 256, bytes = 84, group = 16, first = 0;
     static constexpr bool offset = true;
     static void encode(const float* x, std::uint8_t* out) {
-        Floats columns[16], weights[16], scale, minimum;
-        transpose<16>(x, 16, columns);
-        for (int i = 0; i < 16; ++i) weights[i] = magnitude(columns[i]);
-        RangeFit<16>{3, 15, -0.5f, true}(columns, weights, scale, minimum);
-        const float mostScale = largest(larger(scale, Floats{})), mostMinimum = largest(larger(minimum, Floats{}));
+        float scale[16], minimum[16], mostScale = 0, mostMinimum = 0;
+        for (int s = 0; s < 16; s += kLanes) {
+            Floats columns[16], weights[16], fittedScale, fittedMinimum;
+            transpose<16>(x + 16 * s, kLanes, columns);
+            for (int i = 0; i < 16; ++i) weights[i] = magnitude(columns[i]);
+            RangeFit<16, true>{3, 15, -0.5f}(columns, weights, fittedScale, fittedMinimum);
+            store(scale + s, fittedScale), store(minimum + s, fittedMinimum);
+        }
+        for (int s = 0; s < 16; ++s) {
+            mostScale = scale[s] > mostScale ? scale[s] : mostScale;
+            mostMinimum = minimum[s] > mostMinimum ? minimum[s] : mostMinimum;
+        }
         const float perScale = mostScale > 0 ? 15.0f / mostScale : 0.0f;
         const float perMinimum = mostMinimum > 0 ? 15.0f / mostMinimum : 0.0f;
         writeF16(out + 80, mostScale / 15), writeF16(out + 82, mostMinimum / 15);
@@ -45,10 +51,12 @@ struct Q3K {
     static constexpr int elements = 256, bytes = 110, group = 16, first = -4;
     static constexpr bool offset = false;
     static void encode(const float* x, std::uint8_t* out) {
-        Floats columns[16];
-        transpose<16>(x, 16, columns);
         float scale[16];
-        store(scale, fitInTurn<16>(columns, 4));
+        for (int s = 0; s < 16; s += kLanes) {
+            Floats columns[16];
+            transpose<16>(x + 16 * s, kLanes, columns);
+            store(scale + s, fitInTurn<16>(columns, 4));
+        }
         const float most = signedMaxOf(scale, 16);
         const float perScale = most != 0 ? -32.0f / most : 0.0f;
         writeF16(out + 108, most != 0 ? 1 / perScale : 0.0f);
@@ -107,21 +115,24 @@ template<int bits> struct Q45K {
     static constexpr int elements = 256, bytes = bits == 4 ? 144 : 176, group = 32, first = 0, most = (1 << bits) - 1;
     static constexpr bool offset = true;
     static void encodeMany(const float* x, std::size_t blocks, std::uint8_t* out) {
-        Floats columns[32], weights[32], scale = {}, minimum = {};
+        float scales[16], minima[16];
         for (std::size_t b = 0; b < blocks; ++b) {
             if (b % 2 == 0) {
-                transpose<32>(x + b * 256, b + 1 < blocks ? 16 : 8, columns);
-                Floats squares = {}, rms;
-                for (int i = 0; i < 32; ++i) squares += columns[i] * columns[i];
-                for (int i = 0; i < 16; ++i) rms[i] = std::sqrt(squares[i] / 32);
-                for (int i = 0; i < 32; ++i) weights[i] = rms + magnitude(columns[i]);
-                RangeFit<32>{most, bits == 4 ? 20 : 15, bits == 4 ? -1.0f : -0.5f, false}(columns, weights, scale,
-                                                                                          minimum);
+                const int subBlocks = b + 1 < blocks ? 16 : 8;
+                for (int s = 0; s < subBlocks; s += kLanes)
+                    fit(x + b * 256 + 32 * s, subBlocks - s, scales + s, minima + s);
             }
-            float scales[16], minima[16];
-            store(scales, scale), store(minima, minimum);
             encode(x + b * 256, scales + b % 2 * 8, minima + b % 2 * 8, out + b * bytes);
         }
+    }
+    static void fit(const float* x, int subBlocks, float* scales, float* minima) {
+        Floats columns[32], weights[32], scale, minimum, squares = {}, rms = {};
+        transpose<32>(x, subBlocks, columns);
+        for (int i = 0; i < 32; ++i) squares += columns[i] * columns[i];
+        for (int i = 0; i < kLanes; ++i) rms[i] = std::sqrt(squares[i] / 32);
+        for (int i = 0; i < 32; ++i) weights[i] = rms + magnitude(columns[i]);
+        RangeFit<32, false>{most, bits == 4 ? 20 : 15, bits == 4 ? -1.0f : -0.5f}(columns, weights, scale, minimum);
+        store(scales, scale), store(minima, minimum);
     }
     static void encode(const float* x, const float* scale, const float* minimum, std::uint8_t* out) {
         float mostScale = 0, mostMinimum = 0;
@@ -178,10 +189,12 @@ struct Q6K {
     static constexpr int elements = 256, bytes = 210, group = 16, first = -32;
     static constexpr bool offset = false;
     static void encode(const float* x, std::uint8_t* out) {
-        Floats columns[16];
-        transpose<16>(x, 16, columns);
         float scale[16];
-        store(scale, fitSigned<16>(columns, 32));
+        for (int s = 0; s < 16; s += kLanes) {
+            Floats columns[16];
+            transpose<16>(x + 16 * s, kLanes, columns);
+            store(scale + s, fitSigned<16>(columns, 32));
+        }
         const float most = signedMaxOf(scale, 16);
         if (!(std::fabs(most) >= kTooSmall)) {
             std::memset(out, 0, bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // All of the block formats for one instruction set: included between QS_TARGET_BEGIN and QS_TARGET_END.
-#include "kernels/blocks/lanes16_text.h"
+#include "kernels/blocks/lanes_text.h"
 //
 #include "kernels/blocks/simple_text.h"
 //

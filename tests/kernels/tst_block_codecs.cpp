@@ -156,6 +156,8 @@ void BlockCodecs::measures() {
     const auto levels = findFormat("q4_0")->levels;
     ErrorSums sums, expected;
     RunOut out;
+    std::vector<std::uint64_t> counts(16), expectedCounts(16);
+    out.codeCounts = counts.data();
     out.sums = &sums, out.groupSse = sse.data(), out.groupSsw = ssw.data(), out.groupAbsMax = most.data();
     blocksOf(*kernels).measure({x.data(), values.data(), codes.data(), n, group, scales.data(), levels.data(), 16}, out,
                                errors.data(), places.data());
@@ -168,6 +170,7 @@ void BlockCodecs::measures() {
             }
             const double w = double(x[i]), v = double(values[i]), e = double(values[i] - x[i]);
             QVERIFY(errors[i] == values[i] - x[i]);
+            ++expectedCounts[codes[i]];
             QVERIFY(scales[g] == 0 ? places[i] == 0 : std::fabs(places[i] - x[i] / scales[g]) < 1e-5f);
             expected.n += 1, expected.se += e, expected.se2 += e * e, expected.sae += std::fabs(e);
             expected.sw2 += w * w, expected.swv += w * v, expected.sv2 += v * v;
@@ -178,6 +181,13 @@ void BlockCodecs::measures() {
         }
         QVERIFY(std::fabs(double(sse[g]) - groupSe2) <= 1e-6 * groupSe2);
     }
+    QVERIFY(counts == expectedCounts);
+    std::fill(counts.begin(), counts.end(), 0u);
+    out.sums = nullptr;
+    blocksOf(*kernels).measure({values.data(), values.data(), codes.data(), n, group, scales.data(), levels.data(), 16},
+                               out, errors.data(), places.data()); // all finite
+    ++expectedCounts[codes[5]], ++expectedCounts[codes[700]];
+    QVERIFY(counts == expectedCounts);
     QCOMPARE(sums.n, expected.n);
     QCOMPARE(sums.maxAbs, expected.maxAbs);
     QCOMPARE(sums.zeros, expected.zeros);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sixteen lanes in the compiler's own vectors: whole registers of AVX-512, halves of them elsewhere.
+// QS_LANES lanes in the compiler's own vectors, a register of the instruction set. No sum goes across lanes, so that their
+// number changes no result.
 
-using Floats = float __attribute__((vector_size(64)));
-using Ints = std::int32_t __attribute__((vector_size(64)));
+constexpr int kLanes = QS_LANES;
+using Floats = float __attribute__((vector_size(4 * QS_LANES)));
+using Ints = std::int32_t __attribute__((vector_size(4 * QS_LANES)));
+using Codes = std::uint8_t __attribute__((vector_size(QS_LANES))); ///< of as many values
 using Bytes = std::uint8_t __attribute__((vector_size(16)));
-using Half = float __attribute__((vector_size(32)));
-using Quarter = float __attribute__((vector_size(16)));
 
 QS_INLINE Floats load(const float* at) {
     Floats v;
@@ -31,20 +32,38 @@ QS_INLINE Floats nearest(Floats v) { return (v + 12582912.0f) - 12582912.0f; }
 /// The integer nearest to v within [low, high].
 QS_INLINE Floats nearestWithin(Floats v, float low, float high) { return nearest(within(v, low, high)); }
 QS_INLINE Ints truncated(Floats v) { return __builtin_convertvector(v, Ints); }
-QS_INLINE Bytes bytesOf(Ints v) { return __builtin_convertvector(v, Bytes); }
-QS_INLINE Floats floatsOf(Bytes v) { return __builtin_convertvector(v, Floats); }
+QS_INLINE void storeCodes(std::uint8_t* at, Ints v) {
+    const Codes codes = __builtin_convertvector(v, Codes);
+    std::memcpy(at, &codes, sizeof codes);
+}
+QS_INLINE Ints loadCodes(const std::uint8_t* at) {
+    Codes codes;
+    std::memcpy(&codes, at, sizeof codes);
+    return __builtin_convertvector(codes, Ints);
+}
+QS_INLINE Floats floatsOf(Ints v) { return __builtin_convertvector(v, Floats); }
 
 QS_INLINE float largest(Floats v) {
+#if QS_LANES == 16
+    using Half = float __attribute__((vector_size(32)));
     const Half a = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
     const Half b = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
     const Half h = a > b ? a : b;
+#elif QS_LANES == 8
+    const Floats h = v;
+#endif
+#if QS_LANES > 4
+    using Quarter = float __attribute__((vector_size(16)));
     const Quarter c = __builtin_shufflevector(h, h, 0, 1, 2, 3), d = __builtin_shufflevector(h, h, 4, 5, 6, 7);
     const Quarter q = c > d ? c : d;
+#else
+    const Floats q = v;
+#endif
     const float e = q[0] > q[1] ? q[0] : q[1], f = q[2] > q[3] ? q[2] : q[3];
     return e > f ? e : f;
 }
 QS_INLINE bool any(Ints mask) {
-    std::int64_t parts[8], found = 0;
+    std::int64_t parts[kLanes / 2], found = 0;
     std::memcpy(parts, &mask, sizeof parts);
     for (const std::int64_t part : parts) found |= part;
     return found != 0;
@@ -53,13 +72,13 @@ QS_INLINE bool any(Ints mask) {
 /// Of n values, n a multiple of 16.
 inline float absMaxOf(const float* x, std::size_t n) {
     Floats most = {};
-    for (std::size_t i = 0; i < n; i += 16) most = larger(magnitude(load(x + i)), most);
+    for (std::size_t i = 0; i < n; i += kLanes) most = larger(magnitude(load(x + i)), most);
     return largest(most);
 }
 /// The first value with the largest magnitude; +0 when all are zero.
 inline float signedMaxOf(const float* x, std::size_t n) {
     Floats high = {}, low = {};
-    for (std::size_t i = 0; i < n; i += 16) high = larger(load(x + i), high), low = larger(-load(x + i), low);
+    for (std::size_t i = 0; i < n; i += kLanes) high = larger(load(x + i), high), low = larger(-load(x + i), low);
     const float above = largest(high), below = largest(low);
     if (above > below) return above;
     if (below > above) return -below;
@@ -99,14 +118,29 @@ inline void unpack2(const std::uint8_t* in, std::uint8_t* codes) {
             storeBytes(codes + i / 32 * 128 + i % 32 + 32 * k, loadBytes(in + i) >> (2 * k) & 3);
 }
 
-/// Column j of sub-blocks of n values each becomes out[j]; lanes without a sub-block are 0.
+/// A value of a table for each index below `size`, 16 or 32.
+template<int size> QS_INLINE Floats lookUp(const float* table, Ints index) {
+#if QS_LANES == 16 && !defined(__clang__)
+    if constexpr (size == 32)
+        return __builtin_shuffle(load(table), load(table + 16), index);
+    else
+        return __builtin_shuffle(load(table), index);
+#else
+    Floats out = {};
+    for (int i = 0; i < kLanes; ++i) out[i] = table[index[i]];
+    return out;
+#endif
+}
+
+/// Element j of kLanes sub-blocks of n values each becomes out[j]; lanes without a sub-block are 0.
 template<int n> inline void transpose(const float* x, int subBlocks, Floats* out) {
     for (int part = 0; part < n; part += 16) {
-        alignas(64) float rows[16][16] = {};
-        for (int b = 0; b < subBlocks; ++b) std::memcpy(rows[b], x + b * n + part, 64);
-        for (int j = 0; j < 16; ++j)
-            out[part + j] = Floats{rows[0][j],  rows[1][j],  rows[2][j],  rows[3][j], rows[4][j],  rows[5][j],
-                                   rows[6][j],  rows[7][j],  rows[8][j],  rows[9][j], rows[10][j], rows[11][j],
-                                   rows[12][j], rows[13][j], rows[14][j], rows[15][j]};
+        alignas(64) float rows[kLanes][16] = {};
+        for (int b = 0; b < subBlocks && b < kLanes; ++b) std::memcpy(rows[b], x + b * n + part, 64);
+        for (int j = 0; j < 16; ++j) {
+            Floats column = {};
+            for (int b = 0; b < kLanes; ++b) column[b] = rows[b][j];
+            out[part + j] = column;
+        }
     }
 }
