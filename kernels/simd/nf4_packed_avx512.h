@@ -8,7 +8,7 @@
 /// f32 over about 1024 values, two chains; f64 beyond.
 struct Nf4Sums {
     Doubles totalSe2, totalSw2;
-    __m512 se2[2], sw2[2], maxAbs;
+    __m512 se2[2], sw2[2], maxAbs[2];
     std::size_t pending;
     QS_INLINE void flush() {
         totalSe2 = totalSe2 + toDoubles({_mm512_add_ps(se2[0], se2[1])});
@@ -18,9 +18,9 @@ struct Nf4Sums {
     }
 };
 
-/// One block with its thresholds in registers.
+/// One block with its thresholds, and when measured its decoded values, in registers.
 template<bool kSums> struct Nf4Block {
-    __m512 low, high, inverse15, scale, levels;
+    __m512 low, high, inverse15, values;
     __m512i lowCode, highCode;
 
     QS_INLINE __m512i codes(__m512 x) const {
@@ -31,46 +31,56 @@ template<bool kSums> struct Nf4Block {
         return _mm512_mask_sub_epi32(code, above, code, _mm512_set1_epi32(-1));
     }
     QS_INLINE void measure(__m512 x, __m512i code, __m512& se2, __m512& sw2, __m512& maxAbs) const {
-        const __m512 e = _mm512_sub_ps(_mm512_mul_ps(_mm512_permutexvar_ps(code, levels), scale), x);
-        // As integers: the additions have the ports of a float maximum to themselves.
-        maxAbs =
-            _mm512_castsi512_ps(_mm512_max_epu32(_mm512_castps_si512(maxAbs), _mm512_castps_si512(_mm512_abs_ps(e))));
+        constexpr int kLargestMagnitude = 0xb;
+        const __m512 e = _mm512_sub_ps(_mm512_permutexvar_ps(code, values), x);
+        maxAbs = _mm512_range_ps(maxAbs, e, kLargestMagnitude);
         se2 = _mm512_fmadd_ps(e, e, se2); // the bounds of the blocks keep the squares in range
         sw2 = _mm512_fmadd_ps(x, x, sw2);
     }
 };
 
+/// 64 values.
 template<bool kSums>
-QS_INLINE void packNf4Block(const Nf4Block<kSums>& block, const float* x, std::size_t n, std::uint8_t* packed,
-                            Nf4Sums& sums) {
+QS_INLINE void packNf4Turn(const Nf4Block<kSums>& block, const float* x, std::uint8_t* packed, Nf4Sums& sums) {
     // After the packs a lane of 128 bits holds four codes of each vector; pairs become bytes in u16, then into order.
     const __m512i order =
         _mm512_castsi256_si512(_mm256_setr_epi8(0, 2, 16, 18, 32, 34, 48, 50, 4, 6, 20, 22, 36, 38, 52, 54, 8, 10, 24,
                                                 26, 40, 42, 56, 58, 12, 14, 28, 30, 44, 46, 60, 62));
     const __m512i weights = _mm512_set1_epi16(0x0110); // first code times 16, second times 1
+    __m512i code[4];
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) { // unrolled: else the codes travel through memory
+        const float* p = x + 16 * k;
+        _mm_prefetch(reinterpret_cast<const char*>(p + 3072), _MM_HINT_T0);
+        const __m512 w = _mm512_loadu_ps(p);
+        code[k] = block.codes(w);
+        if constexpr (kSums) block.measure(w, code[k], sums.se2[k % 2], sums.sw2[k % 2], sums.maxAbs[k % 2]);
+    }
+    const __m512i bytes =
+        _mm512_packus_epi16(_mm512_packus_epi32(code[0], code[1]), _mm512_packus_epi32(code[2], code[3]));
+    const __m512i pairs = _mm512_maddubs_epi16(bytes, weights);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(packed),
+                        _mm512_castsi512_si256(_mm512_permutexvar_epi8(order, pairs)));
+}
+
+/// kBlock: the number of values where it is known when compiled, else 0.
+template<bool kSums, std::size_t kBlock>
+QS_INLINE void packNf4Block(const Nf4Block<kSums>& block, const float* x, std::size_t n, std::uint8_t* packed,
+                            Nf4Sums& sums) {
+    if constexpr (kBlock == 64) {
+        packNf4Turn(block, x, packed, sums);
+        if constexpr (kSums)
+            if ((sums.pending += 64) >= 1024) sums.flush();
+        return;
+    }
     for (std::size_t done = 0; done < n;) {
         [[maybe_unused]] const std::size_t from = done;
         const std::size_t stop = kSums && n - done > 512 ? done + 512 : n; // f32 sums only over short stretches
-        for (; done + 64 <= stop; done += 64) {
-            __m512i code[4];
-#pragma GCC unroll 4
-            for (int k = 0; k < 4; ++k) { // unrolled: else the codes travel through memory
-                const float* p = x + done + 16 * k;
-                _mm_prefetch(reinterpret_cast<const char*>(p + 3072), _MM_HINT_T0);
-                const __m512 w = _mm512_loadu_ps(p);
-                code[k] = block.codes(w);
-                if constexpr (kSums) block.measure(w, code[k], sums.se2[k % 2], sums.sw2[k % 2], sums.maxAbs);
-            }
-            const __m512i bytes =
-                _mm512_packus_epi16(_mm512_packus_epi32(code[0], code[1]), _mm512_packus_epi32(code[2], code[3]));
-            const __m512i pairs = _mm512_maddubs_epi16(bytes, weights);
-            _mm256_storeu_si256(reinterpret_cast<__m256i*>(packed + done / 2),
-                                _mm512_castsi512_si256(_mm512_permutexvar_epi8(order, pairs)));
-        }
+        for (; done + 64 <= stop; done += 64) packNf4Turn(block, x + done, packed + done / 2, sums);
         for (; done < stop && done + 64 > stop; done += 16) {
             const __m512 w = _mm512_loadu_ps(x + done);
             const __m512i code = block.codes(w);
-            if constexpr (kSums) block.measure(w, code, sums.se2[0], sums.sw2[0], sums.maxAbs);
+            if constexpr (kSums) block.measure(w, code, sums.se2[0], sums.sw2[0], sums.maxAbs[0]);
             const __m128i pairs = _mm_maddubs_epi16(_mm512_cvtepi32_epi8(code), _mm_set1_epi16(0x0110));
             _mm_storel_epi64(reinterpret_cast<__m128i*>(packed + done / 2), _mm_packus_epi16(pairs, pairs));
         }
@@ -81,20 +91,21 @@ QS_INLINE void packNf4Block(const Nf4Block<kSums>& block, const float* x, std::s
     }
 }
 
-template<bool kSums>
-inline void quantizeNf4Blocks(const float* x, std::size_t blocks, std::size_t block, std::uint8_t* packed,
-                              float* absmax, ErrorSums* sums) {
+template<bool kSums, std::size_t kBlock>
+__attribute__((noinline)) void quantizeNf4Blocks(const float* x, std::size_t blocks, std::size_t blockGiven,
+                                                 std::uint8_t* packed, float* absmax, ErrorSums* sums) {
+    const std::size_t block = kBlock ? kBlock : blockGiven;
     const Nf4Thresholds& t = nf4Thresholds();
     const __m512 none = _mm512_setzero_ps();
-    Nf4Sums total = {zeroDoubles(), zeroDoubles(), {none, none}, {none, none}, none, 0};
+    Nf4Sums total = {zeroDoubles(), zeroDoubles(), {none, none}, {none, none}, {none, none}, 0};
     const __m512d middle0 = _mm512_load_pd(t.midpoint), middle1 = _mm512_load_pd(t.midpoint + 8);
     const __m512i lowIndex = _mm512_load_si512(t.bucketIndex), highIndex = _mm512_load_si512(t.bucketIndex + 16);
     Nf4Block<kSums> state;
     state.lowCode = _mm512_load_si512(t.bucketCode), state.highCode = _mm512_load_si512(t.bucketCode + 16);
-    state.levels = _mm512_loadu_ps(nf4Levels().data());
+    const __m512 levels = _mm512_loadu_ps(nf4Levels().data());
     const std::size_t together = block >= 4096 ? 1 : block * 16 <= 4096 ? 16 : 4096 / block;
     std::uint64_t measured = 0;
-    alignas(64) float aux[16], inverse15[16];
+    alignas(64) float bounds[16], aux[16], inverse15[16], lows[16][16], highs[16][16];
     for (std::size_t first = 0; first < blocks; first += together) {
         const std::size_t count = blocks - first < together ? blocks - first : together;
         const __m512i maxBits = maxBitsOf16(x + first * block, block, count);
@@ -112,23 +123,26 @@ inline void quantizeNf4Blocks(const float* x, std::size_t blocks, std::size_t bl
         const __m512 divisor = _mm512_add_ps(bound, _mm512_set1_ps(1.17549435e-38f));
         const __m512 reciprocal = _mm512_div_ps(_mm512_set1_ps(1.0f), divisor);
         _mm512_mask_storeu_ps(absmax + first, firstLanes(count).m, bound);
+        _mm512_store_ps(bounds, bound); // read from here: a masked store is not forwarded
         _mm512_store_ps(aux, divisor);
         _mm512_store_ps(inverse15, _mm512_min_ps(_mm512_mul_ps(reciprocal, _mm512_set1_ps(Nf4Thresholds::kBucketScale)),
                                                  _mm512_set1_ps(3.402823466e38f))); // finite: 0 * inverse15 is 0
+        // In a loop of its own: the codes of a block would wait for this chain, and the next block for them.
         for (std::size_t k = 0; k < count; ++k) {
             const __m512d a = _mm512_set1_pd(double(aux[k]));
             constexpr int kUp = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
             const __m512 thresholds =
                 _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvt_roundpd_ps(_mm512_mul_pd(middle0, a), kUp)),
                                    _mm512_cvt_roundpd_ps(_mm512_mul_pd(middle1, a), kUp), 1);
-            state.low = _mm512_permutexvar_ps(lowIndex, thresholds);
-            state.high = _mm512_permutexvar_ps(highIndex, thresholds);
+            _mm512_store_ps(lows[k], _mm512_permutexvar_ps(lowIndex, thresholds));
+            _mm512_store_ps(highs[k], _mm512_permutexvar_ps(highIndex, thresholds));
+        }
+        for (std::size_t k = 0; k < count; ++k) {
+            state.low = _mm512_load_ps(lows[k]), state.high = _mm512_load_ps(highs[k]);
             state.inverse15 = _mm512_set1_ps(inverse15[k]);
-            if constexpr (kSums) {
-                state.scale = _mm512_set1_ps(absmax[first + k]);
-            }
+            if constexpr (kSums) state.values = _mm512_mul_ps(levels, _mm512_set1_ps(bounds[k]));
             const std::size_t at = (first + k) * block;
-            packNf4Block<kSums>(state, x + at, block, packed + at / 2, total);
+            packNf4Block<kSums, kBlock>(state, x + at, block, packed + at / 2, total);
         }
         measured += count * block;
     }
@@ -137,7 +151,7 @@ inline void quantizeNf4Blocks(const float* x, std::size_t blocks, std::size_t bl
         total.flush();
         sums->se2 += fold(total.totalSe2);
         sums->sw2 += fold(total.totalSw2);
-        const float maxAbs = _mm512_reduce_max_ps(total.maxAbs);
+        const float maxAbs = _mm512_reduce_max_ps(_mm512_max_ps(total.maxAbs[0], total.maxAbs[1]));
         if (maxAbs > sums->maxAbs) sums->maxAbs = maxAbs;
     }
 }
@@ -146,10 +160,10 @@ inline void quantizeNf4Packed(const float* x, std::size_t n, std::size_t block, 
                               ErrorSums* sums) {
     const std::size_t blocks = block % 16 == 0 ? n / block : 0, done = blocks * block;
     if (blocks) {
-        if (sums)
-            quantizeNf4Blocks<true>(x, blocks, block, packed, absmax, sums);
-        else
-            quantizeNf4Blocks<false>(x, blocks, block, packed, absmax, nullptr);
+        const auto run = sums          ? block == 64 ? quantizeNf4Blocks<true, 64> : quantizeNf4Blocks<true, 0>
+                                  : block == 64 ? quantizeNf4Blocks<false, 64>
+                                       : quantizeNf4Blocks<false, 0>;
+        run(x, blocks, block, packed, absmax, sums);
     }
     if (done < n) quantizeNf4AnyBlock(x + done, n - done, block, packed + done / 2, absmax + blocks, sums);
 }
