@@ -72,6 +72,20 @@ inline double sumSquaredDeviation(const float* x, std::size_t n, float mean, boo
         });
 }
 
+/// sumAbs() of finite values, prefetching the first half of the next row.
+inline double sumAbsOfRow(const float* row, std::size_t count, const float* next) {
+    Doubles total = zeroDoubles();
+    std::size_t i = 0;
+    for (; i + 32 <= count; i += 32) {
+        __builtin_prefetch(next + i / 2);
+        total = total + toDoubles(abs(load(row + i)));
+        total = total + toDoubles(abs(load(row + i + 16)));
+    }
+    for (; i < count; i += 16)
+        total = total + toDoubles(abs(i + 16 <= count ? load(row + i) : load(row + i, count - i)));
+    return fold(total);
+}
+
 inline AboveSum sumAbsAbove(const float* x, std::size_t n, float threshold) {
     Doubles total = zeroDoubles();
     AboveSum above;

@@ -43,20 +43,6 @@ inline void quantizeInt8Stored(const float* x, std::size_t n, std::size_t group,
     if (past) _mm_sfence();
 }
 
-/// sumAbs() of finite values, prefetching the first half of the next row.
-inline double sumAbsOfRow(const float* row, std::size_t count, const float* next) {
-    Doubles total = zeroDoubles();
-    std::size_t i = 0;
-    for (; i + 32 <= count; i += 32) {
-        __builtin_prefetch(next + i / 2);
-        total = total + toDoubles(abs(load(row + i)));
-        total = total + toDoubles(abs(load(row + i + 16)));
-    }
-    for (; i < count; i += 16)
-        total = total + toDoubles(abs(i + 16 <= count ? load(row + i) : load(row + i, count - i)));
-    return fold(total);
-}
-
 /// How many elements from the start of a row an instruction set has done in whole 64s: see ternary_avx512.h.
 template<class Float>
 QS_INLINE std::size_t ternaryTurns(const Float*, std::size_t, const Float*, float, std::uint8_t*, Doubles&,
@@ -64,9 +50,15 @@ QS_INLINE std::size_t ternaryTurns(const Float*, std::size_t, const Float*, floa
     return 0;
 }
 
+template<class Float> QS_INLINE std::size_t ternaryRows(const Float*, std::size_t, std::size_t, std::uint8_t*, float*) {
+    return 0;
+}
+
 inline void quantizeTernaryPacked(const float* x, std::size_t n, std::size_t group, std::uint8_t* packed,
                                   float* scales) {
-    for (std::size_t begin = 0, g = 0; begin < n; begin += group, ++g) {
+    const std::size_t done = ternaryRows(x, n, group, packed, scales); // of whole bytes
+    packed += done / 4;
+    for (std::size_t begin = done, g = done / group; begin < n; begin += group, ++g) {
         const std::size_t count = n - begin < group ? n - begin : group;
         const float* row = x + begin;
         const bool shared = count <= kSharedRow;

@@ -13,13 +13,38 @@ QS_INLINE unsigned storePairs(std::uint8_t* p, const Ints* code) {
     return unsigned(__builtin_popcountll(_mm512_cmpneq_epi8_mask(bytes, _mm512_set1_epi8(1))));
 }
 
-/// `next`: where the second half of the next row is to be prefetched from, or nullptr for kTernaryAhead floats ahead.
+/// Widened while they are loaded: no shuffle for the upper half.
+QS_INLINE Doubles magnitudesAt(const float* p) {
+    return {_mm512_abs_pd(_mm512_cvtps_pd(_mm256_loadu_ps(p))), _mm512_abs_pd(_mm512_cvtps_pd(_mm256_loadu_ps(p + 8)))};
+}
+
+/// The codes of 64 values with what lies beyond the limits added up.
+struct TernaryTurn {
+    Floats limit;
+    Doubles above;
+    std::uint64_t taken;
+    explicit QS_INLINE TernaryTurn(float aLimit) : limit(set1(aLimit)), above(zeroDoubles()), taken(0) {}
+    QS_INLINE void operator()(const float* x, std::uint8_t* packed) {
+        Ints code[4];
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; ++k) {
+            const Floats w = load(x + 16 * k);
+            const Mask beyond = abs(w) > limit;
+            const Doubles d = magnitudesAt(x + 16 * k);
+            above.lo = _mm512_mask_add_pd(above.lo, __mmask8(beyond.m), above.lo, d.lo);
+            above.hi = _mm512_mask_add_pd(above.hi, __mmask8(beyond.m >> 8), above.hi, d.hi);
+            code[k].v = _mm512_mask_andnot_epi32(set1(1).v, beyond.m, signOf(bitsOf(w)).v, set1(2).v);
+        }
+        taken += storePairs(packed, code);
+    }
+};
+
+/// From the start of a long row, or of one that is not whole 64s. `next`: where the second half of the next row is to be
+/// prefetched from, or nullptr for kTernaryAhead floats ahead.
 inline std::size_t ternaryTurns(const float* row, std::size_t count, const float* next, float limit,
                                 std::uint8_t* packed, Doubles& above, std::uint64_t& taken) {
     constexpr std::size_t kTernaryAhead = 4096;
-    const Floats high = set1(limit), low = set1(-limit);
-    Doubles sum = above;
-    std::uint64_t others = 0;
+    TernaryTurn turn(limit);
     std::size_t i = 0;
     for (; i + 64 <= count; i += 64, packed += 16) {
         const float* const ahead = next ? next + i / 2 : row + i + kTernaryAhead;
@@ -29,16 +54,40 @@ inline std::size_t ternaryTurns(const float* row, std::size_t count, const float
             __builtin_prefetch(ahead + 32);
             __builtin_prefetch(ahead + 48);
         }
-        Ints code[4];
-#pragma GCC unroll 4
-        for (int k = 0; k < 4; ++k) {
-            const Floats w = load(row + i + 16 * k);
-            const Mask plus = w > high, minus = w < low;
-            sum = sum + toDoubles(only(plus | minus, abs(w)));
-            code[k] = minusOneWhere(minus, plusOneWhere(plus, set1(1)));
-        }
-        others += storePairs(packed, code);
+        turn(row + i, packed);
     }
-    above = sum, taken += others;
+    above = turn.above, taken += turn.taken;
     return i;
+}
+
+/// Rows of whole 64s: the sum that decides the next row's threshold is added up among the codes of this one, because
+/// each of both waits for its own additions. Elements done.
+inline std::size_t ternaryRows(const float* x, std::size_t n, std::size_t group, std::uint8_t* packed, float* scales) {
+    constexpr std::size_t kNextAhead = 2048;
+    if (group % 64 || group > kSharedRow) return 0;
+    const std::size_t rows = n / group;
+    double total = rows ? sumAbsOfRow(x, group, x + group) : 0;
+    for (std::size_t r = 0; r < rows; ++r, packed += group / 4) {
+        const float* const row = x + r * group;
+        const float* const next = r + 1 < rows ? row + group : row;
+        const float limit = twnThreshold(total, group);
+        if (!(limit <= 3.402823466e38f)) {
+            reference::quantizeTernaryPacked(row, group, group, packed, scales + r);
+            total = sumAbsOfRow(next, group, next + group);
+            continue;
+        }
+        TernaryTurn turn(limit);
+        Doubles sum = zeroDoubles();
+        for (std::size_t i = 0; i < group; i += 64) {
+#pragma GCC unroll 4
+            for (std::size_t k = 0; k < 64; k += 16) {
+                __builtin_prefetch(next + i + k + kNextAhead);
+                sum = sum + magnitudesAt(next + i + k);
+            }
+            turn(row + i, packed + i / 4);
+        }
+        total = fold(sum);
+        scales[r] = paramsFromTwn(limit, {fold(turn.above), turn.taken}).scale;
+    }
+    return rows * group;
 }
