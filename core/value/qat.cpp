@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/text.h"
+#include "core/value/deviation.h"
 #include "core/value/product.h"
 
 #include <algorithm>
@@ -88,7 +89,9 @@ Result<QatResult> trainQat(const QatPlan& plan, const Job& job, const std::funct
         return fail("the layer's output is 0 or not finite on these inputs: its error has no measure");
     const double unit = plan.rate * std::sqrt(dot(w, w) / double(w.size()));
 
-    QatResult out{plan.spec, plan.weight, 0, 0, 0, false, {}};
+    QatResult out;
+    out.spec = plan.spec;
+    out.latent = plan.weight;
     out.latent.dtype = DType::F32;
     Tensor latent = out.latent;
     for (int step = 0;; ++step) {
@@ -98,8 +101,11 @@ Result<QatResult> trainQat(const QatPlan& plan, const Job& job, const std::funct
         if (!outputs.run(error, gradient, power, job)) return cancelledError();
         const double loss = power / whole;
         if (!std::isfinite(loss)) return fail(fmt::format("the loss of step {} is not finite", step));
-        if (step == 0) out.startLoss = out.bestLoss = loss;
-        if (loss < out.bestLoss) out.bestLoss = loss, out.bestStep = step, out.latent.values = latent.values;
+        if (step == 0) out.startLoss = loss;
+        if (step == 0 || loss < out.bestLoss) {
+            out.bestLoss = loss, out.bestStep = step, out.latent.values = latent.values;
+            out.weightNmse = deviation(w, forward->value.values).nmse();
+        }
         out.curve.push_back({step, loss, out.bestLoss});
         job.progress({double(step), double(plan.steps), "Training the latent weights", std::uint64_t(step),
                       std::uint64_t(plan.steps)});

@@ -7,6 +7,7 @@
 #include "core/value/operand.h"
 
 #include <functional>
+#include <optional>
 
 namespace qs::value {
 
@@ -27,7 +28,8 @@ struct QatResult {
     Tensor latent; ///< of the best step: Q(latent) under `spec` is the result
     double startLoss = 0, bestLoss = 0;
     int bestStep = 0;
-    bool stopped = false; ///< by the callback, before all steps were made
+    std::optional<double> weightNmse; ///< of Q(latent) against W: may well be worse than rounding to nearest
+    bool stopped = false;             ///< by the callback, before all steps were made
     std::vector<QatStep> curve;
 };
 /// `onStep` runs on the caller's thread after every evaluation; false ends the training and keeps what it has. A

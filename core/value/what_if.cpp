@@ -200,6 +200,13 @@ std::string initialOrder(const Shape& shape) {
     if (order.size() >= 2) std::swap(order[order.size() - 1], order[order.size() - 2]);
     return fmt::format("{}", fmt::join(order, ","));
 }
+/// Rows of another length, so that blocks hold other neighbours.
+std::string initialShape(const Shape& shape) {
+    const std::int64_t elements = elementsOf(shape);
+    for (const std::int64_t length : {96, 48, 32})
+        if (elements % length == 0 && (shape.empty() || shape.back() != length)) return fmt::format("-1,{}", length);
+    return "-1";
+}
 std::string initialSlice(const Shape& shape) {
     std::string text;
     for (std::size_t i = 0; i + 1 < shape.size(); ++i) text += ":,";
@@ -215,8 +222,7 @@ std::string initialMesh(const Shape& shape) {
 
 constexpr WhatIfOperation kOperations[] = {
     {"transpose", "Transpose", "order of the axes", initialOrder, runTranspose},
-    {"reshape", "Reshape", "new dimensions, one may be -1", [](const Shape&) { return std::string("-1,48"); },
-     runReshape},
+    {"reshape", "Reshape", "new dimensions, one may be -1", initialShape, runReshape},
     {"concatenate", "Concatenate", "axis along which it meets itself", [](const Shape&) { return std::string("-1"); },
      runConcatenate},
     {"slice", "Slice", "a range for each axis", initialSlice, runSlice},

@@ -32,14 +32,14 @@ Columns<WhatIfRow> made() {
                         const auto value = r.caused->nmse();
                         return value ? Value(*value) : Value();
                     }});
-    sqnr("sqnr_before_db", "SQNR before", "Q(W) against W", &Row::before);
-    sqnr("sqnr_db", "SQNR after", "the result against the operation on W", &Row::after);
-    sqnr("sqnr_direct_db", "SQNR direct", "W moved first and quantized once: what can be had", &Row::direct);
-    text("devices", "Devices", Show::Integer, "", [](const Row& r) { return Value(r.devices); });
-    text("bytes_before", "Before", Show::Bytes, "bytes of the quantized tensor",
-         [](const Row& r) { return bytes(r.bytesBefore); });
+    sqnr("sqnr_db", "After", "SQNR of the result against the operation on W", &Row::after);
+    sqnr("sqnr_direct_db", "Direct", "W moved first and quantized once: what can be had", &Row::direct);
     text("bytes_per_device", "Per device", Show::Bytes, "most bytes on one device, codes and scales",
          [](const Row& r) { return bytes(r.bytesPerDevice); });
+    sqnr("sqnr_before_db", "Before", "SQNR of Q(W) against W", &Row::before);
+    text("devices", "Devices", Show::Integer, "", [](const Row& r) { return Value(r.devices); });
+    text("bytes_before", "Bytes before", Show::Bytes, "bytes of the quantized tensor",
+         [](const Row& r) { return bytes(r.bytesBefore); });
     text("bytes_total", "All devices", Show::Bytes, "", [](const Row& r) { return bytes(r.bytesTotal); });
     text("note", "Note", Show::Text, "", [](const Row& r) { return Value(r.reason.empty() ? r.note : r.reason); });
     return list;

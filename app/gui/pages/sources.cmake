@@ -12,6 +12,11 @@ target_sources(qs_gui PRIVATE
   pages/compare_figures.cpp
   pages/compare_page.cpp
   pages/compare_plots.cpp
+  pages/lab_operations.cpp
+  pages/lab_panel.cpp
+  pages/lab_products.cpp
+  pages/lab_qat.cpp
+  pages/labs_page.cpp
   pages/overview_page.cpp
   pages/overview_rows.cpp
   pages/report_page.cpp

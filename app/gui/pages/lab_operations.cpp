@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/lab_operations.h"
+
+#include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
+#include "app/gui/widgets/data_table.h"
+#include "core/base/text.h"
+
+#include <QFormLayout>
+#include <QGridLayout>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QStyle>
+#include <QTableView>
+
+namespace qs::gui {
+
+OperationsPanel::OperationsPanel(Session& session, const LabInputs& inputs, QWidget* parent)
+    : LabPanel(session, inputs, parent), model_(new RowModel<value::WhatIfRow>(value::whatIfColumns(), this)),
+      table_(new QTableView), error_(new RankedBars), bytes_(new RankedBars),
+      tableCard_(new Card(tr("After the operation"))), errorCard_(new Card(tr("SQNR afterwards"))),
+      bytesCard_(new Card(tr("Most bytes on one device"))) {
+    setObjectName(QStringLiteral("labOperations"));
+    asDataTable(*table_, tr("Operations: error caused and bytes per device"));
+    table_->setModel(model_);
+    tableCard_->setBody(table_);
+    error_->setAccessibleName(tr("SQNR after each operation"));
+    error_->setAxis(tr("SQNR, dB ↑"));
+    error_->setToken(2);
+    errorCard_->setBody(error_);
+    bytes_->setAccessibleName(tr("Bytes per device after each operation"));
+    bytes_->setAxisVisible(false);
+    bytes_->setToken(0);
+    bytesCard_->setBody(bytes_);
+    auto* grid = new QGridLayout(this);
+    grid->setContentsMargins({});
+    grid->setSpacing(Theme::kGap);
+    grid->addWidget(sidebar(), 0, 0, 2, 1);
+    grid->addWidget(tableCard_, 0, 1, 1, 2);
+    grid->addWidget(errorCard_, 1, 1);
+    grid->addWidget(bytesCard_, 1, 2);
+    grid->setRowStretch(0, 1);
+    grid->setRowStretch(1, 1);
+    grid->setColumnStretch(1, 1);
+    grid->setColumnStretch(2, 1);
+    for (Card* card : {tableCard_, errorCard_, bytesCard_})
+        card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
+    settle_.setSingleShot(true);
+    settle_.setInterval(150);
+    connect(&settle_, &QTimer::timeout, this, [this] {
+        if (small()) run();
+    });
+}
+
+QWidget* OperationsPanel::sidebar() {
+    auto* body = new QWidget;
+    QFormLayout* form = labForm(body);
+    for (const auto& operation : value::whatIfOperations()) {
+        auto* caption =
+            new QLabel(tr("%1 — %2").arg(QString::fromUtf8(operation.title), QString::fromUtf8(operation.argument)));
+        caption->setProperty("role", QStringLiteral("caption"));
+        caption->setFont(Theme::words(11));
+        auto* edit = new QLineEdit;
+        edit->setFont(Theme::numbers());
+        edit->setObjectName(QStringLiteral("operation-") + QString::fromUtf8(operation.id));
+        edit->setAccessibleName(caption->text());
+        connect(edit, &QLineEdit::textEdited, &settle_, qOverload<>(&QTimer::start));
+        connect(edit, &QLineEdit::returnPressed, this, &OperationsPanel::run);
+        form->addRow(caption, edit);
+        arguments_.push_back(edit);
+    }
+    runButton_ = new QPushButton(tr("Run"));
+    runButton_->setProperty("role", QStringLiteral("primary"));
+    runButton_->setObjectName(QStringLiteral("runOperations"));
+    connect(runButton_, &QPushButton::clicked, this, &OperationsPanel::run);
+    form->addRow(runButton_);
+    trouble_ = new QLabel;
+    trouble_->setObjectName(QStringLiteral("operationTrouble"));
+    trouble_->setProperty("role", QStringLiteral("warn"));
+    trouble_->setFont(Theme::words(11));
+    trouble_->setWordWrap(true);
+    trouble_->setTextFormat(Qt::PlainText);
+    form->addRow(trouble_);
+    auto* card = new Card(tr("Operations"));
+    card->setFixedWidth(300);
+    card->setBody(body);
+    auto* column = new QVBoxLayout;
+    column->setContentsMargins({});
+    column->addWidget(card);
+    column->addStretch();
+    auto* side = new QWidget;
+    side->setLayout(column);
+    return side;
+}
+
+void OperationsPanel::say(const QString& message) {
+    for (Card* card : {tableCard_, errorCard_, bytesCard_}) {
+        card->setLoading(false);
+        card->setMessage(message);
+    }
+}
+
+void OperationsPanel::refresh() {
+    settle_.stop();
+    const TensorInfo* tensor = session_.tensor();
+    if (!tensor) return drop();
+    if (tensor->shape != shape_) {
+        shape_ = tensor->shape;
+        std::size_t i = 0;
+        for (const auto& operation : value::whatIfOperations())
+            arguments_[i++]->setText(QString::fromStdString(operation.initial(shape_)));
+    }
+    runButton_->setVisible(!small());
+    if (small()) return run();
+    drop();
+    say(tr("This tensor is large: press Run."));
+}
+
+void OperationsPanel::interrupted() { say(tr("Cancelled: press Enter in a field to run again.")); }
+
+void OperationsPanel::run() {
+    settle_.stop();
+    const TensorInfo* tensor = session_.tensor();
+    if (!tensor) return;
+    for (Card* card : {tableCard_, errorCard_, bytesCard_}) card->setLoading(true);
+    std::vector<std::string> arguments;
+    for (const QLineEdit* edit : arguments_) arguments.push_back(edit->text().toStdString());
+    using Rows = std::vector<value::WhatIfRow>;
+    const auto work = [model = session_.model(), tensor, spec = session_.spec(),
+                       arguments](const Job& job) -> Result<Rows> {
+        auto w = labTensor(*model, *tensor, false);
+        if (!w) return tl::unexpected(w.error());
+        const auto subject = value::whatIfSubject(std::move(*w), spec, job);
+        if (!subject) return tl::unexpected(subject.error());
+        Rows all;
+        const auto operations = value::whatIfOperations();
+        for (std::size_t i = 0; i < operations.size(); ++i) {
+            if (job.cancelled()) return cancelledError();
+            auto rows = operations[i].run(*subject, arguments[i], job);
+            if (!rows) return tl::unexpected(rows.error());
+            all.insert(all.end(), rows->begin(), rows->end());
+            job.progress({double(i + 1), double(operations.size()), operations[i].title, i + 1, operations.size()});
+        }
+        return all;
+    };
+    start<Rows>(tr("Trying tensor operations"), work, [this](Result<Rows> rows) {
+        if (rows) return show(std::move(*rows));
+        if (!rows.error().cancelled) say(tr("Not measured: %1").arg(sentence(rows.error())));
+    });
+}
+
+void OperationsPanel::show(std::vector<value::WhatIfRow> rows) {
+    say({});
+    std::vector<RankedBar> errors, bytes;
+    for (const auto& row : rows) {
+        const QString name = QString::fromStdString(row.operation + ", " + row.detail);
+        errors.push_back(sqnrBar(row.operation + ", " + row.detail, row.after, row.reason));
+        if (!row.bytesPerDevice) continue;
+        bytes.push_back({row.devices > 1 ? tr("%1, %2 devices").arg(name).arg(row.devices) : name,
+                         double(*row.bytesPerDevice),
+                         QString::fromStdString(bytesText(*row.bytesPerDevice)),
+                         {}});
+    }
+    if (!rows.empty() && rows.front().before)
+        if (const auto before = rows.front().before->sqnrDb())
+            errorCard_->setNote(tr("before %1 dB").arg(QString::fromStdString(fixedText(*before, 2))));
+    if (!rows.empty() && rows.front().bytesBefore)
+        bytesCard_->setNote(tr("before %1").arg(QString::fromStdString(bytesText(*rows.front().bytesBefore))));
+    tableCard_->setNote(QString::fromStdString(specText(session_.spec())));
+    error_->setBars(std::move(errors));
+    bytes_->setBars(std::move(bytes));
+    markRefused(rows);
+    model_->setRows(std::move(rows));
+    fitColumns(*table_);
+}
+
+/// The field that an operation refused is framed, and the first reason stands below the fields.
+void OperationsPanel::markRefused(const std::vector<value::WhatIfRow>& rows) {
+    QStringList sentences;
+    std::size_t at = 0;
+    for (const auto& operation : value::whatIfOperations()) {
+        QLineEdit* edit = arguments_[at++];
+        QString reason;
+        for (const auto& row : rows)
+            if (row.operation == operation.id && !row.reason.empty() && reason.isEmpty())
+                reason = QString::fromStdString(row.reason);
+        if (!reason.isEmpty()) sentences << tr("%1: %2.").arg(QString::fromUtf8(operation.title), reason);
+        edit->setToolTip(reason);
+        edit->setProperty("invalid", !reason.isEmpty());
+        edit->style()->unpolish(edit);
+        edit->style()->polish(edit);
+    }
+    trouble_->setText(sentences.join(u'\n'));
+    trouble_->setVisible(!sentences.isEmpty());
+}
+
+} // namespace qs::gui

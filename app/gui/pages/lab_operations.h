@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What moving a quantized tensor costs: transpose, reshape, concatenate, slice, shard.
+
+#include "app/gui/pages/lab_panel.h"
+#include "app/gui/row_model.h"
+#include "core/value/what_if.h"
+
+#include <QTimer>
+
+class QLabel;
+class QLineEdit;
+class QPushButton;
+class QTableView;
+
+namespace qs::gui {
+
+class Card;
+class RankedBars;
+
+class OperationsPanel : public LabPanel {
+    Q_OBJECT
+public:
+    OperationsPanel(Session& session, const LabInputs& inputs, QWidget* parent = nullptr);
+    const std::vector<value::WhatIfRow>& rows() const { return model_->rows(); }
+    QLineEdit* argument(std::size_t operation) const { return arguments_[operation]; }
+
+protected:
+    void refresh() override;
+    void interrupted() override;
+
+private:
+    QWidget* sidebar();
+    void run();
+    void show(std::vector<value::WhatIfRow> rows);
+    void markRefused(const std::vector<value::WhatIfRow>& rows);
+    void say(const QString& message);
+
+    RowModel<value::WhatIfRow>* model_;
+    QTableView* table_;
+    RankedBars *error_, *bytes_;
+    Card *tableCard_, *errorCard_, *bytesCard_;
+    std::vector<QLineEdit*> arguments_;
+    QLabel* trouble_ = nullptr;
+    QPushButton* runButton_ = nullptr;
+    std::vector<std::int64_t> shape_; ///< that the arguments were made for
+    QTimer settle_;
+};
+
+} // namespace qs::gui

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What the panels of the labs page share: work off the GUI thread that the job lane shows, the selected tensor as a
+// value, and the inputs that stand for activations.
+
+#include "app/gui/lane_work.h"
+#include "app/gui/run_job.h"
+#include "app/gui/session.h"
+#include "app/gui/widgets/ranked_bars.h"
+#include "core/value/deviation.h"
+#include "core/value/tensor.h"
+
+#include <QPointer>
+#include <QWidget>
+
+class QFormLayout;
+class QTableView;
+
+namespace qs::gui {
+
+/// Activations: out of a file, or synthetic while there is none.
+struct LabInputs {
+    std::shared_ptr<const Model> file;
+    QString title() const; ///< "synthetic" or the file's name
+    /// [rows, columns]: of the file the tensor of this name if it fits, else the first one whose last axis does.
+    Result<value::Tensor> make(const std::string& name, std::int64_t rows, std::int64_t columns) const;
+};
+
+class LabPanel : public QWidget {
+    Q_OBJECT
+public:
+    LabPanel(Session& session, const LabInputs& inputs, QWidget* parent = nullptr);
+    ~LabPanel() override;
+    bool running() const { return lane_ != nullptr; }
+    void touch(); ///< the tensor, the spec or the inputs are others: refresh() follows when the panel is seen
+
+Q_SIGNALS:
+    void settled(); ///< what was started is over
+
+protected:
+    static constexpr std::int64_t kAtOnce = std::int64_t(1) << 22; ///< elements that are worked on without being asked
+
+    virtual void refresh() = 0;
+    virtual void interrupted() {} ///< by Esc
+    void showEvent(QShowEvent*) override;
+    void drop() { lane_.reset(); }
+    bool small() const; ///< the selected tensor is
+    /// Of work that was dropped or replaced meanwhile nothing arrives.
+    template<class T>
+    void start(const QString& what, std::function<Result<T>(const Job&)> work, std::function<void(Result<T>)> done) {
+        lane_.reset();
+        lane_ = std::make_unique<LaneWork>(session_, what.toStdString());
+        runJob<T>(this, lane_->job(), std::move(work), [this, done = std::move(done)](Result<T> result) {
+            const auto over = std::move(lane_);
+            done(std::move(result));
+            Q_EMIT settled();
+        });
+    }
+
+    Session& session_;
+    const LabInputs& inputs_;
+
+private:
+    std::unique_ptr<LaneWork> lane_;
+    bool touched_ = true;
+};
+
+/// The tensor's values; rows of the last axis where `flat`.
+Result<value::Tensor> labTensor(const Model& model, const TensorInfo& tensor, bool flat);
+QFormLayout* labForm(QWidget* parent); ///< a caption over each control
+/// Its SQNR; hatched with the reason where there is none.
+RankedBar sqnrBar(const std::string& name, const std::optional<value::Deviation>& error, const std::string& reason);
+void fitColumns(QTableView& table);
+QString sentence(const Error& error);
+
+} // namespace qs::gui

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/lab_products.h"
+
+#include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
+#include "app/gui/widgets/data_table.h"
+#include "core/base/text.h"
+#include "core/value/synthetic.h"
+
+#include <QComboBox>
+#include <QFormLayout>
+#include <QGridLayout>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QSpinBox>
+#include <QTableView>
+
+namespace qs::gui {
+
+ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget* parent)
+    : LabPanel(session, inputs, parent), model_(new RowModel<value::LabRow>(value::labColumns(), this)),
+      cache_(new RowModel<value::KvRow>(value::kvColumns(), this)), table_(new QTableView), cacheTable_(new QTableView),
+      bars_(new RankedBars), tableCard_(new Card(tr("Products of the layer"))),
+      barsCard_(new Card(tr("SQNR of each product"))), cacheCard_(new Card(tr("KV cache"))) {
+    setObjectName(QStringLiteral("labProducts"));
+    asDataTable(*table_, tr("Products: specs and errors"), 26);
+    table_->setModel(model_);
+    tableCard_->setBody(table_);
+    asDataTable(*cacheTable_, tr("KV cache: specs and errors"));
+    cacheTable_->setModel(cache_);
+    cacheCard_->setBody(cacheTable_);
+    bars_->setAccessibleName(tr("SQNR of each product"));
+    bars_->setAxis(tr("SQNR, dB ↑"));
+    bars_->setToken(2);
+    barsCard_->setBody(bars_);
+    auto* grid = new QGridLayout(this);
+    grid->setContentsMargins({});
+    grid->setSpacing(Theme::kGap);
+    grid->addWidget(sidebar(), 0, 0, 3, 1);
+    grid->addWidget(tableCard_, 0, 1);
+    grid->addWidget(barsCard_, 1, 1);
+    grid->addWidget(cacheCard_, 2, 1);
+    const int shares[] = {4, 4, 6};
+    for (int row = 0; row < 3; ++row) grid->setRowStretch(row, shares[row]);
+    grid->setColumnStretch(1, 1);
+    for (Card* card : {tableCard_, barsCard_, cacheCard_})
+        card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
+    settle_.setSingleShot(true);
+    settle_.setInterval(200);
+    connect(&settle_, &QTimer::timeout, this, [this] {
+        if (small()) run();
+    });
+}
+
+QWidget* ProductsPanel::sidebar() {
+    auto* body = new QWidget;
+    QFormLayout* form = labForm(body);
+    const auto caption = [](const QString& text) {
+        auto* label = new QLabel(text);
+        label->setProperty("role", QStringLiteral("caption"));
+        label->setFont(Theme::words(11));
+        return label;
+    };
+    preset_ = new QComboBox;
+    preset_->setObjectName(QStringLiteral("labPreset"));
+    preset_->setAccessibleName(tr("Preset"));
+    for (const auto& preset : value::labPresets()) preset_->addItem(QString::fromUtf8(preset.title));
+    preset_->addItem(tr("own choice"));
+    form->addRow(caption(tr("Preset")), preset_);
+    summary_ = caption({});
+    summary_->setWordWrap(true);
+    form->addRow(summary_);
+    for (std::size_t i = 0; i < choices_.size(); ++i) {
+        auto* edit = new QLineEdit;
+        edit->setFont(Theme::numbers());
+        edit->setObjectName(QStringLiteral("operand%1").arg(i));
+        edit->setToolTip(tr("A spec, keep (f32), or forward: the values that the forward product has made."));
+        const QString title = QString::fromUtf8(value::title(value::LabOperand(i)));
+        edit->setAccessibleName(title);
+        connect(edit, &QLineEdit::textEdited, this, [this] {
+            preset_->setCurrentIndex(preset_->count() - 1);
+            settle_.start();
+        });
+        connect(edit, &QLineEdit::returnPressed, this, &ProductsPanel::run);
+        form->addRow(caption(title), edit);
+        choices_[i] = edit;
+    }
+    auto* sizes = new QGridLayout;
+    sizes->setSpacing(4);
+    const auto spin = [&](const QString& title, int most, int first, const char* name, int place) {
+        auto* box = new QSpinBox;
+        box->setRange(1, most);
+        box->setValue(first);
+        box->setFont(Theme::numbers());
+        box->setObjectName(QLatin1String(name));
+        box->setAccessibleName(title);
+        connect(box, &QSpinBox::valueChanged, &settle_, qOverload<>(&QTimer::start));
+        sizes->addWidget(caption(title), place / 2 * 2, place % 2);
+        sizes->addWidget(box, place / 2 * 2 + 1, place % 2);
+        return box;
+    };
+    tokens_ = spin(tr("M, rows of X and G"), 8192, 256, "labRows", 0);
+    heads_ = spin(tr("KV heads"), 128, 4, "kvHeads", 1);
+    cacheTokens_ = spin(tr("KV tokens"), 16384, 512, "kvTokens", 2);
+    dim_ = spin(tr("KV head size"), 1024, 64, "kvDim", 3);
+    form->addRow(sizes);
+    runButton_ = new QPushButton(tr("Run"));
+    runButton_->setProperty("role", QStringLiteral("primary"));
+    connect(runButton_, &QPushButton::clicked, this, &ProductsPanel::run);
+    form->addRow(runButton_);
+    connect(preset_, &QComboBox::activated, this, &ProductsPanel::usePreset);
+    usePreset(0);
+    auto* card = new Card(tr("Operands"));
+    card->setFixedWidth(300);
+    card->setBody(body);
+    auto* column = new QVBoxLayout;
+    column->setContentsMargins({});
+    column->addWidget(card);
+    column->addStretch();
+    auto* side = new QWidget;
+    side->setLayout(column);
+    return side;
+}
+
+void ProductsPanel::usePreset(int index) {
+    const auto presets = value::labPresets();
+    if (index < 0 || std::size_t(index) >= presets.size()) return summary_->setText(tr("Six specs of your own."));
+    const auto& preset = presets[std::size_t(index)];
+    summary_->setText(QString::fromUtf8(preset.summary));
+    for (std::size_t i = 0; i < choices_.size(); ++i) choices_[i]->setText(QString::fromUtf8(preset.choices[i]));
+    settle_.start();
+}
+
+void ProductsPanel::refresh() {
+    settle_.stop();
+    runButton_->setVisible(!small());
+    if (!session_.tensor()) return drop();
+    if (small()) return run();
+    drop();
+    for (Card* card : {tableCard_, barsCard_, cacheCard_}) card->setMessage(tr("This tensor is large: press Run."));
+}
+
+void ProductsPanel::interrupted() {
+    for (Card* card : {tableCard_, barsCard_, cacheCard_}) {
+        card->setLoading(false);
+        card->setMessage(tr("Cancelled: press Enter in a field to run again."));
+    }
+}
+
+void ProductsPanel::run() {
+    settle_.stop();
+    const TensorInfo* tensor = session_.tensor();
+    if (!tensor) return;
+    for (Card* card : {tableCard_, barsCard_, cacheCard_}) card->setLoading(true);
+    value::LabChoices choices;
+    for (std::size_t i = 0; i < choices.size(); ++i) choices[i] = choices_[i]->text().trimmed().toStdString();
+    const auto work = [model = session_.model(), tensor, choices, inputs = inputs_, m = tokens_->value(),
+                       heads = heads_->value(), tokens = cacheTokens_->value(), dim = dim_->value(),
+                       own = specText(session_.spec())](const Job& job) -> Result<Measured> {
+        auto w = labTensor(*model, *tensor, true);
+        if (!w) return tl::unexpected(w.error());
+        w->dtype = DType::F32;
+        auto x = inputs.make(tensor->name, m, tensor->lastAxis());
+        if (!x) return tl::unexpected(x.error());
+        x->dtype = DType::F32;
+        auto g = value::syntheticGradients(x->shape[0], w->shape[0], 2);
+        auto products = value::runLab({std::move(*x), std::move(*w), std::move(g), choices}, job);
+        value::KvPlan plan = value::syntheticKv(heads, tokens, dim, 1);
+        if (std::find(plan.specs.begin(), plan.specs.end(), own) == plan.specs.end()) plan.specs.push_back(own);
+        return Measured{std::move(products), value::runKvCache(plan, job)};
+    };
+    start<Measured>(tr("Multiplying under the specs"), work, [this](Result<Measured> measured) {
+        if (measured) return show(*measured);
+        if (measured.error().cancelled) return;
+        for (Card* card : {tableCard_, barsCard_, cacheCard_}) {
+            card->setLoading(false);
+            card->setMessage(tr("Not measured: %1").arg(sentence(measured.error())));
+        }
+    });
+}
+
+void ProductsPanel::show(const Measured& measured) {
+    for (Card* card : {tableCard_, barsCard_, cacheCard_}) card->setLoading(false), card->setMessage({});
+    if (measured.products) {
+        std::vector<RankedBar> bars;
+        for (const auto& row : *measured.products) bars.push_back(sqnrBar(row.formula, row.error, row.reason));
+        bars_->setBars(std::move(bars));
+        model_->setRows(*measured.products);
+        fitColumns(*table_);
+        tableCard_->setNote(tr("X: %1  G: synthetic").arg(inputs_.title()));
+    } else {
+        tableCard_->setMessage(tr("Not measured: %1").arg(sentence(measured.products.error())));
+        barsCard_->setMessage(tableCard_->message());
+    }
+    if (measured.cache) {
+        cache_->setRows(*measured.cache);
+        fitColumns(*cacheTable_);
+        cacheCard_->setNote(tr("synthetic Q, K, V; %1 heads × %2 tokens × %3")
+                                .arg(heads_->value())
+                                .arg(cacheTokens_->value())
+                                .arg(dim_->value()));
+    } else {
+        cacheCard_->setMessage(tr("Not measured: %1").arg(sentence(measured.cache.error())));
+    }
+}
+
+} // namespace qs::gui

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/lab_qat.h"
+
+#include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
+#include "core/base/text.h"
+#include "core/model/safetensors.h"
+#include "core/value/deviation.h"
+
+#include <QDoubleSpinBox>
+#include <QFileDialog>
+#include <QFormLayout>
+#include <QGridLayout>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QStyle>
+#include <QToolButton>
+
+#include <atomic>
+#include <cmath>
+#include <fmt/format.h>
+#include <mutex>
+
+namespace qs::gui {
+namespace {
+
+constexpr std::size_t kMostPoints = 1000;
+
+QString dB(double nmse) {
+    return nmse > 0 ? QString::fromStdString(fixedText(-10 * std::log10(nmse), 2)) + QatPanel::tr(" dB")
+                    : QatPanel::tr("exact");
+}
+
+} // namespace
+
+/// Between the training thread and the window.
+struct QatPanel::Inbox {
+    std::mutex lock;
+    std::vector<value::QatStep> steps;
+    std::atomic<bool> stop{false};
+};
+
+QatPanel::QatPanel(Session& session, const LabInputs& inputs, QWidget* parent)
+    : LabPanel(session, inputs, parent), chart_(new PlotChart),
+      chartCard_(new Card(tr("Output error while training"))) {
+    setObjectName(QStringLiteral("labQat"));
+    chart_->setAccessibleName(tr("Output NMSE per step"));
+    chart_->setAxes(tr("step"), tr("output NMSE ↓"));
+    chart_->setLegend(true);
+    chart_->setXDecimals(0);
+    QToolButton* log = chartCard_->addToggle(QStringLiteral("log y"), tr("Logarithmic y axis"));
+    connect(log, &QToolButton::toggled, chart_, &PlotChart::setLogY);
+    connect(chart_, &PlotChart::logYToggled, log, &QToolButton::setChecked);
+    chartCard_->setBody(chart_);
+
+    auto* figures = new QWidget;
+    auto* row = new QGridLayout(figures);
+    row->setContentsMargins({});
+    row->setHorizontalSpacing(24);
+    const QString titles[] = {tr("Rounded to nearest ↓"), tr("Trained, best ↓"), tr("Gain ↑"), tr("Best at step"),
+                              tr("Weight NMSE, trained")};
+    for (int i = 0; i < int(figures_.size()); ++i) {
+        auto* caption = new QLabel(titles[i]);
+        caption->setProperty("role", QStringLiteral("caption"));
+        caption->setFont(Theme::words(11));
+        figures_[std::size_t(i)] = new QLabel(tr("not measured"));
+        figures_[std::size_t(i)]->setFont(Theme::numbers(15));
+        figures_[std::size_t(i)]->setObjectName(QStringLiteral("qatFigure%1").arg(i));
+        row->addWidget(caption, 0, i);
+        row->addWidget(figures_[std::size_t(i)], 1, i);
+    }
+    auto* figuresCard = new Card(tr("Result"));
+    figuresCard->setNote(tr("output NMSE = ‖X(Q(V) − W)ᵀ‖² / ‖XWᵀ‖²"));
+    figuresCard->setBody(figures);
+
+    auto* grid = new QGridLayout(this);
+    grid->setContentsMargins({});
+    grid->setSpacing(Theme::kGap);
+    grid->addWidget(sidebar(), 0, 0, 2, 1);
+    grid->addWidget(chartCard_, 0, 1);
+    grid->addWidget(figuresCard, 1, 1);
+    grid->setRowStretch(0, 1);
+    grid->setColumnStretch(1, 1);
+    poll_.setInterval(50);
+    connect(&poll_, &QTimer::timeout, this, &QatPanel::poll);
+}
+
+QatPanel::~QatPanel() {
+    if (inbox_) inbox_->stop = true;
+}
+
+QWidget* QatPanel::sidebar() {
+    auto* body = new QWidget;
+    QFormLayout* form = labForm(body);
+    const auto add = [&](const QString& text, QWidget* control, const char* name) {
+        auto* caption = new QLabel(text);
+        caption->setProperty("role", QStringLiteral("caption"));
+        caption->setFont(Theme::words(11));
+        control->setObjectName(QLatin1String(name));
+        control->setAccessibleName(text);
+        control->setFont(Theme::numbers());
+        form->addRow(caption, control);
+    };
+    inputsCount_ = new QSpinBox;
+    inputsCount_->setRange(1, 65536);
+    inputsCount_->setValue(512);
+    add(tr("Inputs, rows of X"), inputsCount_, "qatInputs");
+    steps_ = new QSpinBox;
+    steps_->setRange(1, 100000);
+    steps_->setValue(200);
+    add(tr("Steps"), steps_, "qatSteps");
+    rate_ = new QDoubleSpinBox;
+    rate_->setDecimals(4);
+    rate_->setRange(0.0001, 1);
+    rate_->setSingleStep(0.001);
+    rate_->setValue(0.005);
+    add(tr("Rate, in RMS of the weights"), rate_, "qatRate");
+    start_ = new QPushButton(tr("Train"));
+    start_->setObjectName(QStringLiteral("qatStart"));
+    start_->setProperty("role", QStringLiteral("primary"));
+    stop_ = new QPushButton(tr("Stop and keep the best"));
+    stop_->setObjectName(QStringLiteral("qatStop"));
+    save_ = new QPushButton(tr("Save latent weights…"));
+    save_->setObjectName(QStringLiteral("qatSave"));
+    status_ = new QLabel;
+    status_->setObjectName(QStringLiteral("qatStatus"));
+    status_->setFont(Theme::words(11));
+    status_->setProperty("role", QStringLiteral("muted"));
+    status_->setWordWrap(true);
+    status_->setTextFormat(Qt::PlainText);
+    for (QWidget* widget : std::initializer_list<QWidget*>{start_, stop_, save_, status_}) form->addRow(widget);
+    connect(start_, &QPushButton::clicked, this, &QatPanel::begin);
+    connect(stop_, &QPushButton::clicked, this, &QatPanel::stop);
+    connect(save_, &QPushButton::clicked, this, [this] {
+        const QString path = QFileDialog::getSaveFileName(
+            this, tr("Save latent weights"), QStringLiteral("latent.safetensors"), tr("safetensors (*.safetensors)"));
+        if (!path.isEmpty()) saveTo(path);
+    });
+    auto* card = new Card(tr("Training"));
+    card->setFixedWidth(300);
+    card->setBody(body);
+    auto* column = new QVBoxLayout;
+    column->setContentsMargins({});
+    column->addWidget(card);
+    column->addStretch();
+    auto* side = new QWidget;
+    side->setLayout(column);
+    return side;
+}
+
+void QatPanel::say(const QString& text, bool warn) {
+    status_->setText(text);
+    status_->setProperty("role", warn ? QStringLiteral("warn") : QStringLiteral("muted"));
+    status_->style()->unpolish(status_);
+    status_->style()->polish(status_);
+}
+
+/// Another tensor or spec makes the curve another one's; training is only started by hand.
+void QatPanel::refresh() {
+    const TensorInfo* tensor = session_.tensor();
+    const QString subject =
+        tensor ? QString::fromStdString(tensor->name + '|' + canonicalText(session_.spec())) : QString();
+    if (subject != subject_) {
+        if (inbox_) inbox_->stop = true;
+        poll_.stop();
+        drop();
+        inbox_.reset();
+        curve_.clear();
+        result_.reset();
+        subject_ = subject;
+        say(tr("Adam on latent weights V; the gradient passes the rounding unchanged."));
+    }
+    draw();
+}
+
+void QatPanel::interrupted() {
+    if (inbox_) inbox_->stop = true;
+    poll_.stop();
+    say(tr("Cancelled; nothing was kept."));
+    draw();
+}
+
+void QatPanel::begin() {
+    const TensorInfo* tensor = session_.tensor();
+    if (!tensor) return;
+    if (inbox_) inbox_->stop = true;
+    inbox_ = std::make_shared<Inbox>();
+    curve_.clear();
+    result_.reset();
+    tensorName_ = tensor->name;
+    const auto work = [model = session_.model(), tensor, spec = session_.spec(), inputs = inputs_, box = inbox_,
+                       rows = inputsCount_->value(), steps = steps_->value(),
+                       rate = rate_->value()](const Job& job) -> Result<value::QatResult> {
+        auto w = labTensor(*model, *tensor, false);
+        if (!w) return tl::unexpected(w.error());
+        auto x = inputs.make(tensor->name, rows, tensor->lastAxis());
+        if (!x) return tl::unexpected(x.error());
+        w->dtype = DType::F32;
+        return value::trainQat({std::move(*w), std::move(*x), spec, steps, rate}, job,
+                               [box](const value::QatStep& step) {
+                                   const std::lock_guard guard(box->lock);
+                                   box->steps.push_back(step);
+                                   return !box->stop;
+                               });
+    };
+    start<value::QatResult>(tr("Training the latent weights"), work, [this](Result<value::QatResult> result) {
+        poll();
+        poll_.stop();
+        if (result) {
+            result_ = std::move(*result);
+            say(result_->stopped ? tr("Stopped: the best step so far is kept.") : tr("Done: the best step is kept."));
+        } else if (!result.error().cancelled) {
+            say(sentence(result.error()), true);
+        }
+        draw();
+    });
+    say(tr("Training on %1 inputs…").arg(inputs_.title()));
+    poll_.start();
+    draw();
+}
+
+void QatPanel::stop() {
+    if (inbox_) inbox_->stop = true;
+}
+
+void QatPanel::poll() {
+    if (!inbox_) return;
+    std::vector<value::QatStep> news;
+    {
+        const std::lock_guard guard(inbox_->lock);
+        news.swap(inbox_->steps);
+    }
+    if (news.empty()) return;
+    curve_.insert(curve_.end(), news.begin(), news.end());
+    draw();
+}
+
+void QatPanel::draw() {
+    const bool busy = running();
+    start_->setEnabled(session_.tensor() && !busy);
+    stop_->setVisible(busy);
+    save_->setVisible(!busy && result_.has_value());
+    chartCard_->setMessage(curve_.empty() && !busy ? tr("Not trained yet: press Train.") : QString());
+    const QString none = tr("not measured");
+    if (curve_.empty()) {
+        for (QLabel* figure : figures_) figure->setText(none);
+        chartCard_->setNote({});
+        return;
+    }
+    PlotSeries loss{tr("this step"), PlotSeries::Style::Line, 2, {}, {}};
+    PlotSeries best{tr("best so far"), PlotSeries::Style::Line, 0, {}, {}};
+    PlotSeries nearest{tr("rounded to nearest"), PlotSeries::Style::Line, 4, {}, {}};
+    nearest.dash = 1;
+    const std::size_t stride = curve_.size() / kMostPoints + 1;
+    for (std::size_t i = 0; i < curve_.size(); i += stride) {
+        loss.points.append({double(curve_[i].step), curve_[i].loss});
+        best.points.append({double(curve_[i].step), curve_[i].best});
+    }
+    const double start = curve_.front().loss, last = curve_.back().best;
+    nearest.points = {{0, start}, {double(std::max(steps_->value(), curve_.back().step)), start}};
+    chart_->setData({loss, best, nearest}, {}, true);
+    chartCard_->setNote(tr("step %1 of %2").arg(curve_.back().step).arg(steps_->value()));
+    figures_[0]->setText(QString::fromStdString(significantText(start)) + QStringLiteral("  ") + dB(start));
+    figures_[1]->setText(QString::fromStdString(significantText(last)) + QStringLiteral("  ") + dB(last));
+    figures_[2]->setText(
+        start > 0 && last > 0 ? QString::fromStdString(fixedText(10 * std::log10(start / last), 2)) + tr(" dB") : none);
+    figures_[3]->setText(result_ ? QString::number(result_->bestStep) : none);
+    figures_[4]->setText(result_ && result_->weightNmse ? QString::fromStdString(significantText(*result_->weightNmse))
+                                                        : none);
+}
+
+void QatPanel::saveTo(const QString& path) {
+    if (!result_) return;
+    const auto values = std::make_shared<const std::vector<float>>(result_->latent.values);
+    TensorToWrite tensor{tensorName_, DType::F32, result_->latent.shape,
+                         [values](const TensorToWrite::Sink& sink) { return sink(std::as_bytes(std::span(*values))); }};
+    std::map<std::string, std::string> metadata{
+        {"quantscope.latent", fmt::format("latent weights of {}; output NMSE {} instead of {}", specText(result_->spec),
+                                          significantText(result_->bestLoss), significantText(result_->startLoss))}};
+    const auto work = [path = path.toStdString(), tensor, metadata, model = session_.model()](const Job& job) {
+        return writeSafetensors(path, {tensor}, metadata, model.get(), job);
+    };
+    start<std::uint64_t>(tr("Writing the latent weights"), work, [this, path](Result<std::uint64_t> written) {
+        if (!written) return say(sentence(written.error()), true);
+        say(tr("Written: quantize %1 with %2.").arg(path, QString::fromStdString(specText(result_->spec))));
+        Q_EMIT saved(path);
+    });
+}
+
+} // namespace qs::gui

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/labs_page.h"
+
+#include "app/gui/page.h"
+#include "app/gui/pages/lab_operations.h"
+#include "app/gui/pages/lab_products.h"
+#include "app/gui/pages/lab_qat.h"
+#include "app/gui/pages/tensor_page_header.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/empty_state.h"
+
+#include <QButtonGroup>
+#include <QFileDialog>
+#include <QHBoxLayout>
+#include <QMenu>
+#include <QToolButton>
+
+namespace qs::gui {
+namespace {
+
+struct Lab {
+    const char* id;
+    const char* title;
+    const char* tip;
+    LabPanel* (*create)(Session&, const LabInputs&);
+};
+template<class Panel> LabPanel* make(Session& session, const LabInputs& inputs) { return new Panel(session, inputs); }
+constexpr Lab kLabs[] = {
+    {"operations", QT_TRANSLATE_NOOP("LabsPage", "Tensor operations"),
+     QT_TRANSLATE_NOOP("LabsPage",
+                       "Transpose, reshape, concatenate, slice, shard: the error caused, bytes per device."),
+     make<OperationsPanel>},
+    {"qat", QT_TRANSLATE_NOOP("LabsPage", "Training"),
+     QT_TRANSLATE_NOOP("LabsPage", "Minimise the layer's output error through the straight-through estimator."),
+     make<QatPanel>},
+    {"products", QT_TRANSLATE_NOOP("LabsPage", "Dot-general and KV cache"),
+     QT_TRANSLATE_NOOP("LabsPage", "Y, dX and dW with a spec for each of the six operands; K and V blocks."),
+     make<ProductsPanel>},
+};
+
+} // namespace
+
+LabsPage::LabsPage(Session& session, QWidget* parent)
+    : QWidget(parent), session_(session), stack_(new QStackedLayout(this)), labs_(new QStackedLayout),
+      empty_(new EmptyState(session)), header_(new TensorHeader), inputsButton_(new QToolButton), trouble_(new QLabel) {
+    setObjectName(QStringLiteral("labs"));
+    setAccessibleName(tr("Labs"));
+    auto* content = new QWidget;
+    auto* column = new QVBoxLayout(content);
+    column->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap);
+    column->setSpacing(Theme::kGap);
+    header_->setFixedHeight(32);
+    column->addWidget(header_);
+    auto* bar = new QHBoxLayout;
+    bar->setSpacing(4);
+    auto* group = new QButtonGroup(this);
+    for (const Lab& lab : kLabs) {
+        auto* tab = new QToolButton;
+        tab->setObjectName(QStringLiteral("lab-") + QLatin1String(lab.id));
+        tab->setText(tr(lab.title));
+        tab->setToolTip(tr(lab.tip));
+        tab->setCheckable(true);
+        group->addButton(tab, int(tabs_.size()));
+        tabs_.push_back(tab);
+        panels_.push_back(nullptr);
+        bar->addWidget(tab);
+    }
+    group->setExclusive(true);
+    connect(group, &QButtonGroup::idClicked, this, &LabsPage::choose);
+    bar->addStretch();
+    trouble_->setProperty("role", QStringLiteral("warn"));
+    trouble_->setFont(Theme::words(11));
+    bar->addWidget(trouble_);
+    inputsButton_->setObjectName(QStringLiteral("labInputs"));
+    inputsButton_->setPopupMode(QToolButton::InstantPopup);
+    auto* menu = new QMenu(inputsButton_);
+    menu->addAction(tr("Open inputs…"), this, [this] {
+        const QString path =
+            QFileDialog::getOpenFileName(this, tr("Open activations"), {}, tr("safetensors (*.safetensors *.json)"));
+        if (!path.isEmpty()) openInputs(path);
+    });
+    menu->addAction(tr("Synthetic inputs"), this, [this] { openInputs({}); });
+    inputsButton_->setMenu(menu);
+    bar->addWidget(inputsButton_);
+    column->addLayout(bar);
+    labs_->setContentsMargins({});
+    column->addLayout(labs_, 1);
+    stack_->addWidget(empty_);
+    stack_->addWidget(content);
+
+    connect(&session_, &Session::modelChanged, this, &LabsPage::showState);
+    connect(&session_, &Session::tensorChanged, this, &LabsPage::showState);
+    connect(&session_, &Session::currentChanged, this, &LabsPage::showState);
+    connect(this, &LabsPage::inputsChanged, this, [this] {
+        inputsButton_->setText(tr("Inputs: %1").arg(inputs_.title()));
+        for (LabPanel* panel : panels_)
+            if (panel) panel->touch();
+    });
+    inputsButton_->setText(tr("Inputs: %1").arg(inputs_.title()));
+    choose(0);
+    showState();
+}
+
+void LabsPage::choose(int lab) {
+    auto& panel = panels_[std::size_t(lab)];
+    if (!panel) {
+        panel = kLabs[lab].create(session_, inputs_);
+        labs_->addWidget(panel);
+    }
+    labs_->setCurrentWidget(panel);
+    tabs_[std::size_t(lab)]->setChecked(true);
+    inputsButton_->setVisible(lab != 0);
+}
+
+LabPanel* LabsPage::panel() const { return qobject_cast<LabPanel*>(labs_->currentWidget()); }
+
+void LabsPage::openInputs(const QString& path) {
+    trouble_->clear();
+    if (path.isEmpty()) {
+        inputs_.file.reset();
+        Q_EMIT inputsChanged();
+        return;
+    }
+    using File = std::shared_ptr<const Model>;
+    runJob<File>(
+        this, Job(), [path = path.toStdString()](const Job&) { return openModel(path); },
+        [this](Result<File> file) {
+            if (!file) return trouble_->setText(sentence(file.error()));
+            inputs_.file = std::move(*file);
+            Q_EMIT inputsChanged();
+        });
+}
+
+void LabsPage::showState() {
+    if (!session_.model())
+        empty_->setState(tr("No model is open."), tr("Open a checkpoint"), QStringLiteral("start"));
+    else
+        empty_->setState(tr("No tensor is selected: pick one in the browser."), tr("Show the whole model"),
+                         QStringLiteral("overview"));
+    const AnalysisRow row = session_.current();
+    header_->setTensor(session_.tensor(), row, row && row->statistics ? &*row->statistics : nullptr);
+    stack_->setCurrentIndex(session_.model() && session_.tensor() ? 1 : 0);
+}
+
+QWidget* createLabsPage(Session& session, QWidget* parent) { return new LabsPage(session, parent); }
+
+} // namespace qs::gui

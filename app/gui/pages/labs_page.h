@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The labs: what moving a quantized tensor costs, training through the rounding, and the products of a layer.
+
+#include "app/gui/pages/lab_panel.h"
+
+#include <QStackedLayout>
+
+class QLabel;
+class QToolButton;
+
+namespace qs::gui {
+
+class EmptyState;
+class TensorHeader;
+
+class LabsPage : public QWidget {
+    Q_OBJECT
+public:
+    explicit LabsPage(Session& session, QWidget* parent = nullptr);
+    void choose(int lab); ///< 0 operations, 1 QAT, 2 products; made when first chosen
+    LabPanel* panel() const;
+    void openInputs(const QString& path); ///< activations for QAT and products; "": synthetic again
+
+Q_SIGNALS:
+    void inputsChanged();
+
+private:
+    void showState();
+
+    Session& session_;
+    LabInputs inputs_;
+    QStackedLayout *stack_, *labs_;
+    EmptyState* empty_;
+    TensorHeader* header_;
+    std::vector<QToolButton*> tabs_;
+    std::vector<LabPanel*> panels_;
+    QToolButton* inputsButton_;
+    QLabel* trouble_;
+};
+
+} // namespace qs::gui

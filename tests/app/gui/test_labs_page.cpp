@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The labs page by mouse and keys: operations, training with its stop, products; pictures at two sizes and themes.
+#include "app/gui/page.h"
+#include "app/gui/pages/lab_operations.h"
+#include "app/gui/pages/lab_products.h"
+#include "app/gui/pages/lab_qat.h"
+#include "app/gui/pages/labs_page.h"
+#include "app/gui/theme.h"
+#include "artefacts.h"
+#include "model_file.h"
+#include "opened_session.h"
+
+#include <QAbstractItemModelTester>
+#include <QComboBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QTableView>
+#include <QTemporaryDir>
+#include <QToolButton>
+
+using namespace qs;
+using namespace qs::gui;
+
+class TestLabsPage : public QObject {
+    Q_OBJECT
+
+    QTemporaryDir folder_;
+    std::unique_ptr<Session> session_;
+    std::unique_ptr<QWidget> page_;
+
+    template<class T> T* the(const char* name = "") const { return page_->findChild<T*>(QLatin1String(name)); }
+    void click(const char* name) { QTest::mouseClick(the<QAbstractButton>(name), Qt::LeftButton); }
+    LabPanel* panel() const { return static_cast<LabsPage*>(page_.get())->panel(); }
+    bool quiet() {
+        QTest::qWait(20);
+        return QTest::qWaitFor([&] { return !panel()->running(); }, 30'000);
+    }
+    void pictures(const QString& name) {
+        for (const auto mode : {Theme::Mode::Light, Theme::Mode::Dark}) {
+            Theme::instance().setMode(mode);
+            for (const QSize size : {QSize(1056, 802), QSize(2176, 1462)}) {
+                page_->resize(size);
+                QTest::qWait(60);
+                keepPicture(*page_, QStringLiteral("%1-%2-%3")
+                                        .arg(name)
+                                        .arg(size.width())
+                                        .arg(mode == Theme::Mode::Dark ? u"dark" : u"light"));
+            }
+        }
+        page_->resize(1056, 802);
+    }
+
+private Q_SLOTS:
+    void initTestCase() {
+        Theme::install(Theme::Mode::Dark);
+        const QString path = folder_.filePath(QStringLiteral("one.safetensors"));
+        QVERIFY(writeModelFile(
+            path, {{QStringLiteral("layers.0.mlp.down_proj.weight"), {128, 256}, normalValues(128 * 256, 0.02, 7)},
+                   {QStringLiteral("layers.0.mlp.up_proj.weight"), {64, 128}, normalValues(64 * 128, 0.02, 8)}}));
+        QVERIFY(writeModelFile(folder_.filePath(QStringLiteral("inputs.safetensors")),
+                               {{QStringLiteral("anything"), {40, 256}, normalValues(40 * 256, 1, 9)}}));
+        session_ = std::make_unique<Session>();
+        page_.reset(createLabsPage(*session_, nullptr));
+        page_->resize(1056, 802);
+        page_->show();
+        QVERIFY(QTest::qWaitForWindowExposed(page_.get()));
+        QVERIFY(page_->grab().toImage().size() == page_->size()); // without a model: a sentence, no crash
+        keepPicture(*page_, QStringLiteral("labs-empty"));
+        QVERIFY(openModel(*session_, path));
+        session_->setSpec(*parseSpec("nf4:block=64"));
+        session_->selectTensor(session_->model()->find("layers.0.mlp.down_proj.weight"));
+        QVERIFY(tensorMeasured(*session_));
+    }
+
+    void operationsFollowTheirArguments() {
+        auto* lab = the<OperationsPanel>("labOperations");
+        QVERIFY(quiet());
+        QVERIFY(lab->rows().size() >= 6);
+        for (auto* view : lab->findChildren<QTableView*>()) QAbstractItemModelTester tester(view->model());
+        const auto transposed = lab->rows().front();
+        QCOMPARE(transposed.operation, std::string("transpose"));
+        QVERIFY(!transposed.caused->exact());
+        pictures(QStringLiteral("labs-operations"));
+
+        QLineEdit* order = lab->argument(0);
+        QTest::mouseClick(order, Qt::LeftButton);
+        order->selectAll();
+        QTest::keyClicks(order, QStringLiteral("0,1"));
+        QTest::keyClick(order, Qt::Key_Return);
+        QVERIFY(quiet());
+        QVERIFY(lab->rows().front().caused->exact());
+        order->selectAll();
+        QTest::keyClicks(order, QStringLiteral("7"));
+        QTest::keyClick(order, Qt::Key_Return);
+        QVERIFY(quiet());
+        QVERIFY(QString::fromStdString(lab->rows().front().reason).contains(u"not an order"));
+        QVERIFY(the<QLabel>("operationTrouble")->text().contains(u"not an order") &&
+                order->property("invalid").toBool());
+    }
+
+    void operationsFollowTheSpec() {
+        auto* lab = the<OperationsPanel>("labOperations");
+        session_->setSpec(*parseSpec("int8"));
+        QVERIFY(quiet());
+        QCOMPARE(lab->rows()[0].operation, std::string("transpose"));
+        QTRY_VERIFY(*lab->rows().back().bytesBefore == 128u * 256 + 128 * 4);
+        session_->setSpec(*parseSpec("nf4:block=64"));
+        QVERIFY(quiet());
+    }
+
+    void trainingIsWatchedStoppedAndSaved() {
+        click("lab-qat");
+        auto* lab = the<QatPanel>("labQat");
+        QVERIFY(lab && lab->isVisible() && !lab->result());
+        keepPicture(*page_, QStringLiteral("labs-qat-before"));
+        the<QSpinBox>("qatSteps")->setValue(60);
+        click("qatStart");
+        QVERIFY(the<QPushButton>("qatStop")->isVisible());
+        QVERIFY(quiet());
+        QVERIFY(lab->result() && !lab->result()->stopped);
+        QVERIFY(lab->result()->bestLoss < 0.9 * lab->result()->startLoss);
+        QCOMPARE(lab->chart()->series()[0].points.size(), 61);
+        QVERIFY(the<QLabel>("qatFigure2")->text().endsWith(u"dB"));
+        pictures(QStringLiteral("labs-qat"));
+
+        QSignalSpy saved(lab, &QatPanel::saved);
+        const QString path = folder_.filePath(QStringLiteral("latent.safetensors"));
+        lab->saveTo(path);
+        QVERIFY(saved.wait(10'000));
+        const auto written = qs::openModel(path.toStdString());
+        QVERIFY(written && (*written)->find("layers.0.mlp.down_proj.weight"));
+
+        the<QSpinBox>("qatSteps")->setValue(100000);
+        click("qatStart");
+        QTRY_VERIFY(lab->chart()->series()[0].points.size() > 3);
+        click("qatStop");
+        QVERIFY(quiet());
+        QVERIFY(lab->result() && lab->result()->stopped);
+
+        click("qatStart");
+        QTest::qWait(60);
+        session_->cancelJobs(); // Esc
+        QVERIFY(quiet());
+        QVERIFY(!lab->result());
+        QVERIFY(the<QLabel>("qatStatus")->text().contains(u"ancelled"));
+    }
+
+    void productsOfPresetsAndOwnSpecs() {
+        click("lab-products");
+        auto* lab = the<ProductsPanel>("labProducts");
+        QTRY_VERIFY(!lab->rows().empty());
+        QVERIFY(quiet());
+        QCOMPARE(lab->rows().size(), std::size_t(3));
+        for (const auto& row : lab->rows()) QVERIFY(row.error && *row.error->sqnrDb() > 15);
+        QVERIFY(lab->cacheRows().size() >= 7);
+        for (auto* view : lab->findChildren<QTableView*>()) QAbstractItemModelTester tester(view->model());
+        pictures(QStringLiteral("labs-products"));
+
+        QLineEdit* w = lab->choice(value::LabOperand::ForwardW);
+        w->selectAll();
+        QTest::keyClicks(w, QStringLiteral("nf4:block=7"));
+        QTest::keyClick(w, Qt::Key_Return);
+        QVERIFY(quiet());
+        QVERIFY(!lab->rows()[0].error && !lab->rows()[0].reason.empty() && lab->rows()[2].error);
+        QCOMPARE(the<QComboBox>("labPreset")->currentText(), QStringLiteral("own choice"));
+    }
+
+    void inputsComeFromAFile() {
+        auto* page = static_cast<LabsPage*>(page_.get());
+        QSignalSpy changed(page, &LabsPage::inputsChanged);
+        page->openInputs(folder_.filePath(QStringLiteral("inputs.safetensors")));
+        QVERIFY(changed.wait(10'000));
+        QVERIFY(the<QToolButton>("labInputs")->text().contains(u"inputs.safetensors"));
+        QVERIFY(quiet());
+        // A tensor that the inputs do not fit: a sentence in the card, and the page lives on.
+        session_->selectTensor(session_->model()->find("layers.0.mlp.up_proj.weight"));
+        QVERIFY(quiet());
+        bool said = false;
+        for (auto* label : page_->findChildren<QLabel*>())
+            said = said || label->text().contains(u"do not fit this layer");
+        QVERIFY(said);
+        page->openInputs({});
+        QVERIFY(quiet());
+    }
+
+    void cleanupTestCase() {
+        page_.reset();
+        session_.reset();
+    }
+};
+
+QTEST_MAIN(TestLabsPage)
+#include "test_labs_page.moc"
