@@ -16,13 +16,16 @@
 #include <QSpinBox>
 #include <QTableView>
 
+#include <algorithm>
+
 namespace qs::gui {
 
 ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget* parent)
     : LabPanel(session, inputs, parent), model_(new RowModel<value::LabRow>(value::labColumns(), this)),
       cache_(new RowModel<value::KvRow>(value::kvColumns(), this)), table_(new QTableView), cacheTable_(new QTableView),
-      bars_(new RankedBars), tableCard_(new Card(tr("Products of the layer"))),
-      barsCard_(new Card(tr("SQNR of each product"))), cacheCard_(new Card(tr("KV cache"))) {
+      bars_(new RankedBars), trade_(new PlotChart), tableCard_(new Card(tr("Products of the layer"))),
+      barsCard_(new Card(tr("SQNR of each product"))), tradeCard_(new Card(tr("KV cache: error against size"))),
+      cacheCard_(new Card(tr("KV cache"))) {
     setObjectName(QStringLiteral("labProducts"));
     asDataTable(*table_, tr("Products: specs and errors"), 26);
     table_->setModel(model_);
@@ -34,18 +37,24 @@ ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget*
     bars_->setAxis(tr("SQNR, dB ↑"));
     bars_->setToken(2);
     barsCard_->setBody(bars_);
+    trade_->setAccessibleName(tr("KV cache: output NMSE against bytes per token"));
+    trade_->setAxes(tr("bytes per token"), tr("output NMSE ↓"));
+    trade_->setXDecimals(0);
+    trade_->setLogY(true);
+    tradeCard_->setBody(trade_);
     auto* grid = new QGridLayout(this);
     grid->setContentsMargins({});
     grid->setSpacing(Theme::kGap);
     grid->addWidget(sidebar(), 0, 0, 3, 1);
-    grid->addWidget(tableCard_, 0, 1);
+    grid->addWidget(tableCard_, 0, 1, 1, 2);
     grid->addWidget(barsCard_, 1, 1);
-    grid->addWidget(cacheCard_, 2, 1);
-    const int shares[] = {4, 4, 6};
-    for (int row = 0; row < 3; ++row) grid->setRowStretch(row, shares[row]);
-    grid->setColumnStretch(1, 1);
-    for (Card* card : {tableCard_, barsCard_, cacheCard_})
-        card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
+    grid->addWidget(tradeCard_, 1, 2);
+    grid->addWidget(cacheCard_, 2, 1, 1, 2);
+    grid->setRowStretch(1, 1);
+    for (const int column : {1, 2}) grid->setColumnStretch(column, 1);
+    tableCard_->setFixedHeight(188);
+    cacheCard_->setFixedHeight(296);
+    for (Card* card : cards()) card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
     settle_.setSingleShot(true);
     settle_.setInterval(200);
     connect(&settle_, &QTimer::timeout, this, [this] {
@@ -138,11 +147,11 @@ void ProductsPanel::refresh() {
     if (!session_.tensor()) return drop();
     if (small()) return run();
     drop();
-    for (Card* card : {tableCard_, barsCard_, cacheCard_}) card->setMessage(tr("This tensor is large: press Run."));
+    for (Card* card : cards()) card->setMessage(tr("This tensor is large: press Run."));
 }
 
 void ProductsPanel::interrupted() {
-    for (Card* card : {tableCard_, barsCard_, cacheCard_}) {
+    for (Card* card : cards()) {
         card->setLoading(false);
         card->setMessage(tr("Cancelled: press Enter in a field to run again."));
     }
@@ -152,7 +161,7 @@ void ProductsPanel::run() {
     settle_.stop();
     const TensorInfo* tensor = session_.tensor();
     if (!tensor) return;
-    for (Card* card : {tableCard_, barsCard_, cacheCard_}) card->setLoading(true);
+    for (Card* card : cards()) card->setLoading(true);
     value::LabChoices choices;
     for (std::size_t i = 0; i < choices.size(); ++i) choices[i] = choices_[i]->text().trimmed().toStdString();
     const auto work = [model = session_.model(), tensor, choices, inputs = inputs_, m = tokens_->value(),
@@ -173,7 +182,7 @@ void ProductsPanel::run() {
     start<Measured>(tr("Multiplying under the specs"), work, [this](Result<Measured> measured) {
         if (measured) return show(*measured);
         if (measured.error().cancelled) return;
-        for (Card* card : {tableCard_, barsCard_, cacheCard_}) {
+        for (Card* card : cards()) {
             card->setLoading(false);
             card->setMessage(tr("Not measured: %1").arg(sentence(measured.error())));
         }
@@ -181,7 +190,7 @@ void ProductsPanel::run() {
 }
 
 void ProductsPanel::show(const Measured& measured) {
-    for (Card* card : {tableCard_, barsCard_, cacheCard_}) card->setLoading(false), card->setMessage({});
+    for (Card* card : cards()) card->setLoading(false), card->setMessage({});
     if (measured.products) {
         std::vector<RankedBar> bars;
         for (const auto& row : *measured.products) bars.push_back(sqnrBar(row.formula, row.error, row.reason));
@@ -194,6 +203,17 @@ void ProductsPanel::show(const Measured& measured) {
         barsCard_->setMessage(tableCard_->message());
     }
     if (measured.cache) {
+        PlotSeries dots{tr("output NMSE"), PlotSeries::Style::Dots, 2, {}, {}};
+        std::vector<const value::KvRow*> sorted;
+        for (const auto& row : *measured.cache)
+            if (row.output && row.output->nmse().value_or(0) > 0) sorted.push_back(&row);
+        std::stable_sort(sorted.begin(), sorted.end(),
+                         [](const auto* a, const auto* b) { return *a->bytesPerToken < *b->bytesPerToken; });
+        for (const value::KvRow* row : sorted) {
+            dots.points.append({*row->bytesPerToken, *row->output->nmse()});
+            dots.notes.append(QString::fromStdString(row->spec));
+        }
+        trade_->setData({dots}, {});
         cache_->setRows(*measured.cache);
         fitColumns(*cacheTable_);
         cacheCard_->setNote(tr("synthetic Q, K, V; %1 heads × %2 tokens × %3")
@@ -202,6 +222,7 @@ void ProductsPanel::show(const Measured& measured) {
                                 .arg(dim_->value()));
     } else {
         cacheCard_->setMessage(tr("Not measured: %1").arg(sentence(measured.cache.error())));
+        tradeCard_->setMessage(cacheCard_->message());
     }
 }
 

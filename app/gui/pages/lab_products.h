@@ -4,6 +4,7 @@
 
 #include "app/gui/pages/lab_panel.h"
 #include "app/gui/row_model.h"
+#include "app/gui/widgets/plot_chart.h"
 #include "core/value/kv_cache.h"
 #include "core/value/product_lab.h"
 
@@ -40,6 +41,7 @@ private:
         Result<std::vector<value::LabRow>> products;
         Result<std::vector<value::KvRow>> cache;
     };
+    std::array<Card*, 4> cards() const { return {tableCard_, barsCard_, tradeCard_, cacheCard_}; }
     QWidget* sidebar();
     void usePreset(int index);
     void run();
@@ -49,7 +51,8 @@ private:
     RowModel<value::KvRow>* cache_;
     QTableView *table_, *cacheTable_;
     RankedBars* bars_;
-    Card *tableCard_, *barsCard_, *cacheCard_;
+    PlotChart* trade_;
+    Card *tableCard_, *barsCard_, *tradeCard_, *cacheCard_;
     QComboBox* preset_;
     QLabel* summary_;
     std::array<QLineEdit*, value::kLabOperands> choices_{};
