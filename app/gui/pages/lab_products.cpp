@@ -50,10 +50,12 @@ ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget*
     grid->addWidget(barsCard_, 1, 1);
     grid->addWidget(tradeCard_, 1, 2);
     grid->addWidget(cacheCard_, 2, 1, 1, 2);
-    grid->setRowStretch(1, 1);
+    const int shares[] = {3, 4, 5};
+    for (int row = 0; row < 3; ++row) grid->setRowStretch(row, shares[row]);
     for (const int column : {1, 2}) grid->setColumnStretch(column, 1);
-    tableCard_->setFixedHeight(188);
-    cacheCard_->setFixedHeight(296);
+    tableCard_->setMaximumHeight(188); // what the rows need
+    cacheCard_->setMaximumHeight(300);
+    trade_->setMinimumSize(160, 100);
     for (Card* card : cards()) card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
     settle_.setSingleShot(true);
     settle_.setInterval(200);
