@@ -66,6 +66,56 @@ Result<std::shared_ptr<std::vector<Gate::Case>>> Gate::cases(const OperandReques
     return known;
 }
 
+bool Gate::check(Case& one, Backend& backend, std::uint32_t device, const OperandRequest& request,
+                 const Variant& variant, const Job& job, GateVerdict& verdict) const {
+    const Problem& problem = one.operands.problem;
+    const std::string place = fmt::format("at the small shape {}x{}x{}: ", problem.m, problem.n, problem.k);
+    const auto stopped = [&](RowState status, std::string reason) {
+        verdict.status = status;
+        verdict.reason = std::move(reason);
+        return false;
+    };
+    if (job.cancelled()) return stopped(RowState::Cancelled, "cancelled");
+    const auto support = backend.query(device, problem);
+    if (!support) return stopped(support.error().state, place + support.error().reason);
+    const auto offered = std::find_if(support->variants.begin(), support->variants.end(),
+                                      [&](const Variant& v) { return v.id == variant.id; });
+    if (support->level == 0 || offered == support->variants.end()) return ++verdict.declined, true;
+    const auto kernel = backend.prepare(device, problem, variant.id, one.operands.inputs);
+    if (!kernel && kernel.error().state == RowState::Declined) return ++verdict.declined, true;
+    if (!kernel) return stopped(kernel.error().state, place + kernel.error().reason);
+    one.output.refill();
+    const auto done = backend.execute(kernel->handle, one.operands.act, one.output.tensors());
+    if (!done && done.error().state == RowState::Declined) {
+        backend.destroy(kernel->handle);
+        return ++verdict.declined, true;
+    }
+    if (!done) return stopped(done.error().state, place + done.error().reason);
+    backend.destroy(kernel->handle);
+    const auto& levels = offered->levels;
+    const auto own = levels.empty() ? Result<Reference>(one.reference)
+                                    : evaluateReference(one.operands, request.seed, job, kFullProducts, levels);
+    if (!own) return stopped(own.error().cancelled ? RowState::Cancelled : RowState::Failed, own.error().message);
+    const Check check = checkOutput(one.operands, *own, one.output, nmseLimitFor(*offered, problem));
+    ++verdict.shapes;
+    verdict.worstNmse = std::max(verdict.worstNmse, check.nmse);
+    return check.passed || stopped(RowState::Wrong, place + check.reason);
+}
+
+GateVerdict Gate::oneTail(Backend& backend, std::uint32_t device, const OperandRequest& request, const QuantSpec& spec,
+                          const Variant& variant, std::size_t first, const Job& job) {
+    GateVerdict verdict;
+    const auto list = cases(request, spec, job);
+    if (!list) {
+        verdict.status = list.error().cancelled ? RowState::Cancelled : RowState::Failed;
+        verdict.reason = list.error().message;
+        return verdict;
+    }
+    for (std::size_t i = 0; i < (*list)->size() && verdict.shapes == 0; ++i)
+        if (!check((**list)[(first + i) % (*list)->size()], backend, device, request, variant, job, verdict)) break;
+    return verdict;
+}
+
 GateVerdict Gate::tails(Backend& backend, const std::string& backendId, std::uint32_t device,
                         const OperandRequest& request, const QuantSpec& spec, const Variant& variant, const Job& job) {
     const std::string key = fmt::format("{} {} {} {} {} {} {}", backendId, device, canonicalText(spec), request.op->id,
@@ -73,58 +123,22 @@ GateVerdict Gate::tails(Backend& backend, const std::string& backendId, std::uin
     if (const auto known = verdicts_.find(key); known != verdicts_.end()) return known->second;
 
     GateVerdict verdict;
-    const auto stopped = [&](RowState status, std::string reason) {
-        verdict.status = status;
-        verdict.reason = std::move(reason);
-        if (status != RowState::Cancelled) verdicts_[key] = verdict;
-        return verdict;
-    };
     const auto list = cases(request, spec, job);
-    if (!list) return stopped(list.error().cancelled ? RowState::Cancelled : RowState::Failed, list.error().message);
+    if (!list) {
+        verdict.status = list.error().cancelled ? RowState::Cancelled : RowState::Failed;
+        verdict.reason = list.error().message;
+    }
     const auto start = std::chrono::steady_clock::now();
-    for (auto& one : **list) {
+    for (std::size_t i = 0; list && i < (*list)->size(); ++i) {
         const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
         if (verdict.shapes >= kLeastShapes && spent.count() > kPatience) {
             verdict.reason = fmt::format("{} of {} small shapes were checked in {} s", verdict.shapes, (*list)->size(),
                                          significantText(spent.count(), 2));
             break;
         }
-        if (job.cancelled()) return stopped(RowState::Cancelled, "cancelled");
-        const Problem& problem = one.operands.problem;
-        const std::string place = fmt::format("at the small shape {}x{}x{}: ", problem.m, problem.n, problem.k);
-        const auto support = backend.query(device, problem);
-        if (!support) return stopped(support.error().state, place + support.error().reason);
-        const auto offered = std::find_if(support->variants.begin(), support->variants.end(),
-                                          [&](const Variant& v) { return v.id == variant.id; });
-        if (support->level == 0 || offered == support->variants.end()) {
-            ++verdict.declined;
-            continue;
-        }
-        const auto kernel = backend.prepare(device, problem, variant.id, one.operands.inputs);
-        if (!kernel && kernel.error().state == RowState::Declined) {
-            ++verdict.declined;
-            continue;
-        }
-        if (!kernel) return stopped(kernel.error().state, place + kernel.error().reason);
-        one.output.refill();
-        const auto done = backend.execute(kernel->handle, one.operands.act, one.output.tensors());
-        if (!done && done.error().state == RowState::Declined) {
-            backend.destroy(kernel->handle);
-            ++verdict.declined;
-            continue;
-        }
-        if (!done) return stopped(done.error().state, place + done.error().reason);
-        backend.destroy(kernel->handle);
-        const auto& levels = offered->levels;
-        const auto own = levels.empty() ? Result<Reference>(one.reference)
-                                        : evaluateReference(one.operands, request.seed, job, kFullProducts, levels);
-        if (!own) return stopped(own.error().cancelled ? RowState::Cancelled : RowState::Failed, own.error().message);
-        const Check check = checkOutput(one.operands, *own, one.output, nmseLimitFor(*offered, problem));
-        ++verdict.shapes;
-        verdict.worstNmse = std::max(verdict.worstNmse, check.nmse);
-        if (!check.passed) return stopped(RowState::Wrong, place + check.reason);
+        if (!check((**list)[i], backend, device, request, variant, job, verdict)) break;
     }
-    verdicts_[key] = verdict;
+    if (verdict.status != RowState::Cancelled) verdicts_[key] = verdict;
     return verdict;
 }
 

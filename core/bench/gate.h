@@ -49,6 +49,9 @@ class Gate {
 public:
     GateVerdict tails(Backend& backend, const std::string& backendId, std::uint32_t device,
                       const OperandRequest& request, const QuantSpec& spec, const Variant& variant, const Job& job);
+    /// On one of the tail shapes: the first from number `first` on, around the list, that the variant does.
+    GateVerdict oneTail(Backend& backend, std::uint32_t device, const OperandRequest& request, const QuantSpec& spec,
+                        const Variant& variant, std::size_t first, const Job& job);
 
 private:
     struct Case {
@@ -56,6 +59,9 @@ private:
         Reference reference;
         GuardedOutput output;
     };
+    /// The verdict so far; false: stop at it.
+    bool check(Case& one, Backend& backend, std::uint32_t device, const OperandRequest& request, const Variant& variant,
+               const Job& job, GateVerdict& verdict) const;
     Result<std::shared_ptr<std::vector<Case>>> cases(const OperandRequest& request, const QuantSpec& spec,
                                                      const Job& job);
     std::map<std::string, std::shared_ptr<std::vector<Case>>> cases_;
