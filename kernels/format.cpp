@@ -79,8 +79,8 @@ constexpr float magnitude(const FloatShape& shape, unsigned bits) {
     return float(units) * powerOfTwo((exponent > 0 ? exponent : 1) - shape.bias - shape.mantissa);
 }
 
-/// The finite values of an 8-bit float, `most` the bits of the largest, and the byte of each.
-template<int most, bool minusZero> struct FloatTable {
+/// The finite values of a float of at most 8 bits, `most` the bits of the largest, and the bits of each.
+template<int most, bool minusZero, int signBit = 128> struct FloatTable {
     static constexpr int kNegative = most + (minusZero ? 1 : 0);
     std::array<float, std::size_t(kNegative + most + 1)> levels{};
     std::array<std::uint8_t, std::size_t(kNegative + most + 1)> bytes{};
@@ -90,7 +90,7 @@ template<int most, bool minusZero> struct FloatTable {
             const int bits = code < kNegative ? most - code : code - kNegative;
             const float value = magnitude(shape, unsigned(bits));
             levels[std::size_t(code)] = code < kNegative ? -value : value;
-            bytes[std::size_t(code)] = std::uint8_t(code < kNegative ? bits | 128 : bits);
+            bytes[std::size_t(code)] = std::uint8_t(code < kNegative ? bits | signBit : bits);
         }
     }
 };
@@ -109,6 +109,7 @@ constexpr std::array<std::uint8_t, 16> kFp4Bits = {11, 10, 13, 12, 15, 14, 9, 8,
 constexpr std::array<float, 16> kAf4 = {
     -1.0f,       -0.69441008f, -0.51243739f, -0.3736951f, -0.25607552f, -0.14982478f, -0.04934812f, 0.0f,
     0.04273164f, 0.12934483f,  0.21961274f,  0.31675666f, 0.42563882f,  0.55496234f,  0.72424863f,  1.0f};
+constexpr FloatTable<0x7, true, 8> kE2m1(1, 1);
 constexpr std::array<float, 2> kBinary = {-1.0f, 1.0f};
 constexpr std::array<float, 3> kTernary = {-1.0f, 0.0f, 1.0f};
 
@@ -116,6 +117,11 @@ constexpr std::uint8_t kinds(ScaleKind a) { return std::uint8_t(a); }
 template<class... More> constexpr std::uint8_t kinds(ScaleKind a, More... more) {
     return std::uint8_t(std::uint8_t(a) | kinds(more...));
 }
+
+constexpr std::string_view kCalibrations = "absmax rms fixed absmean percentile mse snr";
+constexpr std::string_view kIntegerCalibrations = "absmax minmax rms fixed absmean percentile mse snr";
+constexpr std::string_view kIntegerDialects = "eformer aqt aqt_max aqt_halves qwix ct";
+constexpr std::string_view kIntegerScales = "f32 f16 bf16 e8m0 po2 e4m3";
 
 // A line per kind of fact, the same in every row; clang-format would make each fact a line.
 // clang-format off
@@ -127,8 +133,9 @@ template<std::size_t n> constexpr FormatTraits integerRow(const char* id, const 
             .kind = FormatKind::Integer, .encoder = Encoder::RoundInteger, .bits = bits, .levels = levels, .polyLevels = {}, .zeroCode = int(n / 2), .valueOffset = -int(n / 2), .shape = {}, .bytes = {},
             .scaleKinds = kinds(ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
             .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
-            .calibrations = "absmax", .dialects = "eformer", .computeInput = false,
-            .source = "AQT and MaxText intN, symmetric, the maximum on the centre of the last level"};
+            .calibrations = kIntegerCalibrations, .dialects = kIntegerDialects, .computeInput = false,
+            .source = "AQT and MaxText intN, the maximum on the centre of the last level; AQT, qwix and compressed-tensors by dialect",
+            .scaleTypes = kIntegerScales, .affine = true, .stochastic = true, .tiles = true, .sparse = true};
 }
 /// The 8-bit floats: a scale per channel that puts the absolute maximum on the largest value.
 template<int most, bool minusZero> constexpr FormatTraits floatRow(const char* id, const char* title, const char* summary, const char* source,
@@ -137,7 +144,18 @@ template<int most, bool minusZero> constexpr FormatTraits floatRow(const char* i
             .kind = FormatKind::Float, .encoder = Encoder::RoundFloat, .bits = 8, .levels = table.levels, .polyLevels = {}, .zeroCode = table.kNegative, .valueOffset = 0, .shape = {mantissa, bias, minusZero}, .bytes = table.bytes,
             .scaleKinds = kinds(ScaleKind::None, ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Axes, .defaultBlock = 64,
             .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
-            .calibrations = "absmax", .dialects = "eformer", .computeInput = false, .source = source};
+            .calibrations = kCalibrations, .dialects = "eformer qwix", .computeInput = false, .source = source,
+            .scaleTypes = "f32 f16 bf16 e8m0 po2", .tiles = true, .sparse = true};
+}
+/// Small floats in blocks whose scales are small floats too.
+template<class Table> constexpr FormatTraits blockFloatRow(const char* id, const char* title, const char* summary, const char* source, const Table& table, int bits,
+                                                           int mantissa, int bias, std::uint32_t block, std::string_view dialects, std::string_view scaleTypes) {
+    return {.id = id, .title = title, .summary = summary,
+            .kind = FormatKind::Float, .encoder = Encoder::RoundFloat, .bits = bits, .levels = table.levels, .polyLevels = {}, .zeroCode = Table::kNegative, .valueOffset = 0, .shape = {mantissa, bias, true}, .bytes = table.bytes,
+            .scaleKinds = kinds(ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = block,
+            .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
+            .calibrations = kCalibrations, .dialects = dialects, .computeInput = false, .source = source,
+            .scaleTypes = scaleTypes, .sparse = true};
 }
 
 /// 16 levels within -1 and 1, scaled by the absolute maximum of a block.
@@ -147,7 +165,7 @@ constexpr FormatTraits codebookRow(const char* id, const char* title, const char
             .kind = FormatKind::Codebook, .encoder = Encoder::NearestLevel, .bits = 4, .levels = levels, .polyLevels = {}, .zeroCode = zeroCode, .valueOffset = 0, .shape = {}, .bytes = bytes,
             .scaleKinds = kinds(ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
             .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
-            .calibrations = "absmax", .dialects = "eformer", .computeInput = false, .source = source};
+            .calibrations = kCalibrations, .dialects = "eformer", .computeInput = false, .source = source};
 }
 
 /// Blocks as ggml stores them; `group` elements a scale.
@@ -160,19 +178,20 @@ constexpr FormatTraits blockRow(const char* id, const char* title, const char* s
             .calibrations = "", .dialects = "ggml", .computeInput = false, .source = source, .codec = codec(format)};
 }
 
-const std::array<FormatTraits, 33> kFormats = {{
+const std::array<FormatTraits, 36> kFormats = {{
     {.id = "nf4", .title = "NF4", .summary = "4-bit NormalFloat: 16 quantiles of a normal distribution, scaled by the absolute maximum of a block.",
      .kind = FormatKind::Codebook, .encoder = Encoder::NearestNf4, .bits = 4, .levels = kNf4, .polyLevels = kNf4Poly, .zeroCode = 7, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
      .minBlock = 2, .maxBlock = 65536, .blockMultiple = 2, .padsLastBlock = true,
-     .calibrations = "absmax", .dialects = "eformer", .computeInput = true,
-     .source = "eformer quantize_and_pack_nf4"},
+     .calibrations = kCalibrations, .dialects = "eformer qwix", .computeInput = true,
+     .source = "eformer quantize_and_pack_nf4", .sparse = true},
     {.id = "int8", .title = "INT8", .summary = "Symmetric 8-bit integers, -127 to 127, scaled by the absolute maximum.",
      .kind = FormatKind::Integer, .encoder = Encoder::RoundInteger, .bits = 8, .levels = kInt8, .polyLevels = {}, .zeroCode = 127, .valueOffset = -127, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Axes, .defaultBlock = 64,
      .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
-     .calibrations = "absmax", .dialects = "eformer", .computeInput = true,
-     .source = "eformer quantize_int8"},
+     .calibrations = kIntegerCalibrations, .dialects = kIntegerDialects, .computeInput = true,
+     .source = "eformer quantize_int8; AQT, qwix and compressed-tensors by dialect",
+     .scaleTypes = kIntegerScales, .affine = true, .stochastic = true, .tiles = true, .sparse = true},
     {.id = "binary", .title = "Binary", .summary = "The sign of each value, 0 counting as +1; scaled by the mean magnitude (XNOR-Net) when a scale is asked for.",
      .kind = FormatKind::Sign, .encoder = Encoder::Sign, .bits = 2, .levels = kBinary, .polyLevels = {}, .zeroCode = 1, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::None, ScaleKind::Tensor, ScaleKind::Axes, ScaleKind::Block), .defaultScale = ScaleKind::None, .defaultBlock = 64,
@@ -203,6 +222,12 @@ const std::array<FormatTraits, 33> kFormats = {{
                 "bitsandbytes functional.py and csrc/kernels.cu, FP4", kFp4, 8, kFp4Bits),
     codebookRow("af4", "AF4", "4-bit AbnormalFloat: the code with the least expected absolute error for normal values in blocks of 64.",
                 "Yoshida 2023, arXiv 2306.06965, AF4-64", kAf4, 7),
+    blockFloatRow("mxfp4", "MXFP4", "4-bit floats of up to 6 in blocks of 32, each scaled by a power of two.",
+                  "OCP Microscaling Formats, MXFP4; qwix by dialect", kE2m1, 4, 1, 1, 32, "ct qwix", "e8m0 po2 f32"),
+    blockFloatRow("mxfp8", "MXFP8", "8-bit floats with 3 mantissa bits in blocks of 32, each scaled by a power of two.",
+                  "OCP Microscaling Formats, MXFP8 E4M3; qwix by dialect", kE4m3, 8, 3, 7, 32, "ct qwix", "e8m0 po2 f32"),
+    blockFloatRow("nvfp4", "NVFP4", "4-bit floats of up to 6 in blocks of 16, scaled by 8-bit floats and one number per tensor.",
+                  "compressed-tensors nvfp4-pack-quantized", kE2m1, 4, 1, 1, 16, "ct", "e4m3 ue4m3 f32"),
     {.id = "f32", .title = "F32", .summary = "The values as 32-bit floats.",
      .kind = FormatKind::Identity, .encoder = Encoder::Identity, .bits = 32, .levels = {}, .polyLevels = {}, .zeroCode = -1, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::None), .defaultScale = ScaleKind::None, .defaultBlock = 0,

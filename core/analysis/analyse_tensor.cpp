@@ -5,6 +5,7 @@
 #include "core/analysis/statistics.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
+#include "core/quant/code_set.h"
 #include "core/quant/pass.h"
 
 #include <algorithm>
@@ -57,7 +58,7 @@ public:
 
     void add(const PassRange& range) {
         auto& slot = workers_[range.worker];
-        if (!slot) slot = std::make_unique<Worker>(spec_, view_.info->dtype, spec_.traits().levels.size());
+        if (!slot) slot = std::make_unique<Worker>(spec_, view_.info->dtype, codeSetOf(spec_).levels.size());
         Worker& worker = *slot;
         if (worker.binned + range.n > 0x7fffffff) worker.flush();
         worker.binned += range.n;
@@ -75,7 +76,7 @@ public:
     void finish(TensorAnalysis& row) {
         picture_.finish();
         for (const ErrorSums& piece : pieces_) row.sums.merge(piece);
-        row.codeCounts.assign(spec_.traits().levels.size(), 0);
+        row.codeCounts.assign(codeSetOf(spec_).levels.size(), 0);
         for (const auto& worker : workers_) {
             if (!worker) continue;
             worker->flush();
@@ -97,7 +98,7 @@ private:
     }
 
     void addBlocks(Worker& worker, const PassRange& range, RunOut& out) {
-        const std::size_t group = std::size_t(grid_.group);
+        const std::size_t group = range.run.group;
         setBlockOutputs(worker, out, (range.n + group - 1) / group);
         worker.encoder(range.run, out);
         picture_.addBlocks(range.begin / features_, range.begin % features_, range.n, out.groupSse, out.groupSsw,
@@ -111,7 +112,7 @@ private:
             const std::size_t at = std::size_t(range.begin) + done, column = at % features_;
             const std::size_t n = std::min(range.n - done, features_ - column);
             Run run = range.run;
-            run.x = range.x + done, run.n = n;
+            run.x = range.x + done, run.n = n, run.index = at;
             if (!run.given)
                 giveParams(worker, run, range, done);
             else if (run.givenStride)
@@ -134,9 +135,7 @@ private:
     /// The scale of a row, of the several rows that share one, or of each element by itself.
     void giveParams(Worker& worker, Run& run, const PassRange& range, std::size_t done) {
         const std::size_t group = range.run.group;
-        const auto measure = [&](const float* x, std::size_t n) {
-            return paramsOfGroup(range.run, inputTypeOf(spec_, view_.info->dtype), x, n);
-        };
+        const auto measure = [&](const float* x, std::size_t n) { return worker.encoder.params(range.run, x, n); };
         if (group >= run.n) {
             if (done % group == 0) worker.params.assign(1, measure(run.x, std::min(group, range.n - done)));
             run.givenStride = 0;

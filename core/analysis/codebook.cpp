@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/forensics.h"
+#include "core/quant/code_set.h"
 
 #include <cmath>
 #include <limits>
@@ -14,7 +15,7 @@ const double kUnknown = std::nan("");
 double boundaryAfter(const TensorAnalysis& analysis, std::size_t code) {
     const QuantSpec& spec = analysis.spec;
     const FormatTraits& traits = spec.traits();
-    const auto levels = traits.levels;
+    const auto levels = codeSetOf(spec).levels;
     if (traits.kind != FormatKind::Sign || levels.size() == 2 || spec.effectiveDialect() == "bitnet")
         return (double(levels[code]) + double(levels[code + 1])) / 2; // decode=poly does not move what the encoder does
     // Ternary by threshold: half a deviation of the tensor; with scales 0.7 mean|x|, another multiple of every scale.
@@ -27,7 +28,8 @@ double boundaryAfter(const TensorAnalysis& analysis, std::size_t code) {
 CodebookView codebookView(const TensorAnalysis& analysis) {
     CodebookView view;
     const FormatTraits& traits = analysis.spec.traits();
-    const std::size_t count = traits.levels.size();
+    const auto levels = codeSetOf(analysis.spec).levels;
+    const std::size_t count = levels.size();
     view.hasPoly = !traits.polyLevels.empty();
     if (count == 0) return view;
     view.maxBits = std::log2(double(count));
@@ -36,7 +38,7 @@ CodebookView codebookView(const TensorAnalysis& analysis) {
     for (std::size_t code = 0; code < count; ++code) {
         CodebookRow row;
         row.code = int(code);
-        row.level = double(traits.levels[code]);
+        row.level = double(levels[code]);
         row.polyLevel = view.hasPoly ? double(traits.polyLevels[code]) : kUnknown;
         row.lower = code == 0 ? -kInfinity : view.rows.back().upper;
         row.upper = code + 1 == count ? kInfinity : boundaryAfter(analysis, code);

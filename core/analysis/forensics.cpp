@@ -42,8 +42,11 @@ Result<GroupParams> blockParams(const TensorView& view, const QuantSpec& spec, c
                                 std::uint64_t begin, const std::vector<float>& values) {
     const auto shared = sharedParams(view, spec, grid);
     if (!shared) return tl::unexpected(shared.error());
-    const auto group = std::uint64_t(grid.group);
-    if (!(*shared)->empty()) return (**shared)[grid.kind == ScaleKind::None ? 0 : begin / group];
+    const auto group = std::uint64_t(grid.group), features = std::uint64_t(grid.features);
+    const std::uint64_t perRow = (features + group - 1) / group;
+    const std::uint64_t index =
+        grid.kind == ScaleKind::Block ? begin / features * perRow + begin % features / group : begin / group;
+    if (!(*shared)->empty()) return (**shared)[grid.kind == ScaleKind::None ? 0 : index];
     std::vector<float> around;
     const std::vector<float>* all = &values;
     if (grid.kind != ScaleKind::Block && group > values.size()) {
@@ -51,7 +54,7 @@ Result<GroupParams> blockParams(const TensorView& view, const QuantSpec& spec, c
         loadF32(view, begin / group * group, group, around.data());
         all = &around;
     }
-    return paramsOfGroup(runOf(spec), inputTypeOf(spec, view.info->dtype), all->data(), all->size());
+    return RunEncoder(spec, view.info->dtype).params(runOf(spec), all->data(), all->size());
 }
 
 /// A group of a format whose blocks hold several: its whole block is encoded.
@@ -106,7 +109,7 @@ Result<BlockForensics> inspectBlock(const Model& model, const TensorInfo& tensor
         sums = measureInBlock(*view, spec, *grid, out);
     } else {
         Run run = runOf(spec);
-        run.x = out.values.data(), run.n = n, run.group = n;
+        run.x = out.values.data(), run.n = n, run.group = n, run.index = out.firstElement;
         std::vector<GroupParams> given(1);
         if (grid->contiguous) {
             const auto params = blockParams(*view, spec, *grid, out.firstElement, out.values);
@@ -115,9 +118,10 @@ Result<BlockForensics> inspectBlock(const Model& model, const TensorInfo& tensor
         } else {
             const auto shared = sharedParams(*view, spec, *grid);
             if (!shared) return tl::unexpected(shared.error());
-            const bool along = !grid->reduced.back();
+            const std::int64_t columns = columnsPerScale(*grid);
+            const bool along = columns == 1;
             const auto base =
-                (*shared)->begin() + stridedScaleIndex(*grid, tensor.shape, row) + (along ? block * length : 0);
+                (*shared)->begin() + stridedScaleIndex(*grid, tensor.shape, row) + block * length / columns;
             given.assign(base, base + (along ? std::ptrdiff_t(n) : 1));
             if (along) run.group = 1, run.givenStride = 1;
         }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/report_plots.h"
 
+#include "core/quant/code_set.h"
+
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -193,7 +195,7 @@ std::vector<Plot> errorSpreads(const AnalysisPlan& plan, const RowsBySpec& specs
 std::vector<Plot> codebooks(const AnalysisPlan& plan, const RowsBySpec& specs, const PooledBySpec& pooled) {
     std::vector<Plot> plots;
     for (std::size_t s = 0; s < specs.size(); ++s) {
-        const auto levels = plan.specs[s].second.traits().levels;
+        const auto levels = codeSetOf(plan.specs[s].second).levels;
         if (levels.empty()) continue;
         FloatHistogram values = s < pooled.size() ? pooled[s]->value : FloatHistogram();
         std::vector<double> counts(levels.size(), 0);

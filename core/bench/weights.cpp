@@ -2,6 +2,7 @@
 // Weights as the backend interface wants them: which packing a format crosses in, and the packing itself.
 #include "core/base/parallel.h"
 #include "core/bench/operands.h"
+#include "core/quant/code_set.h"
 #include "core/quant/encode.h"
 #include "core/quant/produce.h"
 
@@ -31,13 +32,14 @@ struct Packing {
     Meaning meaning;
     bool highFirst = false;
 };
-constexpr std::array<Packing, 7> kPackings = {{
+constexpr std::array<Packing, 8> kPackings = {{
     {FormatKind::Sign, 2, 1, "octet_lo_first", "u8", Meaning::Table},
     {FormatKind::Sign, 3, 2, "quad_lo_first", "u8", Meaning::Biased},
     {FormatKind::Codebook, 16, 4, "pair_hi_first", "u8", Meaning::Table, true},
     {FormatKind::Integer, 4, 2, "quad_lo_first", "u8", Meaning::Biased},
     {FormatKind::Integer, 16, 4, "pair_lo_first", "u8", Meaning::Biased},
     {FormatKind::Integer, 256, 8, "none", "i8", Meaning::Signed},
+    {FormatKind::Float, 16, 4, "pair_lo_first", "u8", Meaning::Table},
     {FormatKind::Float, 256, 8, "none", nullptr, Meaning::Bits},
 }};
 
@@ -60,16 +62,16 @@ std::vector<std::int64_t> scaleDims(const ScaleGrid& grid) {
 }
 
 /// One row of codes into whole bytes; what lies beyond the codes decodes to 0.
-void packRow(const Packing& packing, const FormatTraits& traits, const std::uint8_t* codes, std::size_t n,
-             std::size_t stored, std::byte* out) {
+void packRow(const Packing& packing, const FormatTraits& traits, const CodeSet& set, const std::uint8_t* codes,
+             std::size_t n, std::size_t stored, std::byte* out) {
     if (packing.meaning == Meaning::Bits) {
         for (std::size_t i = 0; i < stored; ++i)
-            out[i] = std::byte(traits.bytes[i < n ? codes[i] : std::size_t(traits.zeroCode)]);
+            out[i] = std::byte(traits.bytes[i < n ? codes[i] : std::size_t(set.zeroCode)]);
         return;
     }
     if (packing.bits == 8) {
-        const int offset = packing.meaning == Meaning::Signed ? traits.valueOffset : 0;
-        for (std::size_t i = 0; i < stored; ++i) out[i] = std::byte((i < n ? int(codes[i]) : traits.zeroCode) + offset);
+        const int offset = packing.meaning == Meaning::Signed ? set.valueOffset : 0;
+        for (std::size_t i = 0; i < stored; ++i) out[i] = std::byte((i < n ? int(codes[i]) : set.zeroCode) + offset);
         return;
     }
     const std::size_t perByte = 8 / packing.bits;
@@ -77,7 +79,7 @@ void packRow(const Packing& packing, const FormatTraits& traits, const std::uint
         unsigned byte = 0;
         for (std::size_t j = 0; j < perByte; ++j) {
             const std::size_t at = i * perByte + j;
-            const unsigned code = at < n ? codes[at] : unsigned(std::max(0, traits.zeroCode));
+            const unsigned code = at < n ? codes[at] : unsigned(std::max(0, set.zeroCode));
             byte |= code << (packing.bits * unsigned(packing.highFirst ? perByte - 1 - j : j));
         }
         out[i] = std::byte(byte);
@@ -106,6 +108,7 @@ Result<void> addFloats(BenchWeights& weights, const std::vector<std::int64_t>& d
 Result<void> addCodes(BenchWeights& weights, const Packing& packing) {
     const auto& quantized = weights.quantized;
     const auto& traits = quantized.spec.traits();
+    const CodeSet set = codeSetOf(quantized.spec);
     const std::size_t rows = std::size_t(quantized.grid.rows), columns = std::size_t(quantized.grid.features);
     const std::size_t stored =
         std::size_t(traits.padsLastBlock ? quantized.grid.paddedFeatures : quantized.grid.features);
@@ -115,7 +118,7 @@ Result<void> addCodes(BenchWeights& weights, const Packing& packing) {
     if (!tensor) return tl::unexpected(tensor.error());
     parallelFor(rows, 16, [&](std::size_t begin, std::size_t end, unsigned) {
         for (std::size_t r = begin; r < end; ++r)
-            packRow(packing, traits, quantized.codes.data() + r * columns, columns, stored,
+            packRow(packing, traits, set, quantized.codes.data() + r * columns, columns, stored,
                     tensor->data() + r * rowBytes);
     });
     weights.bytes = tensor->bytes;
@@ -141,7 +144,7 @@ Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid)
     }
     const char* unsaid = !spec.isSymmetric()                  ? "zero points"
                          : spec.tiles                         ? "tiles"
-                         : spec.effectiveScaleType() != "f32" ? "scales of another type than f32"
+                         : spec.effectiveDialect() == "aqt_halves" ? "levels without a zero"
                                                               : nullptr;
     if (unsaid) return fail(fmt::format("{} do not cross the backend interface yet", unsaid));
     const auto* packing = packingOf(traits);
@@ -159,7 +162,7 @@ Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid)
     if (packing->meaning == Meaning::Table)
         format.codebook.assign(run.levels, run.levels + run.levelCount);
     else if (packing->meaning == Meaning::Biased)
-        format.codeBias = traits.valueOffset;
+        format.codeBias = codeSetOf(spec).valueOffset;
     return format;
 }
 

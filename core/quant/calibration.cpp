@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/quant/spec.h"
+#include "core/quant/calibration.h"
 
 #include <algorithm>
 
@@ -9,15 +9,38 @@ namespace {
 constexpr CalibrationTraits kCalibrations[] = {
     {"absmax", "Absolute maximum", "[,c]",
      "Bound = c x max|x| of each scale group; c below 1 clips, c is 1 when not given.", 0, 1},
-    {"absmean", "Mean magnitude", "",
-     "Scale = mean|x| (binary, BitNet), or mean of the |x| above 0.7 mean|x| (Ternary Weight Networks).", 0, 0},
+    {"absmean", "Mean magnitude", "[,c,p]",
+     "Sign formats, without numbers: scale = mean|x| (binary, BitNet), or mean of the |x| above 0.7 mean|x| (Ternary "
+     "Weight Networks). Others: bound = c x (sum|x|^p / number of x that are not 0)^(1/p).",
+     0, 2},
     {"std", "Half a standard deviation", "",
      "Threshold = 0.5 std(x) over the whole tensor, no scale: unscaled ternary.", 0, 0},
+    {"minmax", "Minimum and maximum", "[,c]",
+     "From c x min(x, 0) to c x max(x, 0): scale = range / (qmax - qmin), zero point = qmin - min / scale rounded.", 0,
+     1},
+    {"rms", "Root mean square", ",c", "Bound = c x sqrt(mean x^2).", 1, 1},
+    {"fixed", "Fixed", ",b or ,lo,hi", "Bound = b, or from lo to hi, whatever the values are.", 1, 2},
+    {"percentile", "Percentile", ",p", "Bound = the p-th percentile of |x|, p in percent, linear between values.", 1,
+     1},
+    {"mse", "Least squared error", "",
+     "The range times the c of 1, 0.975, 0.95 ... 0.3 whose squared error is least, the largest of equals.", 0, 0},
+    {"snr", "Best signal to noise (AQT)", "[,c...]",
+     "AQT's search: the range times the first c with the largest log(1 + signal/noise); c is 0.1, 0.2 ... 1 when not "
+     "given.",
+     0, 16},
 };
 
 } // namespace
 
 std::span<const CalibrationTraits> calibrations() { return kCalibrations; }
+
+std::vector<double> exampleArguments(std::string_view id, bool sign) {
+    if (id == "rms") return {3};
+    if (id == "fixed") return {1};
+    if (id == "percentile") return {99.9};
+    if (id == "absmean" && !sign) return {3, 1};
+    return {};
+}
 
 std::vector<std::string_view> words(std::string_view list) {
     std::vector<std::string_view> out;
@@ -32,9 +55,12 @@ std::vector<std::string_view> words(std::string_view list) {
 std::vector<std::string_view> calibrationsOf(const QuantSpec& spec) {
     const bool unscaled = spec.scaleKind() == ScaleKind::None;
     std::vector<std::string_view> out;
-    // Only a threshold is calibrated without a scale; a threshold over the whole tensor has none.
-    for (const std::string_view id : words(spec.traits().calibrations))
-        if ((id == "std") == unscaled) out.push_back(id);
+    // Only a threshold is calibrated without a scale; a threshold over the whole tensor has none. A zero point takes
+    // both ends of a range.
+    for (const std::string_view id : words(spec.traits().calibrations)) {
+        const bool range = id == "minmax" || id == "fixed" || id == "mse";
+        if ((id == "std") == unscaled && (spec.isSymmetric() ? id != "minmax" : range)) out.push_back(id);
+    }
     return out;
 }
 

@@ -2,6 +2,7 @@
 // From the fields of the eformer and native layouts back to values, chunk by chunk.
 #include "core/base/text.h"
 #include "core/quant/block_encoder.h"
+#include "core/quant/code_set.h"
 #include "core/quant/native_packing.h"
 #include "core/quant/produce.h"
 #include "core/quant/stored.h"
@@ -17,12 +18,13 @@ constexpr std::uint64_t kDecodeChunk = 65536;
 struct Fields {
     StoredTensor stored;
     ScaleGrid grid;
-    TensorView codes, scales;
-    std::vector<float> scaleValues;
+    TensorView codes, scales, zeros, tensorScale;
+    std::vector<float> scaleValues, zeroValues;
     mutable std::vector<std::byte> scratch; ///< of files that are read, not mapped; one thread decodes
 
     /// Codes become stored integers as floats, or levels; n elements from `begin`, one row at most for nf4.
     void load(std::uint64_t begin, std::size_t n, std::span<const float> levels, float* out) const;
+    Result<void> loadScales();
 };
 
 /// The field of a stored tensor, with the dtype and shape that its spec asks for.
@@ -89,13 +91,32 @@ void Fields::load(std::uint64_t begin, std::size_t n, std::span<const float> lev
     }
 }
 
+Result<void> Fields::loadScales() {
+    if (!scaleValues.empty() || !scales.info) return {};
+    const DType type = scales.info->dtype;
+    scaleValues.resize(scales.info->elements);
+    if (info(type).bits > 8) {
+        loadF32(scales, 0, scaleValues.size(), scaleValues.data());
+    } else {
+        float unit = 1;
+        if (tensorScale.info) loadF32(tensorScale, 0, 1, &unit);
+        const auto bytes = scales.read(0, scaleValues.size(), scratch);
+        std::transform(bytes.begin(), bytes.end(), scaleValues.begin(),
+                       [&](std::byte byte) { return scaleOfByte(type, std::uint8_t(byte)) / unit; });
+    }
+    if (!zeros.info) return {};
+    zeroValues.resize(scaleValues.size());
+    const auto bytes = zeros.read(0, zeroValues.size(), scratch);
+    std::transform(bytes.begin(), bytes.end(), zeroValues.begin(),
+                   [](std::byte byte) { return float(std::int8_t(byte)); });
+    return {};
+}
+
 Result<void> produce(Fields& fields, Decode decode, const TensorToWrite::Sink& sink) {
     const FormatTraits& traits = fields.stored.spec.traits();
-    const auto levels = decode == Decode::Poly && !traits.polyLevels.empty() ? traits.polyLevels : traits.levels;
-    if (fields.scaleValues.empty() && fields.scales.info) {
-        fields.scaleValues.resize(fields.scales.info->elements);
-        loadF32(fields.scales, 0, fields.scaleValues.size(), fields.scaleValues.data());
-    }
+    const auto levels =
+        decode == Decode::Poly && !traits.polyLevels.empty() ? traits.polyLevels : codeSetOf(fields.stored.spec).levels;
+    if (auto loaded = fields.loadScales(); !loaded) return loaded;
     std::vector<float> values(kDecodeChunk);
     std::vector<std::byte> bytes;
     // nf4 rows are padded: a chunk never crosses one unless rows end with blocks.
@@ -108,6 +129,8 @@ Result<void> produce(Fields& fields, Decode decode, const TensorToWrite::Sink& s
         if (!fields.scaleValues.empty())
             forEachScaleRun(fields.grid, fields.stored.shape, begin, n, [&](const ScaleRun& run) {
                 const float* scale = fields.scaleValues.data() + run.scale;
+                for (std::size_t i = 0; !fields.zeroValues.empty() && i < run.count; ++i)
+                    values[run.offset + i] -= fields.zeroValues[run.scale + (run.along ? i : 0)];
                 for (std::size_t i = 0; i < run.count; ++i) values[run.offset + i] *= scale[run.along ? i : 0];
             });
         bytes.resize(n * std::size_t(info(fields.stored.dtype).bits) / 8);
@@ -149,10 +172,18 @@ Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std:
     if (!codes) return tl::unexpected(codes.error());
     fields->codes = std::move(*codes);
     if (fields->grid.kind != ScaleKind::None && !codecOf(stored.spec)) {
-        auto scales =
-            field(model, stored, names[1], std::array{DType::F32, DType::F16, DType::BF16}, fields->grid.scaleShape);
+        const DType type = storedScaleType(stored.spec, DType::F32);
+        const auto types = type == DType::F32 ? std::vector{DType::F32, DType::F16, DType::BF16} : std::vector{type};
+        auto scales = field(model, stored, names[1], types, fields->grid.scaleShape);
         if (!scales) return tl::unexpected(scales.error());
         fields->scales = std::move(*scales);
+    }
+    for (std::size_t i = 2; i < names.size(); ++i) { // zero points, what scales were multiplied by
+        const bool zeros = names[i].ends_with(".zero");
+        auto more = zeros ? field(model, stored, names[i], std::array{DType::I8}, fields->grid.scaleShape)
+                          : field(model, stored, names[i], std::array{DType::F32}, {1});
+        if (!more) return tl::unexpected(more.error());
+        (zeros ? fields->zeros : fields->tensorScale) = std::move(*more);
     }
     const Decode how = decode.value_or(stored.spec.effectiveDecode());
     TensorToWrite out{stored.name, stored.dtype, stored.shape,

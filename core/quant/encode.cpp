@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/encode.h"
 
+#include "core/quant/code_set.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 namespace qs {
 namespace {
-
-Encoder encoderOf(const QuantSpec& spec) {
-    // BitNet rounds where other dialects have a threshold.
-    return spec.effectiveDialect() == "bitnet" ? Encoder::RoundTernary : spec.traits().encoder;
-}
 
 GroupStatistic statisticOf(const QuantSpec& spec, Encoder encoder) {
     const std::string calibration = spec.effectiveCalibration().id;
@@ -44,17 +41,20 @@ void measure(const float* x, const float* decoded, std::size_t n, const GroupPar
     float largest = 0;
     for (std::size_t i = 0; i < n; ++i) {
         const float scale = params[i * stride].scale;
+        const float zero = run.encoder == Encoder::RoundAffine ? params[i * stride].aux : 0.0f;
         const float w = x[i], v = decoded[i];
         const bool counts = std::isfinite(w);
         const float e = counts ? v - w : 0.0f;
         if (stride) {
             if (out.scales) out.scales[group + i] = scale;
+            if (out.zeros) out.zeros[group + i] = zero;
             if (out.groupSse) out.groupSse[group + i] = float(double(e) * double(e));
             if (out.groupSsw) out.groupSsw[group + i] = counts ? float(double(w) * double(w)) : 0.0f;
             if (out.groupAbsMax) out.groupAbsMax[group + i] = counts ? std::fabs(w) : 0.0f;
         }
         if (!counts) continue;
-        const float low = run.levels[0] * scale * 1.000001f, high = run.levels[run.levelCount - 1] * scale * 1.000001f;
+        const float low = (run.levels[0] - zero) * scale * 1.000001f,
+                    high = (run.levels[run.levelCount - 1] - zero) * scale * 1.000001f;
         const double wd = double(w), vd = double(v), ed = double(e);
         sums.n += 1;
         sums.se += ed, sums.se2 += ed * ed, sums.sae += std::fabs(ed);
@@ -65,12 +65,16 @@ void measure(const float* x, const float* decoded, std::size_t n, const GroupPar
         sums.signFlips += (w < 0 && v > 0) || (w > 0 && v < 0);
         largest = std::max(largest, std::fabs(w));
         if (out.errorBins) ++out.errorBins[std::bit_cast<std::uint32_t>(e) >> kFloatBinShift];
-        if (out.valueBins)
-            ++out.valueBins[std::bit_cast<std::uint32_t>(scale != 0 ? w / scale : 0.0f) >> kFloatBinShift];
+        if (out.valueBins) {
+            float scaled = scale != 0 ? w / scale : 0.0f;
+            if (run.encoder == Encoder::RoundAffine) scaled += zero;
+            ++out.valueBins[std::bit_cast<std::uint32_t>(scaled) >> kFloatBinShift];
+        }
     }
     if (out.sums) out.sums->merge(sums);
     if (stride) return;
     if (out.scales) out.scales[group] = params->scale;
+    if (out.zeros) out.zeros[group] = run.encoder == Encoder::RoundAffine ? params->aux : 0.0f;
     if (out.groupSse) out.groupSse[group] = float(sums.se2);
     if (out.groupSsw) out.groupSsw[group] = float(sums.sw2);
     if (out.groupAbsMax) out.groupAbsMax[group] = largest;
@@ -80,10 +84,12 @@ void measure(const float* x, const float* decoded, std::size_t n, const GroupPar
 
 Run runOf(const QuantSpec& spec) {
     const FormatTraits& traits = spec.traits();
-    const auto levels = spec.effectiveDecode() == Decode::Poly ? traits.polyLevels : traits.levels;
+    const CodeSet set = codeSetOf(spec);
+    const auto levels = spec.effectiveDecode() == Decode::Poly ? traits.polyLevels : set.levels;
     const Calibration calibration = spec.effectiveCalibration();
     Run run = runFor(traits);
-    run.encoder = encoderOf(spec);
+    run.encoder = set.encoder;
+    run.zeroCode = std::max(0, set.zeroCode);
     run.statistic = statisticOf(spec, run.encoder);
     run.clip =
         calibration.id == "absmax" && !calibration.arguments.empty() ? float(calibration.arguments.front()) : 1.0f;
@@ -112,15 +118,107 @@ GroupParams paramsOfGroup(const Run& run, std::optional<DType> inputType, const 
     return paramsOfAbsMax(run, inputType, bestKernels().absMax(x, n, run.skipNonFinite));
 }
 
-void RunEncoder::operator()(const Run& run, const RunOut& out) {
-    if (blocks_.codec()) return blocks_(run, out);
+RunEncoder::RunEncoder(const QuantSpec& spec, DType source)
+    : inputType_(inputTypeOf(spec, source)), blocks_(codecOf(spec)), rule_(spec), sparsity_(spec.sparsity), seed_(spec.randomSeed()) {}
+
+GroupParams RunEncoder::params(const Run& run, const float* x, std::size_t n) const {
+    if (rule_.isPlain()) return paramsOfGroup(run, inputType_, x, n);
+    Run one = run;
+    one.x = x, one.n = n, one.group = std::max<std::size_t>(1, n);
+    GroupBound bound;
+    rule_.bounds(one, &bound);
+    return rule_.params(bound);
+}
+
+void RunEncoder::operator()(const Run& asked, const RunOut& out) {
+    if (blocks_.codec()) return blocks_(asked, out);
+    Run run = asked;
+    if (!run.given && !rule_.isPlain()) {
+        bounds_.resize((run.n + run.group - 1) / run.group);
+        params_.resize(bounds_.size());
+        rule_.bounds(run, bounds_.data());
+        std::transform(bounds_.begin(), bounds_.end(), params_.begin(), [&](auto b) { return rule_.params(b); });
+        run.given = params_.data(), run.givenStride = 1;
+    }
     const bool perElement = run.group == 1 && run.given && run.givenStride == 1 && run.levelCount > 0;
-    if (!inputType_)
+    if (run.levelCount > 0 && (sparsity_ || seed_))
+        altered(run, out);
+    else if (!inputType_)
         bestKernels().quantize(run, out);
     else if (perElement)
         columns(run, out);
     else
         inInputType(run, out);
+}
+
+void keepLargest(const Sparsity& sparsity, float* x, std::size_t n) {
+    std::vector<std::size_t> order(sparsity.of);
+    for (std::size_t begin = 0; begin < n; begin += sparsity.of) {
+        float* block = x + begin;
+        order.resize(std::min<std::size_t>(sparsity.of, n - begin));
+        for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::size_t a, std::size_t b) { return std::fabs(block[a]) > std::fabs(block[b]); });
+        for (std::size_t i = sparsity.keep; i < order.size(); ++i)
+            if (std::isfinite(block[order[i]])) block[order[i]] = 0;
+    }
+}
+
+float roundingNoise(std::uint64_t seed, std::uint64_t index) {
+    // splitmix64 of a counter
+    std::uint64_t z = seed * 0xd1342543de82ef95u + (index + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return float((z ^ z >> 31) >> 40) * 0x1p-24f - 0.5f;
+}
+
+void RunEncoder::encodeRandomly(const Run& run, const float* x) {
+    const float low = run.levels[0], high = run.levels[run.levelCount - 1];
+    const bool halves = low != std::floor(low);
+    for (std::size_t i = 0; i < run.n; ++i) {
+        const GroupParams& p = run.given[i / run.group * run.givenStride];
+        const bool reciprocal = run.encoder == Encoder::RoundReciprocal, affine = run.encoder == Encoder::RoundAffine;
+        const float exact = reciprocal ? x[i] * p.aux : affine ? x[i] / p.scale + p.aux : x[i] / p.aux;
+        const float v = std::clamp(exact + roundingNoise(*seed_, run.index + i), low, high);
+        const float level = halves ? std::floor(v) + 0.5f : std::nearbyint(v);
+        codes_[i] = std::uint8_t(int(level - low));
+        if (std::isnan(exact)) codes_[i] = std::uint8_t(affine && !std::isnan(p.aux) ? int(p.aux - low) : run.zeroCode);
+    }
+}
+
+// Values that are dropped or moved before they are rounded; what is measured is the distance to the values as they were.
+void RunEncoder::altered(const Run& asked, const RunOut& out) {
+    const KernelSet& kernels = bestKernels();
+    reserve(asked.n);
+    Run run = asked;
+    if (!run.given) {
+        params_.clear();
+        for (std::size_t begin = 0; begin < run.n; begin += run.group)
+            params_.push_back(params(run, run.x + begin, std::min(run.group, run.n - begin)));
+        run.given = params_.data(), run.givenStride = 1;
+    }
+    std::copy_n(run.x, run.n, normalized_.data());
+    if (sparsity_) keepLargest(*sparsity_, normalized_.data(), run.n);
+    if (seed_) {
+        encodeRandomly(run, normalized_.data());
+    } else {
+        Run inner = run;
+        inner.x = normalized_.data();
+        RunOut codesOnly;
+        codesOnly.codes = codes_.data();
+        kernels.quantize(inner, codesOnly);
+    }
+    for (std::size_t i = 0; i < run.n; ++i) {
+        const GroupParams& p = run.given[i / run.group * run.givenStride];
+        const float zero = run.encoder == Encoder::RoundAffine ? p.aux : 0.0f;
+        decoded_[i] = (run.levels[codes_[i]] - zero) * p.scale;
+        if (out.codeCounts && std::isfinite(run.x[i])) ++out.codeCounts[codes_[i]];
+    }
+    for (std::size_t begin = 0, g = 0; begin < run.n; begin += run.group, ++g)
+        measure(run.x + begin, decoded_.data() + begin, std::min(run.group, run.n - begin),
+                run.given + g * run.givenStride, 0, run, out, g);
+    if (out.codes) std::copy_n(codes_.data(), run.n, out.codes);
+    if (out.decoded) std::copy_n(decoded_.data(), run.n, out.decoded);
 }
 
 void RunEncoder::reserve(std::size_t n) {

@@ -4,7 +4,7 @@
 
 #include "core/model/dtype.h"
 #include "core/quant/block_encoder.h"
-#include "core/quant/spec.h"
+#include "core/quant/group_rule.h"
 #include "kernels/kernel_set.h"
 
 #include <optional>
@@ -24,20 +24,34 @@ GroupParams paramsOfGroup(const Run& run, std::optional<DType> inputType, const 
 /// Quantizes and measures runs. One per worker: it keeps scratch.
 class RunEncoder {
 public:
-    RunEncoder(const QuantSpec& spec, DType source) : inputType_(inputTypeOf(spec, source)), blocks_(codecOf(spec)) {}
+    RunEncoder(const QuantSpec& spec, DType source);
     void operator()(const Run& run, const RunOut& out);
+    /// Scale and encoder input of one group of a run.
+    GroupParams params(const Run& run, const float* x, std::size_t n) const;
     BlockEncoder& blocks() { return blocks_; } ///< of formats with a codec
 
 private:
     void inInputType(const Run& run, const RunOut& out);
     void columns(const Run& run, const RunOut& out);
+    void altered(const Run& run, const RunOut& out);
     void encodeNormalized(const Run& run, std::size_t n, const RunOut& out);
+    void encodeRandomly(const Run& run, const float* x);
     void reserve(std::size_t n);
     std::optional<DType> inputType_;
     BlockEncoder blocks_;
+    GroupRule rule_;
+    std::optional<Sparsity> sparsity_;
+    std::optional<std::uint64_t> seed_; ///< of random rounding
+    std::vector<GroupParams> params_;
+    std::vector<GroupBound> bounds_;
     std::vector<float> normalized_, decoded_;
     std::vector<std::uint8_t> codes_;
     std::vector<std::uint16_t> halves_;
 };
+
+/// Sets all but the largest magnitudes of every `of` values to 0; of equal ones the first stay.
+void keepLargest(const Sparsity& sparsity, float* x, std::size_t n);
+/// Uniform in [-1/2, 1/2), the same for an element of a tensor whatever the order of the work.
+float roundingNoise(std::uint64_t seed, std::uint64_t index);
 
 } // namespace qs

@@ -4,6 +4,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/text.h"
+#include "core/quant/code_set.h"
 #include "core/quant/produce.h"
 #include "core/quant/stored.h"
 
@@ -33,7 +34,8 @@ Result<void> produceNf4(Source& source, const Sink& sink) {
         return (element / features * perRow + element % features / group) * (block / 2);
     };
     // Unclipped f32 arithmetic over whole blocks of finite values is what the packing kernel knows.
-    const bool packedKernel = group == block && features % block == 0 && runOf(source.spec).clip == 1 &&
+    const bool packedKernel = group == block && GroupRule(source.spec).isPlain() && !source.spec.sparsity &&
+                              features % block == 0 && runOf(source.spec).clip == 1 &&
                               source.spec.effectiveNan() == NanPolicy::Refuse &&
                               !inputTypeOf(source.spec, source.view.info->dtype);
     const auto zero = std::uint8_t(source.spec.traits().zeroCode);
@@ -54,7 +56,7 @@ Result<void> produceNf4(Source& source, const Sink& sink) {
 }
 
 Result<void> produceInt8(Source& source, const Sink& sink) {
-    const int offset = source.spec.traits().valueOffset;
+    const int offset = codeSetOf(source.spec).valueOffset;
     return streamSlabs(
         source, sink, [](std::uint64_t element) { return element; },
         [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
@@ -111,6 +113,11 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
         return fail(fmt::format("the eformer layout does not hold {}: use layout {}", spec.format,
                                 kind == FormatKind::Identity ? "plain" : "native"));
     if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
+    if (hasZeroPoints(spec) || spec.tiles || spec.effectiveDialect() == "aqt_halves" ||
+        scaleTypeOf(spec) != ScaleType::F32)
+        return fail(fmt::format("the eformer layout holds f32 scales along one axis and no zero points, not {}: use "
+                                "layout native",
+                                specText(spec)));
     if (kind == FormatKind::Sign && (shape.empty() || shape.front() % 4 != 0))
         return fail(fmt::format(
             "the eformer layout packs {} four rows to a byte, and the first dimension of {} is not a multiple "

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Codes in as few bits as they need (NAME.codes, NAME.scale), for every format that has codes.
+// Codes in as few bits as they need (NAME.codes), scales in their type (NAME.scale), zero points as I8 (NAME.zero),
+// what the scales were multiplied by (NAME.tensor_scale), for every format that has codes.
 #include "core/quant/layouts.h"
 
 #include "core/base/parallel.h"
 #include "core/base/text.h"
+#include "core/quant/code_set.h"
 #include "core/quant/native_packing.h"
 #include "core/quant/produce.h"
 #include "core/quant/stored.h"
@@ -78,6 +80,9 @@ Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec
                                                                          : produceCodes(*source, sink);
                                         }}};
     if (source->grid.kind != ScaleKind::None && !codecOf(spec)) tensors.push_back(scaleTensor(source, ".scale"));
+    if (hasZeroPoints(spec)) tensors.push_back(zeroTensor(source, ".zero"));
+    if (source->grid.kind != ScaleKind::None && hasTensorScale(spec))
+        tensors.push_back(tensorScaleTensor(source, ".tensor_scale"));
     return tensors;
 }
 
@@ -98,8 +103,8 @@ Layout nativeLayout() {
     return {
         "native",
         "Native",
-        "NAME.codes and NAME.scale: each row packed in as few bits as its codes need, ternary five to a byte; ggml's "
-        "formats as their blocks, NAME.codes alone.",
+        "NAME.codes, NAME.scale and, where there are, NAME.zero and NAME.tensor_scale: each row packed in as few bits as "
+        "its codes need, ternary five to a byte; ggml's formats as their blocks, NAME.codes alone.",
         "every spec with codes",
         accepts,
         write};

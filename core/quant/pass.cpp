@@ -17,15 +17,18 @@ std::uint64_t rowAligned(std::uint64_t features) { return features <= kChunk ? k
 } // namespace
 
 std::int64_t stridedScaleIndex(const ScaleGrid& grid, std::span<const std::int64_t> shape, std::int64_t row) {
-    std::int64_t index = 0, stride = shape.empty() || grid.reduced.back() ? 1 : shape.back();
+    std::int64_t index = 0, stride = shape.empty() ? 1 : grid.scaleShape.back();
     for (std::size_t axis = shape.size() - 1; axis-- > 0;) {
         const std::int64_t at = row % shape[axis];
         row /= shape[axis];
-        if (grid.reduced[axis]) continue;
-        index += at * stride;
-        stride *= shape[axis];
+        index += at / (shape[axis] / grid.scaleShape[axis]) * stride;
+        stride *= grid.scaleShape[axis];
     }
     return index;
+}
+
+std::int64_t columnsPerScale(const ScaleGrid& grid) {
+    return grid.scaleShape.empty() ? grid.features : grid.features / std::max<std::int64_t>(1, grid.scaleShape.back());
 }
 
 TensorView forScan(const TensorView& view) {
@@ -47,13 +50,16 @@ TensorPass::TensorPass(const TensorView& view, const QuantSpec& spec, const Scal
     elements_ = std::uint64_t(grid.rows) * std::uint64_t(grid.features);
     if (elements_ == 0) return;
     const auto features = std::uint64_t(grid.features), group = std::uint64_t(grid.group);
-    shares_ = grid.kind == ScaleKind::None || !grid.contiguous || grid.group > kLongGroup;
+    longGroups_ = grid.kind == ScaleKind::None || !grid.contiguous || grid.group > kLongGroup;
+    shares_ = longGroups_ || (grid.kind != ScaleKind::None && hasTensorScale(spec));
     segment_ = elements_;
     unit_ = rowAligned(features);
     rowByRow_ = !grid.contiguous;
-    if (shares_) {
+    if (longGroups_) {
         if (grid.contiguous && grid.kind != ScaleKind::None) segment_ = group;
         if (features > kChunk) segment_ = features;
+        const auto columns = std::uint64_t(grid.contiguous ? 1 : columnsPerScale(grid));
+        if (features > kChunk && columns < features) unit_ = std::max<std::uint64_t>(1, kChunk / columns) * columns;
     } else if (features % group == 0 || grid.kind != ScaleKind::Block) {
         const std::uint64_t whole = group <= features && features <= kChunk ? features : group;
         unit_ = std::max<std::uint64_t>(1, kChunk / whole) * whole;
@@ -72,10 +78,22 @@ Result<TensorPass> TensorPass::prepare(const TensorView& view, const QuantSpec& 
                                        const Job& job) {
     TensorPass pass(view, spec, grid);
     if (!pass.shares_) return pass;
-    auto shared = measureSharedParams(pass.view_, spec, grid, job);
-    if (!shared) return tl::unexpected(shared.error());
+    GroupRule rule(spec);
+    if (rule.isPlain()) {
+        auto shared = measureSharedParams(pass.view_, spec, grid, job);
+        if (!shared) return tl::unexpected(shared.error());
+        pass.shared_ = std::move(*shared);
+    } else {
+        const auto bounds = measureBounds(pass.view_, rule, spec, grid, job);
+        if (!bounds) return tl::unexpected(bounds.error());
+        float largest = 0;
+        for (const GroupBound& bound : *bounds) largest = std::max(largest, bound.high);
+        if (rule.needsTensorScale()) rule.setTensorBound(largest);
+        pass.tensorScale_ = rule.needsTensorScale() ? rule.tensorScale() : 1.0f;
+        pass.shared_.reserve(bounds->size());
+        for (const GroupBound& bound : *bounds) pass.shared_.push_back(rule.params(bound));
+    }
     if (auto read = pass.allWasRead(); !read) return tl::unexpected(read.error());
-    pass.shared_ = std::move(*shared);
     return pass;
 }
 
@@ -104,15 +122,19 @@ void TensorPass::runUnit(std::uint64_t unit, const float* x, PassRange& range,
         range.run.x = range.x;
         range.run.n = range.n;
         range.run.group = group;
+        range.run.index = at;
         range.firstGroup = grid_.kind == ScaleKind::Block ? row * groupsPerRow + at % features / group : at / group;
         if (!grid_.contiguous) {
-            const bool along = !grid_.reduced.back();
+            const auto columns = std::uint64_t(columnsPerScale(grid_));
             range.run.given =
-                shared_.data() + stridedScaleIndex(grid_, shape_, std::int64_t(row)) + (along ? at % features : 0);
-            range.run.givenStride = along ? 1 : 0;
-            range.run.group = along ? 1 : range.n;
+                shared_.data() + stridedScaleIndex(grid_, shape_, std::int64_t(row)) + at % features / columns;
+            range.run.givenStride = columns < features ? 1 : 0;
+            range.run.group = columns < features ? columns : range.n;
             range.firstGroup = 0;
-        } else if (shares_) {
+        } else if (shares_ && !longGroups_ && !shared_.empty()) {
+            range.run.given = shared_.data() + range.firstGroup;
+            range.run.givenStride = 1;
+        } else if (longGroups_) {
             range.run.given = shared_.data() + (grid_.kind == ScaleKind::None ? 0 : range.firstGroup);
             range.run.givenStride = 0;
             range.run.group = range.n;

@@ -31,6 +31,8 @@ public:
     /// Scales known before the pass: one for unscaled and whole-tensor scales, one per long group, or grid.scales of a
     /// strided grid. Empty when groups are measured as they pass.
     const std::vector<GroupParams>& shared() const { return shared_; }
+    /// What stored scales are relative to: see scaletype=e4m3; 1 when to nothing.
+    float tensorScale() const { return tensorScale_; }
 
 private:
     TensorPass(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid);
@@ -46,14 +48,23 @@ private:
     std::uint64_t elements_ = 0, segments_ = 0, unitsPerSegment_ = 0;
     std::uint64_t segment_ = 0, unit_ = 1; ///< elements
     bool rowByRow_ = false;                ///< groups end with rows, or scales follow columns: one call per row
-    bool shares_ = false;
+    bool shares_ = false;                  ///< scales are measured in a pass of their own
+    bool longGroups_ = false;              ///< one group holds whole ranges
+    float tensorScale_ = 1;
+    friend Result<std::vector<GroupBound>> measureBounds(const TensorView&, const GroupRule&, const QuantSpec&,
+                                                         const ScaleGrid&, const Job&);
 };
 
 /// Scales of a grid whose groups are longer than a unit or not contiguous.
 Result<std::vector<GroupParams>> measureSharedParams(const TensorView& view, const QuantSpec& spec,
                                                      const ScaleGrid& grid, const Job& job);
+/// The bounds of all groups of any grid, by a rule of core.
+Result<std::vector<GroupBound>> measureBounds(const TensorView& view, const GroupRule& rule, const QuantSpec& spec,
+                                              const ScaleGrid& grid, const Job& job);
 /// Index of the scale of a row's first element, for grids that are not contiguous.
 std::int64_t stridedScaleIndex(const ScaleGrid& grid, std::span<const std::int64_t> shape, std::int64_t row);
+/// Consecutive columns that share a scale: 1 where scales follow columns.
+std::int64_t columnsPerScale(const ScaleGrid& grid);
 
 /// What the shared scales of a pass have to be warned about.
 std::vector<std::string> passWarnings(const QuantSpec& spec, const std::vector<GroupParams>& shared,

@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/text.h"
+#include "core/quant/code_set.h"
 
 #include <algorithm>
 #include <cstring>
@@ -34,36 +35,65 @@ Result<std::shared_ptr<Source>> makeSource(const TensorView& view, const QuantSp
 }
 
 TensorToWrite scaleTensor(const std::shared_ptr<Source>& source, const char* field) {
-    const DType dtype = inputTypeOf(source->spec, source->view.info->dtype).value_or(DType::F32);
+    const DType dtype = storedScaleType(source->spec, source->view.info->dtype);
     return {source->view.info->name + field, dtype, source->grid.scaleShape,
             [source, dtype](const TensorToWrite::Sink& sink) -> Result<void> {
-                const auto scales = measureScales(*source);
-                if (!scales) return tl::unexpected(scales.error());
-                return sinkFloats(sink, dtype, *scales);
+                auto params = measureParams(*source);
+                if (!params) return tl::unexpected(params.error());
+                std::vector<float> scales(params->size());
+                std::transform(params->begin(), params->end(), scales.begin(), [](const auto& p) { return p.scale; });
+                if (hasZeroPoints(source->spec)) source->params = std::move(*params);
+                if (info(dtype).bits > 8) return sinkFloats(sink, dtype, scales);
+                const float unit = source->pass ? source->pass->tensorScale() : 1.0f;
+                std::vector<std::uint8_t> bytes(scales.size());
+                std::transform(scales.begin(), scales.end(), bytes.begin(),
+                               [&](float scale) { return scaleByte(dtype, scale * unit); });
+                return bytes.empty() ? Result<void>{} : sink(std::as_bytes(std::span(bytes)));
             }};
 }
 
-Result<std::vector<float>> measureScales(Source& source) {
+TensorToWrite zeroTensor(const std::shared_ptr<Source>& source, const char* field) {
+    return {source->view.info->name + field, DType::I8, source->grid.scaleShape,
+            [source](const TensorToWrite::Sink& sink) -> Result<void> {
+                if (source->params.empty()) {
+                    auto params = measureParams(*source);
+                    if (!params) return tl::unexpected(params.error());
+                    source->params = std::move(*params);
+                }
+                std::vector<std::int8_t> zeros(source->params.size());
+                std::transform(source->params.begin(), source->params.end(), zeros.begin(),
+                               [](const GroupParams& p) { return std::int8_t(p.aux); });
+                source->params = {};
+                return zeros.empty() ? Result<void>{} : sink(std::as_bytes(std::span(zeros)));
+            }};
+}
+
+TensorToWrite tensorScaleTensor(const std::shared_ptr<Source>& source, const char* field) {
+    return {
+        source->view.info->name + field, DType::F32, {1}, [source](const TensorToWrite::Sink& sink) -> Result<void> {
+            const auto pass = source->prepared();
+            if (!pass) return tl::unexpected(pass.error());
+            return sinkFloats(sink, DType::F32, {(*pass)->tensorScale()});
+        }};
+}
+
+Result<std::vector<GroupParams>> measureParams(Source& source) {
     const auto pass = source.prepared();
     if (!pass) return tl::unexpected(pass.error());
-    std::vector<float> scales(std::size_t(source.grid.scales));
+    std::vector<GroupParams> params(std::size_t(source.grid.scales));
     const auto& shared = (*pass)->shared();
-    if (!shared.empty()) {
-        if (source.grid.kind == ScaleKind::None) return scales;
-        std::transform(shared.begin(), shared.end(), scales.begin(), [](const GroupParams& p) { return p.scale; });
-        return scales;
-    }
+    if (!shared.empty()) return source.grid.kind == ScaleKind::None ? params : shared;
+    std::vector<RunEncoder> encoders(workerCount(), RunEncoder(source.spec, source.view.info->dtype));
     // Groups of an empty tensor have no range; their scale is that of nothing but zeros.
     if (source.view.info->elements == 0)
-        std::fill(scales.begin(), scales.end(), paramsOfGroup(runOf(source.spec), {}, nullptr, 0).scale);
-    const auto inputType = inputTypeOf(source.spec, source.view.info->dtype);
+        std::fill(params.begin(), params.end(), encoders.front().params(runOf(source.spec), nullptr, 0));
     const auto done = (*pass)->run(0, (*pass)->units(), source.job, [&](const PassRange& range) {
         for (std::size_t begin = 0, group = range.firstGroup; begin < range.n; begin += range.run.group, ++group)
-            scales[group] =
-                paramsOfGroup(range.run, inputType, range.x + begin, std::min(range.run.group, range.n - begin)).scale;
+            params[group] =
+                encoders[range.worker].params(range.run, range.x + begin, std::min(range.run.group, range.n - begin));
     });
     if (!done) return tl::unexpected(done.error());
-    return scales;
+    return params;
 }
 
 Result<void> streamSlabs(Source& source, const TensorToWrite::Sink& sink,

@@ -15,15 +15,19 @@ struct Source {
     QuantSpec spec;
     ScaleGrid grid;
     Job job;
-    std::optional<TensorPass> pass; ///< prepared when the first producer runs
+    std::optional<TensorPass> pass;  ///< prepared when the first producer runs
+    std::vector<GroupParams> params; ///< kept from the scales to the zero points
     Result<const TensorPass*> prepared();
 };
 Result<std::shared_ptr<Source>> makeSource(const TensorView& view, const QuantSpec& spec, const Job& job);
 
-/// The scales as a tensor NAME + field, in f32 or in the input type.
+/// The scales as a tensor NAME + field, in the spec's scale type.
 TensorToWrite scaleTensor(const std::shared_ptr<Source>& source, const char* field);
+/// Zero points as I8; and what the stored scales were multiplied by, an F32 of one element.
+TensorToWrite zeroTensor(const std::shared_ptr<Source>& source, const char* field);
+TensorToWrite tensorScaleTensor(const std::shared_ptr<Source>& source, const char* field);
 /// All scales of the grid.
-Result<std::vector<float>> measureScales(Source& source);
+Result<std::vector<GroupParams>> measureParams(Source& source);
 /// Runs the pass in slabs of a few MiB of output. `place(element)` is the output byte of an element that begins a
 /// range, and of the end.
 Result<void> streamSlabs(Source& source, const TensorToWrite::Sink& sink,

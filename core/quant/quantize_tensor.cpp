@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/parallel.h"
 #include "core/base/text.h"
+#include "core/quant/code_set.h"
 #include "core/quant/pass.h"
 
 #include <algorithm>
@@ -56,10 +57,16 @@ Result<QuantizedTensor> quantizeTensor(const TensorView& view, const QuantSpec& 
     else
         (identity ? out.values : out.scales).resize(identity ? view.info->elements : std::size_t(grid->scales));
     if (!codec && !identity) out.codes.resize(view.info->elements);
+    const bool zeros = hasZeroPoints(spec);
+    if (zeros) out.zeros.resize(out.scales.size());
     const bool sharedScales = !pass->shared().empty();
-    if (sharedScales && grid->kind != ScaleKind::None)
-        std::transform(pass->shared().begin(), pass->shared().end(), out.scales.begin(),
-                       [](const auto& p) { return p.scale; });
+    if (sharedScales && grid->kind != ScaleKind::None) {
+        const auto& shared = pass->shared();
+        for (std::size_t i = 0; i < shared.size(); ++i) {
+            out.scales[i] = shared[i].scale;
+            if (zeros) out.zeros[i] = shared[i].aux;
+        }
+    }
 
     std::vector<RunEncoder> encoders(workerCount(), RunEncoder(spec, view.info->dtype));
     std::vector<std::uint64_t> finite(kMaxPieces);
@@ -77,6 +84,7 @@ Result<QuantizedTensor> quantizeTensor(const TensorView& view, const QuantSpec& 
         else
             wanted.codes = out.codes.data() + range.begin;
         if (!sharedScales) wanted.scales = out.scales.data() + range.firstGroup;
+        if (!sharedScales && zeros) wanted.zeros = out.zeros.data() + range.firstGroup;
         wanted.sums = &sums;
         encoders[range.worker](range.run, wanted);
         finite[range.piece] += std::uint64_t(sums.n);
@@ -116,10 +124,12 @@ void forEachScaleRun(const ScaleGrid& grid, std::span<const std::int64_t> shape,
         run.offset = std::size_t(at - begin);
         const std::uint64_t row = at / features, rowEnd = (row + 1) * features;
         if (!grid.contiguous) {
-            run.along = !grid.reduced.back();
+            const auto columns = std::uint64_t(columnsPerScale(grid));
+            run.along = columns == 1;
             run.scale =
-                std::size_t(stridedScaleIndex(grid, shape, std::int64_t(row))) + (run.along ? at % features : 0);
-            run.count = std::size_t(std::min(end, rowEnd) - at);
+                std::size_t(stridedScaleIndex(grid, shape, std::int64_t(row))) + std::size_t(at % features / columns);
+            run.count =
+                std::size_t(std::min({end, rowEnd, run.along ? end : at + columns - at % features % columns}) - at);
         } else if (flat) {
             run.scale = std::size_t(at / group);
             run.count = std::size_t(std::min(end, (at / group + 1) * group) - at);
@@ -148,6 +158,12 @@ std::vector<float> materialize(const QuantizedTensor& tensor) {
     const float one = 1;
     const float* scales = tensor.grid.kind == ScaleKind::None ? &one : tensor.scales.data();
     forEachScaleRun(tensor.grid, tensor.shape, 0, out.size(), [&](const ScaleRun& part) {
+        for (std::size_t i = 0; !tensor.zeros.empty() && i < part.count; ++i) {
+            const std::size_t at = part.scale + (part.along ? i : 0);
+            const float level = run.levels[tensor.codes[part.offset + i]];
+            out[part.offset + i] = (level - tensor.zeros[at]) * tensor.scales[at];
+        }
+        if (!tensor.zeros.empty()) return;
         kernels.dequantize(tensor.codes.data() + part.offset, part.count, part.along ? 1 : part.count,
                            scales + part.scale, run.levels, run.levelCount, out.data() + part.offset);
     });

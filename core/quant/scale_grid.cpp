@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/text.h"
 #include "core/quant/block_encoder.h"
+#include "core/quant/code_set.h"
 #include "core/quant/native_packing.h"
 #include "core/quant/quantizer.h"
+#include "core/quant/scale_type.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -46,9 +48,69 @@ bool trailing(const std::vector<bool>& reduced, std::span<const std::int64_t> sh
     return true;
 }
 
+/// The divisors of `size` next to `tile`: what the axis can be cut into.
+std::string tileAdvice(std::int64_t size, std::int64_t tile) {
+    std::int64_t below = std::clamp<std::int64_t>(tile, 1, size), above = below;
+    while (size % below != 0) --below;
+    while (above < size && size % above != 0) ++above;
+    return below == above ? fmt::format("{}", below) : fmt::format("{} or {}", below, above);
+}
+
+/// Scales per tile; axes without a tile have a scale per index.
+Result<void> cutIntoTiles(ScaleGrid& grid, const std::vector<Tile>& tiles, std::span<const std::int64_t> shape) {
+    const int rank = int(shape.size());
+    grid.scaleShape.assign(shape.begin(), shape.end());
+    grid.reduced.assign(shape.size(), false);
+    for (const Tile& tile : tiles) {
+        const int index = tile.axis < 0 ? tile.axis + rank : tile.axis;
+        if (index < 0 || index >= rank)
+            return fail(rank == 0 ? std::string("a scalar has no axis to cut into tiles: leave tile out")
+                                  : fmt::format("tile={}x{}: shape {} has no axis {}: use an axis from {} to {}",
+                                                tile.axis, tile.size, shapeText(shape), tile.axis, -rank, rank - 1));
+        const auto axis = std::size_t(index);
+        if (grid.reduced[axis])
+            return fail(fmt::format("tile names an axis of shape {} twice: name each axis once", shapeText(shape)));
+        if (shape[axis] % std::int64_t(tile.size) != 0)
+            return fail(fmt::format("tile={}x{} does not divide axis {} of shape {}: use a size of {}", tile.axis,
+                                    tile.size, tile.axis, shapeText(shape), tileAdvice(shape[axis], tile.size)));
+        grid.reduced[axis] = true;
+        grid.scaleShape[axis] = shape[axis] / std::int64_t(tile.size);
+    }
+    grid.scales = product(grid.scaleShape);
+    const std::int64_t columns = grid.features / std::max<std::int64_t>(1, grid.scaleShape.back());
+    grid.group = std::max<std::int64_t>(1, columns);
+    grid.contiguous = false;
+    if (tiles.size() == 1 && grid.reduced.back()) grid.contiguous = true; // as block=N
+    if (!grid.reduced.back()) grid.kind = ScaleKind::Axes;                // they follow columns
+    return {};
+}
+
+/// The groups of N:M sparsity are whole in every part of a tensor that is looked at.
+Result<void> checkSparsity(const Sparsity& sparsity, const ScaleGrid& grid, std::span<const std::int64_t> shape) {
+    const std::int64_t of = sparsity.of;
+    if (grid.features % of != 0)
+        return fail(fmt::format("sparse={}/{} does not divide the last axis of shape {}: use an M of {}", sparsity.keep,
+                                of, shapeText(shape), tileAdvice(grid.features, of)));
+    if (grid.kind == ScaleKind::Block && grid.group % of != 0)
+        return fail(fmt::format("sparse={}/{} does not divide blocks of {}: use an M of {}", sparsity.keep, of,
+                                grid.group, tileAdvice(grid.group, of)));
+    return {};
+}
+
+Result<ScaleGrid> gridOf(const QuantSpec& spec, std::span<const std::int64_t> shape);
+
 } // namespace
 
 Result<ScaleGrid> scaleGrid(const QuantSpec& spec, std::span<const std::int64_t> shape) {
+    auto grid = gridOf(spec, shape);
+    if (grid && spec.sparsity)
+        if (auto ok = checkSparsity(*spec.sparsity, *grid, shape); !ok) return tl::unexpected(ok.error());
+    return grid;
+}
+
+namespace {
+
+Result<ScaleGrid> gridOf(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     ScaleGrid grid;
     grid.kind = spec.scaleKind();
     grid.features = shape.empty() ? 1 : shape.back();
@@ -56,6 +118,10 @@ Result<ScaleGrid> scaleGrid(const QuantSpec& spec, std::span<const std::int64_t>
     grid.paddedFeatures = grid.features;
     const std::int64_t elements = grid.rows * grid.features;
     grid.group = std::max<std::int64_t>(1, elements);
+    if (spec.tiles) {
+        if (auto ok = cutIntoTiles(grid, *spec.tiles, shape); !ok) return tl::unexpected(ok.error());
+        return grid;
+    }
     auto reduced = reducedAxes(spec, shape);
     if (!reduced) return tl::unexpected(reduced.error());
     grid.reduced = std::move(*reduced);
@@ -84,6 +150,8 @@ Result<ScaleGrid> scaleGrid(const QuantSpec& spec, std::span<const std::int64_t>
     return grid;
 }
 
+} // namespace
+
 // The bytes of the default layout. nf4: two codes a byte over whole blocks. The 1-bit formats: four codes a byte along
 // the first axis; when that axis is no multiple of 4 the eformer layout refuses the tensor, and what is counted here is
 // the axis rounded up to one. Others: rows of whole bytes. The codes are what the elements need, the rest padding.
@@ -98,9 +166,9 @@ Result<StoredSize> storedSize(const QuantSpec& spec, std::span<const std::int64_
         return size;
     }
     size.codes = (elements * std::uint64_t(traits.bits) + 7) / 8;
-    const bool halfScales =
-        spec.effectiveCompute() == Compute::Input && (source == DType::F16 || source == DType::BF16);
-    size.scales = std::uint64_t(grid->scales) * (halfScales ? 2 : 4);
+    size.scales = std::uint64_t(grid->scales) * std::uint64_t(info(storedScaleType(spec, source)).bits) / 8;
+    if (grid->scales > 0 && hasTensorScale(spec)) size.scales += 4;
+    if (hasZeroPoints(spec)) size.scales += std::uint64_t(grid->scales); // a byte each
     if (traits.padsLastBlock)
         size.padding = std::uint64_t(grid->rows) * std::uint64_t(grid->paddedFeatures) / 2 - size.codes;
     if (traits.kind == FormatKind::Sign && elements > 0) {

@@ -105,7 +105,7 @@ Result<std::vector<Partial>> measureGroups(const Work& work, const std::vector<f
 /// Scales that follow columns: a worker takes columns and walks down all rows, so that each sum has one order.
 Result<std::vector<Partial>> measureStrided(const Work& work, const std::vector<float>& centers) {
     const auto& grid = work.grid;
-    const bool along = !grid.reduced.back();
+    const bool along = columnsPerScale(grid) == 1 && grid.features > 1;
     std::vector<Partial> partials(std::size_t(grid.scales));
     std::vector<float> bounds(along && work.isAbsMax() ? partials.size() : 0); // of rows without NaN and Inf
     const std::size_t features = std::size_t(grid.features);

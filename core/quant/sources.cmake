@@ -2,9 +2,12 @@
 target_sources(qs_core PRIVATE
   quant/block_encoder.cpp
   quant/calibration.cpp
+  quant/calibration_arguments.cpp
+  quant/code_set.cpp
   quant/decode_stored.cpp
   quant/encode.cpp
   quant/formats.cpp
+  quant/group_rule.cpp
   quant/layout.cpp
   quant/layout_eformer.cpp
   quant/layout_native.cpp
@@ -17,6 +20,8 @@ target_sources(qs_core PRIVATE
   quant/quantize_tensor.cpp
   quant/refused_filter.cpp
   quant/scale_grid.cpp
+  quant/scale_type.cpp
+  quant/shared_bounds.cpp
   quant/shared_params.cpp
   quant/spec.cpp
   quant/spec_parse.cpp

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/spec.h"
 
+#include "core/quant/calibration.h"
+
 #include <cassert>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,12 +10,6 @@
 
 namespace qs {
 namespace {
-
-std::string calibrationText(const Calibration& calibration) {
-    std::string text = calibration.id;
-    for (const double argument : calibration.arguments) text += fmt::format(",{}", argument);
-    return text;
-}
 
 const char* scaleText(ScaleSpelling scale) {
     switch (scale) {
@@ -128,7 +124,8 @@ std::string canonicalText(const QuantSpec& spec) {
     if (traits.stochastic) full.stochastic = spec.stochastic.value_or(-1);
     full.sparsity = spec.sparsity; // a spec without it keeps every value
     Calibration calibration = spec.effectiveCalibration();
-    if (calibration.arguments == std::vector<double>{1.0}) calibration.arguments.clear();
+    const bool factor = calibration.id == "absmax" || calibration.id == "minmax";
+    if (factor && calibration.arguments == std::vector<double>{1.0}) calibration.arguments.clear();
     if (!calibration.id.empty()) full.calibration = std::move(calibration);
     if (!traits.polyLevels.empty()) full.decode = spec.effectiveDecode();
     full.nan = spec.effectiveNan();

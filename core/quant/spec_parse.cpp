@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/text.h"
-#include "core/quant/spec.h"
+#include "core/quant/calibration.h"
 
 #include <algorithm>
 #include <charconv>
@@ -251,6 +251,16 @@ Result<void> validateOptions(const QuantSpec& spec, const FormatTraits& traits) 
         return refuse("random rounding", "round", [](const FormatTraits& f) { return f.stochastic; });
     if (spec.sparsity && !traits.sparse)
         return refuse("N:M sparsity", "sparse", [](const FormatTraits& f) { return f.sparse; });
+    if (!spec.isSymmetric() && spec.effectiveDialect().starts_with("aqt"))
+        return fail(fmt::format("dialect={} has no zero points: use {}:sym=no:dialect=qwix or {}:sym=no",
+                                spec.effectiveDialect(), spec.format, spec.format));
+    const std::string type = spec.effectiveScaleType();
+    if (!spec.isSymmetric() && (type == "e8m0" || type == "e4m3"))
+        return fail(
+            fmt::format("scaletype={} is for specs without a zero point: use scaletype=po2 or scaletype=f16", type));
+    if (spec.sparsity && (spec.sparsity->of > 4096 || (spec.sparsity->of & (spec.sparsity->of - 1))))
+        return fail(fmt::format("the M of sparse={}/{} must be a power of two up to 4096: use sparse=2/4",
+                                spec.sparsity->keep, spec.sparsity->of));
     const auto types = words(traits.scaleTypes), widths = words(traits.bitWidths);
     if (spec.scaleType && !std::count(types.begin(), types.end(), *spec.scaleType))
         return fail(fmt::format("{} has no scaletype {}: use scaletype={}", spec.format, shown(*spec.scaleType),
@@ -272,21 +282,12 @@ Result<void> validateCalibration(const QuantSpec& spec) {
             return fail(
                 fmt::format("{} without a scale has nothing to calibrate: leave calib={} out", spec.format, shown(id)));
         return fail(fmt::format("calib={} does not apply to {}{}: use calib={}", shown(id), spec.format,
-                                spec.scaleKind() == ScaleKind::None ? " without a scale" : "",
+                                spec.scaleKind() == ScaleKind::None ? " without a scale"
+                                : spec.isSymmetric()                ? ""
+                                                                    : " with sym=no",
                                 fmt::join(applicable, " or calib=")));
     }
-    const auto traits =
-        std::find_if(calibrations().begin(), calibrations().end(), [&](const auto& row) { return id == row.id; });
-    const int count = int(arguments.size());
-    if (count < traits->minArguments || count > traits->maxArguments)
-        return fail(fmt::format("calib={} takes {} numbers, not {}: use calib={}{}", id,
-                                traits->maxArguments == 0 ? "no" : fmt::format("at most {}", traits->maxArguments),
-                                count, id, traits->arguments));
-    for (const double argument : arguments)
-        if (!(float(argument) > 0) || !(argument <= 1000))
-            return fail(fmt::format("the factor of calib={} must be above 0 and at most 1000, not {}: use calib={},1",
-                                    id, argument, id));
-    return {};
+    return checkArguments(*spec.calibration, spec);
 }
 
 } // namespace
@@ -311,6 +312,12 @@ Result<void> validate(const QuantSpec& spec) {
     if (spec.effectiveCompute() == Compute::Input && !traits->computeInput)
         return fail(fmt::format("{} always computes in f32: leave compute out; {} compute=input", spec.format,
                                 thoseWith([](const FormatTraits& f) { return f.computeInput; })));
+    const bool plain = spec.effectiveCalibration().id == "absmax" && spec.effectiveDialect() == "eformer" &&
+                       spec.effectiveScaleType() == "f32" && spec.isSymmetric() && !spec.sparsity && !spec.randomSeed();
+    if (spec.effectiveCompute() == Compute::Input && !plain)
+        return fail(fmt::format("compute=input is the arithmetic of the seeds alone, with absolute maxima: use "
+                                "{}:compute=input, or leave compute out",
+                                spec.format));
     return {};
 }
 

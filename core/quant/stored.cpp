@@ -3,6 +3,8 @@
 
 #include "core/base/text.h"
 #include "core/quant/block_encoder.h"
+#include "core/quant/code_set.h"
+#include "core/quant/scale_type.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,6 +15,8 @@ std::vector<std::string> StoredTensor::fields() const {
     const bool packed = !native && spec.traits().kind == FormatKind::Codebook;
     std::vector<std::string> names{name + (native ? ".codes" : packed ? ".packed" : ".weight")};
     if (spec.scaleKind() != ScaleKind::None && !codecOf(spec)) names.push_back(name + (packed ? ".absmax" : ".scale"));
+    if (native && hasZeroPoints(spec)) names.push_back(name + ".zero");
+    if (native && spec.scaleKind() != ScaleKind::None && hasTensorScale(spec)) names.push_back(name + ".tensor_scale");
     return names;
 }
 

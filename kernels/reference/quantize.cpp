@@ -39,8 +39,19 @@ float decodeOne(const Run& run, const GroupParams& params, float x, int code) {
     case Encoder::Identity: return x;
     case Encoder::RoundF16: return qs::f16ToF32(qs::f32ToF16(x));
     case Encoder::RoundBf16: return qs::bf16ToF32(qs::f32ToBf16(x));
+    case Encoder::RoundAffine: return (run.levels[code] - params.aux) * params.scale;
     default: return run.levels[code] * params.scale;
     }
+}
+
+float zeroPoint(const Run& run, const GroupParams& params) {
+    return run.encoder == Encoder::RoundAffine ? params.aux : 0.0f;
+}
+
+/// The code of 0; with a zero point of the group's own.
+int zeroCodeOf(const Run& run, const GroupParams& params) {
+    if (run.encoder != Encoder::RoundAffine || std::isnan(params.aux)) return run.zeroCode;
+    return roundWithin(params.aux - run.levels[0], 0, run.levelCount - 1);
 }
 
 struct Limits {
@@ -51,7 +62,9 @@ Limits limitsOf(const Run& run, const GroupParams& params) {
     constexpr float kWider = 1.000001f;
     if (run.encoder == Encoder::RoundF16) return {-65504.0f * kWider, 65504.0f * kWider};
     if (run.levelCount == 0) return {};
-    return {run.levels[0] * params.scale * kWider, run.levels[run.levelCount - 1] * params.scale * kWider};
+    const float zero = zeroPoint(run, params);
+    return {(run.levels[0] - zero) * params.scale * kWider,
+            (run.levels[run.levelCount - 1] - zero) * params.scale * kWider};
 }
 
 bool hasCodesOf(Encoder encoder) {
@@ -61,7 +74,7 @@ bool hasCodesOf(Encoder encoder) {
 } // namespace
 
 int encode(const Run& run, const GroupParams& params, float x) {
-    if (std::isnan(x)) return run.zeroCode;
+    if (std::isnan(x)) return zeroCodeOf(run, params);
     const int outermost = run.levelCount - 1;
     if (run.skipNonFinite && std::isinf(x)) return x > 0 ? outermost : 0;
     switch (run.encoder) {
@@ -87,6 +100,19 @@ int encode(const Run& run, const GroupParams& params, float x) {
         if (std::isnan(v)) return run.zeroCode;
         return int(std::lower_bound(run.boundaries, run.boundaries + outermost, v) - run.boundaries);
     }
+    case Encoder::RoundAffine: {
+        const float v = x / params.scale + params.aux;
+        if (std::isnan(v)) return zeroCodeOf(run, params);
+        return roundWithin(v, int(run.levels[0]), int(run.levels[outermost])) - int(run.levels[0]);
+    }
+    case Encoder::RoundReciprocal: {
+        const float v = x * params.aux;
+        if (std::isnan(v)) return run.zeroCode;
+        if (run.levels[0] == std::floor(run.levels[0]))
+            return run.zeroCode + roundWithin(v, -run.zeroCode, outermost - run.zeroCode);
+        // Halves, without a zero: floor(v) + 0.5 within the levels.
+        return run.zeroCode + int(std::floor(std::clamp(v, run.levels[0], run.levels[outermost])));
+    }
     case Encoder::Sign: return x < 0 ? 0 : 1;
     case Encoder::Threshold: return x > params.aux ? 2 : x < -params.aux ? 0 : 1;
     default: return -1;
@@ -101,6 +127,7 @@ void quantizeGroup(const Run& run, const RunOut& out, const GroupParams& params,
     float groupMax = 0;
     const Limits limits = limitsOf(run, params);
     const bool hasCodes = hasCodesOf(run.encoder);
+    const float zero = zeroPoint(run, params);
     for (std::size_t i = 0; i < n; ++i) {
         const float w = run.x[begin + i];
         const int code = encode(run, params, w);
@@ -128,7 +155,8 @@ void quantizeGroup(const Run& run, const RunOut& out, const GroupParams& params,
         if (out.codeCounts && hasCodes) ++out.codeCounts[code];
         if (out.errorBins) ++out.errorBins[std::bit_cast<std::uint32_t>(e) >> kFloatBinShift];
         if (out.valueBins) {
-            const float scaled = params.scale != 0 ? w / params.scale : 0.0f;
+            float scaled = params.scale != 0 ? w / params.scale : 0.0f;
+            if (run.encoder == Encoder::RoundAffine) scaled += zero; // where the levels are
             ++out.valueBins[std::bit_cast<std::uint32_t>(scaled) >> kFloatBinShift];
         }
     }
@@ -136,6 +164,7 @@ void quantizeGroup(const Run& run, const RunOut& out, const GroupParams& params,
     sums.sw2 = sw2.fold(), sums.swv = swv.fold(), sums.sv2 = sv2.fold();
     if (out.sums) out.sums->merge(sums);
     if (out.scales) out.scales[group] = params.scale;
+    if (out.zeros) out.zeros[group] = zero;
     groupSe2.flush(), groupSw2.flush();
     const bool inF32 = sumsInF32(run, params, std::bit_cast<unsigned>(groupMax));
     if (out.groupSse) out.groupSse[group] = float(inF32 ? groupSe2.total.fold() : sums.se2);

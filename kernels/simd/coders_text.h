@@ -93,17 +93,21 @@ template<int steps> struct LevelCoder {
     }
 };
 
-/// round(x / aux) within +-bound; the levels are those integers.
-struct RoundCoder {
+/// round(x / aux), or round(x * aux), within the integers from -zero to high; the levels are those integers.
+template<bool kReciprocal> struct RoundCoder {
     QS_INLINE static LaneParams forGroup(const GroupParams& p) { return laneParams(p); }
     static constexpr bool kHasQuotient = true, kHasCodes = true;
     Floats high, low;
     Ints zero, minusZero;
-    explicit RoundCoder(int bound)
-        : high(set1(float(bound))), low(set1(float(-bound))), zero(set1(bound)), minusZero(set1(-bound)) {}
+    RoundCoder(int zeroCode, int levels)
+        : high(set1(float(levels - 1 - zeroCode))), low(set1(float(-zeroCode))), zero(set1(zeroCode)),
+          minusZero(set1(-zeroCode)) {}
     static bool keepsSigns(const Run&) { return true; }
     QS_INLINE Ints encode(Floats x, const LaneParams& params, Floats& v) const {
-        v = x / params.aux;
+        if constexpr (kReciprocal)
+            v = x * params.aux;
+        else
+            v = x / params.aux;
         return toInts(max(min(v, high), low)) + zero;
     }
     QS_INLINE Floats decode(Ints code, Floats, const LaneParams& params) const {

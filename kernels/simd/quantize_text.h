@@ -272,9 +272,9 @@ template<class Coder> inline void quantizeWith(const Coder& coder, const Run& ru
     pass.finish();
 }
 
-/// The levels are the integers from -zeroCode to zeroCode.
+/// The levels are the integers from -zeroCode on.
 inline bool areIntegers(const Run& run) {
-    if (run.levelCount != 2 * run.zeroCode + 1) return false;
+    if (run.levelCount <= run.zeroCode) return false;
     for (int i = 0; i < run.levelCount; ++i)
         if (run.levels[i] != float(i - run.zeroCode)) return false;
     return true;
@@ -303,7 +303,10 @@ inline void quantize(const Run& run, const RunOut& out) {
         return quantizeWith(LevelCoder<8>(run), run, out);
     case Encoder::RoundInteger:
     case Encoder::RoundTernary:
-        if (areIntegers(run)) return quantizeWith(RoundCoder(run.zeroCode), run, out);
+        if (areIntegers(run)) return quantizeWith(RoundCoder<false>(run.zeroCode, run.levelCount), run, out);
+        break;
+    case Encoder::RoundReciprocal:
+        if (areIntegers(run)) return quantizeWith(RoundCoder<true>(run.zeroCode, run.levelCount), run, out);
         break;
     case Encoder::RoundFloat:
         if (areFloats(run)) return quantizeWith(FloatCoder(run), run, out);

@@ -2,6 +2,7 @@
 #include "app/gui/pages/compare_plots.h"
 
 #include "core/base/text.h"
+#include "core/quant/code_set.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,8 +15,9 @@ constexpr int kBins = 256;
 
 std::span<const float> levelsOf(const TensorAnalysis& analysis) {
     const auto& traits = analysis.spec.traits();
-    return analysis.spec.effectiveDecode() == Decode::Poly && !traits.polyLevels.empty() ? traits.polyLevels
-                                                                                         : traits.levels;
+    return analysis.spec.effectiveDecode() == Decode::Poly && !traits.polyLevels.empty()
+               ? traits.polyLevels
+               : codeSetOf(analysis.spec).levels;
 }
 
 double outermost(const TensorAnalysis& analysis) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/widgets/plot_analysis.h"
+#include "core/quant/code_set.h"
 
 #include "app/gui/widgets/plot_axis.h"
 
@@ -45,7 +46,8 @@ QString shareText(double count, double total) {
 
 std::span<const float> decodeLevels(const QuantSpec& spec) {
     const FormatTraits& traits = spec.traits();
-    return spec.effectiveDecode() == Decode::Poly && !traits.polyLevels.empty() ? traits.polyLevels : traits.levels;
+    return spec.effectiveDecode() == Decode::Poly && !traits.polyLevels.empty() ? traits.polyLevels
+                                                                                : codeSetOf(spec).levels;
 }
 
 AnalysisPlot weightDensity(const TensorAnalysis& analysis, int bins) {

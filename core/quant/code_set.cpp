@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/quant/code_set.h"
+
+#include <array>
+
+namespace qs {
+namespace {
+
+std::array<float, 256> ascendingFrom(float first) {
+    std::array<float, 256> out{};
+    for (int i = 0; i < 256; ++i) out[std::size_t(i)] = first + float(i);
+    return out;
+}
+const std::array<float, 256> kIntegers = ascendingFrom(-128);
+const std::array<float, 256> kHalves = ascendingFrom(-127.5f); ///< AQT without a zero
+
+std::span<const float> middle(const std::array<float, 256>& all, int bits) {
+    const std::size_t half = std::size_t(1) << (bits - 1);
+    return std::span(all).subspan(128 - half, 2 * half);
+}
+
+} // namespace
+
+bool hasZeroPoints(const QuantSpec& spec) {
+    return !spec.isSymmetric() && spec.traits().encoder == Encoder::RoundInteger;
+}
+
+CodeSet codeSetOf(const QuantSpec& spec) {
+    const FormatTraits& traits = spec.traits();
+    CodeSet set{traits.levels, traits.zeroCode, traits.valueOffset, traits.encoder};
+    const std::string dialect = spec.effectiveDialect();
+    if (dialect == "bitnet") set.encoder = Encoder::RoundTernary;
+    if (traits.encoder != Encoder::RoundInteger) return set;
+    const int half = 1 << (traits.bits - 1);
+    if (dialect == "aqt" || dialect == "aqt_max" || dialect == "aqt_halves") set.encoder = Encoder::RoundReciprocal;
+    if (hasZeroPoints(spec)) set.encoder = Encoder::RoundAffine;
+    if (dialect == "aqt_halves")
+        set.levels = middle(kHalves, traits.bits), set.zeroCode = half;
+    else if (hasZeroPoints(spec) || dialect == "qwix" || dialect == "ct")
+        set.levels = middle(kIntegers, traits.bits), set.zeroCode = half, set.valueOffset = -half;
+    return set;
+}
+
+} // namespace qs

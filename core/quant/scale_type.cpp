@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/quant/scale_type.h"
+
+#include "core/quant/encode.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace qs {
+namespace {
+
+constexpr int kLowest = -127, kHighest = 127; ///< exponents of e8m0
+
+float twoTo(int exponent) { return std::ldexp(1.0f, std::clamp(exponent, kLowest, kHighest)); }
+
+} // namespace
+
+ScaleType scaleTypeOf(const QuantSpec& spec) {
+    const std::string type = spec.effectiveScaleType();
+    if (type == "f16") return ScaleType::F16;
+    if (type == "bf16") return ScaleType::Bf16;
+    if (type == "e8m0") return ScaleType::E8m0;
+    if (type == "po2") return ScaleType::Po2;
+    if (type == "e4m3") return ScaleType::E4m3;
+    return type == "ue4m3" ? ScaleType::Ue4m3 : ScaleType::F32;
+}
+
+bool hasTensorScale(const QuantSpec& spec) { return scaleTypeOf(spec) == ScaleType::E4m3; }
+
+float powerOfTwoAbove(float x) {
+    int exponent = 0;
+    const float mantissa = std::frexp(x, &exponent); // x = mantissa * 2^exponent, mantissa in [1/2, 1)
+    return twoTo(mantissa == 0.5f ? exponent - 1 : exponent);
+}
+
+float powerOfTwoBelow(float x, int exponents) { return twoTo(std::ilogb(x) + exponents); }
+
+float roundToE4m3(float x) {
+    constexpr float kMost = 448, kLeastNormal = 0x1p-6f;
+    const float within = std::min(x, kMost);
+    const int exponent = within < kLeastNormal ? -6 : std::ilogb(within);
+    const float rounded = std::ldexp(std::nearbyint(std::ldexp(within, 3 - exponent)), exponent - 3);
+    return rounded > 0 ? rounded : 0.125f;
+}
+
+float roundToHalf(ScaleType type, float x) {
+    const KernelSet& kernels = scalarKernels();
+    const bool f16 = type == ScaleType::F16;
+    std::uint16_t half = 0;
+    float out = 0;
+    (f16 ? kernels.f32ToF16 : kernels.f32ToBf16)(&x, 1, &half);
+    if (half == (f16 ? 0x7c00 : 0x7f80)) --half;
+    if (half == 0) ++half;
+    (f16 ? kernels.f16ToF32 : kernels.bf16ToF32)(&half, 1, &out);
+    return out;
+}
+
+DType storedScaleType(const QuantSpec& spec, DType source) {
+    switch (scaleTypeOf(spec)) {
+    case ScaleType::F16: return DType::F16;
+    case ScaleType::Bf16: return DType::BF16;
+    case ScaleType::E8m0:
+    case ScaleType::Po2: return DType::F8_E8M0;
+    case ScaleType::E4m3:
+    case ScaleType::Ue4m3: return DType::F8_E4M3;
+    case ScaleType::F32: break;
+    }
+    return inputTypeOf(spec, source).value_or(DType::F32);
+}
+
+std::uint8_t scaleByte(DType dtype, float value) {
+    if (!(value > 0)) return 0;
+    if (dtype == DType::F8_E8M0) return std::uint8_t(std::ilogb(value) + 127);
+    const int exponent = value < 0x1p-6f ? -6 : std::ilogb(value);
+    const int units = int(std::nearbyint(std::ldexp(value, 3 - exponent)));
+    return std::uint8_t(((exponent + 6) << 3) + units);
+}
+
+float scaleOfByte(DType dtype, std::uint8_t byte) {
+    if (dtype == DType::F8_E8M0) return twoTo(int(byte) - 127);
+    static const std::vector<float> table = floatTable(*findFormat("fp8_e4m3"));
+    return table[byte];
+}
+
+} // namespace qs
