@@ -142,10 +142,10 @@ Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid)
         format.bits = std::uint32_t(traits.bits);
         return format;
     }
-    const char* unsaid = !spec.isSymmetric()                  ? "zero points"
-                         : spec.tiles                         ? "tiles"
+    const char* unsaid = !spec.isSymmetric()                       ? "zero points"
+                         : spec.tiles                              ? "tiles"
                          : spec.effectiveDialect() == "aqt_halves" ? "levels without a zero"
-                                                              : nullptr;
+                                                                   : nullptr;
     if (unsaid) return fail(fmt::format("{} do not cross the backend interface yet", unsaid));
     const auto* packing = packingOf(traits);
     if (!packing) return fail(fmt::format("the format {} has no packing in the backend interface", spec.format));

@@ -119,7 +119,8 @@ GroupParams paramsOfGroup(const Run& run, std::optional<DType> inputType, const 
 }
 
 RunEncoder::RunEncoder(const QuantSpec& spec, DType source)
-    : inputType_(inputTypeOf(spec, source)), blocks_(codecOf(spec)), rule_(spec), sparsity_(spec.sparsity), seed_(spec.randomSeed()) {}
+    : inputType_(inputTypeOf(spec, source)), blocks_(codecOf(spec)), rule_(spec), sparsity_(spec.sparsity),
+      seed_(spec.randomSeed()) {}
 
 GroupParams RunEncoder::params(const Run& run, const float* x, std::size_t n) const {
     if (rule_.isPlain()) return paramsOfGroup(run, inputType_, x, n);

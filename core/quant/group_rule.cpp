@@ -35,10 +35,11 @@ GroupRule::GroupRule(const QuantSpec& spec) {
     scaleType_ = scaleTypeOf(spec);
     affine_ = hasZeroPoints(spec);
     arguments_ = calibration.arguments;
-    const bool mean = traits.kind == FormatKind::Sign || traits.kind == FormatKind::Identity;
-    plain_ = mean || spec.scaleKind() == ScaleKind::None ||
+    const bool own =
+        traits.kind == FormatKind::Sign || traits.kind == FormatKind::Identity || traits.kind == FormatKind::Superblock;
+    plain_ = own || spec.scaleKind() == ScaleKind::None ||
              (calibration.id == "absmax" && dialect == "eformer" && scaleType_ == ScaleType::F32 && !affine_);
-    if (plain_) return;
+    if (own) return;
 
     if (dialect == "aqt") family_ = Family::Aqt;
     if (dialect == "aqt_max") family_ = Family::AqtMax;
@@ -106,6 +107,8 @@ GroupStatistics GroupRule::measure(const float* x, std::size_t n) const {
 GroupBound GroupRule::bound(const GroupStatistics& s) const {
     const float factor = arguments_.empty() ? 1.0f : float(arguments_.front());
     if (std::isnan(s.absMax)) return {kNan, kNan};
+    const bool aqt = family_ == Family::Aqt || family_ == Family::AqtMax || family_ == Family::AqtHalves;
+    const float absMax = aqt ? orOne(s.absMax) : s.absMax; // before it is clipped
     switch (measure_) {
     case Measure::MinMax: return factor == 1 ? GroupBound{s.min, s.max} : GroupBound{s.min * factor, s.max * factor};
     case Measure::Fixed: {
@@ -122,10 +125,10 @@ GroupBound GroupRule::bound(const GroupStatistics& s) const {
         return {-bound, bound};
     }
     case Measure::AbsMax:
-        return factor == 1 ? GroupBound{-s.absMax, s.absMax} : GroupBound{-s.absMax * factor, s.absMax * factor};
+        return factor == 1 ? GroupBound{-absMax, absMax} : GroupBound{-absMax * factor, absMax * factor};
     default: break; // searches and percentiles start from the range
     }
-    return affine_ ? GroupBound{s.min, s.max} : GroupBound{-s.absMax, s.absMax};
+    return affine_ ? GroupBound{s.min, s.max} : GroupBound{-absMax, absMax};
 }
 
 float GroupRule::percentileOf(const float* x, std::size_t n) const {
@@ -224,7 +227,8 @@ GroupParams GroupRule::symmetricParams(float bound) const {
         if (scale < kQwixLeast) scale = 1;
         break;
     case Family::Ct:
-        if (scale == 0) scale = encoder_ == Encoder::RoundInteger ? FLT_EPSILON : 1.0f;
+        if (scale == 0 && encoder_ == Encoder::RoundInteger) scale = FLT_EPSILON;
+        if (scale == 0 && scaleType_ != ScaleType::E4m3 && scaleType_ != ScaleType::Ue4m3) scale = 1;
         break;
     case Family::Eformer:
         if (encoder_ == Encoder::RoundInteger) scale += FLT_MIN;

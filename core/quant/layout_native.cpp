@@ -100,14 +100,14 @@ std::vector<std::int64_t> nativeShape(const QuantSpec& spec, std::span<const std
 }
 
 Layout nativeLayout() {
-    return {
-        "native",
-        "Native",
-        "NAME.codes, NAME.scale and, where there are, NAME.zero and NAME.tensor_scale: each row packed in as few bits as "
-        "its codes need, ternary five to a byte; ggml's formats as their blocks, NAME.codes alone.",
-        "every spec with codes",
-        accepts,
-        write};
+    return {"native",
+            "Native",
+            "NAME.codes, NAME.scale and, where there are, NAME.zero and NAME.tensor_scale: each row packed in as few "
+            "bits as "
+            "its codes need, ternary five to a byte; ggml's formats as their blocks, NAME.codes alone.",
+            "every spec with codes",
+            accepts,
+            write};
 }
 
 } // namespace qs

@@ -79,7 +79,7 @@ Result<TensorPass> TensorPass::prepare(const TensorView& view, const QuantSpec& 
     TensorPass pass(view, spec, grid);
     if (!pass.shares_) return pass;
     GroupRule rule(spec);
-    if (rule.isPlain()) {
+    if (rule.isPlain() && (grid.contiguous || !spec.tiles)) {
         auto shared = measureSharedParams(pass.view_, spec, grid, job);
         if (!shared) return tl::unexpected(shared.error());
         pass.shared_ = std::move(*shared);

@@ -313,7 +313,8 @@ Result<void> validate(const QuantSpec& spec) {
         return fail(fmt::format("{} always computes in f32: leave compute out; {} compute=input", spec.format,
                                 thoseWith([](const FormatTraits& f) { return f.computeInput; })));
     const bool plain = spec.effectiveCalibration().id == "absmax" && spec.effectiveDialect() == "eformer" &&
-                       spec.effectiveScaleType() == "f32" && spec.isSymmetric() && !spec.sparsity && !spec.randomSeed();
+                       spec.effectiveScaleType() == "f32" && spec.isSymmetric() && !spec.sparsity &&
+                       !spec.randomSeed() && !spec.tiles;
     if (spec.effectiveCompute() == Compute::Input && !plain)
         return fail(fmt::format("compute=input is the arithmetic of the seeds alone, with absolute maxima: use "
                                 "{}:compute=input, or leave compute out",

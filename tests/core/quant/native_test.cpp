@@ -58,9 +58,31 @@ void NativeTest::bytesByHand() {
 
 void NativeTest::longRows_data() {
     QTest::addColumn<QString>("spec");
-    for (const char* spec :
-         {"int3:block=7", "int5:block=64", "int7:block=3", "int6:scale=tensor", "int2:scale=channel", "ternary",
-          "ternary:scale=block:block=7", "binary:scale=block:block=9", "fp8_e5m2:axis=0", "nf4:block=6"})
+    for (const char* spec : {"int3:block=7",
+                             "int5:block=64",
+                             "int7:block=3",
+                             "int6:scale=tensor",
+                             "int2:scale=channel",
+                             "ternary",
+                             "ternary:scale=block:block=7",
+                             "binary:scale=block:block=9",
+                             "fp8_e5m2:axis=0",
+                             "nf4:block=6",
+                             "int4:sym=no",
+                             "int8:sym=no:block=7:scaletype=f16",
+                             "int3:scale=channel:sym=no",
+                             "mxfp4",
+                             "mxfp8",
+                             "nvfp4",
+                             "int4:block=16:scaletype=e4m3",
+                             "int8:scaletype=po2:scale=tensor",
+                             "int4:dialect=qwix",
+                             "int3:dialect=aqt_halves",
+                             "int5:axis=0:sym=no:calib=mse",
+                             "fp8_e4m3:tile=1x13",
+                             "int4:tile=0x1,1x13:sym=no",
+                             "int4:sparse=1/1:round=stochastic,3",
+                             "nvfp4:scaletype=ue4m3"})
         QTest::newRow(spec) << QString::fromLatin1(spec);
 }
 
@@ -68,7 +90,8 @@ void NativeTest::longRows_data() {
 void NativeTest::longRows() {
     QFETCH(QString, spec);
     const auto parsed = *parseSpec(spec.toStdString());
-    for (const auto& shape : {std::vector<std::int64_t>{3, 100'003}, {5000, 13}}) {
+    for (const auto& shape : {std::vector<std::int64_t>{3, 100'003}, {5000, 13}, {4, 100'100}}) {
+        if (!scaleGrid(parsed, shape)) continue; // tiles that do not divide it
         std::vector<float> x(std::size_t(shape[0] * shape[1]));
         for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(std::sin(double(i) * 1.7)) * float(1 + i % 13);
         const QTemporaryDir folder;

@@ -75,18 +75,24 @@ void SpecTest::canonical_data() {
         QTest::newRow(spec) << QString::fromLatin1(spec) << QString::fromLatin1(full);
     };
     row("nf4", "nf4:block=64:calib=absmax:decode=table:nan=refuse:compute=f32:dialect=eformer");
-    row("int8", "int8:axis=-1:calib=absmax:nan=refuse:compute=f32:dialect=eformer");
-    row("int8:scale=channel", "int8:axis=-1:calib=absmax:nan=refuse:compute=f32:dialect=eformer");
-    row("int8:scale=block", "int8:block=64:calib=absmax:nan=refuse:compute=f32:dialect=eformer");
+    row("int8", "int8:axis=-1:calib=absmax:scaletype=f32:sym=yes:round=nearest:nan=refuse:compute=f32:dialect=eformer");
+    row("int8:scale=channel",
+        "int8:axis=-1:calib=absmax:scaletype=f32:sym=yes:round=nearest:nan=refuse:compute=f32:dialect=eformer");
+    row("int8:scale=block",
+        "int8:block=64:calib=absmax:scaletype=f32:sym=yes:round=nearest:nan=refuse:compute=f32:dialect=eformer");
     row("ternary", "ternary:scale=none:calib=std:nan=refuse:dialect=eformer");
     row("ternary:dialect=bitnet", "ternary:scale=tensor:calib=absmean:nan=refuse:dialect=bitnet");
     row("binary", "binary:scale=none:nan=refuse:dialect=eformer");
     row("f16", "f16:nan=refuse:dialect=eformer");
-    row("int4", "int4:block=64:calib=absmax:nan=refuse:dialect=eformer");
-    row("int4:calib=absmax,0.9", "int4:block=64:calib=absmax,0.9:nan=refuse:dialect=eformer");
-    row("int3:scale=channel", "int3:axis=-1:calib=absmax:nan=refuse:dialect=eformer");
-    row("fp8_e4m3", "fp8_e4m3:axis=-1:calib=absmax:nan=refuse:dialect=eformer");
-    row("fp8_e5m2:scale=none", "fp8_e5m2:scale=none:nan=refuse:dialect=eformer");
+    row("int4", "int4:block=64:calib=absmax:scaletype=f32:sym=yes:round=nearest:nan=refuse:dialect=eformer");
+    row("int4:calib=absmax,0.9",
+        "int4:block=64:calib=absmax,0.9:scaletype=f32:sym=yes:round=nearest:nan=refuse:dialect=eformer");
+    row("int4:sym=no", "int4:block=64:calib=minmax:scaletype=f32:sym=no:round=nearest:nan=refuse:dialect=eformer");
+    row("mxfp4", "mxfp4:block=32:calib=absmax:scaletype=e8m0:nan=refuse:dialect=ct");
+    row("int3:scale=channel",
+        "int3:axis=-1:calib=absmax:scaletype=f32:sym=yes:round=nearest:nan=refuse:dialect=eformer");
+    row("fp8_e4m3", "fp8_e4m3:axis=-1:calib=absmax:scaletype=f32:nan=refuse:dialect=eformer");
+    row("fp8_e5m2:scale=none", "fp8_e5m2:scale=none:scaletype=f32:nan=refuse:dialect=eformer");
 }
 
 void SpecTest::canonical() {
@@ -117,7 +123,7 @@ void SpecTest::refusals_data() {
     row("", "the format is missing");
     row("NF4", "use nf4");
     row("nf4:tile=1x2", "nf4 does not have tiles: leave tile out");
-    row("nf4:sparse=2/4", "nf4 does not have N:M sparsity: leave sparse out");
+    row("binary:sparse=2/4", "binary does not have N:M sparsity: leave sparse out");
     row("nf4:tile=1y2", "not a list of AXISxSIZE");
     row("nf4:tile=0x2,0x4", "names axis 0 twice");
     row("nf4:sym=no", "does not have zero points");
@@ -135,7 +141,7 @@ void SpecTest::refusals_data() {
     row("nf4:decode=cubic", "use decode=table or decode=poly");
     row("int8:decode=poly", "no polynomial decode");
     row("binary:compute=input", "always computes in f32");
-    row("int8:calib=absmean", "use calib=absmax");
+    row("int8:calib=absmean", "use calib=absmean,3,1");
     row("int8:calib=absmax,0", "must be above 0");
     row("int8:calib=absmax,nan", "is not a number");
     row("int8:calib=absmax,1,2", "takes at most 1");

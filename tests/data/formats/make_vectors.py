@@ -22,6 +22,7 @@ floats = {
     "fp8_e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
     "fp8_e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
 }
+blocks = {"mxfp4": ml_dtypes.float4_e2m1fn, "nvfp4": ml_dtypes.float4_e2m1fn, "mxfp8": ml_dtypes.float8_e4m3fn}
 
 
 def cast(x, dtype):
@@ -30,13 +31,14 @@ def cast(x, dtype):
 
 
 def values_of(dtype):
-    every = np.arange(256, dtype=np.uint8).view(dtype).astype(np.float32)
+    count = 16 if dtype == ml_dtypes.float4_e2m1fn else 256
+    every = np.arange(count, dtype=np.uint8).view(dtype).astype(np.float32)
     return np.unique(every[np.isfinite(every)])
 
 
 def decisions():
     points = [np.float32([0, 1e-45, 1e-40, tiny, 1e30, np.finfo(np.float32).max])]
-    for dtype in floats.values():
+    for dtype in {**floats, **blocks}.values():
         values = values_of(dtype)
         values = values[values >= 0]
         points += [values, (values[1:] + values[:-1]) / np.float32(2), np.float32([values[-1] * 1.0625])]
@@ -69,7 +71,7 @@ def quantized(x, format, block):
 
 
 out = {"casts.x": decisions()}
-for format, dtype in floats.items():
+for format, dtype in (floats | blocks).items():
     out[f"casts.{format}"] = cast(out["casts.x"], dtype)
 for file in ("normal", "odd_tail", "outliers_and_zero_row", "tiny_values"):
     x = load_file(here.parent / "golden" / f"{file}.safetensors")["x"]

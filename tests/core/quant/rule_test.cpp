@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Scales by calibration, dialect, scale type and tile: against what AQT, qwix and compressed-tensors make, against
+// figures of the literature, and by hand.
+#include "core/base/parallel.h"
+#include "core/quant/calibration.h"
+#include "core/quant/code_set.h"
+#include "core/quant/encode.h"
+#include "core/quant/quantizer.h"
+#include "tests/support/golden.h"
+
+#include <QtTest>
+
+#include <cmath>
+#include <random>
+
+using namespace qs;
+using namespace qs::test;
+
+namespace {
+
+struct Held {
+    TensorInfo info;
+    std::vector<float> values;
+    TensorView view() const { return {&info, std::as_bytes(std::span(values)), nullptr}; }
+};
+Held held(std::vector<float> values, std::vector<std::int64_t> shape) {
+    Held out;
+    out.values = std::move(values);
+    out.info.name = std::string("x"), out.info.shape = std::move(shape), out.info.dtype = DType::F32;
+    out.info.elements = out.values.size(), out.info.bytes = 4 * out.values.size();
+    return out;
+}
+
+QuantSpec specOf(const std::string& text) {
+    const auto spec = parseSpec(text);
+    if (!spec) qFatal("%s", spec.error().message.c_str());
+    return *spec;
+}
+QuantizedTensor quantized(const Held& x, const std::string& spec) {
+    auto out = quantizeTensor(x.view(), specOf(spec), Job{});
+    if (!out) qFatal("%s: %s", spec.c_str(), out.error().message.c_str());
+    return std::move(*out);
+}
+
+std::vector<float> normalValues(std::size_t n, std::uint64_t seed = 1) {
+    std::mt19937_64 bits(seed);
+    std::normal_distribution<double> normal;
+    std::vector<float> out(n);
+    for (float& x : out) x = float(normal(bits));
+    return out;
+}
+
+double sqnr(const Held& x, const std::string& spec) {
+    const auto back = materialize(quantized(x, spec));
+    double error = 0, energy = 0;
+    for (std::size_t i = 0; i < back.size(); ++i) {
+        const double w = double(x.values[i]), e = double(back[i]) - w;
+        error += e * e, energy += w * w;
+    }
+    return 10 * std::log10(energy / error);
+}
+
+} // namespace
+
+class RuleTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void peers();
+    void figures_data();
+    void figures();
+    void calibrations();
+    void searchesImprove();
+    void tilesAreBlocks();
+    void longAndStridedGroups();
+    void affineBits();
+    void stochastic();
+    void sparse();
+    void manualStrings();
+    void refusals_data();
+    void refusals();
+    void gridRefusals();
+};
+
+/// Codes, scales and zero points of the packages themselves, to the bit.
+void RuleTest::peers() {
+    const GoldenFile file = readGolden(QS_TEST_DATA "/formats/peer_vectors.safetensors");
+    int seen = 0;
+    for (const auto& [name, codes] : file.tensors) {
+        const std::size_t slash = name.find('/'), end = name.rfind(".codes");
+        if (end == std::string::npos) continue;
+        ++seen;
+        const std::string base = name.substr(0, end), text = name.substr(slash + 1, end - slash - 1);
+        const GoldenTensor& source = file[name.substr(0, slash)];
+        const Held x = held(source.as<float>(), source.shape);
+        const QuantizedTensor ours = quantized(x, text);
+        const CodeSet set = codeSetOf(ours.spec);
+        const bool halves = codes.dtype == "I16", floats = codes.dtype == "F32";
+        const bool isHalves = ours.spec.effectiveDialect() == "aqt_halves";
+        for (std::size_t i = 0; i < x.values.size(); ++i) {
+            const float level = set.levels[ours.codes[i]] * (isHalves ? 2.0f : 1.0f);
+            const float expected = floats   ? codes.as<float>()[i]
+                                   : halves ? float(codes.as<std::int16_t>()[i])
+                                            : float(codes.as<std::int8_t>()[i]);
+            QVERIFY2(level == expected, qPrintable(QStringLiteral("%1: element %2, %3 became %4, not %5")
+                                                       .arg(QString::fromStdString(name))
+                                                       .arg(i)
+                                                       .arg(double(x.values[i]))
+                                                       .arg(double(level))
+                                                       .arg(double(expected))));
+        }
+        const auto scales = file[base + ".scale"].as<float>();
+        if (scales.size() == 1 || scales.size() == ours.scales.size())
+            for (std::size_t i = 0; i < ours.scales.size(); ++i)
+                QVERIFY2(ours.scales[i] == scales[scales.size() == 1 ? 0 : i], base.c_str());
+        else
+            QVERIFY2(false, base.c_str());
+        const auto zero = file.tensors.find(base + ".zero");
+        QCOMPARE(zero != file.tensors.end(), !ours.zeros.empty());
+        if (zero == file.tensors.end()) continue;
+        const auto zeros = zero->second.as<float>();
+        for (std::size_t i = 0; i < ours.zeros.size(); ++i)
+            QVERIFY2(ours.zeros[i] == zeros[zeros.size() == 1 ? 0 : i], base.c_str());
+    }
+    QVERIFY(seen > 300);
+}
+
+void RuleTest::figures_data() {
+    QTest::addColumn<QString>("spec");
+    QTest::addColumn<double>("decibels");
+    QTest::newRow("int4") << "int4" << 19.36;
+    QTest::newRow("affine") << "int4:sym=no" << 20.83;
+    QTest::newRow("e2m1 and e8m0, 64") << "mxfp4:block=64" << 18.93;
+    QTest::newRow("mxfp4") << "mxfp4" << 18.79;
+    QTest::newRow("nf4") << "nf4" << 20.74;
+}
+
+void RuleTest::figures() {
+    QFETCH(QString, spec);
+    QFETCH(double, decibels);
+    const Held x = held(normalValues(std::size_t(1) << 19), {512, 1024});
+    const double found = sqnr(x, spec.toStdString());
+    QVERIFY2(std::fabs(found - decibels) < 0.05, qPrintable(QString::number(found)));
+}
+
+void RuleTest::calibrations() {
+    const Held x = held({3, -4, 0, 1, 2, 0, -5, 0}, {2, 4});
+    const auto scales = [&](const char* spec) { return quantized(x, spec).scales; };
+    using Scales = std::vector<float>;
+    // int8's 127 levels; FLT_MIN vanishes beside them.
+    QCOMPARE(scales("int8:calib=rms,2"), (Scales{2 * std::sqrt(6.5f) / 127, 2 * std::sqrt(7.25f) / 127}));
+    QCOMPARE(scales("int8:calib=fixed,2"), (Scales{2.0f / 127, 2.0f / 127}));
+    QCOMPARE(scales("int8:calib=absmean,3,1"), (Scales{8.0f / 127, 10.5f / 127}));  // 3 (3+4+1)/3, 3 (2+5)/2
+    QCOMPARE(scales("int8:calib=percentile,50"), (Scales{2.0f / 127, 1.0f / 127})); // between 1 and 3; 0 and 2
+    QCOMPARE(scales("int8:calib=percentile,100"), (Scales{4.0f / 127, 5.0f / 127}));
+    QCOMPARE(scales("int8:calib=absmax,0.5"), (Scales{2.0f / 127, 2.5f / 127}));
+    QCOMPARE(scales("int8:scaletype=f16"), (Scales{0.031494140625f, 0.0393676758f}));
+    QCOMPARE(scales("int8:scaletype=po2"), (Scales{0.03125f * 1.0f * 2, 0.0625f}));
+    QCOMPARE(scales("int8:scaletype=e8m0"), (Scales{0.0625f, 0.0625f})); // 2^(2 - 6)
+    const QuantizedTensor affine = quantized(x, "int8:sym=no");
+    QCOMPARE(affine.scales, (Scales{7.0f / 255, 7.0f / 255}));
+    QCOMPARE(affine.zeros, (Scales{std::nearbyint(-128 + 4 / (7.0f / 255)), std::nearbyint(-128 + 5 / (7.0f / 255))}));
+    // Zeros stay zeros.
+    const auto back = materialize(affine);
+    QVERIFY(back[2] == 0 && back[5] == 0 && back[7] == 0);
+    // A tensor of zeros decodes to zeros under every calibration.
+    const Held nothing = held(std::vector<float>(64), {4, 16});
+    for (const char* spec :
+         {"int8:sym=no", "int4:calib=mse", "int4:calib=snr", "int4:calib=rms,3", "int4:dialect=aqt",
+          "int4:calib=absmean,3,2", "mxfp4", "mxfp8", "nvfp4", "int4:dialect=qwix", "int4:dialect=ct",
+          "int4:calib=percentile,99", "int4:scaletype=f16", "int4:scaletype=e4m3"})
+        for (const float v : materialize(quantized(nothing, spec))) QVERIFY2(v == 0, spec);
+}
+
+/// No scale of the grid has less error than the one chosen.
+void RuleTest::searchesImprove() {
+    auto values = normalValues(64 * 64, 5);
+    for (std::size_t i = 0; i < values.size(); i += 97) values[i] *= 6;
+    const Held x = held(std::move(values), {64, 64});
+    for (const char* format : {"int3", "int4", "nf4", "mxfp4", "fp4", "int4:sym=no"}) {
+        const std::string spec = format, key = spec.find("sym=no") == spec.npos ? ":calib=absmax," : "";
+        const double best = sqnr(x, spec + ":calib=mse");
+        if (key.empty()) {
+            QVERIFY(best >= sqnr(x, spec));
+            continue;
+        }
+        for (const char* clip : {"1", "0.9", "0.75", "0.6", "0.5"})
+            QVERIFY2(best >= sqnr(x, spec + key + clip), format);
+    }
+    QVERIFY(sqnr(x, "int3:calib=mse") > sqnr(x, "int3") + 0.5);
+    QVERIFY(sqnr(x, "int3:calib=snr") > sqnr(x, "int3"));
+}
+
+void RuleTest::tilesAreBlocks() {
+    const Held x = held(normalValues(96 * 130), {96, 130});
+    const auto same = [&](const char* a, const char* b) {
+        const auto first = quantized(x, a), second = quantized(x, b);
+        return first.codes == second.codes && first.scales == second.scales &&
+               materialize(first) == materialize(second);
+    };
+    QVERIFY(same("int4:tile=-1x13", "int4:block=13"));
+    QVERIFY(same("int4:tile=1x10", "int4:block=10"));
+    QVERIFY(same("fp8_e4m3:tile=0x96", "fp8_e4m3:axis=0"));
+    QVERIFY(same("int8:tile=0x96,1x130", "int8:scale=tensor"));
+    QVERIFY(same("int8:tile=0x1,1x130", "int8:scale=channel"));
+    const auto tiles = quantized(x, "int4:tile=0x32,1x65");
+    QCOMPARE(tiles.grid.scaleShape, (std::vector<std::int64_t>{3, 2}));
+    float most = 0;
+    for (std::size_t r = 32; r < 64; ++r)
+        for (std::size_t c = 65; c < 130; ++c) most = std::max(most, std::fabs(x.values[r * 130 + c]));
+    QCOMPARE(tiles.scales[3], most / 7);
+}
+
+/// Groups that no unit holds: the same scales as from the values in one piece.
+void RuleTest::longAndStridedGroups() {
+    const Held x = held(normalValues(70 * 3000, 3), {70, 3000});
+    const auto all = normalValues(70 * 3000, 3);
+    for (const char* calib : {"minmax", "mse", "fixed,-1,2"}) {
+        std::string text = "int4:scale=tensor:sym=no:calib=";
+        text += calib;
+        const QuantizedTensor tensor = quantized(x, text);
+        const GroupParams whole =
+            RunEncoder(specOf(text), DType::F32).params(runOf(specOf(text)), all.data(), all.size());
+        QCOMPARE(tensor.scales, std::vector<float>{whole.scale});
+        QCOMPARE(tensor.zeros, std::vector<float>{whole.aux});
+    }
+    for (const char* calib : {"rms,3", "percentile,99", "absmean,3,1.5", "mse", "snr"}) {
+        std::string text = "int4:axis=0:calib=";
+        text += calib;
+        const QuantizedTensor tensor = quantized(x, text);
+        for (const std::size_t column : {0u, 17u, 2999u}) {
+            std::vector<float> values;
+            for (std::size_t r = 0; r < 70; ++r) values.push_back(x.values[r * 3000 + column]);
+            const auto expected = RunEncoder(specOf(text), DType::F32).params(runOf(specOf(text)), values.data(), 70);
+            QVERIFY2(std::fabs(tensor.scales[column] - expected.scale) <= 1e-6f * expected.scale, calib);
+        }
+    }
+}
+
+void RuleTest::affineBits() {
+    const std::int64_t shape[] = {64, 128};
+    const auto bits = [&](const char* spec) {
+        return bitsPerWeight(*storedSize(specOf(spec), shape, DType::F32), 64 * 128);
+    };
+    QCOMPARE(bits("int4:block=32"), 5.0);
+    QCOMPARE(bits("int4:block=32:sym=no"), 5.25); // a byte of zero point per block
+    QCOMPARE(bits("int4:block=32:scaletype=f16"), 4.5);
+    QCOMPARE(bits("mxfp4"), 4.25);
+    QCOMPARE(bits("mxfp8"), 8.25);
+    QCOMPARE(bits("nvfp4"), 4.5 + 32.0 / (64 * 128));
+    QCOMPARE(bits("int8:tile=0x32,1x32"), 8 + 8 * 32.0 / (64 * 128));
+}
+
+void RuleTest::stochastic() {
+    const Held x = held(std::vector<float>(40000, 0.3f), {4, 10000});
+    const std::string spec = "int8:scale=tensor:calib=fixed,127:round=stochastic,";
+    const auto first = quantized(x, spec + "7");
+    QCOMPARE(first.codes, quantized(x, spec + "7").codes);
+    QVERIFY(first.codes != quantized(x, spec + "8").codes);
+    double mean = 0;
+    for (const float v : materialize(first)) {
+        QVERIFY(v == 0 || v == 1);
+        mean += double(v) / 40000;
+    }
+    QVERIFY(std::fabs(mean - 0.3) < 0.01); // 4.4 standard deviations
+    // Every element has its own noise, wherever work is cut.
+    const QuantSpec parsed = specOf(spec + "7");
+    RunEncoder encode(parsed, DType::F32);
+    const GroupParams unit{1, 1};
+    Run run = runOf(parsed);
+    run.x = x.values.data() + 12345, run.n = 10, run.group = 10, run.given = &unit, run.index = 12345;
+    std::vector<std::uint8_t> codes(10);
+    RunOut out;
+    out.codes = codes.data();
+    encode(run, out);
+    QVERIFY(std::equal(codes.begin(), codes.end(), first.codes.begin() + 12345));
+    // Exact multiples of the scale have nothing to be random about but the noise itself, which rounds back.
+    const Held exact = held({1, 2, -3, 127}, {1, 4});
+    QCOMPARE(materialize(quantized(exact, spec + "1")), exact.values);
+}
+
+void RuleTest::sparse() {
+    const Held x = held({1, -3, 2, 0.5f, 5, 5, -5, 5}, {1, 8});
+    const auto back = materialize(quantized(x, "int8:scale=tensor:calib=fixed,127:sparse=2/4"));
+    QCOMPARE(back, (std::vector<float>{0, -3, 2, 0, 5, 5, 0, 0})); // of equal ones the first
+    std::vector<float> one{0.5f, -4, 3, 3, 2};
+    keepLargest({1, 2}, one.data(), one.size());
+    QCOMPARE(one, (std::vector<float>{0, -4, 3, 0, 2}));
+}
+
+void RuleTest::manualStrings() {
+    const FormatTraits& e4m3 = *findFormat("fp8_e4m3");
+    const auto one = parseManualQuantize("fixed,1,1", e4m3);
+    QVERIFY(one && one->scale == 1.0f / 448);
+    QCOMPARE(QString::number(double(one->divisor), 'f', 7), QStringLiteral("0.0022278"));
+    QCOMPARE(parseManualQuantize("fixed,anything,0", e4m3)->scale, 1.0f);
+    QCOMPARE(parseManualQuantize("fixed,2,254", *findFormat("int8"))->divisor, 2.0f);
+    const auto says = [&](const char* text, const char* what) {
+        const auto parsed = parseManualQuantize(text, e4m3);
+        return !parsed && parsed.error().message.find(what) != std::string::npos &&
+               parsed.error().message.find(text) != std::string::npos;
+    };
+    QVERIFY(says("absmax", "is not a fixed calibration"));
+    QVERIFY(says("fixed,1", "three fields"));
+    QVERIFY(says("fixed,1,2,3", "three fields"));
+    QVERIFY(says("fixed,1,lots", "does not end in a number"));
+}
+
+void RuleTest::refusals_data() {
+    QTest::addColumn<QString>("spec");
+    QTest::addColumn<QString>("says");
+    const auto row = [](const char* spec, const char* says) {
+        QTest::newRow(spec) << QString::fromLatin1(spec) << QString::fromLatin1(says);
+    };
+    row("int4:calib=minmax", "calib=minmax does not apply to int4: use calib=absmax");
+    row("int4:sym=no:calib=rms,3", "does not apply to int4 with sym=no: use calib=minmax or calib=fixed or calib=mse");
+    row("int4:calib=rms", "takes 1 number, not 0: use calib=rms,3");
+    row("int4:calib=percentile,0", "use calib=percentile,99.9");
+    row("int4:calib=percentile,101", "use calib=percentile,99.9");
+    row("int4:calib=fixed,-1,2", "not symmetric: use calib=fixed,2 or sym=no");
+    row("int4:sym=no:calib=fixed,1,2", "use calib=fixed,-1,1");
+    row("int4:calib=fixed,0", "use calib=fixed,1");
+    row("int4:calib=absmean", "takes 2 numbers, not 0: use calib=absmean,3,1");
+    row("binary:scale=tensor:calib=absmean,1,1", "takes no numbers");
+    row("int4:calib=mse,2", "takes no numbers");
+    row("int4:calib=snr,-1", "must be above 0");
+    row("nf4:sym=no", "does not have zero points");
+    row("int4:sym=no:dialect=aqt", "use int4:sym=no:dialect=qwix");
+    row("int4:sym=no:scaletype=e8m0", "use scaletype=po2");
+    row("int4:scaletype=u8dq", "use scaletype=f32 or scaletype=f16");
+    row("int4:dialect=bnb", "use dialect=eformer or dialect=aqt");
+    row("mxfp4:round=stochastic,1", "does not have random rounding");
+    row("mxfp4:scale=channel", "use mxfp4:block=32");
+    row("int4:sparse=1/3", "use sparse=2/4");
+    row("int8:compute=input:dialect=aqt", "compute=input is the arithmetic of the seeds alone");
+    row("int4:tile=0x2:block=4", "leave one of them out");
+}
+
+void RuleTest::refusals() {
+    QFETCH(QString, spec);
+    QFETCH(QString, says);
+    const auto parsed = parseSpec(spec.toStdString());
+    QVERIFY(!parsed);
+    QVERIFY2(QString::fromStdString(parsed.error().message).contains(says), parsed.error().message.c_str());
+}
+
+void RuleTest::gridRefusals() {
+    const std::int64_t shape[] = {10, 12};
+    const auto says = [&](const char* spec, const char* what) {
+        const auto grid = scaleGrid(specOf(spec), shape);
+        const bool right = !grid && grid.error().message.find(what) != std::string::npos;
+        if (!right && !grid) qWarning("%s", grid.error().message.c_str());
+        return right;
+    };
+    QVERIFY(says("int4:tile=0x4", "does not divide axis 0 of shape [10, 12]: use a size of 2 or 5"));
+    QVERIFY(says("int4:tile=2x4", "has no axis 2"));
+    QVERIFY(says("int4:tile=1x4,-1x4", "twice"));
+    QVERIFY(says("int4:sparse=2/8", "does not divide the last axis"));
+    QVERIFY(says("int4:block=6:sparse=2/4", "does not divide blocks of 6"));
+}
+
+QTEST_GUILESS_MAIN(RuleTest)
+#include "rule_test.moc"
