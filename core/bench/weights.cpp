@@ -144,6 +144,7 @@ Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid)
     }
     const char* unsaid = !spec.isSymmetric()                       ? "zero points"
                          : spec.tiles                              ? "tiles"
+                         : spec.effectiveScaleType() != "f32"      ? "scales of another type than f32"
                          : spec.effectiveDialect() == "aqt_halves" ? "levels without a zero"
                                                                    : nullptr;
     if (unsaid) return fail(fmt::format("{} do not cross the backend interface yet", unsaid));
