@@ -64,7 +64,7 @@ QatPanel::QatPanel(Session& session, const LabInputs& inputs, QWidget* parent)
         caption->setProperty("role", QStringLiteral("caption"));
         caption->setFont(Theme::words(11));
         figures_[std::size_t(i)] = new QLabel(tr("not measured"));
-        figures_[std::size_t(i)]->setFont(Theme::numbers(15));
+        figures_[std::size_t(i)]->setFont(Theme::numbers(13));
         figures_[std::size_t(i)]->setObjectName(QStringLiteral("qatFigure%1").arg(i));
         row->addWidget(caption, 0, i);
         row->addWidget(figures_[std::size_t(i)], 1, i);
@@ -72,6 +72,7 @@ QatPanel::QatPanel(Session& session, const LabInputs& inputs, QWidget* parent)
     auto* figuresCard = new Card(tr("Result"));
     figuresCard->setNote(tr("output NMSE = ‖X(Q(V) − W)ᵀ‖² / ‖XWᵀ‖²"));
     figuresCard->setBody(figures);
+    figuresCard->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed); // long figures must not widen the window
 
     auto* grid = new QGridLayout(this);
     grid->setContentsMargins({});

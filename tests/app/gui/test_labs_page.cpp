@@ -50,6 +50,7 @@ class TestLabsPage : public QObject {
             }
         }
         page_->resize(1056, 802);
+        QCOMPARE(page_->width(), 1056); // what a window of 1440 leaves
     }
 
 private Q_SLOTS:
