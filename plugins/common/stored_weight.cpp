@@ -107,7 +107,8 @@ std::string StoredWeight::acceptCodes(const qs_format& format) {
         if (!format.codebook) return float(int(code) + format.code_bias);
         return code < format.codebook_n ? format.codebook[code] : 0.f;
     };
-    if (high && count == 16 && scaled_ == Scales::AlongRow && block_ % 2 == 0) {
+    // Rows of whole blocks follow each other without a gap; nf4 is padded to them, other codebooks need not be.
+    if (high && count == 16 && scaled_ == Scales::AlongRow && block_ % 2 == 0 && stored_ % block_ == 0) {
         kind_ = Kind::Nf4;
         for (unsigned code = 0; code < count; ++code) levels_.push_back(level(code));
         return {};
