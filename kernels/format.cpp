@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/format.h"
-
+#include "kernels/added_formats.h"
 #include "kernels/blocks/block_set.h"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <limits>
 
@@ -178,7 +179,7 @@ constexpr FormatTraits blockRow(const char* id, const char* title, const char* s
             .calibrations = "", .dialects = "ggml", .computeInput = false, .source = source, .codec = codec(format)};
 }
 
-const std::array<FormatTraits, 36> kFormats = {{
+const std::array<FormatTraits, 37> kFormats = {{
     {.id = "nf4", .title = "NF4", .summary = "4-bit NormalFloat: 16 quantiles of a normal distribution, scaled by the absolute maximum of a block.",
      .kind = FormatKind::Codebook, .encoder = Encoder::NearestNf4, .bits = 4, .levels = kNf4, .polyLevels = kNf4Poly, .zeroCode = 7, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
@@ -228,6 +229,13 @@ const std::array<FormatTraits, 36> kFormats = {{
                   "OCP Microscaling Formats, MXFP8 E4M3; qwix by dialect", kE4m3, 8, 3, 7, 32, "ct qwix", "e8m0 po2 f32"),
     blockFloatRow("nvfp4", "NVFP4", "4-bit floats of up to 6 in blocks of 16, scaled by 8-bit floats and one number per tensor.",
                   "compressed-tensors nvfp4-pack-quantized", kE2m1, 4, 1, 1, 16, "ct", "e4m3 ue4m3 f32"),
+    // Without a tensor to learn from it has AF4's levels.
+    {.id = "codebook", .title = "Codebook", .summary = "2^bits levels learned from each tensor: Lloyd-Max, for the least squared error.",
+     .kind = FormatKind::Codebook, .encoder = Encoder::NearestLevel, .bits = 4, .levels = kAf4, .polyLevels = {}, .zeroCode = 7, .valueOffset = 0, .shape = {}, .bytes = {},
+     .scaleKinds = kinds(ScaleKind::None, ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
+     .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
+     .calibrations = "absmax", .dialects = "eformer", .computeInput = false, .source = "Lloyd 1982, Max 1960; k-means in one dimension",
+     .bitWidths = "4 2 3 5 6 7 8"},
     {.id = "f32", .title = "F32", .summary = "The values as 32-bit floats.",
      .kind = FormatKind::Identity, .encoder = Encoder::Identity, .bits = 32, .levels = {}, .polyLevels = {}, .zeroCode = -1, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::None), .defaultScale = ScaleKind::None, .defaultBlock = 0,
@@ -260,12 +268,36 @@ const std::array<FormatTraits, 36> kFormats = {{
 }};
 // clang-format on
 
+/// The list, with room for more: rows never move.
+struct List {
+    std::array<FormatTraits, kFormats.size() + kMostAddedFormats> rows{};
+    std::atomic<std::size_t> count = kFormats.size();
+    List() { std::copy(kFormats.begin(), kFormats.end(), rows.begin()); }
+};
+List& list() {
+    static List all;
+    return all;
+}
+
 } // namespace
 
-std::span<const FormatTraits> formats() { return kFormats; }
+std::span<const FormatTraits> formats() { return {list().rows.data(), list().count.load(std::memory_order_acquire)}; }
+
+bool addFormat(const FormatTraits& format) {
+    List& all = list();
+    const std::size_t count = all.count.load(std::memory_order_acquire);
+    if (count == all.rows.size() || findFormat(format.id)) return false;
+    all.rows[count] = format;
+    all.count.store(count + 1, std::memory_order_release);
+    return true;
+}
+
+bool isAddedFormat(const FormatTraits& format) {
+    return &format >= list().rows.data() + kFormats.size() && &format < list().rows.data() + list().rows.size();
+}
 
 const FormatTraits* findFormat(std::string_view id) {
-    for (const auto& format : kFormats)
+    for (const auto& format : formats())
         if (id == format.id) return &format;
     return nullptr;
 }

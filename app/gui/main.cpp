@@ -6,6 +6,7 @@
 #include "app/gui/session.h"
 #include "app/gui/session_state.h"
 #include "app/gui/theme.h"
+#include "core/quant/user_formats.h"
 
 #include <QApplication>
 #include <QCommandLineParser>
@@ -138,6 +139,8 @@ int main(int argc, char** argv) {
     const auto sizeMatch = sizeOf();
 
     Theme::install(mode);
+    const auto refusedFormats = loadUserFormats();
+    for (const auto& sentence : refusedFormats) qWarning("not taken as a format: %s", sentence.c_str());
     Session session;
     const bool timed = qEnvironmentVariableIntValue("QS_TIMING") == 1;
     const bool forDevelopers = parser.isSet(shot) || timed;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/analyse_tensor.h"
 
+#include "core/analysis/lloyd_gap.h"
 #include "core/analysis/picture.h"
 #include "core/analysis/statistics.h"
 #include "core/base/parallel.h"
@@ -50,7 +51,8 @@ class TensorMeasurement {
 public:
     TensorMeasurement(const TensorView& view, const QuantSpec& spec, const AnalysisOptions& options,
                       const ScaleGrid& grid, const TensorPass& pass, const ElementsDone& onElements)
-        : view_(view), spec_(spec), grid_(grid), onElements_(onElements), picture_(grid, options, pass.unitElements()),
+        : view_(view), spec_(spec), grid_(grid), levels_(pass.levels()), onElements_(onElements),
+          picture_(grid, options, pass.unitElements()),
           features_(std::size_t(std::max<std::int64_t>(1, grid.features))), pieces_(kMaxPieces),
           workers_(workerCount()) {
         if (options.statistics) statistics_.emplace(pass.view(), features_);
@@ -58,7 +60,7 @@ public:
 
     void add(const PassRange& range) {
         auto& slot = workers_[range.worker];
-        if (!slot) slot = std::make_unique<Worker>(spec_, view_.info->dtype, codeSetOf(spec_).levels.size());
+        if (!slot) slot = std::make_unique<Worker>(spec_, view_.info->dtype, levels_.size());
         Worker& worker = *slot;
         if (worker.binned + range.n > 0x7fffffff) worker.flush();
         worker.binned += range.n;
@@ -76,7 +78,8 @@ public:
     void finish(TensorAnalysis& row) {
         picture_.finish();
         for (const ErrorSums& piece : pieces_) row.sums.merge(piece);
-        row.codeCounts.assign(codeSetOf(spec_).levels.size(), 0);
+        row.codeCounts.assign(levels_.size(), 0);
+        row.levels.assign(levels_.begin(), levels_.end());
         for (const auto& worker : workers_) {
             if (!worker) continue;
             worker->flush();
@@ -162,6 +165,7 @@ private:
     const TensorView& view_;
     const QuantSpec& spec_;
     const ScaleGrid& grid_;
+    std::span<const float> levels_;
     const ElementsDone& onElements_;
     Picture picture_;
     std::size_t features_;
@@ -228,6 +232,7 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
         std::string reason = nonFiniteReason(tensor, row.nan, row.inf);
         return refused(std::move(row), std::move(reason));
     }
+    if (const auto gap = lloydGap(row, scaledDensity(row))) row.lloydGapDb = gap->gapDb();
     return row;
 }
 

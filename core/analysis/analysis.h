@@ -58,10 +58,12 @@ struct TensorAnalysis {
     double bpw = 0;
     ErrorSums sums;
     std::uint64_t nan = 0, inf = 0;
+    std::vector<float> levels;             ///< that codes decode to, in units of the scale
     std::vector<std::uint64_t> codeCounts; ///< per level
     FloatHistogram error;                  ///< of E = V - W
     FloatHistogram value;                  ///< of W / scale: the axis on which the levels stand
     double p50 = 0, p95 = 0, p99 = 0;      ///< of |E|
+    std::optional<double> lloydGapDb;      ///< see lloyd_gap.h
     std::optional<TensorStatistics> statistics;
     BlockMap blockMap;
     ChannelProfile channels;

@@ -15,7 +15,8 @@ const double kUnknown = std::nan("");
 double boundaryAfter(const TensorAnalysis& analysis, std::size_t code) {
     const QuantSpec& spec = analysis.spec;
     const FormatTraits& traits = spec.traits();
-    const auto levels = codeSetOf(spec).levels;
+    const std::span<const float> levels =
+        traits.polyLevels.empty() ? std::span<const float>(analysis.levels) : traits.levels;
     if (traits.kind != FormatKind::Sign || levels.size() == 2 || spec.effectiveDialect() == "bitnet")
         return (double(levels[code]) + double(levels[code + 1])) / 2; // decode=poly does not move what the encoder does
     // Ternary by threshold: half a deviation of the tensor; with scales 0.7 mean|x|, another multiple of every scale.
@@ -28,8 +29,9 @@ double boundaryAfter(const TensorAnalysis& analysis, std::size_t code) {
 CodebookView codebookView(const TensorAnalysis& analysis) {
     CodebookView view;
     const FormatTraits& traits = analysis.spec.traits();
-    const auto levels = codeSetOf(analysis.spec).levels;
-    const std::size_t count = levels.size();
+    const std::span<const float> levels =
+        traits.polyLevels.empty() ? std::span<const float>(analysis.levels) : traits.levels;
+    const std::size_t count = analysis.levels.empty() ? 0 : levels.size();
     view.hasPoly = !traits.polyLevels.empty();
     if (count == 0) return view;
     view.maxBits = std::log2(double(count));
@@ -77,6 +79,8 @@ const Columns<CodebookRow>& codebookColumns() {
             [](const CodebookRow& r) -> Value { return std::int64_t(r.count); });
         add({"share", "Share", "", Show::Percent, 3, none, "Share of all values"},
             [](const CodebookRow& r) -> Value { return r.share; });
+        add({"error_share", "Error", "", Show::Percent, 3, none, "Share of the squared error of W / scale"},
+            [known](const CodebookRow& r) { return known(r.errorShare); });
         return list;
     }();
     return columns;

@@ -14,7 +14,11 @@
 namespace qs {
 namespace {
 
-using SharedParams = std::shared_ptr<const std::vector<GroupParams>>;
+struct Shared {
+    std::vector<GroupParams> params;
+    std::shared_ptr<const LearnedLevels> levels;
+};
+using SharedParams = std::shared_ptr<const Shared>;
 
 /// Scales that take a pass over the whole tensor, kept between the calls of a moving mouse.
 Result<SharedParams> sharedParams(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid) {
@@ -33,7 +37,7 @@ Result<SharedParams> sharedParams(const TensorView& view, const QuantSpec& spec,
     if (!pass) return tl::unexpected(pass.error());
     const std::lock_guard lock(mutex);
     lastKey = key;
-    last = std::make_shared<const std::vector<GroupParams>>(pass->shared());
+    last = std::make_shared<const Shared>(Shared{pass->shared(), pass->learned()});
     return last;
 }
 
@@ -46,7 +50,7 @@ Result<GroupParams> blockParams(const TensorView& view, const QuantSpec& spec, c
     const std::uint64_t perRow = (features + group - 1) / group;
     const std::uint64_t index =
         grid.kind == ScaleKind::Block ? begin / features * perRow + begin % features / group : begin / group;
-    if (!(*shared)->empty()) return (**shared)[grid.kind == ScaleKind::None ? 0 : index];
+    if (!(*shared)->params.empty()) return (*shared)->params[grid.kind == ScaleKind::None ? 0 : index];
     std::vector<float> around;
     const std::vector<float>* all = &values;
     if (grid.kind != ScaleKind::Block && group > values.size()) {
@@ -110,18 +114,19 @@ Result<BlockForensics> inspectBlock(const Model& model, const TensorInfo& tensor
     } else {
         Run run = runOf(spec);
         run.x = out.values.data(), run.n = n, run.group = n, run.index = out.firstElement;
+        const auto shared = sharedParams(*view, spec, *grid);
+        if (!shared) return tl::unexpected(shared.error());
+        if ((*shared)->levels) useLevels(run, *(*shared)->levels);
         std::vector<GroupParams> given(1);
         if (grid->contiguous) {
             const auto params = blockParams(*view, spec, *grid, out.firstElement, out.values);
             if (!params) return tl::unexpected(params.error());
             given[0] = *params;
         } else {
-            const auto shared = sharedParams(*view, spec, *grid);
-            if (!shared) return tl::unexpected(shared.error());
             const std::int64_t columns = columnsPerScale(*grid);
             const bool along = columns == 1;
             const auto base =
-                (*shared)->begin() + stridedScaleIndex(*grid, tensor.shape, row) + block * length / columns;
+                (*shared)->params.begin() + stridedScaleIndex(*grid, tensor.shape, row) + block * length / columns;
             given.assign(base, base + (along ? std::ptrdiff_t(n) : 1));
             if (along) run.group = 1, run.givenStride = 1;
         }

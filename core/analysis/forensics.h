@@ -4,6 +4,8 @@
 
 #include "core/analysis/analysis.h"
 
+#include <limits>
+
 namespace qs {
 
 struct BlockForensics {
@@ -29,6 +31,7 @@ struct CodebookRow {
     double lower = 0, upper = 0;     ///< decision boundaries in units of the scale; -inf, +inf outside
     std::uint64_t count = 0;
     double share = 0;
+    double errorShare = std::numeric_limits<double>::quiet_NaN(); ///< of the squared error of W / scale; NaN: not known
 };
 struct CodebookView {
     std::vector<CodebookRow> rows;

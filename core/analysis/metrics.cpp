@@ -60,6 +60,8 @@ Figure deadCodes(const Row& row) {
     return dead;
 }
 
+Figure lloydGap(const Row& row) { return row.lloydGapDb; }
+
 bool hasStatistics(const Row& row) {
     return row.status == Status::Ok && row.statistics && row.statistics->moments.n > 0;
 }
@@ -97,6 +99,12 @@ const char* whyNoCodes(const Row& row) {
     const char* why = whyUnmeasured(row);
     return why ? why : "the format has no codes";
 }
+const char* whyNoGap(const Row& row) {
+    if (const char* why = whyUnmeasured(row)) return why;
+    if (row.levels.empty()) return "the format has no codes";
+    if (row.sums.se2 == 0) return "infinite: the reconstruction is exact";
+    return "undefined: the boundaries between codes differ from group to group, or as many levels lose nothing";
+}
 const char* whyNoStatistics(const Row& row) {
     if (const char* why = whyUnmeasured(row)) return why;
     return row.statistics ? "undefined: every value is equal" : "statistics were not asked for";
@@ -127,6 +135,8 @@ const Metric kMetrics[] = {
     {"code_entropy", "Code entropy", "bit", kHigher, Show::Fixed, 3, "-sum p log2 p over the codes", false, codeEntropy,
      whyNoCodes},
     {"dead_codes", "Dead codes", "", kLower, Show::Integer, 0, "codes that no value has", false, deadCodes, whyNoCodes},
+    {"lloyd_gap_db", "Lloyd gap", "dB", kLower, Show::Fixed, 2,
+     "SQNR of the best codebook of as many levels for W / scale, minus that of these levels", true, lloydGap, whyNoGap},
     {"kurtosis", "Kurtosis", "", kNone, Show::Fixed, 2, "excess kurtosis of W: m4 / m2^2 - 3", false, kurtosis,
      whyNoStatistics},
     {"crest", "Crest", "", kNone, Show::Fixed, 2, "max|W| / rms(W)", false, crest, whyNoStatistics},

@@ -2,6 +2,7 @@
 #include "core/analysis/report_plots.h"
 
 #include "core/quant/code_set.h"
+#include "core/quant/learn.h"
 
 #include <algorithm>
 #include <cmath>
@@ -196,7 +197,7 @@ std::vector<Plot> codebooks(const AnalysisPlan& plan, const RowsBySpec& specs, c
     std::vector<Plot> plots;
     for (std::size_t s = 0; s < specs.size(); ++s) {
         const auto levels = codeSetOf(plan.specs[s].second).levels;
-        if (levels.empty()) continue;
+        if (levels.empty() || isLearned(plan.specs[s].second)) continue; // each tensor has levels of its own
         FloatHistogram values = s < pooled.size() ? pooled[s]->value : FloatHistogram();
         std::vector<double> counts(levels.size(), 0);
         for (const auto& row : specs[s]) {

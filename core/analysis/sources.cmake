@@ -9,6 +9,7 @@ target_sources(qs_core PRIVATE
   analysis/forensics.cpp
   analysis/histogram.cpp
   analysis/inspect_columns.cpp
+  analysis/lloyd_gap.cpp
   analysis/metrics.cpp
   analysis/picture.cpp
   analysis/report_plots.cpp

@@ -4,6 +4,7 @@
 #include "core/bench/operands.h"
 #include "core/quant/code_set.h"
 #include "core/quant/encode.h"
+#include "core/quant/learn.h"
 #include "core/quant/produce.h"
 
 #include <algorithm>
@@ -148,7 +149,7 @@ Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid)
                          : spec.effectiveDialect() == "aqt_halves" ? "levels without a zero"
                                                                    : nullptr;
     if (unsaid) return fail(fmt::format("{} do not cross the backend interface yet", unsaid));
-    const auto* packing = packingOf(traits);
+    const auto* packing = isLearned(spec) ? nullptr : packingOf(traits); // a backend has to know the levels beforehand
     if (!packing) return fail(fmt::format("the format {} has no packing in the backend interface", spec.format));
     format.bits = packing->bits;
     format.packing = packing->packing;

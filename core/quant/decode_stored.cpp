@@ -20,6 +20,7 @@ struct Fields {
     ScaleGrid grid;
     TensorView codes, scales, zeros, tensorScale;
     std::vector<float> scaleValues, zeroValues;
+    std::vector<float> learned;             ///< the codebook of the tensor; empty: the format's levels
     mutable std::vector<std::byte> scratch; ///< of files that are read, not mapped; one thread decodes
 
     /// Codes become stored integers as floats, or levels; n elements from `begin`, one row at most for nf4.
@@ -51,7 +52,7 @@ void Fields::load(std::uint64_t begin, std::size_t n, std::span<const float> lev
         return;
     }
     if (stored.native) {
-        const NativePacking packing(stored.spec.traits());
+        const NativePacking packing(stored.spec);
         const auto features = std::uint64_t(grid.features), rowBytes = packing.rowBytes(features);
         for (std::size_t done = 0, part = 0; done < n; done += part) {
             const std::uint64_t row = (begin + done) / features, column = (begin + done) % features;
@@ -114,8 +115,9 @@ Result<void> Fields::loadScales() {
 
 Result<void> produce(Fields& fields, Decode decode, const TensorToWrite::Sink& sink) {
     const FormatTraits& traits = fields.stored.spec.traits();
-    const auto levels =
+    const auto known =
         decode == Decode::Poly && !traits.polyLevels.empty() ? traits.polyLevels : codeSetOf(fields.stored.spec).levels;
+    const std::span<const float> levels = fields.learned.empty() ? known : std::span<const float>(fields.learned);
     if (auto loaded = fields.loadScales(); !loaded) return loaded;
     std::vector<float> values(kDecodeChunk);
     std::vector<std::byte> bytes;
@@ -178,7 +180,15 @@ Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std:
         if (!scales) return tl::unexpected(scales.error());
         fields->scales = std::move(*scales);
     }
+    if (names.size() > 1 && names.back().ends_with(".codebook")) {
+        const std::int64_t levels = std::int64_t(1) << stored.spec.codeBits();
+        auto codebook = field(model, stored, names.back(), std::array{DType::F32}, {levels});
+        if (!codebook) return tl::unexpected(codebook.error());
+        fields->learned.resize(std::size_t(levels));
+        loadF32(*codebook, 0, fields->learned.size(), fields->learned.data());
+    }
     for (std::size_t i = 2; i < names.size(); ++i) { // zero points, what scales were multiplied by
+        if (names[i].ends_with(".codebook")) continue;
         const bool zeros = names[i].ends_with(".zero");
         auto more = zeros ? field(model, stored, names[i], std::array{DType::I8}, fields->grid.scaleShape)
                           : field(model, stored, names[i], std::array{DType::F32}, {1});

@@ -9,6 +9,7 @@
 #include "core/quant/native_packing.h"
 #include "core/quant/produce.h"
 #include "core/quant/stored.h"
+#include "core/quant/user_formats.h"
 
 #include <algorithm>
 #include <atomic>
@@ -28,7 +29,7 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
 Result<void> produceCodes(Source& source, const TensorToWrite::Sink& sink) {
     const auto prepared = source.prepared();
     if (!prepared) return tl::unexpected(prepared.error());
-    const NativePacking packing(source.spec.traits());
+    const NativePacking packing(source.spec);
     const auto features = std::uint64_t(source.grid.features), rowBytes = packing.rowBytes(features);
     std::vector<std::uint8_t> packed(rowBytes * std::uint64_t(source.grid.rows));
     std::vector<RunEncoder> encoders(workerCount(), RunEncoder(source.spec, source.view.info->dtype));
@@ -68,6 +69,13 @@ Result<void> produceBlocks(Source& source, const TensorToWrite::Sink& sink) {
         });
 }
 
+Result<void> produceLevels(Source& source, const TensorToWrite::Sink& sink) {
+    if (isUserFormat(source.spec)) return sinkFloats(sink, DType::F32, storedLevels(source.spec));
+    const auto pass = source.prepared();
+    if (!pass) return tl::unexpected(pass.error());
+    return sinkFloats(sink, DType::F32, (*pass)->learned()->levels);
+}
+
 Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
     if (auto ok = accepts(spec, view.info->shape); !ok)
         return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), ok.error().message));
@@ -83,6 +91,11 @@ Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec
     if (hasZeroPoints(spec)) tensors.push_back(zeroTensor(source, ".zero"));
     if (source->grid.kind != ScaleKind::None && hasTensorScale(spec))
         tensors.push_back(tensorScaleTensor(source, ".tensor_scale"));
+    if (isLearned(spec) || isUserFormat(spec))
+        tensors.push_back({view.info->name + ".codebook",
+                           DType::F32,
+                           {std::int64_t(1) << spec.codeBits()},
+                           [source](const TensorToWrite::Sink& sink) { return produceLevels(*source, sink); }});
     return tensors;
 }
 
@@ -95,7 +108,7 @@ std::vector<std::int64_t> nativeShape(const QuantSpec& spec, std::span<const std
         out.back() = std::int64_t(blockBytes(*codec, std::uint64_t(out.back())));
         return out;
     }
-    out.back() = std::int64_t(NativePacking(spec.traits()).rowBytes(std::uint64_t(out.back())));
+    out.back() = std::int64_t(NativePacking(spec).rowBytes(std::uint64_t(out.back())));
     return out;
 }
 

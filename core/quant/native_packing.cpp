@@ -10,9 +10,10 @@ constexpr unsigned kPowers[] = {1, 3, 9, 27, 81};
 
 } // namespace
 
-NativePacking::NativePacking(const FormatTraits& format)
-    : format_(&format), trits_(format.kind == FormatKind::Sign && format.levels.size() == 3),
-      bits_(format.levels.size() == 2 ? 1 : unsigned(format.bits)) {
+NativePacking::NativePacking(const QuantSpec& spec)
+    : format_(&spec.traits()), trits_(format_->kind == FormatKind::Sign && format_->levels.size() == 3),
+      bits_(format_->levels.size() == 2 ? 1 : spec.codeBits()) {
+    const FormatTraits& format = *format_;
     if (!format.bytes.empty()) floats_ = floatTable(format);
 }
 

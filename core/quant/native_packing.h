@@ -10,7 +10,7 @@ namespace qs {
 
 class NativePacking {
 public:
-    explicit NativePacking(const FormatTraits& format);
+    explicit NativePacking(const QuantSpec& spec);
     std::uint64_t rowBytes(std::uint64_t features) const;
     std::uint64_t byteOf(std::uint64_t column) const; ///< where the code of a column begins
     /// Adds the codes of columns [first, first + n) to the bytes from byteOf(first) on.

@@ -75,8 +75,15 @@ TensorPass::TensorPass(const TensorView& view, const QuantSpec& spec, const Scal
 }
 
 Result<TensorPass> TensorPass::prepare(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
-                                       const Job& job) {
+                                       const Job& job, std::shared_ptr<const LearnedLevels> levels) {
     TensorPass pass(view, spec, grid);
+    if (!levels && isLearned(spec)) {
+        auto learned = levelsOf(view, spec, job);
+        if (!learned) return tl::unexpected(learned.error());
+        levels = std::move(*learned);
+    }
+    if (levels) useLevels(pass.run_, *levels);
+    pass.learned_ = std::move(levels);
     if (!pass.shares_) return pass;
     GroupRule rule(spec);
     if (rule.isPlain() && (grid.contiguous || !spec.tiles)) {

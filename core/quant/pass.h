@@ -5,6 +5,7 @@
 // of cores.
 
 #include "core/quant/encode.h"
+#include "core/quant/learn.h"
 #include "core/quant/quantizer.h"
 
 namespace qs {
@@ -16,9 +17,9 @@ inline constexpr std::uint64_t kMapBytes = std::uint64_t(64) << 20; ///< larger 
 
 class TensorPass {
 public:
-    /// Measures the scales that no unit can see alone.
+    /// Measures the scales that no unit can see alone, and learns the codebook of a spec that has one, unless given.
     static Result<TensorPass> prepare(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
-                                      const Job& job);
+                                      const Job& job, std::shared_ptr<const LearnedLevels> levels = nullptr);
 
     const TensorView& view() const { return view_; } ///< what it reads: see forScan()
     std::size_t unitElements() const { return std::size_t(unit_); }
@@ -33,6 +34,9 @@ public:
     const std::vector<GroupParams>& shared() const { return shared_; }
     /// What stored scales are relative to: see scaletype=e4m3; 1 when to nothing.
     float tensorScale() const { return tensorScale_; }
+    /// What codes are decoded with; empty for Identity.
+    std::span<const float> levels() const { return {run_.levels, std::size_t(run_.levelCount)}; }
+    std::shared_ptr<const LearnedLevels> learned() const { return learned_; } ///< null: the format's own levels
 
 private:
     TensorPass(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid);
@@ -45,6 +49,7 @@ private:
     Run run_;
     std::vector<std::int64_t> shape_;
     std::vector<GroupParams> shared_;
+    std::shared_ptr<const LearnedLevels> learned_;
     std::uint64_t elements_ = 0, segments_ = 0, unitsPerSegment_ = 0;
     std::uint64_t segment_ = 0, unit_ = 1; ///< elements
     bool rowByRow_ = false;                ///< groups end with rows, or scales follow columns: one call per row

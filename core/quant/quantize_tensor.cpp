@@ -50,6 +50,7 @@ Result<QuantizedTensor> quantizeTensor(const TensorView& view, const QuantSpec& 
     out.sourceDtype = view.info->dtype;
     out.shape = view.info->shape;
     out.grid = *grid;
+    if (pass->learned()) out.levels = pass->learned()->levels;
     const bool identity = spec.traits().kind == FormatKind::Identity;
     const BlockCodec* codec = codecOf(spec);
     if (codec)
@@ -153,7 +154,8 @@ std::vector<float> materialize(const QuantizedTensor& tensor) {
         return out;
     }
     const KernelSet& kernels = bestKernels();
-    const Run run = runOf(tensor.spec);
+    Run run = runOf(tensor.spec);
+    if (!tensor.levels.empty()) run.levels = tensor.levels.data(), run.levelCount = int(tensor.levels.size());
     std::vector<float> out(tensor.codes.size());
     const float one = 1;
     const float* scales = tensor.grid.kind == ScaleKind::None ? &one : tensor.scales.data();

@@ -31,7 +31,8 @@ Result<ScaleGrid> scaleGrid(const QuantSpec& spec, std::span<const std::int64_t>
 /// 8 * bytes / elements.
 struct StoredSize {
     std::uint64_t codes = 0, scales = 0, padding = 0;
-    std::uint64_t total() const { return codes + scales + padding; }
+    std::uint64_t codebook = 0; ///< that is stored with the tensor
+    std::uint64_t total() const { return codes + scales + padding + codebook; }
 };
 Result<StoredSize> storedSize(const QuantSpec& spec, std::span<const std::int64_t> shape, DType source);
 double bitsPerWeight(const StoredSize& size, std::uint64_t elements);

@@ -5,6 +5,7 @@
 #include "core/quant/native_packing.h"
 #include "core/quant/quantizer.h"
 #include "core/quant/scale_type.h"
+#include "core/quant/user_formats.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -165,7 +166,8 @@ Result<StoredSize> storedSize(const QuantSpec& spec, std::span<const std::int64_
         size.codes = blockBytes(*codec, elements);
         return size;
     }
-    size.codes = (elements * std::uint64_t(traits.bits) + 7) / 8;
+    size.codes = (elements * std::uint64_t(spec.codeBits()) + 7) / 8;
+    if (!traits.bitWidths.empty() || isUserFormat(spec)) size.codebook = std::uint64_t(4) << spec.codeBits();
     size.scales = std::uint64_t(grid->scales) * std::uint64_t(info(storedScaleType(spec, source)).bits) / 8;
     if (grid->scales > 0 && hasTensorScale(spec)) size.scales += 4;
     if (hasZeroPoints(spec)) size.scales += std::uint64_t(grid->scales); // a byte each
@@ -178,7 +180,7 @@ Result<StoredSize> storedSize(const QuantSpec& spec, std::span<const std::int64_
     const bool codebook = traits.kind == FormatKind::Codebook && !traits.padsLastBlock;
     if (traits.kind == FormatKind::Integer || traits.kind == FormatKind::Float || codebook)
         size.padding =
-            std::uint64_t(grid->rows) * NativePacking(traits).rowBytes(std::uint64_t(grid->features)) - size.codes;
+            std::uint64_t(grid->rows) * NativePacking(spec).rowBytes(std::uint64_t(grid->features)) - size.codes;
     return size;
 }
 

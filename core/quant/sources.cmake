@@ -5,6 +5,7 @@ target_sources(qs_core PRIVATE
   quant/calibration_arguments.cpp
   quant/code_set.cpp
   quant/decode_stored.cpp
+  quant/density.cpp
   quant/encode.cpp
   quant/formats.cpp
   quant/group_rule.cpp
@@ -12,6 +13,7 @@ target_sources(qs_core PRIVATE
   quant/layout_eformer.cpp
   quant/layout_native.cpp
   quant/layout_plain.cpp
+  quant/learn.cpp
   quant/load.cpp
   quant/native_packing.cpp
   quant/pass.cpp
@@ -26,5 +28,6 @@ target_sources(qs_core PRIVATE
   quant/spec.cpp
   quant/spec_parse.cpp
   quant/stored.cpp
+  quant/user_formats.cpp
   quant/write_model.cpp
 )

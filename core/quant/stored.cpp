@@ -5,6 +5,7 @@
 #include "core/quant/block_encoder.h"
 #include "core/quant/code_set.h"
 #include "core/quant/scale_type.h"
+#include "core/quant/user_formats.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,12 +18,13 @@ std::vector<std::string> StoredTensor::fields() const {
     if (spec.scaleKind() != ScaleKind::None && !codecOf(spec)) names.push_back(name + (packed ? ".absmax" : ".scale"));
     if (native && hasZeroPoints(spec)) names.push_back(name + ".zero");
     if (native && spec.scaleKind() != ScaleKind::None && hasTensorScale(spec)) names.push_back(name + ".tensor_scale");
+    if (native && !spec.traits().bitWidths.empty()) names.push_back(name + ".codebook");
     return names;
 }
 
 std::string storedText(const TensorInfo& tensor, const QuantSpec& spec, std::string_view layout) {
     nlohmann::ordered_json json;
-    json["spec"] = specText(spec);
+    json["spec"] = specText(isUserFormat(spec) ? asCodebookSpec(spec) : spec);
     json["shape"] = tensor.shape;
     json["dtype"] = info(tensor.dtype).id;
     if (layout != "eformer") json["layout"] = layout;

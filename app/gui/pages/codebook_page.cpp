@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The codebook of the current format on the selected tensor: where the levels stand, how often each is used.
 #include "app/gui/page.h"
+#include "app/gui/pages/codebook_gap_card.h"
+#include "app/gui/pages/codebook_lab.h"
 #include "app/gui/pages/codebook_page_cards.h"
 #include "app/gui/pages/tensor_page_cards.h"
 #include "app/gui/pages/tensor_page_header.h"
@@ -12,8 +14,31 @@
 #include <QGridLayout>
 #include <QStackedLayout>
 
+#include <cmath>
+
 namespace qs::gui {
 namespace {
+
+/// What the lab knows of each code, and where its levels are when they were moved.
+void applyLab(CodebookView& view, const CodebookLab& lab) {
+    if (!lab.ready() || lab.fit().levels.size() != view.rows.size()) return;
+    const CodebookFit& fit = lab.fit();
+    double all = 0;
+    for (const CodebookRow& row : view.rows) all += double(row.count);
+    for (std::size_t code = 0; code < view.rows.size(); ++code) {
+        CodebookRow& row = view.rows[code];
+        row.errorShare = fit.mse > 0 ? fit.error[code] / fit.mse : 0;
+        if (!lab.edited()) continue;
+        row.level = fit.levels[code];
+        row.lower = code == 0 ? row.lower : fit.boundaries[code - 1];
+        row.upper = code + 1 == view.rows.size() ? row.upper : fit.boundaries[code];
+        row.share = fit.share[code];
+        row.count = std::uint64_t(std::llround(row.share * all));
+    }
+    if (!lab.edited()) return;
+    view.entropyBits = fit.entropyBits, view.deadCodes = fit.dead;
+    view.hasPoly = false; // of the format's own levels
+}
 
 class CodebookPage : public QWidget {
 public:
@@ -29,15 +54,20 @@ private:
     void showCode(int code);
 
     Session& session_;
+    CodebookLab lab_;
     QStackedLayout* stack_;
     EmptyState* empty_;
     TensorHeader* header_;
     LevelsCard* levels_;
     OccupancyCard* occupancy_;
     CodeTableCard* table_;
+    GapCard* gap_;
     DecodeCard* decode_;
+    QVBoxLayout* right_;
     StagedRefresh* stages_;
-    /// Of the current analysis; worked out once, whichever stage comes first.
+    void showLab();
+    void useSaved(const QString& id);
+    /// Of the current analysis with the levels of the lab; worked out once, whichever stage comes first.
     const CodebookView& view();
     AnalysisRow viewed_;
     CodebookView view_;
@@ -46,7 +76,7 @@ private:
 CodebookPage::CodebookPage(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), stack_(new QStackedLayout(this)), empty_(new EmptyState(session)),
       header_(new TensorHeader), levels_(new LevelsCard), occupancy_(new OccupancyCard), table_(new CodeTableCard),
-      decode_(new DecodeCard), stages_(new StagedRefresh(this)) {
+      gap_(new GapCard(lab_)), decode_(new DecodeCard), right_(new QVBoxLayout), stages_(new StagedRefresh(this)) {
     setObjectName(QStringLiteral("codebook"));
     setAccessibleName(tr("Codebook"));
     auto* content = new QWidget;
@@ -55,14 +85,21 @@ CodebookPage::CodebookPage(Session& session, QWidget* parent)
     grid->setSpacing(Theme::kGap);
     header_->setFixedHeight(32);
     grid->addWidget(header_, 0, 0, 1, 2);
-    grid->addWidget(levels_, 1, 0);
-    grid->addWidget(occupancy_, 2, 0);
-    grid->addWidget(table_, 1, 1);
-    grid->addWidget(decode_, 2, 1);
-    for (const int line : {1, 2}) grid->setRowStretch(line, 1);
+    auto* left = new QVBoxLayout;
+    left->addWidget(levels_, 1);
+    left->addWidget(occupancy_, 1);
+    right_->addWidget(gap_);
+    right_->addWidget(table_, 3);
+    right_->addWidget(decode_, 2);
+    for (QVBoxLayout* column : {left, right_}) column->setSpacing(Theme::kGap);
+    grid->addLayout(left, 1, 0);
+    grid->addLayout(right_, 1, 1);
+    grid->setRowStretch(1, 1);
     for (const int column : {0, 1}) grid->setColumnStretch(column, 1);
     for (Card* card : std::initializer_list<Card*>{levels_, occupancy_, table_, decode_})
         card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
+    gap_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+    gap_->setFixedHeight(238);
     stack_->addWidget(empty_);
     stack_->addWidget(content);
     addStages();
@@ -76,6 +113,12 @@ CodebookPage::CodebookPage(Session& session, QWidget* parent)
         stages_->askAll();
     });
     connect(&session_, &Session::currentChanged, stages_, &StagedRefresh::askAll);
+    connect(levels_, &LevelsCard::levelMoved, this, [this](int code, double level) {
+        gap_->showCode(code);
+        lab_.moveLevel(code, level);
+    });
+    connect(&lab_, &CodebookLab::changed, this, &CodebookPage::showLab);
+    connect(gap_, &GapCard::saved, this, &CodebookPage::useSaved);
     connect(occupancy_, &OccupancyCard::codeHovered, this, &CodebookPage::showCode);
     connect(table_, &CodeTableCard::codeSelected, this, &CodebookPage::showCode);
     showState();
@@ -87,7 +130,30 @@ const CodebookView& CodebookPage::view() {
     if (row == viewed_) return view_;
     viewed_ = row;
     view_ = drawable(row) ? codebookView(*row) : CodebookView{};
+    lab_.setRow(drawable(row) ? row : AnalysisRow());
+    applyLab(view_, lab_);
     return view_;
+}
+
+void CodebookPage::showLab() {
+    const AnalysisRow row = session_.current();
+    if (!drawable(row) || row != lab_.row()) return;
+    viewed_ = row;
+    view_ = codebookView(*row);
+    applyLab(view_, lab_);
+    if (view_.rows.empty()) return;
+    levels_->setCodebook(row, view_, lab_.ready());
+    occupancy_->setCodebook(view_);
+    table_->setCodebook(view_);
+}
+
+/// The format is the same levels now, under the scales that it had.
+void CodebookPage::useSaved(const QString& id) {
+    QuantSpec spec = session_.spec();
+    spec.format = id.toStdString();
+    for (auto clear : {&QuantSpec::dialect, &QuantSpec::scaleType}) (spec.*clear).reset();
+    spec.decode.reset(), spec.compute.reset(), spec.bits.reset(), spec.symmetric.reset(), spec.stochastic.reset();
+    if (validate(spec)) session_.setSpec(spec);
 }
 
 void CodebookPage::addStages() {
@@ -95,14 +161,15 @@ void CodebookPage::addStages() {
         const AnalysisRow row = session_.current();
         header_->setTensor(session_.tensor(), row, row && row->statistics ? &*row->statistics : nullptr);
         QString reason = blockedReason(row);
-        if (reason.isEmpty() && row->spec.traits().levels.empty())
+        if (reason.isEmpty() && row->levels.empty())
             reason = tr("%1 has no codebook: it stores the values themselves.")
                          .arg(QString::fromUtf8(row->spec.traits().title));
+        gap_->setMessage(reason);
         for (Card* card : std::initializer_list<Card*>{levels_, occupancy_, table_, decode_}) {
             if (card != decode_ || !reason.isEmpty()) card->setMessage(reason); // it knows best when it is empty
             if (!reason.isEmpty()) card->setNote({});
         }
-        if (!view().rows.empty()) levels_->setCodebook(row, view());
+        if (!view().rows.empty()) levels_->setCodebook(row, view(), lab_.ready());
     });
     stages_->add([this] {
         if (!view().rows.empty()) occupancy_->setCodebook(view());
@@ -111,7 +178,9 @@ void CodebookPage::addStages() {
         if (!view().rows.empty()) table_->setCodebook(view());
     });
     stages_->add([this] {
-        if (!view().rows.empty()) decode_->setCodebook(session_.model(), session_.tensor(), session_.current(), view());
+        decode_->setVisible(view().rows.empty() || !session_.current()->spec.traits().polyLevels.empty());
+        if (!view().rows.empty())
+            decode_->setCodebook(session_.model(), session_.tensor(), session_.current(), codebookView(*viewed_));
     });
 }
 
@@ -129,6 +198,7 @@ void CodebookPage::showCode(int code) {
     occupancy_->showCode(code);
     decode_->showCode(code);
     table_->showCode(code);
+    if (code >= 0) gap_->showCode(code);
 }
 
 } // namespace

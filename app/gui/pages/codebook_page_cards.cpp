@@ -42,11 +42,24 @@ LevelsCard::LevelsCard(QWidget* parent)
     chart_->setAccessibleName(tr("Levels and decision boundaries over the weight density"));
     addLogToggle(this, chart_);
     setBody(chart_);
+    connect(chart_, &PlotChart::markerMoved, this, &LevelsCard::levelMoved);
 }
 
-void LevelsCard::setCodebook(const AnalysisRow& row, const CodebookView& view) {
+void LevelsCard::setCodebook(const AnalysisRow& row, const CodebookView& view, bool movable) {
     AnalysisPlot plot = weightDensity(*row);
     levels_.clear();
+    const auto air = 0.02 * (plot.hi - plot.lo);
+    for (qsizetype code = 0; movable && code < std::min(plot.markers.size(), qsizetype(view.rows.size())); ++code) {
+        const CodebookRow& is = view.rows[std::size_t(code)];
+        PlotMarker& marker = plot.markers[code];
+        marker.handle = int(code);
+        if (marker.x == is.level) continue;
+        marker.x = is.level;
+        marker.label = tr("code %1: level %2, %3 of weights")
+                           .arg(code)
+                           .arg(readoutText(is.level), fixed(100 * is.share, 2) + QStringLiteral(" %"));
+        plot.lo = std::min(plot.lo, is.level - air), plot.hi = std::max(plot.hi, is.level + air);
+    }
     for (const CodebookRow& code : view.rows) {
         levels_.append(code.level);
         if (std::isfinite(code.upper))
@@ -56,6 +69,7 @@ void LevelsCard::setCodebook(const AnalysisRow& row, const CodebookView& view) {
                  false, 4});
     }
     setNote(plot.below + plot.above > 0 ? tr("beyond the axis: %1").arg(shareText(plot.below + plot.above, plot.total))
+            : movable                   ? tr("drag a level   ┄ boundary")
                                         : tr("— level   ┄ boundary"));
     chart_->setAxes(row->spec.scaleKind() == ScaleKind::None ? tr("w") : tr("w / scale"), tr("density"));
     chart_->setXRange(plot.lo, plot.hi);
@@ -70,9 +84,10 @@ void LevelsCard::showCode(int code) {
 
 // ---- occupancy -----------------------------------------------------------------------------------------------------
 
-OccupancyCard::OccupancyCard(QWidget* parent) : Card(tr("Occupancy per code"), parent), chart_(new PlotChart) {
-    chart_->setAccessibleName(tr("Share of the weights per code"));
-    chart_->setAxes(tr("code"), tr("share of weights, %"));
+OccupancyCard::OccupancyCard(QWidget* parent)
+    : Card(tr("Occupancy and error per code"), parent), chart_(new PlotChart) {
+    chart_->setAccessibleName(tr("Share of the weights and of the error per code"));
+    chart_->setAxes(tr("code"), tr("share, %"));
     chart_->setLegend(true);
     chart_->setXDecimals(0);
     addLogToggle(this, chart_);
@@ -83,17 +98,21 @@ OccupancyCard::OccupancyCard(QWidget* parent) : Card(tr("Occupancy per code"), p
 
 void OccupancyCard::setCodebook(const CodebookView& view) {
     PlotSeries bars{tr("occupancy"), PlotSeries::Style::Bars, 0, {}, {}};
+    PlotSeries errors{tr("squared error"), PlotSeries::Style::Bars, 2, {}, {}};
     PlotSeries even{tr("evenly used"), PlotSeries::Style::Line, 4, {}, {}};
     const double share = view.rows.empty() ? 0 : 100.0 / double(view.rows.size());
     for (const CodebookRow& row : view.rows) {
         bars.points.append({double(row.code), 100 * row.share});
         bars.notes.append(tr("level %1, %2 weights").arg(readoutText(row.level)).arg(row.count));
+        if (!std::isnan(row.errorShare)) errors.points.append({double(row.code), 100 * row.errorShare});
     }
     if (!view.rows.empty()) even.points = {{-0.5, share}, {double(view.rows.size()) - 0.5, share}};
     setNote(tr("entropy %1 of %2 bits  dead codes %3")
                 .arg(fixed(view.entropyBits, 3), fixed(view.maxBits, 3))
                 .arg(view.deadCodes));
-    chart_->setData({bars, even}, {}, true);
+    if (errors.points.isEmpty()) return chart_->setData({bars, even}, {}, true);
+    bars.barTo = 0, errors.barFrom = 0; // side by side
+    chart_->setData({bars, even, errors}, {}, true);
 }
 
 void OccupancyCard::showCode(int code) { chart_->showCrosshair(code < 0 ? kNone : double(code)); }
@@ -123,8 +142,8 @@ void CodeTableCard::setCodebook(const CodebookView& view) {
     setNote(tr("%1 codes").arg(view.rows.size()));
     if (std::exchange(codes_, view.rows.size()) == view.rows.size()) return;
     const Columns<CodebookRow>& columns = codebookColumns();
-    for (std::size_t column = 0; column < columns.size(); ++column) // else a column of "not measured"
-        if (columns[column].id == "poly_level") table_->setColumnHidden(int(column), !view.hasPoly);
+    for (std::size_t column = 0; column < columns.size(); ++column) // the strip beneath shows that one
+        if (columns[column].id == "poly_level") table_->setColumnHidden(int(column), true);
     table_->resizeColumnsToContents();
     widths_.clear();
     for (int column = 0; column < model_->columnCount(); ++column) widths_.push_back(table_->columnWidth(column));

@@ -15,9 +15,13 @@ class LevelsCard : public Card {
     Q_OBJECT
 public:
     explicit LevelsCard(QWidget* parent = nullptr);
-    void setCodebook(const AnalysisRow& row, const CodebookView& view);
+    /// `movable`: the levels of `view` follow the mouse, see levelMoved().
+    void setCodebook(const AnalysisRow& row, const CodebookView& view, bool movable = false);
     void showCode(int code); ///< -1: none
     PlotChart* chart() const { return chart_; }
+
+Q_SIGNALS:
+    void levelMoved(int code, double level);
 
 private:
     PlotChart* chart_;

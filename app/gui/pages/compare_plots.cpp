@@ -13,12 +13,7 @@ namespace {
 
 constexpr int kBins = 256;
 
-std::span<const float> levelsOf(const TensorAnalysis& analysis) {
-    const auto& traits = analysis.spec.traits();
-    return analysis.spec.effectiveDecode() == Decode::Poly && !traits.polyLevels.empty()
-               ? traits.polyLevels
-               : codeSetOf(analysis.spec).levels;
-}
+std::span<const float> levelsOf(const TensorAnalysis& analysis) { return analysis.levels; }
 
 double outermost(const TensorAnalysis& analysis) {
     double most = 0;

@@ -28,6 +28,8 @@ target_sources(qs_gui PRIVATE
   pages/tensor_page_header.cpp
   pages/tensor_page_map.cpp
   pages/tensor_page_strip.cpp
+  pages/codebook_gap_card.cpp
+  pages/codebook_lab.cpp
   pages/codebook_page.cpp
   pages/codebook_page_cards.cpp
 )

@@ -66,7 +66,7 @@ void DensityCard::setRows(const AnalysisRow& a, const AnalysisRow& b) {
     if (b) {
         series[0].name = QStringLiteral("A ") + QString::fromStdString(specText(a->spec));
         // Two formats share the axis only where their levels reach equally far.
-        const auto levelsA = decodeLevels(a->spec), levelsB = drawable(b) ? decodeLevels(b->spec) : levelsA;
+        const auto levelsA = decodeLevels(*a), levelsB = drawable(b) ? decodeLevels(*b) : levelsA;
         const bool sameAxis = drawable(b) && !levelsA.empty() && !levelsB.empty() &&
                               std::abs(double(levelsA.back()) - double(levelsB.back())) < 0.02 * double(levelsA.back());
         if (sameAxis) series.append(asSecond(weightDensity(*b).series, b));

@@ -44,16 +44,12 @@ QString shareText(double count, double total) {
     return QString::number(percent, 'f', 2) + QStringLiteral(" %");
 }
 
-std::span<const float> decodeLevels(const QuantSpec& spec) {
-    const FormatTraits& traits = spec.traits();
-    return spec.effectiveDecode() == Decode::Poly && !traits.polyLevels.empty() ? traits.polyLevels
-                                                                                : codeSetOf(spec).levels;
-}
+std::span<const float> decodeLevels(const TensorAnalysis& analysis) { return analysis.levels; }
 
 AnalysisPlot weightDensity(const TensorAnalysis& analysis, int bins) {
     AnalysisPlot plot;
     plot.series.name = tr("density");
-    const std::span<const float> levels = decodeLevels(analysis.spec);
+    const std::span<const float> levels = decodeLevels(analysis);
     plot.total = double(analysis.value.total());
     double lo = -1, hi = 1;
     bool fold = false;

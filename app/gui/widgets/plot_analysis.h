@@ -19,7 +19,7 @@ struct AnalysisPlot {
 };
 
 /// The levels that the decoder uses, in units of the scale; empty for formats that store the values themselves.
-std::span<const float> decodeLevels(const QuantSpec& spec);
+std::span<const float> decodeLevels(const TensorAnalysis& analysis);
 
 /// Density of w / scale over the range of the levels, or of the central 99.8 % where values lie beyond it; levels as
 /// markers with code and share.

@@ -28,14 +28,16 @@ struct PlotSeries {
     QVector<QPointF> lower = {};               ///< of a Band; same x as points
     enum class Naming { Legend, AtEnd, None }; ///< AtEnd, on the line itself, and None stay out of the read-out
     Naming naming = Naming::Legend;
-    int dash = 0; ///< of a Line: 0 solid; 1, 2, 3: told apart without colour
+    int dash = 0;                       ///< of a Line: 0 solid; 1, 2, 3: told apart without colour
+    double barFrom = -0.5, barTo = 0.5; ///< of Bars, in widths of a bar about its centre: two series side by side
 };
 
 struct PlotMarker {
     double x = 0;
     QString label; ///< on hover, or printed when `printed`
     bool dashed = false, printed = false;
-    int token = 1; ///< as PlotSeries::token
+    int token = 1;   ///< as PlotSeries::token
+    int handle = -1; ///< 0 and up: the mouse can move it, see markerMoved()
 };
 
 class PlotChart : public QWidget {
@@ -79,7 +81,8 @@ public:
 Q_SIGNALS:
     void hovered(double x); ///< NaN when the mouse leaves
     void clicked(double x, double y);
-    void logYToggled(bool on); ///< from the context menu
+    void markerMoved(int handle, double x); ///< while it is dragged; the owner gives new markers
+    void logYToggled(bool on);              ///< from the context menu
     void viewChanged(double xLo, double xHi, double yLo, double yHi);
 
 protected:

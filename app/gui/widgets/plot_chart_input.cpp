@@ -16,13 +16,33 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
+constexpr double kGrip = 6; // px
+
 } // namespace
+
+int PlotChart::Private::handleAt(QPointF at) const {
+    if (!frame.area().contains(at)) return -1;
+    int nearest = -1;
+    double distance = kGrip;
+    for (const PlotMarker& marker : markers) {
+        const double away = marker.handle < 0 ? kGrip : std::abs(frame.pixelX(marker.x) - at.x());
+        if (away < distance) distance = away, nearest = marker.handle;
+    }
+    return nearest;
+}
 
 bool PlotChart::eventFilter(QObject* object, QEvent* event) {
     PlotFrame& frame = d->frame;
     switch (event->type()) {
     case QEvent::MouseMove: {
         const QPointF at = static_cast<QMouseEvent*>(event)->position();
+        if (d->handle >= 0) {
+            const double x = frame.valueX(at.x());
+            Q_EMIT markerMoved(d->handle, x);
+            showCrosshair(x);
+            return true;
+        }
+        d->view->viewport()->setCursor(!d->pressed && d->handleAt(at) >= 0 ? Qt::SizeHorCursor : Qt::ArrowCursor);
         if (d->pressed && !d->dragging)
             d->dragging = (at - d->pressedAt).manhattanLength() >= QApplication::startDragDistance();
         if (d->dragging) {
@@ -42,7 +62,8 @@ bool PlotChart::eventFilter(QObject* object, QEvent* event) {
     case QEvent::MouseButtonPress: {
         const auto* mouse = static_cast<QMouseEvent*>(event);
         if (mouse->button() != Qt::LeftButton) return false;
-        d->pressed = true;
+        d->handle = d->handleAt(mouse->position());
+        d->pressed = d->handle < 0;
         d->dragging = false;
         d->pressedAt = d->lastAt = mouse->position();
         return false; // the focus follows the click
@@ -52,6 +73,7 @@ bool PlotChart::eventFilter(QObject* object, QEvent* event) {
         if (mouse->button() != Qt::LeftButton) return false;
         const bool click = d->pressed && !d->dragging && frame.area().contains(mouse->position());
         d->pressed = d->dragging = false;
+        d->handle = -1;
         const double y = frame.valueY(mouse->position().y());
         if (click) Q_EMIT clicked(frame.valueX(mouse->position().x()), frame.logY ? std::pow(10.0, y) : y);
         return true;

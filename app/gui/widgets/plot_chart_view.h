@@ -35,8 +35,10 @@ struct PlotChart::Private {
     bool linking = false, keyboardFocus = false;
     // A drag pans only once it left the spot, so that a click stays a click.
     bool pressed = false, dragging = false;
+    int handle = -1; ///< of the marker that the mouse holds
     QPointF pressedAt, lastAt;
 
+    int handleAt(QPointF at) const; ///< of the movable marker under a pixel, or -1
     void measureHome();
     void rehome();
     void viewMoved(PlotChart& self);

@@ -105,13 +105,14 @@ QVector<QPointF> outlineOf(const PlotSeries& series, bool logarithmic, double lo
         return out;
     }
     const double base = logarithmic ? lowerEdge : 0;
-    const double half = spacing(series.points) * (series.points.size() <= 128 ? 0.4 : 0.5);
+    const double width = spacing(series.points) * (series.points.size() <= 128 ? 0.8 : 1.0);
+    const double from = series.barFrom * width, to = series.barTo * width;
     out.reserve(series.points.size() * 4);
     for (const QPointF& point : series.points) {
         if (!std::isfinite(point.y())) continue;
         const double y = place(point.y());
-        out << QPointF(point.x() - half, base) << QPointF(point.x() - half, y) << QPointF(point.x() + half, y)
-            << QPointF(point.x() + half, base);
+        out << QPointF(point.x() + from, base) << QPointF(point.x() + from, y) << QPointF(point.x() + to, y)
+            << QPointF(point.x() + to, base);
     }
     return out;
 }

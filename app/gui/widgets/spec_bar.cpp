@@ -63,10 +63,7 @@ SpecBar::SpecBar(Session& session, QWidget* parent)
     a_->setObjectName(QStringLiteral("editA"));
     b_->setObjectName(QStringLiteral("editB"));
 
-    for (const auto& format : formats()) {
-        format_->addItem(fromUtf8(format.id));
-        format_->setItemData(format_->count() - 1, fromUtf8(format.summary), Qt::ToolTipRole);
-    }
+    addFormats();
     decode_->addItems({QStringLiteral("table"), QStringLiteral("poly")});
     blockValue_->setFont(Theme::numbers());
     blockValue_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
@@ -141,6 +138,15 @@ void SpecBar::edit(const Edit& change) {
         session_.setSpec(spec);
 }
 
+/// Those that the list has more: a user's own may join it.
+void SpecBar::addFormats() {
+    const QSignalBlocker quiet(format_);
+    for (std::size_t i = std::size_t(format_->count()); i < formats().size(); ++i) {
+        format_->addItem(fromUtf8(formats()[i].id));
+        format_->setItemData(int(i), fromUtf8(formats()[i].summary), Qt::ToolTipRole);
+    }
+}
+
 void SpecBar::connectControls() {
     connect(format_, &QComboBox::currentIndexChanged, this, [this](int index) {
         if (index >= 0) edit([index](const QuantSpec& s) { return withFormat(s, formats()[std::size_t(index)]); });
@@ -191,6 +197,7 @@ void SpecBar::refresh() {
     a_->setVisible(session_.comparing());
     b_->setVisible(session_.comparing());
     a_->setChecked(!editsB());
+    addFormats();
     format_->setCurrentText(fromUtf8(spec.format));
     format_->setToolTip(fromUtf8(traits.summary));
 

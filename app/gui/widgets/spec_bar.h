@@ -32,6 +32,7 @@ private:
     void connectControls();
     void edit(const Edit& change);
     void refresh();
+    void addFormats();
     void showBlock(const QuantSpec& spec);
     const QuantSpec& target() const;
 

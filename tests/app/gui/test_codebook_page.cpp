@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The codebook page over three formats: 16 levels with a polynomial decode, 255 without, and none at all.
 #include "app/gui/page.h"
+#include "app/gui/pages/codebook_gap_card.h"
+#include "app/gui/pages/codebook_lab.h"
 #include "app/gui/pages/codebook_page_cards.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
@@ -11,6 +13,11 @@
 #include <QAbstractItemModelTester>
 #include <QApplication>
 #include <QClipboard>
+#include <QDoubleSpinBox>
+#include <QElapsedTimer>
+#include <QFile>
+#include <QLineEdit>
+#include <QPushButton>
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
@@ -103,6 +110,71 @@ private Q_SLOTS:
         both.table.n = both.poly.n = 4;
         both.table.se2 = 2, both.poly.se2 = 3;
         QVERIFY(decodeVerdict(both).contains(QStringLiteral("+50.00 %")));
+    }
+
+    void draggingALevelMovesEveryFigure() {
+        QTRY_VERIFY(card<GapCard>()->figures().startsWith(QStringLiteral("SQNR ")));
+        const QString before = card<GapCard>()->figures();
+        // Nothing is beyond the best levels, nor beyond the bound.
+        QVERIFY2(!before.contains(QStringLiteral(" -")), qPrintable(before));
+        PlotChart* chart = card<LevelsCard>()->chart();
+        auto* plot = chart->findChild<QWidget*>(QStringLiteral("plot"));
+        const double was = chart->markers()[12].x;
+        const QRectF area = chart->plotArea();
+        const QPoint from(int(std::lround(chart->pixelOf(was, 0).x())), int(area.center().y()));
+        const double errorBefore = card<OccupancyCard>()->chart()->series()[2].points[12].y();
+        QTest::mouseMove(plot, from);
+        QTest::mousePress(plot, Qt::LeftButton, {}, from);
+        QElapsedTimer timer;
+        double slowest = 0;
+        for (int step = 1; step <= 12; ++step) {
+            timer.start();
+            QTest::mouseMove(plot, from + QPoint(step, 0));
+            slowest = std::max(slowest, double(timer.nsecsElapsed()) * 1e-6);
+        }
+        QTest::mouseRelease(plot, Qt::LeftButton, {}, from + QPoint(12, 0));
+        qInfo("slowest step of a drag: %.1f ms", slowest);
+        const double is = chart->markers()[12].x;
+        QVERIFY2(std::abs(chart->pixelOf(is, 0).x() - (from.x() + 12)) < 1.5, qPrintable(QString::number(is)));
+        QVERIFY(is > was && !chart->isZoomed()); // the level moved, not the view
+        QVERIFY(std::abs(chart->markers()[16 + 12].x - (is + chart->markers()[13].x) / 2) < 1e-9);
+        QVERIFY(card<GapCard>()->figures() != before);
+        QVERIFY(card<GapCard>()->verdict().startsWith(QStringLiteral("Moved: −")));
+        QVERIFY(card<OccupancyCard>()->chart()->series()[2].points[12].y() > errorBefore);
+        QCOMPARE(card<CodeTableCard>()->table()->model()->index(12, 1).data().toString().left(6),
+                 QString::number(is, 'f', 6).left(6));
+        keepPicture(*page_, QStringLiteral("codebook-page-moved"));
+        QTest::mouseClick(page_->findChild<QPushButton*>(QStringLiteral("reset")), Qt::LeftButton);
+        QCOMPARE(card<GapCard>()->figures(), before);
+        QCOMPARE(chart->markers()[12].x, was);
+    }
+
+    void theBestLevelsBecomeAFormat() {
+        QTemporaryDir formats;
+        qputenv("QUANTSCOPE_FORMATS", formats.path().toUtf8());
+        QTest::mouseClick(page_->findChild<QPushButton*>(QStringLiteral("useBest")), Qt::LeftButton);
+        QVERIFY(card<GapCard>()->figures().contains(QStringLiteral("to Lloyd-Max 0.00 dB")));
+        card<CodeTableCard>()->table()->selectRow(5);
+        auto* level = page_->findChild<QDoubleSpinBox*>(QStringLiteral("level"));
+        const double moved = level->value() - 0.001;
+        level->setValue(moved);
+        QVERIFY(std::abs(card<LevelsCard>()->chart()->markers()[5].x - moved) < 1e-9);
+        auto* id = page_->findChild<QLineEdit*>(QStringLiteral("formatId"));
+        auto* save = page_->findChild<QPushButton*>(QStringLiteral("save"));
+        QVERIFY(!save->isEnabled());
+        id->setText(QStringLiteral("nf4"));
+        QTest::mouseClick(save, Qt::LeftButton);
+        QVERIFY(card<GapCard>()->verdict().startsWith(QStringLiteral("Not saved: there is a format nf4 already")));
+        id->setText(QStringLiteral("for_page"));
+        QTest::keyClick(id, Qt::Key_Return);
+        QVERIFY(QFile::exists(formats.filePath(QStringLiteral("for_page.json"))));
+        QCOMPARE(session_->spec().format, std::string("for_page"));
+        QTRY_VERIFY(session_->current() && session_->current()->spec.format == "for_page");
+        QVERIFY(std::abs(double(session_->current()->levels[5]) - moved) < 1e-6);
+        QTRY_VERIFY(card<GapCard>()->figures().startsWith(QStringLiteral("SQNR ")));
+        QTRY_COMPARE(card<LevelsCard>()->chart()->markers().size(), 16 + 15);
+        keepPicture(*page_, QStringLiteral("codebook-page-saved"));
+        use("nf4:block=64");
     }
 
     void manyLevelsStayReadable() {

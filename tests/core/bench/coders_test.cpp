@@ -20,7 +20,8 @@ private Q_SLOTS:
 
     void everyFormatAndScale_data() {
         QTest::addColumn<QString>("spec");
-        for (const auto& format : formats())
+        for (const auto& format : formats()) {
+            if (!format.bitWidths.empty()) continue; // a backend has to know the levels beforehand
             for (const char* scale : {"", ":scale=none", ":scale=tensor", ":scale=channel", ":axis=0", ":block=2",
                                       ":block=6", ":block=32", ":block=64"}) {
                 const std::string spec = std::string(format.id) + scale;
@@ -28,6 +29,7 @@ private Q_SLOTS:
                 if (!format.scaleTypes.starts_with("f32")) continue; // nor scales of other types
                 if (parseSpec(spec)) QTest::newRow(spec.c_str()) << QString::fromStdString(spec);
             }
+        }
         QTest::newRow("nf4:decode=poly") << QStringLiteral("nf4:decode=poly");
     }
     void everyFormatAndScale() {

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/codebook_lab.h"
+
+#include "app/gui/run_job.h"
+#include "core/quant/user_formats.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace qs::gui {
+
+CodebookLab::CodebookLab(QObject* parent) : QObject(parent) {}
+CodebookLab::~CodebookLab() { job_.cancel(); }
+
+void CodebookLab::setRow(const AnalysisRow& row) {
+    if (row == row_) return;
+    const bool same = row && row_ && row->spec.format == row_->spec.format && row->levels.size() == row_->levels.size();
+    row_ = row;
+    if (!same) {
+        edited_ = false;
+        measured_.reset();
+        fit_ = {};
+    }
+    job_.cancel();
+    job_ = Job();
+    if (!row || row->levels.empty()) return Q_EMIT changed();
+    using Answer = std::shared_ptr<const Measured>;
+    const auto work = [row](const Job&) -> Result<Answer> {
+        auto measured = std::make_shared<Measured>();
+        measured->density = scaledDensity(*row);
+        measured->gap = lloydGap(*row, measured->density);
+        return Answer(std::move(measured));
+    };
+    runJob<Answer>(this, job_, work, [this](Result<Answer> answer) {
+        if (!answer) return;
+        measured_ = std::move(*answer);
+        if (ready()) {
+            if (edited_)
+                fit_ = fitOf(measured_->density, std::vector<double>(fit_.levels));
+            else
+                fit_ = gap().fit;
+        }
+        Q_EMIT changed();
+    });
+}
+
+void CodebookLab::setLevels(std::vector<double> levels) {
+    if (!ready()) return;
+    fit_ = fitOf(measured_->density, levels);
+    edited_ = true;
+    Q_EMIT changed();
+}
+
+void CodebookLab::moveLevel(int code, double value) {
+    if (!ready() || code < 0 || code >= int(fit_.levels.size()) || !std::isfinite(value)) return;
+    auto levels = fit_.levels;
+    const auto at = std::size_t(code);
+    const double least = (levels.back() - levels.front()) * 1e-5; // two levels at one place are one
+    const double lowest = at == 0 ? -1e6 : levels[at - 1] + least;
+    const double highest = at + 1 == levels.size() ? 1e6 : levels[at + 1] - least;
+    if (lowest > highest) return;
+    levels[at] = std::clamp(value, lowest, highest);
+    setLevels(std::move(levels));
+}
+
+void CodebookLab::useBest() {
+    if (ready()) setLevels(gap().best);
+}
+
+void CodebookLab::reset() {
+    if (!ready()) return;
+    edited_ = false;
+    fit_ = gap().fit;
+    Q_EMIT changed();
+}
+
+Result<QString> CodebookLab::save(const QString& id) const {
+    if (!ready()) return fail("there are no levels to keep yet");
+    const FormatTraits& traits = row_->spec.traits();
+    if (traits.kind == FormatKind::Sign || row_->spec.scaleKind() == ScaleKind::None)
+        return fail(fmt::format("the levels of {} are not in units of a largest magnitude, as those of a codebook are: "
+                                "start from nf4, an integer or a float format",
+                                specText(row_->spec)));
+    // Integers and floats put the largest magnitude on their outermost level, codebooks on 1.
+    const double range = traits.kind == FormatKind::Codebook ? 1 : double(row_->levels.back());
+    UserFormat format;
+    format.id = id.toStdString();
+    format.title = format.id;
+    format.made =
+        fmt::format("{} levels, {} from {}", fit_.levels.size(), edited_ ? "moved" : "taken", specText(row_->spec));
+    for (const double level : fit_.levels)
+        if (format.levels.empty() || float(level / range) > format.levels.back())
+            format.levels.push_back(float(level / range));
+    const auto path = saveUserFormat(format);
+    if (!path) return tl::unexpected(path.error());
+    return QString::fromStdString(*path);
+}
+
+} // namespace qs::gui

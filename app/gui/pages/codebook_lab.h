@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The levels that the codebook page shows and lets people move, with what they do to the selected tensor's W / scale.
+
+#include "core/analysis/lloyd_gap.h"
+#include "core/base/job.h"
+
+#include <QObject>
+#include <QString>
+
+namespace qs::gui {
+
+class CodebookLab : public QObject {
+    Q_OBJECT
+public:
+    explicit CodebookLab(QObject* parent = nullptr);
+    ~CodebookLab() override;
+
+    /// Measured beside the window; levels that were moved stay while the format does.
+    void setRow(const AnalysisRow& row);
+    bool ready() const { return measured_ && measured_->gap; }
+    const CodebookFit& fit() const { return fit_; }         ///< of the levels as they are now
+    const LloydGap& gap() const { return *measured_->gap; } ///< of the format's own; when ready()
+    bool edited() const { return edited_; }
+    /// Between its neighbours; the boundaries are the middles from now on.
+    void moveLevel(int code, double value);
+    void useBest(); ///< Lloyd-Max
+    void reset();
+    /// Keeps the levels as a format of the user's; returns the path of its file.
+    Result<QString> save(const QString& id) const;
+    const AnalysisRow& row() const { return row_; }
+
+Q_SIGNALS:
+    void changed();
+
+private:
+    struct Measured {
+        Density density;
+        std::optional<LloydGap> gap;
+    };
+    void setLevels(std::vector<double> levels);
+    AnalysisRow row_;
+    std::shared_ptr<const Measured> measured_; ///< of row_, or of the one before while it is measured
+    CodebookFit fit_;
+    bool edited_ = false;
+    Job job_;
+};
+
+} // namespace qs::gui

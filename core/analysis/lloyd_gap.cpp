@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/analysis/lloyd_gap.h"
+
+#include "core/analysis/forensics.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace qs {
+namespace {
+
+constexpr int kRounds = 200;
+constexpr double kLeast = 1e-6; ///< relative saving of a round, 4e-6 dB
+
+} // namespace
+
+Density scaledDensity(const TensorAnalysis& row) {
+    const auto& counts = row.value.counts();
+    double top = std::numeric_limits<double>::infinity();
+    const double bin = 1 + 1.0 / 32 + 1e-6;
+    if (!row.levels.empty() && row.sums.clipped == 0) {
+        const double most = std::max(std::fabs(double(row.levels.front())), std::fabs(double(row.levels.back())));
+        if (row.value.maximum() <= most * bin && row.value.minimum() >= -most * bin) top = most;
+    }
+    std::vector<DensityCell> cells;
+    const auto add = [&](std::size_t index) {
+        if (counts[index] == 0) return;
+        double lo = floatBinLower(index), hi = floatBinUpper(index);
+        if (std::isinf(lo) || std::isinf(hi)) return;
+        if (lo >= top * 0.99999) lo = hi = top;
+        if (hi <= -top * 0.99999) lo = hi = -top;
+        lo = std::clamp(lo, -top, top), hi = std::clamp(hi, -top, top);
+        cells.push_back({lo, hi, double(counts[index])});
+    };
+    for (std::size_t index = kFloatBins; index-- > kFloatBins / 2;) add(index);
+    for (std::size_t index = 0; index < kFloatBins / 2; ++index) add(index);
+    return Density(std::move(cells));
+}
+
+std::optional<LloydGap> lloydGap(const TensorAnalysis& row, const Density& density) {
+    const bool ownGroups = row.spec.traits().kind == FormatKind::Superblock; // with offsets beside the scales
+    if (row.status != Status::Ok || row.levels.size() < 2 || density.empty() || !(row.sums.se2 > 0) || ownGroups)
+        return std::nullopt;
+    std::vector<double> boundaries;
+    for (const CodebookRow& code : codebookView(row).rows) {
+        if (std::isnan(code.upper)) return std::nullopt;
+        if (std::isfinite(code.upper)) boundaries.push_back(code.upper);
+    }
+    const std::vector<double> levels(row.levels.begin(), row.levels.end());
+    if (boundaries.size() + 1 != levels.size()) return std::nullopt;
+    LloydGap out;
+    out.fit = fitOf(density, levels, boundaries);
+    if (!(out.fit.mse > 0) || !(out.fit.power > 0)) return std::nullopt;
+    // From where the levels are, too: it cannot end worse than it begins.
+    auto best = lloydMax(density, compandedLevels(density, levels.size()), kRounds, kLeast);
+    auto other = lloydMax(density, levels, kRounds, kLeast);
+    const CodebookFit a = fitOf(density, best), b = fitOf(density, other);
+    out.best = a.mse <= b.mse ? std::move(best) : std::move(other);
+    const CodebookFit& least = a.mse <= b.mse ? a : b;
+    if (!(least.mse > 0)) return std::nullopt;
+    out.bestDb = least.sqnrDb();
+    const double atom = std::max(std::fabs(density.lowest()), std::fabs(density.highest())) / 64;
+    out.boundDb = shannonBoundDb(density, std::log2(double(levels.size())), atom);
+    out.entropyBoundDb = shannonBoundDb(density, out.fit.entropyBits, atom);
+    return out;
+}
+
+} // namespace qs
