@@ -25,12 +25,14 @@ std::vector<ScaleChoice> scaleChoices(const FormatTraits& format) {
 QuantSpec consistent(QuantSpec spec) {
     if (works(spec)) return spec;
     // One field at a time, the least visible first.
-    spec.calibration.reset();
-    if (works(spec)) return spec;
-    spec.dialect.reset();
-    if (works(spec)) return spec;
+    const auto leftOut = [&spec](auto& field) {
+        field.reset();
+        return works(spec);
+    };
+    if (leftOut(spec.calibration) || leftOut(spec.stochastic) || leftOut(spec.sparsity) || leftOut(spec.scaleType) ||
+        leftOut(spec.compute) || leftOut(spec.symmetric) || leftOut(spec.tiles) || leftOut(spec.dialect))
+        return spec;
     spec.decode.reset();
-    spec.compute.reset();
     return spec;
 }
 
@@ -41,6 +43,11 @@ QuantSpec withFormat(const QuantSpec& spec, const FormatTraits& format) {
     out.axes.reset();
     out.calibration.reset();
     out.dialect.reset();
+    out.tiles.reset();
+    out.scaleType.reset();
+    out.symmetric.reset();
+    out.stochastic.reset();
+    out.sparsity.reset();
     if (format.polyLevels.empty()) out.decode.reset();
     if (!format.computeInput) out.compute.reset();
     out.block.reset();
@@ -54,6 +61,7 @@ QuantSpec withScale(const QuantSpec& spec, ScaleKind kind) {
     QuantSpec out = spec;
     out.block.reset();
     out.axes.reset();
+    out.tiles.reset();
     out.scale = ScaleSpelling::Default;
     const auto& format = spec.traits();
     switch (kind) {
@@ -74,6 +82,7 @@ QuantSpec withBlock(const QuantSpec& spec, std::uint32_t block) {
     QuantSpec out = spec;
     out.scale = ScaleSpelling::Default;
     out.axes.reset();
+    out.tiles.reset();
     const auto step = std::max(1u, format.blockMultiple);
     out.block = std::clamp((block + step / 2) / step * step, format.minBlock, format.maxBlock);
     return out;

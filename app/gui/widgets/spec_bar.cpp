@@ -5,6 +5,7 @@
 #include "app/gui/spec_edit.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/spec_more.h"
+#include "core/quant/calibration.h"
 
 #include <QComboBox>
 #include <QHBoxLayout>
@@ -168,7 +169,8 @@ void SpecBar::connectControls() {
         if (index < 0) return;
         const auto id = calibration_->itemText(index).toStdString();
         edit([id](QuantSpec s) {
-            if (s.effectiveCalibration().id != id) s.calibration = Calibration{id, {}};
+            if (s.effectiveCalibration().id != id)
+                s.calibration = Calibration{id, exampleArguments(id, s.traits().kind == FormatKind::Sign)};
             return s;
         });
     });

@@ -30,18 +30,12 @@ QString axesText(const QuantSpec& spec) {
     return parts.join(QLatin1Char(','));
 }
 
-const CalibrationTraits* traitsOf(const Calibration& calibration) {
-    for (const auto& row : calibrations())
-        if (calibration.id == row.id) return &row;
-    return nullptr;
-}
-
 } // namespace
 
 SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
     : QFrame(parent, Qt::Popup), apply_(std::move(apply)), text_(new QLineEdit), axes_(new QLineEdit),
-      nan_(new QComboBox), compute_(new QComboBox), dialect_(new QComboBox), clip_(new QDoubleSpinBox),
-      problem_(new QLabel), full_(new QLabel) {
+      nan_(new QComboBox), compute_(new QComboBox), dialect_(new QComboBox), scaleType_(new QComboBox),
+      zero_(new QComboBox), clip_(new QDoubleSpinBox), problem_(new QLabel), full_(new QLabel) {
     setProperty("role", QStringLiteral("popup"));
     setAccessibleName(QStringLiteral("More of the spec"));
     nan_->addItems({QStringLiteral("refuse"), QStringLiteral("skip")});
@@ -49,11 +43,15 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
         QStringLiteral("A tensor with NaN or Inf: refuse it, or leave those values out of the statistics"));
     compute_->addItems({QStringLiteral("f32"), QStringLiteral("input")});
     compute_->setToolTip(QStringLiteral("Compute scales in f32, or in the tensor's own type as the seed does"));
+    zero_->addItems({QStringLiteral("none"), QStringLiteral("per scale")});
+    zero_->setToolTip(
+        QStringLiteral("Symmetric around 0, or from the minimum to the maximum with a zero point per scale"));
+    scaleType_->setToolTip(QStringLiteral("What the scales are stored as"));
     clip_->setRange(0.01, 1000);
     clip_->setSingleStep(0.01);
     clip_->setDecimals(3);
     clip_->setKeyboardTracking(false);
-    clip_->setToolTip(QStringLiteral("Bound = factor × max|x|; below 1 clips"));
+    clip_->setToolTip(QStringLiteral("Factor of the calibration's bound; of absmax and minmax, below 1 clips"));
     axes_->setToolTip(QStringLiteral("Axes that one scale runs over, for example -1 or 0,1"));
     text_->setObjectName(QStringLiteral("specText"));
     for (auto* edit : {text_, axes_}) edit->setFont(Theme::numbers(12));
@@ -69,8 +67,10 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
     auto* form = new QFormLayout(this);
     form->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap);
     form->setSpacing(Theme::kSpace);
-    const std::pair<const char*, QWidget*> rows[] = {{"Spec", text_},       {"NaN", nan_},   {"Compute", compute_},
-                                                     {"Dialect", dialect_}, {"Axes", axes_}, {"Clip factor", clip_}};
+    const std::pair<const char*, QWidget*> rows[] = {{"Spec", text_},       {"NaN", nan_},
+                                                     {"Compute", compute_}, {"Dialect", dialect_},
+                                                     {"Zero point", zero_}, {"Scale type", scaleType_},
+                                                     {"Axes", axes_},       {"Clip factor", clip_}};
     for (const auto& [caption, control] : rows) {
         auto* label = new QLabel(QString::fromLatin1(caption));
         label->setProperty("role", QStringLiteral("muted"));
@@ -98,10 +98,21 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
         spec.dialect = index > 0 ? std::optional(dialect_->itemText(index).toStdString()) : std::nullopt;
         this->apply(consistent(spec));
     });
+    connect(scaleType_, &QComboBox::currentIndexChanged, this, [this](int index) {
+        auto spec = spec_;
+        spec.scaleType = index > 0 ? std::optional(scaleType_->itemText(index).toStdString()) : std::nullopt;
+        this->apply(spec);
+    });
+    connect(zero_, &QComboBox::currentIndexChanged, this, [this](int index) {
+        auto spec = spec_;
+        spec.symmetric = index == 1 ? std::optional(false) : std::nullopt;
+        spec.calibration.reset();
+        this->apply(spec);
+    });
     connect(clip_, &QDoubleSpinBox::valueChanged, this, [this](double factor) {
         auto spec = spec_;
         auto calibration = spec.effectiveCalibration();
-        calibration.arguments = factor == 1 ? std::vector<double>{} : std::vector{factor};
+        calibration.arguments = factor == 1 && calibration.id != "rms" ? std::vector<double>{} : std::vector{factor};
         spec.calibration = calibration;
         this->apply(spec);
     });
@@ -163,12 +174,18 @@ void SpecMore::follow(const QuantSpec& spec) {
     for (const auto id : words(traits.dialects)) dialect_->addItem(QString::fromUtf8(id.data(), qsizetype(id.size())));
     dialect_->setCurrentText(QString::fromStdString(spec.effectiveDialect()));
     setRow(dialect_, dialect_->count() > 1);
+    zero_->setCurrentIndex(spec.isSymmetric() ? 0 : 1);
+    setRow(zero_, traits.affine);
+    scaleType_->clear();
+    for (const auto id : words(traits.scaleTypes))
+        scaleType_->addItem(QString::fromUtf8(id.data(), qsizetype(id.size())));
+    scaleType_->setCurrentText(QString::fromStdString(spec.effectiveScaleType()));
+    setRow(scaleType_, scaleType_->count() > 1);
     axes_->setText(axesText(spec));
     setRow(axes_, spec.scaleKind() == ScaleKind::Axes);
     const auto calibration = spec.effectiveCalibration();
-    const auto* row = traitsOf(calibration);
     clip_->setValue(calibration.arguments.empty() ? 1.0 : calibration.arguments.front());
-    setRow(clip_, row && row->maxArguments > 0);
+    setRow(clip_, calibration.id == "absmax" || calibration.id == "minmax" || calibration.id == "rms");
 }
 
 void SpecMore::popUp(const QuantSpec& spec, QWidget* under) {

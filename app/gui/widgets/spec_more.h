@@ -29,7 +29,7 @@ private:
     std::function<void(const QuantSpec&)> apply_;
     QuantSpec spec_;
     QLineEdit *text_, *axes_;
-    QComboBox *nan_, *compute_, *dialect_;
+    QComboBox *nan_, *compute_, *dialect_, *scaleType_, *zero_;
     QDoubleSpinBox* clip_;
     QLabel *problem_, *full_;
     bool showing_ = false;

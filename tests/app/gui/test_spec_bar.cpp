@@ -5,6 +5,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/spec_bar.h"
 #include "app/gui/widgets/spec_more.h"
+#include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/opened_session.h"
 
 #include <QComboBox>
@@ -122,6 +123,25 @@ private Q_SLOTS:
         QVERIFY(!bar.editsB());
     }
 
+    void zeroPointsAndScaleTypes() {
+        QuantSpec applied;
+        SpecMore more([&](const QuantSpec& spec) { applied = spec; });
+        more.follow(*parseSpec("int4"));
+        more.adjustSize();
+        keepPicture(more, QStringLiteral("spec-more-int4"));
+        const auto named = [&](const char* name) -> QComboBox* {
+            for (auto* box : more.findChildren<QComboBox*>())
+                if (box->accessibleName() == QLatin1String(name)) return box;
+            return nullptr;
+        };
+        named("Zero point")->setCurrentIndex(1);
+        QCOMPARE(specText(applied), std::string("int4:sym=no"));
+        more.follow(applied);
+        named("Scale type")->setCurrentText(QStringLiteral("f16"));
+        QCOMPARE(specText(applied), std::string("int4:scaletype=f16:sym=no"));
+        // What another format lacks goes.
+        QCOMPARE(specText(withFormat(applied, *findFormat("nf4"))), std::string("nf4:block=64"));
+    }
     void specAsTextSaysWhatIsWrong() {
         QuantSpec applied;
         int times = 0;
