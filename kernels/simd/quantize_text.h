@@ -170,6 +170,8 @@ inline void oneGroup(const Coder& coder, Pass& pass, std::size_t begin, std::siz
     closeGroup(pass);
 }
 
+#include "kernels/simd/small_groups_text.h"
+
 /// n <= kPiece elements in whole groups of fewer than 16, the last possibly short.
 template<class Coder>
 inline void smallGroups(const Coder& coder, Pass& pass, std::size_t begin, std::size_t n, std::size_t g) {
@@ -198,8 +200,12 @@ inline void smallGroups(const Coder& coder, Pass& pass, std::size_t begin, std::
             low = min(low, select((abs(s) < set1(__builtin_inff())) & (a > set1(0.0f)), a, set1(-1.0f)));
         }
         fine = reduceMin(low) > 0 && reduceMax(high) <= 3.402823466e38f;
+    } else if (fine && !run.given && run.statistic == GroupStatistic::AbsMax && smallBounds(run, x, n, aux, scale)) {
+        // Found together.
     } else if (fine) {
-        for (std::size_t k = 0; k < groups && fine; ++k) {
+        const bool twn = !run.given && run.statistic == GroupStatistic::MeanAbsTwn && group == 2;
+        if (twn) fine = twnOfPairs(x, n / 2, aux, scale);
+        for (std::size_t k = twn ? n / 2 : 0; k < groups && fine; ++k) {
             const std::size_t first = k * group, size = n - first < group ? n - first : group;
             GroupParams params;
             if (run.given) {
@@ -232,9 +238,15 @@ inline void smallGroups(const Coder& coder, Pass& pass, std::size_t begin, std::
     span<true>(coder, pass, begin, n, aux, scale, out.valueBins ? ValueSource::Divide : ValueSource::None,
                out.groupSse ? errors : nullptr);
     closeGroup(pass);
-    for (std::size_t k = 0; k < groups; ++k) {
+    if (out.scales)
+        for (std::size_t k = 0; k < groups; ++k) out.scales[g + k] = scale[k * group];
+    if (!out.groupAbsMax && !out.groupSse && !out.groupSsw) return;
+    const std::size_t whole = isSmallPower(group) ? n / group : 0;
+    if (group == 2) smallFigures<2>(out, x, errors, whole, g);
+    if (group == 4) smallFigures<4>(out, x, errors, whole, g);
+    if (group == 8) smallFigures<8>(out, x, errors, whole, g);
+    for (std::size_t k = whole; k < groups; ++k) {
         const std::size_t first = k * group, size = n - first < group ? n - first : group;
-        if (out.scales) out.scales[g + k] = scale[first];
         if (out.groupAbsMax) out.groupAbsMax[g + k] = fromBits(absMaxBits(x + first, size));
         const auto squares = [size](const float* p) __attribute__((always_inline)) {
             const Doubles d = toDoubles(load(p, size));

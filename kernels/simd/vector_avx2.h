@@ -67,6 +67,16 @@ QS_INLINE Floats select(Mask m, Floats yes, Floats no) {
 QS_INLINE Floats only(Mask m, Floats a) { return {_mm256_and_ps(m.lo, a.lo), _mm256_and_ps(m.hi, a.hi)}; }
 /// The sign bits of a ^ b; only bit 31 of a lane counts, which is what bits() and select() look at.
 QS_INLINE Mask signsDiffer(Floats a, Floats b) { return {_mm256_xor_ps(a.lo, b.lo), _mm256_xor_ps(a.hi, b.hi)}; }
+/// Of every 2, 4 or 8 neighbours the largest, in each of their lanes.
+QS_INLINE Floats largestOf(Floats a, std::size_t group) {
+    const auto of = [group](__m256 v) __attribute__((always_inline)) {
+        v = _mm256_max_ps(v, _mm256_permute_ps(v, 0xb1));
+        if (group >= 4) v = _mm256_max_ps(v, _mm256_permute_ps(v, 0x4e));
+        if (group >= 8) v = _mm256_max_ps(v, _mm256_permute2f128_ps(v, v, 1));
+        return v;
+    };
+    return {of(a.lo), of(a.hi)};
+}
 QS_INLINE float reduceMax(Floats a) {
     const __m256 m = _mm256_max_ps(a.lo, a.hi);
     __m128 r = _mm_max_ps(_mm256_castps256_ps128(m), _mm256_extractf128_ps(m, 1));

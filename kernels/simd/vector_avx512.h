@@ -42,6 +42,13 @@ QS_INLINE Floats only(Mask m, Floats a) { return {_mm512_maskz_mov_ps(m.m, a.v)}
 QS_INLINE Mask signsDiffer(Floats a, Floats b) {
     return {_mm512_movepi32_mask(_mm512_xor_si512(_mm512_castps_si512(a.v), _mm512_castps_si512(b.v)))};
 }
+/// Of every 2, 4 or 8 neighbours the largest, in each of their lanes.
+QS_INLINE Floats largestOf(Floats a, std::size_t group) {
+    a.v = _mm512_max_ps(a.v, _mm512_permute_ps(a.v, 0xb1));
+    if (group >= 4) a.v = _mm512_max_ps(a.v, _mm512_permute_ps(a.v, 0x4e));
+    if (group >= 8) a.v = _mm512_max_ps(a.v, _mm512_shuffle_f32x4(a.v, a.v, 0xb1));
+    return a;
+}
 QS_INLINE float reduceMax(Floats a) { return _mm512_reduce_max_ps(a.v); }
 QS_INLINE float reduceMin(Floats a) { return _mm512_reduce_min_ps(a.v); }
 
