@@ -9,6 +9,7 @@
 //   --self-check  tiny sizes; checks that the outputs are those of the scalar kernels
 // QS_FORCE_ISA selects the kernel set.
 
+#include "kernels/blocks/block_set.h"
 #include "kernels/kernel_set.h"
 #include "kernels/nf4_thresholds.h"
 #include "tests/bench/probes.h"
@@ -60,7 +61,7 @@ struct Outputs {
     std::vector<std::uint64_t> codeCounts = std::vector<std::uint64_t>(256);
     std::vector<std::uint32_t> errorBins = std::vector<std::uint32_t>(kFloatBins), valueBins = errorBins;
     volatile float sink = 0;
-    explicit Outputs(std::size_t n) : codes(n), scales(n / 2), decoded(n), sse(n / 2), ssw(n / 2) {}
+    explicit Outputs(std::size_t n) : codes(n + n / 8), scales(n / 2), decoded(n), sse(n / 2), ssw(n / 2) {}
 };
 
 struct Case {
@@ -86,6 +87,28 @@ RunOut windowOutputs(Outputs& out) {
 Case windowCase(const KernelSet& k, std::string name, const char* format, GroupStatistic statistic, std::size_t group) {
     return {"window: " + std::move(name), [=, &k](const float* x, std::size_t n, Outputs& out) {
                 k.quantize(runOf(format, statistic, x, n, group), windowOutputs(out));
+            }};
+}
+
+/// What a sweep does to a block format: pieces of 4096 are encoded, decoded and measured in the first-level cache.
+Case blockWindow(const KernelSet& k, const BlockCodec& codec, const FormatTraits& format) {
+    return {"window: " + std::string(format.id), [&](const float* x, std::size_t n, Outputs& out) {
+                constexpr std::size_t kPiece = 4096;
+                static thread_local std::vector<float> values(kPiece), scales(kPiece), errors(kPiece), places(kPiece);
+                static thread_local std::vector<std::uint8_t> bytes(2 * kPiece), codes(kPiece);
+                const RunOut r = windowOutputs(out);
+                for (std::size_t at = 0; at < n; at += kPiece) {
+                    const std::size_t blocks = kPiece / codec.elements;
+                    codec.encode(x + at, blocks, bytes.data());
+                    codec.decode(bytes.data(), blocks, values.data());
+                    codec.codes(bytes.data(), blocks, codes.data());
+                    codec.scales(bytes.data(), blocks, scales.data());
+                    blocksOf(k).measure({x + at, values.data(), codes.data(), kPiece, format.defaultBlock,
+                                         scales.data(), format.levels.data(), int(format.levels.size())},
+                                        r, errors.data(), places.data());
+                    k.floatBins(errors.data(), kPiece, out.errorBins.data());
+                    k.floatBins(places.data(), kPiece, out.valueBins.data());
+                }
             }};
 }
 
@@ -132,6 +155,14 @@ std::vector<Case> cases(const KernelSet& k) {
         if (format.kind != FormatKind::Integer && format.kind != FormatKind::Float) continue;
         all.push_back(windowCase(k, std::string(format.id) + (block ? ":block=64" : ":axis=-1"), format.id,
                                  GroupStatistic::AbsMax, block ? format.defaultBlock : kRow));
+    }
+    for (const FormatTraits& format : formats()) {
+        if (format.kind != FormatKind::Superblock) continue;
+        const BlockCodec& codec = blocksOf(k).codecs[std::size_t(format.codec - kBlockCodecs.data())];
+        add(std::string("blocks: ") + format.id, [&codec](const float* x, std::size_t n, Outputs& out) {
+            codec.encode(x, n / codec.elements, out.codes.data);
+        });
+        all.push_back(blockWindow(k, codec, format));
     }
     return all;
 }
