@@ -5,17 +5,18 @@
 /// Levels that are not consecutive integers; a zero is +0, as ggml's tables of integers have it. Those of E2M1 are
 /// doubled and their scales halved.
 alignas(64) constexpr float kE2m1[16] = {-12, -8, -6, -4, -3, -2, -1, 0, 0, 1, 2, 3, 4, 6, 8, 12};
-template<class Format> constexpr const float* kTable = nullptr;
-template<> constexpr const float* kTable<Iq4Nl> = kIq4Levels.data();
-template<> constexpr const float* kTable<Iq4Xs> = kIq4Levels.data();
-template<> constexpr const float* kTable<Mx4> = kE2m1;
-template<> constexpr const float* kTable<Nv4> = kE2m1;
+enum class Table { None, Iq4, E2m1 };
+template<class Format> constexpr Table kTable = Table::None;
+template<> constexpr Table kTable<Iq4Nl> = Table::Iq4;
+template<> constexpr Table kTable<Iq4Xs> = Table::Iq4;
+template<> constexpr Table kTable<Mx4> = Table::E2m1;
+template<> constexpr Table kTable<Nv4> = Table::E2m1;
 
 template<class Format> QS_INLINE Floats levels(const std::uint8_t* codes) {
-    if constexpr (kTable<Format> == nullptr)
+    if constexpr (kTable<Format> == Table::None)
         return floatsOf(loadCodes(codes)) + float(Format::first);
     else
-        return lookUp<16>(kTable<Format>, loadCodes(codes));
+        return lookUp<16>(kTable<Format> == Table::Iq4 ? kIq4Levels.data() : kE2m1, loadCodes(codes));
 }
 
 template<class Format> struct Codec {
@@ -45,7 +46,7 @@ template<class Format> struct Codec {
     }
     static void scales(const std::uint8_t* in, std::size_t blocks, float* out) {
         float offset[elements / group];
-        constexpr bool halved = kTable<Format> == kE2m1;
+        constexpr bool halved = kTable<Format> == Table::E2m1;
         for (std::size_t b = 0; b < blocks; ++b, out += elements / group) {
             Format::scales(in + b * bytes, out, offset);
             for (std::size_t s = 0; halved && s < elements / group; ++s) out[s] *= 2;
