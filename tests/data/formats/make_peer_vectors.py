@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Writes peer_vectors.safetensors: what AQT and qwix themselves make of a tensor, and compressed-tensors' formulas.
 
-    python3 tests/data/formats/make_peer_vectors.py   # aqtp 0.9.0, qwix 0.1.8, jax 0.10.2 on the CPU, ml_dtypes 0.6.0
+    python3 tests/data/formats/make_peer_vectors.py [FILE]   # aqtp 0.9.0, qwix 0.1.8, jax 0.10.2 on the CPU, ml_dtypes 0.6.0
 
 `TENSOR` (F32) and, for a spec, `TENSOR/SPEC.codes` (I8 integers, twice the value of halves; F32 values of floats),
 `.scale` (F32) and `.zero` (F32). XLA divides by a constant with a reciprocal, an ulp off: where its quotient is the
@@ -9,6 +9,7 @@ arithmetic of the page, the division is done by NumPy, and everything else by th
 """
 import dataclasses
 import os
+import sys
 from pathlib import Path
 
 os.environ["JAX_PLATFORMS"] = "cpu"
@@ -181,5 +182,5 @@ for n, m in ((1, 2), (2, 4), (1, 4), (4, 8)):
     how = qarray.HowToQuantize(qtype=jnp.int8, channelwise_axes=(0,))
     x = np.where(mask, normal, 0).astype(np.float32)
     qwix("normal", x, f"int8:scale=channel:sparse={n}/{m}:dialect=qwix", jnp.int8, "absmax", **row)
-save_file(out, Path(__file__).parent / "peer_vectors.safetensors")
+save_file(out, sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "peer_vectors.safetensors")
 print(len(out), "tensors")
