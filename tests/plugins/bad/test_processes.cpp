@@ -20,8 +20,8 @@ QString q(const char* text) { return QString::fromLatin1(text); }
 
 qsizetype descriptors() { return QDir(q("/proc/self/fd")).entryList(QDir::Files | QDir::System).size(); }
 
-/// Live processes, by what /proc says; `parent` 0: of any.
-QList<pid_t> processes(const QByteArray& name, pid_t parent = 0) {
+/// Live processes, by what /proc says, whose status has `line` ("PPid:\t12").
+QList<pid_t> processes(const QByteArray& name, const QByteArray& line) {
     QList<pid_t> found;
     for (const auto& entry : QDir(q("/proc")).entryList(QDir::Dirs)) {
         bool number = false;
@@ -30,11 +30,14 @@ QList<pid_t> processes(const QByteArray& name, pid_t parent = 0) {
         if (!number || !status.open(QIODevice::ReadOnly)) continue;
         const QByteArray text = status.readAll();
         if (!text.startsWith("Name:\t" + name) || text.contains("State:\tZ")) continue;
-        if (parent && !text.contains("PPid:\t" + QByteArray::number(parent) + '\n')) continue;
+        if (!text.contains('\n' + line + '\n')) continue;
         found << pid;
     }
     return found;
 }
+
+QByteArray childOf(pid_t parent) { return "PPid:\t" + QByteArray::number(parent); }
+QByteArray inGroup(pid_t leader) { return "NSpgid:\t" + QByteArray::number(leader); }
 
 const QByteArray kWorker = "quantscope-work"; // as long as the kernel keeps names
 
@@ -52,21 +55,23 @@ private Q_SLOTS:
             if (opened) (void)wholeRun(**opened, product);
         }
         QCOMPARE(descriptors(), before);
-        QCOMPARE(processes(kWorker, getpid()).size(), qsizetype(0));
+        QCOMPARE(processes(kWorker, childOf(getpid())).size(), qsizetype(0));
         QCOMPARE(waitpid(-1, nullptr, WNOHANG), pid_t(-1)); // no zombie: there is no child at all
         QCOMPARE(errno, ECHILD);
     }
     /// "prepare:child" forks; the fork carries the worker's name and group.
     void childrenOfAPluginDieToo() {
-        const auto before = processes(kWorker).size();
         auto opened = openBackend(badSource("prepare:child"), patient(), {});
         QVERIFY(opened);
+        const auto workers = processes(kWorker, childOf(getpid()));
+        QCOMPARE(workers.size(), qsizetype(1));
+        QCOMPARE(processes(kWorker, inGroup(workers.front())), workers);
         Product product;
         const auto kernel = (*opened)->prepare(0, product.problem, "plain", {&product.weight, 1});
         QVERIFY(!kernel);
         QVERIFY2(QString::fromStdString(kernel.error().reason).startsWith(q("crashed in prepare (SIGSEGV)")),
                  kernel.error().reason.c_str());
-        QTRY_COMPARE(processes(kWorker).size(), before);
+        QTRY_COMPARE(processes(kWorker, inGroup(workers.front())).size(), qsizetype(0));
     }
     /// A worker is started by a thread; the end of that thread must not end the worker.
     void theOpeningThreadMayEnd() {
@@ -87,7 +92,7 @@ private Q_SLOTS:
         QVERIFY(program.waitForStarted());
         QVERIFY(program.waitForReadyRead(20'000));
         QCOMPARE(program.readAll().trimmed(), QByteArray("open"));
-        const auto workers = processes(kWorker, pid_t(program.processId()));
+        const auto workers = processes(kWorker, childOf(pid_t(program.processId())));
         QCOMPARE(workers.size(), qsizetype(1));
         QTest::qWait(100); // into the step that hangs
         program.kill();
