@@ -34,6 +34,30 @@ std::string scaleNames(std::uint8_t kinds) {
     return out;
 }
 
+/// What a spec of the format may say, for completion and for programs.
+std::string keysOf(const FormatTraits& f) {
+    const auto several = [](std::string_view list) { return list.find(' ') != list.npos; };
+    const bool scales = (f.scaleKinds & (f.scaleKinds - 1)) != 0;
+    const std::pair<bool, const char*> keys[] = {{scales, "scale"},
+                                                 {(f.scaleKinds & std::uint8_t(ScaleKind::Axes)) != 0, "axis"},
+                                                 {f.maxBlock > f.minBlock, "block"},
+                                                 {f.tiles, "tile"},
+                                                 {several(f.bitWidths), "bits"},
+                                                 {!f.calibrations.empty(), "calib"},
+                                                 {several(f.scaleTypes), "scaletype"},
+                                                 {f.affine, "sym"},
+                                                 {f.stochastic, "round"},
+                                                 {f.sparse, "sparse"},
+                                                 {!f.polyLevels.empty(), "decode"},
+                                                 {true, "nan"},
+                                                 {f.computeInput, "compute"},
+                                                 {several(f.dialects), "dialect"}};
+    std::string out;
+    for (const auto& [has, key] : keys)
+        if (has) out += (out.empty() ? "" : " ") + std::string(key);
+    return out;
+}
+
 QuantSpec plainSpec(const FormatTraits& format) {
     QuantSpec spec;
     spec.format = format.id;
@@ -63,6 +87,9 @@ const Columns<FormatTraits>& formatColumns() {
          }},
         words<F>("calibrations", "Calibrations", [](const F& f) { return std::string(f.calibrations); }),
         words<F>("dialects", "Dialects", [](const F& f) { return std::string(f.dialects); }),
+        words<F>("keys", "Keys", keysOf),
+        words<F>("scale_types", "Scale types", [](const F& f) { return std::string(f.scaleTypes); }),
+        words<F>("bit_widths", "Bit widths", [](const F& f) { return std::string(f.bitWidths); }),
         words<F>("spec_full", "Default spec", [](const F& f) { return canonicalText(plainSpec(f)); }),
         words<F>("layout", "Layout", [](const F& f) { return std::string(defaultLayout(plainSpec(f)).id); }),
         words<F>("summary", "Summary", [](const F& f) { return std::string(f.summary); }),
@@ -125,7 +152,7 @@ Run declareRegistry(CLI::App& app, std::span<const Row> (*registry)(), const Col
             for (auto& row : view.rows)
                 for (auto& cell : row)
                     if (std::holds_alternative<std::monostate>(cell)) cell = std::string("-"); // does not apply
-            if (auto done = print(tableText(view) + remark); !done) return done;
+            if (auto done = print(tableText(view, 1000) + remark); !done) return done;
         }
         if (outputs->any()) return outputs->writeJson("{\"rows\": " + jsonRows(table) + "}\n");
         return {};

@@ -82,7 +82,7 @@ ProgressLine& progressLine() {
 
 } // namespace
 
-std::string tableText(const Table& table) {
+std::string tableText(const Table& table, std::size_t longest) {
     if (table.columns.empty()) return {};
     const bool terminal = isatty(STDOUT_FILENO) == 1;
     const std::size_t columns = table.columns.size();
@@ -91,7 +91,8 @@ std::string tableText(const Table& table) {
     for (std::size_t r = 0; r < cells.size(); ++r) {
         for (std::size_t c = 0; c < columns; ++c) {
             const auto& column = table.columns[c];
-            cells[r].push_back(r == 0 ? headerText(column) : escapeForPeople(cellText(column, table.rows[r - 1][c])));
+            cells[r].push_back(r == 0 ? headerText(column)
+                                      : escapeForPeople(cellText(column, table.rows[r - 1][c]), longest));
             widths[c] = std::max(widths[c], shownWidth(cells[r][c]));
         }
     }

@@ -6,12 +6,14 @@
 #include "core/base/job.h"
 #include "core/base/result.h"
 
+#include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace qs::cli {
 
-/// Aligned columns. On a terminal long names are elided so that a row fits its width.
-std::string tableText(const Table& table);
+/// Aligned columns. Texts longer than `longest` are elided, on a terminal also what does not fit its width.
+std::string tableText(const Table& table, std::size_t longest = 120);
 
 /// Standard output is a terminal of fewer than 100 columns: leave out what can be looked up.
 bool narrowTerminal();

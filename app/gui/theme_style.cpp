@@ -126,7 +126,7 @@ QMenu::indicator:checked { image: url(:/icons/tick-$mode.svg); }
 QSplitter::handle { background: $line; }
 QLabel { background: transparent; color: $text; }
 QLabel[role="muted"], QLabel[role="number-muted"] { color: $muted; }
-QLabel[role="caption"] { color: $muted; }
+QLabel[role="caption"], QPlainTextEdit[role="muted"] { color: $muted; }
 QLabel[role="warn"] { color: $warn; }
 QLabel[role="data-b"] { color: $seriesb; }
 QLabel[role="accent"] { color: $accent; }

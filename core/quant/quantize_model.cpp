@@ -40,8 +40,8 @@ Result<void> checkAll(const Model& model, const std::vector<const TensorInfo*>& 
     }
     if (refused.empty()) return {};
     const std::string filter = filterWithout(model, taken, refused);
-    std::string message = fmt::format("{} of {} tensors cannot be quantized, nothing was written; {}", refused.size(),
-                                      taken.size(), first);
+    std::string message = fmt::format("{}: {} of {} tensors cannot be quantized, nothing was written; {}",
+                                      escapeForPeople(model.path, 160), refused.size(), taken.size(), first);
     if (!filter.empty()) message += fmt::format("; --tensor '{}' leaves them out", filter);
     return fail(std::move(message));
 }

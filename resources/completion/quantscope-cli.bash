@@ -18,11 +18,18 @@ _quantscope_cli() {
         return
     fi
 
+    # bash takes nf4:block=64 for five words.
+    local spec=$current
+    for ((i = COMP_CWORD; i > 1; i--)); do
+        word=${COMP_WORDS[i-1]}
+        if [[ $spec == [:=]* && $word != --* || $word == [:=] ]]; then spec=$word$spec; else break; fi
+    done
+    if [[ $word == --spec ]]; then
+        _quantscope_cli_specs "$spec"
+        return
+    fi
+
     case $previous in
-    --spec)
-        COMPREPLY=($(compgen -W "$(_quantscope_cli_ids formats)" -- "$current"))
-        compopt -o nospace 2>/dev/null # more keys may follow: nf4:block=64
-        return ;;
     --layout) COMPREPLY=($(compgen -W "$(_quantscope_cli_ids layouts)" -- "$current")); return ;;
     --decode) COMPREPLY=($(compgen -W "table poly" -- "$current")); return ;;
     --backend) COMPREPLY=($(compgen -W "cpu openblas cuda pjrt" -- "$current")); return ;;
@@ -41,6 +48,42 @@ _quantscope_cli() {
     compopt -o filenames 2>/dev/null
     local IFS=$'\n'
     COMPREPLY=($(compgen -f -- "$current"))
+}
+
+# nf4 -> ids; nf4:bl -> keys of the format; nf4:block= -> values. More keys may follow, so no space.
+_quantscope_cli_specs() {
+    local spec=$1 row values part=${1##*:} before='' i
+    compopt -o nospace 2>/dev/null
+    if [[ $spec != *:* ]]; then
+        COMPREPLY=($(compgen -W "$(_quantscope_cli_ids formats)" -- "$spec"))
+        return
+    fi
+    row=$("$program" formats --json - 2>/dev/null | grep -F "\"id\": \"${spec%%:*}\"")
+    case $part in
+    scale=*) values=$(_quantscope_cli_words scales) ;;
+    calib=*) values=$(_quantscope_cli_words calibrations) ;;
+    dialect=*) values=$(_quantscope_cli_words dialects) ;;
+    scaletype=*) values=$(_quantscope_cli_words scale_types) ;;
+    bits=*) values=$(_quantscope_cli_words bit_widths) ;;
+    block=*) values='16 32 64 128 256 512 1024' ;;
+    sym=*) values='yes no' ;;
+    round=*) values='nearest stochastic,' ;;
+    decode=*) values='table poly' ;;
+    nan=*) values='refuse skip' ;;
+    compute=*) values='f32 input' ;;
+    *=*) return ;;
+    *) values=$(_quantscope_cli_words keys | sed 's/[a-z]\+/&=/g') ;;
+    esac
+    [[ $part == *=* ]] && before=${part%%=*}=
+    COMPREPLY=($(compgen -P "${spec%"$part"}$before" -W "$values" -- "${part#"$before"}"))
+    # What stands before the last : or = is a word of its own to bash and stays as it is.
+    before=${spec%"${spec##*[:=]}"}
+    [[ $COMP_WORDBREAKS == *:* ]] || return 0
+    for i in "${!COMPREPLY[@]}"; do COMPREPLY[i]=${COMPREPLY[i]#"$before"}; done
+}
+
+_quantscope_cli_words() {
+    sed -n "s/.*\"$1\": \"\([^\"]*\)\".*/\1/p" <<< "$row"
 }
 
 _quantscope_cli_ids() {

@@ -37,8 +37,7 @@ QString significant(double value) { return QString::fromStdString(significantTex
 
 // ---- levels --------------------------------------------------------------------------------------------------------
 
-LevelsCard::LevelsCard(QWidget* parent)
-    : Card(tr("Levels and boundaries over the density"), parent), chart_(new PlotChart) {
+LevelsCard::LevelsCard(QWidget* parent) : Card(tr("Levels over the density"), parent), chart_(new PlotChart) {
     chart_->setAccessibleName(tr("Levels and decision boundaries over the weight density"));
     addLogToggle(this, chart_);
     setBody(chart_);
@@ -84,8 +83,7 @@ void LevelsCard::showCode(int code) {
 
 // ---- occupancy -----------------------------------------------------------------------------------------------------
 
-OccupancyCard::OccupancyCard(QWidget* parent)
-    : Card(tr("Occupancy and error per code"), parent), chart_(new PlotChart) {
+OccupancyCard::OccupancyCard(QWidget* parent) : Card(tr("Occupancy and error"), parent), chart_(new PlotChart) {
     chart_->setAccessibleName(tr("Share of the weights and of the error per code"));
     chart_->setAxes(tr("code"), tr("share, %"));
     chart_->setLegend(true);
@@ -107,7 +105,7 @@ void OccupancyCard::setCodebook(const CodebookView& view) {
         if (!std::isnan(row.errorShare)) errors.points.append({double(row.code), 100 * row.errorShare});
     }
     if (!view.rows.empty()) even.points = {{-0.5, share}, {double(view.rows.size()) - 0.5, share}};
-    setNote(tr("entropy %1 of %2 bits  dead codes %3")
+    setNote(tr("entropy %1 of %2 bits  %3 dead")
                 .arg(fixed(view.entropyBits, 3), fixed(view.maxBits, 3))
                 .arg(view.deadCodes));
     if (errors.points.isEmpty()) return chart_->setData({bars, even}, {}, true);

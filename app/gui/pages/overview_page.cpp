@@ -278,7 +278,12 @@ void OverviewPage::show(std::shared_ptr<const OverviewPicture> picture) {
         empty = tr("No model is open. Ctrl+O opens one.");
     else if (picture_->layout->weights.empty())
         empty = tr("This file holds no float tensor of rank 2 or more: nothing to quantize.");
+    else if (picture_->refused == int(picture_->layout->weights.size()))
+        empty = tr("Nothing was measured: %1 takes none of these tensors.\n%2")
+                    .arg(QString::fromStdString(specText(picture_->spec)), picture_->refusal);
     for (auto* card : {mapCard_, barsCard_, sqnrCard_, shareCard_, bytesCard_}) card->setMessage(empty);
+    if (picture_->refused > 0 && !empty.isEmpty()) // once is enough
+        for (auto* card : {barsCard_, sqnrCard_, shareCard_, bytesCard_}) card->setMessage(tr("Not measured"));
     const auto& m = *picture_->metric;
     metrics_->setCurrentIndex(metrics_->findData(QString::fromUtf8(m.id)));
     proxy_->setVisible(m.proxy);
@@ -299,6 +304,8 @@ void OverviewPage::show(std::shared_ptr<const OverviewPicture> picture) {
                                          .arg(picture_->ranking.measured)
                                          .arg(picture_->layout->weights.size())
                                    : QString());
+    if (picture_->refused > 0) note_->setText(note_->text() + tr(", %1 refused").arg(picture_->refused));
+    note_->setToolTip(picture_->refusal);
     follow();
     // The charts in a handler of their own, so that none is long.
     QTimer::singleShot(0, this, [this] { showCharts(); });
@@ -312,7 +319,16 @@ void OverviewPage::showCharts() {
         markers << PlotMarker{spread.median, tr("median"), true, true, 4};
     }
     sqnr_->setData({spread.bars}, markers, true);
-    QString note = spread.tensors > 0 ? tr("median %1 dB").arg(spread.median, 0, 'f', 2) : tr("not measured yet");
+    const auto weights = qsizetype(picture_->layout->weights.size());
+    const bool none = picture_->refused == weights; // the card says so
+    if (picture_->rows.size() == weights && !none) {
+        sqnrCard_->setMessage(spread.tensors > 0 ? QString()
+                                                 : tr("No tensor has a finite SQNR: no error, or no weight but 0."));
+        shareCard_->setMessage(picture_->share.most > 0 ? QString() : tr("There is no squared error to add up."));
+    }
+    QString note = spread.tensors > 0 ? tr("median %1 dB").arg(spread.median, 0, 'f', 2)
+                   : none             ? QString()
+                                      : tr("not measured yet");
     if (spread.exact > 0) note += tr("   %1 without error").arg(spread.exact);
     sqnrCard_->setNote(note);
 

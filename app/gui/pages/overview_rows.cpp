@@ -200,6 +200,11 @@ void OverviewPicture::work() {
     spread = sqnrSpread(grid, rows);
     share = errorShare(grid, rows);
     if (model) bytes = byteShares(*model, layout->weights, rows, spec);
+    for (std::size_t weight = 0; weight < layout->weights.size(); ++weight) {
+        const auto& row = rows.at(weight);
+        if (!row || row->status == Status::Ok) continue;
+        if (++refused == 1) refusal = grid.shown[weight] + QStringLiteral(": ") + missingReason(*metric, row);
+    }
 }
 
 } // namespace qs::gui

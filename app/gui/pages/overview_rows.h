@@ -67,6 +67,8 @@ struct OverviewPicture {
     SqnrSpread spread;
     ErrorShare share;
     ByteShares bytes;
+    int refused = 0; ///< tensors that the spec cannot take
+    QString refusal; ///< the first of them and why
 
     void work(); ///< from the first five to the others
 };

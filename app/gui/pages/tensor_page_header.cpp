@@ -13,7 +13,7 @@
 namespace qs::gui {
 namespace {
 
-constexpr int kSpacing = 16;
+constexpr int kSpacing = 12;
 
 QString text(const std::string& s) { return QString::fromStdString(s); }
 
@@ -35,7 +35,7 @@ TensorHeader::TensorHeader(QWidget* parent)
     outliers_->setToolTip(tr("Rows whose largest |w| is more than 6 times the median row's"));
     holes_->setToolTip(tr("Values that are not numbers or infinite"));
     for (QLabel* label : {facts_, sigma_, kurtosis_, outliers_, holes_}) {
-        label->setFont(Theme::numbers(12));
+        label->setFont(Theme::numbers(11));
         label->setProperty("role", QStringLiteral("muted"));
         label->setTextFormat(Qt::PlainText);
         if (label != facts_) layout->addWidget(label);
@@ -72,14 +72,14 @@ void TensorHeader::setTensor(const TensorInfo* tensor, const AnalysisRow& row, c
 }
 
 void TensorHeader::elide() {
-    // The name may take what the facts leave; its middle goes first, because the end says what the tensor is.
+    // The name may take what the facts leave; its start goes first, because the end says what the tensor is.
     int taken = 0;
     for (const QLabel* label : {facts_, sigma_, kurtosis_, outliers_, holes_})
         taken += label->sizeHint().width() + kSpacing;
     const int available = std::max(80, width() - taken - kSpacing);
     const QFontMetrics metrics = title_->fontMetrics();
     title_->setFixedWidth(std::min(available, metrics.horizontalAdvance(name_) + 2));
-    title_->setText(metrics.elidedText(name_, Qt::ElideMiddle, title_->width()));
+    title_->setText(metrics.elidedText(name_, Qt::ElideLeft, title_->width()));
 }
 
 void TensorHeader::resizeEvent(QResizeEvent* event) {

@@ -76,7 +76,7 @@ double paintLegend(QPainter& painter, const QRectF& area, const ColourScale& sca
     const QFontMetricsF metrics(font);
     painter.setFont(font);
     if (std::isnan(scale.lo)) {
-        const QString none = QStringLiteral("not measured yet");
+        const QString none = QStringLiteral("not measured");
         painter.setPen(tokens.muted);
         painter.drawText(area, Qt::AlignRight | Qt::AlignVCenter, none);
         return metrics.horizontalAdvance(none);

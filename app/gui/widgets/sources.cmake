@@ -17,6 +17,7 @@ target_sources(qs_gui PRIVATE
   widgets/tensor_tree.cpp
   widgets/top_bar.cpp
   widgets/colour_scale.cpp
+  widgets/format_box.cpp
   widgets/heat_map.cpp
   widgets/heat_map_paint.cpp
   widgets/ranked_bars.cpp

@@ -4,6 +4,7 @@
 #include "app/gui/session.h"
 #include "app/gui/spec_edit.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/format_box.h"
 #include "app/gui/widgets/spec_more.h"
 #include "core/quant/calibration.h"
 
@@ -46,7 +47,7 @@ QToolButton* letter(const QString& text, const QString& tip) {
 } // namespace
 
 SpecBar::SpecBar(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), format_(new QComboBox), scale_(new QComboBox), calibration_(new QComboBox),
+    : QWidget(parent), session_(session), format_(new FormatBox), scale_(new QComboBox), calibration_(new QComboBox),
       decode_(new QComboBox), block_(new QSlider(Qt::Horizontal)), blockValue_(new BlockSpin),
       compare_(letter(QStringLiteral("A/B"), QStringLiteral("Compare with a second spec (B)"))),
       a_(letter(QStringLiteral("A"), QStringLiteral("Edit spec A"))),
@@ -64,7 +65,6 @@ SpecBar::SpecBar(Session& session, QWidget* parent)
     a_->setObjectName(QStringLiteral("editA"));
     b_->setObjectName(QStringLiteral("editB"));
 
-    addFormats();
     decode_->addItems({QStringLiteral("table"), QStringLiteral("poly")});
     blockValue_->setFont(Theme::numbers());
     blockValue_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
@@ -74,7 +74,8 @@ SpecBar::SpecBar(Session& session, QWidget* parent)
     block_->setPageStep(1);
     more_->setProperty("role", QStringLiteral("quiet"));
     more_->setFixedWidth(30);
-    more_->setToolTip(QStringLiteral("NaN policy, computing type, dialect, axes, clipping, and the spec as text"));
+    more_->setToolTip(
+        QStringLiteral("Dialect, zero points, scale type, tiles, rounding and more, and the spec as text"));
     more_->setAccessibleName(QStringLiteral("More of the spec"));
     const auto tint = [this] { more_->setIcon(Theme::icon(QStringLiteral("more"), Theme::instance().tokens().muted)); };
     tint();
@@ -139,15 +140,6 @@ void SpecBar::edit(const Edit& change) {
         session_.setSpec(spec);
 }
 
-/// Those that the list has more: a user's own may join it.
-void SpecBar::addFormats() {
-    const QSignalBlocker quiet(format_);
-    for (std::size_t i = std::size_t(format_->count()); i < formats().size(); ++i) {
-        format_->addItem(fromUtf8(formats()[i].id));
-        format_->setItemData(int(i), fromUtf8(formats()[i].summary), Qt::ToolTipRole);
-    }
-}
-
 void SpecBar::connectControls() {
     connect(format_, &QComboBox::currentIndexChanged, this, [this](int index) {
         if (index >= 0) edit([index](const QuantSpec& s) { return withFormat(s, formats()[std::size_t(index)]); });
@@ -199,7 +191,7 @@ void SpecBar::refresh() {
     a_->setVisible(session_.comparing());
     b_->setVisible(session_.comparing());
     a_->setChecked(!editsB());
-    addFormats();
+    format_->addFormats();
     format_->setCurrentText(fromUtf8(spec.format));
     format_->setToolTip(fromUtf8(traits.summary));
 
@@ -207,6 +199,7 @@ void SpecBar::refresh() {
     for (const auto& choice : scaleChoices(traits)) scale_->addItem(choice.title, int(choice.kind));
     if (spec.axes && *spec.axes != std::vector<int>{-1})
         scale_->setItemText(scale_->findData(int(ScaleKind::Axes)), QStringLiteral("axis"));
+    if (spec.tiles) scale_->setItemText(scale_->findData(int(ScaleKind::Block)), QStringLiteral("tile"));
     scale_->setCurrentIndex(scale_->findData(int(spec.scaleKind())));
     scale_->setEnabled(scale_->count() > 1);
     scale_->setToolTip(scale_->count() > 1 ? QStringLiteral("What shares one scale")
@@ -219,11 +212,12 @@ void SpecBar::refresh() {
             if (id == row.id)
                 calibration_->setItemData(calibration_->count() - 1, fromUtf8(row.summary), Qt::ToolTipRole);
     }
+    const bool calibrated = calibration_->count() > 0;
+    if (!calibrated) calibration_->addItem(QStringLiteral("none"));
     calibration_->setCurrentText(QString::fromStdString(spec.effectiveCalibration().id));
     calibration_->setEnabled(calibration_->count() > 1);
-    calibration_->setToolTip(calibration_->count() == 0
-                                 ? QStringLiteral("%1 has nothing to calibrate").arg(fromUtf8(traits.title))
-                                 : calibration_->currentData(Qt::ToolTipRole).toString());
+    calibration_->setToolTip(!calibrated ? QStringLiteral("%1 has nothing to calibrate").arg(fromUtf8(traits.title))
+                                         : calibration_->currentData(Qt::ToolTipRole).toString());
 
     decodeField_->setVisible(!traits.polyLevels.empty());
     decode_->setCurrentIndex(spec.effectiveDecode() == Decode::Poly ? 1 : 0);
@@ -235,7 +229,7 @@ void SpecBar::refresh() {
 void SpecBar::showBlock(const QuantSpec& spec) {
     const auto& traits = spec.traits();
     stops_ = blockStops(traits);
-    const bool on = spec.scaleKind() == ScaleKind::Block;
+    const bool on = spec.scaleKind() == ScaleKind::Block && !spec.tiles && traits.minBlock < traits.maxBlock;
     block_->setEnabled(on);
     blockValue_->setEnabled(on);
     if (on) {
@@ -246,12 +240,18 @@ void SpecBar::showBlock(const QuantSpec& spec) {
         blockValue_->setSpecialValueText({});
         blockValue_->setValue(int(spec.blockSize()));
     } else {
-        blockValue_->setRange(0, 0);
-        blockValue_->setSpecialValueText(QStringLiteral("–"));
+        // One that cannot be moved still has a size.
+        const int fixed = spec.scaleKind() == ScaleKind::Block && !spec.tiles ? int(spec.blockSize()) : 0;
+        block_->setRange(0, 0);
+        blockValue_->setRange(fixed, fixed);
+        blockValue_->setSpecialValueText(fixed > 0 ? QString() : QStringLiteral("–"));
     }
     const auto tip = on ? QStringLiteral("Consecutive elements of the last axis that share a scale (%1 to %2)")
                               .arg(traits.minBlock)
                               .arg(traits.maxBlock)
+                     : spec.tiles ? QStringLiteral("Scales are tiled: their sizes are among the rest of the spec")
+                     : spec.scaleKind() == ScaleKind::Block
+                         ? QStringLiteral("%1 has blocks of %2").arg(fromUtf8(traits.title)).arg(spec.blockSize())
                      : (traits.scaleKinds & std::uint8_t(ScaleKind::Block))
                          ? QStringLiteral("No blocks under this scale: choose scale block")
                          : QStringLiteral("%1 has no blocks").arg(fromUtf8(traits.title));

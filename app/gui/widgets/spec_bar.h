@@ -17,6 +17,7 @@ class QToolButton;
 
 namespace qs::gui {
 
+class FormatBox;
 class Session;
 class SpecMore;
 
@@ -32,12 +33,12 @@ private:
     void connectControls();
     void edit(const Edit& change);
     void refresh();
-    void addFormats();
     void showBlock(const QuantSpec& spec);
     const QuantSpec& target() const;
 
     Session& session_;
-    QComboBox *format_, *scale_, *calibration_, *decode_;
+    FormatBox* format_;
+    QComboBox *scale_, *calibration_, *decode_;
     QSlider* block_;
     QSpinBox* blockValue_;
     QToolButton *compare_, *a_, *b_, *more_;

@@ -3,17 +3,20 @@
 
 #include "app/gui/spec_edit.h"
 #include "app/gui/theme.h"
+#include "core/quant/calibration.h"
 
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QFormLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPlainTextEdit>
 #include <QRegularExpression>
 #include <QScopedValueRollback>
 #include <QStyle>
 
 #include <algorithm>
+#include <span>
 
 namespace qs::gui {
 namespace {
@@ -30,12 +33,36 @@ QString axesText(const QuantSpec& spec) {
     return parts.join(QLatin1Char(','));
 }
 
+/// What follows "key=" in the spec's text, "" where it has none: the grammar is written down in one place.
+QString valueIn(const QuantSpec& spec, const char* key) {
+    const QString text = QString::fromStdString(specText(spec)) + u':', start = u':' + QString::fromLatin1(key) + u'=';
+    const auto at = text.indexOf(start);
+    return at < 0 ? QString() : text.mid(at + start.size()).section(u':', 0, 0);
+}
+
+void setWords(QComboBox& box, std::string_view list) {
+    box.clear();
+    for (const auto id : words(list)) box.addItem(QString::fromUtf8(id.data(), qsizetype(id.size())));
+}
+
+bool isFactor(const Calibration& calibration) {
+    return calibration.id == "absmax" || calibration.id == "minmax" || calibration.id == "rms";
+}
+
+const CalibrationTraits* rowOf(const Calibration& calibration) {
+    for (const auto& row : calibrations())
+        if (calibration.id == row.id) return &row;
+    return nullptr;
+}
+
 } // namespace
 
 SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
     : QFrame(parent, Qt::Popup), apply_(std::move(apply)), text_(new QLineEdit), axes_(new QLineEdit),
+      numbers_(new QLineEdit), tiles_(new QLineEdit), sparsity_(new QLineEdit), seed_(new QLineEdit),
       nan_(new QComboBox), compute_(new QComboBox), dialect_(new QComboBox), scaleType_(new QComboBox),
-      zero_(new QComboBox), clip_(new QDoubleSpinBox), problem_(new QLabel), full_(new QLabel) {
+      zero_(new QComboBox), bits_(new QComboBox), rounding_(new QComboBox), clip_(new QDoubleSpinBox),
+      problem_(new QLabel), full_(new QPlainTextEdit) {
     setProperty("role", QStringLiteral("popup"));
     setAccessibleName(QStringLiteral("More of the spec"));
     nan_->addItems({QStringLiteral("refuse"), QStringLiteral("skip")});
@@ -53,24 +80,40 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
     clip_->setKeyboardTracking(false);
     clip_->setToolTip(QStringLiteral("Factor of the calibration's bound; of absmax and minmax, below 1 clips"));
     axes_->setToolTip(QStringLiteral("Axes that one scale runs over, for example -1 or 0,1"));
+    bits_->setToolTip(QStringLiteral("Bits of a code: 2^bits levels are learned"));
+    rounding_->addItems({QStringLiteral("nearest"), QStringLiteral("stochastic")});
+    rounding_->setToolTip(QStringLiteral("To the nearest level, or up or down at random, as likely as it is near"));
+    seed_->setToolTip(QStringLiteral("Seed of the random numbers: the same seed gives the same codes"));
+    tiles_->setToolTip(
+        QStringLiteral("Scales shared along several axes, each as AXISxSIZE: 0x128,1x128 is a scale per 128 x 128"));
+    tiles_->setPlaceholderText(QStringLiteral("none, e.g. 0x128,1x128"));
+    sparsity_->setToolTip(QStringLiteral("N/M: of every M consecutive values the N largest magnitudes stay"));
+    sparsity_->setPlaceholderText(QStringLiteral("none, e.g. 2/4"));
     text_->setObjectName(QStringLiteral("specText"));
-    for (auto* edit : {text_, axes_}) edit->setFont(Theme::numbers(12));
+    for (auto* edit : {text_, axes_, numbers_, tiles_, sparsity_, seed_}) edit->setFont(Theme::numbers(12));
     clip_->setFont(Theme::numbers(12));
     problem_->setWordWrap(true);
     problem_->setProperty("role", QStringLiteral("warn"));
     full_->setFont(Theme::numbers(10));
     full_->setProperty("role", QStringLiteral("muted"));
-    full_->setWordWrap(true);
-    full_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    full_->setAccessibleName(QStringLiteral("All keys of the spec"));
+    full_->setReadOnly(true);
+    full_->setFocusPolicy(Qt::ClickFocus);
+    full_->setFrameShape(QFrame::NoFrame);
+    full_->setWordWrapMode(QTextOption::WrapAnywhere);
+    full_->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    full_->document()->setDocumentMargin(0);
     setFixedWidth(340);
 
     auto* form = new QFormLayout(this);
     form->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap);
     form->setSpacing(Theme::kSpace);
-    const std::pair<const char*, QWidget*> rows[] = {{"Spec", text_},       {"NaN", nan_},
-                                                     {"Compute", compute_}, {"Dialect", dialect_},
-                                                     {"Zero point", zero_}, {"Scale type", scaleType_},
-                                                     {"Axes", axes_},       {"Clip factor", clip_}};
+    const std::pair<const char*, QWidget*> rows[] = {
+        {"Spec", text_},         {"Bits", bits_},        {"Dialect", dialect_},
+        {"Zero point", zero_},   {"Clip factor", clip_}, {"Numbers", numbers_},
+        {"Axes", axes_},         {"Tiles", tiles_},      {"Scale type", scaleType_},
+        {"Rounding", rounding_}, {"Seed", seed_},        {"Sparsity", sparsity_},
+        {"NaN", nan_},           {"Compute", compute_}};
     for (const auto& [caption, control] : rows) {
         auto* label = new QLabel(QString::fromLatin1(caption));
         label->setProperty("role", QStringLiteral("muted"));
@@ -80,7 +123,10 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
     }
     form->insertRow(1, problem_);
     form->addRow(full_);
+    connectControls();
+}
 
+void SpecMore::connectControls() {
     connect(text_, &QLineEdit::returnPressed, this, &SpecMore::applyText);
     connect(axes_, &QLineEdit::editingFinished, this, &SpecMore::applyAxes);
     connect(nan_, &QComboBox::currentIndexChanged, this, [this](int index) {
@@ -108,6 +154,40 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
         spec.symmetric = index == 1 ? std::optional(false) : std::nullopt;
         spec.calibration.reset();
         this->apply(spec);
+    });
+    connect(bits_, &QComboBox::currentTextChanged, this, [this](const QString& bits) {
+        auto spec = spec_;
+        spec.bits = bits.toUInt();
+        if (spec.codeBits() != spec_.codeBits()) this->apply(spec);
+    });
+    connect(rounding_, &QComboBox::currentIndexChanged, this, [this](int index) {
+        auto spec = spec_;
+        spec.stochastic = index == 1 ? std::optional<std::int64_t>(0) : std::nullopt;
+        this->apply(spec);
+    });
+    connect(numbers_, &QLineEdit::editingFinished, this, [this] {
+        auto rest = spec_;
+        const auto id = QString::fromStdString(rest.effectiveCalibration().id);
+        rest.calibration.reset();
+        const auto numbers = numbers_->text().remove(u' ');
+        applyKey(*numbers_, rest, "calib", numbers.isEmpty() ? id : id + u',' + numbers);
+    });
+    connect(tiles_, &QLineEdit::editingFinished, this, [this] {
+        auto rest = spec_;
+        rest.tiles.reset();
+        const auto tiles = tiles_->text().remove(u' ');
+        if (!tiles.isEmpty()) rest.scale = ScaleSpelling::Default, rest.block.reset(), rest.axes.reset();
+        applyKey(*tiles_, rest, "tile", tiles);
+    });
+    connect(sparsity_, &QLineEdit::editingFinished, this, [this] {
+        auto rest = spec_;
+        rest.sparsity.reset();
+        applyKey(*sparsity_, rest, "sparse", sparsity_->text().remove(u' '));
+    });
+    connect(seed_, &QLineEdit::editingFinished, this, [this] {
+        auto rest = spec_;
+        rest.stochastic.reset();
+        applyKey(*seed_, rest, "round", QStringLiteral("stochastic,") + seed_->text().trimmed());
     });
     connect(clip_, &QDoubleSpinBox::valueChanged, this, [this](double factor) {
         auto spec = spec_;
@@ -149,9 +229,25 @@ void SpecMore::applyAxes() {
     }
     markInvalid(axes_, !understood);
     if (understood) return apply(spec);
-    problem_->setText(QStringLiteral("Axes are whole numbers with commas between, for example -1 or 0,1."));
+    refuse(*axes_, QStringLiteral("Axes are whole numbers with commas between, for example -1 or 0,1."));
+}
+
+void SpecMore::refuse(QLineEdit& edit, const QString& why) {
+    markInvalid(&edit, true);
+    problem_->setText(why);
     problem_->show();
     adjustSize();
+}
+
+void SpecMore::applyKey(QLineEdit& edit, const QuantSpec& rest, std::string_view key, const QString& value) {
+    if (showing_) return;
+    auto text = specText(rest);
+    if (!value.isEmpty()) text += ":" + std::string(key) + "=" + value.toStdString();
+    const auto parsed = parseSpec(text);
+    if (!parsed) return refuse(edit, QString::fromStdString(parsed.error().message));
+    if (*parsed == spec_) return follow(spec_); // as it was: what was wrong before goes
+    markInvalid(&edit, false);
+    apply(*parsed);
 }
 
 void SpecMore::follow(const QuantSpec& spec) {
@@ -164,28 +260,48 @@ void SpecMore::follow(const QuantSpec& spec) {
         form->labelForField(control)->setVisible(on);
     };
     text_->setText(QString::fromStdString(specText(spec)));
-    markInvalid(text_, false);
-    full_->setText(QString::fromStdString(canonicalText(spec)));
+    for (auto* edit : {text_, axes_, numbers_, tiles_, sparsity_, seed_}) markInvalid(edit, false);
+    const auto full = QString::fromStdString(canonicalText(spec));
+    const QFontMetrics metrics(full_->font());
+    const int line = std::max(1, (width() - 2 * Theme::kMargin - 4) / metrics.horizontalAdvance(u'0'));
+    full_->setPlainText(full);
+    full_->setFixedHeight(metrics.lineSpacing() * int((full.size() + line - 1) / line) + 2);
     problem_->hide();
     nan_->setCurrentIndex(spec.effectiveNan() == NanPolicy::Skip);
     compute_->setCurrentIndex(spec.effectiveCompute() == Compute::Input);
     setRow(compute_, traits.computeInput);
-    dialect_->clear();
-    for (const auto id : words(traits.dialects)) dialect_->addItem(QString::fromUtf8(id.data(), qsizetype(id.size())));
+    setWords(*dialect_, traits.dialects);
     dialect_->setCurrentText(QString::fromStdString(spec.effectiveDialect()));
     setRow(dialect_, dialect_->count() > 1);
     zero_->setCurrentIndex(spec.isSymmetric() ? 0 : 1);
     setRow(zero_, traits.affine);
-    scaleType_->clear();
-    for (const auto id : words(traits.scaleTypes))
-        scaleType_->addItem(QString::fromUtf8(id.data(), qsizetype(id.size())));
+    setWords(*scaleType_, traits.scaleTypes);
     scaleType_->setCurrentText(QString::fromStdString(spec.effectiveScaleType()));
     setRow(scaleType_, scaleType_->count() > 1);
     axes_->setText(axesText(spec));
     setRow(axes_, spec.scaleKind() == ScaleKind::Axes);
     const auto calibration = spec.effectiveCalibration();
     clip_->setValue(calibration.arguments.empty() ? 1.0 : calibration.arguments.front());
-    setRow(clip_, calibration.id == "absmax" || calibration.id == "minmax" || calibration.id == "rms");
+    setRow(clip_, isFactor(calibration));
+    const auto* row = rowOf(calibration);
+    const bool sign = traits.kind == FormatKind::Sign; // absmean takes no numbers there
+    numbers_->setText(valueIn(spec, "calib").section(u',', 1));
+    numbers_->setPlaceholderText(
+        row ? QString::fromUtf8(row->arguments).remove(QRegularExpression(QStringLiteral("^\\[?,|\\]"))) : QString());
+    numbers_->setToolTip(row ? QString::fromUtf8(row->summary) : QString());
+    setRow(numbers_, row && row->maxArguments > 0 && !isFactor(calibration) && !sign);
+    setWords(*bits_, traits.bitWidths);
+    bits_->model()->sort(0);
+    bits_->setCurrentText(QString::number(spec.codeBits()));
+    setRow(bits_, bits_->count() > 1);
+    rounding_->setCurrentIndex(spec.randomSeed() ? 1 : 0);
+    setRow(rounding_, traits.stochastic);
+    seed_->setText(spec.randomSeed() ? QString::number(*spec.randomSeed()) : QString());
+    setRow(seed_, spec.randomSeed().has_value());
+    tiles_->setText(valueIn(spec, "tile"));
+    setRow(tiles_, traits.tiles);
+    sparsity_->setText(valueIn(spec, "sparse"));
+    setRow(sparsity_, traits.sparse);
 }
 
 void SpecMore::popUp(const QuantSpec& spec, QWidget* under) {

@@ -7,11 +7,13 @@
 #include <QFrame>
 
 #include <functional>
+#include <string_view>
 
 class QComboBox;
 class QDoubleSpinBox;
 class QLabel;
 class QLineEdit;
+class QPlainTextEdit;
 
 namespace qs::gui {
 
@@ -23,15 +25,20 @@ public:
     void follow(const QuantSpec& spec); ///< shows another spec
 
 private:
+    void connectControls();
     void apply(const QuantSpec& spec);
     void applyText();
     void applyAxes();
+    /// A key whose value is typed: `rest` is the spec without it, "" leaves it out.
+    void applyKey(QLineEdit& edit, const QuantSpec& rest, std::string_view key, const QString& value);
+    void refuse(QLineEdit& edit, const QString& why);
     std::function<void(const QuantSpec&)> apply_;
     QuantSpec spec_;
-    QLineEdit *text_, *axes_;
-    QComboBox *nan_, *compute_, *dialect_, *scaleType_, *zero_;
+    QLineEdit *text_, *axes_, *numbers_, *tiles_, *sparsity_, *seed_;
+    QComboBox *nan_, *compute_, *dialect_, *scaleType_, *zero_, *bits_, *rounding_;
     QDoubleSpinBox* clip_;
-    QLabel *problem_, *full_;
+    QLabel* problem_;
+    QPlainTextEdit* full_; ///< breaks lines anywhere and gives them back whole
     bool showing_ = false;
 };
 

@@ -56,6 +56,21 @@ private Q_SLOTS:
         QVERIFY(offered({s("quantize"), s("x"), s("--layout"), s("")}).contains(s("eformer")));
         QCOMPARE(offered({s("dequantize"), s("x"), s("--decode"), s("p")}), QStringList{s("poly")});
     }
+    // As bash hands them over: ":" and "=" are words of their own.
+    void keysAndValues() {
+        const QStringList start{s("analyze"), s("x"), s("--spec")};
+        QCOMPARE(offered(start + QStringList{s("nf4"), s(":"), s("bl")}), QStringList{s("block=")});
+        const auto keys = offered(start + QStringList{s("int4"), s(":")});
+        for (const char* key : {"scale=", "block=", "tile=", "calib=", "sym=", "sparse=", "dialect="})
+            QVERIFY2(keys.contains(s(key)), key);
+        QVERIFY(!keys.contains(s("bits="))); // of learned codebooks alone
+        QCOMPARE(offered(start + QStringList{s("nf4"), s(":"), s("decode"), s("="), s("p")}), QStringList{s("poly")});
+        QVERIFY(offered(start + QStringList{s("int4"), s(":"), s("sym"), s("="), s("no"), s(":"), s("calib"), s("=")})
+                    .contains(s("minmax")));
+        QCOMPARE(offered(start + QStringList{s("codebook"), s(":"), s("bits"), s("="), s("8")}), QStringList{s("8")});
+        // The spec is done: a file comes next, not a key.
+        QVERIFY(offered(start + QStringList{s("nf4"), s(":"), s("block"), s("="), s("64"), s("--dec")}).isEmpty());
+    }
     void files() {
         QTemporaryDir dir;
         put(dir.filePath(s("a model.safetensors")), "x");

@@ -68,7 +68,7 @@ private Q_SLOTS:
         for (const QPointF& bar : bars) total += bar.y();
         QVERIFY(std::abs(total - 100) < 1e-6);
         QVERIFY(card<OccupancyCard>()->note().contains(QStringLiteral("of 4.000 bits")));
-        QVERIFY(card<OccupancyCard>()->note().endsWith(QStringLiteral("dead codes 0")));
+        QVERIFY(card<OccupancyCard>()->note().endsWith(QStringLiteral("  0 dead")));
         // A boundary lies between its two levels.
         for (int i = 0; i < 15; ++i) QVERIFY(markers[i].x < markers[16 + i].x && markers[16 + i].x < markers[i + 1].x);
     }

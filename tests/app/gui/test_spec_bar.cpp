@@ -8,7 +8,9 @@
 #include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/opened_session.h"
 
+#include <QAbstractButton>
 #include <QComboBox>
+#include <QFrame>
 #include <QLineEdit>
 #include <QSlider>
 #include <QSpinBox>
@@ -95,6 +97,63 @@ private Q_SLOTS:
         QVERIFY(slider->isEnabled());
     }
 
+    // All formats are in view at once, and keys alone reach each of them.
+    void formatsByKind() {
+        Session session;
+        SpecBar bar(session);
+        bar.resize(900, 60);
+        bar.show();
+        auto* format = bar.findChild<QComboBox*>(QStringLiteral("format"));
+        const auto open = [&] {
+            QTest::keyClick(format, Qt::Key_Space);
+            return bar.findChild<QFrame*>(QStringLiteral("formats"));
+        };
+        auto* panel = open();
+        QVERIFY(panel && panel->isVisible());
+        keepPicture(*panel, QStringLiteral("spec-formats"));
+        QVERIFY2(panel->height() < 400 && panel->width() < 1000,
+                 qPrintable(QStringLiteral("%1 x %2").arg(panel->width()).arg(panel->height())));
+        QStringList shown;
+        for (const auto* button : panel->findChildren<QAbstractButton*>()) {
+            QVERIFY(!button->accessibleName().isEmpty() && !button->accessibleDescription().isEmpty());
+            QVERIFY(panel->rect().contains(QRect(button->mapTo(panel, QPoint()), button->size())));
+            shown << button->text();
+        }
+        QCOMPARE(shown.size(), qsizetype(formats().size()));
+        for (const auto& row : formats()) QVERIFY2(shown.contains(QLatin1String(row.id)), row.id);
+        // From nf4 to the column of integers, one down.
+        auto* first = qobject_cast<QAbstractButton*>(panel->focusWidget());
+        QVERIFY(first);
+        QCOMPARE(first->text(), QStringLiteral("nf4"));
+        QTest::keyClick(first, Qt::Key_Right);
+        auto* second = qobject_cast<QAbstractButton*>(panel->focusWidget());
+        QVERIFY(second && second->x() > first->x());
+        QTest::keyClick(second, Qt::Key_Return);
+        QCOMPARE(session.spec().format, second->text().toStdString());
+        QTRY_VERIFY(!bar.findChild<QFrame*>(QStringLiteral("formats")));
+        panel = open();
+        QVERIFY(panel);
+        QTest::keyClick(panel, Qt::Key_Escape);
+        QTRY_VERIFY(!bar.findChild<QFrame*>(QStringLiteral("formats")));
+    }
+
+    void whatCannotBeMovedIsShown() {
+        Session session;
+        SpecBar bar(session);
+        bar.show();
+        auto* value = bar.findChild<QSpinBox*>(QStringLiteral("blockValue"));
+        auto* calibration = bar.findChild<QComboBox*>(QStringLiteral("calibration"));
+        session.setSpec(*parseSpec("q4_k"));
+        QVERIFY(!bar.findChild<QSlider*>(QStringLiteral("block"))->isEnabled());
+        QCOMPARE(value->text(), QStringLiteral("32"));
+        QCOMPARE(calibration->currentText(), QStringLiteral("none"));
+        session.setSpec(*parseSpec("int4:tile=0x64,1x64"));
+        QVERIFY(!value->isEnabled());
+        QCOMPARE(value->text(), QStringLiteral("–"));
+        QCOMPARE(bar.findChild<QComboBox*>(QStringLiteral("scale"))->currentText(), QStringLiteral("tile"));
+        QCOMPARE(session.spec(), *parseSpec("int4:tile=0x64,1x64"));
+    }
+
     void everyPresetIsShownByTheControls() {
         Session session;
         SpecBar bar(session);
@@ -142,6 +201,63 @@ private Q_SLOTS:
         // What another format lacks goes.
         QCOMPARE(specText(withFormat(applied, *findFormat("nf4"))), std::string("nf4:block=64"));
     }
+
+    // The keys that are typed go through the grammar and say what is wrong there.
+    void keysOfTheRegistry() {
+        QuantSpec applied;
+        int times = 0;
+        SpecMore more([&](const QuantSpec& spec) { applied = spec, ++times; });
+        const auto field = [&](const char* name) -> QWidget* {
+            for (auto* control : more.findChildren<QWidget*>())
+                if (control->accessibleName() == QLatin1String(name)) return control;
+            return nullptr;
+        };
+        const auto type = [&](const char* name, const char* text) {
+            auto* edit = qobject_cast<QLineEdit*>(field(name));
+            QVERIFY(edit);
+            edit->setText(QLatin1String(text));
+            QTest::keyClick(edit, Qt::Key_Return);
+            if (!edit->property("invalid").toBool()) more.follow(applied);
+        };
+        const auto pick = [&](const char* name, const char* text) {
+            auto* box = qobject_cast<QComboBox*>(field(name));
+            QVERIFY(box);
+            box->setCurrentText(QLatin1String(text));
+            more.follow(applied);
+        };
+        more.follow(*parseSpec("int4"));
+        QVERIFY(field("Bits")->isHidden());
+        type("Sparsity", "2/4");
+        QCOMPARE(specText(applied), std::string("int4:sparse=2/4"));
+        type("Tiles", "0x64, 1x32");
+        QCOMPARE(specText(applied), std::string("int4:tile=0x64,1x32:sparse=2/4"));
+        pick("Rounding", "stochastic");
+        QCOMPARE(specText(applied), std::string("int4:tile=0x64,1x32:round=stochastic,0:sparse=2/4"));
+        type("Seed", "7");
+        QCOMPARE(*applied.randomSeed(), std::uint64_t(7));
+        more.adjustSize();
+        keepPicture(more, QStringLiteral("spec-more-all"));
+        const int before = times;
+        type("Sparsity", "5/3");
+        QCOMPARE(times, before);
+        QVERIFY(field("Sparsity")->property("invalid").toBool());
+        type("Sparsity", "");
+        type("Tiles", "");
+        QCOMPARE(specText(applied), std::string("int4:round=stochastic,7"));
+
+        more.follow(*parseSpec("int8:calib=percentile,99.9"));
+        QVERIFY(field("Clip factor")->isHidden());
+        type("Numbers", "99");
+        QCOMPARE(specText(applied), std::string("int8:calib=percentile,99"));
+        more.follow(*parseSpec("codebook"));
+        pick("Bits", "3");
+        QCOMPARE(specText(applied), std::string("codebook:bits=3"));
+        // Following any spec changes nothing.
+        const int after = times;
+        for (const auto& format : formats()) more.follow(withFormat({}, format));
+        QCOMPARE(times, after);
+    }
+
     void specAsTextSaysWhatIsWrong() {
         QuantSpec applied;
         int times = 0;
