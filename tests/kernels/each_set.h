@@ -3,6 +3,7 @@
 // One row of test data for each kernel set that this processor has.
 
 #include "tests/kernels/kernel_inputs.h"
+#include "tests/support/thinned.h"
 
 #include <QtTest>
 

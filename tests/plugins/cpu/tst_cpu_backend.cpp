@@ -368,7 +368,7 @@ void CpuBackend::assembly() {
                 QCOMPARE(table->artifact(kernel, "asm", bytes.data(), need, &need, nullptr), QS_OK);
                 const std::string text = bytes.data();
                 QVERIFY2(text.find("not shown") == std::string::npos, text.c_str());
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) // these inline less
                 QVERIFY2(text.find("\tret") != std::string::npos && text.find("vmovups") != std::string::npos,
                          text.c_str());
                 const bool wide = text.find("zmm") != std::string::npos;
