@@ -3,6 +3,7 @@
 
 #include "app/gui/menus.h"
 #include "app/gui/page.h"
+#include "app/gui/page_in_parts.h"
 #include "app/gui/session.h"
 #include "app/gui/spec_history.h"
 #include "app/gui/theme.h"
@@ -97,16 +98,16 @@ void MainWindow::showPage(const QString& id) {
     const auto* page = findPage(id);
     if (!page) return session_.showPage(QString::fromLatin1(pages().front().id));
     auto*& widget = made_[id];
+    bool later = false;
     if (!widget) {
         widget = page->create(session_, stack_);
         widget->setObjectName(QStringLiteral("page-") + id);
         stack_->addWidget(widget);
-        // Making a page and laying it out together would hold the event loop for too long.
-        if (isVisible()) {
-            QTimer::singleShot(0, this, [this] { showPage(session_.page()); });
-            return;
-        }
+        later = isVisible();
     }
+    // Making a page and laying it out together would hold the event loop for too long, and so would all of its parts.
+    if (auto* parts = dynamic_cast<PageInParts*>(widget); parts && isVisible() && !later) later = parts->makePart();
+    if (later) return QTimer::singleShot(0, this, [this] { showPage(session_.page()); });
     stack_->setCurrentWidget(widget);
     top_->setSpecVisible(page->usesSpecBar);
     browser_->setVisible(page->usesBrowser && browserWanted_ && session_.model());

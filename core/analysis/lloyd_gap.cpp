@@ -2,6 +2,7 @@
 #include "core/analysis/lloyd_gap.h"
 
 #include "core/analysis/forensics.h"
+#include "core/base/parallel.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +11,8 @@ namespace qs {
 namespace {
 
 constexpr int kRounds = 200;
-constexpr double kLeast = 1e-6; ///< relative saving of a round, 4e-6 dB
+constexpr std::size_t kMany = 64; ///< levels, for which starting a thread takes less than the iteration
+constexpr double kLeast = 1e-6;   ///< relative saving of a round, 4e-6 dB
 
 } // namespace
 
@@ -52,10 +54,16 @@ std::optional<LloydGap> lloydGap(const TensorAnalysis& row, const Density& densi
     out.fit = fitOf(density, levels, boundaries);
     if (!(out.fit.mse > 0) || !(out.fit.power > 0)) return std::nullopt;
     // From where the levels are, too: it cannot end worse than it begins.
-    auto best = lloydMax(density, compandedLevels(density, levels.size()), kRounds, kLeast);
-    auto other = lloydMax(density, levels, kRounds, kLeast);
-    const CodebookFit a = fitOf(density, best), b = fitOf(density, other);
-    out.best = a.mse <= b.mse ? std::move(best) : std::move(other);
+    std::vector<double> found[] = {compandedLevels(density, levels.size()), levels};
+    const auto iterate = [&](std::size_t begin, std::size_t end, unsigned) {
+        for (std::size_t i = begin; i < end; ++i) found[i] = lloydMax(density, std::move(found[i]), kRounds, kLeast);
+    };
+    if (levels.size() < kMany)
+        iterate(0, 2, 0);
+    else
+        parallelFor(2, 1, iterate);
+    const CodebookFit a = fitOf(density, found[0]), b = fitOf(density, found[1]);
+    out.best = std::move(found[a.mse <= b.mse ? 0 : 1]);
     const CodebookFit& least = a.mse <= b.mse ? a : b;
     if (!(least.mse > 0)) return std::nullopt;
     out.bestDb = least.sqnrDb();

@@ -61,13 +61,25 @@ Density::Density(std::vector<DensityCell> cells) : cells_(std::move(cells)) {
     }
 }
 
-Mass Density::upTo(double x) const {
-    // The first cell that is not all at or below x.
-    const auto at = std::partition_point(cells_.begin(), cells_.end(), [x](const DensityCell& c) { return c.hi <= x; });
-    const auto index = std::size_t(at - cells_.begin());
+/// `index` is of the first cell that is not all at or below x.
+Mass Density::before(std::size_t index, double x) const {
     Mass sum = index == 0 ? Mass{} : sums_[index - 1];
-    if (at != cells_.end() && at->lo < x) add(sum, massOf(at->lo, x, at->mass * (x - at->lo) / (at->hi - at->lo)));
+    if (index == cells_.size() || !(cells_[index].lo < x)) return sum;
+    const DensityCell& cell = cells_[index];
+    add(sum, massOf(cell.lo, x, cell.mass * (x - cell.lo) / (cell.hi - cell.lo)));
     return sum;
+}
+
+Mass Density::upTo(double x) const {
+    const auto at = std::partition_point(cells_.begin(), cells_.end(), [x](const DensityCell& c) { return c.hi <= x; });
+    return before(std::size_t(at - cells_.begin()), x);
+}
+
+Mass Density::upTo(double x, std::size_t& near) const {
+    near = std::min(near, cells_.size());
+    while (near > 0 && !(cells_[near - 1].hi <= x)) --near;
+    while (near < cells_.size() && cells_[near].hi <= x) ++near;
+    return before(near, x);
 }
 
 double Density::entropyBits(double atom) const {
@@ -90,8 +102,9 @@ CodebookFit fitOf(const Density& density, std::span<const double> levels, std::s
     fit.share.resize(levels.size()), fit.error.resize(levels.size());
     if (!(total.w > 0)) return fit;
     Mass before;
+    std::size_t cell = 0;
     for (std::size_t k = 0; k < levels.size(); ++k) {
-        const Mass up = k + 1 < levels.size() ? density.upTo(fit.boundaries[k]) : total;
+        const Mass up = k + 1 < levels.size() ? density.upTo(fit.boundaries[k], cell) : total;
         const Mass here = up - before;
         before = up;
         fit.share[k] = std::max(0.0, here.w / total.w);
@@ -166,12 +179,14 @@ std::vector<double> bestLevelsOfPieces(const Density& density, std::size_t count
 std::vector<double> lloydMax(const Density& density, std::vector<double> levels, int rounds, double least) {
     std::sort(levels.begin(), levels.end());
     double last = std::numeric_limits<double>::infinity();
+    std::vector<std::size_t> cells(levels.size()); // of the boundaries, which hardly move from round to round
     for (int round = 0; round < rounds; ++round) {
         const auto boundaries = midpoints(levels);
         Mass before;
         double error = 0;
         for (std::size_t k = 0; k < levels.size(); ++k) {
-            const Mass up = k < boundaries.size() ? density.upTo(boundaries[k]) : density.total();
+            if (round == 0 && k > 0) cells[k] = cells[k - 1];
+            const Mass up = k < boundaries.size() ? density.upTo(boundaries[k], cells[k]) : density.total();
             const Mass here = up - before;
             before = up;
             error += here.error(levels[k]);

@@ -3,7 +3,8 @@
 // range of f32. Sums are f32 over a stretch and f64 beyond. Histograms are counted 256 elements behind, among the
 // arithmetic: right behind it, loads would wait for the vector stores in flight.
 
-constexpr std::size_t kTogether = 16;      ///< groups whose scales are found together
+constexpr std::size_t kTogether = 64;      ///< groups whose scales are found together
+constexpr std::size_t kFewVectors = 48;    ///< smaller groups do not repay thresholds of their own
 constexpr std::size_t kWholeGroup = 65536; ///< longer ones with given scales are not looked through first
 
 /// f32 sums that may run across groups; those of the squares are the groups' own.
@@ -250,7 +251,10 @@ inline void largeGroups(const Coder& coder, Pass& pass, std::size_t begin, std::
                 groupsAsWanted(fastest, pass, begin + at, end - at, g + first, params + first, bits + first,
                                odd + first);
             };
-            withFastest(coder, params + first, bits + first, k - first, run);
+            if (pass.run.group < kFewVectors)
+                run(coder);
+            else
+                withFastest(coder, params + first, bits + first, k - first, run);
         }
     }
 }

@@ -241,7 +241,8 @@ inline void smallGroups(const Coder& coder, Pass& pass, std::size_t begin, std::
     if (out.scales)
         for (std::size_t k = 0; k < groups; ++k) out.scales[g + k] = scale[k * group];
     if (!out.groupAbsMax && !out.groupSse && !out.groupSsw) return;
-    const std::size_t whole = isSmallPower(group) ? n / group : 0;
+    const std::size_t whole = isSmallPower(group) || group == 1 ? n / group : 0;
+    if (group == 1) smallFigures<1>(out, x, errors, whole, g);
     if (group == 2) smallFigures<2>(out, x, errors, whole, g);
     if (group == 4) smallFigures<4>(out, x, errors, whole, g);
     if (group == 8) smallFigures<8>(out, x, errors, whole, g);

@@ -23,8 +23,22 @@ inline bool smallBounds(const Run& run, const float* x, std::size_t n, float* au
 /// TWN of pairs: see paramsFromTwn(). By factors: which values lie beyond the threshold cannot be predicted.
 inline bool twnOfPairs(const float* x, std::size_t pairs, float* aux, float* scale) {
     constexpr double kMean[] = {1, 1, 0.5};
-    float largest = 0;
-    for (std::size_t i = 0; i < 2 * pairs; i += 2) {
+    const Doubles half = toDoubles(set1(0.5f));
+    Floats high = set1(0.0f);
+    std::size_t i = 0;
+    for (; i + 32 <= 2 * pairs; i += 32) {
+        Floats a, b;
+        deinterleave(x + i, a, b);
+        a = abs(a), b = abs(b);
+        const Floats threshold = set1(0.7f) * toFloats((toDoubles(a) + toDoubles(b)) * half);
+        const Mask first = a > threshold, second = b > threshold;
+        const Doubles sum = toDoubles(only(first, a)) + toDoubles(only(second, b));
+        const Floats mean = toFloats(sum * toDoubles(select(first & second, set1(0.5f), set1(1.0f))));
+        storeTwice(aux + i, threshold), storeTwice(scale + i, mean);
+        high = max(high, mean);
+    }
+    float largest = reduceMax(high);
+    for (; i < 2 * pairs; i += 2) {
         const float a = __builtin_fabsf(x[i]), b = __builtin_fabsf(x[i + 1]);
         const float threshold = 0.7f * float((double(a) + double(b)) * 0.5);
         const int first = a > threshold, second = b > threshold;
@@ -51,7 +65,34 @@ template<std::size_t kGroup> QS_INLINE float squaresOf(const float* p) {
 /// Of `groups` whole groups, the first number `g`.
 template<std::size_t kGroup>
 inline void smallFigures(const RunOut& out, const float* x, const float* errors, std::size_t groups, std::size_t g) {
-    for (std::size_t k = 0; k < groups; ++k, x += kGroup, errors += kGroup) {
+    std::size_t k = 0;
+    if constexpr (kGroup == 1) { // scales of columns
+        const auto squares = [](const float* p) __attribute__((always_inline)) {
+            const Doubles d = toDoubles(load(p));
+            return toFloats(d * d);
+        };
+        for (; k + 16 <= groups; k += 16, x += 16, errors += 16) {
+            if (out.groupAbsMax) store(out.groupAbsMax + g + k, abs(load(x)));
+            if (out.groupSse) store(out.groupSse + g + k, squares(errors));
+            if (out.groupSsw) store(out.groupSsw + g + k, squares(x));
+        }
+    }
+    if constexpr (kGroup == 2) { // a lane a group
+        const auto squares = [](const float* p) __attribute__((always_inline)) {
+            Floats a, b;
+            deinterleave(p, a, b);
+            const Doubles c = toDoubles(a), d = toDoubles(b);
+            return toFloats(c * c + d * d);
+        };
+        for (; k + 16 <= groups; k += 16, x += 32, errors += 32) {
+            Floats a, b;
+            deinterleave(x, a, b);
+            if (out.groupAbsMax) store(out.groupAbsMax + g + k, max(abs(a), abs(b)));
+            if (out.groupSse) store(out.groupSse + g + k, squares(errors));
+            if (out.groupSsw) store(out.groupSsw + g + k, squares(x));
+        }
+    }
+    for (; k < groups; ++k, x += kGroup, errors += kGroup) {
         if (out.groupAbsMax) {
             float bound = 0;
 #pragma GCC unroll 8

@@ -21,9 +21,10 @@ QS_INLINE float fromBits(unsigned bits) { return __builtin_bit_cast(float, bits)
 
 /// The same for consecutive groups, the last possibly short.
 inline void absMaxBitsOfEach(const float* x, std::size_t n, std::size_t group, unsigned* bits) {
-    if (n == 16 * group && group % 16 == 0) return absMaxBitsOf16(x, group, bits);
-    for (std::size_t begin = 0, g = 0; begin < n; begin += group, ++g)
-        bits[g] = absMaxBits(x + begin, n - begin < group ? n - begin : group);
+    std::size_t begin = 0, g = 0;
+    if (group % 16 == 0)
+        for (; n - begin >= 16 * group; begin += 16 * group, g += 16) absMaxBitsOf16(x + begin, group, bits + g);
+    for (; begin < n; begin += group, ++g) bits[g] = absMaxBits(x + begin, n - begin < group ? n - begin : group);
 }
 
 inline float absMax(const float* x, std::size_t n, bool finiteOnly) {

@@ -197,6 +197,13 @@ QS_INLINE void deinterleave(const float* p, Floats& even, Floats& odd) {
     even = {inOrder(_mm256_shuffle_ps(a, b, 0x88)), inOrder(_mm256_shuffle_ps(c, d, 0x88))};
     odd = {inOrder(_mm256_shuffle_ps(a, b, 0xdd)), inOrder(_mm256_shuffle_ps(c, d, 0xdd))};
 }
+QS_INLINE void storeTwice(float* p, __m256 a) {
+    const __m256 low = _mm256_unpacklo_ps(a, a), high = _mm256_unpackhi_ps(a, a);
+    _mm256_storeu_ps(p, _mm256_permute2f128_ps(low, high, 0x20));
+    _mm256_storeu_ps(p + 8, _mm256_permute2f128_ps(low, high, 0x31));
+}
+/// Each lane twice, 32 floats.
+QS_INLINE void storeTwice(float* p, Floats a) { storeTwice(p, a.lo), storeTwice(p + 16, a.hi); }
 
 /// Ternary rows up to this length share the prefetches of the next row among their two passes: slower here: measured.
 constexpr std::size_t kSharedRow = 0;
@@ -208,6 +215,10 @@ QS_INLINE Doubles zeroDoubles() {
 QS_INLINE Doubles toDoubles(Floats x) {
     return {_mm256_cvtps_pd(_mm256_castps256_ps128(x.lo)), _mm256_cvtps_pd(_mm256_extractf128_ps(x.lo, 1)),
             _mm256_cvtps_pd(_mm256_castps256_ps128(x.hi)), _mm256_cvtps_pd(_mm256_extractf128_ps(x.hi, 1))};
+}
+QS_INLINE Floats toFloats(Doubles x) {
+    return {_mm256_set_m128(_mm256_cvtpd_ps(x.b), _mm256_cvtpd_ps(x.a)),
+            _mm256_set_m128(_mm256_cvtpd_ps(x.d), _mm256_cvtpd_ps(x.c))};
 }
 QS_INLINE Doubles operator+(Doubles x, Doubles y) {
     return {_mm256_add_pd(x.a, y.a), _mm256_add_pd(x.b, y.b), _mm256_add_pd(x.c, y.c), _mm256_add_pd(x.d, y.d)};

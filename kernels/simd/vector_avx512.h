@@ -115,6 +115,12 @@ QS_INLINE void deinterleave(const float* p, Floats& even, Floats& odd) {
     even.v = _mm512_permutex2var_ps(a, first, b);
     odd.v = _mm512_permutex2var_ps(a, _mm512_add_epi32(first, _mm512_set1_epi32(1)), b);
 }
+/// Each lane twice, 32 floats.
+QS_INLINE void storeTwice(float* p, Floats a) {
+    const __m512i low = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    _mm512_storeu_ps(p, _mm512_permutexvar_ps(low, a.v));
+    _mm512_storeu_ps(p + 16, _mm512_permutexvar_ps(_mm512_add_epi32(low, _mm512_set1_epi32(8)), a.v));
+}
 
 /// Ternary rows up to this length share the prefetches of the next row among their two passes: they fit the caches.
 constexpr std::size_t kSharedRow = 16384;
@@ -122,6 +128,10 @@ constexpr std::size_t kSharedRow = 16384;
 QS_INLINE Doubles zeroDoubles() { return {_mm512_setzero_pd(), _mm512_setzero_pd()}; }
 QS_INLINE Doubles toDoubles(Floats a) {
     return {_mm512_cvtps_pd(_mm512_castps512_ps256(a.v)), _mm512_cvtps_pd(_mm512_extractf32x8_ps(a.v, 1))};
+}
+QS_INLINE Floats toFloats(Doubles a) {
+    const __m512d lo = _mm512_castpd256_pd512(_mm256_castps_pd(_mm512_cvtpd_ps(a.lo)));
+    return {_mm512_castpd_ps(_mm512_insertf64x4(lo, _mm256_castps_pd(_mm512_cvtpd_ps(a.hi)), 1))};
 }
 QS_INLINE Doubles operator+(Doubles a, Doubles b) { return {_mm512_add_pd(a.lo, b.lo), _mm512_add_pd(a.hi, b.hi)}; }
 QS_INLINE Doubles operator*(Doubles a, Doubles b) { return {_mm512_mul_pd(a.lo, b.lo), _mm512_mul_pd(a.hi, b.hi)}; }

@@ -2,6 +2,7 @@
 // How long the whole window ever holds its event loop: while a model of many tensors opens and is swept, is filtered,
 // sorted and flattened. Prints the longest turns of the GUI thread and who took them. bench_turns [LAYERS] [PAGE]
 #include "app/gui/main_window.h"
+#include "app/gui/page.h"
 #include "app/gui/pages/report_page.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/tensor_browser.h"
@@ -10,6 +11,7 @@
 #include "tests/bench/timed_application.h"
 
 #include <QLineEdit>
+#include <QRegularExpression>
 #include <QTemporaryDir>
 #include <QToolButton>
 #include <QTreeView>
@@ -113,13 +115,20 @@ int main(int argc, char** argv) {
         "another metric", [&] { session.setMetric(QStringLiteral("sqnr_db")); }, quiet);
     step(
         "next tensor", [&] { session.selectNeighbour(1); }, [&] { return !session.busy(); });
-    for (const char* id : {"tensor", "codebook", "compare", "overview", "report"})
+    for (const auto& one : pages())
         step(
-            id, [&] { session.showPage(QString::fromLatin1(id)); },
+            one.id, [&] { session.showPage(QString::fromLatin1(one.id)); },
             [&] {
-                const auto* page = window.findChild<ReportPage*>();
-                return !session.busy() && (qstrcmp(id, "report") != 0 || (page && page->report()));
+                const auto* report = window.findChild<ReportPage*>();
+                return !session.busy() &&
+                       window.currentPage()->objectName() == QStringLiteral("page-") + QLatin1String(one.id) &&
+                       (qstrcmp(one.id, "report") != 0 || (report && report->report()));
             });
+    session.showPage(QStringLiteral("labs"));
+    QTest::qWait(100);
+    for (auto* tab : window.findChildren<QToolButton*>(QRegularExpression(QStringLiteral("^lab-"))))
+        step(
+            qPrintable(tab->objectName()), [&] { tab->click(); }, [&] { return !session.busy(); });
     step(
         "another spec", [&] { session.setSpec(*parseSpec("nf4:block=32")); },
         [&] { return session.modelRows(session.spec()).size() > 0; });

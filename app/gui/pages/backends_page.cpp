@@ -27,7 +27,7 @@
 namespace qs::gui {
 
 BackendsPage::BackendsPage(Session& session, QWidget* parent)
-    : QWidget(parent), bench_(new BenchRun(session, this)), stages_(new StagedRefresh(this)) {
+    : PageInParts(parent), bench_(new BenchRun(session, this)), stages_(new StagedRefresh(this)) {
     choosePath_ = [this](const QString& suggested, bool save) {
         return save ? QFileDialog::getSaveFileName(this, tr("Write the results"), suggested)
                     : QFileDialog::getOpenFileName(this, tr("Results of an earlier run"), suggested,
@@ -39,12 +39,19 @@ BackendsPage::BackendsPage(Session& session, QWidget* parent)
     layout->addLayout(header());
     auto* row = new QHBoxLayout;
     row->setSpacing(Theme::kGap);
-    auto* planCard = new Card(tr("Plan"), this);
-    planCard->setBody(plan_ = new BackendsPlan(session, planCard));
-    planCard->setFixedWidth(268);
-    row->addWidget(planCard);
-    row->addLayout(cards(), 1);
     layout->addLayout(row, 1);
+    addPart([this, row, &session] {
+        auto* card = new Card(tr("Plan"), this);
+        card->setBody(plan_ = new BackendsPlan(session, card));
+        card->setFixedWidth(268);
+        row->insertWidget(0, card);
+    });
+    row->addLayout(cards(), 1);
+    addPart([this] {
+        listen();
+        refreshMatrix();
+        refresh();
+    });
 
     // One an event-loop turn.
     stages_->add([this] {
@@ -59,9 +66,6 @@ BackendsPage::BackendsPage(Session& session, QWidget* parent)
     stages_->add([this] { latency_->refresh(); });
     stages_->add([this] { speedup_->refresh(); });
     stages_->add([this] { roofline_->refresh(); });
-    listen();
-    refreshMatrix();
-    refresh();
 }
 
 QLayout* BackendsPage::header() {
@@ -103,12 +107,18 @@ QLayout* BackendsPage::header() {
 QLayout* BackendsPage::cards() {
     auto* grid = new QGridLayout;
     grid->setSpacing(Theme::kGap);
-    grid->addWidget(latency_ = new LatencyCard(*bench_, this), 0, 0);
-    grid->addWidget(matrix_ = new MatrixCard(this), 0, 1);
-    grid->addWidget(speedup_ = new SpeedupCard(*bench_, this), 1, 0);
-    grid->addWidget(roofline_ = new RooflineCard(*bench_, this), 1, 1);
-    grid->addWidget(tables_ = new BenchTables(*bench_, this), 2, 0);
-    grid->addWidget(detail_ = new BenchDetail(this), 2, 1);
+    addPart([this, grid] {
+        grid->addWidget(latency_ = new LatencyCard(*bench_, this), 0, 0);
+        grid->addWidget(matrix_ = new MatrixCard(this), 0, 1);
+    });
+    addPart([this, grid] {
+        grid->addWidget(speedup_ = new SpeedupCard(*bench_, this), 1, 0);
+        grid->addWidget(roofline_ = new RooflineCard(*bench_, this), 1, 1);
+    });
+    addPart([this, grid] {
+        grid->addWidget(tables_ = new BenchTables(*bench_, this), 2, 0);
+        grid->addWidget(detail_ = new BenchDetail(this), 2, 1);
+    });
     grid->setColumnStretch(0, 7);
     grid->setColumnStretch(1, 5);
     for (int row = 0; row < 3; ++row) grid->setRowStretch(row, 1);
@@ -139,7 +149,7 @@ void BackendsPage::listen() {
 }
 
 void BackendsPage::showEvent(QShowEvent* event) {
-    QWidget::showEvent(event);
+    PageInParts::showEvent(event);
     stages_->setActive(true);
     askOnce();
 }

@@ -4,9 +4,8 @@
 
 #include "app/gui/bench_run.h"
 #include "app/gui/page.h"
+#include "app/gui/page_in_parts.h"
 #include "core/report/report.h"
-
-#include <QWidget>
 
 #include <functional>
 
@@ -25,7 +24,7 @@ class RooflineCard;
 class SpeedupCard;
 class StagedRefresh;
 
-class BackendsPage : public QWidget {
+class BackendsPage : public PageInParts {
     Q_OBJECT
 public:
     explicit BackendsPage(Session& session, QWidget* parent = nullptr);

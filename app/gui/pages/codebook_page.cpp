@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The codebook of the current format on the selected tensor: where the levels stand, how often each is used.
 #include "app/gui/page.h"
+#include "app/gui/page_in_parts.h"
 #include "app/gui/pages/codebook_gap_card.h"
 #include "app/gui/pages/codebook_lab.h"
 #include "app/gui/pages/codebook_page_cards.h"
@@ -40,16 +41,20 @@ void applyLab(CodebookView& view, const CodebookLab& lab) {
     view.hasPoly = false; // of the format's own levels
 }
 
-class CodebookPage : public QWidget {
+class CodebookPage : public PageInParts {
 public:
     CodebookPage(Session& session, QWidget* parent);
 
 protected:
-    void showEvent(QShowEvent*) override { stages_->setActive(true); }
+    void showEvent(QShowEvent* event) override {
+        PageInParts::showEvent(event);
+        stages_->setActive(true);
+    }
     void hideEvent(QHideEvent*) override { stages_->setActive(false); }
 
 private:
     void addStages();
+    void listen();
     void showState();
     void showCode(int code);
 
@@ -58,11 +63,11 @@ private:
     QStackedLayout* stack_;
     EmptyState* empty_;
     TensorHeader* header_;
-    LevelsCard* levels_;
-    OccupancyCard* occupancy_;
-    CodeTableCard* table_;
-    GapCard* gap_;
-    DecodeCard* decode_;
+    LevelsCard* levels_ = nullptr;
+    OccupancyCard* occupancy_ = nullptr;
+    CodeTableCard* table_ = nullptr;
+    GapCard* gap_ = nullptr;
+    DecodeCard* decode_ = nullptr;
     QVBoxLayout* right_;
     StagedRefresh* stages_;
     void showLab();
@@ -74,9 +79,8 @@ private:
 };
 
 CodebookPage::CodebookPage(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), stack_(new QStackedLayout(this)), empty_(new EmptyState(session)),
-      header_(new TensorHeader), levels_(new LevelsCard), occupancy_(new OccupancyCard), table_(new CodeTableCard),
-      gap_(new GapCard(lab_)), decode_(new DecodeCard), right_(new QVBoxLayout), stages_(new StagedRefresh(this)) {
+    : PageInParts(parent), session_(session), stack_(new QStackedLayout(this)), empty_(new EmptyState(session)),
+      header_(new TensorHeader), right_(new QVBoxLayout), stages_(new StagedRefresh(this)) {
     setObjectName(QStringLiteral("codebook"));
     setAccessibleName(tr("Codebook"));
     auto* content = new QWidget;
@@ -86,24 +90,36 @@ CodebookPage::CodebookPage(Session& session, QWidget* parent)
     header_->setFixedHeight(32);
     grid->addWidget(header_, 0, 0, 1, 2);
     auto* left = new QVBoxLayout;
-    left->addWidget(levels_, 1);
-    left->addWidget(occupancy_, 1);
-    right_->addWidget(gap_);
-    right_->addWidget(table_, 3);
-    right_->addWidget(decode_, 2);
+    const auto place = [](QVBoxLayout* column, Card* card, int stretch) {
+        card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
+        column->addWidget(card, stretch);
+    };
+    addPart([this, left, place] {
+        place(left, levels_ = new LevelsCard, 1);
+        place(left, occupancy_ = new OccupancyCard, 1);
+    });
+    addPart([this] {
+        gap_ = new GapCard(lab_);
+        gap_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+        gap_->setFixedHeight(238);
+        right_->addWidget(gap_);
+    });
+    addPart([this, place] {
+        place(right_, table_ = new CodeTableCard, 3);
+        place(right_, decode_ = new DecodeCard, 2);
+    });
+    addPart([this] { listen(); });
     for (QVBoxLayout* column : {left, right_}) column->setSpacing(Theme::kGap);
     grid->addLayout(left, 1, 0);
     grid->addLayout(right_, 1, 1);
     grid->setRowStretch(1, 1);
     for (const int column : {0, 1}) grid->setColumnStretch(column, 1);
-    for (Card* card : std::initializer_list<Card*>{levels_, occupancy_, table_, decode_})
-        card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
-    gap_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
-    gap_->setFixedHeight(238);
     stack_->addWidget(empty_);
     stack_->addWidget(content);
-    addStages();
+}
 
+void CodebookPage::listen() {
+    addStages();
     connect(&session_, &Session::modelChanged, this, [this] {
         showState();
         stages_->askAll();

@@ -2,6 +2,7 @@
 // The selected tensor under spec A and spec B, side by side on the same axes, and their difference.
 
 #include "app/gui/page.h"
+#include "app/gui/page_in_parts.h"
 #include "app/gui/pages/compare_figures.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
@@ -28,13 +29,13 @@ struct Pane {
     HeatMap* map = nullptr;
 };
 
-class ComparePage : public QWidget {
+class ComparePage : public PageInParts {
 public:
     ComparePage(Session& session, QWidget* parent);
 
 protected:
     void showEvent(QShowEvent* event) override {
-        QWidget::showEvent(event);
+        PageInParts::showEvent(event);
         session_.setComparing(true); // this page is about B
         stages_->setActive(true);
     }
@@ -47,6 +48,7 @@ private:
     QLayout* header();
     void build(QGridLayout* grid, Pane& pane, int column, const QString& name);
     void buildDifference(QGridLayout* grid);
+    void listen(QGridLayout* grid);
     void link();
     void linkMaps(HeatMap* from);
     void showFigures();
@@ -71,7 +73,7 @@ private:
 };
 
 ComparePage::ComparePage(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), stages_(new StagedRefresh(this)) {
+    : PageInParts(parent), session_(session), stages_(new StagedRefresh(this)) {
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
     layout->setSpacing(Theme::kSpace);
@@ -79,14 +81,17 @@ ComparePage::ComparePage(Session& session, QWidget* parent)
     auto* grid = new QGridLayout;
     grid->setHorizontalSpacing(Theme::kGap);
     grid->setVerticalSpacing(Theme::kGap);
-    build(grid, a_, 0, QStringLiteral("A"));
-    build(grid, b_, 1, QStringLiteral("B"));
-    buildDifference(grid);
+    addPart([this, grid] { build(grid, a_, 0, QStringLiteral("A")); });
+    addPart([this, grid] { build(grid, b_, 1, QStringLiteral("B")); });
+    addPart([this, grid] { buildDifference(grid); });
+    addPart([this, grid] { listen(grid); });
     for (int column = 0; column < 3; ++column) grid->setColumnStretch(column, column == 2 ? 5 : 4);
     for (int row = 1; row < 4; ++row) grid->setRowStretch(row, 1);
     layout->addLayout(grid, 1);
-    link();
+}
 
+void ComparePage::listen(QGridLayout* grid) {
+    link();
     // One an event-loop turn: no turn draws more than two charts.
     stages_->add([this] { showFigures(); });
     stages_->add([this] { drawPlots(a_, rowA()); });
@@ -101,11 +106,11 @@ ComparePage::ComparePage(Session& session, QWidget* parent)
         for (auto* widget : differences_) widget->setVisible(on);
         grid->setColumnStretch(2, on ? 5 : 0);
     });
-    connect(&session, &Session::currentStarted, this, [this] { loading(true); });
-    connect(&session, &Session::currentChanged, stages_, &StagedRefresh::askAll);
-    connect(&session, &Session::specChanged, stages_, &StagedRefresh::askAll);
-    connect(&session, &Session::tensorChanged, stages_, &StagedRefresh::askAll);
-    connect(&session, &Session::modelChanged, stages_, &StagedRefresh::askAll);
+    connect(&session_, &Session::currentStarted, this, [this] { loading(true); });
+    connect(&session_, &Session::currentChanged, stages_, &StagedRefresh::askAll);
+    connect(&session_, &Session::specChanged, stages_, &StagedRefresh::askAll);
+    connect(&session_, &Session::tensorChanged, stages_, &StagedRefresh::askAll);
+    connect(&session_, &Session::modelChanged, stages_, &StagedRefresh::askAll);
     stages_->askAll();
 }
 

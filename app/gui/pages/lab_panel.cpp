@@ -8,6 +8,7 @@
 #include <QFormLayout>
 #include <QHeaderView>
 #include <QTableView>
+#include <QTimer>
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -106,8 +107,11 @@ RankedBar sqnrBar(const std::string& name, const std::optional<value::Deviation>
 }
 
 void fitColumns(QTableView& table) {
-    table.resizeColumnsToContents();
-    table.horizontalHeader()->setStretchLastSection(true);
+    // In a turn of its own: the style measures every cell.
+    QTimer::singleShot(0, &table, [&table] {
+        table.resizeColumnsToContents();
+        table.horizontalHeader()->setStretchLastSection(true);
+    });
 }
 
 QString sentence(const Error& error) { return QString::fromStdString(oneSentence(error.message)); }

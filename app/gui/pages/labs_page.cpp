@@ -41,7 +41,7 @@ constexpr Lab kLabs[] = {
 } // namespace
 
 LabsPage::LabsPage(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), stack_(new QStackedLayout(this)), labs_(new QStackedLayout),
+    : PageInParts(parent), session_(session), stack_(new QStackedLayout(this)), labs_(new QStackedLayout),
       empty_(new EmptyState(session)), header_(new TensorHeader), inputsButton_(new QToolButton), trouble_(new QLabel) {
     setObjectName(QStringLiteral("labs"));
     setAccessibleName(tr("Labs"));
@@ -62,8 +62,11 @@ LabsPage::LabsPage(Session& session, QWidget* parent)
         tab->setCheckable(true);
         group->addButton(tab, int(tabs_.size()));
         tabs_.push_back(tab);
-        panels_.push_back(nullptr);
         bar->addWidget(tab);
+        addPart([this, &lab] {
+            panels_.push_back(lab.create(session_, inputs_));
+            labs_->addWidget(panels_.back());
+        });
     }
     group->setExclusive(true);
     connect(group, &QButtonGroup::idClicked, this, &LabsPage::choose);
@@ -93,21 +96,18 @@ LabsPage::LabsPage(Session& session, QWidget* parent)
     connect(&session_, &Session::currentChanged, this, &LabsPage::showState);
     connect(this, &LabsPage::inputsChanged, this, [this] {
         inputsButton_->setText(tr("Inputs: %1").arg(inputs_.title()));
-        for (LabPanel* panel : panels_)
-            if (panel) panel->touch();
+        for (LabPanel* panel : panels_) panel->touch();
     });
     inputsButton_->setText(tr("Inputs: %1").arg(inputs_.title()));
-    choose(0);
-    showState();
+    inputsButton_->setVisible(false);
+    addPart([this] {
+        choose(0);
+        showState();
+    });
 }
 
 void LabsPage::choose(int lab) {
-    auto& panel = panels_[std::size_t(lab)];
-    if (!panel) {
-        panel = kLabs[lab].create(session_, inputs_);
-        labs_->addWidget(panel);
-    }
-    labs_->setCurrentWidget(panel);
+    labs_->setCurrentWidget(panels_[std::size_t(lab)]);
     tabs_[std::size_t(lab)]->setChecked(true);
     inputsButton_->setVisible(lab != 0);
 }

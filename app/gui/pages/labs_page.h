@@ -2,6 +2,7 @@
 #pragma once
 // The labs: what moving a quantized tensor costs, training through the rounding, and the products of a layer.
 
+#include "app/gui/page_in_parts.h"
 #include "app/gui/pages/lab_panel.h"
 
 #include <QStackedLayout>
@@ -14,11 +15,11 @@ namespace qs::gui {
 class EmptyState;
 class TensorHeader;
 
-class LabsPage : public QWidget {
+class LabsPage : public PageInParts {
     Q_OBJECT
 public:
     explicit LabsPage(Session& session, QWidget* parent = nullptr);
-    void choose(int lab); ///< 0 operations, 1 QAT, 2 products; made when first chosen
+    void choose(int lab); ///< 0 operations, 1 QAT, 2 products
     LabPanel* panel() const;
     void openInputs(const QString& path); ///< activations for QAT and products; "": synthetic again
 

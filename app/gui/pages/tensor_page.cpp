@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The inspector: one tensor under the spec of the bar, live.
 #include "app/gui/page.h"
+#include "app/gui/page_in_parts.h"
 #include "app/gui/pages/tensor_page_block.h"
 #include "app/gui/pages/tensor_page_cards.h"
 #include "app/gui/pages/tensor_page_header.h"
@@ -22,12 +23,15 @@ namespace {
 // A step of the block slider is answered in a few milliseconds: a dim that comes sooner than this would only flicker.
 constexpr int kDimAfterMs = 150;
 
-class TensorPage : public QWidget {
+class TensorPage : public PageInParts {
 public:
     TensorPage(Session& session, QWidget* parent);
 
 protected:
-    void showEvent(QShowEvent*) override { stages_->setActive(true); }
+    void showEvent(QShowEvent* event) override {
+        PageInParts::showEvent(event);
+        stages_->setActive(true);
+    }
     void hideEvent(QHideEvent*) override { stages_->setActive(false); }
 
 private:
@@ -53,19 +57,21 @@ private:
 };
 
 TensorPage::TensorPage(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), stack_(new QStackedLayout(this)), empty_(new EmptyState(session)),
+    : PageInParts(parent), session_(session), stack_(new QStackedLayout(this)), empty_(new EmptyState(session)),
       stages_(new StagedRefresh(this)) {
     setObjectName(QStringLiteral("tensor"));
     setAccessibleName(tr("Tensor inspector"));
     stack_->addWidget(empty_);
     stack_->addWidget(makeInspector());
-    connectSession();
-    connectCards();
-    dim_.setSingleShot(true);
-    dim_.setInterval(kDimAfterMs);
-    connect(&dim_, &QTimer::timeout, this, [this] { setLoading(true); });
-    showState();
-    stages_->askAll();
+    addPart([this] {
+        connectSession();
+        connectCards();
+        dim_.setSingleShot(true);
+        dim_.setInterval(kDimAfterMs);
+        connect(&dim_, &QTimer::timeout, this, [this] { setLoading(true); });
+        showState();
+        stages_->askAll();
+    });
 }
 
 QWidget* TensorPage::makeInspector() {
@@ -73,21 +79,25 @@ QWidget* TensorPage::makeInspector() {
     auto* grid = new QGridLayout(content);
     grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap);
     grid->setSpacing(Theme::kGap);
-    header_ = new TensorHeader;
-    header_->setFixedHeight(32);
-    density_ = new DensityCard;
-    error_ = new ErrorCard;
-    map_ = new BlockMapCard;
-    block_ = new BlockCard;
-    channels_ = new ChannelCard;
-    strip_ = new SensitivityStrip(session_);
-    grid->addWidget(header_, 0, 0, 1, 2);
-    grid->addWidget(density_, 1, 0);
-    grid->addWidget(error_, 1, 1);
-    grid->addWidget(map_, 2, 0);
-    grid->addWidget(block_, 2, 1);
-    grid->addWidget(channels_, 3, 0);
-    grid->addWidget(strip_, 3, 1);
+    const auto place = [grid](Card* card, int row, int column) {
+        card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored); // equal cells whatever they show
+        grid->addWidget(card, row, column);
+    };
+    addPart([this, grid, place] {
+        header_ = new TensorHeader;
+        header_->setFixedHeight(32);
+        grid->addWidget(header_, 0, 0, 1, 2);
+        place(density_ = new DensityCard, 1, 0);
+        place(error_ = new ErrorCard, 1, 1);
+    });
+    addPart([this, place] {
+        place(map_ = new BlockMapCard, 2, 0);
+        place(block_ = new BlockCard, 2, 1);
+    });
+    addPart([this, place] {
+        place(channels_ = new ChannelCard, 3, 0);
+        place(strip_ = new SensitivityStrip(session_), 3, 1);
+    });
     for (int column = 0; column < 2; ++column) {
         grid->setColumnStretch(column, 1);
         grid->setColumnMinimumWidth(column, 320);
@@ -96,8 +106,6 @@ QWidget* TensorPage::makeInspector() {
         grid->setRowStretch(row, 1);
         grid->setRowMinimumHeight(row, 196);
     }
-    for (Card* card : std::initializer_list<Card*>{density_, error_, map_, block_, channels_, strip_})
-        card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored); // equal cells whatever they show
     auto* scroll = new QScrollArea;
     scroll->setFrameShape(QFrame::NoFrame);
     scroll->setWidgetResizable(true);

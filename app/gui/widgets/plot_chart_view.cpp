@@ -23,7 +23,6 @@ PlotChartView::PlotChartView(PlotChart::Private& plot, QWidget* parent)
     // One repaint of the whole view is cheaper than Qt's bookkeeping of what a moved curve uncovers.
     setViewportUpdateMode(QGraphicsView::FullViewportUpdate);
     setOptimizationFlags(QGraphicsView::DontSavePainterState | QGraphicsView::DontAdjustForAntialiasing);
-    setStyleSheet(QStringLiteral("background: transparent"));
     viewport()->setObjectName(QStringLiteral("plot"));
     viewport()->setAutoFillBackground(false);
     setContextMenuPolicy(Qt::NoContextMenu); // PlotChart has the menu

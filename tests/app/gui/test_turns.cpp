@@ -4,6 +4,7 @@
 // 16 ms is stated by bench_turns, and what is allowed here covers a loaded machine.
 #include "app/gui/main_window.h"
 #include "app/gui/page.h"
+#include "app/gui/pages/codebook_page_cards.h"
 #include "app/gui/pages/report_page.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/tensor_browser.h"
@@ -12,6 +13,7 @@
 #include "tests/bench/timed_application.h"
 
 #include <QLineEdit>
+#include <QRegularExpression>
 #include <QTemporaryDir>
 #include <QToolButton>
 #include <QTreeView>
@@ -38,7 +40,7 @@ class TestTurns : public QObject {
     TensorTree* tree_ = nullptr;
 
     /// Does something as an event of its own, waits for its end and for what is drawn after it, and judges the turns.
-    template<class Act, class Done> void step(const char* what, Act act, Done done) {
+    template<class Act, class Done> void step(const char* what, Act act, Done done, int after = 50) {
         auto* app = static_cast<TimedApplication*>(qApp);
         app->forget();
         bool begun = false;
@@ -47,10 +49,12 @@ class TestTurns : public QObject {
             act();
         });
         QVERIFY2(QTest::qWaitFor([&] { return begun && done(); }, 60'000), what);
-        QTest::qWait(50);
+        QTest::qWait(after);
         QVERIFY(!app->cpuTurns.empty());
         const double longest = percentile(app->cpuTurns, 100);
-        qInfo("%s: %.1f ms", what, longest);
+        const auto at = std::max_element(app->longest.begin(), app->longest.end(),
+                                         [](const auto& a, const auto& b) { return a.cpuMs < b.cpuMs; });
+        qInfo("%s: %.1f ms %s", what, longest, at == app->longest.end() ? "" : at->receiver.constData());
         QString culprits;
         for (const auto& turn : app->longest)
             culprits += QStringLiteral("\n%1 ms: %2").arg(turn.cpuMs).arg(QString::fromLatin1(turn.receiver));
@@ -106,9 +110,30 @@ private Q_SLOTS:
                 page.id, [&] { session_->showPage(QString::fromLatin1(page.id)); },
                 [&] {
                     const auto* report = window_->findChild<ReportPage*>();
-                    return session_->page() == QLatin1String(page.id) && !session_->busy() &&
+                    return window_->currentPage()->objectName() == QStringLiteral("page-") + QLatin1String(page.id) &&
+                           !session_->busy() &&
                            (session_->page() != QLatin1String("report") || (report && report->report()));
                 });
+    }
+
+    /// What pages make when it is asked for: the labs behind the tabs, the fit behind a level that was moved.
+    void partsOfPages() {
+        session_->showPage(QStringLiteral("labs"));
+        QTRY_COMPARE(window_->currentPage()->objectName(), QStringLiteral("page-labs"));
+        const auto tabs =
+            window_->currentPage()->findChildren<QToolButton*>(QRegularExpression(QStringLiteral("^lab-")));
+        QVERIFY(tabs.size() >= 3);
+        for (auto* tab : tabs)
+            step(
+                qPrintable(tab->objectName()), [&] { tab->click(); },
+                [&] { return tab->isChecked() && !session_->busy(); }, 400); // until it has settled and shown results
+        session_->showPage(QStringLiteral("codebook"));
+        QTRY_COMPARE(window_->currentPage()->objectName(), QStringLiteral("page-codebook"));
+        QTest::qWait(50);
+        auto* levels = window_->currentPage()->findChild<LevelsCard*>();
+        QVERIFY(levels);
+        step(
+            "a level is moved", [&] { Q_EMIT levels->levelMoved(3, -0.41); }, [&] { return !session_->busy(); });
     }
 
     void anotherSpecAndClosing() {
