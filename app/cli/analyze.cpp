@@ -102,8 +102,9 @@ Result<void> run(const Options& options) {
     const auto ok = [](const AnalysisRow& row) { return row->status == Status::Ok; };
     if (std::none_of(result->rows.begin(), result->rows.end(), ok)) {
         const auto& first = *result->rows.front();
-        return fail(fmt::format("None of the {} rows could be measured; the first, {} as {}: {}", result->rows.size(),
-                                escapeForPeople(first.tensor), escapeForPeople(first.specAsTyped), first.reason),
+        return fail(fmt::format("{}: none of the {} rows could be measured; the first, {} as {}: {}",
+                                escapeForPeople(options.path, 160), result->rows.size(), escapeForPeople(first.tensor),
+                                escapeForPeople(first.specAsTyped), first.reason),
                     options.path);
     }
     return {};

@@ -51,7 +51,7 @@ QuantSpec withFormat(const QuantSpec& spec, const FormatTraits& format) {
     if (format.polyLevels.empty()) out.decode.reset();
     if (!format.computeInput) out.compute.reset();
     out.block.reset();
-    if (format.defaultScale == ScaleKind::Block)
+    if (format.defaultScale == ScaleKind::Block && format.minBlock < format.maxBlock)
         out = withBlock(out, spec.scaleKind() == ScaleKind::Block ? spec.blockSize() : format.defaultBlock);
     return consistent(out);
 }

@@ -35,7 +35,7 @@ std::vector<QuantSpec> SpecSetView::presets() {
         if (format.kind == FormatKind::Identity) continue;
         QuantSpec spec;
         spec.format = format.id;
-        if (format.defaultScale == ScaleKind::Block)
+        if (format.defaultScale == ScaleKind::Block && format.minBlock < format.maxBlock)
             spec.block = format.defaultBlock;
         else if (format.kind == FormatKind::Sign || format.defaultScale == ScaleKind::None)
             spec.scale = ScaleSpelling::Channel;

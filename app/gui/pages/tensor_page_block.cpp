@@ -145,9 +145,11 @@ void BlockCard::draw() {
             ? tr("elements %1–%2 of %3   ").arg(window.begin).arg(window.end - 1).arg(block.values.size())
             : QString();
     const QString quality = std::isnan(block.sqnrDb) ? tr("exact") : tr("SQNR %1 dB").arg(block.sqnrDb, 0, 'f', 2);
-    const QString scale = shortNumber(double(block.scale)), absmax = shortNumber(block.absMax);
-    const QString sizes =
-        scale == absmax ? tr("absmax = scale %1").arg(scale) : tr("absmax %1  scale %2").arg(absmax, scale);
+    // Three digits fit the card.
+    const QString scale = shortNumber(double(block.scale), 3), absmax = shortNumber(block.absMax, 3);
+    const QString sizes = shortNumber(double(block.scale)) == shortNumber(block.absMax)
+                              ? tr("absmax = scale %1").arg(scale)
+                              : tr("absmax %1  scale %2").arg(absmax, scale);
     setNote(part + sizes + QStringLiteral("  ") + quality);
     PlotSeries values{QStringLiteral("w"), PlotSeries::Style::Dots, 0, {}, {}};
     PlotSeries decoded{QStringLiteral("ŵ, reconstruction"), PlotSeries::Style::Dots, 1, {}, {}};

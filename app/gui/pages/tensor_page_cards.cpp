@@ -35,8 +35,10 @@ QString identity(const AnalysisRow& row, bool withBlock) {
 
 QString tailsText(const AnalysisPlot& plot) {
     if (plot.below + plot.above <= 0) return {};
-    return Card::tr("beyond the axis: %1 below, %2 above")
-        .arg(shareText(plot.below, plot.total), shareText(plot.above, plot.total));
+    const QString share = shareText(plot.below + plot.above, plot.total);
+    return plot.above <= 0   ? Card::tr("beyond the axis: %1 below").arg(share)
+           : plot.below <= 0 ? Card::tr("beyond the axis: %1 above").arg(share)
+                             : Card::tr("beyond the axis: %1").arg(share);
 }
 
 } // namespace

@@ -54,6 +54,13 @@ private Q_SLOTS:
         QCOMPARE(withBlock(withFormat({}, *nf4), 1u << 20).blockSize(), 65536u);
     }
 
+    // Where there is nothing to choose nothing is spelled.
+    void fixedBlocksAreNotSpelled() {
+        QCOMPARE(specText(withFormat({}, *findFormat("q4_k"))), std::string("q4_k"));
+        QCOMPARE(specText(withFormat(withFormat({}, *findFormat("q4_k")), *findFormat("nf4"))),
+                 std::string("nf4:block=32"));
+    }
+
     void nineDifferentPresets() {
         const auto known = presets();
         QCOMPARE(known.size(), std::size_t(9));
