@@ -138,7 +138,7 @@ void BlockCard::ask(const BlockRegion& region) {
 void BlockCard::draw() {
     const BlockForensics& block = *shown_;
     setMessage({});
-    setTitle(tr("Block %1 : %2   %3").arg(block.row).arg(block.block).arg(QString::fromStdString(block.cause)));
+    setTitle(tr("Block %1:%2  %3").arg(block.row).arg(block.block).arg(QString::fromStdString(block.cause)));
     const BlockWindow window = windowOf(block, kMostDots);
     const QString part =
         window.end - window.begin < block.values.size()
