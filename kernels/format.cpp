@@ -120,7 +120,7 @@ template<class... More> constexpr std::uint8_t kinds(ScaleKind a, More... more) 
 }
 
 constexpr std::string_view kCalibrations = "absmax rms fixed absmean percentile mse snr";
-constexpr std::string_view kIntegerCalibrations = "absmax minmax rms fixed absmean percentile mse snr";
+constexpr std::string_view kIntegerCalibrations = "absmax minmax rms fixed absmean percentile mse snr hqq";
 constexpr std::string_view kIntegerDialects = "eformer aqt aqt_max aqt_halves qwix ct";
 constexpr std::string_view kIntegerScales = "f32 f16 bf16 e8m0 po2 e4m3";
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/activations.h"
 #include "app/cli/declare.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output_files.h"
@@ -20,6 +21,7 @@ struct Options {
     std::string path;
     std::vector<std::string> specs, filters;
     OutputFiles outputs;
+    Learning learning;
     std::string commandLine;
 };
 
@@ -67,6 +69,19 @@ Result<void> printRows(const AnalysisPlan& plan, const AnalysisResult& result) {
                  "\nWeight-space error: a screening proxy, not accuracy.\n");
 }
 
+Result<void> learnShared(const Options& options, AnalysisPlan& plan) {
+    Learning learning = options.learning;
+    std::vector<QuantSpec> specs;
+    for (const auto& [asTyped, spec] : plan.specs) specs.push_back(spec);
+    if (auto ready = learning.prepare(specs, false); !ready) return ready;
+    for (std::size_t i = 0; learning.hasEffect() && i < specs.size(); ++i) {
+        auto codebooks = learning.codebooks(*plan.model, plan.tensors, specs[i], processJob());
+        if (!codebooks) return tl::unexpected(codebooks.error());
+        plan.codebooks.push_back(std::move(*codebooks));
+    }
+    return {};
+}
+
 Result<void> run(const Options& options) {
     auto specs = parsed(options.specs);
     if (!specs) return tl::unexpected(specs.error());
@@ -86,7 +101,8 @@ Result<void> run(const Options& options) {
                 if (!sha256OfFile(file.path, job)) return;
         });
 
-    const AnalysisPlan plan{*model, std::move(*tensors), std::move(*specs), {}};
+    AnalysisPlan plan{*model, std::move(*tensors), std::move(*specs), {}};
+    if (auto learned = learnShared(options, plan); !learned) return learned;
     auto result = analyse(plan, job);
     if (!result) return tl::unexpected(result.error());
     if (options.outputs.any()) {
@@ -120,11 +136,14 @@ Run declareAnalyze(CLI::App& app) {
         ->type_name("SPEC")
         ->allow_extra_args(false);
     addTensorFilters(app, options->filters);
+    options->learning.declare(app);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         std::string line = "quantscope-cli analyze " + options->path;
         for (const auto& spec : options->specs) line += " --spec " + spec;
         for (const auto& filter : options->filters) line += " --tensor " + filter;
+        if (!options->learning.activations.empty()) line += " --activations " + options->learning.activations;
+        if (options->learning.share != "tensor") line += " --share-codebook " + options->learning.share;
         options->commandLine = line;
         return run(*options);
     };

@@ -6,7 +6,7 @@
 namespace qs::cli {
 namespace {
 
-const std::array<Command, 10> kCommands = {{
+const std::array<Command, 11> kCommands = {{
     {"inspect", "List the tensors of a checkpoint: dtype, shape, bytes and, if asked, statistics", declareInspect},
     {"quantize", "Write a quantized copy of a checkpoint", declareQuantize},
     {"dequantize", "Write the decoded values of a quantized checkpoint", declareDequantize},
@@ -17,6 +17,7 @@ const std::array<Command, 10> kCommands = {{
     {"metrics", "List the metrics with their formulas", declareMetrics},
     {"layouts", "List the export layouts and what each takes", declareLayouts},
     {"calibrations", "List the calibrations, the ways to choose a scale", declareCalibrations},
+    {"solvers", "List the solvers, which keep a layer's output instead of its weights", declareSolvers},
 }};
 
 } // namespace

@@ -18,5 +18,6 @@ Run declareFormats(CLI::App& app);
 Run declareMetrics(CLI::App& app);
 Run declareLayouts(CLI::App& app);
 Run declareCalibrations(CLI::App& app);
+Run declareSolvers(CLI::App& app);
 
 } // namespace qs::cli

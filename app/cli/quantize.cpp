@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // quantize and dequantize: what is written is core's; here is what was asked and what came out.
+#include "app/cli/activations.h"
 #include "app/cli/declare.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output_files.h"
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
+#include "core/solve/inputs.h"
+#include "core/solve/row.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <limits>
 
 namespace qs::cli {
 namespace {
@@ -16,6 +20,9 @@ namespace {
 struct QuantizeOptions {
     std::string path, spec, layout = "eformer", output;
     std::vector<std::string> filters;
+    std::string solver;
+    Learning learning;
+    OutputFiles rows; ///< what the solver did, as JSON
 };
 
 struct DequantizeOptions {
@@ -26,6 +33,68 @@ Result<void> report(const WrittenFiles& written, const std::string& output, cons
     std::string text = fmt::format("Wrote {} ({}): {} {}, {} copied.\n", escapeForPeople(output, 300),
                                    bytesText(written.bytes), written.quantizedTensors, verb, written.copiedTensors);
     return print(text);
+}
+
+constexpr std::int64_t kSyntheticRows = 512;
+
+std::string solvedText(const std::vector<solve::SolveRow>& rows) {
+    const Table all = makeTable({}, solve::solveColumns(), rows);
+    return tableText(withColumns(all, {"tensor", "nearest_output_db", "output_db", "nearest_nmse", "nmse", "remark"})) +
+           fmt::format("\n{} on {}: SQNR of the output X W^T, nearest and solved.\n", rows.front().solver,
+                       rows.front().inputs);
+}
+
+Result<void> writeRows(const OutputFiles& files, const std::vector<solve::SolveRow>& rows) {
+    return files.writeJson("{\"rows\": " + jsonRows(makeTable({}, solve::solveColumns(), rows)) + "}\n");
+}
+
+/// What is decided before the writing: by a solver, or codebooks that tensors share or inputs weigh.
+Result<void> prepareSolving(const QuantizeOptions& options, const Model& model, QuantizeRequest& request,
+                            std::optional<solve::Settings>& settings, solve::Codebooks& codebooks,
+                            std::vector<solve::SolveRow>& rows) {
+    if (!options.solver.empty()) {
+        auto parsed = solve::parseSettings(options.solver);
+        if (!parsed) return tl::unexpected(parsed.error());
+        settings = std::move(*parsed);
+        const solve::Solver& solver = *solve::findSolver(settings->solver);
+        if (auto ok = solver.accepts(request.spec, *settings); !ok) return ok;
+        if (options.learning.activations.empty())
+            return fail(fmt::format("Solver {} needs calibration inputs: add --activations FILE, or --activations "
+                                    "synthetic to try it out.",
+                                    solver.id));
+        request.columnScales = solver.columnScales;
+    } else if (options.rows.any()) {
+        return fail("--json lists what a solver did: use it with --solver.");
+    }
+    Learning learning = options.learning;
+    if (auto ready = learning.prepare(std::span(&request.spec, 1), settings.has_value()); !ready) return ready;
+    if (settings) {
+        request.solve = [&rows, &request, &settings,
+                         learning](const TensorView& view) -> Result<std::shared_ptr<const Solved>> {
+            auto inputs = solve::inputsOf(learning.file.get(), *view.info,
+                                          learning.file ? std::numeric_limits<std::int64_t>::max() : kSyntheticRows);
+            if (!inputs) return tl::unexpected(inputs.error());
+            const solve::Problem problem{view, request.spec, *settings, *inputs};
+            auto solution = solve::solve(problem, processJob());
+            if (!solution) return tl::unexpected(solution.error());
+            const std::string source = learning.file ? learning.file->title : std::string("synthetic inputs");
+            rows.push_back(solve::rowOf(problem, *solution,
+                                        fmt::format("{}, {}", escapeForPeople(source, 60), shapeTimes(inputs->shape))));
+            return solution->solved;
+        };
+    } else if (learning.hasEffect()) {
+        auto taken = selectTensors(model, request.tensorRegex);
+        if (!taken) return tl::unexpected(taken.error());
+        auto learned = learning.codebooks(model, *taken, request.spec, processJob());
+        if (!learned) return tl::unexpected(learned.error());
+        codebooks = std::move(*learned);
+        request.solve = [&codebooks](const TensorView& view) -> Result<std::shared_ptr<const Solved>> {
+            auto solved = std::make_shared<Solved>();
+            if (const auto found = codebooks.find(view.info); found != codebooks.end()) solved->levels = found->second;
+            return std::shared_ptr<const Solved>(std::move(solved));
+        };
+    }
+    return {};
 }
 
 Result<void> quantize(const QuantizeOptions& options) {
@@ -41,10 +110,19 @@ Result<void> quantize(const QuantizeOptions& options) {
     if (!model) return tl::unexpected(model.error());
     if (auto fine = notAnInput(options.output, **model); !fine) return fine;
     if (auto taken = select(**model, options.filters); !taken) return tl::unexpected(taken.error());
-    auto written =
-        quantizeModel(**model, {*spec, joined(options.filters), options.layout, options.output}, processJob());
+    if (auto fine = options.rows.check(model->get()); !fine) return fine;
+    QuantizeRequest request{*spec, joined(options.filters), options.layout, options.output};
+    std::vector<solve::SolveRow> rows;
+    std::optional<solve::Settings> settings;
+    solve::Codebooks codebooks;
+    if (auto ready = prepareSolving(options, **model, request, settings, codebooks, rows); !ready) return ready;
+    auto written = quantizeModel(**model, request, processJob());
     if (!written) return tl::unexpected(written.error());
-    return report(*written, options.output, "tensors as " + escapeForPeople(options.spec));
+    if (options.rows.standardOutput()) return writeRows(options.rows, rows);
+    if (!rows.empty())
+        if (auto done = print(solvedText(rows)); !done) return done;
+    if (auto done = report(*written, options.output, "tensors as " + escapeForPeople(options.spec)); !done) return done;
+    return options.rows.any() ? writeRows(options.rows, rows) : Result<void>{};
 }
 
 Result<void> dequantize(const DequantizeOptions& options) {
@@ -69,6 +147,12 @@ Run declareQuantize(CLI::App& app) {
     addTensorFilters(app, options->filters);
     app.add_option("--layout", options->layout, "How it is stored (default: eformer); see `layouts`")
         ->type_name("LAYOUT");
+    app.add_option("--solver", options->solver,
+                   "Keep the output of each layer on --activations: gptq or awq, with options\n"
+                   "such as gptq:order=act; see `solvers`")
+        ->type_name("SOLVER");
+    options->learning.declare(app);
+    options->rows.declare(app, {"json"});
     app.add_option("-o,--output", options->output, "A .safetensors file, or a Hugging Face folder")
         ->required()
         ->type_name("OUT");

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// formats, metrics, layouts, calibrations: the registries, printed.
+// formats, metrics, layouts, calibrations, solvers: the registries, printed.
 #include "app/cli/declare.h"
 #include "app/cli/output_files.h"
 #include "app/cli/terminal.h"
 #include "core/analysis/analysis.h"
 #include "core/quant/layout.h"
+#include "core/solve/solver.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -138,6 +139,24 @@ const Columns<CalibrationTraits>& calibrationColumns() {
     return columns;
 }
 
+const Columns<solve::Solver>& solverColumns() {
+    using S = solve::Solver;
+    static const Columns<S> columns = {
+        words<S>("id", "Id", [](const S& s) { return std::string(s.id); }),
+        words<S>("title", "Title", [](const S& s) { return std::string(s.title); }),
+        words<S>("options", "Options", [](const S& s) { return std::string(s.options); }),
+        words<S>("settings_full", "Defaults",
+                 [](const S& s) {
+                     solve::Settings settings;
+                     settings.solver = s.id;
+                     return solve::canonicalText(settings);
+                 }),
+        words<S>("summary", "Summary", [](const S& s) { return std::string(s.summary); }),
+        words<S>("source", "Source", [](const S& s) { return std::string(s.source); }),
+    };
+    return columns;
+}
+
 template<class Row>
 Run declareRegistry(CLI::App& app, std::span<const Row> (*registry)(), const Columns<Row>& (*columns)(),
                     std::initializer_list<std::string_view> shown, const char* remark = "") {
@@ -177,6 +196,9 @@ Run declareLayouts(CLI::App& app) {
 Run declareCalibrations(CLI::App& app) {
     return declareRegistry<CalibrationTraits>(app, calibrations, calibrationColumns,
                                               {"id", "title", "arguments", "summary"});
+}
+Run declareSolvers(CLI::App& app) {
+    return declareRegistry<solve::Solver>(app, solve::solvers, solverColumns, {"id", "title", "options", "summary"});
 }
 
 } // namespace qs::cli

@@ -20,7 +20,8 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
         progress.what = "Analysing " + escapeForPeople(tensor->name);
         const std::uint64_t elementBytes = tensor->elements ? tensor->bytes / tensor->elements : 0;
         std::optional<TensorStatistics> statistics;
-        for (const auto& [asTyped, spec] : plan.specs) {
+        for (std::size_t at = 0; at < plan.specs.size(); ++at) {
+            const auto& [asTyped, spec] = plan.specs[at];
             if (job.cancelled()) return cancelledError();
             job.progress(progress);
             std::atomic<std::uint64_t> elements{0};
@@ -35,6 +36,9 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
             // The statistics do not depend on the spec: one of a tensor's passes gathers them.
             AnalysisOptions options = plan.options;
             options.statistics = options.statistics && !statistics;
+            if (at < plan.codebooks.size())
+                if (const auto shared = plan.codebooks[at].find(tensor); shared != plan.codebooks[at].end())
+                    options.levels = shared->second;
             auto row = analyseTensor(*plan.model, *tensor, spec, options, job, onElements);
             if (!row) return tl::unexpected(row.error());
             if (row->statistics)

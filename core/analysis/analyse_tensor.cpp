@@ -214,7 +214,7 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
 
     const auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
-    const auto pass = TensorPass::prepare(*view, spec, *grid, job);
+    const auto pass = TensorPass::prepare(*view, spec, *grid, job, options.levels);
     if (!pass) return tl::unexpected(pass.error());
     TensorMeasurement measurement(*view, spec, options, *grid, *pass, onElements);
     const auto done = pass->run(0, pass->units(), job, [&](const PassRange& range) { measurement.add(range); });

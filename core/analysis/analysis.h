@@ -6,9 +6,11 @@
 #include "core/base/column.h"
 #include "core/base/job.h"
 #include "core/model/model.h"
+#include "core/quant/learn.h"
 #include "core/quant/quantizer.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -75,6 +77,7 @@ struct AnalysisOptions {
     Detail detail = Detail::Figures;
     int mapRows = 512, mapColumns = 512; ///< upper bounds of the block map
     bool statistics = true;
+    std::shared_ptr<const LearnedLevels> levels = {}; ///< of a spec that learns them; null: from the tensor itself
 };
 
 /// Cancellable; bounded scratch whatever the tensor's size. A refusal is a row (status), not an Error; Error is for a
@@ -88,6 +91,8 @@ struct AnalysisPlan {
     std::vector<const TensorInfo*> tensors;
     std::vector<std::pair<std::string, QuantSpec>> specs; ///< as typed, parsed
     AnalysisOptions options;
+    /// Per spec, the codebooks that tensors share or that inputs weigh; empty, or a tensor's missing: its own.
+    std::vector<std::map<const TensorInfo*, std::shared_ptr<const LearnedLevels>>> codebooks = {};
 };
 using AnalysisRow = std::shared_ptr<const TensorAnalysis>;
 /// Of many tensors taken together.

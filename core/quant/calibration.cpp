@@ -28,6 +28,10 @@ constexpr CalibrationTraits kCalibrations[] = {
      "AQT's search: the range times the first c with the largest log(1 + signal/noise); c is 0.1, 0.2 ... 1 when not "
      "given.",
      0, 16},
+    {"hqq", "Half-quadratic zero point", "[,p[,beta[,kappa[,iterations]]]]",
+     "Scale = (max - min) / (qmax - qmin); the zero point, not rounded, by HQQ's solver for the least |error|^p of the "
+     "group: shrink, then average, until the mean error grows. 0.7, 10, 1.01 and 20 when not given.",
+     0, 4},
 };
 
 } // namespace
@@ -58,8 +62,8 @@ std::vector<std::string_view> calibrationsOf(const QuantSpec& spec) {
     // Only a threshold is calibrated without a scale; a threshold over the whole tensor has none. A zero point takes
     // both ends of a range.
     for (const std::string_view id : words(spec.traits().calibrations)) {
-        const bool range = id == "minmax" || id == "fixed" || id == "mse";
-        if ((id == "std") == unscaled && (spec.isSymmetric() ? id != "minmax" : range)) out.push_back(id);
+        const bool hqq = id == "hqq", range = hqq || id == "minmax" || id == "fixed" || id == "mse";
+        if ((id == "std") == unscaled && (spec.isSymmetric() ? id != "minmax" && !hqq : range)) out.push_back(id);
     }
     return out;
 }

@@ -2,6 +2,7 @@
 // The numbers of calib=, and the strings of MaxText's manual_quantize.
 #include "core/base/text.h"
 #include "core/quant/calibration.h"
+#include "core/quant/half_quadratic.h"
 #include "core/quant/scale_type.h"
 
 #include <algorithm>
@@ -56,6 +57,15 @@ Result<void> checkArguments(const Calibration& calibration, const QuantSpec& spe
                                     shownNumber(std::max(-numbers[0], numbers[1])),
                                     spec.traits().affine ? " or sym=no" : ""));
         return {};
+    }
+    if (id == "hqq") {
+        const HalfQuadratic asked = halfQuadraticOf(numbers);
+        const bool whole = numbers.size() < 4 || numbers[3] == std::floor(numbers[3]);
+        if (asked.p > 0 && asked.p <= 1 && asked.beta > 0 && asked.kappa >= 1 && asked.kappa <= 10 && whole &&
+            asked.iterations >= 1 && asked.iterations <= 1000)
+            return {};
+        return fail("calib=hqq takes a power above 0 and at most 1, a beta above 0, a kappa from 1 to 10 and 1 to 1000 "
+                    "iterations: use calib=hqq, which is calib=hqq,0.7,10,1.01,20");
     }
     if (id == "percentile") {
         if (numbers[0] > 0 && numbers[0] <= 100) return {};

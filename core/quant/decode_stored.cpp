@@ -20,6 +20,7 @@ struct Fields {
     ScaleGrid grid;
     TensorView codes, scales, zeros, tensorScale;
     std::vector<float> scaleValues, zeroValues;
+    std::vector<float> columnScales;        ///< empty: none
     std::vector<float> learned;             ///< the codebook of the tensor; empty: the format's levels
     mutable std::vector<std::byte> scratch; ///< of files that are read, not mapped; one thread decodes
 
@@ -107,6 +108,10 @@ Result<void> Fields::loadScales() {
     }
     if (!zeros.info) return {};
     zeroValues.resize(scaleValues.size());
+    if (zeros.info->dtype != DType::I8) {
+        loadF32(zeros, 0, zeroValues.size(), zeroValues.data());
+        return {};
+    }
     const auto bytes = zeros.read(0, zeroValues.size(), scratch);
     std::transform(bytes.begin(), bytes.end(), zeroValues.begin(),
                    [](std::byte byte) { return float(std::int8_t(byte)); });
@@ -135,6 +140,7 @@ Result<void> produce(Fields& fields, Decode decode, const TensorToWrite::Sink& s
                     values[run.offset + i] -= fields.zeroValues[run.scale + (run.along ? i : 0)];
                 for (std::size_t i = 0; i < run.count; ++i) values[run.offset + i] *= scale[run.along ? i : 0];
             });
+        applyColumnScales(fields.columnScales, begin, values.data(), n);
         bytes.resize(n * std::size_t(info(fields.stored.dtype).bits) / 8);
         appendAs(fields.stored.dtype, values.data(), n, bytes.data());
         if (auto written = sink(bytes); !written) return written;
@@ -180,18 +186,27 @@ Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std:
         if (!scales) return tl::unexpected(scales.error());
         fields->scales = std::move(*scales);
     }
-    if (names.size() > 1 && names.back().ends_with(".codebook")) {
+    if (stored.columnScales) {
+        auto columns = field(model, stored, names.back(), std::array{DType::F32}, {fields->grid.features});
+        if (!columns) return tl::unexpected(columns.error());
+        fields->columnScales.resize(std::size_t(fields->grid.features));
+        loadF32(*columns, 0, fields->columnScales.size(), fields->columnScales.data());
+    }
+    const auto learned =
+        std::find_if(names.begin(), names.end(), [](const auto& n) { return n.ends_with(".codebook"); });
+    if (learned != names.end()) {
         const std::int64_t levels = std::int64_t(1) << stored.spec.codeBits();
-        auto codebook = field(model, stored, names.back(), std::array{DType::F32}, {levels});
+        auto codebook = field(model, stored, *learned, std::array{DType::F32}, {levels});
         if (!codebook) return tl::unexpected(codebook.error());
         fields->learned.resize(std::size_t(levels));
         loadF32(*codebook, 0, fields->learned.size(), fields->learned.data());
     }
     for (std::size_t i = 2; i < names.size(); ++i) { // zero points, what scales were multiplied by
-        if (names[i].ends_with(".codebook")) continue;
+        if (names[i].ends_with(".codebook") || names[i].ends_with(".column_scale")) continue;
         const bool zeros = names[i].ends_with(".zero");
-        auto more = zeros ? field(model, stored, names[i], std::array{DType::I8}, fields->grid.scaleShape)
-                          : field(model, stored, names[i], std::array{DType::F32}, {1});
+        auto more =
+            zeros ? field(model, stored, names[i], std::array{storedZeroType(stored.spec)}, fields->grid.scaleShape)
+                  : field(model, stored, names[i], std::array{DType::F32}, {1});
         if (!more) return tl::unexpected(more.error());
         (zeros ? fields->zeros : fields->tensorScale) = std::move(*more);
     }

@@ -183,7 +183,9 @@ void RunEncoder::encodeRandomly(const Run& run, const float* x) {
         const float v = std::clamp(exact + roundingNoise(*seed_, run.index + i), low, high);
         const float level = halves ? std::floor(v) + 0.5f : std::nearbyint(v);
         codes_[i] = std::uint8_t(int(level - low));
-        if (std::isnan(exact)) codes_[i] = std::uint8_t(affine && !std::isnan(p.aux) ? int(p.aux - low) : run.zeroCode);
+        if (std::isnan(exact))
+            codes_[i] = std::uint8_t(
+                affine && !std::isnan(p.aux) ? int(std::nearbyint(std::clamp(p.aux, low, high) - low)) : run.zeroCode);
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/quant/code_set.h"
 #include "core/quant/encode.h"
+#include "core/quant/half_quadratic.h"
 
 #include <algorithm>
 #include <cfloat>
@@ -53,7 +54,9 @@ GroupRule::GroupRule(const QuantSpec& spec) {
     if (calibration.id == "percentile") measure_ = Measure::Percentile;
     if (calibration.id == "mse") measure_ = Measure::Mse;
     if (calibration.id == "snr") measure_ = Measure::Snr;
-    needsValues_ = measure_ == Measure::Percentile || measure_ == Measure::Mse || measure_ == Measure::Snr;
+    if (calibration.id == "hqq") measure_ = Measure::Hqq;
+    needsValues_ = measure_ == Measure::Percentile || measure_ == Measure::Mse || measure_ == Measure::Snr ||
+                   measure_ == Measure::Hqq;
     tensorScaled_ = hasTensorScale(spec);
 
     lowest_ = set.levels.front(), highest_ = range_ = set.levels.back();
@@ -156,11 +159,28 @@ void GroupRule::bounds(const Run& run, GroupBound* out) const {
         if (measure_ == Measure::Percentile) {
             const float high = percentileOf(run.x + begin, n);
             out[g] = {-high, high};
+        } else if (measure_ == Measure::Hqq) {
+            out[g] = halfQuadratic(run.x + begin, n);
         } else {
             out[g] = bound(measure(run.x + begin, n));
         }
     }
     if (measure_ == Measure::Mse || measure_ == Measure::Snr) search(run, out);
+}
+
+GroupBound GroupRule::halfQuadratic(const float* x, std::size_t n) const {
+    std::vector<float> finite;
+    finite.reserve(n);
+    for (std::size_t i = 0; i < n; ++i)
+        if (std::isfinite(x[i]))
+            finite.push_back(x[i]);
+        else if (!run_.skipNonFinite)
+            return {kNan, kNan};
+    if (finite.empty()) return {0, 0, lowest_};
+    const auto [low, high] = std::minmax_element(finite.begin(), finite.end());
+    GroupBound bound{*low, *high};
+    bound.zero = halfQuadraticZero(finite, affineParams(bound).scale, lowest_, highest_, halfQuadraticOf(arguments_));
+    return bound;
 }
 
 // Every group takes the clip whose squared error is least, the first of equals. AQT starts at no clip and takes those
@@ -251,6 +271,7 @@ GroupParams GroupRule::affineParams(GroupBound bound) const {
     if (scale == 0) scale = family_ == Family::Ct ? FLT_EPSILON : 1.0f;
     if (std::isinf(scale)) scale = bound.high / (highest_ - lowest_) - bound.low / (highest_ - lowest_);
     scale = typed(scale, std::max(-bound.low, bound.high));
+    if (measure_ == Measure::Hqq) return {scale, storedZero(scaleType_, bound.zero)};
     return {scale, std::clamp(std::nearbyint(lowest_ - bound.low / scale), lowest_, highest_)};
 }
 

@@ -20,6 +20,7 @@ struct GroupStatistics {
 /// What is mapped onto the outermost levels; symmetric specs have low = -high.
 struct GroupBound {
     float low = 0, high = 0;
+    float zero = 0; ///< calib=hqq: the zero point that was found, among the levels
 };
 
 class GroupRule {
@@ -46,12 +47,13 @@ public:
 private:
     float percentileOf(const float* x, std::size_t n) const;
     void search(const Run& run, GroupBound* bounds) const;
+    GroupBound halfQuadratic(const float* x, std::size_t n) const;
     GroupParams symmetricParams(float bound) const;
     GroupParams affineParams(GroupBound bound) const;
     float typed(float scale, float bound) const;
 
     enum class Family { Eformer, Aqt, AqtMax, AqtHalves, Qwix, Ct };
-    enum class Measure { AbsMax, MinMax, Rms, Fixed, AbsMean, Percentile, Mse, Snr };
+    enum class Measure { AbsMax, MinMax, Rms, Fixed, AbsMean, Percentile, Mse, Snr, Hqq };
     Family family_ = Family::Eformer;
     Measure measure_ = Measure::AbsMax;
     Encoder encoder_ = Encoder::Identity;

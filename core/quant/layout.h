@@ -5,7 +5,12 @@
 #include "core/model/safetensors.h"
 #include "core/quant/quantizer.h"
 
+#include <functional>
+
 namespace qs {
+
+struct Source;
+struct Solved;
 
 struct Layout {
     const char* id;
@@ -16,6 +21,9 @@ struct Layout {
     Result<void> (*accepts)(const QuantSpec& spec, std::span<const std::int64_t> shape);
     /// Names, dtypes and shapes that will be written, with their producers. `view` must outlive the writing.
     Result<std::vector<TensorToWrite>> (*write)(const TensorView& view, const QuantSpec& spec, const Job& job);
+    /// The same for what was decided before; null where the layout does not take that.
+    Result<std::vector<TensorToWrite>> (*writeFrom)(const std::shared_ptr<Source>& source) = nullptr;
+    bool columnScales = false; ///< writeFrom takes Solved::columnScales
 };
 std::span<const Layout> layouts();
 const Layout* findLayout(std::string_view id);
@@ -26,7 +34,11 @@ struct QuantizeRequest {
     QuantSpec spec;
     std::string tensorRegex; ///< "" = every float tensor of rank >= 2; several are joined with |
     std::string layout;      ///< "" = default of `quantize`: eformer
-    std::string output;      ///< *.safetensors: one file; else a Hugging Face directory
+    /// Asked for every taken tensor; null: nothing is decided before.
+    std::string output; ///< *.safetensors: one file; else a Hugging Face directory
+    /// Asked for every taken tensor; null: nothing is decided before.
+    std::function<Result<std::shared_ptr<const Solved>>(const TensorView&)> solve = {};
+    bool columnScales = false; ///< what is decided may hold column scales
 };
 struct WrittenFiles {
     std::vector<std::string> paths;

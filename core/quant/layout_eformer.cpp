@@ -37,7 +37,7 @@ Result<void> produceNf4(Source& source, const Sink& sink) {
     const bool packedKernel = group == block && GroupRule(source.spec).isPlain() && !source.spec.sparsity &&
                               features % block == 0 && runOf(source.spec).clip == 1 &&
                               source.spec.effectiveNan() == NanPolicy::Refuse &&
-                              !inputTypeOf(source.spec, source.view.info->dtype);
+                              !inputTypeOf(source.spec, source.view.info->dtype) && !source.solved;
     const auto zero = std::uint8_t(source.spec.traits().zeroCode);
     return streamSlabs(source, sink, place, [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
         if (packedKernel) {
@@ -126,12 +126,11 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
     return {};
 }
 
-Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
+Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
+    const TensorView& view = source->view;
+    const QuantSpec& spec = source->spec;
     if (auto ok = accepts(spec, view.info->shape); !ok)
         return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), ok.error().message));
-    const auto made = makeSource(view, spec, job);
-    if (!made) return tl::unexpected(made.error());
-    const SharedSource& source = *made;
     const auto producing = [&](const char* field, DType dtype, std::vector<std::int64_t> shape,
                                Result<void> (*produce)(Source&, const Sink&)) {
         return TensorToWrite{view.info->name + field, dtype, std::move(shape),
@@ -156,6 +155,12 @@ Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec
     return tensors;
 }
 
+Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
+    const auto source = makeSource(view, spec, job);
+    if (!source) return tl::unexpected(source.error());
+    return writeFrom(*source);
+}
+
 } // namespace
 
 Layout eformerLayout() {
@@ -164,7 +169,8 @@ Layout eformerLayout() {
             "The seeds' fields: NAME.packed and NAME.absmax (nf4), NAME.weight and NAME.scale (int8, 1-bit).",
             "nf4, int8, binary, ternary and their scaled members",
             accepts,
-            write};
+            write,
+            writeFrom};
 }
 
 } // namespace qs

@@ -76,12 +76,11 @@ Result<void> produceLevels(Source& source, const TensorToWrite::Sink& sink) {
     return sinkFloats(sink, DType::F32, (*pass)->learned()->levels);
 }
 
-Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
+Result<std::vector<TensorToWrite>> writeFrom(const std::shared_ptr<Source>& source) {
+    const TensorView& view = source->view;
+    const QuantSpec& spec = source->spec;
     if (auto ok = accepts(spec, view.info->shape); !ok)
         return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), ok.error().message));
-    const auto made = makeSource(view, spec, job);
-    if (!made) return tl::unexpected(made.error());
-    const std::shared_ptr<Source>& source = *made;
     std::vector<TensorToWrite> tensors{{view.info->name + ".codes", DType::U8, nativeShape(spec, view.info->shape),
                                         [source](const TensorToWrite::Sink& sink) {
                                             return codecOf(source->spec) ? produceBlocks(*source, sink)
@@ -96,7 +95,20 @@ Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec
                            DType::F32,
                            {std::int64_t(1) << spec.codeBits()},
                            [source](const TensorToWrite::Sink& sink) { return produceLevels(*source, sink); }});
+    if (source->solved && !source->solved->columnScales.empty())
+        tensors.push_back({view.info->name + ".column_scale",
+                           DType::F32,
+                           {source->grid.features},
+                           [source](const TensorToWrite::Sink& sink) {
+                               return sinkFloats(sink, DType::F32, source->solved->columnScales);
+                           }});
     return tensors;
+}
+
+Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
+    const auto source = makeSource(view, spec, job);
+    if (!source) return tl::unexpected(source.error());
+    return writeFrom(*source);
 }
 
 } // namespace
@@ -115,12 +127,15 @@ std::vector<std::int64_t> nativeShape(const QuantSpec& spec, std::span<const std
 Layout nativeLayout() {
     return {"native",
             "Native",
-            "NAME.codes, NAME.scale and, where there are, NAME.zero and NAME.tensor_scale: each row packed in as few "
+            "NAME.codes, NAME.scale and, where there are, NAME.zero, NAME.tensor_scale and NAME.column_scale: each row "
+            "packed in as few "
             "bits as "
             "its codes need, ternary five to a byte; ggml's formats as their blocks, NAME.codes alone.",
             "every spec with codes",
             accepts,
-            write};
+            write,
+            writeFrom,
+            true};
 }
 
 } // namespace qs

@@ -18,13 +18,11 @@ DType storedDtype(const QuantSpec& spec, DType source) {
     return spec.format == "bf16" ? DType::BF16 : source;
 }
 
-Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
-    const auto made = makeSource(view, spec, job);
-    if (!made) return tl::unexpected(made.error());
-    const std::shared_ptr<Source>& source = *made;
-    const DType dtype = storedDtype(spec, view.info->dtype);
+Result<std::vector<TensorToWrite>> writeFrom(const std::shared_ptr<Source>& source) {
+    const TensorInfo& original = *source->view.info;
+    const DType dtype = storedDtype(source->spec, original.dtype);
     const auto size = std::uint64_t(info(dtype).bits) / 8;
-    TensorToWrite tensor{view.info->name, dtype, view.info->shape, [=](const TensorToWrite::Sink& sink) {
+    TensorToWrite tensor{original.name, dtype, original.shape, [=](const TensorToWrite::Sink& sink) {
                              return streamSlabs(
                                  *source, sink, [=](std::uint64_t element) { return element * size; },
                                  [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
@@ -32,10 +30,19 @@ Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec
                                      RunOut out;
                                      out.decoded = decoded.data();
                                      encode(range.run, out);
+                                     if (source->solved)
+                                         applyColumnScales(source->solved->columnScales, range.begin, decoded.data(),
+                                                           range.n);
                                      appendAs(dtype, decoded.data(), range.n, at);
                                  });
                          }};
     return std::vector{std::move(tensor)};
+}
+
+Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
+    const auto source = makeSource(view, spec, job);
+    if (!source) return tl::unexpected(source.error());
+    return writeFrom(*source);
 }
 
 } // namespace
@@ -46,7 +53,9 @@ Layout plainLayout() {
             "The dequantized values under the tensor's name, in its original dtype; f32, f16 and bf16 in theirs.",
             "every spec",
             accepts,
-            write};
+            write,
+            writeFrom,
+            true};
 }
 
 } // namespace qs

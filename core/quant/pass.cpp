@@ -104,6 +104,18 @@ Result<TensorPass> TensorPass::prepare(const TensorView& view, const QuantSpec& 
     return pass;
 }
 
+TensorPass TensorPass::given(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
+                             std::vector<GroupParams> params, float tensorScale,
+                             std::shared_ptr<const LearnedLevels> levels) {
+    TensorPass pass(view, spec, grid);
+    if (levels) useLevels(pass.run_, *levels);
+    pass.learned_ = std::move(levels);
+    pass.shares_ = true;
+    pass.shared_ = std::move(params);
+    pass.tensorScale_ = tensorScale;
+    return pass;
+}
+
 Result<void> TensorPass::allWasRead() const {
     if (view_.file && view_.file->faulted()) return view_.file->unchanged();
     return {};

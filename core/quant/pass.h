@@ -21,6 +21,11 @@ public:
     static Result<TensorPass> prepare(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
                                       const Job& job, std::shared_ptr<const LearnedLevels> levels = nullptr);
 
+    /// With scales that were decided before, in the form of shared(): one, one per long group, or all of the grid.
+    static TensorPass given(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
+                            std::vector<GroupParams> params, float tensorScale,
+                            std::shared_ptr<const LearnedLevels> levels);
+
     const TensorView& view() const { return view_; } ///< what it reads: see forScan()
     std::size_t unitElements() const { return std::size_t(unit_); }
     std::uint64_t units() const { return segments_ * unitsPerSegment_; }

@@ -18,7 +18,7 @@ constexpr std::uint64_t kSlabBytes = std::uint64_t(8) << 20;
 
 Result<const TensorPass*> Source::prepared() {
     if (!pass) {
-        auto made = TensorPass::prepare(view, spec, grid, job);
+        auto made = solved ? passOf(view, spec, grid, *solved, job) : TensorPass::prepare(view, spec, grid, job);
         if (!made) return tl::unexpected(made.error());
         pass.emplace(std::move(*made));
     }
@@ -53,12 +53,20 @@ TensorToWrite scaleTensor(const std::shared_ptr<Source>& source, const char* fie
 }
 
 TensorToWrite zeroTensor(const std::shared_ptr<Source>& source, const char* field) {
-    return {source->view.info->name + field, DType::I8, source->grid.scaleShape,
-            [source](const TensorToWrite::Sink& sink) -> Result<void> {
+    const DType dtype = storedZeroType(source->spec);
+    return {source->view.info->name + field, dtype, source->grid.scaleShape,
+            [source, dtype](const TensorToWrite::Sink& sink) -> Result<void> {
                 if (source->params.empty()) {
                     auto params = measureParams(*source);
                     if (!params) return tl::unexpected(params.error());
                     source->params = std::move(*params);
+                }
+                if (dtype != DType::I8) {
+                    std::vector<float> between(source->params.size());
+                    std::transform(source->params.begin(), source->params.end(), between.begin(),
+                                   [](const GroupParams& p) { return p.aux; });
+                    source->params = {};
+                    return sinkFloats(sink, dtype, between);
                 }
                 std::vector<std::int8_t> zeros(source->params.size());
                 std::transform(source->params.begin(), source->params.end(), zeros.begin(),

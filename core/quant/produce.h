@@ -4,6 +4,7 @@
 
 #include "core/quant/layout.h"
 #include "core/quant/pass.h"
+#include "core/quant/solved.h"
 
 #include <memory>
 
@@ -15,15 +16,16 @@ struct Source {
     QuantSpec spec;
     ScaleGrid grid;
     Job job;
-    std::optional<TensorPass> pass;  ///< prepared when the first producer runs
-    std::vector<GroupParams> params; ///< kept from the scales to the zero points
+    std::shared_ptr<const Solved> solved; ///< null: nothing was decided before
+    std::optional<TensorPass> pass;       ///< prepared when the first producer runs
+    std::vector<GroupParams> params;      ///< kept from the scales to the zero points
     Result<const TensorPass*> prepared();
 };
 Result<std::shared_ptr<Source>> makeSource(const TensorView& view, const QuantSpec& spec, const Job& job);
 
 /// The scales as a tensor NAME + field, in the spec's scale type.
 TensorToWrite scaleTensor(const std::shared_ptr<Source>& source, const char* field);
-/// Zero points as I8; and what the stored scales were multiplied by, an F32 of one element.
+/// Zero points in their type, see storedZeroType(); and what the stored scales were multiplied by, an F32 of one element.
 TensorToWrite zeroTensor(const std::shared_ptr<Source>& source, const char* field);
 TensorToWrite tensorScaleTensor(const std::shared_ptr<Source>& source, const char* field);
 /// All scales of the grid.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/text.h"
 #include "core/quant/pass.h"
+#include "core/quant/produce.h"
 #include "core/quant/refused_filter.h"
 #include "core/quant/stored.h"
 #include "core/quant/write_model.h"
@@ -46,6 +47,17 @@ Result<void> checkAll(const Model& model, const std::vector<const TensorInfo*>& 
     return fail(std::move(message));
 }
 
+Result<std::vector<TensorToWrite>> writeSolved(const TensorView& view, const QuantizeRequest& request,
+                                               const Layout& layout, bool& columnScales, const Job& job) {
+    auto solved = request.solve(view);
+    if (!solved) return tl::unexpected(solved.error());
+    auto source = makeSource(view, request.spec, job);
+    if (!source) return tl::unexpected(source.error());
+    columnScales = !(*solved)->columnScales.empty();
+    (*source)->solved = std::move(*solved);
+    return layout.writeFrom(*source);
+}
+
 } // namespace
 
 Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& request, const Job& job) {
@@ -64,6 +76,9 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
                         ? std::string("no tensor is a float tensor of rank 2 or more: name some with --tensor")
                         : fmt::format("the tensor filter '{}' takes none of {} tensors",
                                       escapeForPeople(request.tensorRegex, 80), model.tensors.size()));
+    if (request.solve && (!layout->writeFrom || (request.columnScales && !layout->columnScales)))
+        return fail(fmt::format("the {} layout cannot hold what {}: use layout native or plain", layout->id,
+                                layout->writeFrom ? "has a scale per column" : "a solver decided"));
     if (auto ok = checkAll(model, *taken, request, *layout, job); !ok) return tl::unexpected(ok.error());
 
     const std::set<const TensorInfo*> quantized(taken->begin(), taken->end());
@@ -84,10 +99,13 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
         }
         const auto view = model.view(tensor);
         if (!view) return tl::unexpected(view.error());
-        auto written = layout->write(*view, request.spec, job);
+        bool columnScales = false;
+        auto written = request.solve ? writeSolved(*view, request, *layout, columnScales, job)
+                                     : layout->write(*view, request.spec, job);
         if (!written) return tl::unexpected(written.error());
         for (auto& part : *written) shard.tensors.push_back(std::move(part));
-        shard.metadata[std::string(kStoredPrefix) + tensor.name] = storedText(tensor, request.spec, layout->id);
+        shard.metadata[std::string(kStoredPrefix) + tensor.name] =
+            storedText(tensor, request.spec, layout->id, columnScales);
     }
     auto result = writeModel(model, std::move(shards), request.output, job);
     if (result) result->quantizedTensors = taken->size(), result->copiedTensors = copies;

@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 #include "core/quant/code_set.h"
 #include "core/quant/pass.h"
+#include "core/quant/solved.h"
 
 #include <algorithm>
 #include <atomic>
@@ -39,10 +40,15 @@ Result<NonFinite> countNonFinite(const TensorView& view, const Job& job) {
 }
 
 Result<QuantizedTensor> quantizeTensor(const TensorView& view, const QuantSpec& spec, const Job& job) {
+    return quantizeSolved(view, spec, {}, job);
+}
+
+Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& spec, const Solved& solved,
+                                       const Job& job) {
     if (auto ok = checkQuantizable(*view.info); !ok) return tl::unexpected(ok.error());
     auto grid = scaleGrid(spec, view.info->shape);
     if (!grid) return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), grid.error().message));
-    const auto pass = TensorPass::prepare(view, spec, *grid, job);
+    const auto pass = passOf(view, spec, *grid, solved, job);
     if (!pass) return tl::unexpected(pass.error());
 
     QuantizedTensor out;

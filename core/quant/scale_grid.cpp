@@ -170,7 +170,8 @@ Result<StoredSize> storedSize(const QuantSpec& spec, std::span<const std::int64_
     if (!traits.bitWidths.empty() || isUserFormat(spec)) size.codebook = std::uint64_t(4) << spec.codeBits();
     size.scales = std::uint64_t(grid->scales) * std::uint64_t(info(storedScaleType(spec, source)).bits) / 8;
     if (grid->scales > 0 && hasTensorScale(spec)) size.scales += 4;
-    if (hasZeroPoints(spec)) size.scales += std::uint64_t(grid->scales); // a byte each
+    if (hasZeroPoints(spec))
+        size.scales += std::uint64_t(grid->scales) * std::uint64_t(info(storedZeroType(spec)).bits) / 8;
     if (traits.padsLastBlock)
         size.padding = std::uint64_t(grid->rows) * std::uint64_t(grid->paddedFeatures) / 2 - size.codes;
     if (traits.kind == FormatKind::Sign && elements > 0) {

@@ -69,6 +69,25 @@ DType storedScaleType(const QuantSpec& spec, DType source) {
     return inputTypeOf(spec, source).value_or(DType::F32);
 }
 
+DType storedZeroType(const QuantSpec& spec) {
+    if (spec.effectiveCalibration().id != "hqq") return DType::I8;
+    const ScaleType type = scaleTypeOf(spec);
+    return type == ScaleType::F16 ? DType::F16 : type == ScaleType::Bf16 ? DType::BF16 : DType::F32;
+}
+
+float storedZero(ScaleType type, float zero) {
+    if (type != ScaleType::F16 && type != ScaleType::Bf16) return zero;
+    const bool f16 = type == ScaleType::F16;
+    const float most = f16 ? 65504.0f : 0x1.fep127f;
+    const float within = std::clamp(zero, -most, most);
+    const KernelSet& kernels = scalarKernels();
+    std::uint16_t half = 0;
+    float out = 0;
+    (f16 ? kernels.f32ToF16 : kernels.f32ToBf16)(&within, 1, &half);
+    (f16 ? kernels.f16ToF32 : kernels.bf16ToF32)(&half, 1, &out);
+    return out;
+}
+
 std::uint8_t scaleByte(DType dtype, float value) {
     if (!(value > 0)) return 0;
     if (dtype == DType::F8_E8M0) return std::uint8_t(std::ilogb(value) + 127);

@@ -23,6 +23,10 @@ float roundToHalf(ScaleType type, float x);
 
 /// What the native layout stores a scale as.
 DType storedScaleType(const QuantSpec& spec, DType source);
+/// What it stores a zero point as: an I8, except where calib=hqq finds one between the levels.
+DType storedZeroType(const QuantSpec& spec);
+/// A zero point between the levels as it is stored: f16 or bf16 beside such scales, else f32.
+float storedZero(ScaleType type, float zero);
 /// One byte of F8_E8M0 or F8_E4M3 per value, each of which is one of theirs, and back.
 std::uint8_t scaleByte(DType dtype, float value);
 float scaleOfByte(DType dtype, std::uint8_t byte);

@@ -9,6 +9,7 @@ target_sources(qs_core PRIVATE
   quant/encode.cpp
   quant/formats.cpp
   quant/group_rule.cpp
+  quant/half_quadratic.cpp
   quant/layout.cpp
   quant/layout_eformer.cpp
   quant/layout_native.cpp
@@ -25,6 +26,7 @@ target_sources(qs_core PRIVATE
   quant/scale_type.cpp
   quant/shared_bounds.cpp
   quant/shared_params.cpp
+  quant/solved.cpp
   quant/spec.cpp
   quant/spec_parse.cpp
   quant/stored.cpp

@@ -19,15 +19,17 @@ std::vector<std::string> StoredTensor::fields() const {
     if (native && hasZeroPoints(spec)) names.push_back(name + ".zero");
     if (native && spec.scaleKind() != ScaleKind::None && hasTensorScale(spec)) names.push_back(name + ".tensor_scale");
     if (native && !spec.traits().bitWidths.empty()) names.push_back(name + ".codebook");
+    if (native && columnScales) names.push_back(name + ".column_scale");
     return names;
 }
 
-std::string storedText(const TensorInfo& tensor, const QuantSpec& spec, std::string_view layout) {
+std::string storedText(const TensorInfo& tensor, const QuantSpec& spec, std::string_view layout, bool columnScales) {
     nlohmann::ordered_json json;
     json["spec"] = specText(isUserFormat(spec) ? asCodebookSpec(spec) : spec);
     json["shape"] = tensor.shape;
     json["dtype"] = info(tensor.dtype).id;
     if (layout != "eformer") json["layout"] = layout;
+    if (columnScales) json["column_scale"] = true;
     return json.dump();
 }
 
@@ -56,6 +58,11 @@ Result<StoredTensor> parseStored(const std::string& key, const std::string& text
         stored.native = *layout == "native";
         if (!stored.native && *layout != "eformer" && *layout != "plain")
             return wrong("its layout is none of this version");
+    }
+    if (const auto columns = json.find("column_scale"); columns != json.end()) {
+        if (!columns->is_boolean() || !stored.native)
+            return wrong("its column_scale is not true or false, or not of layout native");
+        stored.columnScales = columns->get<bool>();
     }
     std::uint64_t bytes = 8;
     for (const auto& dim : *shape) {

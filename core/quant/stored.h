@@ -19,9 +19,11 @@ struct StoredTensor {
     DType dtype = DType::F32;
     std::uint64_t elements = 0;
     bool native = false;                     ///< of the native layout
+    bool columnScales = false;               ///< NAME.column_scale: what decoded columns are divided by
     std::vector<std::string> fields() const; ///< names of the tensors that hold it
 };
-std::string storedText(const TensorInfo& tensor, const QuantSpec& spec, std::string_view layout);
+std::string storedText(const TensorInfo& tensor, const QuantSpec& spec, std::string_view layout,
+                       bool columnScales = false);
 /// `key` with its prefix; the sentence says what is wrong with the entry.
 Result<StoredTensor> parseStored(const std::string& key, const std::string& text);
 

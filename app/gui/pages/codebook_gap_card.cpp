@@ -4,10 +4,12 @@
 #include "app/gui/pages/codebook_lab.h"
 #include "app/gui/theme.h"
 #include "core/base/text.h"
+#include "core/solve/codebooks.h"
 
 #include <QDoubleSpinBox>
 #include <QHBoxLayout>
 #include <QLineEdit>
+#include <QMenu>
 #include <QPainter>
 #include <QPushButton>
 
@@ -81,7 +83,8 @@ void GapGauge::paintEvent(QPaintEvent*) {
 GapCard::GapCard(CodebookLab& lab, QWidget* parent)
     : Card(tr("Distance to the best levels"), parent), lab_(lab), gauge_(new GapGauge(lab)), figures_(new QLabel),
       verdict_(new QLabel), level_(new QDoubleSpinBox), best_(new QPushButton(tr("Lloyd-Max"))),
-      reset_(new QPushButton(tr("Reset"))), save_(new QPushButton(tr("Save as format"))), id_(new QLineEdit) {
+      learn_(new QPushButton(tr("Learn for"))), reset_(new QPushButton(tr("Reset"))),
+      save_(new QPushButton(tr("Save as format"))), id_(new QLineEdit) {
     figures_->setFont(Theme::numbers());
     figures_->setTextFormat(Qt::PlainText);
     figures_->setWordWrap(true);
@@ -102,6 +105,14 @@ GapCard::GapCard(CodebookLab& lab, QWidget* parent)
     id_->setMaxLength(32);
     best_->setObjectName(QStringLiteral("useBest"));
     best_->setToolTip(tr("Move all levels to the best ones for this tensor"));
+    learn_->setObjectName(QStringLiteral("learnFor"));
+    auto* menu = new QMenu(learn_);
+    for (const auto& share : solve::shares())
+        menu->addAction(tr(share.title), this, [this, id = QString::fromUtf8(share.id)] { Q_EMIT learnAsked(id); });
+    menu->addSeparator();
+    weights_ = menu->addAction(tr("Weigh columns by inputs…"), this, &GapCard::weightsAsked);
+    weights_->setCheckable(true);
+    learn_->setMenu(menu);
     reset_->setObjectName(QStringLiteral("reset"));
     reset_->setToolTip(tr("Back to the format's own levels"));
     save_->setObjectName(QStringLiteral("save"));
@@ -111,6 +122,7 @@ GapCard::GapCard(CodebookLab& lab, QWidget* parent)
     tools->setSpacing(Theme::kSpace);
     tools->addWidget(level_);
     tools->addWidget(best_);
+    tools->addWidget(learn_);
     tools->addWidget(reset_);
     tools->addStretch(1);
     auto* keep = new QHBoxLayout;
@@ -149,6 +161,10 @@ void GapCard::refresh() {
     const bool ready = lab_.ready(), chosen = ready && code_ >= 0 && code_ < int(lab_.fit().levels.size());
     level_->setEnabled(chosen);
     best_->setEnabled(ready);
+    const auto learnable = lab_.learnable();
+    learn_->setEnabled(learnable.has_value());
+    learn_->setToolTip(learnable ? tr("Levels learned from every value of these tensors")
+                                 : QString::fromStdString(learnable.error().message));
     reset_->setEnabled(ready && lab_.edited());
     save_->setEnabled(ready && !id_->text().isEmpty());
     {
@@ -184,6 +200,11 @@ void GapCard::refresh() {
                                    QString::fromStdString(lab_.row()->spec.format)));
     else
         verdict_->setText(tr("Drag a level in the density, or choose a code and type its level."));
+}
+
+void GapCard::setWeights(const QString& title) {
+    weights_->setChecked(!title.isEmpty());
+    weights_->setText(title.isEmpty() ? tr("Weigh columns by inputs…") : tr("Columns weighed by %1").arg(title));
 }
 
 void GapCard::save() {

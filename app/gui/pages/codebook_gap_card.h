@@ -4,6 +4,7 @@
 
 #include "app/gui/widgets/card.h"
 
+class QAction;
 class QDoubleSpinBox;
 class QLineEdit;
 class QPushButton;
@@ -34,9 +35,13 @@ public:
     void showCode(int code); ///< whose level the number edits; -1: none
     QString figures() const { return figures_->text(); }
     QString verdict() const { return verdict_->text(); }
+    void say(const QString& text) { verdict_->setText(text); }
+    void setWeights(const QString& title); ///< of the inputs that weigh columns; "": none
 
 Q_SIGNALS:
     void saved(const QString& id);
+    void learnAsked(const QString& share); ///< an id of solve::shares()
+    void weightsAsked();                   ///< to open a file of inputs, or to leave them out again
 
 private:
     void refresh();
@@ -45,7 +50,8 @@ private:
     GapGauge* gauge_;
     QLabel *figures_, *verdict_;
     QDoubleSpinBox* level_;
-    QPushButton *best_, *reset_, *save_;
+    QPushButton *best_, *learn_, *reset_, *save_;
+    QAction* weights_;
     QLineEdit* id_;
     int code_ = -1;
 };

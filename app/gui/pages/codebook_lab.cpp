@@ -68,6 +68,28 @@ void CodebookLab::useBest() {
     if (ready()) setLevels(gap().best);
 }
 
+Result<QuantSpec> CodebookLab::learnable() const {
+    if (!ready()) return fail("there are no levels yet");
+    const QuantSpec& own = row_->spec;
+    int bits = 0;
+    while ((std::size_t(1) << bits) < row_->levels.size()) ++bits;
+    if (own.traits().kind != FormatKind::Codebook || (std::size_t(1) << bits) != row_->levels.size() || bits < 2)
+        return fail(
+            fmt::format("{} is no codebook of 4, 8, 16 ... 256 levels: choose codebook, nf4, fp4 or af4", own.format));
+    QuantSpec spec;
+    spec.format = "codebook", spec.bits = std::uint32_t(bits);
+    spec.scale = own.scale, spec.block = own.block, spec.axes = own.axes, spec.nan = own.nan;
+    if (own.scaleKind() == ScaleKind::Block) spec.block = own.blockSize();
+    if (auto ok = validate(spec); !ok) return tl::unexpected(ok.error());
+    return spec;
+}
+
+Result<void> CodebookLab::useLevels(const std::vector<float>& learned) {
+    if (!ready() || learned.size() != fit_.levels.size()) return fail("another format was chosen meanwhile");
+    setLevels(std::vector<double>(learned.begin(), learned.end()));
+    return {};
+}
+
 void CodebookLab::reset() {
     if (!ready()) return;
     edited_ = false;

@@ -25,6 +25,11 @@ public:
     /// Between its neighbours; the boundaries are the middles from now on.
     void moveLevel(int code, double value);
     void useBest(); ///< Lloyd-Max
+    /// The levels that `learned` found for many tensors, in units of the largest magnitude; refused when they are not as
+    /// many as the format's.
+    Result<void> useLevels(const std::vector<float>& learned);
+    /// The codebook spec with the scales and the size of the format; the reason when its levels are of another kind.
+    Result<QuantSpec> learnable() const;
     void reset();
     /// Keeps the levels as a format of the user's; returns the path of its file.
     Result<QString> save(const QString& id) const;

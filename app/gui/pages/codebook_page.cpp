@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The codebook of the current format on the selected tensor: where the levels stand, how often each is used.
+#include "app/gui/lane_work.h"
 #include "app/gui/page.h"
 #include "app/gui/page_in_parts.h"
 #include "app/gui/pages/codebook_gap_card.h"
@@ -7,15 +8,21 @@
 #include "app/gui/pages/codebook_page_cards.h"
 #include "app/gui/pages/tensor_page_cards.h"
 #include "app/gui/pages/tensor_page_header.h"
+#include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/staged_refresh.h"
+#include "core/base/text.h"
+#include "core/solve/codebooks.h"
 
+#include <QFileDialog>
 #include <QGridLayout>
 #include <QStackedLayout>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace qs::gui {
 namespace {
@@ -72,6 +79,10 @@ private:
     StagedRefresh* stages_;
     void showLab();
     void useSaved(const QString& id);
+    void learnFor(const QString& share);
+    void chooseWeights();
+    std::unique_ptr<LaneWork> learning_;
+    std::shared_ptr<const Model> weights_; ///< inputs, or column weights; null: all columns count alike
     /// Of the current analysis with the levels of the lab; worked out once, whichever stage comes first.
     const CodebookView& view();
     AnalysisRow viewed_;
@@ -137,8 +148,65 @@ void CodebookPage::listen() {
     connect(gap_, &GapCard::saved, this, &CodebookPage::useSaved);
     connect(occupancy_, &OccupancyCard::codeHovered, this, &CodebookPage::showCode);
     connect(table_, &CodeTableCard::codeSelected, this, &CodebookPage::showCode);
+    connect(gap_, &GapCard::learnAsked, this, &CodebookPage::learnFor);
+    connect(gap_, &GapCard::weightsAsked, this, &CodebookPage::chooseWeights);
+    connect(&session_, &Session::jobCancelled, this, [this] {
+        if (std::exchange(learning_, nullptr)) gap_->say(tr("Cancelled."));
+    });
     showState();
     stages_->askAll();
+}
+
+/// From every value of the tensor, of its role in all layers, or of the model.
+void CodebookPage::learnFor(const QString& share) {
+    const auto spec = lab_.learnable();
+    const TensorInfo* chosen = session_.tensor();
+    if (!spec || !chosen) return;
+    using Answer = std::shared_ptr<const LearnedLevels>;
+    const auto work = [model = session_.model(), chosen, spec = *spec, weights = weights_,
+                       share = share.toStdString()](const Job& job) -> Result<Answer> {
+        const auto of = std::find_if(solve::shares().begin(), solve::shares().end(),
+                                     [&](const auto& row) { return share == row.id; });
+        std::vector<const TensorInfo*> tensors;
+        for (const TensorInfo& tensor : model->tensors) {
+            const bool sameRole = placeOf(tensor.name).role == placeOf(chosen->name).role;
+            const bool taken = of->share == solve::Share::Tensor ? &tensor == chosen
+                               : of->share == solve::Share::Role ? sameRole && tensor.isWeight()
+                                                                 : tensor.isWeight();
+            if (taken || &tensor == chosen) tensors.push_back(&tensor);
+        }
+        auto books = solve::learnCodebooks(*model, tensors, spec, of->share, weights.get(), job);
+        if (!books) return tl::unexpected(books.error());
+        const auto found = books->find(chosen);
+        if (found == books->end()) return fail("the codebook cannot take a tensor of this shape");
+        return found->second;
+    };
+    learning_ = std::make_unique<LaneWork>(session_, tr("Learning a codebook").toStdString());
+    gap_->say(tr("Learning…"));
+    runJob<Answer>(this, learning_->job(), work, [this, chosen](Result<Answer> levels) {
+        const auto over = std::move(learning_);
+        if (levels && session_.tensor() != chosen) return;
+        const auto used = levels ? lab_.useLevels((*levels)->levels) : Result<void>(tl::unexpected(levels.error()));
+        if (!used) gap_->say(tr("Not learned: %1").arg(QString::fromStdString(oneSentence(used.error().message))));
+    });
+}
+
+void CodebookPage::chooseWeights() {
+    const auto set = [this](std::shared_ptr<const Model> file) {
+        weights_ = std::move(file);
+        gap_->setWeights(weights_ ? QString::fromStdString(escapeForPeople(weights_->title, 40)) : QString());
+    };
+    if (weights_) return set(nullptr);
+    const QString path = QFileDialog::getOpenFileName(this, tr("Open activations or column weights"), {},
+                                                      tr("safetensors (*.safetensors *.json)"));
+    if (path.isEmpty()) return set(nullptr);
+    using File = std::shared_ptr<const Model>;
+    runJob<File>(
+        this, Job(), [path = path.toStdString()](const Job&) { return openModel(path); },
+        [this, set](Result<File> file) {
+            set(file ? *file : nullptr);
+            if (!file) gap_->say(QString::fromStdString(oneSentence(file.error().message)));
+        });
 }
 
 const CodebookView& CodebookPage::view() {

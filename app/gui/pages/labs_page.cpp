@@ -5,6 +5,7 @@
 #include "app/gui/pages/lab_operations.h"
 #include "app/gui/pages/lab_products.h"
 #include "app/gui/pages/lab_qat.h"
+#include "app/gui/pages/lab_solvers.h"
 #include "app/gui/pages/tensor_page_header.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/empty_state.h"
@@ -36,6 +37,10 @@ constexpr Lab kLabs[] = {
     {"products", QT_TRANSLATE_NOOP("LabsPage", "Dot-general and KV cache"),
      QT_TRANSLATE_NOOP("LabsPage", "Y, dX and dW with a spec for each of the six operands; K and V blocks."),
      make<ProductsPanel>},
+    {"solvers", QT_TRANSLATE_NOOP("LabsPage", "Solvers"),
+     QT_TRANSLATE_NOOP("LabsPage",
+                       "GPTQ and AWQ over the current spec: keep the layer's output on calibration inputs."),
+     make<SolversPanel>},
 };
 
 } // namespace

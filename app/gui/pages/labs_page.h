@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The labs: what moving a quantized tensor costs, training through the rounding, and the products of a layer.
+// The labs: what moving a quantized tensor costs, training through the rounding, the products of a layer,
+// and solvers.
 
 #include "app/gui/page_in_parts.h"
 #include "app/gui/pages/lab_panel.h"
@@ -19,9 +20,9 @@ class LabsPage : public PageInParts {
     Q_OBJECT
 public:
     explicit LabsPage(Session& session, QWidget* parent = nullptr);
-    void choose(int lab); ///< 0 operations, 1 QAT, 2 products
+    void choose(int lab); ///< 0 operations, 1 QAT, 2 products, 3 solvers
     LabPanel* panel() const;
-    void openInputs(const QString& path); ///< activations for QAT and products; "": synthetic again
+    void openInputs(const QString& path); ///< activations for all but operations; "": synthetic again
 
 Q_SIGNALS:
     void inputsChanged();

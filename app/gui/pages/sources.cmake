@@ -16,6 +16,7 @@ target_sources(qs_gui PRIVATE
   pages/lab_panel.cpp
   pages/lab_products.cpp
   pages/lab_qat.cpp
+  pages/lab_solvers.cpp
   pages/labs_page.cpp
   pages/overview_page.cpp
   pages/overview_rows.cpp

@@ -18,14 +18,15 @@ private Q_SLOTS:
         };
         add(s("help"), s("--help"));
         add(s("version"), s("--version"));
-        for (const char* command : {"inspect", "quantize", "dequantize", "analyze", "backends", "bench", "formats", "metrics",
-                                    "layouts", "calibrations"})
+        for (const char* command : {"inspect", "quantize", "dequantize", "analyze", "backends", "bench", "formats",
+                                    "metrics", "layouts", "calibrations", "solvers"})
             add(s("help-") + s(command), s(command) + s(" --help"));
         add(s("formats"), s("formats"));
         add(s("formats-json"), s("formats --json -"));
         add(s("metrics"), s("metrics"));
         add(s("layouts"), s("layouts"));
         add(s("calibrations"), s("calibrations"));
+        add(s("solvers"), s("solvers"));
         add(s("inspect-tiny"), s("inspect TINY"));
         add(s("inspect-tiny-stats"), s("inspect TINY --stats"));
         add(s("inspect-tiny-json"), s("inspect TINY --json -"));

@@ -4,6 +4,7 @@
 #include "app/gui/pages/lab_operations.h"
 #include "app/gui/pages/lab_products.h"
 #include "app/gui/pages/lab_qat.h"
+#include "app/gui/pages/lab_solvers.h"
 #include "app/gui/pages/labs_page.h"
 #include "app/gui/theme.h"
 #include "artefacts.h"
@@ -168,7 +169,45 @@ private Q_SLOTS:
         QCOMPARE(the<QComboBox>("labPreset")->currentText(), QStringLiteral("own choice"));
     }
 
+    void solversKeepTheOutput() {
+        session_->setSpec(*parseSpec("int4:block=64"));
+        click("lab-solvers");
+        auto* lab = the<SolversPanel>("labSolvers");
+        QVERIFY(lab && lab->isVisible() && lab->rows().empty());
+        click("solverStart");
+        QVERIFY(quiet());
+        QCOMPARE(lab->rows().size(), std::size_t(1));
+        QVERIFY(*lab->rows()[0].output < 0.8 * *lab->rows()[0].nearestOutput);
+        QVERIFY(lab->rows()[0].inputs.starts_with("synthetic")); // as what they are
+        auto* solver = the<QComboBox>("solver");
+        QCOMPARE(solver->count(), int(solve::solvers().size()));
+        solver->setCurrentIndex(1);
+        QVERIFY(the<QLineEdit>("solverOptions")->text().startsWith(u"awq:grid=20"));
+        click("solverStart");
+        QVERIFY(quiet());
+        QCOMPARE(lab->rows().size(), std::size_t(2));
+        QVERIFY(*lab->rows()[1].output <= *lab->rows()[1].nearestOutput);
+        for (auto* view : lab->findChildren<QTableView*>()) QAbstractItemModelTester tester(view->model());
+        pictures(QStringLiteral("labs-solvers"));
+
+        QSignalSpy saved(lab, &SolversPanel::saved);
+        const QString path = folder_.filePath(QStringLiteral("solved.safetensors"));
+        lab->saveTo(path);
+        QVERIFY(saved.wait(10'000));
+        const auto written = qs::openModel(path.toStdString());
+        QVERIFY(written && (*written)->find("layers.0.mlp.down_proj.weight.column_scale"));
+
+        the<QLineEdit>("solverOptions")->setText(QStringLiteral("awq:grid=none"));
+        click("solverStart");
+        QVERIFY(the<QLabel>("solverStatus")->text().contains(u"grid=20"));
+        session_->setSpec(*parseSpec("nf4:block=64"));
+        QVERIFY(quiet());
+        QVERIFY(lab->rows().empty()); // of another spec
+    }
+
     void inputsComeFromAFile() {
+        click("lab-products");
+        QVERIFY(quiet());
         auto* page = static_cast<LabsPage*>(page_.get());
         QSignalSpy changed(page, &LabsPage::inputsChanged);
         page->openInputs(folder_.filePath(QStringLiteral("inputs.safetensors")));

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/lab_solvers.h"
+
+#include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
+#include "app/gui/widgets/data_table.h"
+#include "core/base/text.h"
+#include "core/solve/save.h"
+
+#include <QComboBox>
+#include <QFileDialog>
+#include <QFormLayout>
+#include <QGridLayout>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QStyle>
+#include <QTableView>
+
+#include <cmath>
+#include <limits>
+
+namespace qs::gui {
+namespace {
+
+RankedBar outputBar(const QString& name, const std::optional<double>& nmse) {
+    RankedBar bar{name, std::numeric_limits<double>::quiet_NaN(), LabPanel::tr("not measured"),
+                  LabPanel::tr("the output is 0 on these inputs")};
+    if (nmse && *nmse == 0) bar.text = bar.reason = LabPanel::tr("exact");
+    if (!nmse || !(*nmse > 0)) return bar;
+    bar.value = -10 * std::log10(*nmse);
+    bar.text = QString::fromStdString(fixedText(bar.value, 2)) + LabPanel::tr(" dB");
+    return bar;
+}
+
+} // namespace
+
+SolversPanel::SolversPanel(Session& session, const LabInputs& inputs, QWidget* parent)
+    : LabPanel(session, inputs, parent), model_(new RowModel<solve::SolveRow>(solve::solveColumns(), this)),
+      table_(new QTableView), bars_(new RankedBars), tableCard_(new Card(tr("Solutions"))),
+      barsCard_(new Card(tr("Output of the layer"))) {
+    setObjectName(QStringLiteral("labSolvers"));
+    asDataTable(*table_, tr("Solutions: error of the output and of the weights"));
+    table_->setModel(model_);
+    tableCard_->setBody(table_);
+    bars_->setAccessibleName(tr("SQNR of the output, rounded to nearest and solved"));
+    bars_->setAxis(tr("SQNR of X Wᵀ, dB ↑"));
+    bars_->setToken(2);
+    barsCard_->setBody(bars_);
+    auto* grid = new QGridLayout(this);
+    grid->setContentsMargins({});
+    grid->setSpacing(Theme::kGap);
+    grid->addWidget(sidebar(), 0, 0, 2, 1);
+    grid->addWidget(barsCard_, 0, 1);
+    grid->addWidget(tableCard_, 1, 1);
+    grid->setRowStretch(0, 1);
+    grid->setRowStretch(1, 1);
+    grid->setColumnStretch(1, 1);
+    for (Card* card : {tableCard_, barsCard_}) card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
+}
+
+QWidget* SolversPanel::sidebar() {
+    auto* body = new QWidget;
+    QFormLayout* form = labForm(body);
+    const auto add = [&](const QString& text, QWidget* control, const char* name) {
+        auto* caption = new QLabel(text);
+        caption->setProperty("role", QStringLiteral("caption"));
+        caption->setFont(Theme::words(11));
+        control->setObjectName(QLatin1String(name));
+        control->setAccessibleName(text);
+        control->setFont(Theme::numbers());
+        form->addRow(caption, control);
+    };
+    solver_ = new QComboBox;
+    for (const auto& solver : solve::solvers())
+        solver_->addItem(QString::fromUtf8(solver.title), QString::fromUtf8(solver.id));
+    add(tr("Solver"), solver_, "solver");
+    options_ = new QLineEdit;
+    add(tr("Settings"), options_, "solverOptions");
+    inputsCount_ = new QSpinBox;
+    inputsCount_->setRange(1, 1 << 20);
+    inputsCount_->setValue(512);
+    add(tr("Inputs, rows of X at most"), inputsCount_, "solverInputs");
+    start_ = new QPushButton(tr("Solve"));
+    start_->setObjectName(QStringLiteral("solverStart"));
+    start_->setProperty("role", QStringLiteral("primary"));
+    save_ = new QPushButton(tr("Save the latest…"));
+    save_->setObjectName(QStringLiteral("solverSave"));
+    save_->setToolTip(tr("Codes, scales and column scales of this tensor, in the native layout"));
+    about_ = new QLabel;
+    status_ = new QLabel;
+    status_->setObjectName(QStringLiteral("solverStatus"));
+    for (QLabel* label : {about_, status_}) {
+        label->setFont(Theme::words(11));
+        label->setProperty("role", QStringLiteral("muted"));
+        label->setWordWrap(true);
+        label->setTextFormat(Qt::PlainText);
+    }
+    for (QWidget* widget : std::initializer_list<QWidget*>{about_, start_, save_, status_}) form->addRow(widget);
+    connect(solver_, &QComboBox::currentIndexChanged, this, &SolversPanel::chooseSolver);
+    connect(start_, &QPushButton::clicked, this, &SolversPanel::begin);
+    connect(options_, &QLineEdit::returnPressed, this, &SolversPanel::begin);
+    connect(save_, &QPushButton::clicked, this, [this] {
+        const QString path = QFileDialog::getSaveFileName(
+            this, tr("Save the solution"), QStringLiteral("solved.safetensors"), tr("safetensors (*.safetensors)"));
+        if (!path.isEmpty()) saveTo(path);
+    });
+    chooseSolver();
+    auto* card = new Card(tr("Solver"));
+    card->setFixedWidth(300);
+    card->setBody(body);
+    auto* column = new QVBoxLayout;
+    column->setContentsMargins({});
+    column->addWidget(card);
+    column->addStretch();
+    auto* side = new QWidget;
+    side->setLayout(column);
+    return side;
+}
+
+void SolversPanel::chooseSolver() {
+    const solve::Solver& solver = solve::solvers()[std::size_t(solver_->currentIndex())];
+    solve::Settings settings;
+    settings.solver = solver.id;
+    options_->setText(QString::fromStdString(solve::canonicalText(settings)));
+    options_->setToolTip(QString::fromUtf8(solver.id) + QString::fromUtf8(solver.options));
+    about_->setText(QString::fromUtf8(solver.summary));
+}
+
+void SolversPanel::say(const QString& text, bool warn) {
+    status_->setText(text);
+    status_->setProperty("role", warn ? QStringLiteral("warn") : QStringLiteral("muted"));
+    status_->style()->unpolish(status_);
+    status_->style()->polish(status_);
+}
+
+/// Rows of another tensor or spec are not comparable; solving is only started by hand.
+void SolversPanel::refresh() {
+    const TensorInfo* tensor = session_.tensor();
+    const QString subject =
+        tensor ? QString::fromStdString(tensor->name + '|' + canonicalText(session_.spec())) : QString();
+    if (subject != subject_) {
+        drop();
+        latest_.reset();
+        model_->setRows({});
+        subject_ = subject;
+        say({});
+    }
+    draw();
+}
+
+void SolversPanel::interrupted() {
+    say(tr("Cancelled."));
+    draw();
+}
+
+void SolversPanel::begin() {
+    const TensorInfo* tensor = session_.tensor();
+    if (!tensor) return;
+    const auto settings = solve::parseSettings(options_->text().trimmed().toStdString());
+    if (!settings) return say(sentence(settings.error()), true);
+    using Answer = std::shared_ptr<const Latest>;
+    const auto work = [model = session_.model(), tensor, spec = session_.spec(), inputs = inputs_,
+                       rows = inputsCount_->value(), settings = *settings](const Job& job) -> Result<Answer> {
+        const auto view = model->view(*tensor);
+        if (!view) return tl::unexpected(view.error());
+        const auto x = inputs.make(tensor->name, rows, tensor->lastAxis());
+        if (!x) return tl::unexpected(x.error());
+        const solve::Problem problem{*view, spec, settings, *x};
+        auto solution = solve::solve(problem, job);
+        if (!solution) return tl::unexpected(solution.error());
+        auto latest = std::make_shared<Latest>();
+        latest->model = model, latest->tensor = tensor, latest->spec = spec;
+        const QString source = tr("%1, %2").arg(inputs.title(), QString::fromStdString(shapeTimes(x->shape)));
+        latest->row = solve::rowOf(problem, *solution, source.toStdString());
+        latest->solution = std::move(*solution);
+        return Answer(std::move(latest));
+    };
+    start<Answer>(tr("Solving"), work, [this](Result<Answer> answer) {
+        if (answer) {
+            latest_ = std::move(*answer);
+            auto all = model_->rows();
+            all.push_back(latest_->row);
+            model_->setRows(std::move(all));
+            fitColumns(*table_);
+            const double seconds = latest_->row.seconds;
+            say(tr("Solved in %1 s.").arg(QString::fromStdString(fixedText(seconds, 1))));
+        } else if (!answer.error().cancelled) {
+            say(sentence(answer.error()), true);
+        }
+        draw();
+    });
+    say(tr("Solving on %1 inputs…").arg(inputs_.title()));
+    draw();
+}
+
+void SolversPanel::draw() {
+    start_->setEnabled(session_.tensor() && !running());
+    save_->setVisible(!running() && latest_);
+    const auto& all = model_->rows();
+    const QString empty = all.empty() ? tr("Not solved yet: press Solve.") : QString();
+    for (Card* card : {tableCard_, barsCard_}) card->setMessage(empty);
+    if (all.empty()) return barsCard_->setNote({});
+    std::vector<RankedBar> bars{outputBar(tr("rounded to nearest"), all.back().nearestOutput)};
+    for (const auto& row : all) bars.push_back(outputBar(QString::fromStdString(row.solver), row.output));
+    bars_->setBars(std::move(bars));
+    barsCard_->setNote(tr("inputs: %1").arg(QString::fromStdString(all.back().inputs)));
+}
+
+void SolversPanel::saveTo(const QString& path) {
+    if (!latest_) return;
+    const auto work = [path = path.toStdString(), latest = latest_](const Job& job) -> Result<std::uint64_t> {
+        return solve::saveSolved(*latest->model, *latest->tensor, latest->spec, latest->solution.solved, path, job);
+    };
+    start<std::uint64_t>(tr("Writing the solution"), work, [this, path](Result<std::uint64_t> written) {
+        if (!written) return say(sentence(written.error()), true);
+        say(tr("Written: %1.").arg(path));
+        Q_EMIT saved(path);
+    });
+}
+
+} // namespace qs::gui

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Learned codebooks for many tensors: one each, one for those of a role in all layers, or one for all; columns weighted by
+// calibration inputs where there are any.
+
+#include "core/quant/learn.h"
+
+#include <map>
+
+namespace qs::solve {
+
+enum class Share { Tensor, Role, Model };
+struct ShareTraits {
+    Share share;
+    const char* id;
+    const char* title;
+};
+std::span<const ShareTraits> shares();
+
+using Codebooks = std::map<const TensorInfo*, std::shared_ptr<const LearnedLevels>>;
+/// Of the tensors that the spec takes; the others have none. `activations` may be null; a tensor that it does not name
+/// is not weighted.
+Result<Codebooks> learnCodebooks(const Model& model, std::span<const TensorInfo* const> tensors, const QuantSpec& spec,
+                                 Share share, const Model* activations, const Job& job);
+
+} // namespace qs::solve

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Calibration inputs of layers, out of a file: a tensor of the layer's name holds the inputs [..., K], or, with one axis,
+// the column weights E[x^2] alone.
+
+#include "core/value/tensor.h"
+
+#include <optional>
+
+namespace qs::solve {
+
+/// [rows, K], at most `most` rows from the first on; synthetic ones without a file.
+Result<value::Tensor> inputsOf(const Model* file, const TensorInfo& layer, std::int64_t most);
+/// E[x_j^2] per index of the layer's last axis; none where the file has nothing for the layer.
+Result<std::optional<std::vector<float>>> columnWeightsOf(const Model& file, const TensorInfo& layer);
+
+} // namespace qs::solve

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/quant/solved.h"
+
+namespace qs::solve {
+
+/// One tensor in the native layout, as `quantize --solver` writes it; returns the bytes written.
+Result<std::uint64_t> saveSolved(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
+                                 const std::shared_ptr<const Solved>& solved, const std::string& path, const Job& job);
+
+} // namespace qs::solve
