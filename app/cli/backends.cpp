@@ -18,6 +18,7 @@ namespace {
 struct Options {
     std::vector<std::string> plugins;
     bool check = false;
+    double seconds = ConformancePlan{}.seconds;
     OutputFiles outputs;
 };
 
@@ -42,9 +43,11 @@ Table shown(const Table& table) {
 /// Libraries of the user's, or else all that are built.
 Result<void> check(const Options& options, const std::vector<BackendSource>& sources) {
     std::vector<ConformanceCheck> checks;
+    ConformancePlan plan;
+    plan.seconds = options.seconds;
     for (const auto& source : sources) {
         if (source.shipped && (!source.built || !options.plugins.empty())) continue;
-        auto done = checkConformance(source, {}, processJob(), [&](const auto& one) { checks.push_back(one); });
+        auto done = checkConformance(source, plan, processJob(), [&](const auto& one) { checks.push_back(one); });
         if (!done) return done;
     }
     const Table table = makeTable({}, conformanceColumns(), checks);
@@ -87,6 +90,11 @@ Run declareBackends(CLI::App& app) {
     app.add_flag("--check", options->check,
                  "Ask each what the interface demands: a line a check, exit code 1 when\n"
                  "one fails; with --plugin of that library alone");
+    app.add_option("--seconds", options->seconds,
+                   "For products at tail shapes with --check; what does not fit is said to be skipped")
+        ->type_name("S")
+        ->check(CLI::Range(0.1, 36000.0))
+        ->capture_default_str();
     options->outputs.declare(app, {"json"});
     return [options] { return run(*options); };
 }

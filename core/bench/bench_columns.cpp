@@ -129,6 +129,7 @@ void addPreparation(Columns<Row>& columns) {
     bytes("weight_bytes", "Weight bytes", "What one run must read of weights and scales", &Row::weightBytes);
     bytes("temp_bytes", "Temporary", "Device memory of one run beside its operands", &Row::tempBytes);
     bytes("peak_bytes", "Peak", "Device memory at its highest", &Row::peakBytes);
+    bytes("code_bytes", "Code", "The compiled program", &Row::codeBytes);
     add({"fusion", "Fusion", "", Show::Text, 0, kNone,
          "fused: decoded on the way; materialised: a whole decoded weight in memory; folded: a constant"},
         [](const Row& r) -> Value { return std::string(fusionText(r.fusion)); });

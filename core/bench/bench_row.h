@@ -47,7 +47,7 @@ struct BenchmarkRow {
 
     // Preparation, once.
     std::optional<double> prepareNs, repackMs, uploadMs, compileMs;
-    std::optional<std::int64_t> weightBytes, tempBytes, peakBytes;
+    std::optional<std::int64_t> weightBytes, tempBytes, peakBytes, codeBytes;
     int fusion = 0; ///< QS_FUSION_*
 
     // Times of one run.

@@ -40,6 +40,9 @@ std::uint64_t coldBytes(const BenchmarkPlan& plan) {
     return std::max(least, 4 * lastLevelCacheBytes());
 }
 
+/// Checks of a backend that compiles take no longer than its times, unless these are very short.
+double checkSeconds(const BenchmarkPlan& plan) { return std::clamp(plan.secondsPerRow, 0.5, 4.0); }
+
 std::string planText(const BenchmarkPlan& plan) {
     std::string caches;
     for (const auto cache : plan.caches) caches += (caches.empty() ? "" : ",") + std::string(cacheText(cache));
@@ -51,7 +54,7 @@ std::string planText(const BenchmarkPlan& plan) {
 class Runner {
 public:
     Runner(const BenchmarkPlan& plan, const Job& job, const std::function<void(const BenchmarkRow&)>& onRow)
-        : plan_(plan), job_(job), onRow_(onRow), state_{plan, job, {}, {}, {}, 0, 0, {}, {}} {
+        : plan_(plan), job_(job), onRow_(onRow), state_{plan, job, {}, {}, {checkSeconds(plan)}, 0, 0, {}, {}} {
         state_.coldBytes = coldBytes(plan);
         const std::uint64_t memory = availableMemory();
         state_.memoryBytes = memory ? memory / 2 : std::uint64_t(2) << 30;

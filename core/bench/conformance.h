@@ -22,7 +22,7 @@ const Columns<ConformanceCheck>& conformanceColumns();
 
 struct ConformancePlan {
     std::vector<std::string> specs; ///< empty: every format by its defaults
-    double seconds = 60;            ///< for products at tail shapes; what does not fit is said to be skipped
+    double seconds = 60; ///< for products at tail shapes, three times that for one shape of each; the rest is skipped
     Deadlines deadlines;
 };
 /// In a worker of its own. A backend that cannot run here is asked what it can be asked, the rest is skipped. Only a

@@ -49,6 +49,7 @@ void takeInfo(BenchmarkRow& row, const KernelInfo& info) {
     row.weightBytes = info.weightBytes;
     row.tempBytes = info.tempBytes;
     row.peakBytes = info.peakBytes;
+    row.codeBytes = info.codeBytes;
     row.fusion = info.fusion;
 }
 

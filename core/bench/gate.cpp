@@ -11,10 +11,7 @@
 namespace qs {
 namespace {
 
-/// A backend that compiles for every shape, on a busy machine: once it has spent so many seconds on a variant, the first
-/// shapes must do, and the row says so.
-constexpr std::uint64_t kLeastShapes = 6;
-constexpr double kPatience = 4;
+constexpr std::uint64_t kLeastShapes = 6; ///< whatever they take
 
 } // namespace
 
@@ -131,7 +128,7 @@ GateVerdict Gate::tails(Backend& backend, const std::string& backendId, std::uin
     const auto start = std::chrono::steady_clock::now();
     for (std::size_t i = 0; list && i < (*list)->size(); ++i) {
         const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-        if (verdict.shapes >= kLeastShapes && spent.count() > kPatience) {
+        if (verdict.shapes >= kLeastShapes && spent.count() > patience_) {
             verdict.reason = fmt::format("{} of {} small shapes were checked in {} s", verdict.shapes, (*list)->size(),
                                          significantText(spent.count(), 2));
             break;

@@ -47,6 +47,9 @@ std::vector<TailShape> tailShapes(const QuantSpec& spec, const BenchOp& op);
 /// Runs a variant on the tail shapes, once per backend, device, spec, activation, op, bias and variant.
 class Gate {
 public:
+    /// Seconds a variant may take of a backend that compiles for every shape: after them the first shapes, which have a
+    /// case of each kind, must do, and the verdict says so.
+    Gate(double patience = 4) : patience_(patience) {}
     GateVerdict tails(Backend& backend, const std::string& backendId, std::uint32_t device,
                       const OperandRequest& request, const QuantSpec& spec, const Variant& variant, const Job& job);
     /// On one of the tail shapes: the first from number `first` on, around the list, that the variant does.
@@ -64,6 +67,7 @@ private:
                const Job& job, GateVerdict& verdict) const;
     Result<std::shared_ptr<std::vector<Case>>> cases(const OperandRequest& request, const QuantSpec& spec,
                                                      const Job& job);
+    double patience_;
     std::map<std::string, std::shared_ptr<std::vector<Case>>> cases_;
     std::map<std::string, GateVerdict> verdicts_;
 };

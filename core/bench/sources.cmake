@@ -31,6 +31,8 @@ target_sources(qs_core PRIVATE
   bench/check_output.cpp
   bench/compare.cpp
   bench/conformance.cpp
+  bench/conformance_products.cpp
+  bench/conformance_questions.cpp
   bench/contender.cpp
   bench/figures.cpp
   bench/gate.cpp

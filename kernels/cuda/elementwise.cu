@@ -110,6 +110,40 @@ __global__ void nf4Blocks(const float* x, std::int64_t rows, std::int64_t column
         to[i] = std::uint8_t(code(begin + 2 * i) << 4 | code(begin + 2 * i + 1));
 }
 
+/// One warp a group; a byte of codes a lane and turn. Groups fill their bytes, but for the last of a row.
+__global__ void codeGroups(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t group,
+                           std::int64_t groups, Coding c, std::uint8_t* codes, float* scales) {
+    __shared__ std::uint32_t thresholds[256];
+    __shared__ std::uint8_t stored[256];
+    for (int i = threadIdx.x; i <= c.count; i += blockDim.x) {
+        if (i < c.count) thresholds[i] = c.thresholds[i];
+        stored[i] = c.stored[i];
+    }
+    __syncthreads();
+    c.thresholds = thresholds, c.stored = stored;
+    const std::int64_t warp = firstIndex() / 32;
+    const int lane = threadIdx.x % 32, perByte = 8 / c.bits;
+    if (warp >= rows * groups) return;
+    const std::int64_t row = warp / groups, begin = warp % groups * group;
+    const std::int64_t end = begin + group < columns ? begin + group : columns;
+    float top = 0;
+    for (std::int64_t i = begin + lane; i < end; i += 32) top = fmaxf(top, fabsf(x[row * columns + i]));
+    for (int offset = 16; offset; offset /= 2) top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, offset));
+    const GroupScale scale = scaleOf(c.rule, top, c.range);
+    if (lane == 0 && scales) scales[warp] = scale.scale;
+    std::uint8_t* to = codes + row * ((columns + perByte - 1) / perByte);
+    for (std::int64_t i = begin / perByte + lane; i < (end + perByte - 1) / perByte; i += 32) {
+        unsigned byte = 0;
+        for (int place = 0; place < perByte; ++place) {
+            const std::int64_t at = i * perByte + place;
+            const unsigned code =
+                at < end ? codeOf(c, __float_as_uint(__fdiv_rn(x[row * columns + at], scale.divisor))) : c.padding;
+            byte |= code << shiftOf(c, place);
+        }
+        to[i] = std::uint8_t(byte);
+    }
+}
+
 __global__ void integers(const std::int32_t* sums, std::int64_t ld, const float* xScale, const float* wScale,
                          Target to) {
     for (std::int64_t i = firstIndex(); i < to.m * to.n; i += indexStep()) {
@@ -197,6 +231,12 @@ int quantizeNf4(const float* x, std::int64_t rows, std::int64_t columns, std::in
                 std::uint8_t* codes, float* absmax, Stream s) {
     const std::int64_t blocks = (columns + block - 1) / block, warps = rows * blocks;
     nf4Blocks<<<unsigned((warps + 7) / 8), 256, 0, s>>>(x, rows, columns, block, blocks, thresholds, codes, absmax);
+    return int(cudaGetLastError());
+}
+int quantizeBySearch(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t group, const Coding& coding,
+                     std::uint8_t* codes, float* scales, Stream s) {
+    const std::int64_t groups = (columns + group - 1) / group, warps = rows * groups;
+    codeGroups<<<unsigned((warps + 7) / 8), 256, 0, s>>>(x, rows, columns, group, groups, coding, codes, scales);
     return int(cudaGetLastError());
 }
 int finishIntegers(const std::int32_t* sums, std::int64_t ld, const float* xScale, const float* wScale,

@@ -3,6 +3,7 @@
 // Launches on a device. All pointers are device memory unless said otherwise; every launch returns a cudaError_t as int
 // and does not wait. x is bf16, [mPadded][depth], zero beyond m and k (padActivations makes it so).
 
+#include "kernels/cuda/coding.h"
 #include "kernels/cuda/tiles.h"
 
 #include <cstdint>
@@ -73,6 +74,10 @@ int quantizeNf4(const float* x, std::int64_t rows, std::int64_t columns, std::in
 /// int8: `group` columns a scale, the last group of a row possibly short.
 int quantizeInt8(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t group, std::int8_t* q,
                  float* scales, Stream stream);
+
+/// Any other format whose codes are found by search: `group` columns a scale, [rows][whole bytes]; scales may be null.
+int quantizeBySearch(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t group, const Coding& coding,
+                     std::uint8_t* codes, float* scales, Stream stream);
 
 /// Reads `bytes` (a multiple of 16) once; keeps a word of their sum in *sink.
 int readStream(const void* data, std::int64_t bytes, std::uint32_t* sink, int processors, Stream stream);

@@ -66,6 +66,45 @@ inline std::int32_t giveText(std::string_view text, char* buf, std::uint64_t cap
     return qs_give_text(text.data(), text.size(), buf, cap, need);
 }
 
+struct Identity {
+    const char *id, *name, *version;
+    std::uint32_t isolation; ///< QS_ISOLATION_*
+};
+/// A backend of this tree with all entries of the interface; `artifact` may be null.
+constexpr qs_backend tableOf(const Identity& who, decltype(qs_backend::probe) probe, decltype(qs_backend::open) open,
+                             decltype(qs_backend::close) close, decltype(qs_backend::describe) describe,
+                             decltype(qs_backend::device_count) deviceCount, decltype(qs_backend::device_get) deviceGet,
+                             decltype(qs_backend::roof) roof, decltype(qs_backend::query) query,
+                             decltype(qs_backend::variant_get) variantGet, decltype(qs_backend::prepare) prepare,
+                             decltype(qs_backend::execute) execute, decltype(qs_backend::bench) bench,
+                             decltype(qs_backend::artifact) artifact, decltype(qs_backend::kernel_destroy) destroy,
+                             decltype(qs_backend::cancel) cancel) {
+    return {.struct_size = sizeof(qs_backend),
+            .abi_major = QS_ABI_MAJOR,
+            .abi_minor = QS_ABI_MINOR,
+            .isolation = who.isolation,
+            .id = who.id,
+            .name = who.name,
+            .version = who.version,
+            .license = "GPL-3.0-or-later",
+            .probe = probe,
+            .open = open,
+            .close = close,
+            .describe = describe,
+            .device_count = deviceCount,
+            .device_get = deviceGet,
+            .roof = roof,
+            .query = query,
+            .variant_get = variantGet,
+            .prepare = prepare,
+            .execute = execute,
+            .bench = bench,
+            .artifact = artifact,
+            .kernel_destroy = destroy,
+            .cancel = cancel,
+            .extension = [](const char*, std::uint32_t) -> const void* { return nullptr; }};
+}
+
 inline bool is(const char* text, std::string_view wanted) { return text && wanted == text; }
 
 } // namespace qs::plugin

@@ -153,37 +153,14 @@ void destroy(qs_kernel* kernel) { delete kernel; }
 void cancel(qs_ctx* ctx) {
     if (ctx) ctx->cancelled = true;
 }
-const void* extension(const char*, uint32_t) { return nullptr; }
 
 } // namespace
 } // namespace qs::cpu
 
 const qs_backend* quantscope_cpu_backend() {
-    static const qs_backend table = {
-        .struct_size = sizeof(qs_backend),
-        .abi_major = QS_ABI_MAJOR,
-        .abi_minor = QS_ABI_MINOR,
-        .isolation = QS_ISOLATION_NOT_NEEDED,
-        .id = "cpu",
-        .name = "CPU, own kernels",
-        .version = QS_VERSION,
-        .license = "GPL-3.0-or-later",
-        .probe = qs::cpu::probe,
-        .open = qs::cpu::open,
-        .close = qs::cpu::close,
-        .describe = qs::cpu::describe,
-        .device_count = qs::cpu::deviceCount,
-        .device_get = qs::cpu::deviceGet,
-        .roof = qs::cpu::roof,
-        .query = qs::cpu::query,
-        .variant_get = qs::cpu::variantGet,
-        .prepare = qs::cpu::prepare,
-        .execute = qs::cpu::execute,
-        .bench = qs::cpu::bench,
-        .artifact = qs::cpu::artifact,
-        .kernel_destroy = qs::cpu::destroy,
-        .cancel = qs::cpu::cancel,
-        .extension = qs::cpu::extension,
-    };
+    using namespace qs::cpu;
+    static constexpr qs_backend table = qs::plugin::tableOf(
+        {"cpu", "CPU, own kernels", QS_VERSION, QS_ISOLATION_NOT_NEEDED}, probe, open, close, describe, deviceCount,
+        deviceGet, roof, query, variantGet, prepare, execute, bench, artifact, destroy, cancel);
     return &table;
 }

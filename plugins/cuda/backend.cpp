@@ -199,30 +199,9 @@ std::int32_t artifact(qs_kernel* kernel, const char* what, char* buf, std::uint6
 void destroy(qs_kernel* kernel) { delete kernel; }
 void cancel(qs_ctx* ctx) { ctx->cancelled = true; }
 
-constexpr qs_backend kTable = {.struct_size = sizeof(qs_backend),
-                               .abi_major = QS_ABI_MAJOR,
-                               .abi_minor = QS_ABI_MINOR,
-                               .isolation = QS_ISOLATION_REQUIRED,
-                               .id = "cuda",
-                               .name = "NVIDIA CUDA",
-                               .version = "1.0",
-                               .license = "GPL-3.0-or-later",
-                               .probe = probe,
-                               .open = open,
-                               .close = close,
-                               .describe = describe,
-                               .device_count = deviceCount,
-                               .device_get = deviceGet,
-                               .roof = roof,
-                               .query = query,
-                               .variant_get = variantGet,
-                               .prepare = prepare,
-                               .execute = execute,
-                               .bench = bench,
-                               .artifact = artifact,
-                               .kernel_destroy = destroy,
-                               .cancel = cancel,
-                               .extension = nullptr};
+constexpr qs_backend kTable =
+    plugin::tableOf({"cuda", "NVIDIA CUDA", "1.0", QS_ISOLATION_REQUIRED}, probe, open, close, describe, deviceCount,
+                    deviceGet, roof, query, variantGet, prepare, execute, bench, artifact, destroy, cancel);
 
 } // namespace
 

@@ -27,6 +27,8 @@ constexpr VariantRow kRows[] = {
      QS_FUSION_MATERIALISED},
     {Path::Dequantize, "dequantize", "Dequantize", "a level times a scale, in f32", 0, QS_FUSION_UNKNOWN},
     {Path::Quantize, "quantize", "Quantize", "the reference's arithmetic in f32", 0, QS_FUSION_UNKNOWN},
+    {Path::QuantizeBySearch, "quantize_search", "Quantize by search",
+     "the reference's arithmetic in f32; a code is the thresholds that a value has reached", 0, QS_FUSION_UNKNOWN},
     {Path::QuantizeActivations, "quantize_rows", "Quantize rows", "the reference's arithmetic in f32", 0,
      QS_FUSION_UNKNOWN},
 };
@@ -94,12 +96,17 @@ void planQuantize(const qs_problem& p, Plan& plan) {
     if (is(weight.format, "nf4")) {
         if (!plan.weight.highFirst || !weight.block || weight.block % 2 || !alongRow)
             plan.refusal = "nf4 is quantized in even blocks along the rows, high nibble first";
-    } else if (is(weight.format, "int8")) {
-        if (!plan.weight.signedBytes || !alongRow) plan.refusal = "int8 is quantized by rows, or blocks along them";
-    } else
-        plan.refusal =
-            std::string("quantize to ") + (weight.format ? weight.format : "none") + " is left to the cpu backend";
-    if (plan.refusal.empty()) plan.variants.push_back(row(Path::Quantize));
+        else
+            plan.variants.push_back(row(Path::Quantize));
+        return;
+    }
+    if (is(weight.format, "int8") && plan.weight.signedBytes && alongRow) {
+        plan.variants.push_back(row(Path::Quantize));
+        return;
+    }
+    plan.coder.emplace();
+    plan.refusal = coderFor(weight.format, plan.weight, *plan.coder);
+    if (plan.refusal.empty()) plan.variants.push_back(row(Path::QuantizeBySearch));
 }
 
 } // namespace
@@ -147,7 +154,8 @@ Plan planFor(const qs_problem& p, const Libraries& libraries) {
 }
 
 double nmseLimit(const VariantRow& row, const qs_problem& p) {
-    if (row.path == Path::Quantize || row.path == Path::QuantizeActivations) return -1; // exact
+    if (row.path == Path::Quantize || row.path == Path::QuantizeBySearch || row.path == Path::QuantizeActivations)
+        return -1; // exact
     if (row.path == Path::Dequantize && !is(p.out, "bf16")) return -1;
     const double rounded = is(p.out, "bf16") ? 0x1p-16 : 0; // half a unit of the last place is 2^-8 of a value at most
     if (row.path == Path::Integers) return 1e-12 + rounded;

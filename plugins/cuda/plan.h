@@ -3,7 +3,7 @@
 // What can be done with a problem, and in which ways: decided on the host, from text and shapes alone.
 
 #include "kernels/cuda/tiles.h"
-#include "plugins/cuda/stored.h"
+#include "plugins/cuda/coder.h"
 
 #include <optional>
 
@@ -18,7 +18,8 @@ enum class Path {
     DequantizedInRun,  ///< our decoder to bf16 in every run, then cuBLAS
     DequantizedBefore, ///< weights decoded to bf16 in prepare, then cuBLAS
     Dequantize,
-    Quantize,
+    Quantize, ///< nf4 and int8
+    QuantizeBySearch,
     QuantizeActivations
 };
 
@@ -47,6 +48,7 @@ struct Plan {
     std::vector<const VariantRow*> variants; ///< preferred first
     Stored weight;
     std::optional<Tiling> tiling;
+    std::optional<Coder> coder; ///< of Path::QuantizeBySearch
 };
 Plan planFor(const qs_problem& problem, const Libraries& libraries);
 /// Largest NMSE that the variant's arithmetic explains.

@@ -45,10 +45,14 @@ void Product::prepareWeights(const qs_tensor* const* in, std::uint32_t count) {
         return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     };
     const auto begin = Clock::now();
-    if (row_.path == Path::Quantize) {
+    if (row_.path == Path::Quantize || row_.path == Path::QuantizeBySearch) {
         const std::size_t bytes = 4 * product(n_, k_);
         copies_.push_back({Memory(plugin::input(in, count, "source", "f32", bytes), bytes), {}});
-        levels_ = Memory(nf4Thresholds().threshold, 15 * sizeof(float));
+        if (plan_.coder) {
+            levels_ = Memory(plan_.coder->thresholds.data(), 4 * plan_.coder->thresholds.size());
+            stored_ = Memory(plan_.coder->stored.data(), plan_.coder->stored.size());
+        } else
+            levels_ = Memory(nf4Thresholds().threshold, 15 * sizeof(float));
         info_.upload_ms = since(begin), info_.weight_bytes = std::int64_t(bytes);
         return;
     }
@@ -135,7 +139,10 @@ void Product::prepareRooms() {
         if (!actBf16_) padded_ = Memory(2 * product(m_, k_));
         break;
     case Path::Dequantize: y_ = Memory(outSize * product(n_, k_)); break;
-    case Path::Quantize: y_ = Memory(plan_.weight.weightBytes()), yScale_ = Memory(4 * plan_.weight.scaleCount); break;
+    case Path::Quantize:
+    case Path::QuantizeBySearch:
+        y_ = Memory(plan_.weight.weightBytes()), yScale_ = Memory(4 * plan_.weight.scaleCount);
+        break;
     case Path::QuantizeActivations:
         x_ = Memory(4 * product(m_, k_)), y_ = Memory(product(m_, k_)), yScale_ = Memory(4 * std::size_t(m_));
         break;
@@ -163,6 +170,7 @@ std::vector<std::string> Product::kernelNames() const {
     case Path::DequantizedInRun: return {decodeName(true)};
     case Path::Dequantize: return {decodeName(outBf16_)};
     case Path::Quantize: return {plan_.weight.signedBytes ? kQuantizeInt8Name : kQuantizeNf4Name};
+    case Path::QuantizeBySearch: return {kQuantizeBySearchName};
     case Path::QuantizeActivations: return {kQuantizeInt8Name};
     default: return {};
     }
@@ -246,6 +254,13 @@ void Product::run(std::uint32_t copy) {
               "quantize");
         return;
     }
+    case Path::QuantizeBySearch: {
+        const Coding coding = plan_.coder->on(levels_.as<std::uint32_t>(), stored_.as<std::uint8_t>());
+        check(quantizeBySearch(w.codes.as<float>(), n_, k_, plan_.coder->group, coding, y_.as<std::uint8_t>(),
+                               yScale_.bytes() ? yScale_.as<float>() : nullptr, stream),
+              "quantize");
+        return;
+    }
     case Path::QuantizeActivations:
         check(quantizeRows(x_.as<float>(), m_, k_, m_, k_, y_.as<std::int8_t>(), yScale_.as<float>(), stream),
               "quantize x");
@@ -269,10 +284,10 @@ void Product::run(std::uint32_t copy) {
 }
 
 void Product::download(qs_tensor* const* outs, std::uint32_t count, bool withScales) const {
-    const char* type = row_.path == Path::Quantize              ? plan_.weight.dtype
-                       : row_.path == Path::QuantizeActivations ? "i8"
-                       : outBf16_                               ? "bf16"
-                                                                : "f32";
+    const char* type = row_.path == Path::Quantize || row_.path == Path::QuantizeBySearch ? plan_.weight.dtype
+                       : row_.path == Path::QuantizeActivations                           ? "i8"
+                       : outBf16_                                                         ? "bf16"
+                                                                                          : "f32";
     check(cudaStreamSynchronize(device_.stream), row_.id);
     y_.toHost(plugin::output(outs, count, "out", type, y_.bytes()));
     if (withScales && yScale_.bytes()) yScale_.toHost(plugin::output(outs, count, "out_scale", "f32", yScale_.bytes()));

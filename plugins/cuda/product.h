@@ -47,7 +47,7 @@ private:
     std::int64_t m_, n_, k_, depth_, mPadded_, nPadded_;
     bool kn_, actBf16_ = false, dynamic_, outBf16_, isProduct_;
     std::vector<Weights> copies_;
-    Memory levels_, bias_, x_, xScale_, padded_, sums_, dense_, y_, yScale_;
+    Memory levels_, stored_, bias_, x_, xScale_, padded_, sums_, dense_, y_, yScale_;
     TiledWeight shape_; ///< without its contents
     Blas::Integers integers_;
     qs_kernel_info info_{};

@@ -221,30 +221,9 @@ std::int32_t roof(qs_ctx* ctx, std::uint32_t, const char* kind, const qs_run_opt
 void destroy(qs_kernel* kernel) { delete kernel; }
 void cancel(qs_ctx* ctx) { ctx->cancelled = true; }
 
-constexpr qs_backend kTable = {.struct_size = sizeof(qs_backend),
-                               .abi_major = QS_ABI_MAJOR,
-                               .abi_minor = QS_ABI_MINOR,
-                               .isolation = QS_ISOLATION_PREFERRED,
-                               .id = "openblas",
-                               .name = "OpenBLAS",
-                               .version = "1.0",
-                               .license = "GPL-3.0-or-later",
-                               .probe = probe,
-                               .open = open,
-                               .close = close,
-                               .describe = describe,
-                               .device_count = deviceCount,
-                               .device_get = deviceGet,
-                               .roof = roof,
-                               .query = query,
-                               .variant_get = variantGet,
-                               .prepare = prepare,
-                               .execute = execute,
-                               .bench = bench,
-                               .artifact = nullptr,
-                               .kernel_destroy = destroy,
-                               .cancel = cancel,
-                               .extension = nullptr};
+constexpr qs_backend kTable =
+    plugin::tableOf({"openblas", "OpenBLAS", "1.0", QS_ISOLATION_PREFERRED}, probe, open, close, describe, deviceCount,
+                    deviceGet, roof, query, variantGet, prepare, execute, bench, nullptr, destroy, cancel);
 
 } // namespace
 

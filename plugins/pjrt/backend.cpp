@@ -322,34 +322,10 @@ void kernelDestroy(qs_kernel* kernel) { delete kernel; }
 void cancel(qs_ctx* ctx) {
     if (ctx != nullptr) ctx->cancelled = true;
 }
-const void* extension(const char*, std::uint32_t) { return nullptr; }
 
-constexpr qs_backend kBackend = {
-    sizeof(qs_backend),
-    QS_ABI_MAJOR,
-    QS_ABI_MINOR,
-    QS_ISOLATION_REQUIRED,
-    "pjrt",
-    "PJRT (XLA: TPU, GPU, CPU)",
-    "1.0",
-    "GPL-3.0-or-later",
-    probe,
-    open,
-    close,
-    describe,
-    deviceCount,
-    deviceGet,
-    roof,
-    query,
-    variantGet,
-    prepareKernel,
-    execute,
-    bench,
-    artifact,
-    kernelDestroy,
-    cancel,
-    extension,
-};
+constexpr qs_backend kBackend = plugin::tableOf(
+    {"pjrt", "PJRT (XLA: TPU, GPU, CPU)", "1.0", QS_ISOLATION_REQUIRED}, probe, open, close, describe, deviceCount,
+    deviceGet, roof, query, variantGet, prepareKernel, execute, bench, artifact, kernelDestroy, cancel);
 
 } // namespace
 } // namespace qs::pjrt

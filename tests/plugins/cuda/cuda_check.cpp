@@ -63,32 +63,48 @@ void checkQuantize(AbiModule& module, const Case& c) {
     qs_kernel* kernel = nullptr;
     qs_kernel_info info{};
     info.struct_size = sizeof info;
-    const std::int64_t block = c.weight == "nf4" ? std::int64_t(c.block) : c.k, blocks = (c.k + block - 1) / block;
-    const std::int64_t rowBytes = c.weight == "nf4" ? blocks * block / 2 : c.k;
+    const qs::FormatTraits& format = *qs::findFormat(c.weight);
+    const bool nf4 = c.weight == "nf4", byBlock = nf4 || c.scale == "block";
+    const std::int64_t block = byBlock ? std::int64_t(c.block) : c.k, blocks = (c.k + block - 1) / block;
+    const int bits = int(problem.problem.weight->bits);
+    const std::int64_t rowBytes = ((nf4 ? blocks * block : c.k) * bits + 7) / 8;
     std::vector<unsigned char> codes(std::size_t(c.n * rowBytes)), expected(codes.size());
     std::vector<float> scales(std::size_t(c.n * blocks)), expectedScales(scales.size());
     qs_tensor outs[2] = {};
     for (qs_tensor& t : outs) t.struct_size = sizeof t, t.rank = 1;
-    outs[0].role = "out", outs[0].dtype = c.weight == "nf4" ? "u8" : "i8", outs[0].out = codes.data(),
-    outs[0].bytes = codes.size();
+    const bool small = format.kind == qs::FormatKind::Float;
+    outs[0].role = "out", outs[0].dtype = small ? format.id : c.weight == "int8" ? "i8" : "u8";
+    outs[0].out = codes.data(), outs[0].bytes = codes.size();
     outs[1].role = "out_scale", outs[1].dtype = "f32", outs[1].out = scales.data(), outs[1].bytes = 4 * scales.size();
     qs_tensor* list[] = {&outs[0], &outs[1]};
     const qs_backend* table = module.table();
-    int code = table->prepare(module.context(), 0, &problem.problem, "quantize", problem.inputs.data(), 1, &kernel,
-                              &info, &error);
+    const char* variant = nf4 || c.weight == "int8" ? "quantize" : "quantize_search";
+    int code = table->prepare(module.context(), 0, &problem.problem, variant, problem.inputs.data(), 1, &kernel, &info,
+                              &error);
     if (!code) code = table->execute(kernel, nullptr, 0, list, 2, &error);
     table->kernel_destroy(kernel);
     std::vector<float> row(std::size_t(blocks * block));
+    std::vector<std::uint8_t> plain(row.size());
     for (std::int64_t r = 0; r < c.n; ++r) {
         std::copy_n(&problem.source[std::size_t(r * c.k)], c.k, row.begin());
-        if (c.weight == "nf4")
-            qs::scalarKernels().quantizeNf4Packed(row.data(), row.size(), std::size_t(block),
-                                                  &expected[std::size_t(r * rowBytes)],
-                                                  &expectedScales[std::size_t(r * blocks)], nullptr);
-        else
-            qs::scalarKernels().quantizeInt8Stored(row.data(), std::size_t(c.k), std::size_t(c.k),
-                                                   reinterpret_cast<std::int8_t*>(&expected[std::size_t(r * rowBytes)]),
-                                                   &expectedScales[std::size_t(r)]);
+        unsigned char* to = &expected[std::size_t(r * rowBytes)];
+        float* toScales = &expectedScales[std::size_t(r * blocks)];
+        if (nf4) {
+            qs::scalarKernels().quantizeNf4Packed(row.data(), row.size(), std::size_t(block), to, toScales, nullptr);
+            continue;
+        }
+        qs::Run run = qs::runFor(format);
+        run.x = row.data(), run.n = std::size_t(c.k), run.group = std::size_t(block);
+        qs::RunOut out;
+        out.codes = plain.data(), out.scales = toScales;
+        qs::scalarKernels().quantize(run, out);
+        const int perByte = 8 / bits, bias = problem.problem.weight->code_bias;
+        const auto stored = [&](std::int64_t i) {
+            const std::size_t at = i < c.k ? plain[std::size_t(i)] : std::size_t(format.zeroCode);
+            return small ? unsigned(format.bytes[at]) : unsigned(int(format.levels[at]) - bias) & ((1u << bits) - 1);
+        };
+        for (std::int64_t i = 0; i < rowBytes * perByte; ++i)
+            to[i / perByte] = static_cast<unsigned char>(to[i / perByte] | stored(i) << (i % perByte * bits));
     }
     const bool ok =
         code == 0 && codes == expected && !std::memcmp(scales.data(), expectedScales.data(), 4 * scales.size());
@@ -165,6 +181,11 @@ int main(int argc, char** argv) {
     for (const std::int64_t k : {1, 63, 64, 65, 1000, 4096})
         for (const char* weight : {"nf4", "int8"})
             checkQuantize(module, {.weight = weight, .n = 19, .k = k, .op = "quantize"});
+    for (const std::int64_t k : {1, 63, 64, 65, 1000, 4096})
+        for (const char* weight : {"int4", "fp8_e4m3"})
+            for (const char* scale : {"", "block"})
+                checkQuantize(module,
+                              {.weight = weight, .n = 19, .k = k, .scale = scale, .block = 32, .op = "quantize"});
     std::printf("%d right, %d wrong\n", right, wrong);
     if (quick) return wrong != 0;
 

@@ -2,14 +2,17 @@
 // The host's part of the backend cuda: presence, what is declined, which kernel does which shape, and the layout of the
 // weights, read back as a warp reads it and multiplied with the instruction's own index rules.
 #include "kernels/cuda/tiles.h"
+#include "kernels/kernel_set.h"
 #include "plugins/cuda/plan.h"
 #include "plugins/cuda/presence.h"
 #include "tests/plugins/support/abi_problem.h"
 
 #include <QTemporaryDir>
 #include <QtTest>
+#include <bit>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <set>
 
 using namespace qs::cuda;
@@ -24,6 +27,9 @@ private Q_SLOTS:
     void readsStoredCodes();
     void multipliesAsAWarpDoes_data();
     void multipliesAsAWarpDoes();
+    void codesAsTheReference_data();
+    void codesAsTheReference();
+    void whatIsNotSearchedIsDeclined();
     void choosesByShape();
     void declinesWithAReason();
     void goesOnWithoutCublas();
@@ -161,6 +167,108 @@ void CudaPlan::multipliesAsAWarpDoes() {
     QVERIFY2(error < 1e-12, std::to_string(error).c_str());
     // The scale of padding is 0, but channels beyond n share theirs with the block that they end; they are not stored.
     for (std::size_t i = n; i < y.size() && w.mode != ScaleMode::EachK; ++i) QCOMPARE(y[i], 0.0);
+}
+
+void CudaPlan::codesAsTheReference_data() {
+    QTest::addColumn<QString>("format");
+    QTest::addColumn<int>("block"); // 0: a scale a row; -1: none
+    int searched = 0;
+    for (const auto& format : qs::formats()) {
+        if (format.levels.empty() || format.codec || !format.calibrations.starts_with("absmax")) continue;
+        if (format.encoder == qs::Encoder::NearestNf4) continue; // has a kernel of its own
+        for (const int block : {-1, 0, 32})
+            QTest::addRow("%s %d", format.id, block) << QString::fromLatin1(format.id) << block;
+        ++searched;
+    }
+    QTest::addRow("binary") << QStringLiteral("binary") << -1;
+    QVERIFY(searched >= 12);
+}
+/// The device's search, done here: the same codes and scales as the scalar kernels for numbers of all kinds.
+void CudaPlan::codesAsTheReference() {
+    QFETCH(QString, format);
+    QFETCH(int, block);
+    const qs::FormatTraits& traits = *qs::findFormat(format.toStdString());
+    constexpr std::int64_t columns = 200;
+    Stored stored;
+    stored.kind = Stored::Kind::Codes;
+    stored.rows = 1, stored.columns = columns, stored.rowStride = block > 0 ? (columns + block - 1) / block : block + 1;
+    if (block > 0) stored.columnBlock = block, stored.columnStride = 1;
+    stored.scaleCount = std::uint64_t(stored.rowStride);
+    const auto levels = traits.kind == qs::FormatKind::Float
+                            ? qs::floatTable(traits)
+                            : std::vector<float>(traits.levels.begin(), traits.levels.end());
+    stored.levels = levels;
+    stored.bits = levels.size() > 16 ? 8 : levels.size() > 4 ? 4 : 2;
+    Coder coder;
+    QCOMPARE(coderFor(traits.id, stored, coder), std::string());
+    QCOMPARE(coder.stored.size(), coder.thresholds.size() + 1);
+    const Coding coding = coder.on(coder.thresholds.data(), coder.stored.data());
+
+    std::mt19937 random(7);
+    for (int turn = 0; turn < 50; ++turn) {
+        std::vector<float> x(columns);
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            const auto bits = std::uint32_t(random());
+            if (turn % 3 == 0) // any finite float
+                x[i] = std::bit_cast<float>((bits >> 23 & 255) == 255 ? bits & 0x807fffffu : bits);
+            else if (turn % 3 == 1) // ties
+                x[i] = float(int(bits % 513) - 256) / 4;
+            else
+                x[i] = float(int(bits)) / float(1u << 31) * (i % 50 ? 0.1f : 1.0f);
+        }
+        x[3] = 0.0f, x[4] = -0.0f;
+        if (turn == 4) std::fill(x.begin(), x.end(), -0.0f);
+        std::vector<std::uint8_t> codes(columns);
+        std::vector<float> scales(std::max<std::size_t>(1, stored.scaleCount));
+        qs::Run run = qs::runFor(traits);
+        run.x = x.data(), run.n = x.size(), run.group = std::size_t(coder.group);
+        if (block < 0) run.statistic = qs::GroupStatistic::None;
+        qs::RunOut out;
+        out.codes = codes.data(), out.scales = scales.data();
+        qs::scalarKernels().quantize(run, out);
+        for (std::size_t begin = 0, g = 0; begin < x.size(); begin += run.group, ++g) {
+            const std::size_t end = std::min(begin + run.group, x.size());
+            float top = 0;
+            for (std::size_t i = begin; i < end; ++i) top = std::max(top, std::fabs(x[i]));
+            const GroupScale scale = scaleOf(coding.rule, top, coding.range);
+            QCOMPARE(std::bit_cast<std::uint32_t>(scale.scale), std::bit_cast<std::uint32_t>(scales[g]));
+            for (std::size_t i = begin; i < end; ++i) {
+                const unsigned code = codeOf(coding, std::bit_cast<std::uint32_t>(x[i] / scale.divisor));
+                if (std::bit_cast<std::uint32_t>(levels[code]) != std::bit_cast<std::uint32_t>(traits.levels[codes[i]]))
+                    QFAIL(qPrintable(QStringLiteral("%1 / %2: level %3, not %4")
+                                         .arg(double(x[i]))
+                                         .arg(double(scale.divisor))
+                                         .arg(double(levels[code]))
+                                         .arg(double(traits.levels[codes[i]]))));
+            }
+        }
+    }
+    // Where a code lies in its byte is where products and the decoder look for it.
+    stored.rowBytes = columns * stored.bits / 8;
+    for (const bool highFirst : {false, true}) {
+        stored.highFirst = highFirst && stored.bits == 4;
+        QCOMPARE(coderFor(traits.id, stored, coder), std::string());
+        for (int place = 0; place < 8 / stored.bits; ++place) {
+            const auto byte = std::uint8_t(1u << shiftOf(coder.coding, place));
+            QCOMPARE(stored.codeAt(&byte, 0, place), 1u);
+        }
+    }
+}
+
+void CudaPlan::whatIsNotSearchedIsDeclined() {
+    const auto planned = [](const Case& c) { return planFor(AbiProblem(c, 1, false).problem, {}); };
+    QVERIFY(planned({.weight = "int4", .n = 5, .k = 67, .op = "quantize"}).variants.front()->path ==
+            Path::QuantizeBySearch);
+    QVERIFY(planned({.weight = "fp8_e4m3", .n = 5, .k = 67, .scale = "block", .block = 32, .op = "quantize"})
+                .variants.front()
+                ->path == Path::QuantizeBySearch);
+    for (const char* mean : {"ternary", "binary"}) {
+        const Plan plan = planned({.weight = mean, .n = 5, .k = 67, .op = "quantize"});
+        QVERIFY(plan.variants.empty() && plan.refusal.find("cpu backend") != std::string::npos);
+    }
+    QVERIFY(!planned({.weight = "int4", .n = 5, .k = 67, .scale = "tensor", .op = "quantize"}).refusal.empty());
+    QVERIFY(
+        !planned({.weight = "int4", .n = 5, .k = 67, .scale = "block", .block = 33, .op = "quantize"}).refusal.empty());
 }
 
 void CudaPlan::choosesByShape() {
