@@ -20,8 +20,11 @@ namespace {
 void explain(OpenedBackend& out, const Job& job) {
     if (out.failure.state != RowState::Failed) return;
     const auto probed = probeBackend(out.source, Deadlines{}, job);
-    if (!probed || probed->state == RowState::Available) return;
-    out.failure.state = probed->state;
+    if (!probed) return;
+    // A code from a plugin that works otherwise: it does not run here, as `backends` says too.
+    const bool fine = probed->state == RowState::Available;
+    out.failure.state = fine ? RowState::Unavailable : probed->state;
+    if (fine) return;
     if (!probed->reason.empty()) out.failure.reason = probed->reason;
     if (!probed->hint.empty()) out.failure.reason += "; " + probed->hint;
 }

@@ -33,6 +33,7 @@ public:
     }
 
     Result<RoundsDone> run() {
+        if (plan_.onShare) plan_.onShare(0); // the first runs and the copies of the weights take their time too
         for (auto& turn : turns_) calibrate(turn);
         const std::size_t count = std::max<std::size_t>(1, plan_.rounds);
         for (auto& turn : turns_) turn.rounds.resize(count);

@@ -6,6 +6,7 @@
 
 #include <QHeaderView>
 #include <QTableView>
+#include <QToolButton>
 
 #include <algorithm>
 
@@ -31,6 +32,13 @@ MatrixCard::MatrixCard(QWidget* parent)
     view_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
     view_->horizontalHeader()->setMinimumSectionSize(kColumn);
     setBody(view_);
+    retry_ = new QToolButton;
+    retry_->setObjectName(QStringLiteral("retryBackends"));
+    retry_->setText(tr("Retry"));
+    retry_->setAccessibleName(tr("Try the backends again that crashed or hung"));
+    retry_->hide();
+    addCorner(retry_);
+    connect(retry_, &QToolButton::clicked, this, [this] { Q_EMIT retryAsked({}); });
     connect(view_, &QTableView::doubleClicked, this, [this](const QModelIndex& index) {
         const auto* answer = model_->at(index);
         if (answer && (answer->status == RowState::Crashed || answer->status == RowState::Hung))
@@ -44,6 +52,11 @@ void MatrixCard::setAnswers(const std::vector<Capability>& answers, bool asking)
     setMessage(!answers.empty() ? QString()
                : asking         ? tr("Asking the backends what they can run.")
                                 : tr("Choose backends and weights at the left, then Ask."));
+}
+
+void MatrixCard::setQuarantined(const QStringList& backends) {
+    retry_->setVisible(!backends.isEmpty());
+    retry_->setToolTip(tr("Set aside until another try:") + u'\n' + backends.join(u'\n'));
 }
 
 QString capabilityWord(const Capability& answer) {

@@ -9,6 +9,7 @@
 #include <QStringList>
 
 class QTableView;
+class QToolButton;
 
 namespace qs::gui {
 
@@ -35,13 +36,16 @@ class MatrixCard : public Card {
 public:
     explicit MatrixCard(QWidget* parent = nullptr);
     void setAnswers(const std::vector<Capability>& answers, bool asking);
+    /// "bad.so: crashed in open (SIGSEGV)", one a backend that is set aside; a button asks for another try.
+    void setQuarantined(const QStringList& backends);
 
 Q_SIGNALS:
-    void retryAsked(const std::string& backend); ///< a double click on one that crashed or hung
+    void retryAsked(const std::string& backend); ///< a double click on one that crashed or hung; empty: all of them
 
 private:
     QTableView* view_;
     CapabilityModel* model_;
+    QToolButton* retry_;
 };
 
 /// "native", "emulated", "declined", "not built", ...

@@ -134,7 +134,7 @@ void BackendsPage::listen() {
     });
     connect(matrix_, &MatrixCard::retryAsked, this, [this](const std::string& backend) {
         for (const auto& source : plan_->sources())
-            if (source.id == backend) releaseQuarantine(source);
+            if (backend.empty() || source.id == backend) releaseQuarantine(source);
         if (auto plan = plan_->plan()) bench_->ask(*plan);
     });
     connect(bench_, &BenchRun::rowsChanged, this, &BackendsPage::refresh);
@@ -184,6 +184,15 @@ void BackendsPage::start() {
 void BackendsPage::refreshMatrix() {
     matrix_->setAnswers(bench_->answers(), bench_->asking());
     plan_->setAnswers(bench_->answers());
+    showQuarantine();
+}
+
+void BackendsPage::showQuarantine() {
+    QStringList aside;
+    for (const auto& source : plan_->sources())
+        if (const auto reason = quarantineReason(source))
+            aside << QString::fromStdString(escapeForPeople(source.id, 40) + ": " + *reason);
+    matrix_->setQuarantined(aside);
 }
 
 void BackendsPage::refresh() {
@@ -193,6 +202,7 @@ void BackendsPage::refresh() {
     note_->setText(rows.empty() ? QString() : tr("%1 rows, %2 timed").arg(rows.size()).arg(timed));
     export_->setEnabled(!bench_->running() && !rows.empty());
     stages_->askAll();
+    showQuarantine();
 }
 
 void BackendsPage::showRow(int row) {

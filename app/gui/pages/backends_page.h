@@ -50,6 +50,7 @@ private:
     void start();
     void refresh();
     void refreshMatrix();
+    void showQuarantine();
     void showRow(int row);
     void write(const ReportWriter& writer);
     void loadBaseline();

@@ -189,6 +189,34 @@ private Q_SLOTS:
                  qPrintable(find<QLabel>(*page, "planNote")->text()));
     }
 
+    /// One that dies is a word in the matrix and a button; the others and the window go on.
+    void aCrashIsSetAsideAndTriedAgain() {
+        const auto page = make();
+        auto* retry = find<QToolButton>(*page, "retryBackends");
+        QTRY_VERIFY_WITH_TIMEOUT(!page->bench().asking(), 60'000);
+        QVERIFY(!retry->isVisible());
+        page->planner().addPlugin(QStringLiteral(QS_BAD_DIR "/bad_crash.so"));
+        const auto asked = [&] {
+            QTRY_VERIFY_WITH_TIMEOUT(!page->bench().asking(), 60'000);
+            bool crashed = false, native = false;
+            for (const auto& answer : page->bench().answers()) {
+                crashed |= answer.backend == "bad_crash.so" && answer.status == RowState::Crashed &&
+                           answer.reason.find("SIGSEGV") != std::string::npos;
+                native |= answer.backend == "cpu" && answer.status == RowState::Ok;
+            }
+            QVERIFY(crashed && native);
+        };
+        page->bench().ask(*page->planner().plan());
+        asked();
+        QVERIFY(retry->isVisible() && retry->toolTip().contains(QLatin1String("bad_crash.so: crashed")));
+        QVERIFY(quarantineReason(page->planner().sources().back()).has_value());
+        QTest::mouseClick(retry, Qt::LeftButton);
+        QVERIFY(page->bench().asking());
+        asked();
+        QVERIFY(retry->isVisible()); // it has died again
+        for (const auto& source : page->planner().sources()) releaseQuarantine(source);
+    }
+
     void runsShowsAndWrites() {
         QTemporaryDir folder;
         const auto page = make();

@@ -5,6 +5,10 @@
 #include "made_formats.h"
 #include "opened_backend.h"
 
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QProcess>
 #include <QtTest>
 
 #include <cmath>
@@ -260,6 +264,29 @@ private Q_SLOTS:
         QCOMPARE(result.timing_valid, 0);
         backend.table->kernel_destroy(kernel);
     }
+    /// What CONTRIBUTING.md does with libtpu: rows that say compile_only, and a command that succeeded.
+    void theCommandCompilesWithoutADevice() {
+        ask({});
+        auto environment = QProcessEnvironment::systemEnvironment();
+        environment.insert(QStringLiteral("QUANTSCOPE_PJRT_PLUGIN"), QStringLiteral(QS_FAKE_PJRT));
+        environment.insert(QStringLiteral("QUANTSCOPE_PJRT_TOPOLOGY"), QStringLiteral("v6e:2x2"));
+        QProcess cli;
+        cli.setProcessEnvironment(environment);
+        cli.start(QStringLiteral(QS_BIN_DIR "/quantscope-cli"),
+                  {QStringLiteral("bench"), QStringLiteral("--backend"), QStringLiteral("pjrt"),
+                   QStringLiteral("--spec"), QStringLiteral("f32"), QStringLiteral("--shape"), QStringLiteral("1x4x8"),
+                   QStringLiteral("--json"), QStringLiteral("-")});
+        QVERIFY(cli.waitForFinished(60'000));
+        QVERIFY2(cli.exitStatus() == QProcess::NormalExit && cli.exitCode() == 0, cli.readAllStandardError());
+        const auto rows = QJsonDocument::fromJson(cli.readAllStandardOutput()).object()[QStringLiteral("rows")];
+        QVERIFY(!rows.toArray().isEmpty());
+        for (const auto& row : rows.toArray()) {
+            QCOMPARE(row.toObject()[QStringLiteral("status")].toString(), QStringLiteral("compile_only"));
+            QVERIFY(row.toObject().contains(QStringLiteral("code_bytes")));
+            QVERIFY(row.toObject()[QStringLiteral("median_ns")].isNull());
+        }
+    }
+
     void topologyFaults_data() {
         QTest::addColumn<QString>("faults");
         QTest::addColumn<QString>("text");
