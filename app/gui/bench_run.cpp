@@ -88,7 +88,8 @@ void BenchRun::ask(const BenchmarkPlan& plan) {
         if (!all) return tl::unexpected(all.error());
         return all->size();
     };
-    runJob<std::size_t>(this, asks_, work, [this](Result<std::size_t> all) {
+    runJob<std::size_t>(this, asks_, work, [this, mine = question_](Result<std::size_t> all) {
+        if (mine != question_) return; // another question has taken its place
         asking_ = false;
         poll();
         if (!running_) poll_.stop();

@@ -278,12 +278,14 @@ private Q_SLOTS:
                    QStringLiteral("--json"), QStringLiteral("-")});
         QVERIFY(cli.waitForFinished(60'000));
         QVERIFY2(cli.exitStatus() == QProcess::NormalExit && cli.exitCode() == 0, cli.readAllStandardError());
-        const auto rows = QJsonDocument::fromJson(cli.readAllStandardOutput()).object()[QStringLiteral("rows")];
-        QVERIFY(!rows.toArray().isEmpty());
-        for (const auto& row : rows.toArray()) {
-            QCOMPARE(row.toObject()[QStringLiteral("status")].toString(), QStringLiteral("compile_only"));
-            QVERIFY(row.toObject().contains(QStringLiteral("code_bytes")));
-            QVERIFY(row.toObject()[QStringLiteral("median_ns")].isNull());
+        const QJsonObject answer = QJsonDocument::fromJson(cli.readAllStandardOutput()).object();
+        const QJsonArray rows = answer.value(QStringLiteral("rows")).toArray();
+        QVERIFY(!rows.isEmpty());
+        for (const auto& each : rows) {
+            const QJsonObject row = each.toObject();
+            QCOMPARE(row.value(QStringLiteral("status")).toString(), QStringLiteral("compile_only"));
+            QVERIFY(row.contains(QStringLiteral("code_bytes")));
+            QVERIFY(row.value(QStringLiteral("median_ns")).isNull());
         }
     }
 
