@@ -6,6 +6,7 @@
 #include "core/base/text.h"
 #include "core/quant/user_formats.h"
 #include "core/report/report.h"
+#include "kernels/kernel_set.h"
 
 #include <CLI/CLI.hpp>
 #include <clocale>
@@ -82,6 +83,7 @@ int main(int argc, char** argv) {
         while (!what.empty() && (what.back() == '.' || what.back() == ' ')) what.pop_back();
         return complain(what + "; see `quantscope-cli" + who + " --help`.", 2);
     }
+    if (const char* problem = qs::forcedIsaProblem()) return complain(std::string(problem) + ".", 2);
     qs::cli::catchSignals();
     for (const auto& [declared, command] : runs)
         if (declared->parsed()) return run(command);

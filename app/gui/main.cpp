@@ -7,6 +7,7 @@
 #include "app/gui/session_state.h"
 #include "app/gui/theme.h"
 #include "core/quant/user_formats.h"
+#include "kernels/kernel_set.h"
 
 #include <QApplication>
 #include <QCommandLineParser>
@@ -116,6 +117,7 @@ int main(int argc, char** argv) {
                 .arg(parser.value(page), ids.join(QStringLiteral(", ")));
         if (parser.isSet(size) && !sizeOf().hasMatch())
             return QStringLiteral("--size is WIDTHxHEIGHT, for example 1440x900, not '%1'").arg(parser.value(size));
+        if (const char* problem = forcedIsaProblem()) return QString::fromUtf8(problem);
         return {};
     };
     // A wrong call is answered without a display too, unless options of Qt's own are among the words.

@@ -47,7 +47,7 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
       browser_(new TensorBrowser(session)), banner_(new Banner), stack_(new QStackedWidget),
       splitter_(new QSplitter(Qt::Horizontal)), lane_(new JobLane(session)), peek_(new Peek(session, this)) {
     setAcceptDrops(true);
-    setMinimumSize(1024, 640);
+    setMinimumSize(1280, 680); // below it the spec and a tensor's two columns of cards do not fit
     resize(1440, 900);
     rail_ = new Rail(session, buildMenus(*this));
 

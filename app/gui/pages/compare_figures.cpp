@@ -22,6 +22,9 @@ public:
         }
         option->displayAlignment = Qt::AlignRight | Qt::AlignVCenter;
         option->font = index.column() == 4 ? Theme::words(11) : Theme::numbers(10);
+        if (QFontMetrics(option->font).horizontalAdvance(option->text) + 8 > option->rect.width() &&
+            option->text == u"not measured")
+            option->text = QStringLiteral("–"); // the cards beside it say why
         const auto& tokens = Theme::instance().tokens();
         if (index.column() == 4)
             option->palette.setColor(QPalette::Text, option->text == u"worse"    ? tokens.warn

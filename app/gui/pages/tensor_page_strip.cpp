@@ -47,10 +47,11 @@ void SensitivityStrip::refresh() {
     const auto& rows = session_.modelRows(session_.spec());
     analyse_->setVisible(rows.size() < qsizetype(session_.weights().size()));
     setTitle(tr("Sensitivity: layer × role, %1").arg(metricTitle(*metric)));
-    setNote(tr("%1   %2 of %3 tensors")
-                .arg(QString::fromStdString(specText(session_.spec())))
-                .arg(rows.size())
-                .arg(session_.weights().size()));
+    const auto note = tr("%1   %2 of %3 tensors")
+                          .arg(QString::fromStdString(specText(session_.spec())))
+                          .arg(rows.size())
+                          .arg(session_.weights().size());
+    setNote(note);
     setMessage(
         rows.isEmpty()
             ? tr("The model has not been measured under %1 yet.").arg(QString::fromStdString(specText(session_.spec())))
@@ -62,11 +63,17 @@ void SensitivityStrip::refresh() {
     job_ = Job();
     using Drawn = std::shared_ptr<const Picture>;
     const auto work = [layout = session_.layout(), rows, metric](const Job&) -> Result<Drawn> {
-        return std::make_shared<const Picture>(Picture{layout, rows, metric, roleMap(layout->grid, rows, *metric)});
+        Picture picture{layout, rows, metric, roleMap(layout->grid, rows, *metric)};
+        for (std::size_t weight = 0; weight < layout->weights.size(); ++weight)
+            picture.refused += rows.at(weight) && rows.at(weight)->status != Status::Ok;
+        return std::make_shared<const Picture>(std::move(picture));
     };
-    runJobOrNow<Drawn>(session_.weights().size() <= kLittle, this, job_, work, [this](Result<Drawn> picture) {
+    runJobOrNow<Drawn>(session_.weights().size() <= kLittle, this, job_, work, [this, note](Result<Drawn> picture) {
         drawing_ = false;
-        if (picture && (*picture)->layout == session_.layout()) show(*picture);
+        if (picture && (*picture)->layout == session_.layout()) {
+            show(*picture);
+            if (picture_->refused > 0) setNote(note + tr(", %1 refused").arg(picture_->refused));
+        }
         if (again_) refresh();
     });
 }

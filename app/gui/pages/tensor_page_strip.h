@@ -29,6 +29,7 @@ private:
         ModelRows rows;
         const Metric* metric = nullptr;
         RoleMap map;
+        int refused = 0; ///< tensors that the spec cannot take
     };
     int weightAt(int row, int column) const;
     void show(std::shared_ptr<const Picture> picture);

@@ -123,7 +123,7 @@ QWidget* SpecBar::field(const QString& caption, QWidget* control, int width, QWi
     column->addWidget(control);
     if (width > 0) control->setFixedWidth(width);
     if (control->accessibleName().isEmpty()) control->setAccessibleName(caption);
-    if (width == 0 && beside) box->setMinimumWidth(120), box->setMaximumWidth(220);
+    if (width == 0 && beside) box->setMinimumWidth(104), box->setMaximumWidth(220);
     return box;
 }
 

@@ -129,6 +129,14 @@ private Q_SLOTS:
         QVERIFY2(isSentence(usage.err), usage.err.constData());
     }
 
+    void unknownInstructionSetIsRefused() {
+        qputenv("QS_FORCE_ISA", "sse9");
+        const auto ran = run({s("formats")});
+        qunsetenv("QS_FORCE_ISA");
+        QCOMPARE(ran.code, 2);
+        QVERIFY2(isSentence(ran.err) && ran.err.contains("scalar, avx2, avx512"), ran.err.constData());
+        QVERIFY(ran.out.isEmpty());
+    }
     void fullDiskIsNoticed() {
         if (!QFile::exists(s("/dev/full"))) QSKIP("There is no /dev/full here.");
         const auto ran = run({s("formats")}, s("/dev/full"));
