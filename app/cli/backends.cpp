@@ -7,6 +7,8 @@
 #include "core/base/text.h"
 #include "core/bench/backend_list.h"
 #include "core/bench/conformance.h"
+#include "core/bench/host.h"
+#include "core/report/report.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -38,6 +40,15 @@ Table shown(const Table& table) {
         for (auto& cell : row)
             if (std::holds_alternative<std::monostate>(cell)) cell = std::string("-");
     return view;
+}
+
+std::string provenance() {
+    auto lines = machineProvenance();
+    for (auto& line : hostProvenance()) lines.push_back(std::move(line));
+    std::string out;
+    for (const auto& [key, value] : lines)
+        out += (out.empty() ? "{" : ", ") + jsonString(key) + ": " + jsonString(value);
+    return out + "}";
 }
 
 /// Libraries of the user's, or else all that are built.
@@ -75,7 +86,9 @@ Result<void> run(const Options& options) {
     const Table table = makeTable({}, backendColumns(), rows);
     if (!options.outputs.standardOutput())
         if (auto done = print(tableText(shown(table))); !done) return done;
-    if (options.outputs.any()) return options.outputs.writeJson("{\"rows\": " + jsonRows(table) + "}\n");
+    if (options.outputs.any())
+        return options.outputs.writeJson("{\"rows\": " + jsonRows(table) + ",\n\"provenance\": " + provenance() +
+                                         "}\n");
     return {};
 }
 

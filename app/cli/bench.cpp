@@ -159,6 +159,11 @@ std::string reasonsText(const std::vector<BenchmarkRow>& rows) {
     for (std::size_t i = 0; i < reasons.size() && i < most; ++i)
         out += fmt::format("{} x {}\n", reasons[i].second, oneSentence(reasons[i].first));
     if (reasons.size() > most) out += fmt::format("{} more reasons; --json lists them all.\n", reasons.size() - most);
+    const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.busy; });
+    if (busy)
+        out += fmt::format(
+            "{} of {} rows were timed on a busy machine, and are too slow: close other programs, then run again\n",
+            busy, rows.size());
     for (const auto& row : rows)
         if (row.approx && row.approxNmse)
             out += fmt::format("{} on {} decodes approximately: NMSE {} against the values of {}\n", row.variant,
@@ -211,9 +216,11 @@ Result<void> run(const Options& options) {
     if (std::none_of(result->rows.begin(), result->rows.end(), ok)) {
         if (result->rows.empty()) return fail("Nothing was measured.");
         const auto& first = result->rows.front();
-        return fail(fmt::format("None of the {} rows could be measured; the first, {} on {}, is {}: {}",
-                                result->rows.size(), escapeForPeople(first.spec), escapeForPeople(first.backend),
-                                rowStateText(first.status), first.reason));
+        const std::string why = fmt::format("{} on {}, is {}: {}", escapeForPeople(first.spec),
+                                            escapeForPeople(first.backend), rowStateText(first.status), first.reason);
+        return fail(result->rows.size() == 1 ? "Nothing was measured; the only row, " + why
+                                             : fmt::format("None of the {} rows could be measured; the first, {}",
+                                                           result->rows.size(), why));
     }
     return {};
 }

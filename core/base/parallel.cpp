@@ -33,6 +33,7 @@ std::atomic<unsigned> takenCores{0};
 
 /// Worker 1, 2, ... of a caller on `home` each get a CPU of their own. Left to itself the kernel starts them where the
 /// caller runs, and a step of ten milliseconds is over before it moves them (measured: no faster than one thread).
+/// The thread must not have ended: the handle of one that has means the caller, who would stay on that CPU for good.
 void pin(std::jthread& thread, unsigned worker, int home) {
     const auto& cpus = allowedCpus();
     if (cpus.size() < 2) return;
@@ -42,6 +43,15 @@ void pin(std::jthread& thread, unsigned worker, int home) {
     CPU_SET(cpus[(at + worker) % cpus.size()], &set);
     pthread_setaffinity_np(thread.native_handle(), sizeof set, &set); // a wish: the work is right without it
 }
+
+/// Says at the end of its scope, however that comes, that all threads are where they belong.
+struct SaysPlaced {
+    std::atomic<bool>& placed;
+    ~SaysPlaced() {
+        placed.store(true, std::memory_order_release);
+        placed.notify_all();
+    }
+};
 
 } // namespace
 
@@ -86,12 +96,19 @@ void parallelFor(std::size_t count, std::size_t grain,
     };
     {
         // Threads are started per call: ~20 us each, against steps of milliseconds, and no pool to shut down.
+        std::atomic<bool> placed{false};
         std::vector<std::jthread> others;
         others.reserve(workers);
         const int home = workers > 1 ? sched_getcpu() : 0;
-        for (unsigned worker = 1; worker < workers; ++worker) {
-            others.emplace_back(work, worker);
-            pin(others.back(), worker, home);
+        {
+            const SaysPlaced after{placed};
+            for (unsigned worker = 1; worker < workers; ++worker) {
+                others.emplace_back([&work, &placed, worker] {
+                    work(worker);
+                    placed.wait(false, std::memory_order_acquire);
+                });
+                pin(others.back(), worker, home);
+            }
         }
         work(0);
     }

@@ -87,7 +87,8 @@ void addFigures(Columns<Row>& columns) {
         figureOf(&Row::nmse));
     add({"tail_nmse", "Tail NMSE", "", Show::Significant, 3, kLower, "The largest over the small shapes of the gate"},
         figureOf(&Row::worstNmse));
-    add({"nmse_limit", "NMSE limit", "", Show::Significant, 3, kNone, "What the gate accepts; 0: exact"},
+    add({"nmse_limit", "NMSE limit", "", Show::Significant, 3, kNone,
+         "What the gate accepts, more where the sums cancel; 0: exact"},
         figureOf(&Row::nmseLimit));
     add({"format_nmse", "Format NMSE", "", Show::Significant, 3, kLower,
          "Product with the quantized weights against the product with W, same x, in f64: what the format costs"},
@@ -145,6 +146,9 @@ void addPreparation(Columns<Row>& columns) {
     add({"repeated_rounds", "Repeated", "", Show::Integer, 0, kNone,
          "Rounds repeated because a probe of the machine fell below 70 % of its best"},
         [](const Row& r) -> Value { return std::int64_t(r.repeatedRounds); });
+    flag("busy", "Busy machine",
+         "Probes of the machine between the rounds mostly ran below 60 % of their best: the times are too long",
+         &Row::busy);
     const auto giga = [&](const char* id, const char* title, const char* tip, std::optional<double> Row::*field) {
         add({id, title, "", Show::Significant, 4, kHigher, tip},
             [field](const Row& r) { return r.*field ? Value(*(r.*field) / 1e9) : Value(); });

@@ -82,7 +82,7 @@ Result<void> checkPlan(const BenchmarkPlan& plan) {
     if (plan.specs.empty()) return fail("The benchmark has no spec; give one, for instance nf4:block=64.");
     if (plan.shapes.empty()) return fail("The benchmark has no shape; give one, for instance 1x4096x4096.");
     if (!(plan.secondsPerRow > 0) || plan.secondsPerRow > 3600)
-        return fail("The time for a row must lie between 0 and 3600 seconds.");
+        return fail("The time for a row must be above 0 and at most 3600 seconds.");
     for (const auto& shape : plan.shapes) {
         const double bytes = 4 * (double(shape.n) * double(shape.k) + double(shape.m) * double(shape.k + shape.n));
         if (bytes > 64.0 * 1024 * 1024 * 1024)

@@ -67,6 +67,7 @@ struct BenchmarkRow {
     std::uint32_t bufferSets = 1, iterations = 0, chain = 1; ///< of a round
     std::optional<double> probeRead, probeF32; ///< of the host, medians over these rounds: bytes, operations a second
     std::size_t repeatedRounds = 0;            ///< because a probe fell below 70 % of its best
+    bool busy = false;                         ///< most of them did: something else ran on the machine
 
     std::string command;                                        ///< reproduces this row
     std::vector<std::pair<std::string, std::string>> artifacts; ///< kind, text; see BenchmarkPlan::artifacts

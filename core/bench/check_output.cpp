@@ -21,6 +21,7 @@ constexpr std::size_t kGuardBytes = 64; // keeps the result aligned
 
 /// A single wrong output hides in the mean of millions: none may be this many times the accepted error off.
 constexpr double kMostOff = 8;
+constexpr double kMostNmse = 1e-3; // that any variant may have
 
 Check wrong(double nmse, std::string reason) { return {false, nmse, std::move(reason)}; }
 
@@ -100,17 +101,20 @@ std::optional<std::string> GuardedOutput::overrun() const {
 }
 
 double nmseLimitFor(const Variant& variant, const Problem& problem) {
-    constexpr double most = 1e-3;
     if (variant.nmseLimit < 0 || problem.op == "quantize") return 0;
-    if (variant.nmseLimit > 0) return std::min(variant.nmseLimit, most);
+    if (variant.nmseLimit > 0) return std::min(variant.nmseLimit, kMostNmse);
     static constexpr std::array<std::pair<std::string_view, double>, 6> limits = {
-        {{"i8", 1e-12}, {"f32", 1e-9}, {"bf16", 1e-5}, {"tf32", 1e-5}, {"f16", 1e-5}, {"fp8_e4m3", most}}};
+        {{"i8", 1e-12}, {"f32", 1e-9}, {"bf16", 1e-5}, {"tf32", 1e-5}, {"f16", 1e-5}, {"fp8_e4m3", kMostNmse}}};
     const std::string& type = !problem.compute.empty()             ? problem.compute
                               : problem.act && !problem.dynamicAct ? problem.act->format
                                                                    : std::string("f32");
     for (const auto& [id, limit] : limits)
         if (id == type) return limit;
     return 1e-9;
+}
+
+double nmseLimitHere(double limit, const Reference& reference) {
+    return std::max(limit, std::min(kMostNmse, limit * reference.cancellation));
 }
 
 Check checkOutput(const Operands& operands, const Reference& reference, const GuardedOutput& output, double limit) {
@@ -122,6 +126,7 @@ Check checkOutput(const Operands& operands, const Reference& reference, const Gu
 
     const bool exact = limit == 0 && !reference.exact[0].empty();
     if (limit == 0 && !exact) limit = 1e-12; // sums of floats, or scales inside the sum: only rounding may differ
+    if (!exact) limit = nmseLimitHere(limit, reference);
     double error = 0, power = 0;
     std::size_t worst = 0;
     double worstShare = -1;

@@ -28,10 +28,12 @@ std::string commandOf(const Question& q, const OpenedBackend& opened) {
     if (q.shape.tensor.empty())
         out += " --shape " + shapeKey(q.shape);
     else if (q.plan->model)
-        out += " --model " + q.plan->model->path;
+        out += fmt::format(" --model {} --shape {}", q.plan->model->path, q.shape.m); // a number: an M of its shapes
     if (q.request.op->product) out += std::string(" --act ") + q.request.act->id;
     if (q.request.bias) out += " --bias";
     if (q.plan->threads) out += fmt::format(" --threads {}", q.plan->threads);
+    if (q.plan->seed != 1) out += fmt::format(" --seed {}", q.plan->seed);
+    out += fmt::format(" --seconds {}", q.plan->secondsPerRow);
     return out;
 }
 
@@ -95,6 +97,7 @@ bool correct(Contender& c, const Job& job) {
     }
     const Check check = checkOutput(operands, **reference, *output, c.limit);
     c.row.nmse = check.nmse;
+    c.row.nmseLimit = nmseLimitHere(c.limit, **reference);
     c.row.formatNmse = (*own)->formatNmse;
     if (c.row.approx) noteApproximation(c.row, checkOutput(operands, **own, *output, 1).nmse);
     c.row.checkedOutputs = (*reference)->checked();

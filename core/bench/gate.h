@@ -29,6 +29,8 @@ private:
 
 /// Largest NMSE that passes: the variant's, never above 1e-3; 0: exact; without one by type of the products.
 double nmseLimitFor(const Variant& variant, const Problem& problem);
+/// More of it where the sums cancel: rounding the terms costs that much more of what is left. Never above 1e-3.
+double nmseLimitHere(double limit, const Reference& reference);
 Check checkOutput(const Operands& operands, const Reference& reference, const GuardedOutput& output, double limit);
 
 struct GateVerdict {

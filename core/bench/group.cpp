@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint64_t kDeviceCold = std::uint64_t(512) << 20; ///< 4 times any device's cache that we know
 constexpr std::uint64_t kMostSets = 16384;
+constexpr double kBusy = 0.6; ///< share of its best below which a probe has met something else on the machine
 
 std::uint64_t copyBytes(const Contender& c) {
     std::uint64_t bytes = 0;
@@ -206,6 +207,7 @@ private:
             if (host && done->probeMedians.size() == 2) { // read_bw, f32: see roundPlan()
                 row->probeRead = done->probeMedians[0];
                 row->probeF32 = done->probeMedians[1];
+                noteBusy(*row, *all[i]);
             }
             rows.push_back(std::move(*row));
         }
@@ -218,6 +220,20 @@ private:
             if (shown_[indexOf(*all[i])] && !(all[i]->isBaseline && baselineTimed_)) state_.emit(std::move(rows[i]));
         }
         return {};
+    }
+
+    /// Beside something else on the machine a time is too long, and threads that wait for each other may take thousands
+    /// of times as long.
+    void noteBusy(BenchmarkRow& row, const Contender& c) const {
+        const auto share = [&](const char* kind, double now) {
+            const auto best = state_.roofs.best(*c.opened, c.device, kind);
+            return best ? now / *best : 1.0;
+        };
+        const double memory = share("read_bw", *row.probeRead), f32 = share("f32", *row.probeF32);
+        if (!row.medianNs || std::min(memory, f32) >= kBusy) return;
+        row.busy = true;
+        remark(row, fmt::format("the machine was busy: {} ran at {:.0f} % of its best",
+                                memory < f32 ? "reading memory" : "f32 arithmetic", 100 * std::min(memory, f32)));
     }
 
     RoundPlan roundPlan(const std::vector<Contender*>& all, std::vector<TimedKernel>& kernels) {

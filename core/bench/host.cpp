@@ -6,6 +6,7 @@
 #include "qs_commit.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
@@ -40,6 +41,39 @@ std::vector<int> allowedCpus() {
         for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
             if (CPU_ISSET(cpu, &set)) out.push_back(cpu);
     return out;
+}
+
+/// What kernels choose by, of all that the system lists.
+std::string features() {
+    static constexpr std::array<std::string_view, 27> wanted = {
+        "sse4_2",      "f16c",     "fma",      "avx",        "avx2",    "avx_vnni",    "avx512f",
+        "avx512bw",    "avx512vl", "avx512dq", "avx512vbmi", "gfni",    "avx512_vnni", "avx512_bf16",
+        "avx512_fp16", "amx_tile", "amx_int8", "amx_bf16",   "asimd",   "asimdhp",     "asimddp",
+        "bf16",        "i8mm",     "sve",      "sve2",       "svebf16", "svei8mm"};
+    std::ifstream in("/proc/cpuinfo");
+    for (std::string line; std::getline(in, line);) {
+        if (!line.starts_with("flags") && !line.starts_with("Features")) continue;
+        const std::string all = line.substr(std::min(line.size(), line.find(':') + 1)) + ' ';
+        std::vector<std::string_view> found;
+        for (const auto name : wanted)
+            if (all.find(fmt::format(" {} ", name)) != std::string::npos) found.push_back(name);
+        return fmt::format("{}", fmt::join(found, " "));
+    }
+    return "not shown by the system";
+}
+
+/// At this moment, slowest and fastest CPU: what the system says, which in a guest may be the nominal one.
+std::string clock() {
+    double least = 0, most = 0;
+    std::ifstream in("/proc/cpuinfo");
+    for (std::string line; std::getline(in, line);) {
+        if (!line.starts_with("cpu MHz")) continue;
+        const double mhz = std::strtod(line.c_str() + std::min(line.size(), line.find(':') + 1), nullptr);
+        least = least > 0 ? std::min(least, mhz) : mhz;
+        most = std::max(most, mhz);
+    }
+    if (!(most > 0)) return "not shown by the system";
+    return least == most ? fmt::format("{:.0f} MHz", most) : fmt::format("{:.0f} to {:.0f} MHz", least, most);
 }
 
 std::string governor() {
@@ -84,6 +118,8 @@ std::vector<std::pair<std::string, std::string>> hostProvenance() {
     const auto cpus = allowedCpus();
     const std::uint64_t cache = lastLevelCacheBytes();
     std::vector<std::pair<std::string, std::string>> out = {
+        {"cpu_features", features()},
+        {"clock", clock()},
         {"governor", governor()},
         {"affinity", fmt::format("CPUs {}", fmt::join(cpus, " "))},
         {"last_level_cache", cache ? bytesText(cache) : "not shown by the system"},

@@ -14,19 +14,21 @@ namespace {
 constexpr std::int64_t kPanel = 8, kDepth = 512; // a panel of 8 columns x 512 is 32 KiB of f64
 constexpr std::uint64_t kSampledProducts = std::uint64_t(1) << 31;
 constexpr std::size_t kSampledRows = 32;
+constexpr double kMostCancellation = 100;
 using Pair = double __attribute__((vector_size(16)));
 
 using Columns8 = std::int64_t[kPanel];
 /// Fills panel[k][8] with W of eight result columns; an index of -1 gives zeros.
 using Fill = std::function<void(const Columns8& columns, std::int64_t k, std::int64_t depth, double* panel)>;
 
-/// sums[rows][columns] of x and W, on all cores.
+/// sums[rows][columns] of x and W, or of their squares, on all cores.
 Result<std::vector<double>> products(const Operands& operands, const std::vector<std::int64_t>& rows,
-                                     const std::vector<std::int64_t>& columns, const Fill& fill, const Job& job) {
+                                     const std::vector<std::int64_t>& columns, const Fill& fill, const Job& job,
+                                     bool ofSquares = false) {
     const std::int64_t k = operands.k;
     std::vector<double> out(rows.size() * columns.size());
     parallelFor((columns.size() + kPanel - 1) / kPanel, 1, [&](std::size_t begin, std::size_t end, unsigned) {
-        std::vector<double> panel(std::size_t(kPanel * kDepth)), sums(rows.size() * kPanel);
+        std::vector<double> panel(std::size_t(kPanel * kDepth)), sums(rows.size() * kPanel), squares;
         for (std::size_t block = begin; block < end; ++block) {
             if (job.cancelled()) return;
             Columns8 taken;
@@ -36,8 +38,15 @@ Result<std::vector<double>> products(const Operands& operands, const std::vector
             for (std::int64_t at = 0; at < k; at += kDepth) {
                 const std::int64_t depth = std::min(kDepth, k - at);
                 fill(taken, at, depth, panel.data());
+                if (ofSquares)
+                    for (double& w : panel) w *= w;
                 for (std::size_t r = 0; r < rows.size(); ++r) {
                     const double* x = operands.x.data() + rows[r] * k + at;
+                    if (ofSquares) {
+                        squares.assign(x, x + depth);
+                        for (double& value : squares) value *= value;
+                        x = squares.data();
+                    }
                     Pair a[kPanel / 2] = {};
                     for (std::int64_t d = 0; d < depth; ++d) {
                         const Pair v = {x[d], x[d]};
@@ -109,7 +118,26 @@ bool areIntegers(std::span<const float> levels) {
     return !levels.empty() && std::all_of(levels.begin(), levels.end(), [](float v) { return v == std::nearbyint(v); });
 }
 
-Result<void> evaluateProduct(Reference& out, const Operands& o, std::span<const float> levels, const Job& job) {
+/// Of the checked rows and columns as many as an eighth of a second takes: places in the lists.
+struct Sampled {
+    std::vector<std::size_t> rows, columns;
+    std::vector<std::int64_t> m, n;
+    Sampled(const Reference& of, std::int64_t k, std::uint64_t seed) {
+        const auto pick = [&](std::size_t count, std::size_t wanted) {
+            std::vector<std::size_t> at;
+            for (const auto i : sample(std::int64_t(count), wanted, seed + 1)) at.push_back(std::size_t(i));
+            return at;
+        };
+        rows = pick(of.checkedRows.size(), kSampledRows);
+        const double room = double(kSampledProducts / 4) / (double(rows.size()) * double(k));
+        columns = pick(of.checkedColumns.size(), std::size_t(std::clamp(room, 64.0, 1e6)));
+        for (const auto r : rows) m.push_back(of.checkedRows[r]);
+        for (const auto c : columns) n.push_back(of.checkedColumns[c]);
+    }
+};
+
+Result<void> evaluateProduct(Reference& out, const Operands& o, std::span<const float> levels, std::uint64_t seed,
+                             const Job& job) {
     const BenchWeights& w = *o.weights;
     const Place place{o.problem.wIsKn, o.problem.wIsKn ? o.n : o.k};
     const bool scaled = w.quantized.grid.kind != ScaleKind::None && !w.quantized.scales.empty();
@@ -148,6 +176,21 @@ Result<void> evaluateProduct(Reference& out, const Operands& o, std::span<const 
             out.exact[2][i] = f * (sx * sw);
             out.exact[3][i] = float(out.y[i]);
         }
+    if (exact) return {};
+
+    const Sampled some(out, o.k, seed);
+    const auto squares = products(o, some.m, some.n, fill, job, true);
+    if (!squares) return tl::unexpected(squares.error());
+    double terms = 0, power = 0;
+    for (std::size_t r = 0; r < some.m.size(); ++r)
+        for (std::size_t c = 0; c < some.n.size(); ++c) {
+            const double sw = outside ? scaleAt(some.n[c], 0) : 1.0f;
+            const double sx = o.xScale.empty() ? 1.0f : o.xScale[std::size_t(some.m[r])];
+            terms += (*squares)[r * some.n.size() + c] * sx * sx * sw * sw;
+            const double y = out.y[some.rows[r] * out.checkedColumns.size() + some.columns[c]];
+            power += y * y;
+        }
+    if (power > 0) out.cancellation = std::clamp(terms / power, 1.0, kMostCancellation);
     return {};
 }
 
@@ -158,18 +201,8 @@ Result<void> measureFormat(Reference& out, const Operands& o, std::uint64_t seed
         return {};
     }
     const Place place{o.problem.wIsKn, o.problem.wIsKn ? o.n : o.k};
-    std::vector<std::size_t> rows, columns;
-    const auto pick = [&](std::size_t count, std::size_t wanted) {
-        std::vector<std::size_t> at;
-        for (const auto i : sample(std::int64_t(count), wanted, seed + 1)) at.push_back(std::size_t(i));
-        return at;
-    };
-    rows = pick(out.checkedRows.size(), kSampledRows);
-    const double room = double(kSampledProducts / 4) / (double(rows.size()) * double(o.k));
-    columns = pick(out.checkedColumns.size(), std::size_t(std::clamp(room, 64.0, 1e6)));
-    std::vector<std::int64_t> m, n;
-    for (const auto r : rows) m.push_back(out.checkedRows[r]);
-    for (const auto c : columns) n.push_back(out.checkedColumns[c]);
+    const Sampled some(out, o.k, seed);
+    const auto& [rows, columns, m, n] = some;
     const auto& values = *o.weights->original;
     const auto whole = products(
         o, m, n, filled([&](std::int64_t a, std::int64_t k) { return double(values[place.index(a, k)]); }), job);
@@ -250,7 +283,7 @@ Result<Reference> evaluateReference(const Operands& o, std::uint64_t seed, const
         evaluateWeights(out, o, levels);
         return out;
     }
-    if (auto done = evaluateProduct(out, o, levels, job); !done) return tl::unexpected(done.error());
+    if (auto done = evaluateProduct(out, o, levels, seed, job); !done) return tl::unexpected(done.error());
     if (auto done = measureFormat(out, o, seed, job); !done) return tl::unexpected(done.error());
     return out;
 }

@@ -75,9 +75,10 @@ std::vector<std::pair<std::string, std::string>> machineProvenance() {
 }
 
 std::string provenanceTitle(std::string_view key) {
-    static constexpr std::array<std::pair<std::string_view, const char*>, 8> spelled = {{
+    static constexpr std::array<std::pair<std::string_view, const char*>, 9> spelled = {{
         {"input_sha256", "Input SHA-256"},
         {"cpu", "CPU"},
+        {"cpu_features", "CPU features"},
         {"isa", "Instruction set"},
         {"version", "Tool"},
         {"formats_version", "Number formats"},

@@ -99,7 +99,9 @@ std::int32_t deviceGet(qs_ctx* ctx, std::uint32_t dev, qs_device* out, qs_error*
     device.kind = QS_DEVICE_CPU, device.flags = 0;
     device.mem_total = std::uint64_t(::sysconf(_SC_PHYS_PAGES)) * std::uint64_t(::sysconf(_SC_PAGESIZE));
     plugin::put(device.id, "cpu:0");
-    plugin::put(device.name, "OpenBLAS, " + std::to_string(ctx->library.team().size()) + " threads");
+    const auto& library = ctx->library;
+    plugin::put(device.name, "OpenBLAS, " + std::to_string(ctx->library.team().size()) + " threads, core type " +
+                                 library.coreName() + " (" + library.coreType().origin + ")");
     plugin::put(device.arch, ctx->library.coreName());
     plugin::give(out, device);
     return QS_OK;

@@ -40,6 +40,7 @@ public:
     ThreadTeam& team() const { return *team_; } ///< as many threads as OpenBLAS uses, on the same CPUs
     std::string describe() const;               ///< JSON
     std::string coreName() const { return coreName_ ? coreName_() : "unknown"; } ///< as OpenBLAS calls it
+    const CoreType& coreType() const { return coreType_; }
     /// Speed of a product on all threads over that on one; 1 with one thread.
     double scaling() const { return scaling_; }
 

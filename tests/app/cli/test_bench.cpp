@@ -54,9 +54,13 @@ private Q_SLOTS:
         }
         QVERIFY(fine > 0);
         const auto provenance = QJsonDocument::fromJson(ran.out).object()[s("provenance")].toObject();
-        for (const char* key :
-             {"cpu", "governor", "affinity", "compiler", "build_flags", "seed", "command_line", "backend_cpu"})
+        for (const char* key : {"cpu", "cpu_features", "clock", "governor", "affinity", "compiler", "build_flags",
+                                "seed", "command_line", "backend_cpu"})
             QVERIFY2(provenance.contains(s(key)), key);
+        // All CPUs that the process may use, whatever its threads did before.
+        cpu_set_t set;
+        QCOMPARE(sched_getaffinity(0, sizeof set, &set), 0);
+        QCOMPARE(provenance[s("affinity")].toString().count(u' '), CPU_COUNT(&set));
     }
     void comparedWithItself() {
         const QStringList asked = kQuick + QStringList{s("--shape"), s("1x64x64"), s("--spec"), s("f32")};
@@ -83,7 +87,9 @@ private Q_SLOTS:
         const auto ran = run({s("bench"), s("--plugin"), path("none.so"), s("--shape"), s("1x8x8"), s("--spec"),
                               s("int8"), s("--json"), path("none.json")});
         QCOMPARE(ran.code, 1);
-        QVERIFY2(ran.err.count('\n') == 1 && ran.err.contains("None of the"), ran.err.constData());
+        QVERIFY2(ran.err.count('\n') == 1 &&
+                     ran.err.contains("Nothing was measured; the only row, int8 on none.so, is unavailable"),
+                 ran.err.constData());
         const auto row = rows(get(path("none.json"))).at(0).toObject();
         QCOMPARE(row[s("backend")].toString(), s("none.so"));
         QVERIFY(row[s("status")].toString() != s("ok") && !row[s("reason")].toString().isEmpty());
@@ -115,6 +121,17 @@ private Q_SLOTS:
             QCOMPARE(ran.code, 1);
             QVERIFY(ran.out.isEmpty());
             QVERIFY2(ran.err.count('\n') == 1 && ran.err.contains("mine.so is not a file"), ran.err.constData());
+        }
+    }
+    void backendsSayWhereTheyWereAsked() {
+        const auto ran = run({s("backends"), s("--json"), s("-")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        const auto provenance = QJsonDocument::fromJson(ran.out).object()[s("provenance")].toObject();
+        for (const char* key : {"version", "cpu", "cpu_features", "clock", "commit"})
+            QVERIFY2(!provenance[s(key)].toString().isEmpty(), key);
+        for (const auto& row : rowsOf(ran)) {
+            const auto name = row.toObject()[s("device_name")].toString();
+            if (name.startsWith(s("OpenBLAS"))) QVERIFY2(name.contains(s("core type")), qPrintable(name));
         }
     }
     void aCrashIsARowAmongOthers() {

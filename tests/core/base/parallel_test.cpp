@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <sched.h>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -30,6 +31,7 @@ private Q_SLOTS:
     void sizesNearTheLimit();
     void usesItsWorkers();
     void leavesTakenCores();
+    void leavesTheCallerOnItsCpus();
     void exceptionsArrive();
     void nested();
     void job();
@@ -114,6 +116,16 @@ void ParallelTest::leavesTakenCores() {
         QCOMPARE(workersSeen(), 1);
     }
     QVERIFY(workersSeen() > 1);
+}
+
+// Workers that end at once were pinned by the handle of an ended thread, which means the calling one.
+void ParallelTest::leavesTheCallerOnItsCpus() {
+    cpu_set_t before, after;
+    QCOMPARE(sched_getaffinity(0, sizeof before, &before), 0);
+    if (CPU_COUNT(&before) < 2) QSKIP("one CPU");
+    for (int i = 0; i < 2000; ++i) parallelFor(8, 1, [](std::size_t, std::size_t, unsigned) {});
+    QCOMPARE(sched_getaffinity(0, sizeof after, &after), 0);
+    QCOMPARE(CPU_COUNT(&after), CPU_COUNT(&before));
 }
 
 void ParallelTest::exceptionsArrive() {

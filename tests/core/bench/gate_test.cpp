@@ -62,6 +62,22 @@ private Q_SLOTS:
         problem.op = "quantize";
         QCOMPARE(nmseLimitFor(variant, problem), 0.0);
     }
+    /// Terms 1 and -0.5 of a sum 0.5: rounding a term costs (1 + 0.25) / 0.25 of what it costs where nothing cancels.
+    void sumsThatCancel() {
+        const auto of = [](float second) {
+            const auto values = std::make_shared<const std::vector<float>>(std::vector<float>{1, second});
+            auto operands = *makeOperands({findBenchOp("matmul_t"), findBenchAct("f32"), 1, 1, 2, false, 5},
+                                          *makeWeights(*parseSpec("f32"), 1, 2, values, {}));
+            operands.x = {1, 1};
+            return *evaluateReference(operands, 5, {});
+        };
+        QCOMPARE(of(-0.5f).cancellation, 5.0);
+        QCOMPARE(of(1).cancellation, 1.0);        // terms that add up are no reason to be stricter
+        QCOMPARE(of(-0.99f).cancellation, 100.0); // nor does anything go
+        QCOMPARE(nmseLimitHere(1e-5, of(-0.5f)), 5e-5);
+        QCOMPARE(nmseLimitHere(1e-4, of(-0.99f)), 1e-3);
+        QCOMPARE(nmseLimitHere(0, of(-0.5f)), 0.0);
+    }
     void faults_data() {
         QTest::addColumn<QString>("act");
         QTest::addColumn<int>("fault");
