@@ -12,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
 
 namespace qs::cli {
@@ -104,10 +105,13 @@ Run declareBackends(CLI::App& app) {
                  "Ask each what the interface demands: a line a check, exit code 1 when\n"
                  "one fails; with --plugin of that library alone");
     app.add_option("--seconds", options->seconds,
-                   "For products at tail shapes with --check; what does not fit is said to be skipped")
+                   "With --check: time for products at tail shapes (default: 60); what does\n"
+                   "not fit is said to be skipped")
         ->type_name("S")
-        ->check(CLI::Range(0.1, 36000.0))
-        ->capture_default_str();
+        ->check([](const std::string& text) {
+            const double seconds = std::strtod(text.c_str(), nullptr);
+            return seconds > 0 && seconds <= 36000 ? std::string() : "it must lie between 0 and 36000";
+        });
     options->outputs.declare(app, {"json"});
     return [options] { return run(*options); };
 }
