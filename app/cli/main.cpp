@@ -4,9 +4,9 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
+#include "core/quant/forced_isa.h"
 #include "core/quant/user_formats.h"
 #include "core/report/report.h"
-#include "kernels/kernel_set.h"
 
 #include <CLI/CLI.hpp>
 #include <clocale>

@@ -6,8 +6,8 @@
 #include "app/gui/session.h"
 #include "app/gui/session_state.h"
 #include "app/gui/theme.h"
+#include "core/quant/forced_isa.h"
 #include "core/quant/user_formats.h"
-#include "kernels/kernel_set.h"
 
 #include <QApplication>
 #include <QCommandLineParser>
