@@ -205,6 +205,12 @@ QS_INLINE bool isPlainNf4(const Run& run) {
            run.clip == 1 && run.levels[0] == -1 && run.levels[15] == 1;
 }
 
+/// The same for integers whose lowest level is as far out as their highest one: no value is clipped.
+QS_INLINE bool isPlainInteger(const Run& run) {
+    return run.encoder == Encoder::RoundInteger && !run.given && run.statistic == GroupStatistic::AbsMax &&
+           run.clip == 1 && run.levelCount > 0 && run.levels[0] <= -run.levels[run.levelCount - 1];
+}
+
 /// Whole groups and perhaps a last short one, at most kTogether of them.
 template<class Coder>
 inline void largeGroups(const Coder& coder, Pass& pass, std::size_t begin, std::size_t n, std::size_t g) {
@@ -219,11 +225,19 @@ inline void largeGroups(const Coder& coder, Pass& pass, std::size_t begin, std::
     const std::size_t groups = (n + run.group - 1) / run.group;
     const auto sizeOf = [&](std::size_t k) { return n - k * run.group < run.group ? n - k * run.group : run.group; };
     absMaxBitsOfEach(run.x + begin, n, run.group, bits);
-    const bool plain = isPlainNf4(run) && keepsSigns;
+    const bool plain = isPlainNf4(run) && keepsSigns, integers = isPlainInteger(run) && keepsSigns;
+    const float range = integers ? run.levels[run.levelCount - 1] : 1.0f;
     for (std::size_t k = 0; k < groups; ++k) {
         if (plain) { // the frequent case, without calls
             params[k] = {fromBits(bits[k]), fromBits(bits[k]) + 1.17549435e-38f};
             fine[k] = reference::magnitudeInF32(bits[k]);
+            odd[k] = false;
+            continue;
+        }
+        if (integers) { // as paramsFromAbsMax() has it
+            const float scale = fromBits(bits[k]) / range + 1.17549435e-38f;
+            params[k] = {scale, scale};
+            fine[k] = reference::sumsInF32(run, params[k], bits[k]) && usable(params[k], true);
             odd[k] = false;
             continue;
         }
@@ -239,7 +253,8 @@ inline void largeGroups(const Coder& coder, Pass& pass, std::size_t begin, std::
     for (std::size_t k = 0; k < groups;) {
         const std::size_t first = k, at = first * run.group;
         if (!fine[k]) {
-            if (plain) params[k] = groupParams(set(), run, run.x + begin + at, sizeOf(k)); // bits may be those of a NaN
+            if (plain || integers)
+                params[k] = groupParams(set(), run, run.x + begin + at, sizeOf(k)); // bits may be those of a NaN
             oneGroup(coder, pass, begin + at, sizeOf(k), g + k, params[k], bits[k]);
             ++k;
             continue;
