@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/solve/codebooks.h"
 
+#include "core/base/text.h"
 #include "core/quant/pass.h"
 #include "core/solve/inputs.h"
+
+#include <fmt/format.h>
 
 namespace qs::solve {
 namespace {
@@ -28,6 +31,7 @@ Result<Codebooks> learnCodebooks(const Model& model, std::span<const TensorInfo*
     for (const TensorInfo* tensor : tensors)
         if (checkQuantizable(*tensor) && scaleGrid(spec, tensor->shape))
             groups[groupOf(*tensor, share)].push_back(tensor);
+    bool weighted = groups.empty();
     for (const auto& [name, members] : groups) {
         std::vector<std::vector<float>> weights;
         std::vector<LearnSource> sources;
@@ -38,6 +42,7 @@ Result<Codebooks> learnCodebooks(const Model& model, std::span<const TensorInfo*
             Result<std::optional<std::vector<float>>> asked = std::optional<std::vector<float>>();
             if (activations) asked = columnWeightsOf(*activations, *tensor);
             if (!asked) return tl::unexpected(asked.error());
+            weighted = weighted || asked->has_value();
             weights.push_back(asked->value_or(std::vector<float>()));
             sources.push_back({*view, weights.back()});
         }
@@ -46,6 +51,9 @@ Result<Codebooks> learnCodebooks(const Model& model, std::span<const TensorInfo*
         const auto levels = std::make_shared<const LearnedLevels>(std::move(*learned));
         for (const TensorInfo* tensor : members) out[tensor] = levels;
     }
+    if (activations && !weighted)
+        return fail(fmt::format("{} has inputs for none of the {} tensors: its tensors must have their names",
+                                escapeForPeople(activations->title, 60), tensors.size()));
     return out;
 }
 

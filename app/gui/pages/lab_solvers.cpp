@@ -42,6 +42,7 @@ SolversPanel::SolversPanel(Session& session, const LabInputs& inputs, QWidget* p
     setObjectName(QStringLiteral("labSolvers"));
     asDataTable(*table_, tr("Solutions: error of the output and of the weights"));
     table_->setModel(model_);
+    for (const int same : {0, 1}) table_->setColumnHidden(same, true); // tensor and spec are those of the page
     tableCard_->setBody(table_);
     bars_->setAccessibleName(tr("SQNR of the output, rounded to nearest and solved"));
     bars_->setAxis(tr("SQNR of X Wᵀ, dB ↑"));
@@ -184,7 +185,7 @@ void SolversPanel::begin() {
             model_->setRows(std::move(all));
             fitColumns(*table_);
             const double seconds = latest_->row.seconds;
-            say(tr("Solved in %1 s.").arg(QString::fromStdString(fixedText(seconds, 1))));
+            say(tr("Solved in %1 s.").arg(QString::fromStdString(fixedText(seconds, 2))));
         } else if (!answer.error().cancelled) {
             say(sentence(answer.error()), true);
         }

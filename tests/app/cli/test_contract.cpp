@@ -46,6 +46,17 @@ private Q_SLOTS:
         add("bad regex", "analyze GOOD --spec nf4 --tensor a(", 1, "a(");
         add("regex without match", "analyze GOOD --spec nf4 --tensor zzz", 1, "zzz");
         add("unknown layout", "quantize GOOD --spec nf4 --layout nope -o DIR/x.safetensors", 1, "nope");
+        const char* q = "quantize GOOD --spec int4 --layout native -o DIR/x.safetensors ";
+        const auto ask = [&](const char* name, const char* options, const char* says) {
+            add(name, QByteArray(q).append(options).constData(), 1, says);
+        };
+        ask("unknown solver", "--solver obq --activations synthetic", "gptq and awq");
+        ask("unknown solver option", "--solver gptq:fast=yes --activations synthetic", "damp=0.01");
+        ask("solver without inputs", "--solver gptq", "--activations");
+        ask("inputs without a use", "--activations synthetic", "--solver");
+        ask("sharing without a codebook", "--share-codebook model", "codebook:bits=4");
+        ask("no solver to list", "--json DIR/x.json", "--solver");
+        add("solver for blocks", "quantize GOOD --spec q8_0 --solver gptq --activations synthetic -o DIR/x", 1, "awq");
         add("missing file", "inspect DIR/none.safetensors", 1, "none.safetensors");
         add("empty folder", "inspect DIR/empty", 1, "empty");
         add("missing output folder", "analyze GOOD --spec nf4 --json DIR/none/a.json", 1, "does not exist");
@@ -148,7 +159,7 @@ private Q_SLOTS:
     }
 
     void registriesHaveIdAndTitle() {
-        for (const char* registry : {"formats", "metrics", "layouts", "calibrations"}) {
+        for (const char* registry : {"formats", "metrics", "layouts", "calibrations", "solvers"}) {
             const auto ran = run({s(registry), s("--json"), s("-")});
             QCOMPARE(ran.code, 0);
             const auto listed = rows(ran.out);

@@ -47,6 +47,63 @@ private Q_SLOTS:
         QCOMPARE(entries(dir.path()).size(), 1);
     }
 
+    /// Inputs out of a file: the output is better, the file says so when it is decoded.
+    void solved() {
+        QTemporaryDir dir;
+        QByteArray w, x;
+        unsigned state = 1;
+        const auto next = [&state] {
+            return double((state = state * 1664525u + 1013904223u) >> 8) / double(1 << 24) - 0.5;
+        };
+        for (int i = 0; i < 8 * 64; ++i) w += floats({float(next())});
+        for (int i = 0; i < 100; ++i) {
+            const double common = next();
+            for (int j = 0; j < 64; ++j) x += floats({float(3 * common + next())});
+        }
+        const QString in = put(dir.filePath(s("in.safetensors")), safetensors({{"a.weight", "F32", "[8,64]", w}}));
+        const QString inputs = put(dir.filePath(s("x.safetensors")), safetensors({{"a", "F32", "[100,64]", x}}));
+        const QString out = dir.filePath(s("out.safetensors"));
+        const auto ran =
+            run({s("quantize"), in, s("--spec"), s("int3:block=32"), s("--solver"), s("gptq"), s("--activations"),
+                 inputs, s("--layout"), s("native"), s("--json"), s("-"), s("-o"), out});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        const auto row = rows(ran.out, "rows")[0].toObject();
+        QCOMPARE(row[s("solver")].toString(), s("gptq:damp=0.01:order=given:block=128"));
+        QVERIFY(row[s("inputs")].toString().contains(s("x.safetensors")));
+        QVERIFY(row[s("output_nmse")].toDouble() > 0);
+        QVERIFY(row[s("output_nmse")].toDouble() < 0.7 * row[s("nearest_output_nmse")].toDouble());
+        QVERIFY(QFile::exists(out));
+        const auto text = run({s("quantize"), in, s("--spec"), s("int3:block=32"), s("--solver"), s("awq"),
+                               s("--activations"), s("synthetic"), s("--layout"), s("plain"), s("-o"), out});
+        QVERIFY2(text.code == 0 && text.out.contains("synthetic inputs"), text.err.constData());
+        const auto unfit = run({s("quantize"), in, s("--spec"), s("int4"), s("--solver"), s("gptq"), s("--activations"),
+                                in, s("--layout"), s("native"), s("-o"), out + s("2")});
+        QCOMPARE(unfit.code, 0); // its rows are inputs as good as any
+    }
+
+    /// Columns weighed by inputs, one codebook for all: other levels than a tensor's own.
+    void learned() {
+        QTemporaryDir dir;
+        const QString in =
+            put(dir.filePath(s("in.safetensors")), safetensors({{"layers.0.a.weight", "F32", "[4,64]", ramp(256)},
+                                                                {"layers.1.b.weight", "F32", "[2,16]", ramp(32)}}));
+        QByteArray levels;
+        for (const char* share : {"tensor", "model"}) {
+            const QString out = dir.filePath(s(share) + s(".safetensors"));
+            const auto ran = run({s("quantize"), in, s("--spec"), s("codebook:bits=2:scale=none"),
+                                  s("--share-codebook"), s(share), s("--layout"), s("native"), s("-o"), out});
+            QVERIFY2(ran.code == 0, ran.err.constData());
+            QVERIFY(get(out) != levels);
+            levels = get(out);
+        }
+        const auto own = run({s("analyze"), in, s("--spec"), s("codebook:bits=2:scale=none"), s("--json"), s("-")});
+        const auto shared = run({s("analyze"), in, s("--spec"), s("codebook:bits=2:scale=none"), s("--share-codebook"),
+                                 s("model"), s("--json"), s("-")});
+        QVERIFY2(shared.code == 0, shared.err.constData());
+        const auto nmse = [](const auto& ran) { return rows(ran.out, "rows")[1].toObject()[s("nmse")].toDouble(); };
+        QVERIFY(nmse(own) > 0 && nmse(own) < nmse(shared));
+    }
+
     void sampleAsAFolder() {
         QTemporaryDir dir;
         const QString out = dir.filePath(s("quantized"));
