@@ -4,9 +4,13 @@
 #include "app/gui/pages/backends_rows.h"
 #include "app/gui/theme.h"
 
+#include <QClipboard>
 #include <QComboBox>
+#include <QGuiApplication>
 #include <QPlainTextEdit>
 #include <QSignalBlocker>
+#include <QTextOption>
+#include <QToolButton>
 
 #include <algorithm>
 
@@ -18,20 +22,26 @@ BenchDetail::BenchDetail(QWidget* parent)
     text_->setAccessibleName(tr("What was run"));
     text_->setReadOnly(true);
     text_->setFont(Theme::numbers(11));
-    text_->setLineWrapMode(QPlainTextEdit::NoWrap);
+    text_->setWordWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);
     text_->document()->setDocumentMargin(0);
     setBody(text_);
     artifact_->setObjectName(QStringLiteral("artifactChoice"));
     artifact_->setAccessibleName(tr("Summary, or the program that ran"));
     artifact_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     addCorner(artifact_);
-    connect(artifact_, &QComboBox::currentIndexChanged, this,
-            [this](int index) { text_->setPlainText(texts_.value(index)); });
+    connect(artifact_, &QComboBox::currentIndexChanged, this, &BenchDetail::showText);
+    copy_ = new QToolButton;
+    copy_->setObjectName(QStringLiteral("copyCommand"));
+    copy_->setText(tr("Copy command"));
+    copy_->setToolTip(tr("The command that runs this again, onto the clipboard"));
+    addCorner(copy_);
+    connect(copy_, &QToolButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(command_); });
     clear();
 }
 
 void BenchDetail::clear() {
     artifact_->hide();
+    copy_->hide();
     setMessage(tr("A click on a result shows what exactly was run."));
 }
 
@@ -49,8 +59,17 @@ void BenchDetail::show(const BenchmarkRow& row) {
         artifact_->setCurrentIndex(std::max(0, artifact_->findText(before)));
     }
     artifact_->setVisible(artifact_->count() > 1);
-    text_->setPlainText(texts_.value(artifact_->currentIndex()));
+    command_ = QString::fromStdString(row.command);
+    copy_->setVisible(!command_.isEmpty());
+    showText();
     setMessage({});
+}
+
+/// Sentences are broken where the card ends; programs are not.
+void BenchDetail::showText() {
+    const int at = artifact_->currentIndex();
+    text_->setLineWrapMode(at <= 0 ? QPlainTextEdit::WidgetWidth : QPlainTextEdit::NoWrap);
+    text_->setPlainText(texts_.value(at));
 }
 
 } // namespace qs::gui

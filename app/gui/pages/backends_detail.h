@@ -8,6 +8,7 @@
 
 class QComboBox;
 class QPlainTextEdit;
+class QToolButton;
 
 namespace qs::gui {
 
@@ -19,9 +20,12 @@ public:
     void clear();
 
 private:
+    void showText();
     QPlainTextEdit* text_;
     QComboBox* artifact_;
+    QToolButton* copy_ = nullptr;
     QStringList texts_;
+    QString command_;
 };
 
 } // namespace qs::gui

@@ -187,6 +187,7 @@ Result<BenchmarkPlan> BackendsPlan::plan() const {
     plan.bias = bias_->isChecked();
     plan.secondsPerRow = seconds_->value();
     plan.artifacts = true;
+    plan.cacheBytes = cacheBytes_;
     plan.model = session_.model();
     plan.commandLine = "quantscope";
     for (int i = 0; i < specList_->count(); ++i)

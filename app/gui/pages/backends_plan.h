@@ -30,7 +30,8 @@ public:
     Result<BenchmarkPlan> plan() const;
     void setRunning(bool running);
     void addPlugin(const QString& path);
-    void setAnswers(const std::vector<Capability>& answers); ///< how many variants there are to time
+    void assumeCache(std::uint64_t bytes) { cacheBytes_ = bytes; } ///< of the host, for tests: fewer copies to make
+    void setAnswers(const std::vector<Capability>& answers);       ///< how many variants there are to time
     const std::vector<BackendSource>& sources() const { return sources_; }
 
 Q_SIGNALS:
@@ -58,6 +59,7 @@ private:
     QDoubleSpinBox* seconds_ = nullptr;
     QLabel *note_ = nullptr, *complaint_ = nullptr;
     QPushButton *run_ = nullptr, *cancel_ = nullptr;
+    std::uint64_t cacheBytes_ = 0;
     bool running_ = false;
 };
 

@@ -76,7 +76,12 @@ LatencyPicture latencyPicture(const LatencyChart& chart, const BenchRows& rows) 
         const auto& first = rows[line.rows.front()];
         PlotSeries series{str(line.name), PlotSeries::Style::Line, look.colour(first), {}, {}};
         series.dash = look.dash(first);
-        PlotSeries band = unnamed(series, PlotSeries::Style::Band);
+        const PlotSeries noBand = unnamed(series, PlotSeries::Style::Band);
+        PlotSeries band = noBand;
+        const auto endBand = [&] { // none over a point that has no interval
+            if (band.points.size() > 1) bands << band;
+            band = noBand;
+        };
         for (std::size_t i = 0; i < line.m.size(); ++i) {
             const double x = std::log2(line.m[i]);
             series.points << QPointF(x, line.ns[i] * kMicro);
@@ -88,12 +93,13 @@ LatencyPicture latencyPicture(const LatencyChart& chart, const BenchRows& rows) 
                            .arg(line.low[i] * kMicro, 0, 'g', 4)
                            .arg(line.high[i] * kMicro, 0, 'g', 4) +
                        note;
-            }
+            } else
+                endBand();
             series.notes << note;
         }
         picture.series << series;
         dots << unnamed(series, PlotSeries::Style::Dots);
-        if (band.points.size() > 1) bands << band;
+        endBand();
     }
     picture.series += bands;
     picture.series += dots;
@@ -162,7 +168,10 @@ QVector<PlotSeries> rooflinePicture(const Roofline& roofline, const BenchRows& r
             if (std::get<0>(key) != spec || way.size() < 2) continue;
             PlotSeries line{{}, PlotSeries::Style::Line, series.token, {}, {}};
             line.naming = PlotSeries::Naming::None;
-            for (const auto& [m, at] : way) line.points << at;
+            for (const auto& [m, at] : way) {
+                line.points << at;
+                line.labels << (line.labels.isEmpty() ? QObject::tr("M = %1").arg(m) : QString::number(m));
+            }
             out << line;
         }
         out << series;
@@ -179,24 +188,57 @@ QString rowText(const BenchmarkRow& row) {
         return value ? str(significantText(*value, 4)) + unit : QString();
     };
     line(QObject::tr("variant"), str(row.variant));
+    line(QObject::tr("status"), QString::fromUtf8(rowStateText(row.status)).replace(u'_', u' '));
+    line(QObject::tr("reason"), str(row.reason));
+    line(QObject::tr("command"), str(row.command));
     line(QObject::tr("in words"), str(row.variantTitle));
     line(QObject::tr("arithmetic"), str(row.variantNote));
-    line(QObject::tr("device"),
-         (str(row.deviceName.empty() ? row.device : row.deviceName) + u' ' + str(row.deviceArch)).trimmed());
+    line(QObject::tr("problem"),
+         QObject::tr("%1   M %2  N %3  K %4   x %5%6")
+             .arg(opTitle(row))
+             .arg(row.m)
+             .arg(row.n)
+             .arg(row.k)
+             .arg(row.act.empty() ? QStringLiteral("–") : str(row.act), row.bias ? QObject::tr(", bias") : QString()));
     line(QObject::tr("spec"), str(row.specFull.empty() ? row.spec : row.specFull));
-    line(QObject::tr("tensor"), str(row.tensor));
-    line(QObject::tr("status"), QString::fromUtf8(rowStateText(row.status)));
-    line(QObject::tr("reason"), str(row.reason));
-    line(QObject::tr("median"), figure(row.medianNs, QStringLiteral(" ns")));
-    if (row.ciNs)
-        line(QObject::tr("95 % CI"),
-             QStringLiteral("%1 to %2 ns").arg(row.ciNs->low, 0, 'f', 0).arg(row.ciNs->high, 0, 'f', 0));
-    line(QObject::tr("samples"), row.samples.empty() ? QString() : QString::number(row.samples.size()));
-    line(QObject::tr("speed-up"), row.speedup ? figure(row.speedup, QStringLiteral("×")) : str(row.speedupReason));
-    line(QObject::tr("kernel NMSE"), figure(row.nmse, {}));
+    line(QObject::tr("weights of"), row.tensor.empty() ? QObject::tr("seeded random values") : str(row.tensor));
+    QString device = str(row.deviceName.empty() ? row.device : row.deviceName);
+    if (!device.contains(str(row.deviceArch))) device += u' ' + str(row.deviceArch);
+    line(QObject::tr("device"),
+         device.isEmpty() ? QString() : QObject::tr("%1, %2 threads asked for").arg(device).arg(row.threads));
+    if (row.medianNs) {
+        line(
+            QObject::tr("median"),
+            figure(row.medianNs, QStringLiteral(" ns")) +
+                (row.ciNs
+                     ? QObject::tr(", 95 % CI %1 to %2 ns").arg(row.ciNs->low, 0, 'f', 0).arg(row.ciNs->high, 0, 'f', 0)
+                     : QObject::tr(", no interval: fewer than 20 samples")));
+        line(QObject::tr("samples"), QObject::tr("%1 in %2 rounds by the %3 clock, %4 runs each")
+                                         .arg(row.samples.size())
+                                         .arg(row.roundMedians.size())
+                                         .arg(row.clock == 2 ? QObject::tr("device's") : QObject::tr("host's"))
+                                         .arg(row.chain));
+        line(QObject::tr("cache"), row.cache == CacheState::Cold
+                                       ? QObject::tr("cold, %1 copies of the weights in turn").arg(row.bufferSets)
+                                       : QObject::tr("warm, one copy of the weights"));
+        line(QObject::tr("speed-up"), row.speedup ? figure(row.speedup, QStringLiteral("×")) +
+                                                        (row.speedupCi ? QObject::tr(", 95 % CI %1 to %2")
+                                                                             .arg(row.speedupCi->low, 0, 'f', 2)
+                                                                             .arg(row.speedupCi->high, 0, 'f', 2)
+                                                                       : QString())
+                                                  : str(row.speedupReason));
+    }
+    if (row.roofShare)
+        line(QObject::tr("of the roof"),
+             QObject::tr("%1 % of %2").arg(100 * *row.roofShare, 0, 'f', 1).arg(str(row.roofKind)));
+    if (row.nmse)
+        line(QObject::tr("kernel NMSE"), QObject::tr("%1 (limit %2) over %3 of %4 outputs, and %5 small shapes")
+                                             .arg(figure(row.nmse, {}), figure(row.nmseLimit, {}))
+                                             .arg(row.checkedOutputs)
+                                             .arg(row.outputs)
+                                             .arg(row.checkedShapes));
     line(QObject::tr("format NMSE"), figure(row.formatNmse, {}));
-    line(QObject::tr("prepare"), figure(row.prepareNs, QStringLiteral(" ns")));
-    line(QObject::tr("command"), str(row.command));
+    line(QObject::tr("prepare"), figure(row.prepareNs, QStringLiteral(" ns, once")));
     return text;
 }
 

@@ -27,11 +27,38 @@ Columns<BenchmarkRow> columnsOf(std::initializer_list<std::string_view> ids) {
     return out;
 }
 
+constexpr int kMedian = 4; // column of the times
+
+/// A time that is not there says why in a word, and in full under the mouse.
+class SortedRows : public QSortFilterProxyModel {
+public:
+    SortedRows(const BenchRun& bench, QObject* parent) : QSortFilterProxyModel(parent), bench_(bench) {}
+    void setTimes(const QAbstractItemModel* times) { times_ = times; }
+    void setRows(const QAbstractItemModel* rows) { rows_ = rows; }
+    QVariant data(const QModelIndex& index, int role) const override {
+        const bool ofRows = sourceModel() == times_ || sourceModel() == rows_;
+        if (!ofRows || (role != Qt::DisplayRole && role != Qt::ToolTipRole))
+            return QSortFilterProxyModel::data(index, role);
+        const int at = mapToSource(index).row();
+        if (at < 0 || std::size_t(at) >= bench_.rows().size()) return QSortFilterProxyModel::data(index, role);
+        const auto& row = bench_.rows()[std::size_t(at)];
+        if (role == Qt::ToolTipRole) return QString::fromStdString(row.reason);
+        if (sourceModel() != times_ || index.column() != kMedian || row.medianNs)
+            return QSortFilterProxyModel::data(index, role);
+        return QString::fromUtf8(rowStateText(row.status)).replace(u'_', u' ');
+    }
+
+private:
+    const BenchRun& bench_;
+    const QAbstractItemModel *times_ = nullptr, *rows_ = nullptr;
+};
+
 } // namespace
 
 BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
-    : Card(tr("Results"), parent), bench_(bench), view_(new QTableView), choice_(new QComboBox),
-      sorted_(new QSortFilterProxyModel(this)) {
+    : Card(tr("Results"), parent), bench_(bench), view_(new QTableView), choice_(new QComboBox) {
+    auto* sorted = new SortedRows(bench, this);
+    sorted_ = sorted;
     // What a row is first, then what is compared, then the rest.
     times_ = new RowModel<BenchmarkRow>(
         columnsOf({"backend",    "spec",        "variant",    "m",      "median_ns",    "speedup_vs_f32",
@@ -41,9 +68,11 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
                    "device",     "reason"}),
         this);
     correctness_ = new RowModel<BenchmarkRow>(
-        columnsOf({"backend", "spec", "variant", "m", "n", "k", "status", "nmse", "nmse_limit", "tail_nmse",
-                   "format_nmse", "checked_outputs", "outputs", "checked_shapes", "approx", "variant_note", "reason"}),
+        columnsOf({"backend", "spec", "variant", "m", "status", "nmse", "nmse_limit", "tail_nmse", "format_nmse", "n",
+                   "k", "checked_outputs", "outputs", "checked_shapes", "approx", "variant_note", "reason"}),
         this);
+    sorted->setTimes(times_);
+    sorted->setRows(correctness_);
     roofs_ = new RowModel<MeasuredRoof>(roofColumns(), this);
     passes_ = new RowModel<ModelPassRow>(modelPassColumns(), this);
     compared_ = new RowModel<ComparedRow>(comparedColumns(), this);
@@ -104,11 +133,16 @@ void BenchTables::refresh() {
 
 void BenchTables::explain() {
     const int choice = choice_->currentIndex();
-    setNote(bench_.complete() && choice <= Correctness ? tr("correct before timed") : QString());
+    const auto& rows = bench_.rows();
+    const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.busy; });
+    setNote(busy && choice != Correctness                ? tr("%1 rows timed on a busy machine: too slow").arg(busy)
+            : bench_.complete() && choice <= Correctness ? tr("correct before timed")
+                                                         : QString());
     QString message;
     if (sorted_->rowCount() == 0)
-        message = choice == Baseline && !baseline_       ? tr("Baseline… loads the JSON of an earlier run.")
-                  : choice == Model && bench_.complete() ? tr("The rows do not cover the shapes of an opened model.")
+        message = choice == Baseline && !baseline_ ? tr("Baseline… loads the JSON of an earlier run.")
+                  : choice == Model && bench_.complete()
+                      ? tr("Tick every shape of an opened model, and run: their sum is one pass over it.")
                   : bench_.running() ? (choice == Roofs || choice == Model ? tr("Known when the run is complete.")
                                                                            : tr("The first results are on their way."))
                                      : tr("Run fills this: every variant is checked against f64 first, then timed.");

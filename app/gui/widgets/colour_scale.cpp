@@ -66,6 +66,7 @@ QString scaleText(double value, int decimals) {
 QString ratioText(double log2) {
     if (std::isnan(log2)) return QStringLiteral("–");
     const double ratio = std::exp2(log2);
+    if (ratio < 0.095) return QStringLiteral("1/%1×").arg(1 / ratio, 0, 'f', ratio > 1 / 99.5 ? 1 : 0);
     return QString::number(ratio, 'f', ratio < 9.95 ? 2 : ratio < 99.5 ? 1 : 0) + u'×';
 }
 

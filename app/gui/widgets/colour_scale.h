@@ -29,7 +29,7 @@ struct ColourScale {
 
 /// "0.0381", "20.71": fixed decimals when decimals >= 0, else 3 significant digits.
 QString scaleText(double value, int decimals);
-/// "1.45×" of a log2.
+/// "1.45×" of a log2; "1/40×" far below one.
 QString ratioText(double log2);
 /// One line of text height, right-aligned in `area`; returns the width used.
 double paintLegend(QPainter& painter, const QRectF& area, const ColourScale& scale, const QString& unit, bool lowIsGood,

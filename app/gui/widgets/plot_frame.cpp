@@ -118,7 +118,7 @@ void PlotFrame::paintFront(QPainter& painter, const QVector<PlotSeries>& series,
         hollow |= named;
     }
     painter.restore();
-    paintEndLabels(painter, series);
+    paintLabels(painter, series);
     if (!legendRows_.isEmpty()) paintLegend(painter, series);
     if (!std::isnan(readout.x)) paintReadout(painter, readout);
 }
@@ -176,29 +176,51 @@ void PlotFrame::paintArea(QPainter& painter, const QVector<QPointF>& outline, do
     painter.restore();
 }
 
-/// Over the right end of the part in view; side by side where the ends are close.
-void PlotFrame::paintEndLabels(QPainter& painter, const QVector<PlotSeries>& series) const {
-    const QFontMetricsF metrics(titleFont());
+void PlotFrame::paintLabels(QPainter& painter, const QVector<PlotSeries>& series) const {
     QVector<QRectF> taken;
     painter.setFont(titleFont());
-    painter.setPen(Theme::instance().tokens().muted);
-    for (const PlotSeries& one : series) {
-        if (one.naming != PlotSeries::Naming::AtEnd) continue;
-        for (int i = int(one.points.size()) - 1; i >= 0; --i) {
-            const QPointF& point = one.points[i];
-            if (point.x() < x.lo || !std::isfinite(point.y()) || (logY && point.y() <= 0)) continue;
-            const double at = pixelY(logY ? std::log10(point.y()) : point.y());
-            if (at < area_.top() - 1 || at > area_.bottom()) break;
-            const double width = metrics.horizontalAdvance(one.name) + 1;
-            // Above the line, or below it where there is no room above.
-            QRectF box(std::min(area_.right(), pixelX(point.x())) - 2 - width, at - 12 < area_.top() ? at + 1 : at - 12,
-                       width, 10);
-            for (const QRectF& other : taken)
-                if (other.intersects(box)) box.moveRight(other.left() - 8);
-            painter.drawText(box, Qt::AlignRight | Qt::AlignVCenter, one.name);
-            taken << box;
-            break;
-        }
+    for (const PlotSeries& one : series)
+        if (one.naming == PlotSeries::Naming::AtEnd) paintEndLabel(painter, one, taken);
+    for (const PlotSeries& one : series)
+        if (!one.labels.isEmpty()) paintPointLabels(painter, one, taken);
+}
+
+/// Over the right end of the part in view; side by side where the ends are close.
+void PlotFrame::paintEndLabel(QPainter& painter, const PlotSeries& one, QVector<QRectF>& taken) const {
+    for (int i = int(one.points.size()) - 1; i >= 0; --i) {
+        const QPointF& point = one.points[i];
+        if (point.x() < x.lo || !std::isfinite(point.y()) || (logY && point.y() <= 0)) continue;
+        const double at = pixelY(logY ? std::log10(point.y()) : point.y());
+        if (at < area_.top() - 1 || at > area_.bottom()) return;
+        const double width = QFontMetricsF(titleFont()).horizontalAdvance(one.name) + 1;
+        // Above the line, or below it where there is no room above.
+        QRectF box(std::min(area_.right(), pixelX(point.x())) - 2 - width, at - 12 < area_.top() ? at + 1 : at - 12,
+                   width, 10);
+        for (const QRectF& other : taken)
+            if (other.intersects(box)) box.moveRight(other.left() - 8);
+        painter.fillRect(box, Theme::instance().tokens().surface); // the next line may run through it
+        painter.setPen(Theme::instance().tokens().muted);
+        painter.drawText(box, Qt::AlignRight | Qt::AlignVCenter, one.name);
+        taken << box;
+        return;
+    }
+}
+
+void PlotFrame::paintPointLabels(QPainter& painter, const PlotSeries& one, QVector<QRectF>& taken) const {
+    const QFontMetricsF metrics(titleFont());
+    painter.setPen(Theme::instance().data(one.token));
+    for (int i = 0; i < one.points.size() && i < one.labels.size(); ++i) {
+        const QPointF& point = one.points[i];
+        if (!std::isfinite(point.y()) || (logY && point.y() <= 0)) continue;
+        const QPointF at(pixelX(point.x()), pixelY(logY ? std::log10(point.y()) : point.y()));
+        if (!area_.contains(at)) continue;
+        const double width = metrics.horizontalAdvance(one.labels[i]) + 1;
+        QRectF box(at.x() - width / 2, at.y() - 16, width, 11);
+        box.moveLeft(std::clamp(box.left(), area_.left(), std::max(area_.left(), area_.right() - width)));
+        const auto meets = [&](const QRectF& other) { return other.intersects(box); };
+        if (box.top() < area_.top() || std::any_of(taken.begin(), taken.end(), meets)) continue;
+        painter.drawText(box, Qt::AlignCenter, one.labels[i]);
+        taken << box;
     }
 }
 

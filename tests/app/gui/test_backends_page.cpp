@@ -12,6 +12,7 @@
 #include "opened_session.h"
 
 #include <QAbstractItemModelTester>
+#include <QClipboard>
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QFile>
@@ -64,6 +65,8 @@ class TestBackendsPage : public QObject {
         auto page = std::make_unique<BackendsPage>(*session_);
         page->setAutoFillBackground(true);
         page->resize(size);
+        page->makeAllParts();
+        page->planner().assumeCache(std::uint64_t(16) << 20); // most of the time goes into making cold copies
         page->show();
         if (!QTest::qWaitFor([&] { return find<QPushButton>(*page, "runBench")->isEnabled(); }, 20'000))
             qWarning("the plan cannot be run");
@@ -123,6 +126,19 @@ private Q_SLOTS:
         // Overlapping intervals name no winner.
         rows[4].ciNs = Interval{4000, 9500};
         QVERIFY(latencyPicture(latencyCharts(rows, LatencyLines::Fastest)[0], rows).crossovers.isEmpty());
+    }
+
+    void noBandOverAPointWithoutInterval() {
+        BenchRows rows;
+        for (const int m : {1, 2, 4, 8, 16}) rows.push_back(timedRow("cpu", "nf4", m, 100.0 * m));
+        rows[2].ciNs.reset();
+        QVector<QVector<double>> bands;
+        for (const auto& series : latencyPicture(latencyCharts(rows)[0], rows).series) {
+            if (series.style != PlotSeries::Style::Band) continue;
+            auto& at = bands.emplaceBack();
+            for (const auto& point : series.points) at << point.x();
+        }
+        QCOMPARE(bands, (QVector<QVector<double>>{{0, 1}, {3, 4}}));
     }
 
     void speedupsAreRatiosAboutOne() {
@@ -253,6 +269,13 @@ private Q_SLOTS:
         auto* table = find<QTableView>(*page, "benchResults");
         auto* text = find<QPlainTextEdit>(*page, "benchDetail");
         QCOMPARE(table->model()->rowCount(), int(rows.size()));
+        // A time that is not there says why in its place.
+        const auto notRun = std::find_if(rows.begin(), rows.end(), [](const auto& row) { return !row.medianNs; });
+        if (notRun != rows.end()) {
+            const auto cell = table->model()->index(int(notRun - rows.begin()), 4);
+            QCOMPARE(cell.data().toString().replace(u' ', u'_'), QString::fromUtf8(rowStateText(notRun->status)));
+            QCOMPARE(cell.data(Qt::ToolTipRole).toString(), QString::fromStdString(notRun->reason));
+        }
         const auto isShown = [&](const BenchmarkRow& row) {
             return text->toPlainText().contains(QString::fromStdString(row.variant)) &&
                    text->toPlainText().contains(QString::fromStdString(row.command));
@@ -298,16 +321,29 @@ private Q_SLOTS:
         QCOMPARE(table->currentIndex().row(), selected);
         click(0);
         QVERIFY(isShown(rows[0]));
+        keepPicture(*page, QStringLiteral("backends-correctness"));
         choice->setCurrentIndex(0);
         // Programs that the backend gives of what it ran.
-        const auto withText =
-            std::find_if(rows.begin(), rows.end(), [](const auto& row) { return !row.artifacts.empty(); });
+        const auto showing = [&](const char* kind) {
+            return std::find_if(rows.begin(), rows.end(), [kind](const auto& row) {
+                return std::any_of(row.artifacts.begin(), row.artifacts.end(),
+                                   [kind](const auto& one) { return !kind || one.first == kind; });
+            });
+        };
+        const auto program = showing("stablehlo"); // where a PJRT plugin is named
+        const auto withText = program != rows.end() ? program : showing(nullptr);
         QVERIFY(withText != rows.end());
         table->selectRow(int(withText - rows.begin()));
         auto* artifact = find<QComboBox>(*page, "artifactChoice");
         QVERIFY(artifact->isVisible());
         artifact->setCurrentIndex(1);
         QCOMPARE(text->toPlainText(), QString::fromStdString(withText->artifacts[0].second));
+        artifact->setCurrentIndex(artifact->count() - 1);
+        keepPicture(*page, QStringLiteral("backends-program"));
+        auto* copy = find<QToolButton>(*page, "copyCommand");
+        QVERIFY(copy->isVisible());
+        QTest::mouseClick(copy, Qt::LeftButton);
+        QCOMPARE(QGuiApplication::clipboard()->text(), QString::fromStdString(withText->command));
         artifact->setCurrentIndex(0);
 
         QString path = folder.filePath(QStringLiteral("run.json"));
@@ -351,14 +387,15 @@ private Q_SLOTS:
 
     void escapeKeepsWhatWasMeasured() {
         const auto page = make();
-        plan(*page, QStringLiteral("1 2 3 4 5 6 7 8"));
-        find<QDoubleSpinBox>(*page, "planSeconds")->setValue(1);
+        // Rows of an M come together: many of little time, so that there are some soon and others to lose.
+        plan(*page, QStringLiteral("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"));
         QTest::mouseClick(find<QPushButton>(*page, "runBench"), Qt::LeftButton);
         QTRY_VERIFY_WITH_TIMEOUT(!page->bench().rows().empty(), 60'000);
         session_->cancelJobs(); // what Esc does
         QVERIFY(!page->bench().running());
         QVERIFY(!page->bench().rows().empty());
         QVERIFY(find<QPushButton>(*page, "runBench")->isVisible());
+        keepPicture(*page, QStringLiteral("backends-cancelled"));
         // And can be written, as what it is.
         auto* exportButton = find<QToolButton>(*page, "exportBench");
         QVERIFY(exportButton->isEnabled());
