@@ -14,7 +14,7 @@ constexpr std::size_t kMostPlots = 12;
 
 std::vector<Plot> latencyPlots(const BenchmarkRun& run) {
     std::vector<Plot> out;
-    for (const auto& chart : latencyCharts(run.rows)) {
+    for (const auto& chart : latencyCharts(run.rows, LatencyLines::Fastest)) {
         if (std::none_of(chart.series.begin(), chart.series.end(), [](const auto& s) { return s.m.size() > 1; }))
             continue;
         Plot plot;
@@ -49,14 +49,15 @@ std::vector<Plot> speedupPlots(const BenchmarkRun& run) {
         plot.categories = map.columns;
         plot.rowLabels = map.shapes;
         plot.cells = map.cells;
-        plot.cellTitle = "Speed-up x, below 1 is slower";
+        plot.cellTitle = "Speed-up x: blue slower, orange faster";
+        plot.logY = true;
         plot.emptyTitle = "no speed-up: see the table";
         out.push_back(std::move(plot));
     }
     return out;
 }
 
-/// Points of one device by intensity under its measured ceilings; both axes logarithmic.
+/// The fastest of each intensity on one device under its measured ceilings; both axes logarithmic.
 std::vector<Plot> rooflinePlots(const BenchmarkRun& run) {
     std::vector<Plot> out;
     for (const auto& roofline : rooflines(run.rows, run.roofs)) {
@@ -78,7 +79,9 @@ std::vector<Plot> rooflinePlots(const BenchmarkRun& run) {
         std::map<std::string, std::map<double, double>> points;
         for (const auto& point : roofline.points) {
             const auto& row = run.rows[point.row];
-            points[fmt::format("{} {}", row.spec, row.variant)][std::log10(point.intensity)] = point.gflops;
+            if (row.approx || row.experimental) continue;
+            double& best = points[row.spec][std::log10(point.intensity)];
+            best = std::max(best, point.gflops);
         }
         for (const auto& [name, list] : points) {
             auto& line = plot.series.emplace_back();

@@ -33,11 +33,61 @@ Section summary(const BenchmarkRun& run) {
     return section;
 }
 
+/// Of these columns those that say something: not the same operation in every row, not what nobody measured.
+Table telling(const Table& table, const std::vector<std::string_view>& ids) {
+    Table all = withColumns(table, ids);
+    std::vector<std::string_view> kept;
+    for (std::size_t c = 0; c < all.columns.size(); ++c) {
+        const std::string& id = all.columns[c].id;
+        const bool choice = id == "op" || id == "act" || id == "cache" || id == "device" || id == "roof";
+        const auto same = [&](const auto& row) { return row[c] == all.rows.front()[c]; };
+        const auto missing = [](const Value& value) {
+            const auto* text = std::get_if<std::string>(&value);
+            return std::holds_alternative<std::monostate>(value) || (text && text->empty());
+        };
+        const bool empty =
+            std::all_of(all.rows.begin(), all.rows.end(), [&](const auto& row) { return missing(row[c]); });
+        if (all.rows.empty() || !(empty || (choice && std::all_of(all.rows.begin(), all.rows.end(), same))))
+            kept.push_back(id);
+    }
+    return withColumns(all, kept);
+}
+
+/// What the columns that were left out have in common.
+std::string commonText(const BenchmarkPlan& plan) {
+    std::string out;
+    const auto add = [&](const std::string& text) { out += (out.empty() ? "All rows: " : ", ") + text; };
+    if (plan.ops.size() == 1)
+        if (const auto* op = findBenchOp(plan.ops.front())) add(op->title);
+    if (plan.acts.size() == 1) add(plan.acts.front() + " activations");
+    if (plan.caches.size() == 1) add(std::string(cacheText(plan.caches.front())) + " cache");
+    return out.empty() ? out : out + ".";
+}
+
+/// Each way of computing once.
+Table arithmetic(const BenchmarkRun& run) {
+    std::vector<BenchmarkRow> rows;
+    for (const auto& row : run.rows) {
+        const auto same = [&](const auto& known) {
+            return known.backend == row.backend && known.variant == row.variant && known.variantNote == row.variantNote;
+        };
+        if (!row.variant.empty() && std::none_of(rows.begin(), rows.end(), same)) {
+            auto& one = rows.emplace_back();
+            one.backend = row.backend, one.variant = row.variant;
+            one.variantTitle = row.variantTitle, one.variantNote = row.variantNote;
+        }
+    }
+    Table table =
+        withColumns(makeTable({}, benchmarkColumns(), rows), {"backend", "variant", "variant_title", "variant_note"});
+    table.title = "Variants";
+    return table;
+}
+
 Table rowsWith(const BenchmarkRun& run, bool measured, const std::vector<std::string_view>& ids, const char* title) {
     std::vector<BenchmarkRow> rows;
     for (const auto& row : run.rows)
         if (row.medianNs.has_value() == measured) rows.push_back(row);
-    Table table = withColumns(makeTable(title, benchmarkColumns(), rows), ids);
+    Table table = telling(makeTable(title, benchmarkColumns(), rows), ids);
     table.title = title;
     return table;
 }
@@ -66,17 +116,19 @@ Report benchmarkReport(const BenchmarkPlan& plan, const BenchmarkRun& run, const
     if (!run.passes.empty()) {
         const Table table = makeTable({}, modelPassColumns(), run.passes);
         report.more.emplace_back("model", table);
-        report.sections.push_back(sectionOf(
-            "One pass over the model",
-            "The matrix products alone: each shape's median times how often the model has it.", {table}, {}, true));
+        report.sections.push_back(
+            sectionOf("One pass over the model",
+                      "The matrix products alone: each shape's median times how often the model has it.",
+                      {telling(table, {"backend", "spec", "op", "act", "m", "cache", "pass_ns", "tokens_per_second",
+                                       "speedup_vs_f32", "products", "missing", "variants", "reason"})},
+                      {}, true));
     }
     auto plots = benchmarkPlots(run);
     if (!plots.empty()) report.sections.push_back(sectionOf("Charts", {}, {}, std::move(plots)));
     std::vector<Table> tables;
     if (auto table = rowsWith(run, true,
                               {"backend", "spec", "op", "act", "m", "n", "k", "cache", "variant", "median_ns", "ci_ns",
-                               "sample_count", "speedup_vs_f32", "gflops", "weight_gbps", "roof_share", "roof", "nmse",
-                               "format_nmse"},
+                               "speedup_vs_f32", "gflops", "weight_gbps", "roof_share", "roof", "nmse", "format_nmse"},
                               "Speed beside error");
         !table.rows.empty())
         tables.push_back(std::move(table));
@@ -85,33 +137,15 @@ Report benchmarkReport(const BenchmarkPlan& plan, const BenchmarkRun& run, const
                               "Not measured, and why");
         !table.rows.empty())
         tables.push_back(std::move(table));
-    report.sections.push_back(sectionOf("Rows", {}, std::move(tables), {}, true));
+    report.sections.push_back(sectionOf("Rows", commonText(plan), std::move(tables), {}, true));
     report.sections.push_back(sectionOf(
         "Correctness and preparation",
         "Kernel error is that of the variant on the quantized operands, against f64; format error is what quantization "
         "itself costs the product. Preparation happens once.",
-        {withColumns(report.data, {"backend",
-                                   "spec",
-                                   "op",
-                                   "act",
-                                   "m",
-                                   "n",
-                                   "k",
-                                   "variant",
-                                   "variant_note",
-                                   "status",
-                                   "nmse",
-                                   "tail_nmse",
-                                   "nmse_limit",
-                                   "format_nmse",
-                                   "checked_outputs",
-                                   "outputs",
-                                   "checked_shapes",
-                                   "prepare_ns",
-                                   "repack_ms",
-                                   "upload_ms",
-                                   "compile_ms",
-                                   "weight_bytes"})}));
+        {telling(report.data, {"backend", "spec", "op", "act", "m", "n", "k", "variant", "status", "nmse", "nmse_limit",
+                               "tail_nmse", "approx_nmse", "checked_outputs", "checked_shapes", "prepare_ns",
+                               "upload_ms", "compile_ms", "weight_bytes"}),
+         arithmetic(run)}));
     report.sections.push_back(
         sectionOf("Measured roofs", "Taken in the same run with the same threads. Above 105 % of one a row is invalid.",
                   {roofs}));

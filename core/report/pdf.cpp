@@ -8,6 +8,7 @@
 #include <cairo-pdf.h>
 #include <fmt/format.h>
 #include <librsvg/rsvg.h>
+#include <numeric>
 
 namespace qs {
 namespace {
@@ -136,12 +137,13 @@ void pictures(PdfPages& pages, const std::vector<Plot>& plots) {
     }
 }
 
-/// Natural widths; what does not fit is taken from the long texts, which are elided: figures and short texts never.
+/// Natural widths; what does not fit is taken from the long texts, which are elided: figures and short texts never. The
+/// sum may still be too large.
 std::vector<double> columnWidths(PdfPages& pages, const Table& table, std::size_t rows) {
-    constexpr double padding = 10, headRoom = 62, shortText = 58;
+    constexpr double padding = 10, headRoom = 62, shortText = 58, leastText = 88;
     std::vector<double> widths;
     std::vector<bool> soft;
-    double fixed = 0, elastic = 0;
+    double fixed = 0, elastic = 0, least = 0;
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
         double w = std::min(headRoom, pages.textWidth(headerText(table.columns[c]), kHead)); // heads wrap
         for (std::size_t r = 0; r < rows; ++r)
@@ -149,8 +151,9 @@ std::vector<double> columnWidths(PdfPages& pages, const Table& table, std::size_
         widths.push_back(w + padding);
         soft.push_back(!isNumeric(table.columns[c]) && w > shortText);
         (soft[c] ? elastic : fixed) += widths[c];
+        if (soft[c]) least += std::min(widths[c], leastText);
     }
-    const double left = std::max(60.0, pages.inner - fixed);
+    const double left = std::max(least, pages.inner - fixed);
     for (std::size_t c = 0; c < widths.size(); ++c)
         if (soft[c] && elastic > left) widths[c] *= left / elastic;
     if (!widths.empty()) widths[0] += std::max(0.0, pages.inner - fixed - std::min(elastic, left));
@@ -160,14 +163,19 @@ std::vector<double> columnWidths(PdfPages& pages, const Table& table, std::size_
 void table(PdfPages& pages, const Table& table) {
     if (table.columns.empty()) return;
     const std::size_t rows = std::min(table.rows.size(), kPdfRows);
-    const auto widths = columnWidths(pages, table, rows);
-    constexpr double rowHeight = 13;
+    auto widths = columnWidths(pages, table, rows);
+    // A table that is too wide gets smaller letters: no column is lost.
+    const double scale = std::min(1.0, pages.inner / std::accumulate(widths.begin(), widths.end(), 0.0));
+    for (double& width : widths) width *= scale;
+    PdfFont cellFont = kCell, headFont = kHead;
+    cellFont.size *= scale, headFont.size *= scale;
+    const double rowHeight = 13 * std::max(0.7, scale);
     const auto row = [&](auto cellOf, PdfFont font, double height) {
         double x = pages.margin;
         for (std::size_t c = 0; c < widths.size(); ++c) {
             const auto [text, ink] = cellOf(c);
             const bool right = isNumeric(table.columns[c]);
-            pages.text(text, x + 2, pages.y + 2, widths[c] - 6, font, ink, right ? Align::Right : Align::Left,
+            pages.text(text, x + 2, pages.y + 2, widths[c] - 6 * scale, font, ink, right ? Align::Right : Align::Left,
                        height > rowHeight);
             x += widths[c];
         }
@@ -176,9 +184,10 @@ void table(PdfPages& pages, const Table& table) {
     };
     double headHeight = rowHeight;
     for (std::size_t c = 0; c < widths.size(); ++c)
-        headHeight = std::max(headHeight, pages.textHeight(headerText(table.columns[c]), widths[c] - 6, kHead) + 4);
+        headHeight =
+            std::max(headHeight, pages.textHeight(headerText(table.columns[c]), widths[c] - 6 * scale, headFont) + 4);
     const auto header = [&] {
-        row([&](std::size_t c) { return std::pair(headerText(table.columns[c]), Ink::Muted); }, kHead, headHeight);
+        row([&](std::size_t c) { return std::pair(headerText(table.columns[c]), Ink::Muted); }, headFont, headHeight);
     };
     pages.reserve(60);
     if (!table.title.empty())
@@ -197,7 +206,7 @@ void table(PdfPages& pages, const Table& table) {
                 return std::pair(shownText(table.columns[c], value, 120),
                                  std::holds_alternative<std::monostate>(value) ? Ink::Warn : Ink::Text);
             },
-            kCell, rowHeight);
+            cellFont, rowHeight);
     }
     pages.y += 8;
     if (rows < table.rows.size())

@@ -10,15 +10,28 @@
 namespace qs {
 namespace {
 
+std::string cellText(const Plot& plot, double v) {
+    if (plot.logY && v < 0.095) return fmt::format("1/{:.0f}", 1 / v);
+    return fixedText(v, plot.cellDecimals);
+}
+
+/// From 0 to 1 along the bar of colours.
+double placeOf(const Plot& plot, double v, double low, double high) {
+    if (plot.logY) v = std::log2(v), low = std::log2(low), high = std::log2(high);
+    return high > low ? (v - low) / (high - low) : 0.5;
+}
+std::string colourOf(const Plot& plot, double t) { return plot.logY ? diverging(2 * t - 1) : viridis(t); }
+bool isDark(const Plot& plot, double t) { return plot.logY ? std::fabs(2 * t - 1) > 0.6 : viridisIsDark(t); }
+
 /// The bar of colours with its absolute range and unit.
 std::string scaleLegend(const Plot& plot, double low, double high, double right) {
-    const std::string a = fixedText(low, plot.cellDecimals), b = fixedText(high, plot.cellDecimals);
+    const std::string a = cellText(plot, low), b = cellText(plot, high);
     constexpr double bar = 120;
     const double x1 = right - monoWidth(b) - 6, x0 = x1 - bar;
     std::string out = svgText(right, 11, "e v", b);
     for (int i = 0; i < 40; ++i)
         out += fmt::format("<rect x=\"{:.2f}\" y=\"3\" width=\"{:.2f}\" height=\"9\" fill=\"{}\"/>", x0 + bar * i / 40,
-                           bar / 40 + 0.3, viridis((i + 0.5) / 40));
+                           bar / 40 + 0.3, colourOf(plot, (i + 0.5) / 40));
     out += svgText(x0 - 6, 11, "e v", a);
     return out + svgText(x0 - 14 - monoWidth(a), 11, "w e", plot.cellTitle);
 }
@@ -46,6 +59,10 @@ std::string heatMapSvg(const Plot& plot, int width) {
         if (std::isnan(v)) missing = true;
         if (std::isfinite(v)) cellMin = std::min(cellMin, v), cellMax = std::max(cellMax, v);
     }
+    if (plot.logY && cellMin > 0) { // 1 is in the middle
+        const double most = std::max({cellMax, 1 / cellMin, 1.01});
+        cellMin = 1 / most, cellMax = most;
+    }
     if (std::isnan(low)) low = cellMin;
     if (std::isnan(high)) high = cellMax;
     const bool measured = std::isfinite(low) && std::isfinite(high);
@@ -58,14 +75,14 @@ std::string heatMapSvg(const Plot& plot, int width) {
     }
     const double left = labels + 10, top = 26, cellHeight = 20;
     // Few columns keep readable cells instead of stretching over the page.
-    const double cellWidth = columns ? std::min(96.0, (width - left - 4) / double(columns)) : 0;
+    const double cellWidth = columns ? std::min(plot.logY ? 140.0 : 96.0, (width - left - 4) / double(columns)) : 0;
     const double bottom = top + cellHeight * double(rows);
     std::string out = svgOpen(plot, width, bottom + 36);
     out += svgText(0, 11, "w", plot.yTitle);
     if (measured) out += scaleLegend(plot, low, high, width);
     if (missing) out += svgText(width, bottom + 31, "w e", "hatched: " + plot.emptyTitle);
 
-    const auto text = [&](double v) { return fixedText(v, plot.cellDecimals); };
+    const auto text = [&](double v) { return cellText(plot, v); };
     const bool figures = measured && cellWidth >= std::max(monoWidth(text(low)), monoWidth(text(high))) + 6;
     for (std::size_t r = 0; r < rows; ++r) {
         const double y = top + cellHeight * double(r);
@@ -79,23 +96,27 @@ std::string heatMapSvg(const Plot& plot, int width) {
                 out += emptyCell(x, y, cellWidth - gap, cellHeight - 1, place + plot.emptyTitle);
                 continue;
             }
-            const double t = high > low ? (v - low) / (high - low) : 0.5;
+            const double t = placeOf(plot, v, low, high);
             out += fmt::format("<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" "
                                "fill=\"{}\"><title>{}</title></rect>",
-                               x, y, cellWidth - gap, cellHeight - 1, viridis(t),
+                               x, y, cellWidth - gap, cellHeight - 1, colourOf(plot, t),
                                xmlEscaped(place + text(v) + " " + plot.cellTitle));
             if (figures)
                 out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"m\" style=\"fill:{}\">{}</text>",
-                                   x + cellWidth / 2 - gap / 2, y + 13.5, viridisIsDark(t) ? "#FFFFFF" : "#14171C",
+                                   x + cellWidth / 2 - gap / 2, y + 13.5, isDark(plot, t) ? "#FFFFFF" : "#14171C",
                                    text(v));
         }
     }
     double free = -INFINITY;
     for (std::size_t c = 0; c < columns; ++c) {
-        const double x = left + cellWidth * (double(c) + 0.5), half = monoWidth(plot.categories[c]) / 2;
+        // Where there are figures, every one of them has its name.
+        const std::string name =
+            figures ? fitted(plot.categories[c], std::size_t(std::max(4.0, (cellWidth - 4) / monoWidth("0"))))
+                    : plot.categories[c];
+        const double x = left + cellWidth * (double(c) + 0.5), half = monoWidth(name) / 2;
         if (x - half < free) continue;
-        out += svgText(x, bottom + 14, "m", plot.categories[c]);
-        free = x + half + 8;
+        out += svgText(x, bottom + 14, "m", name);
+        free = x + half + (figures ? 2 : 8);
     }
     return out + svgText(left, bottom + 31, "w", plot.xTitle) + "</svg>";
 }

@@ -119,6 +119,15 @@ std::string viridis(double t) {
 
 bool viridisIsDark(double t) { return t < 0.62; }
 
+std::string diverging(double t) {
+    static constexpr int kMiddle[] = {0xf4, 0xf4, 0xf2}, kBelow[] = {0x15, 0x60, 0xcc}, kAbove[] = {0xb0, 0x54, 0x14};
+    t = std::isnan(t) ? 0 : std::clamp(t, -1.0, 1.0);
+    const int* end = t < 0 ? kBelow : kAbove;
+    int rgb[3];
+    for (int k = 0; k < 3; ++k) rgb[k] = int(std::lround(kMiddle[k] + std::fabs(t) * (end[k] - kMiddle[k])));
+    return fmt::format("#{:02x}{:02x}{:02x}", rgb[0], rgb[1], rgb[2]);
+}
+
 std::string svgOpen(const Plot& plot, double width, double height) {
     std::string label = plot.title;
     if (!plot.yTitle.empty()) label += ": " + plot.yTitle;

@@ -23,6 +23,8 @@ Ticks symlogTicks(const SymlogAxis& axis, double low, double high, int most = 9)
 /// viridis, t in [0, 1], as "#rrggbb".
 std::string viridis(double t);
 bool viridisIsDark(double t); ///< so that text on it is light
+/// Blue below, white at 0, orange above; t in [-1, 1].
+std::string diverging(double t);
 
 /// Opening <svg> tag with title and style; `</svg>` is the caller's.
 std::string svgOpen(const Plot& plot, double width, double height);

@@ -50,17 +50,40 @@ std::string axes(const Frame& f, const Plot& plot) {
     return out + svgText(0, 11, "w", plot.yTitle);
 }
 
-std::string legend(const Plot& plot, double right) {
-    if (plot.series.size() < 2) return {};
+constexpr double kLegendRow = 14;
+std::string seriesName(const Plot& plot, std::size_t i) { return fitted(plot.series[i].name, 40); }
+
+/// Names by the row that they stand in; the first row begins beside the title of the y axis.
+std::vector<std::vector<std::size_t>> legendRows(const Plot& plot, double width) {
+    std::vector<std::vector<std::size_t>> rows;
+    if (plot.series.size() < 2) return rows;
+    double room = 0;
+    for (std::size_t i = 0; i < plot.series.size(); ++i) {
+        const double wanted = monoWidth(seriesName(plot, i)) + 28;
+        if (rows.empty() || (wanted > room && !rows.back().empty())) {
+            room = width - (rows.empty() ? monoWidth(plot.yTitle) + 16 : 0);
+            rows.emplace_back();
+        }
+        rows.back().push_back(i);
+        room -= wanted;
+    }
+    return rows;
+}
+
+std::string legend(const Plot& plot, const std::vector<std::vector<std::size_t>>& rows, double right) {
     std::string out;
-    for (std::size_t i = plot.series.size(); i-- > 0;) {
-        const std::string name = fitted(plot.series[i].name, 40);
-        right -= monoWidth(name);
-        out += svgText(right, 11, "", name);
-        right -= 14;
-        out += fmt::format("<rect class=\"f{}\" x=\"{:.1f}\" y=\"3\" width=\"9\" height=\"9\" rx=\"2\"/>",
-                           colorOf(plot, i), right);
-        right -= 14;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        const double y = kLegendRow * double(row);
+        double x = right;
+        for (auto at = rows[row].rbegin(); at != rows[row].rend(); ++at) {
+            const std::string name = seriesName(plot, *at);
+            x -= monoWidth(name);
+            out += svgText(x, y + 11, "", name);
+            x -= 14;
+            out += fmt::format("<rect class=\"f{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"9\" height=\"9\" rx=\"2\"/>",
+                               colorOf(plot, *at), x, y + 3);
+            x -= 14;
+        }
     }
     return out;
 }
@@ -203,10 +226,13 @@ std::string plotSvg(const Plot& plot, int width, int height) {
     f.left = labels + 10, f.right = width - 12, f.bottom = height - 38;
     f.top = plot.verticalLabels.empty() ? 24 : 36;
 
+    const auto names = legendRows(plot, f.right);
+    f.top += kLegendRow * double(std::max<std::size_t>(1, names.size()) - 1);
+
     std::string out = svgOpen(plot, width, height);
     if (xs.empty() || ys.empty())
         return out + svgText(width / 2.0, height / 2.0, "w m", "Nothing was measured.") + "</svg>";
-    return out + axes(f, plot) + legend(plot, f.right) + marks(f, plot) + verticals(f, plot) + "</svg>";
+    return out + axes(f, plot) + legend(plot, names, f.right) + marks(f, plot) + verticals(f, plot) + "</svg>";
 }
 
 } // namespace qs

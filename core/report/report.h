@@ -37,8 +37,8 @@ struct Plot {
     std::string emptyTitle = "not measured"; ///< what a hatched cell means
     /// HeatMap: range of the colours, so that plots can share it; NaN: that of the cells.
     double cellLow = std::numeric_limits<double>::quiet_NaN(), cellHigh = std::numeric_limits<double>::quiet_NaN();
-    int color = 0; ///< which data colour (a b c d) the first series has
-    bool logY = false;
+    int color = 0;      ///< which data colour (a b c d) the first series has
+    bool logY = false; ///< HeatMap: cells are ratios; half is as far from 1 as double, and as plain
     SymlogAxis symlogX; ///< of Area and Lines; x holds values, not places
 };
 

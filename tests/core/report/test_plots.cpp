@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/report/plot_style.h"
 
+#include <QRegularExpression>
 #include <QTest>
 #include <QXmlStreamReader>
 #include <cmath>
@@ -87,6 +88,32 @@ private Q_SLOTS:
             QVERIFY2(svg.find(text) != std::string::npos, text);
         plot.cells[1] = INFINITY; // there is no such tensor: neither hatched nor mentioned
         QVERIFY(plotSvg(plot).find("class=\"hatch\"") == std::string::npos);
+    }
+
+    void halfIsAsPlainAsDouble() {
+        Plot plot;
+        plot.kind = Plot::Kind::HeatMap;
+        plot.rowLabels = {"q"}, plot.categories = {"0", "1", "2"};
+        plot.cells = {0.05, 1, 4};
+        plot.logY = true;
+        const auto svg = plotSvg(plot);
+        // From 1/20 to 20: the far end of blue, white, and not the far end of orange.
+        for (const char* text : {">1/20<", ">20.00<", "fill=\"#1560cc\"", "fill=\"#f4f4f2\"", ">4.00<"})
+            QVERIFY2(svg.find(text) != std::string::npos, text);
+        QVERIFY(svg.find("fill=\"#b05414\"") == std::string::npos);
+    }
+
+    void namesOfManySeriesTakeMoreLines() {
+        Plot plot;
+        plot.kind = Plot::Kind::Lines;
+        plot.yTitle = "y";
+        for (int i = 0; i < 6; ++i) plot.series.push_back({"a name of some length", {0, 1}, {0, 1}});
+        const std::string svg = plotSvg(plot, 400, 200);
+        const QRegularExpression at(QStringLiteral("<text x=\"(-?[0-9.]+)\" y=\"(?:11|25|39|53)\\.0\" class=\"\">"));
+        auto names = at.globalMatch(QString::fromStdString(svg));
+        int found = 0;
+        for (; names.hasNext(); ++found) QVERIFY(names.next().captured(1).toDouble() > 0);
+        QCOMPARE(found, 6);
     }
 
     void missingBarIsSaid() {
