@@ -38,7 +38,7 @@ struct Plot {
     /// HeatMap: range of the colours, so that plots can share it; NaN: that of the cells.
     double cellLow = std::numeric_limits<double>::quiet_NaN(), cellHigh = std::numeric_limits<double>::quiet_NaN();
     int color = 0;      ///< which data colour (a b c d) the first series has
-    bool logY = false; ///< HeatMap: cells are ratios; half is as far from 1 as double, and as plain
+    bool logY = false;  ///< HeatMap: cells are ratios; half is as far from 1 as double, and as plain
     SymlogAxis symlogX; ///< of Area and Lines; x holds values, not places
 };
 
