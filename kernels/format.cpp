@@ -121,7 +121,7 @@ template<class... More> constexpr std::uint8_t kinds(ScaleKind a, More... more) 
 
 constexpr std::string_view kCalibrations = "absmax rms fixed absmean percentile mse snr";
 constexpr std::string_view kIntegerCalibrations = "absmax minmax rms fixed absmean percentile mse snr hqq";
-constexpr std::string_view kIntegerDialects = "eformer aqt aqt_max aqt_halves qwix ct";
+constexpr std::string_view kIntegerDialects = "eformer aqt aqt_max aqt_halves qwix ct maxtext";
 constexpr std::string_view kIntegerScales = "f32 f16 bf16 e8m0 po2 e4m3";
 
 // A line per kind of fact, the same in every row; clang-format would make each fact a line.
@@ -145,28 +145,30 @@ template<int most, bool minusZero> constexpr FormatTraits floatRow(const char* i
             .kind = FormatKind::Float, .encoder = Encoder::RoundFloat, .bits = 8, .levels = table.levels, .polyLevels = {}, .zeroCode = table.kNegative, .valueOffset = 0, .shape = {mantissa, bias, minusZero}, .bytes = table.bytes,
             .scaleKinds = kinds(ScaleKind::None, ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Axes, .defaultBlock = 64,
             .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
-            .calibrations = kCalibrations, .dialects = "eformer qwix", .computeInput = false, .source = source,
+            .calibrations = kCalibrations, .dialects = "eformer qwix maxtext", .computeInput = false, .source = source,
             .scaleTypes = "f32 f16 bf16 e8m0 po2", .tiles = true, .sparse = true};
 }
 /// Small floats in blocks whose scales are small floats too.
 template<class Table> constexpr FormatTraits blockFloatRow(const char* id, const char* title, const char* summary, const char* source, const Table& table, int bits,
-                                                           int mantissa, int bias, std::uint32_t block, std::string_view dialects, std::string_view scaleTypes) {
+                                                           int mantissa, int bias, std::uint32_t block, std::string_view dialects, std::string_view scaleTypes,
+                                                           const BlockCodec* blocks = nullptr) {
     return {.id = id, .title = title, .summary = summary,
             .kind = FormatKind::Float, .encoder = Encoder::RoundFloat, .bits = bits, .levels = table.levels, .polyLevels = {}, .zeroCode = Table::kNegative, .valueOffset = 0, .shape = {mantissa, bias, true}, .bytes = table.bytes,
             .scaleKinds = kinds(ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = block,
             .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
             .calibrations = kCalibrations, .dialects = dialects, .computeInput = false, .source = source,
-            .scaleTypes = scaleTypes, .sparse = true};
+            .scaleTypes = scaleTypes, .tiles = true, .sparse = true, .codec = blocks};
 }
 
 /// 16 levels within -1 and 1, scaled by the absolute maximum of a block.
 constexpr FormatTraits codebookRow(const char* id, const char* title, const char* summary, const char* source,
-                                   const std::array<float, 16>& levels, int zeroCode, std::span<const std::uint8_t> bytes = {}) {
+                                   const std::array<float, 16>& levels, int zeroCode, std::span<const std::uint8_t> bytes = {},
+                                   std::string_view dialects = "eformer", std::string_view scaleTypes = "f32") {
     return {.id = id, .title = title, .summary = summary,
             .kind = FormatKind::Codebook, .encoder = Encoder::NearestLevel, .bits = 4, .levels = levels, .polyLevels = {}, .zeroCode = zeroCode, .valueOffset = 0, .shape = {}, .bytes = bytes,
             .scaleKinds = kinds(ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
             .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
-            .calibrations = kCalibrations, .dialects = "eformer", .computeInput = false, .source = source};
+            .calibrations = kCalibrations, .dialects = dialects, .computeInput = false, .source = source, .scaleTypes = scaleTypes, .tiles = true, .sparse = true};
 }
 
 /// Blocks as ggml stores them; `group` elements a scale.
@@ -184,8 +186,8 @@ const std::array<FormatTraits, 37> kFormats = {{
      .kind = FormatKind::Codebook, .encoder = Encoder::NearestNf4, .bits = 4, .levels = kNf4, .polyLevels = kNf4Poly, .zeroCode = 7, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
      .minBlock = 2, .maxBlock = 65536, .blockMultiple = 2, .padsLastBlock = true,
-     .calibrations = kCalibrations, .dialects = "eformer qwix", .computeInput = true,
-     .source = "eformer quantize_and_pack_nf4", .sparse = true},
+     .calibrations = kCalibrations, .dialects = "eformer qwix bnb", .computeInput = true,
+     .source = "eformer quantize_and_pack_nf4; qwix and bitsandbytes by dialect", .scaleTypes = "f32 u8dq", .sparse = true},
     {.id = "int8", .title = "INT8", .summary = "Symmetric 8-bit integers, -127 to 127, scaled by the absolute maximum.",
      .kind = FormatKind::Integer, .encoder = Encoder::RoundInteger, .bits = 8, .levels = kInt8, .polyLevels = {}, .zeroCode = 127, .valueOffset = -127, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Axes, .defaultBlock = 64,
@@ -220,15 +222,15 @@ const std::array<FormatTraits, 37> kFormats = {{
     floatRow("fp8_e5m2fnuz", "FP8 E5M2FNUZ", "8-bit floats with 2 mantissa bits and one zero, up to 57344, saturating; scaled by the absolute maximum.",
              "NANOO float8_e5m2fnuz, saturating", kE5m2fnuz, 2, 16),
     codebookRow("fp4", "FP4", "bitsandbytes' 4-bit float: 0, 1/192, 1/6, 1/4, 1/3, 1/2, 2/3 and 1 with a sign, scaled by the absolute maximum of a block.",
-                "bitsandbytes functional.py and csrc/kernels.cu, FP4", kFp4, 8, kFp4Bits),
+                "bitsandbytes functional.py and csrc/kernels.cu, FP4", kFp4, 8, kFp4Bits, "eformer bnb", "f32 u8dq"),
     codebookRow("af4", "AF4", "4-bit AbnormalFloat: the code with the least expected absolute error for normal values in blocks of 64.",
                 "Yoshida 2023, arXiv 2306.06965, AF4-64", kAf4, 7),
     blockFloatRow("mxfp4", "MXFP4", "4-bit floats of up to 6 in blocks of 32, each scaled by a power of two.",
-                  "OCP Microscaling Formats, MXFP4; qwix by dialect", kE2m1, 4, 1, 1, 32, "ct qwix", "e8m0 po2 f32"),
+                  "OCP Microscaling Formats, MXFP4; qwix and ggml by dialect", kE2m1, 4, 1, 1, 32, "ct qwix ggml", "e8m0 po2 f32", codec(BlockFormat::Mxfp4)),
     blockFloatRow("mxfp8", "MXFP8", "8-bit floats with 3 mantissa bits in blocks of 32, each scaled by a power of two.",
                   "OCP Microscaling Formats, MXFP8 E4M3; qwix by dialect", kE4m3, 8, 3, 7, 32, "ct qwix", "e8m0 po2 f32"),
     blockFloatRow("nvfp4", "NVFP4", "4-bit floats of up to 6 in blocks of 16, scaled by 8-bit floats and one number per tensor.",
-                  "compressed-tensors nvfp4-pack-quantized", kE2m1, 4, 1, 1, 16, "ct", "e4m3 ue4m3 f32"),
+                  "compressed-tensors nvfp4-pack-quantized; ggml by dialect", kE2m1, 4, 1, 1, 16, "ct ggml", "e4m3 ue4m3 f32", codec(BlockFormat::Nvfp4)),
     // Without a tensor to learn from it has AF4's levels.
     {.id = "codebook", .title = "Codebook", .summary = "2^bits levels learned from each tensor: Lloyd-Max, for the least squared error.",
      .kind = FormatKind::Codebook, .encoder = Encoder::NearestLevel, .bits = 4, .levels = kAf4, .polyLevels = {}, .zeroCode = 7, .valueOffset = 0, .shape = {}, .bytes = {},

@@ -6,6 +6,7 @@
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
 #include "core/bench/bench_report.h"
+#include "core/quant/serve.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -117,7 +118,10 @@ Result<BenchmarkPlan> planOf(const Options& options) {
     if (!options.model.empty()) {
         auto model = open(options.model);
         if (!model) return tl::unexpected(model.error());
-        plan.model = *model;
+        if (auto fine = options.outputs.check(model->get()); !fine) return tl::unexpected(fine.error());
+        auto served = servedModel(*model, Job{});
+        if (!served) return tl::unexpected(served.error());
+        plan.model = std::move(*served);
     }
     if (auto done = addShapes(plan, options); !done) return tl::unexpected(done.error());
     if (auto fine = checkPlan(plan); !fine) return tl::unexpected(fine.error());

@@ -3,6 +3,7 @@
 
 #include "core/analysis/forensics.h"
 #include "core/base/parallel.h"
+#include "core/quant/block_encoder.h"
 
 #include <algorithm>
 #include <cmath>
@@ -40,7 +41,7 @@ Density scaledDensity(const TensorAnalysis& row) {
 }
 
 std::optional<LloydGap> lloydGap(const TensorAnalysis& row, const Density& density) {
-    const bool ownGroups = row.spec.traits().kind == FormatKind::Superblock; // with offsets beside the scales
+    const bool ownGroups = codecOf(row.spec) != nullptr; // with offsets beside the scales
     if (row.status != Status::Ok || row.levels.size() < 2 || density.empty() || !(row.sums.se2 > 0) || ownGroups)
         return std::nullopt;
     std::vector<double> boundaries;

@@ -111,8 +111,8 @@ Result<void> addCodes(BenchWeights& weights, const Packing& packing) {
     const auto& traits = quantized.spec.traits();
     const CodeSet set = codeSetOf(quantized.spec);
     const std::size_t rows = std::size_t(quantized.grid.rows), columns = std::size_t(quantized.grid.features);
-    const std::size_t stored =
-        std::size_t(traits.padsLastBlock ? quantized.grid.paddedFeatures : quantized.grid.features);
+    const std::size_t stored = std::size_t(traits.padsLastBlock ? quantized.grid.paddedFeatures
+                                                                : quantized.grid.features); // the same in bnb's
     const std::size_t rowBytes = (stored * packing.bits + 7) / 8;
     auto tensor = makeHostTensor("weight", packing.dtype ? packing.dtype : traits.id,
                                  {std::int64_t(rows), std::int64_t(rowBytes)});
@@ -143,11 +143,12 @@ Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid)
         format.bits = std::uint32_t(traits.bits);
         return format;
     }
-    const char* unsaid = !spec.isSymmetric()                       ? "zero points"
-                         : spec.tiles                              ? "tiles"
-                         : spec.effectiveScaleType() != "f32"      ? "scales of another type than f32"
-                         : spec.effectiveDialect() == "aqt_halves" ? "levels without a zero"
-                                                                   : nullptr;
+    const char* unsaid = !spec.isSymmetric()                  ? "zero points"
+                         : spec.tiles                         ? "tiles"
+                         : spec.effectiveScaleType() != "f32" ? "scales of another type than f32"
+                         : grid.scaleShape.size() == 1 && spec.effectiveDialect() == "bnb" ? "blocks that cross rows"
+                         : spec.effectiveDialect() == "aqt_halves"                         ? "levels without a zero"
+                                                                                           : nullptr;
     if (unsaid) return fail(fmt::format("{} do not cross the backend interface yet", unsaid));
     const auto* packing = isLearned(spec) ? nullptr : packingOf(traits); // a backend has to know the levels beforehand
     if (!packing) return fail(fmt::format("the format {} has no packing in the backend interface", spec.format));

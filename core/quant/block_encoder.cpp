@@ -39,8 +39,7 @@ std::string nearestFormat(const QuantSpec& spec, std::int64_t features, bool blo
 } // namespace
 
 const BlockCodec* codecOf(const QuantSpec& spec) {
-    const FormatTraits& traits = spec.traits();
-    return traits.kind == FormatKind::Superblock || spec.effectiveDialect() == "ggml" ? traits.codec : nullptr;
+    return spec.effectiveDialect() == "ggml" ? spec.traits().codec : nullptr;
 }
 
 std::uint64_t blockBytes(const BlockCodec& codec, std::uint64_t elements) {

@@ -56,9 +56,19 @@ std::vector<std::string_view> words(std::string_view list) {
     return out;
 }
 
+std::vector<std::string_view> scaleTypesOf(const QuantSpec& spec) {
+    auto types = words(spec.traits().scaleTypes);
+    const std::string dialect = spec.effectiveDialect();
+    // ggml's blocks say what their scales are: unsigned E4M3 where compressed-tensors has scales for a tensor beside.
+    if (dialect == "ggml") return {std::count(types.begin(), types.end(), "ue4m3") ? "ue4m3" : types.front()};
+    if (dialect != "bnb") types.erase(std::remove(types.begin(), types.end(), "u8dq"), types.end());
+    return types;
+}
+
 std::vector<std::string_view> calibrationsOf(const QuantSpec& spec) {
     const bool unscaled = spec.scaleKind() == ScaleKind::None;
     std::vector<std::string_view> out;
+    if (spec.effectiveDialect() == "ggml") return out; // encoders and all
     // Only a threshold is calibrated without a scale; a threshold over the whole tensor has none. A zero point takes
     // both ends of a range.
     for (const std::string_view id : words(spec.traits().calibrations)) {

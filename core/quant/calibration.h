@@ -7,6 +7,8 @@ namespace qs {
 
 /// Numbers to begin with, where a calibration does not do without; `sign`: of binary and ternary.
 std::vector<double> exampleArguments(std::string_view id, bool sign);
+/// Values of scaletype= that the format and the dialect of a spec take, the default first.
+std::vector<std::string_view> scaleTypesOf(const QuantSpec& spec);
 /// The numbers make sense for the calibration; the sentence names the nearest that do.
 Result<void> checkArguments(const Calibration& calibration, const QuantSpec& spec);
 /// "percentile,99.9"

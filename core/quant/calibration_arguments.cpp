@@ -29,7 +29,16 @@ std::string calibrationText(const Calibration& calibration) {
     return text;
 }
 
+/// calib=fixed,SCALE,MAX of dialect=maxtext is a string of manual_quantize.
+static Result<void> checkManual(const Calibration& calibration, const QuantSpec& spec) {
+    const auto manual = parseManualQuantize(calibrationText(calibration), spec.traits());
+    if (!manual) return tl::unexpected(manual.error());
+    if (manual->scale > 0) return {};
+    return fail(fmt::format("'{}' has a maximum below 0: use for example fixed,1,0.5", calibrationText(calibration)));
+}
+
 Result<void> checkArguments(const Calibration& calibration, const QuantSpec& spec) {
+    if (spec.effectiveDialect() == "maxtext") return checkManual(calibration, spec);
     const auto& [id, numbers] = calibration;
     const CalibrationTraits& row = rowOf(id);
     const bool sign = spec.traits().kind == FormatKind::Sign;

@@ -36,7 +36,7 @@ CodeSet codeSetOf(const QuantSpec& spec) {
     if (hasZeroPoints(spec)) set.encoder = Encoder::RoundAffine;
     if (dialect == "aqt_halves")
         set.levels = middle(kHalves, traits.bits), set.zeroCode = half;
-    else if (hasZeroPoints(spec) || dialect == "qwix" || dialect == "ct")
+    else if (hasZeroPoints(spec) || dialect == "qwix" || dialect == "ct" || dialect == "maxtext")
         set.levels = middle(kIntegers, traits.bits), set.zeroCode = half, set.valueOffset = -half;
     return set;
 }

@@ -18,7 +18,7 @@ constexpr std::uint64_t kDecodeChunk = 65536;
 struct Fields {
     StoredTensor stored;
     ScaleGrid grid;
-    TensorView codes, scales, zeros, tensorScale;
+    TensorView codes, scales, zeros, tensorScale, nestedScale, nestedOffset;
     std::vector<float> scaleValues, zeroValues;
     std::vector<float> columnScales;        ///< empty: none
     std::vector<float> learned;             ///< the codebook of the tensor; empty: the format's levels
@@ -97,7 +97,15 @@ Result<void> Fields::loadScales() {
     if (!scaleValues.empty() || !scales.info) return {};
     const DType type = scales.info->dtype;
     scaleValues.resize(scales.info->elements);
-    if (info(type).bits > 8) {
+    if (nestedScale.info) {
+        const auto bytes = scales.read(0, scaleValues.size(), scratch);
+        NestedScales nested;
+        for (const std::byte byte : bytes) nested.codes.push_back(std::uint8_t(byte));
+        nested.absMax.resize(nestedScale.info->elements);
+        loadF32(nestedScale, 0, nested.absMax.size(), nested.absMax.data());
+        loadF32(nestedOffset, 0, 1, &nested.offset);
+        scaleValues = unnestScales(nested);
+    } else if (info(type).bits > 8) {
         loadF32(scales, 0, scaleValues.size(), scaleValues.data());
     } else {
         float unit = 1;
@@ -203,12 +211,16 @@ Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std:
     }
     for (std::size_t i = 2; i < names.size(); ++i) { // zero points, what scales were multiplied by
         if (names[i].ends_with(".codebook") || names[i].ends_with(".column_scale")) continue;
-        const bool zeros = names[i].ends_with(".zero");
+        const bool zeros = names[i].ends_with(".zero"), nested = names[i].ends_with(".nested_scale");
+        const std::int64_t blocks = (fields->grid.scales + std::int64_t(kNestedBlock) - 1) / std::int64_t(kNestedBlock);
         auto more =
             zeros ? field(model, stored, names[i], std::array{storedZeroType(stored.spec)}, fields->grid.scaleShape)
-                  : field(model, stored, names[i], std::array{DType::F32}, {1});
+                  : field(model, stored, names[i], std::array{DType::F32}, {nested ? blocks : 1});
         if (!more) return tl::unexpected(more.error());
-        (zeros ? fields->zeros : fields->tensorScale) = std::move(*more);
+        (zeros                                  ? fields->zeros
+         : nested                               ? fields->nestedScale
+         : names[i].ends_with(".nested_offset") ? fields->nestedOffset
+                                                : fields->tensorScale) = std::move(*more);
     }
     const Decode how = decode.value_or(stored.spec.effectiveDecode());
     TensorToWrite out{stored.name, stored.dtype, stored.shape,

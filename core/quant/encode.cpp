@@ -2,6 +2,7 @@
 #include "core/quant/encode.h"
 
 #include "core/quant/code_set.h"
+#include "core/quant/double_quant.h"
 
 #include <algorithm>
 #include <bit>
@@ -31,53 +32,6 @@ float rounded(DType type, float value) {
     std::vector<std::uint16_t> half;
     roundTo(type, &value, 1, half);
     return value;
-}
-
-/// What KernelSet::quantize measures, for codes that were made elsewhere. `stride` 0: one group, number `group`; 1:
-/// every element is a group of its own, from number `group` on.
-void measure(const float* x, const float* decoded, std::size_t n, const GroupParams* params, std::size_t stride,
-             const Run& run, const RunOut& out, std::size_t group) {
-    ErrorSums sums;
-    float largest = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-        const float scale = params[i * stride].scale;
-        const float zero = run.encoder == Encoder::RoundAffine ? params[i * stride].aux : 0.0f;
-        const float w = x[i], v = decoded[i];
-        const bool counts = std::isfinite(w);
-        const float e = counts ? v - w : 0.0f;
-        if (stride) {
-            if (out.scales) out.scales[group + i] = scale;
-            if (out.zeros) out.zeros[group + i] = zero;
-            if (out.groupSse) out.groupSse[group + i] = float(double(e) * double(e));
-            if (out.groupSsw) out.groupSsw[group + i] = counts ? float(double(w) * double(w)) : 0.0f;
-            if (out.groupAbsMax) out.groupAbsMax[group + i] = counts ? std::fabs(w) : 0.0f;
-        }
-        if (!counts) continue;
-        const float low = (run.levels[0] - zero) * scale * 1.000001f,
-                    high = (run.levels[run.levelCount - 1] - zero) * scale * 1.000001f;
-        const double wd = double(w), vd = double(v), ed = double(e);
-        sums.n += 1;
-        sums.se += ed, sums.se2 += ed * ed, sums.sae += std::fabs(ed);
-        sums.sw2 += wd * wd, sums.swv += wd * vd, sums.sv2 += vd * vd;
-        sums.maxAbs = std::max(sums.maxAbs, std::fabs(e));
-        sums.clipped += w > high || w < low;
-        sums.zeros += v == 0;
-        sums.signFlips += (w < 0 && v > 0) || (w > 0 && v < 0);
-        largest = std::max(largest, std::fabs(w));
-        if (out.errorBins) ++out.errorBins[std::bit_cast<std::uint32_t>(e) >> kFloatBinShift];
-        if (out.valueBins) {
-            float scaled = scale != 0 ? w / scale : 0.0f;
-            if (run.encoder == Encoder::RoundAffine) scaled += zero;
-            ++out.valueBins[std::bit_cast<std::uint32_t>(scaled) >> kFloatBinShift];
-        }
-    }
-    if (out.sums) out.sums->merge(sums);
-    if (stride) return;
-    if (out.scales) out.scales[group] = params->scale;
-    if (out.zeros) out.zeros[group] = run.encoder == Encoder::RoundAffine ? params->aux : 0.0f;
-    if (out.groupSse) out.groupSse[group] = float(sums.se2);
-    if (out.groupSsw) out.groupSsw[group] = float(sums.sw2);
-    if (out.groupAbsMax) out.groupAbsMax[group] = largest;
 }
 
 } // namespace
@@ -120,7 +74,10 @@ GroupParams paramsOfGroup(const Run& run, std::optional<DType> inputType, const 
 
 RunEncoder::RunEncoder(const QuantSpec& spec, DType source)
     : inputType_(inputTypeOf(spec, source)), blocks_(codecOf(spec)), rule_(spec), sparsity_(spec.sparsity),
-      seed_(spec.randomSeed()) {}
+      seed_(spec.randomSeed()) {
+    truncates_ = spec.effectiveDialect() == "maxtext" && codeSetOf(spec).encoder == Encoder::RoundInteger;
+    if (isBnb(spec)) bnbBoundaries_ = bnbBoundaries(spec), bnbBlock_ = spec.blockSize();
+}
 
 GroupParams RunEncoder::params(const Run& run, const float* x, std::size_t n) const {
     if (rule_.isPlain()) return paramsOfGroup(run, inputType_, x, n);
@@ -128,7 +85,9 @@ GroupParams RunEncoder::params(const Run& run, const float* x, std::size_t n) co
     one.x = x, one.n = n, one.group = std::max<std::size_t>(1, n);
     GroupBound bound;
     rule_.bounds(one, &bound);
-    return rule_.params(bound);
+    GroupParams params = rule_.params(bound);
+    if (n < bnbBlock_) params.scale = std::max(params.scale, kLeastAbsMax); // the end of a tensor
+    return params;
 }
 
 void RunEncoder::operator()(const Run& asked, const RunOut& out) {
@@ -139,11 +98,19 @@ void RunEncoder::operator()(const Run& asked, const RunOut& out) {
         params_.resize(bounds_.size());
         rule_.bounds(run, bounds_.data());
         std::transform(bounds_.begin(), bounds_.end(), params_.begin(), [&](auto b) { return rule_.params(b); });
+        if (bnbBlock_ > 0 && run.n - (params_.size() - 1) * run.group < bnbBlock_)
+            params_.back().scale = std::max(params_.back().scale, kLeastAbsMax);
         run.given = params_.data(), run.givenStride = 1;
     }
     const bool perElement = run.group == 1 && run.given && run.givenStride == 1 && run.levelCount > 0;
-    if (run.levelCount > 0 && (sparsity_ || seed_))
+    if (bnbBlock_ > 0)
+        multiplied(run, out);
+    else if (truncates_ && run.given)
+        truncated(run, out);
+    else if (run.levelCount > 0 && (sparsity_ || seed_))
         altered(run, out);
+    else if (run.encoder == Encoder::RoundAffine && run.given && !perElement)
+        shifted(run, out);
     else if (!inputType_)
         bestKernels().quantize(run, out);
     else if (perElement)
@@ -152,14 +119,44 @@ void RunEncoder::operator()(const Run& asked, const RunOut& out) {
         inInputType(run, out);
 }
 
+namespace {
+
+bool isLarger(float a, float b) { return std::fabs(a) > std::fabs(b); }
+
+/// All pairs of a few values are compared sooner than they are sorted.
+template<std::size_t of> void keepOfFew(std::size_t keep, float* x, std::size_t n) {
+    for (std::size_t begin = 0; begin < n; begin += of) {
+        float* block = x + begin;
+        unsigned rank[of] = {};
+        for (std::size_t i = 0; i < of; ++i)
+            for (std::size_t j = i + 1; j < of; ++j) {
+                const bool later = isLarger(block[j], block[i]);
+                rank[i] += later, rank[j] += !later;
+            }
+        for (std::size_t i = 0; i < of; ++i)
+            if (rank[i] >= keep && std::isfinite(block[i])) block[i] = 0;
+    }
+}
+
+} // namespace
+
 void keepLargest(const Sparsity& sparsity, float* x, std::size_t n) {
+    const std::size_t whole = n - n % sparsity.of;
+    std::size_t begin = whole;
+    switch (sparsity.of) {
+    case 2: keepOfFew<2>(sparsity.keep, x, whole); break;
+    case 4: keepOfFew<4>(sparsity.keep, x, whole); break;
+    case 8: keepOfFew<8>(sparsity.keep, x, whole); break;
+    case 16: keepOfFew<16>(sparsity.keep, x, whole); break;
+    default: begin = 0;
+    }
     std::vector<std::size_t> order(sparsity.of);
-    for (std::size_t begin = 0; begin < n; begin += sparsity.of) {
+    for (; begin < n; begin += sparsity.of) {
         float* block = x + begin;
         order.resize(std::min<std::size_t>(sparsity.of, n - begin));
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
         std::stable_sort(order.begin(), order.end(),
-                         [&](std::size_t a, std::size_t b) { return std::fabs(block[a]) > std::fabs(block[b]); });
+                         [&](std::size_t a, std::size_t b) { return isLarger(block[a], block[b]); });
         for (std::size_t i = sparsity.keep; i < order.size(); ++i)
             if (std::isfinite(block[order[i]])) block[order[i]] = 0;
     }
@@ -176,16 +173,22 @@ float roundingNoise(std::uint64_t seed, std::uint64_t index) {
 void RunEncoder::encodeRandomly(const Run& run, const float* x) {
     const float low = run.levels[0], high = run.levels[run.levelCount - 1];
     const bool halves = low != std::floor(low);
-    for (std::size_t i = 0; i < run.n; ++i) {
-        const GroupParams& p = run.given[i / run.group * run.givenStride];
-        const bool reciprocal = run.encoder == Encoder::RoundReciprocal, affine = run.encoder == Encoder::RoundAffine;
-        const float exact = reciprocal ? x[i] * p.aux : affine ? x[i] / p.scale + p.aux : x[i] / p.aux;
-        const float v = std::clamp(exact + roundingNoise(*seed_, run.index + i), low, high);
-        const float level = halves ? std::floor(v) + 0.5f : std::nearbyint(v);
-        codes_[i] = std::uint8_t(int(level - low));
-        if (std::isnan(exact))
-            codes_[i] = std::uint8_t(
-                affine && !std::isnan(p.aux) ? int(std::nearbyint(std::clamp(p.aux, low, high) - low)) : run.zeroCode);
+    const bool reciprocal = run.encoder == Encoder::RoundReciprocal, affine = run.encoder == Encoder::RoundAffine;
+    for (std::size_t begin = 0, g = 0; begin < run.n; begin += run.group, ++g) {
+        const GroupParams& p = run.given[g * run.givenStride];
+        for (std::size_t i = begin, end = std::min(run.n, begin + run.group); i < end; ++i) {
+            const float exact = reciprocal ? x[i] * p.aux : affine ? x[i] / p.scale + p.aux : x[i] / p.aux;
+            if (std::isnan(exact)) {
+                codes_[i] =
+                    std::uint8_t(affine && !std::isnan(p.aux) ? int(std::nearbyint(std::clamp(p.aux, low, high) - low))
+                                                              : run.zeroCode);
+                continue;
+            }
+            const float v = std::clamp(exact + roundingNoise(*seed_, run.index + i), low, high);
+            // Within the levels, 1.5 * 2^23 rounds half to even.
+            const float level = halves ? std::floor(v) + 0.5f : (v + 12582912.0f) - 12582912.0f;
+            codes_[i] = std::uint8_t(int(level - low));
+        }
     }
 }
 
@@ -211,17 +214,73 @@ void RunEncoder::altered(const Run& asked, const RunOut& out) {
         codesOnly.codes = codes_.data();
         kernels.quantize(inner, codesOnly);
     }
-    for (std::size_t i = 0; i < run.n; ++i) {
-        const GroupParams& p = run.given[i / run.group * run.givenStride];
-        const float zero = run.encoder == Encoder::RoundAffine ? p.aux : 0.0f;
-        decoded_[i] = (run.levels[codes_[i]] - zero) * p.scale;
-        if (out.codeCounts && std::isfinite(run.x[i])) ++out.codeCounts[codes_[i]];
+    measure_(run, codes_.data(), out);
+}
+
+// bitsandbytes multiplies by the reciprocal of the absolute maximum, and divides what is left at the end of a tensor.
+void RunEncoder::multiplied(const Run& run, const RunOut& out) {
+    reserve(run.n);
+    for (std::size_t begin = 0, g = 0; begin < run.n; begin += run.group, ++g) {
+        const std::size_t n = std::min(run.group, run.n - begin);
+        const float most = std::max(run.given[g * run.givenStride].aux, kLeastAbsMax), inverse = 1.0f / most;
+        const float* x = run.x + begin;
+        float* scaled = normalized_.data() + begin;
+        std::size_t i = 0;
+        for (; n >= bnbBlock_ && i + 16 <= n; i += 16)
+            for (std::size_t k = 0; k < 16; ++k) scaled[i + k] = x[i + k] * inverse;
+        for (; i < n; ++i) scaled[i] = x[i] / most; // whole blocks are whole 16s
     }
-    for (std::size_t begin = 0, g = 0; begin < run.n; begin += run.group, ++g)
-        measure(run.x + begin, decoded_.data() + begin, std::min(run.group, run.n - begin),
-                run.given + g * run.givenStride, 0, run, out, g);
-    if (out.codes) std::copy_n(codes_.data(), run.n, out.codes);
-    if (out.decoded) std::copy_n(decoded_.data(), run.n, out.decoded);
+    static constexpr GroupParams unit{1, 1};
+    Run inner = run;
+    inner.x = normalized_.data(), inner.group = run.n, inner.given = &unit, inner.givenStride = 0;
+    inner.encoder = Encoder::NearestLevel, inner.boundaries = bnbBoundaries_.data();
+    RunOut codesOnly;
+    codesOnly.codes = codes_.data();
+    bestKernels().quantize(inner, codesOnly);
+    measure_(run, codes_.data(), out);
+}
+
+// An integer is what is left of the quotient, as a cast does it.
+void RunEncoder::truncated(const Run& run, const RunOut& out) {
+    reserve(run.n);
+    for (std::size_t i = 0; i < run.n; ++i)
+        normalized_[i] = std::trunc(run.x[i] / run.given[i / run.group * run.givenStride].aux);
+    static constexpr GroupParams unit{1, 1};
+    Run inner = run;
+    inner.x = normalized_.data(), inner.group = run.n, inner.given = &unit, inner.givenStride = 0;
+    RunOut codesOnly;
+    codesOnly.codes = codes_.data();
+    bestKernels().quantize(inner, codesOnly);
+    measure_(run, codes_.data(), out);
+}
+
+// Zero points. A quotient within the levels is far below 2^22, where adding and taking off 1.5 * 2^23 rounds it half to even.
+void RunEncoder::shifted(const Run& run, const RunOut& out) {
+    reserve(run.n);
+    const float low = run.levels[0], high = run.levels[run.levelCount - 1];
+    for (std::size_t begin = 0, g = 0; begin < run.n; begin += run.group, ++g) {
+        const std::size_t n = std::min(run.group, run.n - begin);
+        const GroupParams& p = run.given[g * run.givenStride];
+        const float* x = run.x + begin;
+        std::uint8_t* codes = codes_.data() + begin;
+        const auto codeOf = [&](float value) {
+            const float v = value / p.scale + p.aux, within = v < low ? low : v > high ? high : v;
+            return std::uint8_t(int((within + 12582912.0f) - 12582912.0f - low));
+        };
+        if (!std::isfinite(p.aux) || !(p.scale > 0) || !std::isfinite(bestKernels().absMax(x, n, false))) {
+            Run one = run; // the reference knows what NaN and Inf become
+            one.x = x, one.n = n, one.group = n, one.given = &p;
+            RunOut codesOnly;
+            codesOnly.codes = codes;
+            bestKernels().quantize(one, codesOnly);
+            continue;
+        }
+        std::size_t i = 0;
+        for (; i + 16 <= n; i += 16)
+            for (std::size_t k = 0; k < 16; ++k) codes[i + k] = codeOf(x[i + k]);
+        for (; i < n; ++i) codes[i] = codeOf(x[i]);
+    }
+    measure_(run, codes_.data(), out);
 }
 
 void RunEncoder::reserve(std::size_t n) {
@@ -248,7 +307,7 @@ void RunEncoder::columns(const Run& run, const RunOut& out) {
     roundTo(*inputType_, normalized_.data(), run.n, halves_);
     encodeNormalized(run, run.n, out);
     for (std::size_t i = 0; i < run.n; ++i) decoded_[i] = run.levels[codes_[i]] * run.given[i].scale;
-    measure(run.x, decoded_.data(), run.n, run.given, 1, run, out, 0);
+    measureDecoded(run.x, decoded_.data(), run.n, run.given, 1, run, out, 0);
     if (out.codes) std::copy_n(codes_.data(), run.n, out.codes);
     if (out.decoded) std::copy_n(decoded_.data(), run.n, out.decoded);
 }
@@ -266,7 +325,7 @@ void RunEncoder::inInputType(const Run& run, const RunOut& out) {
         roundTo(*inputType_, normalized_.data(), n, halves_);
         encodeNormalized(run, n, out);
         kernels.dequantize(codes_.data(), n, n, &params.scale, run.levels, run.levelCount, decoded_.data());
-        measure(x, decoded_.data(), n, &params, 0, run, out, group);
+        measureDecoded(x, decoded_.data(), n, &params, 0, run, out, group);
         if (out.codes) std::copy_n(codes_.data(), n, out.codes + begin);
         if (out.decoded) std::copy_n(decoded_.data(), n, out.decoded + begin);
     }

@@ -4,6 +4,7 @@
 
 #include "core/model/dtype.h"
 #include "core/quant/block_encoder.h"
+#include "core/quant/code_measure.h"
 #include "core/quant/group_rule.h"
 #include "kernels/kernel_set.h"
 
@@ -34,12 +35,19 @@ private:
     void inInputType(const Run& run, const RunOut& out);
     void columns(const Run& run, const RunOut& out);
     void altered(const Run& run, const RunOut& out);
+    void multiplied(const Run& run, const RunOut& out);
+    void shifted(const Run& run, const RunOut& out);
+    void truncated(const Run& run, const RunOut& out);
     void encodeNormalized(const Run& run, std::size_t n, const RunOut& out);
     void encodeRandomly(const Run& run, const float* x);
     void reserve(std::size_t n);
     std::optional<DType> inputType_;
     BlockEncoder blocks_;
+    CodeMeasure measure_;
     GroupRule rule_;
+    std::span<const float> bnbBoundaries_; ///< of bitsandbytes' codes; else empty
+    std::size_t bnbBlock_ = 0;
+    bool truncates_ = false; ///< integers of MaxText's manual_quantize
     std::optional<Sparsity> sparsity_;
     std::optional<std::uint64_t> seed_; ///< of random rounding
     std::vector<GroupParams> params_;

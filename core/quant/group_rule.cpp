@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/group_rule.h"
 
+#include "core/quant/block_encoder.h"
 #include "core/quant/code_set.h"
 #include "core/quant/encode.h"
 #include "core/quant/half_quadratic.h"
@@ -36,8 +37,7 @@ GroupRule::GroupRule(const QuantSpec& spec) {
     scaleType_ = scaleTypeOf(spec);
     affine_ = hasZeroPoints(spec);
     arguments_ = calibration.arguments;
-    const bool own =
-        traits.kind == FormatKind::Sign || traits.kind == FormatKind::Identity || traits.kind == FormatKind::Superblock;
+    const bool own = traits.kind == FormatKind::Sign || traits.kind == FormatKind::Identity || codecOf(spec) != nullptr;
     plain_ = own || spec.scaleKind() == ScaleKind::None ||
              (calibration.id == "absmax" && dialect == "eformer" && scaleType_ == ScaleType::F32 && !affine_);
     if (own) return;
@@ -47,6 +47,11 @@ GroupRule::GroupRule(const QuantSpec& spec) {
     if (dialect == "aqt_halves") family_ = Family::AqtHalves;
     if (dialect == "qwix") family_ = Family::Qwix;
     if (dialect == "ct") family_ = Family::Ct;
+    if (dialect == "bnb") family_ = Family::Bnb;
+    if (dialect == "maxtext") {
+        family_ = Family::Maxtext;
+        if (const auto manual = parseManualQuantize(calibrationText(calibration), traits)) manual_ = *manual;
+    }
     if (calibration.id == "minmax") measure_ = Measure::MinMax;
     if (calibration.id == "rms") measure_ = Measure::Rms;
     if (calibration.id == "fixed") measure_ = Measure::Fixed;
@@ -218,7 +223,8 @@ void GroupRule::setTensorBound(float largest) {
 
 float GroupRule::typed(float scale, float bound) const {
     switch (scaleType_) {
-    case ScaleType::F32: return scale;
+    case ScaleType::F32:
+    case ScaleType::U8dq: return scale; // of all scales together: see double_quant.h
     case ScaleType::F16:
     case ScaleType::Bf16: return roundToHalf(scaleType_, scale);
     case ScaleType::Po2: return powerOfTwoAbove(scale);
@@ -250,6 +256,8 @@ GroupParams GroupRule::symmetricParams(float bound) const {
         if (scale == 0 && encoder_ == Encoder::RoundInteger) scale = FLT_EPSILON;
         if (scale == 0 && scaleType_ != ScaleType::E4m3 && scaleType_ != ScaleType::Ue4m3) scale = 1;
         break;
+    case Family::Bnb: return {bound, bound};
+    case Family::Maxtext: return {manual_.scale, manual_.divisor};
     case Family::Eformer:
         if (encoder_ == Encoder::RoundInteger) scale += FLT_MIN;
         if (encoder_ == Encoder::RoundFloat) scale = orOne(scale);

@@ -3,6 +3,7 @@
 // From the values of a group to its scale: statistic -> bound -> scale -> scale type -> what the encoder needs. Kernels
 // know the plain cases (FORMATS' own scales of absolute maxima and mean magnitudes); this knows all.
 
+#include "core/quant/calibration.h"
 #include "core/quant/scale_type.h"
 #include "kernels/kernel_set.h"
 
@@ -52,7 +53,7 @@ private:
     GroupParams affineParams(GroupBound bound) const;
     float typed(float scale, float bound) const;
 
-    enum class Family { Eformer, Aqt, AqtMax, AqtHalves, Qwix, Ct };
+    enum class Family { Eformer, Aqt, AqtMax, AqtHalves, Qwix, Ct, Bnb, Maxtext };
     enum class Measure { AbsMax, MinMax, Rms, Fixed, AbsMean, Percentile, Mse, Snr, Hqq };
     Family family_ = Family::Eformer;
     Measure measure_ = Measure::AbsMax;
@@ -65,6 +66,7 @@ private:
     float range_ = 1;                ///< what a symmetric bound is mapped to
     int bits_ = 0;
     float tensorScale_ = 0; ///< 0: not known yet
+    ManualScale manual_;    ///< of Maxtext
 };
 
 /// The clips that calib=mse tries, as shares of the range: 1 down to 0.3 in steps of 0.025.

@@ -114,10 +114,11 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
                                 kind == FormatKind::Identity ? "plain" : "native"));
     if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
     if (hasZeroPoints(spec) || spec.tiles || spec.effectiveDialect() == "aqt_halves" ||
-        scaleTypeOf(spec) != ScaleType::F32)
-        return fail(fmt::format("the eformer layout holds f32 scales along one axis and no zero points, not {}: use "
-                                "layout native",
-                                specText(spec)));
+        scaleTypeOf(spec) != ScaleType::F32 || isBnb(spec))
+        return fail(fmt::format(
+            "the eformer layout holds f32 scales along one axis, no zero points and no blocks across rows, not {}: use "
+            "layout native",
+            specText(spec)));
     if (kind == FormatKind::Sign && (shape.empty() || shape.front() % 4 != 0))
         return fail(fmt::format(
             "the eformer layout packs {} four rows to a byte, and the first dimension of {} is not a multiple "

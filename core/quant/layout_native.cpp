@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <atomic>
 #include <fmt/format.h>
+#include <numeric>
 
 namespace qs {
 namespace {
@@ -76,6 +77,24 @@ Result<void> produceLevels(Source& source, const TensorToWrite::Sink& sink) {
     return sinkFloats(sink, DType::F32, (*pass)->learned()->levels);
 }
 
+/// What 8-bit scales are scaled by and moved by.
+void addNested(std::vector<TensorToWrite>& tensors, const std::shared_ptr<Source>& source) {
+    const auto blocks = (source->grid.scales + std::int64_t(kNestedBlock) - 1) / std::int64_t(kNestedBlock);
+    const auto nested = [source](const TensorToWrite::Sink& sink, bool offset) -> Result<void> {
+        const auto pass = source->prepared();
+        if (!pass) return tl::unexpected(pass.error());
+        const NestedScales& scales = (*pass)->nested();
+        return sinkFloats(sink, DType::F32, offset ? std::vector{scales.offset} : scales.absMax);
+    };
+    const std::string& name = source->view.info->name;
+    tensors.push_back({name + ".nested_scale", DType::F32, {blocks}, [nested](const TensorToWrite::Sink& sink) {
+                           return nested(sink, false);
+                       }});
+    tensors.push_back({name + ".nested_offset", DType::F32, {1}, [nested](const TensorToWrite::Sink& sink) {
+                           return nested(sink, true);
+                       }});
+}
+
 Result<std::vector<TensorToWrite>> writeFrom(const std::shared_ptr<Source>& source) {
     const TensorView& view = source->view;
     const QuantSpec& spec = source->spec;
@@ -88,7 +107,8 @@ Result<std::vector<TensorToWrite>> writeFrom(const std::shared_ptr<Source>& sour
                                         }}};
     if (source->grid.kind != ScaleKind::None && !codecOf(spec)) tensors.push_back(scaleTensor(source, ".scale"));
     if (hasZeroPoints(spec)) tensors.push_back(zeroTensor(source, ".zero"));
-    if (source->grid.kind != ScaleKind::None && hasTensorScale(spec))
+    if (isDoubleQuantized(spec)) addNested(tensors, source);
+    if (source->grid.kind != ScaleKind::None && hasTensorScale(spec) && !codecOf(spec))
         tensors.push_back(tensorScaleTensor(source, ".tensor_scale"));
     if (isLearned(spec) || isUserFormat(spec))
         tensors.push_back({view.info->name + ".codebook",
@@ -116,6 +136,7 @@ Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec
 std::vector<std::int64_t> nativeShape(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     std::vector<std::int64_t> out(shape.begin(), shape.end());
     if (out.empty()) out.push_back(1);
+    if (isFlattened(spec, shape)) out = {std::accumulate(out.begin(), out.end(), std::int64_t(1), std::multiplies<>())};
     if (const BlockCodec* codec = codecOf(spec)) {
         out.back() = std::int64_t(blockBytes(*codec, std::uint64_t(out.back())));
         return out;
@@ -125,17 +146,17 @@ std::vector<std::int64_t> nativeShape(const QuantSpec& spec, std::span<const std
 }
 
 Layout nativeLayout() {
-    return {"native",
-            "Native",
-            "NAME.codes, NAME.scale and, where there are, NAME.zero, NAME.tensor_scale and NAME.column_scale: each row "
-            "packed in as few "
-            "bits as "
-            "its codes need, ternary five to a byte; ggml's formats as their blocks, NAME.codes alone.",
-            "every spec with codes",
-            accepts,
-            write,
-            writeFrom,
-            true};
+    return {
+        "native",
+        "Native",
+        "NAME.codes, NAME.scale and, where there are, NAME.zero, NAME.tensor_scale, NAME.nested_scale, "
+        "NAME.nested_offset and NAME.column_scale: each row packed in as few bits as its codes need, ternary five to "
+        "a byte; ggml's formats as their blocks, NAME.codes alone.",
+        "every spec with codes",
+        accepts,
+        write,
+        writeFrom,
+        true};
 }
 
 } // namespace qs

@@ -51,7 +51,7 @@ TensorPass::TensorPass(const TensorView& view, const QuantSpec& spec, const Scal
     if (elements_ == 0) return;
     const auto features = std::uint64_t(grid.features), group = std::uint64_t(grid.group);
     longGroups_ = grid.kind == ScaleKind::None || !grid.contiguous || grid.group > kLongGroup;
-    shares_ = longGroups_ || (grid.kind != ScaleKind::None && hasTensorScale(spec));
+    shares_ = longGroups_ || (grid.kind != ScaleKind::None && (hasTensorScale(spec) || isDoubleQuantized(spec)));
     segment_ = elements_;
     unit_ = rowAligned(features);
     rowByRow_ = !grid.contiguous;
@@ -99,6 +99,7 @@ Result<TensorPass> TensorPass::prepare(const TensorView& view, const QuantSpec& 
         pass.tensorScale_ = rule.needsTensorScale() ? rule.tensorScale() : 1.0f;
         pass.shared_.reserve(bounds->size());
         for (const GroupBound& bound : *bounds) pass.shared_.push_back(rule.params(bound));
+        if (isDoubleQuantized(spec)) pass.nestScales(spec);
     }
     if (auto read = pass.allWasRead(); !read) return tl::unexpected(read.error());
     return pass;
@@ -114,6 +115,17 @@ TensorPass TensorPass::given(const TensorView& view, const QuantSpec& spec, cons
     pass.shared_ = std::move(params);
     pass.tensorScale_ = tensorScale;
     return pass;
+}
+
+// Codes are chosen by the maxima as they were, and decoded with what is stored of them.
+void TensorPass::nestScales(const QuantSpec& spec) {
+    if (!shared_.empty() && elements_ % spec.blockSize() != 0)
+        shared_.back().scale = std::max(shared_.back().scale, kLeastAbsMax);
+    std::vector<float> scales(shared_.size());
+    std::transform(shared_.begin(), shared_.end(), scales.begin(), [](const GroupParams& p) { return p.scale; });
+    nested_ = std::make_shared<const NestedScales>(qs::nestScales(scales));
+    const auto stored = unnestScales(*nested_);
+    for (std::size_t i = 0; i < shared_.size(); ++i) shared_[i].scale = stored[i];
 }
 
 Result<void> TensorPass::allWasRead() const {

@@ -4,6 +4,7 @@
 // depends on the shape and the spec alone, so that sums kept per piece and folded in order are the same on any number
 // of cores.
 
+#include "core/quant/double_quant.h"
 #include "core/quant/encode.h"
 #include "core/quant/learn.h"
 #include "core/quant/quantizer.h"
@@ -39,6 +40,8 @@ public:
     const std::vector<GroupParams>& shared() const { return shared_; }
     /// What stored scales are relative to: see scaletype=e4m3; 1 when to nothing.
     float tensorScale() const { return tensorScale_; }
+    /// scaletype=u8dq: what the scales of shared() come from; else empty, as of an empty tensor.
+    const NestedScales& nested() const { return *nested_; }
     /// What codes are decoded with; empty for Identity.
     std::span<const float> levels() const { return {run_.levels, std::size_t(run_.levelCount)}; }
     std::shared_ptr<const LearnedLevels> learned() const { return learned_; } ///< null: the format's own levels
@@ -46,6 +49,7 @@ public:
 private:
     TensorPass(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid);
     Result<void> allWasRead() const;
+    void nestScales(const QuantSpec& spec);
     void runUnit(std::uint64_t unit, const float* x, PassRange& range,
                  const std::function<void(const PassRange&)>& body) const;
 
@@ -55,6 +59,7 @@ private:
     std::vector<std::int64_t> shape_;
     std::vector<GroupParams> shared_;
     std::shared_ptr<const LearnedLevels> learned_;
+    std::shared_ptr<const NestedScales> nested_ = std::make_shared<const NestedScales>();
     std::uint64_t elements_ = 0, segments_ = 0, unitsPerSegment_ = 0;
     std::uint64_t segment_ = 0, unit_ = 1; ///< elements
     bool rowByRow_ = false;                ///< groups end with rows, or scales follow columns: one call per row

@@ -43,6 +43,10 @@ TensorToWrite scaleTensor(const std::shared_ptr<Source>& source, const char* fie
                 std::vector<float> scales(params->size());
                 std::transform(params->begin(), params->end(), scales.begin(), [](const auto& p) { return p.scale; });
                 if (hasZeroPoints(source->spec)) source->params = std::move(*params);
+                if (isDoubleQuantized(source->spec)) {
+                    const auto& codes = source->pass->nested().codes;
+                    return codes.empty() ? Result<void>{} : sink(std::as_bytes(std::span(codes)));
+                }
                 if (info(dtype).bits > 8) return sinkFloats(sink, dtype, scales);
                 const float unit = source->pass ? source->pass->tensorScale() : 1.0f;
                 std::vector<std::uint8_t> bytes(scales.size());

@@ -2,6 +2,7 @@
 #include "core/base/text.h"
 #include "core/quant/block_encoder.h"
 #include "core/quant/code_set.h"
+#include "core/quant/double_quant.h"
 #include "core/quant/native_packing.h"
 #include "core/quant/quantizer.h"
 #include "core/quant/scale_type.h"
@@ -116,6 +117,8 @@ Result<ScaleGrid> gridOf(const QuantSpec& spec, std::span<const std::int64_t> sh
     grid.kind = spec.scaleKind();
     grid.features = shape.empty() ? 1 : shape.back();
     grid.rows = shape.empty() ? 1 : product(shape.first(shape.size() - 1));
+    const std::int64_t whole = grid.rows * grid.features;
+    if (isFlattened(spec, shape)) grid.rows = 1, grid.features = whole, shape = std::span(&whole, 1);
     grid.paddedFeatures = grid.features;
     const std::int64_t elements = grid.rows * grid.features;
     grid.group = std::max<std::int64_t>(1, elements);
@@ -144,7 +147,7 @@ Result<ScaleGrid> gridOf(const QuantSpec& spec, std::span<const std::int64_t> sh
         if (grid.scaleShape.empty()) grid.scaleShape.push_back(1);
         grid.scaleShape.back() = blocks;
         grid.scales = grid.rows * blocks;
-        if (spec.traits().padsLastBlock) grid.paddedFeatures = blocks * block;
+        if (spec.traits().padsLastBlock && !isBnb(spec)) grid.paddedFeatures = blocks * block;
         return grid;
     }
     }
@@ -172,13 +175,15 @@ Result<StoredSize> storedSize(const QuantSpec& spec, std::span<const std::int64_
     if (grid->scales > 0 && hasTensorScale(spec)) size.scales += 4;
     if (hasZeroPoints(spec))
         size.scales += std::uint64_t(grid->scales) * std::uint64_t(info(storedZeroType(spec)).bits) / 8;
-    if (traits.padsLastBlock)
-        size.padding = std::uint64_t(grid->rows) * std::uint64_t(grid->paddedFeatures) / 2 - size.codes;
+    const bool pads = traits.padsLastBlock && !isBnb(spec);
+    if (isDoubleQuantized(spec))
+        size.scales += 4 * ((std::uint64_t(grid->scales) + kNestedBlock - 1) / kNestedBlock + 1);
+    if (pads) size.padding = std::uint64_t(grid->rows) * std::uint64_t(grid->paddedFeatures) / 2 - size.codes;
     if (traits.kind == FormatKind::Sign && elements > 0) {
         const std::uint64_t first = shape.empty() ? 1 : std::uint64_t(shape.front());
         size.padding = (first + 3) / 4 * (elements / first) - size.codes;
     }
-    const bool codebook = traits.kind == FormatKind::Codebook && !traits.padsLastBlock;
+    const bool codebook = traits.kind == FormatKind::Codebook && !pads;
     if (traits.kind == FormatKind::Integer || traits.kind == FormatKind::Float || codebook)
         size.padding =
             std::uint64_t(grid->rows) * NativePacking(spec).rowBytes(std::uint64_t(grid->features)) - size.codes;

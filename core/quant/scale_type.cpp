@@ -23,7 +23,8 @@ ScaleType scaleTypeOf(const QuantSpec& spec) {
     if (type == "e8m0") return ScaleType::E8m0;
     if (type == "po2") return ScaleType::Po2;
     if (type == "e4m3") return ScaleType::E4m3;
-    return type == "ue4m3" ? ScaleType::Ue4m3 : ScaleType::F32;
+    if (type == "ue4m3") return ScaleType::Ue4m3;
+    return type == "u8dq" ? ScaleType::U8dq : ScaleType::F32;
 }
 
 bool hasTensorScale(const QuantSpec& spec) { return scaleTypeOf(spec) == ScaleType::E4m3; }
@@ -64,6 +65,7 @@ DType storedScaleType(const QuantSpec& spec, DType source) {
     case ScaleType::Po2: return DType::F8_E8M0;
     case ScaleType::E4m3:
     case ScaleType::Ue4m3: return DType::F8_E4M3;
+    case ScaleType::U8dq: return DType::U8;
     case ScaleType::F32: break;
     }
     return inputTypeOf(spec, source).value_or(DType::F32);

@@ -7,7 +7,7 @@
 
 namespace qs {
 
-enum class ScaleType { F32, F16, Bf16, E8m0, Po2, E4m3, Ue4m3 };
+enum class ScaleType { F32, F16, Bf16, E8m0, Po2, E4m3, Ue4m3, U8dq };
 ScaleType scaleTypeOf(const QuantSpec& spec);
 /// E4m3: the stored scales are relative to one f32 per tensor, which is divided by.
 bool hasTensorScale(const QuantSpec& spec);

@@ -3,9 +3,12 @@ target_sources(qs_core PRIVATE
   quant/block_encoder.cpp
   quant/calibration.cpp
   quant/calibration_arguments.cpp
+  quant/code_measure.cpp
   quant/code_set.cpp
   quant/decode_stored.cpp
   quant/density.cpp
+  quant/dialect.cpp
+  quant/double_quant.cpp
   quant/encode.cpp
   quant/formats.cpp
   quant/group_rule.cpp
@@ -24,6 +27,7 @@ target_sources(qs_core PRIVATE
   quant/refused_filter.cpp
   quant/scale_grid.cpp
   quant/scale_type.cpp
+  quant/serve.cpp
   quant/shared_bounds.cpp
   quant/shared_params.cpp
   quant/solved.cpp

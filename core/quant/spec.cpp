@@ -62,7 +62,7 @@ std::string QuantSpec::effectiveDialect() const {
 
 std::string QuantSpec::effectiveScaleType() const {
     if (scaleType) return *scaleType;
-    const auto known = words(traits().scaleTypes);
+    const auto known = scaleTypesOf(*this);
     return known.empty() ? std::string() : std::string(known.front());
 }
 
@@ -119,7 +119,7 @@ std::string canonicalText(const QuantSpec& spec) {
         }
     }
     if (!traits.bitWidths.empty()) full.bits = spec.codeBits();
-    if (words(traits.scaleTypes).size() > 1) full.scaleType = spec.effectiveScaleType();
+    if (scaleTypesOf(spec).size() > 1) full.scaleType = spec.effectiveScaleType();
     if (traits.affine) full.symmetric = spec.isSymmetric();
     if (traits.stochastic) full.stochastic = spec.stochastic.value_or(-1);
     full.sparsity = spec.sparsity; // a spec without it keeps every value

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/text.h"
 #include "core/quant/calibration.h"
+#include "core/quant/dialect.h"
 
 #include <algorithm>
 #include <charconv>
@@ -155,6 +156,8 @@ Result<void> setKey(QuantSpec& spec, std::string_view key, std::string_view valu
     if (key == "block") {
         const auto block = number<std::uint32_t>(value);
         const FormatTraits& traits = spec.traits();
+        if (traits.kind == FormatKind::Identity)
+            return fail(fmt::format("{} has no scales: use {}", spec.format, spec.format));
         if (!block)
             return fail(fmt::format("block of {} must be a whole number, not '{}': use {}:block={}", spec.format,
                                     shown(value), spec.format, std::max(1u, traits.defaultBlock)));
@@ -261,7 +264,10 @@ Result<void> validateOptions(const QuantSpec& spec, const FormatTraits& traits) 
     if (spec.sparsity && (spec.sparsity->of > 4096 || (spec.sparsity->of & (spec.sparsity->of - 1))))
         return fail(fmt::format("the M of sparse={}/{} must be a power of two up to 4096: use sparse=2/4",
                                 spec.sparsity->keep, spec.sparsity->of));
-    const auto types = words(traits.scaleTypes), widths = words(traits.bitWidths);
+    const auto types = scaleTypesOf(spec), widths = words(traits.bitWidths);
+    if (spec.scaleType == "u8dq" && !std::count(types.begin(), types.end(), "u8dq"))
+        return fail("scaletype=u8dq is the double quantization of bitsandbytes: use nf4:dialect=bnb:scaletype=u8dq or "
+                    "fp4:dialect=bnb:scaletype=u8dq");
     if (spec.scaleType && !std::count(types.begin(), types.end(), *spec.scaleType))
         return fail(fmt::format("{} has no scaletype {}: use scaletype={}", spec.format, shown(*spec.scaleType),
                                 fmt::join(types, " or scaletype=")));
@@ -278,6 +284,9 @@ Result<void> validateCalibration(const QuantSpec& spec) {
     const auto& [id, arguments] = *spec.calibration;
     const auto applicable = calibrationsOf(spec);
     if (!std::count(applicable.begin(), applicable.end(), id)) {
+        if (applicable.empty() && spec.scaleKind() != ScaleKind::None)
+            return fail(fmt::format("dialect={} of {} has its own search: leave calib={} out", spec.effectiveDialect(),
+                                    spec.format, shown(id)));
         if (applicable.empty())
             return fail(
                 fmt::format("{} without a scale has nothing to calibrate: leave calib={} out", spec.format, shown(id)));
@@ -303,6 +312,7 @@ Result<void> validate(const QuantSpec& spec) {
     if (traits->kind == FormatKind::Identity && spec.scaleKind() != ScaleKind::None)
         return fail(fmt::format("{} has no scales: use {}", spec.format, spec.format));
     if (auto ok = validateScale(spec, *traits); !ok) return ok;
+    if (auto ok = checkDialect(spec); !ok) return ok;
     if (auto ok = validateBlock(spec, *traits); !ok) return ok;
     if (auto ok = validateOptions(spec, *traits); !ok) return ok;
     if (auto ok = validateCalibration(spec); !ok) return ok;

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/quant/block_encoder.h"
 #include "core/quant/code_set.h"
+#include "core/quant/double_quant.h"
 #include "core/quant/scale_type.h"
 #include "core/quant/user_formats.h"
 
@@ -17,7 +18,9 @@ std::vector<std::string> StoredTensor::fields() const {
     std::vector<std::string> names{name + (native ? ".codes" : packed ? ".packed" : ".weight")};
     if (spec.scaleKind() != ScaleKind::None && !codecOf(spec)) names.push_back(name + (packed ? ".absmax" : ".scale"));
     if (native && hasZeroPoints(spec)) names.push_back(name + ".zero");
-    if (native && spec.scaleKind() != ScaleKind::None && hasTensorScale(spec)) names.push_back(name + ".tensor_scale");
+    if (native && spec.scaleKind() != ScaleKind::None && hasTensorScale(spec) && !codecOf(spec))
+        names.push_back(name + ".tensor_scale");
+    if (native && isDoubleQuantized(spec)) names.insert(names.end(), {name + ".nested_scale", name + ".nested_offset"});
     if (native && !spec.traits().bitWidths.empty()) names.push_back(name + ".codebook");
     if (native && columnScales) names.push_back(name + ".column_scale");
     return names;

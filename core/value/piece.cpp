@@ -2,6 +2,7 @@
 #include "core/value/piece.h"
 
 #include "core/base/text.h"
+#include "core/quant/block_encoder.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -50,7 +51,7 @@ Shape scaleTile(const QuantSpec& spec, const ScaleGrid& grid, std::span<const st
     for (std::size_t i = 0; i < shape.size(); ++i)
         if (grid.scaleShape[i] == shape[i]) tile[i] = 1;
     if (grid.kind != ScaleKind::Block) return tile;
-    if (const BlockCodec* codec = spec.traits().codec) {
+    if (const BlockCodec* codec = codecOf(spec)) {
         tile.back() = codec->elements;
     } else if (spec.tiles) {
         for (const Tile& part : *spec.tiles)

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes a sparse safetensors file: a true header, data that are holes and read as zeros.
+"""Writes a safetensors file for the benchmarks. The first two are sparse: a true header, data that are holes and read as zeros.
 
 make_checkpoint.py large OUT    40 tensors of [8192, 8192] F32: 10.7 GB listed, a few KiB on disk
 make_checkpoint.py many OUT     100,000 tensors of [8, 8] F32
+make_checkpoint.py sweep OUT    100 million parameters, F32: 7 layers of a transformer and an embedding, normal values
 """
+import array
 import json
+import random
 import struct
 import sys
 
@@ -25,10 +28,39 @@ def write(path, names, shape):
         file.truncate(8 + len(text) + at)
 
 
+def write_sweep(path):
+    """Normal values, 2^20 of them, from another place on in every row and with another scale in every tensor."""
+    random.seed(3)
+    shapes = {}
+    for layer in range(7):
+        for name in ("q", "k", "v", "o"):
+            shapes[f"layers.{layer}.{name}_proj.weight"] = [1024, 1024]
+        shapes |= {f"layers.{layer}.{n}_proj.weight": s for n, s in (("up", [2816, 1024]), ("gate", [2816, 1024]), ("down", [1024, 2816]))}
+    shapes["embed.weight"] = [(100_000_000 - sum(a * b for a, b in shapes.values())) // 1024, 1024]
+    header, at = {}, 0
+    for name, shape in shapes.items():
+        size = 4 * shape[0] * shape[1]
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + size]}
+        at += size
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    normal = [random.gauss(0, 0.02) for _ in range(1 << 20)]
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for rows, columns in shapes.values():
+            scale = random.uniform(0.5, 2)
+            values = array.array("f", (scale * v for v in normal))
+            for _ in range(rows):
+                start = random.randrange(len(values) - columns)
+                file.write(values[start : start + columns].tobytes())
+
+
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] not in ("large", "many"):
+    if len(sys.argv) != 3 or sys.argv[1] not in ("large", "many", "sweep"):
         sys.exit(__doc__)
-    if sys.argv[1] == "large":
+    if sys.argv[1] == "sweep":
+        write_sweep(sys.argv[2])
+    elif sys.argv[1] == "large":
         write(sys.argv[2], [f"model.layers.{i}.mlp.up_proj.weight" for i in range(40)], [8192, 8192])
     else:
         write(sys.argv[2], [f"model.layers.{i // 10}.part{i % 10}.weight" for i in range(100_000)], [8, 8])

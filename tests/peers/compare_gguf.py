@@ -1,25 +1,32 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Quantizes the same tensors with quantscope-cli and with gguf: bytes where gguf has an encoder, values from our bytes everywhere."""
+"""Quantizes the same tensors with quantscope-cli, gguf and libgguf (ggml's own encoders): bytes of the simple formats, values
+from our bytes everywhere, and the error of formats whose encoders search, which is at most 1 % above the reference's.
+
+That of iq4_nl is printed alone: ours is ggml's quantize_row_iq4_nl_ref to the bit (tests/data/ggml), which takes the first scale,
+where the encoder of its tools, libgguf's here, tries 15.
+"""
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import gguf
+import libgguf
 import numpy as np
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from safetensors.numpy import load_file, save_file
 
 cli = sys.argv[1]
-formats = "q4_0 q4_1 q5_0 q5_1 q8_0 q2_k q3_k q4_k q5_k q6_k iq4_nl iq4_xs tq1_0 tq2_0".split()
-searched = {"q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq4_nl", "iq4_xs"}  # gguf decodes them only
+formats = "q4_0 q4_1 q5_0 q5_1 q8_0 q2_k q3_k q4_k q5_k q6_k iq4_nl iq4_xs tq1_0 tq2_0 mxfp4:dialect=ggml nvfp4:dialect=ggml".split()
+searched = {"q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq4_nl", "iq4_xs"}  # gguf decodes them only; nvfp4 not at all
 passed = failed = 0
+worst, same = {}, {}
 
 
-def check(name, same):
+def check(name, right):
     global passed, failed
-    passed, failed = passed + bool(same), failed + (not same)
-    if not same:
+    passed, failed = passed + bool(right), failed + (not right)
+    if not right:
         print(f"FAIL {name}")
 
 
@@ -46,7 +53,7 @@ def main():
         source, out, back = (folder / f"{name}.safetensors" for name in ("source", "out", "back"))
         save_file(tensors, source)
         for format in formats:
-            kind = GGMLQuantizationType[format.upper()]
+            kind = GGMLQuantizationType[format.split(":")[0].upper()]
             elements, size = GGML_QUANT_SIZES[kind]
             for path in (out, back):
                 path.unlink(missing_ok=True)
@@ -56,9 +63,20 @@ def main():
             for name, x in tensors.items():
                 codes = ours[name + ".codes"]
                 check(f"{format} {name} bytes", codes.nbytes == x.size // elements * size)
-                check(f"{format} {name} decodes", (gguf.dequantize(codes, kind).reshape(x.shape) == values[name]).all())
-                if format not in searched:
+                theirs = libgguf.quantize_rows(x, libgguf.GGMLQuantizationType[kind.name]).reshape(codes.shape)
+                decode = (lambda b: libgguf.dequantize_rows(b, libgguf.GGMLQuantizationType.NVFP4, x.shape[-1])) if kind.name == "NVFP4" else (lambda b: gguf.dequantize(b, kind))
+                check(f"{format} {name} decodes", (decode(codes).reshape(x.shape) == values[name]).all())
+                if format in searched:
+                    error, least = (float(((v - x).astype(np.float64) ** 2).sum()) for v in (values[name], decode(theirs).reshape(x.shape)))
+                    worst[format] = max(worst.get(format, 0), error / least if least else 1.0)
+                    check(f"{format} {name} error {error:.6g} against {least:.6g}", format == "iq4_nl" or error <= 1.0201 * least)
+                    same.setdefault(format, []).append((codes == theirs).mean())
+                    continue
+                if kind.name != "NVFP4":
                     check(f"{format} {name} encodes", (gguf.quantize(x, kind).reshape(codes.shape) == codes).all())
+                check(f"{format} {name} ggml encodes", (theirs == codes).all())
+    for format, ratio in worst.items():
+        print(f"{format}: RMSE at most {ratio ** 0.5:.6f} of ggml's, {100 * np.mean(same[format]):.2f} % of bytes equal")
     print(f"{passed} passed, {failed} failed")
     sys.exit(failed > 0)
 

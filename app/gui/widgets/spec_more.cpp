@@ -142,6 +142,11 @@ void SpecMore::connectControls() {
     connect(dialect_, &QComboBox::currentIndexChanged, this, [this](int index) {
         auto spec = spec_;
         spec.dialect = index > 0 ? std::optional(dialect_->itemText(index).toStdString()) : std::nullopt;
+        if (spec.dialect == "maxtext") { // manual_quantize: one scale, from a maximum that is given
+            spec.block.reset(), spec.axes.reset(), spec.tiles.reset();
+            spec.scale = ScaleSpelling::Tensor;
+            spec.calibration = Calibration{"fixed", {1, 1}};
+        }
         this->apply(consistent(spec));
     });
     connect(scaleType_, &QComboBox::currentIndexChanged, this, [this](int index) {
@@ -275,7 +280,8 @@ void SpecMore::follow(const QuantSpec& spec) {
     setRow(dialect_, dialect_->count() > 1);
     zero_->setCurrentIndex(spec.isSymmetric() ? 0 : 1);
     setRow(zero_, traits.affine);
-    setWords(*scaleType_, traits.scaleTypes);
+    scaleType_->clear();
+    for (const auto id : scaleTypesOf(spec)) scaleType_->addItem(QString::fromUtf8(id.data(), qsizetype(id.size())));
     scaleType_->setCurrentText(QString::fromStdString(spec.effectiveScaleType()));
     setRow(scaleType_, scaleType_->count() > 1);
     axes_->setText(axesText(spec));

@@ -21,10 +21,11 @@ std::vector<float> normal(std::size_t n) {
     return x;
 }
 
-std::vector<const FormatTraits*> blockFormats() {
-    std::vector<const FormatTraits*> out;
+/// Formats that are blocks, and dialects of others that are.
+std::vector<QuantSpec> blockSpecs() {
+    std::vector<QuantSpec> out;
     for (const FormatTraits& format : formats())
-        if (format.kind == FormatKind::Superblock) out.push_back(&format);
+        if (format.codec) out.push_back(*parseSpec(std::string(format.id) + ":dialect=ggml"));
     return out;
 }
 
@@ -53,8 +54,7 @@ private Q_SLOTS:
 
 /// Rows of several lengths; the file has the bytes that `analyze` promises and decodes to what was materialized.
 void BlockTest::throughFiles() {
-    for (const FormatTraits* format : blockFormats()) {
-        const QuantSpec spec = *parseSpec(format->id);
+    for (const QuantSpec& spec : blockSpecs()) {
         QCOMPARE(std::string(defaultLayout(spec).id), std::string("native"));
         for (const auto& shape :
              {std::vector<std::int64_t>{3, 512}, {2, 5, 256}, {1, 33'024}, {0, 256}, {257, 1024}, {256}}) {
@@ -70,7 +70,7 @@ void BlockTest::throughFiles() {
             const auto quantized = *quantizeTensor(*model->view(*model->find("x")), spec, Job{});
             QVERIFY(valuesOf<std::uint8_t>(*out, "x.codes") == quantized.blocks);
             QCOMPARE(storedSize(spec, shape, DType::F32)->total(), std::uint64_t(quantized.blocks.size()));
-            QCOMPARE(quantized.blocks.size(), n / format->codec->elements * format->codec->bytes);
+            QCOMPARE(quantized.blocks.size(), n / codecOf(spec)->elements * codecOf(spec)->bytes);
             const std::string back = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
             QVERIFY(dequantizeModel(*out, {}, back, Job{}));
             QVERIFY(valuesOf<float>(**openModel(back), "x") == materialize(quantized));
@@ -83,20 +83,19 @@ void BlockTest::figures() {
     const QTemporaryDir folder;
     const auto x = normal(64 * 1024);
     const auto model = opened(folder, {made("x", DType::F32, {64, 1024}, x)});
-    for (const FormatTraits* format : blockFormats()) {
-        const QuantSpec spec = *parseSpec(format->id);
+    for (const QuantSpec& spec : blockSpecs()) {
         const auto row = analysed(*model, spec);
         QVERIFY(row.status == Status::Ok);
         const auto values = materialize(*quantizeTensor(*model->view(*model->find("x")), spec, Job{}));
         double se2 = 0;
         for (std::size_t i = 0; i < x.size(); ++i) se2 += std::pow(double(values[i] - x[i]), 2);
         QVERIFY(std::fabs(row.sums.se2 - se2) <= 1e-9 * se2);
-        QCOMPARE(row.bpw, 8.0 * format->codec->bytes / format->codec->elements);
+        QCOMPARE(row.bpw, 8.0 * codecOf(spec)->bytes / codecOf(spec)->elements);
         std::uint64_t counted = 0;
         for (const std::uint64_t count : row.codeCounts) counted += count;
         QCOMPARE(counted, std::uint64_t(x.size()));
         const auto view = codebookView(row);
-        QCOMPARE(view.rows.size(), format->levels.size());
+        QCOMPARE(view.rows.size(), spec.traits().levels.size());
         QVERIFY(view.entropyBits > 0.5 && row.p95 > 0);
     }
     // Of normal values, 65536 of them: the order of the formats is that of their bits.
@@ -114,15 +113,16 @@ void BlockTest::nonFinite() {
     x[3] = std::numeric_limits<float>::quiet_NaN();
     x[300] = std::numeric_limits<float>::infinity(), x[301] = -x[300];
     const auto model = opened(folder, {made("x", DType::F32, {2, 256}, x)});
-    for (const FormatTraits* format : blockFormats()) {
+    for (const QuantSpec& spec : blockSpecs()) {
         const auto view = *model->view(*model->find("x"));
-        QVERIFY(!quantizeTensor(view, *parseSpec(format->id), Job{}));
-        QVERIFY(analysed(*model, *parseSpec(format->id)).status == Status::Refused);
-        const QuantSpec spec = *parseSpec(std::string(format->id) + ":nan=skip");
-        const auto row = analysed(*model, spec);
+        QVERIFY(!quantizeTensor(view, spec, Job{}));
+        QVERIFY(analysed(*model, spec).status == Status::Refused);
+        QuantSpec skipping = spec;
+        skipping.nan = NanPolicy::Skip;
+        const auto row = analysed(*model, skipping);
         QCOMPARE(row.sums.n, 509.0);
-        const auto values = materialize(*quantizeTensor(view, spec, Job{}));
-        for (const float value : values) QVERIFY2(std::isfinite(value) && std::fabs(value) < 0.2f, format->id);
+        const auto values = materialize(*quantizeTensor(view, skipping, Job{}));
+        for (const float value : values) QVERIFY2(std::isfinite(value) && std::fabs(value) < 0.2f, spec.format.c_str());
         QVERIFY(values[300] >= 0 && values[301] <= 0);
     }
 }
@@ -137,16 +137,17 @@ void BlockTest::refusals() {
     QVERIFY(QString::fromStdString(parseSpec("q4_k:block=64").error().message).contains(u"q4_k:block=32"));
     QVERIFY(!parseSpec("q4_0:calib=absmax"));
     QCOMPARE(canonicalText(*parseSpec("q6_k")), std::string("q6_k:block=16:nan=refuse:dialect=ggml"));
+    QCOMPARE(canonicalText(*parseSpec("nvfp4:dialect=ggml")), std::string("nvfp4:block=16:nan=refuse:dialect=ggml"));
+    QVERIFY(blockSpecs().size() >= 16);
 }
 
 /// A group inside its block has the codes and values that the whole tensor has there.
 void BlockTest::forensics() {
     const QTemporaryDir folder;
     const auto model = opened(folder, {made("x", DType::F32, {2, 512}, normal(1024))});
-    for (const FormatTraits* format : blockFormats()) {
-        const QuantSpec spec = *parseSpec(format->id);
+    for (const QuantSpec& spec : blockSpecs()) {
         const auto values = materialize(*quantizeTensor(*model->view(*model->find("x")), spec, Job{}));
-        const std::int64_t group = format->defaultBlock, last = 512 / group - 1;
+        const std::int64_t group = spec.traits().defaultBlock, last = 512 / group - 1;
         const auto found = inspectBlock(*model, *model->find("x"), spec, 1, last);
         QVERIFY2(found.has_value(), found ? "" : found.error().message.c_str());
         QCOMPARE(std::int64_t(found->decoded.size()), group);

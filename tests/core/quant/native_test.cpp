@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The native layout: bytes by hand, rows that many threads share, and metadata that lies.
+#include "core/quant/calibration.h"
 #include "core/quant/layout.h"
+#include "core/quant/serve.h"
 #include "core/quant/stored.h"
 #include "tests/core/quant/made_model.h"
 
 #include <cmath>
+#include <cstring>
 
 using namespace qs;
 using namespace qs::test;
@@ -28,6 +31,8 @@ private Q_SLOTS:
     void bytesByHand();
     void longRows_data();
     void longRows();
+    void everySpec();
+    void served();
     void lies_data();
     void lies();
 };
@@ -82,7 +87,10 @@ void NativeTest::longRows_data() {
                              "fp8_e4m3:tile=1x13",
                              "int4:tile=0x1,1x13:sym=no",
                              "int4:sparse=1/1:round=stochastic,3",
-                             "nvfp4:scaletype=ue4m3"})
+                             "nvfp4:scaletype=ue4m3",
+                             "nf4:dialect=bnb",
+                             "fp4:dialect=bnb:block=32:scaletype=u8dq",
+                             "mxfp4:tile=0x4"})
         QTest::newRow(spec) << QString::fromLatin1(spec);
 }
 
@@ -105,6 +113,135 @@ void NativeTest::longRows() {
         std::uint64_t bytes = 0;
         for (const auto& tensor : out->tensors) bytes += tensor.bytes;
         QCOMPARE(bytes, storedSize(parsed, shape, DType::F32)->total());
+    }
+}
+
+namespace {
+
+/// What a spec of a format may say, one thing at a time; what the format does not take is left out.
+std::vector<std::string> specsOf(const FormatTraits& format) {
+    std::vector<std::string> options = {"",
+                                        ":block=6",
+                                        ":block=32",
+                                        ":block=200",
+                                        ":scale=none",
+                                        ":scale=tensor",
+                                        ":scale=channel",
+                                        ":scale=block",
+                                        ":axis=0",
+                                        ":axis=0,1",
+                                        ":tile=0x3,1x4",
+                                        ":tile=0x4",
+                                        ":tile=1x4",
+                                        ":sym=no",
+                                        ":sparse=2/4",
+                                        ":decode=poly",
+                                        ":nan=skip",
+                                        ":sym=no:axis=0",
+                                        ":sym=no:tile=0x3,1x4",
+                                        ":round=stochastic,3",
+                                        ":compute=input",
+                                        ":scale=tensor:sym=no",
+                                        ":axis=0:sparse=2/4:round=stochastic,1",
+                                        ":scale=tensor:dialect=maxtext:calib=fixed,1,9"};
+    for (const auto& calibration : calibrations()) {
+        std::string text = std::string(":calib=") + calibration.id;
+        for (const double argument : exampleArguments(calibration.id, format.kind == FormatKind::Sign))
+            text += "," + std::to_string(argument);
+        options.insert(options.end(), {text, text + ":sym=no", text + ":scale=tensor"});
+    }
+    for (const auto type : words(format.scaleTypes))
+        for (const char* scale : {"", ":axis=0", ":dialect=bnb"})
+            options.push_back(":scaletype=" + std::string(type) + scale);
+    for (const auto dialect : words(format.dialects))
+        for (const char* more : {"", ":sym=no", ":scale=tensor", ":block=32"})
+            options.push_back(":dialect=" + std::string(dialect) + more);
+    for (const auto bits : words(format.bitWidths)) options.push_back(":bits=" + std::string(bits));
+    std::vector<std::string> specs;
+    for (const std::string& option : options)
+        if (const auto spec = parseSpec(format.id + option)) specs.push_back(format.id + option);
+    return specs;
+}
+
+} // namespace
+
+/// Every format of the registry, under all that it takes: what comes back from a file is what memory held, to the bit.
+void NativeTest::everySpec() {
+    const std::vector<std::vector<std::int64_t>> shapes = {{12, 512}, {12, 76}, {3, 4, 20}, {256}};
+    // Files that nobody needs after a crash: their folder is not worth waiting for a disk.
+    const QString memory = QStringLiteral("/dev/shm");
+    const QTemporaryDir folder((QFileInfo(memory).isWritable() ? memory : QDir::tempPath()) +
+                               QStringLiteral("/native_test-XXXXXX"));
+    std::vector<TensorToWrite> tensors;
+    for (std::size_t t = 0; t < shapes.size(); ++t) {
+        std::size_t n = 1;
+        for (const std::int64_t dim : shapes[t]) n *= std::size_t(dim);
+        std::vector<float> x(n);
+        for (std::size_t i = 0; i < n; ++i) x[i] = float(std::sin(double(i) * 1.7)) * float(1 + i % 13);
+        tensors.push_back(made("t" + std::to_string(t), DType::F32, shapes[t], x));
+    }
+    const auto model = opened(folder, tensors);
+    for (const FormatTraits& format : formats()) {
+        if (format.kind == FormatKind::Identity) continue;
+        int written = 0;
+        for (const std::string& text : specsOf(format)) {
+            const QuantSpec spec = *parseSpec(text);
+            std::string taken; // not those that tiles do not divide, or that are not made of whole blocks
+            for (const TensorInfo& tensor : model->tensors)
+                if (scaleGrid(spec, tensor.shape)) taken += (taken.empty() ? "" : "|") + tensor.name;
+            if (taken.empty()) continue;
+            ++written;
+            const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
+            const auto done = quantizeModel(*model, {spec, "^(" + taken + ")$", "native", path}, Job{});
+            QVERIFY2(done.has_value(), done ? "" : (text + ": " + done.error().message).c_str());
+            const auto out = *openModel(path);
+            for (const auto& [key, metadata] : out->files.front().metadata) {
+                if (!key.starts_with(kStoredPrefix)) continue;
+                const auto stored = parseStored(key, metadata);
+                QVERIFY2(stored.has_value(), stored ? "" : stored.error().message.c_str());
+                const auto decoded = decodeStored(*out, *stored, {});
+                QVERIFY2(decoded.has_value(), decoded ? "" : decoded.error().message.c_str());
+                std::vector<std::byte> values;
+                QVERIFY(decoded->produce([&](std::span<const std::byte> part) -> Result<void> {
+                    values.insert(values.end(), part.begin(), part.end());
+                    return {};
+                }));
+                const auto view = *model->view(*model->find(stored->name));
+                const auto expected = materialize(*quantizeTensor(view, spec, Job{}));
+                QVERIFY2(std::ranges::equal(values, std::as_bytes(std::span(expected))),
+                         (text + " of " + stored->name).c_str());
+            }
+        }
+        QVERIFY2(written >= (format.kind == FormatKind::Superblock ? 2 : 5), format.id);
+    }
+}
+
+/// A checkpoint that was quantized is served under the names it had, and its copy goes with the model.
+void NativeTest::served() {
+    const QTemporaryDir folder;
+    std::vector<float> x(12 * 64);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(std::sin(double(i) * 1.7));
+    const auto model =
+        opened(folder, {made("x", DType::F32, {12, 64}, x), made("bias", DType::F32, {4}, std::vector<float>(4, 2))});
+    QVERIFY(!hasStoredTensors(*model));
+    QVERIFY(*servedModel(model, Job{}) == model);
+    for (const char* text : {"nf4", "int8", "int4:sym=no", "mxfp4", "nf4:dialect=bnb:scaletype=u8dq"}) {
+        const QuantSpec spec = *parseSpec(text);
+        const auto out = written(folder, *model, text);
+        QVERIFY(hasStoredTensors(*out) && !out->find("x"));
+        std::string path;
+        {
+            const auto served = servedModel(out, Job{});
+            QVERIFY2(served.has_value(), served ? "" : served.error().message.c_str());
+            path = (*served)->files.front().path;
+            QCOMPARE((*served)->path, out->path);
+            QVERIFY(valuesOf<float>(**served, "x") ==
+                    materialize(*quantizeTensor(*model->view(*model->find("x")), spec, Job{})));
+            QVERIFY((*served)->find("bias") && !(*served)->find("x.codes"));
+            QVERIFY(QFileInfo::exists(QString::fromStdString(path)));
+        }
+        QVERIFY(!QFileInfo::exists(QString::fromStdString(path)));
+        QFile::remove(folder.filePath(QStringLiteral("out.safetensors")));
     }
 }
 

@@ -303,6 +303,19 @@ void RuleTest::manualStrings() {
     QVERIFY(says("fixed,1", "three fields"));
     QVERIFY(says("fixed,1,2,3", "three fields"));
     QVERIFY(says("fixed,1,lots", "does not end in a number"));
+    // As specs, with the same strings: clip(x / bf16(scale)), integers cut off, decoded by the scale that was not rounded.
+    const Held x = held({0.5f, -0.3f, 1.7f, -2, 0.004f, 0}, {1, 6});
+    const std::string manual = ":scale=tensor:dialect=maxtext:calib=";
+    const QuantizedTensor bytes = quantized(x, "int8" + manual + "fixed,1,1");
+    const float scale = 1.0f / 127, divisor = 0.007873535f; // bf16 of 0.0078740157
+    QCOMPARE(bytes.scales, std::vector<float>{scale});
+    const auto back = materialize(bytes);
+    for (std::size_t i = 0; i < back.size(); ++i)
+        QCOMPARE(back[i], std::clamp(std::trunc(x.values[i] / divisor), -128.0f, 127.0f) * scale);
+    const auto floats = materialize(quantized(x, "fp8_e4m3" + manual + "fixed,1,1"));
+    QCOMPARE(floats[0], 224.0f / 448); // 0.5 / 0.0022278 = 224.4
+    QCOMPARE(floats[2], 1.0f);
+    QCOMPARE(materialize(quantized(x, "fp8_e5m2" + manual + "fixed,7,0"))[2], 1.75f); // a scale of 0 is 1
 }
 
 void RuleTest::refusals_data() {
@@ -326,7 +339,25 @@ void RuleTest::refusals_data() {
     row("nf4:sym=no", "does not have zero points");
     row("int4:sym=no:dialect=aqt", "use int4:sym=no:dialect=qwix");
     row("int4:sym=no:scaletype=e8m0", "use scaletype=po2");
-    row("int4:scaletype=u8dq", "use scaletype=f32 or scaletype=f16");
+    row("int4:scaletype=u8dq", "use nf4:dialect=bnb:scaletype=u8dq");
+    row("int4:scaletype=e5m2", "use scaletype=f32 or scaletype=f16");
+    row("nf4:scaletype=u8dq", "use nf4:dialect=bnb:scaletype=u8dq");
+    row("nf4:dialect=bnb:block=48", "use nf4:dialect=bnb:block=32");
+    row("nf4:dialect=bnb:block=8192", "use nf4:dialect=bnb:block=4096");
+    row("fp4:dialect=bnb:sparse=2/4", "has no N:M sparsity: leave sparse out");
+    row("fp4:dialect=bnb:scale=channel", "has no scales but those of blocks");
+    row("nf4:dialect=bnb:decode=poly", "has no polynomial decode");
+    row("mxfp4:dialect=ggml:block=64", "use mxfp4:dialect=ggml");
+    row("mxfp4:dialect=ggml:calib=mse", "dialect=ggml of mxfp4 has its own search: leave calib=mse out");
+    row("nvfp4:dialect=ggml:scaletype=e4m3", "use scaletype=ue4m3");
+    row("fp8_e4m3:dialect=maxtext",
+        "one scale per tensor: use fp8_e4m3:scale=tensor:dialect=maxtext:calib=fixed,1,0.5");
+    row("int8:scale=tensor:dialect=maxtext", "is manual_quantize, whose calibration is fixed,SCALE,MAX");
+    row("int8:scale=tensor:dialect=maxtext:calib=fixed,1",
+        "'fixed,1' does not have three fields: use for example fixed,1,0.5");
+    row("int8:scale=tensor:dialect=maxtext:calib=fixed,1,-1", "has a maximum below 0");
+    row("int8:scale=tensor:dialect=maxtext:calib=fixed,1,1:sparse=2/4", "does not know sparse");
+    row("mxfp8:dialect=ggml", "mxfp8 has no dialect 'ggml': use dialect=ct or dialect=qwix");
     row("int4:dialect=bnb", "use dialect=eformer or dialect=aqt");
     row("mxfp4:round=stochastic,1", "does not have random rounding");
     row("mxfp4:scale=channel", "use mxfp4:block=32");

@@ -15,6 +15,7 @@ private Q_SLOTS:
     void canonical();
     void refusals_data();
     void refusals();
+    void adviceWorks();
 };
 
 void SpecTest::everyCombinationKeepsItsText() {
@@ -162,6 +163,53 @@ void SpecTest::refusals() {
     const QString message = QString::fromStdString(parsed.error().message);
     QVERIFY2(message.contains(says), qPrintable(message));
     QVERIFY(!message.contains(QLatin1Char('\n')));
+}
+
+/// Every format, asked for what makes no sense: the first advice of the refusal is a spec that works.
+void SpecTest::adviceWorks() {
+    const auto has = [](const FormatTraits& format, ScaleKind kind) {
+        return (format.scaleKinds & std::uint8_t(kind)) != 0;
+    };
+    const QRegularExpression advice(
+        QStringLiteral("use (?:for example )?((?:[a-z0-9_]+:)?[a-z]+=[^ :]+(?::[a-z]+=[^ :]+)*|[a-z0-9_]+)"));
+    int followed = 0;
+    for (const FormatTraits& format : formats()) {
+        std::vector<std::string> senseless = {":block=0",        ":block=70000",     ":calib=nosuch", ":dialect=nosuch",
+                                              ":scaletype=e9m9", ":bits=9",          ":nan=maybe",    ":block=x",
+                                              ":sym=no:sym=no",  ":tile=0x2:block=4"};
+        if (format.blockMultiple > 1) senseless.insert(senseless.end(), {":block=63", ":block=1"});
+        if (format.minBlock > 1) senseless.push_back(":block=1");
+        if (has(format, ScaleKind::Axes)) senseless.insert(senseless.end(), {":axis=x", ":axis=0:scale=tensor"});
+        if (has(format, ScaleKind::Block) && has(format, ScaleKind::Axes)) senseless.push_back(":block=32:axis=0");
+        if (!has(format, ScaleKind::Tensor) && format.kind != FormatKind::Identity)
+            senseless.push_back(":scale=tensor");
+        if (format.stochastic) senseless.push_back(":round=up");
+        if (format.tiles) senseless.insert(senseless.end(), {":tile=0x0", ":tile=2"});
+        if (format.sparse) senseless.insert(senseless.end(), {":sparse=5/4", ":sparse=1/3"});
+        if (!format.polyLevels.empty()) senseless.push_back(":decode=cubic");
+        if (format.computeInput) senseless.push_back(":compute=f64");
+        for (const auto calibration : words(format.calibrations))
+            if (calibration == "rms" || calibration == "percentile")
+                senseless.insert(senseless.end(),
+                                 {":calib=" + std::string(calibration), ":calib=" + std::string(calibration) + ",0"});
+        for (const std::string& keys : senseless) {
+            const auto parsed = parseSpec(format.id + keys);
+            QVERIFY2(!parsed, (format.id + keys).c_str());
+            const QString message = QString::fromStdString(parsed.error().message);
+            QVERIFY2(message.contains(QStringLiteral("use ")) || message.contains(QStringLiteral("leave ")) ||
+                         message.contains(QStringLiteral("once")),
+                     qPrintable(message));
+            const auto match = advice.match(message);
+            if (!match.hasMatch()) continue;
+            const std::string found = match.captured(1).toStdString();
+            const bool whole = found.starts_with(format.id);
+            const std::string works = whole ? found : format.id + (":" + found);
+            if (!whole && found.find('=') == found.npos) continue; // prose
+            QVERIFY2(parseSpec(works).has_value(), qPrintable(message));
+            ++followed;
+        }
+    }
+    QVERIFY(followed > 200);
 }
 
 QTEST_GUILESS_MAIN(SpecTest)

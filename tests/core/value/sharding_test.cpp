@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/random.h"
+#include "core/quant/block_encoder.h"
 #include "core/quant/formats.h"
 #include "core/value/piece.h"
 #include "core/value/shape_operations.h"
@@ -78,7 +79,7 @@ private Q_SLOTS:
                 const Tensor whole = materialized(*codes);
                 for (const char* partition : {"a", "-,b", "a,b", "a+b,-", "-,a"}) {
                     ShardingOptions options;
-                    options.straddle = spec->traits().codec == nullptr;
+                    options.straddle = codecOf(*spec) == nullptr;
                     const auto plan =
                         shard(*spec, x.shape, DType::F32, *parseMesh("a=4,b=2"), *parsePartition(partition), options);
                     if (!plan && !options.straddle) continue; // packed blocks are never cut

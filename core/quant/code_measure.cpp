@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/quant/code_measure.h"
+
+#include "kernels/blocks/block_set.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace qs {
+namespace {
+
+constexpr std::size_t kPiece = 4096; ///< elements that go through all steps while they are in the first-level cache
+
+bool isMeasured(const RunOut& out) {
+    return out.sums || out.codeCounts || out.errorBins || out.valueBins || out.groupSse || out.groupSsw ||
+           out.groupAbsMax;
+}
+
+/// (level - zero point) * scale of consecutive integers, 16 at a time so that it is vectors.
+void decodeAffine(const Run& run, const GroupParams& params, const std::uint8_t* codes, std::size_t n, float* out) {
+    const float first = run.levels[0], zero = params.aux, scale = params.scale;
+    std::size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (std::size_t k = 0; k < 16; ++k) out[i + k] = (float(codes[i + k]) + first - zero) * scale;
+    for (; i < n; ++i) out[i] = (run.levels[codes[i]] - zero) * scale;
+}
+
+} // namespace
+
+void measureDecoded(const float* x, const float* decoded, std::size_t n, const GroupParams* params, std::size_t stride,
+                    const Run& run, const RunOut& out, std::size_t group) {
+    ErrorSums sums;
+    float largest = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        const float scale = params[i * stride].scale;
+        const float zero = run.encoder == Encoder::RoundAffine ? params[i * stride].aux : 0.0f;
+        const float w = x[i], v = decoded[i];
+        const bool counts = std::isfinite(w);
+        const float e = counts ? v - w : 0.0f;
+        if (stride) {
+            if (out.scales) out.scales[group + i] = scale;
+            if (out.zeros) out.zeros[group + i] = zero;
+            if (out.groupSse) out.groupSse[group + i] = float(double(e) * double(e));
+            if (out.groupSsw) out.groupSsw[group + i] = counts ? float(double(w) * double(w)) : 0.0f;
+            if (out.groupAbsMax) out.groupAbsMax[group + i] = counts ? std::fabs(w) : 0.0f;
+        }
+        if (!counts) continue;
+        const float low = (run.levels[0] - zero) * scale * 1.000001f,
+                    high = (run.levels[run.levelCount - 1] - zero) * scale * 1.000001f;
+        const double wd = double(w), vd = double(v), ed = double(e);
+        sums.n += 1;
+        sums.se += ed, sums.se2 += ed * ed, sums.sae += std::fabs(ed);
+        sums.sw2 += wd * wd, sums.swv += wd * vd, sums.sv2 += vd * vd;
+        sums.maxAbs = std::max(sums.maxAbs, std::fabs(e));
+        sums.clipped += w > high || w < low;
+        sums.zeros += v == 0;
+        sums.signFlips += (w < 0 && v > 0) || (w > 0 && v < 0);
+        largest = std::max(largest, std::fabs(w));
+        if (out.errorBins) ++out.errorBins[std::bit_cast<std::uint32_t>(e) >> kFloatBinShift];
+        if (out.valueBins) {
+            float scaled = scale != 0 ? w / scale : 0.0f;
+            if (run.encoder == Encoder::RoundAffine) scaled += zero;
+            ++out.valueBins[std::bit_cast<std::uint32_t>(scaled) >> kFloatBinShift];
+        }
+    }
+    if (out.sums) out.sums->merge(sums);
+    if (stride) return;
+    if (out.scales) out.scales[group] = params->scale;
+    if (out.zeros) out.zeros[group] = run.encoder == Encoder::RoundAffine ? params->aux : 0.0f;
+    if (out.groupSse) out.groupSse[group] = float(sums.se2);
+    if (out.groupSsw) out.groupSsw[group] = float(sums.sw2);
+    if (out.groupAbsMax) out.groupAbsMax[group] = largest;
+}
+
+void CodeMeasure::operator()(const Run& run, const std::uint8_t* codes, const RunOut& out) {
+    const std::size_t groups = (run.n + run.group - 1) / run.group;
+    const bool affine = run.encoder == Encoder::RoundAffine;
+    if (decoded_.size() < run.n) decoded_.resize(run.n);
+    if (scales_.size() < groups) scales_.resize(groups);
+    for (std::size_t g = 0; g < groups; ++g) scales_[g] = run.given[g * run.givenStride].scale;
+    for (std::size_t g = 0; affine && g < groups; ++g)
+        decodeAffine(run, run.given[g * run.givenStride], codes + g * run.group,
+                     std::min(run.group, run.n - g * run.group), decoded_.data() + g * run.group);
+    if (!affine)
+        bestKernels().dequantize(codes, run.n, run.group, scales_.data(), run.levels, run.levelCount, decoded_.data());
+    if (out.codes) std::copy_n(codes, run.n, out.codes);
+    if (out.decoded) std::copy_n(decoded_.data(), run.n, out.decoded);
+    for (std::size_t g = 0; g < groups; ++g) {
+        if (out.scales) out.scales[g] = scales_[g];
+        if (out.zeros) out.zeros[g] = affine ? run.given[g * run.givenStride].aux : 0.0f;
+    }
+    if (!isMeasured(out)) return;
+    if (run.group % 16 == 0 && run.n % run.group == 0) return wholeGroups(run, codes, out);
+    for (std::size_t i = 0; i < run.n && out.codeCounts; ++i)
+        if (std::isfinite(run.x[i])) ++out.codeCounts[codes[i]];
+    for (std::size_t begin = 0, g = 0; begin < run.n; begin += run.group, ++g)
+        measureDecoded(run.x + begin, decoded_.data() + begin, std::min(run.group, run.n - begin),
+                       run.given + g * run.givenStride, 0, run, out, g);
+}
+
+void CodeMeasure::wholeGroups(const Run& run, const std::uint8_t* codes, const RunOut& out) {
+    const KernelSet& kernels = bestKernels();
+    const BlockSet& blocks = blocksOf(kernels);
+    const std::size_t step = std::max<std::size_t>(1, kPiece / run.group) * run.group;
+    const std::size_t most = std::min(step, run.n);
+    if (errors_.size() < most) errors_.resize(most), places_.resize(most);
+    for (std::size_t at = 0; at < run.n; at += step) {
+        const std::size_t n = std::min(step, run.n - at), first = at / run.group;
+        RunOut part = out;
+        if (part.groupSse) part.groupSse += first;
+        if (part.groupSsw) part.groupSsw += first;
+        if (part.groupAbsMax) part.groupAbsMax += first;
+        blocks.measure({run.x + at, decoded_.data() + at, codes + at, n, run.group, scales_.data() + first, run.levels,
+                        run.levelCount},
+                       part, errors_.data(), places_.data());
+        if (out.errorBins) kernels.floatBins(errors_.data(), n, out.errorBins);
+        if (out.valueBins) kernels.floatBins(places_.data(), n, out.valueBins);
+    }
+}
+
+} // namespace qs

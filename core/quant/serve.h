@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Serving: the weights of a checkpoint that `quantize` wrote, as products read them.
+
+#include "core/base/job.h"
+#include "core/model/model.h"
+
+#include <memory>
+
+namespace qs {
+
+/// Whether metadata of the model tells of tensors that are stored in fields.
+bool hasStoredTensors(const Model& model);
+/// The model itself, or one with its stored tensors decoded under their own names; the copy on disk goes with it.
+Result<std::shared_ptr<const Model>> servedModel(std::shared_ptr<const Model> model, const Job& job);
+
+} // namespace qs

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// dialect=bnb against what bitsandbytes makes on the CPU: codes, scales, double quantization and values, to the bit.
+#include "core/analysis/analysis.h"
+#include "core/quant/double_quant.h"
+#include "core/quant/layout.h"
+#include "tests/core/quant/made_model.h"
+#include "tests/support/golden.h"
+
+#include <cmath>
+
+using namespace qs;
+using namespace qs::test;
+
+class BnbTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void map();
+    void peer();
+    void sums();
+    void sizes();
+};
+
+namespace {
+
+GoldenFile vectors() { return readGolden(QS_TEST_DATA "/formats/bnb_vectors.safetensors"); }
+
+std::shared_ptr<const Model> modelOf(const QTemporaryDir& folder, const GoldenTensor& x) {
+    return opened(folder, {made("x", DType::F32, x.shape, x.as<float>())});
+}
+
+} // namespace
+
+void BnbTest::map() {
+    const auto theirs = vectors()["map"].as<float>();
+    QVERIFY(std::ranges::equal(dynamicMap(), theirs));
+}
+
+void BnbTest::peer() {
+    const GoldenFile file = vectors();
+    int seen = 0;
+    for (const auto& [name, codes] : file.tensors) {
+        const std::size_t slash = name.find('/'), end = name.rfind(".codes");
+        if (end == std::string::npos) continue;
+        ++seen;
+        const std::string base = name.substr(0, end);
+        const QuantSpec spec = *parseSpec(name.substr(slash + 1, end - slash - 1));
+        const QTemporaryDir folder;
+        const auto model = modelOf(folder, file[name.substr(0, slash)]);
+        const auto ours = quantizeTensor(*model->view(*model->find("x")), spec, Job{});
+        QVERIFY2(ours.has_value(), name.c_str());
+        QVERIFY2(ours->codes == codes.as<std::uint8_t>(), name.c_str());
+        const bool nested = isDoubleQuantized(spec);
+        if (!nested) QVERIFY2(ours->scales == file[base + ".scale"].as<float>(), name.c_str());
+        if (const auto values = file.tensors.find(base + ".values"); values != file.tensors.end())
+            QVERIFY2(materialize(*ours) == values->second.as<float>(), name.c_str());
+        if (!nested) continue;
+        const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
+        QVERIFY(quantizeModel(*model, {spec, "^x$", "native", path}, Job{}));
+        const auto written = *openModel(path);
+        QVERIFY2(valuesOf<std::uint8_t>(*written, "x.scale") == file[base + ".scale"].as<std::uint8_t>(), name.c_str());
+        QCOMPARE(valuesOf<float>(*written, "x.nested_scale"), file[base + ".nested_scale"].as<float>());
+        QCOMPARE(valuesOf<float>(*written, "x.nested_offset"), file[base + ".nested_offset"].as<float>());
+    }
+    QCOMPARE(seen, 7 * 2 * 3 * 2);
+}
+
+/// PyTorch's order of a mean is not that of a plain loop, which the third value of small files would not show.
+void BnbTest::sums() {
+    std::vector<float> x;
+    double exact = 0;
+    for (int i = 0; i < 100'003; ++i) x.push_back(float(1 + i % 977) * 1e-3f), exact += double(x.back());
+    QVERIFY(std::fabs(double(torchSum(x)) - exact) < 1e-6 * exact);
+    QCOMPARE(torchSum({}), 0.0f);
+    const float first = ((0.001f + 0.005f) + 0.006f) + 0.007f;
+    QCOMPARE(torchSum(std::span(x).first(7)), ((first + 0.002f) + 0.003f) + 0.004f);
+}
+
+/// Analysis promises the bytes that are written, counts every value, and takes NaN and Inf as other specs do.
+void BnbTest::sizes() {
+    const std::int64_t shape[] = {5, 77};
+    const auto bits = [&](const char* text) { return 8 * storedSize(*parseSpec(text), shape, DType::F32)->total(); };
+    QCOMPARE(bits("nf4:dialect=bnb"), std::uint64_t(8 * (193 + 4 * 7)));                    // 385 codes, 7 blocks
+    QCOMPARE(bits("nf4:dialect=bnb:scaletype=u8dq"), std::uint64_t(8 * (193 + 7 + 4 + 4))); // bytes, one block of them
+    const GoldenFile file = vectors();
+    auto x = file["crossing"].as<float>();
+    x[3] = std::nanf(""), x[100] = std::numeric_limits<float>::infinity();
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("x", DType::F32, {5, 77}, x)});
+    for (const char* text : {"nf4:dialect=bnb:nan=skip", "fp4:dialect=bnb:scaletype=u8dq:nan=skip"}) {
+        const auto row = analyseTensor(*model, *model->find("x"), *parseSpec(text), {}, Job{});
+        QVERIFY(row && row->status == Status::Ok);
+        QCOMPARE(row->sums.n, 383.0);
+        std::uint64_t counted = 0;
+        for (const auto count : row->codeCounts) counted += count;
+        QCOMPARE(counted, std::uint64_t(383));
+    }
+    QVERIFY(!quantizeTensor(*model->view(*model->find("x")), *parseSpec("nf4:dialect=bnb"), Job{}));
+    // Nothing to quantize.
+    const auto empty = opened(folder, {made("x", DType::F32, {0, 77}, std::vector<float>{})}, "empty.safetensors");
+    const std::string out = folder.filePath(QStringLiteral("none.safetensors")).toStdString(),
+                      back = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
+    QVERIFY(quantizeModel(*empty, {*parseSpec("nf4:dialect=bnb:scaletype=u8dq"), "^x$", "native", out}, Job{}));
+    QVERIFY(dequantizeModel(**openModel(out), {}, back, Job{}));
+    QCOMPARE((*openModel(back))->find("x")->elements, std::uint64_t(0));
+}
+
+QTEST_GUILESS_MAIN(BnbTest)
+#include "bnb_test.moc"
