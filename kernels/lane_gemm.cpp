@@ -45,23 +45,26 @@ public:
     bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
         const std::size_t most = m_kernels->microRows, m = m_problem.m, blocks = (m + most - 1) / most;
         m_input.reset(m_problem, m_weights, std::size_t(team.size()) * most, LaneInput::Keep::Words);
-        m_packed.resize(blocks * most * m_input.rowWords());
+        const std::size_t packed = blocks * most * m_input.rowWords();
+        if (m_packed.size() != packed) m_packed = Aligned<std::uint32_t>(packed);
         m_starts.resize(m_weights.products == LaneProducts::I8 ? blocks * most * m_weights.groups : 0);
         std::atomic<bool> stopped{false};
+        Shares rowShares(blocks, team.size()), panelShares(m_weights.panels, team.size());
+        m_scratch.resize(std::size_t(team.size()));
         team.run([&](int worker) {
-            const auto [begin, end] = shareOf(blocks, worker, team.size());
-            for (std::size_t b = begin; b < end; ++b) {
-                if (stopped || stop()) return stopped.store(true);
+            rowShares.each(worker, [&](std::size_t b) {
+                if (stopped || stop()) return stopped = true, false;
                 pack(in, b * most, std::min(most, m - b * most), std::size_t(worker) * most);
-            }
+                return true;
+            });
         });
         if (stopped) return false;
         const LaneOutput output(m_problem, *m_kernels, m_weights, m_input, out);
         team.run([&](int worker) {
-            const auto [begin, end] = shareOf(m_weights.panels, worker, team.size());
-            Scratch scratch;
-            for (std::size_t panel = begin; panel < end; ++panel)
-                if (!panelTimes(panel, scratch, output, stopped, stop)) return stopped.store(true);
+            const bool all = panelShares.each(worker, [&](std::size_t panel) {
+                return panelTimes(panel, m_scratch[std::size_t(worker)], output, stopped, stop);
+            });
+            if (!all) stopped = true;
         });
         return !stopped;
     }
@@ -189,7 +192,8 @@ private:
     }
 
     LaneInput m_input;
-    std::vector<std::uint32_t> m_packed;
+    Aligned<std::uint32_t> m_packed;
+    std::vector<Scratch> m_scratch;     ///< of each worker
     std::vector<std::int32_t> m_starts; ///< of I8 sums: [block of rows][group][row]
 };
 

@@ -25,9 +25,10 @@ template<class Work> void withConstant(std::size_t n, const Work& work) {
 
 void LaneInput::reset(const MatmulProblem& problem, const LaneWeights& weights, std::size_t slots, Keep keep) {
     // An odd number of cache lines from row to row: powers of two would all fall into the same sets.
-    const std::size_t words = keep == Keep::Tables ? weights.steps * 8 * kLanes : weights.streamSize();
+    const std::size_t words =
+        keep == Keep::Tables ? weights.steps * 8 * kLanes : weights.streamSize() + weights.steps / kFixedSteps + 1;
     m_rowWords = ((words + 15) / 16 | 1) * 16;
-    m_rowFloats = weights.xHalves() * weights.streamSize() + 16;
+    m_rowFloats = weights.xFloats() + 16;
     m_groups = weights.groups, m_keep = keep;
     if (m_words.size() != slots * m_rowWords) m_words = Aligned<std::uint32_t>(slots * m_rowWords);
     if (keep == Keep::Floats && m_floats.size() != slots * m_rowFloats) m_floats = Aligned<float>(slots * m_rowFloats);
@@ -116,6 +117,8 @@ void LaneInput::read(const MatmulProblem& problem, const LaneWeights& weights, c
     orderFloats(weights, x, ordered.data());
     if (m_keep == Keep::Tables)
         return kernels.lookupTables[int(weights.codes)](ordered.data(), weights.streamSize(), weights.table, words);
+    if (weights.products == LaneProducts::Fixed)
+        return kernels.foldFixed[int(weights.codes)](ordered.data(), nullptr, weights, words);
     kernels.fold(ordered.data(), nullptr, weights.streamSize(), weights.streamSize(), words);
 }
 

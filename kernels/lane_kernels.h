@@ -64,6 +64,8 @@ struct LaneKernels {
     void (*finish)(const float* lanes, std::size_t n, float scale, const float* addend, float* y);
     /// out = x * scale as floats, or as bf16 pairs of (lo, hi); scale may be null.
     void (*fold)(const float* x, const float* scale, std::size_t n, std::size_t halfStride, std::uint32_t* out);
+    /// Fixed: x * scale as integers, and behind the stream what they are to be multiplied by, for each kFixedSteps.
+    void (*foldFixed[kLaneCodes])(const float* x, const float* scale, const LaneWeights& weights, std::uint32_t* out);
 };
 
 } // namespace qs

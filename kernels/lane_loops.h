@@ -5,6 +5,8 @@
 #include "kernels/lane_input.h"
 #include "kernels/lane_matmul.h"
 
+#include <atomic>
+
 namespace qs {
 
 /// Lanes of a panel to the result: y = value * scale of the row + bias.
@@ -29,6 +31,25 @@ private:
     std::size_t m_n;
     NumberType m_type;
     void* m_out;
+};
+
+/// Things that workers take from both ends: each the first of its own share, in order, then what others have left.
+class Shares {
+public:
+    Shares(std::size_t count, int workers) : m_taken(count), m_workers(workers) {}
+    /// Until work(i) is false.
+    template<class Work> bool each(int worker, const Work& work) {
+        const auto [begin, end] = shareOf(m_taken.size(), worker, m_workers);
+        for (std::size_t i = begin; i < end; ++i)
+            if (!m_taken[i].exchange(true) && !work(i)) return false;
+        for (std::size_t i = m_taken.size(); i-- > 0;)
+            if (!m_taken[i].exchange(true) && !work(i)) return false;
+        return true;
+    }
+
+private:
+    std::vector<std::atomic<bool>> m_taken;
+    int m_workers;
 };
 
 class LaneMatmul : public PreparedMatmul {

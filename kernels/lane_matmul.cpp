@@ -29,7 +29,9 @@ public:
             return {{"a panel of 64 channels times up to 4 rows of x", reinterpret_cast<const void*>(all)}};
         const auto part = m_weights.sets == 1 ? m_kernels->gemv[codes] : m_kernels->gemvSets[codes];
         return {{"lanes of a panel times up to 4 rows of x", reinterpret_cast<const void*>(part)},
-                {"folds the scales of each k into x", reinterpret_cast<const void*>(m_kernels->fold)}};
+                {"folds the scales of each k into x", m_weights.products == LaneProducts::Fixed
+                                                          ? reinterpret_cast<const void*>(m_kernels->foldFixed[codes])
+                                                          : reinterpret_cast<const void*>(m_kernels->fold)}};
     }
 
     bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
@@ -59,6 +61,13 @@ private:
         return tables ? LaneInput::Keep::Tables : LaneInput::Keep::Words;
     }
 
+    void fold(const float* x, const float* scale, std::uint32_t* out) const {
+        const std::size_t size = m_weights.streamSize();
+        if (m_weights.products == LaneProducts::Fixed)
+            m_kernels->foldFixed[int(m_weights.codes)](x, scale, m_weights, out);
+        else
+            m_kernels->fold(x, scale, size, size, out);
+    }
     void times(std::size_t panel, std::size_t m, Aligned<std::uint32_t>& folded, const LaneOutput& output) {
         alignas(64) float y[kGemvRows * kPanel];
         const LaneWeights& w = m_weights;
@@ -72,12 +81,11 @@ private:
             if (w.scales.size()) call.scales = w.scales.data() + panel * w.groups * kPanel;
             (keep() == LaneInput::Keep::Tables ? m_kernels->gemvLookups : m_kernels->gemv)[int(w.codes)](call);
         } else {
-            const std::size_t size = w.streamSize();
             call.x = folded.data(), call.xSet = m_input.rowWords(), call.xRow = w.sets * call.xSet;
             for (std::size_t set = 0; set < w.sets; ++set)
                 for (std::size_t i = 0; i < rows; ++i)
-                    m_kernels->fold(m_input.floats(m + i), w.scalesPerK(panel, set), size, size,
-                                    folded.data() + i * call.xRow + set * call.xSet);
+                    fold(m_input.floats(m + i), w.scalesPerK(panel, set),
+                         folded.data() + i * call.xRow + set * call.xSet);
             (w.sets == 1 ? m_kernels->gemv : m_kernels->gemvSets)[int(w.codes)](call);
         }
         for (std::size_t i = 0; i < std::min(left, kGemvRows); ++i)
@@ -127,10 +135,13 @@ const char* whyNotLanes(const MatmulProblem& problem, const LaneKernels& kernels
     if (loop == LaneLoop::Gemv && problem.m > kMostGemvRows) return "the few-row loop stops at 64 rows";
     const NumberType wanted = products == LaneProducts::F32    ? NumberType::F32
                               : products == LaneProducts::Bf16 ? NumberType::Bf16
-                                                               : NumberType::I8;
+                              : products == LaneProducts::I8   ? NumberType::I8
+                                                               : NumberType::I16;
     if (problem.compute != NumberType::None && problem.compute != wanted) return "another type of products is demanded";
     const NumberType sums = products == LaneProducts::I8 ? NumberType::I32 : NumberType::F32;
     if (problem.accum != NumberType::None && problem.accum != sums) return "another type of sums is demanded";
+    if (products == LaneProducts::Fixed && !fixedLevelsOf(problem.weight))
+        return "the levels are not alike enough for 13 bits";
     if (products != LaneProducts::I8) return nullptr;
     if (problem.act != NumberType::I8) return "integer products need int8 activations";
     if (!integerTable(problem, codes)) return "integer products need integer levels";

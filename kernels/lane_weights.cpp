@@ -65,6 +65,13 @@ const char* laneCodesOf(const MatmulProblem& problem, LaneCodes* codes) {
     return nullptr;
 }
 
+std::optional<FixedLevels> fixedLevelsOf(const WeightFormat& format) {
+    std::vector<float> levels = format.bits == 2 || format.bits == 4 ? tableOf(format) : std::vector<float>();
+    for (float& level : levels)
+        if (std::isnan(level)) level = 0; // a code that the format does not use
+    return fixedLevels(levels);
+}
+
 LaneWeights::LaneWeights(const MatmulProblem& problem, const WeightOperand& operand, LaneProducts wanted, int offset,
                          ThreadTeam& team)
     : products(wanted), n(problem.n), k(problem.k), int8Offset(offset) {
@@ -78,8 +85,10 @@ LaneWeights::LaneWeights(const MatmulProblem& problem, const WeightOperand& oper
             const float level = levels[i % levels.size()];
             table[i] = std::isnan(level) ? 0.0f : level; // a code that the format does not use
         }
-        for (std::size_t i = 0; i < 32; ++i) table16[i] = f32ToBf16(table[i % 16]);
+        for (std::size_t i = 0; i < std::size_t(4) * 32; ++i)
+            table16[i / 32][i % 32] = f32ToBf16(table[(i % 32 >> i / 32) & ((1u << bits) - 1)]);
         bias = int(table[0]);
+        if (products == LaneProducts::Fixed) fixed = fixedLevelsOf(problem.weight).value_or(FixedLevels{});
     }
     if (codes == LaneCodes::E4 || codes == LaneCodes::E5) {
         std::fill_n(table, 16, floatFactor(weight.levels(), codes == LaneCodes::E4 ? 3 : 2));
@@ -165,7 +174,7 @@ void LaneWeights::fillScales(const StoredWeight& weight, std::size_t panel) {
     const std::size_t halves = xHalves(), size = streamSize(), half = perWord / halves;
     for (std::size_t set = 0; set < sets; ++set) {
         const std::size_t c = channel(panel * kPanel + set * kLanes);
-        auto* out = reinterpret_cast<float*>(stream.data() + panel * panelWords()) + set * halves * size;
+        auto* out = reinterpret_cast<float*>(stream.data() + panel * panelWords()) + set * xFloats();
         for (std::size_t j = 0; c < n && j < k; ++j) {
             const std::size_t step = j / perWord, q = j % perWord;
             out[q / half * size + step * half + q % half] = weight.scale(c, j);

@@ -18,7 +18,7 @@
 
 namespace qs {
 
-enum class NumberType : std::uint8_t { None, F32, F16, Bf16, E8m0, Fp8E4m3, I8, U8, I32 };
+enum class NumberType : std::uint8_t { None, F32, F16, Bf16, E8m0, Fp8E4m3, I8, U8, I32, I16 };
 /// Where code i of a row lies; names and meaning are those of the backend interface.
 enum class Packing : std::uint8_t { None, PairHiFirst, PairLoFirst, QuadLoFirst, OctetLoFirst, Planar };
 enum class MatmulOp : std::uint8_t { Matmul, Dequantize, Quantize, QuantizeAct };

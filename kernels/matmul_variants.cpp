@@ -49,24 +49,27 @@ bool avx512Bf16() { return avx512() && __builtin_cpu_supports("avx512bf16"); }
 bool neon() { return !std::getenv("QS_FORCE_ISA"); } // the only named set there is the scalar one
 #endif
 
-constexpr double kF32Limit = 1e-9, kBf16Limit = 3e-5, kI8Limit = 1e-12;
+constexpr double kF32Limit = 1e-9, kBf16Limit = 3e-5, kI8Limit = 1e-12, kFixedLimit = 1e-6;
 
 /// One loop with the kernels of one instruction set.
 template<const LaneKernels& (*kernels)(LaneProducts), LaneProducts products, LaneLoop loop>
 constexpr MatmulVariant lanes(const char* id, const char* title, const char* note, const char* shape,
                               bool (*supported)()) {
     constexpr bool i8 = products == LaneProducts::I8, f32 = products == LaneProducts::F32;
+    constexpr bool fixed = products == LaneProducts::Fixed;
     return {.id = id,
             .title = title,
             .note = note,
             .shape = shape,
             .flags = kVariantRepacks,
-            .nmseLimit = i8    ? kI8Limit
-                         : f32 ? kF32Limit
-                               : kBf16Limit,
-            .compute = i8    ? NumberType::I8
-                       : f32 ? NumberType::F32
-                             : NumberType::Bf16,
+            .nmseLimit = i8      ? kI8Limit
+                         : f32   ? kF32Limit
+                         : fixed ? kFixedLimit
+                                 : kBf16Limit,
+            .compute = i8      ? NumberType::I8
+                       : f32   ? NumberType::F32
+                       : fixed ? NumberType::I16
+                               : NumberType::Bf16,
             .fromM = loop == LaneLoop::Gemv ? std::size_t(1) : std::size_t(33),
             .supported = supported,
             .declines = [](const MatmulProblem& p) { return whyNotLanes(p, kernels(products), products, loop); },
@@ -80,6 +83,8 @@ constexpr const char* kDense512 = "panels of 32 channels decoded into the cache,
 constexpr const char* kDense256 = "panels of 16 channels decoded into the cache, then 6 rows x 16 channels";
 constexpr const char* kSingles = "f32 products and sums; 1 and 2 bits by tables of sums";
 constexpr const char* kPairs = "bf16 products of rounded activations, f32 sums; denormals count as 0";
+constexpr const char* kFixed =
+    "16-bit integer products: x rounded to 14 bits or more of its largest in 64 or 128, levels to 13; f32 scales";
 constexpr const char* kQuads = "int8 products, exact i32 sums, f32 scales";
 constexpr MatmulVariant kProducts[] = {
 #if defined(__x86_64__)
@@ -91,6 +96,7 @@ constexpr MatmulVariant kProducts[] = {
     lanes<laneKernelsAvx512, Bf16, Gemm>("gemm_bf16_avx512", "Dense, bf16, AVX-512", kPairs, kDense512, avx512Bf16),
     lanes<laneKernelsAvx512, F32, Gemm>("gemm_f32_avx512", "Dense, f32, AVX-512", kSingles, kDense512, avx512),
     lanes<laneKernelsAvx512, I8, Gemm>("gemm_i8_avx512", "Dense, int8, AVX-512", kQuads, kDense512, avx512),
+    lanes<laneKernelsAvx2, Fixed, Gemv>("gemv_fixed_avx2", "Few rows, fixed point, AVX2", kFixed, kFewRows, avx2),
     lanes<laneKernelsAvx2, F32, Gemv>("gemv_f32_avx2", "Few rows, f32, AVX2", kSingles, kFewRows, avx2),
     lanes<laneKernelsAvx2, I8, Gemv>("gemv_i8_avx2", "Few rows, int8, AVX2", kQuads, kFewRows, avx2),
     lanes<laneKernelsAvx2, F32, Gemm>("gemm_f32_avx2", "Dense, f32, AVX2", kSingles, kDense256, avx2),

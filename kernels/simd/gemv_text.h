@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Few rows of x times a panel; one text for every instruction set. Included once per unit after lanes_*.h. The unit
-// defines kChains (independent sums for one row of x) and, where it has them, QS_PAIRS and QS_QUADS.
+// How words of codes meet few rows of x; one text for every instruction set. Included once per unit after lanes_*.h. The
+// unit defines QS_PAIRS and QS_QUADS where it has them. gemv_loops_text.h follows.
 
 constexpr std::size_t kAhead = 1024; ///< words: 4 KiB of the stream, spread through the pass
 
@@ -26,6 +26,7 @@ template<LaneCodes codes> constexpr int perWordOf() {
 }
 
 #define QS_EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < n; ++i)
+#define QS_IN_ORDER asm volatile("" ::: "memory") // what was loaded before is loaded anew, not kept
 
 // Multiplicands: how a word meets x. Each has a sum type, the number of meetings per word and the words of x per
 // meeting.
@@ -39,7 +40,7 @@ template<LaneCodes c> struct Singles {
         F t;
     };
     static QS_INLINE Table table(const LaneWeights& w) { return {loadF(w.table)}; }
-    template<int q> static QS_INLINE F decoded(I word, Table t) { return decode<c, q>(word, t.t); }
+    template<int q> static QS_INLINE F decoded(I word, const Table& t) { return decode<c, q>(word, t.t); }
     static QS_INLINE F meet(F sum, F decoded, const std::uint32_t* x) { return fmaF(decoded, set1F(x), sum); }
     static QS_INLINE F finish(F sum, const GemvCall&, std::size_t, std::size_t) { return sum; }
 };
@@ -53,7 +54,7 @@ template<LaneCodes c> struct Lookups {
     static QS_INLINE F add(F a, F b) { return addF(a, b); }
     struct Table {};
     static QS_INLINE Table table(const LaneWeights&) { return {}; }
-    template<int q> static QS_INLINE I decoded(I word, Table) { return shr<4 * q>(word); }
+    template<int q> static QS_INLINE I decoded(I word, const Table&) { return shr<4 * q>(word); }
     static QS_INLINE F meet(F sum, I decoded, const std::uint32_t* x) {
         return addF(sum, lookup16(loadF(reinterpret_cast<const float*>(x)), decoded));
     }
@@ -78,13 +79,19 @@ template<LaneCodes c> struct Pairs {
     static constexpr std::size_t xWords = 1;
     static QS_INLINE F zero() { return zeroF(); }
     static QS_INLINE F add(F a, F b) { return addF(a, b); }
+    /// An index has five bits: tables for its first codes stand for as many shifts.
+    static constexpr int bits = 32 / perWordOf<c>(), tables = bits >= 4 ? 1 : 4 / bits;
     struct Table {
-        I t;
+        I t[tables];
     };
-    static QS_INLINE Table table(const LaneWeights& w) { return {loadI(w.table16)}; }
-    template<int q> static QS_INLINE I decoded(I word, Table t) {
+    static QS_INLINE Table table(const LaneWeights& w) {
+        Table all;
+        QS_EACH(i, tables) all.t[i] = loadI(w.table16[bits * i]);
+        return all;
+    }
+    template<int q> static QS_INLINE I decoded(I word, const Table& t) {
         if constexpr (c == LaneCodes::Bf16) return word;
-        return lookupPairs(t.t, shr<32 / perWordOf<c>() * q>(word));
+        return lookupPairs(t.t[q % tables], shr<bits*(q - q % tables)>(word));
     }
     static QS_INLINE F meet(F sum, I decoded, const std::uint32_t* x) { return dotPairs(sum, decoded, set1I(*x)); }
     static QS_INLINE F finish(F sum, const GemvCall&, std::size_t, std::size_t) { return sum; }
@@ -105,10 +112,21 @@ template<LaneCodes c> struct Quads {
     static QS_INLINE I add(I a, I b) { return addI(a, b); }
     struct Table {};
     static QS_INLINE Table table(const LaneWeights&) { return {}; }
-    template<int q> static QS_INLINE I decoded(I word, Table) { return quad<c>(shr<32 / perWordOf<c>() * q>(word)); }
+    template<int q> static QS_INLINE I decoded(I word, const Table&) {
+        return quad<c>(shr<32 / perWordOf<c>() * q>(word));
+    }
     static QS_INLINE I meet(I sum, I decoded, const std::uint32_t* x) {
         return dotQuads<c == LaneCodes::Int8>(sum, decoded, set1I(*x));
     }
+#ifdef QS_SHORT_SUMS
+    /// Words whose products add up in 16 bits: their pairs are at most 2 * 128 * the largest code. 0: signed codes.
+    static constexpr int largest = (1 << 32 / perWordOf<c>()) - 1;
+    static constexpr std::size_t shortWords = c == LaneCodes::Int8 ? 0 : 32767 / (2 * 128 * largest * meetings);
+    template<int q> static QS_INLINE I meetShort(I shorts, I word, const std::uint32_t* x) {
+        return addShorts(shorts, dotShorts(decoded<q>(word, {}), set1I(x[q])));
+    }
+    static QS_INLINE I widen(I sum, I shorts) { return widenShorts(sum, shorts); }
+#endif
     /// value = code + bias, or 2 code + bias: exact in i32.
     static QS_INLINE F finish(I sum, const GemvCall& call, std::size_t row, std::size_t group) {
         const int bias = c == LaneCodes::Int8 ? kInt8Bias : call.weights->bias;
@@ -132,57 +150,3 @@ std::int32_t sumBytes(const std::int8_t* bytes, std::size_t n) {
     return all;
 }
 #endif
-
-constexpr int kVectors = int(kPanel / kLanes);
-
-template<class P, int M, int parts, int q>
-QS_INLINE void meetAll(typename P::Sum (&sum)[M][kVectors][parts], const I (&word)[kVectors], const std::uint32_t* x,
-                       std::size_t xRow, std::size_t xSet, typename P::Table table) {
-    if constexpr (q < P::meetings) {
-        QS_EACH(v, kVectors) {
-            const auto decoded = P::template decoded<q>(word[v], table);
-            QS_EACH(m, M)
-            sum[m][v][q % parts] = P::meet(sum[m][v][q % parts], decoded,
-                                           x + std::size_t(m) * xRow + std::size_t(v) * xSet + q * P::xWords);
-        }
-        meetAll<P, M, parts, q + 1>(sum, word, x, xRow, xSet, table);
-    }
-}
-
-template<class P, int M, bool sets> void gemv(const GemvCall& call) {
-    constexpr int wanted = M * kVectors < kChains ? kChains / (M * kVectors) : 1;
-    constexpr int parts = wanted < P::meetings ? wanted : P::meetings;
-    const LaneWeights& w = *call.weights;
-    const typename P::Table table = P::table(w);
-    const std::uint32_t *words = call.words, *x = call.x;
-    const std::size_t groupsAhead = kAhead / (w.groupSteps * kPanel) + 1, xSet = sets ? call.xSet : 0;
-    F y[M][kVectors];
-    QS_EACH(m, M) QS_EACH(v, kVectors) y[m][v] = zeroF();
-    for (std::size_t group = 0; group < w.groups; ++group) {
-        const float* scales = call.scales ? call.scales + group * kPanel : nullptr;
-        if (scales) QS_EACH(v, kVectors) prefetch(scales + (groupsAhead * kPanel + std::size_t(v) * kLanes));
-        typename P::Sum sum[M][kVectors][parts];
-        QS_EACH(m, M) QS_EACH(v, kVectors) QS_EACH(i, parts) sum[m][v][i] = P::zero();
-        for (std::size_t step = 0; step < w.groupSteps; ++step, words += kPanel, x += P::meetings * P::xWords) {
-            I word[kVectors];
-            QS_EACH(v, kVectors) {
-                word[v] = loadI(words + std::size_t(v) * kLanes);
-                prefetch(words + kAhead + std::size_t(v) * kLanes);
-            }
-            meetAll<P, M, parts, 0>(sum, word, x, call.xRow, xSet, table);
-        }
-        QS_EACH(m, M) QS_EACH(v, kVectors) {
-            typename P::Sum all = sum[m][v][0];
-            QS_EACH(i, parts - 1) all = P::add(all, sum[m][v][i + 1]);
-            const F done = P::finish(all, call, std::size_t(m), group);
-            y[m][v] = scales ? fmaF(done, loadF(scales + std::size_t(v) * kLanes), y[m][v]) : addF(y[m][v], done);
-        }
-    }
-    QS_EACH(m, M) QS_EACH(v, kVectors) storeF(call.y + std::size_t(m) * kPanel + std::size_t(v) * kLanes, y[m][v]);
-}
-
-template<class P, bool sets> void gemvRows(const GemvCall& call) {
-    if (call.rows == 1) return gemv<P, 1, sets>(call);
-    if (call.rows == 2) return gemv<P, 2, sets>(call);
-    gemv<P, 4, sets>(call);
-}

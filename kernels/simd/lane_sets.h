@@ -9,7 +9,7 @@ namespace qs {
 // variants for the processors that can run it.
 #if defined(__x86_64__)
 const LaneKernels& laneKernelsAvx512(LaneProducts products);
-const LaneKernels& laneKernelsAvx2(LaneProducts products); ///< F32 and I8
+const LaneKernels& laneKernelsAvx2(LaneProducts products); ///< F32, I8 and Fixed
 #elif defined(__aarch64__)
 const LaneKernels& laneKernelsNeon(LaneProducts products); ///< F32 and I8
 #endif

@@ -39,6 +39,17 @@ inline LaneKernels pairs(const MicroKernels& micro) {
     return k;
 }
 #endif
+#ifdef QS_FIXED
+inline LaneKernels fixedPoint() {
+    using enum LaneCodes;
+    LaneKernels k{};
+    k.gemv[int(Table4)] = gemvFixedRows<Table4, false>, k.gemvSets[int(Table4)] = gemvFixedRows<Table4, true>;
+    k.gemv[int(Table2)] = gemvFixedRows<Table2, false>, k.gemvSets[int(Table2)] = gemvFixedRows<Table2, true>;
+    k.foldFixed[int(Table4)] = foldFixed<Table4>, k.foldFixed[int(Table2)] = foldFixed<Table2>;
+    k.finish = finishLanes;
+    return k;
+}
+#endif
 inline LaneKernels quads(const MicroKernels& micro) {
     using enum LaneCodes;
     LaneKernels k{};

@@ -70,3 +70,11 @@ template<bool int8> QS_INLINE __m256i dotQuads(__m256i sum, __m256i a, __m256i b
 template<bool int8> QS_INLINE I dotQuads(I sum, I a, I b) {
     return {dotQuads<int8>(sum.lo, a.lo, b.lo), dotQuads<int8>(sum.hi, a.hi, b.hi)};
 }
+/// The same in 16 bits, two products each.
+QS_INLINE I dotShorts(I a, I b) { return {_mm256_maddubs_epi16(a.lo, b.lo), _mm256_maddubs_epi16(a.hi, b.hi)}; }
+QS_INLINE I addShorts(I a, I b) { return {_mm256_add_epi16(a.lo, b.lo), _mm256_add_epi16(a.hi, b.hi)}; }
+QS_INLINE I widenShorts(I sum, I shorts) {
+    const __m256i one = _mm256_set1_epi16(1);
+    return {_mm256_add_epi32(sum.lo, _mm256_madd_epi16(shorts.lo, one)),
+            _mm256_add_epi32(sum.hi, _mm256_madd_epi16(shorts.hi, one))};
+}

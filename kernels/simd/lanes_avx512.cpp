@@ -9,6 +9,7 @@
 namespace qs {
 namespace {
 
+constexpr bool kFewRegisters = false;
 constexpr int kWidth = 2;
 constexpr int kChains = 16;
 #define QS_PAIRS
@@ -19,6 +20,8 @@ QS_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16,avx2,f
 #include "kernels/simd/lanes_avx512_dots.h"
 //
 #include "kernels/simd/gemv_text.h"
+//
+#include "kernels/simd/gemv_loops_text.h"
 //
 #include "kernels/simd/decode_text.h"
 QS_TARGET_END

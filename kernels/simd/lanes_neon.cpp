@@ -10,12 +10,15 @@
 namespace qs {
 namespace {
 
+constexpr bool kFewRegisters = true;
 constexpr int kWidth = 1;
 constexpr int kChains = 4; // of four registers each
 #define QS_QUADS
 #include "kernels/simd/lanes_neon.h"
 //
 #include "kernels/simd/gemv_text.h"
+//
+#include "kernels/simd/gemv_loops_text.h"
 //
 #include "kernels/simd/decode_text.h"
 //

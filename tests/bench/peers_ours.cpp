@@ -76,6 +76,7 @@ void addOurProducts(const Contest& c, ThreadTeam& team, Contestants& all) {
         ternaryOperand{w2.data(), c.k / 4, w2Scales.data(), 0, nullptr};
     add(c, team, all, "ours nf4, bf16 products", id("bf16").c_str(), nf4, nf4Operand, F32, false);
     add(c, team, all, "ours nf4, f32 products", id("f32").c_str(), nf4, nf4Operand, F32, false);
+    add(c, team, all, "ours nf4, fixed point", id("fixed").c_str(), nf4, nf4Operand, F32, false);
     add(c, team, all, "ours int8, x quantized in the run", id("i8").c_str(), int8, int8Operand, I8, true);
     add(c, team, all, "ours int8, x given as int8", id("i8").c_str(), int8, int8Operand, I8, false);
     add(c, team, all, "ours ternary, x quantized in the run", id("i8").c_str(), ternary, ternaryOperand, I8, true);

@@ -2,6 +2,7 @@
 // Every variant against an f64 product of the dense weight: formats, packings, orientations, activations, awkward
 // sizes.
 
+#include "kernels/fixed_levels.h"
 #include "kernels/kernel_set.h"
 #include "kernels/matmul_operands.h"
 #include "tests/kernels/matmul_case.h"
@@ -126,6 +127,8 @@ private Q_SLOTS:
     void nanAndInfinity();
     void dequantized();
     void coded();
+    void fixedPoint();
+    void extremeRows();
     void stops();
 
 private:
@@ -352,6 +355,58 @@ void Matmul::coded() {
         }
     }
     QVERIFY(written >= 5);
+}
+
+// Whole numbers and halves are kept, nf4 comes within a half of 1/4095, and what would lose too much is declined.
+void Matmul::fixedPoint() {
+    const auto value = [](const FixedLevels& fixed, std::size_t i) {
+        return float(std::int16_t(std::uint16_t(fixed.low[i] | fixed.high[i] << 8))) * fixed.factor;
+    };
+    std::vector<float> int4(16), halves = {0, .5f, 1, 1.5f, 2, 3, 4, 6, 0, -.5f, -1, -1.5f, -2, -3, -4, -6};
+    for (std::size_t i = 0; i < 16; ++i) int4[i] = float(i) - 8;
+    for (const auto& levels : {int4, halves, std::vector<float>{-1, 0, 1, 0}}) {
+        const auto fixed = fixedLevels(levels);
+        QVERIFY(fixed && fixed->highOnly);
+        for (std::size_t i = 0; i < 16; ++i) QCOMPARE(value(*fixed, i), levels[i % levels.size()]);
+    }
+    const auto nf4 = fixedLevels(nf4Levels());
+    QVERIFY(nf4 && !nf4->highOnly);
+    for (std::size_t i = 0; i < 16; ++i) QVERIFY(std::fabs(value(*nf4, i) - nf4Levels()[i]) < 0.501f / 4095);
+    // 64 products of the largest level and x stay below 2^31.
+    QVERIFY(double(nf4->mostX) * 4095 * 64 < 2147483648.0 && nf4->mostX > 8190);
+
+    std::vector<float> wide(16, 0.001f);
+    wide[0] = 0.1f, wide[15] = -0.2f;
+    QVERIFY(!fixedLevels(std::vector<float>(wide.begin(), wide.begin() + 3)));
+    for (std::size_t i = 0; i < 15; ++i) wide[i] = 0.0123456f; // 0.2 / 4095 is coarse for that
+    QVERIFY(!fixedLevels(wide));
+    wide[7] = std::nanf("");
+    QVERIFY(!fixedLevels(wide));
+}
+
+// Rows of x near both ends of the floats, one value far above the others, and zeros.
+void Matmul::extremeRows() {
+    Weight w;
+    QVERIFY(makeWeight(formatCases().front(), 72, 200, false, 5, w));
+    w.problem.m = 4;
+    Acts a = makeActs(w.problem, NumberType::F32, false, 1);
+    for (std::size_t i = 0; i < 200; ++i)
+        a.f32[i] *= 1e-33f, a.f32[200 + i] *= 1e33f, a.f32[400 + i] *= i == 70 ? 1e4f : 1.0f, a.f32[600 + i] = 0;
+    std::memcpy(a.raw.data(), a.f32.data(), a.raw.size());
+    const auto want = expected(w, a);
+    for (const MatmulVariant* v : matmulVariants()) {
+        if (!v->supported() || v->declines(w.problem)) continue;
+        std::vector<float> out(want.size());
+        QVERIFY(
+            v->prepare(w.problem, w.operand(), m_two)->run({a.raw.data(), nullptr}, {out.data(), nullptr}, m_two, {}));
+        for (std::size_t row = 0; row < 4; ++row) {
+            double error = 0, power = 0;
+            for (std::size_t i = row * 72; i < (row + 1) * 72; ++i)
+                error += std::pow(double(out[i]) - want[i], 2), power += want[i] * want[i];
+            QVERIFY2(row == 3 ? error == 0 : error < 2 * std::max(v->nmseLimit, 1e-9) * power,
+                     (QByteArray(v->id) + " row " + QByteArray::number(int(row))).constData());
+        }
+    }
 }
 
 void Matmul::stops() {
