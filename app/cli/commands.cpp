@@ -6,11 +6,16 @@
 namespace qs::cli {
 namespace {
 
-const std::array<Command, 11> kCommands = {{
+const std::array<Command, 16> kCommands = {{
     {"inspect", "List the tensors of a checkpoint: dtype, shape, bytes and, if asked, statistics", declareInspect},
     {"quantize", "Write a quantized copy of a checkpoint", declareQuantize},
     {"dequantize", "Write the decoded values of a quantized checkpoint", declareDequantize},
     {"analyze", "Measure what specs do to each tensor, and write reports", declareAnalyze},
+    {"sweep", "Measure formats times block sizes, and find which of them nothing beats", declareSweep},
+    {"whatif", "What transposing, reshaping, joining, cutting and sharding a quantized tensor costs", declareWhatIf},
+    {"train", "Train a tensor's latent weights through the rounding, and keep the result as a spec", declareTrain},
+    {"products", "Measure a layer's three products under a spec for each operand", declareProducts},
+    {"kvcache", "Measure what quantizing the key and value cache does to attention", declareKvCache},
     {"backends", "List the backends that can run quantized products here, and why others cannot", declareBackends},
     {"bench", "Check backends against f64 and time their quantized products in turns", declareBench},
     {"formats", "List the number formats", declareFormats},

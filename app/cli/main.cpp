@@ -5,6 +5,7 @@
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
 #include "core/quant/forced_isa.h"
+#include "core/quant/trained.h"
 #include "core/quant/user_formats.h"
 #include "core/report/report.h"
 
@@ -53,6 +54,8 @@ int run(const std::function<qs::Result<void>()>& command) {
 int main(int argc, char** argv) {
     std::setlocale(LC_CTYPE, "C.UTF-8"); // widths of characters; numbers stay in C
     for (const auto& problem : qs::loadUserFormats()) complain("not taken as a format: " + problem, 0);
+    for (const auto& problem : qs::loadTrained(qs::userFormatsFolder()))
+        complain("not taken as a trained spec: " + problem, 0);
     CLI::App app{"QuantScope: what quantization does to the weights of a network."};
     app.name("quantscope-cli");
     app.set_version_flag("--version", std::string("quantscope-cli ") + qs::toolVersion(), "Print the version and exit");

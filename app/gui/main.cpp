@@ -7,6 +7,7 @@
 #include "app/gui/session_state.h"
 #include "app/gui/theme.h"
 #include "core/quant/forced_isa.h"
+#include "core/quant/trained.h"
 #include "core/quant/user_formats.h"
 
 #include <QApplication>
@@ -143,6 +144,8 @@ int main(int argc, char** argv) {
     Theme::install(mode);
     const auto refusedFormats = loadUserFormats();
     for (const auto& sentence : refusedFormats) qWarning("not taken as a format: %s", sentence.c_str());
+    for (const auto& sentence : loadTrained(userFormatsFolder()))
+        qWarning("not taken as a trained spec: %s", sentence.c_str());
     Session session;
     const bool timed = qEnvironmentVariableIntValue("QS_TIMING") == 1;
     const bool forDevelopers = parser.isSet(shot) || timed;

@@ -51,6 +51,9 @@ public:
             return {};
         case Qt::TextAlignmentRole: return int(Qt::AlignVCenter | (isNumeric(column) ? Qt::AlignRight : Qt::AlignLeft));
         case Qt::FontRole: return isNumeric(column) ? Theme::numbers() : Theme::words();
+        case Qt::ToolTipRole: // a column may be too narrow for a sentence
+            if (auto* s = std::get_if<std::string>(&value); s && s->size() > 24) return QString::fromStdString(*s);
+            return {};
         case Qt::ForegroundRole:
             if (std::holds_alternative<std::monostate>(value)) return Theme::instance().tokens().warn;
             return {};

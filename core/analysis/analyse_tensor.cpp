@@ -8,8 +8,10 @@
 #include "core/base/text.h"
 #include "core/quant/code_set.h"
 #include "core/quant/pass.h"
+#include "core/quant/trained.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 
@@ -25,6 +27,10 @@ struct Worker {
     std::vector<GroupParams> params;
     std::uint64_t binned = 0;
     FloatHistogram error, value;
+    // Of a range whose codes were decided before: what its own rounding would give, of which only the clipping counts.
+    ErrorSums rounded;
+    std::vector<std::uint32_t> roundedBins;
+    std::vector<std::uint64_t> roundedCodes;
 
     Worker(const QuantSpec& spec, DType source, std::size_t levels)
         : encoder(spec, source), errorBins(kFloatBins), valueBins(kFloatBins), codeCounts(levels) {}
@@ -39,6 +45,15 @@ struct Worker {
         out.sums = &sums;
         out.errorBins = errorBins.data(), out.valueBins = valueBins.data();
         out.codeCounts = codeCounts.empty() ? nullptr : codeCounts.data();
+        return out;
+    }
+    RunOut roundedOutputs() {
+        roundedBins.resize(kFloatBins);
+        roundedCodes.resize(codeCounts.size());
+        RunOut out;
+        out.sums = &rounded;
+        out.errorBins = roundedBins.data(), out.valueBins = valueBins.data();
+        out.codeCounts = roundedCodes.empty() ? nullptr : roundedCodes.data();
         return out;
     }
     void roomForBlocks(std::size_t blocks) {
@@ -64,6 +79,12 @@ public:
         Worker& worker = *slot;
         if (worker.binned + range.n > 0x7fffffff) worker.flush();
         worker.binned += range.n;
+        if (decided_) {
+            addDecided(worker, range);
+            if (statistics_) statistics_->add(range, picture_, !picture_.wantsBlocks());
+            if (onElements_) onElements_(range.n);
+            return;
+        }
         RunOut out = worker.outputs(pieces_[range.piece]);
         if (!picture_.wantsBlocks())
             worker.encoder(range.run, out);
@@ -73,6 +94,12 @@ public:
             addRows(worker, range, out);
         if (statistics_) statistics_->add(range, picture_, !picture_.wantsBlocks());
         if (onElements_) onElements_(range.n);
+    }
+
+    /// Errors are those of these codes from now on, not of rounding the values that pass.
+    void decide(const QuantizedTensor& tensor) {
+        decided_ = &tensor;
+        values_ = materialize(tensor);
     }
 
     void finish(TensorAnalysis& row) {
@@ -86,7 +113,11 @@ public:
             row.error.merge(worker->error), row.value.merge(worker->value);
             for (std::size_t code = 0; code < row.codeCounts.size(); ++code)
                 row.codeCounts[code] += worker->codeCounts[code];
+            row.sums.clipped += worker->rounded.clipped;
         }
+        if (decided_)
+            for (const std::uint8_t code : decided_->codes)
+                if (code < row.codeCounts.size()) ++row.codeCounts[code];
         row.p50 = row.error.absPercentile(50), row.p95 = row.error.absPercentile(95),
         row.p99 = row.error.absPercentile(99);
         if (statistics_) row.statistics = statistics_->finish(picture_);
@@ -106,6 +137,43 @@ private:
         worker.encoder(range.run, out);
         picture_.addBlocks(range.begin / features_, range.begin % features_, range.n, out.groupSse, out.groupSsw,
                            out.groupAbsMax);
+    }
+
+    /// Sums, the error's histogram and the picture from the decided values; the values' histogram from the range itself.
+    void addDecided(Worker& worker, const PassRange& range) {
+        RunOut unused = worker.roundedOutputs();
+        worker.encoder(range.run, unused);
+        ErrorSums& sums = pieces_[range.piece];
+        const auto piece = std::size_t(std::max<std::int64_t>(1, picture_.blockElements()));
+        for (std::size_t done = 0; done < range.n;) {
+            const std::size_t at = std::size_t(range.begin) + done, column = at % features_;
+            const std::size_t n = std::min(range.n - done, features_ - column);
+            worker.roomForBlocks((n + piece - 1) / piece);
+            for (std::size_t begin = 0, into = 0; begin < n; begin += piece, ++into) {
+                double sse = 0, ssw = 0;
+                float absMax = 0;
+                for (std::size_t i = begin; i < std::min(begin + piece, n); ++i) {
+                    const float w = range.x[done + i], v = values_[at + i], e = v - w;
+                    addError(sums, w, v, e);
+                    ++worker.errorBins[std::bit_cast<std::uint32_t>(e) >> 18];
+                    sse += double(e) * double(e), ssw += double(w) * double(w);
+                    absMax = std::max(absMax, std::fabs(w));
+                }
+                worker.sse[into] = float(sse), worker.ssw[into] = float(ssw), worker.absMax[into] = absMax;
+            }
+            if (picture_.wantsBlocks())
+                picture_.addBlocks(at / features_, column, n, worker.sse.data(), worker.ssw.data(),
+                                   worker.absMax.data());
+            done += n;
+        }
+    }
+
+    static void addError(ErrorSums& sums, float w, float v, float e) {
+        const double dw = double(w), dv = double(v), de = double(e);
+        sums.n += 1, sums.se += de, sums.se2 += de * de, sums.sae += std::fabs(de);
+        sums.sw2 += dw * dw, sums.swv += dw * dv, sums.sv2 += dv * dv;
+        sums.maxAbs = std::max(sums.maxAbs, std::fabs(e));
+        sums.zeros += v == 0, sums.signFlips += dw * dv < 0;
     }
 
     // Scales per row, tensor or column: rows are cut into the picture's pieces, with the scales given.
@@ -172,6 +240,8 @@ private:
     std::optional<StatisticsGatherer> statistics_;
     std::vector<ErrorSums> pieces_;
     std::vector<std::unique_ptr<Worker>> workers_;
+    const QuantizedTensor* decided_ = nullptr;
+    std::vector<float> values_; ///< that those codes decode to
 };
 
 TensorAnalysis startRow(const TensorInfo& tensor, const QuantSpec& spec) {
@@ -217,6 +287,13 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
     const auto pass = TensorPass::prepare(*view, spec, *grid, job, options.levels);
     if (!pass) return tl::unexpected(pass.error());
     TensorMeasurement measurement(*view, spec, options, *grid, *pass, onElements);
+    std::optional<QuantizedTensor> decided;
+    if (trainedSource(*view, spec)) {
+        auto codes = quantizeTensor(*view, spec, job);
+        if (!codes) return tl::unexpected(codes.error());
+        decided = std::move(*codes);
+        measurement.decide(*decided);
+    }
     const auto done = pass->run(0, pass->units(), job, [&](const PassRange& range) { measurement.add(range); });
     if (!done) return tl::unexpected(done.error());
     measurement.finish(row);

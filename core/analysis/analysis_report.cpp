@@ -116,31 +116,34 @@ std::vector<Table> tensorTables(const AnalysisPlan& plan, const AnalysisResult& 
     return tables;
 }
 
-Result<std::vector<std::pair<std::string, std::string>>> provenanceOf(const AnalysisPlan& plan,
-                                                                      const std::string& commandLine, const Job& job) {
-    std::vector<std::pair<std::string, std::string>> lines = {{"input", plan.model->path},
-                                                              {"input_format", plan.model->format}};
+std::string specsText(const AnalysisPlan& plan) {
+    std::string specs;
+    for (const auto& [typed, spec] : plan.specs)
+        specs += (specs.empty() ? "" : "; ") + typed + " = " + canonicalText(spec);
+    return specs;
+}
+
+} // namespace
+
+Result<Provenance> modelProvenance(const Model& model, const std::string& specs, const std::string& commandLine,
+                                   const Job& job) {
+    Provenance lines = {{"input", model.path}, {"input_format", model.format}};
     std::uint64_t bytes = 0;
-    for (const auto& file : plan.model->files) bytes += file.size;
+    for (const auto& file : model.files) bytes += file.size;
     lines.emplace_back("input_bytes", std::to_string(bytes));
-    const bool several = plan.model->files.size() > 1;
-    for (const auto& file : plan.model->files) {
+    const bool several = model.files.size() > 1;
+    for (const auto& file : model.files) {
         auto hash = sha256OfFile(file.path, job);
         if (!hash) return tl::unexpected(hash.error());
         lines.emplace_back("input_sha256",
                            several ? *hash + "  " + std::filesystem::path(file.path).filename().string() : *hash);
     }
-    std::string specs;
-    for (const auto& [typed, spec] : plan.specs)
-        specs += (specs.empty() ? "" : "; ") + typed + " = " + canonicalText(spec);
     lines.emplace_back("specs", specs);
     lines.emplace_back("seeds", "none: every step is deterministic");
     for (auto& line : machineProvenance()) lines.push_back(std::move(line));
     if (!commandLine.empty()) lines.emplace_back("command_line", commandLine);
     return lines;
 }
-
-} // namespace
 
 Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& result, const ReportContents& contents,
                               const std::string& commandLine, const Job& job) {
@@ -149,7 +152,7 @@ Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& re
     report.subtitle = "What quantization does to its weights under ";
     for (std::size_t i = 0; i < plan.specs.size(); ++i)
         report.subtitle += (i == 0 ? "" : i + 1 == plan.specs.size() ? " and " : ", ") + plan.specs[i].first;
-    auto provenance = provenanceOf(plan, commandLine, job);
+    auto provenance = modelProvenance(*plan.model, specsText(plan), commandLine, job);
     if (!provenance) return tl::unexpected(provenance.error());
     report.provenance = std::move(*provenance);
     report.data = makeTable({}, analysisColumns(), result.rows);

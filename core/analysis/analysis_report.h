@@ -10,6 +10,10 @@ namespace qs {
 struct ReportContents {
     bool summary = true, heatMaps = true, ranking = true, histograms = true, tensors = true, codebooks = true;
 };
+using Provenance = std::vector<std::pair<std::string, std::string>>;
+/// Of what is measured on a model: its files with their SHA-256, the specs, the machine.
+Result<Provenance> modelProvenance(const Model& model, const std::string& specs, const std::string& commandLine,
+                                   const Job& job = {});
 /// Hashes the input files (on its own thread while rows are made, when called through analyse(); here it waits).
 Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& result, const ReportContents& contents,
                               const std::string& commandLine, const Job& job = {});

@@ -14,4 +14,7 @@ target_sources(qs_core PRIVATE
   analysis/picture.cpp
   analysis/report_plots.cpp
   analysis/statistics.cpp
+  analysis/sweep.cpp
+  analysis/sweep_report.cpp
+  analysis/sweep_specs.cpp
 )

@@ -4,6 +4,7 @@
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/quant/code_set.h"
+#include "core/quant/trained.h"
 
 #include <algorithm>
 #include <cstring>
@@ -30,7 +31,8 @@ Result<std::shared_ptr<Source>> makeSource(const TensorView& view, const QuantSp
     auto grid = scaleGrid(spec, view.info->shape);
     if (!grid) return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), grid.error().message));
     auto source = std::make_shared<Source>();
-    source->view = view, source->spec = spec, source->grid = std::move(*grid), source->job = job;
+    source->view = trainedSource(view, spec).value_or(view), source->spec = spec, source->grid = std::move(*grid),
+    source->job = job;
     return source;
 }
 

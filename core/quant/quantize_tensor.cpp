@@ -4,6 +4,7 @@
 #include "core/quant/code_set.h"
 #include "core/quant/pass.h"
 #include "core/quant/solved.h"
+#include "core/quant/trained.h"
 
 #include <algorithm>
 #include <atomic>
@@ -48,7 +49,9 @@ Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& 
     if (auto ok = checkQuantizable(*view.info); !ok) return tl::unexpected(ok.error());
     auto grid = scaleGrid(spec, view.info->shape);
     if (!grid) return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), grid.error().message));
-    const auto pass = passOf(view, spec, *grid, solved, job);
+    // What a solver decided stands before what was trained.
+    const TensorView source = solved.values.empty() ? trainedSource(view, spec).value_or(view) : view;
+    const auto pass = passOf(source, spec, *grid, solved, job);
     if (!pass) return tl::unexpected(pass.error());
 
     QuantizedTensor out;

@@ -34,6 +34,7 @@ target_sources(qs_core PRIVATE
   quant/spec.cpp
   quant/spec_parse.cpp
   quant/stored.cpp
+  quant/trained.cpp
   quant/user_formats.cpp
   quant/write_model.cpp
 )

@@ -2,6 +2,7 @@
 #include "core/quant/spec.h"
 
 #include "core/quant/calibration.h"
+#include "core/quant/trained.h"
 
 #include <cassert>
 #include <fmt/format.h>
@@ -55,6 +56,7 @@ Calibration QuantSpec::effectiveCalibration() const {
 }
 
 std::string QuantSpec::effectiveDialect() const {
+    if (const auto* trained = dialect ? findTrained(*dialect) : nullptr) return trained->base.effectiveDialect();
     if (dialect) return *dialect;
     const auto known = words(traits().dialects);
     return known.empty() ? std::string() : std::string(known.front());
@@ -130,7 +132,7 @@ std::string canonicalText(const QuantSpec& spec) {
     if (!traits.polyLevels.empty()) full.decode = spec.effectiveDecode();
     full.nan = spec.effectiveNan();
     if (traits.computeInput) full.compute = spec.effectiveCompute();
-    full.dialect = spec.effectiveDialect();
+    full.dialect = isTrained(spec) ? spec.dialect : spec.effectiveDialect();
     return specText(full);
 }
 

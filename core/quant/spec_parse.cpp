@@ -2,6 +2,7 @@
 #include "core/base/text.h"
 #include "core/quant/calibration.h"
 #include "core/quant/dialect.h"
+#include "core/quant/trained.h"
 
 #include <algorithm>
 #include <charconv>
@@ -305,6 +306,15 @@ Result<void> validate(const QuantSpec& spec) {
     const FormatTraits* traits = findFormat(spec.format);
     if (!traits)
         return fail(fmt::format("there is no format '{}': known formats are {}", shown(spec.format), formatList()));
+    if (const auto* trained = spec.dialect ? findTrained(*spec.dialect) : nullptr) {
+        const QuantSpec plain = withoutTrained(spec);
+        QuantSpec right = trained->base;
+        right.dialect = trained->id;
+        if (canonicalText(plain) != canonicalText(trained->base))
+            return fail(
+                fmt::format("{} was trained as {}: use {}", trained->id, specText(trained->base), specText(right)));
+        return validate(plain);
+    }
     const auto dialects = words(traits->dialects);
     if (spec.dialect && !std::count(dialects.begin(), dialects.end(), *spec.dialect))
         return fail(fmt::format("{} has no dialect '{}': use dialect={}", spec.format, shown(*spec.dialect),

@@ -6,6 +6,7 @@
 #include "core/quant/code_set.h"
 #include "core/quant/double_quant.h"
 #include "core/quant/scale_type.h"
+#include "core/quant/trained.h"
 #include "core/quant/user_formats.h"
 
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ std::vector<std::string> StoredTensor::fields() const {
 
 std::string storedText(const TensorInfo& tensor, const QuantSpec& spec, std::string_view layout, bool columnScales) {
     nlohmann::ordered_json json;
-    json["spec"] = specText(isUserFormat(spec) ? asCodebookSpec(spec) : spec);
+    json["spec"] = specText(isUserFormat(spec) ? asCodebookSpec(spec) : withoutTrained(spec));
     json["shape"] = tensor.shape;
     json["dtype"] = info(tensor.dtype).id;
     if (layout != "eformer") json["layout"] = layout;

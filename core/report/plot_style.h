@@ -34,5 +34,6 @@ double monoWidth(std::string_view text); ///< of 10 px digits, in px
 std::string fitted(std::string_view text, std::size_t chars);
 
 std::string heatMapSvg(const Plot& plot, int width);
+std::string scatterSvg(const Plot& plot, int width, int height);
 
 } // namespace qs

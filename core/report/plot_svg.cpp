@@ -206,6 +206,7 @@ std::string rankedBars(const Plot& plot, int width) {
 std::string plotSvg(const Plot& plot, int width, int height) {
     if (plot.kind == Plot::Kind::HeatMap) return heatMapSvg(plot, width);
     if (plot.kind == Plot::Kind::Bars && !plot.categories.empty()) return rankedBars(plot, width);
+    if (plot.kind == Plot::Kind::Scatter) return scatterSvg(plot, width, height);
 
     const bool bars = plot.kind == Plot::Kind::Bars;
     Range xs, ys;

@@ -19,12 +19,13 @@ namespace qs {
 
 /// Series drawn by plotSvg(); the same description feeds the JSON script element of the HTML.
 struct Plot {
-    enum class Kind { Area, Bars, HeatMap, Lines };
+    enum class Kind { Area, Bars, HeatMap, Lines, Scatter }; ///< Scatter: marks joined by a faint line a series
     Kind kind = Kind::Bars;
     std::string title, xTitle, yTitle; ///< titles with units
     struct Series {
         std::string name;
         std::vector<double> x, y; ///< Bars: x empty with `categories`, else the left edges of equally wide bins
+        std::vector<std::string> notes = {}; ///< Scatter: what each mark is
     };
     std::vector<Series> series;
     std::vector<double> verticals;           ///< levels or percentiles
@@ -40,6 +41,13 @@ struct Plot {
     int color = 0;      ///< which data colour (a b c d) the first series has
     bool logY = false;  ///< HeatMap: cells are ratios; half is as far from 1 as double, and as plain
     SymlogAxis symlogX; ///< of Area and Lines; x holds values, not places
+    // Of Scatter.
+    struct Range {
+        double low = std::numeric_limits<double>::quiet_NaN(), high = std::numeric_limits<double>::quiet_NaN();
+    };
+    Range sharedX, sharedY; ///< so that small multiples share their axes; NaN: from the data
+    Series frontier;        ///< a heavy line through the marks that nothing beats; may be empty
+    bool legend = true;     ///< of small multiples the first one tells for all
 };
 
 struct Section {

@@ -9,6 +9,7 @@ target_sources(qs_core PRIVATE
   report/pdf.cpp
   report/pdf_page.cpp
   report/plot_heat_map.cpp
+  report/plot_scatter.cpp
   report/plot_style.cpp
   report/plot_svg.cpp
   report/sha256.cpp

@@ -5,8 +5,10 @@ target_sources(qs_core PRIVATE
   value/dot_general.cpp
   value/elementwise.cpp
   value/gather.cpp
+  value/inputs.cpp
   value/kv_cache.cpp
   value/mesh.cpp
+  value/npy.cpp
   value/operand.cpp
   value/piece.cpp
   value/product.cpp
@@ -17,6 +19,7 @@ target_sources(qs_core PRIVATE
   value/sharding.cpp
   value/synthetic.cpp
   value/tensor.cpp
+  value/trained.cpp
   value/what_if.cpp
   value/what_if_columns.cpp
 )

@@ -217,7 +217,11 @@ std::string initialMesh(const Shape& shape) {
     const bool four = !shape.empty() && shape.front() % 4 == 0;
     std::string dashes;
     for (std::size_t i = 0; i + 2 < shape.size(); ++i) dashes += ",-";
-    return four ? "data=4,model=2 / data,model" + dashes : "model=2 / -,model";
+    // The last axis only where halves of it are whole blocks of any usual size.
+    const bool halves = shape.size() >= 2 && shape.back() % 512 == 0;
+    if (four && halves) return "data=4,model=2 / data,model" + dashes;
+    if (shape.size() < 2) return four ? "data=4 / data" : "model=2 / model";
+    return four ? "data=4 / data,-" + dashes : "model=2 / -,model";
 }
 
 constexpr WhatIfOperation kOperations[] = {

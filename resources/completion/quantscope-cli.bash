@@ -38,7 +38,7 @@ _quantscope_cli() {
     --share-codebook) COMPREPLY=($(compgen -W "tensor role model" -- "$current")); return ;;
     --act) COMPREPLY=($(compgen -W "f32 bf16 int8" -- "$current")); return ;;
     --cache) COMPREPLY=($(compgen -W "cold warm both" -- "$current")); return ;;
-    --tensor | --shape | --seconds | --threads | --seed) return ;;
+    --tensor | --block | --rows | --steps | --rate | --keep | --heads | --tokens | --dim | --operand | --shape | --seconds | --threads | --seed) return ;;
     esac
 
     if [[ $current == -* ]]; then

@@ -16,7 +16,9 @@
 namespace qs::gui {
 
 OperationsPanel::OperationsPanel(Session& session, const LabInputs& inputs, QWidget* parent)
-    : LabPanel(session, inputs, parent), model_(new RowModel<value::WhatIfRow>(value::whatIfColumns(), this)),
+    : LabPanel(session, inputs, parent),
+      model_(new RowModel<value::WhatIfRow>(
+          without(value::whatIfColumns(), {"sqnr_before_db", "devices", "bytes_before", "bytes_total"}), this)),
       table_(new QTableView), error_(new RankedBars), bytes_(new RankedBars),
       tableCard_(new Card(tr("After the operation"))), errorCard_(new Card(tr("SQNR afterwards"))),
       bytesCard_(new Card(tr("Most bytes on one device"))) {
@@ -73,24 +75,13 @@ QWidget* OperationsPanel::sidebar() {
     runButton_->setProperty("role", QStringLiteral("primary"));
     runButton_->setObjectName(QStringLiteral("runOperations"));
     connect(runButton_, &QPushButton::clicked, this, &OperationsPanel::run);
-    form->addRow(runButton_);
     trouble_ = new QLabel;
     trouble_->setObjectName(QStringLiteral("operationTrouble"));
     trouble_->setProperty("role", QStringLiteral("warn"));
     trouble_->setFont(Theme::words(11));
     trouble_->setWordWrap(true);
     trouble_->setTextFormat(Qt::PlainText);
-    form->addRow(trouble_);
-    auto* card = new Card(tr("Operations"));
-    card->setFixedWidth(300);
-    card->setBody(body);
-    auto* column = new QVBoxLayout;
-    column->setContentsMargins({});
-    column->addWidget(card);
-    column->addStretch();
-    auto* side = new QWidget;
-    side->setLayout(column);
-    return side;
+    return labSidebar(tr("Operations"), body, {runButton_, trouble_});
 }
 
 void OperationsPanel::say(const QString& message) {
@@ -156,10 +147,9 @@ void OperationsPanel::show(std::vector<value::WhatIfRow> rows) {
         const QString name = QString::fromStdString(row.operation + ", " + row.detail);
         errors.push_back(sqnrBar(row.operation + ", " + row.detail, row.after, row.reason));
         if (!row.bytesPerDevice) continue;
-        bytes.push_back({row.devices > 1 ? tr("%1, %2 devices").arg(name).arg(row.devices) : name,
-                         double(*row.bytesPerDevice),
-                         QString::fromStdString(bytesText(*row.bytesPerDevice)),
-                         {}});
+        const QString size = QString::fromStdString(bytesText(*row.bytesPerDevice));
+        bytes.push_back(
+            {name, double(*row.bytesPerDevice), row.devices > 1 ? tr("%1 × %2").arg(row.devices).arg(size) : size, {}});
     }
     if (!rows.empty() && rows.front().before)
         if (const auto before = rows.front().before->sqnrDb())

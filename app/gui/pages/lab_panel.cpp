@@ -2,8 +2,8 @@
 #include "app/gui/pages/lab_panel.h"
 
 #include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
 #include "core/base/text.h"
-#include "core/value/synthetic.h"
 
 #include <QFormLayout>
 #include <QHeaderView>
@@ -11,34 +11,12 @@
 #include <QTimer>
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <limits>
 
 namespace qs::gui {
 
-QString LabInputs::title() const {
-    return file ? QString::fromStdString(escapeForPeople(file->title, 60)) : LabPanel::tr("synthetic");
-}
-
-Result<value::Tensor> LabInputs::make(const std::string& name, std::int64_t rows, std::int64_t columns) const {
-    if (!file) return value::syntheticInputs(rows, columns, 1);
-    const auto fits = [&](const TensorInfo& tensor) {
-        return info(tensor.dtype).quantizable && tensor.lastAxis() == columns && tensor.elements > 0;
-    };
-    const TensorInfo* found = file->find(name);
-    if (!found || !fits(*found)) {
-        const auto at = std::find_if(file->tensors.begin(), file->tensors.end(), fits);
-        found = at == file->tensors.end() ? nullptr : &*at;
-    }
-    if (!found)
-        return fail(fmt::format("no tensor of {} has a last axis of {}: the inputs do not fit this layer",
-                                escapeForPeople(file->title, 60), columns));
-    auto values = labTensor(*file, *found, true);
-    if (!values) return values;
-    const std::int64_t kept = std::min(rows, values->shape[0]);
-    values->values.resize(std::size_t(kept * columns));
-    values->shape[0] = kept;
-    return values;
+QString LabInputs::title(const std::shared_ptr<const value::InputFile>& file) {
+    return file ? QString::fromStdString(escapeForPeople(file->title(), 40)) : LabPanel::tr("synthetic");
 }
 
 LabPanel::LabPanel(Session& session, const LabInputs& inputs, QWidget* parent)
@@ -94,6 +72,25 @@ QFormLayout* labForm(QWidget* parent) {
     return form;
 }
 
+QWidget* labSidebar(const QString& title, QWidget* form, std::initializer_list<QWidget*> below) {
+    auto* body = new QWidget;
+    auto* inner = new QVBoxLayout(body);
+    inner->setContentsMargins({});
+    inner->setSpacing(Theme::kSpace);
+    inner->addWidget(form);
+    for (QWidget* widget : below) inner->addWidget(widget);
+    auto* card = new Card(title);
+    card->setFixedWidth(300);
+    card->setBody(body);
+    form->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed); // words below it must not squeeze it
+    auto* side = new QWidget;
+    auto* column = new QVBoxLayout(side);
+    column->setContentsMargins({});
+    column->addWidget(card);
+    column->addStretch();
+    return side;
+}
+
 RankedBar sqnrBar(const std::string& name, const std::optional<value::Deviation>& error, const std::string& reason) {
     RankedBar bar{QString::fromStdString(name), std::numeric_limits<double>::quiet_NaN(), LabPanel::tr("not measured"),
                   QString::fromStdString(reason)};
@@ -109,8 +106,16 @@ RankedBar sqnrBar(const std::string& name, const std::optional<value::Deviation>
 void fitColumns(QTableView& table) {
     // In a turn of its own: the style measures every cell.
     QTimer::singleShot(0, &table, [&table] {
+        const int last = table.model()->columnCount() - 1;
         table.resizeColumnsToContents();
+        int used = 0;
+        for (int column = 0; column < last; ++column) used += table.columnWidth(column);
+        const int air = std::clamp((table.viewport()->width() - used - 160) / std::max(1, last), 0, 12);
+        for (int column = 0; column < last; ++column) table.setColumnWidth(column, table.columnWidth(column) + air);
+        used += air * last;
+        // The last one is words: elided in what is left, all of it in its tooltip.
         table.horizontalHeader()->setStretchLastSection(true);
+        table.setColumnWidth(last, std::max(120, table.viewport()->width() - used));
     });
 }
 

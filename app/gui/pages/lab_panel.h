@@ -8,7 +8,7 @@
 #include "app/gui/session.h"
 #include "app/gui/widgets/ranked_bars.h"
 #include "core/value/deviation.h"
-#include "core/value/tensor.h"
+#include "core/value/inputs.h"
 
 #include <QPointer>
 #include <QWidget>
@@ -18,12 +18,15 @@ class QTableView;
 
 namespace qs::gui {
 
-/// Activations: out of a file, or synthetic while there is none.
+/// Each out of a file, or synthetic while there is none.
 struct LabInputs {
-    std::shared_ptr<const Model> file;
-    QString title() const; ///< "synthetic" or the file's name
-    /// [rows, columns]: of the file the tensor of this name if it fits, else the first one whose last axis does.
-    Result<value::Tensor> make(const std::string& name, std::int64_t rows, std::int64_t columns) const;
+    std::shared_ptr<const value::InputFile> activations, gradients, cache;
+    static QString title(const std::shared_ptr<const value::InputFile>& file); ///< "synthetic" or the file's name
+    QString title() const { return title(activations); }
+    /// Activations [rows, columns] of the layer.
+    Result<value::Tensor> make(const std::string& name, std::int64_t rows, std::int64_t columns) const {
+        return value::inputsFor(activations.get(), name, rows, columns);
+    }
 };
 
 class LabPanel : public QWidget {
@@ -68,6 +71,13 @@ private:
 /// The tensor's values; rows of the last axis where `flat`.
 Result<value::Tensor> labTensor(const Model& model, const TensorInfo& tensor, bool flat);
 QFormLayout* labForm(QWidget* parent); ///< a caption over each control
+/// The sidebar: a card with the form and, below it, what may be hidden without leaving a gap.
+QWidget* labSidebar(const QString& title, QWidget* form, std::initializer_list<QWidget*> below);
+/// Some of a list's columns, in the list's order.
+template<class Row> Columns<Row> without(Columns<Row> columns, std::initializer_list<const char*> ids) {
+    for (const char* id : ids) std::erase_if(columns, [&](const auto& column) { return column.id == id; });
+    return columns;
+}
 /// Its SQNR; hatched with the reason where there is none.
 RankedBar sqnrBar(const std::string& name, const std::optional<value::Deviation>& error, const std::string& reason);
 void fitColumns(QTableView& table);

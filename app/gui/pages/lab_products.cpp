@@ -21,7 +21,8 @@
 namespace qs::gui {
 
 ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget* parent)
-    : LabPanel(session, inputs, parent), model_(new RowModel<value::LabRow>(value::labColumns(), this)),
+    : LabPanel(session, inputs, parent),
+      model_(new RowModel<value::LabRow>(without(value::labColumns(), {"product"}), this)),
       cache_(new RowModel<value::KvRow>(value::kvColumns(), this)), table_(new QTableView), cacheTable_(new QTableView),
       bars_(new RankedBars), trade_(new PlotChart), tableCard_(new Card(tr("Products of the layer"))),
       barsCard_(new Card(tr("SQNR of each product"))), tradeCard_(new Card(tr("KV cache: error against size"))),
@@ -119,19 +120,9 @@ QWidget* ProductsPanel::sidebar() {
     runButton_ = new QPushButton(tr("Run"));
     runButton_->setProperty("role", QStringLiteral("primary"));
     connect(runButton_, &QPushButton::clicked, this, &ProductsPanel::run);
-    form->addRow(runButton_);
     connect(preset_, &QComboBox::activated, this, &ProductsPanel::usePreset);
     usePreset(0);
-    auto* card = new Card(tr("Operands"));
-    card->setFixedWidth(300);
-    card->setBody(body);
-    auto* column = new QVBoxLayout;
-    column->setContentsMargins({});
-    column->addWidget(card);
-    column->addStretch();
-    auto* side = new QWidget;
-    side->setLayout(column);
-    return side;
+    return labSidebar(tr("Operands"), body, {runButton_});
 }
 
 void ProductsPanel::usePreset(int index) {
@@ -172,12 +163,16 @@ void ProductsPanel::run() {
         auto w = labTensor(*model, *tensor, true);
         if (!w) return tl::unexpected(w.error());
         w->dtype = DType::F32;
-        auto x = inputs.make(tensor->name, m, tensor->lastAxis());
+        auto x = value::inputsFor(inputs.activations.get(), tensor->name, m, tensor->lastAxis());
         if (!x) return tl::unexpected(x.error());
         x->dtype = DType::F32;
-        auto g = value::syntheticGradients(x->shape[0], w->shape[0], 2);
-        auto products = value::runLab({std::move(*x), std::move(*w), std::move(g), choices}, job);
-        value::KvPlan plan = value::syntheticKv(heads, tokens, dim, 1);
+        auto g = value::gradientsFor(inputs.gradients.get(), tensor->name, x->shape[0], w->shape[0]);
+        if (!g) return tl::unexpected(g.error());
+        value::sameRows(*x, *g);
+        auto products = value::runLab({std::move(*x), std::move(*w), std::move(*g), choices}, job);
+        auto given = inputs.cache ? inputs.cache->keysAndValues() : value::syntheticKv(heads, tokens, dim, 1);
+        if (!given) return Measured{std::move(products), tl::unexpected(given.error())};
+        value::KvPlan& plan = *given;
         if (std::find(plan.specs.begin(), plan.specs.end(), own) == plan.specs.end()) plan.specs.push_back(own);
         return Measured{std::move(products), value::runKvCache(plan, job)};
     };
@@ -199,7 +194,8 @@ void ProductsPanel::show(const Measured& measured) {
         bars_->setBars(std::move(bars));
         model_->setRows(*measured.products);
         fitColumns(*table_);
-        tableCard_->setNote(tr("X: %1  G: synthetic").arg(inputs_.title()));
+        tableCard_->setNote(
+            tr("X: %1   G: %2").arg(LabInputs::title(inputs_.activations), LabInputs::title(inputs_.gradients)));
     } else {
         tableCard_->setMessage(tr("Not measured: %1").arg(sentence(measured.products.error())));
         barsCard_->setMessage(tableCard_->message());
@@ -218,10 +214,11 @@ void ProductsPanel::show(const Measured& measured) {
         trade_->setData({dots}, {});
         cache_->setRows(*measured.cache);
         fitColumns(*cacheTable_);
-        cacheCard_->setNote(tr("synthetic Q, K, V; %1 heads × %2 tokens × %3")
-                                .arg(heads_->value())
-                                .arg(cacheTokens_->value())
-                                .arg(dim_->value()));
+        cacheCard_->setNote(inputs_.cache ? tr("K and V: %1").arg(LabInputs::title(inputs_.cache))
+                                          : tr("synthetic Q, K, V; %1 heads × %2 tokens × %3")
+                                                .arg(heads_->value())
+                                                .arg(cacheTokens_->value())
+                                                .arg(dim_->value()));
     } else {
         cacheCard_->setMessage(tr("Not measured: %1").arg(sentence(measured.cache.error())));
         tradeCard_->setMessage(cacheCard_->message());

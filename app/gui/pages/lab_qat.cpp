@@ -6,11 +6,13 @@
 #include "core/base/text.h"
 #include "core/model/safetensors.h"
 #include "core/value/deviation.h"
+#include "core/value/trained.h"
 
 #include <QDoubleSpinBox>
 #include <QFileDialog>
 #include <QFormLayout>
 #include <QGridLayout>
+#include <QLineEdit>
 #include <QPushButton>
 #include <QSpinBox>
 #include <QStyle>
@@ -29,6 +31,21 @@ constexpr std::size_t kMostPoints = 1000;
 QString dB(double nmse) {
     return nmse > 0 ? QString::fromStdString(fixedText(-10 * std::log10(nmse), 2)) + QatPanel::tr(" dB")
                     : QatPanel::tr("exact");
+}
+
+/// "down_proj_qat", with a number where that is taken.
+QString freeName(const std::string& tensor) {
+    std::string base;
+    for (const char c : placeOf(tensor).role) {
+        const char small = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
+        const bool letter = small >= 'a' && small <= 'z';
+        if (letter || small == '_' || (small >= '0' && small <= '9' && !base.empty())) base += small;
+    }
+    while (!base.empty() && base.front() == '_') base.erase(0, 1);
+    base = (base.empty() ? "layer" : base.substr(0, 20)) + "_qat";
+    std::string name = base;
+    for (int i = 2; findTrained(name); ++i) name = base + std::to_string(i);
+    return QString::fromStdString(name);
 }
 
 } // namespace
@@ -123,13 +140,22 @@ QWidget* QatPanel::sidebar() {
     stop_->setObjectName(QStringLiteral("qatStop"));
     save_ = new QPushButton(tr("Save latent weights…"));
     save_->setObjectName(QStringLiteral("qatSave"));
+    name_ = new QLineEdit;
+    name_->setObjectName(QStringLiteral("qatName"));
+    name_->setFont(Theme::numbers());
+    name_->setAccessibleName(tr("Name of the trained spec"));
+    keep_ = new QPushButton(tr("Keep as a spec"));
+    keep_->setObjectName(QStringLiteral("qatKeep"));
+    keep_->setToolTip(
+        tr("A spec of its own, SPEC:dialect=NAME: the pages, analyze, quantize and reports take it. It becomes B."));
     status_ = new QLabel;
     status_->setObjectName(QStringLiteral("qatStatus"));
     status_->setFont(Theme::words(11));
     status_->setProperty("role", QStringLiteral("muted"));
     status_->setWordWrap(true);
     status_->setTextFormat(Qt::PlainText);
-    for (QWidget* widget : std::initializer_list<QWidget*>{start_, stop_, save_, status_}) form->addRow(widget);
+    connect(keep_, &QPushButton::clicked, this, &QatPanel::keep);
+    connect(name_, &QLineEdit::returnPressed, this, &QatPanel::keep);
     connect(start_, &QPushButton::clicked, this, &QatPanel::begin);
     connect(stop_, &QPushButton::clicked, this, &QatPanel::stop);
     connect(save_, &QPushButton::clicked, this, [this] {
@@ -137,16 +163,7 @@ QWidget* QatPanel::sidebar() {
             this, tr("Save latent weights"), QStringLiteral("latent.safetensors"), tr("safetensors (*.safetensors)"));
         if (!path.isEmpty()) saveTo(path);
     });
-    auto* card = new Card(tr("Training"));
-    card->setFixedWidth(300);
-    card->setBody(body);
-    auto* column = new QVBoxLayout;
-    column->setContentsMargins({});
-    column->addWidget(card);
-    column->addStretch();
-    auto* side = new QWidget;
-    side->setLayout(column);
-    return side;
+    return labSidebar(tr("Training"), body, {start_, stop_, name_, keep_, save_, status_});
 }
 
 void QatPanel::say(const QString& text, bool warn) {
@@ -209,6 +226,7 @@ void QatPanel::begin() {
         poll_.stop();
         if (result) {
             result_ = std::move(*result);
+            name_->setText(freeName(tensorName_));
             say(result_->stopped ? tr("Stopped: the best step so far is kept.") : tr("Done: the best step is kept."));
         } else if (!result.error().cancelled) {
             say(sentence(result.error()), true);
@@ -240,7 +258,8 @@ void QatPanel::draw() {
     const bool busy = running();
     start_->setEnabled(session_.tensor() && !busy);
     stop_->setVisible(busy);
-    save_->setVisible(!busy && result_.has_value());
+    for (QWidget* widget : std::initializer_list<QWidget*>{save_, keep_, name_})
+        widget->setVisible(!busy && result_.has_value());
     chartCard_->setMessage(curve_.empty() && !busy ? tr("Not trained yet: press Train.") : QString());
     const QString none = tr("not measured");
     if (curve_.empty()) {
@@ -268,6 +287,25 @@ void QatPanel::draw() {
     figures_[3]->setText(result_ ? QString::number(result_->bestStep) : none);
     figures_[4]->setText(result_ && result_->weightNmse ? QString::fromStdString(significantText(*result_->weightNmse))
                                                         : none);
+}
+
+/// As B beside what it was trained under, so that the compare page shows what training has changed.
+void QatPanel::keep() {
+    const TensorInfo* tensor = session_.tensor();
+    if (!result_ || running() || !tensor || tensor->name != tensorName_) return;
+    const auto work = [id = name_->text().trimmed().toStdString(), model = session_.model(), tensor, result = *result_](
+                          const Job& job) { return value::keepTrained(id, *model, *tensor, result, job); };
+    start<QuantSpec>(tr("Keeping the trained spec"), work, [this](Result<QuantSpec> spec) {
+        draw();
+        if (!spec) return say(sentence(spec.error()), true);
+        name_->setText(freeName(tensorName_));
+        session_.setSpecB(*spec);
+        session_.setComparing(true);
+        const QString text = QString::fromStdString(specText(*spec));
+        say(tr("Kept: %1 is B now; compare shows both, export and reports take it.").arg(text));
+        Q_EMIT kept(text);
+    });
+    draw();
 }
 
 void QatPanel::saveTo(const QString& path) {

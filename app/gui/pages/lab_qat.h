@@ -12,6 +12,7 @@
 
 class QDoubleSpinBox;
 class QLabel;
+class QLineEdit;
 class QPushButton;
 class QSpinBox;
 
@@ -30,6 +31,7 @@ public:
 
 Q_SIGNALS:
     void saved(const QString& path);
+    void kept(const QString& spec);
 
 protected:
     void refresh() override;
@@ -40,6 +42,7 @@ private:
     QWidget* sidebar();
     void begin();
     void stop();
+    void keep(); ///< the result as a spec of its own
     void poll();
     void draw();
     void say(const QString& text, bool warn = false);
@@ -49,7 +52,8 @@ private:
     std::array<QLabel*, 5> figures_{};
     QSpinBox *inputsCount_, *steps_;
     QDoubleSpinBox* rate_;
-    QPushButton *start_, *stop_, *save_;
+    QPushButton *start_, *stop_, *save_, *keep_;
+    QLineEdit* name_;
     QLabel* status_;
     std::shared_ptr<Inbox> inbox_;
     std::vector<value::QatStep> curve_;

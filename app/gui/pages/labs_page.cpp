@@ -82,12 +82,21 @@ LabsPage::LabsPage(Session& session, QWidget* parent)
     inputsButton_->setObjectName(QStringLiteral("labInputs"));
     inputsButton_->setPopupMode(QToolButton::InstantPopup);
     auto* menu = new QMenu(inputsButton_);
-    menu->addAction(tr("Open inputs…"), this, [this] {
-        const QString path =
-            QFileDialog::getOpenFileName(this, tr("Open activations"), {}, tr("safetensors (*.safetensors *.json)"));
-        if (!path.isEmpty()) openInputs(path);
+    const auto offer = [this, menu](const QString& text, Given what) {
+        menu->addAction(text, this, [this, text, what] {
+            const QString path =
+                QFileDialog::getOpenFileName(this, text, {}, tr("Tensors (*.safetensors *.index.json *.npy)"));
+            if (!path.isEmpty()) openInputs(path, what);
+        });
+    };
+    offer(tr("Open activations X…"), Given::Activations);
+    offer(tr("Open gradients G…"), Given::Gradients);
+    offer(tr("Open K and V blocks…"), Given::Cache);
+    menu->addSeparator();
+    menu->addAction(tr("Synthetic inputs"), this, [this] {
+        inputs_ = {};
+        openInputs({});
     });
-    menu->addAction(tr("Synthetic inputs"), this, [this] { openInputs({}); });
     inputsButton_->setMenu(menu);
     bar->addWidget(inputsButton_);
     column->addLayout(bar);
@@ -100,10 +109,10 @@ LabsPage::LabsPage(Session& session, QWidget* parent)
     connect(&session_, &Session::tensorChanged, this, &LabsPage::showState);
     connect(&session_, &Session::currentChanged, this, &LabsPage::showState);
     connect(this, &LabsPage::inputsChanged, this, [this] {
-        inputsButton_->setText(tr("Inputs: %1").arg(inputs_.title()));
+        showInputs();
         for (LabPanel* panel : panels_) panel->touch();
     });
-    inputsButton_->setText(tr("Inputs: %1").arg(inputs_.title()));
+    showInputs();
     inputsButton_->setVisible(false);
     addPart([this] {
         choose(0);
@@ -119,21 +128,29 @@ void LabsPage::choose(int lab) {
 
 LabPanel* LabsPage::panel() const { return qobject_cast<LabPanel*>(labs_->currentWidget()); }
 
-void LabsPage::openInputs(const QString& path) {
+void LabsPage::openInputs(const QString& path, Given what) {
     trouble_->clear();
-    if (path.isEmpty()) {
-        inputs_.file.reset();
+    using File = std::shared_ptr<const value::InputFile>;
+    const auto take = [this, what](File file) {
+        (what == Given::Activations ? inputs_.activations
+         : what == Given::Gradients ? inputs_.gradients
+                                    : inputs_.cache) = std::move(file);
         Q_EMIT inputsChanged();
-        return;
-    }
-    using File = std::shared_ptr<const Model>;
+    };
+    if (path.isEmpty()) return take(nullptr);
     runJob<File>(
-        this, Job(), [path = path.toStdString()](const Job&) { return openModel(path); },
-        [this](Result<File> file) {
+        this, Job(), [path = path.toStdString()](const Job&) { return value::InputFile::open(path); },
+        [this, take](Result<File> file) {
             if (!file) return trouble_->setText(sentence(file.error()));
-            inputs_.file = std::move(*file);
-            Q_EMIT inputsChanged();
+            take(std::move(*file));
         });
+}
+
+void LabsPage::showInputs() {
+    QStringList files;
+    for (const auto& file : {inputs_.activations, inputs_.gradients, inputs_.cache})
+        if (const QString title = LabInputs::title(file); file && !files.contains(title)) files << title;
+    inputsButton_->setText(tr("Inputs: %1").arg(files.isEmpty() ? LabInputs::title(nullptr) : files.join(tr(", "))));
 }
 
 void LabsPage::showState() {

@@ -22,13 +22,15 @@ public:
     explicit LabsPage(Session& session, QWidget* parent = nullptr);
     void choose(int lab); ///< 0 operations, 1 QAT, 2 products, 3 solvers
     LabPanel* panel() const;
-    void openInputs(const QString& path); ///< activations for all but operations; "": synthetic again
+    enum class Given { Activations, Gradients, Cache };
+    void openInputs(const QString& path, Given what = Given::Activations); ///< "": synthetic again
 
 Q_SIGNALS:
     void inputsChanged();
 
 private:
     void showState();
+    void showInputs();
 
     Session& session_;
     LabInputs inputs_;

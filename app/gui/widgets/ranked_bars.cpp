@@ -19,7 +19,7 @@
 namespace qs::gui {
 
 namespace {
-constexpr int kRow = 20, kAxis = 18;
+constexpr int kLeast = 20, kMost = 30, kAxis = 18; // px, heights
 }
 
 RankedBars::RankedBars(QWidget* parent) : QAbstractScrollArea(parent) {
@@ -81,6 +81,10 @@ void RankedBars::setAxisVisible(bool on) {
 
 int RankedBars::axisHeight() const { return axisVisible_ ? kAxis : 0; }
 
+int RankedBars::rowHeight() const {
+    return std::clamp((viewport()->height() - axisHeight()) / std::max(1, count_), kLeast, kMost);
+}
+
 void RankedBars::setToken(int token) { token_ = token; }
 
 void RankedBars::setCurrent(int index) {
@@ -95,7 +99,7 @@ void RankedBars::setCurrent(int index) {
 void RankedBars::setLinked(int index) {
     if (index == hover_) return;
     hover_ = index;
-    const int page = std::max(1, (viewport()->height() - axisHeight()) / kRow), first = firstVisible();
+    const int page = std::max(1, (viewport()->height() - axisHeight()) / rowHeight()), first = firstVisible();
     if (index >= 0) verticalScrollBar()->setValue(std::clamp(first, index - page + 1, index));
     viewport()->update();
 }
@@ -104,15 +108,17 @@ void RankedBars::setDescribe(std::function<QString(int)> describe) { describe_ =
 
 int RankedBars::firstVisible() const { return verticalScrollBar()->value(); }
 
-QRect RankedBars::barRect(int index) const { return {0, (index - firstVisible()) * kRow, viewport()->width(), kRow}; }
+QRect RankedBars::barRect(int index) const {
+    return {0, (index - firstVisible()) * rowHeight(), viewport()->width(), rowHeight()};
+}
 
 int RankedBars::indexAt(QPoint position) const {
-    const int index = firstVisible() + position.y() / kRow;
+    const int index = firstVisible() + position.y() / rowHeight();
     return position.y() >= 0 && position.y() < viewport()->height() - axisHeight() && index < count_ ? index : -1;
 }
 
 void RankedBars::updateScroll() {
-    const int page = std::max(1, (viewport()->height() - axisHeight()) / kRow);
+    const int page = std::max(1, (viewport()->height() - axisHeight()) / rowHeight());
     verticalScrollBar()->setRange(0, std::max(0, count_ - page));
     verticalScrollBar()->setPageStep(page);
 }
@@ -157,7 +163,7 @@ void RankedBars::resizeEvent(QResizeEvent*) { updateScroll(); }
 
 void RankedBars::keyPressEvent(QKeyEvent* event) {
     int to = current_;
-    const int page = std::max(1, (viewport()->height() - axisHeight()) / kRow);
+    const int page = std::max(1, (viewport()->height() - axisHeight()) / rowHeight());
     switch (event->key()) {
     case Qt::Key_Down: ++to; break;
     case Qt::Key_Up: --to; break;
@@ -204,13 +210,14 @@ void RankedBars::paintEvent(QPaintEvent*) {
     painter.setRenderHint(QPainter::Antialiasing, dots_);
     const QFont words = Theme::words(11), numbers = Theme::numbers(11);
     const QFontMetricsF wordMetrics(words);
+    const int height = rowHeight();
     const double width = viewport()->width(), names = std::min(nameWidth_, width * 0.5);
-    const QRectF lane(names + 8, 0, std::max(8.0, width - names - 16 - textWidth_), kRow);
+    const QRectF lane(names + 8, 0, std::max(8.0, width - names - 16 - textWidth_), height);
     const auto at = [&](double value) { return lane.left() + (value - lo_) / (hi_ - lo_) * lane.width(); };
 
     const QRectF axis(0, viewport()->height() - axisHeight(), width, kAxis);
     painter.setClipRect(QRectF(0, 0, width, axis.top()));
-    const int last = std::min(count_, firstVisible() + viewport()->height() / kRow + 2);
+    const int last = std::min(count_, firstVisible() + viewport()->height() / height + 2);
     for (int i = firstVisible(); i < last; ++i) {
         const auto bar = bar_(i);
         const QRectF row = barRect(i);
@@ -220,10 +227,10 @@ void RankedBars::paintEvent(QPaintEvent*) {
             painter.fillRect(row, tokens.raised);
         painter.setFont(words);
         painter.setPen(i == current_ || i == hover_ ? tokens.text : tokens.muted);
-        painter.drawText(QRectF(4, row.top(), names - 4, kRow), Qt::AlignLeft | Qt::AlignVCenter,
+        painter.drawText(QRectF(4, row.top(), names - 4, height), Qt::AlignLeft | Qt::AlignVCenter,
                          wordMetrics.elidedText(bar.name, Qt::ElideMiddle, names - 4));
         painter.setFont(numbers);
-        const QRectF area(lane.left(), row.top() + 5, lane.width(), kRow - 10);
+        const QRectF area(lane.left(), row.top() + (height - 10) / 2.0, lane.width(), 10);
         if (!std::isfinite(bar.value)) {
             painter.fillRect(area, QBrush(tokens.faint, Qt::BDiagPattern));
             painter.setPen(tokens.warn);
@@ -240,7 +247,7 @@ void RankedBars::paintEvent(QPaintEvent*) {
             }
             painter.setPen(tokens.text);
         }
-        painter.drawText(QRectF(lane.right() + 4, row.top(), width - lane.right() - 8, kRow),
+        painter.drawText(QRectF(lane.right() + 4, row.top(), width - lane.right() - 8, height),
                          Qt::AlignRight | Qt::AlignVCenter, bar.text);
     }
     if (hasFocus() && current_ >= 0) {

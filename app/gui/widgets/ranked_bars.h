@@ -64,6 +64,7 @@ private:
     void updateScroll();
     int firstVisible() const;
     int axisHeight() const;
+    int rowHeight() const; ///< few bars share the room there is
 
     int count_ = 0;
     std::function<RankedBar(int)> bar_;

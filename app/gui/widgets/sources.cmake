@@ -31,6 +31,8 @@ target_sources(qs_gui PRIVATE
   widgets/plot_range.cpp
   widgets/plot_shapes.cpp
   widgets/plot_analysis.cpp
+  widgets/small_multiples.cpp
+  widgets/small_multiples_paint.cpp
   widgets/staged_refresh.cpp
   widgets/empty_state.cpp
   widgets/data_table.cpp

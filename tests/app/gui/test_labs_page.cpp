@@ -56,6 +56,7 @@ class TestLabsPage : public QObject {
 
 private Q_SLOTS:
     void initTestCase() {
+        qputenv("QUANTSCOPE_FORMATS", folder_.filePath(QStringLiteral("formats")).toUtf8());
         Theme::install(Theme::Mode::Dark);
         const QString path = folder_.filePath(QStringLiteral("one.safetensors"));
         QVERIFY(writeModelFile(
@@ -63,6 +64,8 @@ private Q_SLOTS:
                    {QStringLiteral("layers.0.mlp.up_proj.weight"), {64, 128}, normalValues(64 * 128, 0.02, 8)}}));
         QVERIFY(writeModelFile(folder_.filePath(QStringLiteral("inputs.safetensors")),
                                {{QStringLiteral("anything"), {40, 256}, normalValues(40 * 256, 1, 9)}}));
+        QVERIFY(writeModelFile(folder_.filePath(QStringLiteral("gradients.safetensors")),
+                               {{QStringLiteral("g"), {40, 64}, normalValues(40 * 64, 0.01, 10)}}));
         session_ = std::make_unique<Session>();
         page_.reset(createLabsPage(*session_, nullptr));
         page_->resize(1056, 802);
@@ -133,6 +136,20 @@ private Q_SLOTS:
         QVERIFY(saved.wait(10'000));
         const auto written = qs::openModel(path.toStdString());
         QVERIFY(written && (*written)->find("layers.0.mlp.down_proj.weight"));
+
+        // The result is a spec of its own: B, beside what it was trained under.
+        QSignalSpy kept(lab, &QatPanel::kept);
+        QCOMPARE(the<QLineEdit>("qatName")->text(), QStringLiteral("down_proj_qat"));
+        click("qatKeep");
+        QVERIFY(kept.wait(10'000));
+        QCOMPARE(kept[0][0].toString(), QStringLiteral("nf4:block=64:dialect=down_proj_qat"));
+        QVERIFY(session_->comparing() && specText(session_->specB()) == "nf4:block=64:dialect=down_proj_qat");
+        QTRY_VERIFY(session_->currentB() && session_->current() && !session_->currentIsStale());
+        QVERIFY(std::abs(session_->currentB()->sums.se2 / session_->currentB()->sums.sw2 / *lab->result()->weightNmse -
+                         1) < 1e-6);
+        QVERIFY(session_->currentB()->sums.se2 != session_->current()->sums.se2);
+        QVERIFY(lab->result()); // the curve is still there
+        session_->setComparing(false);
 
         the<QSpinBox>("qatSteps")->setValue(100000);
         click("qatStart");
@@ -222,6 +239,14 @@ private Q_SLOTS:
             said = said || label->text().contains(u"do not fit this layer");
         QVERIFY(said);
         page->openInputs({});
+        QVERIFY(quiet());
+        // Gradients are given the same way.
+        page->openInputs(folder_.filePath(QStringLiteral("gradients.safetensors")), LabsPage::Given::Gradients);
+        QVERIFY(changed.wait(10'000));
+        QVERIFY(the<QToolButton>("labInputs")->text().contains(u"gradients.safetensors"));
+        QVERIFY(quiet());
+        QCOMPARE(the<ProductsPanel>("labProducts")->rows().size(), std::size_t(3));
+        page->openInputs({}, LabsPage::Given::Gradients);
         QVERIFY(quiet());
     }
 

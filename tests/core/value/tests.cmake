@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-foreach(test value_vectors dot_general sharding value labs)
+foreach(test value_vectors dot_general sharding value labs trained)
   qs_add_test(${test}_test SOURCES value/${test}_test.cpp LIBS qs_core nlohmann_json::nlohmann_json)
 endforeach()

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/declare.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/lab.h"
+#include "core/base/text.h"
+#include "core/value/kv_cache.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace qs::cli {
+namespace {
+
+struct Options {
+    std::string inputs;
+    std::vector<std::string> specs;
+    std::int64_t heads = 4, tokens = 512, dim = 64;
+    OutputFiles outputs;
+    std::string commandLine;
+};
+
+Result<void> run(const Options& options) {
+    const auto file = labInputs(options.inputs);
+    if (!file) return tl::unexpected(file.error());
+    if (auto fine = options.outputs.check(nullptr); !fine) return fine;
+    auto plan = *file ? (*file)->keysAndValues() : value::syntheticKv(options.heads, options.tokens, options.dim, 1);
+    if (!plan) return tl::unexpected(plan.error());
+    if (!options.specs.empty()) plan->specs = options.specs;
+    const auto rows = value::runKvCache(*plan, processJob());
+    if (!rows) return tl::unexpected(rows.error());
+    LabReport report;
+    report.title = "KV cache";
+    report.subtitle = *file ? escapeForPeople((*file)->title()) : "synthetic Q, K and V";
+    report.text =
+        "K and V under a spec, a scale per head and token unless the spec says otherwise: what it does to them, "
+        "to the attention weights and to the output of attention.";
+    report.specs = fmt::format("{}", fmt::join(plan->specs, "; "));
+    report.seeds = *file ? "none: every step is deterministic" : "synthetic 1";
+    report.commandLine = options.commandLine;
+    const auto& k = plan->k.shape;
+    if (auto done =
+            putLab(options.outputs, nullptr, makeTable({}, value::kvColumns(), *rows),
+                   {"spec", "bytes_per_token", "k_nmse", "v_nmse", "kl", "output_nmse", "reason"}, std::move(report),
+                   fmt::format("\n{}: {} heads, {} tokens, head size {}\n",
+                               *file ? escapeForPeople((*file)->title(), 60) : "Synthetic, seed 1", k[0], k[1], k[2]));
+        !done)
+        return done;
+    if (std::all_of(rows->begin(), rows->end(), [](const auto& row) { return !row.output; }))
+        return fail(rows->front().reason);
+    return {};
+}
+
+} // namespace
+
+Run declareKvCache(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    app.add_option(
+           "--inputs", options->inputs,
+           "A checkpoint with tensors k and v (q too, if it has one) of [heads, tokens, head size]; without it: "
+           "synthetic ones")
+        ->type_name("FILE");
+    app.add_option("--spec", options->specs, "Of K and V; may be given several times")
+        ->type_name("SPEC")
+        ->allow_extra_args(false);
+    const auto size = [&](const char* name, std::int64_t& into, const char* text, int most) {
+        app.add_option(name, into, text)->type_name("N")->check(CLI::Range(1, most))->capture_default_str();
+    };
+    size("--heads", options->heads, "Heads of the synthetic cache", 1024);
+    size("--tokens", options->tokens, "Its tokens", 65536);
+    size("--dim", options->dim, "Its head size", 4096);
+    options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
+    return [options] {
+        std::string line = "quantscope-cli kvcache";
+        if (!options->inputs.empty()) line += " --inputs " + options->inputs;
+        for (const auto& spec : options->specs) line += " --spec " + spec;
+        if (options->inputs.empty())
+            line += fmt::format(" --heads {} --tokens {} --dim {}", options->heads, options->tokens, options->dim);
+        options->commandLine = line;
+        return run(*options);
+    };
+}
+
+} // namespace qs::cli

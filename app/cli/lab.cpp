@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/lab.h"
+
+#include "app/cli/interrupt.h"
+#include "app/cli/selection.h"
+#include "app/cli/terminal.h"
+#include "core/analysis/analysis_report.h"
+#include "core/base/text.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace qs::cli {
+
+void addLabTensor(CLI::App& app, std::string& name) {
+    app.add_option("--tensor", name, "The tensor: its name, or a regular expression that takes one")
+        ->type_name("REGEX")
+        ->required();
+}
+
+Result<LabTensor> labTensor(const std::string& path, const std::string& name, bool flat) {
+    auto model = open(path);
+    if (!model) return tl::unexpected(model.error());
+    const TensorInfo* found = (*model)->find(name);
+    if (!found) {
+        const auto taken = select(**model, {name});
+        if (!taken) return tl::unexpected(taken.error());
+        if (taken->size() > 1)
+            return fail(fmt::format("--tensor '{}' takes {} tensors, the first two are {} and {}: name one",
+                                    escapeForPeople(name, 80), taken->size(), escapeForPeople(taken->at(0)->name, 80),
+                                    escapeForPeople(taken->at(1)->name, 80)),
+                        path);
+        found = taken->front();
+    }
+    if (!info(found->dtype).quantizable)
+        return fail(fmt::format("tensor '{}' is {}: only F64, F32, F16 and BF16 are quantized",
+                                escapeForPeople(found->name), info(found->dtype).id),
+                    path);
+    const auto view = (*model)->view(*found);
+    if (!view) return tl::unexpected(view.error());
+    auto values = value::loadTensor(*view);
+    if (!values) return tl::unexpected(values.error());
+    if (flat) {
+        const std::int64_t last = found->lastAxis();
+        values->shape = {last ? std::int64_t(found->elements) / last : 0, last};
+        values->dtype = DType::F32;
+    }
+    return LabTensor{*model, found, std::move(*values)};
+}
+
+Result<std::shared_ptr<const value::InputFile>> labInputs(const std::string& path) {
+    if (path.empty()) return std::shared_ptr<const value::InputFile>();
+    return value::InputFile::open(path);
+}
+
+Result<void> putLab(const OutputFiles& outputs, const Model* model, const Table& table,
+                    const std::vector<std::string_view>& shown, LabReport contents, const std::string& below) {
+    const auto text = [&] { return tableText(withColumns(table, shown)) + below; };
+    if (!outputs.any()) return print(text());
+    Report report;
+    report.title = contents.title;
+    report.subtitle = contents.subtitle;
+    if (model) {
+        auto provenance = modelProvenance(*model, contents.specs, contents.commandLine, processJob());
+        if (!provenance) return tl::unexpected(provenance.error());
+        report.provenance = std::move(*provenance);
+        for (auto& [key, line] : report.provenance)
+            if (key == "seeds" && !contents.seeds.empty()) line = contents.seeds;
+    } else {
+        report.provenance = {{"specs", contents.specs}, {"seeds", contents.seeds}};
+        for (auto& line : machineProvenance()) report.provenance.push_back(std::move(line));
+        report.provenance.emplace_back("command_line", contents.commandLine);
+    }
+    report.data = table;
+    report.more = std::move(contents.more);
+    Section section{.title = contents.title,
+                    .text = contents.text,
+                    .note = contents.note,
+                    .cards = {},
+                    .tables = {withColumns(table, shown)},
+                    .plots = std::move(contents.plots),
+                    .brief = true};
+    report.sections.push_back(std::move(section));
+    if (!outputs.standardOutput())
+        if (auto done = print(text()); !done) return done;
+    return outputs.write(report);
+}
+
+} // namespace qs::cli

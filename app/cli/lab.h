@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What the lab commands share: one tensor of a checkpoint, inputs for it, and a report of one table.
+
+#include "app/cli/output_files.h"
+#include "core/quant/spec.h"
+#include "core/value/inputs.h"
+
+namespace qs::cli {
+
+struct LabTensor {
+    std::shared_ptr<const Model> model;
+    const TensorInfo* info = nullptr;
+    value::Tensor values; ///< f32
+};
+/// The one that `name` names, else the only one that it takes as an expression; more or none are an error. `flat`: as
+/// rows of the last axis.
+Result<LabTensor> labTensor(const std::string& path, const std::string& name, bool flat);
+void addLabTensor(CLI::App& app, std::string& name);
+/// Null for "": synthetic.
+Result<std::shared_ptr<const value::InputFile>> labInputs(const std::string& path);
+
+struct LabReport {
+    std::string title, subtitle, text, note;
+    std::string specs, seeds, commandLine;
+    std::vector<Plot> plots;
+    std::vector<std::pair<std::string, Table>> more; ///< further arrays of the JSON
+};
+/// Prints the table and what stands below it, or writes the files that were asked for.
+Result<void> putLab(const OutputFiles& outputs, const Model* model, const Table& table,
+                    const std::vector<std::string_view>& shown, LabReport report, const std::string& below);
+
+} // namespace qs::cli

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/analysis/sweep.h"
+#include "app/cli/declare.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/output_files.h"
+#include "app/cli/selection.h"
+#include "app/cli/terminal.h"
+#include "core/base/parallel.h"
+#include "core/base/text.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fmt/format.h>
+#include <thread>
+
+namespace qs::cli {
+namespace {
+
+struct Options {
+    std::string path;
+    std::vector<std::string> lines, filters;
+    std::vector<std::uint32_t> blocks;
+    OutputFiles outputs;
+    std::string commandLine;
+};
+
+/// The frontier of each class; with one class, everything.
+Result<void> printPoints(const SweepResult& result) {
+    std::vector<SweepPoint> shown;
+    for (const auto& point : result.points)
+        if (point.frontier || result.classes.size() == 1) shown.push_back(point);
+    std::stable_sort(shown.begin(), shown.end(), [](const SweepPoint& a, const SweepPoint& b) {
+        return a.className == b.className && a.bpw().value_or(1e9) < b.bpw().value_or(1e9);
+    });
+    const std::size_t refused = std::size_t(
+        std::count_if(result.points.begin(), result.points.end(), [](const SweepPoint& p) { return p.refused > 0; }));
+    std::vector<std::string_view> ids = {"class", "spec",  "bpw",      "sqnr_db",
+                                         "nmse",  "bytes", "frontier", "worst_tensor"};
+    if (result.classes.size() > 1) std::erase(ids, "frontier");
+    if (narrowTerminal()) std::erase(ids, "worst_tensor"), std::erase(ids, "bytes");
+    std::string text = tableText(withColumns(makeTable({}, sweepColumns(), shown), ids));
+    text += result.classes.size() > 1
+                ? "\nThe frontier of each class: no other spec has fewer bits and no more error. --json lists all "
+                  "points.\n"
+                : "\nFrontier: no other spec has fewer bits and no more error.\n";
+    if (refused)
+        text += fmt::format("{} points without figures: a tensor refuses the spec; --json gives reasons.\n", refused);
+    return print(text + "Weight-space error: a screening proxy, not accuracy.\n");
+}
+
+Result<void> run(const Options& options) {
+    std::vector<std::string> lines = options.lines;
+    if (lines.empty())
+        for (const auto& line : sweepLines())
+            if (line.usual) lines.push_back(line.text);
+    std::vector<std::uint32_t> blocks = options.blocks;
+    if (blocks.empty()) blocks.assign(usualSweepBlocks().begin(), usualSweepBlocks().end());
+    auto specs = sweepSpecs(lines, blocks);
+    if (!specs) return tl::unexpected(specs.error());
+    auto model = open(options.path);
+    if (!model) return tl::unexpected(model.error());
+    if (auto fine = options.outputs.check(model->get()); !fine) return fine;
+    auto tensors = select(**model, options.filters);
+    if (!tensors) return tl::unexpected(tensors.error());
+
+    const Job& job = processJob();
+    std::vector<std::jthread> hashing; // beside the sweep; the report finds the result in the cache
+    if (options.outputs.any())
+        hashing.emplace_back([&files = (*model)->files, &job] {
+            const TakenCore busy;
+            for (const auto& file : files)
+                if (!sha256OfFile(file.path, job)) return;
+        });
+    const SweepPlan plan{*model, std::move(*tensors), std::move(*specs)};
+    const auto result = runSweep(plan, job);
+    if (!result) return tl::unexpected(result.error());
+    if (options.outputs.any()) {
+        const auto report = sweepReport(plan, *result, options.commandLine, job);
+        if (job.cancelled()) return cancelledError();
+        if (!report) return tl::unexpected(report.error());
+        if (!options.outputs.standardOutput())
+            if (auto done = printPoints(*result); !done) return done;
+        if (auto done = options.outputs.write(*report); !done) return done;
+    } else if (auto done = printPoints(*result); !done)
+        return done;
+    if (std::none_of(result->points.begin(), result->points.end(), [](const SweepPoint& p) { return p.complete(); })) {
+        const auto& first = result->points.front();
+        return fail(fmt::format("None of the {} points could be measured; the first, {} as {}: {}",
+                                result->points.size(), escapeForPeople(first.className), first.specText, first.reason),
+                    options.path);
+    }
+    return {};
+}
+
+} // namespace
+
+Run declareSweep(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    addPath(app, options->path);
+    app.add_option("--spec", options->lines,
+                   "A format or spec to sweep: with every block size if it names none; may be given several times. "
+                   "Without it: the usual formats")
+        ->type_name("SPEC")
+        ->allow_extra_args(false);
+    app.add_option("--block", options->blocks, "A block size, elements per scale; without it: 16 32 64 128 256")
+        ->type_name("N")
+        ->allow_extra_args(false);
+    addTensorFilters(app, options->filters);
+    options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
+    return [options] {
+        std::string line = "quantscope-cli sweep " + options->path;
+        for (const auto& spec : options->lines) line += " --spec " + spec;
+        for (const auto block : options->blocks) line += fmt::format(" --block {}", block);
+        for (const auto& filter : options->filters) line += " --tensor " + filter;
+        options->commandLine = line;
+        return run(*options);
+    };
+}
+
+} // namespace qs::cli

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/declare.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/lab.h"
+#include "app/cli/selection.h"
+#include "core/base/text.h"
+#include "core/value/qat.h"
+#include "core/value/trained.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace qs::cli {
+namespace {
+
+struct Options {
+    std::string path, tensor, spec, inputs, name;
+    int steps = 200;
+    std::int64_t rows = 512;
+    double rate = 0.005;
+    OutputFiles outputs;
+    std::string commandLine;
+};
+struct Row {
+    std::string tensor, spec, inputs, trainedSpec;
+    int steps = 0;
+    const value::QatResult* result = nullptr;
+};
+
+const Columns<Row>& columns() {
+    static const Columns<Row> list = [] {
+        const auto number = [](double value) { return std::isfinite(value) ? Value(value) : Value(); };
+        constexpr auto lower = Direction::LowerIsBetter;
+        return Columns<Row>{
+            {{"tensor", "Tensor", "", Show::Text, 0, Direction::None, ""},
+             [](const Row& r) { return Value(r.tensor); }},
+            {{"spec", "Spec", "", Show::Text, 0, Direction::None, ""}, [](const Row& r) { return Value(r.spec); }},
+            {{"nearest_nmse", "Nearest", "", Show::Significant, 4, lower, "output NMSE of rounding to nearest"},
+             [](const Row& r) { return Value(r.result->startLoss); }},
+            {{"trained_nmse", "Trained", "", Show::Significant, 4, lower, "output NMSE of the best step"},
+             [](const Row& r) { return Value(r.result->bestLoss); }},
+            {{"gain_db", "Gain", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "of the output's SQNR"},
+             [number](const Row& r) {
+                 const auto &s = r.result->startLoss, &b = r.result->bestLoss;
+                 return s > 0 && b > 0 ? number(10 * std::log10(s / b)) : Value();
+             }},
+            {{"best_step", "Best step", "", Show::Integer, 0, Direction::None, ""},
+             [](const Row& r) { return Value(std::int64_t(r.result->bestStep)); }},
+            {{"steps", "Steps", "", Show::Integer, 0, Direction::None, ""},
+             [](const Row& r) { return Value(std::int64_t(r.steps)); }},
+            {{"weight_nmse", "Weight NMSE", "", Show::Significant, 4, lower, "of the trained weights against W"},
+             [](const Row& r) { return r.result->weightNmse ? Value(*r.result->weightNmse) : Value(); }},
+            {{"inputs", "Inputs", "", Show::Text, 0, Direction::None, ""},
+             [](const Row& r) { return Value(r.inputs); }},
+            {{"trained_spec", "Kept as", "", Show::Text, 0, Direction::None, "the result as a spec of its own"},
+             [](const Row& r) { return r.trainedSpec.empty() ? Value() : Value(r.trainedSpec); }},
+            {{"reason", "Reason", "", Show::Text, 0, Direction::None, "why a figure is missing"},
+             [](const Row& r) {
+                 return Value(std::string(r.trainedSpec.empty() ? "not kept: name it with --keep" : ""));
+             }},
+        };
+    }();
+    return list;
+}
+
+Result<void> run(const Options& options) {
+    const auto spec = parseSpec(options.spec);
+    if (!spec) return tl::unexpected(spec.error());
+    if (!options.name.empty())
+        if (auto fine = checkTrainedId(options.name, *spec); !fine) return fine;
+    auto tensor = labTensor(options.path, options.tensor, false);
+    if (!tensor) return tl::unexpected(tensor.error());
+    if (auto fine = options.outputs.check(tensor->model.get()); !fine) return fine;
+    const auto inputs = labInputs(options.inputs);
+    if (!inputs) return tl::unexpected(inputs.error());
+    auto x = value::inputsFor(inputs->get(), tensor->info->name, options.rows, tensor->info->lastAxis());
+    if (!x) return tl::unexpected(x.error());
+    tensor->values.dtype = DType::F32;
+    const auto result =
+        value::trainQat({std::move(tensor->values), std::move(*x), *spec, options.steps, options.rate}, processJob());
+    if (!result) return tl::unexpected(result.error());
+    Row row{
+        tensor->info->name, options.spec, *inputs ? escapeForPeople((*inputs)->title(), 60) : "synthetic, seed 1", {},
+        options.steps,      &*result};
+    if (!options.name.empty()) {
+        auto kept = value::keepTrained(options.name, *tensor->model, *tensor->info, *result, processJob());
+        if (!kept) return tl::unexpected(kept.error());
+        row.trainedSpec = specText(*kept);
+    }
+    LabReport report;
+    report.title = "Training through the rounding";
+    report.subtitle = escapeForPeople(row.tensor) + " under " + options.spec;
+    report.text =
+        "Gradient steps on latent weights V through the straight-through estimator minimise the layer's output "
+        "error: NMSE = ||X (Q(V) - W)\xe1\xb5\x80||\xc2\xb2 / ||X W\xe1\xb5\x80||\xc2\xb2.";
+    report.specs = options.spec + " = " + canonicalText(*spec);
+    report.seeds = *inputs ? "none: every step is deterministic" : "synthetic X 1";
+    report.commandLine = options.commandLine;
+    Plot plot;
+    plot.kind = Plot::Kind::Lines, plot.title = "Output error while training";
+    plot.xTitle = "step", plot.yTitle = "output NMSE";
+    plot.series = {{"this step", {}, {}, {}}, {"best so far", {}, {}, {}}};
+    Columns<value::QatStep> curve = {{{"step", "Step", "", Show::Integer, 0, Direction::None, ""},
+                                      [](const value::QatStep& s) { return Value(std::int64_t(s.step)); }},
+                                     {{"nmse", "NMSE", "", Show::Significant, 4, Direction::LowerIsBetter, ""},
+                                      [](const value::QatStep& s) { return Value(s.loss); }},
+                                     {{"best", "Best", "", Show::Significant, 4, Direction::LowerIsBetter, ""},
+                                      [](const value::QatStep& s) { return Value(s.best); }}};
+    const std::size_t stride = result->curve.size() / 1000 + 1;
+    for (std::size_t i = 0; i < result->curve.size(); i += stride) {
+        for (auto& series : plot.series) series.x.push_back(result->curve[i].step);
+        plot.series[0].y.push_back(result->curve[i].loss), plot.series[1].y.push_back(result->curve[i].best);
+    }
+    report.plots.push_back(std::move(plot));
+    report.more.emplace_back("curve", makeTable({}, curve, result->curve));
+    return putLab(
+        options.outputs, tensor->model.get(), makeTable({}, columns(), std::vector{row}),
+        {"tensor", "spec", "nearest_nmse", "trained_nmse", "gain_db", "best_step", "weight_nmse", "trained_spec"},
+        std::move(report),
+        row.trainedSpec.empty()
+            ? "\n--keep NAME makes the result a spec of its own.\n"
+            : fmt::format("\nThe result is the spec {}: analyze, quantize and the window take it.\n", row.trainedSpec));
+}
+
+} // namespace
+
+Run declareTrain(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    addPath(app, options->path);
+    addLabTensor(app, options->tensor);
+    app.add_option("--spec", options->spec, "The spec to train under")->required()->type_name("SPEC");
+    app.add_option("--inputs", options->inputs, "Activations X: .npy, or a checkpoint with a tensor of fitting columns")
+        ->type_name("FILE");
+    app.add_option("--rows", options->rows, "Rows of X, at most")
+        ->type_name("M")
+        ->check(CLI::Range(1, 1 << 20))
+        ->capture_default_str();
+    app.add_option("--steps", options->steps, "Gradient steps")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1'000'000))
+        ->capture_default_str();
+    app.add_option("--rate", options->rate, "Of the first step, in units of the weights' root mean square")
+        ->type_name("R")
+        ->check(CLI::Range(1e-9, 1.0))
+        ->capture_default_str();
+    app.add_option("--keep", options->name, "Keep the result as a spec of its own: SPEC:dialect=NAME")
+        ->type_name("NAME");
+    options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
+    return [options] {
+        std::string line =
+            "quantscope-cli train " + options->path + " --tensor " + options->tensor + " --spec " + options->spec;
+        if (!options->inputs.empty()) line += " --inputs " + options->inputs;
+        line += fmt::format(" --rows {} --steps {} --rate {}", options->rows, options->steps, options->rate);
+        if (!options->name.empty()) line += " --keep " + options->name;
+        options->commandLine = line;
+        return run(*options);
+    };
+}
+
+} // namespace qs::cli

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/declare.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/lab.h"
+#include "app/cli/selection.h"
+#include "core/base/text.h"
+#include "core/value/what_if.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace qs::cli {
+namespace {
+
+struct Options {
+    std::string path, tensor, spec;
+    std::vector<std::string> arguments; ///< of each operation
+    std::vector<const CLI::Option*> given;
+    OutputFiles outputs;
+    std::string commandLine;
+};
+
+Result<void> run(const Options& options) {
+    const auto spec = parseSpec(options.spec);
+    if (!spec) return tl::unexpected(spec.error());
+    auto tensor = labTensor(options.path, options.tensor, false);
+    if (!tensor) return tl::unexpected(tensor.error());
+    if (auto fine = options.outputs.check(tensor->model.get()); !fine) return fine;
+    const Job& job = processJob();
+    const auto subject = value::whatIfSubject(std::move(tensor->values), *spec, job);
+    if (!subject) return tl::unexpected(subject.error());
+    const auto operations = value::whatIfOperations();
+    bool all = true;
+    for (const auto* option : options.given) all = all && option->count() == 0;
+    std::vector<value::WhatIfRow> rows;
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+        if (!all && options.given[i]->count() == 0) continue;
+        const auto argument = all ? operations[i].initial(subject->w.shape) : options.arguments[i];
+        auto some = operations[i].run(*subject, argument, job);
+        if (!some) return tl::unexpected(some.error());
+        rows.insert(rows.end(), some->begin(), some->end());
+    }
+    LabReport report;
+    report.title = "What tensor operations cost";
+    report.subtitle = escapeForPeople(tensor->info->name) + " under " + options.spec;
+    report.text = "Caused: against the same operation on the decoded values. After: against the operation on the "
+                  "original. Direct: the original moved first and quantized once.";
+    report.specs = options.spec + " = " + canonicalText(*spec);
+    report.commandLine = options.commandLine;
+    if (auto done = putLab(options.outputs, tensor->model.get(), makeTable({}, value::whatIfColumns(), rows),
+                           {"operation", "detail", "shape", "caused_nmse", "sqnr_before_db", "sqnr_db",
+                            "sqnr_direct_db", "devices", "bytes_per_device", "bytes_total", "note"},
+                           std::move(report),
+                           "\nBefore, after, direct: SQNR. An operation that moves values quantizes again.\n");
+        !done)
+        return done;
+    for (const auto& row : rows)
+        if (row.reason.empty()) return {};
+    return fail(fmt::format("{}: {}", rows.front().operation, rows.front().reason), options.path);
+}
+
+} // namespace
+
+Run declareWhatIf(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    addPath(app, options->path);
+    addLabTensor(app, options->tensor);
+    app.add_option("--spec", options->spec, "The spec that the tensor has")->required()->type_name("SPEC");
+    const auto operations = value::whatIfOperations();
+    options->arguments.resize(operations.size());
+    for (std::size_t i = 0; i < operations.size(); ++i)
+        options->given.push_back(app.add_option(std::string("--") + operations[i].id, options->arguments[i],
+                                                std::string(operations[i].title) + ": " + operations[i].argument)
+                                     ->type_name("TEXT"));
+    options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
+    return [options] {
+        options->commandLine =
+            "quantscope-cli whatif " + options->path + " --tensor " + options->tensor + " --spec " + options->spec;
+        for (std::size_t i = 0; i < options->given.size(); ++i)
+            if (options->given[i]->count())
+                options->commandLine +=
+                    fmt::format(" --{} '{}'", value::whatIfOperations()[i].id, options->arguments[i]);
+        return run(*options);
+    };
+}
+
+} // namespace qs::cli
