@@ -40,7 +40,7 @@ private Q_SLOTS:
         QCOMPARE(offered({s("anal")}), QStringList{s("analyze")});
     }
     void everyOption() {
-        static const QRegularExpression option(s("--[a-z]+"));
+        static const QRegularExpression option(s("--[a-z]+(-[a-z]+)*"));
         for (const auto& command : qs::cli::commands()) {
             const auto all = offered({s(command.name), s("--")});
             const auto help = QString::fromUtf8(run({s(command.name), s("--help")}).out);
