@@ -287,7 +287,10 @@ Run declareBench(CLI::App& app) {
     app.add_option("--threads", options->threads, "Threads of the backends (default: all cores)")
         ->type_name("N")
         ->check(CLI::Range(1u, 4096u));
-    app.add_option("--seed", options->seed, "Seed of weights and activations (default: 1)")->type_name("N");
+    app.add_option("--seed", options->seed, "Seed of weights and activations (default: 1)")
+        ->type_name("N")
+        ->check(CLI::Validator(
+            [](const std::string& text) { return text.starts_with('-') ? "a seed is 0 or more" : std::string(); }, ""));
     app.add_option("--compare", options->compare, "Compare with an earlier result of --json")->type_name("FILE");
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {

@@ -24,6 +24,7 @@ target_sources(qs_gui PRIVATE
   pages/spec_set_view.cpp
   pages/start_page.cpp
   pages/sweep_page.cpp
+  pages/sweep_page_layout.cpp
   pages/tensor_page.cpp
   pages/tensor_page_block.cpp
   pages/tensor_page_cards.cpp

@@ -161,6 +161,7 @@ private Q_SLOTS:
         add("--shape 16", 1, "MxNxK");
         add("--shape 1x0x8", 1, "MxNxK");
         add("--seconds 0", 1, "time for a row");
+        add("--seed -1", 2, "--seed");
         add("--model DIR/none", 1, "none");
         add("--compare DIR/missing.json", 1, "missing.json");
         add("--json DIR/none/a.json", 1, "does not exist");
