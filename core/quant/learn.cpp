@@ -102,7 +102,8 @@ private:
                 for (std::size_t i = 0; i < range.n; ++i) {
                     const float scale = scales[i / group];
                     const float v = scaled_ ? range.x[i] / (scale + FLT_MIN) : range.x[i];
-                    if (!std::isfinite(range.x[i]) || !(scale > 0)) continue;
+                    // An infinite scale is of a group that the policy refuses.
+                    if (!std::isfinite(range.x[i]) || !std::isfinite(scale) || !(scale > 0)) continue;
                     double weight = double(scale) / scale_;
                     weight *= weight;
                     if (!source.columnWeights.empty())

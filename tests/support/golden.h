@@ -26,7 +26,7 @@ struct GoldenTensor {
     std::size_t rows() const { return features() ? elements() / features() : 0; }
     template<class T> std::vector<T> as() const {
         std::vector<T> out(bytes.size() / sizeof(T));
-        std::memcpy(out.data(), bytes.data(), out.size() * sizeof(T));
+        if (!out.empty()) std::memcpy(out.data(), bytes.data(), out.size() * sizeof(T));
         return out;
     }
 };
