@@ -263,7 +263,7 @@ const std::array<FormatTraits, 37> kFormats = {{
     blockRow("q4_k", "Q4_K", "ggml: 4-bit integers in blocks of 256, a 6-bit scale and a 6-bit minimum for each 32 under two f16.", 4, BlockFormat::Q4_K, 32, kFrom0To15, 0, "ggml quantize_row_q4_K_ref"),
     blockRow("q5_k", "Q5_K", "ggml: 5-bit integers in blocks of 256, a 6-bit scale and a 6-bit minimum for each 32 under two f16.", 5, BlockFormat::Q5_K, 32, kFrom0To31, 0, "ggml quantize_row_q5_K_ref"),
     blockRow("q6_k", "Q6_K", "ggml: 6-bit integers, -32 to 31, in blocks of 256, an 8-bit scale for each 16 under an f16.", 6, BlockFormat::Q6_K, 16, kSigned6, 32, "ggml quantize_row_q6_K_ref"),
-    blockRow("iq4_nl", "IQ4_NL", "ggml: 16 values that are finer near 0, none of them 0, and an f16 scale in blocks of 32.", 4, BlockFormat::Iq4Nl, 32, kIq4Levels, 8, "ggml quantize_row_iq4_nl_ref"),
+    blockRow("iq4_nl", "IQ4_NL", "ggml: 16 values that are finer near 0, none of them 0, and an f16 scale in blocks of 32.", 4, BlockFormat::Iq4Nl, 32, kIq4Levels, 8, "ggml quantize_iq4_nl"),
     blockRow("iq4_xs", "IQ4_XS", "ggml: the values of IQ4_NL in blocks of 256, a 6-bit scale for each 32 under an f16.", 4, BlockFormat::Iq4Xs, 32, kIq4Levels, 8, "ggml quantize_row_iq4_xs_ref"),
     blockRow("tq1_0", "TQ1_0", "ggml: -1, 0, +1 of the largest magnitude, five to a byte, in blocks of 256 with an f16.", 2, BlockFormat::Tq1_0, 256, kTernary, 1, "ggml quantize_row_tq1_0_ref"),
     blockRow("tq2_0", "TQ2_0", "ggml: -1, 0, +1 of the largest magnitude, in two bits, in blocks of 256 with an f16.", 2, BlockFormat::Tq2_0, 256, kTernary, 1, "ggml quantize_row_tq2_0_ref"),

@@ -35,8 +35,8 @@ QS_INLINE Ints iq4Codes(Floats v) {
 }
 
 /// The scale with the least error weighted by x^2 among those under which the largest value is the first level, moved by
-/// up to `tries` in units of a level, of sub-blocks in lanes. 0 where all is 0.
-template<int tries> inline void fitIq4(const Floats* x, Floats* scale) {
+/// up to 7 in units of a level, of sub-blocks in lanes. 0 where all is 0.
+inline void fitIq4(const Floats* x, Floats* scale) {
     Floats most = {}, atMost = {};
     for (int i = 0; i < 32; ++i) {
         const Floats size = magnitude(x[i]);
@@ -53,10 +53,10 @@ template<int tries> inline void fitIq4(const Floats* x, Floats* scale) {
     };
     const float first = kIq4Levels[0];
     Floats product, square;
-    sums(1.0f / (tries > 0 ? -atMost / first : atMost / first), product, square);
+    sums(1.0f / (-atMost / first), product, square);
     Floats d = square > 0.0f ? product / square : Floats{};
     Floats best = d * product;
-    for (int move = -tries; move <= tries && tries > 0; ++move) {
+    for (int move = -7; move <= 7; ++move) {
         sums((float(move) + first) / atMost, product, square);
         const Ints better = (square > 0.0f) & (product * product > best * square);
         d = better ? product / square : d;
@@ -73,14 +73,13 @@ struct Iq4Nl {
         for (std::size_t b = 0; b < blocks; ++b) {
             if (b % kLanes == 0) {
                 transpose<32>(x + b * 32, int(std::min<std::size_t>(kLanes, blocks - b)), columns);
-                fitIq4<0>(columns, &scale);
+                fitIq4(columns, &scale);
             }
             encode(x + b * 32, scale[b % kLanes], out + b * bytes);
         }
     }
-    /// The codes are those under the largest value, before the scale was fitted to them.
     static void encode(const float* x, float scale, std::uint8_t* out) {
-        const float d = signedMaxOf(x, 32) / kIq4Levels[0], inverse = scale != 0 ? 1.0f / d : 0.0f;
+        const float inverse = scale != 0 ? 1.0f / scale : 0.0f;
         std::uint8_t codes[32];
         for (int i = 0; i < 32; i += kLanes) storeCodes(codes + i, iq4Codes(load(x + i) * inverse));
         writeF16(out, scale);
@@ -102,7 +101,7 @@ struct Iq4Xs {
                 for (int s = 0; s < subBlocks; s += kLanes) {
                     Floats columns[32], scale;
                     transpose<32>(x + b * 256 + s * 32, subBlocks - s, columns);
-                    fitIq4<7>(columns, &scale);
+                    fitIq4(columns, &scale);
                     store(scales + s, scale);
                 }
             }

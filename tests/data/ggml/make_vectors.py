@@ -4,8 +4,8 @@
     python3 tests/data/ggml/make_vectors.py LIBGGML_BASE.so    # gguf 0.19.0, ggml 0.21.0 built without -march
 
 `x` (F32): normal, heavy-tailed, one-sided, sparse, wide, constant, tiny, zero and tied values, 256 at a time.
-`FORMAT.blocks` (U8): what ggml's quantize_row_FORMAT_ref makes of it; where gguf has an encoder, the two must agree. The
-codes of a block of zeros are undefined in iq4_nl.
+`FORMAT.blocks` (U8): what ggml's quantize_row_FORMAT_ref makes of it (iq4_nl: quantize_iq4_nl, the encoder of its tools, which
+searches among scales where the other takes the first); where gguf has an encoder, the two must agree.
 `random.FORMAT.blocks` and `random.FORMAT.values`: bytes at random and what gguf (nvfp4: ggml) decodes them to.
 """
 import ctypes
@@ -39,6 +39,9 @@ def pointer(array):
 
 def reference(name, x, nbytes):
     out = np.zeros(nbytes, np.uint8)
+    if name == "iq4_nl":
+        ggml.quantize_iq4_nl(pointer(x), pointer(out), ctypes.c_int64(1), ctypes.c_int64(x.size), None)
+        return out
     getattr(ggml, f"quantize_row_{name}_ref")(pointer(x), pointer(out), ctypes.c_int64(x.size))
     return out
 
