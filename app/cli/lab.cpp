@@ -6,8 +6,10 @@
 #include "app/cli/terminal.h"
 #include "core/analysis/analysis_report.h"
 #include "core/base/text.h"
+#include "core/quant/serve.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace qs::cli {
@@ -19,11 +21,15 @@ void addLabTensor(CLI::App& app, std::string& name) {
 }
 
 Result<LabTensor> labTensor(const std::string& path, const std::string& name, bool flat) {
-    auto model = open(path);
-    if (!model) return tl::unexpected(model.error());
-    const TensorInfo* found = (*model)->find(name);
+    const auto opened = open(path);
+    if (!opened) return tl::unexpected(opened.error());
+    const auto listing = servedListing(**opened);
+    if (!listing) return tl::unexpected(listing.error());
+    const auto named = std::find_if(listing->tensors.begin(), listing->tensors.end(),
+                                    [&](const TensorInfo& tensor) { return tensor.name == name; });
+    const TensorInfo* found = named == listing->tensors.end() ? nullptr : &*named;
     if (!found) {
-        const auto taken = select(**model, {name});
+        const auto taken = select(*listing, {name});
         if (!taken) return tl::unexpected(taken.error());
         if (taken->size() > 1)
             return fail(fmt::format("--tensor '{}' takes {} tensors, the first two are {} and {}: name one",
@@ -36,6 +42,9 @@ Result<LabTensor> labTensor(const std::string& path, const std::string& name, bo
         return fail(fmt::format("tensor '{}' is {}: only F64, F32, F16 and BF16 are quantized",
                                 escapeForPeople(found->name), info(found->dtype).id),
                     path);
+    const auto model = servedTensor(*opened, found->name, processJob());
+    if (!model) return tl::unexpected(model.error());
+    found = (*model)->find(found->name);
     const auto view = (*model)->view(*found);
     if (!view) return tl::unexpected(view.error());
     auto values = value::loadTensor(*view);
@@ -45,7 +54,7 @@ Result<LabTensor> labTensor(const std::string& path, const std::string& name, bo
         values->shape = {last ? std::int64_t(found->elements) / last : 0, last};
         values->dtype = DType::F32;
     }
-    return LabTensor{*model, found, std::move(*values)};
+    return LabTensor{*opened, *model, found, std::move(*values)};
 }
 
 Result<std::shared_ptr<const value::InputFile>> labInputs(const std::string& path) {

@@ -9,12 +9,13 @@
 namespace qs::cli {
 
 struct LabTensor {
-    std::shared_ptr<const Model> model;
+    std::shared_ptr<const Model> opened; ///< what was named
+    std::shared_ptr<const Model> model;  ///< where the tensor is: `opened`, or what it was decoded to
     const TensorInfo* info = nullptr;
     value::Tensor values; ///< f32
 };
 /// The one that `name` names, else the only one that it takes as an expression; more or none are an error. `flat`: as
-/// rows of the last axis.
+/// rows of the last axis. Tensors that `quantize` stored are decoded under their own names.
 Result<LabTensor> labTensor(const std::string& path, const std::string& name, bool flat);
 void addLabTensor(CLI::App& app, std::string& name);
 /// Null for "": synthetic.

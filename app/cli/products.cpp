@@ -69,7 +69,7 @@ Result<void> run(const Options& options) {
     if (!cases) return tl::unexpected(cases.error());
     auto tensor = labTensor(options.path, options.tensor, true);
     if (!tensor) return tl::unexpected(tensor.error());
-    if (auto fine = options.outputs.check(tensor->model.get()); !fine) return fine;
+    if (auto fine = options.outputs.check(tensor->opened.get()); !fine) return fine;
     const auto inputs = labInputs(options.inputs), gradients = labInputs(options.gradients);
     if (!inputs) return tl::unexpected(inputs.error());
     if (!gradients) return tl::unexpected(gradients.error());
@@ -108,7 +108,7 @@ Result<void> run(const Options& options) {
         "\nX: {}, {} rows; G: {}\n", *inputs ? escapeForPeople((*inputs)->title(), 60) : "synthetic, seed 1",
         plan.x.shape[0], *gradients ? escapeForPeople((*gradients)->title(), 60) : "synthetic, seed 2");
     const auto table = makeTable({}, columns, rows);
-    if (auto done = putLab(options.outputs, tensor->model.get(), table,
+    if (auto done = putLab(options.outputs, tensor->opened.get(), table,
                            {"preset", "formula", "lhs", "rhs", "lhs_nmse", "rhs_nmse", "nmse", "sqnr_db", "reason"},
                            std::move(report), below);
         !done)

@@ -71,7 +71,7 @@ Result<void> run(const Options& options) {
         if (auto fine = checkTrainedId(options.name, *spec); !fine) return fine;
     auto tensor = labTensor(options.path, options.tensor, false);
     if (!tensor) return tl::unexpected(tensor.error());
-    if (auto fine = options.outputs.check(tensor->model.get()); !fine) return fine;
+    if (auto fine = options.outputs.check(tensor->opened.get()); !fine) return fine;
     const auto inputs = labInputs(options.inputs);
     if (!inputs) return tl::unexpected(inputs.error());
     auto x = value::inputsFor(inputs->get(), tensor->info->name, options.rows, tensor->info->lastAxis());
@@ -115,7 +115,7 @@ Result<void> run(const Options& options) {
     report.plots.push_back(std::move(plot));
     report.more.emplace_back("curve", makeTable({}, curve, result->curve));
     return putLab(
-        options.outputs, tensor->model.get(), makeTable({}, columns(), std::vector{row}),
+        options.outputs, tensor->opened.get(), makeTable({}, columns(), std::vector{row}),
         {"tensor", "spec", "nearest_nmse", "trained_nmse", "gain_db", "best_step", "weight_nmse", "trained_spec"},
         std::move(report),
         row.trainedSpec.empty()

@@ -25,7 +25,7 @@ Result<void> run(const Options& options) {
     if (!spec) return tl::unexpected(spec.error());
     auto tensor = labTensor(options.path, options.tensor, false);
     if (!tensor) return tl::unexpected(tensor.error());
-    if (auto fine = options.outputs.check(tensor->model.get()); !fine) return fine;
+    if (auto fine = options.outputs.check(tensor->opened.get()); !fine) return fine;
     const Job& job = processJob();
     const auto subject = value::whatIfSubject(std::move(tensor->values), *spec, job);
     if (!subject) return tl::unexpected(subject.error());
@@ -47,7 +47,7 @@ Result<void> run(const Options& options) {
                   "original. Direct: the original moved first and quantized once.";
     report.specs = options.spec + " = " + canonicalText(*spec);
     report.commandLine = options.commandLine;
-    if (auto done = putLab(options.outputs, tensor->model.get(), makeTable({}, value::whatIfColumns(), rows),
+    if (auto done = putLab(options.outputs, tensor->opened.get(), makeTable({}, value::whatIfColumns(), rows),
                            {"operation", "detail", "shape", "caused_nmse", "sqnr_before_db", "sqnr_db",
                             "sqnr_direct_db", "devices", "bytes_per_device", "bytes_total", "note"},
                            std::move(report),

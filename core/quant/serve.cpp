@@ -2,6 +2,7 @@
 #include "core/quant/serve.h"
 
 #include "core/base/text.h"
+#include "core/model/safetensors.h"
 #include "core/quant/layout.h"
 #include "core/quant/stored.h"
 
@@ -9,6 +10,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
+#include <functional>
+#include <set>
 
 namespace qs {
 namespace {
@@ -31,25 +34,20 @@ Result<std::shared_ptr<Folder>> temporaryFolder() {
     return std::make_shared<Folder>(std::move(name));
 }
 
-} // namespace
-
-bool hasStoredTensors(const Model& model) {
-    return std::any_of(model.files.begin(), model.files.end(), [&](const ModelFile& file) {
-        return std::any_of(file.metadata.begin(), file.metadata.end(), [&](const auto& entry) {
-            return entry.first.starts_with(kStoredPrefix) && !model.find(entry.first.substr(kStoredPrefix.size()));
-        });
-    });
+/// A tensor of that name is there where it was stored plain, or in another way that needs no decoding.
+bool isStored(const Model& model, const std::string& key) {
+    return key.starts_with(kStoredPrefix) && !model.find(key.substr(kStoredPrefix.size()));
 }
 
-Result<std::shared_ptr<const Model>> servedModel(std::shared_ptr<const Model> model, const Job& job) {
-    if (!hasStoredTensors(*model)) return model;
+/// What `write` put into a file that goes with the last user of the model.
+Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const Model>& model,
+                                                   const std::function<Result<void>(const std::string&)>& write) {
     const auto folder = temporaryFolder();
     if (!folder) return tl::unexpected(folder.error());
     const std::string path = (*folder)->path + "/decoded.safetensors";
-    if (const auto done = dequantizeModel(*model, {}, path, job); !done) return tl::unexpected(done.error());
+    if (const auto done = write(path); !done) return tl::unexpected(done.error());
     auto decoded = openModel(path);
     if (!decoded) return tl::unexpected(decoded.error());
-    // The folder goes when the last user of the model has gone.
     struct Served {
         std::shared_ptr<Folder> folder;
         Model model;
@@ -59,6 +57,70 @@ Result<std::shared_ptr<const Model>> servedModel(std::shared_ptr<const Model> mo
     served->model.title = model->title;
     served->model.warnings = model->warnings;
     return std::shared_ptr<const Model>(served, &served->model);
+}
+
+} // namespace
+
+bool hasStoredTensors(const Model& model) {
+    return std::any_of(model.files.begin(), model.files.end(), [&](const ModelFile& file) {
+        return std::any_of(file.metadata.begin(), file.metadata.end(),
+                           [&](const auto& entry) { return isStored(model, entry.first); });
+    });
+}
+
+Result<Model> servedListing(const Model& model) {
+    Model out;
+    out.path = model.path, out.title = model.title, out.format = model.format;
+    std::set<std::string> fields;
+    for (const ModelFile& file : model.files)
+        for (const auto& [key, text] : file.metadata) {
+            if (!isStored(model, key)) continue;
+            const auto stored = parseStored(key, text);
+            if (!stored)
+                return fail(fmt::format("{}: {}", escapeForPeople(file.path, 160), stored.error().message), file.path);
+            for (auto& name : stored->fields()) fields.insert(std::move(name));
+            TensorInfo info;
+            info.name = stored->name, info.dtype = stored->dtype, info.shape = stored->shape;
+            info.elements = stored->elements;
+            info.bytes = info.elements * std::uint64_t(qs::info(info.dtype).bits) / 8;
+            out.tensors.push_back(std::move(info));
+        }
+    for (const TensorInfo& tensor : model.tensors)
+        if (!fields.contains(tensor.name)) out.tensors.push_back(tensor);
+    return out;
+}
+
+Result<std::shared_ptr<const Model>> servedTensor(std::shared_ptr<const Model> model, const std::string& name,
+                                                  const Job& job) {
+    if (model->find(name)) return model;
+    for (const ModelFile& file : model->files) {
+        const std::string key = std::string(kStoredPrefix) + name;
+        const auto entry = file.metadata.find(key);
+        if (entry == file.metadata.end()) continue;
+        const auto inFile = [&](const Error& error) {
+            return fail(fmt::format("{}: {}", escapeForPeople(file.path, 160), error.message), file.path);
+        };
+        auto stored = parseStored(key, entry->second);
+        if (!stored) return inFile(stored.error());
+        auto tensor = decodeStored(*model, std::move(*stored), {});
+        if (!tensor) return inFile(tensor.error());
+        return decodedBeside(model, [&](const std::string& path) -> Result<void> {
+            std::vector<TensorToWrite> one;
+            one.push_back(std::move(*tensor));
+            const auto done = writeSafetensors(path, std::move(one), {}, model.get(), job);
+            return done ? Result<void>{} : tl::unexpected(done.error());
+        });
+    }
+    return fail(fmt::format("{} has no tensor '{}'", escapeForPeople(model->path, 160), escapeForPeople(name)),
+                model->path);
+}
+
+Result<std::shared_ptr<const Model>> servedModel(std::shared_ptr<const Model> model, const Job& job) {
+    if (!hasStoredTensors(*model)) return model;
+    return decodedBeside(model, [&](const std::string& path) -> Result<void> {
+        const auto done = dequantizeModel(*model, {}, path, job);
+        return done ? Result<void>{} : tl::unexpected(done.error());
+    });
 }
 
 } // namespace qs

@@ -11,6 +11,11 @@ namespace qs {
 
 /// Whether metadata of the model tells of tensors that are stored in fields.
 bool hasStoredTensors(const Model& model);
+/// The tensors that the served model would have, without their bytes; only names, dtypes and shapes are of use.
+Result<Model> servedListing(const Model& model);
+/// One of them, alone in a model where it had to be decoded; else the model itself.
+Result<std::shared_ptr<const Model>> servedTensor(std::shared_ptr<const Model> model, const std::string& name,
+                                                  const Job& job);
 /// The model itself, or one with its stored tensors decoded under their own names; the copy on disk goes with it.
 Result<std::shared_ptr<const Model>> servedModel(std::shared_ptr<const Model> model, const Job& job);
 

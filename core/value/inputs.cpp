@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/model/mapped_file.h"
+#include "core/quant/serve.h"
 #include "core/value/npy.h"
 #include "core/value/synthetic.h"
 
@@ -59,7 +60,9 @@ Result<std::shared_ptr<const InputFile>> InputFile::open(const std::string& path
     if (file.extension() != ".npy") {
         auto model = openModel(path);
         if (!model) return tl::unexpected(model.error());
-        out->model_ = std::move(*model);
+        auto served = servedModel(*model, Job{});
+        if (!served) return tl::unexpected(served.error());
+        out->model_ = std::move(*served);
         out->title_ = out->model_->title;
         return out;
     }

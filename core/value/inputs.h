@@ -12,7 +12,8 @@ namespace qs::value {
 
 class InputFile {
 public:
-    /// *.npy (version 1 to 3, little-endian f16, f32, f64, C order, at most 2^30 elements), else openModel().
+    /// *.npy (version 1 to 3, little-endian f16, f32, f64, C order, at most 2^30 elements), else openModel();
+    /// tensors that `quantize` stored are decoded.
     static Result<std::shared_ptr<const InputFile>> open(const std::string& path);
     const std::string& title() const { return title_; }
 

@@ -125,6 +125,49 @@ private Q_SLOTS:
         }
     }
 
+    /// What `quantize` wrote is to the labs what `dequantize` makes of it.
+    void storedCheckpoints() {
+        for (const char* spec : {"nf4:block=32", "int4:block=32:sym=no"}) {
+            const QString stored = path("stored.safetensors"), decoded = path("decoded.safetensors");
+            const QString layout = s(spec[0] == 'n' ? "eformer" : "native");
+            QVERIFY(run({s("quantize"), model_, s("--spec"), s(spec), s("--layout"), layout, s("-o"), stored}).code ==
+                    0);
+            QVERIFY(run({s("dequantize"), stored, s("-o"), decoded}).code == 0);
+            for (const char* lab : {"whatif --spec int8", "products --rows 32 --preset fp8_full --inputs ",
+                                    "train --spec int4:block=16 --steps 3 --inputs "}) {
+                const auto rowsOf = [&](const QString& file) {
+                    QStringList arguments = s(lab).split(u' ', Qt::SkipEmptyParts);
+                    if (arguments.back() == s("--inputs")) arguments << file;
+                    arguments.insert(1, file);
+                    auto rows = json(arguments << s("--tensor") << s("q_proj"));
+                    for (auto row : rows) { // the name of the file
+                        auto object = row.toObject();
+                        object.remove(s("inputs"));
+                        row = object;
+                    }
+                    return rows;
+                };
+                const auto rows = rowsOf(stored);
+                QVERIFY2(!rows.isEmpty() && rows == rowsOf(decoded), lab);
+            }
+        }
+        const auto two =
+            run({s("whatif"), path("stored.safetensors"), s("--tensor"), s("proj"), s("--spec"), s("nf4")});
+        QVERIFY(two.code == 1 && isSentence(two.err) && two.err.contains("takes 2 tensors"));
+        const auto onto = run({s("whatif"), path("stored.safetensors"), s("--tensor"), s("q_proj"), s("--spec"),
+                               s("nf4"), s("--json"), path("stored.safetensors")});
+        QVERIFY(onto.code == 1 && isSentence(onto.err));
+
+        const auto heads =
+            put(path("kv.safetensors"),
+                safetensors({{"k", "F32", "[2,24,32]", values(1536, 5)}, {"v", "F32", "[2,24,32]", values(1536, 6)}}));
+        const QString stored = path("kv_stored.safetensors"), decoded = path("kv_decoded.safetensors");
+        QVERIFY(run({s("quantize"), heads, s("--spec"), s("int8"), s("-o"), stored}).code == 0);
+        QVERIFY(run({s("dequantize"), stored, s("-o"), decoded}).code == 0);
+        const auto cache = json({s("kvcache"), s("--inputs"), stored, s("--spec"), s("int4")});
+        QVERIFY(cache.size() == 1 && cache == json({s("kvcache"), s("--inputs"), decoded, s("--spec"), s("int4")}));
+    }
+
     void cache() {
         const auto rows = json({s("kvcache"), s("--spec"), s("int8"), s("--spec"), s("int4"), s("--tokens"), s("64")});
         QCOMPARE(rows.size(), 2);

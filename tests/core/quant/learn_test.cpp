@@ -81,6 +81,7 @@ private Q_SLOTS:
     void lessThanAnyFormat();
     void columnWeights();
     void oneForSeveral();
+    void infiniteScales();
     void anyThreads();
     void fewValues();
     void throughAFile();
@@ -179,6 +180,27 @@ void Learn::oneForSeveral() {
     const auto levels = learnLevels(sources, spec, Job());
     QVERIFY(levels);
     QVERIFY(levels->levels.front() < -1.5f && levels->levels.back() > 4.9f);
+}
+
+/// A group with an infinite value has an infinite scale: the levels are those of the other groups.
+void Learn::infiniteScales() {
+    const Values alone = normal(3, 64);
+    for (const float value : {HUGE_VALF, -HUGE_VALF}) {
+        std::vector<float> x = normal(4, 64).x;
+        std::copy(alone.x.begin(), alone.x.end(), x.begin() + 64);
+        x[7] = value;
+        const Values both(x, {4, 64});
+        for (const char* text : {"codebook:bits=3", "codebook:bits=3:scale=channel"}) {
+            const QuantSpec spec = *parseSpec(text);
+            const LearnSource with{both.view()}, without{alone.view()};
+            const auto levels = learnLevels(std::span(&with, 1), spec, Job());
+            const auto expected = learnLevels(std::span(&without, 1), spec, Job());
+            QVERIFY(levels && expected);
+            for (std::size_t k = 0; k < 8; ++k)
+                QVERIFY2(std::fabs(levels->levels[k] - expected->levels[k]) < 1e-5f, text);
+            QVERIFY(!quantized(both, text)); // the policy
+        }
+    }
 }
 
 void Learn::anyThreads() {
