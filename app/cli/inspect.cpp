@@ -6,9 +6,12 @@
 #include "app/cli/terminal.h"
 #include "core/analysis/analysis.h"
 #include "core/base/text.h"
+#include "core/model/file_format.h"
+#include "core/report/report.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <map>
 
 namespace qs::cli {
 namespace {
@@ -31,7 +34,7 @@ Result<std::vector<InspectRow>> rowsOf(const Model& model, bool statistics) {
                 {done, double(model.totalBytes()), "Measuring " + tensor.name, rows.size() + 1, model.tensors.size()});
             done += double(tensor.bytes);
             if (!info(tensor.dtype).quantizable)
-                row.reason = fmt::format("statistics are taken of float tensors, not of {}", info(tensor.dtype).id);
+                row.reason = fmt::format("statistics are taken of float tensors, not of {}", tensor.typeId());
             else if (auto measured = measureStatistics(model, tensor, processJob()))
                 row.statistics = *measured;
             else if (measured.error().cancelled)
@@ -44,6 +47,24 @@ Result<std::vector<InspectRow>> rowsOf(const Model& model, bool statistics) {
     return rows;
 }
 
+using Metadata = std::map<std::string, std::string>;
+
+std::string metadataText(const Metadata& metadata) {
+    if (metadata.empty()) return {};
+    Table table;
+    table.columns.resize(2);
+    table.columns[0].title = "Key", table.columns[1].title = "Value";
+    for (const auto& [key, value] : metadata) table.rows.push_back({key, escapeForPeople(value, 100)});
+    return "\n" + tableText(table);
+}
+
+std::string metadataJson(const Metadata& metadata) {
+    std::string text;
+    for (const auto& [key, value] : metadata)
+        text += fmt::format("{}\n  {}: {}", text.empty() ? "" : ",", jsonString(key), jsonString(value));
+    return text.empty() ? "{}" : "{" + text + "\n}";
+}
+
 Result<void> run(const Options& options) {
     auto model = open(options.path);
     if (!model) return tl::unexpected(model.error());
@@ -51,19 +72,24 @@ Result<void> run(const Options& options) {
     auto rows = rowsOf(**model, options.statistics);
     if (!rows) return tl::unexpected(rows.error());
 
+    const auto metadata = metadataOf(**model);
     const Table table = makeTable({}, inspectColumns(options.statistics), *rows);
     if (!options.outputs.standardOutput()) {
         const auto count = [](std::size_t n, const char* what) {
             return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
         };
-        const std::string total = fmt::format("\n{}, {}, {}\n", count((*model)->tensors.size(), "tensor"),
-                                              bytesText((*model)->totalBytes()), count((*model)->files.size(), "file"));
+        const std::string total = fmt::format("\n{}, {}, {} ({})\n", count((*model)->tensors.size(), "tensor"),
+                                              bytesText((*model)->totalBytes()), count((*model)->files.size(), "file"),
+                                              titleOfFormat(**model));
         const Table shown = options.statistics ? withColumns(table, {"name", "dtype", "shape", "bytes", "mean", "std",
                                                                      "min", "max", "kurtosis", "outliers", "nan"})
                                                : withColumns(table, {"name", "dtype", "shape", "bytes"});
-        if (auto done = print(tableText(shown) + total); !done) return done;
+        if (auto done = print(tableText(shown) + metadataText(metadata) + total); !done) return done;
     }
-    if (options.outputs.any()) return options.outputs.writeJson("{\"tensors\": " + jsonRows(table) + "}\n");
+    if (options.outputs.any())
+        return options.outputs.writeJson(fmt::format("{{\"format\": {}, \"metadata\": {}, \"tensors\": {}}}\n",
+                                                     jsonString((*model)->format), metadataJson(metadata),
+                                                     jsonRows(table)));
     return {};
 }
 

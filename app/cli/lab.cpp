@@ -40,7 +40,7 @@ Result<LabTensor> labTensor(const std::string& path, const std::string& name, bo
     }
     if (!info(found->dtype).quantizable)
         return fail(fmt::format("tensor '{}' is {}: only F64, F32, F16 and BF16 are quantized",
-                                escapeForPeople(found->name), info(found->dtype).id),
+                                escapeForPeople(found->name), found->typeId()),
                     path);
     const auto model = servedTensor(*opened, found->name, processJob());
     if (!model) return tl::unexpected(model.error());

@@ -18,7 +18,7 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
 
     for (const TensorInfo* tensor : plan.tensors) {
         progress.what = "Analysing " + escapeForPeople(tensor->name);
-        const std::uint64_t elementBytes = tensor->elements ? tensor->bytes / tensor->elements : 0;
+        const double elementBytes = tensor->elements ? double(tensor->bytes) / double(tensor->elements) : 0;
         std::optional<TensorStatistics> statistics;
         for (std::size_t at = 0; at < plan.specs.size(); ++at) {
             const auto& [asTyped, spec] = plan.specs[at];
@@ -30,7 +30,7 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
                 const std::uint64_t now = elements.fetch_add(n, std::memory_order_relaxed) + n;
                 if (now / kProgressElements == (now - n) / kProgressElements) return;
                 Progress here = atStart;
-                here.done += double(now * elementBytes);
+                here.done += double(now) * elementBytes;
                 job.progress(here);
             };
             // The statistics do not depend on the spec: one of a tensor's passes gathers them.
@@ -46,7 +46,7 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
             else if (plan.options.statistics)
                 row->statistics = statistics;
             row->specAsTyped = asTyped;
-            result.sourceBytes += elements.load() * elementBytes;
+            result.sourceBytes += std::uint64_t(double(elements.load()) * elementBytes);
             auto shared = std::make_shared<const TensorAnalysis>(std::move(*row));
             result.rows.push_back(shared);
             if (onRow) onRow(shared);

@@ -263,11 +263,11 @@ TensorAnalysis refused(TensorAnalysis row, std::string reason) {
 Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
                                      const AnalysisOptions& options, const Job& job) {
     const auto done = std::make_shared<std::atomic<std::uint64_t>>(0);
-    const std::uint64_t bytes = std::uint64_t(info(tensor.dtype).bits) / 8;
+    const double bytes = tensor.elements ? double(tensor.bytes) / double(tensor.elements) : 0;
     return analyseTensor(model, tensor, spec, options, job, [&, done](std::uint64_t elements) {
         const std::uint64_t now = done->fetch_add(elements, std::memory_order_relaxed) + elements;
         if (now / kProgressElements == (now - elements) / kProgressElements) return;
-        job.progress({double(now * bytes), double(tensor.bytes), "Analysing " + escapeForPeople(tensor.name), 0, 1});
+        job.progress({double(now) * bytes, double(tensor.bytes), "Analysing " + escapeForPeople(tensor.name), 0, 1});
     });
 }
 

@@ -18,7 +18,7 @@ Columns<InspectRow> makeColumns(bool withStatistics) {
     add({"name", "Name", "", Show::Text, 0, Direction::None, "Name in the file"},
         [](const InspectRow& r) -> Value { return r.info.name; });
     add({"dtype", "Dtype", "", Show::Text, 0, Direction::None, "Element type as the file names it"},
-        [](const InspectRow& r) -> Value { return std::string(info(r.info.dtype).id); });
+        [](const InspectRow& r) -> Value { return std::string(r.info.typeId()); });
     add({"shape", "Shape", "", Show::Shape, 0, Direction::None, "Dimensions in numpy order"},
         [](const InspectRow& r) -> Value { return wholeShapeText(r.info.shape); });
     add({"bytes", "Bytes", "", Show::Bytes, 0, Direction::None, "Bytes in the file"},

@@ -76,7 +76,7 @@ TensorStatistics StatisticsGatherer::finish(const Picture& picture) const {
 Result<TensorStatistics> measureStatistics(const Model& model, const TensorInfo& tensor, const Job& job) {
     if (auto ok = checkQuantizable(tensor); !ok)
         return fail(fmt::format("tensor '{}' is {}: statistics are of F64, F32, F16 and BF16",
-                                escapeForPeople(tensor.name), info(tensor.dtype).id));
+                                escapeForPeople(tensor.name), tensor.typeId()));
     const auto opened = model.view(tensor);
     if (!opened) return tl::unexpected(opened.error());
     const TensorView view = forScan(*opened);

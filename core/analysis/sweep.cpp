@@ -127,7 +127,7 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
     for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
         const TensorInfo& tensor = *plan.tensors[t];
         progress.what = "Sweeping " + escapeForPeople(tensor.name);
-        const std::uint64_t elementBytes = tensor.elements ? tensor.bytes / tensor.elements : 0;
+        const double elementBytes = tensor.elements ? double(tensor.bytes) / double(tensor.elements) : 0;
         for (std::size_t s = 0; s < plan.specs.size(); ++s) {
             if (job.cancelled()) return cancelledError();
             job.progress(progress);
@@ -137,14 +137,14 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
                 const std::uint64_t now = elements.fetch_add(n, std::memory_order_relaxed) + n;
                 if (now / kProgressElements == (now - n) / kProgressElements) return;
                 Progress here = atStart;
-                here.done += double(now * elementBytes);
+                here.done += double(now) * elementBytes;
                 job.progress(here);
             };
             const auto row = analyseTensor(*plan.model, tensor, plan.specs[s].spec, options, job, onElements);
             if (!row) return tl::unexpected(row.error());
             addRow(result.points[classOf[t] * result.specs + s], *row);
             if (hasAll) addRow(result.points[s], *row);
-            result.sourceBytes += elements.load() * elementBytes;
+            result.sourceBytes += std::uint64_t(double(elements.load()) * elementBytes);
             progress.done += double(tensor.bytes);
         }
         ++progress.items;

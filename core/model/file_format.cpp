@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/file_format.h"
 
+#include "core/model/gguf.h"
 #include "core/model/safetensors.h"
 
+#include <algorithm>
 #include <array>
 
 namespace qs {
@@ -12,33 +14,80 @@ std::string_view textOf(std::span<const std::byte> head) {
     return {reinterpret_cast<const char*>(head.data()), head.size()};
 }
 
-bool isFolderOfWeights(std::span<const std::byte>, std::string_view, bool isFolder) { return isFolder; }
+bool isFolderOfWeights(std::span<const std::byte>, bool isFolder) { return isFolder; }
 
-bool isIndex(std::span<const std::byte> head, std::string_view path, bool isFolder) {
-    if (isFolder || !path.ends_with(".json")) return false;
-    return path.find(".index.") != std::string_view::npos ||
-           textOf(head).find("\"weight_map\"") != std::string_view::npos;
+bool isIndex(std::span<const std::byte> head, bool isFolder) {
+    const auto text = textOf(head);
+    const auto begin = text.find_first_not_of(" \t\r\n");
+    return !isFolder && begin != std::string_view::npos && text[begin] == '{' &&
+           text.find("\"weight_map\"") != std::string_view::npos;
 }
 
-bool isSafetensors(std::span<const std::byte> head, std::string_view path, bool isFolder) {
-    if (isFolder) return false;
-    if (path.ends_with(".safetensors")) return true;
+bool isSafetensors(std::span<const std::byte> head, bool isFolder) {
     // A length below the limit of 100 MB has zeros in its upper half; then the header begins.
-    if (head.size() < 10) return false;
+    if (isFolder || head.size() < 10) return false;
     for (std::size_t i = 4; i < 8; ++i)
         if (head[i] != std::byte(0)) return false;
     const char first = char(head[8]);
     return first == '{' || first == ' ' || first == '\n' || first == '\r' || first == '\t';
 }
 
-constexpr std::array<FileFormat, 3> kFormats = {{
+bool isGguf(std::span<const std::byte> head, bool isFolder) { return !isFolder && textOf(head).starts_with("GGUF"); }
+
+constexpr std::array<FileFormat, 4> kFormats = {{
     {"huggingface", "Hugging Face folder", "", isFolderOfWeights, openHuggingFaceFolder},
-    {"safetensors-index", "Sharded safetensors", "*.safetensors.index.json", isIndex, openSafetensorsIndex},
+    {"safetensors-index", "Sharded safetensors", "*.safetensors.index.json *.safetensors.index.*.json", isIndex,
+     openSafetensorsIndex},
     {"safetensors", "safetensors", "*.safetensors", isSafetensors, openSafetensors},
+    {"gguf", "GGUF", "*.gguf", isGguf, openGguf},
 }};
+
+/// "*.index.*.json": the pieces between stars, in order; the last one ends the name.
+bool matches(std::string_view pattern, std::string_view name) {
+    while (!pattern.empty()) {
+        if (pattern.front() != '*') return false; // every pattern begins with one
+        const auto next = pattern.find('*', 1);
+        const auto piece = pattern.substr(1, next == std::string_view::npos ? next : next - 1);
+        if (next == std::string_view::npos) return name.ends_with(piece);
+        const auto at = name.find(piece);
+        if (at == std::string_view::npos) return false;
+        name.remove_prefix(at + piece.size());
+        pattern.remove_prefix(next);
+    }
+    return false;
+}
 
 } // namespace
 
 std::span<const FileFormat> fileFormats() { return kFormats; }
+
+const FileFormat* formatOfBytes(std::span<const std::byte> head, bool isFolder) {
+    const auto formats = fileFormats();
+    const auto at =
+        std::find_if(formats.begin(), formats.end(), [&](const FileFormat& f) { return f.sniff(head, isFolder); });
+    return at == formats.end() ? nullptr : &*at;
+}
+
+const FileFormat* formatOfName(std::string_view path) {
+    for (const auto& format : fileFormats())
+        for (std::string_view left = format.patterns; !left.empty();) {
+            const auto space = left.find(' ');
+            if (matches(left.substr(0, space), path)) return &format;
+            left.remove_prefix(space == std::string_view::npos ? left.size() : space + 1);
+        }
+    return nullptr;
+}
+
+std::string titleOfFormat(const Model& model) {
+    for (const auto& format : fileFormats())
+        if (model.format == format.id) return format.title;
+    return model.format;
+}
+
+std::map<std::string, std::string> metadataOf(const Model& model) {
+    std::map<std::string, std::string> all;
+    for (const auto& file : model.files) all.insert(file.metadata.begin(), file.metadata.end());
+    return all;
+}
 
 } // namespace qs

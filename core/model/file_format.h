@@ -12,11 +12,19 @@ namespace qs {
 struct FileFormat {
     const char* id;
     const char* title;
-    const char* patterns; ///< for the open dialog: "*.safetensors"
-    /// True when the first bytes (up to 4096) and the name say that this format should try. Cheap.
-    bool (*sniff)(std::span<const std::byte> head, std::string_view path, bool isFolder);
+    const char* patterns; ///< for the open dialog, and where bytes say nothing: "*.safetensors"; "" for folders
+    /// True when the first bytes (up to 4096) say that this format should open the file, whatever its name. Cheap.
+    bool (*sniff)(std::span<const std::byte> head, bool isFolder);
     Result<std::shared_ptr<Model>> (*open)(const std::string& path);
 };
 std::span<const FileFormat> fileFormats();
+
+const FileFormat* formatOfBytes(std::span<const std::byte> head, bool isFolder); ///< null: none knows them
+const FileFormat* formatOfName(std::string_view path);                           ///< by patterns
+
+/// "GGUF": the title of the format that a model was opened as.
+std::string titleOfFormat(const Model& model);
+/// What the files of a model say of themselves, as text; where parts of one model say different things, the first.
+std::map<std::string, std::string> metadataOf(const Model& model);
 
 } // namespace qs

@@ -53,7 +53,7 @@ Result<void> addSafetensors(Model& model, const std::string& path) {
     const MappedFile& file = **mapping;
     std::vector<std::byte> scratch;
     const auto start = file.read(0, std::min<std::size_t>(file.size(), 4096), scratch);
-    if (const auto is = foreignFile(start, file.size(), path); !is.empty())
+    if (const auto is = notSafetensors(start, file.size(), path); !is.empty())
         return fail(fmt::format("{} {}.", shown(path), is), path, 0);
     const std::size_t headerEnd = std::min<std::uint64_t>(file.size(), 8 + safetensorsHeaderLength(start));
     auto header = parseSafetensorsHeader(file.read(0, headerEnd, scratch), file.size(), path);

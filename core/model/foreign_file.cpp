@@ -2,9 +2,13 @@
 #include "core/model/foreign_file.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <initializer_list>
 
 namespace qs {
 namespace {
+
+constexpr const char* kOldGgml = "is a GGML file from before GGUF, which no current program reads; convert it anew";
 
 struct Magic {
     std::string_view bytes;
@@ -16,7 +20,10 @@ using namespace std::string_view_literals;
 constexpr Magic kMagics[] = {
     {"version https://git-lfs.github.com/spec"sv, 0,
      "is a Git LFS pointer, not the file itself; run \"git lfs pull\" in its repository"},
-    {"GGUF"sv, 0, "is a GGUF file, which this version does not open"},
+    {"GGUF"sv, 0, "is a GGUF file"},
+    {"tjgg"sv, 0, kOldGgml},
+    {"lmgg"sv, 0, kOldGgml},
+    {"fmgg"sv, 0, kOldGgml},
     {"PK\3\4"sv, 0, "is a ZIP archive (a PyTorch checkpoint, .npz or .keras), which this version does not open"},
     {"PK\5\6"sv, 0, "is an empty ZIP archive"},
     {"\x89HDF\r\n\x1a\n"sv, 0, "is an HDF5 file, which this version does not open"},
@@ -24,9 +31,12 @@ constexpr Magic kMagics[] = {
     {"TFL3"sv, 4, "is a TensorFlow Lite model, which this version does not open"},
     {"\x1f\x8b"sv, 0, "is compressed with gzip; decompress it first"},
     {"\x28\xb5\x2f\xfd"sv, 0, "is compressed with zstd; decompress it first"},
+    {"BZh"sv, 0, "is compressed with bzip2; decompress it first"},
     {"\xfd"
      "7zXZ\0"sv,
      0, "is compressed with xz; decompress it first"},
+    {"7z\xbc\xaf\x27\x1c"sv, 0, "is a 7-Zip archive; unpack it first"},
+    {"ustar"sv, 257, "is a tar archive; unpack it first"},
 };
 
 bool isSpace(std::byte b) {
@@ -45,31 +55,48 @@ std::string_view textOf(std::span<const std::byte> head) {
     return {reinterpret_cast<const char*>(head.data()), head.size()};
 }
 
-bool isHtml(std::string_view head) {
+/// The first word without blanks, a byte order mark and capitals.
+bool beginsWith(std::string_view head, std::initializer_list<std::string_view> words) {
+    if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
     const auto begin = head.find_first_not_of(" \t\r\n");
     if (begin == std::string_view::npos) return false;
     std::string word(head.substr(begin, 9));
     std::transform(word.begin(), word.end(), word.begin(),
                    [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
-    return word.starts_with("<!doctype") || word.starts_with("<html");
+    return std::any_of(words.begin(), words.end(), [&](std::string_view w) { return word.starts_with(w); });
 }
 
 } // namespace
 
-std::string foreignFile(std::span<const std::byte> head, std::uint64_t size, std::string_view path) {
+std::string notWhole(std::uint64_t size, const std::string& path) {
     for (const std::string_view suffix : {".part", ".incomplete", ".crdownload", ".aria2"})
         if (path.ends_with(suffix)) return "is an unfinished download (" + std::string(suffix) + "); finish it first";
+    // aria2 gives the file its name and its size at the start.
+    std::error_code ignored;
+    if (std::filesystem::exists(path + ".aria2", ignored))
+        return "is an unfinished download (an .aria2 file lies beside it); finish it first";
     if (size == 0) return "is empty (0 bytes)";
-    if (looksLikeSafetensors(head, size)) return {};
+    return {};
+}
+
+std::string foreignFile(std::span<const std::byte> head) {
     const std::string_view text = textOf(head);
     for (const auto& magic : kMagics)
         if (text.size() > magic.at && text.substr(magic.at).starts_with(magic.bytes)) return magic.is;
-    if (isHtml(text)) return "is a web page (HTML), not the file itself; the download went to a page";
+    if (beginsWith(text, {"<!doctype", "<html"}))
+        return "is a web page (HTML), not the file itself; the download went to a page";
+    if (beginsWith(text, {"<?xml"}))
+        return "is an XML document, not the file itself; the download may have got a server's refusal";
     if (text.size() > 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5)
         return "is a Python pickle (an old PyTorch checkpoint), which this version does not open";
-    if (std::all_of(head.begin(), head.end(), [](std::byte b) { return b == std::byte(0); }))
+    if (!head.empty() && std::all_of(head.begin(), head.end(), [](std::byte b) { return b == std::byte(0); }))
         return "begins with nothing but zero bytes; the download may not be finished";
     return {};
+}
+
+std::string notSafetensors(std::span<const std::byte> head, std::uint64_t size, const std::string& path) {
+    if (auto why = notWhole(size, path); !why.empty()) return why;
+    return looksLikeSafetensors(head, size) ? std::string() : foreignFile(head);
 }
 
 } // namespace qs

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Files that people open by mistake, told apart by their first bytes, so that the answer is not "broken JSON".
+// Files that people open by mistake, told apart by their first bytes, so that the answer is not "broken JSON". Each
+// answer is the end of a sentence that begins with the path; "" when nothing speaks against the file.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,8 +11,14 @@
 
 namespace qs {
 
-/// What the file is, as the end of a sentence that begins with its path: "is a GGUF file, which this version does not
-/// open"; "" when nothing speaks against safetensors or JSON. `head`: the first bytes, up to 4096.
-std::string foreignFile(std::span<const std::byte> head, std::uint64_t size, std::string_view path);
+/// A download that has not ended, by its name or by what lies beside it; an empty file.
+std::string notWhole(std::uint64_t size, const std::string& path);
+
+/// What a file is that no format of the registry opens: "is a web page (HTML), not the file itself". `head`: the first
+/// bytes, up to 4096.
+std::string foreignFile(std::span<const std::byte> head);
+
+/// The same for a file that has to be safetensors because another file says so.
+std::string notSafetensors(std::span<const std::byte> head, std::uint64_t size, const std::string& path);
 
 } // namespace qs

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Folders in the Hugging Face layout. Symlinks are followed: in the hub's cache every file is one, into ../../blobs/.
+#include "core/model/file_format.h"
 #include "core/model/file_set.h"
 #include "core/model/safetensors.h"
 #include "core/model/tensor_name.h"
@@ -34,7 +35,8 @@ unsigned shardCount(std::string_view name) {
 
 struct FolderList {
     std::vector<std::string> weights, indexes, folders; // names, sorted
-    bool hasPickle = false, hasGguf = false, isHubCache = false;
+    std::vector<std::string> opening;                   // files of other formats, by their names
+    bool hasPickle = false, isHubCache = false;
 };
 
 Result<FolderList> listFolder(const std::string& path) {
@@ -50,13 +52,13 @@ Result<FolderList> listFolder(const std::string& path) {
             list.weights.push_back(name);
         else if (name.ends_with(".json") && name.find(".safetensors.index.") != std::string::npos)
             list.indexes.push_back(name);
-        else if (name.ends_with(".gguf"))
-            list.hasGguf = true;
+        else if (formatOfName(name))
+            list.opening.push_back(name);
         else if (name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth"))
             list.hasPickle = true;
     }
     if (failed) return fail(fmt::format("{} cannot be listed: {}.", shown(path), failed.message()), path);
-    for (auto* names : {&list.weights, &list.indexes, &list.folders})
+    for (auto* names : {&list.weights, &list.indexes, &list.folders, &list.opening})
         std::sort(names->begin(), names->end(), naturalLess);
     return list;
 }
@@ -67,6 +69,10 @@ tl::unexpected<Error> nothingToOpen(const std::string& path, const FolderList& l
         const auto inside = listFolder(folder.string());
         return inside && (!inside->weights.empty() || !inside->indexes.empty());
     };
+    if (!list.opening.empty())
+        return fail(fmt::format("{} holds no safetensors file; open {} in it.", shown(path),
+                                shown((fs::path(path) / list.opening.front()).string())),
+                    path);
     std::size_t looked = 0;
     for (const auto& name : list.folders) {
         if (++looked > 100) break;
@@ -83,9 +89,7 @@ tl::unexpected<Error> nothingToOpen(const std::string& path, const FolderList& l
                                             shown((below / snapshot).string())),
                                 path);
     }
-    const char* instead = list.hasGguf     ? ", only GGUF, which this version does not open"
-                          : list.hasPickle ? ", only PyTorch pickles, which this version does not open"
-                                           : "";
+    const char* instead = list.hasPickle ? ", only PyTorch pickles, which this version does not open" : "";
     return fail(fmt::format("{} holds no safetensors file{}.", shown(path), instead), path);
 }
 

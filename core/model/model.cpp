@@ -5,6 +5,7 @@
 #include "core/model/file_format.h"
 #include "core/model/foreign_file.h"
 #include "core/model/mapped_file.h"
+#include "core/model/packed_type.h"
 #include "core/model/tensor_name.h"
 
 #include <algorithm>
@@ -16,8 +17,17 @@
 namespace qs {
 namespace {
 
+std::string listOfTitles() {
+    std::string list;
+    for (const auto& format : fileFormats()) list += (list.empty() ? "" : ", ") + std::string(format.title);
+    return list;
+}
+
+/// By the bytes; by the name only where they say nothing, so that a broken file gets the sentence that says how.
 Result<std::shared_ptr<Model>> sniffAndOpen(const std::string& path) {
-    const std::string shown = escapeForPeople(path, 200);
+    const auto refused = [&](const std::string& is) {
+        return fail(fmt::format("{} {}.", escapeForPeople(path, 200), is), path, 0);
+    };
     if (path.empty()) return fail("No file was named.");
     std::error_code ignored;
     const bool isFolder = std::filesystem::is_directory(path, ignored);
@@ -25,21 +35,19 @@ Result<std::shared_ptr<Model>> sniffAndOpen(const std::string& path) {
     if (!isFolder) {
         auto file = MappedFile::open(path);
         if (!file) return tl::unexpected(file.error());
+        if (const auto why = notWhole((*file)->size(), path); !why.empty()) return refused(why);
         head.resize(std::min<std::size_t>((*file)->size(), 4096));
         (*file)->readInto(0, head);
-        if (const auto is = foreignFile(head, (*file)->size(), path); !is.empty())
-            return fail(fmt::format("{} {}.", shown, is), path, 0);
     }
-    for (const auto& format : fileFormats())
-        if (format.sniff(head, path, isFolder)) return format.open(path);
-    return fail(
-        fmt::format("{} is not a file that this version opens (safetensors, a .safetensors.index.json, or a folder "
-                    "in the Hugging Face layout).",
-                    shown),
-        path, 0);
+    if (const auto* format = formatOfBytes(head, isFolder)) return format->open(path);
+    if (const auto is = foreignFile(head); !is.empty()) return refused(is);
+    if (const auto* format = formatOfName(path)) return format->open(path);
+    return refused(fmt::format("is not a file that this version opens ({})", listOfTitles()));
 }
 
 } // namespace
+
+const char* TensorInfo::typeId() const { return packed ? packed->id : info(dtype).id; }
 
 const TensorInfo* Model::find(std::string_view name) const {
     const auto at = std::lower_bound(tensors.begin(), tensors.end(), name,

@@ -15,15 +15,18 @@
 namespace qs {
 
 class MappedFile;
+struct PackedType;
 
 struct TensorInfo {
     std::string name; ///< UTF-8 as in the file, unescaped
     DType dtype = DType::F32;
-    std::vector<std::int64_t> shape; ///< numpy order, C-contiguous
+    const PackedType* packed = nullptr; ///< how elements lie in the file, unless as dtype says (see packed_type.h)
+    std::vector<std::int64_t> shape;    ///< numpy order, C-contiguous
     std::uint64_t elements = 0, bytes = 0;
     std::uint32_t file = 0;   ///< index into Model::files()
     std::uint64_t offset = 0; ///< of the first byte in that file
 
+    const char* typeId() const; ///< as the file names it: "BF16", "Q4_K"
     std::int64_t lastAxis() const { return shape.empty() ? 1 : shape.back(); }
     /// Taken without a filter: a float tensor of rank 2 or more.
     bool isWeight() const { return info(dtype).quantizable && shape.size() >= 2; }
@@ -44,7 +47,7 @@ struct ModelFile {
     std::string path; ///< absolute
     std::uint64_t size = 0;
     std::shared_ptr<MappedFile> mapping;
-    std::map<std::string, std::string> metadata; ///< safetensors __metadata__
+    std::map<std::string, std::string> metadata; ///< safetensors __metadata__; GGUF keys, values as text
 };
 
 class Model {

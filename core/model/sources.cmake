@@ -6,10 +6,14 @@ target_sources(qs_core PRIVATE
   model/file_format.cpp
   model/file_set.cpp
   model/foreign_file.cpp
+  model/gguf.cpp
+  model/gguf_header.cpp
+  model/gguf_value.cpp
   model/huggingface.cpp
   model/mapped_file.cpp
   model/model.cpp
   model/output_path.cpp
+  model/packed_type.cpp
   model/partial_folder.cpp
   model/safetensors_header.cpp
   model/safetensors_index.cpp

@@ -36,9 +36,9 @@ Result<TensorView> field(const Model& model, const StoredTensor& stored, const s
     if (!found)
         return fail(fmt::format("tensor '{}' is missing, which the metadata of '{}' promises",
                                 escapeForPeople(name, 80), escapeForPeople(stored.name, 80)));
-    if (std::find(dtypes.begin(), dtypes.end(), found->dtype) == dtypes.end() || found->shape != shape)
+    if (std::find(dtypes.begin(), dtypes.end(), found->dtype) == dtypes.end() || found->packed || found->shape != shape)
         return fail(fmt::format("tensor '{}' is {} {}, but {} of {} needs {} {}", escapeForPeople(name, 80),
-                                info(found->dtype).id, shapeText(found->shape), specText(stored.spec),
+                                found->typeId(), shapeText(found->shape), specText(stored.spec),
                                 shapeText(stored.shape), info(dtypes.front()).id, shapeText(shape)));
     return model.view(*found);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/packed_type.h"
 #include "core/quant/quantizer.h"
 
 #include <algorithm>
@@ -28,17 +29,46 @@ void loadHalf(const std::byte* bytes, std::size_t n, float* out,
     }
 }
 
+/// Whole blocks straight into `out`; ends within a block through a block of its own.
+void loadPacked(const TensorView& view, std::uint64_t begin, std::size_t n, float* out) {
+    const PackedType& type = *view.info->packed;
+    assert(type.decode && "callers take tensors with values only");
+    constexpr std::size_t kMost = 4096; // blocks at a time, where the file is read
+    thread_local std::vector<std::byte> scratch;
+    thread_local std::vector<float> one;
+    const auto decode = [&](std::uint64_t block, std::size_t count, float* to) {
+        const auto bytes = view.read(block * type.bytes, count * type.bytes, scratch);
+        type.decode(reinterpret_cast<const std::uint8_t*>(bytes.data()), count, to);
+    };
+    while (n > 0) {
+        const std::uint64_t block = begin / type.elements;
+        const std::size_t skip = std::size_t(begin % type.elements);
+        std::size_t part = std::min(n / type.elements, kMost) * type.elements;
+        if (skip == 0 && part > 0) {
+            decode(block, part / type.elements, out);
+        } else {
+            part = std::min(n, type.elements - skip);
+            one.resize(type.elements);
+            decode(block, 1, one.data());
+            std::copy_n(one.data() + skip, part, out);
+        }
+        begin += part, n -= part, out += part;
+    }
+}
+
 } // namespace
 
 const float* directF32(const TensorView& view) {
     const bool aligned = reinterpret_cast<std::uintptr_t>(view.bytes.data()) % alignof(float) == 0;
     const bool isThere = !view.bytes.empty() || view.info->bytes == 0;
-    return view.info->dtype == DType::F32 && aligned && isThere ? reinterpret_cast<const float*>(view.bytes.data())
-                                                                : nullptr;
+    return view.info->dtype == DType::F32 && !view.info->packed && aligned && isThere
+               ? reinterpret_cast<const float*>(view.bytes.data())
+               : nullptr;
 }
 
 void loadF32(const TensorView& view, std::uint64_t begin, std::size_t n, float* out) {
     if (n == 0) return; // an empty tensor has no address
+    if (view.info->packed) return loadPacked(view, begin, n, out);
     const KernelSet& kernels = bestKernels();
     const std::size_t size = std::size_t(info(view.info->dtype).bits) / 8;
     assert((begin + n) * size <= view.info->bytes);

@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/model/mapped_file.h"
+#include "core/model/packed_type.h"
 
 #include <algorithm>
 
@@ -41,8 +42,8 @@ TensorView forScan(const TensorView& view) {
 
 void populate(const TensorView& view, std::uint64_t begin, std::uint64_t end) {
     if (!view.file || !view.file->isMapped()) return;
-    const std::uint64_t size = std::uint64_t(info(view.info->dtype).bits) / 8;
-    view.file->populate(view.info->offset + begin * size, (end - begin) * size);
+    const auto bytes = bytesOfElements(*view.info, begin, end);
+    view.file->populate(view.info->offset + bytes.begin, bytes.end - bytes.begin);
 }
 
 TensorPass::TensorPass(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid)

@@ -58,6 +58,11 @@ Result<std::vector<TensorToWrite>> writeSolved(const TensorView& view, const Qua
     return layout.writeFrom(*source);
 }
 
+/// The source's name, as a file of safetensors.
+std::string shardName(const ModelFile& file) {
+    return std::filesystem::path(file.path).filename().replace_extension(".safetensors").string();
+}
+
 } // namespace
 
 Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& request, const Job& job) {
@@ -85,7 +90,7 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
     std::vector<OutputShard> shards(model.files.size());
     std::uint64_t copies = 0;
     for (std::size_t i = 0; i < shards.size(); ++i) {
-        shards[i].fileName = std::filesystem::path(model.files[i].path).filename().string();
+        shards[i].fileName = shardName(model.files[i]);
         shards[i].metadata = model.files[i].metadata;
     }
     for (const TensorInfo& tensor : model.tensors) {
@@ -118,7 +123,7 @@ Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> d
     std::set<std::string> fields;
     std::uint64_t decoded = 0, copies = 0;
     for (std::size_t i = 0; i < shards.size(); ++i) {
-        shards[i].fileName = std::filesystem::path(model.files[i].path).filename().string();
+        shards[i].fileName = shardName(model.files[i]);
         for (const auto& [key, text] : model.files[i].metadata) {
             // A tensor of that name is there: it was stored plain, or in another way that needs no decoding.
             if (!key.starts_with(kStoredPrefix))
@@ -143,7 +148,7 @@ Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> d
         auto copy = copyOf(model, tensor);
         if (!copy) return tl::unexpected(copy.error());
         shards[tensor.file].tensors.push_back(std::move(*copy));
-        ++copies;
+        ++(tensor.packed ? decoded : copies);
     }
     auto result = writeModel(model, std::move(shards), output, job);
     if (result) result->quantizedTensors = decoded, result->copiedTensors = copies;

@@ -15,8 +15,11 @@ namespace qs {
 
 Result<void> checkQuantizable(const TensorInfo& tensor) {
     if (info(tensor.dtype).quantizable) return {};
+    if (tensor.packed)
+        return fail(fmt::format("tensor '{}' is {}, which this program lists but does not decode",
+                                escapeForPeople(tensor.name), tensor.typeId()));
     return fail(fmt::format("tensor '{}' is {}: only F64, F32, F16 and BF16 are quantized",
-                            escapeForPeople(tensor.name), info(tensor.dtype).id));
+                            escapeForPeople(tensor.name), tensor.typeId()));
 }
 
 std::string nonFiniteReason(const TensorInfo& tensor, std::uint64_t nan, std::uint64_t inf) {

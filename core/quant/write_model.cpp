@@ -4,6 +4,8 @@
 #include "core/base/text.h"
 #include "core/model/atomic_file.h"
 #include "core/model/mapped_file.h"
+#include "core/model/packed_type.h"
+#include "core/quant/quantizer.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -155,11 +157,29 @@ Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> sh
     return written;
 }
 
+/// What blocks of codes stand for: the file that is written has no name for their type.
+Result<void> writeValues(const TensorView& view, const TensorToWrite::Sink& sink) {
+    std::vector<float> values(std::min<std::uint64_t>(view.info->elements, kCopyPiece / sizeof(float)));
+    for (std::uint64_t at = 0; at < view.info->elements; at += values.size()) {
+        const auto n = std::size_t(std::min<std::uint64_t>(values.size(), view.info->elements - at));
+        loadF32(view, at, n, values.data());
+        if (auto written = sink(std::as_bytes(std::span(values).first(n))); !written) return written;
+    }
+    return {};
+}
+
 } // namespace
 
 Result<TensorToWrite> copyOf(const Model& model, const TensorInfo& tensor) {
     auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
+    if (tensor.packed && !tensor.packed->decode)
+        return fail(fmt::format("tensor '{}' is {}, which this program lists but does not decode: it cannot be "
+                                "written to safetensors",
+                                escapeForPeople(tensor.name), tensor.typeId()));
+    if (tensor.packed)
+        return TensorToWrite{tensor.name, tensor.dtype, tensor.shape,
+                             [view = *view](const TensorToWrite::Sink& sink) { return writeValues(view, sink); }};
     return TensorToWrite{
         tensor.name, tensor.dtype, tensor.shape, [view = *view](const TensorToWrite::Sink& sink) -> Result<void> {
             std::vector<std::byte> scratch;

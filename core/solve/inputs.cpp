@@ -35,7 +35,7 @@ Result<void> fits(const Model& file, const TensorInfo& found, const TensorInfo& 
     return fail(
         fmt::format("tensor '{}' of {} is {} {} and no input of a layer of shape {}: floats with a last axis of "
                     "{} are needed",
-                    escapeForPeople(found.name, 80), escapeForPeople(file.title, 60), info(found.dtype).id,
+                    escapeForPeople(found.name, 80), escapeForPeople(file.title, 60), found.typeId(),
                     shapeText(found.shape), shapeText(layer.shape), layer.lastAxis()));
 }
 

@@ -43,7 +43,7 @@ Result<Tensor> loadTensor(const TensorView& view) {
     const TensorInfo& tensor = *view.info;
     if (!info(tensor.dtype).quantizable)
         return fail(fmt::format("tensor '{}' is {}: only F64, F32, F16 and BF16 are values",
-                                escapeForPeople(tensor.name), info(tensor.dtype).id));
+                                escapeForPeople(tensor.name), tensor.typeId()));
     Tensor out{tensor.shape, std::vector<float>(tensor.elements),
                tensor.dtype == DType::F64 ? DType::F32 : tensor.dtype};
     loadF32(view, 0, out.values.size(), out.values.data());

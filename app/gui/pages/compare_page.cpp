@@ -255,7 +255,7 @@ void ComparePage::showFigures() {
     const auto a = session_.current(), b = session_.currentB();
     if (const auto* tensor = session_.tensor()) {
         tensor_->setText(QString::fromStdString(escapeForPeople(tensor->name, 60)));
-        shape_->setText(QString::fromLatin1(info(tensor->dtype).id) + u' ' +
+        shape_->setText(QString::fromLatin1(tensor->typeId()) + u' ' +
                         QString::fromStdString(shapeTimes(tensor->shape)));
     } else {
         tensor_->setText(tr("Compare"));

@@ -165,8 +165,8 @@ ByteShares byteShares(const Model& model, const Weights& weights, const ModelRow
     std::map<std::string, std::uint64_t> before, kept;
     std::uint64_t after = 0;
     for (const auto& tensor : model.tensors) {
-        before[info(tensor.dtype).id] += tensor.bytes;
-        if (!tensor.isWeight()) kept[info(tensor.dtype).id] += tensor.bytes;
+        before[tensor.typeId()] += tensor.bytes;
+        if (!tensor.isWeight()) kept[tensor.typeId()] += tensor.bytes;
     }
     for (std::size_t i = 0; i < weights.size(); ++i) {
         const auto& row = rows.at(i);
@@ -175,7 +175,7 @@ ByteShares byteShares(const Model& model, const Weights& weights, const ModelRow
         else if (row->status == Status::Ok)
             after += row->bytesAfter;
         else
-            kept[info(weights[i]->dtype).id] += weights[i]->bytes;
+            kept[weights[i]->typeId()] += weights[i]->bytes;
     }
     const auto add = [&shares](const QString& name, std::uint64_t bytes) {
         if (bytes > 0) shares.bars.push_back({name, double(bytes), QString::fromStdString(bytesText(bytes)), {}});

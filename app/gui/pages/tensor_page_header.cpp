@@ -48,7 +48,7 @@ void TensorHeader::setTensor(const TensorInfo* tensor, const AnalysisRow& row, c
     title_->setToolTip(name_);
     const bool sized = row && row->bytesAfter > 0;
     facts_->setText(QStringLiteral("%1  %2   %3")
-                        .arg(QString::fromLatin1(info(tensor->dtype).id), text(shapeTimes(tensor->shape)),
+                        .arg(QString::fromLatin1(tensor->typeId()), text(shapeTimes(tensor->shape)),
                              sized ? text(bytesText(row->bytesBefore) + " → " + bytesText(row->bytesAfter))
                                    : text(bytesText(tensor->bytes))));
     const auto number = [&](const char* name, double value, int digits) {

@@ -49,7 +49,7 @@ void Peek::showFor(const TensorInfo& tensor, const QRect& cell) {
     }
     title_->setText(QString::fromStdString(escapeForPeople(tensor.name, 60)));
     facts_->setText(QStringLiteral("%1   %2   %3")
-                        .arg(QString::fromLatin1(info(tensor.dtype).id),
+                        .arg(QString::fromLatin1(tensor.typeId()),
                              QString::fromStdString(shapeTimes(tensor.shape)),
                              QString::fromStdString(bytesText(tensor.bytes))));
     if (const auto s = session_.statistics(tensor)) {

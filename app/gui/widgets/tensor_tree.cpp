@@ -258,7 +258,7 @@ QString TensorTree::tip(int tensor, int column) const {
         }
     }
     return QStringLiteral("%1\n%2 %3")
-        .arg(outline().names[std::size_t(tensor)], QString::fromLatin1(qs::info(info.dtype).id),
+        .arg(outline().names[std::size_t(tensor)], QString::fromLatin1(info.typeId()),
              QString::fromStdString(shapeTimes(info.shape)));
 }
 

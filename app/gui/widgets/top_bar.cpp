@@ -6,6 +6,7 @@
 #include "app/gui/widgets/key_figures.h"
 #include "app/gui/widgets/spec_bar.h"
 #include "core/base/text.h"
+#include "core/model/file_format.h"
 
 #include <QHBoxLayout>
 #include <QLabel>
@@ -20,13 +21,33 @@ namespace {
 
 // The type of most bytes, with "+" when there are others.
 QString mainType(const Model& model) {
-    std::map<DType, std::uint64_t> bytes;
-    for (const auto& tensor : model.tensors) bytes[tensor.dtype] += tensor.bytes;
+    std::map<std::string, std::uint64_t> bytes;
+    for (const auto& tensor : model.tensors) bytes[tensor.typeId()] += tensor.bytes;
     if (bytes.empty()) return {};
     auto most = bytes.begin();
     for (auto it = bytes.begin(); it != bytes.end(); ++it)
         if (it->second > most->second) most = it;
-    return QString::fromLatin1(info(most->first).id) + (bytes.size() > 1 ? QStringLiteral(" +") : QString());
+    return QString::fromStdString(most->first) + (bytes.size() > 1 ? QStringLiteral(" +") : QString());
+}
+
+/// The path, the kind of file and what it says of itself.
+QString aboutFiles(const Model& model) {
+    constexpr int most = 24;
+    QStringList lines{QString::fromStdString(escapeForPeople(model.path)),
+                      QStringLiteral("%1, %2 %3")
+                          .arg(QString::fromStdString(titleOfFormat(model)))
+                          .arg(model.files.size())
+                          .arg(model.files.size() == 1 ? QStringLiteral("file") : QStringLiteral("files"))};
+    const auto metadata = metadataOf(model);
+    for (const auto& [key, value] : metadata) {
+        if (lines.size() == most) {
+            lines << QStringLiteral("… %1 keys in all").arg(metadata.size());
+            break;
+        }
+        lines << QStringLiteral("%1: %2").arg(QString::fromStdString(escapeForPeople(key, 60)),
+                                              QString::fromStdString(escapeForPeople(value, 80)));
+    }
+    return lines.join(u'\n');
 }
 
 } // namespace
@@ -72,7 +93,7 @@ void TopBar::refresh() {
                              .arg(QLocale::c().toString(qlonglong(model->tensors.size())),
                                   QString::fromStdString(bytesText(model->totalBytes())), mainType(*model))
                        : QStringLiteral("no model open");
-    title_->setToolTip(model ? QString::fromStdString(escapeForPeople(model->path)) : QString());
+    title_->setToolTip(model ? aboutFiles(*model) : QString());
     facts_->setToolTip(factsText_);
     title_->setText(title_->fontMetrics().elidedText(titleText_, Qt::ElideMiddle, title_->width()));
     facts_->setText(facts_->fontMetrics().elidedText(factsText_, Qt::ElideRight, facts_->width()));

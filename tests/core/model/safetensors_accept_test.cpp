@@ -255,10 +255,10 @@ void SafetensorsAcceptTest::theReferencesOwnFiles() {
 // Each row of the registry takes what it should and leaves the rest alone.
 void SafetensorsAcceptTest::sniffers() {
     const auto takenBy = [](const QByteArray& head, const char* path, bool isFolder) {
-        for (const auto& format : fileFormats())
-            if (format.sniff(std::as_bytes(std::span(head.data(), std::size_t(head.size()))), path, isFolder))
-                return QString::fromUtf8(format.id);
-        return QStringLiteral("none");
+        const auto bytes = std::as_bytes(std::span(head.data(), std::size_t(head.size())));
+        const auto* format = formatOfBytes(bytes, isFolder);
+        if (!format) format = formatOfName(path);
+        return format ? QString::fromUtf8(format->id) : QStringLiteral("none");
     };
     QCOMPARE(takenBy({}, "/models/llama", true), QStringLiteral("huggingface"));
     QCOMPARE(takenBy("{\"metadata\":{},\"weight_map\":{}}", "/m/x.json", false), QStringLiteral("safetensors-index"));
@@ -268,6 +268,9 @@ void SafetensorsAcceptTest::sniffers() {
     QCOMPARE(takenBy(smallFile(), "/m/blobs/abcdef", false), QStringLiteral("safetensors"));
     QCOMPARE(takenBy("{\"a\":1}", "/m/config.json", false), QStringLiteral("none"));
     QCOMPARE(takenBy("plain text", "/m/README.md", false), QStringLiteral("none"));
+    // Bytes come before names.
+    QCOMPARE(takenBy(smallFile(), "/m/model.safetensors.index.json", false), QStringLiteral("safetensors"));
+    QCOMPARE(takenBy("{\"weight_map\":{}}", "/m/model.safetensors", false), QStringLiteral("safetensors-index"));
     for (const auto& format : fileFormats()) QVERIFY(format.id && format.title && format.patterns && format.open);
 }
 

@@ -240,8 +240,6 @@ void SafetensorsRefuseTest::notSafetensorsAtAll_data() {
     row("web page after blanks", "model.safetensors", "\n\n  <HTML><body>Sign in</body>", "web page");
     row("empty", "model.safetensors", "", "is empty (0 bytes)");
     row("only zeros", "model.safetensors", rest, "zero bytes");
-    row("GGUF", "model.gguf", "GGUF" + rest, "is a GGUF file, which this version does not open");
-    row("GGUF under our name", "model.safetensors", "GGUF" + rest, "is a GGUF file");
     row("ZIP", "pytorch_model.bin", "PK\3\4" + rest, "ZIP archive");
     row("pickle", "old.pt", "\x80\x02}q\x01" + rest, "pickle");
     row("pickle, protocol 5", "new.pkl", "\x80\x05\x95" + rest, "pickle");

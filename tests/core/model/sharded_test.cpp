@@ -299,7 +299,6 @@ void ShardedTest::nothingInTheFolder_data() {
     QTest::addColumn<QString>("says");
     QTest::newRow("empty") << QString() << QStringLiteral("holds no safetensors file.");
     QTest::newRow("pickles") << QStringLiteral("pytorch_model.bin") << QStringLiteral("only PyTorch pickles");
-    QTest::newRow("GGUF") << QStringLiteral("model-q4.gguf") << QStringLiteral("only GGUF");
     QTest::newRow("in a subfolder") << QStringLiteral("unet/diffusion_pytorch_model.safetensors")
                                     << QStringLiteral("open %1/unet in it");
 }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Whatever the bytes: an answer, the same for a header that is read piece by piece, and if it is a list of tensors, each
+// lies inside the file, none overlap, and what is decodable decodes.
+#include "core/model/gguf.h"
+#include "core/model/packed_type.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    // The magic and the upper halves of the counts are filled in: random ones would be refused at once.
+    std::vector<std::byte> file(size);
+    if (size > 0) std::memcpy(file.data(), data, size);
+    if (size >= 24) {
+        std::memcpy(file.data(), "GGUF", 4);
+        for (const std::size_t at : {5, 6, 7, 10, 11, 12, 13, 14, 15, 18, 19, 20, 21, 22, 23}) file[at] = std::byte(0);
+    }
+    const auto parsed = qs::parseGgufHeader(file, size, "fuzz");
+    if (!parsed) {
+        if (parsed.error().message.empty()) std::abort();
+        return 0;
+    }
+    if (parsed->wantsMore) std::abort(); // all of it was there
+    std::uint64_t end = 0;
+    std::vector<float> values;
+    for (const auto& tensor : parsed->tensors) {
+        if (tensor.bytes == 0) continue;
+        if (tensor.offset < end || tensor.bytes > size || tensor.offset > size - tensor.bytes) std::abort();
+        end = tensor.offset + tensor.bytes;
+        if (!tensor.packed) continue;
+        const auto& type = *tensor.packed;
+        if (tensor.elements % type.elements != 0 || tensor.bytes != tensor.elements / type.elements * type.bytes)
+            std::abort();
+        if (!type.decode) continue;
+        values.resize(tensor.elements);
+        type.decode(reinterpret_cast<const std::uint8_t*>(file.data()) + tensor.offset,
+                    std::size_t(tensor.elements / type.elements), values.data());
+    }
+    const std::size_t part = std::min<std::size_t>(size, 1 + (size > 0 ? data[size - 1] * size / 256 : 0));
+    const auto again = qs::parseGgufHeader(std::span(file).first(part), size, "fuzz");
+    if (!again || (!again->wantsMore && again->tensors.size() != parsed->tensors.size())) std::abort();
+    return 0;
+}
