@@ -2,6 +2,7 @@
 #include "core/model/file_format.h"
 
 #include "core/model/gguf.h"
+#include "core/model/npy.h"
 #include "core/model/safetensors.h"
 
 #include <algorithm>
@@ -34,12 +35,17 @@ bool isSafetensors(std::span<const std::byte> head, bool isFolder) {
 
 bool isGguf(std::span<const std::byte> head, bool isFolder) { return !isFolder && textOf(head).starts_with("GGUF"); }
 
-constexpr std::array<FileFormat, 4> kFormats = {{
+bool isNpy(std::span<const std::byte> head, bool isFolder) {
+    return !isFolder && textOf(head).starts_with("\x93NUMPY");
+}
+
+constexpr std::array<FileFormat, 5> kFormats = {{
     {"huggingface", "Hugging Face folder", "", isFolderOfWeights, openHuggingFaceFolder},
     {"safetensors-index", "Sharded safetensors", "*.safetensors.index.json *.safetensors.index.*.json", isIndex,
      openSafetensorsIndex},
     {"safetensors", "safetensors", "*.safetensors", isSafetensors, openSafetensors},
     {"gguf", "GGUF", "*.gguf", isGguf, openGguf},
+    {"npy", "NumPy array", "*.npy", isNpy, openNpy},
 }};
 
 /// "*.index.*.json": the pieces between stars, in order; the last one ends the name.

@@ -12,6 +12,7 @@ target_sources(qs_core PRIVATE
   model/huggingface.cpp
   model/mapped_file.cpp
   model/model.cpp
+  model/npy.cpp
   model/output_path.cpp
   model/packed_type.cpp
   model/partial_folder.cpp

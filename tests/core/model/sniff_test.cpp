@@ -47,6 +47,11 @@ void SniffTest::opensUnderEveryName_data() {
     QTest::newRow("safetensors") << smallFile() << QStringLiteral("safetensors");
     QTest::newRow("safetensors, blanks before the header")
         << madeFile(" \n{" + entry("w", "F32", "[4]", "[0,16]") + "}", zeros(16)) << QStringLiteral("safetensors");
+    QTest::newRow("NumPy") << QByteArray("\x93NUMPY\1\0\x39\0{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }",
+                                         67) +
+                                  zeros(16)
+                           << QStringLiteral("npy");
+    QTest::newRow("GGUF") << QByteArray("GGUF\3\0\0\0", 8) + zeros(16) << QStringLiteral("gguf");
     QTest::newRow("index") << QByteArray(" \n{\"weight_map\": {}}") << QStringLiteral("safetensors-index");
 }
 
@@ -77,7 +82,6 @@ void SniffTest::isToldUnderEveryName_data() {
     row("ZIP", "PK\3\4" + rest, "is a ZIP archive");
     row("empty ZIP", "PK\5\6" + rest, "is an empty ZIP archive");
     row("HDF5", "\x89HDF\r\n\x1a\n" + rest, "is an HDF5 file");
-    row("NumPy", "\x93NUMPY\x01" + rest, "is a NumPy array");
     row("TensorFlow Lite", QByteArray("\x1c\0\0\0TFL3", 8) + rest, "is a TensorFlow Lite model");
     for (char protocol = 2; protocol <= 5; ++protocol)
         row(("pickle " + QByteArray::number(protocol)).constData(), "\x80" + QByteArray(1, protocol) + "}q" + rest,
