@@ -29,10 +29,7 @@ void transpose4(const std::uint32_t* from, std::size_t row, std::uint32_t* to, s
 class LaneGemm final : public LaneMatmul {
 public:
     using LaneMatmul::LaneMatmul;
-    explicit LaneGemm(const LaneMatmul& other) : LaneMatmul(other) {}
-    std::unique_ptr<PreparedMatmul> clone() const override {
-        return std::make_unique<LaneGemm>(static_cast<const LaneMatmul&>(*this));
-    }
+    std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<LaneGemm>(*this); }
 
     std::vector<InnerLoop> innerLoops() const override {
         const auto* micro = m_weights.codes == LaneCodes::Int8 ? m_kernels->microInt8 : m_kernels->micro;
@@ -44,13 +41,13 @@ public:
 
     bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
         const std::size_t most = m_kernels->microRows, m = m_problem.m, blocks = (m + most - 1) / most;
-        m_input.reset(m_problem, m_weights, std::size_t(team.size()) * most, LaneInput::Keep::Words);
-        const std::size_t packed = blocks * most * m_input.rowWords();
-        if (m_packed.size() != packed) m_packed = Aligned<std::uint32_t>(packed);
-        m_starts.resize(m_weights.products == LaneProducts::I8 ? blocks * most * m_weights.groups : 0);
+        m_room->input.reset(m_problem, m_weights, std::size_t(team.size()) * most, LaneInput::Keep::Words);
+        const std::size_t packed = blocks * most * m_room->input.rowWords();
+        if (m_room->packed.size() != packed) m_room->packed = Aligned<std::uint32_t>(packed);
+        m_room->starts.resize(m_weights.products == LaneProducts::I8 ? blocks * most * m_weights.groups : 0);
         std::atomic<bool> stopped{false};
         Shares rowShares(blocks, team.size()), panelShares(m_weights.panels, team.size());
-        m_scratch.resize(std::size_t(team.size()));
+        m_room->scratch.resize(std::size_t(team.size()));
         team.run([&](int worker) {
             rowShares.each(worker, [&](std::size_t b) {
                 if (stopped || stop()) return stopped = true, false;
@@ -59,10 +56,10 @@ public:
             });
         });
         if (stopped) return false;
-        const LaneOutput output(m_problem, *m_kernels, m_weights, m_input, out);
+        const LaneOutput output(m_problem, *m_kernels, m_weights, m_room->input, out);
         team.run([&](int worker) {
             const bool all = panelShares.each(worker, [&](std::size_t panel) {
-                return panelTimes(panel, m_scratch[std::size_t(worker)], output, stopped, stop);
+                return panelTimes(panel, m_room->scratch[std::size_t(worker)], output, stopped, stop);
             });
             if (!all) stopped = true;
         });
@@ -74,26 +71,34 @@ private:
         Aligned<std::uint32_t> panel;
         Aligned<float> sums;
     };
+    /// What a run needs beside the weights.
+    struct Room {
+        LaneInput input;
+        Aligned<std::uint32_t> packed;
+        std::vector<Scratch> scratch;     ///< of each worker
+        std::vector<std::int32_t> starts; ///< of I8 sums: [block of rows][group][row]
+    };
 
     /// Rows [first, first + count) of the x stream, word by word beside each other.
     void pack(const MatmulInput& in, std::size_t first, std::size_t count, std::size_t slot) {
-        const std::size_t size = m_input.rowWords();
-        for (std::size_t i = 0; i < count; ++i) m_input.read(m_problem, m_weights, in, first + i, slot + i, *m_kernels);
-        std::uint32_t* out = m_packed.data() + first * size;
+        LaneInput& input = m_room->input;
+        const std::size_t size = input.rowWords();
+        for (std::size_t i = 0; i < count; ++i) input.read(m_problem, m_weights, in, first + i, slot + i, *m_kernels);
+        std::uint32_t* out = m_room->packed.data() + first * size;
         const std::size_t fours = count / 4 * 4;
         for (std::size_t j = 0; j < size; j += 16, out += 16 * count) { // rows are whole cache lines
             for (std::size_t i = 0; i < fours; i += 4)
                 for (std::size_t w = 0; w < 16; w += 4)
-                    transpose4(m_input.words(slot + i) + j + w, size, out + w * count + i, count);
+                    transpose4(input.words(slot + i) + j + w, size, out + w * count + i, count);
             for (std::size_t i = fours; i < count; ++i)
-                for (std::size_t w = 0; w < 16; ++w) out[w * count + i] = m_input.words(slot + i)[j + w];
+                for (std::size_t w = 0; w < 16; ++w) out[w * count + i] = input.words(slot + i)[j + w];
         }
-        if (m_starts.empty()) return;
+        if (m_room->starts.empty()) return;
         const int bias = m_weights.codes == LaneCodes::Int8 ? m_kernels->int8Bias : m_weights.bias;
-        std::int32_t* start = m_starts.data() + first * m_weights.groups;
+        std::int32_t* start = m_room->starts.data() + first * m_weights.groups;
         for (std::size_t g = 0; g < m_weights.groups; ++g)
             for (std::size_t i = 0; i < count; ++i)
-                *start++ = std::int32_t(std::uint32_t(bias) * std::uint32_t(m_input.sums(first + i)[g]));
+                *start++ = std::int32_t(std::uint32_t(bias) * std::uint32_t(input.sums(first + i)[g]));
     }
 
     /// Memory that the next chunk will be decoded from, asked for in parts between the products of this one.
@@ -168,7 +173,7 @@ private:
     void times(const DecodeCall& decoded, std::size_t first, std::size_t rows, std::size_t perStep, float* sums) {
         const LaneWeights& w = m_weights;
         MicroCall call{};
-        call.a = m_packed.data() + first * m_input.rowWords() + decoded.firstStep * perStep * rows;
+        call.a = m_room->packed.data() + first * m_room->input.rowWords() + decoded.firstStep * perStep * rows;
         call.b = decoded.out ? decoded.out : decoded.words, call.c = sums;
         call.bStep = decoded.out ? m_kernels->microWidth : kPanel;
         const MicroKernel kernel = (w.codes == LaneCodes::Int8 ? m_kernels->microInt8 : m_kernels->micro)[rows - 1];
@@ -180,7 +185,7 @@ private:
             return a;
         }();
         call.kk = w.groupSteps * perStep, call.groups = decoded.steps / w.groupSteps;
-        call.init = m_starts.data() + first * w.groups + decoded.firstStep / w.groupSteps * rows;
+        call.init = m_room->starts.data() + first * w.groups + decoded.firstStep / w.groupSteps * rows;
         call.scale = decoded.scales ? decoded.scales : ones.data();
         call.scaleRow = decoded.scales ? kPanel : 0;
         if (call.kk > 1) return kernel(call);
@@ -191,10 +196,8 @@ private:
         }
     }
 
-    LaneInput m_input;
-    Aligned<std::uint32_t> m_packed;
-    std::vector<Scratch> m_scratch;     ///< of each worker
-    std::vector<std::int32_t> m_starts; ///< of I8 sums: [block of rows][group][row]
+    /// One for all clones: a room of its own would be as cold as the copy, with fresh pages at its first run.
+    std::shared_ptr<Room> m_room = std::make_shared<Room>();
 };
 
 } // namespace

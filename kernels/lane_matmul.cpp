@@ -17,10 +17,7 @@ constexpr std::size_t kGemvRows = 4;
 class LaneGemv final : public LaneMatmul {
 public:
     using LaneMatmul::LaneMatmul;
-    explicit LaneGemv(const LaneMatmul& other) : LaneMatmul(other) {}
-    std::unique_ptr<PreparedMatmul> clone() const override {
-        return std::make_unique<LaneGemv>(static_cast<const LaneMatmul&>(*this)); // the weights, not the input
-    }
+    std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<LaneGemv>(*this); }
 
     std::vector<InnerLoop> innerLoops() const override {
         const int codes = int(m_weights.codes);
@@ -36,14 +33,14 @@ public:
 
     bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
         const std::size_t rows = (m_problem.m + kGemvRows - 1) / kGemvRows * kGemvRows;
-        m_input.reset(m_problem, m_weights, m_problem.m == 1 ? 1 : m_problem.m == 2 ? 2 : rows, keep());
-        for (std::size_t m = 0; m < m_problem.m; ++m) m_input.read(m_problem, m_weights, in, m, m, *m_kernels);
-        const LaneOutput output(m_problem, *m_kernels, m_weights, m_input, out);
+        m_input->reset(m_problem, m_weights, m_problem.m == 1 ? 1 : m_problem.m == 2 ? 2 : rows, keep());
+        for (std::size_t m = 0; m < m_problem.m; ++m) m_input->read(m_problem, m_weights, in, m, m, *m_kernels);
+        const LaneOutput output(m_problem, *m_kernels, m_weights, *m_input, out);
         std::atomic<bool> stopped{false};
         team.run([&](int worker) {
             const auto [begin, end] = shareOf(m_weights.panels, worker, team.size());
             Aligned<std::uint32_t> folded(m_weights.scalePerK ? (m_problem.m > 2 ? kGemvRows : m_problem.m) *
-                                                                    m_weights.sets * m_input.rowWords()
+                                                                    m_weights.sets * m_input->rowWords()
                                                               : 0);
             for (std::size_t panel = begin; panel < end; ++panel) {
                 if (stopped || stop()) return stopped.store(true);
@@ -75,16 +72,16 @@ private:
         GemvCall call{};
         call.weights = &w, call.rows = rows, call.y = y;
         call.words = w.words(panel);
-        call.xRow = m_input.rowWords();
-        call.x = m_input.words(m), call.xSums = m_input.sums(m);
+        call.xRow = m_input->rowWords();
+        call.x = m_input->words(m), call.xSums = m_input->sums(m);
         if (!w.scalePerK) {
             if (w.scales.size()) call.scales = w.scales.data() + panel * w.groups * kPanel;
             (keep() == LaneInput::Keep::Tables ? m_kernels->gemvLookups : m_kernels->gemv)[int(w.codes)](call);
         } else {
-            call.x = folded.data(), call.xSet = m_input.rowWords(), call.xRow = w.sets * call.xSet;
+            call.x = folded.data(), call.xSet = m_input->rowWords(), call.xRow = w.sets * call.xSet;
             for (std::size_t set = 0; set < w.sets; ++set)
                 for (std::size_t i = 0; i < rows; ++i)
-                    fold(m_input.floats(m + i), w.scalesPerK(panel, set),
+                    fold(m_input->floats(m + i), w.scalesPerK(panel, set),
                          folded.data() + i * call.xRow + set * call.xSet);
             (w.sets == 1 ? m_kernels->gemv : m_kernels->gemvSets)[int(w.codes)](call);
         }
@@ -92,7 +89,8 @@ private:
             output.store(y + i * kPanel, m + i, panel * kPanel, kPanel);
     }
 
-    LaneInput m_input;
+    /// One for all clones: one of its own would be as cold as the copy.
+    std::shared_ptr<LaneInput> m_input = std::make_shared<LaneInput>();
 };
 
 bool integerTable(const MatmulProblem& problem, LaneCodes codes) {

@@ -157,7 +157,8 @@ void checkTails(Backend& backend, const std::vector<Offer>& offers, const Confor
     };
     Gate gate;
     Tails one, all;
-    std::size_t left = 0, partly = 0;
+    std::size_t left = 0, partly = 0, shortened = 0, declining = 0;
+    std::string firstDeclining;
     std::vector<std::pair<const Offer*, const Variant*>> right;
     for (const auto& offer : offers)
         for (const auto& variant : offer.variants) {
@@ -167,7 +168,11 @@ void checkTails(Backend& backend, const std::vector<Offer>& offers, const Confor
             }
             const auto verdict = gate.oneTail(backend, 0, offer.request, offer.spec, variant, one.variants++, job);
             if (!one.judged(offer, variant, verdict, checks)) return;
-            if (verdict.status == RowState::Ok) right.emplace_back(&offer, &variant);
+            if (verdict.status != RowState::Ok) continue;
+            if (verdict.shapes)
+                right.emplace_back(&offer, &variant);
+            else if (declining++ == 0)
+                firstDeclining = offer.name + ", " + variant.id;
         }
     for (const auto& [offer, variant] : right) {
         if (over(plan.seconds) || job.cancelled()) {
@@ -175,7 +180,7 @@ void checkTails(Backend& backend, const std::vector<Offer>& offers, const Confor
             continue;
         }
         const auto verdict = gate.tails(backend, checks.id(), 0, offer->request, offer->spec, *variant, job);
-        ++all.variants;
+        if (verdict.status == RowState::Ok && !verdict.reason.empty()) ++shortened;
         all.wrong = std::max(all.wrong, one.wrong);
         if (!all.judged(*offer, *variant, verdict, checks)) return;
     }
@@ -183,8 +188,14 @@ void checkTails(Backend& backend, const std::vector<Offer>& offers, const Confor
     if (wrong > kMostNamed) checks.failed("tail shapes", fmt::format("{} variants more", wrong - kMostNamed));
     if (wrong == 0)
         checks.passed("tail shapes",
-                      fmt::format("{} variants at {} shapes against f64, NMSE up to {}", one.variants,
+                      fmt::format("{} variants at {} shapes against f64, NMSE up to {}", one.variants - declining,
                                   one.shapes + all.shapes, significantText(std::max(one.worst, all.worst), 3)));
+    if (declining)
+        checks.skipped("tail shapes", fmt::format("{} variants: they decline every small shape; the first is {}",
+                                                  declining, firstDeclining));
+    if (shortened)
+        checks.skipped("tail shapes", fmt::format("the last shapes of {} variants: {} s of each are over", shortened,
+                                                  gate.patience()));
     if (partly)
         checks.skipped("tail shapes",
                        fmt::format("all but one shape of {} variants: {} s are over", partly, plan.seconds));

@@ -43,6 +43,10 @@ Result<std::vector<Offer>> askForOffers(Backend& backend, const ConformancePlan&
         for (const auto& traits : formats()) specs.push_back(traits.id);
     std::vector<Offer> offers;
     std::size_t asked = 0;
+    std::vector<std::string> unspoken; // formats that cannot cross in some operation
+    const auto wordless = [&](const std::string& format) {
+        if (unspoken.empty() || unspoken.back() != format) unspoken.push_back(format);
+    };
     for (const auto& text : specs) {
         const auto spec = parseSpec(text);
         if (!spec) return tl::unexpected(spec.error());
@@ -51,12 +55,18 @@ Result<std::vector<Offer>> askForOffers(Backend& backend, const ConformancePlan&
             auto values = weightValues(rows, columns, kConformanceSeed, nullptr);
             if (!values) return tl::unexpected(values.error());
             const auto weights = makeWeights(*spec, rows, columns, *values, job);
-            if (!weights) continue; // cannot cross the interface
+            if (!weights) {
+                wordless(text);
+                continue;
+            }
             for (const auto& act : benchActs()) {
                 if (job.cancelled()) return cancelledError();
                 const OperandRequest request{&op, &act, kM, kN, kK, false, kConformanceSeed};
                 auto operands = makeOperands(request, *weights);
-                if (!operands) break; // the interface has no words for it
+                if (!operands) {
+                    wordless(text);
+                    break;
+                }
                 Offer offer{fmt::format("{} {} {}", text, op.id, op.product ? act.id : ""),
                             *spec,
                             request,
@@ -70,8 +80,11 @@ Result<std::vector<Offer>> askForOffers(Backend& backend, const ConformancePlan&
         }
     }
     checks.passed("query",
-                  fmt::format("{} problems, of which {} are supported; the same answer twice, a reason for every no",
-                              asked, offers.size()));
+                  fmt::format("{} problems, of which {} are supported; the same answer twice, a reason for every no{}",
+                              asked, offers.size(),
+                              unspoken.empty() ? ""
+                                               : fmt::format("; not asked, as the interface has no words for them: {}",
+                                                             fmt::join(unspoken, ", "))));
     return offers;
 }
 

@@ -52,6 +52,7 @@ public:
     /// Seconds a variant may take of a backend that compiles for every shape: after them the first shapes, which have a
     /// case of each kind, must do, and the verdict says so.
     Gate(double patience = 4) : patience_(patience) {}
+    double patience() const { return patience_; }
     GateVerdict tails(Backend& backend, const std::string& backendId, std::uint32_t device,
                       const OperandRequest& request, const QuantSpec& spec, const Variant& variant, const Job& job);
     /// On one of the tail shapes: the first from number `first` on, around the list, that the variant does.

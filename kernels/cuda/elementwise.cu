@@ -53,7 +53,7 @@ __global__ void padI8(const std::int8_t* x, std::int64_t m, std::int64_t k, std:
 
 /// Largest magnitude over the block's threads, in every thread.
 __device__ float blockMax(float value) {
-    __shared__ float warps[32];
+    static __shared__ float warps[32];
     for (int offset = 16; offset; offset /= 2) value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
     __syncthreads(); // a former call's readers are done
     if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
@@ -86,7 +86,7 @@ __global__ void int8Groups(const float* x, std::int64_t m, std::int64_t k, std::
 /// One warp a block of nf4; two codes a lane and turn.
 __global__ void nf4Blocks(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t block,
                           std::int64_t blocks, const float* thresholds, std::uint8_t* codes, float* absmax) {
-    __shared__ float limit[15];
+    static __shared__ float limit[15];
     if (threadIdx.x < 15) limit[threadIdx.x] = thresholds[threadIdx.x];
     __syncthreads();
     const std::int64_t warp = firstIndex() / 32;
@@ -113,8 +113,8 @@ __global__ void nf4Blocks(const float* x, std::int64_t rows, std::int64_t column
 /// One warp a group; a byte of codes a lane and turn. Groups fill their bytes, but for the last of a row.
 __global__ void codeGroups(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t group,
                            std::int64_t groups, Coding c, std::uint8_t* codes, float* scales) {
-    __shared__ std::uint32_t thresholds[256];
-    __shared__ std::uint8_t stored[256];
+    static __shared__ std::uint32_t thresholds[256];
+    static __shared__ std::uint8_t stored[256];
     for (int i = threadIdx.x; i <= c.count; i += blockDim.x) {
         if (i < c.count) thresholds[i] = c.thresholds[i];
         stored[i] = c.stored[i];
@@ -205,63 +205,64 @@ int padActivations(const void* x, Element type, std::int64_t m, std::int64_t k, 
     auto* out = static_cast<__nv_bfloat16*>(to);
     const unsigned blocks = blocksFor(mPadded * depth);
     if (type == Element::F32)
-        pad<<<blocks, kThreads, 0, s>>>(static_cast<const float*>(x), m, k, mPadded, depth, out);
+        QS_LAUNCH(pad, blocks, kThreads, 0, s, static_cast<const float*>(x), m, k, mPadded, depth, out);
     else
-        pad<<<blocks, kThreads, 0, s>>>(static_cast<const __nv_bfloat16*>(x), m, k, mPadded, depth, out);
+        QS_LAUNCH(pad, blocks, kThreads, 0, s, static_cast<const __nv_bfloat16*>(x), m, k, mPadded, depth, out);
     return int(cudaGetLastError());
 }
 int padBytes(const std::int8_t* x, std::int64_t m, std::int64_t k, std::int64_t mPadded, std::int64_t depth,
              std::int8_t* to, Stream s) {
-    padI8<<<blocksFor(mPadded * depth), kThreads, 0, s>>>(x, m, k, mPadded, depth, to);
+    QS_LAUNCH(padI8, blocksFor(mPadded * depth), kThreads, 0, s, x, m, k, mPadded, depth, to);
     return int(cudaGetLastError());
 }
 int quantizeRows(const float* x, std::int64_t m, std::int64_t k, std::int64_t mPadded, std::int64_t depth,
                  std::int8_t* q, float* scales, Stream s) {
-    int8Groups<<<unsigned(mPadded), kThreads, 0, s>>>(x, m, k, k, 1, depth, q, scales);
+    QS_LAUNCH(int8Groups, unsigned(mPadded), kThreads, 0, s, x, m, k, k, 1, depth, q, scales);
     return int(cudaGetLastError());
 }
 int quantizeInt8(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t group, std::int8_t* q,
                  float* scales, Stream s) {
     const std::int64_t groups = (columns + group - 1) / group;
     const unsigned threads = group <= 128 ? 64 : kThreads;
-    int8Groups<<<unsigned(rows * groups), threads, 0, s>>>(x, rows, columns, group, groups, columns, q, scales);
+    QS_LAUNCH(int8Groups, unsigned(rows * groups), threads, 0, s, x, rows, columns, group, groups, columns, q, scales);
     return int(cudaGetLastError());
 }
 int quantizeNf4(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t block, const float* thresholds,
                 std::uint8_t* codes, float* absmax, Stream s) {
     const std::int64_t blocks = (columns + block - 1) / block, warps = rows * blocks;
-    nf4Blocks<<<unsigned((warps + 7) / 8), 256, 0, s>>>(x, rows, columns, block, blocks, thresholds, codes, absmax);
+    QS_LAUNCH(nf4Blocks, unsigned((warps + 7) / 8), 256, 0, s, x, rows, columns, block, blocks, thresholds, codes,
+              absmax);
     return int(cudaGetLastError());
 }
 int quantizeBySearch(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t group, const Coding& coding,
                      std::uint8_t* codes, float* scales, Stream s) {
     const std::int64_t groups = (columns + group - 1) / group, warps = rows * groups;
-    codeGroups<<<unsigned((warps + 7) / 8), 256, 0, s>>>(x, rows, columns, group, groups, coding, codes, scales);
+    QS_LAUNCH(codeGroups, unsigned((warps + 7) / 8), 256, 0, s, x, rows, columns, group, groups, coding, codes, scales);
     return int(cudaGetLastError());
 }
 int finishIntegers(const std::int32_t* sums, std::int64_t ld, const float* xScale, const float* wScale,
                    const Target& to, Stream s) {
-    integers<<<blocksFor(to.m * to.n), kThreads, 0, s>>>(sums, ld, xScale, wScale, to);
+    QS_LAUNCH(integers, blocksFor(to.m * to.n), kThreads, 0, s, sums, ld, xScale, wScale, to);
     return int(cudaGetLastError());
 }
 int finishFloats(const float* sums, const Target& to, Stream s) {
-    floats<<<blocksFor(to.m * to.n), kThreads, 0, s>>>(sums, to);
+    QS_LAUNCH(floats, blocksFor(to.m * to.n), kThreads, 0, s, sums, to);
     return int(cudaGetLastError());
 }
 int roundToBf16(const float* x, std::int64_t count, void* to, Stream s) {
-    round16<<<blocksFor(count), kThreads, 0, s>>>(x, count, static_cast<__nv_bfloat16*>(to));
+    QS_LAUNCH(round16, blocksFor(count), kThreads, 0, s, x, count, static_cast<__nv_bfloat16*>(to));
     return int(cudaGetLastError());
 }
 int dequantize(const StoredMatrix& from, void* to, Element type, Stream s) {
     const unsigned blocks = blocksFor(from.rows * ((from.columns + 7) / 8));
     if (type == Element::F32)
-        decode<<<blocks, kThreads, 0, s>>>(from, static_cast<float*>(to));
+        QS_LAUNCH(decode, blocks, kThreads, 0, s, from, static_cast<float*>(to));
     else
-        decode<<<blocks, kThreads, 0, s>>>(from, static_cast<__nv_bfloat16*>(to));
+        QS_LAUNCH(decode, blocks, kThreads, 0, s, from, static_cast<__nv_bfloat16*>(to));
     return int(cudaGetLastError());
 }
 int readStream(const void* data, std::int64_t bytes, std::uint32_t* sink, int processors, Stream s) {
-    stream<<<unsigned(processors * 8), kThreads, 0, s>>>(static_cast<const uint4*>(data), bytes / 16, sink);
+    QS_LAUNCH(stream, unsigned(processors * 8), kThreads, 0, s, static_cast<const uint4*>(data), bytes / 16, sink);
     return int(cudaGetLastError());
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Registers of mma.m16n8k16: what a lane decodes from its part of a tile, and the instruction itself.
+// Registers of mma.m16n8k16: what a lane decodes from its part of a tile.
 
+#include "kernels/cuda/instructions.cuh"
 #include "kernels/cuda/kernels.h"
-
-#include <cuda_bf16.h>
 
 namespace qs::cuda {
 
@@ -19,14 +18,6 @@ __device__ __forceinline__ float lowHalf(std::uint32_t pair) { return __uint_as_
 __device__ __forceinline__ float highHalf(std::uint32_t pair) { return __uint_as_float(pair & 0xffff0000u); }
 __device__ __forceinline__ std::uint32_t scaled(std::uint32_t pair, float low, float high) {
     return packBf16(__fmul_rn(lowHalf(pair), low), __fmul_rn(highHalf(pair), high));
-}
-
-/// d += a b: a 16x16 bf16, b 16x8 bf16, d 16x8 f32.
-__device__ __forceinline__ void mma(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-                 "{%0,%1,%2,%3};\n"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 /// `once`: first to leave the cache; else other blocks want it too. A constant where it is called.

@@ -12,15 +12,6 @@ inline constexpr int kLargeRows = 128, kHalfDepth = 64;
 inline constexpr int kRowStride = kHalfDepth + 16;
 inline constexpr int kStageBytes = kLargeRows * kRowStride * 2;
 
-__device__ __forceinline__ void copyAsync(void* to, const void* from) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(unsigned(__cvta_generic_to_shared(to))),
-                 "l"(from));
-}
-__device__ __forceinline__ void closeGroup() { asm volatile("cp.async.commit_group;\n"); }
-template<int Pending> __device__ __forceinline__ void waitGroups() {
-    asm volatile("cp.async.wait_group %0;\n" ::"n"(Pending));
-}
-
 template<int Bits, ScaleMode Mode>
 __global__ void __launch_bounds__(256) large(DeviceWeight w, const __nv_bfloat16* __restrict__ x, Target to) {
     extern __shared__ __align__(16) unsigned char memory[];
@@ -111,10 +102,11 @@ __global__ void __launch_bounds__(256) large(DeviceWeight w, const __nv_bfloat16
 template<int Bits, ScaleMode Mode>
 int launchLarge(const DeviceWeight& w, const void* x, const Target& to, Stream stream) {
     constexpr int bytes = 2 * kStageBytes + (Bits == 8 ? 0 : kTableBytes);
-    if (const auto code = cudaFuncSetAttribute(large<Bits, Mode>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes))
+    const auto kernel = large<Bits, Mode>;
+    if (const auto code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes))
         return int(code);
     const dim3 grid(unsigned((w.tiles + 7) / 8), unsigned((to.m + kLargeRows - 1) / kLargeRows));
-    large<Bits, Mode><<<grid, 256, bytes, stream>>>(w, static_cast<const __nv_bfloat16*>(x), to);
+    QS_LAUNCH(kernel, grid, 256, bytes, stream, w, static_cast<const __nv_bfloat16*>(x), to);
     return int(cudaGetLastError());
 }
 

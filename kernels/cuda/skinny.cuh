@@ -115,8 +115,8 @@ int launchSkinny(const DeviceWeight& w, const void* x, int warps, const Target& 
     const std::size_t sums = std::size_t(warps) * Rows * kTileRows * Groups * 8 * sizeof(float);
     const std::size_t bytes = Bits == 8 ? sums : sums > std::size_t(kTableBytes) ? sums : std::size_t(kTableBytes);
     const dim3 grid(unsigned((w.tiles + Rows - 1) / Rows), unsigned((to.m + Groups * 8 - 1) / (Groups * 8)));
-    skinny<Bits, Rows, Groups, Mode>
-        <<<grid, unsigned(warps * 32), bytes, stream>>>(w, static_cast<const __nv_bfloat16*>(x), to);
+    const auto kernel = skinny<Bits, Rows, Groups, Mode>;
+    QS_LAUNCH(kernel, grid, unsigned(warps * 32), bytes, stream, w, static_cast<const __nv_bfloat16*>(x), to);
     return int(cudaGetLastError());
 }
 

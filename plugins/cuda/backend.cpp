@@ -2,6 +2,7 @@
 // The table of the backend "cuda". Options: device (its number, default 0), path (the folder of cuBLAS and cuBLASLt).
 #include "kernels/cuda/ptx.h"
 #include "plugins/common/json_text.h"
+#include "plugins/common/variant_rows.h"
 #include "plugins/cuda/presence.h"
 #include "plugins/cuda/product.h"
 #include "plugins/cuda/timing.h"
@@ -121,12 +122,8 @@ std::int32_t variantGet(qs_ctx* ctx, std::uint32_t, const qs_problem* problem, s
     return plugin::guarded(error, [&] {
         const auto p = plugin::given(problem);
         const cuda::Plan plan = cuda::planFor(p, ctx->device.blas.libraries());
-        if (index >= plan.variants.size()) throw Refusal(QS_INVALID_ARGUMENT, "there is no variant of that index");
-        const cuda::VariantRow& row = *plan.variants[index];
-        auto variant = plugin::given(out);
-        variant.flags = row.flags, variant.nmse_limit = cuda::nmseLimit(row, p);
-        plugin::put(variant.id, row.id), plugin::put(variant.title, row.title), plugin::put(variant.note, row.note);
-        plugin::give(out, variant);
+        const cuda::VariantRow& row = plugin::variantAt(plan.variants, index);
+        plugin::giveVariant(out, row, row.flags, cuda::nmseLimit(row, p));
     });
 }
 
@@ -138,13 +135,11 @@ std::int32_t prepare(qs_ctx* ctx, std::uint32_t, const qs_problem* problem, cons
         const auto p = plugin::given(problem);
         cuda::Plan plan = cuda::planFor(p, ctx->device.blas.libraries());
         if (plan.variants.empty()) throw Refusal(QS_UNIMPLEMENTED, plan.refusal);
-        for (const cuda::VariantRow* row : plan.variants) {
-            if (!plugin::is(variant, row->id)) continue;
-            *out = new qs_kernel{ctx, cuda::Product(ctx->device, p, *row, std::move(plan), in, n)};
-            plugin::give(info, (*out)->product.info());
-            return;
-        }
-        throw Refusal(QS_INVALID_ARGUMENT, std::string("there is no variant ") + (variant ? variant : ""));
+        const cuda::VariantRow& row = plugin::variantNamed(plan.variants, variant);
+        plugin::giveKernel(out, info, [&] {
+            return std::unique_ptr<qs_kernel>(
+                new qs_kernel{ctx, cuda::Product(ctx->device, p, row, std::move(plan), in, n)});
+        });
     });
 }
 

@@ -5,9 +5,11 @@
 #include "plugins/common/entry.h"
 #include "plugins/common/operands.h"
 #include "plugins/common/timed_loop.h"
+#include "plugins/common/variant_rows.h"
 #include "plugins/openblas/product.h"
 
 #include <charconv>
+#include <memory>
 #include <unistd.h>
 
 using namespace qs;
@@ -132,16 +134,10 @@ std::int32_t variantGet(qs_ctx*, std::uint32_t, const qs_problem* problem, std::
                         qs_error* error) {
     return plugin::guarded(error, [&] {
         const auto p = plugin::given(problem);
-        const auto rows = variantsFor(p);
-        if (index >= rows.size()) throw Refusal(QS_INVALID_ARGUMENT, "there is no variant of that index");
-        const openblas::VariantRow& row = *rows[index];
-        auto variant = plugin::given(out);
-        variant.flags = QS_VARIANT_BASELINE;
-        if (row.weights == openblas::Weights::DecodedBefore) variant.flags |= QS_VARIANT_REPACKS;
-        plugin::put(variant.id, row.id), plugin::put(variant.title, row.title), plugin::put(variant.note, row.note);
+        const openblas::VariantRow& row = plugin::variantAt(variantsFor(p), index);
+        const std::uint32_t repacks = row.weights == openblas::Weights::DecodedBefore ? QS_VARIANT_REPACKS : 0;
         // Half a unit in the last place of bf16 is 2^-8 of a value at most.
-        variant.nmse_limit = plugin::is(p.out, "bf16") ? 0x1p-16 + 1e-9 : 0;
-        plugin::give(out, variant);
+        plugin::giveVariant(out, row, QS_VARIANT_BASELINE | repacks, plugin::is(p.out, "bf16") ? 0x1p-16 + 1e-9 : 0);
     });
 }
 
@@ -151,13 +147,10 @@ std::int32_t prepare(qs_ctx* ctx, std::uint32_t, const qs_problem* problem, cons
     *out = nullptr;
     return plugin::guarded(error, [&] {
         const auto p = plugin::given(problem);
-        for (const openblas::VariantRow* row : variantsFor(p)) {
-            if (!plugin::is(variant, row->id)) continue;
-            *out = new qs_kernel{ctx, openblas::Product(ctx->library, p, *row, in, n)};
-            plugin::give(info, (*out)->product.info());
-            return;
-        }
-        throw Refusal(QS_INVALID_ARGUMENT, std::string("there is no variant ") + (variant ? variant : ""));
+        const openblas::VariantRow& row = plugin::variantNamed(variantsFor(p), variant);
+        plugin::giveKernel(out, info, [&] {
+            return std::unique_ptr<qs_kernel>(new qs_kernel{ctx, openblas::Product(ctx->library, p, row, in, n)});
+        });
     });
 }
 
@@ -220,12 +213,20 @@ std::int32_t roof(qs_ctx* ctx, std::uint32_t, const char* kind, const qs_run_opt
     });
 }
 
+std::int32_t artifact(qs_kernel* kernel, const char* what, char* buf, std::uint64_t cap, std::uint64_t* need,
+                      qs_error* error) {
+    return plugin::guarded(error, [&] {
+        if (!plugin::is(what, "source")) throw Refusal(QS_NOT_FOUND, "openblas has the text \"source\" only");
+        plugin::giveText(kernel->product.source(), buf, cap, need);
+    });
+}
+
 void destroy(qs_kernel* kernel) { delete kernel; }
 void cancel(qs_ctx* ctx) { ctx->cancelled = true; }
 
 constexpr qs_backend kTable =
     plugin::tableOf({"openblas", "OpenBLAS", "1.0", QS_ISOLATION_PREFERRED}, probe, open, close, describe, deviceCount,
-                    deviceGet, roof, query, variantGet, prepare, execute, bench, nullptr, destroy, cancel);
+                    deviceGet, roof, query, variantGet, prepare, execute, bench, artifact, destroy, cancel);
 
 } // namespace
 

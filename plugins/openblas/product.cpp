@@ -155,4 +155,19 @@ void Product::run(const void* act, std::uint32_t copy, void* out) {
     if (outBf16_) bestKernels().f32ToBf16(y, std::size_t(m_ * n_), static_cast<std::uint16_t*>(out));
 }
 
+std::string Product::source() const {
+    const auto text = [](std::int64_t value) { return std::to_string(value); };
+    const std::string beta = variant_.vector || !bias_.empty() ? "1" : "0";
+    // As Library::multiply() and addVector() pass them.
+    const std::string call =
+        variant_.vector
+            ? "cblas_sgemv(row-major, " + std::string(kn_ ? "transposed" : "as it is") + ", " + text(kn_ ? k_ : n_) +
+                  ", " + text(kn_ ? n_ : k_) + ", 1, W, " + text(kn_ ? n_ : k_) + ", x, 1, " + beta + ", y, 1)"
+            : "cblas_sgemm(row-major, x as it is, W " + std::string(kn_ ? "as it is" : "transposed") + ", " + text(m_) +
+                  ", " + text(n_) + ", " + text(k_) + ", 1, x, " + text(k_) + ", W, " + text(kn_ ? n_ : k_) + ", " +
+                  beta + ", y, " + text(n_) + ")";
+    return std::string("variant: ") + variant_.id + "\ntitle: " + variant_.title + "\narithmetic: " + variant_.note +
+           "\ncall: " + call + "\nlibrary: " + library_.describe() + "\n";
+}
+
 } // namespace qs::openblas

@@ -47,6 +47,7 @@ public:
     std::uint64_t outBytes() const { return std::uint64_t(m_ * n_) * (outBf16_ ? 2 : 4); }
     const char* outDtype() const { return outBf16_ ? "bf16" : "f32"; }
     void run(const void* act, std::uint32_t copy, void* out);
+    std::string source() const; ///< the call that is made, and of which library
 
 private:
     struct Copy {

@@ -2,7 +2,7 @@
 // For a machine with a GPU: every variant of the backend cuda against the f64 result, then its time.
 //   cuda_check [--quick] [--plugin cuda.so]
 // Exit 0: all right; 1: something wrong; 77: no device, nothing checked. A wrong variant is not timed.
-#include "kernels/kernel_set.h"
+#include "tests/plugins/cuda/reference_codes.h"
 #include "tests/plugins/support/abi_module.h"
 
 #include <algorithm>
@@ -63,51 +63,23 @@ void checkQuantize(AbiModule& module, const Case& c) {
     qs_kernel* kernel = nullptr;
     qs_kernel_info info{};
     info.struct_size = sizeof info;
-    const qs::FormatTraits& format = *qs::findFormat(c.weight);
-    const bool nf4 = c.weight == "nf4", byBlock = nf4 || c.scale == "block";
-    const std::int64_t block = byBlock ? std::int64_t(c.block) : c.k, blocks = (c.k + block - 1) / block;
-    const int bits = int(problem.problem.weight->bits);
-    const std::int64_t rowBytes = ((nf4 ? blocks * block : c.k) * bits + 7) / 8;
-    std::vector<unsigned char> codes(std::size_t(c.n * rowBytes)), expected(codes.size());
-    std::vector<float> scales(std::size_t(c.n * blocks)), expectedScales(scales.size());
+    const ReferenceCodes expected = referenceCodes(c, problem);
+    std::vector<unsigned char> codes(expected.codes.size());
+    std::vector<float> scales(expected.scales.size());
     qs_tensor outs[2] = {};
     for (qs_tensor& t : outs) t.struct_size = sizeof t, t.rank = 1;
-    const bool small = format.kind == qs::FormatKind::Float;
-    outs[0].role = "out", outs[0].dtype = small ? format.id : c.weight == "int8" ? "i8" : "u8";
+    outs[0].role = "out", outs[0].dtype = expected.smallFloat ? c.weight.c_str() : c.weight == "int8" ? "i8" : "u8";
     outs[0].out = codes.data(), outs[0].bytes = codes.size();
     outs[1].role = "out_scale", outs[1].dtype = "f32", outs[1].out = scales.data(), outs[1].bytes = 4 * scales.size();
     qs_tensor* list[] = {&outs[0], &outs[1]};
     const qs_backend* table = module.table();
-    const char* variant = nf4 || c.weight == "int8" ? "quantize" : "quantize_search";
+    const char* variant = c.weight == "nf4" || c.weight == "int8" ? "quantize" : "quantize_search";
     int code = table->prepare(module.context(), 0, &problem.problem, variant, problem.inputs.data(), 1, &kernel, &info,
                               &error);
     if (!code) code = table->execute(kernel, nullptr, 0, list, 2, &error);
     table->kernel_destroy(kernel);
-    std::vector<float> row(std::size_t(blocks * block));
-    std::vector<std::uint8_t> plain(row.size());
-    for (std::int64_t r = 0; r < c.n; ++r) {
-        std::copy_n(&problem.source[std::size_t(r * c.k)], c.k, row.begin());
-        unsigned char* to = &expected[std::size_t(r * rowBytes)];
-        float* toScales = &expectedScales[std::size_t(r * blocks)];
-        if (nf4) {
-            qs::scalarKernels().quantizeNf4Packed(row.data(), row.size(), std::size_t(block), to, toScales, nullptr);
-            continue;
-        }
-        qs::Run run = qs::runFor(format);
-        run.x = row.data(), run.n = std::size_t(c.k), run.group = std::size_t(block);
-        qs::RunOut out;
-        out.codes = plain.data(), out.scales = toScales;
-        qs::scalarKernels().quantize(run, out);
-        const int perByte = 8 / bits, bias = problem.problem.weight->code_bias;
-        const auto stored = [&](std::int64_t i) {
-            const std::size_t at = i < c.k ? plain[std::size_t(i)] : std::size_t(format.zeroCode);
-            return small ? unsigned(format.bytes[at]) : unsigned(int(format.levels[at]) - bias) & ((1u << bits) - 1);
-        };
-        for (std::int64_t i = 0; i < rowBytes * perByte; ++i)
-            to[i / perByte] = static_cast<unsigned char>(to[i / perByte] | stored(i) << (i % perByte * bits));
-    }
     const bool ok =
-        code == 0 && codes == expected && !std::memcmp(scales.data(), expectedScales.data(), 4 * scales.size());
+        code == 0 && codes == expected.codes && !std::memcmp(scales.data(), expected.scales.data(), 4 * scales.size());
     ok ? ++right : ++wrong;
     if (!ok) std::printf("WRONG  %s: %s\n", c.name().c_str(), code ? error.msg : "other bits than the reference");
 }

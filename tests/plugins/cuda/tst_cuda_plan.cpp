@@ -5,6 +5,7 @@
 #include "kernels/kernel_set.h"
 #include "plugins/cuda/plan.h"
 #include "plugins/cuda/presence.h"
+#include "tests/plugins/cuda/weight_rows.h"
 #include "tests/plugins/support/abi_problem.h"
 
 #include <QTemporaryDir>
@@ -91,16 +92,7 @@ void CudaPlan::readsStoredCodes() {
     }
 }
 
-void CudaPlan::multipliesAsAWarpDoes_data() {
-    QTest::addColumn<QString>("format");
-    QTest::addColumn<bool>("kn");
-    QTest::addColumn<QString>("scale");
-    for (const char* format : {"nf4", "int8", "int4", "ternary", "binary"})
-        for (const bool kn : {false, true})
-            for (const char* scale : {"row", "column", "tensor", "block"})
-                QTest::addRow("%s %s %s", format, kn ? "KN" : "NK", scale)
-                    << QString::fromLatin1(format) << kn << QString::fromLatin1(scale);
-}
+void CudaPlan::multipliesAsAWarpDoes_data() { addWeightRows(); }
 
 /// What one lane holds of mma.m16n8k16, from the instruction's description: row and k of the two halves of a[i]; k and
 /// column of b[i]. Each lane's codes are read as the kernels read them.

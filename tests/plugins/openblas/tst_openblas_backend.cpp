@@ -15,6 +15,7 @@ private Q_SLOTS:
     void saysWhatIsMissing();
     void refusesALibraryThatIsNone();
     void saysHowItWasLoaded();
+    void showsTheCall();
     void multiplies_data();
     void multiplies();
     void declinesWithAReason();
@@ -78,6 +79,26 @@ void OpenBlasBackend::saysHowItWasLoaded() {
     }
     QVERIFY(json.at("threads").get<int>() >= 1);
     QVERIFY(json.at("pinned").get<bool>());
+}
+
+void OpenBlasBackend::showsTheCall() {
+    NEEDS_OPENBLAS;
+    const AbiProblem problem({.weight = "f32", .m = 1, .n = 3, .k = 5});
+    for (const auto& [variant, call] :
+         {std::pair("sgemv", "cblas_sgemv(row-major, as it is, 3, 5, 1, W, 5, x, 1, 1, y, 1)"),
+          std::pair("sgemm", "cblas_sgemm(row-major, x as it is, W transposed, 1, 3, 5, 1, x, 5, W, 5, 0, y, 3)")}) {
+        qs_kernel* kernel = nullptr;
+        QCOMPARE(module.table()->prepare(module.context(), 0, &problem.problem, variant, problem.inputs.data(),
+                                         std::uint32_t(problem.inputs.size()), &kernel, nullptr, nullptr),
+                 QS_OK);
+        char text[4096];
+        std::uint64_t need = 0;
+        QCOMPARE(module.table()->artifact(kernel, "source", text, sizeof text, &need, nullptr), QS_OK);
+        const std::string source = text;
+        QVERIFY2(source.find(call) != source.npos && source.find("libopenblas") != source.npos, text);
+        QCOMPARE(module.table()->artifact(kernel, "ptx", nullptr, 0, &need, nullptr), QS_NOT_FOUND);
+        module.table()->kernel_destroy(kernel);
+    }
 }
 
 void OpenBlasBackend::multiplies_data() {

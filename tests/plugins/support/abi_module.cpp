@@ -12,11 +12,6 @@ std::vector<qs_kv> keyValues(const AbiModule::Options& options) {
     for (const auto& [key, value] : options) list.push_back({key.c_str(), value.c_str()});
     return list;
 }
-template<class T> T sized() {
-    T value{};
-    value.struct_size = sizeof value;
-    return value;
-}
 
 /// An output as the host gives it: NaN inside, guard bytes around.
 class Output {

@@ -11,6 +11,13 @@
 
 namespace qs::test {
 
+/// A struct of the interface, zero but for its size.
+template<class T> T sized() {
+    T value{};
+    value.struct_size = sizeof value;
+    return value;
+}
+
 struct CloseContext {
     const qs_backend* table = nullptr;
     void operator()(qs_ctx* ctx) const { table->close(ctx); }

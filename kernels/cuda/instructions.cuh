@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What only a device can do: the launch, the matrix instruction and asynchronous copies. The tests have another file of
+// this name, which does the same on the host.
+
+#include <cstdint>
+#include <cuda_bf16.h>
+
+#define QS_LAUNCH(kernel, grid, threads, bytes, stream, ...) kernel<<<grid, threads, bytes, stream>>>(__VA_ARGS__)
+
+namespace qs::cuda {
+
+/// d += a b: a 16x16 bf16, b 16x8 bf16, d 16x8 f32.
+__device__ __forceinline__ void mma(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+                 "{%0,%1,%2,%3};\n"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+__device__ __forceinline__ void copyAsync(void* to, const void* from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(unsigned(__cvta_generic_to_shared(to))),
+                 "l"(from));
+}
+__device__ __forceinline__ void closeGroup() { asm volatile("cp.async.commit_group;\n"); }
+template<int Pending> __device__ __forceinline__ void waitGroups() {
+    asm volatile("cp.async.wait_group %0;\n" ::"n"(Pending));
+}
+
+} // namespace qs::cuda

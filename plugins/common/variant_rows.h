@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// For backends whose variants are rows of a constant table with id, title and note, of which a problem has some.
+
+#include "plugins/common/entry.h"
+
+#include <vector>
+
+namespace qs::plugin {
+
+template<class Row> const Row& variantNamed(const std::vector<const Row*>& rows, const char* id) {
+    for (const Row* row : rows)
+        if (is(id, row->id)) return *row;
+    throw Refusal(QS_INVALID_ARGUMENT, std::string("there is no variant ") + (id ? id : ""));
+}
+
+template<class Row> const Row& variantAt(const std::vector<const Row*>& rows, std::uint32_t index) {
+    if (index >= rows.size()) throw Refusal(QS_INVALID_ARGUMENT, "there is no variant of that index");
+    return *rows[index];
+}
+
+template<class Row> void giveVariant(qs_variant* out, const Row& row, std::uint32_t flags, double nmseLimit) {
+    auto variant = given(out);
+    variant.flags = flags, variant.nmse_limit = nmseLimit;
+    put(variant.id, row.id), put(variant.title, row.title), put(variant.note, row.note);
+    give(out, variant);
+}
+
+/// Makes the kernel and says what it took: make() gives the owner of one, with a product inside.
+template<class Kernel, class Make> void giveKernel(Kernel** out, qs_kernel_info* info, const Make& make) {
+    auto kernel = make();
+    give(info, kernel->product.info());
+    *out = kernel.release();
+}
+
+} // namespace qs::plugin

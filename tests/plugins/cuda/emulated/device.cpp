@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The fibers of a block, and the kernels themselves, compiled for them.
+#include "kernels/cuda/instructions.cuh"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <ucontext.h>
+#include <vector>
+
+namespace qs::cuda {
+
+// Dynamic shared memory, as much as the kernels ask for at most.
+constexpr std::size_t kSharedBytes = 96 * 1024;
+alignas(16) std::uint32_t shared[kSharedBytes / 4];
+alignas(16) unsigned char memory[kSharedBytes];
+
+namespace emulated {
+
+Place thread, block, blockSize, gridSize;
+
+namespace {
+
+constexpr std::size_t kStackBytes = 64 * 1024, kWarp = 32;
+
+struct Copy {
+    void* to;
+    const void* from;
+};
+struct Fiber {
+    enum class State { Ready, AtBarrier, InExchange, Done } state = State::Ready;
+    ucontext_t context;
+    std::unique_ptr<char[]> stack{new char[kStackBytes]};
+    unsigned exchanges = 0;               ///< that it has begun
+    std::size_t bytes = 0;                ///< of the last
+    std::deque<std::vector<Copy>> groups; ///< the last is open
+};
+
+std::vector<Fiber> fibers;
+/// What the lanes of each warp give, in turns: none is two exchanges ahead of another.
+constexpr std::size_t kMostWarps = 32;
+alignas(16) unsigned char given[kMostWarps][2][kWarp * kMostExchanged];
+std::size_t running = 0;
+ucontext_t scheduler;
+const std::function<void()>* body = nullptr;
+
+[[noreturn]] void fail(const char* what) {
+    std::fprintf(stderr, "emulated device, block %u %u: %s\n", block.x, block.y, what);
+    std::abort();
+}
+
+void pause(Fiber::State state) {
+    Fiber& self = fibers[running];
+    self.state = state;
+    swapcontext(&self.context, &scheduler);
+    thread.x = unsigned(running);
+}
+void start() {
+    (*body)();
+    fibers[running].state = Fiber::State::Done;
+}
+
+bool all(std::size_t first, std::size_t count, Fiber::State state) {
+    for (std::size_t i = first; i < first + count; ++i)
+        if (fibers[i].state != state) return false;
+    return true;
+}
+
+/// A warp whose lanes all wait in an exchange goes on.
+bool exchanged(std::size_t first) {
+    if (!all(first, kWarp, Fiber::State::InExchange)) return false;
+    for (std::size_t i = first; i < first + kWarp; ++i) {
+        if (fibers[i].bytes != fibers[first].bytes) fail("lanes of a warp exchange different things");
+        fibers[i].state = Fiber::State::Ready;
+    }
+    return true;
+}
+
+void runBlock() {
+    for (auto& fiber : fibers) {
+        fiber.state = Fiber::State::Ready;
+        fiber.groups.assign(1, {}), fiber.exchanges = 0;
+        getcontext(&fiber.context);
+        fiber.context.uc_stack.ss_sp = fiber.stack.get(), fiber.context.uc_stack.ss_size = kStackBytes;
+        fiber.context.uc_link = &scheduler;
+        makecontext(&fiber.context, start, 0);
+    }
+    while (!all(0, fibers.size(), Fiber::State::Done)) {
+        bool moved = false;
+        for (running = 0; running < fibers.size(); ++running) {
+            if (fibers[running].state != Fiber::State::Ready) continue;
+            thread.x = unsigned(running), moved = true;
+            swapcontext(&scheduler, &fibers[running].context);
+        }
+        for (std::size_t first = 0; first < fibers.size(); first += kWarp) moved |= exchanged(first);
+        if (moved) continue;
+        // Threads that have ended are not waited for.
+        for (auto& fiber : fibers) {
+            if (fiber.state == Fiber::State::InExchange) fail("lanes of a warp do not meet");
+            if (fiber.state == Fiber::State::AtBarrier) fiber.state = Fiber::State::Ready;
+        }
+    }
+}
+
+} // namespace
+
+void launch(dim3 grid, unsigned threads, std::size_t sharedBytes, const std::function<void()>& kernel) {
+    if (threads == 0 || threads % kWarp || threads > kMostWarps * kWarp || sharedBytes > kSharedBytes)
+        fail("a launch it cannot do");
+    if (fibers.size() != threads) fibers = std::vector<Fiber>(threads);
+    body = &kernel, blockSize.x = threads, gridSize = {grid.x, grid.y};
+    for (block.y = 0; block.y < grid.y; ++block.y)
+        for (block.x = 0; block.x < grid.x; ++block.x) {
+            std::memset(shared, 0xff, sizeof shared), std::memset(memory, 0xff, sizeof memory); // NaN
+            runBlock();
+        }
+}
+
+void barrier() { pause(Fiber::State::AtBarrier); }
+
+const void* exchange(const void* own, std::size_t bytes) {
+    Fiber& self = fibers[running];
+    auto& room = given[running / kWarp][self.exchanges++ % 2];
+    std::memcpy(room + running % kWarp * bytes, own, self.bytes = bytes);
+    pause(Fiber::State::InExchange);
+    return room;
+}
+
+void copyLater(void* to, const void* from) {
+    if (reinterpret_cast<std::uintptr_t>(to) % 16 || reinterpret_cast<std::uintptr_t>(from) % 16)
+        fail("a copy that is not aligned");
+    std::memset(to, 0xff, 16);
+    fibers[running].groups.back().push_back({to, from});
+}
+void closeGroup() { fibers[running].groups.emplace_back(); }
+void waitGroups(int pending) {
+    auto& groups = fibers[running].groups;
+    for (; groups.size() > std::size_t(pending) + 1; groups.pop_front())
+        for (const Copy& copy : groups.front()) std::memcpy(copy.to, copy.from, 16);
+}
+
+} // namespace emulated
+} // namespace qs::cuda
+
+#include "kernels/cuda/elementwise.cu"
+#include "kernels/cuda/product_2.cu"
+#include "kernels/cuda/product_4.cu"
+#include "kernels/cuda/product_8.cu"

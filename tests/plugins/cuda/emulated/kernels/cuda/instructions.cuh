@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The device of kernels/cuda/instructions.cuh on the host: a block's threads are fibers of one thread, which take turns
+// at barriers and at whatever a warp does together. A block whose threads do not meet ends the program.
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __launch_bounds__(threads)
+#define __shared__ // one block at a time: what its threads share is static or global
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define QS_LAUNCH(kernel, grid, threads, bytes, stream, ...)                                                           \
+    ((void)(stream), ::qs::cuda::emulated::launch(grid, threads, bytes, [&] { kernel(__VA_ARGS__); }))
+
+struct dim3 {
+    unsigned x = 1, y = 1, z = 1;
+    dim3(unsigned x = 1, unsigned y = 1) : x(x), y(y) {}
+};
+struct alignas(8) uint2 {
+    unsigned x, y;
+};
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+
+using cudaError_t = int;
+inline constexpr int cudaErrorInvalidValue = 1, cudaFuncAttributeMaxDynamicSharedMemorySize = 8;
+inline int cudaGetLastError() { return 0; }
+template<class Kernel> int cudaFuncSetAttribute(Kernel, int, int) { return 0; }
+
+/// Rounded to nearest, ties to even; NaN stays one.
+struct __nv_bfloat16 {
+    std::uint16_t bits = 0;
+    __nv_bfloat16() = default;
+    explicit __nv_bfloat16(float value) {
+        const auto f = std::bit_cast<std::uint32_t>(value);
+        bits = std::uint16_t(std::isnan(value) ? 0x7fff : (f + 0x7fff + (f >> 16 & 1)) >> 16);
+    }
+};
+struct __nv_bfloat162 {
+    __nv_bfloat16 x, y;
+};
+inline __nv_bfloat16 __float2bfloat16_rn(float value) { return __nv_bfloat16(value); }
+inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y) { return {__nv_bfloat16(x), __nv_bfloat16(y)}; }
+
+inline float __uint_as_float(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+inline std::uint32_t __float_as_uint(float value) { return std::bit_cast<std::uint32_t>(value); }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fdiv_rn(float a, float b) { return a / b; }
+inline int __float2int_rn(float value) { return int(std::nearbyint(value)); }
+inline std::uint32_t __byte_perm(std::uint32_t a, std::uint32_t b, std::uint32_t selector) {
+    const std::uint64_t both = std::uint64_t(b) << 32 | a;
+    std::uint32_t out = 0;
+    for (int i = 0; i < 4; ++i) out |= std::uint32_t(both >> (selector >> 4 * i & 7) * 8 & 255) << 8 * i;
+    return out;
+}
+template<class T> T __ldg(const T* at) { return *at; }
+template<class T> T __ldcs(const T* at) { return *at; }
+inline void atomicAdd(std::uint32_t* to, std::uint32_t value) { *to += value; }
+
+namespace qs::cuda::emulated {
+
+struct Place {
+    unsigned x = 0, y = 0;
+};
+extern Place thread, block, blockSize, gridSize; ///< of the fiber that runs
+
+void launch(dim3 grid, unsigned threads, std::size_t sharedBytes, const std::function<void()>& kernel);
+void barrier();
+/// All 32 lanes give their value and see those of all, until the exchange after the next.
+inline constexpr std::size_t kMostExchanged = 32; ///< bytes
+const void* exchange(const void* own, std::size_t bytes);
+template<class T> const T* exchanged(const T& own) {
+    static_assert(sizeof(T) <= kMostExchanged);
+    return static_cast<const T*>(exchange(&own, sizeof own));
+}
+void copyLater(void* to, const void* from); ///< 16 bytes, which are NaN until they are waited for
+void closeGroup();
+void waitGroups(int pending);
+
+} // namespace qs::cuda::emulated
+
+#define threadIdx ::qs::cuda::emulated::thread
+#define blockIdx ::qs::cuda::emulated::block
+#define blockDim ::qs::cuda::emulated::blockSize
+#define gridDim ::qs::cuda::emulated::gridSize
+inline void __syncthreads() { qs::cuda::emulated::barrier(); }
+inline float __shfl_xor_sync(unsigned, float value, int mask) {
+    return qs::cuda::emulated::exchanged(value)[(threadIdx.x % 32) ^ unsigned(mask)];
+}
+
+namespace qs::cuda {
+
+/// By the description of mma.m16n8k16: lane 4g+t has rows g and g+8 of a and d, column g of b.
+inline void mma(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1) {
+    struct Registers {
+        std::uint32_t a[4], b[2];
+    };
+    const Registers* all = emulated::exchanged(Registers{{a[0], a[1], a[2], a[3]}, {b0, b1}});
+    const auto half = [](std::uint32_t pair, int k) {
+        return double(std::bit_cast<float>(k % 2 ? pair & 0xffff0000u : pair << 16));
+    };
+    const int g = int(threadIdx.x % 32 / 4), t = int(threadIdx.x % 4);
+    for (int i = 0; i < 4; ++i) {
+        const int row = g + i / 2 * 8, column = 2 * t + i % 2;
+        double sum = double(d[i]);
+        for (int k = 0; k < 16; ++k) {
+            const auto& ofA = all[row % 8 * 4 + k % 8 / 2];
+            const auto& ofB = all[column * 4 + k % 8 / 2];
+            sum += half(ofA.a[row / 8 + k / 8 * 2], k) * half(ofB.b[k / 8], k);
+        }
+        d[i] = float(sum);
+    }
+}
+inline void copyAsync(void* to, const void* from) { emulated::copyLater(to, from); }
+inline void closeGroup() { emulated::closeGroup(); }
+template<int Pending> void waitGroups() { emulated::waitGroups(Pending); }
+
+} // namespace qs::cuda
