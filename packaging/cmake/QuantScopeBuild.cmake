@@ -27,8 +27,8 @@ if(QS_SANITIZE)
   add_compile_options(-fsanitize=${QS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${QS_SANITIZE})
 endif()
-# The checks of every pointer double the time to compile. They stay where bytes from outside are read (core/base, core/model,
-# core/quant); elsewhere AddressSanitizer tells of a bad pointer.
+# The checks of every pointer double the time to compile. They stay where bytes from outside are read (core/base, core/model; the fuzz
+# targets also core/quant); elsewhere AddressSanitizer tells of a bad pointer.
 set(QS_LESS_UBSAN "")
 set(QS_SIMD_SANITIZE "")
 if(QS_SANITIZE MATCHES undefined)
