@@ -4,6 +4,7 @@
 #include "kernels/fixed_levels.h"
 #include "kernels/matmul_operands.h"
 #include "tests/kernels/matmul_acts.h"
+#include "tests/support/thinned.h"
 
 #include <QtTest>
 #include <sys/resource.h>
@@ -249,7 +250,8 @@ void MatmulEdges::copiesShareTheirRoom() {
         const long before = pagesTouched();
         QVERIFY(copy->run({a.raw.data(), nullptr}, {second.data(), nullptr}, m_two, {}));
         const long touched = pagesTouched() - before;
-        QVERIFY2(touched < 40, (QByteArray(v->id) + " " + QByteArray::number(qlonglong(touched))).constData());
+        if (kThinning == 1) // sanitizers touch pages of their own
+            QVERIFY2(touched < 40, (QByteArray(v->id) + " " + QByteArray::number(qlonglong(touched))).constData());
         QCOMPARE(second, first);
         ++asked;
     }
