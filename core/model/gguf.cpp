@@ -9,14 +9,16 @@
 #include "core/model/tensor_name.h"
 
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <iterator>
-#include <numeric>
 
 namespace qs {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kMostRead = std::size_t(1) << 30; ///< of a header that is not mapped
 
 std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
 
@@ -61,6 +63,7 @@ Result<GgufHeader> add(Model& model, const std::string& path) {
     std::size_t length = file.isMapped() ? file.size() : std::min<std::size_t>(file.size(), std::size_t(1) << 20);
     auto header = parseGgufHeader(file.read(0, length, scratch), file.size(), path);
     while (header && header->wantsMore) {
+        if (length >= kMostRead) return fail(fmt::format("{}: its header is longer than 1 GiB.", shown(path)), path, 0);
         length = std::min(file.size(), 4 * length);
         header = parseGgufHeader(file.read(0, length, scratch), file.size(), path);
     }

@@ -49,8 +49,9 @@ template<class T> void take(GgufCursor& cursor, GgufValue& out) {
         if (std::in_range<std::int64_t>(value)) out.whole = std::int64_t(value);
 }
 
-std::string asUtf8(std::string_view text) {
-    return invalidUtf8(text) == std::string_view::npos ? std::string(text) : escapeForPeople(text, 4096);
+/// Takes a copy: the file may change between the check and the use.
+std::string asUtf8(std::string text) {
+    return invalidUtf8(text) == std::string_view::npos ? text : escapeForPeople(text, 4096);
 }
 
 void readScalar(GgufCursor& cursor, GgufType type, GgufValue& out) {
@@ -71,7 +72,7 @@ void readScalar(GgufCursor& cursor, GgufType type, GgufValue& out) {
         else
             out.text = value ? "true" : "false";
         return;
-    case GgufType::String: out.text = asUtf8(cursor.string()); return;
+    case GgufType::String: out.text = asUtf8(std::string(cursor.string())); return;
     case GgufType::Array:
     case GgufType::Count: break;
     }

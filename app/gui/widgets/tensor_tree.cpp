@@ -249,6 +249,8 @@ QString TensorTree::tip(int tensor, int column) const {
     const auto& row = rowOf(tensor);
     if (column == Flags) return flagsOf(row, true);
     if (column == MetricValue) {
+        if (info.packed && !qs::info(info.dtype).quantizable)
+            return QStringLiteral("Listed only: %1 is not decoded").arg(QString::fromLatin1(info.typeId()));
         if (!info.isWeight()) return QStringLiteral("Kept as it is: not a float tensor of rank 2 or more");
         if (!row) return QStringLiteral("Not measured under this spec yet");
         if (row->status != Status::Ok) return QString::fromStdString(row->reason);

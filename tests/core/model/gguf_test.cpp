@@ -412,6 +412,9 @@ void GgufTest::cutWhileOpen() {
 }
 
 void GgufTest::insideAFolder() {
+    QVERIFY(QDir(folder_->path()).mkdir(QStringLiteral("folder.gguf")));
+    const auto directory = openModel(folder_->filePath(QStringLiteral("folder.gguf")).toStdString());
+    QVERIFY(!directory && text(directory.error().message).contains(QStringLiteral("holds no safetensors file")));
     put(QStringLiteral("model-q4.gguf"), smallGguf().bytes());
     const auto opened = openModel(folder_->path().toStdString());
     QVERIFY(!opened);
