@@ -35,12 +35,14 @@ void TensorProbe::ask(const std::shared_ptr<const Model>& model, const TensorInf
     }
     job_ = Job();
     running_ = true;
-    const auto work = [model, &tensor, spec, known](const Job& job) -> Result<AnalysisRow> {
+    ++begun_;
+    const auto work = [model, &tensor, spec, known, ended = ended_](const Job& job) -> Result<AnalysisRow> {
         AnalysisOptions options;
         options.detail = Detail::Inspect;
         options.statistics = !known;
         auto result = analyseTensor(*model, tensor, spec, options, job);
         if (!result) return tl::unexpected(result.error());
+        ++*ended;
         if (known && !result->statistics) result->statistics = *known;
         if (result->specAsTyped.empty()) result->specAsTyped = specText(spec);
         return std::make_shared<const TensorAnalysis>(std::move(*result));

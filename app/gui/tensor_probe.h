@@ -7,7 +7,9 @@
 #include <QObject>
 #include <QString>
 
+#include <atomic>
 #include <deque>
+#include <memory>
 
 namespace qs::gui {
 
@@ -24,6 +26,8 @@ public:
     void cancel();
     void forget(); ///< cancel, and drop what is remembered
     bool running() const { return running_; }
+    int begun() const { return begun_; }         ///< jobs; remembered answers need none
+    int ended() const { return ended_->load(); } ///< of them those that went through the whole tensor
 
 Q_SIGNALS:
     void answered(const qs::AnalysisRow& row);
@@ -37,6 +41,8 @@ private:
     std::deque<Remembered> remembered_; ///< newest first: undo and sliding back and forth need no job
     Job job_;
     bool running_ = false;
+    int begun_ = 0;
+    std::shared_ptr<std::atomic<int>> ended_ = std::make_shared<std::atomic<int>>(0); ///< jobs may outlive this
 };
 
 } // namespace qs::gui

@@ -19,10 +19,11 @@ set_tests_properties(test_backends_page PROPERTIES
   ENVIRONMENT "QT_QPA_PLATFORM=offscreen;ASAN_OPTIONS=handle_segv=0:handle_abort=0:detect_leaks=1")
 qs_add_test(test_report_page SOURCES ${gui}/test_report_page.cpp LIBS qs_gui)
 qs_add_test(test_turns SOURCES ${gui}/test_turns.cpp LIBS qs_gui)
+qs_add_test(test_block_slider SOURCES ${gui}/test_block_slider.cpp LIBS qs_gui)
 # A wrong call is exit code 2 and a sentence, without a display too.
 foreach(wrong "--nonsense" "--theme=pink" "--page=nowhere" "--size=3" "--spec=zz4")
   add_test(NAME gui_wrong_call_${wrong} COMMAND ${CMAKE_COMMAND} -E env --unset=DISPLAY --unset=WAYLAND_DISPLAY
     --unset=QT_QPA_PLATFORM bash -c "\"$<TARGET_FILE:quantscope>\" ${wrong} 2>&1; test $? = 2")
 endforeach()
 # They judge how long the event loop is held: nobody else's threads beside them.
-set_tests_properties(test_main_window test_turns test_backends_page PROPERTIES RUN_SERIAL ON)
+set_tests_properties(test_main_window test_turns test_block_slider test_backends_page PROPERTIES RUN_SERIAL ON)
