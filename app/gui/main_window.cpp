@@ -18,6 +18,7 @@
 #include "app/gui/widgets/top_bar.h"
 #include "core/base/text.h"
 
+#include <QApplication>
 #include <QDragEnterEvent>
 #include <QGridLayout>
 #include <QKeyEvent>
@@ -108,6 +109,10 @@ void MainWindow::showPage(const QString& id) {
     // Making a page and laying it out together would hold the event loop for too long, and so would all of its parts.
     if (auto* parts = dynamic_cast<PageInParts*>(widget); parts && isVisible() && !later) later = parts->makePart();
     if (later) return QTimer::singleShot(0, this, [this] { showPage(session_.page()); });
+    // The focus of a page that goes away would wander to the first button of the next one.
+    if (auto* leaving = stack_->currentWidget();
+        leaving && leaving != widget && leaving->isAncestorOf(QApplication::focusWidget()))
+        stack_->setFocus();
     stack_->setCurrentWidget(widget);
     top_->setSpecVisible(page->usesSpecBar);
     browser_->setVisible(page->usesBrowser && browserWanted_ && session_.model());

@@ -33,6 +33,9 @@ QPushButton:hover, QToolButton:hover { background: $line; }
 QPushButton:pressed, QToolButton:pressed { background: $selection; }
 QToolButton:checked { background: $selection; color: $text; border-color: $accent; }
 QToolButton::menu-indicator { image: none; width: 0; }
+QPushButton::menu-indicator { image: url(:/icons/chevron-down.svg); width: 12px; height: 12px;
+  subcontrol-origin: padding; subcontrol-position: right center; right: 6px; }
+QPushButton[menu="true"] { padding-right: 24px; }
 QPushButton[role="primary"] { background: $accent; color: $onaccent; border-color: $accent; font-weight: 600; }
 QPushButton[role="primary"]:focus { border: 2px solid $text; }
 QPushButton[role="primary"]:hover { background: $accenthover; border-color: $accenthover; }

@@ -2,10 +2,13 @@
 // The charts of a run as plots of a report.
 #include "core/bench/bench_report.h"
 
+#include "core/base/text.h"
+
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <map>
+#include <tuple>
 
 namespace qs {
 namespace {
@@ -18,16 +21,20 @@ std::vector<Plot> latencyPlots(const BenchmarkRun& run) {
         if (std::none_of(chart.series.begin(), chart.series.end(), [](const auto& s) { return s.m.size() > 1; }))
             continue;
         Plot plot;
-        plot.kind = Plot::Kind::Lines;
+        plot.kind = Plot::Kind::Scatter;
         plot.title = chart.title;
-        plot.xTitle = "log2 M", plot.yTitle = "median, ns";
+        plot.xTitle = "M, rows of x", plot.yTitle = "median, µs";
+        plot.xPowers = 2;
         plot.logY = true;
         for (const auto& series : chart.series) {
             auto& line = plot.series.emplace_back();
             line.name = series.name;
             for (std::size_t i = 0; i < series.m.size(); ++i) {
                 line.x.push_back(std::log2(series.m[i]));
-                line.y.push_back(series.ns[i]);
+                line.y.push_back(series.ns[i] / 1e3);
+                const auto& row = run.rows[series.rows[i]];
+                line.notes.push_back(
+                    fmt::format("M = {}: {} µs, {}", row.m, significantText(line.y.back()), row.variant));
             }
         }
         for (const auto& [m, name] : chart.crossovers) {
@@ -57,36 +64,49 @@ std::vector<Plot> speedupPlots(const BenchmarkRun& run) {
     return out;
 }
 
-/// The fastest of each intensity on one device under its measured ceilings; both axes logarithmic.
+/// The fastest of each M and shape on one device under its measured ceilings; both axes logarithmic.
 std::vector<Plot> rooflinePlots(const BenchmarkRun& run) {
     std::vector<Plot> out;
     for (const auto& roofline : rooflines(run.rows, run.roofs)) {
         if (!(roofline.bytesPerSecond > 0)) continue;
         Plot plot;
-        plot.kind = Plot::Kind::Lines;
+        plot.kind = Plot::Kind::Scatter;
         plot.title = fmt::format("Roofline of {} {}, cold cache", roofline.backend, roofline.device);
-        plot.xTitle = "log10 of operations a byte", plot.yTitle = "GFLOP/s";
+        plot.xTitle = "operations a byte", plot.yTitle = "GFLOP/s";
+        plot.xPowers = 10;
         plot.logY = true;
+        plot.joined = false; // shapes have points of their own
+        using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
+        std::vector<std::string> specs; // in the order of the run
+        std::map<std::string, std::map<Key, const Roofline::Point*>> best;
+        double low = 0, high = 2;
+        for (const auto& point : roofline.points) {
+            const auto& row = run.rows[point.row];
+            if (row.approx || row.experimental) continue;
+            if (std::find(specs.begin(), specs.end(), row.spec) == specs.end()) specs.push_back(row.spec);
+            auto& first = best[row.spec].try_emplace({row.m, row.n, row.k}, &point).first->second;
+            if (point.gflops > first->gflops) first = &point;
+            low = std::min(low, std::log10(point.intensity)), high = std::max(high, std::log10(point.intensity));
+        }
+        low = std::floor(low), high = std::ceil(high);
         for (const auto& [kind, peak] : roofline.peaks) {
-            auto& line = plot.series.emplace_back();
+            auto& line = plot.guides.emplace_back();
             line.name = kind + " roof";
-            for (int step = -8; step <= 32; ++step) {
-                const double x = step / 8.0;
+            const double ridge = std::log10(peak / roofline.bytesPerSecond);
+            for (const double x : {low, std::clamp(ridge, low, high), high}) {
                 line.x.push_back(x);
                 line.y.push_back(std::min(peak, roofline.bytesPerSecond * std::pow(10.0, x)) / 1e9);
             }
         }
-        std::map<std::string, std::map<double, double>> points;
-        for (const auto& point : roofline.points) {
-            const auto& row = run.rows[point.row];
-            if (row.approx || row.experimental) continue;
-            double& best = points[row.spec][std::log10(point.intensity)];
-            best = std::max(best, point.gflops);
-        }
-        for (const auto& [name, list] : points) {
-            auto& line = plot.series.emplace_back();
-            line.name = name;
-            for (const auto& [x, y] : list) line.x.push_back(x), line.y.push_back(y);
+        for (const auto& spec : specs) {
+            auto& marks = plot.series.emplace_back();
+            marks.name = spec;
+            for (const auto& [key, point] : best[spec]) {
+                const auto& row = run.rows[point->row];
+                marks.x.push_back(std::log10(point->intensity)), marks.y.push_back(point->gflops);
+                marks.notes.push_back(fmt::format("M = {}, {} x {}: {} GFLOP/s, {}", row.m, row.n, row.k,
+                                                  significantText(point->gflops), row.variant));
+            }
         }
         out.push_back(std::move(plot));
     }

@@ -25,7 +25,11 @@ Section summary(const BenchmarkRun& run) {
     for (const auto state :
          {RowState::Wrong, RowState::Invalid, RowState::Declined, RowState::Crashed, RowState::Hung, RowState::Failed,
           RowState::Unavailable, RowState::NeedsConfig, RowState::CompileOnly, RowState::NotBuilt})
-        if (const auto count = countOf(run, state)) text += fmt::format(", {} {}", count, rowStateText(state));
+        if (const auto count = countOf(run, state)) {
+            std::string words = rowStateText(state); // of files
+            std::replace(words.begin(), words.end(), '_', ' ');
+            text += fmt::format(", {} {}", count, words);
+        }
     auto section = sectionOf("Summary", text + ".", {}, {}, true);
     section.note =
         "Variants are timed in turns within one run; compare them with each other, not with figures of other "

@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 #include "core/report/writers.h"
 
+#include <cmath>
 #include <fmt/format.h>
 
 namespace qs {
@@ -19,7 +20,8 @@ std::string cellHtml(const ColumnInfo& column, const Value& value) {
         return fmt::format("<td class=\"{}missing\" data-v=\"\">not measured</td>", isNumeric(column) ? "n " : "");
     const std::string text = xmlEscaped(shownText(column, value, maxChars));
     if (column.show == Show::Shape) return "<td class=\"s\">" + text + "</td>";
-    if (!isNumeric(column)) return "<td class=\"t\">" + text + "</td>";
+    // Short words stand on one line and need no more room than that.
+    if (!isNumeric(column)) return fmt::format("<td class=\"{}\">{}</td>", text.size() <= 24 ? "k" : "t", text);
     const std::string key = jsonText(column, value);
     return fmt::format("<td class=\"n\" data-v=\"{}\">{}</td>", key == "null" ? "" : key, text);
 }
@@ -102,14 +104,17 @@ std::string plotsJson(const Report& report) {
             out += out.size() > 1 ? ",\n" : "";
             out += fmt::format("{{\"title\":{},\"x\":{},\"y\":{},\"cell\":{},\"series\":[", jsonString(plot.title),
                                jsonString(plot.xTitle), jsonString(plot.yTitle), jsonString(plot.cellTitle));
-            for (std::size_t i = 0; i < plot.series.size(); ++i) {
-                const auto& s = plot.series[i];
-                out += fmt::format("{}{{\"name\":{},\"x\":{},\"y\":{}}}", i ? "," : "", jsonString(s.name),
-                                   numbers(s.x), numbers(s.y));
-            }
-            out +=
-                fmt::format("],\"categories\":{},\"rows\":{},\"cells\":{},\"verticals\":{}}}", texts(plot.categories),
-                            texts(plot.rowLabels), numbers(plot.cells), numbers(plot.verticals));
+            const auto xOf = [&plot](std::vector<double> x) {
+                for (double& v : x) v = plot.xPowers ? std::pow(plot.xPowers, v) : v;
+                return numbers(x);
+            };
+            std::size_t count = 0;
+            for (const auto* list : {&plot.series, &plot.guides})
+                for (const auto& s : *list)
+                    out += fmt::format("{}{{\"name\":{},\"x\":{},\"y\":{}}}", count++ ? "," : "", jsonString(s.name),
+                                       xOf(s.x), numbers(s.y));
+            out += fmt::format("],\"categories\":{},\"rows\":{},\"cells\":{},\"verticals\":{}}}",
+                               texts(plot.categories), texts(plot.rowLabels), numbers(plot.cells), xOf(plot.verticals));
         }
     }
     return out + "]";

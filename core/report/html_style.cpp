@@ -45,7 +45,7 @@ th.sort:hover,th[aria-sort]{color:var(--accent)}
 td{font-family:"JetBrains Mono","DejaVu Sans Mono",monospace;font-size:12px;font-variant-numeric:tabular-nums}
 td.t{overflow-wrap:anywhere;min-width:16ch}
 td.t:first-child{min-width:min(40ch,45vw)}
-td.s{white-space:nowrap}
+td.s,td.k{white-space:nowrap}
 .n{text-align:right;white-space:nowrap}
 .missing{color:var(--warn);font-family:Inter,system-ui,sans-serif;font-size:11px}
 .prov th{width:170px;position:static;box-shadow:none;background:none;font-size:12px;font-weight:400}

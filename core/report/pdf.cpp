@@ -156,7 +156,12 @@ std::vector<double> columnWidths(PdfPages& pages, const Table& table, std::size_
     const double left = std::max(least, pages.inner - fixed);
     for (std::size_t c = 0; c < widths.size(); ++c)
         if (soft[c] && elastic > left) widths[c] *= left / elastic;
-    if (!widths.empty()) widths[0] += std::max(0.0, pages.inner - fixed - std::min(elastic, left));
+    if (widths.empty()) return widths;
+    const double spare = std::max(0.0, pages.inner - fixed - std::min(elastic, left));
+    if (soft[0]) // long names first
+        widths[0] += spare;
+    else
+        for (double& width : widths) width += spare / double(widths.size());
     return widths;
 }
 

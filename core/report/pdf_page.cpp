@@ -8,7 +8,10 @@ namespace qs {
 
 PdfPages::PdfPages(cairo_t* cairo, std::string footer, int total)
     : cairo_(cairo), layout_(pango_cairo_create_layout(cairo), g_object_unref), footer_(std::move(footer)),
-      total_(total) {}
+      total_(total) {
+    // Glyphs on whole points would space small letters out, and elide what has room.
+    pango_context_set_round_glyph_positions(pango_layout_get_context(layout_.get()), false);
+}
 
 void PdfPages::ink(Ink ink) {
     static constexpr double rgb[][3] = {{0x18, 0x20, 0x2B}, {0x56, 0x61, 0x73}, {0x15, 0x60, 0xCC},

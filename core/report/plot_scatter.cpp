@@ -33,9 +33,10 @@ std::string style() {
     }
     return "<style>" + light +
            ".qs .thin{fill:none;stroke-width:1;stroke-opacity:.45}"
+           ".qs .guide{fill:none;stroke:#566173;stroke-width:1;stroke-opacity:.7}.qs .dash{stroke-dasharray:3 3}"
            ".qs .front{fill:none;stroke:#18202B;stroke-width:1.8;stroke-opacity:.75;stroke-linejoin:round}"
            "@media screen and (prefers-color-scheme:dark){" +
-           dark + ".qs .front{stroke:#E7EBF1}}</style>";
+           dark + ".qs .guide{stroke:#9AA5B5}.qs .front{stroke:#E7EBF1}}</style>";
 }
 
 std::string markAt(std::size_t series, double x, double y, double r, const std::string& note) {
@@ -83,6 +84,74 @@ int legend(const Plot& plot, double left, double right, double top, std::string*
     return plot.series.empty() ? 0 : row + 1;
 }
 
+/// Whole powers of the base, every k-th where there are many.
+Ticks exponentTicks(double low, double high, int base) {
+    Ticks ticks;
+    ticks.low = std::floor(low + 1e-9), ticks.high = std::max(ticks.low + 1, std::ceil(high - 1e-9));
+    const double step = std::max(1.0, std::ceil((ticks.high - ticks.low) / 8));
+    for (double at = ticks.low; at <= ticks.high; at += step) {
+        ticks.values.push_back(at);
+        ticks.labels.push_back(fmt::format("{:g}", std::pow(base, at)));
+    }
+    return ticks;
+}
+
+struct ScatterFrame {
+    Ticks x, y;
+    double left = 0, right = 0, top = 0, bottom = 0;
+    bool logY = false;
+    double px(double v) const { return left + (v - x.low) / (x.high - x.low) * (right - left); }
+    double py(double v) const {
+        const double part = logY ? std::log(v / y.low) / std::log(y.high / y.low) : (v - y.low) / (y.high - y.low);
+        return bottom - part * (bottom - top);
+    }
+    bool drawn(double vx, double vy) const {
+        return std::isfinite(vx) && std::isfinite(vy) && (!logY || vy >= y.low * (1 - 1e-12));
+    }
+    std::string path(const Plot::Series& s) const {
+        std::string d;
+        for (std::size_t i = 0; i < s.x.size() && i < s.y.size(); ++i)
+            if (drawn(s.x[i], s.y[i]))
+                d += fmt::format("{}{:.1f} {:.1f}", d.empty() ? 'M' : 'L', px(s.x[i]), py(s.y[i]));
+        return d;
+    }
+};
+
+/// Names at the right end, over the line; beside the last one where they would meet.
+std::string guides(const ScatterFrame& f, const Plot& plot) {
+    std::string out;
+    double takenLeft = INFINITY, takenY = -INFINITY;
+    for (const auto& s : plot.guides) {
+        if (s.x.empty() || s.y.empty()) continue;
+        out += fmt::format("<path class=\"guide\" d=\"{}\"/>", f.path(s));
+        const double y = f.py(s.y.back()) - 3;
+        double right = f.right;
+        if (std::fabs(y - takenY) < 12) right = takenLeft - 8;
+        out += svgText(right, y, "e", s.name);
+        takenLeft = right - monoWidth(s.name), takenY = y;
+    }
+    return out;
+}
+
+/// Dashed, named at the top: beside the line where there is room, else on its other side or not at all.
+std::string dividers(const ScatterFrame& f, const Plot& plot) {
+    std::string out;
+    double free = -INFINITY;
+    for (std::size_t i = 0; i < plot.verticals.size(); ++i) {
+        const double x = f.px(plot.verticals[i]);
+        const std::string label = i < plot.verticalLabels.size() ? plot.verticalLabels[i] : std::string();
+        out += fmt::format("<path class=\"guide dash\" d=\"M{:.1f} {:.1f}V{:.1f}\"><title>{}</title></path>", x,
+                           f.top - 10, f.bottom, xmlEscaped(label));
+        const double wide = monoWidth(label);
+        const bool after = x + 4 + wide <= f.right + 8;
+        const double from = after ? x + 4 : x - 4 - wide;
+        if (from < free) continue;
+        out += svgText(from, f.top - 3, "", label);
+        free = from + wide + 8;
+    }
+    return out;
+}
+
 } // namespace
 
 const char* seriesColour(std::size_t series, bool dark) { return kColours[series % kColours.size()][dark ? 1 : 0]; }
@@ -90,14 +159,17 @@ SeriesMark seriesMark(std::size_t series) { return SeriesMark((series + series /
 
 std::string scatterSvg(const Plot& plot, int width, int height) {
     double lowX = INFINITY, highX = -INFINITY, lowY = INFINITY, highY = -INFINITY;
-    for (const auto& s : plot.series) {
-        for (std::size_t i = 0; i < s.x.size() && i < s.y.size(); ++i) {
-            if (!std::isfinite(s.x[i]) || !std::isfinite(s.y[i])) continue;
-            lowX = std::min(lowX, s.x[i]), highX = std::max(highX, s.x[i]);
-            lowY = std::min(lowY, s.y[i]), highY = std::max(highY, s.y[i]);
-        }
-    }
+    const auto extend = [&](const std::vector<Plot::Series>& list) {
+        for (const auto& s : list)
+            for (std::size_t i = 0; i < s.x.size() && i < s.y.size(); ++i) {
+                if (!std::isfinite(s.x[i]) || !std::isfinite(s.y[i]) || (plot.logY && s.y[i] <= 0)) continue;
+                lowX = std::min(lowX, s.x[i]), highX = std::max(highX, s.x[i]);
+                lowY = std::min(lowY, s.y[i]), highY = std::max(highY, s.y[i]);
+            }
+    };
+    extend(plot.series);
     const bool empty = !(lowX <= highX);
+    extend(plot.guides);
     if (std::isfinite(plot.sharedX.low)) lowX = plot.sharedX.low, highX = plot.sharedX.high;
     if (std::isfinite(plot.sharedY.low)) lowY = plot.sharedY.low, highY = plot.sharedY.high;
     const int rows = plot.legend ? legend(plot, 0, width - 12, 0, nullptr) : 0;
@@ -105,37 +177,32 @@ std::string scatterSvg(const Plot& plot, int width, int height) {
     std::string out = svgOpen(plot, width, whole);
     if (empty) return out + svgText(width / 2.0, height / 2.0, "w m", "Nothing was measured.") + "</svg>";
     out += style();
-    const Ticks x = roundTicks(lowX, highX), y = roundTicks(lowY, highY);
+    ScatterFrame f;
+    f.logY = plot.logY;
+    f.x = plot.xPowers ? exponentTicks(lowX, highX, plot.xPowers) : roundTicks(lowX, highX);
+    f.y = plot.logY ? powerTicks(lowY, highY) : roundTicks(lowY, highY);
     double labels = 0;
-    for (const auto& label : y.labels) labels = std::max(labels, monoWidth(label));
-    const double left = labels + 10, right = width - 12, top = 24, bottom = height - 38;
-    const auto px = [&](double v) { return left + (v - x.low) / (x.high - x.low) * (right - left); };
-    const auto py = [&](double v) { return bottom - (v - y.low) / (y.high - y.low) * (bottom - top); };
-    for (std::size_t i = 0; i < y.values.size(); ++i) {
-        out += fmt::format("<path class=\"g\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>", left, py(y.values[i]), right);
-        out += svgText(left - 6, py(y.values[i]) + 3.5, "e", y.labels[i]);
+    for (const auto& label : f.y.labels) labels = std::max(labels, monoWidth(label));
+    f.left = labels + 10, f.right = width - 12, f.top = plot.verticals.empty() ? 24 : 38, f.bottom = height - 38;
+    for (std::size_t i = 0; i < f.y.values.size(); ++i) {
+        out += fmt::format("<path class=\"g\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>", f.left, f.py(f.y.values[i]), f.right);
+        out += svgText(f.left - 6, f.py(f.y.values[i]) + 3.5, "e", f.y.labels[i]);
     }
-    for (std::size_t i = 0; i < x.values.size(); ++i) {
-        out += fmt::format("<path class=\"g\" d=\"M{:.1f} {:.1f}v4\"/>", px(x.values[i]), bottom);
-        out += svgText(px(x.values[i]), bottom + 15, "m", x.labels[i]);
+    for (std::size_t i = 0; i < f.x.values.size(); ++i) {
+        out += fmt::format("<path class=\"g\" d=\"M{:.1f} {:.1f}v4\"/>", f.px(f.x.values[i]), f.bottom);
+        out += svgText(f.px(f.x.values[i]), f.bottom + 15, "m", f.x.labels[i]);
     }
-    out += svgText(right, bottom + 31, "w e", plot.xTitle) + svgText(0, 11, "w", plot.yTitle);
-    const auto path = [&](const Plot::Series& s) {
-        std::string d;
-        for (std::size_t i = 0; i < s.x.size() && i < s.y.size(); ++i)
-            if (std::isfinite(s.x[i]) && std::isfinite(s.y[i]))
-                d += fmt::format("{}{:.1f} {:.1f}", d.empty() ? 'M' : 'L', px(s.x[i]), py(s.y[i]));
-        return d;
-    };
-    for (std::size_t i = 0; i < plot.series.size(); ++i)
+    out += svgText(f.right, f.bottom + 31, "w e", plot.xTitle) + svgText(0, 11, "w", plot.yTitle);
+    out += guides(f, plot) + dividers(f, plot);
+    for (std::size_t i = 0; i < plot.series.size() && plot.joined; ++i)
         if (plot.series[i].x.size() > 1)
-            out += fmt::format("<path class=\"thin t{}\" d=\"{}\"/>", i % kColours.size(), path(plot.series[i]));
-    if (!plot.frontier.x.empty()) out += fmt::format("<path class=\"front\" d=\"{}\"/>", path(plot.frontier));
+            out += fmt::format("<path class=\"thin t{}\" d=\"{}\"/>", i % kColours.size(), f.path(plot.series[i]));
+    if (!plot.frontier.x.empty()) out += fmt::format("<path class=\"front\" d=\"{}\"/>", f.path(plot.frontier));
     for (std::size_t i = 0; i < plot.series.size(); ++i) {
         const auto& s = plot.series[i];
         for (std::size_t k = 0; k < s.x.size() && k < s.y.size(); ++k)
-            if (std::isfinite(s.x[k]) && std::isfinite(s.y[k]))
-                out += markAt(i, px(s.x[k]), py(s.y[k]), 3.2, k < s.notes.size() ? s.notes[k] : s.name);
+            if (f.drawn(s.x[k], s.y[k]))
+                out += markAt(i, f.px(s.x[k]), f.py(s.y[k]), 3.2, k < s.notes.size() ? s.notes[k] : s.name);
     }
     if (plot.legend) legend(plot, 0, width - 12, height + 6, &out);
     return out + "</svg>";

@@ -39,15 +39,18 @@ struct Plot {
     /// HeatMap: range of the colours, so that plots can share it; NaN: that of the cells.
     double cellLow = std::numeric_limits<double>::quiet_NaN(), cellHigh = std::numeric_limits<double>::quiet_NaN();
     int color = 0;      ///< which data colour (a b c d) the first series has
-    bool logY = false;  ///< HeatMap: cells are ratios; half is as far from 1 as double, and as plain
+    bool logY = false;  ///< also of Scatter. HeatMap: cells are ratios; half is as far from 1 as double, and as plain
     SymlogAxis symlogX; ///< of Area and Lines; x holds values, not places
     // Of Scatter.
     struct Range {
         double low = std::numeric_limits<double>::quiet_NaN(), high = std::numeric_limits<double>::quiet_NaN();
     };
-    Range sharedX, sharedY; ///< so that small multiples share their axes; NaN: from the data
-    Series frontier;        ///< a heavy line through the marks that nothing beats; may be empty
-    bool legend = true;     ///< of small multiples the first one tells for all
+    Range sharedX, sharedY;     ///< so that small multiples share their axes; NaN: from the data
+    Series frontier;            ///< a heavy line through the marks that nothing beats; may be empty
+    bool legend = true;         ///< of small multiples the first one tells for all
+    int xPowers = 0;            ///< x holds exponents of this base, and the axis prints the powers; 0: plain values
+    bool joined = true;         ///< marks of a series by a faint line
+    std::vector<Series> guides; ///< ceilings and the like: neutral lines with their names at the right end
 };
 
 struct Section {

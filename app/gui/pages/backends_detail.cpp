@@ -69,6 +69,7 @@ void BenchDetail::show(const BenchmarkRow& row) {
 void BenchDetail::showText() {
     const int at = artifact_->currentIndex();
     text_->setLineWrapMode(at <= 0 ? QPlainTextEdit::WidgetWidth : QPlainTextEdit::NoWrap);
+    text_->setHorizontalScrollBarPolicy(at <= 0 ? Qt::ScrollBarAlwaysOff : Qt::ScrollBarAsNeeded);
     text_->setPlainText(texts_.value(at));
 }
 

@@ -27,7 +27,8 @@ Columns<BenchmarkRow> columnsOf(std::initializer_list<std::string_view> ids) {
     return out;
 }
 
-constexpr int kMedian = 4; // column of the times
+constexpr int kVariant = 2; // column of times and correctness
+constexpr int kMedian = 4;  // column of the times
 
 /// A time that is not there says why in a word, and in full under the mouse.
 class SortedRows : public QSortFilterProxyModel {
@@ -42,7 +43,8 @@ public:
         const int at = mapToSource(index).row();
         if (at < 0 || std::size_t(at) >= bench_.rows().size()) return QSortFilterProxyModel::data(index, role);
         const auto& row = bench_.rows()[std::size_t(at)];
-        if (role == Qt::ToolTipRole) return QString::fromStdString(row.reason);
+        if (role == Qt::ToolTipRole)
+            return QString::fromStdString(row.reason.empty() && index.column() == kVariant ? row.variant : row.reason);
         if (sourceModel() != times_ || index.column() != kMedian || row.medianNs)
             return QSortFilterProxyModel::data(index, role);
         return QString::fromUtf8(rowStateText(row.status)).replace(u'_', u' ');
@@ -107,8 +109,29 @@ void BenchTables::showChoice() {
     QAbstractItemModel* const models[] = {times_, correctness_, roofs_, passes_, compared_};
     sorted_->setSourceModel(models[choice_->currentIndex()]);
     view_->sortByColumn(-1, Qt::AscendingOrder);
-    view_->resizeColumnsToContents();
+    fitColumns();
     explain();
+}
+
+void BenchTables::fitColumns() {
+    view_->resizeColumnsToContents();
+    variantWidth_ = view_->columnWidth(kVariant);
+    giveWay();
+}
+
+/// What is compared stays in view: the names of the variants are elided, and whole under the mouse.
+void BenchTables::giveWay() {
+    constexpr int kCompared = 6, kLeast = 84;
+    if (sorted_->sourceModel() != times_ && sorted_->sourceModel() != correctness_) return;
+    int others = 0;
+    for (int column = 0; column < kCompared; ++column) others += column == kVariant ? 0 : view_->columnWidth(column);
+    const int room = std::max(kLeast, view_->viewport()->width() - others);
+    view_->setColumnWidth(kVariant, std::min(variantWidth_, room));
+}
+
+void BenchTables::resizeEvent(QResizeEvent* event) {
+    Card::resizeEvent(event);
+    giveWay();
 }
 
 /// Rows come in while the benchmark runs; who reads the table then keeps the place.
@@ -127,7 +150,7 @@ void BenchTables::refresh() {
     roofs_->setRows(bench_.run().roofs);
     passes_->setRows(bench_.run().passes);
     compared_->setRows(compared());
-    if (first || bench_.complete()) view_->resizeColumnsToContents();
+    if (first || bench_.complete()) fitColumns();
     explain();
 }
 

@@ -28,10 +28,15 @@ public:
 Q_SIGNALS:
     void rowSelected(int row);
 
+protected:
+    void resizeEvent(QResizeEvent*) override;
+
 private:
     enum Choice { Times, Correctness, Roofs, Model, Baseline };
     void showChoice();
     void explain();
+    void fitColumns();
+    void giveWay();
     int current() const; ///< row of the run; -1: none
     const BenchRun& bench_;
     QTableView* view_;
@@ -42,8 +47,9 @@ private:
     RowModel<ModelPassRow>* passes_;
     RowModel<ComparedRow>* compared_;
     std::optional<BenchBaseline> baseline_;
-    int run_ = -1;      ///< whose rows are shown
-    int selected_ = -1; ///< row of the run, in view or not
+    int variantWidth_ = 0; ///< that its names need
+    int run_ = -1;         ///< whose rows are shown
+    int selected_ = -1;    ///< row of the run, in view or not
 };
 
 } // namespace qs::gui

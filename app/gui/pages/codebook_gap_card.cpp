@@ -56,7 +56,7 @@ void GapGauge::paintEvent(QPaintEvent*) {
     reach.setAlphaF(0.55F);
     painter.setPen(QPen(reach, 4, Qt::SolidLine, Qt::RoundCap));
     painter.drawLine(QPointF(left, y), QPointF(std::max(left, place(now)), y));
-    // Names above and figures below, alternating sides only where two would meet.
+    // Names above and figures below; where two would meet the right one is moved aside.
     std::sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return a.db < b.db; });
     double nameEnd = -1, figureEnd = -1;
     const QFontMetricsF words(Theme::words(10)), numbers(Theme::numbers(10));
@@ -68,8 +68,8 @@ void GapGauge::paintEvent(QPaintEvent*) {
         const auto write = [&](const QString& text, const QFont& font, const QFontMetricsF& metrics, double top,
                                double& end, const QColor& colour) {
             const double w = metrics.horizontalAdvance(text);
-            const double from = std::clamp(x - w / 2, left, right - w);
-            if (from < end + 6) return; // the figures beneath say it, too
+            const double from = std::max(std::clamp(x - w / 2, left, right - w), end + 8);
+            if (from > std::min(x + 8, right - w)) return; // the figures beneath say it, too
             painter.setFont(font);
             painter.setPen(colour);
             painter.drawText(QRectF(from, top, w + 1, 14), Qt::AlignLeft | Qt::AlignVCenter, text);
@@ -113,6 +113,7 @@ GapCard::GapCard(CodebookLab& lab, QWidget* parent)
     weights_ = menu->addAction(tr("Weigh columns by inputs…"), this, &GapCard::weightsAsked);
     weights_->setCheckable(true);
     learn_->setMenu(menu);
+    learn_->setProperty("menu", true);
     reset_->setObjectName(QStringLiteral("reset"));
     reset_->setToolTip(tr("Back to the format's own levels"));
     save_->setObjectName(QStringLiteral("save"));
@@ -195,8 +196,9 @@ void GapCard::refresh() {
                              .arg(QString::fromStdString(fixedText(bits, 2))));
     const double change = now.sqnrDb() - gap.fit.sqnrDb();
     if (lab_.edited())
-        verdict_->setText(tr("Moved: %1%2 dB against %3.")
-                              .arg(change < 0 ? QStringLiteral("−") : QStringLiteral("+"), db(std::abs(change)),
+        verdict_->setText(tr("%1: %2%3 dB against %4.")
+                              .arg(lab_.how().isEmpty() ? tr("Moved") : lab_.how(),
+                                   change < 0 ? QStringLiteral("−") : QStringLiteral("+"), db(std::abs(change)),
                                    QString::fromStdString(lab_.row()->spec.format)));
     else
         verdict_->setText(tr("Drag a level in the density, or choose a code and type its level."));

@@ -19,6 +19,7 @@ void CodebookLab::setRow(const AnalysisRow& row) {
     row_ = row;
     if (!same) {
         edited_ = false;
+        how_.clear();
         measured_.reset();
         fit_ = {};
     }
@@ -45,10 +46,11 @@ void CodebookLab::setRow(const AnalysisRow& row) {
     });
 }
 
-void CodebookLab::setLevels(std::vector<double> levels) {
+void CodebookLab::setLevels(std::vector<double> levels, const QString& how) {
     if (!ready()) return;
     fit_ = fitOf(measured_->density, levels);
     edited_ = true;
+    how_ = how;
     Q_EMIT changed();
 }
 
@@ -84,15 +86,16 @@ Result<QuantSpec> CodebookLab::learnable() const {
     return spec;
 }
 
-Result<void> CodebookLab::useLevels(const std::vector<float>& learned) {
+Result<void> CodebookLab::useLevels(const std::vector<float>& learned, const QString& how) {
     if (!ready() || learned.size() != fit_.levels.size()) return fail("another format was chosen meanwhile");
-    setLevels(std::vector<double>(learned.begin(), learned.end()));
+    setLevels(std::vector<double>(learned.begin(), learned.end()), how);
     return {};
 }
 
 void CodebookLab::reset() {
     if (!ready()) return;
     edited_ = false;
+    how_.clear();
     fit_ = gap().fit;
     Q_EMIT changed();
 }

@@ -27,7 +27,8 @@ public:
     void useBest(); ///< Lloyd-Max
     /// The levels that `learned` found for many tensors, in units of the largest magnitude; refused when they are not as
     /// many as the format's.
-    Result<void> useLevels(const std::vector<float>& learned);
+    Result<void> useLevels(const std::vector<float>& learned, const QString& how);
+    const QString& how() const { return how_; } ///< the levels were learned; empty: moved by hand, or the format's own
     /// The codebook spec with the scales and the size of the format; the reason when its levels are of another kind.
     Result<QuantSpec> learnable() const;
     void reset();
@@ -43,11 +44,12 @@ private:
         Density density;
         std::optional<LloydGap> gap;
     };
-    void setLevels(std::vector<double> levels);
+    void setLevels(std::vector<double> levels, const QString& how = {});
     AnalysisRow row_;
     std::shared_ptr<const Measured> measured_; ///< of row_, or of the one before while it is measured
     CodebookFit fit_;
     bool edited_ = false;
+    QString how_;
     Job job_;
 };
 

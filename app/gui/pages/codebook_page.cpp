@@ -181,12 +181,19 @@ void CodebookPage::learnFor(const QString& share) {
         if (found == books->end()) return fail("the codebook cannot take a tensor of this shape");
         return found->second;
     };
+    QString how;
+    for (const auto& row : solve::shares())
+        if (share == QLatin1String(row.id)) how = tr(row.title);
+    if (weights_)
+        how = tr("%1, columns weighed by %2; counted alike")
+                  .arg(how, QString::fromStdString(escapeForPeople(weights_->title, 40)));
     learning_ = std::make_unique<LaneWork>(session_, tr("Learning a codebook").toStdString());
     gap_->say(tr("Learning…"));
-    runJob<Answer>(this, learning_->job(), work, [this, chosen](Result<Answer> levels) {
+    runJob<Answer>(this, learning_->job(), work, [this, chosen, how](Result<Answer> levels) {
         const auto over = std::move(learning_);
         if (levels && session_.tensor() != chosen) return;
-        const auto used = levels ? lab_.useLevels((*levels)->levels) : Result<void>(tl::unexpected(levels.error()));
+        const auto used =
+            levels ? lab_.useLevels((*levels)->levels, how) : Result<void>(tl::unexpected(levels.error()));
         if (!used) gap_->say(tr("Not learned: %1").arg(QString::fromStdString(oneSentence(used.error().message))));
     });
 }

@@ -10,6 +10,13 @@
 namespace qs::gui {
 namespace {
 
+/// "+102.75" as "+102.8".
+QString shorter(QString figure) {
+    const QString sign = figure.front().isDigit() ? QString() : QString(figure.front());
+    figure.remove(0, sign.size());
+    return sign + QString::number(figure.toDouble(), 'f', 1);
+}
+
 /// Figures are text here (their units differ by row) but still line up as numbers; the verdict has a colour and a word.
 class FigureDelegate : public QStyledItemDelegate {
 public:
@@ -22,9 +29,12 @@ public:
         }
         option->displayAlignment = Qt::AlignRight | Qt::AlignVCenter;
         option->font = index.column() == 4 ? Theme::words(11) : Theme::numbers(10);
-        if (QFontMetrics(option->font).horizontalAdvance(option->text) + 8 > option->rect.width() &&
-            option->text == u"not measured")
-            option->text = QStringLiteral("–"); // the cards beside it say why
+        if (QFontMetrics(option->font).horizontalAdvance(option->text) + 8 > option->rect.width()) {
+            if (option->text == u"not measured")
+                option->text = QStringLiteral("–"); // the cards beside it say why
+            else if (const auto unit = option->text.indexOf(u' '); option->text.endsWith(u"iB") && unit > 0)
+                option->text = shorter(option->text.left(unit)) + option->text.mid(unit);
+        }
         const auto& tokens = Theme::instance().tokens();
         if (index.column() == 4)
             option->palette.setColor(QPalette::Text, option->text == u"worse"    ? tokens.warn

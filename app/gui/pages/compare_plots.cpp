@@ -165,9 +165,8 @@ const Columns<FigureRow>& figureColumns() {
     static const Columns<FigureRow> columns = [] {
         Columns<FigureRow> list;
         const auto add = [&](const char* id, const char* title, const char* tip, std::string FigureRow::*field) {
-            // Ready text, but of numbers: aligned as such.
-            const auto show =
-                std::string_view(id) == "figure" || std::string_view(id) == "verdict" ? Show::Text : Show::Significant;
+            // Ready text, but of numbers and what is said of them: aligned as such.
+            const auto show = std::string_view(id) == "figure" ? Show::Text : Show::Significant;
             list.push_back({{id, title, "", show, 0, Direction::None, tip},
                             [field](const FigureRow& row) { return Value(row.*field); }});
         };

@@ -17,13 +17,16 @@ namespace qs::gui {
 
 OperationsPanel::OperationsPanel(Session& session, const LabInputs& inputs, QWidget* parent)
     : LabPanel(session, inputs, parent),
-      model_(new RowModel<value::WhatIfRow>(
-          without(value::whatIfColumns(), {"sqnr_before_db", "devices", "bytes_before", "bytes_total"}), this)),
+      model_(
+          new RowModel<value::WhatIfRow>(without(value::whatIfColumns(), {"sqnr_before_db", "devices", "bytes_before",
+                                                                          "bytes_total", "bytes_per_device"}),
+                                         this)),
       table_(new QTableView), error_(new RankedBars), bytes_(new RankedBars),
       tableCard_(new Card(tr("After the operation"))), errorCard_(new Card(tr("SQNR afterwards"))),
       bytesCard_(new Card(tr("Most bytes on one device"))) {
     setObjectName(QStringLiteral("labOperations"));
     asDataTable(*table_, tr("Operations: error caused and bytes per device"));
+    table_->setProperty("roomy", true); // words beside right-aligned numbers
     table_->setModel(model_);
     tableCard_->setBody(table_);
     error_->setAccessibleName(tr("SQNR after each operation"));
@@ -62,13 +65,15 @@ QWidget* OperationsPanel::sidebar() {
             new QLabel(tr("%1 — %2").arg(QString::fromUtf8(operation.title), QString::fromUtf8(operation.argument)));
         caption->setProperty("role", QStringLiteral("caption"));
         caption->setFont(Theme::words(11));
+        caption->setWordWrap(true);
         auto* edit = new QLineEdit;
         edit->setFont(Theme::numbers());
         edit->setObjectName(QStringLiteral("operation-") + QString::fromUtf8(operation.id));
         edit->setAccessibleName(caption->text());
         connect(edit, &QLineEdit::textEdited, &settle_, qOverload<>(&QTimer::start));
         connect(edit, &QLineEdit::returnPressed, this, &OperationsPanel::run);
-        form->addRow(caption, edit);
+        form->addRow(caption); // over the whole width
+        form->addRow(edit);
         arguments_.push_back(edit);
     }
     runButton_ = new QPushButton(tr("Run"));

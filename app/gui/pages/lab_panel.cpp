@@ -47,6 +47,12 @@ void LabPanel::showEvent(QShowEvent* event) {
     if (std::exchange(touched_, false)) refresh();
 }
 
+void LabPanel::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    for (auto* table : findChildren<QTableView*>())
+        if (table->model()->rowCount()) fitColumns(*table);
+}
+
 bool LabPanel::small() const {
     const TensorInfo* tensor = session_.tensor();
     return tensor && std::int64_t(tensor->elements) <= kAtOnce;
@@ -79,16 +85,12 @@ QWidget* labSidebar(const QString& title, QWidget* form, std::initializer_list<Q
     inner->setSpacing(Theme::kSpace);
     inner->addWidget(form);
     for (QWidget* widget : below) inner->addWidget(widget);
+    inner->addStretch();
     auto* card = new Card(title);
-    card->setFixedWidth(300);
+    card->setFixedWidth(268); // as the plan of the backends
     card->setBody(body);
     form->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed); // words below it must not squeeze it
-    auto* side = new QWidget;
-    auto* column = new QVBoxLayout(side);
-    column->setContentsMargins({});
-    column->addWidget(card);
-    column->addStretch();
-    return side;
+    return card;
 }
 
 RankedBar sqnrBar(const std::string& name, const std::optional<value::Deviation>& error, const std::string& reason) {
@@ -106,16 +108,25 @@ RankedBar sqnrBar(const std::string& name, const std::optional<value::Deviation>
 void fitColumns(QTableView& table) {
     // In a turn of its own: the style measures every cell.
     QTimer::singleShot(0, &table, [&table] {
-        const int last = table.model()->columnCount() - 1;
+        const auto* model = table.model();
+        const int last = model->columnCount() - 1;
+        bool words = false; // remarks and reasons: often there are none
+        for (int row = 0; row < model->rowCount() && !words; ++row)
+            words = !model->index(row, last).data().toString().isEmpty();
+        table.setColumnHidden(last, !words);
+        table.horizontalHeader()->setStretchLastSection(false);
         table.resizeColumnsToContents();
-        int used = 0;
-        for (int column = 0; column < last; ++column) used += table.columnWidth(column);
-        const int air = std::clamp((table.viewport()->width() - used - 160) / std::max(1, last), 0, 12);
-        for (int column = 0; column < last; ++column) table.setColumnWidth(column, table.columnWidth(column) + air);
-        used += air * last;
-        // The last one is words: elided in what is left, all of it in its tooltip.
-        table.horizontalHeader()->setStretchLastSection(true);
-        table.setColumnWidth(last, std::max(120, table.viewport()->width() - used));
+        int used = 0, shown = 0;
+        for (int column = 0; column < last; ++column)
+            if (!table.isColumnHidden(column)) used += table.columnWidth(column), ++shown;
+        const int room = table.viewport()->width() - used - (words ? table.columnWidth(last) : 0);
+        const int air = std::clamp(room / std::max(1, shown), 0, words ? 12 : 48);
+        for (int column = 0; column < last; ++column)
+            if (!table.isColumnHidden(column)) table.setColumnWidth(column, table.columnWidth(column) + air);
+        if (!words) return;
+        // Elided in what is left, all of it in its tooltip.
+        const int least = table.horizontalHeader()->sectionSizeHint(last);
+        table.setColumnWidth(last, std::max(least, table.viewport()->width() - used - air * shown));
     });
 }
 

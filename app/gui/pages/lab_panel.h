@@ -46,6 +46,7 @@ protected:
     virtual void refresh() = 0;
     virtual void interrupted() {} ///< by Esc
     void showEvent(QShowEvent*) override;
+    void resizeEvent(QResizeEvent*) override; ///< what the columns of tables may take is another width now
     void drop() { lane_.reset(); }
     bool small() const; ///< the selected tensor is
     /// Of work that was dropped or replaced meanwhile nothing arrives.

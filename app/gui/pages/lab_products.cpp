@@ -29,9 +29,11 @@ ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget*
       cacheCard_(new Card(tr("KV cache"))) {
     setObjectName(QStringLiteral("labProducts"));
     asDataTable(*table_, tr("Products: specs and errors"), 26);
+    table_->setProperty("roomy", true); // words beside right-aligned numbers
     table_->setModel(model_);
     tableCard_->setBody(table_);
     asDataTable(*cacheTable_, tr("KV cache: specs and errors"));
+    cacheTable_->setProperty("roomy", true); // words beside right-aligned numbers
     cacheTable_->setModel(cache_);
     cacheCard_->setBody(cacheTable_);
     bars_->setAccessibleName(tr("SQNR of each product"));
@@ -210,6 +212,7 @@ void ProductsPanel::show(const Measured& measured) {
         for (const value::KvRow* row : sorted) {
             dots.points.append({*row->bytesPerToken, *row->output->nmse()});
             dots.notes.append(QString::fromStdString(row->spec));
+            dots.labels.append(QString::fromStdString(row->spec));
         }
         trade_->setData({dots}, {});
         cache_->setRows(*measured.cache);

@@ -255,7 +255,10 @@ void QatPanel::poll() {
 }
 
 void QatPanel::draw() {
-    const bool busy = running();
+    const bool busy = running(), focused = start_->hasFocus() || stop_->hasFocus();
+    (busy ? stop_ : start_)->setEnabled(session_.tensor());
+    if (busy) stop_->show();
+    if (focused) (busy ? stop_ : start_)->setFocus(); // else it would go to whatever comes next
     start_->setEnabled(session_.tensor() && !busy);
     stop_->setVisible(busy);
     for (QWidget* widget : std::initializer_list<QWidget*>{save_, keep_, name_})

@@ -17,6 +17,7 @@
 #include <QStyle>
 #include <QTableView>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -41,6 +42,7 @@ SolversPanel::SolversPanel(Session& session, const LabInputs& inputs, QWidget* p
       barsCard_(new Card(tr("Output of the layer"))) {
     setObjectName(QStringLiteral("labSolvers"));
     asDataTable(*table_, tr("Solutions: error of the output and of the weights"));
+    table_->setProperty("roomy", true); // words beside right-aligned numbers
     table_->setModel(model_);
     for (const int same : {0, 1}) table_->setColumnHidden(same, true); // tensor and spec are those of the page
     tableCard_->setBody(table_);
@@ -97,7 +99,6 @@ QWidget* SolversPanel::sidebar() {
         label->setWordWrap(true);
         label->setTextFormat(Qt::PlainText);
     }
-    for (QWidget* widget : std::initializer_list<QWidget*>{about_, start_, save_, status_}) form->addRow(widget);
     connect(solver_, &QComboBox::currentIndexChanged, this, &SolversPanel::chooseSolver);
     connect(start_, &QPushButton::clicked, this, &SolversPanel::begin);
     connect(options_, &QLineEdit::returnPressed, this, &SolversPanel::begin);
@@ -107,16 +108,7 @@ QWidget* SolversPanel::sidebar() {
         if (!path.isEmpty()) saveTo(path);
     });
     chooseSolver();
-    auto* card = new Card(tr("Solver"));
-    card->setFixedWidth(300);
-    card->setBody(body);
-    auto* column = new QVBoxLayout;
-    column->setContentsMargins({});
-    column->addWidget(card);
-    column->addStretch();
-    auto* side = new QWidget;
-    side->setLayout(column);
-    return side;
+    return labSidebar(tr("Solver"), body, {about_, start_, save_, status_});
 }
 
 void SolversPanel::chooseSolver() {
@@ -182,6 +174,11 @@ void SolversPanel::begin() {
             latest_ = std::move(*answer);
             auto all = model_->rows();
             all.push_back(latest_->row);
+            const bool same =
+                std::all_of(all.begin(), all.end(), [&](const auto& row) { return row.inputs == all.back().inputs; });
+            for (int column = 0; column < model_->columnCount(); ++column)
+                if (solve::solveColumns()[std::size_t(column)].id == "inputs")
+                    table_->setColumnHidden(column, same); // the note over the bars says it
             model_->setRows(std::move(all));
             fitColumns(*table_);
             const double seconds = latest_->row.seconds;

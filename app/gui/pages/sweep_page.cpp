@@ -243,7 +243,7 @@ void SweepPage::showClass(int index) {
     model_->setRows(std::move(rows));
     table_->resizeColumnsToContents();
     for (int column = 0; column + 1 < model_->columnCount(); ++column)
-        table_->setColumnWidth(column, table_->columnWidth(column) + 16);
+        table_->setColumnWidth(column, table_->columnWidth(column) + 8);
 }
 
 /// The spec becomes A; the selected tensor stays if it is of the class, else the class's worst one is shown.

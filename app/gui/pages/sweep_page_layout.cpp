@@ -27,11 +27,16 @@ namespace {
 
 constexpr std::uint32_t kOffered[] = {8, 16, 32, 64, 128, 256, 512, 1024};
 
-Columns<SweepPoint> tableColumns() {
+Columns<SweepPoint> tableColumns(const Session& session) {
     Columns<SweepPoint> list;
     for (const char* id : {"spec", "bpw", "sqnr_db", "nmse", "bytes", "worst_tensor"})
         for (const auto& column : sweepColumns())
             if (column.id == id) list.push_back(column);
+    list.back().value = [&session](const SweepPoint& point) { // as the other pages call it
+        const auto* tensor = session.model() ? session.model()->find(point.worstTensor) : nullptr;
+        const int weight = tensor ? session.weightIndex(tensor) : -1;
+        return Value(weight < 0 ? point.worstTensor : session.layout()->grid.brief[std::size_t(weight)].toStdString());
+    };
     return list;
 }
 
@@ -45,7 +50,7 @@ SweepPage::SweepPage(Session& session, QWidget* parent)
       typed_(new QLineEdit), start_(new QPushButton(tr("Sweep"))), stop_(new QPushButton(tr("Stop"))),
       save_(new QPushButton(tr("Save report…"))), plotsCard_(new Card(tr("SQNR against true bits per weight"))),
       tableCard_(new Card(tr("Frontier"))), plots_(new SmallMultiples), table_(new QTableView),
-      model_(new RowModel<SweepPoint>(tableColumns(), this)) {
+      model_(new RowModel<SweepPoint>(tableColumns(session), this)) {
     setObjectName(QStringLiteral("sweep"));
     setAccessibleName(tr("Sweep"));
     auto* content = new QWidget;
@@ -168,6 +173,7 @@ QWidget* SweepPage::results() {
     });
     plotsCard_->setBody(plots_);
     asDataTable(*table_, tr("Specs on the frontier"));
+    table_->setProperty("roomy", true); // words beside right-aligned numbers
     table_->setObjectName(QStringLiteral("sweepTable"));
     table_->setModel(model_);
     table_->horizontalHeader()->setStretchLastSection(true);

@@ -70,56 +70,76 @@ QString ratioText(double log2) {
     return QString::number(ratio, 'f', ratio < 9.95 ? 2 : ratio < 99.5 ? 1 : 0) + u'×';
 }
 
-double paintLegend(QPainter& painter, const QRectF& area, const ColourScale& scale, const QString& unit, bool lowIsGood,
-                   int decimals) {
+namespace {
+
+constexpr double kGap = 6, kLeastBar = 24, kMostBar = 120;
+
+struct LegendText {
+    QString lo, hi, words, brief; ///< brief: where the words do not fit
+};
+
+LegendText legendText(const ColourScale& scale, const QString& unit, bool lowIsGood, int decimals) {
+    LegendText text;
+    const QString log = scale.log ? QStringLiteral("log") : QString();
+    QStringList parts{unit, log}, brief = parts;
+    if (scale.ratio)
+        parts << QStringLiteral("blue slower, orange faster");
+    else if (scale.diverging)
+        parts << (lowIsGood ? QStringLiteral("below 0 is better") : QStringLiteral("above 0 is better"));
+    else
+        parts << (lowIsGood ? QStringLiteral("↓ lower is better") : QStringLiteral("↑ higher is better"));
+    if (!scale.diverging) brief << QString(lowIsGood ? u'↓' : u'↑');
+    parts.removeAll(QString());
+    brief.removeAll(QString());
+    text.words = parts.join(QStringLiteral("  "));
+    text.brief = brief.join(u' ');
+    text.lo = scale.ratio ? ratioText(scale.lo) : scaleText(scale.lo, decimals);
+    text.hi = scale.ratio ? ratioText(scale.hi) : scaleText(scale.hi, decimals);
+    return text;
+}
+
+const QString kNone = QStringLiteral("not measured");
+
+} // namespace
+
+double leastLegendWidth(const ColourScale& scale, const QString& unit, bool lowIsGood, int decimals) {
+    const QFontMetricsF metrics(Theme::numbers(10));
+    if (std::isnan(scale.lo)) return metrics.horizontalAdvance(kNone);
+    const auto text = legendText(scale, unit, lowIsGood, decimals);
+    return metrics.horizontalAdvance(text.lo) + metrics.horizontalAdvance(text.hi) +
+           metrics.horizontalAdvance(text.brief) + 4 * kGap + kLeastBar;
+}
+
+void paintLegend(QPainter& painter, const QRectF& area, const ColourScale& scale, const QString& unit, bool lowIsGood,
+                 int decimals) {
     const auto& tokens = Theme::instance().tokens();
     const QFont font = Theme::numbers(10);
     const QFontMetricsF metrics(font);
     painter.setFont(font);
-    if (std::isnan(scale.lo)) {
-        const QString none = QStringLiteral("not measured");
-        painter.setPen(tokens.muted);
-        painter.drawText(area, Qt::AlignRight | Qt::AlignVCenter, none);
-        return metrics.horizontalAdvance(none);
-    }
-    QString words = unit;
-    if (!words.isEmpty()) words += QStringLiteral("  ");
-    if (scale.log) words += QStringLiteral("log  ");
-    const QString brief = scale.diverging ? words : words + (lowIsGood ? u'↓' : u'↑');
-    if (scale.ratio)
-        words += QStringLiteral("blue slower, orange faster");
-    else if (scale.diverging)
-        words += lowIsGood ? QStringLiteral("below 0 is better") : QStringLiteral("above 0 is better");
-    else
-        words += lowIsGood ? QStringLiteral("↓ lower is better") : QStringLiteral("↑ higher is better");
-
-    const QString lo = scale.ratio ? ratioText(scale.lo) : scaleText(scale.lo, decimals);
-    const QString hi = scale.ratio ? ratioText(scale.hi) : scaleText(scale.hi, decimals);
-    const double gap = 6, loWidth = metrics.horizontalAdvance(lo), hiWidth = metrics.horizontalAdvance(hi);
-    double wordsWidth = metrics.horizontalAdvance(words);
-    if (wordsWidth + loWidth + hiWidth + 4 * gap + 48 > area.width()) {
-        words = brief;
-        wordsWidth = metrics.horizontalAdvance(words);
-    }
-    const double bar = std::clamp(area.width() - wordsWidth - loWidth - hiWidth - 4 * gap, 24.0, 120.0);
-    const double used = loWidth + gap + bar + gap + hiWidth + 2 * gap + wordsWidth;
-    double x = area.right() - used;
-    const auto text = [&](const QString& what, double width) {
-        painter.setPen(tokens.muted);
+    painter.setPen(tokens.muted);
+    if (std::isnan(scale.lo)) return painter.drawText(area, Qt::AlignRight | Qt::AlignVCenter, kNone);
+    const auto text = legendText(scale, unit, lowIsGood, decimals);
+    const double loWidth = metrics.horizontalAdvance(text.lo), hiWidth = metrics.horizontalAdvance(text.hi);
+    QString words = text.words;
+    if (metrics.horizontalAdvance(words) + loWidth + hiWidth + 4 * kGap + 2 * kLeastBar > area.width())
+        words = text.brief;
+    const double wordsWidth = metrics.horizontalAdvance(words);
+    const double bar = std::clamp(area.width() - wordsWidth - loWidth - hiWidth - 4 * kGap, kLeastBar, kMostBar);
+    double x = area.right() - (loWidth + bar + hiWidth + 4 * kGap + wordsWidth);
+    const auto write = [&](const QString& what, double width) {
         painter.drawText(QRectF(x, area.top(), width + 1, area.height()), Qt::AlignLeft | Qt::AlignVCenter, what);
-        x += width + gap;
+        x += width + kGap;
     };
-    text(lo, loWidth);
+    write(text.lo, loWidth);
     const QRectF strip(x, area.center().y() - 4, bar, 8);
     const auto table = scale.colours();
     QImage ramp(255, 1, QImage::Format_RGB32);
     for (int i = 0; i < 255; ++i) ramp.setPixel(i, 0, table[std::size_t(i + 1)]);
     painter.drawImage(strip, ramp);
-    x += bar + gap;
-    text(hi, hiWidth);
-    x += gap;
-    text(words, wordsWidth);
-    return used;
+    x += bar + kGap;
+    write(text.hi, hiWidth);
+    x += kGap;
+    write(words, wordsWidth);
 }
 
 } // namespace qs::gui

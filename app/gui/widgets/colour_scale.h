@@ -31,8 +31,10 @@ struct ColourScale {
 QString scaleText(double value, int decimals);
 /// "1.45×" of a log2; "1/40×" far below one.
 QString ratioText(double log2);
-/// One line of text height, right-aligned in `area`; returns the width used.
-double paintLegend(QPainter& painter, const QRectF& area, const ColourScale& scale, const QString& unit, bool lowIsGood,
-                   int decimals);
+/// What paintLegend() needs at least.
+double leastLegendWidth(const ColourScale& scale, const QString& unit, bool lowIsGood, int decimals);
+/// One line of text height, right-aligned in `area`.
+void paintLegend(QPainter& painter, const QRectF& area, const ColourScale& scale, const QString& unit, bool lowIsGood,
+                 int decimals);
 
 } // namespace qs::gui

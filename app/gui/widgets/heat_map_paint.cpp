@@ -157,14 +157,15 @@ void HeatMap::paintAxes(QPainter& painter, const QRectF& plot) {
         }
     }
     painter.setFont(numbers);
-    const double title = numberMetrics.horizontalAdvance(data_.xTitle) + 13;
+    const double title = numberMetrics.horizontalAdvance(data_.xTitle) + 12;
     const QRectF bottom(plot.left(), plot.bottom() + 6 + columnLabelHeight(), plot.width(), 16);
     const QRectF legend = plot.width() < title + 300 ? bottom.adjusted(4 - plot.left(), 0, 0, 0) : bottom;
-    const double used =
-        paintLegend(painter, legend.adjusted(title, 0, 0, 0), scale_, data_.unit, data_.lowIsGood, data_.decimals);
+    const bool titled = title + leastLegendWidth(scale_, data_.unit, data_.lowIsGood, data_.decimals) <= legend.width();
+    if (titled) painter.drawText(legend, Qt::AlignLeft | Qt::AlignVCenter, data_.xTitle);
+    paintLegend(painter, titled ? legend.adjusted(title, 0, 0, 0) : legend, scale_, data_.unit, data_.lowIsGood,
+                data_.decimals);
     painter.setPen(tokens.muted);
     painter.setFont(numbers);
-    if (used + title <= legend.width()) painter.drawText(legend, Qt::AlignLeft | Qt::AlignVCenter, data_.xTitle);
     if (!data_.yTitle.isEmpty()) {
         painter.save();
         painter.translate(6, plot.center().y());

@@ -40,6 +40,7 @@ JobLane::JobLane(Session& session, QWidget* parent)
     rate_->setToolTip(QStringLiteral("Weight bytes analysed a second in the last run over the model"));
     rate_->setMinimumWidth(72);
     rate_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    rate_->hide(); // until something was analysed
 
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(Theme::kMargin, 1, Theme::kMargin, 0);
@@ -70,6 +71,7 @@ JobLane::JobLane(Session& session, QWidget* parent)
                  .arg(what, seconds < 0.1 ? QStringLiteral("less than 0.1 s")
                                           : QString::fromStdString(durationText(seconds))));
         rate_->setText(QString::fromStdString(fixedText(rate, rate < 10 ? 2 : 1)) + QStringLiteral(" GB/s"));
+        rate_->show();
     });
     idle({});
 }

@@ -209,18 +209,30 @@ void PlotFrame::paintEndLabel(QPainter& painter, const PlotSeries& one, QVector<
 void PlotFrame::paintPointLabels(QPainter& painter, const PlotSeries& one, QVector<QRectF>& taken) const {
     const QFontMetricsF metrics(titleFont());
     painter.setPen(Theme::instance().data(one.token));
+    if (one.style == PlotSeries::Style::Dots)
+        for (const QPointF& point : one.points) {
+            if (!std::isfinite(point.y()) || (logY && point.y() <= 0)) continue;
+            const QPointF at(pixelX(point.x()), pixelY(logY ? std::log10(point.y()) : point.y()));
+            taken << QRectF(at.x() - 3, at.y() - 3, 6, 6);
+        }
     for (int i = 0; i < one.points.size() && i < one.labels.size(); ++i) {
         const QPointF& point = one.points[i];
         if (!std::isfinite(point.y()) || (logY && point.y() <= 0)) continue;
         const QPointF at(pixelX(point.x()), pixelY(logY ? std::log10(point.y()) : point.y()));
         if (!area_.contains(at)) continue;
         const double width = metrics.horizontalAdvance(one.labels[i]) + 1;
-        QRectF box(at.x() - width / 2, at.y() - 16, width, 11);
-        box.moveLeft(std::clamp(box.left(), area_.left(), std::max(area_.left(), area_.right() - width)));
-        const auto meets = [&](const QRectF& other) { return other.intersects(box); };
-        if (box.top() < area_.top() || std::any_of(taken.begin(), taken.end(), meets)) continue;
-        painter.drawText(box, Qt::AlignCenter, one.labels[i]);
-        taken << box;
+        QRectF over(at.x() - width / 2, at.y() - 16, width, 11);
+        over.moveLeft(std::clamp(over.left(), area_.left(), std::max(area_.left(), area_.right() - width)));
+        QVector<QRectF> places{over};
+        if (one.style == PlotSeries::Style::Dots) // beside the dot, over it where there is no room
+            places = {{at.x() + 6, at.y() - 5, width, 10}, {at.x() - 6 - width, at.y() - 5, width, 10}, over};
+        for (const QRectF& box : places) {
+            const auto meets = [&](const QRectF& other) { return other.intersects(box); };
+            if (!area_.adjusted(-1, 0, 1, 6).contains(box) || std::any_of(taken.begin(), taken.end(), meets)) continue;
+            painter.drawText(box, Qt::AlignCenter, one.labels[i]);
+            taken << box;
+            break;
+        }
     }
 }
 

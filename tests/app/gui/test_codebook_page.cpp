@@ -188,9 +188,10 @@ private Q_SLOTS:
         QString levels;
         for (int share = 0; share < 3; ++share) {
             QTest::mouseClick(page_->findChild<QPushButton*>(QStringLiteral("reset")), Qt::LeftButton);
-            QVERIFY(!card<GapCard>()->verdict().startsWith(QStringLiteral("Moved: +")));
+            const QString said = actions[share]->text() + QStringLiteral(": +");
+            QVERIFY(!card<GapCard>()->verdict().startsWith(said));
             actions[share]->trigger();
-            QTRY_VERIFY(card<GapCard>()->verdict().startsWith(QStringLiteral("Moved: +")));
+            QTRY_VERIFY(card<GapCard>()->verdict().startsWith(said));
             const QString figures = card<GapCard>()->figures();
             QVERIFY(levels.isEmpty() || figures == levels);
             levels = figures;

@@ -103,6 +103,29 @@ private Q_SLOTS:
         QVERIFY(svg.find("fill=\"#b05414\"") == std::string::npos);
     }
 
+    void scatterPrintsPowersAndNamesItsGuides() {
+        Plot plot;
+        plot.kind = Plot::Kind::Scatter;
+        plot.xPowers = 2, plot.logY = true;
+        plot.series = {{"cpu", {0, 2, 6}, {3, 20, 0}}, {"other", {0, 6}, {5, 900}}};
+        plot.guides = {{"f32 roof", {0, 6}, {1000, 1000}}, {"i8 roof", {0, 6}, {1010, 1010}}};
+        plot.verticals = {2}, plot.verticalLabels = {"from M = 4"};
+        auto svg = plotSvg(plot);
+        for (const char* text : {">1<", ">4<", ">64<", ">10<", ">1000<", ">f32 roof<", ">i8 roof<", ">from M = 4<"})
+            QVERIFY2(svg.find(text) != std::string::npos, text);
+        const auto count = [&](const std::string& what) {
+            int found = 0;
+            for (auto at = svg.find(what); at != std::string::npos; at = svg.find(what, at + 1)) ++found;
+            return found;
+        };
+        QCOMPARE(count("<title>cpu</title>"), 2); // 0 has no logarithm
+        QCOMPARE(count("class=\"thin"), 2);
+        plot.joined = false;
+        svg = plotSvg(plot);
+        QCOMPARE(count("class=\"thin"), 0);
+        QCOMPARE(count("<title>other</title>"), 2);
+    }
+
     void namesOfManySeriesTakeMoreLines() {
         Plot plot;
         plot.kind = Plot::Kind::Lines;

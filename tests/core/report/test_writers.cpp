@@ -186,7 +186,8 @@ private Q_SLOTS:
         const auto html = rendered("html", report(6000));
         QVERIFY(html.contains("The first 5000 of 6000 rows"));
         QVERIFY(html.contains("layers.5999.weight"));
-        QVERIFY(!html.contains("<td class=\"t\">layers.5999.weight"));
+        QVERIFY(html.contains("<td class=\"k\">layers.4999.weight"));
+        QVERIFY(!html.contains("<td class=\"k\">layers.5999.weight"));
     }
 
     void markdownIsShort() {
