@@ -22,17 +22,18 @@ void Learning::declare(CLI::App& app) {
         ->type_name("tensor|role|model");
 }
 
-Result<void> Learning::prepare(std::span<const QuantSpec> specs, bool solver) {
+Result<void> Learning::prepare(std::span<const QuantSpec> specs, bool solver, bool measured) {
     if (!hasEffect()) return {};
     const bool learned = std::any_of(specs.begin(), specs.end(), [](const auto& spec) { return isLearned(spec); });
     if (!learned && share != "tensor")
         return fail(fmt::format("--share-codebook {} needs a spec that learns one: use codebook:bits=4.", share));
-    if (!learned && !solver)
+    if (!learned && !solver && !measured)
         return fail(
             "--activations weigh learned codebooks and are what solvers need: use a codebook spec or --solver.");
     if (solver && share != "tensor")
         return fail("a solver learns its codebook from the layer that it solves: leave --share-codebook out.");
-    if (synthetic() && !solver) return fail("synthetic activations say nothing of columns: name a file of inputs.");
+    if (synthetic() && !solver && (learned || !measured))
+        return fail("synthetic activations say nothing of columns: name a file of inputs.");
     if (activations.empty() || synthetic()) return {};
     auto opened = open(activations);
     if (!opened) return tl::unexpected(opened.error());

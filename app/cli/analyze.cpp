@@ -6,8 +6,12 @@
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "core/analysis/analysis_report.h"
+#include "core/analysis/input_errors.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
+#include "core/quant/solved.h"
+#include "core/solve/solver.h"
+#include "core/value/tensor.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -22,6 +26,7 @@ struct Options {
     std::vector<std::string> specs, filters;
     OutputFiles outputs;
     Learning learning;
+    std::string solver;
     std::string commandLine;
 };
 
@@ -57,23 +62,58 @@ std::string reasonsText(const std::vector<AnalysisRow>& rows) {
     return out.empty() ? out : "\n" + out;
 }
 
-Result<void> printRows(const AnalysisPlan& plan, const AnalysisResult& result) {
+Result<void> printRows(const Options& options, const AnalysisPlan& plan, const AnalysisResult& result) {
     const Table table = makeTable({}, analysisColumns(), result.rows);
     std::vector<std::string_view> ids = {"tensor", "shape", "spec", "bpw", "sqnr_db", "nmse", "max_abs", "status"};
     if (plan.specs.size() == 1) std::erase(ids, "spec");
+    if (plan.options.inputs) ids.insert(ids.end() - 1, {"weighted_nmse", "output_nmse"});
     if (narrowTerminal()) std::erase(ids, "shape"), std::erase(ids, "max_abs");
     const Table shown = withColumns(table, ids);
     const Table sums = withColumns(makeTable({}, totalColumns(), totals(result.rows)),
                                    {"spec", "tensors", "refused", "bytes_before", "bytes", "bpw", "nmse", "sqnr_db"});
-    return print(tableText(shown) + reasonsText(result.rows) + "\n" + tableText(sums) +
-                 "\nWeight-space error: a screening proxy, not accuracy.\n");
+    const std::string& inputs = options.learning.activations;
+    std::string below = "\nWeight-space error: a screening proxy, not accuracy.\n";
+    if (plan.options.inputs)
+        below += fmt::format("Inputs of the layers: {}.\n",
+                             inputs == "synthetic" ? "synthetic, seed 1" : escapeForPeople(inputs, 160));
+    if (plan.options.solve)
+        below += fmt::format("Codes are those of solver {}.\n", escapeForPeople(options.solver, 80));
+    return print(tableText(shown) + reasonsText(result.rows) + "\n" + tableText(sums) + below);
 }
 
-Result<void> learnShared(const Options& options, AnalysisPlan& plan) {
+Result<void> useSolver(const std::string& text, const Learning& learning, AnalysisPlan& plan) {
+    const auto settings = solve::parseSettings(text);
+    if (!settings) return tl::unexpected(settings.error());
+    if (learning.activations.empty())
+        return fail(
+            fmt::format("Solver {} needs calibration inputs: add --activations FILE, or --activations synthetic "
+                        "to try it out.",
+                        settings->solver));
+    plan.options.solve = [settings = *settings, file = learning.file](
+                             const TensorView& view, const QuantSpec& spec) -> Result<std::shared_ptr<const Solved>> {
+        const auto inputs = layerInputs(file.get(), *view.info);
+        if (!inputs) return tl::unexpected(inputs.error());
+        if (!*inputs || !(*inputs)->rows)
+            return fail(fmt::format("the activations hold no inputs [..., K] for tensor '{}', which solver {} needs",
+                                    escapeForPeople(view.info->name, 80), settings.solver));
+        auto solution = solve::solve({view, spec, settings, *(*inputs)->rows}, processJob());
+        if (!solution) return tl::unexpected(solution.error());
+        return solution->solved;
+    };
+    return {};
+}
+
+Result<void> useInputs(const Options& options, AnalysisPlan& plan) {
     Learning learning = options.learning;
     std::vector<QuantSpec> specs;
     for (const auto& [asTyped, spec] : plan.specs) specs.push_back(spec);
-    if (auto ready = learning.prepare(specs, false); !ready) return ready;
+    const bool solves = !options.solver.empty(), given = !learning.activations.empty();
+    if (auto ready = learning.prepare(specs, solves, true); !ready) return ready;
+    if (given)
+        plan.options.inputs = [file = learning.file](const TensorInfo& layer) {
+            return layerInputs(file.get(), layer);
+        };
+    if (solves) return useSolver(options.solver, learning, plan);
     for (std::size_t i = 0; learning.hasEffect() && i < specs.size(); ++i) {
         auto codebooks = learning.codebooks(*plan.model, plan.tensors, specs[i], processJob());
         if (!codebooks) return tl::unexpected(codebooks.error());
@@ -102,7 +142,7 @@ Result<void> run(const Options& options) {
         });
 
     AnalysisPlan plan{*model, std::move(*tensors), std::move(*specs), {}};
-    if (auto learned = learnShared(options, plan); !learned) return learned;
+    if (auto ready = useInputs(options, plan); !ready) return ready;
     auto result = analyse(plan, job);
     if (!result) return tl::unexpected(result.error());
     if (options.outputs.any()) {
@@ -110,9 +150,9 @@ Result<void> run(const Options& options) {
         if (job.cancelled()) return cancelledError();
         if (!report) return tl::unexpected(report.error());
         if (!options.outputs.standardOutput())
-            if (auto done = printRows(plan, *result); !done) return done;
+            if (auto done = printRows(options, plan, *result); !done) return done;
         if (auto done = options.outputs.write(*report); !done) return done;
-    } else if (auto done = printRows(plan, *result); !done)
+    } else if (auto done = printRows(options, plan, *result); !done)
         return done;
 
     const auto ok = [](const AnalysisRow& row) { return row->status == Status::Ok; };
@@ -136,12 +176,15 @@ Run declareAnalyze(CLI::App& app) {
         ->type_name("SPEC")
         ->allow_extra_args(false);
     addTensorFilters(app, options->filters);
+    app.add_option("--solver", options->solver, "Measure what this solver makes of each layer; see `solvers`")
+        ->type_name("SOLVER");
     options->learning.declare(app);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         std::string line = "quantscope-cli analyze " + options->path;
         for (const auto& spec : options->specs) line += " --spec " + spec;
         for (const auto& filter : options->filters) line += " --tensor " + filter;
+        if (!options->solver.empty()) line += " --solver " + options->solver;
         if (!options->learning.activations.empty()) line += " --activations " + options->learning.activations;
         if (options->learning.share != "tensor") line += " --share-codebook " + options->learning.share;
         options->commandLine = line;

@@ -3,8 +3,8 @@
 #include "core/base/text.h"
 #include "core/model/mapped_file.h"
 
-#include <atomic>
 #include <chrono>
+#include <functional>
 
 namespace qs {
 
@@ -24,29 +24,21 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
             const auto& [asTyped, spec] = plan.specs[at];
             if (job.cancelled()) return cancelledError();
             job.progress(progress);
-            std::atomic<std::uint64_t> elements{0};
-            const Progress atStart = progress;
-            const auto onElements = [&](std::uint64_t n) {
-                const std::uint64_t now = elements.fetch_add(n, std::memory_order_relaxed) + n;
-                if (now / kProgressElements == (now - n) / kProgressElements) return;
-                Progress here = atStart;
-                here.done += double(now) * elementBytes;
-                job.progress(here);
-            };
+            ScanProgress scan{job, progress, elementBytes};
             // The statistics do not depend on the spec: one of a tensor's passes gathers them.
             AnalysisOptions options = plan.options;
             options.statistics = options.statistics && !statistics;
             if (at < plan.codebooks.size())
                 if (const auto shared = plan.codebooks[at].find(tensor); shared != plan.codebooks[at].end())
                     options.levels = shared->second;
-            auto row = analyseTensor(*plan.model, *tensor, spec, options, job, onElements);
+            auto row = analyseTensor(*plan.model, *tensor, spec, options, job, std::ref(scan));
             if (!row) return tl::unexpected(row.error());
             if (row->statistics)
                 statistics = row->statistics;
             else if (plan.options.statistics)
                 row->statistics = statistics;
             row->specAsTyped = asTyped;
-            result.sourceBytes += std::uint64_t(double(elements.load()) * elementBytes);
+            result.sourceBytes += scan.bytes();
             auto shared = std::make_shared<const TensorAnalysis>(std::move(*row));
             result.rows.push_back(shared);
             if (onRow) onRow(shared);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/analyse_tensor.h"
 
+#include "core/analysis/input_errors.h"
 #include "core/analysis/lloyd_gap.h"
 #include "core/analysis/picture.h"
 #include "core/analysis/statistics.h"
@@ -8,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/quant/code_set.h"
 #include "core/quant/pass.h"
+#include "core/quant/solved.h"
 #include "core/quant/trained.h"
 
 #include <algorithm>
@@ -97,10 +99,12 @@ public:
     }
 
     /// Errors are those of these codes from now on, not of rounding the values that pass.
-    void decide(const QuantizedTensor& tensor) {
+    void decide(const QuantizedTensor& tensor, std::span<const float> columnScales) {
         decided_ = &tensor;
         values_ = materialize(tensor);
+        applyColumnScales(columnScales, 0, values_.data(), values_.size());
     }
+    const std::vector<float>& decidedValues() const { return values_; }
 
     void finish(TensorAnalysis& row) {
         picture_.finish();
@@ -284,15 +288,28 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
 
     const auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
-    const auto pass = TensorPass::prepare(*view, spec, *grid, job, options.levels);
+    std::shared_ptr<const Solved> solved;
+    if (options.solve) {
+        auto decision = options.solve(*view, spec);
+        if (!decision && decision.error().cancelled) return tl::unexpected(decision.error());
+        if (!decision) return refused(std::move(row), decision.error().message);
+        solved = std::move(*decision);
+        row.solved = true;
+        if (!solved->columnScales.empty()) {
+            row.bytesAfter += 4 * solved->columnScales.size();
+            row.bpw = 8.0 * double(row.bytesAfter) / double(tensor.elements);
+        }
+    }
+    const auto pass =
+        TensorPass::prepare(*view, spec, *grid, job, solved && solved->levels ? solved->levels : options.levels);
     if (!pass) return tl::unexpected(pass.error());
     TensorMeasurement measurement(*view, spec, options, *grid, *pass, onElements);
     std::optional<QuantizedTensor> decided;
-    if (trainedSource(*view, spec)) {
-        auto codes = quantizeTensor(*view, spec, job);
+    if (solved || trainedSource(*view, spec)) {
+        auto codes = solved ? quantizeSolved(*view, spec, *solved, job) : quantizeTensor(*view, spec, job);
         if (!codes) return tl::unexpected(codes.error());
         decided = std::move(*codes);
-        measurement.decide(*decided);
+        measurement.decide(*decided, solved ? std::span<const float>(solved->columnScales) : std::span<const float>());
     }
     const auto done = pass->run(0, pass->units(), job, [&](const PassRange& range) { measurement.add(range); });
     if (!done) return tl::unexpected(done.error());
@@ -309,6 +326,16 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
         std::string reason = nonFiniteReason(tensor, row.nan, row.inf);
         return refused(std::move(row), std::move(reason));
     }
+    if (options.inputs && tensor.elements > 0) {
+        auto inputs = options.inputs(tensor);
+        if (!inputs) return tl::unexpected(inputs.error());
+        if (*inputs) {
+            auto errors = errorsOnInputs(*view, spec, measurement.decidedValues(), **inputs, options, job);
+            if (!errors) return tl::unexpected(errors.error());
+            row.onInputs = *errors;
+        }
+    }
+    if (row.solved) return row;
     if (const auto gap = lloydGap(row, scaledDensity(row))) row.lloydGapDb = gap->gapDb();
     return row;
 }

@@ -3,6 +3,8 @@
 
 #include "core/analysis/analysis.h"
 
+#include <atomic>
+
 namespace qs {
 
 inline constexpr std::uint64_t kProgressElements = std::uint64_t(1) << 20; ///< between two progress reports
@@ -11,5 +13,22 @@ inline constexpr std::uint64_t kProgressElements = std::uint64_t(1) << 20; ///< 
 using ElementsDone = std::function<void(std::uint64_t elements)>;
 Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
                                      const AnalysisOptions& options, const Job& job, const ElementsDone& onElements);
+
+/// The elements of one pass as progress of a longer job, which stood at `start`.
+struct ScanProgress {
+    const Job& job;
+    Progress start;
+    double elementBytes; ///< less than one where bits are packed
+    std::atomic<std::uint64_t> elements{0};
+
+    void operator()(std::uint64_t n) {
+        const std::uint64_t now = elements.fetch_add(n, std::memory_order_relaxed) + n;
+        if (now / kProgressElements == (now - n) / kProgressElements) return;
+        Progress here = start;
+        here.done += double(now) * elementBytes;
+        job.progress(here);
+    }
+    std::uint64_t bytes() const { return std::uint64_t(double(elements.load()) * elementBytes); }
+};
 
 } // namespace qs

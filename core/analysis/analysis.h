@@ -16,6 +16,11 @@
 
 namespace qs {
 
+struct Solved;
+namespace value {
+struct Tensor;
+}
+
 enum class Status { Ok, Refused, Failed };
 
 /// Spec-independent figures of the finite elements; cached by the window.
@@ -47,6 +52,16 @@ enum class Detail {
     Inspect, ///< plus block map and channel profile
 };
 
+/// What a layer was given: E[x_j^2] per index of its last axis, and the inputs [rows, K] where they are known.
+struct LayerInputs {
+    std::vector<float> columnWeights;
+    std::shared_ptr<const value::Tensor> rows;
+};
+/// The error as those inputs see it; what is missing was not given, or the output is 0.
+struct InputErrors {
+    std::optional<double> weightedNmse, outputNmse, hessianTrace;
+};
+
 struct TensorAnalysis {
     std::string tensor;
     DType dtype = DType::F32;
@@ -66,6 +81,8 @@ struct TensorAnalysis {
     FloatHistogram value;                  ///< of W / scale: the axis on which the levels stand
     double p50 = 0, p95 = 0, p99 = 0;      ///< of |E|
     std::optional<double> lloydGapDb;      ///< see lloyd_gap.h
+    std::optional<InputErrors> onInputs;   ///< where the layer's inputs were given
+    bool solved = false;                   ///< codes are a solver's: clipping and the Lloyd gap are not measured
     std::optional<TensorStatistics> statistics;
     BlockMap blockMap;
     ChannelProfile channels;
@@ -78,6 +95,10 @@ struct AnalysisOptions {
     int mapRows = 512, mapColumns = 512; ///< upper bounds of the block map
     bool statistics = true;
     std::shared_ptr<const LearnedLevels> levels = {}; ///< of a spec that learns them; null: from the tensor itself
+    /// Null, or none for a tensor: not measured on inputs.
+    std::function<Result<std::shared_ptr<const LayerInputs>>(const TensorInfo&)> inputs = {};
+    /// What a solver decides, its refusal is the row's; null: rounding to nearest.
+    std::function<Result<std::shared_ptr<const Solved>>(const TensorView&, const QuantSpec&)> solve = {};
 };
 
 /// Cancellable; bounded scratch whatever the tensor's size. A refusal is a row (status), not an Error; Error is for a

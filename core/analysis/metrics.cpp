@@ -42,7 +42,7 @@ Figure bias(const Row& row) { return perElement(row, row.sums.se); }
 Figure p50(const Row& row) { return measured(row) ? finite(row.p50) : std::nullopt; }
 Figure p95(const Row& row) { return measured(row) ? finite(row.p95) : std::nullopt; }
 Figure p99(const Row& row) { return measured(row) ? finite(row.p99) : std::nullopt; }
-Figure clipShare(const Row& row) { return perElement(row, double(row.sums.clipped)); }
+Figure clipShare(const Row& row) { return row.solved ? std::nullopt : perElement(row, double(row.sums.clipped)); }
 Figure zeroShare(const Row& row) { return perElement(row, double(row.sums.zeros)); }
 Figure signFlips(const Row& row) { return measured(row) ? Figure(double(row.sums.signFlips)) : std::nullopt; }
 
@@ -61,6 +61,13 @@ Figure deadCodes(const Row& row) {
 }
 
 Figure lloydGap(const Row& row) { return row.lloydGapDb; }
+
+Figure onInputs(const Row& row, std::optional<double> InputErrors::*which) {
+    return measured(row) && row.onInputs && (*row.onInputs).*which ? finite(*((*row.onInputs).*which)) : std::nullopt;
+}
+Figure weightedNmse(const Row& row) { return onInputs(row, &InputErrors::weightedNmse); }
+Figure outputNmse(const Row& row) { return onInputs(row, &InputErrors::outputNmse); }
+Figure hessianTrace(const Row& row) { return onInputs(row, &InputErrors::hessianTrace); }
 
 bool hasStatistics(const Row& row) {
     return row.status == Status::Ok && row.statistics && row.statistics->moments.n > 0;
@@ -95,6 +102,18 @@ const char* whyNoCosine(const Row& row) {
     if (!whyUnmeasured(row) && row.sums.sw2 > 0 && row.sums.sv2 == 0) return "undefined: every value decodes to zero";
     return whyNoRatio(row);
 }
+const char* whyNoClipping(const Row& row) {
+    const char* why = whyUnmeasured(row);
+    return why || !row.solved ? why : "not measured: a solver decided the codes";
+}
+const char* whyNoInputs(const Row& row) {
+    if (const char* why = whyUnmeasured(row)) return why;
+    return row.onInputs ? "undefined: what is weighed is zero" : "needs inputs of the layer: analyze --activations";
+}
+const char* whyNoOutput(const Row& row) {
+    if (const char* why = whyUnmeasured(row)) return why;
+    return row.onInputs ? "column weights alone were given, or the output is zero" : whyNoInputs(row);
+}
 const char* whyNoCodes(const Row& row) {
     const char* why = whyUnmeasured(row);
     return why ? why : "the format has no codes";
@@ -103,6 +122,7 @@ const char* whyNoGap(const Row& row) {
     if (const char* why = whyUnmeasured(row)) return why;
     if (row.levels.empty()) return "the format has no codes";
     if (row.sums.se2 == 0) return "infinite: the reconstruction is exact";
+    if (row.solved) return "not measured: a solver decided the codes";
     return "undefined: the boundaries between codes differ from group to group, or as many levels lose nothing";
 }
 const char* whyNoStatistics(const Row& row) {
@@ -127,7 +147,7 @@ const Metric kMetrics[] = {
     {"p99", "p99 |E|", "", kLower, Show::Significant, 4, "99th percentile of |E|, within 1/32", true, p99,
      whyNotFinite},
     {"clip_share", "Clipped", "", kLower, Show::Percent, 3, "share of values beyond the outermost level", true,
-     clipShare, whyUnmeasured},
+     clipShare, whyNoClipping},
     {"zero_share", "Zeros", "", kNone, Show::Percent, 3, "share of values that decode to zero", false, zeroShare,
      whyUnmeasured},
     {"sign_flips", "Sign flips", "", kLower, Show::Integer, 0, "values that decode to the other sign", true, signFlips,
@@ -142,6 +162,13 @@ const Metric kMetrics[] = {
     {"crest", "Crest", "", kNone, Show::Fixed, 2, "max|W| / rms(W)", false, crest, whyNoStatistics},
     {"outlier_channels", "Outlier channels", "", kNone, Show::Integer, 0, "rows with max|W| above 6 x the median row's",
      false, outliers, whyNoStatistics},
+    {"weighted_nmse", "Weighted NMSE", "", kLower, Show::Significant, 4,
+     "sum a_j E_ij^2 / sum a_j W_ij^2 with a_j = E[x_j^2] of the layer's inputs", true, weightedNmse, whyNoInputs},
+    {"output_nmse", "Output NMSE", "", kLower, Show::Significant, 4, "||X E^T||^2 / ||X W^T||^2 on the layer's inputs",
+     true, outputNmse, whyNoOutput},
+    {"hessian_trace", "Hessian trace", "", kLower, Show::Significant, 4,
+     "mean diagonal of the Hessian of the squared output error, 2 E[x_j^2], times ||E||^2", true, hessianTrace,
+     whyNoInputs},
 };
 
 } // namespace

@@ -8,6 +8,7 @@ target_sources(qs_core PRIVATE
   analysis/columns.cpp
   analysis/forensics.cpp
   analysis/histogram.cpp
+  analysis/input_errors.cpp
   analysis/inspect_columns.cpp
   analysis/lloyd_gap.cpp
   analysis/metrics.cpp

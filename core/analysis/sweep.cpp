@@ -6,9 +6,9 @@
 #include "core/model/mapped_file.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 
@@ -131,20 +131,12 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
         for (std::size_t s = 0; s < plan.specs.size(); ++s) {
             if (job.cancelled()) return cancelledError();
             job.progress(progress);
-            std::atomic<std::uint64_t> elements{0};
-            const Progress atStart = progress;
-            const auto onElements = [&](std::uint64_t n) {
-                const std::uint64_t now = elements.fetch_add(n, std::memory_order_relaxed) + n;
-                if (now / kProgressElements == (now - n) / kProgressElements) return;
-                Progress here = atStart;
-                here.done += double(now) * elementBytes;
-                job.progress(here);
-            };
-            const auto row = analyseTensor(*plan.model, tensor, plan.specs[s].spec, options, job, onElements);
+            ScanProgress scan{job, progress, elementBytes};
+            const auto row = analyseTensor(*plan.model, tensor, plan.specs[s].spec, options, job, std::ref(scan));
             if (!row) return tl::unexpected(row.error());
             addRow(result.points[classOf[t] * result.specs + s], *row);
             if (hasAll) addRow(result.points[s], *row);
-            result.sourceBytes += std::uint64_t(double(elements.load()) * elementBytes);
+            result.sourceBytes += scan.bytes();
             progress.done += double(tensor.bytes);
         }
         ++progress.items;

@@ -2,6 +2,7 @@
 #include "core/value/mesh.h"
 
 #include "core/base/text.h"
+#include "core/value/split.h"
 
 #include <algorithm>
 #include <charconv>
@@ -12,19 +13,6 @@ namespace qs::value {
 namespace {
 
 constexpr std::int64_t kMostDevices = 65536;
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-    std::vector<std::string_view> parts;
-    for (;;) {
-        const std::size_t at = text.find(separator);
-        std::string_view part = text.substr(0, at);
-        while (!part.empty() && part.front() == ' ') part.remove_prefix(1);
-        while (!part.empty() && part.back() == ' ') part.remove_suffix(1);
-        parts.push_back(part);
-        if (at == std::string_view::npos) return parts;
-        text.remove_prefix(at + 1);
-    }
-}
 
 const MeshAxis* find(const Mesh& mesh, const std::string& name) {
     const auto at = std::find_if(mesh.axes.begin(), mesh.axes.end(), [&](const auto& a) { return a.name == name; });

@@ -5,6 +5,7 @@
 #include "core/value/reduce.h"
 #include "core/value/shape_operations.h"
 #include "core/value/sharding.h"
+#include "core/value/split.h"
 
 #include <algorithm>
 #include <charconv>
@@ -16,19 +17,6 @@ namespace qs::value {
 namespace {
 
 using Rows = Result<std::vector<WhatIfRow>>;
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-    std::vector<std::string_view> parts;
-    for (;;) {
-        const std::size_t at = text.find(separator);
-        std::string_view part = text.substr(0, at);
-        while (!part.empty() && part.front() == ' ') part.remove_prefix(1);
-        while (!part.empty() && part.back() == ' ') part.remove_suffix(1);
-        parts.push_back(part);
-        if (at == std::string_view::npos) return parts;
-        text.remove_prefix(at + 1);
-    }
-}
 
 std::optional<std::int64_t> number(std::string_view text) {
     std::int64_t value = 0;

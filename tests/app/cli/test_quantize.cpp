@@ -73,6 +73,18 @@ private Q_SLOTS:
         QVERIFY(row[s("output_nmse")].toDouble() > 0);
         QVERIFY(row[s("output_nmse")].toDouble() < 0.7 * row[s("nearest_output_nmse")].toDouble());
         QVERIFY(QFile::exists(out));
+        const auto measured = run({s("analyze"), in, s("--spec"), s("int3:block=32"), s("--solver"), s("gptq"),
+                                   s("--activations"), inputs, s("--json"), s("-")});
+        QVERIFY2(measured.code == 0, measured.err.constData());
+        const auto same = rows(measured.out)[0].toObject();
+        for (const char* id : {"nmse", "output_nmse"})
+            QVERIFY(std::fabs(same[s(id)].toDouble() / row[s(id)].toDouble() - 1) < 1e-6);
+        const auto nearest =
+            run({s("analyze"), in, s("--spec"), s("int3:block=32"), s("--activations"), inputs, s("--json"), s("-")});
+        const double before = rows(nearest.out)[0].toObject()[s("output_nmse")].toDouble();
+        QVERIFY(std::fabs(before / row[s("nearest_output_nmse")].toDouble() - 1) < 1e-6);
+        const auto none = run({s("analyze"), in, s("--spec"), s("int3"), s("--solver"), s("gptq")});
+        QVERIFY(none.code == 1 && isSentence(none.err) && none.err.contains("--activations"));
         const auto text = run({s("quantize"), in, s("--spec"), s("int3:block=32"), s("--solver"), s("awq"),
                                s("--activations"), s("synthetic"), s("--layout"), s("plain"), s("-o"), out});
         QVERIFY2(text.code == 0 && text.out.contains("synthetic inputs"), text.err.constData());

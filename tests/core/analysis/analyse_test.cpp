@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/forensics.h"
+#include "core/analysis/input_errors.h"
+#include "core/quant/solved.h"
+#include "core/solve/solver.h"
 #include "tests/core/quant/made_model.h"
 
+#include <numeric>
 #include <random>
 
 using namespace qs;
@@ -33,6 +37,8 @@ private Q_SLOTS:
     void knownAnswers();
     void goldenFigures();
     void sameFiguresTwice();
+    void onInputs();
+    void solved();
     void nonFinite();
     void exactAndEmpty();
     void blockMapPools();
@@ -103,6 +109,75 @@ void AnalyseTest::sameFiguresTwice() {
         QCOMPARE(first.statistics->moments.s4, second.statistics->moments.s4);
         QCOMPARE(first.error.total(), std::uint64_t(300003));
     }
+}
+
+/// E = {0.5, 1; 1, 0} of W = {0.5, -2; 0, 1}, on one input {1, 2}: E[x^2] = {1, 4}.
+void AnalyseTest::onInputs() {
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made<float>("w", DType::F32, {2, 2}, {0.5f, -2, 0, 1})});
+    const auto plain = analysed(*model, "binary");
+    for (const char* id : {"weighted_nmse", "output_nmse", "hessian_trace"}) {
+        QVERIFY(!findMetric(id)->value(plain));
+        QVERIFY(QByteArray(findMetric(id)->whyMissing(plain)).contains("--activations"));
+    }
+    const QTemporaryDir others;
+    const auto whole = opened(others, {made<float>("w", DType::F32, {1, 2}, {1, 2})});
+    AnalysisOptions options;
+    options.inputs = [&](const TensorInfo& layer) { return layerInputs(whole.get(), layer); };
+    const auto row = *analyseTensor(*model, model->tensors[0], *parseSpec("binary"), options, Job{});
+    QCOMPARE(figure(row, "weighted_nmse"), 5.25 / 20.25);
+    QCOMPARE(figure(row, "output_nmse"), 7.25 / 16.25);
+    QCOMPARE(figure(row, "hessian_trace"), 11.25);
+    QCOMPARE(figure(row, "nmse"), 2.25 / 5.25);
+    const QTemporaryDir third;
+    const auto columns = opened(third, {made<float>("w", DType::F32, {2}, {1, 4})});
+    options.inputs = [&](const TensorInfo& layer) { return layerInputs(columns.get(), layer); };
+    const auto weighted = *analyseTensor(*model, model->tensors[0], *parseSpec("binary"), options, Job{});
+    QCOMPARE(figure(weighted, "weighted_nmse"), 5.25 / 20.25);
+    QVERIFY(!findMetric("output_nmse")->value(weighted));
+    QVERIFY(QByteArray(findMetric("output_nmse")->whyMissing(weighted)).contains("column weights alone"));
+    const QTemporaryDir fourth;
+    const auto other = opened(fourth, {made<float>("v", DType::F32, {2}, {1, 4})});
+    options.inputs = [&](const TensorInfo& layer) { return layerInputs(other.get(), layer); };
+    QVERIFY(!(*analyseTensor(*model, model->tensors[0], *parseSpec("binary"), options, Job{})).onInputs);
+}
+
+/// What a solver decides is measured, not the rounding of the tensor.
+void AnalyseTest::solved() {
+    const QTemporaryDir folder;
+    const auto x = samples(24 * 64, std::normal_distribution<double>());
+    const auto model = opened(folder, {made("w", DType::F32, {24, 64}, x)});
+    for (const char* text : {"int3:block=32", "codebook:bits=3:scale=channel"})
+        for (const char* settings : {"gptq", "awq"}) {
+            const auto parsed = *solve::parseSettings(settings);
+            const auto inputs = *layerInputs(nullptr, model->tensors[0]);
+            std::optional<solve::Solution> solution;
+            AnalysisOptions options;
+            options.inputs = [&](const TensorInfo&) { return Result<std::shared_ptr<const LayerInputs>>(inputs); };
+            options.solve = [&](const TensorView& view,
+                                const QuantSpec& spec) -> Result<std::shared_ptr<const Solved>> {
+                auto found = solve::solve({view, spec, parsed, *inputs->rows}, Job{});
+                if (!found) return tl::unexpected(found.error());
+                solution = *found;
+                return solution->solved;
+            };
+            const auto row = *analyseTensor(*model, model->tensors[0], *parseSpec(text), options, Job{});
+            QVERIFY2(row.status == Status::Ok && solution, row.reason.c_str());
+            QVERIFY(std::fabs(figure(row, "nmse") / *solution->weightNmse - 1) < 1e-6);
+            QVERIFY(std::fabs(figure(row, "output_nmse") / *solution->output - 1) < 1e-6);
+            QCOMPARE(std::accumulate(row.codeCounts.begin(), row.codeCounts.end(), std::uint64_t(0)), row.elements);
+            QVERIFY(!findMetric("clip_share")->value(row) && !findMetric("lloyd_gap_db")->value(row));
+            const auto size = *storedSize(*parseSpec(text), {{24, 64}}, DType::F32);
+            QCOMPARE(row.bytesAfter, size.total() + 4 * solution->solved->columnScales.size());
+            const auto nearest = analysed(*model, text, Detail::Figures);
+            QVERIFY(figure(row, "nmse") != figure(nearest, "nmse"));
+        }
+    AnalysisOptions refusing;
+    refusing.solve = [](const TensorView&, const QuantSpec&) -> Result<std::shared_ptr<const Solved>> {
+        return fail("no inputs");
+    };
+    const auto row = *analyseTensor(*model, model->tensors[0], *parseSpec("int3"), refusing, Job{});
+    QVERIFY(row.status == Status::Refused && row.reason == "no inputs");
 }
 
 void AnalyseTest::nonFinite() {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/analysis/analysis.h"
+
+namespace qs {
+
+/// The error of a tensor under a spec as its layer's inputs see it. `decoded`: the reconstruction where it is at hand,
+/// else empty. Values that are not finite are left out.
+Result<InputErrors> errorsOnInputs(const TensorView& view, const QuantSpec& spec, std::span<const float> decoded,
+                                   const LayerInputs& inputs, const AnalysisOptions& options, const Job& job);
+
+/// Of a file of calibration inputs, see core/solve/inputs.h, synthetic without one; null where it has none for the layer.
+Result<std::shared_ptr<const LayerInputs>> layerInputs(const Model* file, const TensorInfo& layer);
+
+} // namespace qs
