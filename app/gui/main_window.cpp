@@ -124,11 +124,17 @@ void MainWindow::followModel() {
                          : QStringLiteral("QuantScope"));
     if (const auto* page = findPage(session_.page()))
         browser_->setVisible(page->usesBrowser && browserWanted_ && model);
-    if (model && !model->warnings.empty()) {
-        auto sentence = QString::fromStdString(model->warnings.front());
-        if (model->warnings.size() > 1) sentence += QStringLiteral(" (and %1 more)").arg(model->warnings.size() - 1);
+    if (!model) return;
+    QString sentence;
+    if (!model->warnings.empty()) sentence = QString::fromStdString(model->warnings.front());
+    if (model->warnings.size() > 1) sentence += QStringLiteral(" (and %1 more)").arg(model->warnings.size() - 1);
+    if (session_.hasStored())
+        banner_->offer(QStringLiteral("Tensors of this file are stored quantized: what is listed are their codes and "
+                                      "scales. ") +
+                           sentence,
+                       QStringLiteral("Decode them"), [this] { session_.decodeStored(); });
+    else if (!sentence.isEmpty())
         banner_->say(sentence);
-    }
 }
 
 void MainWindow::setBrowserWanted(bool wanted) {

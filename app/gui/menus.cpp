@@ -71,6 +71,10 @@ private:
         add(m, QStringLiteral("Open the &sample"), {}, [this] {
             if (const auto sample = Session::samplePath(); !sample.isEmpty()) session_.open(sample);
         });
+        auto* decode = add(m, QStringLiteral("&Decode stored tensors"), {}, [this] { session_.decodeStored(); });
+        const auto enable = [this, decode] { decode->setEnabled(session_.hasStored()); };
+        enable();
+        QObject::connect(&session_, &Session::modelChanged, decode, enable);
         add(m, QStringLiteral("&Close model"), Qt::CTRL | Qt::Key_W, [this] {
             session_.close();
             session_.showPage(QString::fromLatin1(pages().front().id));

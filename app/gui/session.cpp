@@ -6,6 +6,7 @@
 #include "app/gui/run_job.h"
 #include "app/gui/tensor_probe.h"
 #include "core/base/text.h"
+#include "core/quant/serve.h"
 
 #include <QCoreApplication>
 #include <QDir>
@@ -20,11 +21,6 @@ namespace {
 constexpr int kSettleMs = 250; // the spec has stood still: the whole model may follow
 constexpr int kRecent = 12;
 
-struct Opened {
-    std::shared_ptr<const Model> model;
-    std::shared_ptr<const ModelLayout> layout;
-};
-
 QuantSpec defaultSpec(const char* format, std::optional<std::uint32_t> block) {
     QuantSpec spec;
     spec.format = format;
@@ -33,6 +29,12 @@ QuantSpec defaultSpec(const char* format, std::optional<std::uint32_t> block) {
 }
 
 } // namespace
+
+struct Session::Opened {
+    std::shared_ptr<const Model> model;
+    std::shared_ptr<const ModelLayout> layout;
+    bool stored = false;
+};
 
 struct Session::Private {
     explicit Private(Session* session) : sweep(session), probeA(session), probeB(session) {
@@ -43,6 +45,7 @@ struct Session::Private {
     TensorProbe probeA, probeB;
     QTimer settle;
     Job openJob;
+    std::unique_ptr<LaneWork> decoding;
     bool opening = false;
     std::vector<const LaneWork*> work;
     QStringList recent;
@@ -81,6 +84,7 @@ Session::Session(QObject* parent)
     };
     connect(&d->probeA, &TensorProbe::failed, this, refuse(&Session::currentA_));
     connect(&d->probeB, &TensorProbe::failed, this, refuse(&Session::currentB_));
+    connect(this, &Session::jobCancelled, this, [this] { d->decoding.reset(); });
     connect(&d->settle, &QTimer::timeout, this, [this] {
         if (d->probeA.running() || d->probeB.running()) {
             d->settle.start(); // the picture in front first
@@ -90,18 +94,22 @@ Session::Session(QObject* parent)
     });
 }
 
-Session::~Session() { d->openJob.cancel(); }
+Session::~Session() {
+    d->openJob.cancel();
+    d->decoding.reset();
+}
 
 void Session::open(const QString& path) {
     d->openJob.cancel();
     d->openJob = Job();
+    d->decoding.reset();
     d->opening = true;
     if (path != d->wanted.path) d->wanted = {};
     Q_EMIT opening(path);
     const auto work = [path = path.toStdString()](const Job&) -> Result<Opened> {
         auto model = openModel(path);
         if (!model) return tl::unexpected(model.error());
-        return Opened{freedOnPool(*model), freedOnPool(layoutOf(**model))};
+        return Opened{freedOnPool(*model), freedOnPool(layoutOf(**model)), hasStoredTensors(**model)};
     };
     runJob<Opened>(this, d->openJob, work, [this](Result<Opened> opened) {
         d->opening = false;
@@ -110,14 +118,34 @@ void Session::open(const QString& path) {
             Q_EMIT failed(QString::fromStdString(oneSentence(opened.error().message)));
             return;
         }
-        adopt(opened->model, opened->layout);
+        adopt(std::move(*opened));
     });
 }
 
-void Session::adopt(std::shared_ptr<const Model> model, std::shared_ptr<const ModelLayout> layout) {
+void Session::decodeStored() {
+    if (!model_ || !stored_) return;
+    d->decoding = std::make_unique<LaneWork>(*this, "Decoding stored tensors");
+    const auto work = [model = model_](const Job& job) -> Result<Opened> {
+        auto served = servedModel(model, job);
+        if (!served) return tl::unexpected(served.error());
+        return Opened{freedOnPool(*served), freedOnPool(layoutOf(**served))};
+    };
+    runJob<Opened>(this, d->decoding->job(), work, [this](Result<Opened> opened) {
+        const auto over = std::move(d->decoding);
+        if (!opened) {
+            Q_EMIT failed(QString::fromStdString(oneSentence(opened.error().message)));
+            return;
+        }
+        d->wanted = state(); // the specs, and the page
+        adopt(std::move(*opened));
+    });
+}
+
+void Session::adopt(Opened opened) {
     close();
-    model_ = std::move(model);
-    layout_ = std::move(layout);
+    model_ = std::move(opened.model);
+    layout_ = std::move(opened.layout);
+    stored_ = opened.stored;
     d->sweep.setModel(model_, weights());
     const auto path = QString::fromStdString(model_->path);
     d->recent.removeAll(path);
@@ -156,6 +184,8 @@ void Session::close() {
     d->probeA.forget();
     d->probeB.forget();
     d->sweep.setModel(nullptr, {});
+    d->decoding.reset();
+    stored_ = false;
     const bool had = model_ != nullptr;
     tensor_ = nullptr;
     selection_.clear();

@@ -28,6 +28,8 @@ public:
     // ---- the opened model
     void open(const QString& path); ///< on a worker thread; ends in modelChanged() or failed()
     void close();
+    bool hasStored() const { return stored_; } ///< some tensors of the file are what `quantize` stored
+    void decodeStored();                       ///< opens the same with them decoded; ends as open() does
     std::shared_ptr<const Model> model() const { return model_; }
     /// Names, groups, layers and roles of the opened model; never null, empty while no model is open.
     const std::shared_ptr<const ModelLayout>& layout() const { return layout_; }
@@ -108,7 +110,8 @@ Q_SIGNALS:
 
 private:
     struct Private;
-    void adopt(std::shared_ptr<const Model> model, std::shared_ptr<const ModelLayout> layout);
+    struct Opened;
+    void adopt(Opened opened);
     void inspect(bool a, bool b);
     void specEdited(bool a, bool b);
     std::unique_ptr<Private> d;
@@ -117,7 +120,7 @@ private:
     std::vector<const TensorInfo*> selection_;
     const TensorInfo* tensor_ = nullptr;
     QuantSpec specA_, specB_;
-    bool comparing_ = false, stale_ = false;
+    bool comparing_ = false, stale_ = false, stored_ = false;
     QString metric_, page_;
     AnalysisRow currentA_, currentB_;
 };

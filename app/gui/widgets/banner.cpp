@@ -6,11 +6,13 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPainter>
+#include <QPushButton>
 #include <QToolButton>
 
 namespace qs::gui {
 
-Banner::Banner(QWidget* parent) : QWidget(parent), icon_(new QLabel), text_(new QLabel), close_(new QToolButton) {
+Banner::Banner(QWidget* parent)
+    : QWidget(parent), icon_(new QLabel), text_(new QLabel), action_(new QPushButton), close_(new QToolButton) {
     text_->setWordWrap(true);
     text_->setTextFormat(Qt::PlainText);
     text_->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -22,7 +24,13 @@ Banner::Banner(QWidget* parent) : QWidget(parent), icon_(new QLabel), text_(new 
     row->setSpacing(Theme::kGap);
     row->addWidget(icon_);
     row->addWidget(text_, 1);
+    row->addWidget(action_);
     row->addWidget(close_);
+    action_->setObjectName(QStringLiteral("bannerAction"));
+    connect(action_, &QPushButton::clicked, this, [this] {
+        hide();
+        if (act_) act_();
+    });
     connect(close_, &QToolButton::clicked, this, &QWidget::hide);
     connect(&Theme::instance(), &Theme::changed, this, &Banner::tint);
     tint();
@@ -35,7 +43,15 @@ void Banner::tint() {
     close_->setIcon(Theme::icon(QStringLiteral("close"), tokens.muted, 16));
 }
 
+void Banner::offer(const QString& sentence, const QString& action, std::function<void()> act) {
+    say(sentence);
+    act_ = std::move(act);
+    action_->setText(action);
+    action_->setVisible(true);
+}
+
 void Banner::say(const QString& sentence) {
+    action_->setVisible(false);
     text_->setText(sentence);
     setAccessibleName(sentence);
     setVisible(!sentence.isEmpty());

@@ -4,7 +4,10 @@
 
 #include <QWidget>
 
+#include <functional>
+
 class QLabel;
+class QPushButton;
 class QToolButton;
 
 namespace qs::gui {
@@ -14,6 +17,8 @@ class Banner : public QWidget {
 public:
     explicit Banner(QWidget* parent = nullptr);
     void say(const QString& sentence); ///< "" hides it
+    /// With a button for what can be done about it, which closes the banner.
+    void offer(const QString& sentence, const QString& action, std::function<void()> act);
     QString text() const;
 
 protected:
@@ -22,6 +27,8 @@ protected:
 private:
     void tint();
     QLabel *icon_, *text_;
+    QPushButton* action_;
+    std::function<void()> act_;
     QToolButton* close_;
 };
 

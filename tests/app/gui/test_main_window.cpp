@@ -7,6 +7,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/key_figures.h"
 #include "app/gui/widgets/tensor_browser.h"
+#include "core/quant/layout.h"
 #include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/model_file.h"
 #include "tests/app/gui/opened_session.h"
@@ -104,6 +105,44 @@ private Q_SLOTS:
             }
         }
         Theme::instance().setMode(Theme::Mode::Dark);
+    }
+
+    /// A file that `quantize` wrote shows its fields; the banner's button shows what they decode to.
+    void storedTensorsAreDecoded() {
+        const QTemporaryDir folder;
+        const auto source = folder.filePath(QStringLiteral("m.safetensors"));
+        const auto stored = folder.filePath(QStringLiteral("stored.safetensors"));
+        QVERIFY(!writeLayeredModel(source, 1, 16).isEmpty());
+        const auto model = qs::openModel(source.toStdString());
+        QVERIFY(model);
+        QVERIFY(qs::quantizeModel(**model, {*qs::parseSpec("nf4:block=32"), "q_proj|k_proj", "", stored.toStdString()},
+                                  qs::Job()));
+        Session session;
+        MainWindow window(session);
+        window.show();
+        QVERIFY(openModel(session, source));
+        QVERIFY(!session.hasStored() && window.message().isEmpty());
+        QVERIFY(openModel(session, stored));
+        const std::string name = "model.layers.0.self_attn.q_proj.weight";
+        QVERIFY(session.hasStored() && !session.model()->find(name) && session.model()->find(name + ".packed"));
+        QTRY_VERIFY(window.message().contains(QStringLiteral("stored quantized")));
+        session.showPage(QStringLiteral("labs"));
+        QTest::qWait(30);
+        keepPicture(window, QStringLiteral("window-stored"));
+        auto* decode = window.findChild<QPushButton*>(QStringLiteral("bannerAction"));
+        QVERIFY(decode->isVisible());
+        QSignalSpy changed(&session, &Session::modelChanged);
+        QTest::mouseClick(decode, Qt::LeftButton);
+        QTRY_VERIFY(changed.size() == 2 && session.model()); // closed, opened
+        QVERIFY(!session.hasStored() && window.message().isEmpty() && !session.model()->find(name + ".packed"));
+        QCOMPARE(session.model()->path, stored.toStdString());
+        QTRY_COMPARE(session.page(), QStringLiteral("labs"));
+        const auto* tensor = session.model()->find(name);
+        QVERIFY(tensor && tensor->shape == (std::vector<std::int64_t>{16, 64}));
+        session.selectTensor(tensor);
+        session.setSpec(*qs::parseSpec("nf4:block=32")); // decoded values are what they decode to, up to BF16
+        QVERIFY(tensorMeasured(session));
+        QVERIFY(*qs::findMetric("nmse")->value(*session.current()) < 1e-5);
     }
 
     void keysDoWhatTheMenuSays() {
