@@ -12,7 +12,7 @@ namespace qs::cli {
 void Learning::declare(CLI::App& app) {
     app.add_option("--activations", activations,
                    "Calibration inputs: tensors named as the layers, [..., K], or [K] for\n"
-                   "column weights; `synthetic` makes some up")
+                   "column weights; an importance matrix of llama.cpp; `synthetic` makes some up")
         ->type_name("F");
     std::vector<std::string> ids;
     for (const auto& row : solve::shares()) ids.emplace_back(row.id);

@@ -2,6 +2,7 @@
 #include "core/model/file_format.h"
 
 #include "core/model/gguf.h"
+#include "core/model/imatrix.h"
 #include "core/model/npy.h"
 #include "core/model/safetensors.h"
 
@@ -39,13 +40,16 @@ bool isNpy(std::span<const std::byte> head, bool isFolder) {
     return !isFolder && textOf(head).starts_with("\x93NUMPY");
 }
 
-constexpr std::array<FileFormat, 5> kFormats = {{
+bool isImatrix(std::span<const std::byte> head, bool isFolder) { return !isFolder && looksLikeImatrix(head); }
+
+constexpr std::array<FileFormat, 6> kFormats = {{
     {"huggingface", "Hugging Face folder", "", isFolderOfWeights, openHuggingFaceFolder},
     {"safetensors-index", "Sharded safetensors", "*.safetensors.index.json *.safetensors.index.*.json", isIndex,
      openSafetensorsIndex},
     {"safetensors", "safetensors", "*.safetensors", isSafetensors, openSafetensors},
     {"gguf", "GGUF", "*.gguf", isGguf, openGguf},
     {"npy", "NumPy array", "*.npy", isNpy, openNpy},
+    {"imatrix", "Importance matrix", "*.dat *.imatrix", isImatrix, openImatrix}, // last: it has no magic number
 }};
 
 /// "*.index.*.json": the pieces between stars, in order; the last one ends the name.

@@ -10,6 +10,7 @@ target_sources(qs_core PRIVATE
   model/gguf_header.cpp
   model/gguf_value.cpp
   model/huggingface.cpp
+  model/imatrix.cpp
   model/mapped_file.cpp
   model/model.cpp
   model/npy.cpp

@@ -2,11 +2,13 @@
 #include "core/solve/inputs.h"
 
 #include "core/base/text.h"
+#include "core/model/imatrix.h"
 #include "core/solve/problem.h"
 #include "core/value/synthetic.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <fmt/format.h>
 
 namespace qs::solve {
@@ -30,6 +32,37 @@ const TensorInfo* inputTensor(const Model& file, const TensorInfo& layer) {
     return found;
 }
 
+/// An importance matrix's part for the layer, called as in GGUF.
+struct Importance {
+    const TensorInfo *sums = nullptr, *counts = nullptr;
+};
+Importance importanceOf(const Model& file, const TensorInfo& layer) {
+    for (const auto& name : {layer.name, ggufNameOf(layer.name)})
+        if (const Importance found{file.find(name + ".in_sum2"), file.find(name + ".counts")};
+            !name.empty() && found.sums && found.counts)
+            return found;
+    return {};
+}
+
+Result<double> sumOf(const Model& file, const TensorInfo& counts) {
+    const auto view = file.view(counts);
+    if (!view) return tl::unexpected(view.error());
+    if (counts.dtype != DType::I32 && counts.dtype != DType::F32)
+        return fail(fmt::format("tensor '{}' of {} is {}: counts are I32 or F32", escapeForPeople(counts.name, 80),
+                                escapeForPeople(file.title, 60), counts.typeId()));
+    double sum = 0;
+    std::vector<std::byte> scratch;
+    const auto bytes = view->read(0, counts.bytes, scratch);
+    for (std::size_t i = 0; i < counts.elements; ++i) {
+        std::int32_t whole = 0;
+        float real = 0;
+        std::memcpy(&whole, bytes.data() + 4 * i, 4);
+        std::memcpy(&real, bytes.data() + 4 * i, 4);
+        sum += counts.dtype == DType::I32 ? double(whole) : double(real);
+    }
+    return sum;
+}
+
 Result<void> fits(const Model& file, const TensorInfo& found, const TensorInfo& layer) {
     if (info(found.dtype).quantizable && found.lastAxis() == layer.lastAxis() && found.elements > 0) return {};
     return fail(
@@ -44,6 +77,10 @@ Result<void> fits(const Model& file, const TensorInfo& found, const TensorInfo& 
 Result<value::Tensor> inputsOf(const Model* file, const TensorInfo& layer, std::int64_t most) {
     if (!file) return value::syntheticInputs(most, layer.lastAxis(), 1);
     const TensorInfo* found = inputTensor(*file, layer);
+    if (!found && importanceOf(*file, layer).sums)
+        return fail(
+            fmt::format("{} is an importance matrix: it holds column weights, not the inputs that a solver needs",
+                        escapeForPeople(file->title, 60)));
     if (!found)
         return fail(
             fmt::format("{} has no inputs for tensor '{}': it needs a tensor of that name with a last axis of {}",
@@ -62,11 +99,26 @@ Result<value::Tensor> inputsOf(const Model* file, const TensorInfo& layer, std::
 
 Result<std::optional<std::vector<float>>> columnWeightsOf(const Model& file, const TensorInfo& layer) {
     const TensorInfo* found = inputTensor(file, layer);
+    const Importance importance = found ? Importance() : importanceOf(file, layer);
+    if (importance.sums) found = importance.sums;
     if (!found) return std::optional<std::vector<float>>();
     if (auto ok = fits(file, *found, layer); !ok) return tl::unexpected(ok.error());
     auto values = loaded(file, *found);
     if (!values) return tl::unexpected(values.error());
-    auto weights = found->shape.size() < 2 ? std::move(values->values) : meanSquares(*values);
+    std::vector<float> weights;
+    if (importance.sums) {
+        const auto count = sumOf(file, *importance.counts);
+        if (!count) return tl::unexpected(count.error());
+        if (!(*count > 0))
+            return fail(fmt::format("the importance matrix {} counted no inputs of tensor '{}'",
+                                    escapeForPeople(file.title, 60), escapeForPeople(layer.name, 80)));
+        const auto columns = std::size_t(layer.lastAxis());
+        std::vector<double> sums(columns);
+        for (std::size_t i = 0; i < values->values.size(); ++i) sums[i % columns] += double(values->values[i]);
+        for (const double sum : sums) weights.push_back(float(sum / *count));
+    } else {
+        weights = found->shape.size() < 2 ? std::move(values->values) : meanSquares(*values);
+    }
     const bool usable =
         std::all_of(weights.begin(), weights.end(), [](float a) { return a >= 0 && std::isfinite(a); }) &&
         std::any_of(weights.begin(), weights.end(), [](float a) { return a > 0; });

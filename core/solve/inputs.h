@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 // Calibration inputs of layers, out of a file: a tensor of the layer's name holds the inputs [..., K], or, with one axis,
-// the column weights E[x^2] alone.
+// the column weights E[x^2] alone; so does an importance matrix of llama.cpp (NAME.in_sum2 over NAME.counts; the experts
+// of a layer are added up).
 
 #include "core/value/tensor.h"
 

@@ -12,6 +12,7 @@
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/empty_state.h"
+#include "app/gui/widgets/open_dialogs.h"
 #include "app/gui/widgets/staged_refresh.h"
 #include "core/base/text.h"
 #include "core/solve/codebooks.h"
@@ -204,8 +205,9 @@ void CodebookPage::chooseWeights() {
         gap_->setWeights(weights_ ? QString::fromStdString(escapeForPeople(weights_->title, 40)) : QString());
     };
     if (weights_) return set(nullptr);
-    const QString path = QFileDialog::getOpenFileName(this, tr("Open activations or column weights"), {},
-                                                      tr("safetensors (*.safetensors *.json)"));
+    const QString path =
+        QFileDialog::getOpenFileName(this, tr("Open activations, column weights or an importance matrix"), {},
+                                     tr("Inputs of layers (%1)").arg(weightFilePatterns()));
     if (path.isEmpty()) return set(nullptr);
     using File = std::shared_ptr<const Model>;
     runJob<File>(

@@ -10,6 +10,15 @@
 #include <QUrl>
 
 namespace qs::gui {
+
+QString weightFilePatterns() {
+    QStringList patterns;
+    for (const auto& format : fileFormats()) patterns << QString::fromLatin1(format.patterns).split(QLatin1Char(' '));
+    patterns.removeAll(QString());
+    patterns.removeDuplicates();
+    return patterns.join(QLatin1Char(' '));
+}
+
 namespace {
 
 void ask(Session& session, QWidget* window, bool folder) {
@@ -17,13 +26,8 @@ void ask(Session& session, QWidget* window, bool folder) {
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(folder ? QFileDialog::Directory : QFileDialog::ExistingFile);
     if (!folder) {
-        QStringList patterns;
-        for (const auto& format : fileFormats())
-            patterns << QString::fromLatin1(format.patterns).split(QLatin1Char(' '));
-        patterns.removeAll(QString());
-        patterns.removeDuplicates();
         dialog->setNameFilters(
-            {QStringLiteral("Checkpoints (%1)").arg(patterns.join(QLatin1Char(' '))), QStringLiteral("All files (*)")});
+            {QStringLiteral("Checkpoints (%1)").arg(weightFilePatterns()), QStringLiteral("All files (*)")});
     }
     if (const auto recent = session.recentFiles(); !recent.isEmpty())
         dialog->setDirectory(QFileInfo(recent.front()).absolutePath());

@@ -13,6 +13,8 @@ class Session;
 /// File dialogs over what the registry of file formats opens; they do not block the event loop.
 void askForFile(Session& session, QWidget* window);
 void askForFolder(Session& session, QWidget* window);
+/// What the registry opens, for a dialog's filter: "*.safetensors *.gguf".
+QString weightFilePatterns();
 /// The local path that a drop would open; "" when it has none.
 QString droppedPath(const QMimeData* mime);
 
