@@ -130,7 +130,8 @@ private Q_SLOTS:
         QCOMPARE(*row->formatNmse, *find(run, "plain")->formatNmse);
         QCOMPARE(find(run, "liar")->status, RowState::Wrong);
         QVERIFY(find(run, "vague")->status == RowState::Ok && *find(run, "vague")->approxNmse < 1e-12);
-        QVERIFY(!find(run, "plain")->approxNmse && find(run, "plain")->reason.empty());
+        const auto& plain = *find(run, "plain"); // on a slow machine its reason says which shapes were left out
+        QVERIFY2(!plain.approxNmse && plain.reason.find("approximate") == std::string::npos, plain.reason.c_str());
         QCOMPARE(find(run, "few")->status, RowState::Failed);
         QVERIFY(find(run, "few")->reason.find("3 levels for codes of 16") != std::string::npos);
     }
