@@ -2,6 +2,7 @@
 #include "core/model/model.h"
 
 #include "core/base/text.h"
+#include "core/model/derived_tensor.h"
 #include "core/model/file_format.h"
 #include "core/model/foreign_file.h"
 #include "core/model/mapped_file.h"
@@ -47,7 +48,10 @@ Result<std::shared_ptr<Model>> sniffAndOpen(const std::string& path) {
 
 } // namespace
 
-const char* TensorInfo::typeId() const { return packed ? packed->id : info(dtype).id; }
+const char* TensorInfo::typeId() const {
+    if (derived) return derived->typeId();
+    return packed ? packed->id : info(dtype).id;
+}
 
 const TensorInfo* Model::find(std::string_view name) const {
     const auto at = std::lower_bound(tensors.begin(), tensors.end(), name,
@@ -56,7 +60,8 @@ const TensorInfo* Model::find(std::string_view name) const {
 }
 
 Result<void> Model::unchanged(const TensorInfo& tensor) const {
-    if (auto same = files[tensor.file].mapping->unchanged(); !same)
+    auto same = tensor.derived ? tensor.derived->unchanged() : files[tensor.file].mapping->unchanged();
+    if (!same)
         return fail(fmt::format("Tensor \"{}\": {}", escapeForPeople(tensor.name, 100), same.error().message),
                     same.error().path, same.error().offset);
     return {};
@@ -64,6 +69,7 @@ Result<void> Model::unchanged(const TensorInfo& tensor) const {
 
 Result<TensorView> Model::view(const TensorInfo& tensor) const {
     if (auto same = unchanged(tensor); !same) return tl::unexpected(same.error());
+    if (tensor.derived) return TensorView{&tensor, {}, nullptr};
     const auto& file = files[tensor.file].mapping;
     if (!file->isMapped()) return TensorView{&tensor, {}, file};
     return TensorView{&tensor, file->bytes().subspan(tensor.offset, tensor.bytes), file};
@@ -71,12 +77,19 @@ Result<TensorView> Model::view(const TensorInfo& tensor) const {
 
 std::span<const std::byte> TensorView::read(std::uint64_t begin, std::size_t n, std::vector<std::byte>& scratch) const {
     if (!bytes.empty() || n == 0) return bytes.subspan(n == 0 ? 0 : begin, n);
+    if (info->derived) {
+        if (scratch.size() < n) scratch.resize(n);
+        info->derived->read(begin, std::span(scratch).first(n));
+        return std::span(scratch).first(n);
+    }
     return file->read(info->offset + begin, n, scratch);
 }
 
 void TensorView::readInto(std::uint64_t begin, std::span<std::byte> into) const {
     if (into.empty()) return;
-    if (bytes.empty())
+    if (info->derived)
+        info->derived->read(begin, into);
+    else if (bytes.empty())
         file->readInto(info->offset + begin, into);
     else
         std::memcpy(into.data(), bytes.data() + begin, into.size());

@@ -14,6 +14,7 @@
 
 namespace qs {
 
+class DerivedTensor;
 class MappedFile;
 struct PackedType;
 
@@ -25,6 +26,9 @@ struct TensorInfo {
     std::uint64_t elements = 0, bytes = 0;
     std::uint32_t file = 0;   ///< index into Model::files()
     std::uint64_t offset = 0; ///< of the first byte in that file
+    /// Null: the elements lie in the file. Else they are computed, `bytes` counts the computed ones, and `file` is one
+    /// of those that are read (see derived_tensor.h).
+    std::shared_ptr<const DerivedTensor> derived = nullptr;
 
     const char* typeId() const; ///< as the file names it: "BF16", "Q4_K"
     std::int64_t lastAxis() const { return shape.empty() ? 1 : shape.back(); }
@@ -35,8 +39,8 @@ struct TensorInfo {
 /// One tensor's bytes; valid while its Model lives. Little-endian, maybe unaligned: load with memcpy.
 struct TensorView {
     const TensorInfo* info = nullptr;
-    std::span<const std::byte> bytes; ///< in the mapping; empty where the file is read piece by piece
-    std::shared_ptr<MappedFile> file;
+    std::span<const std::byte> bytes; ///< in the mapping; empty where they are read piece by piece or computed
+    std::shared_ptr<MappedFile> file; ///< null: in memory, or computed
 
     /// Bytes [begin, begin + n) of the tensor, in the mapping or in `scratch`.
     std::span<const std::byte> read(std::uint64_t begin, std::size_t n, std::vector<std::byte>& scratch) const;

@@ -2,6 +2,7 @@
 #include "core/quant/pass.h"
 
 #include "core/base/parallel.h"
+#include "core/model/derived_tensor.h"
 #include "core/model/mapped_file.h"
 #include "core/model/packed_type.h"
 
@@ -130,6 +131,7 @@ void TensorPass::nestScales(const QuantSpec& spec) {
 }
 
 Result<void> TensorPass::allWasRead() const {
+    if (view_.info->derived) return view_.info->derived->unchanged();
     if (view_.file && view_.file->faulted()) return view_.file->unchanged();
     return {};
 }
