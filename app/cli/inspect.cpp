@@ -6,6 +6,7 @@
 #include "app/cli/terminal.h"
 #include "core/analysis/analysis.h"
 #include "core/base/text.h"
+#include "core/model/derived_tensor.h"
 #include "core/model/file_format.h"
 #include "core/report/report.h"
 
@@ -65,6 +66,39 @@ std::string metadataJson(const Metadata& metadata) {
     return text.empty() ? "{}" : "{" + text + "\n}";
 }
 
+/// What the types of computed tensors mean, one line for each that differs.
+std::string derivedText(const Model& model) {
+    std::map<std::pair<std::string, std::string>, std::size_t> kinds;
+    for (const auto& tensor : model.tensors)
+        if (tensor.derived)
+            ++kinds[{tensor.typeId(),
+                     fmt::format("{}; values in {}", tensor.derived->description(), info(tensor.dtype).id)}];
+    if (kinds.empty()) return {};
+    Table table;
+    table.columns.resize(3);
+    table.columns[0].title = "Type", table.columns[1].title = "Tensors", table.columns[2].title = "Stored as";
+    for (const auto& [kind, count] : kinds)
+        table.rows.push_back({kind.first, std::to_string(count), escapeForPeople(kind.second, 100)});
+    return "\n" + tableText(table);
+}
+
+/// Computed tensors with the tensors of the file that hold them.
+std::string derivedJson(const Model& model) {
+    std::string text;
+    for (const auto& tensor : model.tensors) {
+        if (!tensor.derived) continue;
+        std::string parts;
+        for (const auto& part : tensor.derived->parts())
+            parts += fmt::format("{}\n    {{\"name\": {}, \"dtype\": {}, \"shape\": {}, \"bytes\": {}}}",
+                                 parts.empty() ? "" : ",", jsonString(part.name), jsonString(part.typeId()),
+                                 wholeShapeText(part.shape), part.bytes);
+        text += fmt::format("{}\n  {{\"name\": {}, \"values\": {}, \"description\": {}, \"parts\": [{}]}}",
+                            text.empty() ? "" : ",", jsonString(tensor.name), jsonString(info(tensor.dtype).id),
+                            jsonString(tensor.derived->description()), parts);
+    }
+    return text.empty() ? text : fmt::format(", \"computed\": [{}\n]", text);
+}
+
 Result<void> run(const Options& options) {
     auto model = open(options.path);
     if (!model) return tl::unexpected(model.error());
@@ -84,12 +118,13 @@ Result<void> run(const Options& options) {
         const Table shown = options.statistics ? withColumns(table, {"name", "dtype", "shape", "bytes", "mean", "std",
                                                                      "min", "max", "kurtosis", "outliers", "nan"})
                                                : withColumns(table, {"name", "dtype", "shape", "bytes"});
-        if (auto done = print(tableText(shown) + metadataText(metadata) + total); !done) return done;
+        if (auto done = print(tableText(shown) + derivedText(**model) + metadataText(metadata) + total); !done)
+            return done;
     }
     if (options.outputs.any())
-        return options.outputs.writeJson(fmt::format("{{\"format\": {}, \"metadata\": {}, \"tensors\": {}}}\n",
+        return options.outputs.writeJson(fmt::format("{{\"format\": {}, \"metadata\": {}, \"tensors\": {}{}}}\n",
                                                      jsonString((*model)->format), metadataJson(metadata),
-                                                     jsonRows(table)));
+                                                     jsonRows(table), derivedJson(**model)));
     return {};
 }
 

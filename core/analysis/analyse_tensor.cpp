@@ -7,6 +7,7 @@
 #include "core/analysis/statistics.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
+#include "core/model/derived_tensor.h"
 #include "core/quant/code_set.h"
 #include "core/quant/pass.h"
 #include "core/quant/solved.h"
@@ -252,7 +253,7 @@ TensorAnalysis startRow(const TensorInfo& tensor, const QuantSpec& spec) {
     TensorAnalysis row;
     row.tensor = tensor.name, row.dtype = tensor.dtype, row.shape = tensor.shape, row.elements = tensor.elements;
     row.spec = spec, row.specAsTyped = specText(spec);
-    row.bytesBefore = tensor.bytes;
+    row.bytesBefore = storedBytes(tensor);
     return row;
 }
 

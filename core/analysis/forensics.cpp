@@ -25,18 +25,20 @@ Result<SharedParams> sharedParams(const TensorView& view, const QuantSpec& spec,
     static std::mutex mutex;
     static std::string lastKey;
     static SharedParams last;
+    static std::weak_ptr<const DerivedTensor> lastDerived; // which has no file and place of its own
     const std::int64_t written = view.file ? view.file->mtimeNs() : 0;
     const std::string key =
         fmt::format("{}|{}|{}|{}|{}|{}", static_cast<const void*>(view.file.get()), view.file ? view.file->inode() : 0,
                     view.info->offset, written, view.info->name, canonicalText(spec));
     {
         const std::lock_guard lock(mutex);
-        if (key == lastKey) return last;
+        if (key == lastKey && lastDerived.lock() == view.info->derived) return last;
     }
     const auto pass = TensorPass::prepare(view, spec, grid, Job{});
     if (!pass) return tl::unexpected(pass.error());
     const std::lock_guard lock(mutex);
     lastKey = key;
+    lastDerived = view.info->derived;
     last = std::make_shared<const Shared>(Shared{pass->shared(), pass->learned()});
     return last;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/analysis.h"
 #include "core/base/text.h"
+#include "core/model/derived_tensor.h"
 
 #include <cmath>
 
@@ -22,7 +23,7 @@ Columns<InspectRow> makeColumns(bool withStatistics) {
     add({"shape", "Shape", "", Show::Shape, 0, Direction::None, "Dimensions in numpy order"},
         [](const InspectRow& r) -> Value { return wholeShapeText(r.info.shape); });
     add({"bytes", "Bytes", "", Show::Bytes, 0, Direction::None, "Bytes in the file"},
-        [](const InspectRow& r) -> Value { return std::int64_t(r.info.bytes); });
+        [](const InspectRow& r) -> Value { return std::int64_t(storedBytes(r.info)); });
     if (!withStatistics) return columns;
 
     using Statistics = TensorStatistics;

@@ -3,6 +3,7 @@
 
 #include "core/analysis/analyse_tensor.h"
 #include "core/base/text.h"
+#include "core/model/derived_tensor.h"
 #include "core/model/mapped_file.h"
 
 #include <algorithm>
@@ -142,6 +143,7 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
         ++progress.items;
         if (const auto view = plan.model->view(tensor); view && view->file)
             view->file->dropPages(tensor.offset, tensor.bytes);
+        if (tensor.derived) tensor.derived->release();
         if (onTensor) onTensor(result);
     }
     job.progress(progress);

@@ -13,6 +13,8 @@
 
 namespace qs {
 
+struct TensorInfo;
+
 class DerivedTensor {
 public:
     virtual ~DerivedTensor() = default;
@@ -22,11 +24,20 @@ public:
     virtual std::vector<std::string> fields() const = 0; ///< names of the tensors that hold it
     virtual std::uint64_t storedBytes() const = 0;       ///< of those fields
 
+    /// Those fields as they lie in the model's files, the one with codes first; the model lists them nowhere else. None
+    /// where what is read is itself in the list.
+    virtual std::span<const TensorInfo> parts() const { return {}; }
+
     /// Bytes [begin, begin + into.size()) of the elements in the tensor's dtype, C order. Called from several threads
     /// at a time; keeps what it reads alive by itself. A file that fails meanwhile reads as zeros, as mapped ones do.
     virtual void read(std::uint64_t begin, std::span<std::byte> into) const = 0;
     /// A sentence when a file that it reads changed or failed since it was opened.
     virtual Result<void> unchanged() const = 0;
+    /// Behind a scan: pages of the fields may leave memory.
+    virtual void release() const {}
 };
+
+/// Bytes in the files: of the fields where the tensor is computed.
+std::uint64_t storedBytes(const TensorInfo& tensor);
 
 } // namespace qs

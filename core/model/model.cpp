@@ -2,6 +2,7 @@
 #include "core/model/model.h"
 
 #include "core/base/text.h"
+#include "core/model/conventions/convention.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/file_format.h"
 #include "core/model/foreign_file.h"
@@ -53,6 +54,10 @@ const char* TensorInfo::typeId() const {
     return packed ? packed->id : info(dtype).id;
 }
 
+std::uint64_t storedBytes(const TensorInfo& tensor) {
+    return tensor.derived ? tensor.derived->storedBytes() : tensor.bytes;
+}
+
 const TensorInfo* Model::find(std::string_view name) const {
     const auto at = std::lower_bound(tensors.begin(), tensors.end(), name,
                                      [](const TensorInfo& t, std::string_view n) { return naturalLess(t.name, n); });
@@ -97,7 +102,7 @@ void TensorView::readInto(std::uint64_t begin, std::span<std::byte> into) const 
 
 std::uint64_t Model::totalBytes() const {
     std::uint64_t total = 0;
-    for (const auto& tensor : tensors) total += tensor.bytes;
+    for (const auto& tensor : tensors) total += storedBytes(tensor);
     return total;
 }
 
@@ -105,6 +110,7 @@ Result<std::shared_ptr<const Model>> openModel(const std::string& path) {
     try {
         auto model = sniffAndOpen(path);
         if (!model) return tl::unexpected(model.error());
+        deriveLayers(**model);
         return std::shared_ptr<const Model>(std::move(*model));
     } catch (const std::bad_alloc&) {
         return fail(fmt::format("{} does not open: there is not enough memory for its list of tensors.",

@@ -2,6 +2,12 @@
 target_sources(qs_core PRIVATE
   model/atomic_file.cpp
   model/atomic_folder.cpp
+  model/conventions/bnb4.cpp
+  model/conventions/bnb8.cpp
+  model/conventions/checkpoint.cpp
+  model/conventions/conventions.cpp
+  model/conventions/json_tree.cpp
+  model/conventions/layer.cpp
   model/dtype.cpp
   model/file_format.cpp
   model/file_set.cpp

@@ -148,7 +148,7 @@ Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> d
         auto copy = copyOf(model, tensor);
         if (!copy) return tl::unexpected(copy.error());
         shards[tensor.file].tensors.push_back(std::move(*copy));
-        ++(tensor.packed ? decoded : copies);
+        ++(tensor.packed || tensor.derived ? decoded : copies);
     }
     auto result = writeModel(model, std::move(shards), output, job);
     if (result) result->quantizedTensors = decoded, result->copiedTensors = copies;

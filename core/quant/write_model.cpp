@@ -71,12 +71,23 @@ Result<void> copyFile(const std::string& from, const std::string& to, const Job&
     return {};
 }
 
+/// config.json without what it says of a quantization that the output no longer has; its other lines in their order.
+Result<void> writePlainConfig(const std::string& from, const std::string& to, const Job& job) {
+    std::ifstream in(from, std::ios::binary);
+    auto config = nlohmann::ordered_json::parse(in, nullptr, false);
+    if (!config.is_object()) return copyFile(from, to, job); // nobody reads that one either way
+    for (const char* key : {"quantization_config", "compression_config", "quantization"}) config.erase(key);
+    return writeWholeFile(to, config.dump(2) + "\n");
+}
+
 /// Everything of the source folder that is not a shard, an index or hidden; symbolic links become what they point to.
 /// Neither is the output, which may lie in it, nor what other runs are writing there.
 Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::path& into, const fs::path& output,
                                                const Job& job) {
     std::vector<std::string> copied;
     std::error_code failed;
+    const bool isDecoded = std::any_of(model.tensors.begin(), model.tensors.end(),
+                                       [](const TensorInfo& tensor) { return tensor.derived != nullptr; });
     for (fs::recursive_directory_iterator it(model.folder, failed), end; !failed && it != end; it.increment(failed)) {
         if (job.cancelled()) return cancelledError();
         const std::string name = it->path().filename().string();
@@ -91,8 +102,10 @@ Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::pat
         if (!it->is_regular_file(ignored)) continue;
         const bool top = !relative.has_parent_path();
         if (top && (isIndex(name) || name.ends_with(".safetensors"))) continue;
+        if (top && isDecoded && (name == "quantize_config.json" || name == "quant_config.json")) continue;
         fs::create_directories((into / relative).parent_path(), ignored);
-        if (auto done = copyFile(it->path().string(), (into / relative).string(), job); !done)
+        const auto write = top && isDecoded && name == "config.json" ? writePlainConfig : copyFile;
+        if (auto done = write(it->path().string(), (into / relative).string(), job); !done)
             return tl::unexpected(done.error());
         copied.push_back(relative.string());
     }

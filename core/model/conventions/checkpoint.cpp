@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/conventions/checkpoint.h"
+
+#include "core/base/text.h"
+#include "core/model/file_set.h"
+#include "core/model/mapped_file.h"
+#include "core/model/tensor_name.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string lower(std::string text) {
+    for (char& c : text)
+        if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+    return text;
+}
+
+std::optional<DType> floatType(const std::string& name) {
+    if (name == "float32") return DType::F32;
+    if (name == "float16") return DType::F16;
+    if (name == "bfloat16") return DType::BF16;
+    return {};
+}
+
+/// The tree of a file beside the weights; null where there is no such file.
+Result<nlohmann::json> treeOf(const fs::path& path) {
+    std::error_code failed;
+    if (!fs::exists(path, failed)) return nlohmann::json();
+    const auto file = MappedFile::open(path.string(), FileAccess::Pread);
+    if (!file) return tl::unexpected(file.error());
+    if ((*file)->size() > kMostJson)
+        return fail(fmt::format("{} is longer than {} bytes.", escapeForPeople(path.string(), 200), kMostJson));
+    std::string text((*file)->size(), '\0');
+    (*file)->readInto(0, std::as_writable_bytes(std::span(text)));
+    auto tree = readJsonTree(text);
+    if (!tree) return fail(fmt::format("{} {}.", escapeForPeople(path.string(), 200), tree.error().message));
+    return tree;
+}
+
+} // namespace
+
+CheckpointConfig readCheckpointConfig(const Model& model) {
+    CheckpointConfig config;
+    if (model.files.empty()) return config;
+    const fs::path folder =
+        model.folder.empty() ? fs::path(model.files.front().path).parent_path() : fs::path(model.folder);
+    const auto take = [&](const char* name, const nlohmann::json& quantization) {
+        if (!quantization.is_object()) return;
+        config.quantization = quantization;
+        config.method = lower(textAt(quantization, "quant_method"));
+        config.file = name;
+    };
+    if (const auto tree = treeOf(folder / "config.json"); !tree)
+        config.problem = tree.error().message;
+    else if (tree->is_object()) {
+        config.dtype = floatType(textAt(*tree, "torch_dtype"));
+        if (!config.dtype) config.dtype = floatType(textAt(*tree, "dtype"));
+        for (const char* key : {"compression_config", "quantization", "quantization_config"})
+            if (const auto found = tree->find(key); found != tree->end()) take("config.json", *found);
+    }
+    // Files of earlier writers, which name no method.
+    for (const auto& [name, method] :
+         {std::pair("quantize_config.json", "gptq"), std::pair("quant_config.json", "awq")}) {
+        if (!config.file.empty()) break;
+        const auto tree = treeOf(folder / name);
+        if (!tree) {
+            config.problem = tree.error().message;
+            continue;
+        }
+        take(name, *tree);
+        if (!config.file.empty() && config.method.empty()) config.method = method;
+    }
+    return config;
+}
+
+Checkpoint::Checkpoint(const Model& model)
+    : model_(model), config_(readCheckpointConfig(model)), taken_(model.tensors.size()) {}
+
+const TensorInfo* Checkpoint::find(std::string_view name) const {
+    const TensorInfo* found = model_.find(name);
+    return found && !taken_[std::size_t(found - model_.tensors.data())] ? found : nullptr;
+}
+
+Result<Field> Checkpoint::field(const std::string& name, std::initializer_list<DType> dtypes,
+                                std::span<const std::int64_t> shape) const {
+    const TensorInfo* found = find(name);
+    if (!found) return fail(fmt::format("{} is missing", quotedName(name)));
+    const bool fits = std::find(dtypes.begin(), dtypes.end(), found->dtype) != dtypes.end() && !found->packed &&
+                      !found->derived &&
+                      std::equal(shape.begin(), shape.end(), found->shape.begin(), found->shape.end());
+    if (fits) return field(*found);
+    std::string wanted;
+    for (const DType dtype : dtypes) wanted += (wanted.empty() ? "" : " or ") + std::string(qs::info(dtype).id);
+    return fail(fmt::format("{} is {} {}, not {} {}", quotedName(name), found->typeId(), shapeText(found->shape),
+                            wanted, shapeText(shape)));
+}
+
+Result<void> Checkpoint::add(std::string name, std::shared_ptr<const Layer> layer) {
+    const auto fields = layer->fields();
+    if (std::find(fields.begin(), fields.end(), name) == fields.end() && model_.find(name))
+        return fail(fmt::format("there is a tensor {} beside its parts", quotedName(name)));
+    for (const auto& field : fields) {
+        const TensorInfo* found = find(field);
+        if (!found) return fail(fmt::format("{} belongs to two layers", quotedName(field)));
+        taken_[std::size_t(found - model_.tensors.data())] = true;
+    }
+    TensorInfo info;
+    info.name = std::move(name);
+    info.dtype = layer->dtype();
+    info.shape = layer->shape();
+    info.elements = layer->elements();
+    info.bytes = info.elements * std::uint64_t(qs::info(info.dtype).bits) / 8;
+    info.file = layer->file();
+    info.offset = layer->parts().front().offset;
+    info.derived = std::move(layer);
+    layers_.push_back(std::move(info));
+    return {};
+}
+
+void Checkpoint::refuse(const char* convention, std::string_view layer, const std::string& why) {
+    const auto same = std::find_if(refused_.begin(), refused_.end(),
+                                   [&](const Refused& r) { return std::string_view(r.convention) == convention; });
+    if (same != refused_.end())
+        ++same->count;
+    else
+        refused_.push_back({convention, std::string(layer), why, 1});
+}
+
+void Checkpoint::finish(Model& model) {
+    for (const auto& refused : refused_)
+        warnings_.push_back(fmt::format(
+            "{} looks like {} but is listed as it is stored: {}{}.", quotedName(refused.first), refused.convention,
+            refused.why, refused.count > 1 ? fmt::format(" (so are {} others)", refused.count - 1) : ""));
+    if (!refused_.empty() && !config_.problem.empty()) warnings_.push_back(config_.problem);
+    std::move(warnings_.begin(), warnings_.end(), std::back_inserter(model.warnings));
+    if (layers_.empty()) return;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < model.tensors.size(); ++i)
+        if (!taken_[i]) {
+            if (kept != i) model.tensors[kept] = std::move(model.tensors[i]);
+            ++kept;
+        }
+    model.tensors.resize(kept);
+    std::move(layers_.begin(), layers_.end(), std::back_inserter(model.tensors));
+    sortByName(model);
+    // Two layers of one name cannot be told apart; conventions do not overlap in what they take.
+    dropDuplicates(model);
+}
+
+} // namespace qs

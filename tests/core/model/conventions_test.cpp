@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Checkpoints as other programs store them quantized (tests/data/conventions): the layers are there by their names, and
+// their values are those that the program itself decodes, bit by bit.
+#include "core/model/conventions/convention.h"
+#include "core/model/derived_tensor.h"
+#include "core/model/model.h"
+#include "made_file.h"
+
+#include <QCryptographicHash>
+#include <QDirIterator>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <set>
+
+using namespace qs;
+
+class ConventionsTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void decodesAsItsWriter_data();
+    void decodesAsItsWriter();
+    void rangesAreThoseOfTheWhole_data() { decodesAsItsWriter_data(); }
+    void rangesAreThoseOfTheWhole();
+    void everyConventionHasAVector();
+};
+
+namespace {
+
+const QString kFolder = QStringLiteral(QS_TEST_DATA "/conventions");
+
+QByteArray valuesOf(const Model& model, const TensorInfo& tensor) {
+    QByteArray bytes(qsizetype(tensor.bytes), '\0');
+    const auto view = model.view(tensor);
+    if (view) view->readInto(0, std::as_writable_bytes(std::span(bytes.data(), std::size_t(bytes.size()))));
+    return bytes;
+}
+
+} // namespace
+
+void ConventionsTest::decodesAsItsWriter_data() {
+    QTest::addColumn<QString>("folder");
+    QDirIterator it(kFolder, {QStringLiteral("values.json")}, QDir::Files, QDirIterator::Subdirectories);
+    int n = 0;
+    for (; it.hasNext(); ++n) {
+        const QString folder = QFileInfo(it.next()).path();
+        QTest::newRow(qPrintable(QFileInfo(folder).fileName())) << folder;
+    }
+    QVERIFY(n > 0);
+}
+
+void ConventionsTest::decodesAsItsWriter() {
+    QFETCH(QString, folder);
+    const auto model = openModel(folder.toStdString());
+    QVERIFY2(model, model ? "" : model.error().message.c_str());
+    QVERIFY2((*model)->warnings.empty(), (*model)->warnings.empty() ? "" : (*model)->warnings.front().c_str());
+    const auto expected = QJsonDocument::fromJson(bytesOf(folder + QStringLiteral("/values.json"))).object();
+    QCOMPARE((*model)->tensors.size(), std::size_t(expected.size()) + 1); // and the norm, which is plain
+    const std::map<QString, const char*> types{
+        {QStringLiteral("float32"), "F32"}, {QStringLiteral("float16"), "F16"}, {QStringLiteral("bfloat16"), "BF16"}};
+    for (const QString& name : expected.keys()) {
+        const auto row = expected[name].toObject();
+        const TensorInfo* tensor = (*model)->find(name.toStdString());
+        QVERIFY2(tensor && tensor->derived, qPrintable(name));
+        QCOMPARE(info(tensor->dtype).id, types.at(row[QStringLiteral("dtype")].toString()));
+        std::vector<std::int64_t> shape;
+        for (const auto& size : row[QStringLiteral("shape")].toArray()) shape.push_back(size.toInteger());
+        QCOMPARE(tensor->shape, shape);
+        const auto hash = QCryptographicHash::hash(valuesOf(**model, *tensor), QCryptographicHash::Sha256).toHex();
+        QCOMPARE(QString::fromLatin1(hash) + u' ' + name, row[QStringLiteral("sha256")].toString() + u' ' + name);
+        QVERIFY(!tensor->derived->description().empty());
+        QCOMPARE(tensor->derived->fields().size(), tensor->derived->parts().size());
+        QVERIFY(tensor->derived->storedBytes() > 0);
+    }
+}
+
+void ConventionsTest::rangesAreThoseOfTheWhole() {
+    QFETCH(QString, folder);
+    const auto model = openModel(folder.toStdString());
+    QVERIFY(model);
+    for (const TensorInfo& tensor : (*model)->tensors) {
+        const QByteArray whole = valuesOf(**model, tensor);
+        const auto view = (*model)->view(tensor);
+        QVERIFY(view);
+        std::uint64_t state = 1;
+        for (int i = 0; i < 200; ++i) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            const std::uint64_t begin = (state >> 33) % tensor.bytes;
+            const std::size_t n = std::min<std::uint64_t>(tensor.bytes - begin, 1 + (state >> 20) % (i % 2 ? 9 : 4099));
+            QByteArray part(qsizetype(n), 'x');
+            view->readInto(begin, std::as_writable_bytes(std::span(part.data(), n)));
+            QVERIFY2(part == whole.mid(qsizetype(begin), qsizetype(n)), tensor.name.c_str());
+        }
+    }
+}
+
+void ConventionsTest::everyConventionHasAVector() {
+    std::set<std::string> types;
+    QDirIterator it(kFolder, {QStringLiteral("values.json")}, QDir::Files, QDirIterator::Subdirectories);
+    while (it.hasNext()) {
+        const auto model = openModel(QFileInfo(it.next()).path().toStdString());
+        QVERIFY(model);
+        for (const auto& tensor : (*model)->tensors)
+            if (tensor.derived) types.insert(tensor.typeId());
+    }
+    for (const Convention& convention : conventions())
+        for (const char* type : convention.types) QVERIFY2(types.contains(type), type);
+}
+
+QTEST_GUILESS_MAIN(ConventionsTest)
+#include "conventions_test.moc"
