@@ -40,15 +40,26 @@ bool isNpy(std::span<const std::byte> head, bool isFolder) {
     return !isFolder && textOf(head).starts_with("\x93NUMPY");
 }
 
+/// ZIP archives are told apart by the name of the first member.
+std::string_view firstMember(std::span<const std::byte> head) {
+    const auto text = textOf(head);
+    if (!text.starts_with("PK\3\4") || text.size() < 30) return {};
+    const std::size_t length = std::size_t(head[26]) | std::size_t(head[27]) << 8;
+    return text.substr(30, length);
+}
+
+bool isNpz(std::span<const std::byte> head, bool isFolder) { return !isFolder && firstMember(head).ends_with(".npy"); }
+
 bool isImatrix(std::span<const std::byte> head, bool isFolder) { return !isFolder && looksLikeImatrix(head); }
 
-constexpr std::array<FileFormat, 6> kFormats = {{
+constexpr std::array<FileFormat, 7> kFormats = {{
     {"huggingface", "Hugging Face folder", "", isFolderOfWeights, openHuggingFaceFolder},
     {"safetensors-index", "Sharded safetensors", "*.safetensors.index.json *.safetensors.index.*.json", isIndex,
      openSafetensorsIndex},
     {"safetensors", "safetensors", "*.safetensors", isSafetensors, openSafetensors},
     {"gguf", "GGUF", "*.gguf", isGguf, openGguf},
     {"npy", "NumPy array", "*.npy", isNpy, openNpy},
+    {"npz", "NumPy archive", "*.npz", isNpz, openNpz},
     {"imatrix", "Importance matrix", "*.dat *.imatrix", isImatrix, openImatrix}, // last: it has no magic number
 }};
 

@@ -194,8 +194,39 @@ Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string& path, Fi
     return mapped;
 }
 
+Result<std::shared_ptr<MappedFile>> MappedFile::ofMemory(int memfd, std::shared_ptr<MappedFile> source) {
+    Descriptor memory{memfd};
+    const auto cannot = [&] {
+        return fail(fmt::format("{} cannot be unpacked into memory: {}.", escapeForPeople(source->path(), 200),
+                                std::strerror(errno)),
+                    source->path());
+    };
+    struct stat status {};
+    // Without the seals a cut would be a fault that nobody catches.
+    if (::fstat(memfd, &status) != 0 || (::fcntl(memfd, F_GET_SEALS) & F_SEAL_SHRINK) == 0) return cannot();
+    std::shared_ptr<MappedFile> mapped(new MappedFile);
+    const auto size = std::size_t(status.st_size);
+    if (size > 0) {
+        void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, memfd, 0);
+        if (data == MAP_FAILED) return cannot();
+        mapped->data_ = static_cast<const std::byte*>(data);
+        mapped->size_ = size;
+    }
+    mapped->path_ = source->path_;
+    mapped->device_ = source->device_;
+    mapped->inode_ = source->inode_;
+    mapped->mtimeNs_ = source->mtimeNs_;
+    mapped->memory_ = std::exchange(memory.fd, -1);
+    mapped->source_ = std::move(source);
+    return mapped;
+}
+
 MappedFile::~MappedFile() {
     if (fd_ >= 0) ::close(fd_);
+    if (memory_ >= 0) {
+        ::close(memory_);
+        if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+    }
     if (slot_ < 0) return;
     auto& slot = slots[std::size_t(slot_)];
     slot.begin.store(0, std::memory_order_release);
@@ -238,6 +269,7 @@ bool MappedFile::faulted() const {
 }
 
 Result<void> MappedFile::unchanged() const {
+    if (source_) return source_->unchanged();
     const std::string shown = escapeForPeople(path_, 200);
     struct stat status {};
     if (::stat(path_.c_str(), &status) != 0)

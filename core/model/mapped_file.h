@@ -24,6 +24,9 @@ public:
     /// Regular files only (symlinks followed): a FIFO, a socket or a folder is an error, never a hang.
     static Result<std::shared_ptr<MappedFile>> open(const std::string& path,
                                                     FileAccess access = FileAccess::ByFileSystem);
+    /// Sealed memory (a memfd, taken over) that was made from `source`: path, place on disk and unchanged() are those
+    /// of the source.
+    static Result<std::shared_ptr<MappedFile>> ofMemory(int memfd, std::shared_ptr<MappedFile> source);
     ~MappedFile();
     MappedFile(const MappedFile&) = delete;
     MappedFile& operator=(const MappedFile&) = delete;
@@ -39,6 +42,7 @@ public:
     std::uint64_t device() const { return device_; }
     std::uint64_t inode() const { return inode_; }
     std::int64_t mtimeNs() const { return mtimeNs_; }
+    int memory() const { return memory_; } ///< descriptor of the memory, which this keeps open; -1: it is a file
     /// A page of ours could not be read: the file was truncated or the disk failed.
     bool faulted() const;
     /// Fails with a sentence when size, inode or mtime of the path changed or a fault was caught.
@@ -56,6 +60,8 @@ private:
     std::int64_t mtimeNs_ = 0;
     int slot_ = -1;
     int fd_ = -1; ///< of a file that is read, not mapped
+    int memory_ = -1;
+    std::shared_ptr<MappedFile> source_; ///< of memory
     mutable std::atomic<bool> readFailed_{false};
 };
 

@@ -5,6 +5,7 @@
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"
 #include "core/model/mapped_file.h"
+#include "core/model/strided_tensor.h"
 #include "core/model/tensor_name.h"
 
 #include <algorithm>
@@ -174,6 +175,18 @@ Result<NpyHeader> parseNpyHeader(std::span<const std::byte> head, std::uint64_t 
     return header;
 }
 
+Result<void> placeNpy(TensorInfo& tensor, const NpyHeader& header, std::shared_ptr<MappedFile> file,
+                      std::uint64_t begin, bool isMemory) {
+    StridedLayout layout{header.dtype, header.shape, {}, begin + header.dataBegin};
+    if (header.fortran) {
+        const std::vector<std::int64_t> reversed(header.shape.rbegin(), header.shape.rend());
+        const auto strides = StridedLayout::contiguousStrides(reversed);
+        layout.strides.assign(strides.rbegin(), strides.rend());
+    } else
+        layout.strides = StridedLayout::contiguousStrides(header.shape);
+    return placeStrided(tensor, std::move(file), std::move(layout), isMemory);
+}
+
 Result<std::shared_ptr<Model>> openNpy(const std::string& path) {
     auto mapping = MappedFile::open(path);
     if (!mapping) return tl::unexpected(mapping.error());
@@ -190,16 +203,8 @@ Result<std::shared_ptr<Model>> openNpy(const std::string& path) {
     auto model = newModel(path, "npy");
     TensorInfo tensor;
     tensor.name = std::filesystem::path(path).stem().string();
-    tensor.dtype = header->dtype;
-    tensor.shape = header->shape;
-    tensor.elements = header->elements;
-    tensor.bytes = file.size() - header->dataBegin;
-    tensor.offset = header->dataBegin;
-    if (header->fortran && tensor.shape.size() > 1) {
-        std::reverse(tensor.shape.begin(), tensor.shape.end());
-        model->warnings.push_back(fmt::format("{} is in Fortran order: it is shown transposed, as {}.",
-                                              escapeForPeople(path, 200), shapeText(tensor.shape)));
-    }
+    if (auto placed = placeNpy(tensor, *header, *mapping, 0, false); !placed)
+        return fail(fmt::format("{}: {}.", escapeForPeople(path, 200), placed.error().message), path, 0);
     model->files.push_back({file.path(), file.size(), *mapping, {}});
     model->tensors.push_back(std::move(tensor));
     return model;

@@ -18,4 +18,12 @@ Result<NpyHeader> parseNpyHeader(std::span<const std::byte> head, std::uint64_t 
 /// One tensor, called as the file is.
 Result<std::shared_ptr<Model>> openNpy(const std::string& path);
 
+/// The arrays of an .npz archive, called by their keys.
+Result<std::shared_ptr<Model>> openNpz(const std::string& path);
+
+/// Puts an array into `tensor` whose file (header included) begins at `begin` of `file`, and which lies there or in
+/// memory (see placeStrided).
+Result<void> placeNpy(TensorInfo& tensor, const NpyHeader& header, std::shared_ptr<MappedFile> file,
+                      std::uint64_t begin, bool isMemory);
+
 } // namespace qs

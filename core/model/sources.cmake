@@ -20,6 +20,7 @@ target_sources(qs_core PRIVATE
   model/mapped_file.cpp
   model/model.cpp
   model/npy.cpp
+  model/npz.cpp
   model/output_path.cpp
   model/packed_type.cpp
   model/partial_folder.cpp
@@ -28,6 +29,9 @@ target_sources(qs_core PRIVATE
   model/safetensors_write.cpp
   model/sharded.cpp
   model/strict_json.cpp
+  model/strided_tensor.cpp
   model/tensor_name.cpp
+  model/zip.cpp
+  model/zip_directory.cpp
 )
-target_link_libraries(qs_core PRIVATE nlohmann_json::nlohmann_json PkgConfig::XXHASH)
+target_link_libraries(qs_core PRIVATE nlohmann_json::nlohmann_json PkgConfig::XXHASH ZLIB::ZLIB)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 foreach(test safetensors_refuse safetensors_accept sharded mapped_file atomic_file safetensors_write
-        tensor_name large_files sniff gguf imatrix npy conventions)
+        tensor_name large_files sniff gguf imatrix npy npz zip conventions)
   qs_add_test(${test}_test SOURCES model/${test}_test.cpp LIBS qs_core)
 endforeach()
+target_link_libraries(npz_test PRIVATE ZLIB::ZLIB)
+target_link_libraries(zip_test PRIVATE ZLIB::ZLIB)
