@@ -5,9 +5,17 @@ target_sources(qs_core PRIVATE
   model/conventions/bnb4.cpp
   model/conventions/bnb8.cpp
   model/conventions/checkpoint.cpp
+  model/conventions/compressed.cpp
   model/conventions/conventions.cpp
+  model/conventions/fp8_blocks.cpp
+  model/conventions/gptq.cpp
+  model/conventions/input_coded.cpp
   model/conventions/json_tree.cpp
   model/conventions/layer.cpp
+  model/conventions/mlx.cpp
+  model/conventions/mxfp4_blocks.cpp
+  model/conventions/row_coded.cpp
+  model/conventions/schemes.cpp
   model/dtype.cpp
   model/file_format.cpp
   model/file_set.cpp

@@ -2,6 +2,7 @@
 #include "core/model/conventions/checkpoint.h"
 
 #include "core/base/text.h"
+#include "core/model/conventions/schemes.h"
 #include "core/model/file_set.h"
 #include "core/model/mapped_file.h"
 #include "core/model/tensor_name.h"
@@ -80,7 +81,8 @@ CheckpointConfig readCheckpointConfig(const Model& model) {
 }
 
 Checkpoint::Checkpoint(const Model& model)
-    : model_(model), config_(readCheckpointConfig(model)), taken_(model.tensors.size()) {}
+    : model_(model), config_(readCheckpointConfig(model)), schemes_(std::make_shared<Schemes>(config_.quantization)),
+      taken_(model.tensors.size()) {}
 
 const TensorInfo* Checkpoint::find(std::string_view name) const {
     const TensorInfo* found = model_.find(name);

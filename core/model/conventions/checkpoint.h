@@ -20,11 +20,14 @@ struct CheckpointConfig {
 };
 CheckpointConfig readCheckpointConfig(const Model& model);
 
+class Schemes;
+
 class Checkpoint {
 public:
     explicit Checkpoint(const Model& model);
 
     const CheckpointConfig& config() const { return config_; }
+    const Schemes& schemes() const { return *schemes_; } ///< of config_groups
     std::span<const TensorInfo> tensors() const { return model_.tensors; }
     const TensorInfo* find(std::string_view name) const; ///< null also where a layer has taken it
     Field field(const TensorInfo& tensor) const { return {tensor, model_.files[tensor.file].mapping}; }
@@ -49,6 +52,7 @@ private:
     };
     const Model& model_;
     CheckpointConfig config_;
+    std::shared_ptr<const Schemes> schemes_;
     std::vector<bool> taken_; ///< of each tensor
     std::vector<TensorInfo> layers_;
     std::vector<Refused> refused_;

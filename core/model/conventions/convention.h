@@ -28,6 +28,7 @@ std::span<const Convention> conventions();
 void deriveLayers(Model& model);
 
 /// The rows, one in each file.
-extern const Convention kBnb4Convention, kBnb8Convention;
+extern const Convention kBnb4Convention, kBnb8Convention, kGptqConvention, kAwqConvention, kCompressedConvention,
+    kMlxConvention, kFp8BlocksConvention, kMxfp4BlocksConvention;
 
 } // namespace qs

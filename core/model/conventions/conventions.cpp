@@ -8,7 +8,9 @@
 namespace qs {
 
 std::span<const Convention> conventions() {
-    static const Convention all[] = {kBnb4Convention, kBnb8Convention};
+    static const Convention all[] = {kBnb4Convention,      kBnb8Convention,       kGptqConvention,
+                                     kAwqConvention,       kCompressedConvention, kMlxConvention,
+                                     kFp8BlocksConvention, kMxfp4BlocksConvention};
     return all;
 }
 

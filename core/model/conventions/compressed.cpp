@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The formats of compressed-tensors: int-, float- and naive-quantized, mxfp8-quantized, pack-quantized, nvfp4- and
+// mxfp4-pack-quantized, by module where groups differ.
+#include "core/model/conventions/checkpoint.h"
+#include "core/model/conventions/convention.h"
+#include "core/model/conventions/row_coded.h"
+#include "core/model/conventions/schemes.h"
+
+#include "core/base/text.h"
+#include "core/model/tensor_name.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+constexpr std::string_view kEnds[] = {".weight_packed", ".weight_scale"};
+constexpr const char* kTypes[] = {"CT-int8", "CT-fp8-e4m3", "CT-fp8-e5m2", "CT-mxfp8", "CT-int1",  "CT-int2", "CT-int3",
+                                  "CT-int4", "CT-int5",     "CT-int6",     "CT-int7",  "CT-nvfp4", "CT-mxfp4"};
+constexpr auto kFloats = {DType::F32, DType::F16, DType::BF16};
+
+const char* intType(std::uint64_t bits) { return bits == 8 ? kTypes[0] : kTypes[3 + bits]; }
+
+/// How the shape of the scales covers [rows, columns]: whole, rows, groups of columns, or blocks.
+Result<std::string> coverWith(RowCoding& coding, const TensorInfo& scales, const std::vector<WeightScheme>& schemes) {
+    const std::int64_t rows = coding.shape[0], columns = coding.shape[1];
+    const auto& shape = scales.shape;
+    const auto wrong = [&] {
+        return fail(fmt::format("scales {} do not cover {}", shapeText(shape), shapeText(coding.shape)));
+    };
+    coding.group = std::uint64_t(columns);
+    if (scales.elements == 1 && shape.size() <= 2) {
+        coding.rowsPerScale = std::uint64_t(rows);
+        return "a scale per tensor";
+    }
+    if (shape.size() == 1 && shape[0] == rows) return "a scale per row";
+    if (shape.size() != 2 || scales.elements == 0) return wrong();
+    for (const auto& scheme : schemes) // blocks and ragged groups are told by the config alone
+        if (scheme.blockRows > 0 && scheme.blockRows < (1u << 31) && scheme.blockColumns > 0 &&
+            scheme.blockColumns < (1u << 31) && shape[0] == groupsOf(rows, std::int64_t(scheme.blockRows)) &&
+            shape[1] == groupsOf(columns, std::int64_t(scheme.blockColumns))) {
+            coding.rowsPerScale = scheme.blockRows;
+            coding.group = scheme.blockColumns;
+            return fmt::format("blocks of {} x {}", scheme.blockRows, scheme.blockColumns);
+        }
+    if (shape[0] != rows) return wrong();
+    if (shape[1] == 1) return "a scale per row";
+    std::uint64_t group = columns % shape[1] == 0 ? std::uint64_t(columns / shape[1]) : 0;
+    for (const auto& scheme : schemes)
+        if (scheme.group > 0 && scheme.group < std::uint64_t(columns) &&
+            groupsOf(columns, std::int64_t(scheme.group)) == shape[1])
+            group = scheme.group;
+    if (group == 0) return wrong();
+    coding.group = group;
+    return fmt::format("groups of {}", group);
+}
+
+/// Zero points as they are, in the shape of the scales.
+Result<void> addZeros(RowCoding& coding, const Checkpoint& checkpoint, const std::string& module,
+                      const TensorInfo& scales) {
+    if (!checkpoint.find(module + ".weight_zero_point")) return {};
+    auto zeros = checkpoint.field(
+        module + ".weight_zero_point",
+        {DType::I8, DType::U8, DType::I32, DType::F8_E4M3, DType::F32, DType::F16, DType::BF16}, scales.shape);
+    if (!zeros) return tl::unexpected(zeros.error());
+    coding.zeros = int(coding.fields.size());
+    coding.fields.push_back(std::move(*zeros));
+    return {};
+}
+
+void addColumns(const Checkpoint& checkpoint, RowCoding& coding, const std::string& name) {
+    if (const TensorInfo* more = checkpoint.find(name)) coding.fields.push_back(checkpoint.field(*more));
+}
+
+Result<void> addOrder(RowCoding& coding, const Checkpoint& checkpoint, const std::string& module) {
+    if (!checkpoint.find(module + ".weight_g_idx")) return {};
+    auto order = checkpoint.field(module + ".weight_g_idx", {DType::I32}, std::span(coding.shape).last(1));
+    if (!order) return tl::unexpected(order.error());
+    const auto groups = std::uint64_t(groupsOf(coding.shape[1], std::int64_t(coding.group)));
+    const auto all = order->words(0, std::size_t(order->info.elements));
+    if (std::find(all.begin(), all.end(), ~0u) == all.end()) { // a -1 says that it is not used
+        auto read = readOrder(*order, coding.group, groups);
+        if (!read) return tl::unexpected(read.error());
+        coding.order = std::move(*read);
+    }
+    coding.fields.push_back(std::move(*order));
+    return {};
+}
+
+/// `weight` of one byte an element.
+Result<RowCoding> readBytes(const Checkpoint& checkpoint, const std::string& module, const TensorInfo& codes,
+                            const TensorInfo& scales, const std::vector<WeightScheme>& schemes) {
+    RowCoding coding;
+    if (codes.shape.size() != 2 || codes.elements == 0 || codes.packed)
+        return fail(fmt::format("{} is no matrix", quotedName(codes.name)));
+    coding.shape = codes.shape;
+    coding.rowBytes = std::uint64_t(codes.shape[1]);
+    coding.fields = {checkpoint.field(codes), checkpoint.field(scales)};
+    const bool exponents = scales.dtype == DType::U8 || scales.dtype == DType::F8_E8M0;
+    if (codes.dtype == DType::I8)
+        coding.type = intType(8), coding.levels = signedByteLevels();
+    else if (codes.dtype == DType::F8_E4M3)
+        coding.type = exponents ? kTypes[3] : kTypes[1], coding.levels = e4m3Levels();
+    else if (codes.dtype == DType::F8_E5M2)
+        coding.type = kTypes[2], coding.levels = e5m2Levels();
+    else
+        return fail(fmt::format("{} is {}, which has no meaning beside a weight_scale", quotedName(codes.name),
+                                codes.typeId()));
+    coding.dtype = exponents ? DType::BF16 : scales.dtype;
+    if (exponents)
+        coding.scaleCoding = ScaleCoding::E8m0;
+    else if (std::find(kFloats.begin(), kFloats.end(), scales.dtype) == kFloats.end())
+        return fail(fmt::format("{} is {}, not F32, F16 or BF16", quotedName(scales.name), scales.typeId()));
+    auto cover = coverWith(coding, scales, schemes);
+    if (!cover) return tl::unexpected(cover.error());
+    coding.description = fmt::format("compressed-tensors, {}, {}", coding.type + 3, *cover);
+    if (auto ok = addZeros(coding, checkpoint, module, scales); !ok) return tl::unexpected(ok.error());
+    if (auto ok = addOrder(coding, checkpoint, module); !ok) return tl::unexpected(ok.error());
+    return coding;
+}
+
+/// `weight_packed` of 32-bit words: pack-quantized.
+Result<RowCoding> readWords(const Checkpoint& checkpoint, const std::string& module, const TensorInfo& codes,
+                            const TensorInfo& scales, const std::vector<WeightScheme>& schemes) {
+    RowCoding coding;
+    constexpr std::int64_t two = 2;
+    const auto shapeField = checkpoint.field(module + ".weight_shape", {DType::I64, DType::I32}, std::span(&two, 1));
+    if (!shapeField) return tl::unexpected(shapeField.error());
+    const auto words = shapeField->words(0, shapeField->info.bytes / 4);
+    const std::size_t step = words.size() / 2;
+    coding.shape = {std::int64_t(words[0]), std::int64_t(words[step])};
+    if (step == 2 && (words[1] || words[3])) coding.shape[0] = 0;
+    const std::int64_t rows = coding.shape[0], columns = coding.shape[1];
+    if (codes.shape.size() != 2 || rows <= 0 || columns <= 0 || codes.shape[0] != rows)
+        return fail(fmt::format("weight_packed {} is not what weight_shape {} needs", shapeText(codes.shape),
+                                shapeText(coding.shape)));
+    // As many bits as the config says, or the shapes alone where it says nothing.
+    std::uint64_t bits = 0;
+    bool asym = false, known = false;
+    const auto fits = [&](std::uint64_t b) {
+        const auto perWord = std::int64_t(32 / b);
+        return codes.shape[1] == (columns * std::int64_t(b) + 31) / 32 || codes.shape[1] == groupsOf(columns, perWord);
+    };
+    for (const auto& scheme : schemes)
+        if (!known && !scheme.isFloat && scheme.bits >= 1 && scheme.bits <= 8 && fits(scheme.bits))
+            bits = scheme.bits, asym = !scheme.isSymmetric, known = true;
+    if (!known && !schemes.empty())
+        return fail(fmt::format("weight_packed {} of {} has not the bits that {} says", shapeText(codes.shape),
+                                shapeText(coding.shape), checkpoint.config().file));
+    if (!known && codes.shape[1] * 32 % columns == 0) bits = std::uint64_t(codes.shape[1] * 32 / columns);
+    if (bits < 1 || bits > 8)
+        return fail(fmt::format("weight_packed {} of {} does not say how many bits a code has", shapeText(codes.shape),
+                                shapeText(coding.shape)));
+    coding.type = intType(bits);
+    coding.bits = unsigned(bits);
+    if (codes.shape[1] != (columns * std::int64_t(bits) + 31) / 32)
+        coding.perWord = unsigned(32 / bits); // earlier ones
+    coding.rowBytes = std::uint64_t(codes.shape[1]) * 4;
+    coding.levels = integerLevels(coding.bits);
+    coding.dtype = scales.dtype;
+    if (std::find(kFloats.begin(), kFloats.end(), scales.dtype) == kFloats.end())
+        return fail(fmt::format("{} is {}, not F32, F16 or BF16", quotedName(scales.name), scales.typeId()));
+    coding.fields = {checkpoint.field(codes), checkpoint.field(scales), *shapeField};
+    auto cover = coverWith(coding, scales, schemes);
+    if (!cover) return tl::unexpected(cover.error());
+    if (checkpoint.find(module + ".weight_zero_point")) {
+        const std::int64_t groups = scales.shape.back();
+        const std::int64_t wanted[] = {(rows * std::int64_t(bits) + 31) / 32, groups};
+        auto zeros = checkpoint.field(module + ".weight_zero_point", {DType::I32}, wanted);
+        if (!zeros) return tl::unexpected(zeros.error());
+        if (scales.shape.size() != 2 || scales.shape[0] != rows)
+            return fail(fmt::format("zero points beside scales {} are in no known order", shapeText(scales.shape)));
+        coding.zeros = int(coding.fields.size());
+        coding.zeroBits = coding.bits;
+        coding.fields.push_back(std::move(*zeros));
+    } else if (asym) {
+        return fail(fmt::format("{}.weight_zero_point is missing, and {} says that it is not symmetric",
+                                escapeForPeople(module, 80), checkpoint.config().file));
+    }
+    if (auto ok = addOrder(coding, checkpoint, module); !ok) return tl::unexpected(ok.error());
+    coding.description =
+        fmt::format("compressed-tensors, int{} packed, {}{}{}", bits, *cover, coding.zeros >= 0 ? ", zero points" : "",
+                    coding.order.empty() ? "" : ", columns in an order of their own");
+    return coding;
+}
+
+/// `weight_packed` of two 4-bit floats a byte: nvfp4 with floats as scales, mxfp4 with exponents.
+Result<RowCoding> readPairs(const Checkpoint& checkpoint, const std::string& module, const TensorInfo& codes,
+                            const TensorInfo& scales) {
+    RowCoding coding;
+    const bool nvfp4 = scales.dtype == DType::F8_E4M3;
+    const std::int64_t group = nvfp4 ? 16 : 32;
+    if (!nvfp4 && scales.dtype != DType::U8 && scales.dtype != DType::F8_E8M0)
+        return fail(
+            fmt::format("{} is {}, not F8_E4M3 (nvfp4) or U8 (mxfp4)", quotedName(scales.name), scales.typeId()));
+    if (codes.shape.size() != 2 || codes.elements == 0)
+        return fail(fmt::format("{} is no matrix", quotedName(codes.name)));
+    coding.shape = {codes.shape[0], codes.shape[1] * 2};
+    if (scales.shape != std::vector<std::int64_t>{codes.shape[0], groupsOf(coding.shape[1], group)})
+        return fail(
+            fmt::format("scales {} are not one for {} of {}", shapeText(scales.shape), group, shapeText(coding.shape)));
+    coding.type = kTypes[nvfp4 ? 11 : 12];
+    coding.bits = 4;
+    coding.rowBytes = std::uint64_t(codes.shape[1]);
+    coding.levels = e2m1Levels();
+    coding.dtype = DType::BF16;
+    coding.group = std::uint64_t(group);
+    coding.scaleCoding = nvfp4 ? ScaleCoding::E4m3 : ScaleCoding::E8m0;
+    coding.fields = {checkpoint.field(codes), checkpoint.field(scales)};
+    if (nvfp4) {
+        constexpr std::int64_t one = 1;
+        auto global = checkpoint.field(module + ".weight_global_scale", {DType::F32}, std::span(&one, 1));
+        if (!global) return tl::unexpected(global.error());
+        coding.global = 2;
+        coding.fields.push_back(std::move(*global));
+    }
+    coding.description = fmt::format("compressed-tensors, {} packed, groups of {}{}", coding.type + 3, group,
+                                     nvfp4 ? ", one scale of the tensor" : "");
+    return coding;
+}
+
+Result<RowCoding> readLayer(const Checkpoint& checkpoint, const std::string& module) {
+    const TensorInfo* packed = checkpoint.find(module + ".weight_packed");
+    const TensorInfo* codes = packed ? packed : checkpoint.find(module + ".weight");
+    const TensorInfo* scales = checkpoint.find(module + ".weight_scale");
+    if (!codes) return fail(fmt::format("{}.weight is missing", escapeForPeople(module, 80)));
+    if (!scales) return fail(fmt::format("{}.weight_scale is missing", escapeForPeople(module, 80)));
+    if (scales->packed || codes->packed) return fail("its fields are blocks of another format");
+    const auto schemes = checkpoint.schemes().of(module);
+    if (!packed) return readBytes(checkpoint, module, *codes, *scales, schemes);
+    if (codes->dtype == DType::I32) return readWords(checkpoint, module, *codes, *scales, schemes);
+    if (codes->dtype == DType::U8) return readPairs(checkpoint, module, *codes, *scales);
+    return fail(fmt::format("{} is {}, not I32 or U8", quotedName(codes->name), codes->typeId()));
+}
+
+void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
+    const std::string module = field.name.substr(0, field.name.size() - end.size());
+    // The one that is there of the two; what has neither is refused by its scales.
+    if (end == kEnds[1] && checkpoint.find(module + ".weight_packed")) return;
+    auto coding = readLayer(checkpoint, module);
+    Result<void> added;
+    if (coding) {
+        // Scales of inputs belong to the layer, though no weight needs them.
+        for (const char* more : {".input_scale", ".input_zero_point", ".input_global_scale"})
+            addColumns(checkpoint, *coding, module + more);
+        added = checkpoint.add(module + ".weight", rowCodedLayer(std::move(*coding)));
+    } else {
+        added = tl::unexpected(coding.error());
+    }
+    if (!added) checkpoint.refuse(kCompressedConvention.title, module + ".weight", added.error().message);
+}
+
+} // namespace
+
+const Convention kCompressedConvention = {"compressed-tensors",
+                                          "compressed-tensors",
+                                          "P.weight of I8 or 8-bit floats, or P.weight_packed, beside P.weight_scale; "
+                                          "config_groups where shapes leave a choice",
+                                          kTypes,
+                                          kEnds,
+                                          take};
+
+} // namespace qs

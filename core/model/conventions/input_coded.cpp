@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/conventions/input_coded.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace qs {
+namespace {
+
+/// Where the code of output r lies in its word of AWQ: the words hold 0 2 4 6 1 3 5 7.
+constexpr unsigned kAwqPlace[8] = {0, 4, 1, 5, 2, 6, 3, 7};
+
+class InputCodedLayer final : public Layer {
+public:
+    explicit InputCodedLayer(InputCoding coding)
+        : Layer({coding.type,
+                 coding.description,
+                 coding.fields[2].info.dtype,
+                 {coding.outputs, coding.inputs},
+                 coding.fields}),
+          coding_(std::move(coding)), outputs_(std::uint64_t(coding_.outputs)), inputs_(std::uint64_t(coding_.inputs)) {
+        coding_.fields.clear(); // the base keeps them
+        coding_.description.clear();
+        groups_ = (inputs_ + coding_.group - 1) / coding_.group;
+        for (const auto g : coding_.order) groups_ = std::max<std::uint64_t>(groups_, g + 1);
+    }
+
+    // A word holds codes of several rows or columns: whole rows are decoded together, the ends by themselves.
+    void values(std::uint64_t begin, std::size_t n, float* out) const override {
+        while (n > 0) {
+            const std::uint64_t row = begin / inputs_, column = begin % inputs_;
+            std::size_t part = std::size_t(std::min<std::uint64_t>(n, inputs_ - column));
+            if (column == 0 && n >= inputs_) {
+                const std::uint64_t rows = n / inputs_;
+                part = std::size_t(rows * inputs_);
+                rectangle(row, row + rows, 0, inputs_, out);
+            } else {
+                rectangle(row, row + 1, column, column + part, out);
+            }
+            begin += part, n -= part, out += part;
+        }
+    }
+
+private:
+    /// Rows [r0, r1), columns [c0, c1) of the layer.
+    void rectangle(std::uint64_t r0, std::uint64_t r1, std::uint64_t c0, std::uint64_t c1, float* out) const {
+        const auto rows = std::size_t(r1 - r0), columns = std::size_t(c1 - c0);
+        // Groups that the columns have; of an order of its own all.
+        const std::uint64_t g0 = coding_.order.empty() ? c0 / coding_.group : 0;
+        const std::uint64_t g1 = coding_.order.empty() ? (c1 - 1) / coding_.group + 1 : groups_;
+        std::vector<float> scales, zeros;
+        for (std::uint64_t g = g0; g < g1; ++g) {
+            const auto more = field(2).floats(g * outputs_ + r0, rows);
+            scales.insert(scales.end(), more.begin(), more.end());
+            appendZeros(g, r0, r1, zeros);
+        }
+        std::vector<std::uint32_t> words;
+        std::uint64_t held = ~std::uint64_t(0); // which words those are
+        for (std::uint64_t c = c0; c < c1; ++c) {
+            const std::uint64_t g = (coding_.order.empty() ? c / coding_.group : coding_.order[std::size_t(c)]) - g0;
+            const float *scale = scales.data() + g * rows, *zero = zeros.data() + g * rows;
+            float* to = out + (c - c0);
+            const auto put = [&](std::size_t i, unsigned code) {
+                to[i * columns] = scale[i] * (float(code) - zero[i]);
+            };
+            if (coding_.isAwq) {
+                const std::uint64_t firstWord = r0 / 8;
+                words = field(0).words(c * (outputs_ / 8) + firstWord, std::size_t((r1 - 1) / 8 - firstWord + 1));
+                for (std::size_t i = 0; i < rows; ++i)
+                    put(i, words[std::size_t((r0 + i) / 8 - firstWord)] >> (4 * kAwqPlace[(r0 + i) % 8]) & 15);
+                continue;
+            }
+            // 32 inputs are `bits` rows of words, a stream from the lowest bit on.
+            const std::uint64_t block = c / 32, bit = c % 32 * coding_.bits, word = bit / 32, shift = bit % 32;
+            if (block != held) {
+                held = block;
+                words.clear();
+                for (unsigned k = 0; k < coding_.bits; ++k) {
+                    const auto more = field(0).words((block * coding_.bits + k) * outputs_ + r0, rows);
+                    words.insert(words.end(), more.begin(), more.end());
+                }
+            }
+            const std::uint32_t* low = words.data() + word * rows;
+            const bool crosses = shift + coding_.bits > 32;
+            const unsigned mask = (1u << coding_.bits) - 1;
+            for (std::size_t i = 0; i < rows; ++i) {
+                std::uint64_t wide = low[i];
+                if (crosses) wide |= std::uint64_t(low[rows + i]) << 32;
+                put(i, unsigned(wide >> shift) & mask);
+            }
+        }
+    }
+
+    void appendZeros(std::uint64_t g, std::uint64_t r0, std::uint64_t r1, std::vector<float>& zeros) const {
+        const unsigned bits = coding_.bits;
+        const std::uint64_t rowWords = outputs_ * bits / 32, firstWord = r0 * bits / 32;
+        const std::uint64_t lastWord = std::min(rowWords - 1, (r1 * bits - 1) / 32);
+        const auto words = field(1).words(g * rowWords + firstWord, std::size_t(lastWord - firstWord + 1));
+        for (std::uint64_t r = r0; r < r1; ++r) {
+            const std::uint64_t bit = coding_.isAwq ? r / 8 * 32 + 4 * kAwqPlace[r % 8] : r * bits;
+            const auto at = std::size_t(bit / 32 - firstWord);
+            std::uint64_t wide = words[at];
+            if (bit % 32 + bits > 32) wide |= std::uint64_t(words[at + 1]) << 32;
+            unsigned zero = unsigned(wide >> (bit % 32)) & ((1u << bits) - 1);
+            // As auto-gptq: one more, which wraps but for 3 bits.
+            if (coding_.addsOne) zero = bits == 3 ? zero + 1 : (zero + 1) & ((1u << bits) - 1);
+            zeros.push_back(float(zero));
+        }
+    }
+
+    InputCoding coding_;
+    std::uint64_t outputs_, inputs_, groups_ = 0;
+};
+
+} // namespace
+
+std::shared_ptr<const Layer> inputCodedLayer(InputCoding coding) {
+    return std::make_shared<const InputCodedLayer>(std::move(coding));
+}
+
+} // namespace qs

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// MLX: rows of U32 words, lowest bits first; scales and biases of groups, or the MX formats.
+#include "core/model/conventions/checkpoint.h"
+#include "core/model/conventions/convention.h"
+#include "core/model/conventions/row_coded.h"
+
+#include "core/base/text.h"
+#include "core/model/tensor_name.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+constexpr std::string_view kEnds[] = {".scales"};
+constexpr const char* kTypes[] = {"MLX-int2", "MLX-int3",  "MLX-int4",  "MLX-int5", "MLX-int6",
+                                  "MLX-int8", "MLX-mxfp4", "MLX-mxfp8", "MLX-nvfp4"};
+
+struct Mode {
+    std::string name = "affine";
+    std::uint64_t bits = 0, group = 0;
+};
+
+/// What config.json says of the module, or of all.
+Result<Mode> modeOf(const CheckpointConfig& config, const std::string& module) {
+    if (!config.quantization.is_object())
+        return fail("config.json beside it does not say its bits and group_size (quantization)");
+    const auto own = config.quantization.find(module);
+    const bool hasOwn = own != config.quantization.end() && own->is_object();
+    Mode mode;
+    for (const auto* said : {&config.quantization, hasOwn ? &*own : nullptr}) {
+        if (!said) continue;
+        if (const auto name = textAt(*said, "mode"); !name.empty()) mode.name = name;
+        if (const auto bits = countAt(*said, "bits")) mode.bits = *bits;
+        if (const auto group = countAt(*said, "group_size")) mode.group = *group;
+    }
+    const auto standard = [&](std::uint64_t bits, std::uint64_t group) {
+        if (mode.bits == 0) mode.bits = bits;
+        if (mode.group == 0) mode.group = group;
+        return mode.bits == bits && mode.group == group;
+    };
+    constexpr std::uint64_t affine[] = {2, 3, 4, 5, 6, 8};
+    const bool known = mode.name == "affine"
+                           ? std::find(std::begin(affine), std::end(affine), mode.bits) != std::end(affine) &&
+                                 (mode.group == 32 || mode.group == 64 || mode.group == 128)
+                       : mode.name == "mxfp4" ? standard(4, 32)
+                       : mode.name == "mxfp8" ? standard(8, 32)
+                       : mode.name == "nvfp4" ? standard(4, 16)
+                                              : false;
+    if (!known)
+        return fail(fmt::format("{} says mode '{}', {} bits, groups of {}, which MLX does not have", config.file,
+                                escapeForPeople(mode.name, 40), mode.bits, mode.group));
+    return mode;
+}
+
+Result<std::shared_ptr<const Layer>> readLayer(const Checkpoint& checkpoint, const std::string& module,
+                                               const TensorInfo& codes) {
+    const auto mode = modeOf(checkpoint.config(), module);
+    if (!mode) return tl::unexpected(mode.error());
+    if (codes.shape.size() < 2 || codes.elements == 0)
+        return fail(fmt::format("{} is {}, no matrix", quotedName(codes.name), shapeText(codes.shape)));
+    RowCoding coding;
+    const std::int64_t words = codes.shape.back();
+    coding.shape = codes.shape;
+    if (words > (std::int64_t(1) << 48) || words * 32 % std::int64_t(mode->bits) != 0)
+        return fail(fmt::format("rows of {} words are not whole codes of {} bits", words, mode->bits));
+    coding.shape.back() = words * 32 / std::int64_t(mode->bits);
+    if (coding.shape.back() % std::int64_t(mode->group) != 0)
+        return fail(fmt::format("rows of {} are not whole groups of {}", coding.shape.back(), mode->group));
+    auto scaleShape = coding.shape;
+    scaleShape.back() /= std::int64_t(mode->group);
+    const bool affine = mode->name == "affine";
+    auto scales = affine ? checkpoint.field(module + ".scales", {DType::BF16, DType::F16, DType::F32}, scaleShape)
+                         : checkpoint.field(module + ".scales", {DType::U8, DType::F8_E8M0}, scaleShape);
+    if (!scales) return tl::unexpected(scales.error());
+    coding.bits = unsigned(mode->bits);
+    coding.group = mode->group;
+    coding.rowBytes = std::uint64_t(words) * 4;
+    coding.fields = {checkpoint.field(codes), *scales};
+    if (affine) {
+        auto biases = checkpoint.field(module + ".biases", {scales->info.dtype}, scaleShape);
+        if (!biases) return tl::unexpected(biases.error());
+        coding.dtype = scales->info.dtype;
+        coding.type = kTypes[mode->bits == 8 ? 5 : mode->bits - 2];
+        coding.levels = unsignedLevels();
+        coding.biases = 2;
+        coding.roundsProducts = true;
+        coding.fields.push_back(std::move(*biases));
+    } else {
+        coding.dtype = DType::BF16;
+        coding.type = kTypes[mode->name == "mxfp4" ? 6 : mode->name == "mxfp8" ? 7 : 8];
+        coding.levels = mode->bits == 8 ? e4m3Levels() : e2m1Levels();
+        coding.scaleCoding = mode->name == "nvfp4" ? ScaleCoding::E4m3 : ScaleCoding::E8m0;
+    }
+    coding.description = fmt::format("MLX {}, {} bits, groups of {}", mode->name, mode->bits, mode->group);
+    return rowCodedLayer(std::move(coding));
+}
+
+void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
+    const std::string module = field.name.substr(0, field.name.size() - end.size());
+    const TensorInfo* codes = checkpoint.find(module + ".weight");
+    if (!codes || codes->dtype != DType::U32 || codes->packed) return; // scales of something else
+    auto layer = readLayer(checkpoint, module, *codes);
+    if (layer)
+        if (auto added = checkpoint.add(module + ".weight", *layer); !added) layer = tl::unexpected(added.error());
+    if (!layer) checkpoint.refuse(kMlxConvention.title, module + ".weight", layer.error().message);
+}
+
+} // namespace
+
+const Convention kMlxConvention = {
+    "mlx", "MLX", "U32 P.weight beside P.scales (P.biases); quantization in config.json", kTypes, kEnds, take};
+
+} // namespace qs

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/conventions/row_coded.h"
+
+#include "core/model/tensor_name.h"
+#include "kernels/small_float.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+using Levels = std::array<float, 256>;
+
+template<class F> Levels levelsBy(F value) {
+    Levels out{};
+    for (unsigned code = 0; code < 256; ++code) out[code] = value(code);
+    return out;
+}
+
+float rounded(float value, DType dtype) {
+    if (dtype == DType::F16) return f16ToF32(f32ToF16(value));
+    return dtype == DType::BF16 ? bf16ToF32(f32ToBf16(value)) : value;
+}
+
+class RowCodedLayer final : public Layer {
+public:
+    explicit RowCodedLayer(RowCoding coding)
+        : Layer({coding.type, coding.description, coding.dtype, coding.shape, coding.fields}),
+          coding_(std::move(coding)), columns_(std::uint64_t(shape().back())),
+          matrixRows_(std::uint64_t(shape()[shape().size() - 2])),
+          groups_(std::uint64_t(groupsOf(shape().back(), std::int64_t(coding_.group)))) {
+        coding_.fields.clear(); // the base keeps them
+        coding_.shape.clear();
+        coding_.description.clear();
+    }
+
+    void values(std::uint64_t begin, std::size_t n, float* out) const override {
+        RowScales scales;
+        thread_local std::vector<std::byte> scratch;
+        for (std::size_t done = 0, part = 0; done < n; done += part) {
+            const std::uint64_t row = (begin + done) / columns_, first = (begin + done) % columns_;
+            part = std::size_t(std::min<std::uint64_t>(n - done, columns_ - first));
+            loadScales(row, scales);
+            const std::uint64_t firstByte = byteOf(first), lastByte = byteOf(first + part - 1);
+            // A code has at most eight bits: it lies in two bytes. The last one of a row has no second byte to read.
+            const std::uint64_t end = std::min(coding_.rowBytes, lastByte + 2);
+            const auto bytes = field(0).read(row * coding_.rowBytes + firstByte, std::size_t(end - firstByte), scratch);
+            decode({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, firstByte, first, part, scales,
+                   out + done);
+        }
+    }
+
+private:
+    struct RowScales {
+        std::uint64_t row = ~std::uint64_t(0), zeroRow = row;
+        std::vector<float> scales, zeros, biases;
+    };
+
+    std::uint64_t bitOf(std::uint64_t column) const {
+        return coding_.perWord ? column / coding_.perWord * 32 + column % coding_.perWord * coding_.bits
+                               : column * coding_.bits;
+    }
+    std::uint64_t byteOf(std::uint64_t column) const { return bitOf(column) / 8; }
+
+    void loadScales(std::uint64_t row, RowScales& into) const {
+        const std::uint64_t perMatrix = (matrixRows_ + coding_.rowsPerScale - 1) / coding_.rowsPerScale;
+        const std::uint64_t scaleRow = row / matrixRows_ * perMatrix + row % matrixRows_ / coding_.rowsPerScale;
+        const auto groups = std::size_t(groups_);
+        if (scaleRow != into.row) {
+            into.row = scaleRow;
+            if (coding_.scaleCoding == ScaleCoding::Plain) {
+                into.scales = field(1).floats(scaleRow * groups_, groups);
+            } else {
+                const auto codes = field(1).octets(scaleRow * groups_, groups);
+                into.scales.resize(groups);
+                for (std::size_t g = 0; g < groups; ++g)
+                    into.scales[g] = coding_.scaleCoding == ScaleCoding::E8m0 ? e8m0(codes[g]) : e4m3(codes[g]);
+            }
+            if (coding_.global >= 0) {
+                const float global = field(std::size_t(coding_.global)).floats(0, 1)[0];
+                for (float& scale : into.scales) scale /= global;
+            }
+            if (coding_.biases >= 0)
+                into.biases = field(std::size_t(coding_.biases)).floats(scaleRow * groups_, groups);
+            if (coding_.zeros >= 0 && coding_.zeroBits == 0)
+                into.zeros = field(std::size_t(coding_.zeros)).floats(scaleRow * groups_, groups);
+        }
+        if (coding_.zeroBits > 0 && row != into.zeroRow) {
+            into.zeroRow = row;
+            const unsigned bits = coding_.zeroBits;
+            const std::uint64_t bit = row * bits, word = bit / 32, shift = bit % 32;
+            const Field& packed = field(std::size_t(coding_.zeros));
+            auto codes = packed.words(word * groups_, groups);
+            const bool crosses = shift + bits > 32;
+            const auto next = crosses ? packed.words((word + 1) * groups_, groups) : std::vector<std::uint32_t>();
+            into.zeros.resize(groups);
+            for (std::size_t g = 0; g < groups; ++g) {
+                std::uint64_t wide = codes[g];
+                if (crosses) wide |= std::uint64_t(next[g]) << 32;
+                into.zeros[g] = float(int(wide >> shift & ((1u << bits) - 1)) - (1 << (bits - 1)));
+            }
+        }
+    }
+
+    void decode(std::span<const std::uint8_t> bytes, std::uint64_t firstByte, std::uint64_t first, std::size_t n,
+                const RowScales& s, float* out) const {
+        const unsigned mask = (1u << coding_.bits) - 1;
+        const auto codeAt = [&](std::uint64_t column) {
+            const std::uint64_t bit = bitOf(column), at = bit / 8 - firstByte;
+            const unsigned low = bytes[at], high = at + 1 < bytes.size() ? bytes[at + 1] : 0u;
+            return (low | high << 8) >> (bit % 8) & mask;
+        };
+        const bool hasZeros = coding_.zeros >= 0, hasBiases = coding_.biases >= 0;
+        const auto value = [&](unsigned code, std::size_t g) {
+            float x = coding_.levels[code];
+            if (hasZeros) x -= s.zeros[g];
+            x *= s.scales[g];
+            if (hasBiases) x = (coding_.roundsProducts ? rounded(x, dtype()) : x) + s.biases[g];
+            return x;
+        };
+        if (!coding_.order.empty()) {
+            for (std::size_t i = 0; i < n; ++i)
+                out[i] = value(codeAt(first + i), coding_.order[std::size_t(first + i)]);
+            return;
+        }
+        // Of few bits, each code's value once a group.
+        const bool hasTable = coding_.bits <= 4 && coding_.group >= 16;
+        for (std::size_t i = 0; i < n;) {
+            const std::uint64_t column = first + i, g = column / coding_.group;
+            const auto stop = std::size_t(std::min<std::uint64_t>(n, (g + 1) * coding_.group - first));
+            if (hasTable) {
+                float table[16];
+                for (unsigned code = 0; code <= mask; ++code) table[code] = value(code, std::size_t(g));
+                for (; i < stop; ++i) out[i] = table[codeAt(first + i)];
+            } else if (coding_.bits == 8 && !hasZeros && !hasBiases) {
+                const float scale = s.scales[std::size_t(g)];
+                for (; i < stop; ++i) out[i] = coding_.levels[bytes[first + i - firstByte]] * scale;
+            } else {
+                for (; i < stop; ++i) out[i] = value(codeAt(first + i), std::size_t(g));
+            }
+        }
+    }
+
+    RowCoding coding_;
+    std::uint64_t columns_, matrixRows_, groups_;
+};
+
+} // namespace
+
+std::int64_t groupsOf(std::int64_t columns, std::int64_t group) { return (columns + group - 1) / group; }
+
+std::shared_ptr<const Layer> rowCodedLayer(RowCoding coding) {
+    return std::make_shared<const RowCodedLayer>(std::move(coding));
+}
+
+const float* integerLevels(unsigned bits) {
+    static const auto all = [] {
+        std::array<Levels, 9> out{};
+        for (unsigned b = 1; b <= 8; ++b)
+            out[b] = levelsBy([b](unsigned code) { return float(int(code) - (1 << (b - 1))); });
+        return out;
+    }();
+    return all[bits].data();
+}
+const float* unsignedLevels() {
+    static const Levels levels = levelsBy([](unsigned code) { return float(code); });
+    return levels.data();
+}
+const float* signedByteLevels() {
+    static const Levels levels = levelsBy([](unsigned code) { return float(std::int8_t(code)); });
+    return levels.data();
+}
+const float* e4m3Levels() {
+    static const Levels levels = levelsBy([](unsigned code) { return e4m3(std::uint8_t(code)); });
+    return levels.data();
+}
+const float* e5m2Levels() {
+    static const Levels levels = levelsBy([](unsigned code) { return e5m2(std::uint8_t(code)); });
+    return levels.data();
+}
+const float* e2m1Levels() { return kE2m1Values; }
+
+Result<std::vector<std::uint32_t>> readOrder(const Field& field, std::uint64_t group, std::uint64_t groups) {
+    auto order = field.words(0, std::size_t(field.info.elements));
+    bool inOrder = true;
+    for (std::size_t column = 0; column < order.size(); ++column) {
+        if (order[column] >= groups)
+            return fail(fmt::format("{} names group {} for column {}, but there are {}", quotedName(field.info.name),
+                                    std::int32_t(order[column]), column, groups));
+        inOrder = inOrder && order[column] == column / group;
+    }
+    if (inOrder) order.clear();
+    return order;
+}
+
+} // namespace qs

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""make_mlx.py [FOLDER]: mlx_modes as MLX quantizes on the CPU, every mode and width, and what it dequantizes them to."""
+import mlx.core as mx
+import numpy as np
+import torch
+from common import checkpoint, weight
+
+mx.set_default_device(mx.cpu)
+
+
+def to_torch(array):
+    wide = {mx.bfloat16: (mx.uint16, torch.bfloat16), mx.float16: (mx.uint16, torch.float16)}.get(array.dtype)
+    if wide is None:
+        return torch.from_numpy(np.array(array))
+    return torch.from_numpy(np.array(array.view(wide[0])).view(np.int16)).view(wide[1])
+
+
+tensors, values, config = {}, {}, {"group_size": 64, "bits": 4, "mode": "affine"}
+cases = [("affine", b, g, t) for b, g, t in zip((2, 3, 4, 5, 6, 8), (32, 64, 64, 128, 64, 32),
+                                               (mx.bfloat16, mx.float16, mx.bfloat16, mx.float32, mx.bfloat16, mx.float16))]
+cases += [("mxfp4", 4, 32, mx.bfloat16), ("mxfp8", 8, 32, mx.bfloat16), ("nvfp4", 4, 16, mx.bfloat16)]
+for i, (mode, bits, group, dtype) in enumerate(cases):
+    name, plain = weight(i % 8, ("self_attn.q_proj", "mlp.up_proj")[i // 8], 8, 128)
+    module = name.removesuffix(".weight")
+    stored = mx.quantize(mx.array(plain.float().numpy()).astype(dtype), group_size=group, bits=bits, mode=mode)
+    for field, array in zip(("weight", "scales", "biases"), stored):
+        tensors[f"{module}.{field}"] = to_torch(array)
+    values[name] = to_torch(mx.dequantize(*stored, group_size=group, bits=bits, mode=mode))
+    if (bits, group, mode) != (4, 64, "affine"):
+        config[module] = {"group_size": group, "bits": bits, "mode": mode}
+checkpoint("mlx_modes", tensors, values, config, {"quantization": config})
