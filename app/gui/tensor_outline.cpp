@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/model_layout.h"
 #include "core/base/text.h"
+#include "core/model/derived_tensor.h"
 
 #include <QHash>
 
@@ -56,7 +57,7 @@ TensorOutline outlineOf(const Model& model) {
         out.groupOf.push_back(at);
         out.weightOf.push_back(tensor.isWeight() ? weights++ : -1);
         group.tensors.push_back(int(i));
-        group.bytes += tensor.bytes;
+        group.bytes += storedBytes(tensor);
     }
     orderByFlow(out, model);
     return out;

@@ -2,6 +2,7 @@
 #include "app/gui/pages/overview_rows.h"
 
 #include "core/base/text.h"
+#include "core/model/derived_tensor.h"
 
 #include <algorithm>
 #include <cmath>
@@ -165,17 +166,17 @@ ByteShares byteShares(const Model& model, const Weights& weights, const ModelRow
     std::map<std::string, std::uint64_t> before, kept;
     std::uint64_t after = 0;
     for (const auto& tensor : model.tensors) {
-        before[tensor.typeId()] += tensor.bytes;
-        if (!tensor.isWeight()) kept[tensor.typeId()] += tensor.bytes;
+        before[tensor.typeId()] += storedBytes(tensor);
+        if (!tensor.isWeight()) kept[tensor.typeId()] += storedBytes(tensor);
     }
     for (std::size_t i = 0; i < weights.size(); ++i) {
         const auto& row = rows.at(i);
         if (!row)
-            shares.pending += weights[i]->bytes;
+            shares.pending += storedBytes(*weights[i]);
         else if (row->status == Status::Ok)
             after += row->bytesAfter;
         else
-            kept[weights[i]->typeId()] += weights[i]->bytes;
+            kept[weights[i]->typeId()] += storedBytes(*weights[i]);
     }
     const auto add = [&shares](const QString& name, std::uint64_t bytes) {
         if (bytes > 0) shares.bars.push_back({name, double(bytes), QString::fromStdString(bytesText(bytes)), {}});

@@ -4,6 +4,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/selectable_label.h"
 #include "core/base/text.h"
+#include "core/model/derived_tensor.h"
 
 #include <QHBoxLayout>
 #include <QStyle>
@@ -46,11 +47,12 @@ void TensorHeader::setTensor(const TensorInfo* tensor, const AnalysisRow& row, c
     if (!tensor) return;
     name_ = text(escapeForPeople(tensor->name, 400));
     title_->setToolTip(name_);
+    facts_->setToolTip(tensor->derived ? text(escapeForPeople(tensor->derived->description(), 200)) : QString());
     const bool sized = row && row->bytesAfter > 0;
     facts_->setText(QStringLiteral("%1  %2   %3")
                         .arg(QString::fromLatin1(tensor->typeId()), text(shapeTimes(tensor->shape)),
                              sized ? text(bytesText(row->bytesBefore) + " → " + bytesText(row->bytesAfter))
-                                   : text(bytesText(tensor->bytes))));
+                                   : text(bytesText(storedBytes(*tensor)))));
     const auto number = [&](const char* name, double value, int digits) {
         return QStringLiteral("%1 %2").arg(QString::fromUtf8(name), text(significantText(value, digits)));
     };

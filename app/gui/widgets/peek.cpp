@@ -4,6 +4,7 @@
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "core/base/text.h"
+#include "core/model/derived_tensor.h"
 
 #include <QGridLayout>
 #include <QKeyEvent>
@@ -49,9 +50,8 @@ void Peek::showFor(const TensorInfo& tensor, const QRect& cell) {
     }
     title_->setText(QString::fromStdString(escapeForPeople(tensor.name, 60)));
     facts_->setText(QStringLiteral("%1   %2   %3")
-                        .arg(QString::fromLatin1(tensor.typeId()),
-                             QString::fromStdString(shapeTimes(tensor.shape)),
-                             QString::fromStdString(bytesText(tensor.bytes))));
+                        .arg(QString::fromLatin1(tensor.typeId()), QString::fromStdString(shapeTimes(tensor.shape)),
+                             QString::fromStdString(bytesText(storedBytes(tensor)))));
     if (const auto s = session_.statistics(tensor)) {
         addRow(QStringLiteral("mean"), QString::fromStdString(significantText(s->mean)));
         addRow(QStringLiteral("σ"), QString::fromStdString(significantText(s->std)));

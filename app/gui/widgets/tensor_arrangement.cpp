@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/widgets/tensor_arrangement.h"
+#include "core/model/derived_tensor.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +34,7 @@ void sortBy(std::vector<int>::iterator begin, std::vector<int>::iterator end, co
 
 double sortKey(const TensorInfo& tensor, const AnalysisRow& row, const Metric* metric, ArrangementWish::Key key) {
     switch (key) {
-    case ArrangementWish::ByBytes: return double(tensor.bytes);
+    case ArrangementWish::ByBytes: return double(storedBytes(tensor));
     case ArrangementWish::ByBpw: return row && row->status == Status::Ok ? row->bpw : kNone;
     case ArrangementWish::ByMetric: return metricOf(row, metric);
     case ArrangementWish::ByFlags: return row ? double(flagsOf(row, false).size()) : 0;

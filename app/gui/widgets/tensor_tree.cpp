@@ -5,6 +5,7 @@
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "core/base/text.h"
+#include "core/model/derived_tensor.h"
 
 #include <cmath>
 #include <limits>
@@ -244,6 +245,24 @@ QVariant TensorTree::groupData(const TensorOutline::Group& group, int column, in
     return {};
 }
 
+namespace {
+
+/// What a computed tensor is computed from.
+QString aboutDerived(const TensorInfo& info) {
+    constexpr std::size_t most = 8;
+    QString text = QStringLiteral("%1; values in %2")
+                       .arg(QString::fromStdString(escapeForPeople(info.derived->description(), 200)),
+                            QString::fromLatin1(qs::info(info.dtype).id));
+    const auto parts = info.derived->parts();
+    for (std::size_t i = 0; i < std::min(parts.size(), most); ++i)
+        text += QStringLiteral("\n    %1   %2 %3")
+                    .arg(QString::fromStdString(escapeForPeople(parts[i].name, 100)),
+                         QString::fromLatin1(parts[i].typeId()), QString::fromStdString(shapeTimes(parts[i].shape)));
+    return parts.size() > most ? text + QStringLiteral("\n    …") : text;
+}
+
+} // namespace
+
 QString TensorTree::tip(int tensor, int column) const {
     const auto& info = model_->tensors[std::size_t(tensor)];
     const auto& row = rowOf(tensor);
@@ -259,9 +278,10 @@ QString TensorTree::tip(int tensor, int column) const {
             return why ? QStringLiteral("Not measured: %1").arg(QString::fromUtf8(why)) : QString();
         }
     }
-    return QStringLiteral("%1\n%2 %3")
-        .arg(outline().names[std::size_t(tensor)], QString::fromLatin1(info.typeId()),
-             QString::fromStdString(shapeTimes(info.shape)));
+    const auto about = QStringLiteral("%1\n%2 %3")
+                           .arg(outline().names[std::size_t(tensor)], QString::fromLatin1(info.typeId()),
+                                QString::fromStdString(shapeTimes(info.shape)));
+    return info.derived ? about + u'\n' + aboutDerived(info) : about;
 }
 
 QVariant TensorTree::data(const QModelIndex& index, int role) const {
@@ -278,7 +298,7 @@ QVariant TensorTree::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
         switch (column) {
         case Name: return (shown_.flat ? outline().names : outline().roles)[std::size_t(at)];
-        case Bytes: return QString::fromStdString(bytesText(tensor.bytes));
+        case Bytes: return QString::fromStdString(bytesText(storedBytes(tensor)));
         case Bpw: return known ? QString::fromStdString(fixedText(row->bpw, 2)) : QString();
         case MetricValue: return metricText(at);
         case Flags: return flagsOf(row, false);

@@ -6,6 +6,7 @@
 #include "app/gui/widgets/key_figures.h"
 #include "app/gui/widgets/spec_bar.h"
 #include "core/base/text.h"
+#include "core/model/derived_tensor.h"
 #include "core/model/file_format.h"
 
 #include <QHBoxLayout>
@@ -22,7 +23,7 @@ namespace {
 // The type of most bytes, with "+" when there are others.
 QString mainType(const Model& model) {
     std::map<std::string, std::uint64_t> bytes;
-    for (const auto& tensor : model.tensors) bytes[tensor.typeId()] += tensor.bytes;
+    for (const auto& tensor : model.tensors) bytes[tensor.typeId()] += storedBytes(tensor);
     if (bytes.empty()) return {};
     auto most = bytes.begin();
     for (auto it = bytes.begin(); it != bytes.end(); ++it)

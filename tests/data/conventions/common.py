@@ -31,7 +31,7 @@ def checkpoint(folder, tensors, values, quantization=None, extra=None):
     for name, plain in values.items():
         plain = plain.detach().contiguous()
         rows[name] = {"dtype": str(plain.dtype).removeprefix("torch."), "shape": list(plain.shape),
-                      "sha256": hashlib.sha256(plain.view(torch.uint8).numpy().tobytes()).hexdigest()}
+                      "sha256": hashlib.sha256(plain.reshape(-1).view(torch.uint8).numpy().tobytes()).hexdigest()}
     (folder / "values.json").write_text(json.dumps(rows, indent=0) + "\n")
     if quantization is not None:
         config = {"architectures": ["LlamaForCausalLM"], "torch_dtype": "bfloat16", **(extra or {}),

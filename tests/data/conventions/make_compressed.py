@@ -30,7 +30,7 @@ def scales_of(x, args, dtype):
     else:
         part, dims = x, ((1,) if strategy == "channel" else (0, 1))
     if args.symmetric:
-        scale = part.abs().amax(dims) / high
+        scale = part.abs().amax(dims) / ((high - low) / 2)
         zero = None
     else:
         least, most = part.amin(dims).clamp(max=0), part.amax(dims).clamp(min=0)
