@@ -146,7 +146,7 @@ template<int most, bool minusZero> constexpr FormatTraits floatRow(const char* i
             .scaleKinds = kinds(ScaleKind::None, ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Axes, .defaultBlock = 64,
             .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
             .calibrations = kCalibrations, .dialects = "eformer qwix maxtext", .computeInput = false, .source = source,
-            .scaleTypes = "f32 f16 bf16 e8m0 po2", .tiles = true, .sparse = true};
+            .scaleTypes = "f32 f16 bf16 e8m0 po2", .stochastic = true, .tiles = true, .sparse = true};
 }
 /// Small floats in blocks whose scales are small floats too.
 template<class Table> constexpr FormatTraits blockFloatRow(const char* id, const char* title, const char* summary, const char* source, const Table& table, int bits,

@@ -21,7 +21,7 @@ Result<void> checkManualQuantize(const QuantSpec& spec) {
                        : !spec.isSymmetric()                        ? "sym"
                        : spec.scaleType && *spec.scaleType != "f32" ? "scaletype"
                                                                     : nullptr;
-    if (more) return fail(fmt::format("dialect=maxtext does not know {}: leave it out, as in {}", more, works));
+    if (more) return fail(fmt::format("dialect=maxtext does not know {}: leave it out, use {}", more, works));
     return {};
 }
 
@@ -34,7 +34,7 @@ Result<void> checkDialect(const QuantSpec& spec) {
     if (dialect == "maxtext") return checkManualQuantize(spec);
     if (!blocks && dialect != "bnb") return {};
     const auto refuse = [&](std::string_view what, std::string_view key) {
-        return fail(fmt::format("dialect={} of {} has no {}: leave {} out, or use another dialect", dialect,
+        return fail(fmt::format("dialect={} of {} has no {}: leave {} out or choose another dialect", dialect,
                                 spec.format, what, key));
     };
     if (spec.tiles) return refuse("tiles", "tile");

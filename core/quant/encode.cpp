@@ -170,7 +170,18 @@ float roundingNoise(std::uint64_t seed, std::uint64_t index) {
     return float((z ^ z >> 31) >> 40) * 0x1p-24f - 0.5f;
 }
 
+/// Bits of a float's neighbour of a magnitude within its range, the one above as often as it is near; `noise` in [0, 1).
+static int randomMagnitude(const FloatShape& shape, float magnitude, float noise) {
+    const int least = 1 - shape.bias; // of the exponents; below 2^least all floats are as far apart
+    const int exponent = std::max(least, magnitude > 0 ? std::ilogb(magnitude) : least);
+    const float units = std::ldexp(magnitude, shape.mantissa - exponent); // exact
+    const float below = std::floor(units);
+    // Bits count on over the exponents: 2^mantissa a binade.
+    return ((exponent - least) << shape.mantissa) + int(below) + (units - below > noise ? 1 : 0);
+}
+
 void RunEncoder::encodeRandomly(const Run& run, const float* x) {
+    if (run.encoder == Encoder::RoundFloat) return encodeFloatsRandomly(run, x);
     const float low = run.levels[0], high = run.levels[run.levelCount - 1];
     const bool halves = low != std::floor(low);
     const bool reciprocal = run.encoder == Encoder::RoundReciprocal, affine = run.encoder == Encoder::RoundAffine;
@@ -189,6 +200,21 @@ void RunEncoder::encodeRandomly(const Run& run, const float* x) {
             const float level = halves ? std::floor(v) + 0.5f : (v + 12582912.0f) - 12582912.0f;
             codes_[i] = std::uint8_t(int(level - low));
         }
+    }
+}
+
+void RunEncoder::encodeFloatsRandomly(const Run& run, const float* x) {
+    const float most = run.levels[run.levelCount - 1];
+    for (std::size_t i = 0; i < run.n; ++i) {
+        const float exact = x[i] / run.given[i / run.group * run.givenStride].aux;
+        const float noise = roundingNoise(*seed_, run.index + i) + 0.5f;
+        if (std::isnan(exact)) {
+            codes_[i] = std::uint8_t(run.zeroCode);
+            continue;
+        }
+        const int bits = randomMagnitude(run.shape, std::min(std::fabs(exact), most), noise);
+        const int negative = run.zeroCode - bits - (run.shape.minusZero ? 1 : 0);
+        codes_[i] = std::uint8_t(std::signbit(exact) ? negative : run.zeroCode + bits);
     }
 }
 

@@ -40,6 +40,7 @@ private:
     void truncated(const Run& run, const RunOut& out);
     void encodeNormalized(const Run& run, std::size_t n, const RunOut& out);
     void encodeRandomly(const Run& run, const float* x);
+    void encodeFloatsRandomly(const Run& run, const float* x);
     void reserve(std::size_t n);
     std::optional<DType> inputType_;
     BlockEncoder blocks_;

@@ -9,6 +9,7 @@
 #include "core/quant/user_formats.h"
 
 #include <algorithm>
+#include <bit>
 #include <fmt/format.h>
 #include <numeric>
 
@@ -32,8 +33,8 @@ Result<std::vector<bool>> reducedAxes(const QuantSpec& spec, std::span<const std
                        : fail(fmt::format("axis={} does not exist in shape {}: use an axis from {} to {}", axis,
                                           shapeText(shape), -rank, rank - 1));
         if (reduced[std::size_t(index)])
-            return fail(
-                fmt::format("axis={} names an axis of shape {} twice: name each axis once", axis, shapeText(shape)));
+            return fail(fmt::format("axis={} names an axis of shape {} twice: use axis={} alone", axis,
+                                    shapeText(shape), axis));
         reduced[std::size_t(index)] = true;
     }
     return reduced;
@@ -50,12 +51,22 @@ bool trailing(const std::vector<bool>& reduced, std::span<const std::int64_t> sh
     return true;
 }
 
-/// The divisors of `size` next to `tile`: what the axis can be cut into.
-std::string tileAdvice(std::int64_t size, std::int64_t tile) {
+/// Tiles of the divisors of `size` next to the tile's: what the axis can be cut into.
+std::string tileAdvice(std::int64_t size, const Tile& asked) {
+    const std::int64_t tile = asked.size;
     std::int64_t below = std::clamp<std::int64_t>(tile, 1, size), above = below;
     while (size % below != 0) --below;
     while (above < size && size % above != 0) ++above;
-    return below == above ? fmt::format("{}", below) : fmt::format("{} or {}", below, above);
+    const std::string first = fmt::format("tile={}x{}", asked.axis, below);
+    return below == above ? first : fmt::format("{} or tile={}x{}", first, asked.axis, above);
+}
+
+/// The largest M of a sparsity that divides `size` and is at most the one asked for; 1 keeps every value.
+std::string sparsityAdvice(std::int64_t size, const Sparsity& asked) {
+    std::uint32_t of = std::bit_floor(asked.of);
+    while (size % of != 0) of /= 2;
+    if (of < 2) return "use a spec without sparse";
+    return fmt::format("use sparse={}/{}", std::clamp(asked.keep * of / asked.of, 1u, of), of);
 }
 
 /// Scales per tile; axes without a tile have a scale per index.
@@ -66,15 +77,16 @@ Result<void> cutIntoTiles(ScaleGrid& grid, const std::vector<Tile>& tiles, std::
     for (const Tile& tile : tiles) {
         const int index = tile.axis < 0 ? tile.axis + rank : tile.axis;
         if (index < 0 || index >= rank)
-            return fail(rank == 0 ? std::string("a scalar has no axis to cut into tiles: leave tile out")
+            return fail(rank == 0 ? fmt::format("a scalar has no axis to cut into tiles: use a spec without tile")
                                   : fmt::format("tile={}x{}: shape {} has no axis {}: use an axis from {} to {}",
                                                 tile.axis, tile.size, shapeText(shape), tile.axis, -rank, rank - 1));
         const auto axis = std::size_t(index);
         if (grid.reduced[axis])
-            return fail(fmt::format("tile names an axis of shape {} twice: name each axis once", shapeText(shape)));
+            return fail(fmt::format("tile names an axis of shape {} twice: use tile={}x{} alone", shapeText(shape),
+                                    tile.axis, tile.size));
         if (shape[axis] % std::int64_t(tile.size) != 0)
-            return fail(fmt::format("tile={}x{} does not divide axis {} of shape {}: use a size of {}", tile.axis,
-                                    tile.size, tile.axis, shapeText(shape), tileAdvice(shape[axis], tile.size)));
+            return fail(fmt::format("tile={}x{} does not divide axis {} of shape {}: use {}", tile.axis, tile.size,
+                                    tile.axis, shapeText(shape), tileAdvice(shape[axis], tile)));
         grid.reduced[axis] = true;
         grid.scaleShape[axis] = shape[axis] / std::int64_t(tile.size);
     }
@@ -91,11 +103,11 @@ Result<void> cutIntoTiles(ScaleGrid& grid, const std::vector<Tile>& tiles, std::
 Result<void> checkSparsity(const Sparsity& sparsity, const ScaleGrid& grid, std::span<const std::int64_t> shape) {
     const std::int64_t of = sparsity.of;
     if (grid.features % of != 0)
-        return fail(fmt::format("sparse={}/{} does not divide the last axis of shape {}: use an M of {}", sparsity.keep,
-                                of, shapeText(shape), tileAdvice(grid.features, of)));
+        return fail(fmt::format("sparse={}/{} does not divide the last axis of shape {}: {}", sparsity.keep, of,
+                                shapeText(shape), sparsityAdvice(grid.features, sparsity)));
     if (grid.kind == ScaleKind::Block && grid.group % of != 0)
-        return fail(fmt::format("sparse={}/{} does not divide blocks of {}: use an M of {}", sparsity.keep, of,
-                                grid.group, tileAdvice(grid.group, of)));
+        return fail(fmt::format("sparse={}/{} does not divide blocks of {}: {}", sparsity.keep, of, grid.group,
+                                sparsityAdvice(grid.group, sparsity)));
     return {};
 }
 

@@ -56,6 +56,10 @@ Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const M
     served->model.path = model->path;
     served->model.title = model->title;
     served->model.warnings = model->warnings;
+    // Who asks what was opened means these files: reports hash them, and nothing may be written over them.
+    auto& files = served->model.files;
+    files.insert(files.end(), model->files.begin() + 1, model->files.end());
+    files.front().path = model->files.front().path, files.front().size = model->files.front().size;
     return std::shared_ptr<const Model>(served, &served->model);
 }
 

@@ -16,7 +16,8 @@ Result<Model> servedListing(const Model& model);
 /// One of them, alone in a model where it had to be decoded; else the model itself.
 Result<std::shared_ptr<const Model>> servedTensor(std::shared_ptr<const Model> model, const std::string& name,
                                                   const Job& job);
-/// The model itself, or one with its stored tensors decoded under their own names; the copy on disk goes with it.
+/// The model itself, or one with its stored tensors decoded under their own names; the copy on disk goes with it, and
+/// its files are called what was opened.
 Result<std::shared_ptr<const Model>> servedModel(std::shared_ptr<const Model> model, const Job& job);
 
 } // namespace qs

@@ -32,7 +32,9 @@ target_sources(qs_core PRIVATE
   quant/shared_params.cpp
   quant/solved.cpp
   quant/spec.cpp
+  quant/spec_nearest.cpp
   quant/spec_parse.cpp
+  quant/spec_validate.cpp
   quant/stored.cpp
   quant/trained.cpp
   quant/user_formats.cpp

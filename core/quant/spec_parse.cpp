@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/text.h"
 #include "core/quant/calibration.h"
-#include "core/quant/dialect.h"
-#include "core/quant/trained.h"
+#include "core/quant/spec_nearest.h"
 
 #include <algorithm>
 #include <charconv>
@@ -36,20 +35,6 @@ template<class Number> std::optional<Number> number(std::string_view text) {
     return value;
 }
 
-std::string formatList() {
-    std::vector<std::string_view> ids;
-    for (const auto& format : formats()) ids.push_back(format.id);
-    return fmt::format("{}", fmt::join(ids, ", "));
-}
-
-/// "nf4 has", "nf4 and int8 have".
-std::string thoseWith(bool (*takes)(const FormatTraits&)) {
-    std::vector<std::string_view> ids;
-    for (const auto& format : formats())
-        if (takes(format)) ids.push_back(format.id);
-    return fmt::format("{} {}", fmt::join(ids, " and "), ids.size() == 1 ? "has" : "have");
-}
-
 template<class Choice> struct Spelling {
     std::string_view text;
     Choice choice;
@@ -71,7 +56,16 @@ Result<Choice> choose(const Spelling<Choice> (&spellings)[N], std::string_view k
         known.push_back(spelling.text);
     }
     return fail(fmt::format("'{}' is not a value of {}: use {}={}", shown(value), key, key,
-                            fmt::join(known, fmt::format(" or {}=", key))));
+                            fmt::join(nearestFirst(value, known), fmt::format(" or {}=", key))));
+}
+
+/// As many numbers as somebody wanted to give, where a calibration takes them; "fixed,-1,1" is one of manual_quantize too.
+std::string numbersFor(const std::string& id, std::size_t count) {
+    if (id == "fixed" && count == 2) return "fixed,-1,1";
+    for (const CalibrationTraits& known : calibrations())
+        if (known.id == id && known.maxArguments > 0 && id != "absmax")
+            return calibrationText({id, exampleArguments(id, false)});
+    return "absmax,0.95";
 }
 
 Result<Calibration> parseCalibration(std::string_view value) {
@@ -80,8 +74,8 @@ Result<Calibration> parseCalibration(std::string_view value) {
     for (std::size_t i = 1; i < parts.size(); ++i) {
         const auto argument = number<double>(parts[i]);
         if (!argument || !std::isfinite(*argument))
-            return fail(fmt::format("'{}' in calib={} is not a number: use for example calib=absmax,0.95",
-                                    shown(parts[i]), shown(value)));
+            return fail(fmt::format("'{}' in calib={} is not a number: use for example calib={}", shown(parts[i]),
+                                    shown(value), numbersFor(calibration.id, parts.size() - 1)));
         calibration.arguments.push_back(*argument);
     }
     return calibration;
@@ -99,7 +93,8 @@ Result<std::vector<Tile>> parseTiles(std::string_view value) {
                 "tile={} is not a list of AXISxSIZE: use for example tile=-1x128 or tile=0x128,1x128", shown(value)));
         for (const Tile& tile : tiles)
             if (tile.axis == *axis)
-                return fail(fmt::format("tile={} names axis {} twice: name each axis once", shown(value), *axis));
+                return fail(fmt::format("tile={} names axis {} twice: use tile={}x{}", shown(value), *axis, tile.axis,
+                                        tile.size));
         tiles.push_back({*axis, *size});
     }
     return tiles;
@@ -173,174 +168,17 @@ Result<void> setKey(QuantSpec& spec, std::string_view key, std::string_view valu
                 return fail(
                     fmt::format("axis={} is not a list of axes: use for example axis=-1 or axis=0,1", shown(value)));
             if (std::count(axes.begin(), axes.end(), *axis))
-                return fail(fmt::format("axis={} names axis {} twice: name each axis once", shown(value), *axis));
+                return fail(
+                    fmt::format("axis={} names axis {} twice: use axis={}", shown(value), *axis, fmt::join(axes, ",")));
             axes.push_back(*axis);
         }
         spec.axes = std::move(axes);
         return {};
     }
-    return fail(fmt::format("there is no key '{}': keys are {}", shown(key), fmt::join(kKeys, ", ")));
-}
-
-bool takes(const FormatTraits& traits, ScaleKind kind) { return traits.scaleKinds & std::uint8_t(kind); }
-
-/// Every way to say where the scales of a format lie, as specs that work.
-std::string scaleAdvice(const FormatTraits& traits) {
-    std::vector<std::string> ways;
-    if (takes(traits, ScaleKind::None)) ways.push_back(traits.id);
-    if (takes(traits, ScaleKind::Tensor)) ways.push_back(fmt::format("{}:scale=tensor", traits.id));
-    if (takes(traits, ScaleKind::Axes)) ways.push_back(fmt::format("{}:scale=channel", traits.id));
-    if (takes(traits, ScaleKind::Block)) ways.push_back(fmt::format("{}:block={}", traits.id, traits.defaultBlock));
-    return fmt::format("{}", fmt::join(ways, " or "));
-}
-
-Result<void> validateScale(const QuantSpec& spec, const FormatTraits& traits) {
-    static constexpr const char* spellings[] = {"", "none", "tensor", "channel", "block"};
-    const char* spelled = spellings[std::size_t(spec.scale)];
-    if (spec.block && spec.axes)
-        return fail(fmt::format("block={} and axis cannot both say where the scales are: use {}", *spec.block,
-                                scaleAdvice(traits)));
-    if (spec.block && spec.scale != ScaleSpelling::Default && spec.scale != ScaleSpelling::Block)
-        return fail(fmt::format("block={} contradicts scale={}: use {}:block={} or {}:scale={}", *spec.block, spelled,
-                                spec.format, *spec.block, spec.format, spelled));
-    if (spec.axes && spec.scale != ScaleSpelling::Default)
-        return fail(fmt::format("axis and scale={} both say where the scales are: use {}:axis={} or {}:scale={}",
-                                spelled, spec.format, fmt::join(*spec.axes, ","), spec.format, spelled));
-    const ScaleKind kind = spec.scaleKind();
-    if (!takes(traits, kind)) {
-        const std::string_view asked = kind == ScaleKind::Block    ? "scales per block"
-                                       : kind == ScaleKind::Axes   ? "scales per channel or axis"
-                                       : kind == ScaleKind::Tensor ? "one scale per tensor"
-                                                                   : "a form without scales";
-        return fail(fmt::format("{} does not have {}: use {}", spec.format, asked, scaleAdvice(traits)));
-    }
-    if (spec.effectiveDialect() == "bitnet" && kind == ScaleKind::None)
-        return fail(fmt::format("dialect=bitnet of {} needs a scale: use {}:scale=tensor:dialect=bitnet", spec.format,
-                                spec.format));
-    return {};
-}
-
-Result<void> validateBlock(const QuantSpec& spec, const FormatTraits& traits) {
-    if (spec.scaleKind() != ScaleKind::Block || spec.tiles) return {};
-    const std::uint32_t block = spec.blockSize(), step = traits.blockMultiple;
-    if (block < traits.minBlock || block > traits.maxBlock)
-        return fail(fmt::format("block of {} must be {} to {}, not {}: use {}:block={}", spec.format, traits.minBlock,
-                                traits.maxBlock, block, spec.format,
-                                block < traits.minBlock ? traits.minBlock : traits.maxBlock));
-    if (block % step == 0) return {};
-    const std::uint32_t below = block / step * step, above = below + step;
-    const std::string rule = step == 2 ? std::string("even") : fmt::format("a multiple of {}", step);
-    std::string advice = fmt::format("{}:block={}", spec.format, std::max(below, traits.minBlock));
-    if (above <= traits.maxBlock && below >= traits.minBlock)
-        advice += fmt::format(" or {}:block={}", spec.format, above);
-    return fail(fmt::format("block of {} must be {}: use {}", spec.format, rule, advice));
-}
-
-/// "int4 and int8 have": which formats take what this one does not.
-std::string takers(bool (*takes)(const FormatTraits&)) {
-    const bool any = std::any_of(formats().begin(), formats().end(), takes);
-    return any ? thoseWith(takes) + " it" : std::string("no format has it");
-}
-
-Result<void> validateOptions(const QuantSpec& spec, const FormatTraits& traits) {
-    const auto refuse = [&](std::string_view what, std::string_view key, bool (*takes)(const FormatTraits&)) {
-        return fail(fmt::format("{} does not have {}: leave {} out; {}", spec.format, what, key, takers(takes)));
-    };
-    if (spec.tiles && !traits.tiles) return refuse("tiles", "tile", [](const FormatTraits& f) { return f.tiles; });
-    if (spec.tiles && (spec.block || spec.axes || spec.scale != ScaleSpelling::Default))
-        return fail(fmt::format("tile and block, axis or scale both say where the scales are: leave one of them out"));
-    if (!spec.isSymmetric() && !traits.affine)
-        return refuse("zero points", "sym", [](const FormatTraits& f) { return f.affine; });
-    if (spec.randomSeed() && !traits.stochastic)
-        return refuse("random rounding", "round", [](const FormatTraits& f) { return f.stochastic; });
-    if (spec.sparsity && !traits.sparse)
-        return refuse("N:M sparsity", "sparse", [](const FormatTraits& f) { return f.sparse; });
-    if (!spec.isSymmetric() && spec.effectiveDialect().starts_with("aqt"))
-        return fail(fmt::format("dialect={} has no zero points: use {}:sym=no:dialect=qwix or {}:sym=no",
-                                spec.effectiveDialect(), spec.format, spec.format));
-    const std::string type = spec.effectiveScaleType();
-    if (!spec.isSymmetric() && (type == "e8m0" || type == "e4m3"))
-        return fail(
-            fmt::format("scaletype={} is for specs without a zero point: use scaletype=po2 or scaletype=f16", type));
-    if (spec.sparsity && (spec.sparsity->of > 4096 || (spec.sparsity->of & (spec.sparsity->of - 1))))
-        return fail(fmt::format("the M of sparse={}/{} must be a power of two up to 4096: use sparse=2/4",
-                                spec.sparsity->keep, spec.sparsity->of));
-    const auto types = scaleTypesOf(spec), widths = words(traits.bitWidths);
-    if (spec.scaleType == "u8dq" && !std::count(types.begin(), types.end(), "u8dq"))
-        return fail("scaletype=u8dq is the double quantization of bitsandbytes: use nf4:dialect=bnb:scaletype=u8dq or "
-                    "fp4:dialect=bnb:scaletype=u8dq");
-    if (spec.scaleType && !std::count(types.begin(), types.end(), *spec.scaleType))
-        return fail(fmt::format("{} has no scaletype {}: use scaletype={}", spec.format, shown(*spec.scaleType),
-                                fmt::join(types, " or scaletype=")));
-    if (spec.bits && widths.empty())
-        return refuse("a choice of bits", "bits", [](const FormatTraits& f) { return !f.bitWidths.empty(); });
-    if (spec.bits && !std::count(widths.begin(), widths.end(), std::to_string(*spec.bits)))
-        return fail(
-            fmt::format("{} has no bits={}: use bits={}", spec.format, *spec.bits, fmt::join(widths, " or bits=")));
-    return {};
-}
-
-Result<void> validateCalibration(const QuantSpec& spec) {
-    if (!spec.calibration) return {};
-    const auto& [id, arguments] = *spec.calibration;
-    const auto applicable = calibrationsOf(spec);
-    if (!std::count(applicable.begin(), applicable.end(), id)) {
-        if (applicable.empty() && spec.scaleKind() != ScaleKind::None)
-            return fail(fmt::format("dialect={} of {} has its own search: leave calib={} out", spec.effectiveDialect(),
-                                    spec.format, shown(id)));
-        if (applicable.empty())
-            return fail(
-                fmt::format("{} without a scale has nothing to calibrate: leave calib={} out", spec.format, shown(id)));
-        return fail(fmt::format("calib={} does not apply to {}{}: use calib={}", shown(id), spec.format,
-                                spec.scaleKind() == ScaleKind::None ? " without a scale"
-                                : spec.isSymmetric()                ? ""
-                                                                    : " with sym=no",
-                                fmt::join(applicable, " or calib=")));
-    }
-    return checkArguments(*spec.calibration, spec);
+    return fail(fmt::format("there is no key '{}'", shown(key))); // parseSpec() has looked
 }
 
 } // namespace
-
-Result<void> validate(const QuantSpec& spec) {
-    const FormatTraits* traits = findFormat(spec.format);
-    if (!traits)
-        return fail(fmt::format("there is no format '{}': known formats are {}", shown(spec.format), formatList()));
-    if (const auto* trained = spec.dialect ? findTrained(*spec.dialect) : nullptr) {
-        const QuantSpec plain = withoutTrained(spec);
-        QuantSpec right = trained->base;
-        right.dialect = trained->id;
-        if (canonicalText(plain) != canonicalText(trained->base))
-            return fail(
-                fmt::format("{} was trained as {}: use {}", trained->id, specText(trained->base), specText(right)));
-        return validate(plain);
-    }
-    const auto dialects = words(traits->dialects);
-    if (spec.dialect && !std::count(dialects.begin(), dialects.end(), *spec.dialect))
-        return fail(fmt::format("{} has no dialect '{}': use dialect={}", spec.format, shown(*spec.dialect),
-                                fmt::join(dialects, " or dialect=")));
-    if (traits->kind == FormatKind::Identity && spec.scaleKind() != ScaleKind::None)
-        return fail(fmt::format("{} has no scales: use {}", spec.format, spec.format));
-    if (auto ok = validateScale(spec, *traits); !ok) return ok;
-    if (auto ok = checkDialect(spec); !ok) return ok;
-    if (auto ok = validateBlock(spec, *traits); !ok) return ok;
-    if (auto ok = validateOptions(spec, *traits); !ok) return ok;
-    if (auto ok = validateCalibration(spec); !ok) return ok;
-    if (spec.effectiveDecode() == Decode::Poly && traits->polyLevels.empty())
-        return fail(fmt::format("{} has no polynomial decode: leave decode out; {} decode=table and decode=poly",
-                                spec.format, thoseWith([](const FormatTraits& f) { return !f.polyLevels.empty(); })));
-    if (spec.effectiveCompute() == Compute::Input && !traits->computeInput)
-        return fail(fmt::format("{} always computes in f32: leave compute out; {} compute=input", spec.format,
-                                thoseWith([](const FormatTraits& f) { return f.computeInput; })));
-    const bool plain = spec.effectiveCalibration().id == "absmax" && spec.effectiveDialect() == "eformer" &&
-                       spec.effectiveScaleType() == "f32" && spec.isSymmetric() && !spec.sparsity &&
-                       !spec.randomSeed() && !spec.tiles;
-    if (spec.effectiveCompute() == Compute::Input && !plain)
-        return fail(fmt::format("compute=input is the arithmetic of the seeds alone, with absolute maxima: use "
-                                "{}:compute=input, or leave compute out",
-                                spec.format));
-    return {};
-}
 
 Result<QuantSpec> parseSpec(std::string_view text) {
     const auto parts = split(text, ':');
@@ -349,14 +187,23 @@ Result<QuantSpec> parseSpec(std::string_view text) {
     const auto inSpec = [&](std::string_view message) {
         return fail(fmt::format("spec '{}': {}", escapeForPeople(text, 60), message));
     };
+    /// The text with one part written in another way, if that works, else `otherwise`.
+    const auto instead = [&](std::size_t part, std::string_view word, std::string otherwise) {
+        std::vector<std::string> all(parts.begin(), parts.end());
+        all[part] = word;
+        std::string works = fmt::format("{}", fmt::join(all, ":"));
+        return parseSpec(works) ? works : otherwise;
+    };
     if (!findFormat(spec.format)) {
-        if (spec.format.empty())
-            return inSpec(fmt::format("the format is missing: known formats are {}", formatList()));
+        if (spec.format.empty()) return inSpec(fmt::format("the format is missing: use {}", nearestFormats({})));
+        const auto nearest = nearestFormat(spec.format);
+        if (!nearest) return inSpec(validate(spec).error().message);
+        const std::string works = instead(0, *nearest, std::string(*nearest));
         std::string lower = spec.format;
         for (char& c : lower)
             if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
-        if (findFormat(lower)) return inSpec(fmt::format("formats are written in lower case: use {}", lower));
-        return inSpec(validate(spec).error().message);
+        if (lower == *nearest) return inSpec(fmt::format("formats are written in lower case: use {}", works));
+        return inSpec(fmt::format("there is no format '{}': use {}", shown(spec.format), works));
     }
     std::set<std::string_view> seen;
     for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -365,12 +212,21 @@ Result<QuantSpec> parseSpec(std::string_view text) {
             return inSpec(
                 fmt::format("'{}' is not key=value: use for example {}:nan=skip", shown(parts[i]), spec.format));
         const std::string_view key = parts[i].substr(0, equals), value = parts[i].substr(equals + 1);
-        if (value.empty())
+        const auto refuse = [&](const std::string& message) { return inSpec(withWhatWorks(message, spec)); };
+        if (!std::count(std::begin(kKeys), std::end(kKeys), key)) {
+            const auto nearest = nearestWord(key, kKeys);
+            const std::string without = specText(nearestSpec(spec));
+            const std::string works =
+                nearest ? instead(i, fmt::format("{}={}", kKeys[*nearest], value), without) : without;
             return inSpec(
+                fmt::format("there is no key '{}': use {}; keys are {}", shown(key), works, fmt::join(kKeys, ", ")));
+        }
+        if (value.empty())
+            return refuse(
                 fmt::format("the key '{}' has no value: leave it out or write {}=value", shown(key), shown(key)));
-        if (auto set = setKey(spec, key, value); !set) return inSpec(set.error().message);
+        if (auto set = setKey(spec, key, value); !set) return refuse(set.error().message);
         if (!seen.insert(key).second)
-            return inSpec(fmt::format("the key '{}' is given twice: give it once", shown(key)));
+            return refuse(fmt::format("the key '{}' is given twice: give it once", shown(key)));
     }
     if (auto valid = validate(spec); !valid) return inSpec(valid.error().message);
     return spec;

@@ -2,7 +2,6 @@
 """Quantizes the same tensors with quantscope-cli, gguf and libgguf (ggml's own encoders): bytes of the simple formats, values
 from our bytes everywhere, and the error of formats whose encoders search, which is at most 1 % above the reference's.
 """
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -13,24 +12,12 @@ import numpy as np
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from safetensors.numpy import load_file, save_file
 
-cli = sys.argv[1]
+from checks import Checks, quantscope
+
 formats = "q4_0 q4_1 q5_0 q5_1 q8_0 q2_k q3_k q4_k q5_k q6_k iq4_nl iq4_xs tq1_0 tq2_0 mxfp4:dialect=ggml nvfp4:dialect=ggml".split()
 searched = {"q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq4_xs"}  # gguf decodes them and iq4_nl only; nvfp4 not at all
-passed = failed = 0
+check = Checks()
 worst, same = {}, {}
-
-
-def check(name, right):
-    global passed, failed
-    passed, failed = passed + bool(right), failed + (not right)
-    if not right:
-        print(f"FAIL {name}")
-
-
-def quantscope(*arguments):
-    done = subprocess.run([cli, *map(str, arguments)], capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"quantscope-cli {' '.join(map(str, arguments))}: {done.stderr}")
 
 
 def main():
@@ -74,8 +61,7 @@ def main():
                 check(f"{format} {name} ggml encodes", (theirs == codes).all())
     for format, ratio in worst.items():
         print(f"{format}: RMSE at most {ratio ** 0.5:.6f} of ggml's, {100 * np.mean(same[format]):.2f} % of bytes equal")
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(failed > 0)
+    check.finish()
 
 
 main()

@@ -5,7 +5,6 @@ is what gguf's GGUFReader and dequantize find, tensor by tensor and value by val
     python3 tests/peers/compare_gguf_files.py CLI [FILE.gguf ...]
 """
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -16,25 +15,14 @@ import numpy as np
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from safetensors.numpy import load_file
 
-cli, *given = sys.argv[1:]
+from bf16 import load as load_torchless
+from checks import Checks, quantscope
+
+given = sys.argv[2:]
 root = Path(__file__).resolve().parent.parent.parent
 kinds = "F32 F16 BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS TQ1_0 TQ2_0 MXFP4 NVFP4".split()
 plain = {"F32", "F16", "F64", "BF16", "I8", "I16", "I32", "I64"}
-passed = failed = 0
-
-
-def check(name, right):
-    global passed, failed
-    passed, failed = passed + bool(right), failed + (not right)
-    if not right:
-        print(f"FAIL {name}")
-
-
-def quantscope(*arguments):
-    done = subprocess.run([cli, *map(str, arguments)], capture_output=True, text=True, timeout=600)
-    if done.returncode:
-        sys.exit(f"quantscope-cli {' '.join(map(str, arguments))}: {done.stderr}")
-    return done.stdout
+check = Checks()
 
 
 def values(tensor):
@@ -68,21 +56,6 @@ def compare(name, path, folder):
     print(f"{name}: {len(reader.tensors)} tensors, {int(compared)} values")
 
 
-def load_torchless(path):
-    """safetensors' numpy loader lacks BF16."""
-    raw = path.read_bytes()
-    length = int.from_bytes(raw[:8], "little")
-    header, data = json.loads(raw[8 : 8 + length]), raw[8 + length :]
-    dtypes = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F64": "<f8", "I8": "i1", "I16": "<i2", "I32": "<i4", "I64": "<i8"}
-    out = {}
-    for name, t in header.items():
-        if name == "__metadata__":
-            continue
-        a = np.frombuffer(data[slice(*t["data_offsets"])], dtypes[t["dtype"]]).reshape(t["shape"])
-        out[name] = (a.astype(np.uint32) << 16).view(np.float32) if t["dtype"] == "BF16" else a
-    return out
-
-
 def main():
     sample = load_torchless(root / "resources/samples/tiny-llama/model.safetensors")
     with tempfile.TemporaryDirectory() as folder:
@@ -112,8 +85,7 @@ def main():
             path.unlink()
         for path in given:
             compare(Path(path).name, Path(path), folder)
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(failed > 0)
+    check.finish()
 
 
 main()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The native layout: bytes by hand, rows that many threads share, and metadata that lies.
+#include "core/model/mapped_file.h"
 #include "core/quant/calibration.h"
 #include "core/quant/layout.h"
 #include "core/quant/serve.h"
@@ -233,8 +234,14 @@ void NativeTest::served() {
         {
             const auto served = servedModel(out, Job{});
             QVERIFY2(served.has_value(), served ? "" : served.error().message.c_str());
-            path = (*served)->files.front().path;
+            const ModelFile& file = (*served)->files.front();
+            path = file.mapping->path();
+            QVERIFY(path != out->path);
+            // What was opened, to whoever asks: reports hash it.
             QCOMPARE((*served)->path, out->path);
+            QCOMPARE(file.path, out->files.front().path);
+            QCOMPARE(file.size, out->files.front().size);
+            QCOMPARE((*served)->files.size(), out->files.size());
             QVERIFY(valuesOf<float>(**served, "x") ==
                     materialize(*quantizeTensor(*model->view(*model->find("x")), spec, Job{})));
             QVERIFY((*served)->find("bias") && !(*served)->find("x.codes"));

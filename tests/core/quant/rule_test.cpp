@@ -74,6 +74,7 @@ private Q_SLOTS:
     void longAndStridedGroups();
     void affineBits();
     void stochastic();
+    void stochasticFloats();
     void sparse();
     void manualStrings();
     void refusals_data();
@@ -278,6 +279,49 @@ void RuleTest::stochastic() {
     QCOMPARE(materialize(quantized(exact, spec + "1")), exact.values);
 }
 
+/// AQT's random rounding of floats: up as often as it is near, subnormals and the largest among them.
+void RuleTest::stochasticFloats() {
+    struct Case {
+        const char* format;
+        float x, below, above;
+    };
+    const Case cases[] = {{"fp8_e4m3", 0.3f, 0.28125f, 0.3125f},
+                          {"fp8_e4m3", -0.3f, -0.28125f, -0.3125f},
+                          {"fp8_e4m3", 447, 416, 448},
+                          {"fp8_e4m3", 0.7f * 0x1p-9f, 0, 0x1p-9f},
+                          {"fp8_e4m3", 3.25f * 0x1p-9f, 3 * 0x1p-9f, 4 * 0x1p-9f},
+                          {"fp8_e5m2", 1.1f, 1, 1.25f},
+                          {"fp8_e5m2", 1.9f, 1.75f, 2},
+                          {"fp8_e4m3fnuz", -0.2f * 0x1p-10f, 0, -0x1p-10f},
+                          {"fp8_e5m2fnuz", 50000, 49152, 57344}};
+    for (const Case& one : cases) {
+        const Held x = held(std::vector<float>(40000, one.x), {4, 10000});
+        const std::string spec = std::string(one.format) + ":scale=none:round=stochastic,";
+        const auto first = quantized(x, spec + "7");
+        QCOMPARE(first.codes, quantized(x, spec + "7").codes);
+        QVERIFY(first.codes != quantized(x, spec + "8").codes);
+        double above = 0;
+        for (const float v : materialize(first)) {
+            QVERIFY2(v == one.below || v == one.above, one.format);
+            above += double(v == one.above) / 40000;
+        }
+        const double expected = double(one.x - one.below) / double(one.above - one.below);
+        QVERIFY2(std::fabs(above - expected) < 0.01, one.format); // 4 standard deviations
+    }
+    // What a float is already, and what is beyond all of them, is not left to chance.
+    for (const FormatTraits& format : formats()) {
+        if (format.kind != FormatKind::Float || !format.stochastic) continue;
+        std::vector<float> values(format.levels.begin(), format.levels.end());
+        values.insert(values.end(), {1e9f, -1e9f});
+        std::vector<float> expected = values;
+        expected[values.size() - 2] = format.levels.back(), expected.back() = -format.levels.back();
+        const auto back = materialize(quantized(held(values, {1, std::int64_t(values.size())}),
+                                                std::string(format.id) + ":scale=none:round=stochastic,1"));
+        for (std::size_t i = 0; i < values.size(); ++i)
+            QVERIFY2(back[i] == expected[i] && std::signbit(back[i]) == std::signbit(expected[i]), format.id);
+    }
+}
+
 void RuleTest::sparse() {
     const Held x = held({1, -3, 2, 0.5f, 5, 5, -5, 5}, {1, 8});
     const auto back = materialize(quantized(x, "int8:scale=tensor:calib=fixed,127:sparse=2/4"));
@@ -340,11 +384,12 @@ void RuleTest::refusals_data() {
     row("int4:sym=no:dialect=aqt", "use int4:sym=no:dialect=qwix");
     row("int4:sym=no:scaletype=e8m0", "use scaletype=po2");
     row("int4:scaletype=u8dq", "use nf4:dialect=bnb:scaletype=u8dq");
-    row("int4:scaletype=e5m2", "use scaletype=f32 or scaletype=f16");
+    row("int4:scaletype=e5m2", "use scaletype=e4m3 or scaletype=f32");
     row("nf4:scaletype=u8dq", "use nf4:dialect=bnb:scaletype=u8dq");
     row("nf4:dialect=bnb:block=48", "use nf4:dialect=bnb:block=32");
     row("nf4:dialect=bnb:block=8192", "use nf4:dialect=bnb:block=4096");
-    row("fp4:dialect=bnb:sparse=2/4", "has no N:M sparsity: leave sparse out");
+    row("fp4:dialect=bnb:sparse=2/4",
+        "has no N:M sparsity: leave sparse out or choose another dialect; use fp4:dialect=bnb");
     row("fp4:dialect=bnb:scale=channel", "has no scales but those of blocks");
     row("nf4:dialect=bnb:decode=poly", "has no polynomial decode");
     row("mxfp4:dialect=ggml:block=64", "use mxfp4:dialect=ggml");
@@ -363,7 +408,8 @@ void RuleTest::refusals_data() {
     row("mxfp4:scale=channel", "use mxfp4:block=32");
     row("int4:sparse=1/3", "use sparse=2/4");
     row("int8:compute=input:dialect=aqt", "compute=input is the arithmetic of the seeds alone");
-    row("int4:tile=0x2:block=4", "leave one of them out");
+    row("int4:tile=0x2:block=4", "leave one of them out; use int4:block=4");
+    row("fp8_e4m3:dialect=qwix:round=stochastic,1", "rounds at random only what are integers: leave round out; use");
 }
 
 void RuleTest::refusals() {
@@ -382,11 +428,12 @@ void RuleTest::gridRefusals() {
         if (!right && !grid) qWarning("%s", grid.error().message.c_str());
         return right;
     };
-    QVERIFY(says("int4:tile=0x4", "does not divide axis 0 of shape [10, 12]: use a size of 2 or 5"));
+    QVERIFY(says("int4:tile=0x4", "does not divide axis 0 of shape [10, 12]: use tile=0x2 or tile=0x5"));
     QVERIFY(says("int4:tile=2x4", "has no axis 2"));
     QVERIFY(says("int4:tile=1x4,-1x4", "twice"));
-    QVERIFY(says("int4:sparse=2/8", "does not divide the last axis"));
-    QVERIFY(says("int4:block=6:sparse=2/4", "does not divide blocks of 6"));
+    QVERIFY(says("int4:sparse=2/8", "does not divide the last axis of shape [10, 12]: use sparse=1/4"));
+    QVERIFY(says("int4:block=6:sparse=2/4", "does not divide blocks of 6: use sparse=1/2"));
+    QVERIFY(says("int4:block=5:sparse=2/4", "use a spec without sparse"));
 }
 
 QTEST_GUILESS_MAIN(RuleTest)

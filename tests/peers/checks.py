@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the scripts of this folder share."""
+import subprocess
+import sys
+
+
+class Checks:
+    """Counts what held, names what did not."""
+
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def __call__(self, name, right):
+        self.passed, self.failed = self.passed + bool(right), self.failed + (not right)
+        if not right:
+            print(f"FAIL {name}")
+
+    def finish(self):
+        print(f"{self.passed} passed, {self.failed} failed")
+        sys.exit(self.failed > 0)
+
+
+def quantscope(*arguments):
+    """Standard output of quantscope-cli, whose path is the script's first argument."""
+    done = subprocess.run([sys.argv[1], *map(str, arguments)], capture_output=True, text=True, timeout=600)
+    if done.returncode:
+        sys.exit(f"quantscope-cli {' '.join(map(str, arguments))}: {done.stderr}")
+    return done.stdout
