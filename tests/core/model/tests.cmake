@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 foreach(test safetensors_refuse safetensors_accept sharded mapped_file atomic_file safetensors_write
-        tensor_name large_files sniff gguf imatrix npy npz zip conventions)
+        tensor_name large_files sniff gguf imatrix npy npz zip conventions conventions_refuse)
   qs_add_test(${test}_test SOURCES model/${test}_test.cpp LIBS qs_core)
 endforeach()
 target_link_libraries(npz_test PRIVATE ZLIB::ZLIB)
