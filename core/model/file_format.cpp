@@ -4,6 +4,7 @@
 #include "core/model/gguf.h"
 #include "core/model/imatrix.h"
 #include "core/model/npy.h"
+#include "core/model/onnx/onnx.h"
 #include "core/model/safetensors.h"
 
 #include <algorithm>
@@ -50,9 +51,11 @@ std::string_view firstMember(std::span<const std::byte> head) {
 
 bool isNpz(std::span<const std::byte> head, bool isFolder) { return !isFolder && firstMember(head).ends_with(".npy"); }
 
+bool isOnnx(std::span<const std::byte> head, bool isFolder) { return !isFolder && onnx::looksLikeModel(head); }
+
 bool isImatrix(std::span<const std::byte> head, bool isFolder) { return !isFolder && looksLikeImatrix(head); }
 
-constexpr std::array<FileFormat, 7> kFormats = {{
+constexpr std::array<FileFormat, 8> kFormats = {{
     {"huggingface", "Hugging Face folder", "", isFolderOfWeights, openHuggingFaceFolder},
     {"safetensors-index", "Sharded safetensors", "*.safetensors.index.json *.safetensors.index.*.json", isIndex,
      openSafetensorsIndex},
@@ -60,7 +63,8 @@ constexpr std::array<FileFormat, 7> kFormats = {{
     {"gguf", "GGUF", "*.gguf", isGguf, openGguf},
     {"npy", "NumPy array", "*.npy", isNpy, openNpy},
     {"npz", "NumPy archive", "*.npz", isNpz, openNpz},
-    {"imatrix", "Importance matrix", "*.dat *.imatrix", isImatrix, openImatrix}, // last: it has no magic number
+    {"onnx", "ONNX", "*.onnx", isOnnx, openOnnx},
+    {"imatrix", "Importance matrix", "*.dat *.imatrix", isImatrix, openImatrix}, // last: no magic, and few rules
 }};
 
 /// "*.index.*.json": the pieces between stars, in order; the last one ends the name.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
+#include <map>
 #include <numeric>
 
 namespace qs {
@@ -100,6 +101,30 @@ void dropDuplicates(Model& model) {
     if (dropped > 0)
         model.warnings.push_back(fmt::format("{} holds {} tensors more than once: {}; the first is shown.",
                                              shown(model.path), dropped, first));
+}
+
+void nameApart(Model& model) {
+    sortByName(model);
+    auto& tensors = model.tensors;
+    const auto at = std::adjacent_find(tensors.begin(), tensors.end(),
+                                       [](const TensorInfo& a, const TensorInfo& b) { return a.name == b.name; });
+    if (at == tensors.end()) return;
+    const std::string first = quotedName(at->name);
+    std::size_t renamed = 0;
+    std::map<std::string, std::size_t> seen;
+    for (const auto& tensor : tensors) seen[tensor.name] = 0;
+    for (auto& tensor : tensors) {
+        const auto n = ++seen[tensor.name];
+        if (n == 1) continue;
+        auto name = fmt::format("{} #{}", tensor.name, n);
+        while (seen.contains(name)) name += '\'';
+        seen[name] = 1;
+        tensor.name = std::move(name);
+        ++renamed;
+    }
+    model.warnings.push_back(fmt::format("{}: {} tensors have the name of another, {} the first; they are numbered.",
+                                         shown(model.path), renamed, first));
+    sortByName(model);
 }
 
 Result<std::shared_ptr<Model>> openSafetensors(const std::string& path) {

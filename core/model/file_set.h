@@ -19,5 +19,7 @@ Result<void> addSafetensors(Model& model, const std::string& path);
 void sortByName(Model& model);
 /// Keeps the first of tensors with one name (the list is sorted) and says so in a warning.
 void dropDuplicates(Model& model);
+/// Numbers tensors that have the name of another ("w", "w #2"), says so in a warning, and sorts the list.
+void nameApart(Model& model);
 
 } // namespace qs

@@ -5,13 +5,9 @@
 // A column's number is the sum over calls of E[x^2]. Format: llama.cpp tools/imatrix, save_imatrix_legacy.
 
 #include "core/model/model.h"
-
-#include <functional>
+#include "core/model/read_bytes.h"
 
 namespace qs {
-
-/// Reads bytes [offset, offset + into.size()), which lie in the file.
-using ReadBytes = std::function<void(std::uint64_t offset, std::span<std::byte> into)>;
 
 /// Two tensors an entry, called as in GGUF: NAME.in_sum2, F32 [columns], and NAME.counts, I32 [1]. `path` only names
 /// the place in errors.

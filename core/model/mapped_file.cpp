@@ -135,27 +135,35 @@ struct Descriptor {
     }
 };
 
+tl::unexpected<Error> cannotRead(const std::string& path, int error) {
+    const std::string shown = escapeForPeople(path, 200);
+    if (error == ENOENT) return fail(fmt::format("{} does not exist.", shown), path);
+    return fail(fmt::format("{} cannot be read: {}.", shown, std::strerror(error)), path);
+}
+
+tl::unexpected<Error> notRegular(const std::string& path, mode_t mode) {
+    return fail(fmt::format("{} is {}, not a regular file.", escapeForPeople(path, 200), kindOf(mode)), path);
+}
+
 } // namespace
 
 Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string& path, FileAccess access) {
-    const std::string shown = escapeForPeople(path, 200);
-    const auto cannot = [&](int error) {
-        if (error == ENOENT) return fail(fmt::format("{} does not exist.", shown), path);
-        return fail(fmt::format("{} cannot be read: {}.", shown, std::strerror(error)), path);
-    };
     if (path.find('\0') != std::string::npos)
-        return fail(fmt::format("{} is not a path: it holds a NUL.", shown), path);
-
+        return fail(fmt::format("{} is not a path: it holds a NUL.", escapeForPeople(path, 200)), path);
     // Asked before opening, because opening a device can do things, and again after, because the path may have changed.
     struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) return cannot(errno);
-    Descriptor file;
-    if (S_ISREG(status.st_mode)) {
-        file.fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-        if (file.fd < 0 || ::fstat(file.fd, &status) != 0) return cannot(errno);
-    }
-    if (!S_ISREG(status.st_mode))
-        return fail(fmt::format("{} is {}, not a regular file.", shown, kindOf(status.st_mode)), path);
+    if (::stat(path.c_str(), &status) != 0) return cannotRead(path, errno);
+    if (!S_ISREG(status.st_mode)) return notRegular(path, status.st_mode);
+    const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) return cannotRead(path, errno);
+    return ofDescriptor(fd, path, access);
+}
+
+Result<std::shared_ptr<MappedFile>> MappedFile::ofDescriptor(int fd, const std::string& path, FileAccess access) {
+    Descriptor file{fd};
+    struct stat status {};
+    if (::fstat(file.fd, &status) != 0) return cannotRead(path, errno);
+    if (!S_ISREG(status.st_mode)) return notRegular(path, status.st_mode);
 
     std::shared_ptr<MappedFile> mapped(new MappedFile);
     std::error_code ignored;
@@ -176,14 +184,15 @@ Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string& path, Fi
     catchBusErrors();
     const int index = takeSlot();
     if (index < 0)
-        return fail(fmt::format("{} is not opened: {} files are open already, the most at a time.", shown, kSlots),
+        return fail(fmt::format("{} is not opened: {} files are open already, the most at a time.",
+                                escapeForPeople(path, 200), kSlots),
                     path);
     auto& slot = slots[std::size_t(index)];
     void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.fd, 0);
     if (data == MAP_FAILED) {
         const int error = errno;
         slot.taken.store(false);
-        return cannot(error);
+        return cannotRead(path, error);
     }
     mapped->slot_ = index;
     mapped->data_ = static_cast<const std::byte*>(data);

@@ -27,6 +27,9 @@ public:
     /// Sealed memory (a memfd, taken over) that was made from `source`: path, place on disk and unchanged() are those
     /// of the source.
     static Result<std::shared_ptr<MappedFile>> ofMemory(int memfd, std::shared_ptr<MappedFile> source);
+    /// The same of a file that was opened for reading; the descriptor is taken over. `path` is asked by unchanged().
+    static Result<std::shared_ptr<MappedFile>> ofDescriptor(int fd, const std::string& path,
+                                                            FileAccess access = FileAccess::ByFileSystem);
     ~MappedFile();
     MappedFile(const MappedFile&) = delete;
     MappedFile& operator=(const MappedFile&) = delete;

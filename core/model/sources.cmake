@@ -2,6 +2,7 @@
 target_sources(qs_core PRIVATE
   model/atomic_file.cpp
   model/atomic_folder.cpp
+  model/confined_folder.cpp
   model/conventions/bnb4.cpp
   model/conventions/bnb8.cpp
   model/conventions/checkpoint.cpp
@@ -29,6 +30,12 @@ target_sources(qs_core PRIVATE
   model/model.cpp
   model/npy.cpp
   model/npz.cpp
+  model/onnx/field_values.cpp
+  model/onnx/graph.cpp
+  model/onnx/open.cpp
+  model/onnx/tensor.cpp
+  model/onnx/values.cpp
+  model/onnx/wire.cpp
   model/output_path.cpp
   model/packed_type.cpp
   model/partial_folder.cpp
@@ -42,4 +49,5 @@ target_sources(qs_core PRIVATE
   model/zip.cpp
   model/zip_directory.cpp
 )
-target_link_libraries(qs_core PRIVATE nlohmann_json::nlohmann_json PkgConfig::XXHASH ZLIB::ZLIB)
+target_link_libraries(qs_core PRIVATE nlohmann_json::nlohmann_json PkgConfig::XXHASH ZLIB::ZLIB
+  PkgConfig::PROTOBUF_LITE)

@@ -5,3 +5,7 @@ foreach(test safetensors_refuse safetensors_accept sharded mapped_file atomic_fi
 endforeach()
 target_link_libraries(npz_test PRIVATE ZLIB::ZLIB)
 target_link_libraries(zip_test PRIVATE ZLIB::ZLIB)
+# Networks made by others are stored compressed.
+foreach(test onnx)
+  qs_add_test(${test}_test SOURCES model/${test}_test.cpp LIBS qs_core PkgConfig::ZSTD)
+endforeach()

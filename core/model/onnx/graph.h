@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What an ONNX model says of its tensors: initializers of the graph and of graphs in its nodes (If, Loop, Scan, functions),
+// tensors in attributes (Constant). Fields by their numbers in onnx.proto.
+
+#include "core/base/result.h"
+#include "core/model/onnx/tensor.h"
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace qs::onnx {
+
+struct File {
+    std::vector<Tensor> tensors;
+    std::map<std::string, std::string> metadata;
+    std::vector<std::string> unread; ///< sentences' ends: what is in the model and not among the tensors
+};
+
+/// `path` only names the place in errors.
+Result<File> parse(std::uint64_t fileSize, const ReadBytes& read, const std::string& path);
+/// The first fields of a ModelProto.
+bool looksLikeModel(std::span<const std::byte> head);
+
+} // namespace qs::onnx

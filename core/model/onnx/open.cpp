@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/text.h"
+#include "core/model/confined_folder.h"
+#include "core/model/file_set.h"
+#include "core/model/foreign_file.h"
+#include "core/model/mapped_file.h"
+#include "core/model/onnx/onnx.h"
+#include "core/model/tensor_name.h"
+
+#include <fmt/format.h>
+#include <map>
+
+namespace qs {
+namespace {
+
+std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
+
+ReadBytes reading(std::shared_ptr<MappedFile> file) {
+    return [file = std::move(file)](std::uint64_t at, std::span<std::byte> into) { file->readInto(at, into); };
+}
+
+class Opening {
+public:
+    explicit Opening(const std::string& path) : model(newModel(path, "onnx")), folder_(folderOf(model->path)) {}
+    std::shared_ptr<Model> model;
+
+    Result<void> open(const std::string& path) {
+        auto mapping = MappedFile::open(path);
+        if (!mapping) return tl::unexpected(mapping.error());
+        const auto& file = *mapping;
+        if (const auto why = notWhole(file->size(), path); !why.empty())
+            return fail(fmt::format("{} {}.", shown(path), why), path, 0);
+        auto parsed = onnx::parse(file->size(), reading(file), path);
+        if (file->faulted()) return file->unchanged();
+        if (!parsed) return tl::unexpected(parsed.error());
+        model->files.push_back({file->path(), file->size(), file, std::move(parsed->metadata)});
+        for (const auto& unread : parsed->unread)
+            model->warnings.push_back(fmt::format("{}: {}.", shown(path), unread));
+        for (auto& tensor : parsed->tensors)
+            if (auto added = add(tensor); !added) return added;
+        if (missing_ > 0)
+            model->warnings.push_back(fmt::format("{}: the files of {} tensors are missing; the first, {}, is in {}.",
+                                                  shown(path), missing_, firstMissing_, firstLocation_));
+        nameApart(*model);
+        return {};
+    }
+
+private:
+    static std::string folderOf(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
+
+    Result<void> add(onnx::Tensor& tensor) {
+        const auto wrong = [&](const std::string& what) {
+            return fail(fmt::format("{}: tensor {}: {} (byte {} of an ONNX model).", shown(model->path),
+                                    quotedName(tensor.name), what, tensor.at),
+                        model->path, static_cast<long long>(tensor.at));
+        };
+        std::uint32_t file = 0;
+        std::uint64_t offset = tensor.offset.value_or(0);
+        if (const auto& outside = tensor.external) {
+            const auto number = fileOf(outside->location);
+            if (!number) return wrong(number.error().message);
+            if (*number < 0) {
+                if (missing_++ == 0)
+                    firstMissing_ = quotedName(tensor.name), firstLocation_ = quotedName(outside->location);
+                return {};
+            }
+            file = std::uint32_t(*number);
+            offset = outside->offset;
+            const std::uint64_t size = model->files[file].size;
+            if (offset > size || tensor.rawBytes() > size - offset)
+                return wrong(fmt::format("its {} bytes from byte {} on end after {}, which has {}", tensor.rawBytes(),
+                                         offset, quotedName(outside->location), size));
+        }
+        TensorInfo info;
+        info.dtype = tensor.type->dtype;
+        info.elements = tensor.elements;
+        info.bytes = tensor.elements * std::uint64_t(qs::info(info.dtype).bits) / 8;
+        info.file = file;
+        if (tensor.values || tensor.type->bits < 8) {
+            const auto& mapping = model->files[file].mapping;
+            info.derived = std::make_shared<OnnxValues>(reading(mapping), mapping, tensor, offset);
+        } else
+            info.offset = offset;
+        info.name = std::move(tensor.name);
+        info.shape = std::move(tensor.shape);
+        model->tensors.push_back(std::move(info));
+        return {};
+    }
+
+    /// Its number in Model::files, -1 when there is none. Errors are the rest of a sentence.
+    Result<int> fileOf(const std::string& location) {
+        if (const auto known = files_.find(location); known != files_.end()) return known->second;
+        auto opened = folder_.open(location);
+        if (!opened) {
+            auto message = opened.error().message;
+            if (message.ends_with('.')) message.pop_back();
+            return fail(std::move(message));
+        }
+        if (!*opened) return files_[location] = -1;
+        files_[location] = int(model->files.size());
+        model->files.push_back({(*opened)->path(), (*opened)->size(), *opened, {}});
+        return files_[location];
+    }
+
+    ConfinedFolder folder_;
+    std::map<std::string, int> files_;
+    std::size_t missing_ = 0;
+    std::string firstMissing_, firstLocation_;
+};
+
+} // namespace
+
+Result<std::shared_ptr<Model>> openOnnx(const std::string& path) {
+    Opening opening(path);
+    if (auto opened = opening.open(path); !opened) return tl::unexpected(opened.error());
+    return std::move(opening.model);
+}
+
+} // namespace qs

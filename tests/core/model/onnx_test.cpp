@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// ONNX models: every element type in every place it can have, networks made by others, and the ways such a file can lie.
+#include "core/model/derived_tensor.h"
+#include "core/model/model.h"
+#include "core/model/onnx/graph.h"
+#include "made_file.h"
+#include "made_protobuf.h"
+#include "real_file.h"
+
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace qs;
+
+class OnnxTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void init() { folder_ = std::make_unique<QTemporaryDir>(); }
+    void asTheReferenceReads_data();
+    void asTheReferenceReads();
+    void everyRangeOfAComputedTensor();
+    void types_data();
+    void types();
+    void isListedWithItsReason_data();
+    void isListedWithItsReason();
+    void lies_data();
+    void lies();
+    void everyPrefixOfAFile();
+    void namesOfNestedTensors();
+    void namesThatAreTheSame();
+    void outsideOpens_data();
+    void outsideOpens();
+    void outsideRefused_data();
+    void outsideRefused();
+    void outsideMissing();
+    void outsidePipe();
+    void linksOfTheHuggingFaceCache();
+    void readAndNotMapped();
+    void metadata();
+
+private:
+    QString at(const char* name) const { return folder_->filePath(QString::fromUtf8(name)); }
+    QString putModel(const QByteArray& bytes) { return put(folder_->path(), QStringLiteral("m.onnx"), bytes); }
+    std::shared_ptr<const Model> open(const QByteArray& bytes) { return opened(putModel(bytes)); }
+    std::unique_ptr<QTemporaryDir> folder_;
+};
+
+namespace {
+
+const QByteArray kFour = pb::dims({4});
+
+QByteArray one(const QByteArray& tensor) { return pb::model(pb::initializer(tensor)); }
+QByteArray raw(const QByteArray& name, int type, const QByteArray& shape, const QByteArray& bytes) {
+    return one(pb::tensor(name, type, shape, pb::raw(bytes)));
+}
+QByteArray hex(const char* text) { return QByteArray::fromHex(text); }
+
+} // namespace
+
+void OnnxTest::asTheReferenceReads_data() {
+    QTest::addColumn<QString>("file");
+    QTest::newRow("every type, by onnx") << QStringLiteral("types");
+    QTest::newRow("basic-pitch, a trained network") << QStringLiteral("basic_pitch");
+}
+
+// The sums are of what onnx 1.12 reads; see tests/data/onnx/README.md.
+void OnnxTest::asTheReferenceReads() {
+    QFETCH(QString, file);
+    const QString data = QStringLiteral(QS_TEST_DATA "/onnx/");
+    QString path = data + file + QStringLiteral(".onnx");
+    if (!QFile::exists(path)) path = putModel(inflated(path + QStringLiteral(".zst")));
+    const auto model = opened(path);
+    QCOMPARE(text(model->format), QStringLiteral("onnx"));
+    compareWithSums(*model, data + file + QStringLiteral(".sha256"));
+}
+
+void OnnxTest::everyRangeOfAComputedTensor() {
+    const auto model = opened(QStringLiteral(QS_TEST_DATA "/onnx/types.onnx"));
+    const auto* tensor = model->find("long_typed"); // varints: more than one place to start from
+    QVERIFY(tensor && tensor->derived);
+    QCOMPARE(QByteArray(tensor->typeId()), QByteArray("I32"));
+    const QByteArray all = valuesOf(*model, *tensor);
+    for (const std::uint64_t begin : {0, 1, 3, 4, 16383, 16384, 16385, 20000, 36003})
+        for (const std::uint64_t n : {0, 1, 2, 5, 4096, 20000}) {
+            if (begin + n > tensor->bytes) continue;
+            QByteArray part(int(n), 'x');
+            tensor->derived->read(begin, std::as_writable_bytes(std::span(part.data(), std::size_t(n))));
+            QCOMPARE(part, all.mid(int(begin), int(n)));
+        }
+}
+
+void OnnxTest::types_data() {
+    QTest::addColumn<QByteArray>("tensor");
+    QTest::addColumn<QByteArray>("typeId");
+    QTest::addColumn<QByteArray>("values");
+    const auto row = [](const char* name, int type, const QByteArray& shape, const QByteArray& values,
+                        const char* typeId, const QByteArray& want) {
+        QTest::newRow(name) << pb::tensor("w", type, shape, values) << QByteArray(typeId) << want;
+    };
+    using pb::dims, pb::number, pb::part, pb::raw, pb::varint;
+    row("BFLOAT16", 16, dims({2}), raw(hex("803f00c0")), "BF16", hex("803f00c0"));
+    row("BFLOAT16, int32_data", 16, dims({2}), part(5, varint(0x3f80) + varint(0xc000)), "BF16", hex("803f00c0"));
+    row("FLOAT8E4M3FN", 17, dims({2}), raw(hex("38b8")), "F8_E4M3", hex("38b8"));
+    row("FLOAT8E4M3FNUZ", 18, dims({2}), raw(hex("38b8")), "F8_E4M3FNUZ", hex("38b8"));
+    row("FLOAT8E5M2", 19, dims({2}), raw(hex("38b8")), "F8_E5M2", hex("38b8"));
+    row("FLOAT8E5M2FNUZ", 20, dims({2}), raw(hex("38b8")), "F8_E5M2FNUZ", hex("38b8"));
+    row("FLOAT8E5M2FNUZ, int32_data", 20, dims({2}), part(5, varint(0x38) + varint(0xb8)), "F8_E5M2FNUZ", hex("38b8"));
+    row("FLOAT8E8M0", 24, dims({2}), raw(hex("7f80")), "F8_E8M0", hex("7f80"));
+    // Asymmetric, and odd in number: low nibble first, the last half of a byte unused.
+    row("UINT4", 21, dims({5}), raw(hex("21f30a")), "UINT4", hex("0102030f0a"));
+    row("INT4", 22, dims({5}), raw(hex("21f30a")), "INT4", hex("010203fffa"));
+    row("INT4, int32_data", 22, dims({5}), part(5, varint(0x21) + varint(0xf3) + varint(0x0a)), "INT4",
+        hex("010203fffa"));
+    row("INT4 of -8 and 7", 22, dims({2}), raw(hex("78")), "INT4", hex("f807"));
+    row("FLOAT4E2M1", 23, dims({4}), raw(hex("f19c")), "FLOAT4E2M1",
+        hex("0000003f"
+            "0000c0c0"
+            "000000c0"
+            "000000bf"));
+    row("UINT2", 25, dims({5}), raw(hex("e402")), "UINT2", hex("0001020302"));
+    row("INT2", 26, dims({5}), raw(hex("e402")), "INT2", hex("0001fefffe"));
+    row("float_data, packed", 1, dims({2}), part(4, hex("0000803f000000c0")), "F32", hex("0000803f000000c0"));
+    row("float_data, one by one", 1, dims({2}), pb::tag(4, 5) + hex("0000803f") + pb::tag(4, 5) + hex("000000c0"),
+        "F32", hex("0000803f000000c0"));
+    row("float_data, both ways", 1, dims({3}), pb::tag(4, 5) + hex("0000803f") + part(4, hex("000000c000000040")),
+        "F32", hex("0000803f000000c000000040"));
+    row("float_data in two packs", 1, dims({2}), part(4, hex("0000803f")) + part(4, hex("000000c0")), "F32",
+        hex("0000803f000000c0"));
+    row("int32_data, one by one", 6, dims({2}), number(5, 5) + number(5, ~std::uint64_t(0)), "I32",
+        hex("05000000ffffffff"));
+    row("int32_data of INT8, negative", 3, dims({2}), part(5, varint(~std::uint64_t(0)) + varint(7)), "I8",
+        hex("ff07"));
+    row("int64_data", 7, dims({1}), part(7, varint(~std::uint64_t(1))), "I64", hex("feffffffffffffff"));
+    row("double_data", 11, dims({1}), part(10, hex("000000000000f03f")), "F64", hex("000000000000f03f"));
+    row("uint64_data of UINT32", 12, dims({1}), part(11, varint(0xfffffffe)), "U32", hex("feffffff"));
+    row("COMPLEX64", 14, dims({1}), part(4, hex("0000803f000000c0")), "C64", hex("0000803f000000c0"));
+    row("packed dims", 1, part(1, varint(1) + varint(2)), raw(zeros(8)), "F32", zeros(8));
+    row("rank 0", 1, {}, raw(hex("0000803f")), "F32", hex("0000803f"));
+    row("nothing in it", 1, dims({0, 3}), {}, "F32", {});
+    row("nothing in it, raw_data", 1, dims({0, 3}), raw({}), "F32", {});
+    row("nothing in it, of 4 bits", 22, dims({0}), raw({}), "INT4", {});
+    row("unknown fields", 1, dims({1}), raw(zeros(4)) + number(99, 1) + part(98, "x") + pb::tag(97, 1) + zeros(8),
+        "F32", zeros(4));
+}
+
+void OnnxTest::types() {
+    QFETCH(QByteArray, tensor);
+    QFETCH(QByteArray, typeId);
+    QFETCH(QByteArray, values);
+    const auto model = open(one(tensor));
+    QCOMPARE(model->tensors.size(), std::size_t(1));
+    QVERIFY(model->warnings.empty());
+    QCOMPARE(QByteArray(model->tensors[0].typeId()), typeId);
+    QCOMPARE(valuesOf(*model, model->tensors[0]), values);
+}
+
+void OnnxTest::isListedWithItsReason_data() {
+    QTest::addColumn<QByteArray>("graph");
+    QTest::addColumn<QString>("says");
+    const auto row = [](const char* name, const QByteArray& graph, const char* says) {
+        QTest::newRow(name) << graph << QString::fromUtf8(says);
+    };
+    using pb::initializer, pb::part, pb::tensor;
+    row("texts", initializer(tensor("w", 8, pb::dims({1}), part(6, "a"))), "\"w\" holds texts");
+    row("COMPLEX128", initializer(tensor("w", 15, pb::dims({1}), pb::raw(zeros(16)))), "complex numbers of 128 bits");
+    row("a later type", initializer(tensor("w", 27, pb::dims({1}), pb::raw(zeros(16)))), "of a later version of ONNX");
+    row("no data", initializer(tensor("w", 1, kFour, {})), "\"w\" has no data");
+    row("segments", initializer(tensor("w", 1, kFour, part(3, pb::number(1, 0)))), "stored in segments");
+    row("sparse", part(15, part(1, tensor("w", 1, kFour, pb::raw(zeros(16))))), "\"w\" is sparse");
+    row("sparse constant",
+        pb::node("Constant", "", "c",
+                 pb::attribute("sparse_value", part(22, part(1, tensor("w", 1, kFour, pb::raw(zeros(16))))))),
+        "\"w\" is sparse");
+    row("two of a kind",
+        initializer(tensor("a", 8, pb::dims({1}), part(6, "a"))) +
+            initializer(tensor("b", 8, pb::dims({1}), part(6, "a"))),
+        "2 tensors are not shown: the first, \"a\", holds texts");
+}
+
+void OnnxTest::isListedWithItsReason() {
+    QFETCH(QByteArray, graph);
+    QFETCH(QString, says);
+    const auto model = open(pb::model(graph + pb::initializer(pb::tensor("good", 1, kFour, pb::raw(zeros(16))))));
+    QCOMPARE(model->tensors.size(), std::size_t(1));
+    QCOMPARE(model->warnings.size(), std::size_t(1));
+    QVERIFY2(text(model->warnings[0]).contains(says), model->warnings[0].c_str());
+}
+
+void OnnxTest::lies_data() {
+    QTest::addColumn<QByteArray>("bytes");
+    QTest::addColumn<QString>("says");
+    const auto row = [](const char* name, const QByteArray& bytes, const char* says) {
+        QTest::newRow(name) << bytes << QString::fromUtf8(says);
+    };
+    using pb::dims, pb::initializer, pb::number, pb::part, pb::tensor;
+    const QByteArray sixteen = pb::raw(zeros(16));
+    row("no graph", number(1, 8) + part(2, "test"), "it has no graph");
+    row("noise", hex("a7c31f0e99d2447b8a6655e1f0b3"), "of an ONNX model");
+    row("a field of number 0", pb::model({}) + hex("00"), "is no field of protobuf");
+    row("an unknown wire type", pb::model({}) + hex("0f"), "is no field of protobuf");
+    row("the end of a group that never began", pb::model({}) + hex("0c"), "is no field of protobuf");
+    row("groups 40 deep", pb::model({}) + QByteArray(40, '\x0b') + QByteArray(40, '\x0c'), "is no field of protobuf");
+    row("graph longer than the file", number(1, 8) + pb::lie(7, 900, zeros(3)), "says 900 bytes where 3 are left");
+    row("graph of 2^63 bytes", number(1, 8) + pb::lie(7, std::uint64_t(1) << 63, zeros(3)),
+        "says 9223372036854775808 bytes where 3 are left");
+    row("a length without an end", number(1, 8) + hex("3affffffffffffffffffff"), "it ends within field 7");
+    row("initializer longer than its graph", pb::model(pb::lie(5, 50, zeros(3))) + zeros(100),
+        "says 50 bytes where 3 are left");
+    row("raw_data longer than its tensor", one(dims({4}) + number(2, 1) + pb::lie(9, 16, zeros(3))),
+        "says 16 bytes where 3 are left");
+    row("raw_data too short", raw("w", 1, kFour, zeros(15)), "FLOAT of [4] needs 16 bytes, raw_data has 15");
+    row("raw_data too long", raw("w", 1, kFour, zeros(17)), "FLOAT of [4] needs 16 bytes, raw_data has 17");
+    row("raw_data of 4 bits", raw("w", 22, dims({5}), zeros(2)), "INT4 of [5] needs 3 bytes, raw_data has 2");
+    row("raw_data twice", one(tensor("w", 1, kFour, sixteen + sixteen)), "it has raw_data twice");
+    row("raw_data and float_data", one(tensor("w", 1, kFour, sixteen + part(4, zeros(16)))),
+        "raw_data and values in another field");
+    row("values in another field", one(tensor("w", 1, kFour, part(10, zeros(32)))), "a field that is not one of FLOAT");
+    row("too few values", one(tensor("w", 7, kFour, part(7, zeros(3)))), "INT64 of [4] needs 4 values, it has 3");
+    row("too many values", one(tensor("w", 7, kFour, part(7, zeros(5)))), "INT64 of [4] needs 4 values, it has 5");
+    row("half a float", one(tensor("w", 1, dims({1}), part(4, zeros(6)))), "its field 4 is broken");
+    row("a varint beyond its pack", one(tensor("w", 7, kFour, part(7, hex("000000ff")) + part(7, hex("01")))),
+        "its field 7 is broken");
+    row("a varint of 11 bytes", one(tensor("w", 7, dims({1}), part(7, QByteArray(11, '\xff')))),
+        "its field 7 is broken");
+    row("negative dimension", raw("w", 1, dims({~std::uint64_t(0)}), zeros(16)), "a dimension of -1");
+    row("overflow", raw("w", 1, dims({1u << 31, 1u << 31, 4}), zeros(16)), "number of elements overflows");
+    row("overflow beside a zero", raw("w", 1, dims({0, 1u << 31, 1u << 31, 4}), {}), "number of elements overflows");
+    row("33 dimensions", raw("w", 1, pb::number(1, 1).repeated(33), zeros(4)), "more than 32 dimensions");
+    row("a billion dimensions in few bytes", raw("w", 1, part(1, QByteArray(100000, '\1')), zeros(4)),
+        "more than 32 dimensions");
+    row("broken dims", raw("w", 1, part(1, hex("ff")), zeros(4)), "its dims are broken");
+    row("no data type", one(tensor("w", 0, kFour, sixteen)), "its data type is 0");
+    row("negative data type", one(dims({4}) + number(2, ~std::uint64_t(0)) + sixteen), "its data type is -1");
+    row("data_location 2", one(tensor("w", 1, kFour, sixteen + number(14, 2))), "its data_location is 2");
+    row("a name that is not UTF-8", raw(hex("ff"), 1, kFour, zeros(16)), "its name is not text");
+    row("a name with a NUL", raw(QByteArray("a\0b", 3), 1, kFour, zeros(16)), "its name is not text");
+    row("a name over 1 MiB", raw(QByteArray((1 << 20) + 1, 'n'), 1, kFour, zeros(16)), "longer than 1 MiB");
+    row("a constant of two numbers",
+        pb::model(pb::node("Constant", "", "c", pb::attribute("value_int", number(3, 1) + number(3, 2)))),
+        "has its value 2 times");
+    QByteArray deep = initializer(tensor("w", 1, kFour, sixteen));
+    for (int i = 0; i < 11; ++i) deep = pb::node("If", "i", "o", pb::attribute("g", part(6, deep)));
+    row("graphs 11 deep", pb::model(deep), "graphs within graphs more than 10 deep");
+    row("65,537 tensors", pb::model(initializer(tensor("w", 1, dims({0}), {})).repeated(65537)),
+        "more than 65536 tensors");
+}
+
+void OnnxTest::lies() {
+    QFETCH(QByteArray, bytes);
+    QFETCH(QString, says);
+    const QString path = putModel(bytes);
+    const auto model = openModel(path.toStdString());
+    QVERIFY(!model);
+    const QString why = text(model.error().message);
+    QVERIFY2(why.contains(says) && why.startsWith(path) && why.endsWith(u'.') && !why.contains(u'\n'), qPrintable(why));
+}
+
+void OnnxTest::everyPrefixOfAFile() {
+    const QByteArray whole = bytesOf(QStringLiteral(QS_TEST_DATA "/onnx/types.onnx")).left(6000);
+    for (int n = 0; n < whole.size(); n += n < 400 ? 1 : 37) {
+        const auto read = [&](std::uint64_t at, std::span<std::byte> into) {
+            if (at > std::uint64_t(n) || into.size() > std::uint64_t(n) - at) qFatal("read beyond the end");
+            std::memcpy(into.data(), whole.constData() + at, into.size());
+        };
+        QVERIFY(!onnx::parse(std::uint64_t(n), read, "m.onnx"));
+    }
+    // Two GiB are said before anything is read.
+    const auto big = onnx::parse(
+        std::uint64_t(1) << 31, [](std::uint64_t, std::span<std::byte>) { qFatal("read"); }, "m");
+    QVERIFY(!big && text(big.error().message).contains(QStringLiteral("at most 2 GiB")));
+}
+
+void OnnxTest::namesOfNestedTensors() {
+    const QByteArray w = pb::initializer(pb::tensor("w", 1, kFour, pb::raw(zeros(16))));
+    const auto named = [&](const QByteArray& graph) {
+        QStringList names;
+        const auto model = open(graph);
+        for (const auto& tensor : model->tensors) names += text(tensor.name);
+        return names;
+    };
+    const auto body = [&](const QByteArray& node) {
+        return pb::node("Loop", node, "o", pb::attribute("body", pb::part(6, w)));
+    };
+    QCOMPARE(named(pb::model(w + body("l") + body(""))),
+             (QStringList{QStringLiteral("Loop_1/body/w"), QStringLiteral("l/body/w"), QStringLiteral("w")}));
+    // What is no name, or too long for one, is called after its operator.
+    QCOMPARE(named(pb::model(body(hex("ff")))), QStringList{QStringLiteral("Loop_0/body/w")});
+    QCOMPARE(named(pb::model(body(QByteArray(200, 'x')))), QStringList{QStringLiteral("Loop_0/body/w")});
+    // A function of the model; the attribute lies before the names.
+    const QByteArray constant =
+        pb::part(1, pb::attribute("value", pb::part(5, pb::tensor("", 1, kFour, pb::raw(zeros(16))))) +
+                        pb::part(2, "c") + pb::part(4, "Constant"));
+    QByteArray inFunction = constant;
+    inFunction[0] = char(7 << 3 | 2);
+    QCOMPARE(named(pb::model(constant) + pb::part(25, pb::part(1, "f") + inFunction)),
+             (QStringList{QStringLiteral("c"), QStringLiteral("f/c")}));
+    // Prefixes do not grow without end.
+    QByteArray deep = w;
+    for (int i = 0; i < 9; ++i)
+        deep = pb::node("If", QByteArray(60, char('a' + i)), "o", pb::attribute("then_branch", pb::part(6, deep)));
+    const auto names = named(pb::model(deep));
+    QCOMPARE(names.size(), 1);
+    QVERIFY2(names[0].size() < 300 && names[0].endsWith(QStringLiteral("…/w")), qPrintable(names[0]));
+}
+
+void OnnxTest::namesThatAreTheSame() {
+    const QByteArray w = pb::initializer(pb::tensor("w", 1, kFour, pb::raw(zeros(16))));
+    const auto model = open(pb::model(w + w + pb::initializer(pb::tensor("w #2", 1, kFour, pb::raw(zeros(16)))) + w));
+    QStringList names;
+    for (const auto& tensor : model->tensors) names += text(tensor.name);
+    QCOMPARE(names.size(), 4);
+    names.removeDuplicates();
+    QCOMPARE(names.size(), 4);
+    QVERIFY(
+        text(model->warnings.at(0)).contains(QStringLiteral("2 tensors have the name of another, \"w\" the first")));
+    for (const auto& name : names) QVERIFY(model->find(name.toStdString()));
+}
+
+void OnnxTest::outsideOpens_data() {
+    QTest::addColumn<QByteArray>("values");
+    using pb::entry, pb::outside;
+    QTest::newRow("whole file") << outside("w.bin");
+    QTest::newRow("offset and length") << outside("w.bin", entry("offset", "16") + entry("length", "16"));
+    QTest::newRow("in a folder") << outside("sub/w.bin");
+    QTest::newRow("./") << outside("./w.bin");
+    QTest::newRow("a checksum, which is not asked") << outside("w.bin", entry("checksum", "00"));
+    QTest::newRow("a key of a later version") << outside("w.bin", entry("basepath", "/etc"));
+    QTest::newRow("a link inside the folder") << outside("inside");
+}
+
+void OnnxTest::outsideOpens() {
+    QFETCH(QByteArray, values);
+    const QByteArray bytes = QByteArray(16, 'a') + QByteArray(16, 'b');
+    put(folder_->path(), QStringLiteral("w.bin"), bytes);
+    put(folder_->path(), QStringLiteral("sub/w.bin"), bytes);
+    QVERIFY(QFile::link(QStringLiteral("sub/w.bin"), at("inside")));
+    const auto model = open(one(pb::tensor("w", 1, kFour, values)));
+    QCOMPARE(valuesOf(*model, model->tensors.at(0)), values.contains("offset") ? bytes.mid(16) : bytes.left(16));
+    QCOMPARE(model->files.size(), std::size_t(2));
+    // A change of the file outside is noticed.
+    put(folder_->path(), QStringLiteral("w.bin"), "x");
+    put(folder_->path(), QStringLiteral("sub/w.bin"), "x");
+    QVERIFY(!model->unchanged(model->tensors[0]));
+}
+
+void OnnxTest::outsideRefused_data() {
+    QTest::addColumn<QByteArray>("values");
+    QTest::addColumn<QString>("says");
+    const auto row = [](const char* name, const QByteArray& values, const char* says) {
+        QTest::newRow(name) << values << QString::fromUtf8(says);
+    };
+    using pb::entry, pb::outside;
+    row("parent", outside("../secret.bin"), "leads out of the folder");
+    row("parent further down", outside("sub/../../secret.bin"), "leads out of the folder");
+    row("parent that stays", outside("sub/../w.bin"), "leads out of the folder");
+    row("absolute", outside("/etc/passwd"), "is an absolute path");
+    row("NUL", outside(QByteArray("w.bin\0x", 7)), "holds a NUL");
+    row("a link out of the folder", outside("link"), "is a symlink out of the model's folder");
+    row("a folder that is a link", outside("dir/secret.bin"), "leads out of the model's folder through a symlink");
+    row("proc", outside("proc/environ"), "leads out of the model's folder through a symlink");
+    row("a folder", outside("sub"), "is no regular file");
+    row("a link to a folder", outside("subLink"), "is no regular file");
+    row("no location", pb::number(14, 1), "external_data has no location");
+    row("location twice", outside("w.bin", entry("location", "x")), "external_data has location twice");
+    row("length twice", outside("w.bin", entry("length", "16") + entry("length", "16")), "has length twice");
+    row("a very long location", outside(QByteArray(5000, 'w')), "4096 bytes or more");
+    row("offset beyond the end", outside("w.bin", entry("offset", "17")), "16 bytes from byte 17 on end after");
+    row("offset of 2^64-1", outside("w.bin", entry("offset", "18446744073709551615")),
+        "end after \"w.bin\", which has 32");
+    row("offset beyond 64 bits", outside("w.bin", entry("offset", "18446744073709551616")), "for its offset");
+    row("negative offset", outside("w.bin", entry("offset", "-1")), "external_data says \"-1\" for its offset");
+    row("offset in words", outside("w.bin", entry("offset", "16x")), "external_data says \"16x\" for its offset");
+    row("empty length", outside("w.bin", entry("length", "")), "external_data says \"\" for its length");
+    row("another length", outside("w.bin", entry("length", "8")), "needs 16 bytes, external_data says 8");
+    row("inside as well", outside("w.bin") + pb::raw(zeros(16)), "in the file and outside of it");
+}
+
+void OnnxTest::outsideRefused() {
+    QFETCH(QByteArray, values);
+    QFETCH(QString, says);
+    QDir().mkpath(at("model/sub"));
+    put(folder_->path(), QStringLiteral("secret.bin"), zeros(64));
+    put(folder_->path(), QStringLiteral("model/w.bin"), zeros(32));
+    QVERIFY(QFile::link(QStringLiteral("../secret.bin"), at("model/link")));
+    QVERIFY(QFile::link(QStringLiteral(".."), at("model/dir")));
+    QVERIFY(QFile::link(QStringLiteral("/proc/self"), at("model/proc")));
+    QVERIFY(QFile::link(QStringLiteral("sub"), at("model/subLink")));
+    const QString path = put(folder_->path(), QStringLiteral("model/m.onnx"), one(pb::tensor("w", 1, kFour, values)));
+    const auto model = openModel(path.toStdString());
+    QVERIFY(!model);
+    const QString why = text(model.error().message);
+    QVERIFY2(why.contains(says) && why.startsWith(path) && why.contains(QStringLiteral("tensor \"w\"")),
+             qPrintable(why));
+}
+
+void OnnxTest::outsideMissing() {
+    QVERIFY(QFile::link(QStringLiteral("nowhere"), at("dead")));
+    const auto model = open(pb::model(pb::initializer(pb::tensor("here", 1, kFour, pb::raw(zeros(16)))) +
+                                      pb::initializer(pb::tensor("gone", 1, kFour, pb::outside("gone.bin"))) +
+                                      pb::initializer(pb::tensor("lost", 1, kFour, pb::outside("dead")))));
+    QCOMPARE(model->tensors.size(), std::size_t(1));
+    QVERIFY2(
+        text(model->warnings.at(0))
+            .endsWith(QStringLiteral("the files of 2 tensors are missing; the first, \"gone\", is in \"gone.bin\".")),
+        model->warnings[0].c_str());
+}
+
+// Neither opened nor waited for.
+void OnnxTest::outsidePipe() {
+    QCOMPARE(::mkfifo(at("pipe").toLocal8Bit().constData(), 0600), 0);
+    const auto model = openModel(putModel(one(pb::tensor("w", 1, kFour, pb::outside("pipe")))).toStdString());
+    QVERIFY(!model && text(model.error().message).contains(QStringLiteral("is no regular file")));
+}
+
+// models--o--n/snapshots/HASH/ holds links into models--o--n/blobs/: these are followed, no others.
+void OnnxTest::linksOfTheHuggingFaceCache() {
+    const QByteArray bytes(16, 'h');
+    const auto put = [&](const char* name, const QByteArray& content) {
+        return ::put(folder_->path(), QString::fromUtf8(name), content);
+    };
+    put("models--o--n/blobs/1234", bytes);
+    put("models--o--n/blobs/sub/1234", bytes);
+    put("elsewhere/1234", bytes);
+    put("models--o--n/blobs/model", one(pb::tensor("w", 1, kFour, pb::outside("m.onnx_data"))));
+    QDir().mkpath(at("models--o--n/snapshots/abc/onnx"));
+    QVERIFY(QFile::link(QStringLiteral("../../../blobs/model"), at("models--o--n/snapshots/abc/onnx/m.onnx")));
+    const QString link = at("models--o--n/snapshots/abc/onnx/m.onnx_data");
+    const auto model = [&](const char* target) {
+        QFile::remove(link);
+        if (!QFile::link(QString::fromUtf8(target), link)) qFatal("no link");
+        return openModel(at("models--o--n/snapshots/abc/onnx/m.onnx").toStdString());
+    };
+    const auto good = model("../../../blobs/1234");
+    QVERIFY2(good, good ? "" : good.error().message.c_str());
+    QCOMPARE(valuesOf(**good, (*good)->tensors.at(0)), bytes);
+    for (const char* target :
+         {"../../../../elsewhere/1234", "../../../blobs/sub/1234", "../../../blobs/../blobs/../../elsewhere/1234"})
+        QVERIFY2(!model(target), target);
+    // A link that only says "blobs": what counts is where it ends.
+    QVERIFY(QFile::link(QStringLiteral("../../elsewhere/1234"), at("models--o--n/blobs/5678")));
+    QVERIFY(!model("../../../blobs/5678"));
+}
+
+void OnnxTest::readAndNotMapped() {
+    qputenv("QS_READ", "pread");
+    const auto model = opened(QStringLiteral(QS_TEST_DATA "/onnx/types.onnx"));
+    qunsetenv("QS_READ");
+    QVERIFY(!model->files[0].mapping->isMapped());
+    compareWithSums(*model, QStringLiteral(QS_TEST_DATA "/onnx/types.sha256"));
+}
+
+void OnnxTest::metadata() {
+    const auto model = opened(QStringLiteral(QS_TEST_DATA "/onnx/types.onnx"));
+    const auto& metadata = model->files.at(0).metadata;
+    QCOMPARE(metadata.at("producer_name"), std::string("make_files.py"));
+    QCOMPARE(metadata.at("opset ai.onnx"), std::string("17"));
+    QCOMPARE(metadata.at("note"), std::string("of every type"));
+    QCOMPARE(metadata.at("graph"), std::string("types"));
+}
+
+QTEST_GUILESS_MAIN(OnnxTest)
+#include "onnx_test.moc"
