@@ -6,6 +6,7 @@
 #include "core/model/npy.h"
 #include "core/model/onnx/onnx.h"
 #include "core/model/safetensors.h"
+#include "core/model/tflite/tflite.h"
 
 #include <algorithm>
 #include <array>
@@ -51,11 +52,15 @@ std::string_view firstMember(std::span<const std::byte> head) {
 
 bool isNpz(std::span<const std::byte> head, bool isFolder) { return !isFolder && firstMember(head).ends_with(".npy"); }
 
+bool isTflite(std::span<const std::byte> head, bool isFolder) {
+    return !isFolder && head.size() >= 8 && textOf(head).substr(4, 4) == "TFL3";
+}
+
 bool isOnnx(std::span<const std::byte> head, bool isFolder) { return !isFolder && onnx::looksLikeModel(head); }
 
 bool isImatrix(std::span<const std::byte> head, bool isFolder) { return !isFolder && looksLikeImatrix(head); }
 
-constexpr std::array<FileFormat, 8> kFormats = {{
+constexpr std::array<FileFormat, 9> kFormats = {{
     {"huggingface", "Hugging Face folder", "", isFolderOfWeights, openHuggingFaceFolder},
     {"safetensors-index", "Sharded safetensors", "*.safetensors.index.json *.safetensors.index.*.json", isIndex,
      openSafetensorsIndex},
@@ -64,6 +69,7 @@ constexpr std::array<FileFormat, 8> kFormats = {{
     {"npy", "NumPy array", "*.npy", isNpy, openNpy},
     {"npz", "NumPy archive", "*.npz", isNpz, openNpz},
     {"onnx", "ONNX", "*.onnx", isOnnx, openOnnx},
+    {"tflite", "TensorFlow Lite", "*.tflite", isTflite, openTflite},
     {"imatrix", "Importance matrix", "*.dat *.imatrix", isImatrix, openImatrix}, // last: no magic, and few rules
 }};
 

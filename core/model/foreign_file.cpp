@@ -28,7 +28,7 @@ constexpr Magic kMagics[] = {
     {"PK\5\6"sv, 0, "is an empty ZIP archive"},
     {"\x89HDF\r\n\x1a\n"sv, 0, "is an HDF5 file, which this version does not open"},
     {"\x93NUMPY"sv, 0, "is a NumPy array (.npy)"},
-    {"TFL3"sv, 4, "is a TensorFlow Lite model, which this version does not open"},
+    {"TFL3"sv, 4, "is a TensorFlow Lite model"},
     {"\x1f\x8b"sv, 0, "is compressed with gzip; decompress it first"},
     {"\x28\xb5\x2f\xfd"sv, 0, "is compressed with zstd; decompress it first"},
     {"BZh"sv, 0, "is compressed with bzip2; decompress it first"},

@@ -46,8 +46,18 @@ target_sources(qs_core PRIVATE
   model/strict_json.cpp
   model/strided_tensor.cpp
   model/tensor_name.cpp
+  model/tflite/open.cpp
+  model/tflite/parse.cpp
   model/zip.cpp
   model/zip_directory.cpp
 )
+# Accessors and checks of the tables that are read, made by flatc from the schema.
+find_program(QS_FLATC flatc REQUIRED)
+set(tflite_schema "${CMAKE_CURRENT_SOURCE_DIR}/model/tflite/tflite_schema.fbs")
+set(generated "${CMAKE_CURRENT_BINARY_DIR}/generated")
+add_custom_command(OUTPUT "${generated}/tflite_schema_generated.h"
+  COMMAND "${QS_FLATC}" --cpp -o "${generated}" "${tflite_schema}" DEPENDS "${tflite_schema}" VERBATIM)
+target_sources(qs_core PRIVATE "${generated}/tflite_schema_generated.h")
+target_include_directories(qs_core SYSTEM PUBLIC "${generated}")
 target_link_libraries(qs_core PRIVATE nlohmann_json::nlohmann_json PkgConfig::XXHASH ZLIB::ZLIB
   PkgConfig::PROTOBUF_LITE)

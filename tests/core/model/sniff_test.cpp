@@ -82,7 +82,6 @@ void SniffTest::isToldUnderEveryName_data() {
     row("ZIP", "PK\3\4" + rest, "is a ZIP archive");
     row("empty ZIP", "PK\5\6" + rest, "is an empty ZIP archive");
     row("HDF5", "\x89HDF\r\n\x1a\n" + rest, "is an HDF5 file");
-    row("TensorFlow Lite", QByteArray("\x1c\0\0\0TFL3", 8) + rest, "is a TensorFlow Lite model");
     for (char protocol = 2; protocol <= 5; ++protocol)
         row(("pickle " + QByteArray::number(protocol)).constData(), "\x80" + QByteArray(1, protocol) + "}q" + rest,
             "is a Python pickle");

@@ -6,6 +6,6 @@ endforeach()
 target_link_libraries(npz_test PRIVATE ZLIB::ZLIB)
 target_link_libraries(zip_test PRIVATE ZLIB::ZLIB)
 # Networks made by others are stored compressed.
-foreach(test onnx)
+foreach(test onnx tflite)
   qs_add_test(${test}_test SOURCES model/${test}_test.cpp LIBS qs_core PkgConfig::ZSTD)
 endforeach()

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/text.h"
+#include "core/model/conventions/layer.h"
+#include "core/model/file_set.h"
+#include "core/model/foreign_file.h"
+#include "core/model/mapped_file.h"
+#include "core/model/tflite/tflite.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace qs {
+namespace tflite {
+namespace {
+
+constexpr std::uint64_t kPiece = 16 * 1024; ///< elements at a time
+constexpr std::size_t kMostRead = (std::size_t(1) << 31) - 1;
+
+/// scale * (code - zero point), as TensorFlow Lite's reference kernel Dequantize: rounded once.
+class Codes final : public Layer {
+public:
+    Codes(const Tensor& tensor, std::string description, std::vector<Field> fields)
+        : Layer({tensor.isInt4 ? "TFLite INT4" : typeOf(tensor.info.dtype), std::move(description), DType::F32,
+                 tensor.info.shape, std::move(fields)}),
+          isInt4_(tensor.isInt4), perChannel_(tensor.quantized->scales.count > 1),
+          channels_(tensor.quantized->scales.count), hasZeros_(tensor.quantized->zeroPoints.count > 0),
+          zeroPerChannel_(tensor.quantized->zeroPoints.count > 1) {
+        for (std::size_t i = tensor.quantized->axis + 1; i < tensor.info.shape.size(); ++i)
+            inner_ *= std::uint64_t(tensor.info.shape[i]);
+    }
+
+    void values(std::uint64_t begin, std::size_t n, float* out) const override {
+        std::vector<std::int64_t> codes;
+        for (std::size_t done = 0; done < n;) {
+            const auto part = std::size_t(std::min<std::uint64_t>(kPiece, n - done));
+            read(begin + done, part, codes);
+            decode(begin + done, codes, out + done);
+            done += part;
+        }
+    }
+
+private:
+    static const char* typeOf(DType dtype) {
+        switch (dtype) {
+        case DType::U8: return "TFLite UINT8";
+        case DType::I8: return "TFLite INT8";
+        case DType::I16: return "TFLite INT16";
+        case DType::U16: return "TFLite UINT16";
+        case DType::I32: return "TFLite INT32";
+        default: return "TFLite INT64";
+        }
+    }
+
+    template<class T> void wide(std::span<const std::byte> bytes, std::vector<std::int64_t>& out) const {
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            T value;
+            std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+            out[i] = std::int64_t(value);
+        }
+    }
+
+    void read(std::uint64_t begin, std::size_t n, std::vector<std::int64_t>& out) const {
+        const Field& codes = field(0);
+        thread_local std::vector<std::byte> scratch;
+        out.resize(n);
+        if (isInt4_) { // two in a byte, the low nibble first
+            const auto bytes = codes.read(begin / 2, std::size_t((begin + n + 1) / 2 - begin / 2), scratch);
+            for (std::size_t i = 0; i < n; ++i) {
+                const std::uint64_t at = begin + i;
+                const int code = int(bytes[std::size_t(at / 2 - begin / 2)]) >> (at % 2 * 4) & 15;
+                out[i] = (code ^ 8) - 8;
+            }
+            return;
+        }
+        const std::uint64_t size = std::uint64_t(qs::info(codes.info.dtype).bits) / 8;
+        const auto bytes = codes.read(begin * size, std::size_t(n * size), scratch);
+        switch (codes.info.dtype) {
+        case DType::U8: return wide<std::uint8_t>(bytes, out);
+        case DType::I8: return wide<std::int8_t>(bytes, out);
+        case DType::I16: return wide<std::int16_t>(bytes, out);
+        case DType::U16: return wide<std::uint16_t>(bytes, out);
+        case DType::I32: return wide<std::int32_t>(bytes, out);
+        default: return wide<std::int64_t>(bytes, out);
+        }
+    }
+
+    std::int64_t zeroPoint(std::uint64_t channel) const {
+        if (!hasZeros_) return 0;
+        std::vector<std::byte> scratch;
+        std::int64_t value = 0;
+        std::memcpy(&value, field(2).read((zeroPerChannel_ ? channel : 0) * 8, 8, scratch).data(), 8);
+        return value;
+    }
+
+    void decode(std::uint64_t begin, std::span<const std::int64_t> codes, float* out) const {
+        for (std::size_t i = 0; i < codes.size();) {
+            const std::uint64_t at = begin + i, channel = perChannel_ ? at / inner_ % channels_ : 0;
+            const auto stop = perChannel_ ? std::size_t(std::min<std::uint64_t>(codes.size(), i + inner_ - at % inner_))
+                                          : codes.size();
+            const double scale = double(field(1).floats(channel, 1)[0]), zero = double(zeroPoint(channel));
+            for (; i < stop; ++i) out[i] = float(scale * (double(codes[i]) - zero));
+        }
+    }
+
+    bool isInt4_, perChannel_;
+    std::uint64_t channels_, inner_ = 1;
+    bool hasZeros_, zeroPerChannel_;
+};
+
+Field numbers(const char* name, DType dtype, const Extent& at, const std::shared_ptr<MappedFile>& file) {
+    TensorInfo info;
+    info.name = name;
+    info.dtype = dtype;
+    info.shape = {std::int64_t(at.count)};
+    info.elements = at.count;
+    info.bytes = at.count * std::uint64_t(qs::info(dtype).bits) / 8;
+    info.offset = at.offset;
+    return {std::move(info), file};
+}
+
+} // namespace
+
+TensorInfo derive(const Tensor& tensor, const std::shared_ptr<MappedFile>& file) {
+    const auto& quantized = *tensor.quantized;
+    TensorInfo codes = tensor.info;
+    if (tensor.isInt4) codes.shape = {std::int64_t(codes.bytes)}, codes.elements = codes.bytes;
+    std::vector<Field> fields{{std::move(codes), file}, numbers("scale", DType::F32, quantized.scales, file)};
+    if (quantized.zeroPoints.count > 0) fields.push_back(numbers("zero_point", DType::I64, quantized.zeroPoints, file));
+    auto description = quantized.scales.count == 1 ? std::string("TensorFlow Lite, one scale")
+                                                   : fmt::format("TensorFlow Lite, {} scales along axis {}",
+                                                                 quantized.scales.count, quantized.axis);
+    if (quantized.zeroPoints.count > 0) description += ", zero points";
+    TensorInfo out = tensor.info;
+    out.dtype = DType::F32;
+    out.bytes = out.elements * 4;
+    out.derived = std::make_shared<const Codes>(tensor, std::move(description), std::move(fields));
+    return out;
+}
+
+} // namespace tflite
+
+Result<std::shared_ptr<Model>> openTflite(const std::string& path) {
+    auto mapping = MappedFile::open(path);
+    if (!mapping) return tl::unexpected(mapping.error());
+    const auto& file = *mapping;
+    const auto shown = escapeForPeople(path, 200);
+    if (const auto why = notWhole(file->size(), path); !why.empty())
+        return fail(fmt::format("{} {}.", shown, why), path, 0);
+    std::vector<std::byte> copy(std::min(file->size(), tflite::kMostRead)); // it must not change between check and use
+    file->readInto(0, copy);
+    auto parsed = tflite::parse(copy, file->size(), path);
+    if (file->faulted())
+        if (auto same = file->unchanged(); !same) return tl::unexpected(same.error());
+    if (!parsed) return tl::unexpected(parsed.error());
+    auto model = newModel(path, "tflite");
+    model->files.push_back({file->path(), file->size(), file, {}});
+    if (!parsed->description.empty()) model->files[0].metadata["description"] = std::move(parsed->description);
+    for (auto& tensor : parsed->tensors)
+        model->tensors.push_back(tensor.quantized ? tflite::derive(tensor, file) : std::move(tensor.info));
+    for (const auto& warning : parsed->warnings) model->warnings.push_back(fmt::format("{}: {}.", shown, warning));
+    nameApart(*model);
+    return model;
+}
+
+} // namespace qs

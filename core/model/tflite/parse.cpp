@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/tflite/tflite.h"
+
+#include "core/base/text.h"
+#include "core/model/strict_json.h"
+#include "core/model/tensor_name.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+#include <map>
+#include <tflite_schema_generated.h>
+
+namespace qs::tflite {
+namespace {
+
+constexpr std::size_t kMostTensors = 32'768, kMostRank = 32;
+constexpr std::uint64_t kMostElements = std::uint64_t(std::numeric_limits<std::int64_t>::max()) / 64;
+
+struct ElementType {
+    int number;
+    const char* id; ///< as TensorFlow Lite names it
+    DType dtype;
+    bool isRead, isQuantized; ///< codes, where it has scales
+};
+constexpr ElementType kTypes[] = {
+    {0, "FLOAT32", DType::F32, true, false},
+    {1, "FLOAT16", DType::F16, true, false},
+    {2, "INT32", DType::I32, true, true},
+    {3, "UINT8", DType::U8, true, true},
+    {4, "INT64", DType::I64, true, true},
+    {5, "STRING", DType::U8, false, false},
+    {6, "BOOL", DType::Bool, true, false},
+    {7, "INT16", DType::I16, true, true},
+    {8, "COMPLEX64", DType::C64, true, false},
+    {9, "INT8", DType::I8, true, true},
+    {10, "FLOAT64", DType::F64, true, false},
+    {11, "COMPLEX128", DType::U8, false, false},
+    {12, "UINT64", DType::U64, true, false},
+    {13, "RESOURCE", DType::U8, false, false},
+    {14, "VARIANT", DType::U8, false, false},
+    {15, "UINT32", DType::U32, true, false},
+    {16, "UINT16", DType::U16, true, true},
+    {17, "INT4", DType::U8, true, true},
+    {18, "BFLOAT16", DType::BF16, true, false},
+    {21, "FLOAT8_E4M3FN", DType::F8_E4M3, true, false},
+    {22, "FLOAT8_E5M2", DType::F8_E5M2, true, false},
+};
+constexpr int kInt4 = 17;
+
+class Walk {
+public:
+    Walk(std::span<const std::byte> bytes, std::uint64_t fileSize) : bytes_(bytes), fileSize_(fileSize) {}
+    File file;
+    std::string why;
+
+    bool model() {
+        const auto* begin = reinterpret_cast<const std::uint8_t*>(bytes_.data());
+        if (bytes_.size() < 8 || !wire::ModelBufferHasIdentifier(begin)) return refuse("it has no TFL3 at byte 4");
+        flatbuffers::Verifier verifier(begin, std::min<std::size_t>(bytes_.size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1));
+        if (!wire::VerifyModelBuffer(verifier))
+            return refuse("it is broken: a table, a list or a text in it does not lie within the file");
+        const wire::Model& model = *wire::GetModel(begin);
+        buffers_ = model.buffers();
+        if (model.description()) file.description = model.description()->str().substr(0, 4096);
+        if (!model.subgraphs()) return true;
+        for (std::size_t i = 0; i < model.subgraphs()->size(); ++i)
+            if (!subGraph(*model.subgraphs()->Get(unsigned(i)), i)) return false;
+        for (const auto& [reason, unread] : unread_)
+            file.warnings.push_back(
+                unread.count == 1 ? fmt::format("{} {}", unread.first, reason)
+                                  : fmt::format("{} tensors {}; the first is {}", unread.count, reason, unread.first));
+        return true;
+    }
+
+private:
+    struct Unread {
+        std::size_t count = 0;
+        std::string first;
+    };
+    bool refuse(std::string what) {
+        why = std::move(what);
+        return false;
+    }
+    void say(const char* reason, const std::string& name) {
+        auto& unread = unread_[reason];
+        if (unread.count++ == 0) unread.first = quotedName(name);
+    }
+    std::uint64_t placeOf(const void* at) const {
+        return std::uint64_t(static_cast<const std::byte*>(at) - bytes_.data());
+    }
+
+    bool subGraph(const wire::SubGraph& graph, std::size_t number) {
+        if (!graph.tensors()) return true;
+        // The first one's tensors go by their own names, as a model mostly has no other.
+        std::string prefix;
+        if (number > 0) {
+            const bool isNamed = graph.name() && graph.name()->size() > 0 && graph.name()->size() <= 60;
+            prefix = (isNamed ? graph.name()->str() : fmt::format("subgraph_{}", number)) + "/";
+            if (invalidUtf8(prefix) != std::string::npos) prefix = fmt::format("subgraph_{}/", number);
+        }
+        for (std::size_t i = 0; i < graph.tensors()->size(); ++i)
+            if (!tensor(*graph.tensors()->Get(unsigned(i)), prefix, i)) return false;
+        return true;
+    }
+
+    /// Where its bytes are, if it has any.
+    bool place(const wire::Tensor& table, const std::string& name, Extent& bytes) {
+        if (!buffers_ || table.buffer() >= buffers_->size())
+            return refuse(fmt::format("tensor {} has buffer {} of {}", quotedName(name), table.buffer(),
+                                      buffers_ ? buffers_->size() : 0));
+        const wire::Buffer& buffer = *buffers_->Get(table.buffer());
+        if (buffer.data() && buffer.data()->size() > 0) {
+            if (buffer.offset() > 1) return refuse(fmt::format("buffer {} has bytes in two places", table.buffer()));
+            bytes = {placeOf(buffer.data()->data()), buffer.data()->size()};
+        } else if (buffer.offset() > 1 && buffer.size() > 0) {
+            if (buffer.offset() > fileSize_ || buffer.size() > fileSize_ - buffer.offset())
+                return refuse(fmt::format("buffer {} has {} bytes from byte {} on, the file has {}", table.buffer(),
+                                          buffer.size(), buffer.offset(), fileSize_));
+            bytes = {buffer.offset(), buffer.size()};
+        }
+        return true;
+    }
+
+    bool tensor(const wire::Tensor& table, const std::string& prefix, std::size_t index) {
+        std::string name = table.name() ? table.name()->str() : std::string();
+        if (invalidUtf8(name) != std::string::npos || name.find('\0') != std::string::npos)
+            return refuse(fmt::format("the name {} is not text", quotedName(name)));
+        if (name.empty()) name = fmt::format("unnamed_{}", index);
+        name.insert(0, prefix);
+        const auto refused = [&](const std::string& what) {
+            return refuse(fmt::format("tensor {}: {}", quotedName(name), what));
+        };
+        Extent bytes;
+        if (!place(table, name, bytes)) return false;
+        if (bytes.count == 0) return true; // computed by the network
+        const auto type = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                       [&](const ElementType& t) { return t.number == table.type(); });
+        const auto left = [&](const char* reason) {
+            say(reason, name);
+            return true;
+        };
+        if (type == std::end(kTypes)) return left("is of a type of a later version of TensorFlow Lite");
+        if (!type->isRead) return left("holds no numbers that are read");
+        if (table.sparsity()) return left("is sparse, which is not read");
+        // Tables may be shared: a small file could have many tensors with one long name.
+        nameBytes_ += name.size();
+        if (file.tensors.size() == kMostTensors)
+            return refuse(fmt::format("it has more than {} tensors", kMostTensors));
+        if (nameBytes_ > bytes_.size() + kMostTensors * 80) return refuse("its names are longer than the file");
+
+        Tensor& out = file.tensors.emplace_back();
+        TensorInfo& info = out.info;
+        info.elements = 1;
+        std::uint64_t most = 1;
+        if (table.shape()) {
+            if (table.shape()->size() > kMostRank)
+                return refused(fmt::format("it has more than {} dimensions", kMostRank));
+            info.shape.assign(table.shape()->begin(), table.shape()->end());
+        }
+        for (const auto dim : info.shape) {
+            if (dim < 0) return refused(fmt::format("it has a dimension of {}", dim));
+            if (__builtin_mul_overflow(most, std::uint64_t(std::max<std::int64_t>(dim, 1)), &most) ||
+                most > kMostElements)
+                return refused("its number of elements overflows");
+            info.elements *= std::uint64_t(dim);
+        }
+        out.isInt4 = type->number == kInt4;
+        info.dtype = type->dtype;
+        info.bytes =
+            out.isInt4 ? (info.elements + 1) / 2 : info.elements * std::uint64_t(qs::info(info.dtype).bits) / 8;
+        if (info.bytes != bytes.count)
+            return refused(fmt::format("{} of {} needs {} bytes, its buffer has {}", type->id, shapeText(info.shape),
+                                       info.bytes, bytes.count));
+        info.offset = bytes.offset;
+        info.name = std::move(name);
+        if (type->isQuantized) quantization(table.quantization(), out);
+        if (out.isInt4 && !out.quantized) {
+            say("holds 4-bit integers without scales, which are not read", info.name);
+            file.tensors.pop_back();
+        }
+        return true;
+    }
+
+    /// Scales that fit make codes of the elements; others leave them as they are.
+    void quantization(const wire::Quantization* table, Tensor& out) {
+        if (!table) return;
+        const auto* scales = table->scale();
+        const auto* zeros = table->zero_point();
+        const std::string& name = out.info.name;
+        if (table->details_type() == 1) return say("is quantized in a way of its own: its codes are shown", name);
+        if (table->details_type() > 1) return say("is quantized in blocks: its codes are shown", name);
+        if (!scales || scales->size() == 0) return;
+        Quantized quantized;
+        quantized.scales = {placeOf(scales->data()), scales->size()};
+        if (zeros && zeros->size() > 0) quantized.zeroPoints = {placeOf(zeros->data()), zeros->size()};
+        if (scales->size() > 1) {
+            const std::int64_t axis = table->quantized_dimension();
+            if (axis < 0 || std::size_t(axis) >= out.info.shape.size() ||
+                out.info.shape[std::size_t(axis)] != std::int64_t(scales->size()))
+                return say("has scales that do not fit its shape: its codes are shown", name);
+            quantized.axis = std::size_t(axis);
+        }
+        const auto count = quantized.zeroPoints.count;
+        if (count > 1 && count != scales->size())
+            return say("has zero points that do not fit its scales: its codes are shown", name);
+        out.quantized = quantized;
+    }
+
+    std::span<const std::byte> bytes_;
+    std::uint64_t fileSize_, nameBytes_ = 0;
+    const flatbuffers::Vector<flatbuffers::Offset<wire::Buffer>>* buffers_ = nullptr;
+    std::map<std::string, Unread> unread_;
+};
+
+} // namespace
+
+Result<File> parse(std::span<const std::byte> bytes, std::uint64_t fileSize, const std::string& path) {
+    Walk walk(bytes, fileSize);
+    if (!walk.model())
+        return fail(fmt::format("{}: {} (a TensorFlow Lite model).", escapeForPeople(path, 200), walk.why), path, 0);
+    return std::move(walk.file);
+}
+
+} // namespace qs::tflite
