@@ -86,7 +86,8 @@ Checkpoint::Checkpoint(const Model& model)
 
 const TensorInfo* Checkpoint::find(std::string_view name) const {
     const TensorInfo* found = model_.find(name);
-    return found && !taken_[std::size_t(found - model_.tensors.data())] ? found : nullptr;
+    if (!found || found->packed || found->derived) return nullptr; // no field is itself computed
+    return taken_[std::size_t(found - model_.tensors.data())] ? nullptr : found;
 }
 
 Result<Field> Checkpoint::field(const std::string& name, std::initializer_list<DType> dtypes,

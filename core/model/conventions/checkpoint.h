@@ -29,7 +29,8 @@ public:
     const CheckpointConfig& config() const { return config_; }
     const Schemes& schemes() const { return *schemes_; } ///< of config_groups
     std::span<const TensorInfo> tensors() const { return model_.tensors; }
-    const TensorInfo* find(std::string_view name) const; ///< null also where a layer has taken it
+    const TensorInfo*
+    find(std::string_view name) const; ///< null also where a layer has taken it, and where it is computed
     Field field(const TensorInfo& tensor) const { return {tensor, model_.files[tensor.file].mapping}; }
     /// The field of that name where its dtype is one of these and its shape is as given; else a sentence.
     Result<Field> field(const std::string& name, std::initializer_list<DType> dtypes,

@@ -54,40 +54,44 @@ private:
             scales.insert(scales.end(), more.begin(), more.end());
             appendZeros(g, r0, r1, zeros);
         }
+        // Tiles of 32 columns: rows of the result lie a power of two apart, too often the same lines of the cache.
+        std::vector<float> tile(rows * 32);
         std::vector<std::uint32_t> words;
-        std::uint64_t held = ~std::uint64_t(0); // which words those are
-        for (std::uint64_t c = c0; c < c1; ++c) {
-            const std::uint64_t g = (coding_.order.empty() ? c / coding_.group : coding_.order[std::size_t(c)]) - g0;
-            const float *scale = scales.data() + g * rows, *zero = zeros.data() + g * rows;
-            float* to = out + (c - c0);
-            const auto put = [&](std::size_t i, unsigned code) {
-                to[i * columns] = scale[i] * (float(code) - zero[i]);
-            };
-            if (coding_.isAwq) {
-                const std::uint64_t firstWord = r0 / 8;
-                words = field(0).words(c * (outputs_ / 8) + firstWord, std::size_t((r1 - 1) / 8 - firstWord + 1));
-                for (std::size_t i = 0; i < rows; ++i)
-                    put(i, words[std::size_t((r0 + i) / 8 - firstWord)] >> (4 * kAwqPlace[(r0 + i) % 8]) & 15);
-                continue;
-            }
-            // 32 inputs are `bits` rows of words, a stream from the lowest bit on.
-            const std::uint64_t block = c / 32, bit = c % 32 * coding_.bits, word = bit / 32, shift = bit % 32;
-            if (block != held) {
-                held = block;
+        for (std::uint64_t t0 = c0; t0 < c1;) {
+            const std::uint64_t t1 = std::min(c1, (t0 / 32 + 1) * 32);
+            if (!coding_.isAwq) { // 32 inputs are `bits` rows of words, a stream from the lowest bit on
                 words.clear();
                 for (unsigned k = 0; k < coding_.bits; ++k) {
-                    const auto more = field(0).words((block * coding_.bits + k) * outputs_ + r0, rows);
+                    const auto more = field(0).words((t0 / 32 * coding_.bits + k) * outputs_ + r0, rows);
                     words.insert(words.end(), more.begin(), more.end());
                 }
             }
-            const std::uint32_t* low = words.data() + word * rows;
-            const bool crosses = shift + coding_.bits > 32;
-            const unsigned mask = (1u << coding_.bits) - 1;
-            for (std::size_t i = 0; i < rows; ++i) {
-                std::uint64_t wide = low[i];
-                if (crosses) wide |= std::uint64_t(low[rows + i]) << 32;
-                put(i, unsigned(wide >> shift) & mask);
+            for (std::uint64_t c = t0; c < t1; ++c) {
+                const std::uint64_t g =
+                    (coding_.order.empty() ? c / coding_.group : coding_.order[std::size_t(c)]) - g0;
+                const float *scale = scales.data() + g * rows, *zero = zeros.data() + g * rows;
+                float* to = tile.data() + (c - t0);
+                const auto put = [&](std::size_t i, unsigned code) { to[i * 32] = scale[i] * (float(code) - zero[i]); };
+                if (coding_.isAwq) {
+                    const std::uint64_t firstWord = r0 / 8;
+                    words = field(0).words(c * (outputs_ / 8) + firstWord, std::size_t((r1 - 1) / 8 - firstWord + 1));
+                    for (std::size_t i = 0; i < rows; ++i)
+                        put(i, words[std::size_t((r0 + i) / 8 - firstWord)] >> (4 * kAwqPlace[(r0 + i) % 8]) & 15);
+                    continue;
+                }
+                const std::uint64_t bit = c % 32 * coding_.bits, shift = bit % 32;
+                const std::uint32_t* low = words.data() + bit / 32 * rows;
+                const bool crosses = shift + coding_.bits > 32;
+                const unsigned mask = (1u << coding_.bits) - 1;
+                for (std::size_t i = 0; i < rows; ++i) {
+                    std::uint64_t wide = low[i];
+                    if (crosses) wide |= std::uint64_t(low[rows + i]) << 32;
+                    put(i, unsigned(wide >> shift) & mask);
+                }
             }
+            for (std::size_t i = 0; i < rows; ++i)
+                std::copy_n(tile.data() + i * 32, t1 - t0, out + i * columns + (t0 - c0));
+            t0 = t1;
         }
     }
 
