@@ -5,6 +5,7 @@
 #include "core/model/imatrix.h"
 #include "core/model/npy.h"
 #include "core/model/onnx/onnx.h"
+#include "core/model/pytorch.h"
 #include "core/model/safetensors.h"
 #include "core/model/tflite/tflite.h"
 
@@ -52,6 +53,8 @@ std::string_view firstMember(std::span<const std::byte> head) {
 
 bool isNpz(std::span<const std::byte> head, bool isFolder) { return !isFolder && firstMember(head).ends_with(".npy"); }
 
+bool isPytorch(std::span<const std::byte> head, bool isFolder) { return !isFolder && looksLikePytorch(head); }
+
 bool isTflite(std::span<const std::byte> head, bool isFolder) {
     return !isFolder && head.size() >= 8 && textOf(head).substr(4, 4) == "TFL3";
 }
@@ -60,14 +63,15 @@ bool isOnnx(std::span<const std::byte> head, bool isFolder) { return !isFolder &
 
 bool isImatrix(std::span<const std::byte> head, bool isFolder) { return !isFolder && looksLikeImatrix(head); }
 
-constexpr std::array<FileFormat, 9> kFormats = {{
+constexpr std::array<FileFormat, 10> kFormats = {{
     {"huggingface", "Hugging Face folder", "", isFolderOfWeights, openHuggingFaceFolder},
-    {"safetensors-index", "Sharded safetensors", "*.safetensors.index.json *.safetensors.index.*.json", isIndex,
-     openSafetensorsIndex},
+    {"safetensors-index", "Sharded safetensors", "*.safetensors.index.json *.safetensors.index.*.json *.bin.index.json",
+     isIndex, openSafetensorsIndex},
     {"safetensors", "safetensors", "*.safetensors", isSafetensors, openSafetensors},
     {"gguf", "GGUF", "*.gguf", isGguf, openGguf},
     {"npy", "NumPy array", "*.npy", isNpy, openNpy},
     {"npz", "NumPy archive", "*.npz", isNpz, openNpz},
+    {"pytorch", "PyTorch checkpoint", "*.pt *.pth *.bin *.ckpt", isPytorch, openPytorch},
     {"onnx", "ONNX", "*.onnx", isOnnx, openOnnx},
     {"tflite", "TensorFlow Lite", "*.tflite", isTflite, openTflite},
     {"imatrix", "Importance matrix", "*.dat *.imatrix", isImatrix, openImatrix}, // last: no magic, and few rules

@@ -24,7 +24,7 @@ constexpr Magic kMagics[] = {
     {"tjgg"sv, 0, kOldGgml},
     {"lmgg"sv, 0, kOldGgml},
     {"fmgg"sv, 0, kOldGgml},
-    {"PK\3\4"sv, 0, "is a ZIP archive (a PyTorch checkpoint, .npz or .keras), which this version does not open"},
+    {"PK\3\4"sv, 0, "is a ZIP archive, and its first member is of no PyTorch checkpoint or .npz"},
     {"PK\5\6"sv, 0, "is an empty ZIP archive"},
     {"\x89HDF\r\n\x1a\n"sv, 0, "is an HDF5 file, which this version does not open"},
     {"\x93NUMPY"sv, 0, "is a NumPy array (.npy)"},
@@ -88,7 +88,7 @@ std::string foreignFile(std::span<const std::byte> head) {
     if (beginsWith(text, {"<?xml"}))
         return "is an XML document, not the file itself; the download may have got a server's refusal";
     if (text.size() > 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5)
-        return "is a Python pickle (an old PyTorch checkpoint), which this version does not open";
+        return "is a Python pickle, but no PyTorch checkpoint; pickles of other programs are never loaded";
     if (!head.empty() && std::all_of(head.begin(), head.end(), [](std::byte b) { return b == std::byte(0); }))
         return "begins with nothing but zero bytes; the download may not be finished";
     return {};

@@ -2,6 +2,7 @@
 // Folders in the Hugging Face layout. Symlinks are followed: in the hub's cache every file is one, into ../../blobs/.
 #include "core/model/file_format.h"
 #include "core/model/file_set.h"
+#include "core/model/pytorch.h"
 #include "core/model/safetensors.h"
 #include "core/model/tensor_name.h"
 
@@ -33,10 +34,13 @@ unsigned shardCount(std::string_view name) {
     return count;
 }
 
+// Of before safetensors.
+constexpr const char *kTorchIndex = "pytorch_model.bin.index.json", *kTorchFile = "pytorch_model.bin";
+
 struct FolderList {
     std::vector<std::string> weights, indexes, folders; // names, sorted
     std::vector<std::string> opening;                   // files of other formats, by their names
-    bool hasPickle = false, isHubCache = false;
+    bool isHubCache = false;
 };
 
 Result<FolderList> listFolder(const std::string& path) {
@@ -52,10 +56,8 @@ Result<FolderList> listFolder(const std::string& path) {
             list.weights.push_back(name);
         else if (name.ends_with(".json") && name.find(".safetensors.index.") != std::string::npos)
             list.indexes.push_back(name);
-        else if (formatOfName(name))
+        else if (name == kTorchIndex || formatOfName(name))
             list.opening.push_back(name);
-        else if (name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth"))
-            list.hasPickle = true;
     }
     if (failed) return fail(fmt::format("{} cannot be listed: {}.", shown(path), failed.message()), path);
     for (auto* names : {&list.weights, &list.indexes, &list.folders, &list.opening})
@@ -89,8 +91,7 @@ tl::unexpected<Error> nothingToOpen(const std::string& path, const FolderList& l
                                             shown((below / snapshot).string())),
                                 path);
     }
-    const char* instead = list.hasPickle ? ", only PyTorch pickles, which this version does not open" : "";
-    return fail(fmt::format("{} holds no safetensors file{}.", shown(path), instead), path);
+    return fail(fmt::format("{} holds no safetensors file.", shown(path)), path);
 }
 
 } // namespace
@@ -118,7 +119,16 @@ Result<std::shared_ptr<Model>> openHuggingFaceFolder(const std::string& path) {
         for (const auto& name : list->indexes)
             if (name != index) unread.push_back(name);
     } else {
-        if (list->weights.empty()) return nothingToOpen(folder, *list);
+        if (list->weights.empty()) {
+            const bool isSharded = has(list->opening, kTorchIndex);
+            if (!isSharded && !has(list->opening, kTorchFile)) return nothingToOpen(folder, *list);
+            auto opened = isSharded ? openSafetensorsIndex((fs::path(folder) / kTorchIndex).string())
+                                    : openPytorch((fs::path(folder) / kTorchFile).string());
+            if (!opened) return opened;
+            (*opened)->path = (*opened)->folder = folder;
+            (*opened)->title = titleOfFolder(folder);
+            return opened;
+        }
         model = newModel(folder, "");
         const bool single = has(list->weights, "model.safetensors");
         unsigned shards = 0;

@@ -2,6 +2,7 @@
 // Sharded sets: an index and the files it names, which lie beside it.
 #include "core/model/file_set.h"
 #include "core/model/mapped_file.h"
+#include "core/model/pytorch.h"
 #include "core/model/safetensors.h"
 #include "core/model/tensor_name.h"
 
@@ -61,7 +62,10 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
             continue;
         }
         fileOf.push_back(int(model->files.size()));
-        if (auto added = addSafetensors(*model, file.string()); !added) return tl::unexpected(added.error());
+        const bool isTorch = shard.ends_with(".bin");
+        if (isTorch) model->format = "pytorch";
+        if (auto added = isTorch ? addPytorch(*model, file.string()) : addSafetensors(*model, file.string()); !added)
+            return tl::unexpected(added.error());
     }
     if (model->files.empty() && !shards.empty())
         return fail(fmt::format("{}: none of its {} shards is there; the first is {}.", shown(path), shards.size(),

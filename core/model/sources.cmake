@@ -39,6 +39,12 @@ target_sources(qs_core PRIVATE
   model/output_path.cpp
   model/packed_type.cpp
   model/partial_folder.cpp
+  model/pickle.cpp
+  model/pickle_reader.cpp
+  model/pytorch.cpp
+  model/pytorch_classes.cpp
+  model/pytorch_legacy.cpp
+  model/pytorch_state.cpp
   model/safetensors_header.cpp
   model/safetensors_index.cpp
   model/safetensors_write.cpp

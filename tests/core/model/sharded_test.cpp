@@ -298,7 +298,7 @@ void ShardedTest::nothingInTheFolder_data() {
     QTest::addColumn<QString>("file");
     QTest::addColumn<QString>("says");
     QTest::newRow("empty") << QString() << QStringLiteral("holds no safetensors file.");
-    QTest::newRow("pickles") << QStringLiteral("pytorch_model.bin") << QStringLiteral("only PyTorch pickles");
+    QTest::newRow("pickles") << QStringLiteral("pytorch_model.bin") << QStringLiteral("is no PyTorch checkpoint");
     QTest::newRow("in a subfolder") << QStringLiteral("unet/diffusion_pytorch_model.safetensors")
                                     << QStringLiteral("open %1/unet in it");
 }

@@ -129,7 +129,7 @@ void SniffTest::foldersWithoutAModel_data() {
     QTest::addColumn<QString>("says");
     QTest::newRow("empty") << QString() << QStringLiteral("holds no safetensors file.");
     QTest::newRow("a text") << QStringLiteral("README.md") << QStringLiteral("holds no safetensors file.");
-    QTest::newRow("pickles") << QStringLiteral("pytorch_model.bin") << QStringLiteral("only PyTorch pickles");
+    QTest::newRow("pickles") << QStringLiteral("pytorch_model.bin") << QStringLiteral("is no PyTorch checkpoint");
     QTest::newRow("a model further down")
         << QStringLiteral("unet/model.safetensors") << QStringLiteral("open %1/unet in it");
 }

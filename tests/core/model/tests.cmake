@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 foreach(test safetensors_refuse safetensors_accept sharded mapped_file atomic_file safetensors_write
-        tensor_name large_files sniff gguf imatrix npy npz zip conventions conventions_refuse)
+        tensor_name large_files sniff gguf imatrix npy npz zip pickle pytorch conventions conventions_refuse)
   qs_add_test(${test}_test SOURCES model/${test}_test.cpp LIBS qs_core)
 endforeach()
-target_link_libraries(npz_test PRIVATE ZLIB::ZLIB)
-target_link_libraries(zip_test PRIVATE ZLIB::ZLIB)
+foreach(test npz zip pickle pytorch) # they make archives
+  target_link_libraries(${test}_test PRIVATE ZLIB::ZLIB)
+endforeach()
 # Networks made by others are stored compressed.
 foreach(test onnx tflite)
   qs_add_test(${test}_test SOURCES model/${test}_test.cpp LIBS qs_core PkgConfig::ZSTD)

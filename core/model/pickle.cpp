@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/pickle.h"
+
+#include "core/model/pickle_reader.h"
+
+#include <bit>
+
+namespace qs {
+
+Result<Pickle> Pickle::read(std::span<const std::byte> bytes, const PickleLimits& limits, bool* isCutOff) {
+    PickleReader reader(bytes, limits);
+    auto result = reader.read();
+    if (isCutOff) *isCutOff = reader.isCutOff();
+    return result;
+}
+
+std::int64_t Pickle::number(Ref value) const {
+    const auto& node = nodes_[value];
+    return std::bit_cast<std::int64_t>(std::uint64_t(node.b) << 32 | node.a);
+}
+
+double Pickle::real(Ref value) const { return std::bit_cast<double>(number(value)); }
+
+std::string_view Pickle::text(Ref value) const {
+    const auto& node = nodes_[value];
+    if (node.kind != Kind::Text && node.kind != Kind::Bytes) return {};
+    return {reinterpret_cast<const char*>(bytes_.data()) + node.a, node.b};
+}
+
+std::vector<Pickle::Ref> Pickle::collect(Chain chain) const {
+    std::vector<Ref> all;
+    for (auto s = chain.first; s != 0; s = segments_[s - 1].next)
+        for (std::uint32_t i = 0; i < segments_[s - 1].count; ++i) all.push_back(pool_[segments_[s - 1].begin + i]);
+    return all;
+}
+
+std::vector<Pickle::Ref> Pickle::items(Ref value) const {
+    const auto& node = nodes_[value];
+    switch (node.kind) {
+    case Kind::Tuple: {
+        std::vector<Ref> all;
+        for (std::uint32_t i = 0; i < node.b; ++i) all.push_back(pool_[node.a + i]);
+        return all;
+    }
+    case Kind::List:
+    case Kind::Set: return collect(chains_[node.a]);
+    case Kind::Object: return collect(objects_[node.a].items);
+    default: return {};
+    }
+}
+
+std::vector<Pickle::Ref> Pickle::pairs(Ref value) const {
+    const auto& node = nodes_[value];
+    if (node.kind == Kind::Dict) return collect(chains_[node.a]);
+    if (node.kind == Kind::Object) return collect(objects_[node.a].pairs);
+    return {};
+}
+
+std::string Pickle::className(Ref value) const {
+    const auto& node = nodes_[value];
+    if (node.kind != Kind::Class) return {};
+    return std::string(text(node.a)) + "." + std::string(text(node.b));
+}
+
+} // namespace qs
