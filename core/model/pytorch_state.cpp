@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 
 namespace qs {
 namespace {
@@ -240,12 +241,12 @@ private:
         // Old checkpoints have views of storages: (key, offset, size).
         if (p_.itemCount(id) > 5 && p_.kind(p_.item(id, 5)) == Kind::Tuple) {
             const Ref view = p_.item(id, 5);
-            const auto begin = p_.itemCount(view) == 3 ? countOf(p_.item(view, 1)) : std::nullopt;
-            const auto size = p_.itemCount(view) == 3 ? countOf(p_.item(view, 2)) : std::nullopt;
-            if (!begin || !size || *begin > storage.elements || *size > storage.elements - *begin ||
-                tensor.offset > *size)
-                return broken();
-            tensor.offset += *begin;
+            constexpr auto none = std::numeric_limits<std::uint64_t>::max();
+            const bool isView = p_.itemCount(view) == 3;
+            const auto begin = isView ? countOf(p_.item(view, 1)).value_or(none) : none;
+            const auto size = isView ? countOf(p_.item(view, 2)).value_or(none) : none;
+            if (begin > storage.elements || size > storage.elements - begin || tensor.offset > size) return broken();
+            tensor.offset += begin;
         }
         auto dtype = storage.dtype;
         std::string unshown = storage.className;

@@ -60,7 +60,9 @@ Result<std::vector<TensorToWrite>> writeSolved(const TensorView& view, const Qua
 
 /// The source's name, as a file of safetensors.
 std::string shardName(const ModelFile& file) {
-    return std::filesystem::path(file.path).filename().replace_extension(".safetensors").string();
+    std::string name = std::filesystem::path(file.path).filename().replace_extension(".safetensors").string();
+    if (name.starts_with("pytorch_model") && file.path.ends_with(".bin")) name.erase(0, 8); // where loaders look
+    return name;
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/model/atomic_file.h"
+#include "core/model/derived_tensor.h"
 #include "core/model/mapped_file.h"
 #include "core/model/packed_type.h"
 #include "core/quant/quantizer.h"
@@ -44,7 +45,8 @@ std::uint64_t dataBytes(const OutputShard& shard) {
 }
 
 bool isIndex(const std::string& name) {
-    return name.ends_with(".json") && name.find(".safetensors.index.") != std::string::npos;
+    return name.ends_with(".json") &&
+           (name.find(".safetensors.index.") != std::string::npos || name.ends_with(".bin.index.json"));
 }
 
 /// Read, not mapped: nothing here is looked at, and the file may be of any kind and size.
@@ -86,8 +88,9 @@ Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::pat
                                                const Job& job) {
     std::vector<std::string> copied;
     std::error_code failed;
-    const bool isDecoded = std::any_of(model.tensors.begin(), model.tensors.end(),
-                                       [](const TensorInfo& tensor) { return tensor.derived != nullptr; });
+    const bool isDecoded = std::any_of(model.tensors.begin(), model.tensors.end(), [](const TensorInfo& tensor) {
+        return tensor.derived && !tensor.derived->fields().empty();
+    });
     for (fs::recursive_directory_iterator it(model.folder, failed), end; !failed && it != end; it.increment(failed)) {
         if (job.cancelled()) return cancelledError();
         const std::string name = it->path().filename().string();
@@ -102,6 +105,9 @@ Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::pat
         if (!it->is_regular_file(ignored)) continue;
         const bool top = !relative.has_parent_path();
         if (top && (isIndex(name) || name.ends_with(".safetensors"))) continue;
+        if (std::any_of(model.files.begin(), model.files.end(),
+                        [&](const ModelFile& file) { return file.path == it->path(); }))
+            continue; // of another format: its tensors are in the new files
         if (top && isDecoded && (name == "quantize_config.json" || name == "quant_config.json")) continue;
         fs::create_directories((into / relative).parent_path(), ignored);
         const auto write = top && isDecoded && name == "config.json" ? writePlainConfig : copyFile;
@@ -124,8 +130,9 @@ std::string indexName(const Model& model) {
                                 : fs::path(model.folder);
     for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
         const std::string name = it->path().filename().string();
-        if (isIndex(name) && (found.empty() || name == "model.safetensors.index.json" ||
-                              (found != "model.safetensors.index.json" && name < found)))
+        if (!name.ends_with(".bin.index.json") && isIndex(name) &&
+            (found.empty() || name == "model.safetensors.index.json" ||
+             (found != "model.safetensors.index.json" && name < found)))
             found = name;
     }
     // One file needs no index, unless its folder had one: its name may be one that loaders do not look for.

@@ -86,10 +86,14 @@ QString torchName(DType dtype) {
 void PytorchTest::realFiles_data() {
     QTest::addColumn<QString>("path");
     QTest::addColumn<QJsonObject>("tensors");
-    for (const char* values : {"values_1.json", "values_2.json"}) {
-        const auto files = QJsonDocument::fromJson(bytesOf(data(values))).object();
+    QStringList lists = {data("values_1.json"), data("values_2.json"), data("values_lpips.json")};
+    // More files, by hand: the same list with absolute paths.
+    if (qEnvironmentVariableIsSet("QS_PYTORCH_VALUES")) lists << qEnvironmentVariable("QS_PYTORCH_VALUES");
+    for (const auto& list : lists) {
+        const auto files = QJsonDocument::fromJson(bytesOf(list)).object();
         for (auto file = files.begin(); file != files.end(); ++file)
-            QTest::newRow(qPrintable(file.key())) << data(qPrintable(file.key())) << file->toObject();
+            QTest::newRow(qPrintable(file.key()))
+                << QDir(data("")).absoluteFilePath(file.key()) << file->toObject();
     }
 }
 
