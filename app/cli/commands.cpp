@@ -6,9 +6,10 @@
 namespace qs::cli {
 namespace {
 
-const std::array<Command, 16> kCommands = {{
+const std::array<Command, 17> kCommands = {{
     {"inspect", "List the tensors of a checkpoint: dtype, shape, bytes and, if asked, statistics", declareInspect},
     {"quantize", "Write a quantized copy of a checkpoint", declareQuantize},
+    {"export", "Write a copy whose tensors are quantized as a recipe says, and prove it", declareExport},
     {"dequantize", "Write the decoded values of a quantized checkpoint", declareDequantize},
     {"analyze", "Measure what specs do to each tensor, and write reports", declareAnalyze},
     {"sweep", "Measure formats times block sizes, and find which of them nothing beats", declareSweep},

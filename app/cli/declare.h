@@ -10,6 +10,7 @@ using Run = std::function<Result<void>()>;
 
 Run declareInspect(CLI::App& app);
 Run declareQuantize(CLI::App& app);
+Run declareExport(CLI::App& app);
 Run declareDequantize(CLI::App& app);
 Run declareAnalyze(CLI::App& app);
 Run declareSweep(CLI::App& app);

@@ -7,6 +7,8 @@
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
+#include "core/export/export_model.h"
+#include "core/export/recipe.h"
 #include "core/solve/inputs.h"
 #include "core/solve/row.h"
 
@@ -18,16 +20,33 @@ namespace qs::cli {
 namespace {
 
 struct QuantizeOptions {
-    std::string path, spec, layout = "eformer", output;
-    std::vector<std::string> filters;
+    std::string path, layout = "eformer", output;
+    std::vector<std::string> specs, filters;
     std::string solver;
     Learning learning;
     OutputFiles rows; ///< what the solver did, as JSON
 };
 
+struct ExportOptions {
+    std::string path, recipe, layout, output;
+    std::vector<std::string> filters;
+};
+
 struct DequantizeOptions {
     std::string path, decode, output;
 };
+
+/// What the layout leaves alone, and the proof.
+Result<void> report(const Exported& exported) {
+    std::string text;
+    if (exported.written.keptByLayout > 0)
+        text = fmt::format("{} of those copied stay as they are in this layout; {}.\n", exported.written.keptByLayout,
+                           exported.written.whyKept);
+    text += fmt::format("Proof: {}\n", summaryText(exported.certificate));
+    if (!exported.certificatePath.empty())
+        text += fmt::format("Certificate: {}\n", escapeForPeople(exported.certificatePath, 300));
+    return print(text);
+}
 
 Result<void> report(const WrittenFiles& written, const std::string& output, const std::string& verb) {
     std::string text = fmt::format("Wrote {} ({}): {} {}, {} copied.\n", escapeForPeople(output, 300),
@@ -97,31 +116,67 @@ Result<void> prepareSolving(const QuantizeOptions& options, const Model& model, 
     return {};
 }
 
+Result<void> checkLayout(const std::string& id) {
+    if (findLayout(id)) return {};
+    std::string known;
+    for (const auto& layout : layouts()) known += (known.empty() ? "" : ", ") + std::string(layout.id);
+    return fail(fmt::format("There is no layout '{}'; the layouts are {}.", escapeForPeople(id), known));
+}
+
+/// Rules that match nothing are mistakes more often than not.
+Result<void> sayUnmatched(const Recipe& recipe, const Model& model) {
+    std::string text;
+    for (const auto& rule : unmatchedRules(recipe, model))
+        text += fmt::format("The rule '{}' matches no tensor.\n", escapeForPeople(rule, 100));
+    return text.empty() ? Result<void>{} : print(text);
+}
+
+std::string asWhat(const Recipe& recipe) {
+    if (recipe.rules.empty() && recipe.rest) return "tensors as " + specText(*recipe.rest);
+    return fmt::format("tensors by {} rules", recipe.rules.size());
+}
+
+Result<void> exportAs(const ExportOptions& options) {
+    const auto recipe = readRecipe(options.recipe);
+    if (!recipe) return tl::unexpected(recipe.error());
+    if (auto known = checkLayout(options.layout); !known) return known;
+    auto model = open(options.path);
+    if (!model) return tl::unexpected(model.error());
+    if (auto fine = notAnInput(options.output, **model); !fine) return fine;
+    QuantizeRequest request{{}, joined(options.filters), options.layout, options.output};
+    recipe->applyTo(request);
+    auto exported = exportModel(**model, request, processJob());
+    if (!exported) return tl::unexpected(exported.error());
+    if (auto done = sayUnmatched(*recipe, **model); !done) return done;
+    if (auto done = report(exported->written, options.output, asWhat(*recipe)); !done) return done;
+    return report(*exported);
+}
+
 Result<void> quantize(const QuantizeOptions& options) {
-    const auto spec = parseSpec(options.spec);
-    if (!spec) return tl::unexpected(spec.error());
-    if (!findLayout(options.layout)) {
-        std::string known;
-        for (const auto& layout : layouts()) known += (known.empty() ? "" : ", ") + std::string(layout.id);
-        return fail(
-            fmt::format("There is no layout '{}'; the layouts are {}.", escapeForPeople(options.layout), known));
-    }
+    const auto recipe = recipeOfSpecs(options.specs);
+    if (!recipe) return tl::unexpected(recipe.error());
+    if (auto known = checkLayout(options.layout); !known) return known;
+    if (!recipe->rules.empty() && (!options.solver.empty() || options.learning.hasEffect()))
+        return fail("Rules are for specs alone: solvers and shared codebooks take one --spec for all tensors.");
     auto model = open(options.path);
     if (!model) return tl::unexpected(model.error());
     if (auto fine = notAnInput(options.output, **model); !fine) return fine;
     if (auto taken = select(**model, options.filters); !taken) return tl::unexpected(taken.error());
     if (auto fine = options.rows.check(model->get()); !fine) return fine;
-    QuantizeRequest request{*spec, joined(options.filters), options.layout, options.output};
+    QuantizeRequest request{{}, joined(options.filters), options.layout, options.output};
+    recipe->applyTo(request);
     std::vector<solve::SolveRow> rows;
     std::optional<solve::Settings> settings;
     solve::Codebooks codebooks;
     if (auto ready = prepareSolving(options, **model, request, settings, codebooks, rows); !ready) return ready;
-    auto written = quantizeModel(**model, request, processJob());
-    if (!written) return tl::unexpected(written.error());
+    auto exported = exportModel(**model, request, processJob(), Beside::Nothing);
+    if (!exported) return tl::unexpected(exported.error());
     if (options.rows.standardOutput()) return writeRows(options.rows, rows);
     if (!rows.empty())
         if (auto done = print(solvedText(rows)); !done) return done;
-    if (auto done = report(*written, options.output, "tensors as " + escapeForPeople(options.spec)); !done) return done;
+    if (auto done = sayUnmatched(*recipe, **model); !done) return done;
+    if (auto done = report(exported->written, options.output, asWhat(*recipe)); !done) return done;
+    if (auto done = report(*exported); !done) return done;
     return options.rows.any() ? writeRows(options.rows, rows) : Result<void>{};
 }
 
@@ -141,8 +196,11 @@ Result<void> dequantize(const DequantizeOptions& options) {
 Run declareQuantize(CLI::App& app) {
     auto options = std::make_shared<QuantizeOptions>();
     addPath(app, options->path);
-    app.add_option("--spec", options->spec, "What to quantize to, for instance nf4:block=64; see `formats`")
+    app.add_option("--spec", options->specs,
+                   "What to quantize to, for instance nf4:block=64; see `formats`. More of\n"
+                   "the kind REGEX=SPEC or REGEX=keep: the first that matches a name decides")
         ->required()
+        ->allow_extra_args(false)
         ->type_name("SPEC");
     addTensorFilters(app, options->filters);
     app.add_option("--layout", options->layout, "How it is stored (default: eformer); see `layouts`")
@@ -153,10 +211,24 @@ Run declareQuantize(CLI::App& app) {
         ->type_name("SOLVER");
     options->learning.declare(app);
     options->rows.declare(app, {"json"});
-    app.add_option("-o,--output", options->output, "A .safetensors file, or a Hugging Face folder")
+    app.add_option("-o,--output", options->output, "A .safetensors, .gguf or .npz file, or a Hugging Face folder")
         ->required()
         ->type_name("OUT");
     return [options] { return quantize(*options); };
+}
+
+Run declareExport(CLI::App& app) {
+    auto options = std::make_shared<ExportOptions>();
+    addPath(app, options->path);
+    app.add_option("--recipe", options->recipe, "A JSON file: which tensors get which spec")
+        ->required()
+        ->type_name("RECIPE");
+    addTensorFilters(app, options->filters);
+    app.add_option("--layout", options->layout, "How it is stored; see `layouts`")->required()->type_name("LAYOUT");
+    app.add_option("-o,--output", options->output, "A .safetensors, .gguf or .npz file, or a Hugging Face folder")
+        ->required()
+        ->type_name("OUT");
+    return [options] { return exportAs(*options); };
 }
 
 Run declareDequantize(CLI::App& app) {

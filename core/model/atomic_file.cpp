@@ -188,6 +188,12 @@ Result<void> AtomicFile::readsBack(const Job& job) {
     return {};
 }
 
+Result<std::string> AtomicFile::finish() {
+    if (auto written = writeOut(std::as_bytes(std::span(buffer_))); !written) return tl::unexpected(written.error());
+    buffer_.clear();
+    return temporary_.empty() ? fmt::format("/proc/self/fd/{}", fd_) : temporary_;
+}
+
 Result<void> AtomicFile::commit(const Job& job) {
     const auto cannot = [&] {
         return fail(

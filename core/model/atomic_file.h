@@ -31,6 +31,9 @@ public:
 
     Result<void> write(std::span<const std::byte> bytes); ///< buffered; errors name the path
     Result<void> write(std::string_view text);
+    /// Writes out what is buffered, and says where that can be opened although it has no name yet: so that it can be
+    /// looked at before it gets one. Nothing is written after it.
+    Result<std::string> finish();
     /// Reads everything back and compares its XXH3, then fdatasync, rename over the target, fsync of the folder.
     Result<void> commit(const Job& job = {});
 

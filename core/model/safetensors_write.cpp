@@ -60,8 +60,8 @@ Result<std::uint64_t> byteCount(const TensorToWrite& tensor, const std::string& 
 } // namespace
 
 Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<TensorToWrite> tensors,
-                                       std::map<std::string, std::string> metadata, const Model* opened,
-                                       const Job& job) {
+                                       std::map<std::string, std::string> metadata, const Model* opened, const Job& job,
+                                       const std::function<Result<void>(const std::string& path)>& check) {
     const std::string shown = escapeForPeople(path, 200);
     if (auto apart = notAnOpenedInput(path, opened); !apart) return tl::unexpected(apart.error());
     std::sort(tensors.begin(), tensors.end(), [](const TensorToWrite& a, const TensorToWrite& b) {
@@ -149,6 +149,11 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
         for (const auto& source : opened->files)
             if (source.mapping)
                 if (auto same = source.mapping->unchanged(); !same) return tl::unexpected(same.error());
+    if (check) {
+        const auto there = file->finish();
+        if (!there) return tl::unexpected(there.error());
+        if (auto good = check(*there); !good) return tl::unexpected(good.error());
+    }
     if (auto committed = file->commit(job); !committed) return tl::unexpected(committed.error());
     return whole;
 }

@@ -24,12 +24,14 @@ target_sources(qs_core PRIVATE
   model/gguf.cpp
   model/gguf_header.cpp
   model/gguf_value.cpp
+  model/gguf_write.cpp
   model/huggingface.cpp
   model/imatrix.cpp
   model/mapped_file.cpp
   model/model.cpp
   model/npy.cpp
   model/npz.cpp
+  model/npz_write.cpp
   model/onnx/field_values.cpp
   model/onnx/graph.cpp
   model/onnx/open.cpp

@@ -10,7 +10,9 @@
 namespace qs {
 
 std::span<const Layout> layouts() {
-    static const std::array table = {eformerLayout(), nativeLayout(), plainLayout()};
+    static const std::array table = {
+        eformerLayout(), nativeLayout(),  plainLayout(), bnbLayout(),  compressedTensorsLayout(),
+        gptqLayout(),    llmInt8Layout(), mlxLayout(),   ggufLayout(), npzLayout()};
     return table;
 }
 

@@ -6,11 +6,23 @@
 #include "core/quant/quantizer.h"
 
 #include <functional>
+#include <memory>
+#include <optional>
+#include <span>
 
 namespace qs {
 
 struct Source;
 struct Solved;
+struct OutputShard;
+struct Finish;
+struct WrittenFiles;
+
+/// A tensor of a model and what it becomes.
+struct TakenTensor {
+    const TensorInfo* tensor = nullptr;
+    QuantSpec spec;
+};
 
 struct Layout {
     const char* id;
@@ -24,11 +36,41 @@ struct Layout {
     /// The same for what was decided before; null where the layout does not take that.
     Result<std::vector<TensorToWrite>> (*writeFrom)(const std::shared_ptr<Source>& source) = nullptr;
     bool columnScales = false; ///< writeFrom takes Solved::columnScales
+    /// Why a tensor stays as it is unless it is asked for by name, when it is refused; null: none does.
+    Result<void> (*holds)(const TensorInfo& tensor) = nullptr;
+    /// Entries of config.json ("quantization_config") as a JSON object, or why they cannot say all this; null: none.
+    Result<std::string> (*config)(const Model& model, std::span<const TakenTensor> taken) = nullptr;
+    bool describes = true; ///< metadata "quantscope.NAME" says what each tensor is
+    /// Why a model cannot be written this way, or not by that name; null: every model can.
+    Result<void> (*takesModel)(const Model& model, const std::string& output) = nullptr;
+    /// Writes files of another kind than safetensors; null: writeModel().
+    Result<WrittenFiles> (*writeFiles)(const Model& model, std::vector<OutputShard> shards, const std::string& output,
+                                       const Job& job, const Finish& finish) = nullptr;
+    /// A tensor that is not taken; null: copyOf().
+    Result<TensorToWrite> (*copy)(const Model& model, const TensorInfo& tensor) = nullptr;
+    /// What its readers make of a level and a scale where that is not their product, but within 2 ulp of it.
+    float (*valueOf)(float level, float scale) = nullptr;
 };
 std::span<const Layout> layouts();
 const Layout* findLayout(std::string_view id);
 /// The first that can hold a matrix under the spec.
 const Layout& defaultLayout(const QuantSpec& spec);
+
+/// The first whose regex (unanchored) is in a tensor's name decides; without a spec the tensor stays as it is.
+struct TensorRule {
+    std::string regex;
+    std::optional<QuantSpec> spec;
+};
+/// An output tensor and where it comes from.
+struct WrittenTensor {
+    const TensorInfo* original = nullptr;
+    std::shared_ptr<Source> source; ///< null: copied
+    std::vector<std::string> fields;
+    const Layout* layout = nullptr;
+    std::uint64_t bytes = 0; ///< as the layout says before anything is written
+};
+/// Opens what was written before it has its name; may add files to a folder.
+using Prove = std::function<Result<void>(const std::string& path, const std::vector<WrittenTensor>& tensors)>;
 
 struct QuantizeRequest {
     QuantSpec spec;
@@ -38,12 +80,17 @@ struct QuantizeRequest {
     std::string output; ///< *.safetensors: one file; else a Hugging Face directory
     /// Asked for every taken tensor; null: nothing is decided before.
     std::function<Result<std::shared_ptr<const Solved>>(const TensorView&)> solve = {};
-    bool columnScales = false; ///< what is decided may hold column scales
+    bool columnScales = false;          ///< what is decided may hold column scales
+    std::vector<TensorRule> rules = {}; ///< before `spec`
+    bool keepsRest = false;             ///< what no rule matches stays as it is
+    Prove prove = {};                   ///< an error of it is that of the writing, of which nothing stays
 };
 struct WrittenFiles {
     std::vector<std::string> paths;
     std::uint64_t bytes = 0;
     std::uint64_t quantizedTensors = 0, copiedTensors = 0;
+    std::uint64_t keptByLayout = 0; ///< of the copied: see Layout::holds
+    std::string whyKept = {};       ///< of the first
 };
 /// The `quantize` command: refuses the whole request if one taken tensor is refused.
 Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& request, const Job& job);
@@ -54,5 +101,8 @@ Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> d
 
 /// Tensors that a filter takes; an invalid regex is an error that names the place.
 Result<std::vector<const TensorInfo*>> selectTensors(const Model& model, const std::string& regex);
+/// Of those, the ones that are written in another way, each with its spec. `kept` counts what the layout leaves alone.
+Result<std::vector<TakenTensor>> takenTensors(const Model& model, const QuantizeRequest& request, const Layout& layout,
+                                              WrittenFiles& kept);
 
 } // namespace qs

@@ -6,8 +6,15 @@
 
 namespace qs {
 
+Layout bnbLayout();
+Layout compressedTensorsLayout();
+Layout ggufLayout();
+Layout gptqLayout();
+Layout llmInt8Layout();
+Layout mlxLayout();
 Layout eformerLayout();
 Layout nativeLayout();
+Layout npzLayout();
 Layout plainLayout();
 
 } // namespace qs

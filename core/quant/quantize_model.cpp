@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <fmt/format.h>
+#include <map>
 #include <set>
 
 namespace qs {
@@ -17,8 +18,9 @@ namespace {
 Result<std::string> refusal(const Model& model, const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout,
                             const Job& job) {
     if (auto ok = checkQuantizable(tensor); !ok) return ok.error().message;
-    if (auto ok = layout.accepts(spec, tensor.shape); !ok)
-        return fmt::format("tensor '{}': {}", escapeForPeople(tensor.name, 80), ok.error().message);
+    auto ok = layout.holds ? layout.holds(tensor) : Result<void>{};
+    if (ok) ok = layout.accepts(spec, tensor.shape);
+    if (!ok) return fmt::format("tensor '{}': {}", escapeForPeople(tensor.name, 80), ok.error().message);
     if (spec.effectiveNan() == NanPolicy::Skip) return std::string();
     const auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
@@ -27,35 +29,66 @@ Result<std::string> refusal(const Model& model, const TensorInfo& tensor, const 
     return found->nan + found->inf > 0 ? nonFiniteReason(tensor, found->nan, found->inf) : std::string();
 }
 
-Result<void> checkAll(const Model& model, const std::vector<const TensorInfo*>& taken, const QuantizeRequest& request,
-                      const Layout& layout, const Job& job) {
-    std::vector<const TensorInfo*> refused;
+Result<void> checkAll(const Model& model, const std::vector<TakenTensor>& taken, const Layout& layout, const Job& job) {
+    std::vector<const TensorInfo*> refused, all;
     std::string first;
-    for (const TensorInfo* tensor : taken) {
+    for (const TakenTensor& one : taken) {
         if (job.cancelled()) return cancelledError();
-        auto why = refusal(model, *tensor, request.spec, layout, job);
+        all.push_back(one.tensor);
+        auto why = refusal(model, *one.tensor, one.spec, layout, job);
         if (!why) return tl::unexpected(why.error());
         if (why->empty()) continue;
         if (refused.empty()) first = std::move(*why);
-        refused.push_back(tensor);
+        refused.push_back(one.tensor);
     }
     if (refused.empty()) return {};
-    const std::string filter = filterWithout(model, taken, refused);
+    const std::string filter = filterWithout(model, all, refused);
     std::string message = fmt::format("{}: {} of {} tensors cannot be quantized, nothing was written; {}",
                                       escapeForPeople(model.path, 160), refused.size(), taken.size(), first);
     if (!filter.empty()) message += fmt::format("; --tensor '{}' leaves them out", filter);
     return fail(std::move(message));
 }
 
-Result<std::vector<TensorToWrite>> writeSolved(const TensorView& view, const QuantizeRequest& request,
-                                               const Layout& layout, bool& columnScales, const Job& job) {
-    auto solved = request.solve(view);
-    if (!solved) return tl::unexpected(solved.error());
-    auto source = makeSource(view, request.spec, job);
+/// What was measured of a tensor, and the descriptor that it is read by, go when its last field is written.
+void dropWhenWritten(const std::shared_ptr<Source>& source, std::vector<TensorToWrite>& fields) {
+    auto left = std::make_shared<std::size_t>(fields.size());
+    for (TensorToWrite& field : fields)
+        field.produce = [source, left, produce = std::move(field.produce)](const TensorToWrite::Sink& sink) {
+            auto done = produce(sink);
+            if (--*left == 0) source->pass.reset(), source->params = {};
+            return done;
+        };
+}
+
+/// What a tensor becomes: its fields, the record of them, and whether columns have scales of their own.
+struct Parts {
+    std::vector<TensorToWrite> tensors;
+    WrittenTensor record;
+    bool columnScales = false;
+};
+Result<Parts> partsOf(const Model& model, const TakenTensor& taken, const QuantizeRequest& request,
+                      const Layout& layout, const Job& job) {
+    const auto view = model.view(*taken.tensor);
+    if (!view) return tl::unexpected(view.error());
+    auto source = makeSource(*view, taken.spec, job);
     if (!source) return tl::unexpected(source.error());
-    columnScales = !(*solved)->columnScales.empty();
-    (*source)->solved = std::move(*solved);
-    return layout.writeFrom(*source);
+    Parts parts;
+    if (request.solve) {
+        auto solved = request.solve(*view);
+        if (!solved) return tl::unexpected(solved.error());
+        parts.columnScales = !(*solved)->columnScales.empty();
+        (*source)->solved = std::move(*solved);
+    }
+    auto tensors = layout.writeFrom ? layout.writeFrom(*source) : layout.write(*view, taken.spec, job);
+    if (!tensors) return tl::unexpected(tensors.error());
+    parts.tensors = std::move(*tensors);
+    dropWhenWritten(*source, parts.tensors);
+    parts.record = {taken.tensor, std::move(*source), {}, &layout, 0};
+    for (const TensorToWrite& tensor : parts.tensors) {
+        parts.record.fields.push_back(tensor.name);
+        parts.record.bytes += bytesOf(tensor);
+    }
+    return parts;
 }
 
 /// The source's name, as a file of safetensors.
@@ -69,6 +102,9 @@ std::string shardName(const ModelFile& file) {
 
 Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& request, const Job& job) {
     if (auto ok = validate(request.spec); !ok) return tl::unexpected(ok.error());
+    for (const TensorRule& rule : request.rules)
+        if (rule.spec)
+            if (auto ok = validate(*rule.spec); !ok) return tl::unexpected(ok.error());
     const Layout* layout = findLayout(request.layout.empty() ? "eformer" : request.layout);
     if (!layout) {
         std::string known;
@@ -76,20 +112,26 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
         return fail(
             fmt::format("there is no layout '{}': known layouts are {}", escapeForPeople(request.layout, 40), known));
     }
-    const auto taken = selectTensors(model, request.tensorRegex);
+    if (layout->takesModel)
+        if (auto ok = layout->takesModel(model, request.output); !ok) return tl::unexpected(ok.error());
+    WrittenFiles kept;
+    const auto taken = takenTensors(model, request, *layout, kept);
     if (!taken) return tl::unexpected(taken.error());
-    if (taken->empty())
-        return fail(request.tensorRegex.empty()
-                        ? std::string("no tensor is a float tensor of rank 2 or more: name some with --tensor")
-                        : fmt::format("the tensor filter '{}' takes none of {} tensors",
-                                      escapeForPeople(request.tensorRegex, 80), model.tensors.size()));
     if (request.solve && (!layout->writeFrom || (request.columnScales && !layout->columnScales)))
         return fail(fmt::format("the {} layout cannot hold what {}: use layout native or plain", layout->id,
                                 layout->writeFrom ? "has a scale per column" : "a solver decided"));
-    if (auto ok = checkAll(model, *taken, request, *layout, job); !ok) return tl::unexpected(ok.error());
+    if (auto ok = checkAll(model, *taken, *layout, job); !ok) return tl::unexpected(ok.error());
+    Finish finish;
+    if (layout->config) {
+        auto config = layout->config(model, *taken);
+        if (!config) return tl::unexpected(config.error());
+        finish.config = std::move(*config);
+    }
 
-    const std::set<const TensorInfo*> quantized(taken->begin(), taken->end());
+    std::map<const TensorInfo*, const TakenTensor*> quantized;
+    for (const TakenTensor& one : *taken) quantized[one.tensor] = &one;
     std::vector<OutputShard> shards(model.files.size());
+    std::vector<WrittenTensor> records;
     std::uint64_t copies = 0;
     for (std::size_t i = 0; i < shards.size(); ++i) {
         shards[i].fileName = shardName(model.files[i]);
@@ -97,25 +139,29 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
     }
     for (const TensorInfo& tensor : model.tensors) {
         OutputShard& shard = shards[tensor.file];
-        if (!quantized.contains(&tensor)) {
-            auto copy = copyOf(model, tensor);
+        const auto found = quantized.find(&tensor);
+        if (found == quantized.end()) {
+            auto copy = layout->copy ? layout->copy(model, tensor) : copyOf(model, tensor);
             if (!copy) return tl::unexpected(copy.error());
+            records.push_back({&tensor, nullptr, {copy->name}, layout, bytesOf(*copy)});
             shard.tensors.push_back(std::move(*copy));
             ++copies;
             continue;
         }
-        const auto view = model.view(tensor);
-        if (!view) return tl::unexpected(view.error());
-        bool columnScales = false;
-        auto written = request.solve ? writeSolved(*view, request, *layout, columnScales, job)
-                                     : layout->write(*view, request.spec, job);
-        if (!written) return tl::unexpected(written.error());
-        for (auto& part : *written) shard.tensors.push_back(std::move(part));
-        shard.metadata[std::string(kStoredPrefix) + tensor.name] =
-            storedText(tensor, request.spec, layout->id, columnScales);
+        auto parts = partsOf(model, *found->second, request, *layout, job);
+        if (!parts) return tl::unexpected(parts.error());
+        for (auto& part : parts->tensors) shard.tensors.push_back(std::move(part));
+        records.push_back(std::move(parts->record));
+        if (layout->describes)
+            shard.metadata[std::string(kStoredPrefix) + tensor.name] =
+                storedText(tensor, found->second->spec, layout->id, parts->columnScales);
     }
-    auto result = writeModel(model, std::move(shards), request.output, job);
-    if (result) result->quantizedTensors = taken->size(), result->copiedTensors = copies;
+    if (request.prove) finish.prove = [&](const std::string& path) { return request.prove(path, records); };
+    auto result = layout->writeFiles ? layout->writeFiles(model, std::move(shards), request.output, job, finish)
+                                     : writeModel(model, std::move(shards), request.output, job, finish);
+    if (!result) return result;
+    result->quantizedTensors = taken->size(), result->copiedTensors = copies;
+    result->keptByLayout = kept.keptByLayout, result->whyKept = std::move(kept.whyKept);
     return result;
 }
 

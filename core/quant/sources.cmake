@@ -14,10 +14,18 @@ target_sources(qs_core PRIVATE
   quant/group_rule.cpp
   quant/half_quadratic.cpp
   quant/layout.cpp
+  quant/layout_bnb.cpp
+  quant/layout_compressed_tensors.cpp
   quant/layout_eformer.cpp
+  quant/layout_gguf.cpp
+  quant/layout_gptq.cpp
+  quant/layout_llm_int8.cpp
+  quant/layout_mlx.cpp
   quant/layout_native.cpp
+  quant/layout_npz.cpp
   quant/layout_plain.cpp
   quant/learn.cpp
+  quant/linear_weights.cpp
   quant/load.cpp
   quant/native_packing.cpp
   quant/pass.cpp
@@ -36,7 +44,9 @@ target_sources(qs_core PRIVATE
   quant/spec_parse.cpp
   quant/spec_validate.cpp
   quant/stored.cpp
+  quant/taken_tensors.cpp
   quant/trained.cpp
   quant/user_formats.cpp
+  quant/word_packing.cpp
   quant/write_model.cpp
 )

@@ -21,6 +21,7 @@ namespace qs {
 namespace {
 
 namespace fs = std::filesystem;
+constexpr std::string_view kCertificate = "certificate.json";
 constexpr std::size_t kCopyPiece = std::size_t(4) << 20;
 
 Result<void> noCollision(const std::vector<OutputShard>& shards) {
@@ -36,11 +37,7 @@ Result<void> noCollision(const std::vector<OutputShard>& shards) {
 
 std::uint64_t dataBytes(const OutputShard& shard) {
     std::uint64_t bytes = 0;
-    for (const auto& tensor : shard.tensors) {
-        std::uint64_t bits = std::uint64_t(info(tensor.dtype).bits);
-        for (const auto dim : tensor.shape) bits *= std::uint64_t(dim);
-        bytes += bits / 8;
-    }
+    for (const auto& tensor : shard.tensors) bytes += bytesOf(tensor);
     return bytes;
 }
 
@@ -83,9 +80,10 @@ Result<void> writePlainConfig(const std::string& from, const std::string& to, co
 }
 
 /// Everything of the source folder that is not a shard, an index or hidden; symbolic links become what they point to.
-/// Neither is the output, which may lie in it, nor what other runs are writing there.
+/// Neither is the output, which may lie in it, nor what other runs are writing there; nor what is said of the source
+/// alone: how it is quantized, when the output says that, and the certificate of its bytes.
 Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::path& into, const fs::path& output,
-                                               const Job& job) {
+                                               bool configures, const Job& job) {
     std::vector<std::string> copied;
     std::error_code failed;
     const bool isDecoded = std::any_of(model.tensors.begin(), model.tensors.end(), [](const TensorInfo& tensor) {
@@ -109,6 +107,7 @@ Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::pat
                         [&](const ModelFile& file) { return file.path == it->path(); }))
             continue; // of another format: its tensors are in the new files
         if (top && isDecoded && (name == "quantize_config.json" || name == "quant_config.json")) continue;
+        if (top && ((configures && name == "config.json") || name == kCertificate)) continue;
         fs::create_directories((into / relative).parent_path(), ignored);
         const auto write = top && isDecoded && name == "config.json" ? writePlainConfig : copyFile;
         if (auto done = write(it->path().string(), (into / relative).string(), job); !done)
@@ -140,8 +139,27 @@ std::string indexName(const Model& model) {
     return found.empty() ? "model.safetensors.index.json" : found;
 }
 
+/// config.json of the source with our entries in it, or with nothing else where the source has none.
+Result<void> writeConfig(const Model& model, const fs::path& into, const std::string& entries) {
+    const fs::path path = fs::path(model.folder) / "config.json";
+    nlohmann::ordered_json config = nlohmann::ordered_json::object();
+    if (!model.folder.empty() && fs::exists(path)) {
+        std::ifstream in(path, std::ios::binary);
+        std::string text(std::istreambuf_iterator<char>(in), {});
+        config = nlohmann::ordered_json::parse(text, nullptr, false);
+        if (!in || !config.is_object())
+            return fail(fmt::format("{} is not a JSON object, so that it cannot say how the weights are quantized; "
+                                    "nothing was written.",
+                                    escapeForPeople(path.string(), 200)),
+                        path.string());
+    }
+    for (const char* key : {"quantization_config", "compression_config", "quantization"}) config.erase(key);
+    config.update(nlohmann::ordered_json::parse(entries));
+    return writeWholeFile((into / "config.json").string(), config.dump(2) + "\n");
+}
+
 Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> shards, const std::string& output,
-                                 const Job& job) {
+                                 const Job& job, const Finish& finish) {
     auto folder = AtomicFolder::create(output, &model);
     if (!folder) return tl::unexpected(folder.error());
     const fs::path partial = folder->partialPath();
@@ -167,11 +185,18 @@ Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> sh
             return tl::unexpected(ok.error());
         written.paths.push_back((fs::path(output) / name).string());
     }
+    const bool configures = !finish.config.empty();
     if (!model.folder.empty()) {
-        const auto copied = copyUntouched(model, partial, output, job);
+        const auto copied = copyUntouched(model, partial, output, configures, job);
         if (!copied) return tl::unexpected(copied.error());
         for (const auto& name : *copied) written.paths.push_back((fs::path(output) / name).string());
     }
+    if (configures) {
+        if (auto ok = writeConfig(model, partial, finish.config); !ok) return tl::unexpected(ok.error());
+        written.paths.push_back((fs::path(output) / "config.json").string());
+    }
+    if (finish.prove)
+        if (auto good = finish.prove(partial.string()); !good) return tl::unexpected(good.error());
     if (job.cancelled()) return cancelledError();
     if (auto committed = folder->commit(); !committed) return tl::unexpected(committed.error());
     return written;
@@ -190,6 +215,13 @@ Result<void> writeValues(const TensorView& view, const TensorToWrite::Sink& sink
 
 } // namespace
 
+std::uint64_t bytesOf(const TensorToWrite& tensor) {
+    std::uint64_t elements = 1;
+    for (const auto dim : tensor.shape) elements *= std::uint64_t(dim);
+    if (tensor.packed) return elements / tensor.packed->elements * tensor.packed->bytes;
+    return elements * std::uint64_t(info(tensor.dtype).bits) / 8;
+}
+
 Result<TensorToWrite> copyOf(const Model& model, const TensorInfo& tensor) {
     auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
@@ -200,28 +232,37 @@ Result<TensorToWrite> copyOf(const Model& model, const TensorInfo& tensor) {
     if (tensor.packed)
         return TensorToWrite{tensor.name, tensor.dtype, tensor.shape,
                              [view = *view](const TensorToWrite::Sink& sink) { return writeValues(view, sink); }};
-    return TensorToWrite{
-        tensor.name, tensor.dtype, tensor.shape, [view = *view](const TensorToWrite::Sink& sink) -> Result<void> {
-            std::vector<std::byte> scratch;
-            for (std::size_t at = 0; at < view.info->bytes; at += kCopyPiece) {
-                const auto piece = view.read(at, std::min<std::size_t>(kCopyPiece, view.info->bytes - at), scratch);
-                if (auto written = sink(piece); !written) return written;
-                if (view.file) view.file->dropPages(view.info->offset + at, piece.size());
-            }
-            return {};
-        }};
+    return bytewiseCopyOf(model, tensor);
+}
+
+Result<TensorToWrite> bytewiseCopyOf(const Model& model, const TensorInfo& tensor) {
+    auto view = model.view(tensor);
+    if (!view) return tl::unexpected(view.error());
+    return TensorToWrite{tensor.name, tensor.dtype, tensor.shape,
+                         [view = *view](const TensorToWrite::Sink& sink) -> Result<void> {
+                             std::vector<std::byte> scratch;
+                             for (std::size_t at = 0; at < view.info->bytes; at += kCopyPiece) {
+                                 const auto piece =
+                                     view.read(at, std::min<std::size_t>(kCopyPiece, view.info->bytes - at), scratch);
+                                 if (auto written = sink(piece); !written) return written;
+                                 if (view.file) view.file->dropPages(view.info->offset + at, piece.size());
+                             }
+                             return {};
+                         },
+                         tensor.packed};
 }
 
 Result<WrittenFiles> writeModel(const Model& model, std::vector<OutputShard> shards, const std::string& output,
-                                const Job& job) {
+                                const Job& job, const Finish& finish) {
     if (auto ok = noCollision(shards); !ok) return tl::unexpected(ok.error());
-    if (!output.ends_with(".safetensors")) return writeFolder(model, std::move(shards), output, job);
+    if (!output.ends_with(".safetensors")) return writeFolder(model, std::move(shards), output, job, finish);
     OutputShard all;
     for (auto& shard : shards) {
         std::move(shard.tensors.begin(), shard.tensors.end(), std::back_inserter(all.tensors));
         all.metadata.merge(shard.metadata);
     }
-    const auto bytes = writeSafetensors(output, std::move(all.tensors), std::move(all.metadata), &model, job);
+    const auto bytes =
+        writeSafetensors(output, std::move(all.tensors), std::move(all.metadata), &model, job, finish.prove);
     if (!bytes) return tl::unexpected(bytes.error());
     return WrittenFiles{{output}, *bytes, 0, 0};
 }

@@ -12,10 +12,19 @@ struct OutputShard {
     std::vector<TensorToWrite> tensors;
     std::map<std::string, std::string> metadata;
 };
+/// Bytes of a tensor of a file.
+std::uint64_t bytesOf(const TensorToWrite& tensor);
+/// The bytes of a tensor as they lie in its file, blocks and all.
+Result<TensorToWrite> bytewiseCopyOf(const Model& model, const TensorInfo& tensor);
 /// A producer that copies a tensor's bytes.
 Result<TensorToWrite> copyOf(const Model& model, const TensorInfo& tensor);
+/// What makes a folder complete, and what looks at it before it has its name.
+struct Finish {
+    std::string config; ///< entries of config.json as a JSON object; "": that file is copied as it is
+    std::function<Result<void>(const std::string& path)> prove = {};
+};
 /// `output` ending in .safetensors: one file; else a folder, with the files of the model's folder that are not weights.
 Result<WrittenFiles> writeModel(const Model& model, std::vector<OutputShard> shards, const std::string& output,
-                                const Job& job);
+                                const Job& job, const Finish& finish = {});
 
 } // namespace qs

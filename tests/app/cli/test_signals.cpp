@@ -102,7 +102,7 @@ private Q_SLOTS:
         const auto ran = run({s("quantize"), small, s("--spec"), s("nf4:block=64"), s("-o"), out});
         QVERIFY2(ran.code == 0, ran.err.constData());
         QCOMPARE(entries(output.path()), QStringList{s("out")});
-        QCOMPARE(entries(out), (QStringList{s(".quantscope"), s("small.safetensors")}));
+        QCOMPARE(entries(out), (QStringList{s(".quantscope"), s("certificate.json"), s("small.safetensors")}));
     }
 };
 

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/export/certificate.h"
+
+#include "core/base/text.h"
+#include "core/report/report.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace qs {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+constexpr std::array kResults = {std::pair{Comparison::Equal, "equal"}, std::pair{Comparison::Copied, "copied"},
+                                 std::pair{Comparison::NotCompared, "not compared"}};
+constexpr std::uintmax_t kMostBytes = std::uintmax_t(256) << 20;
+
+const char* textOf(Comparison result) {
+    return std::find_if(kResults.begin(), kResults.end(), [&](const auto& row) { return row.first == result; })->second;
+}
+
+Json jsonOf(const TensorProof& one) {
+    Json row;
+    row["name"] = one.name;
+    row["result"] = textOf(one.result);
+    if (!one.reason.empty()) row["reason"] = one.reason;
+    if (!one.spec.empty()) row["spec"] = one.spec, row["spec_full"] = one.specFull;
+    row["dtype"] = one.dtype;
+    row["shape"] = one.shape;
+    row["read_as"] = one.readAs.empty() ? Json(nullptr) : Json(one.readAs);
+    row["bpw"] = one.bitsPerWeight();
+    row["bytes_predicted"] = one.bytesPredicted;
+    row["bytes_written"] = one.bytesWritten;
+    return row;
+}
+
+void readTensor(const Json& row, TensorProof& one) {
+    one.name = row.at("name").get<std::string>();
+    const auto result = row.at("result").get<std::string>();
+    for (const auto& [value, text] : kResults)
+        if (result == text) one.result = value;
+    one.reason = row.value("reason", "");
+    one.spec = row.value("spec", ""), one.specFull = row.value("spec_full", "");
+    one.dtype = row.at("dtype").get<std::string>();
+    one.shape = row.at("shape").get<std::vector<std::int64_t>>();
+    if (row.at("read_as").is_string()) one.readAs = row.at("read_as").get<std::string>();
+    one.elements = 1;
+    for (const auto dim : one.shape) one.elements *= std::uint64_t(dim);
+    one.bytesPredicted = row.at("bytes_predicted").get<std::uint64_t>();
+    one.bytesWritten = row.at("bytes_written").get<std::uint64_t>();
+}
+
+} // namespace
+
+double Certificate::bitsPerWeight() const {
+    return proof.quantizedElements ? 8.0 * double(proof.quantizedBytes) / double(proof.quantizedElements) : 0;
+}
+
+std::string certificateText(const Certificate& c) {
+    Json json;
+    json["quantscope"] = c.version;
+    json["source"] = c.source;
+    json["source_format"] = c.sourceFormat;
+    json["layout"] = c.layout;
+    json["result"] = c.proof.proved() ? "proved" : "not all compared";
+    json["bpw"] = c.bitsPerWeight();
+    json["bytes_predicted"] = c.proof.bytesPredicted;
+    json["bytes_written"] = c.proof.bytesWritten;
+    json["tensors_equal"] = c.proof.equal;
+    json["tensors_copied"] = c.proof.copied;
+    json["tensors_not_compared"] = c.proof.notCompared;
+    json["files"] = Json::array();
+    for (const auto& file : c.files)
+        json["files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
+    json["tensors"] = Json::array();
+    for (const auto& one : c.proof.tensors) json["tensors"].push_back(jsonOf(one));
+    return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<Certificate> readCertificate(const std::string& path) {
+    const auto wrong = [&](const std::string& why) {
+        return fail(fmt::format("{} is not a certificate: {}.", escapeForPeople(path, 200), why), path);
+    };
+    std::error_code failed;
+    if (const auto size = fs::file_size(path, failed); failed || size > kMostBytes)
+        return wrong(failed ? failed.message() : "it is longer than 256 MiB");
+    std::ifstream in(path, std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    try {
+        const Json json = Json::parse(text);
+        Certificate c;
+        c.version = json.at("quantscope").get<std::string>();
+        c.source = json.at("source").get<std::string>();
+        c.sourceFormat = json.at("source_format").get<std::string>();
+        c.layout = json.at("layout").get<std::string>();
+        for (const Json& row : json.at("files"))
+            c.files.push_back({row.at("name").get<std::string>(), row.at("bytes").get<std::uint64_t>(),
+                               row.at("sha256").get<std::string>()});
+        for (const Json& row : json.at("tensors")) {
+            TensorProof one;
+            readTensor(row, one);
+            c.proof.add(std::move(one));
+        }
+        return c;
+    } catch (const Json::exception& error) {
+        return wrong(escapeForPeople(error.what(), 160));
+    }
+}
+
+Result<std::vector<CertifiedFile>> certifyFiles(const std::string& path, const std::string& output, const Job& job) {
+    std::vector<CertifiedFile> files;
+    const auto add = [&](const fs::path& file, const std::string& name) -> Result<void> {
+        std::error_code failed;
+        const auto bytes = fs::file_size(file, failed);
+        auto hash = sha256OfFile(file.string(), job);
+        if (!hash) return tl::unexpected(hash.error());
+        files.push_back({name, std::uint64_t(bytes), std::move(*hash)});
+        return {};
+    };
+    std::error_code failed;
+    if (!fs::is_directory(path, failed)) {
+        if (auto ok = add(path, fs::path(output).filename().string()); !ok) return tl::unexpected(ok.error());
+        return files;
+    }
+    std::vector<fs::path> found;
+    for (fs::recursive_directory_iterator it(path, failed), end; !failed && it != end; it.increment(failed))
+        if (it->is_regular_file(failed) && !it->path().filename().string().starts_with("."))
+            found.push_back(it->path());
+    if (failed)
+        return fail(fmt::format("{} cannot be listed: {}.", escapeForPeople(path, 200), failed.message()), path);
+    std::sort(found.begin(), found.end());
+    for (const auto& file : found)
+        if (auto ok = add(file, file.lexically_relative(path).string()); !ok) return tl::unexpected(ok.error());
+    return files;
+}
+
+std::string summaryText(const Certificate& c) {
+    const Proof& proof = c.proof;
+    std::string text = fmt::format("{:.4f} bpw over {} quantized tensors; {} of tensors written, as predicted; ",
+                                   c.bitsPerWeight(), proof.quantized, bytesText(proof.bytesWritten));
+    if (proof.proved()) return text + "opened again, every value is what was analysed.";
+    return text + fmt::format("{} of {} tensors were not compared: {}.", proof.notCompared, proof.tensors.size(),
+                              std::find_if(proof.tensors.begin(), proof.tensors.end(), [](const TensorProof& one) {
+                                  return one.result == Comparison::NotCompared;
+                              })->reason);
+}
+
+} // namespace qs

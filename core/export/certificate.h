@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// certificate.json: what an export is made of, its true bits per weight, its bytes as predicted and as written, a
+// SHA-256 of every file, and how every tensor read back.
+
+#include "core/export/proof.h"
+
+namespace qs {
+
+struct CertifiedFile {
+    std::string name; ///< relative to the certificate's folder
+    std::uint64_t bytes = 0;
+    std::string sha256;
+};
+struct Certificate {
+    std::string version;      ///< of the program
+    std::string source;       ///< name of the model's file or folder
+    std::string sourceFormat; ///< "safetensors"
+    std::string layout;
+    std::vector<CertifiedFile> files;
+    Proof proof;
+    /// Of the quantized tensors.
+    double bitsPerWeight() const;
+};
+std::string certificateText(const Certificate& certificate);
+Result<Certificate> readCertificate(const std::string& path);
+/// Hashes of a written file, or of every file of a folder but the certificate itself.
+Result<std::vector<CertifiedFile>> certifyFiles(const std::string& path, const std::string& output, const Job& job);
+/// "10 tensors at 4.5000 bpw, 1.20 MiB as predicted; every value reads back as analysed."
+std::string summaryText(const Certificate& certificate);
+
+} // namespace qs

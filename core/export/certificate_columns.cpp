@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/export/certificate_columns.h"
+
+#include "core/base/text.h"
+
+namespace qs {
+namespace {
+
+std::string resultText(const TensorProof& one) {
+    switch (one.result) {
+    case Comparison::Equal: return "equal";
+    case Comparison::Copied: return "copied";
+    case Comparison::NotCompared: break;
+    }
+    return "not compared: " + one.reason;
+}
+
+template<class Row> Column<Row> text(const char* id, const char* title, const char* tip, Value (*value)(const Row&)) {
+    return {{id, title, "", Show::Text, 0, Direction::None, tip}, value};
+}
+template<class Row> Column<Row> bytes(const char* id, const char* title, const char* tip, Value (*value)(const Row&)) {
+    return {{id, title, "", Show::Bytes, 0, Direction::None, tip}, value};
+}
+
+} // namespace
+
+const Columns<TensorProof>& proofColumns() {
+    using T = TensorProof;
+    static const Columns<T> columns = {
+        text<T>("tensor", "Tensor", "", [](const T& t) -> Value { return escapeForPeople(t.name, 200); }),
+        text<T>("result", "Read back",
+                "equal: every value is what was analysed; copied: byte for byte what the source holds",
+                [](const T& t) -> Value { return resultText(t); }),
+        text<T>("spec", "Spec", "", [](const T& t) -> Value { return t.spec.empty() ? "as it was" : t.spec; }),
+        text<T>("read_as", "As", "What the reader calls it", [](const T& t) -> Value { return t.readAs; }),
+        text<T>("shape", "Shape", "", [](const T& t) -> Value { return shapeTimes(t.shape); }),
+        {{"bpw", "bpw", "", Show::Fixed, 4, Direction::LowerIsBetter, "8 x bytes written / elements"},
+         [](const T& t) -> Value { return t.elements ? Value{t.bitsPerWeight()} : Value{}; }},
+        bytes<T>("bytes_predicted", "Predicted", "Bytes that the layout promised",
+                 [](const T& t) -> Value { return std::int64_t(t.bytesPredicted); }),
+        bytes<T>("bytes_written", "Written", "Bytes that are there",
+                 [](const T& t) -> Value { return std::int64_t(t.bytesWritten); })};
+    return columns;
+}
+
+const Columns<CertifiedFile>& certifiedFileColumns() {
+    using F = CertifiedFile;
+    static const Columns<F> columns = {
+        text<F>("name", "File", "", [](const F& f) -> Value { return escapeForPeople(f.name, 200); }),
+        bytes<F>("bytes", "Bytes", "", [](const F& f) -> Value { return std::int64_t(f.bytes); }),
+        text<F>("sha256", "SHA-256", "", [](const F& f) -> Value { return f.sha256; })};
+    return columns;
+}
+
+} // namespace qs

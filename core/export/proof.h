@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What was written is opened again by the readers of its conventions, which share no code with the writers, and every
+// value compared with what analysis says the spec makes of the tensor.
+
+#include "core/quant/layout.h"
+
+namespace qs {
+
+enum class Comparison {
+    Equal,      ///< every value is what was analysed
+    Copied,     ///< byte for byte what the source holds
+    NotCompared ///< nothing here decodes it: no proof, and no mistake found
+};
+
+struct TensorProof {
+    std::string name;
+    std::string spec, specFull; ///< "" of a tensor that was copied
+    std::string dtype;          ///< of the source
+    std::string readAs;         ///< what the reader calls it: "bnb-nf4"
+    std::vector<std::int64_t> shape;
+    std::uint64_t elements = 0;
+    std::uint64_t bytesPredicted = 0, bytesWritten = 0;
+    Comparison result = Comparison::NotCompared;
+    std::string reason; ///< why it was not compared
+    double bitsPerWeight() const { return elements ? 8.0 * double(bytesWritten) / double(elements) : 0; }
+};
+
+struct Proof {
+    std::vector<TensorProof> tensors; ///< in the order of the model
+    std::uint64_t bytesPredicted = 0, bytesWritten = 0;
+    std::uint64_t quantized = 0;         ///< tensors
+    std::uint64_t quantizedElements = 0; ///< of them
+    std::uint64_t quantizedBytes = 0;    ///< as written
+    std::uint64_t equal = 0, copied = 0, notCompared = 0;
+    void add(TensorProof one);
+    bool proved() const { return notCompared == 0; }
+};
+
+/// `path`: a file or folder that was just written. An error says which tensor differs, and where.
+Result<Proof> prove(const Model& original, const std::vector<WrittenTensor>& tensors, const std::string& path,
+                    const Job& job);
+
+} // namespace qs

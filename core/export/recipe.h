@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Which tensor gets which spec: {"version":1,"default":SPEC|"keep","rules":[{"tensor":REGEX,"spec":SPEC|"keep"}]}, or
+// the same on a command line as SPEC and REGEX=SPEC. The first rule that matches a name wins.
+
+#include "core/quant/layout.h"
+
+namespace qs {
+
+struct Recipe {
+    std::optional<QuantSpec> rest; ///< of what no rule matches; none: it stays as it is
+    std::vector<TensorRule> rules;
+    void applyTo(QuantizeRequest& request) const;
+};
+Result<Recipe> parseRecipe(const std::string& text, const std::string& path);
+Result<Recipe> readRecipe(const std::string& path);
+/// Each is SPEC, REGEX=SPEC or REGEX=keep; one SPEC at most.
+Result<Recipe> recipeOfSpecs(const std::vector<std::string>& specs);
+/// Rules that match no tensor of the model, as they were written.
+std::vector<std::string> unmatchedRules(const Recipe& recipe, const Model& model);
+
+} // namespace qs

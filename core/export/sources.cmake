@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+target_sources(qs_core PRIVATE
+  export/certificate.cpp
+  export/certificate_columns.cpp
+  export/export_model.cpp
+  export/proof.cpp
+  export/recipe.cpp
+  export/value_sums.cpp
+)

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/npz_write.h"
+
+#include "core/base/text.h"
+#include "core/model/atomic_file.h"
+#include "core/model/mapped_file.h"
+#include "core/model/tensor_name.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <zlib.h>
+
+namespace qs {
+namespace {
+
+template<class T> void append(std::string& out, T value) {
+    char bytes[sizeof(T)];
+    std::memcpy(bytes, &value, sizeof(T));
+    out.append(bytes, sizeof(T));
+}
+
+/// The header of an .npy file of version 1 or 2, which ends on a multiple of 64.
+std::string npyHeader(const TensorToWrite& tensor) {
+    std::string shape = fmt::format("{}", fmt::join(tensor.shape, ", "));
+    if (tensor.shape.size() == 1) shape += ',';
+    std::string text =
+        fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", npyType(tensor.dtype), shape);
+    text.append(63 - (10 + text.size()) % 64, ' ');
+    text += '\n';
+    std::string out("\x93NUMPY\x01\x00", 8);
+    append<std::uint16_t>(out, std::uint16_t(text.size()));
+    return out + text;
+}
+
+struct Member {
+    std::string name;
+    std::uint32_t crc = 0;
+    std::uint64_t bytes = 0, offset = 0;
+};
+
+/// What local header and directory have in common; sizes are in the extra field, as numpy's zip64 has them.
+std::string commonFields(const Member& member) {
+    std::string out;
+    append<std::uint16_t>(out, 45);         // version needed
+    append<std::uint16_t>(out, 0x0800);     // names are UTF-8
+    append<std::uint16_t>(out, 0);          // stored
+    append<std::uint32_t>(out, 0x00210000); // 1980-01-01
+    append<std::uint32_t>(out, member.crc);
+    append<std::uint32_t>(out, 0xffffffff);
+    append<std::uint32_t>(out, 0xffffffff);
+    append<std::uint16_t>(out, std::uint16_t(member.name.size()));
+    return out;
+}
+
+std::string localHeader(const Member& member) {
+    std::string out("PK\x03\x04");
+    out += commonFields(member);
+    append<std::uint16_t>(out, 20);
+    out += member.name;
+    append<std::uint16_t>(out, 1); // zip64
+    append<std::uint16_t>(out, 16);
+    append<std::uint64_t>(out, member.bytes);
+    append<std::uint64_t>(out, member.bytes);
+    return out;
+}
+
+std::string directoryEntry(const Member& member) {
+    std::string out("PK\x01\x02");
+    append<std::uint16_t>(out, 45);
+    out += commonFields(member);
+    append<std::uint16_t>(out, 28);
+    for (int i = 0; i < 3; ++i) append<std::uint16_t>(out, 0); // comment, disk, attributes
+    append<std::uint32_t>(out, 0);
+    append<std::uint32_t>(out, 0xffffffff);
+    out += member.name;
+    append<std::uint16_t>(out, 1);
+    append<std::uint16_t>(out, 24);
+    append<std::uint64_t>(out, member.bytes);
+    append<std::uint64_t>(out, member.bytes);
+    append<std::uint64_t>(out, member.offset);
+    return out;
+}
+
+std::string endOfDirectory(std::uint64_t entries, std::uint64_t begin, std::uint64_t bytes) {
+    std::string out("PK\x06\x06");
+    append<std::uint64_t>(out, 44);
+    append<std::uint16_t>(out, 45), append<std::uint16_t>(out, 45);
+    append<std::uint32_t>(out, 0), append<std::uint32_t>(out, 0);
+    append<std::uint64_t>(out, entries), append<std::uint64_t>(out, entries);
+    append<std::uint64_t>(out, bytes), append<std::uint64_t>(out, begin);
+    out += "PK\x06\x07";
+    append<std::uint32_t>(out, 0);
+    append<std::uint64_t>(out, begin + bytes);
+    append<std::uint32_t>(out, 1);
+    out += "PK\x05\x06";
+    append<std::uint32_t>(out, 0);
+    append<std::uint16_t>(out, 0xffff), append<std::uint16_t>(out, 0xffff);
+    append<std::uint32_t>(out, 0xffffffff), append<std::uint32_t>(out, 0xffffffff);
+    append<std::uint16_t>(out, 0);
+    return out;
+}
+
+} // namespace
+
+const char* npyType(DType dtype) {
+    switch (dtype) {
+    case DType::Bool: return "|b1";
+    case DType::U8: return "|u1";
+    case DType::I8: return "|i1";
+    case DType::U16: return "<u2";
+    case DType::I16: return "<i2";
+    case DType::U32: return "<u4";
+    case DType::I32: return "<i4";
+    case DType::U64: return "<u8";
+    case DType::I64: return "<i8";
+    case DType::F16: return "<f2";
+    case DType::F32: return "<f4";
+    case DType::F64: return "<f8";
+    case DType::C64: return "<c8";
+    default: return nullptr;
+    }
+}
+
+Result<std::uint64_t> writeNpz(const std::string& path, std::vector<TensorToWrite> tensors, const Model* opened,
+                               const Job& job, const std::function<Result<void>(const std::string& path)>& check) {
+    const std::string shown = escapeForPeople(path, 200);
+    if (auto apart = notAnOpenedInput(path, opened); !apart) return tl::unexpected(apart.error());
+    auto file = AtomicFile::create(path);
+    if (!file) return tl::unexpected(file.error());
+    std::vector<Member> members;
+    std::uint64_t at = 0, index = 0;
+    const auto put = [&](std::string_view text) {
+        at += text.size();
+        return file->write(text);
+    };
+    for (const TensorToWrite& tensor : tensors) {
+        job.progress({double(index), double(tensors.size()), "Writing " + escapeForPeople(tensor.name, 60), index,
+                      tensors.size()});
+        ++index;
+        if (!npyType(tensor.dtype))
+            return fail(fmt::format("{}: NumPy has no type for {} of tensor {}; nothing was written.", shown,
+                                    info(tensor.dtype).id, quotedName(tensor.name)),
+                        path);
+        if (tensor.name.size() > 60'000 || tensor.name.find("..") != std::string::npos || tensor.name.starts_with('/'))
+            return fail(fmt::format("{}: tensor {} has a name that archives do not hold; nothing was written.", shown,
+                                    quotedName(tensor.name)),
+                        path);
+        std::string bytes = npyHeader(tensor);
+        const auto produced = tensor.produce([&](std::span<const std::byte> piece) -> Result<void> {
+            if (job.cancelled()) return cancelledError();
+            bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+            return {};
+        });
+        if (!produced) return tl::unexpected(produced.error());
+        Member member{tensor.name + ".npy", 0, bytes.size(), at};
+        member.crc = std::uint32_t(crc32_z(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
+        if (auto written = put(localHeader(member)); !written) return tl::unexpected(written.error());
+        if (auto written = put(bytes); !written) return tl::unexpected(written.error());
+        members.push_back(std::move(member));
+    }
+    const std::uint64_t begin = at;
+    for (const Member& member : members)
+        if (auto written = put(directoryEntry(member)); !written) return tl::unexpected(written.error());
+    if (auto written = put(endOfDirectory(members.size(), begin, at - begin)); !written)
+        return tl::unexpected(written.error());
+    if (opened)
+        for (const ModelFile& from : opened->files) // what a truncated source no longer has reads as zeros
+            if (from.mapping)
+                if (auto same = from.mapping->unchanged(); !same) return tl::unexpected(same.error());
+    if (check) {
+        const auto there = file->finish();
+        if (!there) return tl::unexpected(there.error());
+        if (auto good = check(*there); !good) return tl::unexpected(good.error());
+    }
+    if (auto committed = file->commit(job); !committed) return tl::unexpected(committed.error());
+    return at;
+}
+
+} // namespace qs

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// bitsandbytes' 4-bit linear layers as its QuantState writes them: the codes under the weight's own name, two to a byte,
+// and what decodes them in tensors NAME.absmax, NAME.quant_map, NAME.nested_... and NAME.quant_state.bitsandbytes__nf4.
+// Source: bitsandbytes functional.py (QuantState.as_dict), transformers quantizer_bnb_4bit.py.
+#include "core/quant/layouts.h"
+
+#include "core/base/text.h"
+#include "core/quant/linear_weights.h"
+#include "core/quant/produce.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace qs {
+namespace {
+
+using Sink = TensorToWrite::Sink;
+using SharedSource = std::shared_ptr<Source>;
+
+Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
+    if (!isBnb(spec))
+        return fail(fmt::format("the bnb layout holds bitsandbytes' blocks of nf4 and fp4, not {}: use {}:dialect=bnb",
+                                specText(spec), spec.format == "fp4" ? "fp4" : "nf4"));
+    if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
+    return {};
+}
+
+/// The nibble of each of our codes, which ascend with their levels.
+std::array<std::uint8_t, 16> nibblesOf(const FormatTraits& format) {
+    std::array<std::uint8_t, 16> out{};
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = format.bytes.empty() ? std::uint8_t(i) : format.bytes[i];
+    return out;
+}
+
+/// What each nibble stands for; bitsandbytes makes its table from integers, so that its second zero has no sign.
+std::vector<float> quantMap(const FormatTraits& format) {
+    const auto nibbles = nibblesOf(format);
+    std::vector<float> map(nibbles.size());
+    for (std::size_t i = 0; i < nibbles.size(); ++i) map[nibbles[i]] = format.levels[i] + 0.0f;
+    return map;
+}
+
+// Blocks are even, so that every range begins with a byte.
+Result<void> produceCodes(Source& source, const Sink& sink) {
+    const auto nibbles = nibblesOf(source.spec.traits());
+    const bool inOrder = source.spec.traits().bytes.empty();
+    const std::uint8_t zero = nibbles[std::size_t(source.spec.traits().zeroCode)];
+    return streamSlabs(
+        source, sink, [](std::uint64_t element) { return (element + 1) / 2; },
+        [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
+            thread_local std::vector<std::uint8_t> codes;
+            codes.resize(range.n);
+            RunOut out;
+            out.codes = codes.data();
+            encode(range.run, out);
+            if (!inOrder)
+                for (auto& code : codes) code = nibbles[code];
+            auto* bytes = reinterpret_cast<std::uint8_t*>(at);
+            for (std::size_t i = 0; i < range.n / 2; ++i) bytes[i] = std::uint8_t(codes[2 * i] << 4 | codes[2 * i + 1]);
+            if (range.n % 2) bytes[range.n / 2] = std::uint8_t(codes[range.n - 1] << 4 | zero);
+        });
+}
+
+/// As Python writes a float: the shortest decimals, always with a point or an exponent.
+std::string pythonFloat(double value) {
+    std::string text = fmt::format("{}", value);
+    if (text.find_first_of(".en") == text.npos) text += ".0";
+    return text;
+}
+
+/// json.dumps() of what is no tensor in the state. With double quantization it says what the offset is, so that its
+/// length is only known when the scales are; they are forgotten again until it is their turn.
+Result<std::string> stateText(Source& source) {
+    const TensorInfo& original = *source.view.info;
+    std::string text =
+        fmt::format(R"({{"quant_type": "{}", "blocksize": {}, "dtype": "{}", "shape": [{}])", source.spec.format,
+                    source.spec.blockSize(), torchType(original.dtype), fmt::join(original.shape, ", "));
+    if (isDoubleQuantized(source.spec)) {
+        const auto pass = source.prepared();
+        if (!pass) return tl::unexpected(pass.error());
+        text += fmt::format(R"(, "nested_blocksize": {}, "nested_dtype": "float32", "nested_offset": {})", kNestedBlock,
+                            pythonFloat(double((*pass)->nested().offset)));
+        source.pass.reset();
+    }
+    return text + "}";
+}
+
+void addNested(std::vector<TensorToWrite>& tensors, const SharedSource& source) {
+    const std::string& name = source->view.info->name;
+    const auto blocks = (source->grid.scales + std::int64_t(kNestedBlock) - 1) / std::int64_t(kNestedBlock);
+    tensors.push_back({name + ".nested_absmax", DType::F32, {blocks}, [source](const Sink& sink) -> Result<void> {
+                           const auto pass = source->prepared();
+                           if (!pass) return tl::unexpected(pass.error());
+                           return sinkFloats(sink, DType::F32, (*pass)->nested().absMax);
+                       }});
+    tensors.push_back({name + ".nested_quant_map", DType::F32, {256}, [](const Sink& sink) {
+                           const auto map = dynamicMap();
+                           return sinkFloats(sink, DType::F32, {map.begin(), map.end()});
+                       }});
+}
+
+Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
+    const TensorInfo& original = *source->view.info;
+    if (auto ok = accepts(source->spec, original.shape); !ok)
+        return fail(fmt::format("tensor '{}': {}", escapeForPeople(original.name), ok.error().message));
+    auto state = stateText(*source);
+    if (!state) return tl::unexpected(state.error());
+    const auto bytes = std::int64_t(state->size());
+    TensorToWrite scales = scaleTensor(source, ".absmax");
+    scales.shape = {source->grid.scales};
+    std::vector<TensorToWrite> tensors{
+        {original.name,
+         DType::U8,
+         {std::int64_t((original.elements + 1) / 2), 1},
+         [source](const Sink& sink) { return produceCodes(*source, sink); }},
+        std::move(scales),
+        {original.name + ".quant_map",
+         DType::F32,
+         {16},
+         [map = quantMap(source->spec.traits())](const Sink& sink) { return sinkFloats(sink, DType::F32, map); }},
+        {original.name + ".quant_state.bitsandbytes__" + source->spec.format,
+         DType::U8,
+         {bytes},
+         [text = std::move(*state)](const Sink& sink) { return sink(std::as_bytes(std::span(text))); }}};
+    if (isDoubleQuantized(source->spec)) addNested(tensors, source);
+    return tensors;
+}
+
+Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
+    const auto source = makeSource(view, spec, job);
+    if (!source) return tl::unexpected(source.error());
+    return writeFrom(*source);
+}
+
+Result<std::string> config(const Model& model, std::span<const TakenTensor> taken) {
+    const QuantSpec& first = taken.front().spec;
+    for (const TakenTensor& one : taken)
+        if (one.spec.format != first.format || isDoubleQuantized(one.spec) != isDoubleQuantized(first))
+            return fail(fmt::format("the bnb layout has one 4-bit type and one kind of scales for a model, not {} and "
+                                    "{}: only block may differ; layout compressed-tensors mixes formats",
+                                    specText(first), specText(one.spec)));
+    nlohmann::ordered_json json;
+    json["quant_method"] = "bitsandbytes";
+    json["_load_in_8bit"] = false;
+    json["_load_in_4bit"] = true;
+    json["llm_int8_threshold"] = 6.0;
+    json["llm_int8_skip_modules"] = keptModules(model, taken);
+    json["llm_int8_enable_fp32_cpu_offload"] = false;
+    json["llm_int8_has_fp16_weight"] = false;
+    json["bnb_4bit_quant_type"] = first.format;
+    json["bnb_4bit_use_double_quant"] = isDoubleQuantized(first);
+    json["bnb_4bit_compute_dtype"] = torchType(taken.front().tensor->dtype);
+    json["bnb_4bit_quant_storage"] = "uint8";
+    json["load_in_4bit"] = true;
+    json["load_in_8bit"] = false;
+    return nlohmann::ordered_json{{"quantization_config", std::move(json)}}.dump();
+}
+
+} // namespace
+
+Layout bnbLayout() {
+    return {.id = "bnb",
+            .title = "bitsandbytes 4-bit",
+            .summary = "NAME as U8, NAME.absmax, NAME.quant_map, NAME.quant_state and, with double quantization, "
+                       "NAME.nested_absmax and NAME.nested_quant_map; quantization_config for transformers.",
+            .takes = "nf4 and fp4 with dialect=bnb; matrices of linear layers",
+            .accepts = accepts,
+            .write = write,
+            .writeFrom = writeFrom,
+            .holds = isLinearWeight,
+            .config = config,
+            .describes = false};
+}
+
+} // namespace qs

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// LLM.int8 of bitsandbytes: signed bytes, and the absolute maximum of each row in P.SCB. Source: bitsandbytes
+// nn/modules.py (Linear8bitLt), backends/default/ops.py (int8_vectorwise_dequant).
+#include "core/quant/layouts.h"
+
+#include "core/base/text.h"
+#include "core/quant/code_set.h"
+#include "core/quant/linear_weights.h"
+#include "core/quant/word_packing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace qs {
+namespace {
+
+using Sink = TensorToWrite::Sink;
+using SharedSource = std::shared_ptr<Source>;
+
+Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
+    const bool rows = spec.scaleKind() == ScaleKind::Axes && spec.reducedAxes() == std::vector<int>{-1};
+    if (spec.format != "int8" || !rows || !hasIntegerCodes(spec) || hasZeroPoints(spec) || spec.tiles ||
+        scaleTypeOf(spec) != ScaleType::F32)
+        return fail(fmt::format("the llm-int8 layout holds int8 with an f32 scale per row and no zero points, not {}: "
+                                "use int8",
+                                specText(spec)));
+    if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
+    if (shape.size() != 2) return fail(fmt::format("{} is not the matrix of a linear layer", shapeText(shape)));
+    return {};
+}
+
+Result<void> holds(const TensorInfo& tensor) {
+    if (!tensor.name.ends_with(".weight"))
+        return fail("its name does not end with .weight, as that of a linear layer's matrix does");
+    return isLinearWeight(tensor);
+}
+
+/// The maximum that gives this scale when it is divided by 127.
+float maximumOf(float scale) {
+    const float near = scale * 127.0f;
+    for (const float most : {near, std::nextafter(near, 0.0f), std::nextafter(near, INFINITY)})
+        if (most / 127.0f == scale) return most;
+    return near;
+}
+
+/// int8_vectorwise_dequant: in f32, times the maximum, then times 1/127.
+float valueOf(float level, float scale) { return level * maximumOf(scale) * 7.874015718698502e-3f; }
+
+Result<void> produceBytes(Source& source, const Sink& sink) {
+    const int offset = codeSetOf(source.spec).valueOffset;
+    return streamSlabs(
+        source, sink, [](std::uint64_t element) { return element; },
+        [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
+            RunOut out;
+            out.codes = reinterpret_cast<std::uint8_t*>(at);
+            encode(range.run, out);
+            for (std::size_t i = 0; i < range.n; ++i) at[i] = std::byte(int(out.codes[i]) + offset);
+        });
+}
+
+Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
+    const TensorInfo& original = *source->view.info;
+    auto ok = holds(original);
+    if (ok) ok = accepts(source->spec, original.shape);
+    if (!ok) return fail(fmt::format("tensor '{}': {}", escapeForPeople(original.name), ok.error().message));
+    const std::string module(moduleOf(original.name));
+    return std::vector<TensorToWrite>{
+        {original.name, DType::I8, original.shape, [source](const Sink& sink) { return produceBytes(*source, sink); }},
+        {module + ".SCB",
+         DType::F32,
+         {original.shape[0]},
+         [source](const Sink& sink) -> Result<void> {
+             auto maxima = allScales(*source);
+             if (!maxima) return tl::unexpected(maxima.error());
+             std::transform(maxima->begin(), maxima->end(), maxima->begin(), maximumOf);
+             return sinkFloats(sink, DType::F32, *maxima);
+         }},
+        {module + ".weight_format", DType::U8, {}, [](const Sink& sink) {
+             static constexpr std::byte kRows{0};
+             return sink(std::span(&kRows, 1));
+         }}};
+}
+
+Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
+    const auto source = makeSource(view, spec, job);
+    if (!source) return tl::unexpected(source.error());
+    return writeFrom(*source);
+}
+
+Result<std::string> config(const Model& model, std::span<const TakenTensor> taken) {
+    nlohmann::ordered_json json;
+    json["quant_method"] = "bitsandbytes";
+    json["_load_in_8bit"] = true;
+    json["_load_in_4bit"] = false;
+    json["llm_int8_threshold"] = 6.0;
+    json["llm_int8_skip_modules"] = keptModules(model, taken);
+    json["llm_int8_enable_fp32_cpu_offload"] = false;
+    json["llm_int8_has_fp16_weight"] = false;
+    json["bnb_4bit_quant_type"] = "fp4";
+    json["bnb_4bit_use_double_quant"] = false;
+    json["bnb_4bit_compute_dtype"] = "float32";
+    json["bnb_4bit_quant_storage"] = "uint8";
+    json["load_in_4bit"] = false;
+    json["load_in_8bit"] = true;
+    return nlohmann::ordered_json{{"quantization_config", std::move(json)}}.dump();
+}
+
+} // namespace
+
+Layout llmInt8Layout() {
+    return {.id = "llm-int8",
+            .title = "LLM.int8",
+            .summary = "P.weight as I8, P.SCB with the maximum of each row, P.weight_format; quantization_config for "
+                       "transformers. Decoded as bitsandbytes does: code * SCB * (1/127).",
+            .takes = "int8 with a scale per row; matrices of linear layers",
+            .accepts = accepts,
+            .write = write,
+            .writeFrom = writeFrom,
+            .holds = holds,
+            .config = config,
+            .describes = false,
+            .valueOf = valueOf};
+}
+
+} // namespace qs

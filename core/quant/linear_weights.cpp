@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/quant/linear_weights.h"
+
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <set>
+
+namespace qs {
+namespace {
+
+constexpr std::string_view kWeight = ".weight";
+
+/// Tables that are looked up, and weights of norms.
+bool isLookup(std::string_view name) {
+    std::string lower(moduleOf(name));
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](char c) { return char(c >= 'A' && c <= 'Z' ? c + 32 : c); });
+    static constexpr std::array<std::string_view, 3> last = {"wte", "wpe", "shared"};
+    const std::string_view role = std::string_view(lower).substr(lower.rfind('.') + 1);
+    return role.find("embed") != role.npos || role.find("norm") != role.npos ||
+           std::find(last.begin(), last.end(), role) != last.end() ||
+           (role.empty() && lower.find("embed") != lower.npos);
+}
+
+} // namespace
+
+std::string_view moduleOf(std::string_view tensorName) {
+    return tensorName.ends_with(kWeight) ? tensorName.substr(0, tensorName.size() - kWeight.size()) : tensorName;
+}
+
+Result<void> isLinearWeight(const TensorInfo& tensor) {
+    if (isLookup(tensor.name)) return fail("an embedding stays in its own dtype, because loaders look for its rows");
+    if (tensor.shape.size() != 2)
+        return fail(fmt::format("{} is not the matrix of a linear layer, the only kind that loaders replace",
+                                shapeText(tensor.shape)));
+    return {};
+}
+
+std::vector<std::string> keptModules(const Model& model, std::span<const TakenTensor> taken) {
+    std::set<std::string_view> quantized;
+    for (const TakenTensor& one : taken) quantized.insert(one.tensor->name);
+    std::vector<std::string> kept;
+    bool head = false;
+    for (const TensorInfo& tensor : model.tensors) {
+        const std::string module(moduleOf(tensor.name));
+        head |= module == "lm_head";
+        if (tensor.isWeight() && tensor.name.ends_with(kWeight) && isLinearWeight(tensor) &&
+            !quantized.contains(tensor.name))
+            kept.push_back(module);
+    }
+    if (!head) kept.emplace_back("lm_head"); // tied to the embedding, which is not quantized
+    return kept;
+}
+
+const char* torchType(DType dtype) {
+    switch (dtype) {
+    case DType::F16: return "float16";
+    case DType::BF16: return "bfloat16";
+    default: return "float32";
+    }
+}
+
+} // namespace qs

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/quant/word_packing.h"
+
+#include "core/base/parallel.h"
+#include "core/base/text.h"
+#include "core/quant/code_set.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace qs {
+
+void packWords(const std::uint8_t* codes, std::size_t n, unsigned bits, std::byte* at) {
+    auto* bytes = reinterpret_cast<std::uint8_t*>(at);
+    const std::size_t whole = std::size_t(wordsOf(n, bits)) * 4;
+    std::size_t done = 0;
+    if (bits == 8) {
+        std::memcpy(bytes, codes, n);
+        done = n;
+    } else if (bits == 4) {
+        for (std::size_t i = 0; i + 1 < n; i += 2) bytes[i / 2] = std::uint8_t(codes[i] | codes[i + 1] << 4);
+        if (n % 2) bytes[n / 2] = codes[n - 1];
+        done = (n + 1) / 2;
+    } else {
+        std::uint64_t held = 0;
+        unsigned count = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            held |= std::uint64_t(codes[i]) << count;
+            for (count += bits; count >= 8; count -= 8, held >>= 8) bytes[done++] = std::uint8_t(held);
+        }
+        if (count > 0) bytes[done++] = std::uint8_t(held);
+    }
+    std::memset(bytes + done, 0, whole - done);
+}
+
+bool hasIntegerCodes(const QuantSpec& spec) {
+    return spec.traits().kind == FormatKind::Integer && spec.effectiveDialect() != "aqt_halves" &&
+           spec.effectiveCalibration().id != "hqq";
+}
+
+int unsignedOffset(const QuantSpec& spec) { return codeSetOf(spec).valueOffset + (1 << (spec.traits().bits - 1)); }
+
+Result<void> hasWholeGroups(const QuantSpec& spec, const ScaleGrid& grid, const char* layout) {
+    if (grid.kind != ScaleKind::Block) return {};
+    const auto block = std::int64_t(spec.blockSize());
+    if (block % 32 == 0 && grid.features % block == 0) return {};
+    return fail(fmt::format("the {} layout needs groups of a multiple of 32 that divide the {} columns, not block={}",
+                            layout, grid.features, block));
+}
+
+Result<void> producePackedRows(Source& source, const TensorToWrite::Sink& sink) {
+    const auto features = std::uint64_t(std::max<std::int64_t>(1, source.grid.features));
+    const auto bits = unsigned(source.spec.traits().bits);
+    const std::uint64_t rowBytes = wordsOf(features, bits) * 4;
+    const int offset = unsignedOffset(source.spec);
+    // Ranges begin with rows or groups, which are whole words.
+    const auto place = [=](std::uint64_t element) {
+        return element / features * rowBytes + element % features * bits / 8;
+    };
+    return streamSlabs(source, sink, place, [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
+        thread_local std::vector<std::uint8_t> codes;
+        codes.resize(range.n);
+        RunOut out;
+        out.codes = codes.data();
+        encode(range.run, out);
+        if (offset != 0)
+            for (auto& code : codes) code = std::uint8_t(code + offset);
+        const std::uint64_t from = place(range.begin);
+        for (std::size_t done = 0, n = 0; done < range.n; done += n) {
+            const std::uint64_t element = range.begin + done;
+            n = std::min<std::size_t>(range.n - done, features - element % features);
+            packWords(codes.data() + done, n, bits, at + (place(element) - from));
+        }
+    });
+}
+
+Result<std::vector<std::uint8_t>> allCodes(Source& source) {
+    const auto prepared = source.prepared();
+    if (!prepared) return tl::unexpected(prepared.error());
+    const int offset = unsignedOffset(source.spec);
+    std::vector<std::uint8_t> codes(source.view.info->elements);
+    std::vector<RunEncoder> encoders(workerCount(), RunEncoder(source.spec, source.view.info->dtype));
+    const auto done = (*prepared)->run(0, (*prepared)->units(), source.job, [&](const PassRange& range) {
+        RunOut out;
+        out.codes = codes.data() + range.begin;
+        encoders[range.worker](range.run, out);
+        for (std::size_t i = 0; i < range.n; ++i) out.codes[i] = std::uint8_t(out.codes[i] + offset);
+    });
+    if (!done) return tl::unexpected(done.error());
+    return codes;
+}
+
+Result<std::vector<std::uint8_t>> unsignedZeros(Source& source) {
+    const int bits = source.spec.traits().bits, middle = 1 << (bits - 1);
+    std::vector<std::uint8_t> zeros(std::size_t(source.grid.scales), std::uint8_t(middle));
+    if (!hasZeroPoints(source.spec)) return zeros;
+    const auto params = measureParams(source);
+    if (!params) return tl::unexpected(params.error());
+    for (std::size_t i = 0; i < zeros.size(); ++i) {
+        const float zero = (*params)[i].aux + float(middle);
+        if (!(zero >= 0 && zero < float(2 * middle)) || zero != std::floor(zero))
+            return fail(fmt::format("tensor '{}' has a zero point of {} in group {}, which {} bits do not hold",
+                                    escapeForPeople(source.view.info->name, 80), (*params)[i].aux, i, bits));
+        zeros[i] = std::uint8_t(zero);
+    }
+    return zeros;
+}
+
+Result<std::vector<float>> allScales(Source& source) {
+    const auto params = measureParams(source);
+    if (!params) return tl::unexpected(params.error());
+    std::vector<float> scales(params->size());
+    std::transform(params->begin(), params->end(), scales.begin(), [](const GroupParams& p) { return p.scale; });
+    return scales;
+}
+
+Result<void> sinkBytes(const TensorToWrite::Sink& sink, std::span<const std::byte> bytes) {
+    return bytes.empty() ? Result<void>{} : sink(bytes);
+}
+
+} // namespace qs

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How fast exports are written and proved: bench_export.py CLI [GIB] [FOLDER].
+
+A generated F32 checkpoint of GIB (default 2) lies in FOLDER (default a temporary one, in memory where /dev/shm is). Each
+layout is written ROUNDS times, on one thread and on all; the table has the median of input bytes per second and beside it what
+a plain read of the input gives in the same minute.
+"""
+import json
+import os
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+ROUNDS = 3
+CASES = [("nf4:dialect=bnb", "bnb"), ("nf4:dialect=bnb:scaletype=u8dq", "bnb"), ("nf4:block=64", "eformer"), ("int8", "llm-int8"),
+         ("int4:dialect=ct:block=128", "compressed-tensors"), ("int4:dialect=ct:block=128:scaletype=f16", "gptq")]
+
+
+def checkpoint(path, gib):
+    rows, columns, count = 4096, 4096, int(gib * 16)
+    header, at = {}, 0
+    for i in range(count):
+        header[f"layers.{i}.up_proj.weight"] = {"dtype": "F32", "shape": [rows, columns], "data_offsets": [at, at + 4 * rows * columns]}
+        at += 4 * rows * columns
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    values = np.random.default_rng(1).standard_normal((rows, columns), dtype=np.float32)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for i in range(count):
+            file.write((values * np.float32(0.02 + 0.001 * i)).tobytes())
+    return at
+
+
+def read(path):
+    begin = time.perf_counter()
+    with open(path, "rb", buffering=0) as file:
+        while file.readinto(buffer):
+            pass
+    return time.perf_counter() - begin
+
+
+buffer = bytearray(8 << 20)
+cli, gib = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 2
+base = sys.argv[3] if len(sys.argv) > 3 else "/dev/shm" if Path("/dev/shm").is_dir() else None
+with tempfile.TemporaryDirectory(dir=base) as folder:
+    source, out = Path(folder) / "source.safetensors", Path(folder) / "out.safetensors"
+    size = checkpoint(source, gib)
+    print(f"{size / 2**30:.2f} GiB of F32 in {base}; load {os.getloadavg()[0]:.1f}")
+    print("| spec | layout | threads | GB/s of F32, written and proved | s | plain read GB/s |\n|---|---|---|---|---|---|")
+    for spec, layout in CASES:
+        for threads in (1, os.cpu_count()):
+            times, reads = [], []
+            for _ in range(ROUNDS):
+                reads.append(read(source))
+                begin = time.perf_counter()
+                subprocess.run([cli, "quantize", source, "--spec", spec, "--layout", layout, "-o", out], check=True, capture_output=True,
+                               env={**os.environ, "QS_THREADS": str(threads)})
+                times.append(time.perf_counter() - begin)
+            middle = statistics.median(times)
+            print(f"| `{spec}` | {layout} | {threads} | {size / middle / 1e9:.2f} | {middle:.2f} | {size / statistics.median(reads) / 1e9:.1f} |", flush=True)

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// compressed-tensors, GPTQ and MLX, decoded here by the rules of those packages alone, value for value what was analysed.
+#include "core/quant/layout.h"
+#include "core/quant/scale_type.h"
+#include "tests/core/model/made_gguf.h"
+#include "tests/core/quant/made_model.h"
+
+#include <QFile>
+#include <bit>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+using namespace qs;
+using namespace qs::test;
+
+namespace {
+
+constexpr std::int64_t kRows = 96, kColumns = 256;
+
+std::vector<float> wavy() {
+    std::vector<float> values(std::size_t(kRows * kColumns));
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = std::sin(float(i) * 0.37f) * (0.2f + float(i % 53) * 0.01f) + 0.05f * std::cos(float(i / 256));
+    return values;
+}
+
+/// Code i of a stream of words.
+unsigned codeOf(const std::uint32_t* words, std::size_t i, unsigned bits, std::size_t stride = 1) {
+    unsigned code = 0;
+    for (unsigned b = 0; b < bits; ++b) {
+        const std::size_t at = i * bits + b;
+        code |= (words[at / 32 * stride] >> (at % 32) & 1u) << b;
+    }
+    return code;
+}
+
+/// As F32 whatever the type.
+std::vector<float> floatsOf(const Model& file, const std::string& name) {
+    const TensorInfo& tensor = *file.find(name);
+    std::vector<float> out(tensor.elements);
+    if (info(tensor.dtype).quantizable) {
+        loadF32(*file.view(tensor), 0, out.size(), out.data());
+    } else {
+        const auto bytes = valuesOf<std::uint8_t>(file, name);
+        for (std::size_t i = 0; i < out.size(); ++i)
+            out[i] = tensor.dtype == DType::U8 ? std::ldexp(1.0f, int(bytes[i]) - 127)
+                                               : floatTable(*findFormat("fp8_e4m3"))[bytes[i]];
+    }
+    return out;
+}
+
+float e2m1(unsigned code) {
+    static constexpr float kValues[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+    return (code & 8 ? -1.0f : 1.0f) * kValues[code & 7];
+}
+
+std::vector<float> decodedCt(const Model& file, unsigned bits) {
+    const auto scales = floatsOf(file, "p.weight_scale");
+    const std::size_t n = std::size_t(kRows * kColumns), perScale = n / scales.size();
+    std::vector<float> out(n);
+    if (file.find("p.weight")) {
+        const bool integers = file.find("p.weight")->dtype == DType::I8;
+        const auto bytes = valuesOf<std::int8_t>(file, "p.weight");
+        const auto floats = integers ? std::vector<float>(bytes.begin(), bytes.end()) : floatsOf(file, "p.weight");
+        std::vector<std::int8_t> zeros(scales.size());
+        if (file.find("p.weight_zero_point")) zeros = valuesOf<std::int8_t>(file, "p.weight_zero_point");
+        const auto& shape = file.find("p.weight_scale")->shape;
+        const bool tiles = shape.size() == 2 && shape[0] < kRows && shape[0] * shape[1] > 1;
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::size_t tile = i / kColumns / 32 * std::size_t(shape.back()) + i % kColumns / 128;
+            const std::size_t s = tiles ? tile : i / perScale;
+            out[i] = (floats[i] - float(zeros[s])) * scales[s];
+        }
+        return out;
+    }
+    if (file.find("p.weight_packed")->dtype == DType::U8) {
+        const auto codes = valuesOf<std::uint8_t>(file, "p.weight_packed");
+        const float global =
+            file.find("p.weight_global_scale") ? valuesOf<float>(file, "p.weight_global_scale")[0] : 1.0f;
+        for (std::size_t i = 0; i < n; ++i)
+            out[i] = e2m1(i % 2 ? codes[i / 2] >> 4 : codes[i / 2] & 15) * (scales[i / perScale] / global);
+        return out;
+    }
+    const auto words = valuesOf<std::uint32_t>(file, "p.weight_packed");
+    const std::size_t rowWords = words.size() / kRows, groups = scales.size() / kRows;
+    const auto shape = valuesOf<std::int64_t>(file, "p.weight_shape");
+    if (shape != std::vector<std::int64_t>{kRows, kColumns}) return {};
+    std::vector<std::uint32_t> zeros;
+    if (file.find("p.weight_zero_point")) zeros = valuesOf<std::uint32_t>(file, "p.weight_zero_point");
+    const int middle = 1 << (bits - 1);
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t row = i / kColumns, group = i % kColumns / (kColumns / groups);
+        const int zero = zeros.empty() ? 0 : int(codeOf(zeros.data() + group, row, bits, groups)) - middle;
+        const int q = int(codeOf(words.data() + row * rowWords, i % kColumns, bits)) - middle;
+        out[i] = float(q - zero) * scales[row * groups + group];
+    }
+    return out;
+}
+
+std::vector<float> decodedGptq(const Model& file, unsigned bits, bool symmetric) {
+    const auto weights = valuesOf<std::uint32_t>(file, "p.qweight"), zeros = valuesOf<std::uint32_t>(file, "p.qzeros");
+    const auto scales = floatsOf(file, "p.scales");
+    const auto index = valuesOf<std::int32_t>(file, "p.g_idx");
+    const std::size_t zeroWords = std::size_t(kRows) * bits / 32;
+    std::vector<float> out(std::size_t(kRows * kColumns));
+    for (std::size_t o = 0; o < kRows; ++o)
+        for (std::size_t i = 0; i < kColumns; ++i) {
+            const auto group = std::size_t(index[i]);
+            const int zero = int(codeOf(zeros.data() + group * zeroWords, o, bits)) + (symmetric ? 1 : 0);
+            out[o * kColumns + i] =
+                float(int(codeOf(weights.data() + o, i, bits, kRows)) - zero) * scales[group * kRows + o];
+        }
+    return out;
+}
+
+std::vector<float> decodedMlx(const Model& file, unsigned bits) {
+    const auto words = valuesOf<std::uint32_t>(file, "p.weight");
+    const auto scales = floatsOf(file, "p.scales"), biases = floatsOf(file, "p.biases");
+    const std::size_t rowWords = words.size() / kRows, groups = scales.size() / kRows;
+    std::vector<float> out(std::size_t(kRows * kColumns));
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::size_t row = i / kColumns, group = row * groups + i % kColumns / (kColumns / groups);
+        const float product = scales[group] * float(codeOf(words.data() + row * rowWords, i % kColumns, bits));
+        out[i] = product + biases[group];
+    }
+    return out;
+}
+
+std::vector<float> decodedInt8(const Model& file) {
+    const auto codes = valuesOf<std::int8_t>(file, "p.weight");
+    const auto maxima = valuesOf<float>(file, "p.SCB");
+    std::vector<float> out(codes.size());
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = float(codes[i]) * maxima[i / kColumns] / 127.0f;
+    return out;
+}
+
+} // namespace
+
+class WordLayoutsTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void decodes_data();
+    void decodes();
+    void llmInt8();
+    void ggufToGguf();
+    void configsMix();
+    void refusals();
+};
+
+void WordLayoutsTest::decodes_data() {
+    QTest::addColumn<QString>("layout");
+    QTest::addColumn<QString>("spec");
+    const std::pair<const char*, const char*> rows[] = {
+        {"compressed-tensors", "int4:dialect=ct:block=128"},
+        {"compressed-tensors", "int4:dialect=ct:block=32:scaletype=bf16"},
+        {"compressed-tensors", "int4:block=64"}, // -7 to 7
+        {"compressed-tensors", "int4:dialect=ct:block=64:sym=no"},
+        {"compressed-tensors", "int3:dialect=ct:block=32:sym=no"},
+        {"compressed-tensors", "int5:dialect=ct:scale=channel"},
+        {"compressed-tensors", "int6:dialect=ct:block=128"},
+        {"compressed-tensors", "int8:dialect=ct:block=64"},
+        {"compressed-tensors", "int8:dialect=ct:scale=channel"},
+        {"compressed-tensors", "int8:dialect=ct:scale=channel:sym=no"},
+        {"compressed-tensors", "int8:scale=tensor"},
+        {"compressed-tensors", "fp8_e4m3"},
+        {"compressed-tensors", "fp8_e4m3:scale=tensor:scaletype=bf16"},
+        {"compressed-tensors", "fp8_e4m3:tile=0x32,1x128"},
+        {"compressed-tensors", "nvfp4"},
+        {"compressed-tensors", "mxfp4"},
+        {"gptq", "int4:dialect=ct:block=128:scaletype=f16"},
+        {"gptq", "int4:block=32:scaletype=f16:sym=no"},
+        {"gptq", "int3:dialect=ct:block=64:scaletype=f16"},
+        {"gptq", "int2:block=32:scaletype=f16:sym=no"},
+        {"gptq", "int8:dialect=ct:scale=channel:scaletype=f16"},
+        {"mlx", "int4:sym=no:block=64:scaletype=bf16"},
+        {"mlx", "int3:block=32:scaletype=f16"},
+        {"mlx", "int6:dialect=ct:block=128:scaletype=bf16"},
+        {"mlx", "int8:sym=no:block=64:scaletype=f16"}};
+    for (const auto& [layout, spec] : rows)
+        QTest::addRow("%s %s", layout, spec) << QString::fromLatin1(layout) << QString::fromLatin1(spec);
+}
+
+void WordLayoutsTest::decodes() {
+    QFETCH(QString, layout);
+    QFETCH(QString, spec);
+    const auto parsed = parseSpec(spec.toStdString());
+    QVERIFY2(parsed.has_value(), parsed ? "" : parsed.error().message.c_str());
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("p.weight", DType::F32, {kRows, kColumns}, wavy())});
+    const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
+    const auto done = quantizeModel(*model, {*parsed, {}, layout.toStdString(), path}, Job{});
+    QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+    const auto file = openSafetensors(path); // the fields, whatever they stand for
+    QVERIFY(file.has_value());
+    const auto bits = unsigned(parsed->traits().bits);
+    const auto decoded = layout == QStringLiteral("gptq")  ? decodedGptq(**file, bits, parsed->isSymmetric())
+                         : layout == QStringLiteral("mlx") ? decodedMlx(**file, bits)
+                                                           : decodedCt(**file, bits);
+    const auto expected = materialize(*quantizeTensor(*model->view(*model->find("p.weight")), *parsed, Job{}));
+    QCOMPARE(decoded.size(), expected.size());
+    for (std::size_t i = 0; i < decoded.size(); ++i)
+        if (decoded[i] != expected[i])
+            QFAIL(qPrintable(QStringLiteral("element %1: %2, not %3").arg(i).arg(decoded[i]).arg(expected[i])));
+}
+
+/// The maxima are those of the rows to the bit; its readers multiply and divide, so that values are those of analysis
+/// but for the last bits.
+void WordLayoutsTest::llmInt8() {
+    const QTemporaryDir folder;
+    const auto values = wavy();
+    const auto model = opened(folder, {made("p.weight", DType::F32, {kRows, kColumns}, values)});
+    const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
+    const auto done = quantizeModel(*model, {*parseSpec("int8"), {}, "llm-int8", path}, Job{});
+    QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+    const auto file = openSafetensors(path);
+    QCOMPARE(valuesOf<std::uint8_t>(**file, "p.weight_format"), std::vector<std::uint8_t>{0});
+    const auto maxima = valuesOf<float>(**file, "p.SCB");
+    for (std::size_t row = 0; row < std::size_t(kRows); ++row) {
+        float most = 0;
+        for (std::size_t i = 0; i < std::size_t(kColumns); ++i)
+            most = std::max(most, std::fabs(values[row * std::size_t(kColumns) + i]));
+        QCOMPARE(maxima[row], most);
+    }
+    const auto decoded = decodedInt8(**file);
+    const auto expected = materialize(*quantizeTensor(*model->view(*model->find("p.weight")), *parseSpec("int8"), {}));
+    for (std::size_t i = 0; i < decoded.size(); ++i)
+        QVERIFY(std::fabs(decoded[i] - expected[i]) <= 3e-7f * std::fabs(expected[i]));
+}
+
+/// Keys and tensors that nobody touches stay byte for byte; taken ones are blocks of their type.
+void WordLayoutsTest::ggufToGguf() {
+    const QTemporaryDir folder;
+    MadeGguf source;
+    source.alignment = 64;
+    source.keys = {kv("general.architecture", Kind::String, str("llama")), kv("general.alignment", Kind::U32, u32(64)),
+                   kv("general.file_type", Kind::U32, u32(0)),
+                   kv("tokenizer.ggml.tokens", Kind::Array, array(Kind::String, 2, str("a") + str("\xe2\x98\x83"))),
+                   kv("x.nested.number", Kind::F64, le(2.5))};
+    const auto values = wavy();
+    const QByteArray raw(reinterpret_cast<const char*>(values.data()), int(values.size() * 4));
+    const auto size = std::uint64_t(raw.size());
+    source.tensors = {
+        {"z.weight", {kColumns, kRows}, 0, 0}, {"a.weight", {kColumns, kRows}, 0, size}, {"norm", {64}, 0, 2 * size}};
+    source.data = raw + raw + raw.left(256);
+    const QString in = folder.filePath(QStringLiteral("in.gguf"));
+    QFile file(in);
+    QVERIFY(file.open(QIODevice::WriteOnly) && file.write(source.bytes()) > 0);
+    file.close();
+    const auto model = openModel(in.toStdString());
+    QVERIFY2(model.has_value(), model ? "" : model.error().message.c_str());
+    const QString out = folder.filePath(QStringLiteral("out.gguf"));
+    QuantizeRequest request{*parseSpec("q4_0"), {}, "gguf", out.toStdString()};
+    request.rules = {{"^a", *parseSpec("q8_0")}};
+    const auto done = quantizeModel(**model, request, Job{});
+    QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+    const auto written = openModel(out.toStdString());
+    QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
+    QVERIFY((*written)->warnings.empty());
+    auto metadata = (*model)->files[0].metadata;
+    metadata["general.quantization_version"] = std::string("2");
+    auto told = (*written)->files[0].metadata;
+    QVERIFY(told["general.file_type"] == "2" || told["general.file_type"] == "7"); // half is Q4_0, half Q8_0
+    metadata["general.file_type"] = told["general.file_type"];
+    QVERIFY(told == metadata);
+    QCOMPARE(std::string((*written)->find("z.weight")->typeId()), std::string("Q4_0"));
+    QCOMPARE(std::string((*written)->find("a.weight")->typeId()), std::string("Q8_0"));
+    QVERIFY((*written)->find("z.weight")->offset < (*written)->find("a.weight")->offset); // the order of the source
+    QVERIFY(valuesOf<float>(**written, "norm") == valuesOf<float>(**model, "norm"));
+    for (const char* name : {"z.weight", "a.weight"}) {
+        const QuantSpec spec = *parseSpec(name[0] == 'z' ? "q4_0" : "q8_0");
+        const auto expected = materialize(*quantizeTensor(*(*model)->view(*(*model)->find(name)), spec, Job{}));
+        std::vector<float> is(expected.size());
+        loadF32(*(*written)->view(*(*written)->find(name)), 0, is.size(), is.data());
+        QVERIFY(is == expected);
+    }
+    // Other models have no keys to copy, and one file has one name.
+    request.output = folder.filePath(QStringLiteral("folder")).toStdString();
+    const auto named = quantizeModel(**model, request, Job{});
+    QVERIFY(!named && named.error().message.find(".gguf") != std::string::npos);
+    const auto other = opened(folder, {made("p.weight", DType::F32, {kRows, kColumns}, wavy())});
+    const auto refused = quantizeModel(*other, {*parseSpec("q4_0"), {}, "gguf", out.toStdString()}, Job{});
+    QVERIFY(!refused && refused.error().message.find("GGUF") != std::string::npos);
+}
+
+void WordLayoutsTest::configsMix() {
+    const QTemporaryDir folder, outputs;
+    const auto model = opened(folder, {made("a.weight", DType::F32, {kRows, kColumns}, wavy()),
+                                       made("b.weight", DType::F32, {kRows, kColumns}, wavy()),
+                                       made("c.weight", DType::F32, {kRows, kColumns}, wavy())});
+    const auto configOf = [&](const char* layout, const char* spec, std::vector<TensorRule> rules) {
+        const QString out = outputs.filePath(QString::fromLatin1(layout));
+        QuantizeRequest request{*parseSpec(spec), {}, layout, out.toStdString()};
+        request.rules = std::move(rules);
+        const auto done = quantizeModel(*model, request, Job{});
+        if (!done) return nlohmann::json(done.error().message);
+        QFile file(out + QStringLiteral("/config.json"));
+        return file.open(QIODevice::ReadOnly) ? nlohmann::json::parse(file.readAll().toStdString()) : nlohmann::json();
+    };
+    const auto one = configOf("compressed-tensors", "int4:dialect=ct:block=128", {{"^c", std::nullopt}});
+    const auto& quantization = one["quantization_config"];
+    QCOMPARE(quantization["format"].get<std::string>(), std::string("pack-quantized"));
+    QCOMPARE(quantization["ignore"].dump(), std::string(R"(["c","lm_head"])"));
+    QCOMPARE(quantization["config_groups"]["group_0"]["targets"].dump(), std::string(R"(["Linear"])"));
+    const auto& weights = quantization["config_groups"]["group_0"]["weights"];
+    QCOMPARE(weights["num_bits"].get<int>(), 4);
+    QCOMPARE(weights["group_size"].get<int>(), 128);
+    QCOMPARE(weights["strategy"].get<std::string>(), std::string("group"));
+
+    const auto mixed =
+        configOf("compressed-tensors", "int4:dialect=ct:block=128", {{"^b", *parseSpec("fp8_e4m3:tile=0x32,1x128")}});
+    QCOMPARE(mixed["quantization_config"]["format"].get<std::string>(), std::string("mixed-precision"));
+    const auto& groups = mixed["quantization_config"]["config_groups"];
+    QCOMPARE(groups["group_0"]["targets"].dump(), std::string(R"(["a","c"])"));
+    QCOMPARE(groups["group_1"]["targets"].dump(), std::string(R"(["b"])"));
+    QCOMPARE(groups["group_1"]["weights"]["block_structure"].dump(), std::string("[32,128]"));
+    QCOMPARE(groups["group_1"]["format"].get<std::string>(), std::string("float-quantized"));
+
+    const auto mlx = configOf("mlx", "int4:block=64:scaletype=bf16",
+                              {{"^b", *parseSpec("int8:block=32:scaletype=bf16")}, {"^c", std::nullopt}});
+    QCOMPARE(mlx["quantization"]["bits"].get<int>(), 4);
+    QCOMPARE(mlx["quantization"]["b"]["group_size"].get<int>(), 32);
+    QVERIFY(mlx["quantization"]["c"] == false && mlx["quantization"] == mlx["quantization_config"]);
+
+    const auto gptq =
+        configOf("gptq", "int4:block=32:scaletype=f16", {{"^b", *parseSpec("int8:block=32:scaletype=f16")}});
+    QVERIFY(gptq.is_string() && gptq.get<std::string>().find("one width") != std::string::npos);
+    const auto plain = configOf("gptq", "int4:block=32:scaletype=f16", {});
+    QCOMPARE(plain["quantization_config"]["checkpoint_format"].get<std::string>(), std::string("gptq"));
+}
+
+void WordLayoutsTest::refusals() {
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("p.weight", DType::F32, {kRows, kColumns}, wavy()),
+                                       made("odd.weight", DType::F32, {10, 33}, std::vector<float>(330, 1.0f)),
+                                       made("nameless", DType::F32, {kRows, kColumns}, wavy())});
+    const QString out = folder.filePath(QStringLiteral("out.safetensors"));
+    const std::tuple<const char*, const char*, const char*, const char*> cases[] = {
+        {"compressed-tensors", "nf4", "^p", "int4:dialect=ct:block=128"},
+        {"compressed-tensors", "int4:dialect=ct:block=32", "^odd", "33 columns"},
+        {"compressed-tensors", "int4:dialect=ct:block=32", "^nameless", ".weight"},
+        {"gptq", "int4:block=32", "^p", "scaletype=f16"},
+        {"gptq", "int4:block=32:scaletype=f16", "^odd", "multiples of 32"},
+        {"mlx", "int4:block=64", "^p", "scaletype=bf16"}};
+    for (const auto& [layout, spec, filter, part] : cases) {
+        const auto done = quantizeModel(*model, {*parseSpec(spec), filter, layout, out.toStdString()}, Job{});
+        QVERIFY(!done.has_value());
+        QVERIFY2(done.error().message.find(part) != std::string::npos, done.error().message.c_str());
+        QVERIFY(!QFile::exists(out));
+    }
+}
+
+QTEST_GUILESS_MAIN(WordLayoutsTest)
+#include "word_layouts_test.moc"
