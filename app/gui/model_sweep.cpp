@@ -50,6 +50,17 @@ void ModelSweep::setModel(std::shared_ptr<const Model> model, std::vector<const 
     statistics_.assign(model_ ? model_->tensors.size() : 0, nullptr);
 }
 
+void ModelSweep::setInputs(decltype(AnalysisOptions::inputs) inputs, const QuantSpec& first) {
+    std::vector<QuantSpec> again = specs();
+    again.insert(again.end(), queue_.begin(), queue_.end());
+    cancel();
+    known_.clear();
+    inputs_ = std::move(inputs);
+    Q_EMIT rowsChanged();
+    ask(first);
+    for (const auto& spec : again) ask(spec);
+}
+
 ModelSweep::Under* ModelSweep::find(const QuantSpec& spec) {
     const auto text = canonicalText(spec);
     for (auto& under : known_)
@@ -148,13 +159,14 @@ void ModelSweep::next() {
     clock_.start();
     poll_.start();
 
-    const auto work = [feed, model = model_, weights = weights_, spec = running_, fresh,
+    const auto work = [feed, model = model_, weights = weights_, spec = running_, inputs = inputs_, fresh,
                        again](const Job& job) -> Result<double> {
         double bytes = 0;
         for (const auto* indices : {&fresh, &again}) {
             for (std::size_t at = 0; at < indices->size(); at += kChunk) {
                 AnalysisPlan plan{.model = model, .tensors = {}, .specs = {{specText(spec), spec}}, .options = {}};
                 plan.options.statistics = indices == &fresh;
+                plan.options.inputs = inputs;
                 std::unordered_map<std::string_view, std::size_t> indexOf;
                 for (std::size_t i = at; i < std::min(indices->size(), at + kChunk); ++i) {
                     const auto* tensor = weights[(*indices)[i]];

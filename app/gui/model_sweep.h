@@ -21,6 +21,8 @@ public:
     ~ModelSweep() override;
 
     void setModel(std::shared_ptr<const Model> model, std::vector<const TensorInfo*> weights); ///< forgets everything
+    /// Forgets every row and measures the known specs again, `first` before the others.
+    void setInputs(decltype(AnalysisOptions::inputs) inputs, const QuantSpec& first);
     /// Queued behind what runs; what a cancelled run left is kept and only the rest is measured.
     void ask(const QuantSpec& spec);
     /// Stops a run under this spec and takes it out of the queue.
@@ -57,6 +59,7 @@ private:
     std::vector<const TensorInfo*> weights_;
     std::deque<std::unique_ptr<Under>> known_; ///< newest last
     std::deque<QuantSpec> queue_;
+    decltype(AnalysisOptions::inputs) inputs_;
     std::vector<std::shared_ptr<const TensorStatistics>> statistics_; ///< per tensor of the model
     std::shared_ptr<Feed> feed_;                                      ///< of the run in progress
     QuantSpec running_;

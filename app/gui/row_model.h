@@ -8,8 +8,19 @@
 #include <QAbstractTableModel>
 
 #include <algorithm>
+#include <initializer_list>
+#include <string_view>
 
 namespace qs::gui {
+
+/// Some of a list's columns: what is compared first comes first.
+template<class Row> Columns<Row> inOrder(const Columns<Row>& columns, std::initializer_list<std::string_view> ids) {
+    Columns<Row> out;
+    for (const auto id : ids)
+        for (const auto& column : columns)
+            if (column.id == id) out.push_back(column);
+    return out;
+}
 
 template<class Row> class RowModel : public QAbstractTableModel {
 public:
@@ -51,8 +62,8 @@ public:
             return {};
         case Qt::TextAlignmentRole: return int(Qt::AlignVCenter | (isNumeric(column) ? Qt::AlignRight : Qt::AlignLeft));
         case Qt::FontRole: return isNumeric(column) ? Theme::numbers() : Theme::words();
-        case Qt::ToolTipRole: // a column may be too narrow for a sentence
-            if (auto* s = std::get_if<std::string>(&value); s && s->size() > 24) return QString::fromStdString(*s);
+        case Qt::ToolTipRole: // a column may be too narrow for it
+            if (auto* s = std::get_if<std::string>(&value); s && s->size() > 12) return QString::fromStdString(*s);
             return {};
         case Qt::ForegroundRole:
             if (std::holds_alternative<std::monostate>(value)) return Theme::instance().tokens().warn;

@@ -63,7 +63,10 @@ Session::Session(QObject* parent)
     connect(&d->sweep, &ModelSweep::rowsChanged, this, &Session::rowsChanged);
     connect(&d->sweep, &ModelSweep::progressed, this, &Session::jobProgress);
     connect(&d->sweep, &ModelSweep::finished, this, &Session::jobFinished);
-    connect(&d->sweep, &ModelSweep::failed, this, &Session::failed);
+    connect(&d->sweep, &ModelSweep::failed, this, [this](const QString& sentence) {
+        Q_EMIT failed(sentence);
+        setInputs({}); // what they say of no layer must not keep the model from being measured
+    });
     const auto answer = [this](AnalysisRow Session::*slot) {
         return [this, slot](const AnalysisRow& row) {
             d->sweep.learn(row);
@@ -193,6 +196,7 @@ void Session::close() {
     currentA_ = currentB_ = nullptr;
     stale_ = false;
     model_.reset();
+    setInputs({});
     if (had) Q_EMIT modelChanged();
 }
 
@@ -288,13 +292,23 @@ void Session::setMetric(const QString& id) {
     Q_EMIT metricChanged();
 }
 
+void Session::setInputs(GivenInputs inputs) {
+    if (inputs.file == inputs_.file && inputs.synthetic == inputs_.synthetic) return;
+    inputs_ = std::move(inputs);
+    d->probeA.forget();
+    d->probeB.forget();
+    Q_EMIT inputsChanged();
+    d->sweep.setInputs(inputs_.ofLayers(), specA_);
+    inspect(true, comparing_);
+}
+
 void Session::inspect(bool a, bool b) {
     if (!model_ || !tensor_ || !(a || b)) return;
     stale_ = true;
     Q_EMIT currentStarted();
     const auto known = statistics(*tensor_);
-    if (a) d->probeA.ask(model_, *tensor_, specA_, known);
-    if (b) d->probeB.ask(model_, *tensor_, specB_, known);
+    if (a) d->probeA.ask(model_, *tensor_, specA_, known, inputs_.ofLayers());
+    if (b) d->probeB.ask(model_, *tensor_, specB_, known, inputs_.ofLayers());
 }
 
 int Session::weightIndex(const TensorInfo* tensor) const {

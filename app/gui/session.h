@@ -2,6 +2,7 @@
 #pragma once
 // What the window is working on. Pages talk through the Session, never to each other.
 
+#include "app/gui/given_inputs.h"
 #include "app/gui/model_layout.h"
 #include "app/gui/model_rows.h"
 #include "app/gui/session_state.h"
@@ -58,6 +59,10 @@ public:
     QString metric() const { return metric_; }
     void setMetric(const QString& id);
 
+    /// What the layers are given; other ones have everything measured again. Those of a file that does not fit are dropped.
+    const GivenInputs& inputs() const { return inputs_; }
+    void setInputs(GivenInputs inputs);
+
     // ---- the selected tensor under A and B (Detail::Inspect), replaced live as the spec moves; null while none is
     // ready
     AnalysisRow current() const { return currentA_; }
@@ -96,6 +101,7 @@ Q_SIGNALS:
     void selectionChanged();
     void specChanged(); ///< A, B or comparing
     void metricChanged();
+    void inputsChanged();
     void currentStarted(); ///< current() is stale now
     void currentChanged(); ///< a new current() or currentB()
     void rowsChanged();    ///< modelRows() grew (coalesced to at most 20 a second)
@@ -122,6 +128,7 @@ private:
     QuantSpec specA_, specB_;
     bool comparing_ = false, stale_ = false, stored_ = false;
     QString metric_, page_;
+    GivenInputs inputs_;
     AnalysisRow currentA_, currentB_;
 };
 

@@ -4,6 +4,7 @@
 #include "core/model/derived_tensor.h"
 
 #include <QHash>
+#include <QSet>
 
 #include <algorithm>
 
@@ -26,9 +27,28 @@ int flowRank(const TensorOutline::Group& group, const Model& model) {
     return has({"norm", "ln_f"}) && !has({"embed"}) ? 2 : 0;
 }
 
+bool hasLayers(const TensorOutline& out) {
+    return std::any_of(out.groups.begin(), out.groups.end(), [](const auto& group) { return !group.title.isEmpty(); });
+}
+
+/// Outside the stack, too, what nearly every name begins and ends with says nothing: "embed_tokens".
+void shortenOutside(TensorOutline& out, const Model& model) {
+    QSet<QString> used;
+    for (const auto& group : out.groups) {
+        if (!group.title.isEmpty()) continue;
+        for (const int tensor : group.tensors) {
+            std::string_view name = model.tensors[std::size_t(tensor)].name;
+            if (name.starts_with("model.")) name.remove_prefix(6);
+            if (name.ends_with(".weight")) name.remove_suffix(7);
+            const QString brief = escaped(std::string(name));
+            if (brief.isEmpty() || used.contains(brief)) continue;
+            used.insert(brief);
+            out.roles[std::size_t(tensor)] = brief;
+        }
+    }
+}
+
 void orderByFlow(TensorOutline& out, const Model& model) {
-    const auto layered = [](const TensorOutline::Group& group) { return !group.title.isEmpty(); };
-    if (std::none_of(out.groups.begin(), out.groups.end(), layered)) return;
     std::stable_sort(out.groups.begin(), out.groups.end(),
                      [&model](const auto& a, const auto& b) { return flowRank(a, model) < flowRank(b, model); });
     for (std::size_t at = 0; at < out.groups.size(); ++at)
@@ -59,7 +79,10 @@ TensorOutline outlineOf(const Model& model) {
         group.tensors.push_back(int(i));
         group.bytes += storedBytes(tensor);
     }
-    orderByFlow(out, model);
+    if (hasLayers(out)) {
+        shortenOutside(out, model);
+        orderByFlow(out, model);
+    }
     return out;
 }
 

@@ -37,16 +37,20 @@ void fill(Card& card, QComboBox& box, const QStringList& items) {
     card.setNote(items.size() == 1 ? items.front() : QString());
 }
 
-/// Whether the choice is another one now.
-bool choose(QComboBox& box, const QString& item) {
-    const int at = box.findText(item);
-    if (at < 0 || at == box.currentIndex()) return false;
-    box.setCurrentIndex(at);
-    return true;
+void choose(QComboBox& box, const QString& item) {
+    if (const int at = box.findText(item); at >= 0) box.setCurrentIndex(at);
 }
 
 QString notYet(const BenchRun& bench, const QString& what) {
     return bench.running() ? QObject::tr("The first results are on their way.") : what;
+}
+
+/// About the selected point: the table and the other charts show the same one.
+PlotSeries ringAt(const QPointF& at) {
+    PlotSeries ring{{}, PlotSeries::Style::Dots, 0, {at}, {}};
+    ring.naming = PlotSeries::Naming::None;
+    ring.ring = true;
+    return ring;
 }
 
 /// The row of the point nearest to a click; -1: none is near.
@@ -120,13 +124,18 @@ void LatencyCard::draw() {
                 ? notYet(bench_, tr("Run times each backend at every M, and marks where the fastest changes."))
                 : tr("Nothing was timed; the table says why."));
     }
-    const auto picture = latencyPicture(*chart, bench_.rows());
+    auto picture = latencyPicture(*chart, bench_.rows());
+    for (const auto& series : chart->series)
+        for (std::size_t i = 0; i < series.rows.size(); ++i)
+            if (int(series.rows[i]) == shown_) picture.series << ringAt({std::log2(series.m[i]), series.ns[i] / 1e3});
     chart_->setData(picture.series, picture.crossovers, true);
     setMessage({});
 }
 
 void LatencyCard::show(int row) {
-    if (choose(*group_, latencyGroup(bench_.rows()[std::size_t(row)]))) draw();
+    shown_ = row;
+    if (row >= 0) choose(*group_, latencyGroup(bench_.rows()[std::size_t(row)]));
+    draw();
 }
 
 // ---- speed-up ------------------------------------------------------------------------------------------------------
@@ -233,20 +242,24 @@ void RooflineCard::draw() {
                               ? notYet(bench_, tr("Run sets each product under the ceilings measured beside it."))
                               : tr("No product was timed from a cold cache."));
     }
-    const auto series = rooflinePicture(rooflines_[at], bench_.rows());
+    auto series = rooflinePicture(rooflines_[at], bench_.rows());
     double least = std::numeric_limits<double>::max(), most = 0;
     for (const auto& one : series)
         for (const auto& point : one.points) {
             least = std::min(least, point.y());
             most = std::max(most, point.y());
         }
+    for (const auto& point : rooflines_[at].points)
+        if (int(point.row) == shown_) series << ringAt({std::log10(point.intensity), point.gflops});
     chart_->setYRange(least / 1.5, most * 2.5); // room over the highest roof for its name
     chart_->setData(series, {}, true);
     setMessage({});
 }
 
 void RooflineCard::show(int row) {
-    if (choose(*device_, deviceKey(bench_.rows()[std::size_t(row)]))) draw();
+    shown_ = row;
+    if (row >= 0) choose(*device_, deviceKey(bench_.rows()[std::size_t(row)]));
+    draw();
 }
 
 } // namespace qs::gui

@@ -16,7 +16,7 @@ class LatencyCard : public Card {
 public:
     explicit LatencyCard(const BenchRun& bench, QWidget* parent = nullptr);
     void refresh();
-    void show(int row); ///< its chart
+    void show(int row); ///< its chart, and a ring about its point; -1: none
 
 Q_SIGNALS:
     void rowClicked(int row);
@@ -29,6 +29,7 @@ private:
     QComboBox* group_;
     QToolButton* all_;
     std::vector<LatencyChart> charts_;
+    int shown_ = -1;
 };
 
 class SpeedupCard : public Card {
@@ -56,7 +57,7 @@ class RooflineCard : public Card {
 public:
     explicit RooflineCard(const BenchRun& bench, QWidget* parent = nullptr);
     void refresh();
-    void show(int row); ///< its device
+    void show(int row); ///< its device, and a ring about its point; -1: none
 
 Q_SIGNALS:
     void rowClicked(int row);
@@ -67,6 +68,7 @@ private:
     PlotChart* chart_;
     QComboBox* device_;
     std::vector<Roofline> rooflines_;
+    int shown_ = -1;
 };
 
 } // namespace qs::gui

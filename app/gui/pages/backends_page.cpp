@@ -176,7 +176,9 @@ void BackendsPage::start() {
     say({}, false);
     shown_ = -1;
     detail_->clear();
+    latency_->show(-1);
     speedup_->show(-1);
+    roofline_->show(-1);
     plan_->setRunning(true);
     bench_->start(*plan);
 }

@@ -15,6 +15,7 @@
 #include <QLineEdit>
 #include <QPushButton>
 #include <QRegularExpression>
+#include <QScrollArea>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -44,10 +45,22 @@ TickList* BackendsPlan::list(QVBoxLayout* column, const QString& title, const ch
 }
 
 BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent), session_(session) {
-    auto* column = new QVBoxLayout(this);
+    auto* whole = new QVBoxLayout(this);
+    whole->setContentsMargins(0, 0, 0, 0);
+    whole->setSpacing(4);
+    // In a low window the plan scrolls, and what runs it stays in place.
+    auto* scroll = new QScrollArea;
+    auto* inner = new QWidget;
+    auto* column = new QVBoxLayout(inner);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(4);
-    backends_ = list(column, tr("Backends"), "planBackends", 92);
+    scroll->setWidget(inner);
+    scroll->setWidgetResizable(true);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    inner->setAutoFillBackground(false);
+    scroll->viewport()->setAutoFillBackground(false);
+    whole->addWidget(scroll, 1);
+    backends_ = list(column, tr("Backends"), "planBackends", 94);
     auto* plugin = new QPushButton(tr("Add a plugin…"));
     plugin->setToolTip(tr("A shared library that exports quantscope_backend_query"));
     connect(plugin, &QPushButton::clicked, this, [this] {
@@ -131,7 +144,7 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     line({}, bias_, "planBias");
     bias_->setAccessibleName(tr("With a bias"));
     column->addLayout(grid);
-    column->addSpacing(4);
+    column->addStretch(1);
 
     note_ = new QLabel;
     note_->setObjectName(QStringLiteral("planNote"));
@@ -143,8 +156,8 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     complaint_->setFont(Theme::words(11));
     complaint_->setProperty("role", QStringLiteral("warn"));
     complaint_->setWordWrap(true);
-    column->addWidget(note_);
-    column->addWidget(complaint_);
+    whole->addWidget(note_);
+    whole->addWidget(complaint_);
     auto* buttons = new QHBoxLayout;
     run_ = new QPushButton(tr("Run"));
     run_->setObjectName(QStringLiteral("runBench"));
@@ -157,8 +170,7 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     buttons->addWidget(run_, 1);
     buttons->addWidget(cancel_, 1);
     buttons->addWidget(ask);
-    column->addLayout(buttons);
-    column->addStretch(1);
+    whole->addLayout(buttons);
     connect(run_, &QPushButton::clicked, this, &BackendsPlan::runAsked);
     connect(cancel_, &QPushButton::clicked, this, &BackendsPlan::cancelAsked);
     connect(ask, &QPushButton::clicked, this, &BackendsPlan::askAsked);

@@ -17,6 +17,7 @@ QString str(const std::string& text) { return QString::fromStdString(text); }
 // Kernels in micro- to milliseconds: one unit for a whole chart keeps lines comparable.
 constexpr double kMicro = 1e-3;
 constexpr int kColours = 4, kMuted = 4; // tokens of a PlotSeries
+constexpr double kSameRoof = 1.6;       // peaks within this have one name in a chart
 
 QString opTitle(const BenchmarkRow& row) {
     const auto* op = findBenchOp(row.op);
@@ -155,9 +156,19 @@ QVector<PlotSeries> rooflinePicture(const Roofline& roofline, const BenchRows& r
         return roofline.bytesPerSecond > 0 ? peak / roofline.bytesPerSecond : least;
     };
     for (const auto& [kind, peak] : roofline.peaks) most = std::max(most, ridge(peak) * 2);
-    for (const auto& [kind, peak] : roofline.peaks) {
-        PlotSeries line{QObject::tr("%1 roof").arg(str(kind)), PlotSeries::Style::Line, kMuted, {}, {}};
-        line.naming = PlotSeries::Naming::AtEnd;
+    // Names of roofs that lie on each other stand together, over the highest of them.
+    auto peaks = roofline.peaks;
+    std::stable_sort(peaks.begin(), peaks.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    double named = 0; // the peak that has the name
+    for (const auto& [kind, peak] : peaks) {
+        QStringList names;
+        for (const auto& other : peaks)
+            if (other.second <= peak && other.second > peak / kSameRoof) names << str(other.first);
+        PlotSeries line{
+            QObject::tr("%1 roof").arg(names.join(QStringLiteral(", "))), PlotSeries::Style::Line, kMuted, {}, {}};
+        const bool apart = named == 0 || peak <= named / kSameRoof;
+        line.naming = apart ? PlotSeries::Naming::AtEnd : PlotSeries::Naming::None;
+        if (apart) named = peak;
         if (ridge(peak) > least) line.points << QPointF(std::log10(least), least * roofline.bytesPerSecond / 1e9);
         line.points << QPointF(std::log10(std::max(ridge(peak), least)), peak / 1e9);
         line.points << QPointF(std::log10(most), peak / 1e9);

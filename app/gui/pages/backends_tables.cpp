@@ -13,10 +13,7 @@ namespace qs::gui {
 namespace {
 
 Columns<BenchmarkRow> columnsOf(std::initializer_list<std::string_view> ids) {
-    Columns<BenchmarkRow> out;
-    for (const auto id : ids)
-        for (const auto& column : benchmarkColumns())
-            if (column.id == id) out.push_back(column);
+    auto out = inOrder(benchmarkColumns(), ids);
     for (auto& column : out)
         if (column.id == "status") // the words of files have underscores
             column.value = [status = column.value](const BenchmarkRow& row) -> Value {
@@ -76,7 +73,10 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
     sorted->setTimes(times_);
     sorted->setRows(correctness_);
     roofs_ = new RowModel<MeasuredRoof>(roofColumns(), this);
-    passes_ = new RowModel<ModelPassRow>(modelPassColumns(), this);
+    passes_ = new RowModel<ModelPassRow>(
+        inOrder(modelPassColumns(), {"backend", "spec", "m", "pass_ns", "tokens_per_second", "speedup_vs_f32",
+                                     "products", "missing", "cache", "act", "op", "device", "variants", "reason"}),
+        this);
     compared_ = new RowModel<ComparedRow>(comparedColumns(), this);
     view_->setObjectName(QStringLiteral("benchResults"));
     asDataTable(*view_, tr("Results"));

@@ -85,7 +85,7 @@ GapCard::GapCard(CodebookLab& lab, QWidget* parent)
       verdict_(new QLabel), level_(new QDoubleSpinBox), best_(new QPushButton(tr("Lloyd-Max"))),
       learn_(new QPushButton(tr("Learn for"))), reset_(new QPushButton(tr("Reset"))),
       save_(new QPushButton(tr("Save as format"))), id_(new QLineEdit) {
-    figures_->setFont(Theme::numbers());
+    figures_->setFont(Theme::numbers(10)); // one line in the smallest window, too
     figures_->setTextFormat(Qt::PlainText);
     figures_->setWordWrap(true);
     verdict_->setProperty("role", QStringLiteral("muted"));
@@ -98,7 +98,9 @@ GapCard::GapCard(CodebookLab& lab, QWidget* parent)
     level_->setDecimals(5);
     level_->setRange(-1e6, 1e6);
     level_->setKeyboardTracking(false);
-    level_->setFixedWidth(172);
+    level_->setSpecialValueText(tr("no code")); // at the minimum
+    level_->setMinimumWidth(112);
+    level_->setMaximumWidth(172);
     id_->setObjectName(QStringLiteral("formatId"));
     id_->setAccessibleName(tr("Id of the new format"));
     id_->setPlaceholderText(tr("id of a new format, e.g. my_nf4"));
@@ -120,12 +122,12 @@ GapCard::GapCard(CodebookLab& lab, QWidget* parent)
     save_->setToolTip(tr("Keep these levels as a format that every spec can name"));
     auto* tools = new QHBoxLayout;
     tools->setContentsMargins({});
-    tools->setSpacing(Theme::kSpace);
-    tools->addWidget(level_);
+    tools->setSpacing(4);
+    tools->addWidget(level_, 1);
     tools->addWidget(best_);
     tools->addWidget(learn_);
     tools->addWidget(reset_);
-    tools->addStretch(1);
+    tools->addStretch();
     auto* keep = new QHBoxLayout;
     keep->setContentsMargins({});
     keep->setSpacing(Theme::kSpace);
@@ -173,7 +175,7 @@ void GapCard::refresh() {
         const double range = ready ? lab_.fit().levels.back() - lab_.fit().levels.front() : 2;
         level_->setSingleStep(range / 200);
         level_->setPrefix(chosen ? tr("code %1  ").arg(code_) : QString());
-        level_->setValue(chosen ? lab_.fit().levels[std::size_t(code_)] : 0);
+        level_->setValue(chosen ? lab_.fit().levels[std::size_t(code_)] : level_->minimum());
     }
     gauge_->update();
     verdict_->clear();

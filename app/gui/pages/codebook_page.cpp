@@ -17,8 +17,8 @@
 #include "core/base/text.h"
 #include "core/solve/codebooks.h"
 
-#include <QFileDialog>
 #include <QGridLayout>
+#include <QScrollArea>
 #include <QStackedLayout>
 
 #include <algorithm>
@@ -27,6 +27,8 @@
 
 namespace qs::gui {
 namespace {
+
+constexpr int kGapHeight = 254, kCardHeight = 176, kDecodeHeight = 190; // at least, but the first: exactly
 
 /// What the lab knows of each code, and where its levels are when they were moved.
 void applyLab(CodebookView& view, const CodebookLab& lab) {
@@ -91,19 +93,21 @@ private:
 };
 
 CodebookPage::CodebookPage(Session& session, QWidget* parent)
-    : PageInParts(parent), session_(session), stack_(new QStackedLayout(this)), empty_(new EmptyState(session)),
-      header_(new TensorHeader), right_(new QVBoxLayout), stages_(new StagedRefresh(this)) {
+    : PageInParts(parent), session_(session), lab_(this), stack_(new QStackedLayout(this)),
+      empty_(new EmptyState(session)), header_(new TensorHeader), right_(new QVBoxLayout),
+      stages_(new StagedRefresh(this)) {
     setObjectName(QStringLiteral("codebook"));
     setAccessibleName(tr("Codebook"));
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
-    grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap);
+    grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
     grid->setSpacing(Theme::kGap);
-    header_->setFixedHeight(32);
+    header_->setFixedHeight(Theme::kControl);
     grid->addWidget(header_, 0, 0, 1, 2);
     auto* left = new QVBoxLayout;
     const auto place = [](QVBoxLayout* column, Card* card, int stretch) {
         card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
+        card->setMinimumHeight(stretch == 2 ? kDecodeHeight : kCardHeight);
         column->addWidget(card, stretch);
     };
     addPart([this, left, place] {
@@ -113,7 +117,7 @@ CodebookPage::CodebookPage(Session& session, QWidget* parent)
     addPart([this] {
         gap_ = new GapCard(lab_);
         gap_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
-        gap_->setFixedHeight(238);
+        gap_->setFixedHeight(kGapHeight);
         right_->addWidget(gap_);
     });
     addPart([this, place] {
@@ -127,7 +131,15 @@ CodebookPage::CodebookPage(Session& session, QWidget* parent)
     grid->setRowStretch(1, 1);
     for (const int column : {0, 1}) grid->setColumnStretch(column, 1);
     stack_->addWidget(empty_);
-    stack_->addWidget(content);
+    content->setMinimumHeight(Theme::kControl + kGapHeight + kCardHeight + kDecodeHeight + 4 * Theme::kGap +
+                              Theme::kMargin);
+    auto* scroll = new QScrollArea; // in a low window
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setWidgetResizable(true);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    scroll->setFocusPolicy(Qt::NoFocus);
+    scroll->setWidget(content);
+    stack_->addWidget(scroll);
 }
 
 void CodebookPage::listen() {
@@ -205,17 +217,18 @@ void CodebookPage::chooseWeights() {
         gap_->setWeights(weights_ ? QString::fromStdString(escapeForPeople(weights_->title, 40)) : QString());
     };
     if (weights_) return set(nullptr);
-    const QString path =
-        QFileDialog::getOpenFileName(this, tr("Open activations, column weights or an importance matrix"), {},
-                                     tr("Inputs of layers (%1)").arg(weightFilePatterns()));
-    if (path.isEmpty()) return set(nullptr);
-    using File = std::shared_ptr<const Model>;
-    runJob<File>(
-        this, Job(), [path = path.toStdString()](const Job&) { return openModel(path); },
-        [this, set](Result<File> file) {
-            set(file ? *file : nullptr);
-            if (!file) gap_->say(QString::fromStdString(oneSentence(file.error().message)));
-        });
+    set(nullptr); // until there is a file the menu has no mark
+    const auto open = [this, set](const QString& path) {
+        if (path.isEmpty()) return;
+        using File = std::shared_ptr<const Model>;
+        runJob<File>(
+            this, Job(), [path = path.toStdString()](const Job&) { return openModel(path); },
+            [this, set](Result<File> file) {
+                set(file ? *file : nullptr);
+                if (!file) gap_->say(QString::fromStdString(oneSentence(file.error().message)));
+            });
+    };
+    askForInputs(this, tr("Open activations, column weights or an importance matrix"), open);
 }
 
 const CodebookView& CodebookPage::view() {

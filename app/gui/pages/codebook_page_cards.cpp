@@ -150,11 +150,18 @@ void CodeTableCard::setCodebook(const CodebookView& view) {
 
 /// What is left of the width goes to all columns alike: a row is read across.
 void CodeTableCard::spreadColumns() {
-    int used = 0, shown = 0;
-    for (int column = 0; column < int(widths_.size()); ++column)
-        if (!table_->isColumnHidden(column)) used += widths_[std::size_t(column)], ++shown;
-    if (shown == 0) return;
     const int room = table_->width() - table_->verticalScrollBar()->sizeHint().width() - 4;
+    const auto& columns = codebookColumns();
+    int used = 0, shown = 0, count = -1;
+    for (int column = 0; column < int(widths_.size()); ++column) {
+        const auto& id = columns[std::size_t(column)].id;
+        if (id == "poly_level") continue;
+        if (id == "count") count = column;
+        used += widths_[std::size_t(column)], ++shown;
+    }
+    if (shown == 0) return;
+    if (count >= 0) table_->setColumnHidden(count, used > room); // where there is no room the share alone says it
+    if (count >= 0 && used > room) used -= widths_[std::size_t(count)], --shown;
     const int more = std::clamp((room - used) / shown, 0, 96);
     for (int column = 0; column < int(widths_.size()); ++column)
         if (!table_->isColumnHidden(column)) table_->setColumnWidth(column, widths_[std::size_t(column)] + more);

@@ -61,6 +61,10 @@ FigureTable::FigureTable(QWidget* parent) : QTableView(parent), rows_(new RowMod
 void FigureTable::resizeEvent(QResizeEvent* event) {
     // A wide table has its three columns of figures alike; a narrow one needs every pixel for the differences.
     horizontalHeader()->setSectionResizeMode(3, width() > 480 ? QHeaderView::Stretch : QHeaderView::ResizeToContents);
+    // There the longest names are elided, and whole under the mouse.
+    const bool narrow = width() < 380;
+    horizontalHeader()->setSectionResizeMode(0, narrow ? QHeaderView::Fixed : QHeaderView::ResizeToContents);
+    if (narrow) setColumnWidth(0, 84);
     QTableView::resizeEvent(event);
 }
 

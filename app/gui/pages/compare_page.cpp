@@ -34,6 +34,7 @@ public:
     ComparePage(Session& session, QWidget* parent);
 
 protected:
+    void resizeEvent(QResizeEvent* event) override;
     void showEvent(QShowEvent* event) override {
         PageInParts::showEvent(event);
         session_.setComparing(true); // this page is about B
@@ -64,6 +65,8 @@ private:
     QLabel *tensor_ = nullptr, *shape_ = nullptr;
     QToolButton *lock_ = nullptr, *log_ = nullptr, *symlog_ = nullptr, *difference_ = nullptr;
     QWidget* differences_[4] = {};
+    QGridLayout* grid_ = nullptr;
+    bool narrow_ = false;
     Card *figureCard_ = nullptr, *errorCard_ = nullptr, *mapCard_ = nullptr;
     FigureTable* figures_ = nullptr;
     PlotChart* errorDifference_ = nullptr;
@@ -78,7 +81,7 @@ ComparePage::ComparePage(Session& session, QWidget* parent)
     layout->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
     layout->setSpacing(Theme::kSpace);
     layout->addLayout(header());
-    auto* grid = new QGridLayout;
+    auto* grid = grid_ = new QGridLayout;
     grid->setHorizontalSpacing(Theme::kGap);
     grid->setVerticalSpacing(Theme::kGap);
     addPart([this, grid] { build(grid, a_, 0, QStringLiteral("A")); });
@@ -104,7 +107,7 @@ void ComparePage::listen(QGridLayout* grid) {
     for (auto* button : {lock_, log_, symlog_}) connect(button, &QToolButton::toggled, stages_, &StagedRefresh::askAll);
     connect(difference_, &QToolButton::toggled, this, [this, grid](bool on) {
         for (auto* widget : differences_) widget->setVisible(on);
-        grid->setColumnStretch(2, on ? 5 : 0);
+        grid->setColumnStretch(2, !on ? 0 : narrow_ ? 6 : 5);
     });
     connect(&session_, &Session::currentStarted, this, [this] { loading(true); });
     connect(&session_, &Session::currentChanged, stages_, &StagedRefresh::askAll);
@@ -158,6 +161,7 @@ void ComparePage::build(QGridLayout* grid, Pane& pane, int column, const QString
     pane.figures->setObjectName(QStringLiteral("figures") + name);
     line->addWidget(pane.title, 1);
     line->addWidget(pane.figures);
+    pane.figures->setVisible(!narrow_);
     grid->addWidget(heading, 0, column);
 
     const auto card = [&](int row, const QString& title, QWidget* body, const QString& id) {
@@ -192,6 +196,15 @@ void ComparePage::buildDifference(QGridLayout* grid) {
     mapCard_->setBody(mapDifference_);
     QWidget* widgets[] = {heading, figureCard_, errorCard_, mapCard_};
     for (int row = 0; row < 4; ++row) grid->addWidget(differences_[row] = widgets[row], row, 2);
+}
+
+/// Where it is narrow the heads keep the specs (the figures are in the table), and the table gets more of the width.
+void ComparePage::resizeEvent(QResizeEvent* event) {
+    PageInParts::resizeEvent(event);
+    narrow_ = width() < 960;
+    for (auto* figures : {a_.figures, b_.figures})
+        if (figures) figures->setVisible(!narrow_);
+    if (difference_->isChecked()) grid_->setColumnStretch(2, narrow_ ? 6 : 5);
 }
 
 void ComparePage::link() {

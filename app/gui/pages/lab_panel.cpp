@@ -5,8 +5,10 @@
 #include "app/gui/widgets/card.h"
 #include "core/base/text.h"
 
+#include <QEvent>
 #include <QFormLayout>
 #include <QHeaderView>
+#include <QScrollArea>
 #include <QTableView>
 #include <QTimer>
 
@@ -78,18 +80,47 @@ QFormLayout* labForm(QWidget* parent) {
     return form;
 }
 
+namespace {
+
+constexpr int kSidebar = 268; // as the plan of the backends
+
+/// As high as the form where there is room; in a low window the form scrolls, and what is below it stays in view.
+class FormArea : public QScrollArea {
+public:
+    explicit FormArea(QWidget* form) {
+        setWidget(form);
+        setWidgetResizable(true);
+        setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+        setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
+        form->setAutoFillBackground(false);
+        viewport()->setAutoFillBackground(false);
+    }
+    QSize sizeHint() const override {
+        constexpr int kWidth = kSidebar - 2 * Theme::kMargin;
+        return {kWidth, std::max(widget()->sizeHint().height(), widget()->heightForWidth(kWidth))};
+    }
+    QSize minimumSizeHint() const override { return {100, 60}; }
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override {
+        if (watched == widget() && event->type() == QEvent::LayoutRequest) updateGeometry();
+        return QScrollArea::eventFilter(watched, event);
+    }
+};
+
+} // namespace
+
 QWidget* labSidebar(const QString& title, QWidget* form, std::initializer_list<QWidget*> below) {
     auto* body = new QWidget;
     auto* inner = new QVBoxLayout(body);
     inner->setContentsMargins({});
     inner->setSpacing(Theme::kSpace);
-    inner->addWidget(form);
+    inner->addWidget(new FormArea(form));
     for (QWidget* widget : below) inner->addWidget(widget);
     inner->addStretch();
     auto* card = new Card(title);
-    card->setFixedWidth(268); // as the plan of the backends
+    card->setFixedWidth(kSidebar);
     card->setBody(body);
-    form->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed); // words below it must not squeeze it
     return card;
 }
 
@@ -124,9 +155,15 @@ void fitColumns(QTableView& table) {
         for (int column = 0; column < last; ++column)
             if (!table.isColumnHidden(column)) table.setColumnWidth(column, table.columnWidth(column) + air);
         if (!words) return;
-        // Elided in what is left, all of it in its tooltip.
-        const int least = table.horizontalHeader()->sectionSizeHint(last);
+        // In what is left, on as many lines as it takes.
+        const int least = std::max(100, table.horizontalHeader()->sectionSizeHint(last));
         table.setColumnWidth(last, std::max(least, table.viewport()->width() - used - air * shown));
+        table.setWordWrap(true);
+        const int line = table.verticalHeader()->defaultSectionSize();
+        for (int row = 0; row < model->rowCount(); ++row) {
+            table.resizeRowToContents(row);
+            table.setRowHeight(row, std::max(line, table.rowHeight(row)));
+        }
     });
 }
 

@@ -73,13 +73,15 @@ QatPanel::QatPanel(Session& session, const LabInputs& inputs, QWidget* parent)
     auto* figures = new QWidget;
     auto* row = new QGridLayout(figures);
     row->setContentsMargins({});
-    row->setHorizontalSpacing(24);
-    const QString titles[] = {tr("Rounded to nearest ↓"), tr("Trained, best ↓"), tr("Gain ↑"), tr("Best at step"),
-                              tr("Weight NMSE, trained")};
+    row->setHorizontalSpacing(Theme::kGap);
+    const QString titles[] = {tr("Nearest ↓"), tr("Trained, best ↓"), tr("Gain ↑"), tr("Best at step"),
+                              tr("Weight NMSE ↓")};
     for (int i = 0; i < int(figures_.size()); ++i) {
         auto* caption = new QLabel(titles[i]);
         caption->setProperty("role", QStringLiteral("caption"));
         caption->setFont(Theme::words(11));
+        if (i == 0) caption->setToolTip(tr("Output NMSE of weights rounded to nearest"));
+        if (i == 4) caption->setToolTip(tr("NMSE of the trained weights themselves"));
         figures_[std::size_t(i)] = new QLabel(tr("not measured"));
         figures_[std::size_t(i)]->setFont(Theme::numbers(13));
         figures_[std::size_t(i)]->setObjectName(QStringLiteral("qatFigure%1").arg(i));

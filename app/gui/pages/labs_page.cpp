@@ -52,9 +52,9 @@ LabsPage::LabsPage(Session& session, QWidget* parent)
     setAccessibleName(tr("Labs"));
     auto* content = new QWidget;
     auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap);
+    column->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
     column->setSpacing(Theme::kGap);
-    header_->setFixedHeight(32);
+    header_->setFixedHeight(Theme::kControl);
     column->addWidget(header_);
     auto* bar = new QHBoxLayout;
     bar->setSpacing(4);

@@ -8,6 +8,8 @@
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
+#include "app/gui/widgets/elided_label.h"
+#include "app/gui/widgets/inputs_button.h"
 #include "core/base/text.h"
 
 #include <QButtonGroup>
@@ -48,6 +50,7 @@ private:
     void follow(); ///< the selected tensor
     void open(int weight);
     QString describe(int weight) const;
+    QString unmeasured(const Metric& metric) const; ///< why no tensor has it
     int weightAt(int row, int column) const;
     const Metric& metric() const;
 
@@ -103,7 +106,7 @@ QLayout* OverviewPage::header() {
     line->setSpacing(Theme::kSpace);
     auto* title = new QLabel(tr("Overview"));
     title->setFont(Theme::words(18, QFont::DemiBold));
-    note_ = new QLabel;
+    note_ = new ElidedLabel(Qt::ElideRight);
     note_->setFont(Theme::numbers());
     note_->setProperty("role", QStringLiteral("muted"));
     note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -125,6 +128,7 @@ QLayout* OverviewPage::header() {
     line->addWidget(note_, 1);
     line->addWidget(proxy_);
     line->addSpacing(Theme::kSpace);
+    line->addWidget(new InputsButton(session_));
     line->addWidget(metrics_);
     auto* group = new QButtonGroup(this);
     const std::pair<QString, QString> tabs[] = {{tr("Layers"), tr("Layer x role map and ranking under spec A")},
@@ -220,6 +224,18 @@ QString OverviewPage::describe(int weight) const {
     return text + QStringLiteral("\nbpw %1").arg(row->bpw, 0, 'f', 4);
 }
 
+QString OverviewPage::unmeasured(const Metric& metric) const {
+    const auto& rows = picture_->rows;
+    std::size_t at = 0; // the first row that is no refusal
+    while (rows.at(at)->status != Status::Ok && at + 1 < std::size_t(rows.size())) ++at;
+    QString reason = missingReason(metric, rows.at(at));
+    if (session_.inputs().file && !rows.at(at)->onInputs)
+        return tr("%1 holds no inputs of these layers: tensors of their names are needed, with their last axis.")
+            .arg(session_.inputs().title());
+    if (!reason.isEmpty()) reason[0] = reason[0].toUpper();
+    return reason + u'.';
+}
+
 void OverviewPage::open(int weight) {
     if (weight < 0 || picture_->layout != session_.layout()) return;
     session_.selectTensor(session_.weights()[std::size_t(weight)]);
@@ -285,6 +301,11 @@ void OverviewPage::show(std::shared_ptr<const OverviewPicture> picture) {
     if (picture_->refused > 0 && !empty.isEmpty()) // once is enough
         for (auto* card : {barsCard_, sqnrCard_, shareCard_, bytesCard_}) card->setMessage(tr("Not measured"));
     const auto& m = *picture_->metric;
+    // What no tensor has says once what it needs, such as inputs of the layers.
+    const auto weights = qsizetype(picture_->layout->weights.size());
+    if (empty.isEmpty() && picture_->ranking.measured == 0 && weights > 0 && picture_->rows.size() == weights)
+        for (auto* card : {mapCard_, barsCard_})
+            card->setMessage(tr("%1: not measured.\n%2").arg(QString::fromUtf8(m.title), unmeasured(m)));
     metrics_->setCurrentIndex(metrics_->findData(QString::fromUtf8(m.id)));
     proxy_->setVisible(m.proxy);
     mapView_->setData(picture_->map.map);

@@ -75,6 +75,7 @@ ReportPage::ReportPage(Session& session, QWidget* parent)
         listSpecs();
         changed();
     });
+    connect(&session, &Session::inputsChanged, this, &ReportPage::changed);
     connect(&session, &Session::rowsChanged, this, [this] {
         if (waiting_) changed();
     });
@@ -300,6 +301,8 @@ void ReportPage::make(std::shared_ptr<const AnalysisResult> result) {
     previewCard_->setNote(tr("composing"));
     std::string command = "quantscope-cli analyze " + escapeForPeople(plan_.model->path, 400);
     for (const auto& [text, spec] : plan_.specs) command += " --spec " + text;
+    if (const auto& inputs = session_.inputs(); inputs.any())
+        command += " --activations " + (inputs.file ? escapeForPeople(inputs.file->path, 400) : "synthetic");
     const auto work = [plan = plan_, result, parts = contents(), command, dark = Theme::instance().isDark(),
                        ratio = devicePixelRatioF()](const Job& job) -> Result<Made> {
         auto report = analysisReport(plan, *result, parts, command, job);

@@ -48,7 +48,9 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), list_(new TickList("specSet", tr("Specs to compare"))), typed_(new QLineEdit),
       complaint_(new QLabel), matrixCard_(new Card(tr("Specs × roles"))),
       totalsCard_(new Card(tr("Whole model, per spec"))), matrix_(new HeatMap), table_(new QTableView),
-      totals_(new RowModel<SpecTotal>(totalColumns(), this)) {
+      // The list's tooltips spell the spec out; what is the same for every spec stays away.
+      totals_(new RowModel<SpecTotal>(
+          inOrder(totalColumns(), {"spec", "bpw", "sqnr_db", "nmse", "bytes", "tensors", "refused"}), this)) {
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(Theme::kGap);
@@ -84,10 +86,6 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     table_->setObjectName(QStringLiteral("specTotals"));
     asDataTable(*table_, tr("Totals of the whole model per spec"), 24);
     table_->setProperty("roomy", true);
-    // The list's tooltips spell the spec out; what is the same for every spec stays away, so that SQNR is in view.
-    for (std::size_t i = 0; i < totalColumns().size(); ++i)
-        for (const char* id : {"spec_full", "elements", "bytes_before"})
-            if (totalColumns()[i].id == id) table_->hideColumn(int(i));
     table_->setSortingEnabled(true);
     table_->sortByColumn(-1, Qt::AscendingOrder);
     totalsCard_->setBody(table_);

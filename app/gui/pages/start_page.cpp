@@ -4,16 +4,16 @@
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
+#include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/open_dialogs.h"
 #include "core/base/text.h"
 #include "core/model/file_format.h"
 
 #include <QFileInfo>
-#include <QHBoxLayout>
+#include <QGridLayout>
 #include <QLabel>
 #include <QPainter>
 #include <QPushButton>
-#include <QScrollArea>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -31,7 +31,7 @@ QLabel* label(const QString& text, const QFont& font, const char* role) {
 QString formatsSentence() {
     QStringList titles;
     for (const auto& format : fileFormats()) titles << QString::fromUtf8(format.title);
-    return QStringLiteral("Opens: %1. Files are only read, never changed, and stay on this machine.")
+    return QStringLiteral("Opens: %1.\nFiles are only read, never changed, and stay on this machine.")
         .arg(titles.join(QStringLiteral(", ")));
 }
 
@@ -71,10 +71,14 @@ QToolButton* rowButton(const QString& icon, const QString& title, const QString&
     QObject::connect(&Theme::instance(), &Theme::changed, picture, tint);
     auto* lines = new QVBoxLayout;
     lines->setSpacing(1);
-    auto* first = label(title, Theme::words(12, QFont::Medium), "");
-    auto* below = label(second, Theme::words(11), "muted");
+    auto* first = new ElidedLabel(Qt::ElideMiddle);
+    auto* below = new ElidedLabel(Qt::ElideMiddle);
+    first->setText(title);
+    first->setFont(Theme::words(12, QFont::Medium));
+    below->setText(second);
+    below->setFont(Theme::words(11));
+    below->setProperty("role", QStringLiteral("muted"));
     for (auto* line : {first, below}) {
-        line->setWordWrap(false);
         line->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
         lines->addWidget(line);
     }
@@ -104,16 +108,18 @@ public:
         cards->addWidget(buildList(QStringLiteral("Recent"), recent_), 3);
         cards->addWidget(buildList(QStringLiteral("Start from"), offers_), 2);
         column->addWidget(lists);
-        column->addStretch(1);
 
         auto* narrow = new QWidget;
         narrow->setMaximumWidth(920);
         narrow->setLayout(column);
-        auto* centred = new QHBoxLayout(this);
-        centred->setContentsMargins(24, 48, 24, 24);
-        centred->addStretch(1);
-        centred->addWidget(narrow, 20);
-        centred->addStretch(1);
+        // Somewhat above the middle, where a large window is looked at.
+        auto* centred = new QGridLayout(this);
+        centred->setContentsMargins(24, 24, 24, 24);
+        centred->addWidget(narrow, 1, 1);
+        for (const int column : {0, 2}) centred->setColumnStretch(column, 1);
+        centred->setColumnStretch(1, 20);
+        centred->setRowStretch(0, 1);
+        centred->setRowStretch(2, 2);
         connect(&session, &Session::recentFilesChanged, this, &StartPage::refresh);
         connect(&session, &Session::failed, this, [this](const QString& sentence) {
             error_->setText(sentence);

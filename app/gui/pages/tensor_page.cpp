@@ -77,7 +77,7 @@ TensorPage::TensorPage(Session& session, QWidget* parent)
 QWidget* TensorPage::makeInspector() {
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
-    grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap);
+    grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
     grid->setSpacing(Theme::kGap);
     const auto place = [grid](Card* card, int row, int column) {
         card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored); // equal cells whatever they show
@@ -85,7 +85,7 @@ QWidget* TensorPage::makeInspector() {
     };
     addPart([this, grid, place] {
         header_ = new TensorHeader;
-        header_->setFixedHeight(32);
+        header_->setFixedHeight(Theme::kControl);
         grid->addWidget(header_, 0, 0, 1, 2);
         place(density_ = new DensityCard, 1, 0);
         place(error_ = new ErrorCard, 1, 1);
@@ -104,7 +104,7 @@ QWidget* TensorPage::makeInspector() {
     }
     for (int row = 1; row <= 3; ++row) {
         grid->setRowStretch(row, 1);
-        grid->setRowMinimumHeight(row, 196);
+        grid->setRowMinimumHeight(row, row == 3 ? 220 : 196); // the last one holds two charts
     }
     auto* scroll = new QScrollArea;
     scroll->setFrameShape(QFrame::NoFrame);

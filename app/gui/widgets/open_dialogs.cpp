@@ -41,6 +41,19 @@ void ask(Session& session, QWidget* window, bool folder) {
 void askForFile(Session& session, QWidget* window) { ask(session, window, false); }
 void askForFolder(Session& session, QWidget* window) { ask(session, window, true); }
 
+void askForInputs(QWidget* asking, const QString& title, const std::function<void(const QString&)>& chosen) {
+    auto* dialog = new QFileDialog(asking, title);
+    dialog->setObjectName(QStringLiteral("inputsDialog"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    dialog->setNameFilters(
+        {QStringLiteral("Inputs of layers (%1)").arg(weightFilePatterns()), QStringLiteral("All files (*)")});
+    QObject::connect(dialog, &QFileDialog::finished, asking, [dialog, chosen](int result) {
+        chosen(result == QDialog::Accepted ? dialog->selectedFiles().value(0) : QString());
+    });
+    dialog->open();
+}
+
 QString droppedPath(const QMimeData* mime) {
     if (!mime) return {};
     for (const auto& url : mime->urls())

@@ -31,6 +31,7 @@ struct PlotSeries {
     int dash = 0;                       ///< of a Line: 0 solid; 1, 2, 3: told apart without colour
     double barFrom = -0.5, barTo = 0.5; ///< of Bars, in widths of a bar about its centre: two series side by side
     QStringList labels = {};            ///< one per point or empty: printed over it where there is room
+    bool ring = false;                  ///< of Dots: what is selected, ringed
 };
 
 struct PlotMarker {

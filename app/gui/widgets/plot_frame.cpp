@@ -99,8 +99,14 @@ void PlotFrame::paintBack(QPainter& painter) const {
     };
     painter.drawText(QRectF(2, 0, area_.right(), 14), Qt::AlignLeft | Qt::AlignVCenter, titled(yTitle, yTicks_));
     if (xLabels) {
-        painter.drawText(QRectF(area_.left(), area_.bottom() + 17, area_.width(), 14),
-                         Qt::AlignHCenter | Qt::AlignVCenter, titled(xTitle, xTicks_) + xCaption);
+        // Under the plot; under the whole chart where it is longer; without its caption where that is too long, too.
+        const QFontMetricsF words(titleFont());
+        QString text = titled(xTitle, xTicks_) + xCaption;
+        if (words.horizontalAdvance(text) > size_.width()) text = titled(xTitle, xTicks_);
+        const bool fits = words.horizontalAdvance(text) <= area_.width();
+        painter.drawText(QRectF(fits ? area_.left() : 0, area_.bottom() + 17, fits ? area_.width() : size_.width(), 14),
+                         Qt::AlignHCenter | Qt::AlignVCenter,
+                         words.elidedText(text, Qt::ElideRight, std::max(area_.width(), size_.width())));
     }
     painter.setRenderHint(QPainter::Antialiasing, true); // the curves come next
 }
@@ -113,6 +119,10 @@ void PlotFrame::paintFront(QPainter& painter, const QVector<PlotSeries>& series,
     bool hollow = false;
     for (const PlotSeries& one : series) {
         if (one.style != PlotSeries::Style::Dots) continue;
+        if (one.ring) {
+            paintRings(painter, one);
+            continue;
+        }
         const bool named = one.naming == PlotSeries::Naming::Legend;
         paintSeriesDots(painter, one, hollow && named);
         hollow |= named;
@@ -166,6 +176,15 @@ void PlotFrame::paintSeriesDots(QPainter& painter, const PlotSeries& series, boo
     paintDots(painter, centers, hollow ? radius + 0.6 : radius, Theme::instance().data(series.token), hollow);
 }
 
+void PlotFrame::paintRings(QPainter& painter, const PlotSeries& series) const {
+    painter.setRenderHint(QPainter::Antialiasing, true);
+    painter.setPen(QPen(Theme::instance().tokens().text, 1.5));
+    painter.setBrush(Qt::NoBrush);
+    for (const QPointF& point : series.points)
+        if (std::isfinite(point.y()) && (!logY || point.y() > 0))
+            painter.drawEllipse(QPointF(pixelX(point.x()), pixelY(logY ? std::log10(point.y()) : point.y())), 6, 6);
+}
+
 void PlotFrame::paintArea(QPainter& painter, const QVector<QPointF>& outline, double base, int token) const {
     QVector<QPointF> curve;
     curve.reserve(outline.size());
@@ -193,9 +212,13 @@ void PlotFrame::paintEndLabel(QPainter& painter, const PlotSeries& one, QVector<
         const double at = pixelY(logY ? std::log10(point.y()) : point.y());
         if (at < area_.top() - 1 || at > area_.bottom()) return;
         const double width = QFontMetricsF(titleFont()).horizontalAdvance(one.name) + 1;
-        // Above the line, or below it where there is no room above.
-        QRectF box(std::min(area_.right(), pixelX(point.x())) - 2 - width, at - 12 < area_.top() ? at + 1 : at - 12,
-                   width, 10);
+        // Above the line, or below it where there is no room above; else beside the one that is there.
+        const double left = std::min(area_.right(), pixelX(point.x())) - 2 - width;
+        const QRectF above(left, at - 12, width, 10), below(left, at + 2, width, 10);
+        const auto isTaken = [&](const QRectF& place) {
+            return std::any_of(taken.begin(), taken.end(), [&](const auto& other) { return other.intersects(place); });
+        };
+        QRectF box = above.top() < area_.top() || (isTaken(above) && !isTaken(below)) ? below : above;
         for (const QRectF& other : taken)
             if (other.intersects(box)) box.moveRight(other.left() - 8);
         painter.fillRect(box, Theme::instance().tokens().surface); // the next line may run through it

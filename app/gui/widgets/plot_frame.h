@@ -56,6 +56,7 @@ public:
 private:
     void paintMarkers(QPainter& painter, const QVector<PlotMarker>& markers, int highlighted) const;
     void paintSeriesDots(QPainter& painter, const PlotSeries& series, bool hollow) const;
+    void paintRings(QPainter& painter, const PlotSeries& series) const;
     void paintLabels(QPainter& painter, const QVector<PlotSeries>& series) const;
     void paintEndLabel(QPainter& painter, const PlotSeries& series, QVector<QRectF>& taken) const;
     void paintPointLabels(QPainter& painter, const PlotSeries& series, QVector<QRectF>& taken) const;

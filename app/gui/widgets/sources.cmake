@@ -18,6 +18,7 @@ target_sources(qs_gui PRIVATE
   widgets/top_bar.cpp
   widgets/colour_scale.cpp
   widgets/format_box.cpp
+  widgets/inputs_button.cpp
   widgets/heat_map.cpp
   widgets/heat_map_paint.cpp
   widgets/ranked_bars.cpp

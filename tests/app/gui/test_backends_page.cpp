@@ -32,28 +32,6 @@
 using namespace qs;
 using namespace qs::gui;
 
-namespace {
-
-BenchmarkRow timedRow(const char* backend, const char* spec, std::int64_t m, double ns, const char* variant = "v") {
-    BenchmarkRow row;
-    row.backend = backend;
-    row.device = "cpu:0";
-    row.spec = spec;
-    row.op = "matmul_t";
-    row.act = "f32";
-    row.m = m;
-    row.n = row.k = 256;
-    row.variant = variant;
-    row.status = RowState::Ok;
-    row.medianNs = ns;
-    row.ciNs = Interval{ns * 0.99, ns * 1.01};
-    row.gflops = 2.0 * double(m) * 256 * 256 / ns;
-    row.intensity = double(m) * 4;
-    return row;
-}
-
-} // namespace
-
 class TestBackendsPage : public QObject {
     Q_OBJECT
     std::unique_ptr<Session> session_;
@@ -98,89 +76,6 @@ private Q_SLOTS:
         Theme::install(Theme::Mode::Dark);
         session_ = std::make_unique<Session>();
         QVERIFY(openModel(*session_, samplePath()));
-    }
-
-    void latencyTakesTheFastestVariantAndMarksCrossovers() {
-        BenchRows rows = {timedRow("cpu", "nf4", 1, 100), timedRow("cpu", "nf4", 1, 80, "w"),
-                          timedRow("cpu", "nf4", 64, 9000), timedRow("openblas", "f32", 1, 300),
-                          timedRow("openblas", "f32", 64, 5000)};
-        rows[1].approx = true; // faster, but not what the format says
-        const auto charts = latencyCharts(rows, LatencyLines::Fastest);
-        QCOMPARE(charts.size(), std::size_t(1));
-        QCOMPARE(charts[0].series[0].rows, (std::vector<std::size_t>{0, 2}));
-        const auto picture = latencyPicture(charts[0], rows);
-        QCOMPARE(picture.series[0].points[0], QPointF(0, 0.1)); // log2 1, 100 ns in µs
-        QCOMPARE(picture.series[0].points[1].x(), 6.0);
-        QCOMPARE(picture.crossovers.size(), 1);
-        QCOMPARE(picture.crossovers[0].x, 6.0);
-        QVERIFY(picture.crossovers[0].label.contains(QLatin1String("openblas f32")));
-        int bands = 0;
-        for (const auto& series : picture.series) {
-            if (series.style != PlotSeries::Style::Band) continue;
-            ++bands;
-            QCOMPARE(series.lower.size(), series.points.size());
-            QVERIFY(series.lower[0].y() < series.points[0].y());
-        }
-        QCOMPARE(bands, 2);
-        QCOMPARE(latencyCharts(rows, LatencyLines::Variants)[0].series.size(), std::size_t(3));
-        // Overlapping intervals name no winner.
-        rows[4].ciNs = Interval{4000, 9500};
-        QVERIFY(latencyPicture(latencyCharts(rows, LatencyLines::Fastest)[0], rows).crossovers.isEmpty());
-    }
-
-    void noBandOverAPointWithoutInterval() {
-        BenchRows rows;
-        for (const int m : {1, 2, 4, 8, 16}) rows.push_back(timedRow("cpu", "nf4", m, 100.0 * m));
-        rows[2].ciNs.reset();
-        QVector<QVector<double>> bands;
-        for (const auto& series : latencyPicture(latencyCharts(rows)[0], rows).series) {
-            if (series.style != PlotSeries::Style::Band) continue;
-            auto& at = bands.emplaceBack();
-            for (const auto& point : series.points) at << point.x();
-        }
-        QCOMPARE(bands, (QVector<QVector<double>>{{0, 1}, {3, 4}}));
-    }
-
-    void speedupsAreRatiosAboutOne() {
-        BenchRows rows = {timedRow("cpu", "nf4", 1, 100), timedRow("cpu", "nf4", 4, 100),
-                          timedRow("cpu", "int8", 1, 100), timedRow("cpu", "nf4", 1, 90, "w")};
-        rows[0].speedup = 4;
-        rows[1].speedup = 0.5;
-        rows[3].speedup = 3;
-        const auto maps = speedupMaps(rows);
-        QCOMPARE(maps.size(), std::size_t(1));
-        QCOMPARE(maps[0].rows, (std::vector<int>{0, 2, 1, -1})); // the best of each cell; int8 was not asked at M = 4
-        const auto map = speedupPicture(maps[0]);
-        QCOMPARE(map.rows, 2);
-        QCOMPARE(map.columns, 2);
-        QCOMPARE(map.values[0], 2.F);
-        QCOMPARE(map.values[2], -1.F);
-        QVERIFY(std::isnan(map.values[1])); // no speed-up known: hatched, not 1x
-        QVERIFY(std::isnan(map.values[3]));
-        QVERIFY(!map.absent[1] && map.absent[3]);
-        HeatMap view;
-        view.setData(map);
-        QVERIFY(view.describe(0, 0).contains(QStringLiteral("4.00×")));
-        QVERIFY(view.dataAsTsv().contains(QStringLiteral("0.5")));
-    }
-
-    void rooflineHasItsRidgeWhereTheRoofsMeet() {
-        BenchRows rows = {timedRow("cpu", "nf4", 4, 100), timedRow("cpu", "nf4", 1, 100),
-                          timedRow("cpu", "nf4", 1, 80, "w"), timedRow("cpu", "nf4", 1, 50, "warm")};
-        rows[3].cache = CacheState::Warm;
-        const std::vector<MeasuredRoof> roofs = {{"cpu", "cpu:0", "read_bw", 40e9, 3, {}},
-                                                 {"cpu", "cpu:0", "f32", 400e9, 3, {}},
-                                                 {"cuda", "0", "f32", 4e12, 3, {}}};
-        const auto lines = rooflines(rows, roofs);
-        QCOMPARE(lines.size(), std::size_t(1));
-        QCOMPARE(lines[0].points.size(), std::size_t(3)); // warm ones are not bound by the memory roof
-        QCOMPARE(lines[0].points[2].row, std::size_t(0)); // by intensity
-        const auto series = rooflinePicture(lines[0], rows);
-        QCOMPARE(series.size(), 3);                     // the roof, the way through the fastest, the dots
-        QCOMPARE(series[0].points[1], QPointF(1, 400)); // 400 GFLOP/s over 40 GB/s: ten operations a byte
-        QCOMPARE(series[1].points.size(), 2);
-        QCOMPARE(series[1].points[0].y(), *rows[2].gflops);
-        QCOMPARE(series[2].points.size(), 3);
     }
 
     void asksWhatCouldRun() {
@@ -302,6 +197,12 @@ private Q_SLOTS:
         const auto roofs = rooflines(rows, page->bench().run().roofs);
         const auto own = std::find_if(roofs.begin(), roofs.end(), [](const auto& one) { return one.backend == "cpu"; });
         QVERIFY(own != roofs.end() && own->bytesPerSecond > 0 && !own->peaks.empty());
+        // It follows the row clicked last, which may be another backend's: chosen as with the keyboard.
+        auto* device = find<QComboBox>(*page, "rooflineDevice");
+        QCOMPARE(device->currentText(), deviceKey(rows[line.rows.back()]));
+        const int wanted = device->findText(QStringLiteral("cpu/cpu:0"));
+        QTest::keyClick(device, Qt::Key_Home);
+        for (int i = 0; i < wanted; ++i) QTest::keyClick(device, Qt::Key_Down);
         const auto& point = own->points.front();
         QTest::mouseClick(roofline->findChild<QWidget*>(QStringLiteral("plot")), Qt::LeftButton, {},
                           roofline->pixelOf(std::log10(point.intensity), point.gflops).toPoint());

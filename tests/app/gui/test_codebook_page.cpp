@@ -8,6 +8,8 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/staged_refresh.h"
 #include "artefacts.h"
+#include "choose_file.h"
+#include "core/solve/codebooks.h"
 #include "model_file.h"
 
 #include <QAbstractItemModelTester>
@@ -202,6 +204,66 @@ private Q_SLOTS:
         use("int8");
         QVERIFY(!learn->isEnabled() && learn->toolTip().contains(QStringLiteral("no codebook")));
         use("nf4:block=64");
+    }
+
+    /// Columns weighed by an importance matrix of llama.cpp, through the dialog: the levels of the columns it counts.
+    void columnsAreWeighedByAnImportanceMatrix() {
+        const auto i32 = [](std::int32_t value) { return QByteArray(reinterpret_cast<const char*>(&value), 4); };
+        const QByteArray name = session_->tensor()->name.c_str();
+        const int columns = int(session_->tensor()->lastAxis());
+        std::vector<float> sums(std::size_t(columns), 0.F);
+        for (int i = 0; i < columns / 4; ++i) sums[std::size_t(i)] = 3; // of three calls: 1, and 0 for the others
+        const QString path = folder_.filePath(QStringLiteral("imatrix.dat"));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(i32(1) + i32(std::int32_t(name.size())) + name + i32(3) + i32(columns) +
+                   QByteArray(reinterpret_cast<const char*>(sums.data()), columns * 4) + i32(3) + i32(4) + "text");
+        file.close();
+
+        const auto actions = page_->findChild<QPushButton*>(QStringLiteral("learnFor"))->menu()->actions();
+        auto* weigh = actions.back();
+        const auto learned = [&] {
+            QTest::mouseClick(page_->findChild<QPushButton*>(QStringLiteral("reset")), Qt::LeftButton);
+            actions[0]->trigger();
+            const bool done = QTest::qWaitFor(
+                [&] { return card<GapCard>()->verdict().contains(QStringLiteral(" dB against ")); }, 30'000);
+            return done ? page_->findChild<CodebookLab*>()->fit().levels : std::vector<double>();
+        };
+        const auto alike = learned();
+        QVERIFY(!alike.empty());
+        weigh->trigger();
+        QVERIFY(chooseFile(*page_, {})); // declined: nothing is weighed
+        QVERIFY(!weigh->isChecked());
+        weigh->trigger();
+        QVERIFY(chooseFile(*page_, path));
+        QTRY_VERIFY(weigh->isChecked());
+        QCOMPARE(weigh->text(), QStringLiteral("Columns weighed by imatrix.dat"));
+        const auto weighed = learned();
+        QVERIFY(weighed.size() == alike.size() && weighed != alike);
+        QVERIFY(card<GapCard>()->verdict().contains(QStringLiteral("columns weighed by imatrix.dat")));
+        // The same as the command line learns.
+        const auto matrix = openModel(path.toStdString());
+        QVERIFY(matrix);
+        const auto books =
+            solve::learnCodebooks(*session_->model(), std::vector{session_->tensor()},
+                                  *parseSpec("codebook:bits=4:block=64"), solve::Share::Tensor, matrix->get(), Job());
+        QVERIFY2(books, books ? "" : books.error().message.c_str());
+        const auto& levels = books->at(session_->tensor())->levels;
+        QCOMPARE(std::vector<double>(levels.begin(), levels.end()), weighed);
+        // A second choice of the action leaves them out again; what is no such file says why.
+        weigh->trigger();
+        QVERIFY(!weigh->isChecked() && !page_->findChild<QFileDialog*>());
+        QCOMPARE(learned(), alike);
+        const QString none = folder_.filePath(QStringLiteral("none.dat"));
+        QFile other(none);
+        QVERIFY(other.open(QIODevice::WriteOnly) && other.write("no importance matrix") > 0);
+        other.close();
+        weigh->trigger();
+        QVERIFY(chooseFile(*page_, none));
+        QTRY_VERIFY2(card<GapCard>()->verdict().contains(QStringLiteral("none.dat")),
+                     qPrintable(card<GapCard>()->verdict()));
+        QVERIFY(!weigh->isChecked());
+        QTest::mouseClick(page_->findChild<QPushButton*>(QStringLiteral("reset")), Qt::LeftButton);
     }
 
     void manyLevelsStayReadable() {

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// At the smallest window that is offered nothing is cut, overlaps or sticks out, on any page and in any of its tabs.
+#include "app/gui/main_window.h"
+#include "app/gui/page.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/staged_refresh.h"
+#include "tests/app/gui/artefacts.h"
+#include "tests/app/gui/layout_walk.h"
+#include "tests/app/gui/opened_session.h"
+
+#include <QButtonGroup>
+#include <QFontDatabase>
+
+using namespace qs;
+using namespace qs::gui;
+
+class TestWindowLayout : public QObject {
+    Q_OBJECT
+    std::unique_ptr<Session> session_;
+    std::unique_ptr<MainWindow> window_;
+
+    bool settled() const {
+        if (session_->busy()) return false;
+        const auto stages = window_->currentPage()->findChildren<StagedRefresh*>();
+        return std::none_of(stages.begin(), stages.end(), [](const auto* one) { return one->pending(); });
+    }
+    /// What is wrong with the window as it is; the picture shows it to people.
+    QStringList wrong(const QString& name) {
+        for (const int after : {80, 40}) { // some pages begin their work when they have stood still for a while
+            if (!QTest::qWaitFor([this] { return settled(); }, 240'000))
+                return {name + QStringLiteral(": never settled")};
+            QTest::qWait(after);
+        }
+        keepPicture(*window_, QStringLiteral("small-") + name); // painted: elided labels have their tips
+        LayoutWalk walk;
+        walk.look(*window_);
+        if (walk.texts < 20) walk.found << QStringLiteral("only %1 texts").arg(walk.texts);
+        QStringList out;
+        for (const auto& sentence : std::as_const(walk.found)) {
+            out << name + QStringLiteral(": ") + sentence;
+            qWarning("%s", qPrintable(out.last())); // a failure's own text is cut
+        }
+        return out;
+    }
+    QStringList wrongInTabs(const QString& name) {
+        QStringList out = wrong(name);
+        const auto buttons = window_->currentPage()->findChildren<QToolButton*>();
+        int tab = 0;
+        for (auto* button : buttons) {
+            if (!button->group() || !button->isVisible() || button->isChecked()) continue;
+            QTest::mouseClick(button, Qt::LeftButton);
+            out << wrong(name + QStringLiteral("-%1").arg(++tab));
+        }
+        return out;
+    }
+
+private Q_SLOTS:
+    void initTestCase() {
+        const auto fonts = QFontDatabase::families();
+        if (!fonts.contains(QStringLiteral("Inter")) || !fonts.contains(QStringLiteral("JetBrains Mono")))
+            QSKIP("Inter and JetBrains Mono, for which the window is laid out, are not installed");
+        Theme::install(Theme::Mode::Light);
+        session_ = std::make_unique<Session>();
+        window_ = std::make_unique<MainWindow>(*session_);
+        window_->resize(window_->minimumSize());
+        window_->show();
+        QCOMPARE(window_->size(), QSize(1280, 680));
+        QVERIFY(openModel(*session_, samplePath()));
+        QVERIFY(everythingMeasured(*session_, session_->spec()));
+    }
+
+    /// The walk itself: each of these is one thing wrong.
+    void whatIsWrongIsFound() {
+        QWidget window;
+        window.resize(200, 200);
+        auto* cut = new QLabel(QStringLiteral("much too long for its place"), &window);
+        cut->setGeometry(0, 0, 40, 20);
+        auto* elided = new ElidedLabel(Qt::ElideRight, &window);
+        elided->setText(QStringLiteral("much too long for its place"));
+        elided->setGeometry(0, 30, 40, 20);
+        auto* over = new QPushButton(QStringLiteral("A"), &window);
+        over->setGeometry(20, 10, 60, 26); // over the label
+        auto* out = new QPushButton(QStringLiteral("B"), &window);
+        out->setGeometry(180, 100, 60, 26);
+        auto* wide = new QPushButton(QStringLiteral("a long name for a button"), &window);
+        wide->setGeometry(0, 140, 30, 26);
+        auto* box = new QComboBox(&window);
+        box->addItem(QStringLiteral("a long item"));
+        box->setGeometry(100, 140, 40, 26);
+        window.show();
+        window.grab();
+        LayoutWalk walk;
+        walk.look(window);
+        const QString all = walk.found.join(u'\n');
+        const auto count = [&](const char* what) {
+            return std::count_if(walk.found.begin(), walk.found.end(),
+                                 [what](const auto& sentence) { return sentence.contains(QLatin1String(what)); });
+        };
+        QVERIFY2(count("needs") == 3 && count("overlaps") == 2 && count("sticks out") == 1, qPrintable(all));
+        elided->setToolTip(QString()); // elided without the whole text under the mouse
+        walk.found.clear();
+        walk.look(window);
+        QCOMPARE(count("needs"), 4);
+    }
+
+    void everyPage_data() {
+        QTest::addColumn<bool>("comparing");
+        for (const auto& page : pages())
+            for (const bool comparing : {false, true})
+                if (page.usesSpecBar || !comparing)
+                    QTest::addRow("%s%s", page.id, comparing ? "-two-specs" : "") << comparing;
+    }
+    void everyPage() {
+        QFETCH(bool, comparing);
+        const QString name = QString::fromLatin1(QTest::currentDataTag());
+        const QString id = name.section(u'-', 0, 0);
+        session_->setComparing(comparing);
+        QTest::mouseClick(window_->findChild<QToolButton*>(QStringLiteral("rail-") + id), Qt::LeftButton);
+        QTRY_VERIFY(window_->currentPage()->objectName().endsWith(id));
+        const QStringList found = wrongInTabs(name);
+        QVERIFY2(found.isEmpty(), qPrintable(u'\n' + found.join(u'\n')));
+    }
+
+    /// The lane and the banner at their fullest.
+    void whileSomethingRunsAndFails() {
+        session_->showPage(QStringLiteral("tensor"));
+        QVERIFY(QTest::qWaitFor([this] { return settled(); }, 240'000));
+        Q_EMIT session_->failed(QStringLiteral("/models/a-directory/model-00001-of-00030.safetensors: tensor "
+                                               "'model.layers.11.self_attn.rotary_emb.inv_freq' ends at byte "
+                                               "18446744073709551615 and the file has 4 GiB: open the whole file"));
+        Q_EMIT session_->jobProgress({.done = 3,
+                                      .total = 7,
+                                      .what = "Analysing model.layers.111.block_sparse_moe.experts.7.down_proj.weight",
+                                      .items = 12345,
+                                      .itemsTotal = 99999},
+                                     5400);
+        const QStringList found = wrong(QStringLiteral("busy"));
+        QVERIFY2(found.isEmpty(), qPrintable(u'\n' + found.join(u'\n')));
+    }
+};
+
+QTEST_MAIN(TestWindowLayout)
+#include "test_window_layout.moc"
