@@ -114,7 +114,10 @@ Result<RowCoding> readBytes(const Checkpoint& checkpoint, const std::string& mod
         return fail(fmt::format("{} is {}, not F32, F16 or BF16", quotedName(scales.name), scales.typeId()));
     auto cover = coverWith(coding, scales, schemes);
     if (!cover) return tl::unexpected(cover.error());
-    coding.description = fmt::format("compressed-tensors, {}, {}", coding.type + 3, *cover);
+    // fbgemm_fp8 and others store the same fields.
+    const std::string& method = checkpoint.config().method;
+    coding.description = fmt::format("{}, {}, {}", method.empty() ? "compressed-tensors" : escapeForPeople(method, 40),
+                                     coding.type + 3, *cover);
     if (auto ok = addZeros(coding, checkpoint, module, scales); !ok) return tl::unexpected(ok.error());
     if (auto ok = addOrder(coding, checkpoint, module); !ok) return tl::unexpected(ok.error());
     return coding;
