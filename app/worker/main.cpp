@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// quantscope-worker: hosts one backend, so that a crash there is a row and not a loss. Started by the program, never by
-// hand: what it needs comes through the descriptor --cfg.
+// quantscope-worker: hosts one backend, so that a crash there is a row and not a loss; or, another process, reads one
+// file of HDF5 in a sandbox. Started by the program, never by hand: what it needs comes through the descriptor --cfg.
+#include "app/worker/hdf5/reader.h"
 #include "app/worker/server.h"
 
 #include <charconv>
@@ -18,7 +19,8 @@ namespace {
 
 int usage() {
     std::fputs(
-        "quantscope-worker: usage: quantscope-worker --backend ID|PATH.so --cfg DESCRIPTOR; the program starts it.\n",
+        "quantscope-worker: usage: quantscope-worker --backend ID|PATH.so|--hdf5 --cfg DESCRIPTOR; the program starts "
+        "it.\n",
         stderr);
     return 2;
 }
@@ -42,15 +44,18 @@ void shelter() {
 int main(int argc, char** argv) {
     std::string backend;
     int descriptor = -1;
-    for (int i = 1; i + 1 < argc; i += 2) {
+    const bool reads = argc == 4 && std::string_view(argv[1]) == "--hdf5";
+    for (int i = reads ? 2 : 1; i + 1 < argc; i += 2) {
         const std::string_view option = argv[i], value = argv[i + 1];
         if (option == "--backend") backend = value;
         if (option == "--cfg") std::from_chars(value.data(), value.data() + value.size(), descriptor);
     }
     int type = 0;
     socklen_t size = sizeof type;
-    if (argc != 5 || backend.empty() || getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) != 0) return usage();
+    if (!(reads || (argc == 5 && !backend.empty())) || getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) != 0)
+        return usage();
     fcntl(descriptor, F_SETFD, FD_CLOEXEC); // a plugin's children must not hold the line
     shelter();
+    if (reads) qs::worker::readHdf5(qs::Descriptor(descriptor), descriptor + 1, descriptor + 2);
     qs::worker::Server(qs::Descriptor(descriptor), backend).run();
 }

@@ -54,7 +54,7 @@ private:
 };
 
 tl::expected<pid_t, int> spawnHere(const std::string& program, const std::vector<std::string>& arguments,
-                                   const std::vector<int>& descriptors) {
+                                   const std::vector<int>& descriptors, bool emptyEnvironment) {
     // Above the numbers that they get, so that none overwrites another.
     std::vector<Descriptor> high;
     for (const int descriptor : descriptors) {
@@ -79,7 +79,9 @@ tl::expected<pid_t, int> spawnHere(const std::string& program, const std::vector
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     pid_t pid = -1;
-    const int error = posix_spawn(&pid, program.c_str(), &actions, &attributes, argv.data(), environ);
+    char* nothing[] = {nullptr};
+    const int error =
+        posix_spawn(&pid, program.c_str(), &actions, &attributes, argv.data(), emptyEnvironment ? nothing : environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     if (error) return tl::unexpected(error);
@@ -89,9 +91,9 @@ tl::expected<pid_t, int> spawnHere(const std::string& program, const std::vector
 } // namespace
 
 tl::expected<pid_t, int> spawn(const std::string& program, const std::vector<std::string>& arguments,
-                               const std::vector<int>& descriptors) {
-    return Starter::instance().run(
-        std::packaged_task<tl::expected<pid_t, int>()>([&] { return spawnHere(program, arguments, descriptors); }));
+                               const std::vector<int>& descriptors, bool emptyEnvironment) {
+    return Starter::instance().run(std::packaged_task<tl::expected<pid_t, int>()>(
+        [&] { return spawnHere(program, arguments, descriptors, emptyEnvironment); }));
 }
 
 } // namespace qs

@@ -57,6 +57,15 @@ std::string workerProgram() {
 }
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::string& backend) {
+    return startWith({"--backend", backend, "--cfg", "3"}, {}, false);
+}
+
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::startReader(int file, int window) {
+    return startWith({"--hdf5", "--cfg", "3"}, {file, window}, true);
+}
+
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::startWith(const std::vector<std::string>& arguments,
+                                                                const std::vector<int>& more, bool emptyEnvironment) {
     const std::string program = workerProgram();
     const auto failed = [&](int error) {
         return fail(
@@ -74,8 +83,9 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::string& b
     if (nothing.get() < 0) return failed(errno);
     fcntl(outRead.get(), F_SETFL, O_NONBLOCK);
     fcntl(errRead.get(), F_SETFL, O_NONBLOCK);
-    const auto pid = spawn(program, {"--backend", backend, "--cfg", "3"},
-                           {nothing.get(), outWrite.get(), errWrite.get(), theirs.get()});
+    std::vector<int> descriptors{nothing.get(), outWrite.get(), errWrite.get(), theirs.get()};
+    descriptors.insert(descriptors.end(), more.begin(), more.end());
+    const auto pid = spawn(program, arguments, descriptors, emptyEnvironment);
     if (!pid) return failed(pid.error());
     return std::unique_ptr<WorkerProcess>(
         new WorkerProcess(*pid, std::move(ours), std::move(outRead), std::move(errRead)));

@@ -21,6 +21,8 @@ class WorkerProcess {
 public:
     /// `backend`: what --backend takes. The other end of `control` is the worker's descriptor 3.
     static Result<std::unique_ptr<WorkerProcess>> start(const std::string& backend);
+    /// A worker that reads one file of HDF5: without an environment; `file` and `window` become descriptors 4 and 5.
+    static Result<std::unique_ptr<WorkerProcess>> startReader(int file, int window);
     ~WorkerProcess() { end(); }
     WorkerProcess(const WorkerProcess&) = delete;
     WorkerProcess& operator=(const WorkerProcess&) = delete;
@@ -43,6 +45,8 @@ private:
         Descriptor pipe;
         std::string tail;
     };
+    static Result<std::unique_ptr<WorkerProcess>> startWith(const std::vector<std::string>& arguments,
+                                                            const std::vector<int>& more, bool emptyEnvironment);
     WorkerProcess(pid_t pid, Descriptor control, Descriptor out, Descriptor err);
     void drain(Stream& stream);
     pid_t pid_;

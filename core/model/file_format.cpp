@@ -2,6 +2,7 @@
 #include "core/model/file_format.h"
 
 #include "core/model/gguf.h"
+#include "core/model/hdf5.h"
 #include "core/model/imatrix.h"
 #include "core/model/npy.h"
 #include "core/model/onnx/onnx.h"
@@ -51,7 +52,13 @@ std::string_view firstMember(std::span<const std::byte> head) {
     return text.substr(30, length);
 }
 
+bool isKeras(std::span<const std::byte> head, bool isFolder) {
+    const auto first = isFolder ? std::string_view() : firstMember(head);
+    return first == "metadata.json" || first == "config.json" || first == "model.weights.h5";
+}
+
 bool isNpz(std::span<const std::byte> head, bool isFolder) { return !isFolder && firstMember(head).ends_with(".npy"); }
+bool isHdf5(std::span<const std::byte> head, bool isFolder) { return !isFolder && looksLikeHdf5(head); }
 
 bool isPytorch(std::span<const std::byte> head, bool isFolder) { return !isFolder && looksLikePytorch(head); }
 
@@ -63,7 +70,7 @@ bool isOnnx(std::span<const std::byte> head, bool isFolder) { return !isFolder &
 
 bool isImatrix(std::span<const std::byte> head, bool isFolder) { return !isFolder && looksLikeImatrix(head); }
 
-constexpr std::array<FileFormat, 10> kFormats = {{
+constexpr std::array<FileFormat, 12> kFormats = {{
     {"huggingface", "Hugging Face folder", "", isFolderOfWeights, openHuggingFaceFolder},
     {"safetensors-index", "Sharded safetensors", "*.safetensors.index.json *.safetensors.index.*.json *.bin.index.json",
      isIndex, openSafetensorsIndex},
@@ -71,6 +78,8 @@ constexpr std::array<FileFormat, 10> kFormats = {{
     {"gguf", "GGUF", "*.gguf", isGguf, openGguf},
     {"npy", "NumPy array", "*.npy", isNpy, openNpy},
     {"npz", "NumPy archive", "*.npz", isNpz, openNpz},
+    {"hdf5", "HDF5 (Keras)", "*.weights.h5 *.h5 *.hdf5", isHdf5, openHdf5},
+    {"keras", "Keras", "*.keras", isKeras, openKeras},
     {"pytorch", "PyTorch checkpoint", "*.pt *.pth *.bin *.ckpt", isPytorch, openPytorch},
     {"onnx", "ONNX", "*.onnx", isOnnx, openOnnx},
     {"tflite", "TensorFlow Lite", "*.tflite", isTflite, openTflite},
@@ -93,6 +102,13 @@ bool matches(std::string_view pattern, std::string_view name) {
 }
 
 } // namespace
+
+bool looksLikeHdf5(std::span<const std::byte> head) {
+    const auto text = textOf(head);
+    for (const std::size_t at : {0, 512, 1024, 2048})
+        if (text.size() > at && text.substr(at).starts_with("\x89HDF\r\n\x1a\n")) return true;
+    return false;
+}
 
 std::span<const FileFormat> fileFormats() { return kFormats; }
 

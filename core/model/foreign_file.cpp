@@ -26,7 +26,7 @@ constexpr Magic kMagics[] = {
     {"fmgg"sv, 0, kOldGgml},
     {"PK\3\4"sv, 0, "is a ZIP archive, and its first member is of no PyTorch checkpoint or .npz"},
     {"PK\5\6"sv, 0, "is an empty ZIP archive"},
-    {"\x89HDF\r\n\x1a\n"sv, 0, "is an HDF5 file, which this version does not open"},
+    {"\x89HDF\r\n\x1a\n"sv, 0, "is an HDF5 file"},
     {"\x93NUMPY"sv, 0, "is a NumPy array (.npy)"},
     {"TFL3"sv, 4, "is a TensorFlow Lite model"},
     {"\x1f\x8b"sv, 0, "is compressed with gzip; decompress it first"},

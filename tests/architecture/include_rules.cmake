@@ -39,6 +39,7 @@ rule(app/worker "app/worker" "^$" "${gui}|\"app/(gui|cli)/")
 rule(app/gui "app/gui" "^$" "\"(kernels|plugins|app/cli|app/worker)/")
 rule(app/gui "app/gui outside widgets/*_chart*" "^app/gui/widgets/[a-z_]+_chart[a-z_]*[.](h|cpp)$"
   "<QtCharts|<Q(Chart|ChartView|AbstractSeries|XYSeries|LineSeries|ScatterSeries|AreaSeries|BarSet|[A-Z][A-Za-z]*(BarSeries|ValueAxis|CategoryAxis))>")
+rule(. "all but app/worker/hdf5" "^(app/worker/hdf5|tests|build)/" "<(hdf5|H5[A-Za-z]+|seccomp)[^>]*>")
 rule(. "all but app/gui" "^(app/gui|tests|build)/" "<QtCharts|<QtWidgets")
 
 if(broken)

@@ -243,7 +243,6 @@ void SafetensorsRefuseTest::notSafetensorsAtAll_data() {
     row("ZIP", "pytorch_model.bin", "PK\3\4" + rest, "ZIP archive");
     row("pickle", "old.pt", "\x80\x02}q\x01" + rest, "pickle");
     row("pickle, protocol 5", "new.pkl", "\x80\x05\x95" + rest, "pickle");
-    row("HDF5", "model.h5", "\x89HDF\r\n\x1a\n" + rest, "HDF5");
     row("TensorFlow Lite", "m.tflite", zeros(4) + "TFL3" + rest, "TensorFlow Lite");
     row("gzip", "model.safetensors.gz", "\x1f\x8b\x08" + rest, "gzip");
     row("zstd", "model.zst", "\x28\xb5\x2f\xfd" + rest, "zstd");

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/worker/hdf5/reader.h"
+
+#include "app/worker/hdf5/file_driver.h"
+#include "app/worker/hdf5/image.h"
+#include "app/worker/hdf5/range.h"
+#include "app/worker/hdf5/sandbox.h"
+#include "app/worker/hdf5/walk.h"
+#include "core/hdf5/window.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace qs::worker {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kRowsAtOnce = 2000, kTextAtOnce = 4u << 20;
+
+/// Of the last call that failed: the innermost message, because the others say who called whom. Kept when it happens;
+/// the next call of HDF5, be it to give something back, forgets it.
+std::string lastFault = "no reason is given";
+
+herr_t keepFault(hid_t stack, void*) {
+    lastFault.clear();
+    return H5Ewalk2(
+        stack, H5E_WALK_UPWARD,
+        [](unsigned, const H5E_error2_t* error, void*) -> herr_t {
+            if (lastFault.empty() && error->desc) lastFault.assign(error->desc, strnlen(error->desc, 200));
+            return 0;
+        },
+        nullptr);
+}
+
+class Reader {
+public:
+    Reader(Descriptor control, int file, unsigned char* window, std::uint64_t windowBytes)
+        : control_(std::move(control)), descriptor_(file), window_(window), windowBytes_(windowBytes) {}
+
+    [[noreturn]] void serve() {
+        for (;;) {
+            auto frame = control_.receive();
+            if (!frame) _exit(0); // the program has gone, or says nonsense
+            if (!*frame) {
+                pollfd ready{control_.descriptor(), POLLIN, 0};
+                poll(&ready, 1, -1);
+                continue;
+            }
+            Fields fields((*frame)->body);
+            const auto id = fields.count("id", UINT64_MAX);
+            const auto call = fields.text("call", 16);
+            std::string failure;
+            const json answer = answerTo(call, fields, failure);
+            if (fields.problem()) failure = *fields.problem();
+            json message = {{"id", id}};
+            if (failure.empty())
+                message["answer"] = answer;
+            else
+                message["failure"] = failure;
+            if (!control_.send(message)) _exit(0);
+        }
+    }
+
+private:
+    json answerTo(const std::string& call, Fields& fields, std::string& failure) {
+        if (call == "open") return open(fields, failure);
+        if (call == "rows") return rows(fields);
+        if (call == "read") return read(fields, failure);
+        if (call == "write") return write(fields, failure);
+        if (call == "probe") return probe();
+        failure = "an unknown question";
+        return {};
+    }
+
+    void visiting(const std::string& path) {
+        const auto length = std::min<std::size_t>(path.size(), kHdf5PathBytes - 1);
+        std::memcpy(window_, path.data(), length);
+        window_[length] = 0;
+    }
+
+    json open(Fields& fields, std::string& failure) {
+        const FilePart part{descriptor_, fields.count("base", INT64_MAX), fields.count("length", INT64_MAX)};
+        if (fields.problem()) return {};
+        visiting("/");
+        file_ = openPart(part);
+        if (!file_) {
+            failure = lastFault;
+            return {};
+        }
+        failure = walk(file_.get(), found_, [this](const std::string& path) { visiting(path); });
+        json metadata = json::object();
+        visiting("/");
+        const ObjectHandle root(H5Oopen(file_.get(), "/", H5P_DEFAULT));
+        for (const char* name : {"keras_version", "backend", "quantscope_session"})
+            if (auto text = root ? textAttribute(root.get(), name, 256) : std::string(); !text.empty())
+                metadata[name] = text;
+        return {{"rows", found_.size()}, {"metadata", metadata}};
+    }
+
+    json rows(Fields& fields) {
+        const auto from = fields.count("from", found_.size());
+        json rows = json::array();
+        std::size_t text = 0;
+        for (auto i = from; i < found_.size() && rows.size() < kRowsAtOnce && text < kTextAtOnce; ++i) {
+            const Found& f = found_[i];
+            text += f.path.size() + f.reason.size() + 200;
+            json row = {{"path", f.path}};
+            if (!f.reason.empty()) {
+                row["reason"] = f.reason;
+            } else {
+                row.update({{"type", f.type}, {"shape", f.shape}, {"stored", f.stored}, {"note", f.note}});
+                if (!f.dtypeAttribute.empty()) row["dtype"] = f.dtypeAttribute;
+                if (f.plain) row["offset"] = f.offset;
+            }
+            rows.push_back(std::move(row));
+        }
+        return {{"rows", rows}};
+    }
+
+    json read(Fields& fields, std::string& failure) {
+        const auto row = fields.count("row", found_.empty() ? 0 : found_.size() - 1);
+        const auto begin = fields.count("begin", INT64_MAX), count = fields.count("count", INT64_MAX);
+        if (fields.problem() || row >= found_.size() || !found_[row].reason.empty()) {
+            fields.refuse("no such tensor");
+            return {};
+        }
+        const Found& tensor = found_[row];
+        visiting(tensor.path);
+        if (!openDataset(row)) {
+            failure = lastFault;
+            return {};
+        }
+        const std::size_t size = H5Tget_size(type_.get());
+        const auto elements = size ? tensor.bytes / size : 0;
+        if (size == 0 || begin > elements || count > elements - begin || count > windowBytes_ / size) {
+            fields.refuse("a range outside of the tensor or the window");
+            return {};
+        }
+        if (!readRange(dataset_.get(), type_.get(), tensor.shape, begin, count, window_ + kHdf5PathBytes)) {
+            failure = lastFault;
+            return {};
+        }
+        return {{"bytes", count * size}};
+    }
+
+    bool openDataset(std::uint64_t row) {
+        if (dataset_ && openRow_ == row) return true;
+        const ListHandle access(H5Pcreate(H5P_DATASET_ACCESS));
+        if (const auto cache = found_[row].chunkCache)
+            H5Pset_chunk_cache(access.get(), 12'289, cache + (1u << 20), 1.0);
+        type_ = TypeHandle();
+        dataset_ = DatasetHandle(); // its cache first
+        // Opening by address takes no settings for the cache; the path is one that only hard links make up, as is seen.
+        dataset_ = DatasetHandle(H5Dopen2(file_.get(), found_[row].path.c_str(), access.get()));
+        H5O_info_t info;
+        if (!dataset_ || H5Oget_info(dataset_.get(), &info) < 0 || info.addr != found_[row].address) {
+            dataset_ = DatasetHandle();
+            return false;
+        }
+        type_ = memoryType(dataset_.get());
+        openRow_ = row;
+        return bool(type_);
+    }
+
+    /// From the window and, once all is in the image, into it.
+    json write(Fields& fields, std::string& failure) {
+        std::vector<Part> parts;
+        for (const auto& item : fields.array("parts", 100'000)) {
+            Fields one(item);
+            Part part{one.text("path", kHdf5PathBytes), one.flag("text"), {}, {}};
+            for (const auto& dim : one.array("shape", 2)) part.shape.push_back(dim.get<std::uint64_t>());
+            const auto at = one.count("at", windowBytes_), bytes = one.count("bytes", windowBytes_ - at);
+            fields.take(one);
+            if (fields.problem()) return {};
+            part.values = {window_ + kHdf5PathBytes + at, bytes};
+            parts.push_back(std::move(part));
+        }
+        std::map<std::string, std::string> attributes;
+        const json& given = fields.object("attributes");
+        for (const auto& [name, text] : given.items()) attributes[name] = text.get<std::string>();
+        const auto image = makeImage(parts, attributes);
+        if (image.empty()) failure = lastFault;
+        if (image.size() > windowBytes_) failure = "the window is too small";
+        if (!failure.empty()) return {};
+        std::memcpy(window_ + kHdf5PathBytes, image.data(), image.size());
+        return {{"bytes", image.size()}};
+    }
+
+    static json probe() {
+        json tried = json::object();
+        for (const auto& [what, error] : tryForbidden()) tried[what] = error;
+        return {{"errno", tried}};
+    }
+
+    Channel control_;
+    int descriptor_;
+    unsigned char* window_;
+    std::uint64_t windowBytes_; ///< behind the path
+    FileHandle file_;
+    std::vector<Found> found_;
+    DatasetHandle dataset_;
+    TypeHandle type_;
+    std::uint64_t openRow_ = 0;
+};
+
+} // namespace
+
+void readHdf5(Descriptor control, int file, int window) {
+    struct stat status {};
+    void* shared = MAP_FAILED;
+    if (fstat(window, &status) == 0 && std::uint64_t(status.st_size) > kHdf5PathBytes)
+        shared = mmap(nullptr, std::size_t(status.st_size), PROT_READ | PROT_WRITE, MAP_SHARED, window, 0);
+    if (shared == MAP_FAILED) {
+        std::fputs("quantscope-worker: no shared window\n", stderr);
+        _exit(2);
+    }
+    Reader reader(std::move(control), file, static_cast<unsigned char*>(shared),
+                  std::uint64_t(status.st_size) - kHdf5PathBytes);
+    H5dont_atexit();
+    H5Eset_auto2(H5E_DEFAULT, keepFault, nullptr); // instead of printing
+    if (const auto problem = enterSandbox(); !problem.empty()) {
+        std::fprintf(stderr, "no sandbox: %s\n", problem.c_str());
+        _exit(3);
+    }
+    reader.serve();
+}
+
+} // namespace qs::worker

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/worker/hdf5/sandbox.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <memory>
+#include <seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace qs::worker {
+namespace {
+
+#if defined(__has_feature)
+#define QS_CLANG_SANITIZER (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define QS_CLANG_SANITIZER 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || QS_CLANG_SANITIZER
+constexpr bool kSanitized = true; // shadow memory takes terabytes of addresses
+#else
+constexpr bool kSanitized = false;
+#endif
+
+constexpr rlim_t kAddresses = rlim_t(3) << 30; ///< the library's caches, one chunk packed and unpacked, the window
+constexpr rlim_t kDescriptors = 6;             ///< those that are open; poll() takes no more than this
+constexpr rlim_t kSeconds = 3600;              ///< a backstop: the program's deadlines come first
+
+bool limit(decltype(RLIMIT_CORE) what, rlim_t most) {
+    const rlimit value{most, most};
+    return setrlimit(what, &value) == 0;
+}
+
+/// On descriptors that are open already, on memory, on the clock.
+constexpr int kAllowed[] = {
+    SCMP_SYS(read),        SCMP_SYS(pread64),     SCMP_SYS(write),         SCMP_SYS(recvmsg),
+    SCMP_SYS(recvfrom),    SCMP_SYS(sendmsg),     SCMP_SYS(poll),          SCMP_SYS(ppoll),
+    SCMP_SYS(brk),         SCMP_SYS(munmap),      SCMP_SYS(mremap),        SCMP_SYS(madvise),
+    SCMP_SYS(newfstatat),  SCMP_SYS(fstat),       SCMP_SYS(lseek),         SCMP_SYS(futex),
+    SCMP_SYS(getpid),      SCMP_SYS(gettid),      SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday),
+    SCMP_SYS(sigaltstack), SCMP_SYS(sched_yield), SCMP_SYS(rt_sigreturn),  SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(exit),        SCMP_SYS(exit_group),
+};
+
+} // namespace
+
+std::string enterSandbox() {
+    if (!kSanitized && !limit(RLIMIT_AS, kAddresses)) return "its memory cannot be limited";
+    if (!limit(RLIMIT_CPU, kSeconds) || !limit(RLIMIT_FSIZE, 0) || !limit(RLIMIT_NOFILE, kDescriptors) ||
+        !limit(RLIMIT_CORE, 0))
+        return "its limits cannot be set";
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return std::string("no_new_privs: ") + std::strerror(errno);
+    const std::unique_ptr<void, void (*)(void*)> filter(seccomp_init(SCMP_ACT_ERRNO(EPERM)), seccomp_release);
+    if (!filter) return "no filter of system calls can be made";
+    int failed = 0;
+    for (const int call : kAllowed) failed |= seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 0);
+    // Memory that can be executed, and files, are mapped before this line or never.
+    failed |=
+        seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
+                         SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS));
+    // abort() and no other signal, to no other process.
+    failed |= seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+                               SCMP_A0(SCMP_CMP_EQ, scmp_datum_t(getpid())));
+    if (failed) return "a rule of the filter is refused";
+    if (const int error = seccomp_load(filter.get()))
+        return std::string("the kernel takes no filter: ") + std::strerror(-error);
+    return {};
+}
+
+std::vector<std::pair<std::string, int>> tryForbidden() {
+    std::vector<std::pair<std::string, int>> tried;
+    const auto tell = [&](const char* what, long result) { tried.emplace_back(what, result >= 0 ? 0 : errno); };
+    tell("open", open("/etc/passwd", O_RDONLY));
+    tell("create", open("/tmp/quantscope-probe", O_WRONLY | O_CREAT, 0600));
+    tell("socket", socket(AF_INET, SOCK_STREAM, 0));
+    tell("unix socket", socket(AF_UNIX, SOCK_STREAM, 0));
+    char program[] = "/bin/true";
+    char* const arguments[] = {program, nullptr};
+    tell("exec", execve(program, arguments, arguments + 1));
+    const long child = syscall(SYS_fork);
+    if (child == 0) _exit(0);
+    tell("fork", child);
+    tell("kill", kill(getppid(), 0));
+    tell("ptrace", syscall(SYS_ptrace, 16, getppid(), 0, 0));
+    void* code = mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    tell("executable memory", code == MAP_FAILED ? -1 : 0);
+    tell("memfd", syscall(SYS_memfd_create, "x", 0));
+    tell("unlink", unlink("/tmp/quantscope-probe"));
+    return tried;
+}
+
+} // namespace qs::worker

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/worker/hdf5/walk.h"
+
+#include "core/base/text.h"
+
+#include <cstring>
+#include <deque>
+#include <fmt/format.h>
+#include <map>
+
+namespace qs::worker {
+namespace {
+
+constexpr std::size_t kMostLinks = 1'000'000, kLongestName = 4096, kLongestPath = 16'384, kDeepest = 64;
+
+struct Link {
+    std::string name;
+    haddr_t address = HADDR_UNDEF;
+    const char* refused = nullptr;
+};
+
+struct Links {
+    std::vector<Link> list;
+    std::size_t left;
+    bool tooMany = false;
+};
+
+herr_t collect(hid_t, const char* name, const H5L_info_t* link, void* into) {
+    auto& links = *static_cast<Links*>(into);
+    if (links.left-- == 0) {
+        links.tooMany = true;
+        return 1;
+    }
+    Link seen{std::string(name, strnlen(name, kLongestName)), HADDR_UNDEF, nullptr};
+    if (link->type == H5L_TYPE_HARD)
+        seen.address = link->u.address;
+    else
+        seen.refused = link->type == H5L_TYPE_SOFT       ? "is a soft link, which is never followed"
+                       : link->type == H5L_TYPE_EXTERNAL ? "is a link into another file, which is never followed"
+                                                         : "is a link of a user-defined kind, which is never followed";
+    links.list.push_back(std::move(seen));
+    return 0;
+}
+
+struct Group {
+    haddr_t address;
+    std::string path;
+    std::size_t depth;
+};
+
+} // namespace
+
+std::string walk(hid_t file, std::vector<Found>& found, const std::function<void(const std::string&)>& visiting) {
+    H5O_info_t root;
+    visiting("/");
+    if (H5Oget_info_by_name(file, "/", &root, H5P_DEFAULT) < 0) return "its root group cannot be read";
+    std::map<haddr_t, std::string> visited{{root.addr, "/"}};
+    std::deque<Group> groups{{root.addr, "", 0}};
+    std::size_t left = kMostLinks;
+    const auto refuse = [&](std::string path, std::string reason) {
+        Found row;
+        row.path = std::move(path);
+        row.reason = std::move(reason);
+        found.push_back(std::move(row));
+    };
+    while (!groups.empty()) {
+        const Group group = std::move(groups.front());
+        groups.pop_front();
+        visiting(group.path.empty() ? "/" : group.path);
+        const ObjectHandle open(H5Oopen_by_addr(file, group.address));
+        Links links{{}, left, false};
+        hsize_t index = 0;
+        if (!open || H5Literate(open.get(), H5_INDEX_NAME, H5_ITER_NATIVE, &index, collect, &links) < 0)
+            refuse(group.path, "is a group that cannot be read");
+        if (links.tooMany) return fmt::format("it has more than {} links", kMostLinks);
+        left = links.left;
+        for (auto& link : links.list) {
+            std::string path = group.path + "/" + link.name;
+            if (path.size() > kLongestPath) return fmt::format("it has a path of more than {} bytes", kLongestPath);
+            if (link.refused) {
+                refuse(std::move(path), link.refused);
+                continue;
+            }
+            const auto [seen, fresh] = visited.emplace(link.address, path);
+            if (!fresh) {
+                refuse(std::move(path), fmt::format("is another name of {}", escapeForPeople(seen->second, 200)));
+                continue;
+            }
+            visiting(path);
+            const ObjectHandle object(H5Oopen_by_addr(file, link.address));
+            const auto kind = object ? H5Iget_type(object.get()) : H5I_BADID;
+            if (kind == H5I_GROUP) {
+                if (group.depth == kDeepest) return fmt::format("its groups nest more than {} deep", kDeepest);
+                groups.push_back({link.address, std::move(path), group.depth + 1});
+            } else if (kind == H5I_DATASET) {
+                Found row;
+                row.path = std::move(path);
+                row.address = link.address;
+                describe(object.get(), row);
+                found.push_back(std::move(row));
+            } else {
+                refuse(std::move(path), kind == H5I_DATATYPE ? "is a named type" : "cannot be read");
+            }
+        }
+    }
+    return {};
+}
+
+} // namespace qs::worker
