@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Session files: what is written comes back, what is not ours or newer is refused, what changed is said.
+#include "core/hdf5/image.h"
+#include "core/model/atomic_file.h"
+#include "core/model/model.h"
+#include "core/session/session_file.h"
+
+#include <QFile>
+#include <QTemporaryDir>
+#include <QTest>
+#include <cmath>
+#include <limits>
+
+using namespace qs;
+
+namespace {
+
+QString q(const std::string& text) { return QString::fromStdString(text); }
+
+SessionFile made() {
+    SessionFile session;
+    session.opened = "/models/tiny";
+    session.sources = {{"/models/tiny/a.safetensors", std::string(64, 'a'), 1'000, 5},
+                       {"/models/tiny/b \xc3\xa9.safetensors", "", 0, -5}};
+    session.recipe = R"({"version":1,"default":"nf4:block=64","rules":[]})";
+    session.history = {{"nf4:block=64", "int8", false}, {"nf4:block=128", "int8", true}};
+    session.at = 1;
+    session.view = {{"page", "tensor"}, {"tensor", "layers.0.w\n\"x\""}};
+    session.results = {{"nf4:block=64", {"a", "b"}, {"nmse", "bpw"}, {0.25, 4.5, std::nan(""), 1e-300}},
+                       {"int8", {}, {"nmse"}, {}}};
+    return session;
+}
+
+} // namespace
+
+class SessionFileTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void comesBack();
+    void sameSessionSameBytes();
+    void replacesWhole();
+    void refused_data();
+    void refused();
+    void everyTruncationIsRefused();
+    void sourcesThatChanged();
+
+private:
+    std::string at(const char* name) const { return folder_.filePath(QString::fromLatin1(name)).toStdString(); }
+    QByteArray bytesOf(const std::string& path) const {
+        QFile file(q(path));
+        return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+    }
+    QTemporaryDir folder_;
+};
+
+void SessionFileTest::comesBack() {
+    const auto session = made();
+    const auto written = writeSession(at("a.qscope"), session);
+    QVERIFY2(written, written ? "" : written.error().message.c_str());
+    const auto read = readSession(at("a.qscope"));
+    QVERIFY2(read, read ? "" : read.error().message.c_str());
+    QCOMPARE(q(read->opened), q(session.opened));
+    QCOMPARE(read->sources.size(), std::size_t(2));
+    for (std::size_t i = 0; i < 2; ++i) {
+        QCOMPARE(q(read->sources[i].path), q(session.sources[i].path));
+        QCOMPARE(q(read->sources[i].sha256), q(session.sources[i].sha256));
+        QCOMPARE(read->sources[i].size, session.sources[i].size);
+        QCOMPARE(read->sources[i].mtimeNs, session.sources[i].mtimeNs);
+    }
+    QCOMPARE(q(read->recipe), q(session.recipe));
+    QVERIFY(read->history == session.history);
+    QCOMPARE(read->at, session.at);
+    QVERIFY(read->view == session.view);
+    QCOMPARE(read->results.size(), std::size_t(2));
+    QCOMPARE(q(read->results[0].spec), QStringLiteral("nf4:block=64"));
+    QCOMPARE(read->results[0].tensors, session.results[0].tensors);
+    QCOMPARE(read->results[0].metrics, session.results[0].metrics);
+    const auto& values = read->results[0].values;
+    QCOMPARE(values.size(), std::size_t(4));
+    QCOMPARE(values[0], 0.25);
+    QVERIFY(std::isnan(values[2])); // not measured stays not measured
+    QVERIFY(values[3] == 1e-300);
+    QVERIFY(read->results[1].values.empty());
+    const auto model = openModel(at("a.qscope"));
+    QVERIFY(!model && model.error().message.find("is a session of QuantScope") != std::string::npos);
+}
+
+void SessionFileTest::sameSessionSameBytes() {
+    QVERIFY(writeSession(at("one.qscope"), made()));
+    QVERIFY(writeSession(at("two.qscope"), made()));
+    QVERIFY(!bytesOf(at("one.qscope")).isEmpty());
+    QCOMPARE(bytesOf(at("one.qscope")), bytesOf(at("two.qscope")));
+}
+
+void SessionFileTest::replacesWhole() {
+    QVERIFY(writeSession(at("again.qscope"), made()));
+    auto other = made();
+    other.view["page"] = "overview";
+    QVERIFY(writeSession(at("again.qscope"), other));
+    QCOMPARE(q(readSession(at("again.qscope"))->view.at("page")), QStringLiteral("overview"));
+    QVERIFY(!writeSession(at("nowhere/x.qscope"), other));
+}
+
+void SessionFileTest::refused_data() {
+    QTest::addColumn<QString>("says");
+    QTest::newRow("later") << QStringLiteral(
+        "was saved by a later QuantScope (session version 2; this one reads up to 1)");
+    QTest::newRow("no version") << QStringLiteral("names no version of a session");
+    QTest::newRow("other HDF5") << QStringLiteral("is not a session of QuantScope");
+    QTest::newRow("parts missing") << QStringLiteral("is a damaged session: it has no /recipe");
+    QTest::newRow("no JSON") << QStringLiteral("is a damaged session: text that is no JSON object");
+    QTest::newRow("step out of range") << QStringLiteral("is a damaged session: 'at' is not a count up to 0");
+    QTest::newRow("a text") << QStringLiteral("cannot be read as HDF5");
+    QTest::newRow("missing") << QStringLiteral("cannot be opened: No such file");
+    QTest::newRow("folder") << QStringLiteral("is not a file");
+}
+
+void SessionFileTest::refused() {
+    QFETCH(QString, says);
+    const QByteArray tag = QTest::currentDataTag();
+    const std::string session = R"({"opened":"","sources":[],"history":[],"at":0,"view":{},"results":0})";
+    const auto write = [&](const std::map<std::string, std::string>& attributes, const std::vector<Hdf5Text>& texts) {
+        const auto image = hdf5Image("made", attributes, texts, {});
+        return image && writeWholeFile(at("x.qscope"), *image);
+    };
+    const std::map<std::string, std::string> one{{"quantscope_session", "1"}};
+    QFile::remove(q(at("x.qscope")));
+    std::string path = at("x.qscope");
+    if (tag == "later") QVERIFY(write({{"quantscope_session", "2"}}, {{"/session", session}}));
+    if (tag == "no version") QVERIFY(write({{"quantscope_session", "new"}}, {{"/session", session}}));
+    if (tag == "other HDF5") QVERIFY(write({}, {{"/session", session}}));
+    if (tag == "parts missing") QVERIFY(write(one, {{"/session", session}}));
+    if (tag == "no JSON") QVERIFY(write(one, {{"/session", "[1]"}}));
+    if (tag == "step out of range") {
+        auto wrong = session;
+        wrong.replace(wrong.find("\"at\":0"), 6, "\"at\":7");
+        QVERIFY(write(one, {{"/session", wrong}, {"/recipe", "{}"}}));
+    }
+    if (tag == "a text") QVERIFY(writeWholeFile(path, "Dear diary"));
+    if (tag == "missing") path = at("missing.qscope");
+    if (tag == "folder") path = folder_.path().toStdString();
+    const auto read = readSession(path);
+    QVERIFY(!read);
+    QVERIFY2(q(read.error().message).contains(says), read.error().message.c_str());
+    QVERIFY2(q(read.error().message).contains(q(path)), read.error().message.c_str());
+}
+
+void SessionFileTest::everyTruncationIsRefused() {
+    QVERIFY(writeSession(at("whole.qscope"), made()));
+    const auto whole = bytesOf(at("whole.qscope"));
+    for (qsizetype n = 0; n < whole.size(); n += whole.size() / 7) {
+        QFile cut(q(at("cut.qscope")));
+        QVERIFY(cut.open(QIODevice::WriteOnly) && cut.write(whole.left(n)) == n);
+        cut.close();
+        QVERIFY2(!readSession(at("cut.qscope")), QByteArray::number(n).constData());
+    }
+}
+
+void SessionFileTest::sourcesThatChanged() {
+    const auto original = q(at("model.safetensors"));
+    QVERIFY(QFile::copy(QStringLiteral(QS_TEST_DATA "/keras/bf16.weights.h5.safetensors"), original));
+    QFile::setPermissions(original, QFile::ReadOwner | QFile::WriteOwner);
+    SessionFile session;
+    {
+        const auto model = openModel(original.toStdString());
+        QVERIFY2(model, model ? "" : model.error().message.c_str());
+        const auto sources = sourcesOf(**model, 1 << 20);
+        QVERIFY(sources);
+        session.sources = *sources;
+        const auto unhashed = sourcesOf(**model, 10);
+        QVERIFY(unhashed && unhashed->at(0).sha256.empty());
+    }
+    QCOMPARE(session.sources.size(), std::size_t(1));
+    QCOMPARE(session.sources[0].sha256.size(), std::size_t(64));
+    const auto sentence = [&] {
+        const auto changed = changedSources(session);
+        return !changed ? q(changed.error().message) : changed->empty() ? QString() : q(changed->front());
+    };
+    QCOMPARE(sentence(), QString());
+
+    const QByteArray bytes = bytesOf(at("model.safetensors"));
+    const auto put = [&](const QByteArray& with, int secondsLater) {
+        QFile file(original);
+        if (!file.open(QIODevice::WriteOnly) || file.write(with) != with.size() || !file.flush()) return false;
+        return file.setFileTime(QDateTime::currentDateTimeUtc().addSecs(secondsLater), QFile::FileModificationTime);
+    };
+    QVERIFY(put(bytes, 100)); // touched, the same
+    QCOMPARE(sentence(), QString());
+    auto other = bytes;
+    other[other.size() - 1] = char(other[other.size() - 1] ^ 1);
+    QVERIFY(put(other, 200));
+    QVERIFY2(sentence().contains(QStringLiteral("another SHA-256")), qPrintable(sentence()));
+    session.sources[0].sha256.clear();
+    QVERIFY2(sentence().contains(QStringLiteral("may have changed")), qPrintable(sentence()));
+    QVERIFY(put(bytes + "x", 300));
+    QVERIFY2(sentence().contains(QStringLiteral("has changed since this session was saved: it had ")),
+             qPrintable(sentence()));
+    QVERIFY(QFile::remove(original));
+    QVERIFY2(sentence().contains(QStringLiteral("is not there")), qPrintable(sentence()));
+}
+
+QTEST_GUILESS_MAIN(SessionFileTest)
+#include "session_file_test.moc"
