@@ -14,6 +14,8 @@ Run declareExport(CLI::App& app);
 Run declareDequantize(CLI::App& app);
 Run declareAnalyze(CLI::App& app);
 Run declareSweep(CLI::App& app);
+Run declareAudit(CLI::App& app);
+Run declareDiff(CLI::App& app);
 Run declareWhatIf(CLI::App& app);
 Run declareTrain(CLI::App& app);
 Run declareProducts(CLI::App& app);

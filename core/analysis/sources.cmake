@@ -3,9 +3,20 @@ target_sources(qs_core PRIVATE
   analysis/analyse.cpp
   analysis/analyse_tensor.cpp
   analysis/analysis_report.cpp
+  analysis/audit.cpp
+  analysis/audit_checks.cpp
+  analysis/audit_codebook.cpp
+  analysis/audit_facts.cpp
+  analysis/audit_label.cpp
+  analysis/audit_order.cpp
+  analysis/audit_quantized.cpp
   analysis/block_cause.cpp
   analysis/codebook.cpp
   analysis/columns.cpp
+  analysis/diff.cpp
+  analysis/diff_compare.cpp
+  analysis/diff_names.cpp
+  analysis/diff_report.cpp
   analysis/forensics.cpp
   analysis/histogram.cpp
   analysis/input_errors.cpp

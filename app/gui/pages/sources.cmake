@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # One line a file. A page also has its row in page.cpp.
 target_sources(qs_gui PRIVATE
+  pages/audit_page.cpp
   pages/backends_charts.cpp
   pages/backends_detail.cpp
   pages/backends_matrix.cpp

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/analysis/audit.h"
+
+#include "core/analysis/analysis_report.h"
+#include "core/analysis/audit_checks.h"
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+constexpr std::array<AuditCheck, 8> kChecks = {{
+    {"not_finite", "NaN and Inf", Severity::Fault,
+     "Values that are not a number, or infinite: no scale can be found for them. Take the tensor from where it came "
+     "from again.",
+     findNotFinite},
+    {"element_type", "Mislabelled element type", Severity::Fault,
+     "16-bit floats whose magnitudes make sense only as the other 16-bit type: F16 for BF16 or BF16 for F16.",
+     findElementType},
+    {"codebook", "Codes that do not fit their codebook", Severity::Fault,
+     "4-bit codes whose histogram is no density of weights under the labelled codebook, but is one under another one "
+     "or in another order.",
+     findCodebook},
+    {"column_order", "Columns in another order", Severity::Fault,
+     "Columns that follow those of the other tensors only after neighbours, or the halves of blocks of 32, change "
+     "places: the mark of nibbles that were unpacked in the wrong order.",
+     findColumnOrder},
+    {"label", "Labels that the contents contradict", Severity::Warning,
+     "The file's name, its keys or its config.json name a type that no weight has.", findLabel},
+    {"already_quantized", "Already quantized", Severity::Warning,
+     "Floats of few distinct values per block or row: they were quantized before. Quantizing them again adds error to "
+     "error; begin with the original.",
+     findAlreadyQuantized},
+    {"channels", "Constant or dead channels", Severity::Warning,
+     "Rows or columns of one value: of 0 they do nothing, of another one they are rarely meant.", findChannels},
+    {"duplicate", "Duplicated tensors", Severity::Note,
+     "Tensors of the same shape and values: stored twice, read twice.", findDuplicates},
+}};
+
+} // namespace
+
+const char* severityId(Severity severity) {
+    switch (severity) {
+    case Severity::Note: return "note";
+    case Severity::Warning: return "warning";
+    case Severity::Fault: return "fault";
+    }
+    return "";
+}
+
+std::span<const AuditCheck> auditChecks() { return kChecks; }
+
+Result<AuditResult> auditModel(std::shared_ptr<const Model> model, const Job& job) {
+    const auto start = std::chrono::steady_clock::now();
+    AuditedModel audited{model, {}};
+    AuditResult result;
+    const auto total = double(model->totalBytes());
+    for (const TensorInfo& tensor : model->tensors) {
+        job.progress({double(result.bytes), total, "Auditing " + escapeForPeople(tensor.name, 60), result.tensors,
+                      model->tensors.size()});
+        auto facts = gatherFacts(*model, tensor, job);
+        if (!facts) return tl::unexpected(facts.error());
+        condense(*facts); // memory stays bounded: the sampled rows go
+        audited.tensors.push_back(std::move(*facts));
+        ++result.tensors, result.bytes += tensor.bytes;
+    }
+    for (const Severity severity : {Severity::Fault, Severity::Warning, Severity::Note})
+        for (const AuditCheck& check : auditChecks()) {
+            if (job.cancelled()) return cancelledError();
+            if (check.severity == severity) check.find(audited, check, result.findings);
+        }
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return result;
+}
+
+const Columns<Finding>& findingColumns() {
+    static const Columns<Finding> columns = [] {
+        Columns<Finding> out;
+        const auto add = [&](const char* id, const char* title, const char* tip, Value (*get)(const Finding&)) {
+            Column<Finding> column;
+            column.id = id, column.title = title, column.tip = tip, column.value = get;
+            out.push_back(std::move(column));
+        };
+        add("severity", "Severity", "fault: values are wrong; warning: likely a mistake; note: worth knowing",
+            [](const Finding& f) -> Value { return std::string(severityId(f.check->severity)); });
+        add("check", "Check", "Which check found it",
+            [](const Finding& f) -> Value { return std::string(f.check->id); });
+        add("title", "Finding", "What it is", [](const Finding& f) -> Value { return std::string(f.check->title); });
+        add("tensor", "Tensor", "Where; empty when it is about the whole checkpoint",
+            [](const Finding& f) -> Value { return f.tensor; });
+        add("evidence", "Evidence", "The figures that say so", [](const Finding& f) -> Value { return f.evidence; });
+        return out;
+    }();
+    return columns;
+}
+
+std::string findingsText(const std::vector<Finding>& findings) {
+    std::string text;
+    for (const Severity severity : {Severity::Fault, Severity::Warning, Severity::Note}) {
+        const auto n = std::count_if(findings.begin(), findings.end(),
+                                     [&](const Finding& f) { return f.check->severity == severity; });
+        if (n) text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", n, severityId(severity), n == 1 ? "" : "s");
+    }
+    return text.empty() ? "nothing found" : text;
+}
+
+Result<Report> auditReport(const Model& model, const AuditResult& result, const std::string& commandLine,
+                           const Job& job) {
+    auto provenance = modelProvenance(model, "none", commandLine, job);
+    if (!provenance) return tl::unexpected(provenance.error());
+    Report report;
+    report.title = model.title;
+    report.subtitle = fmt::format("Audit of {} tensors: {}", result.tensors, findingsText(result.findings));
+    report.provenance = std::move(*provenance);
+    report.data = makeTable({}, findingColumns(), result.findings);
+    Section section;
+    section.title = "Findings";
+    section.brief = true;
+    section.text = fmt::format("{} tensors, {} read once in {}: {}.", result.tensors, bytesText(result.bytes),
+                               durationText(result.seconds), findingsText(result.findings));
+    if (!result.findings.empty())
+        section.tables.push_back(withColumns(makeTable("Findings", findingColumns(), result.findings),
+                                             {"severity", "title", "tensor", "evidence"}));
+    report.sections.push_back(std::move(section));
+    Section checks;
+    checks.title = "What was looked for";
+    for (const AuditCheck& check : auditChecks())
+        checks.text += fmt::format("{}{} ({}): {}", checks.text.empty() ? "" : "\n\n", check.title,
+                                   severityId(check.severity), check.summary);
+    report.sections.push_back(std::move(checks));
+    return report;
+}
+
+} // namespace qs

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Two checkpoints, tensor by tensor: names of different ecosystems are aligned, fused tensors are taken apart, transposed
+// and permuted ones put in order, and every value is compared.
+
+#include "core/analysis/diff_names.h"
+#include "core/base/column.h"
+#include "core/base/job.h"
+#include "core/report/report.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace qs {
+
+/// Where the rows of one tensor lie in another one.
+struct Placement {
+    enum class Rows {
+        InOrder,
+        HalvesToPairs, ///< llama.cpp's order of q and k: rows j and j + d/2 of a head of d become neighbours
+        PairsToHalves, ///< and back
+        HeadByHead     ///< fused q, k, v: those of a head after one another
+    };
+    bool transposed = false;
+    Rows rows = Rows::InOrder;
+    std::int64_t head = 0;   ///< rows of a head
+    std::int64_t offset = 0; ///< first row of the part; of HeadByHead its number, times `head`
+    std::int64_t rowOf(std::int64_t row) const;
+};
+std::string placementText(const Placement& placement); ///< "transposed, rows 256 on"; "" for none
+
+enum class DiffStatus { Equal, Different, OnlyA, OnlyB, Refused };
+const char* diffStatusId(DiffStatus status); ///< "equal"
+
+struct DiffRow {
+    const TensorInfo* a = nullptr; ///< null: only in B
+    const TensorInfo* b = nullptr;
+    DiffStatus status = DiffStatus::Refused;
+    std::string aligned; ///< how they were found: "name", "canonical name", "part of", "values"
+    Placement placement; ///< of the smaller one in the other
+    bool inA = false;    ///< A is the fused one: the row is of a part of it
+    std::uint64_t elements = 0, differing = 0, nonFinite = 0; ///< nonFinite: differing because one is NaN or Inf
+    double errorPower = 0, power = 0, otherPower = 0, product = 0;
+    double maxAbs = 0;
+    std::string reason;
+    std::optional<double> nmse() const;   ///< ||B - A||^2 / ||A||^2
+    std::optional<double> sqnrDb() const; ///< none where nothing differs
+    std::optional<double> cosine() const;
+};
+
+struct DiffResult {
+    std::vector<DiffRow> rows; ///< in A's order, then what only B has
+    std::uint64_t bytes = 0;   ///< read of both
+    double seconds = 0;
+    std::size_t count(DiffStatus status) const;
+};
+
+struct DiffPlan {
+    std::shared_ptr<const Model> a, b;
+};
+/// Cancellable; bounded memory.
+Result<DiffResult> diffModels(const DiffPlan& plan, const Job& job);
+
+const Columns<DiffRow>& diffColumns();
+/// "36 equal, 2 different, 1 only in A"
+std::string diffText(const DiffResult& result);
+Result<Report> diffReport(const DiffPlan& plan, const DiffResult& result, const std::string& commandLine,
+                          const Job& job = {});
+
+} // namespace qs

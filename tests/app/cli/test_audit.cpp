@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// audit and diff on the real binary: findings, exit codes, files, what quantize wrote against what it was made from.
+#include "cli_run.h"
+
+#include <QTemporaryDir>
+
+using namespace clitest;
+
+class TestAudit : public QObject {
+    Q_OBJECT
+    const QString sample_ = s(QS_SOURCE_DIR "/resources/samples/tiny-llama");
+
+private Q_SLOTS:
+    void cleanSample() {
+        const auto ran = run({s("audit"), sample_});
+        QCOMPARE(ran.code, 0);
+        QVERIFY2(ran.out.contains("nothing found"), ran.out.constData());
+        const auto json = run({s("audit"), sample_, s("--json"), s("-")});
+        QVERIFY(rows(json.out).isEmpty());
+    }
+    void faultyFile() {
+        QTemporaryDir dir;
+        auto bytes = ramp(64 * 64);
+        bytes.replace(4 * 100, 4, QByteArray::fromHex("0000c07f"));
+        const auto path = put(dir.filePath(s("x.safetensors")), safetensors({{"w", "F32", "[64,64]", bytes}}));
+        const auto html = dir.filePath(s("a.html"));
+        const auto ran = run({s("audit"), path, s("--json"), s("-"), s("--html"), html});
+        QCOMPARE(ran.code, 0); // what was found is no error of the program's use
+        const auto found = rows(ran.out);
+        QVERIFY(!found.isEmpty());
+        const auto first = found.first().toObject();
+        QCOMPARE(first[s("check")].toString(), s("not_finite"));
+        QCOMPARE(first[s("severity")].toString(), s("fault"));
+        QCOMPARE(first[s("tensor")].toString(), s("w"));
+        QVERIFY(first[s("evidence")].toString().contains(s("the first at [1, 36]")));
+        QVERIFY(get(html).contains("NaN and Inf"));
+        QCOMPARE(run({s("audit"), dir.filePath(s("none.safetensors"))}).code, 1);
+        QCOMPARE(run({s("audit")}).code, 2);
+        QCOMPARE(run({s("audit"), path, s("--json"), path}).code, 1); // not over the input
+    }
+    void quantizedAgainstOriginal() {
+        QTemporaryDir dir;
+        const auto out = dir.filePath(s("q.safetensors"));
+        QCOMPARE(
+            run({s("quantize"), sample_, s("--spec"), s("int8"), s("--tensor"), s("layers.0.mlp"), s("-o"), out}).code,
+            0);
+        const auto ran = run({s("diff"), sample_, out, s("--json"), s("-")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        int equal = 0, different = 0;
+        for (const auto& row : rows(ran.out)) {
+            const auto fields = row.toObject();
+            const auto status = fields[s("status")].toString();
+            equal += status == s("equal"), different += status == s("different");
+            if (status == s("different")) {
+                QVERIFY(fields[s("tensor")].toString().contains(s("layers.0.mlp")));
+                QVERIFY(fields[s("sqnr_db")].toDouble() > 35 && fields[s("nmse")].toDouble() > 0);
+            }
+        }
+        QCOMPARE(different, 3);
+        QVERIFY(equal > 60);
+        const auto same = run({s("diff"), sample_, sample_});
+        QVERIFY2(same.out.contains("75 equal."), same.out.constData());
+        QCOMPARE(run({s("diff"), sample_}).code, 2);
+        QCOMPARE(run({s("diff"), sample_, dir.filePath(s("none"))}).code, 1);
+    }
+};
+
+QTEST_GUILESS_MAIN(TestAudit)
+#include "test_audit.moc"

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A checkpoint with each fault, made in code, and clean ones that have none.
+#include "core/analysis/audit.h"
+#include "core/base/random.h"
+#include "core/quant/layout.h"
+#include "core/quant/quantizer.h"
+#include "core/report/report.h"
+#include "kernels/small_float.h"
+#include "tests/core/quant/made_model.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <set>
+
+using namespace qs;
+using namespace qs::test;
+
+namespace {
+
+/// Normal values; columns of a magnitude of their own where `wide` > 0.
+std::vector<float> normal(std::size_t rows, std::size_t columns, unsigned seed, float wide = 0) {
+    std::mt19937 random(seed), ofColumns(99);
+    std::normal_distribution<float> value(0, 0.02f), log(0, 1);
+    std::vector<float> scale(columns, 1.0f), out;
+    for (float& s : scale)
+        if (wide > 0) s = std::exp(wide * log(ofColumns));
+    for (std::size_t i = 0; i < rows * columns; ++i) out.push_back(value(random) * scale[i % columns]);
+    return out;
+}
+
+TensorToWrite f32(std::string name, std::vector<std::int64_t> shape, std::vector<float> values) {
+    return made(std::move(name), DType::F32, std::move(shape), std::move(values));
+}
+
+template<class Encode> std::vector<std::uint16_t> halves(const std::vector<float>& values, Encode encode) {
+    std::vector<std::uint16_t> out;
+    for (const float v : values) out.push_back(encode(v));
+    return out;
+}
+
+/// "check tensor" of every finding.
+std::multiset<std::string> found(const std::shared_ptr<const Model>& model) {
+    const auto result = auditModel(model, Job{});
+    if (!result) qFatal("%s", result.error().message.c_str());
+    std::multiset<std::string> out;
+    for (const Finding& finding : result->findings) {
+        if (finding.evidence.empty()) qFatal("no evidence");
+        out.insert(finding.check->id + (" " + finding.tensor));
+    }
+    return out;
+}
+using Set = std::multiset<std::string>;
+
+std::string shown(const Set& set) {
+    std::string out;
+    for (const auto& each : set) out += each + "; ";
+    return out;
+}
+#define SAME(model, ...)                                                                                               \
+    do {                                                                                                               \
+        const Set is = found(model), expected = __VA_ARGS__;                                                           \
+        QVERIFY2(is == expected, shown(is).c_str());                                                                   \
+    } while (false)
+
+/// Decoded values of a spec.
+std::vector<float> decoded(const QTemporaryDir& folder, const std::vector<float>& values, std::int64_t columns,
+                           const char* spec) {
+    const auto model =
+        opened(folder, {f32("x", {std::int64_t(values.size()) / columns, columns}, values)}, "decoded.safetensors");
+    return materialize(*quantizeTensor(*model->view(model->tensors.front()), *parseSpec(spec), Job{}));
+}
+
+} // namespace
+
+class AuditTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void registry();
+    void clean();
+    void cleanDistributions();
+    void notFinite();
+    void channels();
+    void duplicates();
+    void elementType();
+    void alreadyQuantized_data();
+    void alreadyQuantized();
+    void codebook();
+    void bitsandbytes();
+    void columnOrder();
+    void labels();
+    void cancelled();
+    void report();
+};
+
+void AuditTest::registry() {
+    std::set<std::string> ids;
+    for (const AuditCheck& check : auditChecks()) {
+        QVERIFY(ids.insert(check.id).second && check.find);
+        QVERIFY(std::strlen(check.title) > 0 && std::strlen(check.summary) > 20);
+    }
+    QVERIFY(ids.size() >= 8);
+}
+
+/// The sample has nothing that an audit should name.
+void AuditTest::clean() {
+    const auto model = openModel(QS_SOURCE_DIR "/resources/samples/tiny-llama");
+    QVERIFY(model.has_value());
+    SAME(*model, Set{});
+    for (const char* file : {"normal", "laplace"}) {
+        const auto golden = openModel(QS_TEST_DATA "/golden/" + std::string(file) + ".safetensors");
+        QVERIFY(golden.has_value());
+        const Set is = found(*golden); // codes of small integers lie beside the values
+        for (const auto& each : is)
+            QVERIFY2(!each.starts_with("element_type") && !each.starts_with("column"), each.c_str());
+    }
+}
+
+/// Shapes and distributions that are no faults: even, Laplacian, few rows, convolutions, norms, half floats.
+void AuditTest::cleanDistributions() {
+    const QTemporaryDir folder;
+    std::mt19937 random(5);
+    std::uniform_real_distribution<float> even(-0.1f, 0.1f);
+    std::exponential_distribution<float> tail(30);
+    std::vector<float> flat(64 * 256), laplace(64 * 256), norm(256, 1.0f), bias(256, 0.0f), kernel(16 * 8 * 3 * 3);
+    for (float& v : flat) v = even(random);
+    for (float& v : laplace) v = tail(random) * (even(random) < 0 ? -1.0f : 1.0f);
+    for (float& v : kernel) v = even(random);
+    const auto weights = normal(128, 512, 1, 0.5f);
+    auto sparse = normal(64, 256, 9), pruned = normal(64, 256, 10);
+    for (std::size_t i = 0; i < sparse.size(); ++i) {
+        if (i % 3 != 0) sparse[i] = 0; // no column of zeros: 256 is no multiple of 3
+        if (std::fabs(pruned[i]) < 0.03f) pruned[i] = 0;
+    }
+    const auto model =
+        opened(folder, {f32("flat", {64, 256}, flat), f32("laplace", {64, 256}, laplace), f32("norm", {256}, norm),
+                        f32("norm2", {256}, norm), f32("bias", {256}, bias), f32("sparse", {64, 256}, sparse),
+                        f32("pruned", {64, 256}, pruned), f32("conv", {16, 8, 3, 3}, kernel),
+                        f32("one", {1, 512}, normal(1, 512, 8)), f32("empty", {0, 8}, {}), f32("scalar", {}, {1.5f}),
+                        made("bf16", DType::BF16, {128, 512}, halves(weights, f32ToBf16)),
+                        made("f16", DType::F16, {128, 512}, halves(normal(128, 512, 2), f32ToF16)),
+                        made("mask", DType::U8, {16, 16}, std::vector<std::uint8_t>(256, 1))});
+    SAME(model, Set{});
+}
+
+void AuditTest::notFinite() {
+    const QTemporaryDir folder;
+    auto values = normal(32, 64, 1);
+    values[3 * 64 + 17] = std::numeric_limits<float>::quiet_NaN();
+    values[9 * 64] = std::numeric_limits<float>::infinity();
+    const auto model = opened(folder, {f32("w", {32, 64}, values), f32("clean", {32, 64}, normal(32, 64, 2))});
+    SAME(model, Set{"not_finite w"});
+    const auto result = auditModel(model, Job{});
+    const auto& evidence = result->findings.front().evidence;
+    QVERIFY2(evidence == "1 NaN and 1 Inf of 2048 values; the first at [3, 17]", evidence.c_str());
+}
+
+void AuditTest::channels() {
+    const QTemporaryDir folder;
+    auto values = normal(32, 64, 1);
+    for (std::size_t i = 0; i < 64; ++i) values[5 * 64 + i] = 0, values[6 * 64 + i] = 0.5f;
+    for (std::size_t row = 0; row < 32; ++row) values[row * 64 + 11] = 0;
+    values[6 * 64 + 11] = 0.5f;
+    auto column = normal(32, 64, 3);
+    for (std::size_t row = 0; row < 32; ++row) column[row * 64 + 63] = 0;
+    const auto model = opened(folder, {f32("rows", {32, 64}, values), f32("column", {32, 64}, column),
+                                       f32("all", {4, 64}, std::vector<float>(256, 0.25f))});
+    SAME(model, Set{"channels rows", "channels column", "channels all"});
+    const auto result = auditModel(model, Job{});
+    std::string all;
+    for (const auto& finding : result->findings) all += finding.evidence + "\n";
+    QVERIFY2(all.find("1 row of 32 all 0 (5); 1 row of 32 of one value (6)") != all.npos, all.c_str());
+    QVERIFY2(all.find("1 column of 64 all 0 (63)") != all.npos, all.c_str());
+    QVERIFY2(all.find("all 256 values are 0.25") != all.npos, all.c_str());
+}
+
+void AuditTest::duplicates() {
+    const QTemporaryDir folder;
+    const auto x = normal(32, 64, 1);
+    auto almost = x;
+    almost[100] = std::nextafter(almost[100], 1.0f);
+    std::vector<std::uint8_t> bytes(4096);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::uint8_t(i * 7 + i / 64);
+    const auto model =
+        opened(folder, {f32("a", {32, 64}, x), f32("b", {32, 64}, x), f32("c", {32, 64}, almost), f32("d", {64, 32}, x),
+                        made("u", DType::U8, {4096}, bytes), made("v", DType::U8, {4096}, bytes)});
+    SAME(model, Set{"duplicate b", "duplicate v"});
+}
+
+/// BF16 written as F16, and the other way about.
+void AuditTest::elementType() {
+    const QTemporaryDir folder;
+    const auto x = normal(64, 256, 1);
+    const auto model = opened(folder, {made("bf16_as_f16", DType::F16, {64, 256}, halves(x, f32ToBf16)),
+                                       made("f16_as_bf16", DType::BF16, {64, 256}, halves(x, f32ToF16)),
+                                       made("f16", DType::F16, {64, 256}, halves(x, f32ToF16)),
+                                       made("bf16", DType::BF16, {64, 256}, halves(normal(64, 256, 2), f32ToBf16))});
+    SAME(model, Set{"element_type bf16_as_f16", "element_type f16_as_bf16"});
+}
+
+void AuditTest::alreadyQuantized_data() {
+    QTest::addColumn<QString>("spec");
+    QTest::addColumn<QString>("says");
+    const auto row = [](const char* spec, const char* says) {
+        QTest::newRow(spec) << QString::fromLatin1(spec) << QString::fromLatin1(says);
+    };
+    row("nf4:block=64", "blocks of 64 hold at most 16 values, those of NF4 times a scale");
+    row("nf4:block=128", "blocks of 128 hold at most 16 values, those of NF4 times a scale");
+    row("fp4:block=64", "those of FP4 times a scale");
+    row("int4:block=32", "blocks of 32 hold at most 15 values, those of INT4 times a scale");
+    row("int2:block=64", "times a scale");
+    row("mxfp4", "those of MXFP4 times a scale");
+    row("ternary:scale=channel", "hold at most 3 values");
+    row("binary:scale=channel", "hold at most 2 values, those of Binary times a scale");
+    row("int8", "lie on at most 254 equal steps, as integers of 8 bits times a scale");
+    row("fp8_e4m3", "the values of 64 of 64 rows are those of FP8 E4M3 times a scale");
+    row("fp8_e5m2:block=128", "are those of FP8 E5M2 times a scale");
+    row("mxfp8", "are those of FP8 E4M3 times a scale");
+    row("q4_0", "blocks of 32 hold at most 16 values");
+    row("q4_1", "blocks of 32 hold at most 16 values");
+    row("codebook:bits=3:block=256", "hold at most 8 values");
+}
+
+void AuditTest::alreadyQuantized() {
+    QFETCH(QString, spec);
+    QFETCH(QString, says);
+    const QTemporaryDir folder;
+    const auto values = decoded(folder, normal(64, 512, 1), 512, qPrintable(spec));
+    const auto bits = halves(decoded(folder, normal(64, 512, 2), 512, qPrintable(spec)), f32ToBf16);
+    const auto model =
+        opened(folder, {f32("w", {64, 512}, values), made("half", DType::BF16, {64, 512}, bits)}, "w.safetensors");
+    SAME(model, Set{"already_quantized w", "already_quantized half"});
+    const auto result = auditModel(model, Job{});
+    const auto& evidence = result->findings.back().evidence;
+    QVERIFY2(QString::fromStdString(evidence).contains(says), evidence.c_str());
+}
+
+/// Files whose metadata names another format than the one that made the codes.
+void AuditTest::codebook() {
+    const QTemporaryDir folder;
+    const auto source = opened(folder, {f32("w", {256, 512}, normal(256, 512, 1))});
+    const auto codesOf = [&](const char* spec) {
+        const QuantizeRequest request{
+            *parseSpec(spec), {}, "native", folder.filePath(QStringLiteral("q.safetensors")).toStdString()};
+        const auto done = quantizeModel(*source, request, Job{});
+        if (!done) qFatal("%s", done.error().message.c_str());
+        const auto model = openModel(request.output);
+        return std::pair(valuesOf<std::uint8_t>(**model, "w.codes"), valuesOf<float>(**model, "w.scale"));
+    };
+    const auto labelled = [&](const char* made4, const char* label) {
+        const auto [codes, scales] = codesOf(made4);
+        const std::string text =
+            std::string(R"({"spec":")") + label + R"(","shape":[256,512],"dtype":"F32","layout":"native"})";
+        const std::string path = folder.filePath(QStringLiteral("l.safetensors")).toStdString();
+        const auto done = writeSafetensors(
+            path, {made("w.codes", DType::U8, {256, 256}, codes), made("w.scale", DType::F32, {256, 8}, scales)},
+            {{"quantscope.w", text}}, nullptr, Job{});
+        if (!done) qFatal("%s", done.error().message.c_str());
+        return *openModel(path);
+    };
+    for (const char* right : {"nf4:block=64", "int4:block=64", "fp4:block=64", "af4:block=64"})
+        SAME(labelled(right, right), Set{});
+    SAME(labelled("nf4:block=64", "fp4:block=64"), Set{"codebook w.codes"});
+    SAME(labelled("fp4:block=64", "nf4:block=64"), Set{"codebook w.codes"});
+    SAME(labelled("fp4:block=64", "int4:block=64"), Set{"codebook w.codes"});
+}
+
+/// The label of bitsandbytes' layers lies in the name of a tensor, with the levels beside it.
+void AuditTest::bitsandbytes() {
+    const QTemporaryDir folder;
+    const auto layer = [&](const char* codesOf, const char* label) {
+        const auto source = opened(folder, {f32("w", {256, 512}, normal(256, 512, 1))}, "source.safetensors");
+        const auto quantized = quantizeTensor(*source->view(source->tensors.front()),
+                                              *parseSpec(std::string(codesOf) + ":dialect=bnb"), Job{});
+        const FormatTraits &is = *findFormat(codesOf), &said = *findFormat(label);
+        const auto bits = [](const FormatTraits& format, std::uint8_t code) {
+            return format.bytes.empty() ? code : format.bytes[code];
+        };
+        std::vector<std::uint8_t> packed;
+        for (std::size_t i = 0; i < quantized->codes.size(); i += 2)
+            packed.push_back(std::uint8_t(bits(is, quantized->codes[i]) << 4 | bits(is, quantized->codes[i + 1])));
+        std::vector<float> map(16);
+        for (std::size_t i = 0; i < 16; ++i) map[bits(said, std::uint8_t(i))] = said.levels[i];
+        const std::string text =
+            std::string(R"({"quant_type":")") + label + R"(","blocksize":64,"dtype":"float32","shape":[256,512]})";
+        const auto count = std::int64_t(quantized->scales.size());
+        return opened(folder,
+                      {made("x.weight", DType::U8, {std::int64_t(packed.size()), 1}, packed),
+                       f32("x.weight.absmax", {count}, quantized->scales), f32("x.weight.quant_map", {16}, map),
+                       made("x.weight.quant_state.bitsandbytes__" + std::string(label), DType::U8,
+                            {std::int64_t(text.size())}, std::vector<std::uint8_t>(text.begin(), text.end()))},
+                      "layer.safetensors");
+    };
+    const auto right = layer("nf4", "nf4");
+    QCOMPARE(right->tensors.size(), std::size_t(1));
+    QVERIFY(right->tensors.front().derived != nullptr);
+    SAME(right, Set{});
+    SAME(layer("fp4", "fp4"), Set{});
+    SAME(layer("nf4", "fp4"), Set{"codebook x.weight"});
+    SAME(layer("fp4", "nf4"), Set{"codebook x.weight"});
+}
+
+/// Layers that read one vector, one of them with its nibbles unpacked the other way.
+void AuditTest::columnOrder() {
+    const QTemporaryDir folder;
+    constexpr std::size_t columns = 512;
+    const auto swapped = [&](std::size_t (*from)(std::size_t)) {
+        auto x = normal(64, columns, 4, 0.5f);
+        const auto before = x;
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] = before[i / 32 * 32 + from(i % 32)];
+        return x;
+    };
+    const auto make = [&](std::vector<float> odd) {
+        return opened(folder, {f32("q", {64, columns}, normal(64, columns, 1, 0.5f)),
+                               f32("k", {64, columns}, normal(64, columns, 2, 0.5f)),
+                               f32("v", {64, columns}, normal(64, columns, 3, 0.5f)),
+                               f32("other", {64, columns}, normal(64, columns, 6)), f32("odd", {64, columns}, odd)});
+    };
+    SAME(make(normal(64, columns, 4, 0.5f)), Set{});
+    SAME(make(swapped([](std::size_t i) { return i ^ 1; })), Set{"column_order odd"});
+    SAME(make(swapped([](std::size_t i) { return i / 2 + i % 2 * 16; })), Set{"column_order odd"});
+    SAME(make(swapped([](std::size_t i) { return i < 16 ? 2 * i : 2 * (i - 16) + 1; })), Set{"column_order odd"});
+}
+
+void AuditTest::labels() {
+    const QTemporaryDir folder;
+    const auto x = normal(32, 64, 1);
+    SAME(opened(folder, {f32("w", {32, 64}, x)}, "model-Q4_K_M.safetensors"), Set{"label "});
+    SAME(opened(folder, {f32("w", {32, 64}, x)}, "model-bf16.safetensors"), Set{"label "});
+    SAME(opened(folder, {f32("w", {32, 64}, x)}, "model-f32.safetensors"), Set{});
+    const auto config = [&](const char* text) {
+        QFile file(folder.filePath(QStringLiteral("config.json")));
+        if (!file.open(QIODevice::WriteOnly) || file.write(text) < 0) qFatal("no config");
+    };
+    const auto model = [&] { return opened(folder, {f32("w", {32, 64}, x)}, "model.safetensors"); };
+    config(R"({"torch_dtype":"bfloat16"})");
+    SAME(model(), Set{"label "});
+    config(R"({"torch_dtype":"float32"})");
+    SAME(model(), Set{});
+    config(R"({"torch_dtype":"float32","quantization_config":{"quant_method":"gptq"}})");
+    SAME(model(), Set{"label "});
+    config("[1, not json");
+    SAME(model(), Set{});
+}
+
+void AuditTest::cancelled() {
+    const QTemporaryDir folder;
+    const Job job;
+    job.cancel();
+    const auto result = auditModel(opened(folder, {f32("w", {32, 64}, normal(32, 64, 1))}), job);
+    QVERIFY(!result && result.error().cancelled);
+}
+
+void AuditTest::report() {
+    const QTemporaryDir folder;
+    auto values = normal(32, 64, 1);
+    values[0] = std::numeric_limits<float>::quiet_NaN();
+    const auto model = opened(folder, {f32("w", {32, 64}, values)});
+    const auto result = auditModel(model, Job{});
+    const auto made = auditReport(*model, *result, "audit w", Job{});
+    QVERIFY(made.has_value());
+    QCOMPARE(findingsText(result->findings), std::string("1 fault"));
+    for (const ReportWriter& writer : reportWriters()) {
+        const auto text = writer.render(*made);
+        QVERIFY2(text && !text->empty(), writer.id);
+        if (writer.id == std::string("json")) QVERIFY(text->find(R"("check": "not_finite")") != text->npos);
+    }
+}
+
+QTEST_GUILESS_MAIN(AuditTest)
+#include "audit_test.moc"

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Checkpoints under the names, fusions and orders of other ecosystems, against the one that they were made from.
+#include "core/analysis/diff.h"
+#include "tests/core/quant/made_model.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+using namespace qs;
+using namespace qs::test;
+
+namespace {
+
+using Values = std::vector<float>;
+
+Values normal(std::size_t n, unsigned seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> value(0, 0.02f);
+    Values out(n);
+    for (float& v : out) v = value(random);
+    return out;
+}
+TensorToWrite f32(std::string name, std::vector<std::int64_t> shape, Values values) {
+    return made(std::move(name), DType::F32, std::move(shape), std::move(values));
+}
+Values transposed(const Values& x, std::size_t rows, std::size_t columns) {
+    Values out(x.size());
+    for (std::size_t r = 0; r < rows; ++r)
+        for (std::size_t c = 0; c < columns; ++c) out[c * rows + r] = x[r * columns + c];
+    return out;
+}
+Values joined(std::initializer_list<Values> all) {
+    Values out;
+    for (const Values& each : all) out.insert(out.end(), each.begin(), each.end());
+    return out;
+}
+/// LlamaModel.permute of llama.cpp's converter.
+Values permuted(const Values& x, std::size_t columns, std::size_t head) {
+    Values out(x.size());
+    for (std::size_t row = 0; row < x.size() / columns; ++row) {
+        const std::size_t in = row % head, to = row - in + in % (head / 2) * 2 + in / (head / 2);
+        std::copy_n(x.begin() + std::ptrdiff_t(row * columns), columns, out.begin() + std::ptrdiff_t(to * columns));
+    }
+    return out;
+}
+
+DiffResult diffed(const std::shared_ptr<const Model>& a, const std::shared_ptr<const Model>& b) {
+    auto result = diffModels({a, b}, Job{});
+    if (!result) qFatal("%s", result.error().message.c_str());
+    return *result;
+}
+/// "q|blk.0.attn_q.weight|equal|canonical name|transposed"
+QStringList lines(const DiffResult& result) {
+    QStringList out;
+    for (const DiffRow& row : result.rows)
+        out << QStringLiteral("%1|%2|%3|%4|%5")
+                   .arg(QString::fromStdString(row.a ? row.a->name : ""),
+                        QString::fromStdString(row.b ? row.b->name : ""), QString::fromLatin1(diffStatusId(row.status)),
+                        QString::fromStdString(row.aligned), QString::fromStdString(placementText(row.placement)));
+    return out;
+}
+
+} // namespace
+
+class DiffTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void names_data();
+    void names();
+    void figures();
+    void alignments();
+    void fused();
+    void byValues();
+    void sampleAndGguf();
+    void itself();
+    void cancelled();
+    void report();
+};
+
+void DiffTest::names_data() {
+    QTest::addColumn<QString>("name");
+    QTest::addColumn<QString>("canonical");
+    const auto row = [](const char* name, const char* canonical) {
+        QTest::newRow(name) << QString::fromLatin1(name) << QString::fromLatin1(canonical);
+    };
+    row("model.layers.3.self_attn.q_proj.weight", "blk.3.attn_q.weight");
+    row("base_model.model.model.layers.3.self_attn.q_proj.base_layer.weight", "blk.3.attn_q.weight");
+    row("blk.3.attn_q.weight", "blk.3.attn_q.weight");
+    row("layers.3.attention.wq.weight", "blk.3.attn_q.weight");
+    row("/model/layers.3/attn/q_proj/MatMul.weight", "blk.3.attn_q.weight");
+    row("model.layers.3.attn.q_proj.MatMul.weight", "blk.3.attn_q.weight");
+    row("transformer.h.11.attn.c_attn.weight", "blk.11.attn_qkv.weight");
+    row("transformer.h.11.attn.c_proj.bias", "blk.11.attn_output.bias");
+    row("transformer.h.11.mlp.c_proj.weight", "blk.11.ffn_down.weight");
+    row("gpt_neox.layers.0.attention.query_key_value.weight", "blk.0.attn_qkv.weight");
+    row("gpt_neox.layers.0.attention.dense.weight", "blk.0.attn_output.weight");
+    row("model.layers.0.mlp.gate_up_proj.weight", "blk.0.ffn_gate_up.weight");
+    row("model.layers.0.input_layernorm.weight", "blk.0.attn_norm.weight");
+    row("model.norm.weight", "output_norm.weight");
+    row("model.embed_tokens.weight", "token_embd.weight");
+    row("transformer.wte.weight", "token_embd.weight");
+    row("lm_head.weight", "output.weight");
+    row("output.weight", "output.weight");
+    row("model.layers.0.mlp.experts.7.w1.weight", "blk.0.mlp.experts.7.w1.weight"); // not the layer's own
+    row("conv1.weight", "conv1.weight");
+    row("", ".weight");
+}
+
+void DiffTest::names() {
+    QFETCH(QString, name);
+    QFETCH(QString, canonical);
+    QCOMPARE(QString::fromStdString(canonicalTensorName(name.toStdString())), canonical);
+}
+
+void DiffTest::figures() {
+    const QTemporaryDir folder;
+    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+    const auto a = opened(folder,
+                          {f32("w", {2, 2}, {3, 4, 0, 0}), f32("nan", {4}, {nan, 1, nan, 2}),
+                           f32("shape", {2, 3}, Values(6, 1)), f32("gone", {3}, {1, 2, 3}), f32("empty", {0, 4}, {}),
+                           made("ids", DType::I64, {2}, std::vector<std::int64_t>{1, 2})},
+                          "a.safetensors");
+    const auto b = opened(folder,
+                          {f32("w", {2, 2}, {3, 4, 0, 1}), f32("nan", {4}, {nan, 1, 5, 2}),
+                           f32("shape", {2, 4}, Values(8, 1)), f32("fresh", {5}, {1, 2, 3, 4, 5}),
+                           f32("empty", {0, 4}, {}), made("ids", DType::I64, {2}, std::vector<std::int64_t>{1, 3})},
+                          "b.safetensors");
+    const auto result = diffed(a, b);
+    const auto rowOf = [&](std::string_view name) {
+        for (const DiffRow& row : result.rows)
+            if ((row.a ? row.a : row.b)->name == name) return row;
+        qFatal("no row");
+    };
+    const DiffRow w = rowOf("w");
+    QVERIFY(w.status == DiffStatus::Different && w.differing == 1);
+    QCOMPARE(*w.nmse(), 1.0 / 25);
+    QCOMPARE(*w.sqnrDb(), -10 * std::log10(1.0 / 25));
+    QCOMPARE(*w.cosine(), 25 / std::sqrt(25.0 * 26.0));
+    QCOMPARE(w.maxAbs, 1.0);
+    QVERIFY(rowOf("nan").differing == 1 && rowOf("nan").nonFinite == 1);
+    QVERIFY(rowOf("shape").status == DiffStatus::Refused && !rowOf("shape").nmse());
+    QVERIFY(rowOf("gone").status == DiffStatus::OnlyA);
+    QVERIFY(rowOf("fresh").status == DiffStatus::OnlyB);
+    QVERIFY(rowOf("ids").status == DiffStatus::Different);
+    QCOMPARE(diffText(result), std::string("1 equal, 3 different, 1 only in A, 1 only in B, 1 not comparable"));
+}
+
+void DiffTest::alignments() {
+    const QTemporaryDir folder;
+    const auto q = normal(64 * 48, 1), k = normal(32 * 48, 2), up = normal(80 * 48, 3), square = normal(48 * 48, 4);
+    const auto a = opened(folder,
+                          {f32("model.layers.0.self_attn.q_proj.weight", {64, 48}, q),
+                           f32("model.layers.0.self_attn.k_proj.weight", {32, 48}, k),
+                           f32("model.layers.0.mlp.up_proj.weight", {80, 48}, up),
+                           f32("model.layers.0.self_attn.o_proj.weight", {48, 48}, square)},
+                          "a.safetensors");
+    const auto b = opened(folder,
+                          {f32("blk.0.attn_q.weight", {64, 48}, permuted(q, 48, 16)),
+                           f32("blk.0.attn_k.weight", {32, 48}, permuted(k, 48, 16)),
+                           f32("transformer.h.0.mlp.c_fc.weight", {48, 80}, transposed(up, 80, 48)),
+                           f32("layers.0.attention.wo.weight", {48, 48}, transposed(square, 48, 48))},
+                          "b.safetensors");
+    const auto there = lines(diffed(a, b)), back = lines(diffed(b, a));
+    for (const auto& expected :
+         {QStringLiteral("model.layers.0.self_attn.q_proj.weight|blk.0.attn_q.weight|equal|canonical name|"
+                         "rows paired within heads of 16 (llama.cpp)"),
+          QStringLiteral("model.layers.0.self_attn.k_proj.weight|blk.0.attn_k.weight|equal|canonical name|"
+                         "rows paired within heads of 16 (llama.cpp)"),
+          QStringLiteral(
+              "model.layers.0.mlp.up_proj.weight|transformer.h.0.mlp.c_fc.weight|equal|canonical name|transposed"),
+          QStringLiteral(
+              "model.layers.0.self_attn.o_proj.weight|layers.0.attention.wo.weight|equal|canonical name|transposed")})
+        QVERIFY2(there.contains(expected), qPrintable(there.join(u'\n')));
+    QCOMPARE(there.size(), 4);
+    QVERIFY2(back.contains(QStringLiteral("blk.0.attn_q.weight|model.layers.0.self_attn.q_proj.weight|equal|canonical "
+                                          "name|pairs of rows parted within heads of 16 (llama.cpp)")),
+             qPrintable(back.join(u'\n')));
+}
+
+void DiffTest::fused() {
+    const QTemporaryDir folder;
+    const auto q = normal(64 * 48, 1), k = normal(32 * 48, 2), v = normal(32 * 48, 3), gate = normal(80 * 48, 4),
+               up = normal(80 * 48, 5);
+    const auto apart = opened(folder,
+                              {f32("model.layers.0.self_attn.q_proj.weight", {64, 48}, q),
+                               f32("model.layers.0.self_attn.k_proj.weight", {32, 48}, k),
+                               f32("model.layers.0.self_attn.v_proj.weight", {32, 48}, v),
+                               f32("model.layers.0.mlp.gate_proj.weight", {80, 48}, gate),
+                               f32("model.layers.0.mlp.up_proj.weight", {80, 48}, up)},
+                              "a.safetensors");
+    const auto together = opened(folder,
+                                 {f32("model.layers.0.self_attn.qkv_proj.weight", {128, 48}, joined({q, k, v})),
+                                  f32("model.layers.0.mlp.gate_up_proj.weight", {160, 48}, joined({gate, up}))},
+                                 "b.safetensors");
+    const auto there = diffed(apart, together), back = diffed(together, apart);
+    for (const DiffResult& result : {there, back}) {
+        QCOMPARE(result.rows.size(), std::size_t(5));
+        QVERIFY2(result.count(DiffStatus::Equal) == 5, qPrintable(lines(result).join(u'\n')));
+        for (const DiffRow& row : result.rows) QCOMPARE(row.aligned, std::string("part of"));
+    }
+    QVERIFY2(lines(there).contains(QStringLiteral("model.layers.0.self_attn.k_proj.weight|model.layers.0.self_attn."
+                                                  "qkv_proj.weight|equal|part of|rows 64 on")),
+             qPrintable(lines(there).join(u'\n')));
+    // GPT-2: transposed; GPT-NeoX: q, k and v of each head together.
+    const auto k2 = normal(64 * 48, 6), v2 = normal(64 * 48, 7);
+    const auto equalSizes = opened(folder,
+                                   {f32("model.layers.0.self_attn.q_proj.weight", {64, 48}, q),
+                                    f32("model.layers.0.self_attn.k_proj.weight", {64, 48}, k2),
+                                    f32("model.layers.0.self_attn.v_proj.weight", {64, 48}, v2)},
+                                   "c.safetensors");
+    const auto gpt2 = opened(
+        folder, {f32("h.0.attn.c_attn.weight", {48, 192}, transposed(joined({q, k2, v2}), 192, 48))}, "d.safetensors");
+    QVERIFY2(diffed(equalSizes, gpt2).count(DiffStatus::Equal) == 3,
+             qPrintable(lines(diffed(equalSizes, gpt2)).join(u'\n')));
+    Values heads;
+    for (std::size_t head = 0; head < 4; ++head)
+        for (const Values* part : {&q, &k2, &v2})
+            heads.insert(heads.end(), part->begin() + std::ptrdiff_t(head * 16 * 48),
+                         part->begin() + std::ptrdiff_t((head + 1) * 16 * 48));
+    const auto neox =
+        opened(folder, {f32("gpt_neox.layers.0.attention.query_key_value.weight", {192, 48}, heads)}, "e.safetensors");
+    QVERIFY2(diffed(equalSizes, neox).count(DiffStatus::Equal) == 3,
+             qPrintable(lines(diffed(equalSizes, neox)).join(u'\n')));
+}
+
+/// ONNX exporters call weights "onnx::MatMul_123": only their values tell what they are.
+void DiffTest::byValues() {
+    const QTemporaryDir folder;
+    const auto x = normal(40 * 48, 1), y = normal(40 * 48, 2);
+    auto noisy = transposed(y, 40, 48);
+    for (std::size_t i = 0; i < noisy.size(); i += 3) noisy[i] *= 1.01f;
+    const auto a = opened(folder,
+                          {f32("fc1.weight", {40, 48}, x), f32("fc2.weight", {40, 48}, y),
+                           f32("fc3.weight", {40, 48}, normal(40 * 48, 3))},
+                          "a.safetensors");
+    const auto b =
+        opened(folder,
+               {f32("onnx::MatMul_11", {48, 40}, noisy), f32("onnx::MatMul_12", {48, 40}, transposed(x, 40, 48)),
+                f32("onnx::MatMul_13", {48, 40}, normal(40 * 48, 4))},
+               "b.safetensors");
+    const QStringList expected = {QStringLiteral("fc1.weight|onnx::MatMul_12|equal|values|transposed"),
+                                  QStringLiteral("fc2.weight|onnx::MatMul_11|different|values|transposed"),
+                                  QStringLiteral("fc3.weight||only_a||"), QStringLiteral("|onnx::MatMul_13|only_b||")};
+    QCOMPARE(lines(diffed(a, b)), expected);
+}
+
+/// The sample against a file that gguf's writer and ggml's encoder made of its first layer.
+void DiffTest::sampleAndGguf() {
+    const auto sample = openModel(QS_SOURCE_DIR "/resources/samples/tiny-llama");
+    const auto gguf = openModel(QS_TEST_DATA "/diff/layer0_attention.gguf");
+    QVERIFY(sample && gguf);
+    const auto result = diffed(*sample, *gguf);
+    QCOMPARE(result.rows.size(), (*sample)->tensors.size());
+    QCOMPARE(result.count(DiffStatus::OnlyA), (*sample)->tensors.size() - 5);
+    for (const DiffRow& row : result.rows) {
+        if (row.status == DiffStatus::OnlyA) continue;
+        QCOMPARE(row.aligned, std::string("canonical name"));
+        const bool norm = row.a->shape.size() == 1;
+        if (norm) {
+            QVERIFY(row.status == DiffStatus::Equal);
+            continue;
+        }
+        QVERIFY2(*row.sqnrDb() > 40 && *row.sqnrDb() < 60, row.a->name.c_str()); // what Q8_0 costs
+        const bool permutes =
+            row.b->name.find("attn_q") != std::string::npos || row.b->name.find("attn_k") != std::string::npos;
+        QCOMPARE(placementText(row.placement),
+                 std::string(permutes ? "rows paired within heads of 32 (llama.cpp)" : ""));
+    }
+}
+
+void DiffTest::itself() {
+    const auto sample = openModel(QS_SOURCE_DIR "/resources/samples/tiny-llama");
+    const auto result = diffed(*sample, *sample);
+    QCOMPARE(result.count(DiffStatus::Equal), (*sample)->tensors.size());
+    for (const DiffRow& row : result.rows)
+        QVERIFY(row.differing == 0 && row.maxAbs == 0 && placementText(row.placement).empty());
+}
+
+void DiffTest::cancelled() {
+    const auto sample = openModel(QS_SOURCE_DIR "/resources/samples/tiny-llama");
+    const Job job;
+    job.cancel();
+    const auto result = diffModels({*sample, *sample}, job);
+    QVERIFY(!result && result.error().cancelled);
+}
+
+void DiffTest::report() {
+    const QTemporaryDir folder;
+    const auto a = opened(folder, {f32("w", {2, 2}, {3, 4, 0, 0}), f32("x", {2}, {1, 1})}, "a.safetensors");
+    const auto b = opened(folder, {f32("w", {2, 2}, {3, 4, 0, 1})}, "b.safetensors");
+    const auto result = diffed(a, b);
+    const auto made = diffReport({a, b}, result, "diff a b", Job{});
+    QVERIFY(made.has_value());
+    int hashes = 0;
+    for (const auto& [key, value] : made->provenance) hashes += key == "input_sha256";
+    QCOMPARE(hashes, 2);
+    for (const ReportWriter& writer : reportWriters()) {
+        const auto text = writer.render(*made);
+        QVERIFY2(text && !text->empty(), writer.id);
+        if (writer.id == std::string("json")) QVERIFY2(text->find(R"("nmse": 0.04)") != text->npos, text->c_str());
+    }
+}
+
+QTEST_GUILESS_MAIN(DiffTest)
+#include "diff_test.moc"
