@@ -15,7 +15,7 @@ namespace {
 using Ref = Pickle::Ref;
 using Kind = Pickle::Kind;
 
-constexpr std::size_t kDeepest = 200, kMostRank = 64, kMostClasses = 10, kLongestKey = 65536;
+constexpr std::size_t kDeepest = 200, kMostRank = 64, kMostClasses = 3, kLongestKey = 65536;
 constexpr std::uint64_t kMostNames = std::uint64_t(64) << 20, kMostElements = std::uint64_t(1) << 59;
 
 class Walk {
@@ -350,10 +350,15 @@ private:
             else if (count.n > 1)
                 out_.notes.push_back(fmt::format("{} {}; the first is {}", count.n, several, quotedName(count.first)));
         };
-        for (const auto& [name, seen] : classes_)
-            out_.notes.push_back(fmt::format(
-                "{} is an object of class {}, which is not loaded{}; tensors in it are shown", quotedName(seen.first),
-                quotedName(name), seen.n > 1 ? fmt::format(", like {} more", seen.n - 1) : ""));
+        if (!classes_.empty()) {
+            std::string list;
+            for (const auto& [name, seen] : classes_)
+                list += fmt::format("{}{} {} of class {}{}", list.empty() ? "" : ", ", quotedName(seen.first),
+                                    list.empty() ? "is an object" : "one", quotedName(name),
+                                    seen.n > 1 ? fmt::format(" like {} more", seen.n - 1) : "");
+            out_.notes.push_back(list + (classes_.size() == 1 ? ", which is not loaded" : "; they are not loaded") +
+                                 ", only tensors in it are shown");
+        }
         if (otherClasses_ > 0)
             out_.notes.push_back(fmt::format("{} objects of other classes are not loaded", otherClasses_));
         if (unread_.n > 0)

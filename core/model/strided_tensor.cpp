@@ -18,6 +18,13 @@ template<std::size_t N> void pick(std::byte* to, const std::byte* from, std::siz
     for (std::size_t i = 0; i < count; ++i, to += N, from += step) std::memcpy(to, from, N);
 }
 
+/// A view and what it is taken of are counted as if each had its own.
+std::uint64_t bytesOf(const StridedLayout& layout) {
+    auto bytes = std::uint64_t(info(layout.dtype).bits) / 8;
+    for (const auto size : layout.shape) bytes *= std::uint64_t(size);
+    return bytes;
+}
+
 } // namespace
 
 std::vector<std::int64_t> StridedLayout::contiguousStrides(const std::vector<std::int64_t>& shape) {
@@ -59,7 +66,7 @@ Result<std::uint64_t> StridedLayout::extent() const {
 
 StridedTensor::StridedTensor(std::shared_ptr<MappedFile> file, StridedLayout layout)
     : file_(std::move(file)), layout_(std::move(layout)), item_(std::size_t(info(layout_.dtype).bits) / 8),
-      stored_(layout_.extent().value_or(0)), isContiguous_(layout_.isContiguous()) {}
+      stored_(bytesOf(layout_)), isContiguous_(layout_.isContiguous()) {}
 
 const char* StridedTensor::typeId() const { return info(layout_.dtype).id; }
 

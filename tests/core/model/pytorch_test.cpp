@@ -92,8 +92,7 @@ void PytorchTest::realFiles_data() {
     for (const auto& list : lists) {
         const auto files = QJsonDocument::fromJson(bytesOf(list)).object();
         for (auto file = files.begin(); file != files.end(); ++file)
-            QTest::newRow(qPrintable(file.key()))
-                << QDir(data("")).absoluteFilePath(file.key()) << file->toObject();
+            QTest::newRow(qPrintable(file.key())) << QDir(data("")).absoluteFilePath(file.key()) << file->toObject();
     }
 }
 
@@ -106,10 +105,12 @@ void PytorchTest::realFiles() {
              path.endsWith(QStringLiteral(".npz")) ? QStringLiteral("npz") : QStringLiteral("pytorch"));
     QVERIFY(!tensors.isEmpty());
     QStringList names;
-    for (const auto& tensor : (*model)->tensors) names << text(tensor.name);
+    for (const auto& tensor : (*model)->tensors)
+        if (tensor.elements > 0 || tensors.contains(text(tensor.name))) names << text(tensor.name);
     names.sort();
     QCOMPARE(names, tensors.keys());
     for (const auto& tensor : (*model)->tensors) {
+        if (!names.contains(text(tensor.name))) continue; // of TorchScript: attributes without values, constants
         const auto expected = tensors[text(tensor.name)].toObject();
         std::vector<std::int64_t> shape;
         for (const auto size : expected[QStringLiteral("shape")].toArray()) shape.push_back(size.toInteger());
@@ -130,8 +131,7 @@ void PytorchTest::whatIsNoTensorIsListed() {
         (*zip)->warnings[0].c_str());
     const auto module = openModel(data("module_1.pt").toStdString());
     QVERIFY(module && !(*module)->warnings.empty());
-    QVERIFY2(text((*module)->warnings[0])
-                 .contains(QStringLiteral("is an object of class \"__main__.Net\", which is not loaded")),
+    QVERIFY2(text((*module)->warnings[0]).contains(QStringLiteral("is an object of class \"__main__.Net\"")),
              (*module)->warnings[0].c_str());
     QVERIFY((*openModel(data("legacy_1.pt").toStdString()))->warnings.empty());
 }
