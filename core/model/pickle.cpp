@@ -56,6 +56,22 @@ std::vector<Pickle::Ref> Pickle::pairs(Ref value) const {
     return {};
 }
 
+std::size_t Pickle::itemCountAtMost(Ref value, std::size_t most) const {
+    const auto& node = nodes_[value];
+    if (node.kind == Kind::Tuple) return node.b;
+    std::size_t count = 0;
+    if (node.kind == Kind::List)
+        for (auto s = chains_[node.a].first; s != 0 && count <= most; s = segments_[s - 1].next)
+            count += segments_[s - 1].count;
+    return count;
+}
+
+bool Pickle::hasPairs(Ref value) const {
+    const auto& node = nodes_[value];
+    if (node.kind == Kind::Dict) return chains_[node.a].first != 0;
+    return node.kind == Kind::Object && objects_[node.a].pairs.first != 0;
+}
+
 std::string Pickle::className(Ref value) const {
     const auto& node = nodes_[value];
     if (node.kind != Kind::Class) return {};

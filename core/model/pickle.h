@@ -63,6 +63,9 @@ public:
     Ref item(Ref tuple, std::size_t i) const { return pool_[nodes_[tuple].a + i]; }
     /// Key, value, key, value of a dictionary, or set on an object.
     std::vector<Ref> pairs(Ref value) const;
+    /// Of a tuple or list, without a walk over more than `most`.
+    std::size_t itemCountAtMost(Ref value, std::size_t most) const;
+    bool hasPairs(Ref value) const;
     const Object& object(Ref value) const { return objects_[nodes_[value].a].object; }
     Ref persistentId(Ref value) const { return nodes_[value].a; }
     std::string className(Ref classValue) const; ///< "module.name"; "" where it is no class

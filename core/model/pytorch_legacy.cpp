@@ -35,10 +35,10 @@ std::string notLittle(const Pickle& facts) {
 std::string placeStorages(const MappedFile& file, const Pickle& keys, std::uint64_t at, TorchLegacy& out) {
     if (keys.kind(keys.root()) != Kind::List) return "its keys of storages are no list";
     for (const auto ref : keys.items(keys.root())) {
-        const std::string key(keys.text(ref));
-        const auto storage = out.state.storages.find(key);
+        const auto storage = out.state.storages.find(keys.text(ref));
         if (storage == out.state.storages.end())
-            return fmt::format("it lists a storage {} that nothing uses", quotedName(key));
+            return fmt::format("it lists a storage {} that nothing uses", quotedName(keys.text(ref)));
+        const std::string& key = storage->first;
         std::int64_t elements = 0;
         if (file.size() - at < sizeof elements)
             return fmt::format("it ends before its storage {}; the file is cut off", quotedName(key));

@@ -15,7 +15,7 @@ namespace {
 using Ref = Pickle::Ref;
 using Kind = Pickle::Kind;
 
-constexpr std::size_t kDeepest = 200, kMostRank = 64, kMostClasses = 3, kLongestKey = 65536;
+constexpr std::size_t kDeepest = 200, kMostRank = 64, kMostClasses = 3, kLongestKey = 65536, kLongestStorage = 1024;
 constexpr std::uint64_t kMostNames = std::uint64_t(64) << 20, kMostElements = std::uint64_t(1) << 59;
 
 class Walk {
@@ -96,7 +96,8 @@ private:
         const Ref id = p_.persistentId(value);
         const auto key = textOf(p_.item(id, 2));
         const auto elements = countOf(p_.item(id, 4));
-        if (!key || !elements) return wrong("its pickle has a storage without a key or a size");
+        if (!key || key->size() > kLongestStorage || !elements)
+            return wrong("its pickle has a storage without a key or a size");
         TorchStorage storage;
         storage.className = p_.className(p_.item(id, 1));
         const auto element = torchElement(storage.className);
@@ -260,7 +261,7 @@ private:
         }
         // Bits of views that are carried out when they are read: conjugate, negative.
         const std::size_t metadata = isV3 ? 7 : 6;
-        if (!isQuantized && p_.itemCount(args) > metadata && !p_.pairs(p_.item(args, metadata)).empty()) {
+        if (!isQuantized && p_.itemCount(args) > metadata && p_.hasPairs(p_.item(args, metadata))) {
             if (unread_.n++ == 0) unread_.first = fmt::format("{}, a conjugate or negative view", quotedName(name));
             return true;
         }
@@ -273,9 +274,9 @@ private:
     bool readSizes(Ref value, std::vector<std::int64_t>& sizes) const {
         if (p_.kind(value) == Kind::Object && p_.itemCount(p_.object(value).args) == 1) // torch.Size
             value = p_.item(p_.object(value).args, 0);
-        if ((p_.kind(value) != Kind::Tuple && p_.kind(value) != Kind::List)) return false;
+        if (p_.kind(value) != Kind::Tuple || p_.itemCount(value) > kMostRank) return false;
         for (const Ref item : p_.items(value)) {
-            if (!countOf(item) || sizes.size() == kMostRank) return false;
+            if (!countOf(item)) return false;
             sizes.push_back(p_.number(item));
         }
         return true;
@@ -287,14 +288,15 @@ private:
         if (kind != Kind::Object) return visitItems(p_.items(at.value), at.frame, true);
         const auto& object = p_.object(at.value);
         if (isDictionaryClass(classOf(object.callable))) {
-            // What they were made of: a dictionary, or a list of pairs.
-            for (const Ref argument : p_.items(object.args)) {
-                if (p_.kind(argument) == Kind::Dict && !visitPairs(p_.pairs(argument), at.frame, true)) return false;
-                if (p_.kind(argument) != Kind::List) continue;
-                std::vector<Ref> pairs;
-                for (const Ref pair : p_.items(argument)) {
+            // What it was made of, a dictionary or a list of pairs; others may share it, so it is walked once.
+            const Ref from = p_.itemCount(object.args) > 0 ? p_.item(object.args, 0) : Pickle::kNone;
+            if ((p_.kind(from) == Kind::List || p_.kind(from) == Kind::Dict) && !seen_[from]) {
+                seen_[from] = true;
+                std::vector<Ref> pairs = p_.pairs(from);
+                for (const Ref pair : p_.items(from)) { // none of a dictionary
+                    if (p_.itemCountAtMost(pair, 2) != 2) continue;
                     const auto two = p_.items(pair);
-                    if (two.size() == 2) pairs.insert(pairs.end(), two.begin(), two.end());
+                    pairs.insert(pairs.end(), two.begin(), two.end());
                 }
                 if (!visitPairs(pairs, at.frame, true)) return false;
             }
@@ -308,8 +310,9 @@ private:
     /// in three of them, whose names its state_dict() leaves out.
     bool visitState(Ref state, std::uint32_t frame) {
         if (p_.kind(state) == Kind::Tuple) {
-            for (const Ref part : p_.items(state))
-                if (p_.kind(part) == Kind::Dict && !visitAttributes(part, frame)) return false;
+            for (std::size_t i = 0; i < std::min<std::size_t>(p_.itemCount(state), 2); ++i)
+                if (p_.kind(p_.item(state, i)) == Kind::Dict && !visitAttributes(p_.item(state, i), frame))
+                    return false;
             return true;
         }
         return p_.kind(state) != Kind::Dict || visitAttributes(state, frame);
