@@ -78,7 +78,10 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
     setCentralWidget(frame);
 
     browser_->view()->installEventFilter(this);
-    connect(&session, &Session::pageChanged, this, &MainWindow::showPage);
+    connect(&session, &Session::pageChanged, this, [this](const QString& id) {
+        if (made_.contains(id) || !isVisible()) return showPage(id);
+        QTimer::singleShot(0, this, [this] { showPage(session_.page()); }); // not in the turn of all that follows it
+    });
     connect(&session, &Session::modelChanged, this, &MainWindow::followModel);
     connect(&session, &Session::opening, banner_, [this] { banner_->say({}); });
     connect(&session, &Session::failed, this, [this](const QString& sentence) {

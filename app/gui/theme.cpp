@@ -127,11 +127,14 @@ void Theme::apply() {
     dark_ = mode_ == Mode::Dark || (mode_ == Mode::System && systemIsDark_);
     tokens_ = dark_ ? kDark : kLight;
     const auto palette = paletteOf(tokens_);
-    QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+    // Each of these visits every widget there is; only the colours are others in another mode.
+    if (qApp->styleSheet().isEmpty()) {
+        QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+        QApplication::setFont(words());
+        QToolTip::setFont(words(11));
+    }
     QApplication::setPalette(palette);
-    QApplication::setFont(words());
     QToolTip::setPalette(palette);
-    QToolTip::setFont(words(11));
     qApp->setStyleSheet(styleSheet(tokens_, dark_));
 }
 
@@ -176,8 +179,10 @@ QColor Theme::data(int token) const {
 }
 
 QIcon Theme::icon(const QString& name, const QColor& colour, int px) {
+    // Drawn once: the rail asks for all of its icons at every change of page.
+    QIcon& icon = instance().icons_[QStringLiteral("%1 %2 %3").arg(name).arg(colour.rgba()).arg(px)];
+    if (!icon.isNull()) return icon;
     QSvgRenderer svg(QStringLiteral(":/icons/%1.svg").arg(name));
-    QIcon icon;
     for (const int scale : {1, 2, 3}) {
         QPixmap pixmap(px * scale, px * scale);
         pixmap.fill(Qt::transparent);

@@ -4,6 +4,7 @@
 
 #include <QColor>
 #include <QFont>
+#include <QHash>
 #include <QIcon>
 #include <QObject>
 #include <QPalette>
@@ -49,6 +50,7 @@ private:
     Mode mode_ = Mode::System;
     bool dark_ = true, systemIsDark_ = false;
     Tokens tokens_;
+    QHash<QString, QIcon> icons_; ///< the few colours of the tokens times the icons there are
 };
 
 } // namespace qs::gui

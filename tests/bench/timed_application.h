@@ -7,13 +7,26 @@
 #include <QMetaEnum>
 
 #include <algorithm>
+#include <cstdio>
 #include <ctime>
+#include <fcntl.h>
+#include <unistd.h>
 #include <vector>
 
 inline double threadCpuMs() {
     timespec now{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return double(now.tv_sec) * 1e3 + double(now.tv_nsec) / 1e6;
+}
+
+/// How long the thread that asked first was ready to run and had no CPU; 0 where the kernel does not count it.
+inline double waitedForCpuMs() {
+    static const int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    char text[96] = {};
+    unsigned long long ran = 0, waited = 0;
+    if (file < 0 || pread(file, text, sizeof text - 1, 0) <= 0 || std::sscanf(text, "%llu %llu", &ran, &waited) != 2)
+        return 0;
+    return double(waited) / 1e6;
 }
 
 inline double percentile(std::vector<double> values, double p) {
@@ -26,7 +39,8 @@ inline double percentile(std::vector<double> values, double p) {
 class TimedApplication : public QApplication {
 public:
     struct Turn {
-        double cpuMs;
+        double cpuMs;  ///< what the thread used
+        double heldMs; ///< and what it slept, on a lock or a file: all of the wall clock but the wait for a CPU
         QByteArray receiver;
     };
 
@@ -41,6 +55,7 @@ public:
         const char* type = QMetaEnum::fromType<QEvent::Type>().valueToKey(event->type());
         const char* owner = receiver->parent() ? receiver->parent()->metaObject()->className() : "";
         const char* name = receiver->metaObject()->className();
+        const double waited = waitedForCpuMs();
         const QElapsedTimer timer = [] {
             QElapsedTimer started;
             started.start();
@@ -48,11 +63,12 @@ public:
         }();
         const double before = threadCpuMs();
         const bool handled = QApplication::notify(receiver, event);
-        turns.push_back(double(timer.nsecsElapsed()) / 1e6);
-        cpuTurns.push_back(threadCpuMs() - before);
-        if (cpuTurns.back() > 4)
-            longest.push_back(
-                {cpuTurns.back(), QByteArray(owner) + " / " + name + " / " + (type ? type : "user event")});
+        const double cpu = threadCpuMs() - before, wall = double(timer.nsecsElapsed()) / 1e6;
+        const double held = std::max(cpu, wall - (waitedForCpuMs() - waited));
+        turns.push_back(wall);
+        cpuTurns.push_back(cpu);
+        if (held > 4)
+            longest.push_back({cpu, held, QByteArray(owner) + " / " + name + " / " + (type ? type : "user event")});
         --depth_;
         return handled;
     }
@@ -62,7 +78,7 @@ public:
         longest.clear();
     }
     std::vector<double> turns, cpuTurns; ///< wall clock, and what the thread itself used
-    std::vector<Turn> longest;           ///< those over 4 ms of CPU time
+    std::vector<Turn> longest;           ///< those that held the thread for over 4 ms
 
 private:
     int depth_ = 0;

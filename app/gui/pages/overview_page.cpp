@@ -2,6 +2,7 @@
 // The home view of an opened model: which tensor hurts. Filled live while the whole model is measured under spec A.
 
 #include "app/gui/page.h"
+#include "app/gui/page_in_parts.h"
 #include "app/gui/pages/overview_rows.h"
 #include "app/gui/pages/spec_set_view.h"
 #include "app/gui/run_job.h"
@@ -10,6 +11,7 @@
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/inputs_button.h"
+#include "app/gui/widgets/staged_refresh.h"
 #include "core/base/text.h"
 
 #include <QButtonGroup>
@@ -30,23 +32,29 @@ namespace {
 
 constexpr std::size_t kLittle = 2000; // weights that are drawn up within 2 ms
 
-class OverviewPage : public QWidget {
+class OverviewPage : public PageInParts {
 public:
     OverviewPage(Session& session, QWidget* parent);
 
 protected:
     void showEvent(QShowEvent* event) override {
-        QWidget::showEvent(event);
+        PageInParts::showEvent(event);
+        charts_->setActive(true);
         if (dirty_) changed();
     }
+    void hideEvent(QHideEvent*) override { charts_->setActive(false); }
 
 private:
     QLayout* header();
     QWidget* layersTab();
+    void connectTab();
+    void connectSession();
     void changed(); ///< now when visible, else when shown
     void refresh(); ///< draws a new picture up, beside this thread when the model is large
     void show(std::shared_ptr<const OverviewPicture> picture);
-    void showCharts();
+    void showSpread();
+    void showShare();
+    void showBytes();
     void follow(); ///< the selected tensor
     void open(int weight);
     QString describe(int weight) const;
@@ -66,11 +74,13 @@ private:
     RankedBars *bars_ = nullptr, *bytes_ = nullptr;
     PlotChart *sqnr_ = nullptr, *share_ = nullptr;
     QStackedWidget* tabs_ = nullptr;
+    StagedRefresh* charts_; ///< one a turn, so that none is long
     bool dirty_ = true;
     QTimer pause_;
 };
 
-OverviewPage::OverviewPage(Session& session, QWidget* parent) : QWidget(parent), session_(session) {
+OverviewPage::OverviewPage(Session& session, QWidget* parent)
+    : PageInParts(parent), session_(session), charts_(new StagedRefresh(this)) {
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
     layout->setSpacing(Theme::kGap);
@@ -78,27 +88,36 @@ OverviewPage::OverviewPage(Session& session, QWidget* parent) : QWidget(parent),
     tabs_ = new QStackedWidget;
     tabs_->addWidget(layersTab());
     layout->addWidget(tabs_, 1);
+    addPart([this] {
+        connectTab();
+        connectSession();
+    });
+    addPart([this] { refresh(); });
+}
+
+void OverviewPage::connectSession() {
     connect(findChild<QButtonGroup*>(), &QButtonGroup::idClicked, this, [this](int tab) {
         if (tab == 1 && tabs_->count() == 1) tabs_->addWidget(new SpecSetView(session_));
         tabs_->setCurrentIndex(tab);
     });
-
-    connect(&session, &Session::rowsChanged, this, &OverviewPage::changed);
+    charts_->add([this] { showSpread(); });
+    charts_->add([this] { showShare(); });
+    charts_->add([this] { showBytes(); });
+    connect(&session_, &Session::rowsChanged, this, &OverviewPage::changed);
     const auto another = [this] { // what is being drawn up is out of date
         job_.cancel();
         drawing_ = false;
         pause_.stop();
         changed();
     };
-    connect(&session, &Session::modelChanged, this, another);
-    connect(&session, &Session::specChanged, this, another);
-    connect(&session, &Session::metricChanged, this, another);
-    connect(&session, &Session::tensorChanged, this, &OverviewPage::follow);
+    connect(&session_, &Session::modelChanged, this, another);
+    connect(&session_, &Session::specChanged, this, another);
+    connect(&session_, &Session::metricChanged, this, another);
+    connect(&session_, &Session::tensorChanged, this, &OverviewPage::follow);
     pause_.setSingleShot(true);
     connect(&pause_, &QTimer::timeout, this, [this] {
         if (dirty_ && isVisible()) refresh();
     });
-    changed();
 }
 
 QLayout* OverviewPage::header() {
@@ -164,20 +183,28 @@ QWidget* OverviewPage::layersTab() {
     auto* bottom = new QHBoxLayout;
     top->setSpacing(Theme::kGap);
     bottom->setSpacing(Theme::kGap);
-    mapCard_ = card(top, tr("Sensitivity: layer × role"), mapView_ = new HeatMap, "layerRoleMap", 3);
-    barsCard_ = card(top, tr("Worst tensors first"), bars_ = new RankedBars, "rankedBars", 2);
-    sqnrCard_ = card(bottom, tr("SQNR of all tensors"), sqnr_ = new PlotChart, "sqnrHistogram", 1);
-    shareCard_ = card(bottom, tr("Cumulative squared error"), share_ = new PlotChart, "errorShare", 1);
-    bytesCard_ = card(bottom, tr("Bytes by format"), bytes_ = new RankedBars, "bytesByFormat", 1);
     layout->addLayout(top, 3);
     layout->addLayout(bottom, 2);
+    addPart([this, card, top] {
+        mapCard_ = card(top, tr("Sensitivity: layer × role"), mapView_ = new HeatMap, "layerRoleMap", 3);
+        barsCard_ = card(top, tr("Worst tensors first"), bars_ = new RankedBars, "rankedBars", 2);
+        mapView_->setGap(2);
+    });
+    addPart([this, card, bottom] {
+        sqnrCard_ = card(bottom, tr("SQNR of all tensors"), sqnr_ = new PlotChart, "sqnrHistogram", 1);
+        sqnr_->setAxes(tr("SQNR, dB"), tr("tensors"));
+    });
+    addPart([this, card, bottom] {
+        shareCard_ = card(bottom, tr("Cumulative squared error"), share_ = new PlotChart, "errorShare", 1);
+        bytesCard_ = card(bottom, tr("Bytes by format"), bytes_ = new RankedBars, "bytesByFormat", 1);
+        share_->setAxes(tr("worst tensors"), tr("share of squared error, %"));
+        bytes_->setToken(0);
+        bytes_->setAxisVisible(false);
+    });
+    return tab;
+}
 
-    mapView_->setGap(2);
-    sqnr_->setAxes(tr("SQNR, dB"), tr("tensors"));
-    share_->setAxes(tr("worst tensors"), tr("share of squared error, %"));
-    bytes_->setToken(0);
-    bytes_->setAxisVisible(false);
-
+void OverviewPage::connectTab() {
     mapView_->setDescribe([this](int row, int column) {
         const int weight = weightAt(row, column);
         if (weight < 0) return QString();
@@ -201,7 +228,6 @@ QWidget* OverviewPage::layersTab() {
         const auto& grid = picture_->layout->grid;
         mapView_->setLinked(grid.rowOf[weight], grid.columnOf[weight]);
     });
-    return tab;
 }
 
 const Metric& OverviewPage::metric() const {
@@ -328,11 +354,10 @@ void OverviewPage::show(std::shared_ptr<const OverviewPicture> picture) {
     if (picture_->refused > 0) note_->setText(note_->text() + tr(", %1 refused").arg(picture_->refused));
     note_->setToolTip(picture_->refusal);
     follow();
-    // The charts in a handler of their own, so that none is long.
-    QTimer::singleShot(0, this, [this] { showCharts(); });
+    charts_->askAll();
 }
 
-void OverviewPage::showCharts() {
+void OverviewPage::showSpread() {
     const auto& spread = picture_->spread;
     QVector<PlotMarker> markers;
     if (spread.tensors > 0) {
@@ -342,19 +367,22 @@ void OverviewPage::showCharts() {
     sqnr_->setData({spread.bars}, markers, true);
     const auto weights = qsizetype(picture_->layout->weights.size());
     const bool none = picture_->refused == weights; // the card says so
-    if (picture_->rows.size() == weights && !none) {
+    if (picture_->rows.size() == weights && !none)
         sqnrCard_->setMessage(spread.tensors > 0 ? QString()
                                                  : tr("No tensor has a finite SQNR: no error, or no weight but 0."));
-        shareCard_->setMessage(picture_->share.most > 0 ? QString() : tr("There is no squared error to add up."));
-    }
     QString note = spread.tensors > 0 ? tr("median %1 dB").arg(spread.median, 0, 'f', 2)
                    : none             ? QString()
                                       : tr("not measured yet");
     if (spread.exact > 0) note += tr("   %1 without error").arg(spread.exact);
     sqnrCard_->setNote(note);
+}
 
+void OverviewPage::showShare() {
     const auto& share = picture_->share;
-    markers.clear();
+    const auto weights = qsizetype(picture_->layout->weights.size());
+    if (picture_->rows.size() == weights && picture_->refused != weights)
+        shareCard_->setMessage(share.most > 0 ? QString() : tr("There is no squared error to add up."));
+    QVector<PlotMarker> markers;
     if (share.most > 0) {
         share_->setXRange(0, share.tensors);
         share_->setYRange(0, 100);
@@ -362,7 +390,9 @@ void OverviewPage::showCharts() {
     }
     share_->setData({share.curve}, markers, true);
     shareCard_->setNote(share.most > 0 ? tr("80 % in %1 of %2").arg(share.most).arg(share.tensors) : QString());
+}
 
+void OverviewPage::showBytes() {
     const auto& bytes = picture_->bytes;
     bytes_->setBars(bytes.bars);
     const auto text = [](std::uint64_t n) { return QString::fromStdString(bytesText(n)); };

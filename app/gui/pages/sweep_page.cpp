@@ -106,7 +106,7 @@ void SweepPage::modelChanged() {
 }
 
 void SweepPage::showEvent(QShowEvent* event) {
-    if (event) QWidget::showEvent(event);
+    if (event) PageInParts::showEvent(event);
     if (!session_.model() || !std::exchange(fresh_, false)) return;
     estimate();
     const auto planned = plan();

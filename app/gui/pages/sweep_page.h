@@ -3,11 +3,11 @@
 // Formats times block sizes over the model: small multiples of SQNR against true bits per weight, with the frontier.
 
 #include "app/gui/lane_work.h"
+#include "app/gui/page_in_parts.h"
 #include "app/gui/row_model.h"
 #include "core/analysis/sweep.h"
 
 #include <QTimer>
-#include <QWidget>
 
 #include <optional>
 
@@ -26,7 +26,7 @@ class Session;
 class SmallMultiples;
 class TickList;
 
-class SweepPage : public QWidget {
+class SweepPage : public PageInParts {
     Q_OBJECT
 public:
     explicit SweepPage(Session& session, QWidget* parent = nullptr);
@@ -48,6 +48,7 @@ private:
     struct Inbox;
     QWidget* sidebar();
     QWidget* results();
+    void connectSession();
     void addTyped();
     std::vector<std::string> lines() const;
     Result<SweepPlan> plan() const;
@@ -69,14 +70,14 @@ private:
     int class_ = 0;
     QStackedLayout* stack_;
     EmptyState* empty_;
-    QLabel *facts_, *status_;
-    TickList* formats_;
-    QLineEdit* typed_;
+    QLabel *facts_, *status_ = nullptr;
+    TickList* formats_ = nullptr;
+    QLineEdit* typed_ = nullptr;
     std::vector<QCheckBox*> blocks_;
-    QPushButton *start_, *stop_, *save_;
-    Card *plotsCard_, *tableCard_;
-    SmallMultiples* plots_;
-    QTableView* table_;
+    QPushButton *start_ = nullptr, *stop_ = nullptr, *save_ = nullptr;
+    Card *plotsCard_ = nullptr, *tableCard_ = nullptr;
+    SmallMultiples* plots_ = nullptr;
+    QTableView* table_ = nullptr;
     RowModel<SweepPoint>* model_;
     QTimer poll_;
 };

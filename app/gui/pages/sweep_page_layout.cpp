@@ -45,12 +45,8 @@ QString plain(const std::string& text) { return QString::fromStdString(text); }
 } // namespace
 
 SweepPage::SweepPage(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), stack_(new QStackedLayout(this)), empty_(new EmptyState(session)),
-      facts_(new QLabel), status_(new QLabel), formats_(new TickList("sweepFormats", tr("Formats to sweep"))),
-      typed_(new QLineEdit), start_(new QPushButton(tr("Sweep"))), stop_(new QPushButton(tr("Stop"))),
-      save_(new QPushButton(tr("Save report…"))), plotsCard_(new Card(tr("SQNR against true bits per weight"))),
-      tableCard_(new Card(tr("Frontier"))), plots_(new SmallMultiples), table_(new QTableView),
-      model_(new RowModel<SweepPoint>(tableColumns(session), this)) {
+    : PageInParts(parent), session_(session), stack_(new QStackedLayout(this)), empty_(new EmptyState(session)),
+      facts_(new QLabel), model_(new RowModel<SweepPoint>(tableColumns(session), this)) {
     setObjectName(QStringLiteral("sweep"));
     setAccessibleName(tr("Sweep"));
     auto* content = new QWidget;
@@ -70,14 +66,23 @@ SweepPage::SweepPage(Session& session, QWidget* parent)
     header->addWidget(facts_, 1);
     header->addWidget(proxy);
     grid->addLayout(header, 0, 0, 1, 2);
+<<<<<<< HEAD
     grid->setRowMinimumHeight(0, Theme::kControl);
     grid->addWidget(sidebar(), 1, 0);
     grid->addWidget(results(), 1, 1);
+=======
+    grid->setRowMinimumHeight(0, 32);
+    addPart([this, grid] { grid->addWidget(sidebar(), 1, 0); });
+    addPart([this, grid] { grid->addWidget(results(), 1, 1); });
+    addPart([this] { connectSession(); });
+>>>>>>> b601884 (Judge every step's turns at 16 ms, best of fresh processes; make overview and sweep in parts; draw icons once)
     grid->setColumnStretch(1, 1);
     grid->setRowStretch(1, 1);
     stack_->addWidget(empty_);
     stack_->addWidget(content);
+}
 
+void SweepPage::connectSession() {
     poll_.setInterval(100);
     connect(&poll_, &QTimer::timeout, this, &SweepPage::poll);
     connect(&session_, &Session::modelChanged, this, &SweepPage::modelChanged);
@@ -108,9 +113,11 @@ QWidget* SweepPage::sidebar() {
     column->setContentsMargins({});
     column->setSpacing(4);
     column->addWidget(caption(tr("Formats")));
+    formats_ = new TickList("sweepFormats", tr("Formats to sweep"));
     for (const auto& line : sweepLines()) formats_->add(plain(line.text), line.usual);
     connect(formats_, &QListWidget::itemChanged, this, &SweepPage::estimate);
     column->addWidget(formats_, 1);
+    typed_ = new QLineEdit;
     typed_->setObjectName(QStringLiteral("sweepAdd"));
     typed_->setFont(Theme::numbers());
     typed_->setPlaceholderText(tr("Add a spec, e.g. int4:calib=mse"));
@@ -136,6 +143,10 @@ QWidget* SweepPage::sidebar() {
     }
     column->addLayout(sizes);
     column->addSpacing(Theme::kSpace);
+    start_ = new QPushButton(tr("Sweep"));
+    stop_ = new QPushButton(tr("Stop"));
+    save_ = new QPushButton(tr("Save report…"));
+    status_ = new QLabel;
     start_->setObjectName(QStringLiteral("sweepStart"));
     start_->setProperty("role", QStringLiteral("primary"));
     stop_->setObjectName(QStringLiteral("sweepStop"));
@@ -159,6 +170,8 @@ QWidget* SweepPage::sidebar() {
 }
 
 QWidget* SweepPage::results() {
+    plots_ = new SmallMultiples;
+    plotsCard_ = new Card(tr("SQNR against true bits per weight"));
     plots_->setObjectName(QStringLiteral("sweepPlots"));
     plots_->setAccessibleName(tr("SQNR against true bits per weight, a panel for each class of tensors"));
     plots_->setAxes(tr("bits per weight"), tr("SQNR, dB ↑"));
@@ -172,6 +185,8 @@ QWidget* SweepPage::results() {
                  plain(escapeForPeople(point.worstTensor)));
     });
     plotsCard_->setBody(plots_);
+    table_ = new QTableView;
+    tableCard_ = new Card(tr("Frontier"));
     asDataTable(*table_, tr("Specs on the frontier"));
     table_->setProperty("roomy", true); // words beside right-aligned numbers
     table_->setObjectName(QStringLiteral("sweepTable"));

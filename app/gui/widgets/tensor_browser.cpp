@@ -60,6 +60,7 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
     shown_->setFont(Theme::words(11));
     shown_->setProperty("role", QStringLiteral("muted"));
     asTree_->setChecked(true);
+    asTree_->setObjectName(QStringLiteral("asTree"));
     asTable_->setObjectName(QStringLiteral("asTable"));
 
     view_->setModel(tree_);

@@ -1,159 +1,135 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// No turn of the GUI thread is long, however many tensors there are: all that a user does with a model of 10,500
-// tensors in the whole window. CPU time of the thread is judged, because the clock counts what else runs; the goal of
-// 16 ms is stated by bench_turns, and what is allowed here covers a loaded machine.
-#include "app/gui/main_window.h"
-#include "app/gui/page.h"
-#include "app/gui/pages/codebook_page_cards.h"
-#include "app/gui/pages/report_page.h"
-#include "app/gui/theme.h"
-#include "app/gui/widgets/tensor_browser.h"
-#include "app/gui/widgets/tensor_tree.h"
-#include "tests/app/gui/opened_session.h"
-#include "tests/bench/timed_application.h"
+// No handler holds the GUI thread for over 16 ms: all that a user does with models of 10,500 and 1,050 tensors in the
+// whole window, on every page of the registry. A turn of the event loop is judged by the CPU time of the thread and what
+// it slept in it; the wait for a CPU is not the handler's. What else runs on the machine still makes turns longer, by
+// shared caches and memory, and never shorter. So the walk is repeated in new processes, where everything is done for
+// the first time again, and for each step the process whose longest turn is the shortest counts: a handler that takes
+// 17 ms takes them in every process, a storm does not.
+#include "tests/app/gui/turns_walk.h"
 
-#include <QLineEdit>
-#include <QRegularExpression>
-#include <QTemporaryDir>
-#include <QToolButton>
-#include <QTreeView>
+#include <QProcess>
+#include <QTest>
+#include <QThread>
+#include <QTimer>
 
-using namespace qs;
-using namespace qs::gui;
+#include <algorithm>
+#include <map>
 
 namespace {
 
+constexpr double kAllowedMs = 16;
+/// What does not reach it yet, and what it may take meanwhile. Qt styles every widget that there is in one turn when the
+/// theme changes; the others are many small things of many pages that one signal causes.
+constexpr std::pair<const char*, double> kNotReached[] = {
+    {"light theme", 1500},   {"dark theme", 1500},      {"sweep: show", 60},
+    {"labs: slider up", 40}, {"labs: slider down", 40}, {"open another model", 40},
+};
+constexpr int kWalks = 5;
+const QString kOnce = QStringLiteral("--once");
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kAllowedMs = 800;
+constexpr bool kJudged = false;
 #else
-constexpr double kAllowedMs = 40;
+constexpr bool kJudged = true;
 #endif
+
+struct Best {
+    double heldMs = 1e9, cpuMs = 0;
+    QString receiver;
+};
+using Steps = std::map<QString, Best>;
+
+/// Takes over what is shorter than before.
+void learn(Steps& steps, const QByteArray& printed) {
+    for (const auto& line : printed.split('\n')) {
+        const auto fields = line.split('\t');
+        if (fields.size() != 5 || fields[0] != kStep) continue;
+        const Best one{fields[2].toDouble(), fields[3].toDouble(), QString::fromUtf8(fields[4])};
+        auto& best = steps[QString::fromUtf8(fields[1])];
+        if (one.heldMs < best.heldMs) best = one;
+    }
+}
+
+double allowedMs(const QString& step) {
+    for (const auto& [name, ms] : kNotReached)
+        if (step == QLatin1String(name)) return ms;
+    return kAllowedMs;
+}
+
+bool allShort(const Steps& steps) {
+    return std::all_of(steps.begin(), steps.end(),
+                       [](const auto& step) { return step.second.heldMs <= allowedMs(step.first); });
+}
+
+void spin(double ms) {
+    const double end = threadCpuMs() + ms;
+    while (threadCpuMs() < end) {
+    }
+}
 
 } // namespace
 
 class TestTurns : public QObject {
     Q_OBJECT
-    QTemporaryDir folder_;
-    std::unique_ptr<Session> session_;
-    std::unique_ptr<MainWindow> window_;
-    QTreeView* view_ = nullptr;
-    TensorTree* tree_ = nullptr;
-
-    /// Does something as an event of its own, waits for its end and for what is drawn after it, and judges the turns.
-    template<class Act, class Done> void step(const char* what, Act act, Done done, int after = 50) {
-        auto* app = static_cast<TimedApplication*>(qApp);
-        app->forget();
-        bool begun = false;
-        QTimer::singleShot(0, window_.get(), [&] {
-            begun = true;
-            act();
-        });
-        QVERIFY2(QTest::qWaitFor([&] { return begun && done(); }, 60'000), what);
-        QTest::qWait(after);
-        QVERIFY(!app->cpuTurns.empty());
-        const double longest = percentile(app->cpuTurns, 100);
-        const auto at = std::max_element(app->longest.begin(), app->longest.end(),
-                                         [](const auto& a, const auto& b) { return a.cpuMs < b.cpuMs; });
-        qInfo("%s: %.1f ms %s", what, longest, at == app->longest.end() ? "" : at->receiver.constData());
-        QString culprits;
-        for (const auto& turn : app->longest)
-            culprits += QStringLiteral("\n%1 ms: %2").arg(turn.cpuMs).arg(QString::fromLatin1(turn.receiver));
-        QVERIFY2(longest < kAllowedMs, qPrintable(QString::fromLatin1(what) + culprits));
-    }
-    void waitArranged(const char* what, const std::function<void()>& act, bool flat, const QString& filter) {
-        step(what, act, [&] { return !tree_->arranging() && tree_->isFlat() == flat && tree_->filter() == filter; });
-    }
+    Steps steps_;
 
 private Q_SLOTS:
     void initTestCase() {
-        Theme::install(Theme::Mode::Dark);
-        session_ = std::make_unique<Session>();
-        window_ = std::make_unique<MainWindow>(*session_);
-        window_->show();
-        view_ = window_->browser().view();
-        tree_ = qobject_cast<TensorTree*>(view_->model());
-        QVERIFY(tree_);
-        QTest::qWait(50);
+        for (int walk = 0; walk < (kJudged ? kWalks : 1) && (walk == 0 || !allShort(steps_)); ++walk) {
+            QProcess process;
+            process.start(QCoreApplication::applicationFilePath(), {kOnce});
+            QVERIFY(process.waitForFinished(560'000));
+            const QByteArray said = process.readAllStandardError();
+            QVERIFY2(process.exitStatus() == QProcess::NormalExit && process.exitCode() == 0, said.constData());
+            learn(steps_, process.readAllStandardOutput());
+        }
+        QVERIFY(steps_.size() > 40);
+        for (const auto& [name, ms] : kNotReached) QVERIFY2(steps_.count(QString::fromLatin1(name)) == 1, name);
     }
 
-    void opening() {
-        const auto path = writeLayeredModel(folder_.filePath(QStringLiteral("many.safetensors")), 1500, 2);
-        step(
-            "opening", [&] { session_->open(path); },
-            [&] { return session_->page() == QLatin1String("overview") && tree_->shown() == 10'500; });
-        step(
-            "sweep", [] {},
-            [&] { return session_->modelRows(session_->spec()).size() == qsizetype(session_->weights().size()); });
+    void aHandlerOf17MsIsSeen() {
+        auto* app = static_cast<TimedApplication*>(qApp);
+        for (const bool asleep : {false, true}) {
+            app->forget();
+            bool done = false;
+            QTimer::singleShot(0, this, [&] {
+                asleep ? QThread::msleep(17) : spin(17);
+                done = true;
+            });
+            QTRY_VERIFY(done);
+            QVERIFY(!app->longest.empty());
+            const auto longest = std::max_element(app->longest.begin(), app->longest.end(),
+                                                  [](const auto& a, const auto& b) { return a.heldMs < b.heldMs; });
+            QVERIFY2(longest->heldMs >= 17, qPrintable(QString::number(longest->heldMs)));
+        }
+        // Long in one process is the machine, long in all of them is the handler.
+        Steps once, always;
+        learn(once, "step\ta\t40.0\t40.0\tx\nstep\ta\t9.0\t9.0\tx\n");
+        learn(always, "step\ta\t17.0\t17.0\tx\nstep\ta\t40.0\t40.0\tx\nstep\ta\t16.1\t16.1\tx\n");
+        QVERIFY(allShort(once));
+        QVERIFY(!allShort(always));
     }
 
-    void filtering() {
-        auto* filter = window_->findChild<QLineEdit*>(QStringLiteral("filter"));
-        for (const auto& text : {QStringLiteral("layers\\.\\d*[05]\\.mlp|q_proj$"), QStringLiteral("mlp"), QString()})
-            waitArranged(
-                "filter", [&] { filter->setText(text); }, false, text);
-        QCOMPARE(tree_->shown(), 10'500);
+    void noHandlerOver16Ms_data() {
+        QTest::addColumn<QString>("step");
+        for (const auto& [name, best] : steps_) QTest::newRow(qPrintable(name)) << name;
     }
-
-    void sorting() {
-        auto* flat = window_->findChild<QToolButton*>(QStringLiteral("asTable"));
-        waitArranged("as a table", [&] { flat->click(); }, true, {});
-        for (const int column : {TensorTree::MetricValue, TensorTree::Bytes, TensorTree::Name})
-            waitArranged("sort", [&] { view_->sortByColumn(column, Qt::DescendingOrder); }, true, {});
-        step(
-            "another metric", [&] { session_->setMetric(QStringLiteral("sqnr_db")); },
-            [&] { return !tree_->arranging(); });
-    }
-
-    void pagesTheFirstTime() {
-        for (const auto& page : pages())
-            step(
-                page.id, [&] { session_->showPage(QString::fromLatin1(page.id)); },
-                [&] {
-                    const auto* report = window_->findChild<ReportPage*>();
-                    return window_->currentPage()->objectName() == QStringLiteral("page-") + QLatin1String(page.id) &&
-                           !session_->busy() &&
-                           (session_->page() != QLatin1String("report") || (report && report->report()));
-                });
-    }
-
-    /// What pages make when it is asked for: the labs behind the tabs, the fit behind a level that was moved.
-    void partsOfPages() {
-        session_->showPage(QStringLiteral("labs"));
-        QTRY_COMPARE(window_->currentPage()->objectName(), QStringLiteral("page-labs"));
-        const auto tabs =
-            window_->currentPage()->findChildren<QToolButton*>(QRegularExpression(QStringLiteral("^lab-")));
-        QVERIFY(tabs.size() >= 3);
-        for (auto* tab : tabs)
-            step(
-                qPrintable(tab->objectName()), [&] { tab->click(); },
-                [&] { return tab->isChecked() && !session_->busy(); }, 400); // until it has settled and shown results
-        session_->showPage(QStringLiteral("codebook"));
-        QTRY_COMPARE(window_->currentPage()->objectName(), QStringLiteral("page-codebook"));
-        QTest::qWait(50);
-        auto* levels = window_->currentPage()->findChild<LevelsCard*>();
-        QVERIFY(levels);
-        step(
-            "a level is moved", [&] { Q_EMIT levels->levelMoved(3, -0.41); }, [&] { return !session_->busy(); });
-    }
-
-    void anotherSpecAndClosing() {
-        step(
-            "another spec", [&] { session_->setSpec(*parseSpec("nf4:block=32")); },
-            [&] { return session_->modelRows(session_->spec()).size() == qsizetype(session_->weights().size()); });
-        step(
-            "close", [&] { session_->close(); }, [&] { return tree_->rowCount() == 0; });
+    void noHandlerOver16Ms() {
+        if (!kJudged) QSKIP("a sanitizer's instructions are not the program's: the walk ended, its times say nothing");
+        QFETCH(QString, step);
+        const auto& best = steps_.at(step);
+        const auto said = QStringLiteral("%1 ms, %2 of them on the CPU: %3")
+                              .arg(best.heldMs, 0, 'f', 1)
+                              .arg(best.cpuMs, 0, 'f', 1)
+                              .arg(best.receiver);
+        qInfo("%s", qPrintable(said));
+        QVERIFY2(best.heldMs <= allowedMs(step), qPrintable(said));
     }
 };
 
 int main(int argc, char** argv) {
     TimedApplication app(argc, argv);
-    // What else runs on the machine, and its memory coming back from elsewhere, makes turns longer and none shorter: a
-    // turn that grows with the model is long every time.
-    int failed = 1;
-    for (int attempt = 0; attempt < 3 && failed; ++attempt) {
-        TestTurns test;
-        failed = QTest::qExec(&test, argc, argv);
-    }
-    return failed;
+    if (app.arguments().contains(kOnce)) return walkTheWindow(app);
+    TestTurns test;
+    return QTest::qExec(&test, argc, argv);
 }
 #include "test_turns.moc"
