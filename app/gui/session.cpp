@@ -11,6 +11,7 @@
 #include <QCoreApplication>
 #include <QDir>
 #include <QFileInfo>
+#include <QScopedValueRollback>
 #include <QTimer>
 
 #include <algorithm>
@@ -46,7 +47,7 @@ struct Session::Private {
     QTimer settle;
     Job openJob;
     std::unique_ptr<LaneWork> decoding;
-    bool opening = false;
+    bool opening = false, replacing = false;
     std::vector<const LaneWork*> work;
     QStringList recent;
     SessionState resumable, wanted; // wanted: to apply once its model is open
@@ -145,7 +146,10 @@ void Session::decodeStored() {
 }
 
 void Session::adopt(Opened opened) {
-    close();
+    {
+        const QScopedValueRollback replacing(d->replacing, true); // the pages are told once, of the new one
+        close();
+    }
     model_ = std::move(opened.model);
     layout_ = std::move(opened.layout);
     stored_ = opened.stored;
@@ -197,7 +201,7 @@ void Session::close() {
     stale_ = false;
     model_.reset();
     setInputs({});
-    if (had) Q_EMIT modelChanged();
+    if (had && !d->replacing) Q_EMIT modelChanged();
 }
 
 QStringList Session::recentFiles() const { return d->recent; }

@@ -7,7 +7,6 @@
 #include <QFontDatabase>
 #include <QPainter>
 #include <QPointer>
-#include <QStyleFactory>
 #include <QSvgRenderer>
 #include <QToolTip>
 
@@ -67,12 +66,12 @@ QPalette paletteOf(const Tokens& t) {
     p.setColor(QPalette::Highlight, t.selection);
     p.setColor(QPalette::HighlightedText, t.text);
     p.setColor(QPalette::Link, t.accent);
-    p.setColor(QPalette::LinkVisited, t.accent);
+    p.setColor(QPalette::LinkVisited, t.muted); // of labels: see ThemeStyle
     p.setColor(QPalette::Light, t.raised);
     p.setColor(QPalette::Midlight, t.line);
     p.setColor(QPalette::Mid, t.line);
     p.setColor(QPalette::Dark, t.line);
-    p.setColor(QPalette::Shadow, t.bg);
+    p.setColor(QPalette::Shadow, t.dataB); // of labels
     for (auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText, QPalette::HighlightedText})
         p.setColor(QPalette::Disabled, role, t.faint);
     return p;
@@ -127,15 +126,15 @@ void Theme::apply() {
     dark_ = mode_ == Mode::Dark || (mode_ == Mode::System && systemIsDark_);
     tokens_ = dark_ ? kDark : kLight;
     const auto palette = paletteOf(tokens_);
-    // Each of these visits every widget there is; only the colours are others in another mode.
-    if (qApp->styleSheet().isEmpty()) {
-        QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+    auto* style = dynamic_cast<ThemeStyle*>(QApplication::style());
+    if (!style) {
+        QApplication::setStyle(style = new ThemeStyle);
         QApplication::setFont(words());
         QToolTip::setFont(words(11));
     }
     QApplication::setPalette(palette);
     QToolTip::setPalette(palette);
-    qApp->setStyleSheet(styleSheet(tokens_, dark_));
+    style->recolour();
 }
 
 QFont Theme::words(int px, int weight) {

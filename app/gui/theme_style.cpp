@@ -1,168 +1,365 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/theme_style.h"
 
-#include "app/gui/theme.h"
+#include "app/gui/theme_boxes.h"
+
+#include <QAbstractItemView>
+#include <QApplication>
+#include <QFrame>
+#include <QHeaderView>
+#include <QLabel>
+#include <QPainter>
+#include <QPlainTextEdit>
+#include <QScrollBar>
+#include <QStyleFactory>
+#include <QStyleOption>
+#include <QToolButton>
+
+#include <algorithm>
 
 namespace qs::gui {
 namespace {
 
-// $name is a token. Controls are 26 px high with their border.
-constexpr auto kSheet = R"(
-QMainWindow, QDialog { background: $bg; }
-QToolTip { background: $raised; color: $text; border: 1px solid $line; padding: 4px 6px; }
+// Roles of the palette that no control uses otherwise (Theme sets them): a change of palette recolours the labels.
+constexpr std::pair<const char*, QPalette::ColorRole> kLabelRoles[] = {
+    {"muted", QPalette::LinkVisited},   {"number-muted", QPalette::LinkVisited},
+    {"caption", QPalette::LinkVisited}, {"warn", QPalette::BrightText},
+    {"accent", QPalette::Link},         {"data-b", QPalette::Shadow}};
 
-QLineEdit, QComboBox, QSpinBox, QDoubleSpinBox, QPushButton, QToolButton {
-  background: $raised; color: $text; border: 1px solid $line; border-radius: 6px; min-height: 24px; max-height: 24px;
-  padding: 0 8px; selection-background-color: $selection; selection-color: $text; }
-QLineEdit:focus, QComboBox:focus, QSpinBox:focus, QDoubleSpinBox:focus, QPushButton:focus, QToolButton:focus {
-  border: 2px solid $accent; padding: 0 7px; min-height: 22px; max-height: 22px; }
-QLineEdit:disabled, QComboBox:disabled, QSpinBox:disabled, QDoubleSpinBox:disabled, QPushButton:disabled,
-QToolButton:disabled { color: $faint; background: transparent; }
-QLineEdit[invalid="true"] { border: 2px solid $warn; padding: 0 7px; min-height: 22px; max-height: 22px; }
-QComboBox::drop-down { border: none; width: 20px; }
-QComboBox::down-arrow { image: url(:/icons/chevron-down.svg); width: 12px; height: 12px; }
-QComboBox:disabled::down-arrow { image: none; }
-QComboBox QAbstractItemView { background: $raised; color: $text; border: 1px solid $line; padding: 4px; outline: none;
-  selection-background-color: $selection; selection-color: $text; }
-QComboBox QAbstractItemView::item { min-height: 24px; padding: 0 6px; border-radius: 4px; }
-QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {
-  width: 0; border: none; }
-QPushButton { padding: 0 14px; }
-QPushButton:focus { padding: 0 13px; }
-QPushButton:hover, QToolButton:hover { background: $line; }
-QPushButton:pressed, QToolButton:pressed { background: $selection; }
-QToolButton:checked { background: $selection; color: $text; border-color: $accent; }
-QToolButton::menu-indicator { image: none; width: 0; }
-QPushButton::menu-indicator { image: url(:/icons/chevron-down.svg); width: 12px; height: 12px;
-  subcontrol-origin: padding; subcontrol-position: right center; right: 6px; }
-QPushButton[menu="true"] { padding-right: 24px; }
-QPushButton[role="primary"] { background: $accent; color: $onaccent; border-color: $accent; font-weight: 600; }
-QPushButton[role="primary"]:focus { border: 2px solid $text; }
-QPushButton[role="primary"]:hover { background: $accenthover; border-color: $accenthover; }
-QPushButton[role="quiet"], QToolButton[role="quiet"] { background: transparent; border-color: transparent; color: $muted; }
-QPushButton[role="quiet"]:hover, QToolButton[role="quiet"]:hover { background: $raised; color: $text; }
-QToolButton[role="quiet"]:checked { background: $selection; color: $text; }
-QPushButton[role="quiet"]:focus, QToolButton[role="quiet"]:focus { border: 2px solid $accent; }
-QToolButton[role="corner"] { background: transparent; border-color: transparent; color: $muted; font-size: 11px;
-  min-height: 18px; max-height: 18px; padding: 0 6px; border-radius: 5px; }
-QToolButton[role="corner"]:hover { background: $raised; color: $text; }
-QToolButton[role="corner"]:checked { background: $selection; color: $text; }
-QToolButton[role="corner"]:focus { border: 2px solid $accent; min-height: 16px; max-height: 16px; padding: 0 5px; }
+void polishLabel(QLabel& label) {
+    const auto name = label.property("role").toString();
+    for (const auto& [id, role] : kLabelRoles)
+        if (name == QLatin1String(id)) return label.setForegroundRole(role);
+    const auto now = label.foregroundRole();
+    for (const auto& [id, role] : kLabelRoles)
+        if (now == role) return label.setForegroundRole(QPalette::NoRole);
+}
 
-QComboBox[role="corner"] { background: transparent; color: $muted; font-size: 11px; min-height: 18px; max-height: 18px;
-  padding: 0 6px; border-radius: 5px; }
-QComboBox[role="corner"]:hover { background: $raised; color: $text; }
-QComboBox[role="corner"]:focus { border: 2px solid $accent; min-height: 16px; max-height: 16px; padding: 0 5px; }
+void polishScrollArea(QAbstractScrollArea& area) {
+    area.setFrameShape(QFrame::NoFrame);
+    area.viewport()->setAutoFillBackground(false);
+    if (qobject_cast<QAbstractItemView*>(&area)) area.viewport()->setAttribute(Qt::WA_Hover);
+}
 
-QToolButton[role="row"] { background: transparent; border: 2px solid transparent; border-radius: 6px; min-height: 40px; max-height: 40px; padding: 0; }
-QToolButton[role="row"]:hover { background: $raised; }
-QToolButton[role="row"]:focus { border-color: $accent; min-height: 40px; max-height: 40px; padding: 0; }
-QToolButton[role="rail"] { background: transparent; border: 2px solid transparent; border-radius: 8px; color: $muted; padding: 4px 0 2px 0;
-  min-height: 42px; max-height: 46px; }
-QToolButton[role="rail"]:hover { background: $raised; color: $text; }
-QToolButton[role="rail"]:checked { background: $selection; color: $text; }
-QToolButton[role="rail"]:focus { border-color: $accent; min-height: 42px; max-height: 46px; padding: 4px 0 2px 0; }
-QToolButton[role="rail"]:disabled { color: $faint; }
-QSpinBox[role="inline"] { background: transparent; border: 1px solid transparent; min-height: 16px; max-height: 16px; padding: 0 3px; border-radius: 4px; }
-QSpinBox[role="inline"]:hover { background: $raised; border-color: $line; }
-QSpinBox[role="inline"]:focus { background: $raised; border: 1px solid $accent; min-height: 16px; max-height: 16px; padding: 0 3px; }
-QSpinBox[role="inline"]:disabled { background: transparent; border-color: transparent; }
+void colourText(QPlainTextEdit& text) {
+    if (text.property("role") != QLatin1String("muted")) return;
+    auto palette = text.palette();
+    palette.setColor(QPalette::Text, Theme::instance().tokens().muted);
+    text.setPalette(palette);
+}
 
-QCheckBox, QRadioButton { color: $text; spacing: 8px; min-height: 22px; }
-QCheckBox:disabled, QRadioButton:disabled { color: $faint; }
-QCheckBox::indicator, QListView::indicator { width: 14px; height: 14px; border: 1px solid $faint; border-radius: 4px; background: $raised; }
-QCheckBox::indicator:checked, QListView::indicator:checked { background: $accent; border-color: $accent; image: url(:/icons/check-$mode.svg); }
-QCheckBox::indicator:disabled, QListView::indicator:disabled { border-color: $line; }
-QCheckBox:focus { color: $accent; }
-QRadioButton::indicator { width: 14px; height: 14px; border: 1px solid $faint; border-radius: 8px; background: $raised; }
-QRadioButton::indicator:checked { background: $accent; border: 4px solid $raised; outline: none; }
+bool roomy(const QWidget* widget) { return widget && widget->property("roomy").toBool(); }
+bool isEmbedded(const QWidget* edit) {
+    return edit && edit->parentWidget() &&
+           (edit->parentWidget()->inherits("QAbstractSpinBox") || edit->parentWidget()->inherits("QComboBox"));
+}
+bool isPopupList(const QWidget* widget) {
+    return widget && widget->parentWidget() && widget->parentWidget()->inherits("QComboBoxPrivateContainer");
+}
 
-QSlider { min-height: 24px; }
-QSlider::groove:horizontal { height: 4px; border-radius: 2px; background: $line; }
-QSlider::sub-page:horizontal { height: 4px; border-radius: 2px; background: $accent; }
-QSlider::sub-page:horizontal:disabled { background: $line; }
-QSlider::handle:horizontal { width: 14px; height: 14px; margin: -5px 0; border-radius: 7px; background: $accent; }
-QSlider::handle:horizontal:disabled { background: $faint; }
-QSlider::handle:horizontal:focus { border: 2px solid $text; width: 10px; height: 10px; border-radius: 7px; }
+QSize menuItemSize(const QStyleOptionMenuItem& item, const QSize& contents) {
+    if (item.menuItemType == QStyleOptionMenuItem::Separator) return {contents.width(), 9};
+    int width = contents.width() + 12 + 24 + (item.menuHasCheckableItems ? 20 : 0);
+    if (item.maxIconWidth > 0) width += item.maxIconWidth + 4;
+    if (item.menuItemType == QStyleOptionMenuItem::SubMenu) width += 12;
+    return {width, QFontMetrics(item.font).height() + 10};
+}
 
-QProgressBar { background: $line; border: none; border-radius: 2px; min-height: 4px; max-height: 4px; }
-QProgressBar::chunk { background: $accent; border-radius: 2px; }
+QRect scrollBarPart(const QStyleOptionSlider& bar, QStyle::SubControl part) {
+    const bool across = bar.orientation == Qt::Horizontal;
+    const int length = across ? bar.rect.width() : bar.rect.height();
+    const qint64 range = qint64(bar.maximum) - bar.minimum;
+    int handle = length;
+    if (range > 0) handle = std::min(length, std::max(28, int(qint64(length) * bar.pageStep / (range + bar.pageStep))));
+    const int start =
+        QStyle::sliderPositionFromValue(bar.minimum, bar.maximum, bar.sliderPosition, length - handle, bar.upsideDown);
+    const auto piece = [&](int from, int to) {
+        return across ? QRect(bar.rect.left() + from, bar.rect.top(), to - from, bar.rect.height())
+                      : QRect(bar.rect.left(), bar.rect.top() + from, bar.rect.width(), to - from);
+    };
+    switch (part) {
+    case QStyle::SC_ScrollBarGroove: return bar.rect;
+    case QStyle::SC_ScrollBarSlider: return piece(start, start + handle);
+    case QStyle::SC_ScrollBarSubPage: return piece(0, start);
+    case QStyle::SC_ScrollBarAddPage: return piece(start + handle, length);
+    default: return {};
+    }
+}
 
-QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
-QScrollBar:horizontal { background: transparent; height: 10px; margin: 0; }
-QScrollBar::handle { background: $line; border-radius: 3px; margin: 2px; }
-QScrollBar::handle:vertical { min-height: 28px; }
-QScrollBar::handle:horizontal { min-width: 28px; }
-QScrollBar::handle:hover { background: $faint; }
-QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; border: none; }
-QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
-QAbstractScrollArea { border: none; background: transparent; }
-QAbstractScrollArea::corner { background: transparent; border: none; }
-
-QTreeView, QTableView, QListView { background: transparent; border: none; outline: none; color: $text;
-  selection-background-color: $selection; selection-color: $text; gridline-color: $line; alternate-background-color: $surface; }
-QTreeView::item, QTableView::item, QListView::item { border: none; }
-QTreeView::item:hover, QListView::item:hover, QTableView::item:hover { background: $raised; }
-QTreeView::item:selected, QTableView::item:selected, QListView::item:selected { background: $selection; color: $text; }
-QTreeView::branch:selected { background: $selection; }
-QTreeView::branch:has-children:closed { image: url(:/icons/chevron-right.svg); }
-QTreeView::branch:has-children:open { image: url(:/icons/chevron-down.svg); }
-QHeaderView { background: transparent; border: none; }
-QHeaderView::section { background: transparent; color: $muted; border: none; border-bottom: 1px solid $line;
-  padding: 0 3px; min-height: 24px; font-size: 11px; }
-QTableView[roomy="true"]::item { padding: 0 4px; }
-QTableView[roomy="true"] QHeaderView::section:horizontal { padding: 0 7px; }
-QHeaderView::section:hover { color: $text; }
-QHeaderView::section:vertical { border: none; }
-QHeaderView::up-arrow { image: url(:/icons/chevron-up.svg); $arrow }
-QHeaderView::down-arrow { image: url(:/icons/chevron-down.svg); $arrow }
-QTableCornerButton::section { background: transparent; border: none; }
-
-QMenu { background: $surface; color: $text; border: 1px solid $line; padding: 4px; }
-QMenu::item { padding: 5px 24px 5px 12px; border-radius: 4px; }
-QMenu::item:selected { background: $selection; }
-QMenu::item:disabled { color: $faint; }
-QMenu::separator { height: 1px; background: $line; margin: 4px 8px; }
-QMenu::indicator { width: 14px; height: 14px; margin-left: 6px; }
-QMenu::indicator:checked { image: url(:/icons/tick-$mode.svg); }
-
-QSplitter::handle { background: $line; }
-QLabel { background: transparent; color: $text; }
-QLabel[role="muted"], QLabel[role="number-muted"] { color: $muted; }
-QLabel[role="caption"], QPlainTextEdit[role="muted"] { color: $muted; }
-QLabel[role="warn"] { color: $warn; }
-QLabel[role="data-b"] { color: $seriesb; }
-QLabel[role="accent"] { color: $accent; }
-QWidget[role="bar"] { background: $surface; }
-QFrame[role="popup"] { background: $surface; border: 1px solid $line; border-radius: 8px; }
-)";
+QRect sliderPart(const QStyleOptionSlider& slider, QStyle::SubControl part) {
+    const int middle = slider.rect.top() + slider.rect.height() / 2;
+    if (part == QStyle::SC_SliderGroove) return {slider.rect.left(), middle - 2, slider.rect.width(), 4};
+    const int at = QStyle::sliderPositionFromValue(slider.minimum, slider.maximum, slider.sliderPosition,
+                                                   slider.rect.width() - kHandle, slider.upsideDown);
+    return {slider.rect.left() + at, middle - kHandle / 2, kHandle, kHandle};
+}
 
 } // namespace
 
-QString styleSheet(const Tokens& t, bool dark) {
-    auto sheet = QString::fromLatin1(kSheet);
-    const std::pair<const char*, QString> values[] = {
-        // The margins leave it no room of its own: Qt takes that from every title, sorted by it or not.
-        {"$arrow",
-         QStringLiteral("width: 8px; height: 8px; margin: 0 -4px -8px -4px; subcontrol-position: top center;")},
-        // Longer names first: $accenthover contains $accent.
-        {"$accenthover", (dark ? t.accent.lighter(112) : t.accent.darker(115)).name()},
-        {"$onaccent", (dark ? t.bg : t.surface).name()},
-        {"$seriesb", t.dataB.name()},
-        {"$selection", t.selection.name()},
-        {"$surface", t.surface.name()},
-        {"$raised", t.raised.name()},
-        {"$accent", t.accent.name()},
-        {"$muted", t.muted.name()},
-        {"$faint", t.faint.name()},
-        {"$mode", dark ? QStringLiteral("dark") : QStringLiteral("light")},
-        {"$line", t.line.name()},
-        {"$text", t.text.name()},
-        {"$warn", t.warn.name()},
-        {"$bg", t.bg.name()},
-    };
-    for (const auto& [name, value] : values) sheet.replace(QString::fromLatin1(name), value);
-    return sheet;
+ThemeStyle::ThemeStyle() : QProxyStyle(QStyleFactory::create(QStringLiteral("Fusion"))) {}
+
+void ThemeStyle::recolour() {
+    for (auto* widget : QApplication::allWidgets())
+        if (auto* text = qobject_cast<QPlainTextEdit*>(widget)) colourText(*text);
+}
+
+void ThemeStyle::polish(QWidget* widget) {
+    QProxyStyle::polish(widget);
+    if (auto* label = qobject_cast<QLabel*>(widget)) return polishLabel(*label);
+    if (auto* area = qobject_cast<QAbstractScrollArea*>(widget)) polishScrollArea(*area);
+    if (auto* text = qobject_cast<QPlainTextEdit*>(widget)) colourText(*text);
+    if (qobject_cast<QHeaderView*>(widget)) widget->setFont(Theme::words(11)); // over figures too
+    if (qobject_cast<QScrollBar*>(widget)) widget->setAttribute(Qt::WA_OpaquePaintEvent, false);
+    const auto role = roleOf(widget);
+    if (role == Role::Corner) widget->setFont(withPixels(widget->font(), 11));
+    if (role == Role::Primary) {
+        auto font = widget->font();
+        font.setWeight(QFont::DemiBold);
+        widget->setFont(font);
+    }
+}
+
+int ThemeStyle::pixelMetric(PixelMetric metric, const QStyleOption* option, const QWidget* widget) const {
+    switch (metric) {
+    case PM_IndicatorWidth:
+    case PM_IndicatorHeight: return kTick;
+    case PM_CheckBoxLabelSpacing: return 8;
+    case PM_SliderLength:
+    case PM_SliderControlThickness: return kHandle;
+    case PM_SliderThickness: return 24;
+    case PM_ScrollBarExtent: return kScrollBar;
+    case PM_ScrollBarSliderMin: return 28;
+    case PM_ScrollView_ScrollBarSpacing: return 0;
+    case PM_MenuPanelWidth: return 1;
+    case PM_MenuHMargin:
+    case PM_MenuVMargin: return 4;
+    case PM_MenuButtonIndicator: return 0;
+    case PM_ToolTipLabelFrameWidth: return 5;
+    case PM_HeaderMarkSize: return 8;
+    case PM_HeaderMargin: return 2;
+    case PM_ButtonShiftHorizontal:
+    case PM_ButtonShiftVertical: return 0;
+    default: return QProxyStyle::pixelMetric(metric, option, widget);
+    }
+}
+
+int ThemeStyle::styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget,
+                          QStyleHintReturn* data) const {
+    switch (hint) {
+    case SH_ComboBox_Popup: return 0; // a list beneath the box
+    case SH_ComboBox_PopupFrameStyle: return QFrame::Box | QFrame::Plain;
+    case SH_ToolTipLabel_Opacity: return 255;
+    case SH_Table_GridLineColor: return int(Theme::instance().tokens().line.rgba());
+    case SH_ItemView_ShowDecorationSelected: return 0;
+    case SH_ScrollBar_Transient: return 0;
+    case SH_EtchDisabledText: return 0;
+    default: return QProxyStyle::styleHint(hint, option, widget, data);
+    }
+}
+
+QSize ThemeStyle::sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& contents,
+                                   const QWidget* widget) const {
+    const auto role = roleOf(widget);
+    switch (type) {
+    case CT_LineEdit:
+        if (isEmbedded(widget)) break;
+        [[fallthrough]];
+    case CT_SpinBox: {
+        const auto sides = fieldSides(role);
+        return {contents.width() + sides.left + sides.right, controlHeight(role)};
+    }
+    case CT_ComboBox: {
+        const auto sides = fieldSides(role);
+        return {contents.width() + sides.left + sides.right + kDropDown + 2, controlHeight(role)};
+    }
+    case CT_PushButton: {
+        const auto sides = buttonSides(widget);
+        return {contents.width() + sides.left + sides.right, controlHeight(role)};
+    }
+    case CT_ToolButton: {
+        if (role == Role::Row || role == Role::Rail) return contents;
+        const auto sides = buttonSides(widget);
+        return {contents.width() + sides.left + sides.right + 3, controlHeight(role)};
+    }
+    case CT_CheckBox: {
+        const auto size = QProxyStyle::sizeFromContents(type, option, contents, widget);
+        return {size.width(), std::max(22, size.height())};
+    }
+    case CT_HeaderSection:
+        if (const auto* header = qstyleoption_cast<const QStyleOptionHeader*>(option)) {
+            const int margin = widget && roomy(widget->parentWidget()) ? 7 : 3;
+            return {header->fontMetrics.horizontalAdvance(header->text) + 2 * margin + 2, 25};
+        }
+        break;
+    case CT_MenuItem:
+        if (const auto* item = qstyleoption_cast<const QStyleOptionMenuItem*>(option))
+            return menuItemSize(*item, contents);
+        break;
+    case CT_ItemViewItem: {
+        const auto size = QProxyStyle::sizeFromContents(type, option, contents, widget);
+        if (isPopupList(widget)) return {size.width() + 12, std::max(26, size.height())};
+        return roomy(widget) ? QSize(size.width() + 8, size.height()) : size;
+    }
+    default: break;
+    }
+    return QProxyStyle::sizeFromContents(type, option, contents, widget);
+}
+
+QRect ThemeStyle::subElementRect(SubElement element, const QStyleOption* option, const QWidget* widget) const {
+    switch (element) {
+    case SE_LineEditContents:
+        if (isEmbedded(widget)) return option->rect;
+        return option->rect.adjusted(9, 1, -9, -1);
+    case SE_ItemViewItemText:
+    case SE_ItemViewItemDecoration:
+    case SE_ItemViewItemCheckIndicator: {
+        const int more = isPopupList(widget) ? 6 : roomy(widget) ? 4 : 0;
+        if (more == 0) break;
+        auto item = *static_cast<const QStyleOptionViewItem*>(option);
+        item.rect.adjust(more, 0, -more, 0);
+        return QProxyStyle::subElementRect(element, &item, widget);
+    }
+    default: break;
+    }
+    return QProxyStyle::subElementRect(element, option, widget);
+}
+
+QRect ThemeStyle::subControlRect(ComplexControl control, const QStyleOptionComplex* option, SubControl part,
+                                 const QWidget* widget) const {
+    const auto& rect = option->rect;
+    const auto role = roleOf(widget);
+    switch (control) {
+    case CC_ScrollBar:
+        if (const auto* bar = qstyleoption_cast<const QStyleOptionSlider*>(option)) return scrollBarPart(*bar, part);
+        break;
+    case CC_Slider:
+        if (const auto* slider = qstyleoption_cast<const QStyleOptionSlider*>(option);
+            slider && slider->orientation == Qt::Horizontal && (part == SC_SliderGroove || part == SC_SliderHandle))
+            return sliderPart(*slider, part);
+        break;
+    case CC_SpinBox: {
+        const auto sides = fieldSides(role);
+        if (part == SC_SpinBoxEditField) return rect.adjusted(sides.left, 1, -sides.right, -1);
+        if (part == SC_SpinBoxFrame) return rect;
+        return {}; // keys and the wheel step
+    }
+    case CC_ComboBox: {
+        const auto sides = fieldSides(role);
+        if (part == SC_ComboBoxEditField) return rect.adjusted(sides.left, 1, -kDropDown - 1, -1);
+        if (part == SC_ComboBoxArrow) return {rect.right() - kDropDown, rect.top(), kDropDown, rect.height()};
+        if (part == SC_ComboBoxFrame) return rect;
+        if (part == SC_ComboBoxListBoxPopup) return rect.adjusted(0, 0, 0, 2);
+        break;
+    }
+    default: break;
+    }
+    return QProxyStyle::subControlRect(control, option, part, widget);
+}
+
+void ThemeStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                               const QWidget* widget) const {
+    switch (element) {
+    case PE_PanelLineEdit:
+        if (!isEmbedded(widget)) drawBox(*painter, option->rect, fieldBox(option->state, widget));
+        return;
+    case PE_FrameLineEdit: return;
+    case PE_IndicatorCheckBox: return drawTick(*painter, option->rect, option->state);
+    default: break;
+    }
+    if (!drawViewPrimitive(element, *option, *painter, widget))
+        QProxyStyle::drawPrimitive(element, option, painter, widget);
+}
+
+void ThemeStyle::drawControl(ControlElement element, const QStyleOption* option, QPainter* painter,
+                             const QWidget* widget) const {
+    const auto& t = Theme::instance().tokens();
+    switch (element) {
+    case CE_PushButton: {
+        const auto* button = qstyleoption_cast<const QStyleOptionButton*>(option);
+        if (!button) break;
+        const auto box = buttonBox(option->state, widget);
+        const auto sides = buttonSides(widget);
+        drawBox(*painter, option->rect, box);
+        QRect words = option->rect.adjusted(sides.left, 1, -sides.right, -1);
+        if (!button->icon.isNull()) {
+            const auto size = button->iconSize;
+            const QRect place(words.left(), words.center().y() - size.height() / 2, size.width(), size.height());
+            button->icon.paint(painter, place);
+            words.setLeft(place.right() + 5);
+        }
+        auto palette = option->palette;
+        palette.setColor(QPalette::ButtonText, box.text);
+        const int mnemonic =
+            styleHint(SH_UnderlineShortcut, option, widget, nullptr) ? Qt::TextShowMnemonic : Qt::TextHideMnemonic;
+        drawItemText(painter, words, int(Qt::AlignCenter) | mnemonic, palette, true, button->text,
+                     QPalette::ButtonText);
+        if (button->features & QStyleOptionButton::HasMenu || (widget && widget->property("menu").toBool()))
+            drawIcon(*painter, QRect(option->rect.right() - 18, option->rect.top(), 12, option->rect.height()),
+                     "chevron-down", t.faint);
+        return;
+    }
+    case CE_ComboBoxLabel: {
+        const auto* combo = qstyleoption_cast<const QStyleOptionComboBox*>(option);
+        if (!combo || combo->editable) break;
+        const QRect words = subControlRect(CC_ComboBox, combo, SC_ComboBoxEditField, widget).adjusted(1, 0, -1, 0);
+        auto palette = option->palette;
+        palette.setColor(QPalette::ButtonText, fieldBox(option->state, widget).text);
+        drawItemText(painter, words, int(Qt::AlignLeft | Qt::AlignVCenter), palette, true,
+                     option->fontMetrics.elidedText(combo->currentText, Qt::ElideRight, words.width()),
+                     QPalette::ButtonText);
+        return;
+    }
+    case CE_CheckBoxLabel: {
+        const auto* button = qstyleoption_cast<const QStyleOptionButton*>(option);
+        if (!button) break;
+        auto label = *button;
+        const bool on = option->state & State_Enabled;
+        label.palette.setColor(QPalette::WindowText, !on                                ? t.faint
+                                                     : (option->state & State_HasFocus) ? t.accent
+                                                                                        : t.text);
+        return QProxyStyle::drawControl(element, &label, painter, widget);
+    }
+    case CE_ShapedFrame:
+        if (roleOf(widget) == Role::Popup)
+            return drawBox(*painter, option->rect, {t.surface, t.line, {}, 1, Theme::kCardRadius});
+        if (widget && widget->inherits("QComboBoxPrivateContainer")) {
+            painter->fillRect(option->rect, t.raised);
+            return drawBox(*painter, option->rect, {{}, t.line, {}, 1, 1});
+        }
+        break;
+    default: break;
+    }
+    if (!drawViewControl(*this, element, *option, *painter, widget))
+        QProxyStyle::drawControl(element, option, painter, widget);
+}
+
+void ThemeStyle::drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter,
+                                    const QWidget* widget) const {
+    switch (control) {
+    case CC_SpinBox: return drawBox(*painter, option->rect, fieldBox(option->state, widget));
+    case CC_ComboBox:
+        drawBox(*painter, option->rect, fieldBox(option->state, widget));
+        if (option->state & State_Enabled)
+            drawIcon(*painter, subControlRect(control, option, SC_ComboBoxArrow, widget), "chevron-down",
+                     Theme::instance().tokens().faint);
+        return;
+    case CC_ToolButton:
+        if (const auto* button = qstyleoption_cast<const QStyleOptionToolButton*>(option)) {
+            const auto box = buttonBox(option->state, widget);
+            const auto sides = buttonSides(widget);
+            drawBox(*painter, option->rect, box);
+            auto label = *button;
+            const bool rail = roleOf(widget) == Role::Rail;
+            label.rect = option->rect.adjusted(sides.left, rail ? 6 : 1, -sides.right, rail ? -4 : -1);
+            label.palette.setColor(QPalette::ButtonText, box.text);
+            label.state &= ~(State_Raised | State_AutoRaise);
+            return drawControl(CE_ToolButtonLabel, &label, painter, widget);
+        }
+        break;
+    default: break;
+    }
+    if (!drawBar(*this, control, *option, *painter, widget))
+        QProxyStyle::drawComplexControl(control, option, painter, widget);
 }
 
 } // namespace qs::gui

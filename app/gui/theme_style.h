@@ -1,14 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
+// The look of the controls: a style over Fusion that paints out of the tokens of the theme that is in force. A change of
+// theme is a repaint of what is visible; a style sheet would have to be applied to every widget anew.
 
-#include <QString>
+#include <QProxyStyle>
 
 namespace qs::gui {
 
-struct Tokens;
+/// Widgets choose a look by the dynamic properties `role` ("primary", "quiet", "corner", "row", "rail", "inline", "popup";
+/// of labels "muted", "caption", "warn", "accent", "data-b"), `invalid` of a line edit, `roomy` of a table. Who changes
+/// the role of a label polishes it.
+class ThemeStyle : public QProxyStyle {
+public:
+    ThemeStyle();
+    void recolour(); ///< what keeps colours of its own: texts with a role
 
-/// The style sheet over Fusion, every colour out of the tokens. Widgets choose a look by object name or by the dynamic
-/// properties `role` ("title", "caption", "number", "figure", "warn", "primary", "quiet", "bar").
-QString styleSheet(const Tokens& tokens, bool dark);
+    using QProxyStyle::polish;
+    void polish(QWidget* widget) override;
+    int pixelMetric(PixelMetric metric, const QStyleOption* option, const QWidget* widget) const override;
+    int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget,
+                  QStyleHintReturn* data) const override;
+    QSize sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& contents,
+                           const QWidget* widget) const override;
+    QRect subElementRect(SubElement element, const QStyleOption* option, const QWidget* widget) const override;
+    QRect subControlRect(ComplexControl control, const QStyleOptionComplex* option, SubControl part,
+                         const QWidget* widget) const override;
+    void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                       const QWidget* widget) const override;
+    void drawControl(ControlElement element, const QStyleOption* option, QPainter* painter,
+                     const QWidget* widget) const override;
+    void drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter,
+                            const QWidget* widget) const override;
+};
 
 } // namespace qs::gui

@@ -42,7 +42,7 @@ Rail::Rail(Session& session, QMenu* menu, QWidget* parent)
         button->setIconSize({20, 20});
         button->setProperty("role", QStringLiteral("rail"));
         button->setFont(Theme::words(11));
-        button->setFixedSize(67, 52);
+        button->setFixedSize(67, 55);
         connect(button, &QToolButton::clicked, this, [this, id] {
             session_.showPage(id);
             refresh(); // a click on the page in front must not uncheck it

@@ -159,11 +159,20 @@ private:
             }
     }
 
+    /// In front of each page, and the pages that were hidden meanwhile once they are shown in the other colours.
     void changeTheme() {
-        for (const auto mode : {Theme::Mode::Light, Theme::Mode::Dark})
+        for (const auto& page : pages()) {
+            show(page);
+            settle(QString::fromLatin1(page.id), [&] { return shown(page); });
+            for (const auto mode : {Theme::Mode::Light, Theme::Mode::Dark})
+                step(
+                    onPage(mode == Theme::Mode::Light ? "light theme" : "dark theme", page),
+                    [&] { Theme::instance().setMode(mode); }, [&] { return shown(page); });
+        }
+        Theme::instance().setMode(Theme::Mode::Light);
+        for (const auto& page : pages())
             step(
-                mode == Theme::Mode::Light ? QStringLiteral("light theme") : QStringLiteral("dark theme"),
-                [&] { Theme::instance().setMode(mode); }, [&] { return quiet(); });
+                onPage("show in the light theme", page), [&] { show(page); }, [&] { return shown(page); });
     }
 
     /// What pages make when it is asked for: the labs behind the tabs, the fit behind a level that was moved.
