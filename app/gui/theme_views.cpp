@@ -102,6 +102,7 @@ bool drawViewPrimitive(QStyle::PrimitiveElement element, const QStyleOption& opt
             fillItem(painter, *item, widget);
         return true;
     case QStyle::PE_PanelItemViewRow: return true; // its items and branches do
+    case QStyle::PE_PanelScrollAreaCorner: return true;
     case QStyle::PE_IndicatorItemViewItemCheck: drawTick(painter, option.rect, option.state); return true;
     case QStyle::PE_IndicatorBranch:
         if (has(option, QStyle::State_Selected)) painter.fillRect(option.rect, t.selection);

@@ -2,6 +2,7 @@
 // What a benchmark can be made of: the backends there are, specs of every format, the shapes of the model.
 #include "app/gui/pages/backends_plan.h"
 
+#include "app/gui/distinct_specs.h"
 #include "app/gui/pages/spec_set_view.h"
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
@@ -58,26 +59,23 @@ void BackendsPlan::listSpecs() {
                                              [](const auto& a, const auto& b) { return a.bits < b.bits; });
         on.push_back(widest->id);
     }
-    std::vector<std::pair<std::string, QuantSpec>> all;
-    const auto add = [&](const QuantSpec& spec) {
-        const auto same = [&](const auto& other) { return canonicalText(other.second) == canonicalText(spec); };
-        if (std::none_of(all.begin(), all.end(), same)) all.emplace_back(specText(spec), spec);
-    };
-    add(session_.spec());
-    if (session_.comparing()) add(session_.specB());
+    DistinctSpecs all;
+    all.add(session_.spec());
+    if (session_.comparing()) all.add(session_.specB());
     for (const auto& format : formats()) {
         if (format.kind != FormatKind::Identity) continue;
         QuantSpec spec;
         spec.format = format.id;
-        add(spec);
+        all.add(spec);
     }
-    for (const auto& spec : presets) add(spec);
-    for (const auto& [text, spec] : specs_) add(spec);
-    specs_ = std::move(all);
+    for (const auto& spec : presets) all.add(spec);
+    for (const auto& [text, spec] : specs_) all.add(spec);
+    specs_.clear();
+    for (const auto& spec : all.inOrder()) specs_.emplace_back(specText(spec), spec);
     const QSignalBlocker blocker(specList_);
     specList_->clear();
     for (const auto& [text, spec] : specs_)
-        specList_->add(QString::fromStdString(specText(spec)), std::find(on.begin(), on.end(), text) != on.end(),
+        specList_->add(QString::fromStdString(text), std::find(on.begin(), on.end(), text) != on.end(),
                        QString::fromStdString(canonicalText(spec)));
     estimate();
 }

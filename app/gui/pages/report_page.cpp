@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/report_page.h"
 
+#include "app/gui/distinct_specs.h"
 #include "app/gui/lane_work.h"
 #include "app/gui/pages/spec_set_view.h"
 #include "app/gui/run_job.h"
@@ -186,19 +187,15 @@ QWidget* ReportPage::sidebar() {
 void ReportPage::listSpecs() {
     const auto ticked = chosen();
     const bool first = specs_->count() == 0;
-    std::vector<QuantSpec> all;
-    const auto add = [&](const QuantSpec& spec) {
-        const auto same = [&](const QuantSpec& s) { return canonicalText(s) == canonicalText(spec); };
-        if (std::none_of(all.begin(), all.end(), same)) all.push_back(spec);
-    };
-    add(session_.spec());
-    if (session_.comparing()) add(session_.specB());
-    for (const auto& spec : session_.analysedSpecs()) add(spec);
-    for (const auto& spec : ticked) add(spec);
-    for (const auto& spec : SpecSetView::presets()) add(spec);
+    DistinctSpecs all;
+    all.add(session_.spec());
+    if (session_.comparing()) all.add(session_.specB());
+    for (const auto& spec : session_.analysedSpecs()) all.add(spec);
+    for (const auto& spec : ticked) all.add(spec);
+    for (const auto& spec : SpecSetView::presets()) all.add(spec);
     const bool movedA = !listed_.empty() && !(listed_.front() == session_.spec());
     const QuantSpec before = listed_.empty() ? session_.spec() : listed_.front();
-    listed_ = all;
+    listed_ = all.inOrder();
     const QSignalBlocker blocker(specs_);
     specs_->clear();
     for (const auto& spec : listed_) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/spec_set_view.h"
 
+#include "app/gui/distinct_specs.h"
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
@@ -137,15 +138,11 @@ void SpecSetView::buildList() {
     const bool first = list_->count() == 0;
     std::vector<QuantSpec> ticked = first ? listed_ : chosen();
     if (first) ticked.resize(std::min(ticked.size(), kTickedAtFirst));
-    std::vector<QuantSpec> specs;
-    const auto add = [&](const QuantSpec& spec) {
-        const auto same = [&](const QuantSpec& s) { return canonicalText(s) == canonicalText(spec); };
-        if (std::none_of(specs.begin(), specs.end(), same)) specs.push_back(spec);
-    };
-    add(session_.spec());
-    if (session_.comparing()) add(session_.specB());
-    for (const auto& spec : listed_) add(spec);
-    listed_ = specs;
+    DistinctSpecs specs;
+    specs.add(session_.spec());
+    if (session_.comparing()) specs.add(session_.specB());
+    for (const auto& spec : listed_) specs.add(spec);
+    listed_ = specs.inOrder();
     const QSignalBlocker blocker(list_);
     list_->clear();
     for (const auto& spec : listed_) {

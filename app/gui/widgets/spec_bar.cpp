@@ -223,7 +223,7 @@ void SpecBar::refresh() {
     decode_->setCurrentIndex(spec.effectiveDecode() == Decode::Poly ? 1 : 0);
     decode_->setToolTip(QStringLiteral("table: the codebook's levels; poly: the polynomial of the seed kernels"));
     showBlock(spec);
-    panel_->follow(spec);
+    if (panel_->isVisible()) panel_->follow(spec); // else when it pops up
 }
 
 void SpecBar::showBlock(const QuantSpec& spec) {

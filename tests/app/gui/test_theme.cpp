@@ -15,6 +15,7 @@
 #include <QLineEdit>
 #include <QListView>
 #include <QMenu>
+#include <QMouseEvent>
 #include <QPainter>
 #include <QPlainTextEdit>
 #include <QProgressBar>
@@ -256,10 +257,13 @@ private Q_SLOTS:
         gallery.show();
         auto* bar = gallery.tree->verticalScrollBar();
         QVERIFY(bar->maximum() > 0);
+        bar->setValue(0);
         const QPoint top(bar->width() / 2, 8);
         QTest::mousePress(bar, Qt::LeftButton, {}, top);
-        QTest::mouseMove(bar, top + QPoint(0, bar->height()));
-        QTest::mouseRelease(bar, Qt::LeftButton, {}, top + QPoint(0, bar->height()));
+        const QPointF down(top.x(), top.y() + bar->height()), there = bar->mapToGlobal(down);
+        QMouseEvent moved(QEvent::MouseMove, down, there, Qt::LeftButton, Qt::LeftButton, Qt::NoModifier);
+        QCoreApplication::sendEvent(bar, &moved); // with the button held, which QTest::mouseMove does not say
+        QTest::mouseRelease(bar, Qt::LeftButton, {}, down.toPoint());
         QCOMPARE(bar->value(), bar->maximum());
     }
 };
