@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/theme_boxes.h"
 
-#include <QLineEdit>
 #include <QPainter>
 #include <QVariant>
 #include <QWidget>
@@ -31,6 +30,11 @@ Role roleOf(const QWidget* widget) {
         for (const auto& [id, role] : kRoles)
             if (name == QLatin1String(id)) return role;
     return Role::None;
+}
+
+bool isEmbedded(const QWidget* edit) {
+    return edit && edit->parentWidget() &&
+           (edit->parentWidget()->inherits("QAbstractSpinBox") || edit->parentWidget()->inherits("QComboBox"));
 }
 
 QColor onAccent() { return Theme::instance().isDark() ? tokens().bg : tokens().surface; }

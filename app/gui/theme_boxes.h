@@ -12,6 +12,7 @@ namespace qs::gui {
 
 enum class Role { None, Primary, Quiet, Corner, Row, Rail, Inline, Popup };
 Role roleOf(const QWidget* widget);
+bool isEmbedded(const QWidget* edit); ///< the line edit in a spin box or a combo box
 
 struct Box {
     QColor fill, border, text; ///< an invalid colour is not drawn

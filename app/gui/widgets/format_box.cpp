@@ -94,7 +94,6 @@ private:
 
 class Panel : public QFrame {
 public:
-    // Not the box's child: style sheets take a frame in a combo box for its list.
     explicit Panel(FormatBox& box) : QFrame(box.parentWidget(), Qt::Popup), box_(box), summary_(new QLabel) {
         setProperty("role", QStringLiteral("popup"));
         setObjectName(QStringLiteral("formats"));

@@ -10,6 +10,8 @@
 #include "app/gui/widgets/tensor_tree.h"
 #include "tests/app/gui/opened_session.h"
 
+#include <QButtonGroup>
+#include <QComboBox>
 #include <QLineEdit>
 #include <QRegularExpression>
 #include <QSlider>
@@ -48,6 +50,8 @@ public:
                 onPage("show", page), [&] { show(page); }, [&] { return shown(page); });
         for (const auto& page : pages()) usePage(page);
         useParts();
+        useSpec();
+        useWindow();
         open(QStringLiteral("open another model"), 143);
         changeTheme();
         return failed_;
@@ -177,20 +181,67 @@ private:
 
     /// What pages make when it is asked for: the labs behind the tabs, the fit behind a level that was moved.
     void useParts() {
-        session_.showPage(QStringLiteral("labs"));
-        settle(QStringLiteral("labs"), [&] { return window_.currentPage()->objectName() == u"page-labs" && quiet(); });
+        inFront("labs");
         const auto tabs = window_.currentPage()->findChildren<QToolButton*>(
             QRegularExpression(QStringLiteral("^lab-"))); // until it has settled and shown results
         for (auto* tab : tabs)
             step(
                 tab->objectName(), [&] { tab->click(); }, [&] { return tab->isChecked() && quiet(); }, 400);
-        session_.showPage(QStringLiteral("codebook"));
-        settle(QStringLiteral("codebook"),
-               [&] { return window_.currentPage()->objectName() == u"page-codebook" && quiet(); });
+        inFront("codebook");
         auto* levels = window_.currentPage()->findChild<LevelsCard*>();
         step(
             QStringLiteral("a level is moved"), [&] { Q_EMIT levels->levelMoved(3, -0.41); },
             [this] { return quiet(); });
+    }
+
+    void inFront(const char* id) {
+        session_.showPage(QString::fromLatin1(id));
+        settle(QString::fromLatin1(id), [this, id] {
+            return window_.currentPage()->objectName() == QStringLiteral("page-") + QLatin1String(id) && quiet();
+        });
+    }
+
+    /// The rest of the spec bar, over the page with the most charts.
+    void useSpec() {
+        inFront("tensor");
+        auto* format = window_.findChild<QComboBox*>(QStringLiteral("format"));
+        for (const char* id : {"int8", "q4_k", "mxfp4", "nf4"})
+            step(
+                QStringLiteral("format %1").arg(QLatin1String(id)), [&] { format->setCurrentText(QLatin1String(id)); },
+                [&] { return session_.spec().format == id && measured() && quiet(); });
+        auto* compare = window_.findChild<QToolButton*>(QStringLiteral("comparing"));
+        for (int twice = 0; twice < 2; ++twice) { // the compare page has switched it on
+            const bool on = !session_.comparing();
+            step(
+                on ? QStringLiteral("compare with B") : QStringLiteral("A alone"), [&] { compare->click(); },
+                [&] { return session_.comparing() == on && quiet(); });
+        }
+        const auto popUp = [this](const char* name, const Act& act) {
+            step(QLatin1String(name), act, [] { return QApplication::activePopupWidget() != nullptr; });
+            if (auto* popup = QApplication::activePopupWidget()) popup->close();
+        };
+        popUp("list of formats", [&] { format->showPopup(); });
+        popUp("rest of the spec", [&] { window_.findChild<QToolButton*>(QStringLiteral("more"))->click(); });
+        popUp("peek", [&] { window_.peek(); });
+    }
+
+    void useWindow() {
+        for (const char* id : {"tensor", "compare", "overview"}) {
+            inFront(id);
+            for (const QSize size : {QSize(1680, 1050), QSize(1440, 900)})
+                step(
+                    QStringLiteral("%1: %2 px wide").arg(QLatin1String(id)).arg(size.width()),
+                    [&] { window_.resize(size); }, [&] { return window_.size() == size && quiet(); });
+        }
+        step(
+            QStringLiteral("the browser goes"), [&] { window_.setBrowserWanted(false); }, [&] { return quiet(); });
+        step(
+            QStringLiteral("the browser comes"), [&] { window_.setBrowserWanted(true); }, [&] { return quiet(); });
+        auto* tabs = window_.currentPage()->findChild<QButtonGroup*>();
+        step(
+            QStringLiteral("specs of the overview"), [&] { tabs->button(1)->click(); }, [&] { return quiet(); }, 400);
+        step(
+            QStringLiteral("layers of the overview"), [&] { tabs->button(0)->click(); }, [&] { return quiet(); });
     }
 
     TimedApplication& application_;

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What ThemeStyle paints; its measures are in theme_style.cpp.
+#include "app/gui/theme_boxes.h"
+#include "app/gui/theme_style.h"
+
+#include <QPainter>
+#include <QStyleOption>
+#include <QVariant>
+#include <QWidget>
+
+namespace qs::gui {
+
+void ThemeStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                               const QWidget* widget) const {
+    switch (element) {
+    case PE_PanelLineEdit:
+        if (!isEmbedded(widget)) drawBox(*painter, option->rect, fieldBox(option->state, widget));
+        return;
+    case PE_FrameLineEdit: return;
+    case PE_IndicatorCheckBox: return drawTick(*painter, option->rect, option->state);
+    default: break;
+    }
+    if (!drawViewPrimitive(element, *option, *painter, widget))
+        QProxyStyle::drawPrimitive(element, option, painter, widget);
+}
+
+void ThemeStyle::drawControl(ControlElement element, const QStyleOption* option, QPainter* painter,
+                             const QWidget* widget) const {
+    const auto& t = Theme::instance().tokens();
+    switch (element) {
+    case CE_PushButton: {
+        const auto* button = qstyleoption_cast<const QStyleOptionButton*>(option);
+        if (!button) break;
+        const auto box = buttonBox(option->state, widget);
+        const auto sides = buttonSides(widget);
+        drawBox(*painter, option->rect, box);
+        QRect words = option->rect.adjusted(sides.left, 1, -sides.right, -1);
+        if (!button->icon.isNull()) {
+            const auto size = button->iconSize;
+            const QRect place(words.left(), words.center().y() - size.height() / 2, size.width(), size.height());
+            button->icon.paint(painter, place);
+            words.setLeft(place.right() + 5);
+        }
+        auto palette = option->palette;
+        palette.setColor(QPalette::ButtonText, box.text);
+        const int mnemonic =
+            styleHint(SH_UnderlineShortcut, option, widget, nullptr) ? Qt::TextShowMnemonic : Qt::TextHideMnemonic;
+        drawItemText(painter, words, int(Qt::AlignCenter) | mnemonic, palette, true, button->text,
+                     QPalette::ButtonText);
+        if (button->features & QStyleOptionButton::HasMenu || (widget && widget->property("menu").toBool()))
+            drawIcon(*painter, QRect(option->rect.right() - 18, option->rect.top(), 12, option->rect.height()),
+                     "chevron-down", t.faint);
+        return;
+    }
+    case CE_ComboBoxLabel: {
+        const auto* combo = qstyleoption_cast<const QStyleOptionComboBox*>(option);
+        if (!combo || combo->editable) break;
+        const QRect words = subControlRect(CC_ComboBox, combo, SC_ComboBoxEditField, widget).adjusted(1, 0, -1, 0);
+        auto palette = option->palette;
+        palette.setColor(QPalette::ButtonText, fieldBox(option->state, widget).text);
+        drawItemText(painter, words, int(Qt::AlignLeft | Qt::AlignVCenter), palette, true,
+                     option->fontMetrics.elidedText(combo->currentText, Qt::ElideRight, words.width()),
+                     QPalette::ButtonText);
+        return;
+    }
+    case CE_CheckBoxLabel: {
+        const auto* button = qstyleoption_cast<const QStyleOptionButton*>(option);
+        if (!button) break;
+        auto label = *button;
+        const bool on = option->state & State_Enabled;
+        label.palette.setColor(QPalette::WindowText, !on                                ? t.faint
+                                                     : (option->state & State_HasFocus) ? t.accent
+                                                                                        : t.text);
+        return QProxyStyle::drawControl(element, &label, painter, widget);
+    }
+    case CE_ShapedFrame:
+        if (roleOf(widget) == Role::Popup)
+            return drawBox(*painter, option->rect, {t.surface, t.line, {}, 1, Theme::kCardRadius});
+        if (widget && widget->inherits("QComboBoxPrivateContainer")) {
+            painter->fillRect(option->rect, t.raised);
+            return drawBox(*painter, option->rect, {{}, t.line, {}, 1, 1});
+        }
+        break;
+    default: break;
+    }
+    if (!drawViewControl(*this, element, *option, *painter, widget))
+        QProxyStyle::drawControl(element, option, painter, widget);
+}
+
+void ThemeStyle::drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter,
+                                    const QWidget* widget) const {
+    switch (control) {
+    case CC_SpinBox: return drawBox(*painter, option->rect, fieldBox(option->state, widget));
+    case CC_ComboBox:
+        drawBox(*painter, option->rect, fieldBox(option->state, widget));
+        if (option->state & State_Enabled)
+            drawIcon(*painter, subControlRect(control, option, SC_ComboBoxArrow, widget), "chevron-down",
+                     Theme::instance().tokens().faint);
+        return;
+    case CC_ToolButton:
+        if (const auto* button = qstyleoption_cast<const QStyleOptionToolButton*>(option)) {
+            const auto box = buttonBox(option->state, widget);
+            const auto sides = buttonSides(widget);
+            drawBox(*painter, option->rect, box);
+            auto label = *button;
+            const bool rail = roleOf(widget) == Role::Rail;
+            label.rect = option->rect.adjusted(sides.left, rail ? 6 : 1, -sides.right, rail ? -4 : -1);
+            label.palette.setColor(QPalette::ButtonText, box.text);
+            label.state &= ~(State_Raised | State_AutoRaise);
+            return drawControl(CE_ToolButtonLabel, &label, painter, widget);
+        }
+        break;
+    default: break;
+    }
+    if (!drawBar(*this, control, *option, *painter, widget))
+        QProxyStyle::drawComplexControl(control, option, painter, widget);
+}
+
+} // namespace qs::gui
