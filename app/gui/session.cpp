@@ -15,6 +15,7 @@
 #include <QTimer>
 
 #include <algorithm>
+#include <tuple>
 
 namespace qs::gui {
 namespace {
@@ -160,6 +161,8 @@ void Session::adopt(Opened opened) {
     while (d->recent.size() > kRecent) d->recent.removeLast();
 
     const auto wanted = std::exchange(d->wanted, {});
+    const auto settings = [this] { return std::tuple(specA_, specB_, comparing_, metric_); };
+    const auto before = settings();
     if (!wanted.path.isEmpty()) {
         if (const auto a = parseSpec(wanted.specA.toStdString())) specA_ = *a;
         if (const auto b = parseSpec(wanted.specB.toStdString())) specB_ = *b;
@@ -171,13 +174,13 @@ void Session::adopt(Opened opened) {
     if (tensor_) selection_ = {tensor_};
 
     Q_EMIT modelChanged();
-    Q_EMIT recentFilesChanged();
-    Q_EMIT specChanged();
+    if (settings() != before) Q_EMIT specChanged();
     Q_EMIT tensorChanged();
     Q_EMIT selectionChanged();
     inspect(true, comparing_);
     d->settle.start();
-    // In a turn of its own: a page is built when it is first shown.
+    // In turns of their own: the start page lists files anew, a page is built when it is first shown.
+    QTimer::singleShot(0, this, &Session::recentFilesChanged);
     const auto page = !wanted.page.isEmpty()            ? wanted.page
                       : page_ == QLatin1String("start") ? QStringLiteral("overview")
                                                         : page_;

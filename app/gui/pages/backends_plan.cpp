@@ -182,11 +182,19 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     connect(ms_, &QLineEdit::textChanged, this, &BackendsPlan::estimate);
     connect(seconds_, &QDoubleSpinBox::valueChanged, this, &BackendsPlan::estimate);
     connect(&session, &Session::modelChanged, this, &BackendsPlan::listShapes);
-    connect(&session, &Session::specChanged, this, &BackendsPlan::listSpecs);
+    connect(&session, &Session::specChanged, this, [this] {
+        stale_ = true;
+        if (isVisible()) listSpecs();
+    });
     listBackends();
     listSpecs();
     listShapes();
     setRunning(false);
+}
+
+void BackendsPlan::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    if (stale_) listSpecs();
 }
 
 Result<BenchmarkPlan> BackendsPlan::plan() const {

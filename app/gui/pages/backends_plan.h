@@ -40,6 +40,9 @@ Q_SIGNALS:
     void cancelAsked();
     void askAsked(); ///< which of it could run
 
+protected:
+    void showEvent(QShowEvent* event) override;
+
 private:
     TickList* list(QVBoxLayout* column, const QString& title, const char* name, int height);
     void listBackends();
@@ -60,7 +63,7 @@ private:
     QLabel *note_ = nullptr, *complaint_ = nullptr;
     QPushButton *run_ = nullptr, *cancel_ = nullptr;
     std::uint64_t cacheBytes_ = 0;
-    bool running_ = false;
+    bool running_ = false, stale_ = false; ///< the list of specs
 };
 
 } // namespace qs::gui

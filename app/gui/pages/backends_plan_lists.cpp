@@ -46,6 +46,7 @@ void BackendsPlan::addPlugin(const QString& path) {
 /// A and B first, then formats that do not quantize, then one spec of each of the others. At first A, another format and the widest
 /// are ticked; later what was ticked stays so.
 void BackendsPlan::listSpecs() {
+    stale_ = false;
     std::vector<std::string> on = {specText(session_.spec())};
     const auto presets = SpecSetView::presets();
     if (specList_->count() > 0) {

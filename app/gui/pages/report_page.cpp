@@ -73,7 +73,8 @@ ReportPage::ReportPage(Session& session, QWidget* parent)
     });
     connect(&session, &Session::specChanged, this, [this] {
         cancelled_ = false;
-        listSpecs();
+        stale_ = true;
+        if (isVisible()) listSpecs();
         changed();
     });
     connect(&session, &Session::inputsChanged, this, &ReportPage::changed);
@@ -185,6 +186,7 @@ QWidget* ReportPage::sidebar() {
 }
 
 void ReportPage::listSpecs() {
+    stale_ = false;
     const auto ticked = chosen();
     const bool first = specs_->count() == 0;
     DistinctSpecs all;
@@ -221,6 +223,7 @@ ReportContents ReportPage::contents() const {
 
 void ReportPage::showEvent(QShowEvent* event) {
     QWidget::showEvent(event);
+    if (stale_) listSpecs();
     if (dirty_) settle_.start();
 }
 

@@ -70,9 +70,9 @@ private:
     std::unique_ptr<LaneWork> composing_, writing_;
     AnalysisPlan plan_; ///< of what is being made or shown
     std::shared_ptr<const Report> report_;
-    bool dirty_ = true;
-    bool waiting_ = false;   ///< for rows of the session
-    bool cancelled_ = false; ///< nothing is measured until somebody asks again
+    bool dirty_ = true, stale_ = false; ///< the report; the list of specs
+    bool waiting_ = false;              ///< for rows of the session
+    bool cancelled_ = false;            ///< nothing is measured until somebody asks again
 };
 
 } // namespace qs::gui

@@ -124,7 +124,8 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     });
     connect(&session, &Session::modelChanged, this, another);
     connect(&session, &Session::specChanged, this, [this, another] {
-        buildList();
+        stale_ = true;
+        if (isVisible()) buildList();
         another();
     });
     connect(&session, &Session::rowsChanged, this, &SpecSetView::changed);
@@ -135,6 +136,7 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
 
 /// A and B first, then what was listed before; the ticks stay.
 void SpecSetView::buildList() {
+    stale_ = false;
     const bool first = list_->count() == 0;
     std::vector<QuantSpec> ticked = first ? listed_ : chosen();
     if (first) ticked.resize(std::min(ticked.size(), kTickedAtFirst));
@@ -176,6 +178,7 @@ void SpecSetView::addTyped() {
 
 void SpecSetView::showEvent(QShowEvent* event) {
     QWidget::showEvent(event);
+    if (stale_) buildList();
     ask();
     if (dirty_) changed();
 }

@@ -64,7 +64,7 @@ private:
     HeatMap* matrix_;
     QTableView* table_;
     RowModel<SpecTotal>* totals_;
-    bool dirty_ = true;
+    bool dirty_ = true, stale_ = false; ///< the picture; the list
 };
 
 } // namespace qs::gui

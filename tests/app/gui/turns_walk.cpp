@@ -226,7 +226,7 @@ private:
     }
 
     void useWindow() {
-        for (const char* id : {"tensor", "compare", "overview"}) {
+        for (const char* id : {"tensor", "overview"}) {
             inFront(id);
             for (const QSize size : {QSize(1680, 1050), QSize(1440, 900)})
                 step(
