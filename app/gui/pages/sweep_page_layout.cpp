@@ -66,16 +66,10 @@ SweepPage::SweepPage(Session& session, QWidget* parent)
     header->addWidget(facts_, 1);
     header->addWidget(proxy);
     grid->addLayout(header, 0, 0, 1, 2);
-<<<<<<< HEAD
     grid->setRowMinimumHeight(0, Theme::kControl);
-    grid->addWidget(sidebar(), 1, 0);
-    grid->addWidget(results(), 1, 1);
-=======
-    grid->setRowMinimumHeight(0, 32);
     addPart([this, grid] { grid->addWidget(sidebar(), 1, 0); });
     addPart([this, grid] { grid->addWidget(results(), 1, 1); });
     addPart([this] { connectSession(); });
->>>>>>> b601884 (Judge every step's turns at 16 ms, best of fresh processes; make overview and sweep in parts; draw icons once)
     grid->setColumnStretch(1, 1);
     grid->setRowStretch(1, 1);
     stack_->addWidget(empty_);
