@@ -169,6 +169,7 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
     std::string name = field.name.substr(0, field.name.size() - end.size());
     if (end == kEnds[2] || end == kEnds[3]) {
         name += ".weight";
+        if (checkpoint.find(name + ".packed")) return; // eformer's fields of nf4, which have maxima of that name too
         if (checkpoint.find(name + ".packed")) return; // eformer's absmax
         for (const auto state : {kEnds[0], kEnds[1]})
             if (checkpoint.find(name + std::string(state))) return; // that one is met by itself
