@@ -9,6 +9,7 @@
 #include "core/model/pytorch.h"
 #include "core/model/safetensors.h"
 #include "core/model/tflite/tflite.h"
+#include "core/model/zarr/zarr.h"
 
 #include <algorithm>
 #include <array>
@@ -19,6 +20,8 @@ namespace {
 std::string_view textOf(std::span<const std::byte> head) {
     return {reinterpret_cast<const char*>(head.data()), head.size()};
 }
+
+bool isZarr(std::span<const std::byte> head, bool isFolder) { return isFolder && looksLikeZarr(textOf(head)); }
 
 bool isFolderOfWeights(std::span<const std::byte>, bool isFolder) { return isFolder; }
 
@@ -70,7 +73,8 @@ bool isOnnx(std::span<const std::byte> head, bool isFolder) { return !isFolder &
 
 bool isImatrix(std::span<const std::byte> head, bool isFolder) { return !isFolder && looksLikeImatrix(head); }
 
-constexpr std::array<FileFormat, 12> kFormats = {{
+constexpr std::array<FileFormat, 13> kFormats = {{
+    {"zarr", "Zarr folder (Orbax)", "", isZarr, openZarr},
     {"huggingface", "Hugging Face folder", "", isFolderOfWeights, openHuggingFaceFolder},
     {"safetensors-index", "Sharded safetensors", "*.safetensors.index.json *.safetensors.index.*.json *.bin.index.json",
      isIndex, openSafetensorsIndex},

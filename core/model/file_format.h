@@ -14,6 +14,7 @@ struct FileFormat {
     const char* title;
     const char* patterns; ///< for the open dialog, and where bytes say nothing: "*.safetensors"; "" for folders
     /// True when the first bytes (up to 4096) say that this format should open the file, whatever its name. Cheap.
+    /// Of a folder `head` is names in it, one a line: those that begin with a dot or an underscore or end in .json or .ocdbt.
     bool (*sniff)(std::span<const std::byte> head, bool isFolder);
     Result<std::shared_ptr<Model>> (*open)(const std::string& path);
 };

@@ -25,6 +25,22 @@ std::string listOfTitles() {
     return list;
 }
 
+/// Names that tell what a folder is.
+std::vector<std::byte> namesIn(const std::string& path) {
+    constexpr std::size_t most = 4096, mostLooked = 100'000;
+    std::string names;
+    std::error_code failed;
+    std::size_t looked = 0;
+    for (std::filesystem::directory_iterator it(path, failed), end; !failed && it != end; it.increment(failed)) {
+        const std::string name = it->path().filename().string();
+        if (++looked > mostLooked || names.size() + name.size() >= most) break;
+        if (name.starts_with('.') || name.starts_with('_') || name.ends_with(".json") || name.ends_with(".ocdbt"))
+            names += name + '\n';
+    }
+    const auto bytes = std::as_bytes(std::span(names));
+    return {bytes.begin(), bytes.end()};
+}
+
 /// By the bytes; by the name only where they say nothing, so that a broken file gets the sentence that says how.
 Result<std::shared_ptr<Model>> sniffAndOpen(const std::string& path) {
     const auto refused = [&](const std::string& is) {
@@ -34,7 +50,9 @@ Result<std::shared_ptr<Model>> sniffAndOpen(const std::string& path) {
     std::error_code ignored;
     const bool isFolder = std::filesystem::is_directory(path, ignored);
     std::vector<std::byte> head;
-    if (!isFolder) {
+    if (isFolder) {
+        head = namesIn(path);
+    } else {
         auto file = MappedFile::open(path);
         if (!file) return tl::unexpected(file.error());
         if (const auto why = notWhole((*file)->size(), path); !why.empty()) return refused(why);

@@ -58,6 +58,10 @@ target_sources(qs_core PRIVATE
   model/tflite/parse.cpp
   model/zip.cpp
   model/zip_directory.cpp
+  model/zarr/array.cpp
+  model/zarr/codec.cpp
+  model/zarr/open.cpp
+  model/zarr/values.cpp
 )
 # Accessors and checks of the tables that are read, made by flatc from the schema.
 find_program(QS_FLATC flatc REQUIRED)
@@ -68,4 +72,4 @@ add_custom_command(OUTPUT "${generated}/tflite_schema_generated.h"
 target_sources(qs_core PRIVATE "${generated}/tflite_schema_generated.h")
 target_include_directories(qs_core SYSTEM PUBLIC "${generated}")
 target_link_libraries(qs_core PRIVATE nlohmann_json::nlohmann_json PkgConfig::XXHASH ZLIB::ZLIB
-  PkgConfig::PROTOBUF_LITE)
+  PkgConfig::PROTOBUF_LITE PkgConfig::ZSTD PkgConfig::BLOSC)

@@ -7,6 +7,7 @@ foreach(test npz zip pickle pytorch) # they make archives
   target_link_libraries(${test}_test PRIVATE ZLIB::ZLIB)
 endforeach()
 # Networks made by others are stored compressed.
-foreach(test onnx tflite)
+foreach(test onnx tflite zarr)
   qs_add_test(${test}_test SOURCES model/${test}_test.cpp LIBS qs_core PkgConfig::ZSTD)
 endforeach()
+target_link_libraries(zarr_test PRIVATE PkgConfig::BLOSC)

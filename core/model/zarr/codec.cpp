@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/zarr/codec.h"
+
+#include <algorithm>
+#include <array>
+#include <blosc.h>
+#include <cstring>
+#include <fmt/format.h>
+#include <limits>
+#include <zlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+namespace qs::zarr {
+namespace {
+
+constexpr auto makeTable() {
+    std::array<std::uint32_t, 256> table{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
+        std::uint32_t value = i;
+        for (int bit = 0; bit < 8; ++bit) value = value >> 1 ^ (value & 1 ? 0x82f63b78u : 0u);
+        table[i] = value;
+    }
+    return table;
+}
+constexpr auto kTable = makeTable();
+
+tl::unexpected<Error> wrong(const char* codec, const char* what) {
+    return fail(fmt::format("its {} data {}", codec, what));
+}
+
+constexpr const char* kOtherSize = "do not hold as many bytes as the chunk has";
+
+Result<void> inflateInto(std::span<const std::byte> stored, std::span<std::byte> into, const char* name) {
+    z_stream stream{};
+    if (inflateInit2(&stream, 15 + 32) != Z_OK) return wrong(name, "cannot be decoded");
+    // Pieces: zlib counts in 32 bits. One byte more than fits is room to see that there is more.
+    std::byte more{};
+    std::size_t read = 0, written = 0;
+    int status = Z_OK;
+    while (status == Z_OK) {
+        constexpr std::size_t kPiece = std::size_t(1) << 30;
+        const bool isFull = written == into.size();
+        stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(stored.data() + read));
+        stream.avail_in = uInt(std::min(kPiece, stored.size() - read));
+        stream.next_out = reinterpret_cast<Bytef*>(isFull ? &more : into.data() + written);
+        stream.avail_out = uInt(isFull ? 1 : std::min(kPiece, into.size() - written));
+        const auto in = stream.avail_in, out = stream.avail_out;
+        status = inflate(&stream, Z_NO_FLUSH);
+        read += in - stream.avail_in;
+        written += out - stream.avail_out;
+        if (written > into.size() || (in == stream.avail_in && out == stream.avail_out)) break;
+    }
+    inflateEnd(&stream);
+    if (status == Z_STREAM_END && written == into.size() && read == stored.size()) return {};
+    return wrong(name, status == Z_STREAM_END || status == Z_OK ? kOtherSize : "are broken");
+}
+
+Result<void> decompress(std::span<const std::byte> stored, Compressor compressor, std::span<std::byte> into) {
+    const char* name = nameOf(compressor);
+    if (compressor == Compressor::Zstd) {
+        const auto n = ZSTD_decompress(into.data(), into.size(), stored.data(), stored.size());
+        if (ZSTD_isError(n))
+            return wrong(name, ZSTD_getErrorCode(n) == ZSTD_error_dstSize_tooSmall ? kOtherSize : "are broken");
+        return n == into.size() ? Result<void>() : wrong(name, kOtherSize);
+    }
+    if (compressor == Compressor::Zlib || compressor == Compressor::Gzip) return inflateInto(stored, into, name);
+    std::size_t size = 0;
+    if (stored.size() < BLOSC_MIN_HEADER_LENGTH || blosc_cbuffer_validate(stored.data(), stored.size(), &size) < 0)
+        return wrong(name, "are broken");
+    if (size != into.size()) return wrong(name, kOtherSize);
+    const int n = blosc_decompress_ctx(stored.data(), into.data(), into.size(), 1);
+    return n >= 0 && std::size_t(n) == into.size() ? Result<void>() : wrong(name, "are broken");
+}
+
+} // namespace
+
+const char* nameOf(Compressor compressor) {
+    constexpr const char* kNames[] = {"uncompressed", "zstd", "zlib", "gzip", "blosc"};
+    return kNames[std::size_t(compressor)];
+}
+
+std::uint32_t crc32c(std::span<const std::byte> bytes) {
+    std::uint32_t sum = ~0u;
+    for (const auto byte : bytes) sum = sum >> 8 ^ kTable[(sum ^ std::uint32_t(byte)) & 255];
+    return ~sum;
+}
+
+Result<std::vector<std::byte>> decode(std::span<const std::byte> stored, const Chain& chain, std::size_t size,
+                                      unsigned elementBytes) {
+    if (chain.hasCrc32c) {
+        std::uint32_t sum = 0;
+        if (stored.size() < 4) return fail("it ends before its check sum");
+        std::memcpy(&sum, stored.data() + stored.size() - 4, 4);
+        stored = stored.first(stored.size() - 4);
+        if (crc32c(stored) != sum) return fail("its check sum (CRC-32C) is that of other bytes");
+    }
+    // Before memory is taken: zstd makes at most some 17,000 bytes of one, zlib 1,032, blosc 255 times what a byte can say.
+    if (size / 65'536 > stored.size()) return fail(fmt::format("its data {}", kOtherSize));
+    std::vector<std::byte> out(size);
+    if (chain.compressor == Compressor::None) {
+        if (stored.size() != size) return fail(fmt::format("it has {} bytes where {} are needed", stored.size(), size));
+        std::copy(stored.begin(), stored.end(), out.begin());
+    } else if (auto done = decompress(stored, chain.compressor, out); !done)
+        return tl::unexpected(done.error());
+    if (chain.isBigEndian && elementBytes > 1)
+        for (std::size_t at = 0; at + elementBytes <= size; at += elementBytes)
+            std::reverse(out.begin() + std::ptrdiff_t(at), out.begin() + std::ptrdiff_t(at + elementBytes));
+    return out;
+}
+
+} // namespace qs::zarr

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Folders of zarr arrays: what TensorStore reads, and the ways such a folder can lie.
+#include "core/model/derived_tensor.h"
+#include "core/model/model.h"
+#include "core/model/zarr/codec.h"
+#include "made_file.h"
+#include "real_file.h"
+
+#include <blosc.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+using namespace qs;
+
+class ZarrTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void init() { folder_ = std::make_unique<QTemporaryDir>(); }
+    void asTensorStoreReads_data();
+    void asTensorStoreReads();
+    void everyRange();
+    void ocdbtIsExplained();
+    void fillValues_data();
+    void fillValues();
+    void isNotRead_data();
+    void isNotRead();
+    void brokenChunks_data();
+    void brokenChunks();
+    void brokenShards_data();
+    void brokenShards();
+    void linksStayInside();
+    void aChunkThatIsAPipe();
+    void aChangedChunkIsNoticed();
+    void groupsAndNames();
+    void tooMuch();
+    void checkSum();
+
+private:
+    void add(const char* name, const QByteArray& bytes) { put(folder_->path(), QString::fromUtf8(name), bytes); }
+    Result<std::shared_ptr<const Model>> open() { return openModel(folder_->path().toStdString()); }
+    /// What is wrong with the values, once they were read.
+    QString failure(const Model& model) {
+        valuesOf(model, model.tensors.at(0));
+        const auto same = model.unchanged(model.tensors[0]);
+        return same ? QString() : text(same.error().message);
+    }
+    std::unique_ptr<QTemporaryDir> folder_;
+};
+
+namespace {
+
+/// A .zarray; `more` overrides.
+QByteArray second(const QByteArray& shape, const QByteArray& chunks, const QByteArray& compressor = "null",
+                  const QByteArray& dtype = "\"<f4\"", const QByteArray& fill = "0", const QByteArray& more = {}) {
+    return "{\"zarr_format\":2,\"shape\":" + shape + ",\"chunks\":" + chunks + ",\"dtype\":" + dtype +
+           ",\"compressor\":" + compressor + ",\"fill_value\":" + fill +
+           (more.isEmpty() ? ",\"order\":\"C\",\"filters\":null" : more) + "}";
+}
+
+QByteArray third(const QByteArray& shape, const QByteArray& chunks, const QByteArray& codecs,
+                 const QByteArray& type = "\"float32\"", const QByteArray& more = {}) {
+    return "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":" + shape +
+           ",\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":" + chunks +
+           "}},\"chunk_key_encoding\":{\"name\":\"default\"},\"data_type\":" + type +
+           ",\"fill_value\":0,\"codecs\":" + codecs + more + "}";
+}
+
+const char* const kBytes = "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]";
+const char* const kShard =
+    "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[2],\"codecs\":[\"bytes\"],"
+    "\"index_codecs\":[\"bytes\",\"crc32c\"]}}]";
+
+QByteArray zstd(const QByteArray& bytes) {
+    QByteArray out(int(ZSTD_compressBound(std::size_t(bytes.size()))), '\0');
+    out.resize(
+        int(ZSTD_compress(out.data(), std::size_t(out.size()), bytes.constData(), std::size_t(bytes.size()), 1)));
+    return out;
+}
+QByteArray zlib(const QByteArray& bytes) { return qCompress(bytes).mid(4); }
+QByteArray blosc(const QByteArray& bytes) {
+    QByteArray out(bytes.size() + BLOSC_MAX_OVERHEAD, '\0');
+    out.resize(blosc_compress_ctx(5, 1, 4, std::size_t(bytes.size()), bytes.constData(), out.data(),
+                                  std::size_t(out.size()), "lz4", 0, 1));
+    return out;
+}
+QByteArray le(std::uint64_t value, int bytes = 8) {
+    QByteArray out;
+    for (int i = 0; i < bytes; ++i) out += char(value >> (8 * i));
+    return out;
+}
+QByteArray sum(const QByteArray& bytes) {
+    return le(zarr::crc32c(std::as_bytes(std::span(bytes.constData(), std::size_t(bytes.size())))), 4);
+}
+
+} // namespace
+
+void ZarrTest::asTensorStoreReads_data() {
+    QTest::addColumn<QString>("folder");
+    QTest::newRow("Orbax, zarr 2") << QStringLiteral("orbax_2");
+    QTest::newRow("Orbax, zarr 3 in shards") << QStringLiteral("orbax_3");
+    QTest::newRow("codecs, orders, edges, fill values, names") << QStringLiteral("arrays");
+}
+
+// The sums are of what TensorStore reads; see tests/data/zarr/README.md.
+void ZarrTest::asTensorStoreReads() {
+    QFETCH(QString, folder);
+    for (const char* access : {"map", "pread"}) {
+        qputenv("QS_READ", access);
+        const auto model = opened(QStringLiteral(QS_TEST_DATA "/zarr/") + folder);
+        qunsetenv("QS_READ");
+        QCOMPARE(text(model->format), QStringLiteral("zarr"));
+        QVERIFY2(model->warnings.empty(), model->warnings.empty() ? "" : model->warnings[0].c_str());
+        compareWithSums(*model, QStringLiteral(QS_TEST_DATA "/zarr/") + folder + QStringLiteral(".sha256"));
+    }
+}
+
+void ZarrTest::everyRange() {
+    const auto model = opened(QStringLiteral(QS_TEST_DATA "/zarr/arrays"));
+    for (const auto& tensor : model->tensors) {
+        const QByteArray all = valuesOf(*model, tensor);
+        const auto view = model->view(tensor);
+        for (std::uint64_t begin = 0; begin < tensor.bytes; begin += 23)
+            for (const std::uint64_t n : {1, 4, 40, 111}) {
+                if (begin + n > tensor.bytes) continue;
+                QByteArray part(int(n), 'x');
+                view->readInto(begin, std::as_writable_bytes(std::span(part.data(), std::size_t(n))));
+                QCOMPARE(part, all.mid(int(begin), int(n)));
+            }
+        if (tensor.derived) tensor.derived->release();
+        QCOMPARE(valuesOf(*model, tensor), all);
+    }
+    QVERIFY(!model->find("v2/whole")->derived); // its one chunk is the tensor
+    QCOMPARE(text(model->find("v3/shards")->derived->description()),
+             QStringLiteral("zarr 3, chunks of [2, 3, 2], zstd, in shards"));
+}
+
+void ZarrTest::ocdbtIsExplained() {
+    const auto model = openModel(QS_TEST_DATA "/zarr/ocdbt");
+    QVERIFY(!model);
+    const QString why = text(model.error().message);
+    QVERIFY2(why.contains(QStringLiteral("is an Orbax checkpoint in OCDBT files (manifest.ocdbt)")) &&
+                 why.contains(QStringLiteral("use_ocdbt=False")),
+             qPrintable(why));
+    add("w/.zarray", second("[4]", "[4]"));
+    add("manifest.ocdbt", "x");
+    const auto both = open();
+    QVERIFY(both && text((*both)->warnings.at(0)).contains(QStringLiteral("also holds OCDBT files")));
+}
+
+void ZarrTest::fillValues_data() {
+    QTest::addColumn<QByteArray>("dtype");
+    QTest::addColumn<QByteArray>("fill");
+    QTest::addColumn<QByteArray>("bytes"); // none: refused
+    const auto row = [](const char* dtype, const char* fill, const char* hex) {
+        QTest::newRow(qPrintable(QStringLiteral("%1 %2").arg(QString::fromUtf8(dtype), QString::fromUtf8(fill))))
+            << QByteArray(dtype) << QByteArray(fill) << QByteArray::fromHex(hex);
+    };
+    row("<f4", "1.5", "0000c03f");
+    row("<f4", "\"NaN\"", "0000c07f");
+    row("<f4", "\"-Infinity\"", "000080ff");
+    row("<f4", "\"0x7fc00001\"", "0100c07f");
+    row("<f4", "null", "00000000");
+    row("<f2", "1", "003c");
+    row("bfloat16", "1", "803f");
+    row("<f8", "1", "000000000000f03f");
+    row("<i8", "-2", "feffffffffffffff");
+    row("<u8", "18446744073709551615", "ffffffffffffffff");
+    row("|b1", "true", "01");
+    row("|i1", "0", "00");
+    row("<f4", "\"one\"", "");
+    row("<f4", "\"0x7fc000011\"", "");
+    row("<i4", "1.5", "");
+    row("|b1", "2", "");
+    row("<f4", "[1]", "");
+    row("float8_e4m3fn", "1", "");
+}
+
+void ZarrTest::fillValues() {
+    QFETCH(QByteArray, dtype);
+    QFETCH(QByteArray, fill);
+    QFETCH(QByteArray, bytes);
+    add("w/.zarray", second("[3]", "[2]", "null", "\"" + dtype + "\"", fill));
+    add(".zgroup", "{}");
+    const auto model = open();
+    QCOMPARE(bool(model), !bytes.isEmpty());
+    if (model)
+        QCOMPARE(valuesOf(**model, (*model)->tensors.at(0)), bytes.repeated(3));
+    else
+        QVERIFY(text(model.error().message).contains(QStringLiteral("fill_value")));
+}
+
+void ZarrTest::isNotRead_data() {
+    QTest::addColumn<QByteArray>("about");
+    QTest::addColumn<int>("version");
+    QTest::addColumn<QString>("says");
+    const auto two = [](const char* name, const QByteArray& about, const char* says) {
+        QTest::newRow(name) << about << 2 << QString::fromUtf8(says);
+    };
+    const auto three = [](const char* name, const QByteArray& about, const char* says) {
+        QTest::newRow(name) << about << 3 << QString::fromUtf8(says);
+    };
+    two("no JSON", "x", "is not read");
+    two("a list", "[]", "no JSON object");
+    two("version 1", "{\"zarr_format\":1}", "its zarr_format is not 2");
+    two("a key twice", "{\"zarr_format\":2,\"zarr_format\":2}", "twice");
+    two("negative dimension", second("[-4]", "[4]"), "its shape has something else than whole numbers");
+    two("fraction", second("[1.5]", "[4]"), "its shape has something else");
+    two("text", second("[\"4\"]", "[4]"), "its shape has something else");
+    two("beyond 64 bits", second("[99999999999999999999]", "[4]"), "its shape has something else");
+    two("no shape", second("null", "[4]"), "its shape is no list");
+    two("33 dimensions", second("[" + QByteArray("1,").repeated(32) + "1]", "[1]"), "more than 32 dimensions");
+    two("overflow", second("[4294967296,4294967296]", "[4,4]"), "its number of elements overflows");
+    two("overflow beside a zero", second("[0,4294967296,4294967296]", "[1,4,4]"), "its number of elements overflows");
+    two("chunks of 0", second("[4]", "[0]"), "list of chunks has something else");
+    two("chunks of another rank", second("[4]", "[4,4]"), "another number of dimensions");
+    two("a chunk of 2 GiB", second("[4]", "[536870912]"), "its chunks have 2147483648 bytes each");
+    two("a chunk that overflows", second("[4,4]", "[4294967296,4294967296]"), "of a chunk overflows");
+    two("records", second("[4]", "[4]", "null", "[[\"a\",\"<f4\"]]"), "records");
+    two("objects", second("[4]", "[4]", "null", "\"|O\""), "its elements are \"|O\"");
+    two("128-bit complex", second("[4]", "[4]", "null", "\"<c16\""), "its elements are \"<c16\"");
+    two("another compressor", second("[4]", "[4]", "{\"id\":\"lzma\"}"), "compressed with \"lzma\"");
+    two("a compressor without a name", second("[4]", "[4]", "{}"), "compressed with \"\"");
+    two("filters", second("[4]", "[4]", "null", "\"<f4\"", "0", ",\"order\":\"C\",\"filters\":[{\"id\":\"delta\"}]"),
+        "through filters");
+    two("order K", second("[4]", "[4]", "null", "\"<f4\"", "0", ",\"order\":\"K\""), "neither C nor F");
+    two("separator", second("[4]", "[4]", "null", "\"<f4\"", "0", ",\"order\":\"C\",\"dimension_separator\":\"..\""),
+        "neither a dot nor a slash");
+    two("a trillion bytes and no chunk", second("[268435456,1024]", "[268435456,1]"),
+        "it declares 1099511627776 bytes, and its chunks have 0");
+    two("a million chunks", second("[1000000]", "[1]"), "in more files than the 65536");
+    three("an unknown type", third("[4]", "[4]", kBytes, "\"r16\""), "its elements are \"r16\"");
+    three("an unknown node", "{\"zarr_format\":3,\"node_type\":\"link\"}", "its node_type is not array");
+    three("no codecs", third("[4]", "[4]", "[]"), "no codec \"bytes\"");
+    three("an unknown codec", third("[4]", "[4]", "[\"bytes\",\"lzma\"]"), "compressed with \"lzma\"");
+    three("two compressors", third("[4]", "[4]", "[\"bytes\",\"zstd\",\"gzip\"]"),
+          "the codec \"gzip\" where none is read");
+    three("a codec behind the check sum", third("[4]", "[4]", "[\"bytes\",\"crc32c\",\"zstd\"]"),
+          "behind its check sum");
+    three("compressed before bytes", third("[4]", "[4]", "[\"zstd\",\"bytes\"]"),
+          "the codec \"zstd\" where none is read");
+    three("an order of axes",
+          third("[4,4,4]", "[4,4,4]", "[{\"name\":\"transpose\",\"configuration\":{\"order\":[1,0,2]}},\"bytes\"]"),
+          "its axes are in an order");
+    three("a compressed index",
+          third("[4]", "[4]",
+                "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[2],\"codecs\":[\"bytes\"],\"index_"
+                "codecs\":"
+                "[\"bytes\",\"zstd\"]}}]"),
+          "the codec \"zstd\" where none is read");
+    three("shards that are not whole chunks", third("[4]", "[3]", kShard), "its shards are not whole chunks");
+    three("storage transformers", third("[4]", "[4]", kBytes, "\"float32\"", ",\"storage_transformers\":[{}]"),
+          "storage transformers");
+}
+
+void ZarrTest::isNotRead() {
+    QFETCH(QByteArray, about);
+    QFETCH(int, version);
+    QFETCH(QString, says);
+    add(version == 2 ? "bad/.zarray" : "bad/zarr.json", about);
+    add("good/.zarray", second("[4]", "[4]"));
+    add(".zgroup", "{}");
+    const auto model = open();
+    QVERIFY2(model, model ? "" : model.error().message.c_str());
+    QCOMPARE((*model)->tensors.size(), std::size_t(1));
+    QCOMPARE((*model)->warnings.size(), std::size_t(1));
+    const QString why = text((*model)->warnings[0]);
+    QVERIFY2(why.contains(says) && why.contains(QStringLiteral("\"bad\"")), qPrintable(why));
+}
+
+void ZarrTest::brokenChunks_data() {
+    QTest::addColumn<QByteArray>("compressor");
+    QTest::addColumn<QByteArray>("chunk");
+    QTest::addColumn<QString>("says");
+    const auto row = [](const char* name, const char* id, const QByteArray& chunk, const char* says) {
+        QTest::newRow(name) << (*id ? "{\"id\":\"" + QByteArray(id) + "\"}" : QByteArray("null")) << chunk
+                            << QString::fromUtf8(says);
+    };
+    const char* size = "do not hold as many bytes as the chunk has";
+    const QByteArray half(8, 'a'), whole(16, 'a'), twice(32, 'a');
+    row("too few bytes", "", half, "it has 8 bytes where 16 are needed");
+    row("too many bytes", "", twice, "it has 32 bytes where 16 are needed");
+    row("far too many bytes", "zstd", QByteArray(100000, 'a'), "it has 100000 bytes where 16 were compressed");
+    using Packer = std::pair<const char*, QByteArray (*)(const QByteArray&)>;
+    for (const auto& [id, pack] : {Packer{"zstd", zstd}, Packer{"zlib", zlib}, Packer{"blosc", blosc}}) {
+        const char* name = id;
+        const auto named = [name](const char* what) { return QByteArray(name) + ": " + what; };
+        row(named("noise"), id, QByteArray(40, '\x5a'), "are broken");
+        row(named("nothing"), id, {}, "data");
+        row(named("cut"), id, pack(whole).chopped(3), "data");
+        row(named("half"), id, pack(half), size);
+        row(named("twice"), id, pack(twice), size);
+        row(named("a bomb"), id, pack(QByteArray(1 << 22, '\0')).left(60000), "data");
+    }
+    row("zlib: more behind it", "zlib", zlib(whole) + "more", size);
+    row("gzip that is zstd", "gzip", zstd(whole), "are broken");
+}
+
+void ZarrTest::brokenChunks() {
+    QFETCH(QByteArray, compressor);
+    QFETCH(QByteArray, chunk);
+    QFETCH(QString, says);
+    add("w/.zarray", second("[4]", "[4]", compressor));
+    add("w/0", chunk);
+    add(".zgroup", "{}");
+    const auto model = open();
+    const QString why = model ? failure(**model) : text(model.error().message);
+    QVERIFY2(why.contains(says) && why.endsWith(u'.'), qPrintable(why));
+}
+
+void ZarrTest::brokenShards_data() {
+    QTest::addColumn<QByteArray>("shard");
+    QTest::addColumn<QString>("says");
+    const auto row = [](const char* name, const QByteArray& shard, const char* says) {
+        QTest::newRow(name) << shard << QString::fromUtf8(says);
+    };
+    const QByteArray data(16, 'a'), none = le(~std::uint64_t(0)) + le(~std::uint64_t(0));
+    const auto shard = [&](const QByteArray& index) { return data + index + sum(index); };
+    row("good", shard(le(0) + le(8) + le(8) + le(8)), "");
+    row("a chunk is missing", shard(le(0) + le(8) + none), "");
+    row("chunks may overlap", shard(le(0) + le(8) + le(0) + le(8)), "");
+    row("shorter than its index", QByteArray(35, '\0'), "fewer than its index of 36");
+    row("another check sum", data + le(0) + le(8) + le(8) + le(8) + le(0, 4), "the check sum of its index");
+    row("a chunk beyond the end", shard(le(0) + le(8) + le(8) + le(1000)), "beyond its end");
+    row("an offset that overflows", shard(le(~std::uint64_t(0) - 4) + le(8) + le(8) + le(8)), "beyond its end");
+    row("a size that overflows", shard(le(8) + le(~std::uint64_t(0)) + le(8) + le(8)), "beyond its end");
+    row("a chunk of another size", shard(le(0) + le(8) + le(8) + le(4)), "it has 4 bytes where 8 are needed");
+}
+
+void ZarrTest::brokenShards() {
+    QFETCH(QByteArray, shard);
+    QFETCH(QString, says);
+    add("w/zarr.json", third("[4]", "[4]", kShard));
+    add("w/c/0", shard);
+    add("zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\"}");
+    const auto model = open();
+    const QString why = model ? failure(**model) : text(model.error().message);
+    if (says.isEmpty())
+        QVERIFY2(why.isEmpty(), qPrintable(why));
+    else
+        QVERIFY2(why.contains(says) && why.endsWith(u'.'), qPrintable(why));
+}
+
+void ZarrTest::linksStayInside() {
+    QTemporaryDir other;
+    put(other.path(), QStringLiteral("0"), zeros(16));
+    add("w/.zarray", second("[4]", "[4]"));
+    add(".zgroup", "{}");
+    QVERIFY(QFile::link(other.filePath(QStringLiteral("0")), folder_->filePath(QStringLiteral("w/0"))));
+    const auto model = open();
+    QVERIFY(!model);
+    QVERIFY2(text(model.error().message).contains(QStringLiteral("is a symlink out of the model's folder")),
+             model.error().message.c_str());
+    // Folders that are links are not walked, so that a link to a folder above is no endless tree.
+    QFile::remove(folder_->filePath(QStringLiteral("w/0")));
+    QVERIFY(QFile::link(QStringLiteral(".."), folder_->filePath(QStringLiteral("w/again"))));
+    QVERIFY(QFile::link(QStringLiteral("."), folder_->filePath(QStringLiteral("again"))));
+    const auto looped = open();
+    QVERIFY(looped && (*looped)->tensors.size() == 1);
+}
+
+// Neither opened nor waited for.
+void ZarrTest::aChunkThatIsAPipe() {
+    add("w/.zarray", second("[4]", "[4]"));
+    add(".zgroup", "{}");
+    QCOMPARE(::mkfifo(folder_->filePath(QStringLiteral("w/0")).toLocal8Bit().constData(), 0600), 0);
+    const auto model = open();
+    QVERIFY(!model && text(model.error().message).contains(QStringLiteral("is no regular file")));
+}
+
+void ZarrTest::aChangedChunkIsNoticed() {
+    add("w/.zarray", second("[4]", "[2]"));
+    add("w/0", QByteArray(8, 'a'));
+    add("w/1", QByteArray(8, 'b'));
+    add(".zgroup", "{}");
+    const auto model = open();
+    QVERIFY(model);
+    QCOMPARE(valuesOf(**model, (*model)->tensors[0]), QByteArray(8, 'a') + QByteArray(8, 'b'));
+    QCOMPARE((*model)->tensors[0].derived->storedBytes(), std::uint64_t(16));
+    add("w/1", "cut");
+    QVERIFY(!(*model)->view((*model)->tensors[0]));
+}
+
+void ZarrTest::groupsAndNames() {
+    add("zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\"}");
+    add("a/zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\"}");
+    add("a/w10/.zarray", second("[]", "[]"));
+    add("a/w10/0", zeros(4));
+    add("a/w9/zarr.json", third("[4]", "[4]", kBytes));
+    add("b.c/.zarray", second("[0,4]", "[1,4]"));
+    const auto model = open();
+    QVERIFY2(model, model ? "" : model.error().message.c_str());
+    QStringList names;
+    for (const auto& tensor : (*model)->tensors) names += text(tensor.name);
+    QCOMPARE(names, (QStringList{QStringLiteral("a/w9"), QStringLiteral("a/w10"), QStringLiteral("b.c")}));
+    for (const auto& tensor : (*model)->tensors) QVERIFY((*model)->view(tensor));
+    // The folder of one array.
+    const auto alone = opened(folder_->filePath(QStringLiteral("a/w9")));
+    QCOMPARE(text(alone->tensors.at(0).name), QStringLiteral("w9"));
+    // Nothing at all.
+    QTemporaryDir empty;
+    put(empty.path(), QStringLiteral(".zgroup"), "{}");
+    const auto none = openModel(empty.path().toStdString());
+    QVERIFY(!none && text(none.error().message).endsWith(QStringLiteral("holds no zarr array.")));
+}
+
+void ZarrTest::tooMuch() {
+    add(".zgroup", "{}");
+    add("a/b/c/d/e/f/g/h/i/.zarray", second("[4]", "[4]"));
+    const auto deep = open();
+    QVERIFY(!deep && text(deep.error().message).contains(QStringLiteral("more than 8 folders deep")));
+}
+
+// The numbers of RFC 3720, B.4.
+void ZarrTest::checkSum() {
+    const auto of = [](const QByteArray& bytes) {
+        return zarr::crc32c(std::as_bytes(std::span(bytes.constData(), std::size_t(bytes.size()))));
+    };
+    QCOMPARE(of(zeros(32)), 0x8a9136aau);
+    QCOMPARE(of(QByteArray(32, '\xff')), 0x62a8ab43u);
+    QCOMPARE(of("123456789"), 0xe3069283u);
+}
+
+QTEST_GUILESS_MAIN(ZarrTest)
+#include "zarr_test.moc"
