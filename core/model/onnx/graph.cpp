@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMostNested = 10;              ///< graphs in nodes of graphs
 constexpr std::size_t kMostTensors = 65'536; ///< one takes up to some 800 bytes of memory, and may take 10 of the file
-constexpr std::size_t kMostLabel = 60, kMostPrefix = 150, kMostMetadata = 10'000;
+constexpr std::size_t kMostLabel = 100, kMostPrefix = 250, kMostMetadata = 10'000;
 
 using enum Wire;
 
@@ -82,8 +82,8 @@ private:
         if (file.metadata.size() < kMostMetadata && !value.empty()) file.metadata[key] = std::move(value);
     }
     /// What a node, an attribute or a function is called in the names of its tensors; `otherwise` where that is no name.
-    std::string label(Range range, const std::string& otherwise) {
-        if (range.size() == 0 || range.size() > kMostLabel) return otherwise;
+    std::string label(Range range, const std::string& otherwise, std::size_t most = kMostLabel) {
+        if (range.size() == 0 || range.size() > most) return otherwise;
         auto text = textOf(read_, range);
         return isText(text) ? text : otherwise;
     }
@@ -202,7 +202,7 @@ private:
         const bool isConstant = constant.end > 0;
         if (one.end > 0 && !sparse(one, prefix)) return false;
         if (isConstant && !hasTensor) {
-            const auto called = label(constant, node);
+            const auto called = label(constant, node, kMostName);
             if (name == "value_float" && hasFloat) return numbers(range, prefix + called, *findElementType(1), 2, true);
             if (name == "value_int" && hasInt) return numbers(range, prefix + called, *findElementType(7), 3, true);
             if (name == "value_floats" && hasFloats)
@@ -216,7 +216,7 @@ private:
             if (f.wire != Length) continue;
             bool ok = true;
             if (f.number == 5 || f.number == 10) {
-                auto called = isConstant ? label(constant, node) : node + "." + name;
+                auto called = isConstant ? label(constant, node, kMostName) : node + "." + name;
                 if (f.number == 10) called += fmt::format(".{}", tensors++);
                 ok = tensor(f.range, prefix, called, 0);
             } else if (f.number == 6)

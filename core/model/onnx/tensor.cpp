@@ -13,7 +13,7 @@
 namespace qs::onnx {
 namespace {
 
-constexpr std::size_t kMostRank = 32, kMostName = std::size_t(1) << 20;
+constexpr std::size_t kMostRank = 32;
 constexpr std::uint64_t kMostElements = std::uint64_t(std::numeric_limits<std::int64_t>::max()) / 64;
 
 using enum Wire;

@@ -58,7 +58,7 @@ ParsedTensor parseTensor(const ReadBytes& read, Range message, const std::string
                          std::size_t unnamed);
 
 std::string shortText(const ReadBytes& read, Range range); ///< at most kMostText bytes of it
-constexpr std::size_t kMostText = 4096;
+constexpr std::size_t kMostText = 4096, kMostName = std::size_t(1) << 20;
 bool isText(std::string_view name);
 
 } // namespace qs::onnx

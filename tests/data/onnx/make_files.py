@@ -17,7 +17,7 @@ here = Path(__file__).resolve().parent
 
 
 def label(node, index):
-    return node.name or f"{node.op_type}_{index}"
+    return node.name if 0 < len(node.name.encode()) <= 100 else f"{node.op_type}_{index}"
 
 
 def array(tensor):
