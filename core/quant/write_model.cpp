@@ -247,7 +247,8 @@ Result<TensorToWrite> bytewiseCopyOf(const Model& model, const TensorInfo& tenso
                                  if (auto written = sink(piece); !written) return written;
                                  if (view.file) view.file->dropPages(view.info->offset + at, piece.size());
                              }
-                             return {};
+                             // What could not be decoded was read as zeros.
+                             return view.info->derived ? view.info->derived->unchanged() : Result<void>();
                          },
                          tensor.packed};
 }
