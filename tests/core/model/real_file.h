@@ -38,9 +38,9 @@ inline QByteArray valuesOf(const qs::Model& model, const qs::TensorInfo& tensor)
 /// Lines of sha256, numpy's type, shape, name: each tensor is that, and there are no others.
 inline void compareWithSums(const qs::Model& model, const QString& sums) {
     static const std::map<QByteArray, QByteArray> types = {
-        {"float32", "F32"}, {"float64", "F64"}, {"float16", "F16"}, {"bool", "BOOL"}, {"complex64", "C64"},
-        {"int8", "I8"},     {"int16", "I16"},   {"int32", "I32"},   {"int64", "I64"}, {"uint8", "U8"},
-        {"uint16", "U16"},  {"uint32", "U32"},  {"uint64", "U64"}};
+        {"float32", "F32"},   {"float64", "F64"}, {"float16", "F16"}, {"bfloat16", "BF16"}, {"bool", "BOOL"},
+        {"complex64", "C64"}, {"int8", "I8"},     {"int16", "I16"},   {"int32", "I32"},     {"int64", "I64"},
+        {"uint8", "U8"},      {"uint16", "U16"},  {"uint32", "U32"},  {"uint64", "U64"}};
     const auto lines = bytesOf(sums).trimmed().split('\n');
     for (const auto& line : lines) {
         const auto words = line.split(' ');
