@@ -81,6 +81,7 @@ private:
         });
         m->addSeparator();
         add(m, QStringLiteral("&Report"), Qt::CTRL | Qt::Key_R, [this] { page("report"); });
+        add(m, QStringLiteral("&Export"), Qt::CTRL | Qt::Key_E, [this] { page("export"); });
         m->addSeparator();
         add(m, QStringLiteral("&Quit"), Qt::CTRL | Qt::Key_Q, [this] { window_.close(); });
     }

@@ -76,6 +76,13 @@ std::span<const PageTraits> pages() {
          .usesSpecBar = true,
          .usesBrowser = false,
          .create = createReportPage},
+        {.id = "export",
+         .title = "Export",
+         .icon = "export",
+         .tip = "Write the quantized model, open it again, and prove every value: the certificate.",
+         .usesSpecBar = true,
+         .usesBrowser = false,
+         .create = createExportPage},
     };
     return list;
 }

@@ -20,7 +20,7 @@ struct PageTraits {
     bool usesBrowser;  ///< the tensor browser is shown
     QWidget* (*create)(Session& session, QWidget* parent);
 };
-/// start, overview, tensor, codebook, compare, sweep, audit, labs, backends, report, in rail order.
+/// start, overview, tensor, codebook, compare, sweep, audit, labs, backends, report, export, in rail order.
 std::span<const PageTraits> pages();
 
 // One factory per file in pages/.
@@ -34,5 +34,6 @@ QWidget* createSweepPage(Session& session, QWidget* parent);
 QWidget* createAuditPage(Session& session, QWidget* parent);
 QWidget* createLabsPage(Session& session, QWidget* parent);
 QWidget* createReportPage(Session& session, QWidget* parent);
+QWidget* createExportPage(Session& session, QWidget* parent);
 
 } // namespace qs::gui

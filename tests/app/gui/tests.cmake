@@ -23,6 +23,7 @@ add_dependencies(test_backends_page quantscope-worker qs_backend_bad_load)
 set_tests_properties(test_backends_page PROPERTIES
   ENVIRONMENT "QT_QPA_PLATFORM=offscreen;ASAN_OPTIONS=handle_segv=0:handle_abort=0:detect_leaks=1")
 qs_add_test(test_conventions SOURCES ${gui}/test_conventions.cpp LIBS qs_gui)
+qs_add_test(test_export_page SOURCES ${gui}/test_export_page.cpp LIBS qs_gui)
 qs_add_test(test_report_page SOURCES ${gui}/test_report_page.cpp LIBS qs_gui)
 qs_add_test(test_theme SOURCES ${gui}/test_theme.cpp LIBS qs_gui)
 qs_add_test(test_turns SOURCES ${gui}/test_turns.cpp ${gui}/turns_walk.cpp LIBS qs_gui)

@@ -38,8 +38,7 @@ std::vector<float> decodedByMap(const Model& file, const std::string& name, std:
         scales = valuesOf<float>(file, name + ".absmax");
     }
     std::vector<float> out(n);
-    for (std::size_t i = 0; i < n; ++i)
-        out[i] = map[i % 2 ? codes[i / 2] & 15 : codes[i / 2] >> 4] * scales[i / block];
+    for (std::size_t i = 0; i < n; ++i) out[i] = map[i % 2 ? codes[i / 2] & 15 : codes[i / 2] >> 4] * scales[i / block];
     return out;
 }
 
@@ -157,8 +156,8 @@ void BnbLayoutTest::folderIsComplete() {
 
 void BnbLayoutTest::refusals() {
     QTemporaryDir folder;
-    const auto model = opened(folder, {made("a.weight", DType::F32, {8, 64}, wavy(512)),
-                                       made("b.weight", DType::F32, {8, 64}, wavy(512))});
+    const auto model = opened(
+        folder, {made("a.weight", DType::F32, {8, 64}, wavy(512)), made("b.weight", DType::F32, {8, 64}, wavy(512))});
     const std::string out = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
     const auto eformers = quantizeModel(*model, {*parseSpec("nf4"), {}, "bnb", out}, Job{});
     QVERIFY(!eformers && eformers.error().message.find("nf4:dialect=bnb") != std::string::npos);

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/export_page.h"
+
+#include "app/gui/lane_work.h"
+#include "app/gui/run_job.h"
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
+#include "app/gui/widgets/data_table.h"
+#include "core/base/text.h"
+#include "core/export/certificate_columns.h"
+
+#include <QComboBox>
+#include <QDir>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QPushButton>
+#include <QSortFilterProxyModel>
+#include <QStyle>
+#include <QTableView>
+#include <QVBoxLayout>
+
+namespace qs::gui {
+namespace {
+
+QTableView* tableOf(QAbstractItemModel* model, const char* name, const QString& accessible, QObject* parent) {
+    auto* view = new QTableView;
+    auto* sorted = new QSortFilterProxyModel(parent);
+    sorted->setSourceModel(model);
+    sorted->setSortRole(Qt::UserRole);
+    view->setObjectName(QLatin1String(name));
+    view->setModel(sorted);
+    view->setSortingEnabled(true);
+    view->sortByColumn(-1, Qt::AscendingOrder);
+    asDataTable(*view, accessible);
+    view->horizontalHeader()->setStretchLastSection(true);
+    return view;
+}
+
+QLabel* wrapped(const char* name, const char* role) {
+    auto* label = new QLabel;
+    label->setObjectName(QLatin1String(name));
+    label->setProperty("role", QLatin1String(role));
+    label->setWordWrap(true);
+    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    return label;
+}
+
+} // namespace
+
+ExportPage::ExportPage(Session& session, QWidget* parent)
+    : QWidget(parent), session_(session), tensors_(new RowModel<TensorProof>(proofColumns(), this)),
+      files_(new RowModel<CertifiedFile>(certifiedFileColumns(), this)), proofCard_(new Card(tr("Proof"))),
+      filesCard_(new Card(tr("Files"))) {
+    chooseOutput_ = [this](const QString& suggested) {
+        return QFileDialog::getSaveFileName(this, tr("Write the quantized model"), suggested);
+    };
+    chooseCertificate_ = [this](const QString& suggested) {
+        return QFileDialog::getOpenFileName(this, tr("Open a certificate"), suggested,
+                                            tr("Certificates (*certificate.json)"));
+    };
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(Theme::kMargin, Theme::kMargin, Theme::kMargin, Theme::kMargin);
+    layout->setSpacing(Theme::kGap);
+    auto* column = new QVBoxLayout;
+    column->setSpacing(Theme::kGap);
+    auto* body = new QWidget;
+    auto* inside = new QVBoxLayout(body);
+    inside->setContentsMargins(0, 0, 0, 0);
+    inside->setSpacing(Theme::kGap);
+    headline_ = wrapped("proofHeadline", "");
+    inside->addWidget(headline_);
+    auto* table = tableOf(tensors_, "proofTable", tr("How each tensor read back"), this);
+    table->setColumnWidth(0, 300);
+    table->setColumnWidth(2, 190);
+    inside->addWidget(table, 1);
+    proofCard_->setBody(body);
+    auto* files = tableOf(files_, "certifiedFiles", tr("Written files and their hashes"), this);
+    files->setColumnWidth(0, 300);
+    filesCard_->setBody(files);
+    column->addWidget(proofCard_, 3);
+    column->addWidget(filesCard_, 1);
+    layout->addLayout(column, 1);
+    layout->addWidget(sidebar());
+    const QString empty = tr("Nothing was exported yet. An export is opened again, every value is compared with what "
+                             "was analysed, and the certificate is shown here.");
+    proofCard_->setMessage(empty);
+    filesCard_->setMessage(tr("Each written file with its SHA-256."));
+
+    connect(&session, &Session::modelChanged, this, &ExportPage::look);
+    connect(&session, &Session::specChanged, this, &ExportPage::look);
+    connect(&session, &Session::jobCancelled, this, [this] {
+        if (std::exchange(writing_, nullptr)) say(tr("Cancelled; nothing was written."), false);
+        look();
+    });
+    look();
+}
+
+ExportPage::~ExportPage() = default;
+
+QWidget* ExportPage::sidebar() {
+    auto* side = new QWidget;
+    side->setFixedWidth(320);
+    auto* column = new QVBoxLayout(side);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(Theme::kGap);
+    auto* what = new QWidget;
+    auto* lines = new QVBoxLayout(what);
+    lines->setContentsMargins(0, 0, 0, 0);
+    lines->setSpacing(Theme::kGap);
+    spec_ = wrapped("exportSpec", "muted");
+    spec_->setFont(Theme::numbers());
+    layout_ = new QComboBox;
+    layout_->setObjectName(QStringLiteral("exportLayout"));
+    layout_->setAccessibleName(tr("Layout"));
+    for (const Layout& layout : layouts()) {
+        layout_->addItem(QString::fromUtf8(layout.title), QString::fromUtf8(layout.id));
+        layout_->setItemData(layout_->count() - 1, QString::fromUtf8(layout.summary), Qt::ToolTipRole);
+    }
+    takes_ = wrapped("exportTakes", "muted");
+    write_ = new QPushButton(tr("Export and prove"));
+    write_->setObjectName(QStringLiteral("exportWrite"));
+    write_->setProperty("role", QStringLiteral("primary"));
+    auto* open = new QPushButton(tr("Open a certificate"));
+    open->setObjectName(QStringLiteral("openCertificate"));
+    status_ = wrapped("exportStatus", "muted");
+    for (QWidget* widget : std::initializer_list<QWidget*>{spec_, layout_, takes_, write_, open, status_})
+        lines->addWidget(widget);
+    lines->addStretch(1);
+    auto* card = new Card(tr("Export"));
+    card->setBody(what);
+    column->addWidget(card, 1);
+    connect(layout_, &QComboBox::currentIndexChanged, this, &ExportPage::look);
+    connect(write_, &QPushButton::clicked, this, &ExportPage::write);
+    connect(open, &QPushButton::clicked, this, &ExportPage::openCertificate);
+    return side;
+}
+
+void ExportPage::look() {
+    const QuantSpec& spec = session_.spec();
+    spec_->setText(QString::fromStdString(specText(spec)));
+    const Layout& layout = *findLayout(layout_->currentData().toString().toStdString());
+    static constexpr std::array<std::int64_t, 2> shape = {4096, 4096};
+    const auto accepted = layout.accepts(spec, shape);
+    takes_->setText(accepted ? tr("Takes %1.").arg(QString::fromUtf8(layout.takes))
+                             : QString::fromStdString(oneSentence(accepted.error().message)));
+    takes_->setProperty("role", accepted ? QStringLiteral("muted") : QStringLiteral("warn"));
+    takes_->style()->polish(takes_);
+    write_->setEnabled(session_.model() && accepted && !writing_);
+}
+
+QString ExportPage::suggestedName() const {
+    const QFileInfo source(QString::fromStdString(session_.model()->path));
+    QString name = source.completeBaseName() + u'-' + layout_->currentData().toString();
+    if (layout_->currentData() == QStringLiteral("gguf"))
+        name += QStringLiteral(".gguf");
+    else if (session_.model()->folder.empty())
+        name += QStringLiteral(".safetensors");
+    return QDir(source.absolutePath()).filePath(name);
+}
+
+void ExportPage::write() {
+    if (!session_.model() || writing_) return;
+    const QString path = chooseOutput_(suggestedName());
+    if (path.isEmpty()) return;
+    say(tr("Writing and proving %1").arg(QFileInfo(path).fileName()), false);
+    QuantizeRequest request{session_.spec(), {}, layout_->currentData().toString().toStdString(), path.toStdString()};
+    writing_ =
+        std::make_unique<LaneWork>(session_, "Exporting " + escapeForPeople(QFileInfo(path).fileName().toStdString()));
+    look();
+    runJob<Exported>(
+        this, writing_->job(),
+        [model = session_.model(), request](const Job& job) { return exportModel(*model, request, job); },
+        [this, path](Result<Exported> done) {
+            writing_.reset();
+            look();
+            if (!done) return say(QString::fromStdString(oneSentence(done.error().message)), true);
+            present(done->certificate, QString::fromStdString(done->certificatePath));
+            say(done->written.keptByLayout == 0 ? tr("Wrote %1.").arg(path)
+                                                : tr("Wrote %1. %2 tensors stay as they are in this layout; %3.")
+                                                      .arg(path)
+                                                      .arg(done->written.keptByLayout)
+                                                      .arg(QString::fromStdString(done->written.whyKept)),
+                false);
+            Q_EMIT exported(path);
+        });
+}
+
+void ExportPage::openCertificate() {
+    const QString path = chooseCertificate_(QDir::homePath());
+    if (path.isEmpty()) return;
+    const auto read = readCertificate(path.toStdString());
+    if (!read) return say(QString::fromStdString(oneSentence(read.error().message)), true);
+    present(*read, path);
+    say({}, false);
+}
+
+void ExportPage::present(const Certificate& certificate, const QString& path) {
+    shown_ = certificate;
+    tensors_->setRows(certificate.proof.tensors);
+    files_->setRows(certificate.files);
+    headline_->setText(QString::fromStdString(summaryText(certificate)));
+    headline_->setProperty("role", certificate.proof.proved() ? QString() : QStringLiteral("warn"));
+    headline_->style()->polish(headline_);
+    proofCard_->setMessage({});
+    filesCard_->setMessage({});
+    proofCard_->setNote(QString::fromStdString(certificate.layout));
+    filesCard_->setNote(QFileInfo(path).fileName());
+}
+
+void ExportPage::say(const QString& sentence, bool wrong) {
+    status_->setText(sentence);
+    status_->setProperty("role", wrong ? QStringLiteral("warn") : QStringLiteral("muted"));
+    status_->style()->polish(status_);
+    if (wrong) Q_EMIT failed(sentence);
+}
+
+QWidget* createExportPage(Session& session, QWidget* parent) { return new ExportPage(session, parent); }
+
+} // namespace qs::gui
