@@ -4,6 +4,7 @@
 #include "app/gui/page.h"
 #include "app/gui/screenshot.h"
 #include "app/gui/session.h"
+#include "app/gui/session_saver.h"
 #include "app/gui/session_state.h"
 #include "app/gui/theme.h"
 #include "core/quant/forced_isa.h"
@@ -151,7 +152,10 @@ int main(int argc, char** argv) {
     const bool forDevelopers = parser.isSet(shot) || timed;
     if (!forDevelopers) keepSaved(session);
     MainWindow window(session);
-    if (!forDevelopers) window.restoreFrom(settings);
+    if (!forDevelopers) {
+        window.restoreFrom(settings);
+        window.saver().startAutosave();
+    }
     if (sizeMatch.hasMatch()) window.resize(sizeMatch.captured(1).toInt(), sizeMatch.captured(2).toInt());
     window.show();
     if (!parser.positionalArguments().isEmpty()) {

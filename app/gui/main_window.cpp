@@ -5,6 +5,7 @@
 #include "app/gui/page.h"
 #include "app/gui/page_in_parts.h"
 #include "app/gui/session.h"
+#include "app/gui/session_saver.h"
 #include "app/gui/spec_history.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/banner.h"
@@ -44,7 +45,8 @@ const PageTraits* findPage(const QString& id) {
 } // namespace
 
 MainWindow::MainWindow(Session& session, QWidget* parent)
-    : QMainWindow(parent), session_(session), history_(new SpecHistory(session, this)), top_(new TopBar(session)),
+    : QMainWindow(parent), session_(session), history_(new SpecHistory(session, this)),
+      saver_(new SessionSaver(session, *history_, this)), top_(new TopBar(session)),
       browser_(new TensorBrowser(session)), banner_(new Banner), stack_(new QStackedWidget),
       splitter_(new QSplitter(Qt::Horizontal)), lane_(new JobLane(session)), peek_(new Peek(session, this)) {
     setAcceptDrops(true);
@@ -88,6 +90,7 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
         // The start page has its own place for it.
         if (session_.page() != QLatin1String("start")) banner_->say(sentence);
     });
+    connect(&session, &Session::noticed, banner_, [this](const QString& sentence) { banner_->say(sentence); });
     showPage(session.page());
     followModel();
     stack_->setFocusPolicy(Qt::ClickFocus);

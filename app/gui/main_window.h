@@ -16,6 +16,7 @@ class JobLane;
 class Peek;
 class Rail;
 class Session;
+class SessionSaver;
 class SpecHistory;
 class TensorBrowser;
 class TopBar;
@@ -28,6 +29,7 @@ public:
     Session& session() { return session_; }
     TensorBrowser& browser() { return *browser_; }
     SpecHistory& history() { return *history_; }
+    SessionSaver& saver() { return *saver_; }
     QWidget* currentPage() const;
     QString message() const; ///< of the banner
     bool browserWanted() const { return browserWanted_; }
@@ -53,6 +55,7 @@ private:
     void followModel();
     Session& session_;
     SpecHistory* history_;
+    SessionSaver* saver_;
     Rail* rail_ = nullptr;
     TopBar* top_;
     TensorBrowser* browser_;

@@ -5,6 +5,7 @@
 #include "app/gui/main_window.h"
 #include "app/gui/page.h"
 #include "app/gui/session.h"
+#include "app/gui/session_saver.h"
 #include "app/gui/spec_edit.h"
 #include "app/gui/spec_history.h"
 #include "app/gui/theme.h"
@@ -79,6 +80,21 @@ private:
             session_.close();
             session_.showPage(QString::fromLatin1(pages().front().id));
         });
+        m->addSeparator();
+        const auto saveAs = [this] { askWhereToSave(session_, window_.saver(), &window_); };
+        auto* save = add(m, QStringLiteral("Sa&ve session"), QKeySequence::Save, [this, saveAs] {
+            if (window_.saver().path().isEmpty())
+                saveAs();
+            else
+                window_.saver().save(window_.saver().path());
+        });
+        auto* saveElsewhere = add(m, QStringLiteral("Save session &as…"), Qt::CTRL | Qt::SHIFT | Qt::Key_S, saveAs);
+        const auto enableSave = [this, save, saveElsewhere] {
+            save->setEnabled(bool(session_.model()));
+            saveElsewhere->setEnabled(bool(session_.model()));
+        };
+        enableSave();
+        QObject::connect(&session_, &Session::modelChanged, save, enableSave);
         m->addSeparator();
         add(m, QStringLiteral("&Report"), Qt::CTRL | Qt::Key_R, [this] { page("report"); });
         add(m, QStringLiteral("&Export"), Qt::CTRL | Qt::Key_E, [this] { page("export"); });

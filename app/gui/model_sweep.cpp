@@ -129,6 +129,19 @@ void ModelSweep::learn(const AnalysisRow& row) {
     if (!known) known = std::make_shared<TensorStatistics>(*row->statistics);
 }
 
+void ModelSweep::restore(const QuantSpec& spec, const std::vector<AnalysisRow>& rows) {
+    if (!model_ || rows.empty() || find(spec) || known_.size() >= kKnownSpecs) return;
+    auto under = std::make_unique<Under>(Under{spec, ModelRows(weights_.size()), nullptr});
+    for (const auto& row : rows) {
+        const auto at = std::lower_bound(weights_.begin(), weights_.end(), model_->find(row->tensor), std::less<>());
+        const auto index = std::size_t(at - weights_.begin());
+        if (at == weights_.end() || (*at)->name != row->tensor || under->rows.at(index)) continue;
+        under->rows.insert(index, row);
+    }
+    known_.push_back(std::move(under));
+    Q_EMIT rowsChanged();
+}
+
 void ModelSweep::next() {
     if (feed_ || queue_.empty()) return;
     running_ = queue_.front();

@@ -34,6 +34,8 @@ public:
     std::shared_ptr<const PooledHistograms> pooled(const QuantSpec& spec) const; ///< null: nothing measured
     std::vector<QuantSpec> specs() const;
     std::shared_ptr<const TensorStatistics> statistics(const TensorInfo& tensor) const;
+    /// Rows that were measured before, without histograms; those of tensors under a spec that is known stay.
+    void restore(const QuantSpec& spec, const std::vector<AnalysisRow>& rows);
     void learn(const AnalysisRow& row); ///< statistics that somebody else measured
 
 Q_SIGNALS:

@@ -4,9 +4,11 @@
 #include "app/gui/lane_work.h"
 #include "app/gui/model_sweep.h"
 #include "app/gui/run_job.h"
+#include "app/gui/session_results.h"
 #include "app/gui/tensor_probe.h"
 #include "core/base/text.h"
 #include "core/quant/serve.h"
+#include "core/session/session_file.h"
 
 #include <QCoreApplication>
 #include <QDir>
@@ -14,7 +16,11 @@
 #include <QScopedValueRollback>
 #include <QTimer>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 #include <tuple>
 
 namespace qs::gui {
@@ -52,6 +58,12 @@ struct Session::Private {
     std::vector<const LaneWork*> work;
     QStringList recent;
     SessionState resumable, wanted; // wanted: to apply once its model is open
+    struct Saved {
+        SessionFile file;
+        QString path;
+        std::vector<std::string> changed; // a sentence for each source that is another one now
+    };
+    std::optional<Saved> saved; // of `wanted`
 };
 
 Session::Session(QObject* parent)
@@ -104,12 +116,85 @@ Session::~Session() {
     d->decoding.reset();
 }
 
+void Session::openSaved(const QString& path, const SessionState& view) {
+    d->openJob.cancel();
+    d->openJob = Job();
+    d->opening = true;
+    Q_EMIT opening(path);
+    const auto work = [path](const Job& job) -> Result<Private::Saved> {
+        auto file = readSession(path.toStdString());
+        if (!file) return tl::unexpected(file.error());
+        auto changed = changedSources(*file, job);
+        if (!changed) return tl::unexpected(changed.error());
+        return Private::Saved{std::move(*file), path, std::move(*changed)};
+    };
+    runJob<Private::Saved>(this, d->openJob, work, [this, view](Result<Private::Saved> saved) {
+        d->opening = false;
+        if (!saved) {
+            // What was saved by itself is a convenience: without it the place alone is restored.
+            if (!view.path.isEmpty()) return restore(view);
+            Q_EMIT failed(QString::fromStdString(oneSentence(saved.error().message)));
+            return;
+        }
+        const auto& file = saved->file;
+        if (!view.path.isEmpty() && view.path.toStdString() != file.opened) return restore(view);
+        if (std::error_code error; !std::filesystem::exists(file.opened, error)) {
+            const auto why =
+                saved->changed.empty() ? escapeForPeople(file.opened, 200) + " is not there." : saved->changed.front();
+            Q_EMIT failed(QString::fromStdString(oneSentence(why)));
+            return;
+        }
+        if (looksLikeSession(file.opened)) { // one that names itself would open for ever
+            Q_EMIT failed(QString::fromStdString(
+                oneSentence(fmt::format("{} names another session, {}, instead of a checkpoint.",
+                                        escapeForPeople(saved->path.toStdString(), 200),
+                                        escapeForPeople(file.opened, 200)))));
+            return;
+        }
+        d->wanted = view;
+        if (view.path.isEmpty()) {
+            const auto text = [&file](const char* key) {
+                const auto at = file.view.find(key);
+                return at == file.view.end() ? QString() : QString::fromStdString(at->second);
+            };
+            const auto step = file.at < file.history.size() ? file.history[file.at] : SessionStep{};
+            d->wanted = {.path = QString::fromStdString(file.opened),
+                         .tensor = text("tensor"),
+                         .page = text("page"),
+                         .specA = QString::fromStdString(step.specA),
+                         .specB = QString::fromStdString(step.specB),
+                         .metric = text("metric"),
+                         .comparing = step.comparing};
+        }
+        d->saved = std::move(*saved);
+        open(d->wanted.path);
+    });
+}
+
+/// The model is open. What was measured counts only where its files are those that it was measured on.
+void Session::applySaved() {
+    const auto saved = std::exchange(d->saved, std::nullopt);
+    if (!saved) return;
+    if (saved->changed.empty())
+        for (const auto& results : saved->file.results)
+            if (const auto spec = parseSpec(results.spec)) d->sweep.restore(*spec, rowsOf(results, *model_));
+    Q_EMIT sessionOpened(saved->file, saved->path);
+    if (!saved->changed.empty())
+        Q_EMIT noticed(QString::fromStdString(oneSentence(
+            saved->changed.front() +
+            (saved->changed.size() > 1 ? fmt::format(" (And {} more.)", saved->changed.size() - 1) : std::string()))));
+}
+
 void Session::open(const QString& path) {
+    if (looksLikeSession(path.toStdString())) return openSaved(path, {});
     d->openJob.cancel();
     d->openJob = Job();
     d->decoding.reset();
     d->opening = true;
-    if (path != d->wanted.path) d->wanted = {};
+    if (path != d->wanted.path) {
+        d->wanted = {};
+        d->saved.reset();
+    }
     Q_EMIT opening(path);
     const auto work = [path = path.toStdString()](const Job&) -> Result<Opened> {
         auto model = openModel(path);
@@ -120,6 +205,7 @@ void Session::open(const QString& path) {
         d->opening = false;
         if (!opened) {
             d->wanted = {};
+            d->saved.reset();
             Q_EMIT failed(QString::fromStdString(oneSentence(opened.error().message)));
             return;
         }
@@ -177,6 +263,7 @@ void Session::adopt(Opened opened) {
     if (settings() != before) Q_EMIT specChanged();
     Q_EMIT tensorChanged();
     Q_EMIT selectionChanged();
+    applySaved();
     inspect(true, comparing_);
     d->settle.start();
     // In turns of their own: the start page lists files anew, a page is built when it is first shown.
@@ -208,6 +295,13 @@ void Session::close() {
 }
 
 QStringList Session::recentFiles() const { return d->recent; }
+
+void Session::addRecentFile(const QString& path) {
+    d->recent.removeAll(path);
+    d->recent.prepend(path);
+    while (d->recent.size() > kRecent) d->recent.removeLast();
+    Q_EMIT recentFilesChanged();
+}
 
 void Session::setRecentFiles(const QStringList& paths) {
     const auto work = [paths](const Job&) -> Result<QStringList> {
@@ -374,6 +468,11 @@ SessionState Session::state() const {
 }
 
 void Session::restore(const SessionState& state) {
+    if (!state.saved.isEmpty()) {
+        auto view = state;
+        view.saved.clear();
+        return openSaved(state.saved, view);
+    }
     d->wanted = state;
     open(state.path);
 }

@@ -16,6 +16,10 @@
 #include <memory>
 #include <vector>
 
+namespace qs {
+struct SessionFile;
+}
+
 namespace qs::gui {
 
 class LaneWork;
@@ -27,7 +31,7 @@ public:
     ~Session() override;
 
     // ---- the opened model
-    void open(const QString& path); ///< on a worker thread; ends in modelChanged() or failed()
+    void open(const QString& path); ///< on a worker thread; ends in modelChanged() or failed(); .qscope too
     void close();
     bool hasStored() const { return stored_; } ///< some tensors of the file are what `quantize` stored
     void decodeStored();                       ///< opens the same with them decoded; ends as open() does
@@ -37,6 +41,7 @@ public:
     const Weights& weights() const { return layout_->weights; } ///< float tensors of rank >= 2, name order
     int weightIndex(const TensorInfo* tensor) const;            ///< -1: not a weight
     QStringList recentFiles() const;                            ///< newest first, existing ones, at most 12
+    void addRecentFile(const QString& path);
     void setRecentFiles(const QStringList& paths); ///< those that do not exist are dropped, on a worker thread
     static QString samplePath(); ///< tiny-llama beside the binary, in the source tree or installed; "" if absent
 
@@ -97,6 +102,9 @@ Q_SIGNALS:
     void modelChanged();
     void failed(const QString& sentence); ///< shown in place; the window stays usable
     void opening(const QString& path);
+    /// A session file's checkpoint is open, its specs are in force: the history can follow.
+    void sessionOpened(const qs::SessionFile& file, const QString& path);
+    void noticed(const QString& sentence); ///< of what was opened: not a failure
     void tensorChanged();
     void selectionChanged();
     void specChanged(); ///< A, B or comparing
@@ -118,6 +126,8 @@ private:
     struct Private;
     struct Opened;
     void adopt(Opened opened);
+    void openSaved(const QString& path, const SessionState& view);
+    void applySaved();
     void inspect(bool a, bool b);
     void specEdited(bool a, bool b);
     std::unique_ptr<Private> d;

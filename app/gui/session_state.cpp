@@ -2,6 +2,9 @@
 #include "app/gui/session_state.h"
 
 #include "app/gui/session.h"
+#include "app/gui/session_saver.h"
+
+#include <QFileInfo>
 
 #include <QSettings>
 #include <QThreadPool>
@@ -73,7 +76,9 @@ void writeState(QSettings& s, const SessionState& state) {
 void keepSaved(Session& session, int milliseconds) {
     const QSettings settings;
     session.setRecentFiles(settings.value(QStringLiteral("recent")).toStringList());
-    session.setResumable(readState(settings));
+    auto last = readState(settings);
+    if (const auto autosave = SessionSaver::autosavePath(); QFileInfo::exists(autosave)) last.saved = autosave;
+    session.setResumable(last);
     auto* autosave = new Autosave(session, milliseconds);
     const auto note = [autosave] { autosave->note(); };
     for (auto signal : {&Session::modelChanged, &Session::tensorChanged, &Session::specChanged, &Session::metricChanged,

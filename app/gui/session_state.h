@@ -15,6 +15,7 @@ struct SessionState {
     QString path, tensor, page;   ///< path "": nothing was open
     QString specA, specB, metric; ///< canonical texts
     bool comparing = false;
+    QString saved = {}; ///< a session file with the history and the results of this; "": none
     bool operator==(const SessionState&) const = default;
 };
 

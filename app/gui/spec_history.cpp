@@ -3,6 +3,8 @@
 
 #include "app/gui/session.h"
 
+#include <algorithm>
+
 namespace qs::gui {
 namespace {
 constexpr int kOneGestureMs = 400;
@@ -44,6 +46,30 @@ void SpecHistory::go(std::size_t to) {
     session_.setComparing(step.comparing);
     travelling_ = false;
     Q_EMIT changed();
+}
+
+std::vector<SessionStep> SpecHistory::steps() const {
+    std::vector<SessionStep> steps;
+    for (const auto& step : steps_) steps.push_back({canonicalText(step.a), canonicalText(step.b), step.comparing});
+    return steps;
+}
+
+void SpecHistory::restore(const std::vector<SessionStep>& steps, std::size_t at) {
+    std::vector<Step> kept;
+    std::size_t to = 0;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const auto a = parseSpec(steps[i].specA), b = parseSpec(steps[i].specB);
+        if (i == at) to = kept.size();
+        if (a && b) kept.push_back({*a, *b, steps[i].comparing});
+    }
+    if (kept.empty()) return;
+    if (kept.size() > kSteps) {
+        const auto over = kept.size() - kSteps;
+        kept.erase(kept.begin(), kept.begin() + std::ptrdiff_t(over));
+        to = to > over ? to - over : 0;
+    }
+    steps_ = std::move(kept);
+    go(std::min(to, steps_.size() - 1));
 }
 
 void SpecHistory::undo() {

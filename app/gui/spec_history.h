@@ -3,6 +3,7 @@
 // Undo and redo over both specs. A drag of the slider is one step.
 
 #include "core/quant/spec.h"
+#include "core/session/session_file.h"
 
 #include <QElapsedTimer>
 #include <QObject>
@@ -21,6 +22,10 @@ public:
     bool canRedo() const { return at_ + 1 < steps_.size(); }
     void undo();
     void redo();
+    /// As a session file keeps them, and back; what is no spec any more is left out.
+    std::vector<SessionStep> steps() const;
+    std::size_t at() const { return at_; }
+    void restore(const std::vector<SessionStep>& steps, std::size_t at);
 
 Q_SIGNALS:
     void changed();

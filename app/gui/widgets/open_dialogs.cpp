@@ -2,6 +2,7 @@
 #include "app/gui/widgets/open_dialogs.h"
 
 #include "app/gui/session.h"
+#include "app/gui/session_saver.h"
 #include "core/model/file_format.h"
 
 #include <QFileDialog>
@@ -26,8 +27,8 @@ void ask(Session& session, QWidget* window, bool folder) {
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(folder ? QFileDialog::Directory : QFileDialog::ExistingFile);
     if (!folder) {
-        dialog->setNameFilters(
-            {QStringLiteral("Checkpoints (%1)").arg(weightFilePatterns()), QStringLiteral("All files (*)")});
+        dialog->setNameFilters({QStringLiteral("Checkpoints and sessions (%1 *.qscope)").arg(weightFilePatterns()),
+                                QStringLiteral("All files (*)")});
     }
     if (const auto recent = session.recentFiles(); !recent.isEmpty())
         dialog->setDirectory(QFileInfo(recent.front()).absolutePath());
@@ -51,6 +52,21 @@ void askForInputs(QWidget* asking, const QString& title, const std::function<voi
     QObject::connect(dialog, &QFileDialog::finished, asking, [dialog, chosen](int result) {
         chosen(result == QDialog::Accepted ? dialog->selectedFiles().value(0) : QString());
     });
+    dialog->open();
+}
+
+void askWhereToSave(Session& session, SessionSaver& saver, QWidget* window) {
+    if (!session.model()) return;
+    auto* dialog = new QFileDialog(window, QStringLiteral("Save session"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setFileMode(QFileDialog::AnyFile);
+    dialog->setNameFilter(QStringLiteral("QuantScope sessions (*.qscope)"));
+    dialog->setDefaultSuffix(QStringLiteral("qscope"));
+    const auto opened = QString::fromStdString(session.model()->path);
+    dialog->setDirectory(QFileInfo(opened).absolutePath());
+    dialog->selectFile(QFileInfo(opened).completeBaseName() + QStringLiteral(".qscope"));
+    QObject::connect(dialog, &QFileDialog::fileSelected, &saver, [&saver](const QString& path) { saver.save(path); });
     dialog->open();
 }
 

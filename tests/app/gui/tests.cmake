@@ -25,6 +25,8 @@ set_tests_properties(test_backends_page PROPERTIES
 qs_add_test(test_conventions SOURCES ${gui}/test_conventions.cpp LIBS qs_gui)
 qs_add_test(test_export_page SOURCES ${gui}/test_export_page.cpp LIBS qs_gui)
 qs_add_test(test_report_page SOURCES ${gui}/test_report_page.cpp LIBS qs_gui)
+qs_add_test(test_session_file SOURCES ${gui}/test_session_file.cpp LIBS qs_gui)
+add_dependencies(test_session_file quantscope-worker)
 qs_add_test(test_theme SOURCES ${gui}/test_theme.cpp LIBS qs_gui)
 qs_add_test(test_turns SOURCES ${gui}/test_turns.cpp ${gui}/turns_walk.cpp LIBS qs_gui)
 qs_add_test(test_block_slider SOURCES ${gui}/test_block_slider.cpp LIBS qs_gui)

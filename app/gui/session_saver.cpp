@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/session_saver.h"
+
+#include "app/gui/run_job.h"
+#include "app/gui/session.h"
+#include "app/gui/session_results.h"
+#include "app/gui/spec_history.h"
+#include "core/base/text.h"
+#include "core/model/atomic_file.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <QStandardPaths>
+#include <QTimer>
+
+namespace qs::gui {
+namespace {
+
+constexpr std::uint64_t kHashedByItself = std::uint64_t(4) << 30; ///< a few seconds of one core, once a file
+
+} // namespace
+
+/// Taken on the window's thread without a copy of any row.
+struct SessionSaver::Snapshot {
+    SessionState state;
+    std::vector<SessionStep> history;
+    std::size_t at = 0;
+    std::shared_ptr<const Model> model;
+    std::size_t weights = 0;
+    std::vector<std::pair<QuantSpec, ModelRows>> rows;
+
+    /// Equal for equal contents.
+    QByteArray key() const {
+        QByteArray key = (state.path + state.tensor + state.page + state.specA + state.specB + state.metric).toUtf8() +
+                         char('0' + state.comparing) + QByteArray::number(qulonglong(history.size())) + ' ' +
+                         QByteArray::number(qulonglong(at));
+        for (const auto& [spec, known] : rows)
+            key += ' ' + QByteArray::fromStdString(canonicalText(spec)) + QByteArray::number(qlonglong(known.size()));
+        return key;
+    }
+
+    Result<SessionFile> file(std::uint64_t hashed, const Job& job) const {
+        SessionFile file;
+        file.opened = state.path.toStdString();
+        auto sources = sourcesOf(*model, hashed, job);
+        if (!sources) return tl::unexpected(sources.error());
+        file.sources = std::move(*sources);
+        file.recipe = sessionRecipe(state.specA.toStdString());
+        file.history = history;
+        file.at = at;
+        file.view = {{"tensor", state.tensor.toStdString()},
+                     {"page", state.page.toStdString()},
+                     {"metric", state.metric.toStdString()}};
+        for (const auto& [spec, known] : rows)
+            if (!known.isEmpty()) file.results.push_back(resultsOf(spec, known, weights));
+        return file;
+    }
+};
+
+SessionSaver::SessionSaver(Session& session, SpecHistory& history, QObject* parent)
+    : QObject(parent), session_(session), history_(history) {
+    connect(&session, &Session::sessionOpened, this, &SessionSaver::opened);
+    connect(&session, &Session::opening, this, [this] { path_.clear(); });
+}
+
+SessionSaver::~SessionSaver() { job_.cancel(); }
+
+SessionSaver::Snapshot SessionSaver::snapshot() const {
+    Snapshot now{session_.state(), history_.steps(), history_.at(), session_.model(), session_.weights().size(), {}};
+    for (const auto& spec : session_.analysedSpecs()) now.rows.emplace_back(spec, session_.modelRows(spec));
+    return now;
+}
+
+void SessionSaver::save(const QString& path) {
+    if (session_.model()) write(path, false);
+}
+
+void SessionSaver::write(const QString& path, bool byItself) {
+    writing_ = true;
+    const auto work = [now = snapshot(), path, byItself](const Job& job) -> Result<bool> {
+        if (byItself) QDir().mkpath(QFileInfo(path).path());
+        const auto file = now.file(byItself ? kHashedByItself : UINT64_MAX, job);
+        if (!file) return tl::unexpected(file.error());
+        if (!byItself)
+            if (auto ours = notAnOpenedInput(path.toStdString(), now.model.get()); !ours)
+                return tl::unexpected(ours.error());
+        if (auto written = writeSession(path.toStdString(), *file, job); !written)
+            return tl::unexpected(written.error());
+        return true;
+    };
+    runJob<bool>(this, job_, work, [this, path, byItself](Result<bool> written) {
+        writing_ = false;
+        if (!written) {
+            Q_EMIT session_.failed(QString::fromStdString(oneSentence(written.error().message)));
+            return;
+        }
+        if (!byItself) {
+            path_ = path;
+            session_.addRecentFile(path);
+        }
+        Q_EMIT saved(path);
+    });
+}
+
+void SessionSaver::startAutosave(int milliseconds) {
+    auto* timer = new QTimer(this);
+    connect(timer, &QTimer::timeout, this, [this] {
+        if (!session_.model() || writing_) return;
+        const auto key = snapshot().key();
+        if (key == written_) return;
+        written_ = key;
+        write(autosavePath(), true);
+    });
+    timer->start(milliseconds);
+}
+
+QString SessionSaver::autosavePath() {
+    return QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/autosave.qscope");
+}
+
+void SessionSaver::opened(const SessionFile& file, const QString& path) {
+    path_ = path == autosavePath() ? QString() : path;
+    if (!path_.isEmpty()) session_.addRecentFile(path_);
+    history_.restore(file.history, file.at);
+}
+
+} // namespace qs::gui
