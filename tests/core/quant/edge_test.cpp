@@ -152,9 +152,11 @@ void EdgeTest::everyFormatInEveryLayout() {
                     const std::string what = text + " in " + layout.id;
                     QuantizeRequest request{*spec, "^x$", layout.id,
                                             folder.filePath(QStringLiteral("out.safetensors")).toStdString()};
-                    const auto accepts = layout.accepts(*spec, shape);
+                    const auto takes = [&] { return !layout.takesModel || layout.takesModel(*model, request.output); };
+                    if (!takes()) request.output = folder.filePath(QStringLiteral("out.npz")).toStdString();
+                    const bool accepts = layout.accepts(*spec, shape) && takes();
                     const auto done = quantizeModel(*model, request, Job{});
-                    QVERIFY2(bool(accepts) == bool(done), what.c_str());
+                    QVERIFY2(accepts == bool(done), (what + (done ? "" : ": " + done.error().message)).c_str());
                     if (!done) {
                         const auto& message = done.error().message;
                         QVERIFY2(!message.empty() && message.size() <= 500 && message.find('\n') == std::string::npos,
@@ -163,6 +165,7 @@ void EdgeTest::everyFormatInEveryLayout() {
                         continue;
                     }
                     ++accepted;
+                    if (!layout.describes) continue; // read as what its convention says, by tests of its own
                     const std::string path = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
                     const auto back = dequantizeModel(**openModel(request.output), {}, path, Job{});
                     QVERIFY2(back.has_value(), back ? "" : (what + ": " + back.error().message).c_str());
