@@ -166,7 +166,9 @@ private:
         int number = 1;
         for (const auto& row : pages()) {
             const auto id = QString::fromLatin1(row.id);
-            add(m, QString::fromUtf8(row.title), QKeySequence(Qt::ALT | Qt::Key(Qt::Key_0 + number++ % 10)),
+            // Ten digits; the pages behind them have keys of their own.
+            const auto digit = QKeySequence(Qt::ALT | Qt::Key(Qt::Key_0 + number % 10));
+            add(m, QString::fromUtf8(row.title), number++ <= 10 ? digit : QKeySequence(),
                 [this, id] { page(id.toLatin1().constData()); });
         }
         add(m, QStringLiteral("Compare page"), Qt::Key_C, [this] { page("compare"); })->setVisible(true);

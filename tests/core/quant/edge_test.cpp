@@ -141,7 +141,7 @@ void EdgeTest::everyFormatInEveryLayout() {
         std::vector<float> x(n);
         for (std::size_t i = 0; i < n; ++i) x[i] = float(int(i * 37 % 101) - 50) / 16;
         const QTemporaryDir folder;
-        const auto model = opened(folder, {made("x", DType::F32, shape, x)});
+        const auto model = opened(folder, {made("x.weight", DType::F32, shape, x)});
         for (const auto& format : formats())
             for (const char* tail :
                  {"", ":scale=tensor", ":scale=channel", ":scale=block:block=8", ":axis=0", ":block=64"})
@@ -150,11 +150,12 @@ void EdgeTest::everyFormatInEveryLayout() {
                     const auto spec = parseSpec(text);
                     if (!spec) continue;
                     const std::string what = text + " in " + layout.id;
-                    QuantizeRequest request{*spec, "^x$", layout.id,
+                    QuantizeRequest request{*spec, "^x.weight$", layout.id,
                                             folder.filePath(QStringLiteral("out.safetensors")).toStdString()};
                     const auto takes = [&] { return !layout.takesModel || layout.takesModel(*model, request.output); };
                     if (!takes()) request.output = folder.filePath(QStringLiteral("out.npz")).toStdString();
-                    const bool accepts = layout.accepts(*spec, shape) && takes();
+                    const bool holds = !layout.holds || layout.holds(*model->find("x.weight"));
+                    const bool accepts = layout.accepts(*spec, shape) && holds && takes();
                     const auto done = quantizeModel(*model, request, Job{});
                     QVERIFY2(accepts == bool(done), (what + (done ? "" : ": " + done.error().message)).c_str());
                     if (!done) {
@@ -170,9 +171,9 @@ void EdgeTest::everyFormatInEveryLayout() {
                     const auto back = dequantizeModel(**openModel(request.output), {}, path, Job{});
                     QVERIFY2(back.has_value(), back ? "" : (what + ": " + back.error().message).c_str());
                     const auto plain = *openModel(path);
-                    QVERIFY2(plain->find("x") && plain->find("x")->shape == shape, what.c_str());
-                    if (plain->find("x")->dtype != DType::F32) continue; // f16 and bf16 in the plain layout
-                    QVERIFY2(valuesOf<float>(*plain, "x") == materialize(quantized(*model, text)), what.c_str());
+                    QVERIFY2(plain->find("x.weight") && plain->find("x.weight")->shape == shape, what.c_str());
+                    if (plain->find("x.weight")->dtype != DType::F32) continue; // f16 and bf16 in the plain layout
+                    QVERIFY2(valuesOf<float>(*plain, "x.weight") == materialize(quantized(*model, text)), what.c_str());
                 }
     }
     QVERIFY(accepted > 50 && refused > 20);
