@@ -10,4 +10,6 @@ add_dependencies(test_cli_bench qs_backend_example qs_backend_bad_crash)
 set_tests_properties(test_cli_bench PROPERTIES
   ENVIRONMENT "QT_QPA_PLATFORM=offscreen;ASAN_OPTIONS=handle_segv=0:handle_abort=0:detect_leaks=1")
 # Times mean little beside somebody else's threads.
-set_tests_properties(test_cli_bench PROPERTIES RUN_SERIAL ON)
+if(NOT QS_SANITIZE)
+  set_tests_properties(test_cli_bench PROPERTIES RUN_SERIAL ON)
+endif()

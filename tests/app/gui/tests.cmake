@@ -36,5 +36,7 @@ foreach(wrong "--nonsense" "--theme=pink" "--page=nowhere" "--size=3" "--spec=zz
     --unset=QT_QPA_PLATFORM bash -c "\"$<TARGET_FILE:quantscope>\" ${wrong} 2>&1; test $? = 2")
 endforeach()
 # They judge how long the event loop is held: nobody else's threads beside them.
-set_tests_properties(test_main_window test_turns test_block_slider test_backends_page PROPERTIES RUN_SERIAL ON)
+if(NOT QS_SANITIZE) # whose times nobody judges
+  set_tests_properties(test_main_window test_turns test_block_slider test_backends_page PROPERTIES RUN_SERIAL ON)
+endif()
 set_tests_properties(test_turns PROPERTIES TIMEOUT 600) # up to five processes, where the machine is loaded
