@@ -5,6 +5,8 @@
 #include "core/model/pytorch_state.h"
 #include "made_zip.h"
 
+#include <deque>
+
 using namespace qs;
 
 class PickleTest : public QObject {
@@ -35,7 +37,9 @@ Result<Pickle> read(const QByteArray& bytes, const PickleLimits& limits = {}) {
     return Pickle::read(std::as_bytes(std::span(bytes.constData(), std::size_t(bytes.size()))), limits);
 }
 Pickle good(const QByteArray& bytes) {
-    auto pickle = read(bytes);
+    static std::deque<QByteArray> kept; // a Pickle looks into its bytes
+    kept.push_back(bytes);
+    auto pickle = read(kept.back());
     if (!pickle) qFatal("%s", pickle.error().message.c_str());
     return std::move(*pickle);
 }
