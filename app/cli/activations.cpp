@@ -3,23 +3,21 @@
 
 #include "core/quant/learn.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace qs::cli {
 
 void Learning::declare(CLI::App& app) {
-    app.add_option("--activations", activations,
-                   "Calibration inputs: tensors named as the layers, [..., K], or [K] for\n"
-                   "column weights; an importance matrix of llama.cpp; `synthetic` makes some up")
-        ->type_name("F");
+    option(app, "--activations", activations,
+           "Calibration inputs: tensors named as the layers, [..., K], or [K] for\n"
+           "column weights; an importance matrix of llama.cpp; `synthetic` makes some up")
+        .type("F");
     std::vector<std::string> ids;
     for (const auto& row : solve::shares()) ids.emplace_back(row.id);
-    app.add_option("--share-codebook", share,
-                   "Learn a codebook per tensor, per role, or for the model (default: tensor)")
-        ->check(CLI::IsMember(ids))
-        ->type_name("tensor|role|model");
+    option(app, "--share-codebook", share, "Learn a codebook per tensor, per role, or for the model (default: tensor)")
+        .oneOf(ids)
+        .type("tensor|role|model");
 }
 
 Result<void> Learning::prepare(std::span<const QuantSpec> specs, bool solver, bool measured) {

@@ -13,7 +13,6 @@
 #include "core/solve/solver.h"
 #include "core/value/tensor.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
 #include <thread>
@@ -171,13 +170,13 @@ Result<void> run(const Options& options) {
 Run declareAnalyze(CLI::App& app) {
     auto options = std::make_shared<Options>();
     addPath(app, options->path);
-    app.add_option("--spec", options->specs, "What to measure, for instance nf4:block=64; may be given several times")
-        ->required()
-        ->type_name("SPEC")
-        ->allow_extra_args(false);
+    option(app, "--spec", options->specs, "What to measure, for instance nf4:block=64; may be given several times")
+        .required()
+        .type("SPEC")
+        .oneAtATime();
     addTensorFilters(app, options->filters);
-    app.add_option("--solver", options->solver, "Measure what this solver makes of each layer; see `solvers`")
-        ->type_name("SOLVER");
+    option(app, "--solver", options->solver, "Measure what this solver makes of each layer; see `solvers`")
+        .type("SOLVER");
     options->learning.declare(app);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {

@@ -7,7 +7,6 @@
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 namespace qs::cli {

@@ -10,7 +10,6 @@
 #include "core/bench/host.h"
 #include "core/report/report.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -97,18 +96,17 @@ Result<void> run(const Options& options) {
 
 Run declareBackends(CLI::App& app) {
     auto options = std::make_shared<Options>();
-    app.add_option("--plugin", options->plugins, "A backend library of your own; may be given several times")
-        ->type_name("SO")
-        ->expected(1)
-        ->take_all();
-    app.add_flag("--check", options->check,
-                 "Ask each what the interface demands: a line a check, exit code 1 when\n"
-                 "one fails; with --plugin of that library alone");
-    app.add_option("--seconds", options->seconds,
-                   "With --check: time for products at tail shapes (default: 60); what does\n"
-                   "not fit is said to be skipped")
-        ->type_name("S")
-        ->check([](const std::string& text) {
+    option(app, "--plugin", options->plugins, "A backend library of your own; may be given several times")
+        .type("SO")
+        .list();
+    flag(app, "--check", options->check,
+         "Ask each what the interface demands: a line a check, exit code 1 when\n"
+         "one fails; with --plugin of that library alone");
+    option(app, "--seconds", options->seconds,
+           "With --check: time for products at tail shapes (default: 60); what does\n"
+           "not fit is said to be skipped")
+        .type("S")
+        .check([](const std::string& text) {
             const double seconds = std::strtod(text.c_str(), nullptr);
             return seconds > 0 && seconds <= 36000 ? std::string() : "it must lie between 0 and 36000";
         });

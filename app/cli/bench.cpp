@@ -8,7 +8,6 @@
 #include "core/bench/bench_report.h"
 #include "core/quant/serve.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
@@ -255,9 +254,9 @@ template<class List> std::vector<std::string> idsOf(const List& list) {
     return out;
 }
 
-CLI::Option* addList(CLI::App& app, const char* name, std::vector<std::string>& values, const char* type,
-                     const std::string& text) {
-    return app.add_option(name, values, text)->type_name(type)->expected(1)->take_all();
+Option addList(CLI::App& app, const char* name, std::vector<std::string>& values, const char* type,
+               const std::string& text) {
+    return option(app, name, values, text).type(type).list();
 }
 
 } // namespace
@@ -272,26 +271,25 @@ Run declareBench(CLI::App& app) {
     addList(app, "--shape", options->shapes, "MxNxK",
             "Rows of x, columns of y, length of the sums (default: 1x4096x4096);\n"
             "with --model a number alone is an M of the model's shapes");
-    app.add_option("--model", options->model, "Take shapes and values from a checkpoint, and add up one pass over it")
-        ->type_name("PATH");
+    option(app, "--model", options->model, "Take shapes and values from a checkpoint, and add up one pass over it")
+        .type("PATH");
     addList(app, "--op", options->ops, "OP",
             "matmul_t: y = x W^T; matmul: y = x W; dequantize; quantize (default: matmul_t)")
-        ->check(CLI::IsMember(idsOf(benchOps())));
+        .oneOf(idsOf(benchOps()));
     addList(app, "--act", options->acts, "TYPE", "Activations: f32, bf16 or int8, quantized per row (default: f32)")
-        ->check(CLI::IsMember(idsOf(benchActs())));
-    app.add_flag("--bias", options->bias, "Add a bias to every row of y");
-    app.add_option("--cache", options->cache, "cold: weights from memory; warm: one copy; both (default: cold)")
-        ->type_name("STATE")
-        ->check(CLI::IsMember({"cold", "warm", "both"}));
-    app.add_option("--seconds", options->seconds, "Time for a row (default: 2)")->type_name("S");
-    app.add_option("--threads", options->threads, "Threads of the backends (default: all cores)")
-        ->type_name("N")
-        ->check(CLI::Range(1u, 4096u));
-    app.add_option("--seed", options->seed, "Seed of weights and activations (default: 1)")
-        ->type_name("N")
-        ->check(CLI::Validator(
-            [](const std::string& text) { return text.starts_with('-') ? "a seed is 0 or more" : std::string(); }, ""));
-    app.add_option("--compare", options->compare, "Compare with an earlier result of --json")->type_name("FILE");
+        .oneOf(idsOf(benchActs()));
+    flag(app, "--bias", options->bias, "Add a bias to every row of y");
+    option(app, "--cache", options->cache, "cold: weights from memory; warm: one copy; both (default: cold)")
+        .type("STATE")
+        .oneOf({"cold", "warm", "both"});
+    option(app, "--seconds", options->seconds, "Time for a row (default: 2)").type("S");
+    option(app, "--threads", options->threads, "Threads of the backends (default: all cores)")
+        .type("N")
+        .range(1u, 4096u);
+    option(app, "--seed", options->seed, "Seed of weights and activations (default: 1)")
+        .type("N")
+        .check([](const std::string& text) { return text.starts_with('-') ? "a seed is 0 or more" : std::string(); });
+    option(app, "--compare", options->compare, "Compare with an earlier result of --json").type("FILE");
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         if (options->specs.empty()) options->specs = {"nf4:block=64", "int8", "f32"};

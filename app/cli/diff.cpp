@@ -8,7 +8,6 @@
 #include "core/base/text.h"
 #include "core/quant/serve.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 namespace qs::cli {
@@ -59,12 +58,10 @@ Result<void> run(const Options& options) {
 
 Run declareDiff(CLI::App& app) {
     auto options = std::make_shared<Options>();
-    app.add_option("A", options->a, "A weight file, a sharded index, or a Hugging Face folder")
-        ->required()
-        ->type_name("");
-    app.add_option("B", options->b, "What it is compared with: names, fusion and order of rows may be others")
-        ->required()
-        ->type_name("");
+    option(app, "A", options->a, "A weight file, a sharded index, or a Hugging Face folder").required().type("");
+    option(app, "B", options->b, "What it is compared with: names, fusion and order of rows may be others")
+        .required()
+        .type("");
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         options->commandLine = "quantscope-cli diff " + options->a + " " + options->b;

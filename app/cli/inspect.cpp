@@ -10,7 +10,6 @@
 #include "core/model/file_format.h"
 #include "core/report/report.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <map>
 
@@ -133,8 +132,8 @@ Result<void> run(const Options& options) {
 Run declareInspect(CLI::App& app) {
     auto options = std::make_shared<Options>();
     addPath(app, options->path);
-    app.add_flag("--stats", options->statistics,
-                 "Also mean, std, min, max, kurtosis, outlier channels and NaN of float tensors");
+    flag(app, "--stats", options->statistics,
+         "Also mean, std, min, max, kurtosis, outlier channels and NaN of float tensors");
     options->outputs.declare(app, {"json"});
     return [options] { return run(*options); };
 }

@@ -5,7 +5,6 @@
 #include "core/base/text.h"
 #include "core/value/kv_cache.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -56,16 +55,13 @@ Result<void> run(const Options& options) {
 
 Run declareKvCache(CLI::App& app) {
     auto options = std::make_shared<Options>();
-    app.add_option(
-           "--inputs", options->inputs,
+    option(app, "--inputs", options->inputs,
            "A checkpoint with tensors k and v (q too, if it has one) of [heads, tokens, head size]; without it: "
            "synthetic ones")
-        ->type_name("FILE");
-    app.add_option("--spec", options->specs, "Of K and V; may be given several times")
-        ->type_name("SPEC")
-        ->allow_extra_args(false);
+        .type("FILE");
+    option(app, "--spec", options->specs, "Of K and V; may be given several times").type("SPEC").oneAtATime();
     const auto size = [&](const char* name, std::int64_t& into, const char* text, int most) {
-        app.add_option(name, into, text)->type_name("N")->check(CLI::Range(1, most))->capture_default_str();
+        option(app, name, into, text).type("N").range(1, most).showDefault();
     };
     size("--heads", options->heads, "Heads of the synthetic cache", 1024);
     size("--tokens", options->tokens, "Its tokens", 65536);

@@ -8,16 +8,15 @@
 #include "core/base/text.h"
 #include "core/quant/serve.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace qs::cli {
 
 void addLabTensor(CLI::App& app, std::string& name) {
-    app.add_option("--tensor", name, "The tensor: its name, or a regular expression that takes one")
-        ->type_name("REGEX")
-        ->required();
+    option(app, "--tensor", name, "The tensor: its name, or a regular expression that takes one")
+        .type("REGEX")
+        .required();
 }
 
 Result<LabTensor> labTensor(const std::string& path, const std::string& name, bool flat) {

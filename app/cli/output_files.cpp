@@ -5,7 +5,6 @@
 #include "core/base/text.h"
 #include "core/model/atomic_file.h"
 
-#include <CLI/CLI.hpp>
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
@@ -64,10 +63,9 @@ Result<void> notAnInput(const std::string& output, const Model& model) {
 
 void OutputFiles::declare(CLI::App& app, std::initializer_list<const char*> ids) {
     for (const char* id : ids)
-        if (const auto* writer = findReportWriter(id)) files_.push_back({writer, {}, nullptr});
+        if (const auto* writer = findReportWriter(id)) files_.push_back({writer, {}, {}});
     for (auto& file : files_) // files_ is complete: its elements stay where they are
-        file.option =
-            app.add_option(std::string("--") + file.writer->id, file.path, file.writer->title)->type_name("FILE");
+        file.option = option(app, std::string("--") + file.writer->id, file.path, file.writer->title).type("FILE");
 }
 
 bool OutputFiles::any() const {
@@ -85,7 +83,7 @@ Result<void> OutputFiles::check(const Model* model) const {
     std::error_code error;
     for (std::size_t i = 0; i < files_.size(); ++i) {
         const auto& [writer, path, option] = files_[i];
-        if (path.empty() && option->count() > 0)
+        if (path.empty() && option.given())
             return fail(fmt::format("--{} names no file; \"-\" is the standard output.", writer->id));
         if (path.empty()) continue;
         for (std::size_t j = 0; j < i; ++j)

@@ -2,15 +2,11 @@
 #pragma once
 // --json F, --csv F, --html F, --pdf F, --md F: one option for each report writer that a command offers.
 
+#include "app/cli/option.h"
 #include "core/model/model.h"
 #include "core/report/report.h"
 
 #include <initializer_list>
-
-namespace CLI {
-class App;
-class Option;
-} // namespace CLI
 
 namespace qs::cli {
 
@@ -33,7 +29,7 @@ private:
     struct File {
         const ReportWriter* writer;
         std::string path;
-        const CLI::Option* option = nullptr;
+        Option option;
     };
     Result<void> put(const std::vector<std::pair<const File*, std::string>>& rendered) const;
     std::vector<File> files_;

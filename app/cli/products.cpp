@@ -6,7 +6,6 @@
 #include "core/base/text.h"
 #include "core/value/product_lab.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -125,20 +124,17 @@ Run declareProducts(CLI::App& app) {
     addLabTensor(app, options->tensor);
     std::string ids;
     for (const auto& preset : value::labPresets()) ids += (ids.empty() ? "" : " ") + std::string(preset.id);
-    app.add_option("--preset", options->presets, "What the six operands are: " + ids + "; without it: all of them")
-        ->type_name("ID")
-        ->allow_extra_args(false);
-    app.add_option("--operand", options->operands,
-                   "A spec, keep (f32) or forward for one of y:x y:w dx:g dx:w dw:x dw:g; may be given several times")
-        ->type_name("WHICH=SPEC")
-        ->allow_extra_args(false);
-    app.add_option("--inputs", options->inputs, "Activations X: .npy, or a checkpoint with a tensor of fitting columns")
-        ->type_name("FILE");
-    app.add_option("--gradients", options->gradients, "Gradients G of the output, the same way")->type_name("FILE");
-    app.add_option("--rows", options->rows, "Rows of X and G, at most")
-        ->type_name("M")
-        ->check(CLI::Range(1, 1 << 20))
-        ->capture_default_str();
+    option(app, "--preset", options->presets, "What the six operands are: " + ids + "; without it: all of them")
+        .type("ID")
+        .oneAtATime();
+    option(app, "--operand", options->operands,
+           "A spec, keep (f32) or forward for one of y:x y:w dx:g dx:w dw:x dw:g; may be given several times")
+        .type("WHICH=SPEC")
+        .oneAtATime();
+    option(app, "--inputs", options->inputs, "Activations X: .npy, or a checkpoint with a tensor of fitting columns")
+        .type("FILE");
+    option(app, "--gradients", options->gradients, "Gradients G of the output, the same way").type("FILE");
+    option(app, "--rows", options->rows, "Rows of X and G, at most").type("M").range(1, 1 << 20).showDefault();
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         std::string line = "quantscope-cli products " + options->path + " --tensor " + options->tensor;

@@ -12,7 +12,6 @@
 #include "core/solve/inputs.h"
 #include "core/solve/row.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <limits>
 
@@ -196,51 +195,45 @@ Result<void> dequantize(const DequantizeOptions& options) {
 Run declareQuantize(CLI::App& app) {
     auto options = std::make_shared<QuantizeOptions>();
     addPath(app, options->path);
-    app.add_option("--spec", options->specs,
-                   "What to quantize to, for instance nf4:block=64; see `formats`. More of\n"
-                   "the kind REGEX=SPEC or REGEX=keep: the first that matches a name decides")
-        ->required()
-        ->allow_extra_args(false)
-        ->type_name("SPEC");
+    option(app, "--spec", options->specs,
+           "What to quantize to, for instance nf4:block=64; see `formats`. More of\n"
+           "the kind REGEX=SPEC or REGEX=keep: the first that matches a name decides")
+        .required()
+        .oneAtATime()
+        .type("SPEC");
     addTensorFilters(app, options->filters);
-    app.add_option("--layout", options->layout, "How it is stored (default: eformer); see `layouts`")
-        ->type_name("LAYOUT");
-    app.add_option("--solver", options->solver,
-                   "Keep the output of each layer on --activations: gptq or awq, with options\n"
-                   "such as gptq:order=act; see `solvers`")
-        ->type_name("SOLVER");
+    option(app, "--layout", options->layout, "How it is stored (default: eformer); see `layouts`").type("LAYOUT");
+    option(app, "--solver", options->solver,
+           "Keep the output of each layer on --activations: gptq or awq, with options\n"
+           "such as gptq:order=act; see `solvers`")
+        .type("SOLVER");
     options->learning.declare(app);
     options->rows.declare(app, {"json"});
-    app.add_option("-o,--output", options->output, "A .safetensors, .gguf or .npz file, or a Hugging Face folder")
-        ->required()
-        ->type_name("OUT");
+    option(app, "-o,--output", options->output, "A .safetensors, .gguf or .npz file, or a Hugging Face folder")
+        .required()
+        .type("OUT");
     return [options] { return quantize(*options); };
 }
 
 Run declareExport(CLI::App& app) {
     auto options = std::make_shared<ExportOptions>();
     addPath(app, options->path);
-    app.add_option("--recipe", options->recipe, "A JSON file: which tensors get which spec")
-        ->required()
-        ->type_name("RECIPE");
+    option(app, "--recipe", options->recipe, "A JSON file: which tensors get which spec").required().type("RECIPE");
     addTensorFilters(app, options->filters);
-    app.add_option("--layout", options->layout, "How it is stored; see `layouts`")->required()->type_name("LAYOUT");
-    app.add_option("-o,--output", options->output, "A .safetensors, .gguf or .npz file, or a Hugging Face folder")
-        ->required()
-        ->type_name("OUT");
+    option(app, "--layout", options->layout, "How it is stored; see `layouts`").required().type("LAYOUT");
+    option(app, "-o,--output", options->output, "A .safetensors, .gguf or .npz file, or a Hugging Face folder")
+        .required()
+        .type("OUT");
     return [options] { return exportAs(*options); };
 }
 
 Run declareDequantize(CLI::App& app) {
     auto options = std::make_shared<DequantizeOptions>();
     addPath(app, options->path);
-    app.add_option("--decode", options->decode,
-                   "Decode 4-bit codes by table or by polynomial (default: as the file says)")
-        ->check(CLI::IsMember({"table", "poly"}))
-        ->type_name("table|poly");
-    app.add_option("-o,--output", options->output, "A .safetensors file, or a Hugging Face folder")
-        ->required()
-        ->type_name("OUT");
+    option(app, "--decode", options->decode, "Decode 4-bit codes by table or by polynomial (default: as the file says)")
+        .oneOf({"table", "poly"})
+        .type("table|poly");
+    option(app, "-o,--output", options->output, "A .safetensors file, or a Hugging Face folder").required().type("OUT");
     return [options] { return dequantize(*options); };
 }
 

@@ -7,7 +7,6 @@
 #include "core/quant/layout.h"
 #include "core/solve/solver.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 namespace qs::cli {

@@ -4,26 +4,22 @@
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fmt/format.h>
 #include <unordered_set>
 
 namespace qs::cli {
 
-CLI::Option* addPath(CLI::App& app, std::string& path) {
-    return app.add_option("PATH", path, "A weight file, a sharded index, or a Hugging Face folder")
-        ->required()
-        ->type_name("");
+Option addPath(CLI::App& app, std::string& path) {
+    return option(app, "PATH", path, "A weight file, a sharded index, or a Hugging Face folder").required().type("");
 }
 
-CLI::Option* addTensorFilters(CLI::App& app, std::vector<std::string>& filters) {
-    return app
-        .add_option("--tensor", filters,
-                    "Only tensors whose name matches; may be given several times\n"
-                    "(default: every float tensor of rank 2 or more)")
-        ->type_name("REGEX")
-        ->allow_extra_args(false);
+Option addTensorFilters(CLI::App& app, std::vector<std::string>& filters) {
+    return option(app, "--tensor", filters,
+                  "Only tensors whose name matches; may be given several times\n"
+                  "(default: every float tensor of rank 2 or more)")
+        .type("REGEX")
+        .oneAtATime();
 }
 
 Result<std::shared_ptr<const Model>> open(const std::string& path) {

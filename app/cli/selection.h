@@ -2,17 +2,13 @@
 #pragma once
 // PATH, --spec and --tensor, the same in every command that takes them.
 
+#include "app/cli/option.h"
 #include "core/quant/layout.h"
-
-namespace CLI {
-class App;
-class Option;
-} // namespace CLI
 
 namespace qs::cli {
 
-CLI::Option* addPath(CLI::App& app, std::string& path);
-CLI::Option* addTensorFilters(CLI::App& app, std::vector<std::string>& filters);
+Option addPath(CLI::App& app, std::string& path);
+Option addTensorFilters(CLI::App& app, std::vector<std::string>& filters);
 
 /// Opens and passes the model's warnings on to stderr.
 Result<std::shared_ptr<const Model>> open(const std::string& path);

@@ -8,7 +8,6 @@
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
 #include <thread>
@@ -97,14 +96,14 @@ Result<void> run(const Options& options) {
 Run declareSweep(CLI::App& app) {
     auto options = std::make_shared<Options>();
     addPath(app, options->path);
-    app.add_option("--spec", options->lines,
-                   "A format or spec to sweep: with every block size if it names none; may be given several times. "
-                   "Without it: the usual formats")
-        ->type_name("SPEC")
-        ->allow_extra_args(false);
-    app.add_option("--block", options->blocks, "A block size, elements per scale; without it: 16 32 64 128 256")
-        ->type_name("N")
-        ->allow_extra_args(false);
+    option(app, "--spec", options->lines,
+           "A format or spec to sweep: with every block size if it names none; may be given several times. "
+           "Without it: the usual formats")
+        .type("SPEC")
+        .oneAtATime();
+    option(app, "--block", options->blocks, "A block size, elements per scale; without it: 16 32 64 128 256")
+        .type("N")
+        .oneAtATime();
     addTensorFilters(app, options->filters);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {

@@ -7,7 +7,6 @@
 #include "core/value/qat.h"
 #include "core/value/trained.h"
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -129,23 +128,16 @@ Run declareTrain(CLI::App& app) {
     auto options = std::make_shared<Options>();
     addPath(app, options->path);
     addLabTensor(app, options->tensor);
-    app.add_option("--spec", options->spec, "The spec to train under")->required()->type_name("SPEC");
-    app.add_option("--inputs", options->inputs, "Activations X: .npy, or a checkpoint with a tensor of fitting columns")
-        ->type_name("FILE");
-    app.add_option("--rows", options->rows, "Rows of X, at most")
-        ->type_name("M")
-        ->check(CLI::Range(1, 1 << 20))
-        ->capture_default_str();
-    app.add_option("--steps", options->steps, "Gradient steps")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1'000'000))
-        ->capture_default_str();
-    app.add_option("--rate", options->rate, "Of the first step, in units of the weights' root mean square")
-        ->type_name("R")
-        ->check(CLI::Range(1e-9, 1.0))
-        ->capture_default_str();
-    app.add_option("--keep", options->name, "Keep the result as a spec of its own: SPEC:dialect=NAME")
-        ->type_name("NAME");
+    option(app, "--spec", options->spec, "The spec to train under").required().type("SPEC");
+    option(app, "--inputs", options->inputs, "Activations X: .npy, or a checkpoint with a tensor of fitting columns")
+        .type("FILE");
+    option(app, "--rows", options->rows, "Rows of X, at most").type("M").range(1, 1 << 20).showDefault();
+    option(app, "--steps", options->steps, "Gradient steps").type("N").range(1, 1'000'000).showDefault();
+    option(app, "--rate", options->rate, "Of the first step, in units of the weights' root mean square")
+        .type("R")
+        .range(1e-9, 1.0)
+        .showDefault();
+    option(app, "--keep", options->name, "Keep the result as a spec of its own: SPEC:dialect=NAME").type("NAME");
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         std::string line =

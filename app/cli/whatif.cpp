@@ -6,7 +6,6 @@
 #include "core/base/text.h"
 #include "core/value/what_if.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 namespace qs::cli {
@@ -15,7 +14,7 @@ namespace {
 struct Options {
     std::string path, tensor, spec;
     std::vector<std::string> arguments; ///< of each operation
-    std::vector<const CLI::Option*> given;
+    std::vector<Option> given;
     OutputFiles outputs;
     std::string commandLine;
 };
@@ -31,10 +30,10 @@ Result<void> run(const Options& options) {
     if (!subject) return tl::unexpected(subject.error());
     const auto operations = value::whatIfOperations();
     bool all = true;
-    for (const auto* option : options.given) all = all && option->count() == 0;
+    for (const auto& option : options.given) all = all && !option.given();
     std::vector<value::WhatIfRow> rows;
     for (std::size_t i = 0; i < operations.size(); ++i) {
-        if (!all && options.given[i]->count() == 0) continue;
+        if (!all && !options.given[i].given()) continue;
         const auto argument = all ? operations[i].initial(subject->w.shape) : options.arguments[i];
         auto some = operations[i].run(*subject, argument, job);
         if (!some) return tl::unexpected(some.error());
@@ -65,19 +64,19 @@ Run declareWhatIf(CLI::App& app) {
     auto options = std::make_shared<Options>();
     addPath(app, options->path);
     addLabTensor(app, options->tensor);
-    app.add_option("--spec", options->spec, "The spec that the tensor has")->required()->type_name("SPEC");
+    option(app, "--spec", options->spec, "The spec that the tensor has").required().type("SPEC");
     const auto operations = value::whatIfOperations();
     options->arguments.resize(operations.size());
     for (std::size_t i = 0; i < operations.size(); ++i)
-        options->given.push_back(app.add_option(std::string("--") + operations[i].id, options->arguments[i],
-                                                std::string(operations[i].title) + ": " + operations[i].argument)
-                                     ->type_name("TEXT"));
+        options->given.push_back(option(app, std::string("--") + operations[i].id, options->arguments[i],
+                                        std::string(operations[i].title) + ": " + operations[i].argument)
+                                     .type("TEXT"));
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         options->commandLine =
             "quantscope-cli whatif " + options->path + " --tensor " + options->tensor + " --spec " + options->spec;
         for (std::size_t i = 0; i < options->given.size(); ++i)
-            if (options->given[i]->count())
+            if (options->given[i].given())
                 options->commandLine +=
                     fmt::format(" --{} '{}'", value::whatIfOperations()[i].id, options->arguments[i]);
         return run(*options);
