@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/widgets/data_table.h"
 
+#include "app/gui/widgets/shared_painting.h"
+
 #include <QHeaderView>
 #include <QTableView>
 
 namespace qs::gui {
 
 void asDataTable(QTableView& view, const QString& accessibleName, int rowHeight) {
+    SharedPainting::of(*view.viewport(), SharedPainting::Fit::FromTheCorner);
     view.setAccessibleName(accessibleName);
     view.setFrameShape(QFrame::NoFrame);
     view.setShowGrid(false);

@@ -2,6 +2,7 @@
 #include "app/gui/widgets/heat_map.h"
 
 #include "app/gui/theme.h"
+#include "app/gui/widgets/shared_painting.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -19,6 +20,7 @@
 namespace qs::gui {
 
 HeatMap::HeatMap(QWidget* parent) : QWidget(parent) {
+    SharedPainting::of(*this, SharedPainting::Fit::Stretched);
     setMouseTracking(true);
     setFocusPolicy(Qt::StrongFocus);
     setAccessibleName(tr("Heat-map"));

@@ -2,6 +2,7 @@
 #include "app/gui/widgets/plot_chart_view.h"
 
 #include "app/gui/theme.h"
+#include "app/gui/widgets/shared_painting.h"
 
 #include <QGraphicsLayout>
 #include <QPainter>
@@ -25,6 +26,7 @@ PlotChartView::PlotChartView(PlotChart::Private& plot, QWidget* parent)
     setOptimizationFlags(QGraphicsView::DontSavePainterState | QGraphicsView::DontAdjustForAntialiasing);
     viewport()->setObjectName(QStringLiteral("plot"));
     viewport()->setAutoFillBackground(false);
+    SharedPainting::of(*viewport(), SharedPainting::Fit::Stretched);
     setContextMenuPolicy(Qt::NoContextMenu); // PlotChart has the menu
     chart_->setBackgroundVisible(false);
     chart_->setMargins({});

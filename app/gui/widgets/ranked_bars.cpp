@@ -3,6 +3,7 @@
 
 #include "app/gui/theme.h"
 #include "app/gui/widgets/colour_scale.h"
+#include "app/gui/widgets/shared_painting.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -28,6 +29,7 @@ RankedBars::RankedBars(QWidget* parent) : QAbstractScrollArea(parent) {
     setFocusPolicy(Qt::StrongFocus);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setAccessibleName(tr("Ranked bars"));
+    SharedPainting::of(*viewport(), SharedPainting::Fit::FromTheCorner);
     viewport()->setMouseTracking(true);
     viewport()->setAutoFillBackground(false);
     connect(&Theme::instance(), &Theme::changed, this, [this] { viewport()->update(); });

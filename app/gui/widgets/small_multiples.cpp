@@ -2,6 +2,7 @@
 #include "app/gui/widgets/small_multiples.h"
 
 #include "app/gui/theme.h"
+#include "app/gui/widgets/shared_painting.h"
 
 #include <QApplication>
 #include <QBuffer>
@@ -31,6 +32,7 @@ SmallMultiples::SmallMultiples(QWidget* parent) : QAbstractScrollArea(parent) {
     setFrameShape(QFrame::NoFrame);
     setFocusPolicy(Qt::StrongFocus);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    SharedPainting::of(*viewport(), SharedPainting::Fit::Stretched);
     viewport()->setMouseTracking(true);
     viewport()->setAutoFillBackground(false);
     connect(&Theme::instance(), &Theme::changed, this, [this] { viewport()->update(); });

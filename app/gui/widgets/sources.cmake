@@ -23,6 +23,7 @@ target_sources(qs_gui PRIVATE
   widgets/heat_map_paint.cpp
   widgets/ranked_bars.cpp
   widgets/report_preview.cpp
+  widgets/shared_painting.cpp
   widgets/plot_axis.cpp
   widgets/plot_chart.cpp
   widgets/plot_chart_copy.cpp

@@ -4,6 +4,7 @@
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/metric_cell.h"
+#include "app/gui/widgets/shared_painting.h"
 #include "app/gui/widgets/tensor_tree.h"
 
 #include <QComboBox>
@@ -63,6 +64,7 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
     asTree_->setObjectName(QStringLiteral("asTree"));
     asTable_->setObjectName(QStringLiteral("asTable"));
 
+    SharedPainting::of(*view_->viewport(), SharedPainting::Fit::FromTheCorner);
     view_->setModel(tree_);
     view_->setObjectName(QStringLiteral("tensors"));
     view_->setAccessibleName(QStringLiteral("Tensors of the model"));

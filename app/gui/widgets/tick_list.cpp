@@ -2,6 +2,7 @@
 #include "app/gui/widgets/tick_list.h"
 
 #include "app/gui/theme.h"
+#include "app/gui/widgets/shared_painting.h"
 
 #include <algorithm>
 
@@ -12,6 +13,7 @@ constexpr int kIndent = -3; // px: the ticks stand under the titles, as those of
 } // namespace
 
 TickList::TickList(const char* name, const QString& accessibleName, QWidget* parent) : QListWidget(parent) {
+    SharedPainting::of(*viewport(), SharedPainting::Fit::FromTheCorner);
     setObjectName(QLatin1String(name));
     setAccessibleName(accessibleName);
     setFont(Theme::numbers());

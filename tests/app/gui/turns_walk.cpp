@@ -226,13 +226,19 @@ private:
     }
 
     void useWindow() {
-        for (const char* id : {"tensor", "overview"}) {
-            inFront(id);
-            for (const QSize size : {QSize(1680, 1050), QSize(1440, 900)})
+        const QSize sizes[] = {{1680, 1050}, {1440, 900}, {2560, 1440}};
+        for (const auto& page : pages()) {
+            show(page); // from the second on in the largest size
+            settle(QString::fromLatin1(page.id), [&] { return shown(page); });
+            for (const auto& size : sizes)
                 step(
-                    QStringLiteral("%1: %2 px wide").arg(QLatin1String(id)).arg(size.width()),
+                    QStringLiteral("%1: %2 px wide").arg(QLatin1String(page.id)).arg(size.width()),
                     [&] { window_.resize(size); }, [&] { return window_.size() == size && quiet(); });
         }
+        for (const auto& page : pages())
+            step(
+                onPage("show in 2560 px", page), [&] { show(page); }, [&] { return shown(page); });
+        inFront("overview");
         step(
             QStringLiteral("the browser goes"), [&] { window_.setBrowserWanted(false); }, [&] { return quiet(); });
         step(

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/widgets/shared_painting.h"
+
+#include "app/gui/theme.h"
+
+#include <QBackingStore>
+#include <QCoreApplication>
+#include <QElapsedTimer>
+#include <QPaintEngine>
+#include <QPaintEvent>
+#include <QPainter>
+#include <QPointer>
+#include <QWidget>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace qs::gui {
+namespace {
+
+/// The turn of the event loop that paints now, and who waits for the next one.
+class Turn : public QObject {
+public:
+    static Turn& now() {
+        static Turn turn;
+        return turn;
+    }
+
+    /// Since the first shared painting of this turn; 0 for the first.
+    double elapsedMs() const { return running_ ? double(clock_.nsecsElapsed()) / 1e6 : 0; }
+    /// Whether there is time left for what will take so long, and for those who wait longer and are painted later in
+    /// this turn. One is painted in every turn: who waits longest, where nobody waits the first one.
+    bool hasTime(const QWidget& widget, double ms, QSize window) {
+        if (!running_) {
+            running_ = true;
+            painted_ = false;
+            clock_.start();
+            budgetMs_ = window == window_ ? SharedPainting::kBudgetMs : SharedPainting::kResizedMs;
+            window_ = window;
+            // Before any other event: what comes after it is another turn.
+            QCoreApplication::postEvent(this, new QEvent(QEvent::User), Qt::HighEventPriority);
+        }
+        bool oldest = true;
+        for (const auto& one : queue_) {
+            if (one.widget == &widget) break;
+            if (!one.asked) continue;
+            oldest = false;
+            ms += one.ms;
+        }
+        return (oldest && !painted_) || elapsedMs() + ms <= budgetMs_;
+    }
+    void wait(QWidget& widget, double ms) { ///< keeps its place, if it has one
+        const auto place = std::find_if(queue_.begin(), queue_.end(), [&](auto& one) { return one.widget == &widget; });
+        if (place == queue_.end())
+            queue_.push_back({&widget, ms, false});
+        else
+            place->asked = false;
+    }
+    void paints(const QWidget& widget) {
+        painted_ = true;
+        std::erase_if(queue_, [&](const Waiting& one) { return one.widget == &widget; });
+    }
+    bool somebodyWaits() const { return !queue_.empty(); }
+
+protected:
+    bool event(QEvent* event) override {
+        if (event->type() != QEvent::User) return QObject::event(event);
+        running_ = false;
+        // Whoever was asked and was not painted is covered, hidden or gone.
+        std::erase_if(queue_, [](const Waiting& one) { return one.asked || !one.widget || !one.widget->isVisible(); });
+        for (auto& one : queue_) {
+            one.asked = true;
+            one.widget->update();
+        }
+        return true;
+    }
+
+private:
+    struct Waiting {
+        QPointer<QWidget> widget;
+        double ms = 0;      ///< that it took the last time
+        bool asked = false; ///< to paint itself
+    };
+    QElapsedTimer clock_;
+    bool running_ = false, painted_ = false;
+    double budgetMs_ = 0;
+    QSize window_;               ///< pixels when it was painted last
+    std::vector<Waiting> queue_; ///< who waits longest is first
+};
+
+/// The pixels of the window that the widget is being painted into; null for a picture made on purpose.
+const QImage* windowPixels(QWidget& widget) {
+    auto* store = widget.window()->backingStore();
+    if (!store) return nullptr;
+    const QPainter painter(&widget);
+    auto* device = painter.paintEngine() ? painter.paintEngine()->paintDevice() : nullptr;
+    if (!device || device != store->paintDevice() || device->devType() != QInternal::Image) return nullptr;
+    return static_cast<const QImage*>(device);
+}
+
+} // namespace
+
+SharedPainting::SharedPainting(QWidget& widget, Fit fit) : QObject(&widget), widget_(widget), fit_(fit) {
+    widget.installEventFilter(this);
+}
+
+void SharedPainting::of(QWidget& widget, Fit fit) { new SharedPainting(widget, fit); }
+
+bool SharedPainting::somebodyWaits() { return Turn::now().somebodyWaits(); }
+
+bool SharedPainting::eventFilter(QObject* watched, QEvent* event) {
+    if (event->type() == QEvent::Hide) last_ = {};
+    if (event->type() == QEvent::Paint && !painting_) return paint(*static_cast<QPaintEvent*>(event));
+    return QObject::eventFilter(watched, event);
+}
+
+bool SharedPainting::paint(QPaintEvent& event) {
+    const auto* window = windowPixels(widget_);
+    if (!window) return false;
+    auto& turn = Turn::now();
+    const bool hasTime = turn.hasTime(widget_, tookMs_, window->size());
+    const double begun = turn.elapsedMs();
+    if (!hasTime) {
+        turn.wait(widget_, tookMs_);
+        if (!last_.isNull() && colours_ == Theme::instance().tokens().surface.rgba()) {
+            QPainter painter(&widget_);
+            if (fit_ == Fit::Stretched)
+                painter.drawImage(QRectF(widget_.rect()), last_);
+            else
+                painter.drawImage(QPointF(), last_);
+        }
+        return true;
+    }
+    turn.paints(widget_);
+    painting_ = true;
+    QCoreApplication::sendEvent(&widget_, &event);
+    painting_ = false;
+    keep(*window);
+    tookMs_ = turn.elapsedMs() - begun;
+    return true;
+}
+
+/// All of the widget, also where only a part was painted: a table that scrolls moves the rest.
+void SharedPainting::keep(const QImage& window) {
+    const double ratio = window.devicePixelRatio();
+    const auto corner = widget_.mapTo(widget_.window(), QPoint());
+    const QRect part((QPointF(corner) * ratio).toPoint(), (QSizeF(widget_.size()) * ratio).toSize());
+    colours_ = Theme::instance().tokens().surface.rgba();
+    if (widget_.visibleRegion() != QRegion(widget_.rect()) || !window.rect().contains(part)) {
+        last_ = {};
+    } else if (last_.size() != part.size() || last_.format() != window.format() || window.depth() != 32) {
+        last_ = window.copy(part);
+    } else { // no new image: that would be page faults at every frame
+        for (int y = 0; y < part.height(); ++y)
+            std::memcpy(last_.scanLine(y), window.constScanLine(part.y() + y) + qsizetype(4) * part.x(),
+                        std::size_t(part.width()) * 4);
+    }
+    last_.setDevicePixelRatio(ratio);
+}
+
+} // namespace qs::gui
