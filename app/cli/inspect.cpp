@@ -22,47 +22,111 @@ struct Options {
     OutputFiles outputs;
 };
 
-Result<std::vector<InspectRow>> rowsOf(const Model& model, bool statistics) {
-    std::vector<InspectRow> rows;
-    rows.reserve(model.tensors.size());
-    double done = 0;
-    for (const auto& tensor : model.tensors) {
-        InspectRow row{
-            tensor, tensor.file < model.files.size() ? model.files[tensor.file].path : std::string(), {}, {}};
-        if (statistics) {
-            processJob().progress(
-                {done, double(model.totalBytes()), "Measuring " + tensor.name, rows.size() + 1, model.tensors.size()});
+/// What is known of the tensors; rows are made of it one by one.
+class Listing {
+public:
+    explicit Listing(const Model& model) : model_(model) {}
+
+    Result<void> measure() {
+        double done = 0;
+        for (const auto& tensor : model_.tensors) {
+            processJob().progress({done, double(model_.totalBytes()), "Measuring " + tensor.name, measured_.size() + 1,
+                                   model_.tensors.size()});
             done += double(tensor.bytes);
+            auto& row = measured_.emplace_back();
             if (!info(tensor.dtype).quantizable)
                 row.reason = fmt::format("statistics are taken of float tensors, not of {}", tensor.typeId());
-            else if (auto measured = measureStatistics(model, tensor, processJob()))
+            else if (auto measured = measureStatistics(model_, tensor, processJob()))
                 row.statistics = *measured;
             else if (measured.error().cancelled)
                 return tl::unexpected(measured.error());
             else
                 row.reason = measured.error().message;
         }
-        rows.push_back(std::move(row));
+        return {};
     }
-    return rows;
-}
+    std::size_t size() const { return model_.tensors.size(); }
+    std::vector<Value> row(std::size_t i, const Columns<InspectRow>& columns) const {
+        InspectRow row{model_.tensors[i], {}, {}, {}};
+        if (i < measured_.size()) row.statistics = measured_[i].statistics, row.reason = measured_[i].reason;
+        std::vector<Value> cells;
+        for (const auto& column : columns) cells.push_back(column.value(row));
+        return cells;
+    }
+
+private:
+    struct Measured {
+        std::optional<TensorStatistics> statistics;
+        std::string reason;
+    };
+    const Model& model_;
+    std::vector<Measured> measured_; ///< --stats
+};
 
 using Metadata = std::map<std::string, std::string>;
 
-std::string metadataText(const Metadata& metadata) {
-    if (metadata.empty()) return {};
-    Table table;
-    table.columns.resize(2);
-    table.columns[0].title = "Key", table.columns[1].title = "Value";
-    for (const auto& [key, value] : metadata) table.rows.push_back({key, escapeForPeople(value, 100)});
-    return "\n" + tableText(table);
+/// That of one file is not copied.
+template<class Use> Result<void> withMetadata(const Model& model, const Use& use) {
+    return model.files.size() == 1 ? use(model.files.front().metadata) : use(metadataOf(model));
 }
 
-std::string metadataJson(const Metadata& metadata) {
-    std::string text;
-    for (const auto& [key, value] : metadata)
-        text += fmt::format("{}\n  {}: {}", text.empty() ? "" : ",", jsonString(key), jsonString(value));
-    return text.empty() ? "{}" : "{" + text + "\n}";
+Result<void> printMetadata(const Metadata& metadata) {
+    if (metadata.empty()) return {};
+    std::vector<ColumnInfo> columns(2);
+    columns[0].title = "Key", columns[1].title = "Value";
+    if (auto done = print("\n"); !done) return done;
+    // Rows are asked for from the first to the last, twice.
+    std::size_t at = 0;
+    auto entry = metadata.begin();
+    return printTable(columns, metadata.size(), [&](std::size_t r) {
+        if (r == 0) at = 0, entry = metadata.begin();
+        for (; at < r; ++at) ++entry;
+        return std::vector<Value>{entry->first, escapeForPeople(entry->second, 100)};
+    });
+}
+
+using Sink = OutputFiles::Sink;
+
+/// Quoted and escaped, in pieces: a value may be as long as a file.
+Result<void> putString(const Sink& put, std::string_view text) {
+    constexpr std::size_t piece = 65'536;
+    if (auto done = put("\""); !done) return done;
+    while (!text.empty()) {
+        std::size_t end = std::min(piece, text.size());
+        for (int back = 0; back < 3 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80;
+             ++back)
+            --end; // not within a character
+        const auto quoted = jsonString(text.substr(0, end));
+        if (auto done = put(std::string_view(quoted).substr(1, quoted.size() - 2)); !done) return done;
+        text.remove_prefix(end);
+    }
+    return put("\"");
+}
+
+Result<void> putMetadata(const Sink& put, const Metadata& metadata) {
+    bool isFirst = true;
+    for (const auto& [key, value] : metadata) {
+        auto done = put(isFirst ? "{\n  " : ",\n  ");
+        if (done) done = putString(put, key);
+        if (done) done = put(": ");
+        if (done) done = putString(put, value);
+        if (!done) return done;
+        isFirst = false;
+    }
+    return put(isFirst ? "{}" : "\n}");
+}
+
+Result<void> putTensors(const Sink& put, const Listing& listing, const Columns<InspectRow>& columns) {
+    std::vector<std::string> keys;
+    for (const auto& column : columns) keys.push_back(jsonString(column.id) + ": ");
+    for (std::size_t r = 0; r < listing.size(); ++r) {
+        const auto cells = listing.row(r, columns);
+        std::string line = r ? ",\n  {" : "[\n  {";
+        for (std::size_t c = 0; c < columns.size(); ++c)
+            line += (c ? ", " : "") + keys[c] + jsonText(columns[c], cells[c]);
+        if (auto done = put(line + '}'); !done) return done;
+    }
+    return put(listing.size() == 0 ? "[]" : "\n]");
 }
 
 /// What the types of computed tensors mean, one line for each that differs.
@@ -82,8 +146,8 @@ std::string derivedText(const Model& model) {
 }
 
 /// Computed tensors with the tensors of the file that hold them.
-std::string derivedJson(const Model& model) {
-    std::string text;
+Result<void> putDerived(const Sink& put, const Model& model) {
+    bool isFirst = true;
     for (const auto& tensor : model.tensors) {
         if (!tensor.derived) continue;
         std::string parts;
@@ -91,40 +155,54 @@ std::string derivedJson(const Model& model) {
             parts += fmt::format("{}\n    {{\"name\": {}, \"dtype\": {}, \"shape\": {}, \"bytes\": {}}}",
                                  parts.empty() ? "" : ",", jsonString(part.name), jsonString(part.typeId()),
                                  wholeShapeText(part.shape), part.bytes);
-        text += fmt::format("{}\n  {{\"name\": {}, \"values\": {}, \"description\": {}, \"parts\": [{}]}}",
-                            text.empty() ? "" : ",", jsonString(tensor.name), jsonString(info(tensor.dtype).id),
-                            jsonString(tensor.derived->description()), parts);
+        auto done =
+            put(fmt::format("{}\n  {{\"name\": {}, \"values\": {}, \"description\": {}, \"parts\": [{}]}}",
+                            isFirst ? ", \"computed\": [" : ",", jsonString(tensor.name),
+                            jsonString(info(tensor.dtype).id), jsonString(tensor.derived->description()), parts));
+        if (!done) return done;
+        isFirst = false;
     }
-    return text.empty() ? text : fmt::format(", \"computed\": [{}\n]", text);
+    return isFirst ? Result<void>() : put("\n]");
+}
+
+Result<void> printAll(const Model& model, const Listing& listing, bool statistics) {
+    Columns<InspectRow> shown;
+    for (const auto& column : inspectColumns(statistics))
+        if (column.id != "inf" && column.id != "conversion_error" && column.id != "reason") shown.push_back(column);
+    const auto count = [](std::size_t n, const char* what) {
+        return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+    };
+    const std::string total =
+        fmt::format("\n{}, {}, {} ({})\n", count(model.tensors.size(), "tensor"), bytesText(model.totalBytes()),
+                    count(model.files.size(), "file"), titleOfFormat(model));
+    auto done = printTable({shown.begin(), shown.end()}, listing.size(),
+                           [&](std::size_t r) { return listing.row(r, shown); });
+    if (done) done = print(derivedText(model));
+    if (done) done = withMetadata(model, printMetadata);
+    return done ? print(total) : done;
 }
 
 Result<void> run(const Options& options) {
     auto model = open(options.path);
     if (!model) return tl::unexpected(model.error());
     if (auto fine = options.outputs.check(model->get()); !fine) return fine;
-    auto rows = rowsOf(**model, options.statistics);
-    if (!rows) return tl::unexpected(rows.error());
+    Listing listing(**model);
+    if (options.statistics)
+        if (auto measured = listing.measure(); !measured) return measured;
 
-    const auto metadata = metadataOf(**model);
-    const Table table = makeTable({}, inspectColumns(options.statistics), *rows);
-    if (!options.outputs.standardOutput()) {
-        const auto count = [](std::size_t n, const char* what) {
-            return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-        };
-        const std::string total = fmt::format("\n{}, {}, {} ({})\n", count((*model)->tensors.size(), "tensor"),
-                                              bytesText((*model)->totalBytes()), count((*model)->files.size(), "file"),
-                                              titleOfFormat(**model));
-        const Table shown = options.statistics ? withColumns(table, {"name", "dtype", "shape", "bytes", "mean", "std",
-                                                                     "min", "max", "kurtosis", "outliers", "nan"})
-                                               : withColumns(table, {"name", "dtype", "shape", "bytes"});
-        if (auto done = print(tableText(shown) + derivedText(**model) + metadataText(metadata) + total); !done)
-            return done;
-    }
-    if (options.outputs.any())
-        return options.outputs.writeJson(fmt::format("{{\"format\": {}, \"metadata\": {}, \"tensors\": {}{}}}\n",
-                                                     jsonString((*model)->format), metadataJson(metadata),
-                                                     jsonRows(table), derivedJson(**model)));
-    return {};
+    if (!options.outputs.standardOutput())
+        if (auto done = printAll(**model, listing, options.statistics); !done) return done;
+    if (!options.outputs.any()) return {};
+    return options.outputs.writeJsonInPieces([&](const Sink& put) {
+        const auto& columns = inspectColumns(options.statistics);
+        auto done = put(fmt::format("{{\"format\": {}, \"metadata\": ", jsonString((*model)->format)));
+        if (done)
+            done = withMetadata(**model, [&](const Metadata& metadata) { return putMetadata(put, metadata); });
+        if (done) done = put(", \"tensors\": ");
+        if (done) done = putTensors(put, listing, columns);
+        if (done) done = putDerived(put, **model);
+        return done ? put("}\n") : done;
+    });
 }
 
 } // namespace

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <optional>
 #include <unistd.h>
 
 namespace qs::cli {
@@ -150,6 +151,48 @@ Result<void> OutputFiles::write(const Report& report) const {
 Result<void> OutputFiles::writeJson(std::string_view text) const {
     for (const auto& file : files_)
         if (!file.path.empty()) return put({{&file, std::string(text)}});
+    return {};
+}
+
+Result<void> OutputFiles::writeJsonInPieces(const std::function<Result<void>(const Sink&)>& produce) const {
+    constexpr std::size_t piece = 65'536;
+    for (const auto& file : files_) {
+        if (file.path.empty()) continue;
+        std::optional<AtomicFile> whole;
+        std::ofstream through;
+        if (file.path != "-" && isSpecial(file.path))
+            through.open(file.path, std::ios::binary);
+        else if (file.path != "-") {
+            auto created = AtomicFile::create(file.path);
+            if (!created) return tl::unexpected(created.error());
+            whole.emplace(std::move(*created));
+        }
+        std::uint64_t size = 0;
+        std::string kept;
+        const auto pass = [&]() -> Result<void> {
+            size += kept.size();
+            Result<void> done;
+            if (whole)
+                done = whole->write(std::string_view(kept));
+            else if (file.path == "-")
+                done = print(kept);
+            else if (!through.write(kept.data(), std::streamsize(kept.size())).flush())
+                done = fail(
+                    fmt::format("{} could not be written: {}.", escapeForPeople(file.path), std::strerror(errno)),
+                    file.path);
+            kept.clear();
+            return done;
+        };
+        auto done = produce([&](std::string_view text) -> Result<void> {
+            kept += text;
+            return kept.size() < piece ? Result<void>() : pass();
+        });
+        if (!done) return done;
+        if (auto rest = pass(); !rest) return rest;
+        if (!whole) return {};
+        if (auto named = whole->commit(); !named) return named;
+        return print(fmt::format("Wrote {} ({}).\n", escapeForPeople(file.path, 300), bytesText(size)));
+    }
     return {};
 }
 

@@ -6,6 +6,7 @@
 #include "core/model/model.h"
 #include "core/report/report.h"
 
+#include <functional>
 #include <initializer_list>
 
 namespace qs::cli {
@@ -24,6 +25,9 @@ public:
     Result<void> write(const Report& report) const;
     /// For commands whose JSON is not a report's.
     Result<void> writeJson(std::string_view text) const;
+    /// The same in pieces, for what may be large; `produce` is called once.
+    using Sink = std::function<Result<void>(std::string_view)>;
+    Result<void> writeJsonInPieces(const std::function<Result<void>(const Sink&)>& produce) const;
 
 private:
     struct File {

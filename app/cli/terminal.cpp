@@ -55,13 +55,13 @@ std::string elided(const std::string& text, std::size_t width) {
 }
 
 /// Takes width away from the widest text column until the row fits; figures are never cut.
-void fit(std::vector<std::size_t>& widths, const Table& table, std::size_t room) {
+void fit(std::vector<std::size_t>& widths, const std::vector<ColumnInfo>& columns, std::size_t room) {
     std::size_t sum = 2 * (widths.size() - 1);
     for (const auto w : widths) sum += w;
     while (sum > room) {
         std::size_t widest = widths.size();
         for (std::size_t c = 0; c < widths.size(); ++c)
-            if (!isNumeric(table.columns[c]) && widths[c] > 8 &&
+            if (!isNumeric(columns[c]) && widths[c] > 8 &&
                 (widest == widths.size() || widths[c] > widths[widest]))
                 widest = c;
         if (widest == widths.size()) return;
@@ -80,38 +80,67 @@ ProgressLine& progressLine() {
     return line;
 }
 
-} // namespace
-
-std::string tableText(const Table& table, std::size_t longest) {
-    if (table.columns.empty()) return {};
+/// Hands over the lines; `row(r)` is asked twice.
+template<class Row, class Put>
+Result<void> putTable(const std::vector<ColumnInfo>& columns, std::size_t rows, const Row& row, std::size_t longest,
+                      const Put& put) {
+    if (columns.empty()) return {};
     const bool terminal = isatty(STDOUT_FILENO) == 1;
-    const std::size_t columns = table.columns.size();
-    std::vector<std::vector<std::string>> cells(table.rows.size() + 1);
-    std::vector<std::size_t> widths(columns, 0);
-    for (std::size_t r = 0; r < cells.size(); ++r) {
-        for (std::size_t c = 0; c < columns; ++c) {
-            const auto& column = table.columns[c];
-            cells[r].push_back(r == 0 ? headerText(column)
-                                      : escapeForPeople(cellText(column, table.rows[r - 1][c]), longest));
-            widths[c] = std::max(widths[c], shownWidth(cells[r][c]));
-        }
+    std::vector<std::size_t> widths;
+    for (const auto& column : columns) widths.push_back(shownWidth(headerText(column)));
+    for (std::size_t r = 0; r < rows; ++r) {
+        const auto& cells = row(r);
+        for (std::size_t c = 0; c < columns.size(); ++c)
+            widths[c] = std::max(widths[c], shownWidth(escapeForPeople(cellText(columns[c], cells[c]), longest)));
     }
-    if (terminal) fit(widths, table, std::size_t(std::max(40, terminalWidth(STDOUT_FILENO))));
+    if (terminal) fit(widths, columns, std::size_t(std::max(40, terminalWidth(STDOUT_FILENO))));
 
-    std::string out;
-    for (std::size_t r = 0; r < cells.size(); ++r) {
+    const auto putLine = [&](const auto& cell, bool isHeader) {
         std::string line;
-        for (std::size_t c = 0; c < columns; ++c) {
-            const std::string text = elided(cells[r][c], widths[c]);
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            const std::string text = elided(cell(c), widths[c]);
             const std::size_t shown = shownWidth(text);
             const std::string pad(widths[c] > shown ? widths[c] - shown : 0, ' ');
             if (c) line += "  ";
-            line += isNumeric(table.columns[c]) ? pad + text : text + pad;
+            line += isNumeric(columns[c]) ? pad + text : text + pad;
         }
         line.erase(line.find_last_not_of(' ') + 1);
-        out += terminal && r == 0 ? "\033[1m" + line + "\033[0m\n" : line + "\n";
+        return put(terminal && isHeader ? "\033[1m" + line + "\033[0m\n" : line + "\n");
+    };
+    if (auto done = putLine([&](std::size_t c) { return headerText(columns[c]); }, true); !done) return done;
+    for (std::size_t r = 0; r < rows; ++r) {
+        const auto& cells = row(r);
+        const auto cell = [&](std::size_t c) { return escapeForPeople(cellText(columns[c], cells[c]), longest); };
+        if (auto done = putLine(cell, false); !done) return done;
     }
+    return {};
+}
+
+} // namespace
+
+std::string tableText(const Table& table, std::size_t longest) {
+    std::string out;
+    (void)putTable(
+        table.columns, table.rows.size(), [&](std::size_t r) -> const std::vector<Value>& { return table.rows[r]; },
+        longest, [&](std::string line) {
+            out += line;
+            return Result<void>();
+        });
     return out;
+}
+
+Result<void> printTable(const std::vector<ColumnInfo>& columns, std::size_t rows,
+                        const std::function<std::vector<Value>(std::size_t)>& row, std::size_t longest) {
+    constexpr std::size_t piece = 65'536;
+    std::string out;
+    auto done = putTable(columns, rows, row, longest, [&](std::string line) -> Result<void> {
+        out += line;
+        if (out.size() < piece) return {};
+        auto printed = print(out);
+        out.clear();
+        return printed;
+    });
+    return done ? print(out) : done;
 }
 
 bool narrowTerminal() { return isatty(STDOUT_FILENO) == 1 && terminalWidth(STDOUT_FILENO) < 100; }

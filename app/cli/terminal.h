@@ -7,6 +7,7 @@
 #include "core/base/result.h"
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,11 @@ namespace qs::cli {
 
 /// Aligned columns. Texts longer than `longest` are elided, on a terminal also what does not fit its width.
 std::string tableText(const Table& table, std::size_t longest = 120);
+
+/// The same of rows that are asked for one by one, to stdout: twice each, for the widths and for the text, so that a
+/// long list is never in memory as texts.
+Result<void> printTable(const std::vector<ColumnInfo>& columns, std::size_t rows,
+                        const std::function<std::vector<Value>(std::size_t)>& row, std::size_t longest = 120);
 
 /// Standard output is a terminal of fewer than 100 columns: leave out what can be looked up.
 bool narrowTerminal();

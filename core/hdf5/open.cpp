@@ -7,6 +7,7 @@
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"
 #include "core/model/hdf5.h"
+#include "core/model/list_budget.h"
 #include "core/model/mapped_file.h"
 
 #include <fcntl.h>
@@ -60,6 +61,15 @@ Result<void> addHdf5(Model& model, const Hdf5Part& part) {
                         " is a session of QuantScope, not a checkpoint: open it in the window.",
                     part.shown);
     const auto& rows = (*reader)->rows();
+    ListBudget budget(model, 0);
+    const auto tooLong = [&] {
+        return fail(fmt::format("{}: {}.", escapeForPeople(part.shown, 200), budget.why("its list of tensors")),
+                    part.shown);
+    };
+    for (const auto& row : rows)
+        if (!budget.take(sizeof row + ListBudget::of(row.path) + ListBudget::of(row.reason) +
+                         ListBudget::of(row.note) + ListBudget::heap(row.shape.capacity() * 8)))
+            return tooLong();
     const auto& file = model.files[part.file].mapping;
     std::size_t refused = 0;
     bool needed = false;
@@ -84,6 +94,7 @@ Result<void> addHdf5(Model& model, const Hdf5Part& part) {
             tensor.derived = std::make_shared<Hdf5Tensor>(*reader, i, file);
             needed = true;
         }
+        if (!budget.take(tensor, tensor.derived ? sizeof(Hdf5Tensor) + 32 : 0)) return tooLong();
         model.tensors.push_back(std::move(tensor));
     }
     if (refused > kMostWarnings)

@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/model/foreign_file.h"
+#include "core/model/list_budget.h"
 #include "core/model/mapped_file.h"
 #include "core/model/safetensors.h"
 #include "core/model/tensor_name.h"
@@ -11,7 +12,6 @@
 #include <fmt/format.h>
 #include <iterator>
 #include <map>
-#include <numeric>
 
 namespace qs {
 namespace fs = std::filesystem;
@@ -57,7 +57,14 @@ Result<void> addSafetensors(Model& model, const std::string& path) {
     if (const auto is = notSafetensors(start, file.size(), path); !is.empty())
         return fail(fmt::format("{} {}.", shown(path), is), path, 0);
     const std::size_t headerEnd = std::min<std::uint64_t>(file.size(), 8 + safetensorsHeaderLength(start));
-    auto header = parseSafetensorsHeader(file.read(0, headerEnd, scratch), file.size(), path);
+    // Pages of the header leave memory behind the parser.
+    std::uint64_t dropped = 0;
+    const auto passed = [&](std::uint64_t at) {
+        if (at > dropped) file.dropPages(dropped, at - dropped);
+        dropped = at; // less than before: it begins anew
+    };
+    const ListBudget budget(model, file.size(), file.isMapped() ? 0 : headerEnd);
+    auto header = parseSafetensorsHeader(file.read(0, headerEnd, scratch), file.size(), path, &budget, passed);
     // A header that was cut away while it was read is zeros now; say what happened, not what it looks like.
     if (file.faulted()) return file.unchanged();
     if (!header) return tl::unexpected(header.error());
@@ -65,24 +72,23 @@ Result<void> addSafetensors(Model& model, const std::string& path) {
     const auto number = std::uint32_t(model.files.size());
     for (auto& tensor : header->tensors) tensor.file = number;
     model.files.push_back({file.path(), file.size(), *mapping, std::move(header->metadata)});
-    model.tensors.insert(model.tensors.end(), std::make_move_iterator(header->tensors.begin()),
-                         std::make_move_iterator(header->tensors.end()));
+    addTensors(model, std::move(header->tensors));
     std::move(header->warnings.begin(), header->warnings.end(), std::back_inserter(model.warnings));
     return {};
 }
 
+void addTensors(Model& model, std::vector<TensorInfo> tensors) {
+    if (model.tensors.empty()) {
+        model.tensors = std::move(tensors);
+        return;
+    }
+    model.tensors.insert(model.tensors.end(), std::make_move_iterator(tensors.begin()),
+                         std::make_move_iterator(tensors.end()));
+}
+
 void sortByName(Model& model) {
-    const auto less = [](const TensorInfo& a, const TensorInfo& b) { return naturalLess(a.name, b.name); };
-    if (std::is_sorted(model.tensors.begin(), model.tensors.end(), less)) return;
-    // Numbers are sorted and each tensor is moved once; stable: of equal names the first file's comes first.
-    std::vector<std::uint32_t> order(model.tensors.size());
-    std::iota(order.begin(), order.end(), 0u);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return less(model.tensors[a], model.tensors[b]); });
-    std::vector<TensorInfo> sorted;
-    sorted.reserve(order.size());
-    for (const auto i : order) sorted.push_back(std::move(model.tensors[i]));
-    model.tensors = std::move(sorted);
+    // Of equal names the first file's stays first.
+    sortStably(model.tensors, [](const TensorInfo& a, const TensorInfo& b) { return naturalLess(a.name, b.name); });
 }
 
 void dropDuplicates(Model& model) {

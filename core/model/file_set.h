@@ -16,6 +16,8 @@ std::string titleOfFolder(const std::filesystem::path& folder);
 std::shared_ptr<Model> newModel(const std::string& path, const char* format);
 /// Maps a safetensors file, reads its header and adds its tensors.
 Result<void> addSafetensors(Model& model, const std::string& path);
+/// Without a second list where the model has none yet.
+void addTensors(Model& model, std::vector<TensorInfo> tensors);
 void sortByName(Model& model);
 /// Keeps the first of tensors with one name (the list is sorted) and says so in a warning.
 void dropDuplicates(Model& model);

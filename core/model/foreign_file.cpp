@@ -9,6 +9,9 @@ namespace qs {
 namespace {
 
 constexpr const char* kOldGgml = "is a GGML file from before GGUF, which no current program reads; convert it anew";
+constexpr const char* kTorchTar =
+    "is a PyTorch checkpoint of before version 0.1.11 (a tar archive), which is not read; load it with torch.load and "
+    "save it anew";
 
 struct Magic {
     std::string_view bytes;
@@ -36,6 +39,8 @@ constexpr Magic kMagics[] = {
      "7zXZ\0"sv,
      0, "is compressed with xz; decompress it first"},
     {"7z\xbc\xaf\x27\x1c"sv, 0, "is a 7-Zip archive; unpack it first"},
+    {"sys_info\0"sv, 0, kTorchTar},
+    {"sys_info\0"sv, 1024, kTorchTar}, // behind the times of the file
     {"ustar"sv, 257, "is a tar archive; unpack it first"},
 };
 

@@ -5,6 +5,7 @@
 #include "core/base/text.h"
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"
+#include "core/model/list_budget.h"
 #include "core/model/mapped_file.h"
 #include "core/model/tensor_name.h"
 
@@ -61,11 +62,12 @@ Result<GgufHeader> add(Model& model, const std::string& path) {
         return fail(fmt::format("{} {}.", shown(path), is), path, 0);
     // Where the file is read and not mapped: until the header, whose length no field tells, is whole.
     std::size_t length = file.isMapped() ? file.size() : std::min<std::size_t>(file.size(), std::size_t(1) << 20);
-    auto header = parseGgufHeader(file.read(0, length, scratch), file.size(), path);
+    const ListBudget budget(model, file.size());
+    auto header = parseGgufHeader(file.read(0, length, scratch), file.size(), path, &budget);
     while (header && header->wantsMore) {
         if (length >= kMostRead) return fail(fmt::format("{}: its header is longer than 1 GiB.", shown(path)), path, 0);
         length = std::min(file.size(), 4 * length);
-        header = parseGgufHeader(file.read(0, length, scratch), file.size(), path);
+        header = parseGgufHeader(file.read(0, length, scratch), file.size(), path, &budget);
     }
     // A header that was cut away while it was read is zeros now; say what happened, not what it looks like.
     if (file.faulted())
@@ -75,7 +77,7 @@ Result<GgufHeader> add(Model& model, const std::string& path) {
     const auto number = std::uint32_t(model.files.size());
     for (auto& tensor : header->tensors) tensor.file = number;
     model.files.push_back({file.path(), file.size(), *mapping, std::move(header->metadata)});
-    std::move(header->tensors.begin(), header->tensors.end(), std::back_inserter(model.tensors));
+    addTensors(model, std::move(header->tensors));
     for (auto& warning : header->warnings) model.warnings.push_back(fmt::format("{}: {}", shown(path), warning));
     return header;
 }

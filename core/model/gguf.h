@@ -10,6 +10,8 @@
 
 namespace qs {
 
+class ListBudget;
+
 /// Which of the files that a model was split into.
 struct GgufSplit {
     std::uint64_t number = 0, count = 0;  ///< number from 0
@@ -27,8 +29,9 @@ struct GgufHeader {
 };
 
 /// `head`: the file's first bytes, all of them or as many as the caller likes to read. `path` only names the place in
-/// errors.
-Result<GgufHeader> parseGgufHeader(std::span<const std::byte> head, std::uint64_t fileSize, const std::string& path);
+/// errors. `budget` null: that of the file alone.
+Result<GgufHeader> parseGgufHeader(std::span<const std::byte> head, std::uint64_t fileSize, const std::string& path,
+                                   const ListBudget* budget = nullptr);
 
 /// One file, or with NAME-00001-of-00003.gguf all of them that are there.
 Result<std::shared_ptr<Model>> openGguf(const std::string& path);

@@ -2,6 +2,7 @@
 #include "core/base/text.h"
 #include "core/model/gguf.h"
 #include "core/model/gguf_cursor.h"
+#include "core/model/list_budget.h"
 #include "core/model/packed_type.h"
 #include "core/model/strict_json.h"
 #include "core/model/tensor_name.h"
@@ -29,7 +30,8 @@ bool padded(std::uint64_t size, std::uint64_t alignment, std::uint64_t& out) {
 
 class Parser {
 public:
-    Parser(std::span<const std::byte> head, std::uint64_t fileSize) : cursor(head, fileSize), fileSize_(fileSize) {}
+    Parser(std::span<const std::byte> head, std::uint64_t fileSize, const ListBudget& budget)
+        : cursor(head, fileSize), fileSize_(fileSize), budget_(budget) {}
 
     bool parse() {
         if (!counts()) return false;
@@ -97,6 +99,7 @@ private:
             if (!std::has_single_bit(header.alignment))
                 return refuse(fmt::format("general.alignment is {}, not a power of two", value.whole));
         }
+        if (!budget_.takeEntry(name, value.text)) return refuse(budget_.why("the list of its keys"));
         const auto [at, isNew] = header.metadata.try_emplace(name, std::move(value.text));
         if (!isNew) return refuse(fmt::format("key {} is there twice", quotedName(name)));
         return checkKey(name, value);
@@ -162,6 +165,7 @@ private:
             return wrong("its name is not text");
         if (rank > 4) return wrong(fmt::format("it has {} dimensions, more than 4", rank));
         std::uint64_t row = 1, most = 1, elements = 1;
+        tensor.shape.reserve(rank);
         for (std::uint32_t i = 0; i < rank; ++i) {
             const auto dim = cursor.number<std::int64_t>();
             if (dim < 0) return wrong(fmt::format("dimension {} is {}", i, dim));
@@ -169,8 +173,9 @@ private:
                 return wrong("the number of elements overflows 63 bits");
             if (i == 0) row = std::uint64_t(dim);
             elements *= std::uint64_t(dim);
-            tensor.shape.insert(tensor.shape.begin(), dim); // the file has the row's length first
+            tensor.shape.push_back(dim);
         }
+        std::reverse(tensor.shape.begin(), tensor.shape.end()); // the file has the row's length first
         const auto number = cursor.number<std::uint32_t>();
         tensor.offset = cursor.number<std::uint64_t>();
         if (cursor.failed()) return refusedIn(fmt::format("tensor {}: ", quotedName(tensor.name)));
@@ -188,6 +193,7 @@ private:
         tensor.elements = elements;
         if (__builtin_mul_overflow(elements / perBlock, bytes, &tensor.bytes) || tensor.bytes > kMaxSize)
             return wrong("the number of bytes overflows 63 bits");
+        if (!budget_.take(tensor)) return refuse(budget_.why("its list of tensors"));
         std::uint64_t size = 0;
         if (tensor.offset != expected_)
             return wrong(fmt::format("its data is said to begin at {} where {} is expected (alignment {})",
@@ -236,12 +242,14 @@ private:
     std::optional<std::uint64_t> tokens_;
     std::vector<std::pair<std::string, std::uint64_t>> perToken_;
     std::string where_;
+    ListBudget budget_;
 };
 
 } // namespace
 
-Result<GgufHeader> parseGgufHeader(std::span<const std::byte> head, std::uint64_t fileSize, const std::string& path) {
-    Parser parser(head, fileSize);
+Result<GgufHeader> parseGgufHeader(std::span<const std::byte> head, std::uint64_t fileSize, const std::string& path,
+                                   const ListBudget* budget) {
+    Parser parser(head, fileSize, budget ? *budget : ListBudget(fileSize));
     if (parser.parse()) return std::move(parser.header);
     if (parser.cursor.wantsMore()) {
         GgufHeader more;

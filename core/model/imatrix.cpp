@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"
+#include "core/model/list_budget.h"
 #include "core/model/mapped_file.h"
 #include "core/model/tensor_name.h"
 
@@ -15,6 +16,7 @@
 namespace qs {
 namespace {
 
+constexpr std::uint64_t kLeastEntry = 4 + 1 + 4 + 4 + 4, kPerSeen = 80;
 constexpr std::int32_t kMostEntries = 262'144, kMostName = 256;
 
 std::int32_t i32At(std::span<const std::byte> bytes, std::size_t at) {
@@ -37,6 +39,9 @@ public:
         if (!number(entries, "the number of entries")) return std::move(failed_);
         if (entries < 1 || entries > kMostEntries)
             return wrong(fmt::format("it has {} entries, where 1 to {} can be", entries, kMostEntries), 0);
+        ListBudget budget(size_);
+        // Pages that nothing is written to are no memory: without a second list while it grows.
+        out.reserve(2 * std::size_t(std::min<std::uint64_t>(std::uint64_t(entries), size_ / kLeastEntry)));
         std::set<std::string> seen;
         for (std::int32_t i = 0; i < entries; ++i) {
             const std::uint64_t begin = at_;
@@ -62,6 +67,8 @@ public:
                 return wrong(fmt::format("the {} columns of {} end after the file", columns, quotedName(name)), at_);
             out.push_back(made(name + ".in_sum2", DType::F32, columns, at_));
             out.push_back(made(name + ".counts", DType::I32, 1, callsAt));
+            if (!budget.take(kPerSeen + ListBudget::of(name)) || !budget.take(out.back()) || !budget.take(out[out.size() - 2]))
+                return wrong(budget.why("its list"), at_);
             at_ += bytes;
         }
         return out;

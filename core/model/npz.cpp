@@ -2,6 +2,7 @@
 // NumPy's .npz: a ZIP archive of .npy files. What savez wrote is mapped; what savez_compressed wrote is inflated once.
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"
+#include "core/model/list_budget.h"
 #include "core/model/mapped_file.h"
 #include "core/model/npy.h"
 #include "core/model/tensor_name.h"
@@ -9,6 +10,7 @@
 
 #include "core/base/text.h"
 
+#include <deque>
 #include <fmt/format.h>
 
 namespace qs {
@@ -34,7 +36,11 @@ Result<std::shared_ptr<Model>> openNpz(const std::string& path) {
     if (!archive) return tl::unexpected(archive.error());
     auto model = newModel(path, "npz");
 
-    std::vector<Array> arrays;
+    std::uint64_t decoded = 0;
+    for (const auto& member : archive->members())
+        if (member.isDeflated) decoded += member.bytes;
+    ListBudget budget((*mapping)->size() + std::min(decoded, archive->mostInflated()), archive->memory());
+    std::deque<Array> arrays;
     std::vector<const ZipMember*> packed;
     std::size_t others = 0, unread = 0;
     std::string firstOther, firstUnread;
@@ -50,6 +56,10 @@ Result<std::shared_ptr<Model>> openNpz(const std::string& path) {
             if (unread++ == 0) firstUnread = fmt::format("{}: {}", quotedName(member.name), header.error().message);
             continue;
         }
+        // Its header, and its row with strides of its own.
+        if (!budget.take(sizeof(Array) + sizeof(TensorInfo) + 256 + ListBudget::of(member.name) +
+                         4 * ListBudget::heap(header->shape.capacity() * 8)))
+            return fail(fmt::format("{}: {}.", shown, budget.why("its list of arrays")), path);
         if (member.isDeflated) packed.push_back(&member);
         arrays.push_back({&member, std::move(*header)});
     }

@@ -14,6 +14,11 @@ Result<Pickle> Pickle::read(std::span<const std::byte> bytes, const PickleLimits
     return result;
 }
 
+std::uint64_t Pickle::memory() const {
+    return nodes_.size() * sizeof(Node) + pool_.size() * sizeof(Ref) + segments_.size() * sizeof(Segment) +
+           objects_.size() * sizeof(Stored) + chains_.size() * sizeof(Chain);
+}
+
 std::int64_t Pickle::number(Ref value) const {
     const auto& node = nodes_[value];
     return std::bit_cast<std::int64_t>(std::uint64_t(node.b) << 32 | node.a);

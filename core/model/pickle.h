@@ -19,6 +19,7 @@ namespace qs {
 
 struct PickleLimits {
     std::uint64_t opcodes = 5'000'000, values = 2'000'000, stack = 1'000'000, farMemo = 100'000;
+    std::uint64_t memory = ~std::uint64_t(0); ///< bytes of the values
 };
 
 class Pickle {
@@ -70,6 +71,7 @@ public:
     Ref persistentId(Ref value) const { return nodes_[value].a; }
     std::string className(Ref classValue) const; ///< "module.name"; "" where it is no class
     std::size_t values() const { return nodes_.size(); }
+    std::uint64_t memory() const; ///< bytes that they take
 
 private:
     friend class PickleReader;

@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kMostLine = 1024; // module and class names
 constexpr std::size_t kMostBytes = std::numeric_limits<std::uint32_t>::max();
 
+constexpr std::uint64_t kBetweenSums = 256;
 constexpr Pickle::Ref kAbsent = std::numeric_limits<Pickle::Ref>::max();
 
 } // namespace
@@ -32,6 +33,8 @@ Result<Pickle> PickleReader::read() {
     for (std::uint64_t n = 0; !isDone_; ++n) {
         const std::size_t begin = at_;
         bool ok = n < limits_.opcodes || wrong(fmt::format("its pickle has more than {} opcodes", limits_.opcodes));
+        if (ok && n % kBetweenSums == 0 && out_.memory() + 4 * memo_.size() > limits_.memory)
+            ok = wrong("its pickle has more values than a checkpoint of its size needs");
         if (ok) ok = at_ < out_.bytes_.size() ? step(std::uint8_t(out_.bytes_[at_++])) : cutOff();
         if (!ok) return fail(std::move(why_), {}, static_cast<long long>(begin));
     }

@@ -4,6 +4,7 @@
 
 #include "core/model/pickle.h"
 
+#include <deque>
 #include <map>
 
 namespace qs {
@@ -50,9 +51,9 @@ private:
     const PickleLimits& limits_;
     Pickle out_;
     std::size_t at_ = 0;
-    std::vector<Ref> stack_;
-    std::vector<std::size_t> marks_;
-    std::vector<Ref> memo_;            ///< numbers that come one after the other, as writers give them
+    std::deque<Ref> stack_; // deques, as in Pickle
+    std::deque<std::size_t> marks_;
+    std::deque<Ref> memo_;             ///< numbers that come one after the other, as writers give them
     std::map<std::uint32_t, Ref> far_; ///< others
     Ref emptyTuple_ = 0, false_ = 0, true_ = 0;
     bool isDone_ = false, isCutOff_ = false;

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"
+#include "core/model/list_budget.h"
 #include "core/model/mapped_file.h"
 #include "core/model/pytorch_legacy.h"
 #include "core/model/pytorch_state.h"
@@ -37,7 +38,8 @@ public:
         const auto* pickle = rootPickle(*archive);
         if (!pickle)
             return wrong(archive->find("model.json") || hasModelJson(*archive)
-                             ? "it is TorchScript of before PyTorch 1.4, which keeps no data.pkl; save it anew"
+                             ? "it is TorchScript of before PyTorch 1.4, which keeps no data.pkl; load it with torch.jit.load and "
+                               "save it anew"
                              : "it is a ZIP archive without one FOLDER/data.pkl, so no PyTorch checkpoint");
         const std::string root = pickle->name.substr(0, pickle->name.find('/') + 1);
         if (const auto* order = archive->find(root + "byteorder")) {
@@ -58,11 +60,12 @@ public:
     }
 
     Result<void> addLegacy() {
-        auto read = readTorchLegacy(*file_, stem_);
+        auto read = readTorchLegacy(*file_, stem_, model_);
         if (file_->faulted())
             if (auto same = file_->unchanged(); !same) return same;
         if (!read) return wrong(read.error().message);
-        for (auto& tensor : read->state.tensors) {
+        for (auto& left = read->state.tensors; !left.empty(); left.pop_front()) {
+            auto& tensor = left.front();
             const auto& storage = read->state.storages.find(tensor.storage)->second;
             const Place place{file_, read->places.find(tensor.storage)->second, storage.bytes, false};
             if (auto added = add(tensor, place); !added) return added;
@@ -104,10 +107,14 @@ private:
                           const std::string& prefix) {
         const auto bytes = archive.contents(member, kMostPickle);
         if (!bytes) return tl::unexpected(bytes.error());
-        const auto pickle = Pickle::read(*bytes);
+        PickleLimits limits;
+        limits.memory = torchPickleMemory(bytes->size());
+        const auto pickle = Pickle::read(*bytes, limits);
         if (!pickle) return archive.wrong(member, "is no pickle that can be read: " + pickle.error().message);
         if (pickle->length() != bytes->size()) return archive.wrong(member, "goes on after its pickle");
-        auto state = readTorchState(*pickle, stem_, prefix);
+        ListBudget budget(model_, file_->size() + (member.isDeflated ? bytes->size() : 0),
+                          bytes->size() + pickle->memory() + archive.memory());
+        auto state = readTorchState(*pickle, stem_, prefix, &budget);
         if (!state) return archive.wrong(member, "is no pickle of tensors: " + state.error().message);
 
         std::map<std::string, Place, std::less<>> places;
@@ -132,8 +139,8 @@ private:
             for (std::size_t i = 0; i < packed.size(); ++i)
                 places[packedKeys[i]] = {inflated->memory, inflated->offsets[i], packed[i]->bytes, true};
         }
-        for (auto& tensor : state->tensors)
-            if (auto added = add(tensor, places[tensor.storage]); !added) return added;
+        for (; !state->tensors.empty(); state->tensors.pop_front())
+            if (auto added = add(state->tensors.front(), places[state->tensors.front().storage]); !added) return added;
         note(state->notes);
         return {};
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/pytorch_legacy.h"
 
+#include "core/model/list_budget.h"
 #include "core/model/mapped_file.h"
 #include "core/model/tensor_name.h"
 
@@ -67,18 +68,21 @@ bool isTorchLegacy(std::span<const std::byte> head) {
     return text.size() > 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5 && text.find(kMagic) != text.npos;
 }
 
-Result<TorchLegacy> readTorchLegacy(const MappedFile& file, const std::string& name) {
+Result<TorchLegacy> readTorchLegacy(const MappedFile& file, const std::string& name, const Model& model) {
     for (std::size_t most = kFirst;; most = kMost) {
         // A copy: the text must not change between the checks and the use.
         std::vector<std::byte> bytes(std::min(file.size(), most));
         file.readInto(0, bytes);
+        file.dropPages(0, bytes.size());
+        PickleLimits limits;
+        limits.memory = torchPickleMemory(bytes.size());
         const bool isAll = bytes.size() == file.size() || most == kMost;
         std::span<const std::byte> left = bytes;
         std::vector<Pickle> pickles;
         pickles.reserve(5);
         bool isCutOff = false;
         while (pickles.size() < 5) {
-            auto pickle = Pickle::read(left, {}, &isCutOff);
+            auto pickle = Pickle::read(left, limits, &isCutOff);
             if (!pickle && isCutOff && !isAll) break;
             if (!pickle) return tl::unexpected(pickle.error());
             left = left.subspan(pickle->length());
@@ -90,7 +94,10 @@ Result<TorchLegacy> readTorchLegacy(const MappedFile& file, const std::string& n
             return fail("its version is none that is known");
         if (auto why = notLittle(facts); !why.empty()) return fail(std::move(why));
         TorchLegacy out;
-        auto read = readTorchState(state, name);
+        std::uint64_t held = bytes.size();
+        for (const auto& pickle : pickles) held += pickle.memory();
+        ListBudget budget(model, file.size(), held);
+        auto read = readTorchState(state, name, {}, &budget);
         if (!read) return tl::unexpected(read.error());
         out.state = std::move(*read);
         if (auto why = placeStorages(file, keys, bytes.size() - left.size(), out); !why.empty())

@@ -8,6 +8,7 @@
 namespace qs {
 
 class MappedFile;
+class Model;
 
 struct TorchLegacy {
     TorchState state;
@@ -15,7 +16,7 @@ struct TorchLegacy {
 };
 
 bool isTorchLegacy(std::span<const std::byte> head);
-/// What is wrong is the end of a sentence.
-Result<TorchLegacy> readTorchLegacy(const MappedFile& file, const std::string& name);
+/// `model`: to which it is added. What is wrong is the end of a sentence.
+Result<TorchLegacy> readTorchLegacy(const MappedFile& file, const std::string& name, const Model& model);
 
 } // namespace qs

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/pytorch_state.h"
 
+#include "core/model/list_budget.h"
 #include "core/model/pytorch_classes.h"
 #include "core/model/strict_json.h"
 #include "core/model/tensor_name.h"
@@ -16,11 +17,14 @@ using Ref = Pickle::Ref;
 using Kind = Pickle::Kind;
 
 constexpr std::size_t kDeepest = 200, kMostRank = 64, kMostClasses = 3, kLongestKey = 65536, kLongestStorage = 1024;
+// As parsed, in the list and with strides of its own; the rows of both maps of storages.
+constexpr std::uint64_t kPerTensor = sizeof(TorchTensor) + sizeof(TensorInfo) + 224, kPerStorage = 352;
 constexpr std::uint64_t kMostNames = std::uint64_t(64) << 20, kMostElements = std::uint64_t(1) << 59;
 
 class Walk {
 public:
-    Walk(const Pickle& pickle, const std::string& prefix) : p_(pickle), prefix_(prefix), seen_(pickle.values()) {}
+    Walk(const Pickle& pickle, const std::string& prefix, ListBudget* budget)
+        : p_(pickle), prefix_(prefix), seen_(pickle.values()), budget_(budget) {}
 
     Result<TorchState> read(const std::string& name) {
         for (Ref value = 0; value < p_.values(); ++value)
@@ -60,6 +64,9 @@ private:
     bool wrong(std::string what) {
         why_ = std::move(what);
         return false;
+    }
+    bool take(std::uint64_t bytes) {
+        return !budget_ || budget_->take(bytes) || wrong(budget_->why("its list of tensors"));
     }
     /// A text, or bytes that can be one: those are texts of Python 2.
     std::optional<std::string_view> textOf(Ref value) const {
@@ -110,6 +117,7 @@ private:
         storage.elements = *elements;
         storage.bytes = *elements * element->bytes;
         const auto [at, isNew] = out_.storages.try_emplace(std::string(*key), storage);
+        if (isNew && !take(kPerStorage + 2 * key->size())) return false;
         if (!isNew && (at->second.bytes != storage.bytes || at->second.className != storage.className))
             return wrong(fmt::format("its storage {} has two kinds or sizes", quotedName(*key)));
         return true;
@@ -169,6 +177,7 @@ private:
         if (depth > kDeepest) return wrong(fmt::format("its pickle is nested deeper than {}", kDeepest));
         std::uint32_t frame = place.frame;
         if (place.index >= 0 || place.key != Pickle::kNone) {
+            if (!take(sizeof(Frame) + sizeof(Open))) return false;
             frame = std::uint32_t(frames_.size());
             frames_.push_back({place.frame, depth, place.key, place.index});
         }
@@ -267,6 +276,10 @@ private:
         }
         if (isQuantized) count(quantized_, place);
         tensor.dtype = *dtype;
+        if (!take(kPerTensor + 2 * ListBudget::of(tensor.name) + ListBudget::of(tensor.storage) +
+                  2 * ListBudget::heap(tensor.shape.capacity() * 8) +
+                  2 * ListBudget::heap(tensor.strides.capacity() * 8)))
+            return false;
         out_.tensors.push_back(std::move(tensor));
         return true;
     }
@@ -381,20 +394,22 @@ private:
     std::string rootName_;
     TorchState out_;
     std::vector<bool> seen_;
-    std::vector<Frame> frames_;
-    std::vector<Open> open_;
+    std::deque<Frame> frames_; // deques: no second copy while they grow
+    std::deque<Open> open_;
     std::map<std::string, Count> classes_;
     std::size_t otherClasses_ = 0, keys_ = 0;
     std::string firstKeys_;
     Count unread_, quantized_, bare_, plain_, again_;
     std::uint64_t names_ = 0;
+    ListBudget* budget_;
     std::string why_;
 };
 
 } // namespace
 
-Result<TorchState> readTorchState(const Pickle& pickle, const std::string& name, const std::string& prefix) {
-    return Walk(pickle, prefix).read(name);
+Result<TorchState> readTorchState(const Pickle& pickle, const std::string& name, const std::string& prefix,
+                                  ListBudget* budget) {
+    return Walk(pickle, prefix, budget).read(name);
 }
 
 } // namespace qs

@@ -6,10 +6,13 @@
 #include "core/model/dtype.h"
 #include "core/model/pickle.h"
 
+#include <deque>
 #include <map>
 #include <optional>
 
 namespace qs {
+
+class ListBudget;
 
 struct TorchStorage {
     std::string className;
@@ -26,11 +29,16 @@ struct TorchTensor {
 
 struct TorchState {
     std::map<std::string, TorchStorage, std::less<>> storages; ///< all that the pickle names
-    std::vector<TorchTensor> tensors;
+    std::deque<TorchTensor> tensors;
     std::vector<std::string> notes; ///< ends of sentences: what is in it and not shown, and why
 };
 
+/// What the values of a pickle of so many bytes may take.
+constexpr std::uint64_t torchPickleMemory(std::uint64_t bytes) { return (std::uint64_t(24) << 20) + bytes; }
+
 /// `name`: of a root that is a tensor itself; `prefix`: before all names. What is wrong is the end of a sentence.
-Result<TorchState> readTorchState(const Pickle& pickle, const std::string& name, const std::string& prefix = {});
+/// `budget`, where given, is charged for the tensors, for what they become too.
+Result<TorchState> readTorchState(const Pickle& pickle, const std::string& name, const std::string& prefix = {},
+                                  ListBudget* budget = nullptr);
 
 } // namespace qs

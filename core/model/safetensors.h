@@ -13,6 +13,8 @@
 
 namespace qs {
 
+class ListBudget;
+
 struct SafetensorsHeader {
     std::vector<TensorInfo> tensors; ///< by offset; `offset` is absolute in the file
     std::map<std::string, std::string> metadata;
@@ -21,9 +23,11 @@ struct SafetensorsHeader {
 /// What the first 8 bytes say, at most one byte over the limit for headers; 0 where there are fewer.
 std::uint64_t safetensorsHeaderLength(std::span<const std::byte> start);
 /// `head`: the file's first bytes, to the end of the header where the file holds it. `path` only names the place in
-/// errors.
+/// errors. `budget` null: that of the file alone. `passed`, where given, hears now and then how many bytes of the file
+/// are behind.
 Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head, std::uint64_t fileSize,
-                                                 const std::string& path);
+                                                 const std::string& path, const ListBudget* budget = nullptr,
+                                                 const std::function<void(std::uint64_t)>& passed = {});
 inline Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> file, const std::string& path) {
     return parseSafetensorsHeader(file, file.size(), path);
 }

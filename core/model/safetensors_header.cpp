@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The header of a safetensors file. Every number in it is a claim of whoever wrote it.
 #include "core/model/safetensors.h"
+#include "core/model/list_budget.h"
 #include "core/model/strict_json.h"
 #include "core/model/tensor_name.h"
 
@@ -9,10 +10,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
-#include <deque>
 #include <fmt/format.h>
 #include <limits>
-#include <tuple>
+#include <utility>
 
 namespace qs {
 namespace {
@@ -22,15 +22,20 @@ constexpr std::size_t kMaxRank = 64; // as many as NumPy 2 has; nobody's weights
 // Beyond 2^53 readers whose JSON numbers are doubles see another shape than we do.
 constexpr std::uint64_t kMaxDim = std::uint64_t(1) << 53;
 
-struct Entry {
-    TensorInfo info;
-    std::uint64_t begin = 0, end = 0;
-    std::uint64_t keyAt = 0; // in the file, one past the name
-};
+// An entry of the header as it is written takes at least so many bytes: `"":{"dtype":"U8","shape":[],"data_offsets":[0,0]},`
+constexpr std::size_t kLeastEntry = 50;
+
+/// Until all are read, a TensorInfo of the header holds data_offsets, and where its name ended.
+std::uint64_t& beginOf(TensorInfo& entry) { return entry.offset; }
+std::uint64_t& endOf(TensorInfo& entry) { return entry.bytes; }
+std::uint64_t& keyAtOf(TensorInfo& entry) { return entry.elements; }
 
 class HeaderVisitor final : public JsonVisitor {
 public:
-    std::deque<Entry> entries; // a deque: growing does not move a million of them
+    HeaderVisitor(std::size_t length, ListBudget budget) : budget_(budget) {
+        entries.reserve(length / kLeastEntry + 1); // pages that nothing is written to are no memory
+    }
+    std::vector<TensorInfo> entries;
     std::map<std::string, std::string> metadata;
     std::string unknownField; // of the first tensor that has one
     std::size_t withUnknownField = 0;
@@ -92,7 +97,10 @@ public:
         switch (where_) {
         case Where::Start: return refuse("the header is text, not an object of tensors");
         case Where::Root: return refuse(entryIs("text"));
-        case Where::Metadata: metadata.emplace(key_, std::move(text)); return true;
+        case Where::Metadata:
+            if (!budget_.takeEntry(key_, text)) return refuse(budget_.why("its metadata"));
+            metadata.emplace(key_, text); // a copy: the parser's own has room to grow
+            return true;
         case Where::Entry:
             if (field_ == Field::Unknown) return true;
             return field_ == Field::Dtype ? takeDtype(text) : wrongKind("text");
@@ -104,7 +112,7 @@ public:
     }
     bool count(std::uint64_t value) override {
         if (where_ == Where::Shape) {
-            auto& shape = entries.back().info.shape;
+            auto& shape = entries.back().shape;
             if (shape.size() == kMaxRank)
                 return refuse(fmt::format("tensor {}: more than {} dimensions", name(), kMaxRank));
             if (value > kMaxDim)
@@ -114,7 +122,7 @@ public:
             return true;
         }
         if (where_ == Where::Offsets) {
-            if (offsetCount_ < 2) (offsetCount_ ? entries.back().end : entries.back().begin) = value;
+            if (offsetCount_ < 2) (offsetCount_ ? endOf(entries.back()) : beginOf(entries.back())) = value;
             ++offsetCount_;
             return true;
         }
@@ -139,7 +147,7 @@ private:
     enum class Where { Start, Root, Metadata, Entry, Shape, Offsets, Unknown };
     enum class Field { Dtype, Shape, Offsets, Unknown };
 
-    std::string name() const { return quotedName(entries.back().info.name); }
+    std::string name() const { return quotedName(entries.back().name); }
     std::string entryIs(const char* kind) const {
         return inMetadataKey_ ? fmt::format("__metadata__ is {} instead of an object", kind)
                               : fmt::format("tensor {} is {} instead of an object", name(), kind);
@@ -168,8 +176,8 @@ private:
         if (text.find('\0') != std::string::npos)
             return refuse(fmt::format("the name of tensor {} holds a NUL", quotedName(text)));
         auto& entry = entries.emplace_back();
-        entry.info.name = std::move(text);
-        entry.keyAt = position;
+        entry.name = text; // a copy: the parser's own has room to grow
+        keyAtOf(entry) = position;
         return true;
     }
     bool beginEntry() {
@@ -183,7 +191,9 @@ private:
         for (int i = 0; i < 3; ++i)
             if (!seen_[i]) return refuse(fmt::format("tensor {} has no {}", name(), ids[i]));
         where_ = Where::Root;
-        return true;
+        auto& shape = entries.back().shape;
+        if (shape.capacity() > shape.size() + 2) shape.shrink_to_fit();
+        return budget_.take(entries.back()) || refuse(budget_.why("its list of tensors"));
     }
     bool entryKey(const std::string& text) {
         field_ = text == "dtype"          ? Field::Dtype
@@ -202,7 +212,7 @@ private:
     }
     bool takeDtype(const std::string& text) {
         if (const auto dtype = dtypeFromId(text)) {
-            entries.back().info.dtype = *dtype;
+            entries.back().dtype = *dtype;
             return true;
         }
         std::string upper = text.substr(0, 32);
@@ -218,40 +228,49 @@ private:
     bool seen_[3] = {}, unknownHere_ = false, hasMetadata_ = false, inMetadataKey_ = false;
     int offsetCount_ = 0, unknownDepth_ = 0;
     std::string key_;
+    ListBudget budget_;
 };
 
 /// The second of two tensors with one name, or null. Sorted by hash, then name: a hash table could be flooded by names
 /// made to collide.
-const Entry* nameTwice(const std::vector<Entry*>& entries) {
-    std::vector<std::pair<std::size_t, const Entry*>> byHash;
+TensorInfo* nameTwice(std::vector<TensorInfo>& entries) {
+    struct Hashed {
+        std::uint32_t hash, entry;
+    };
+    std::vector<Hashed> byHash;
     byHash.reserve(entries.size());
-    for (const auto* entry : entries) byHash.emplace_back(std::hash<std::string>()(entry->info.name), entry);
-    const auto key = [](const auto& item) { return std::tie(item.first, item.second->info.name); };
-    std::sort(byHash.begin(), byHash.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
-    const auto same = [&](const auto& a, const auto& b) { return key(a) == key(b); };
-    const auto at = std::adjacent_find(byHash.begin(), byHash.end(), same);
+    for (const auto& entry : entries)
+        byHash.push_back({std::uint32_t(std::hash<std::string>()(entry.name)), std::uint32_t(byHash.size())});
+    const auto name = [&](const Hashed& item) -> const std::string& { return entries[item.entry].name; };
+    std::sort(byHash.begin(), byHash.end(), [&](const Hashed& a, const Hashed& b) {
+        return a.hash != b.hash ? a.hash < b.hash : name(a) < name(b);
+    });
+    const auto at = std::adjacent_find(byHash.begin(), byHash.end(), [&](const Hashed& a, const Hashed& b) {
+        return a.hash == b.hash && name(a) == name(b);
+    });
     if (at == byHash.end()) return nullptr;
-    return at->second->keyAt > at[1].second->keyAt ? at->second : at[1].second;
+    TensorInfo &a = entries[at->entry], &b = entries[at[1].entry];
+    return keyAtOf(a) > keyAtOf(b) ? &a : &b;
 }
 
 /// Fills elements and bytes; what is wrong, or "".
-std::string sizes(Entry& entry) {
+std::string sizes(TensorInfo& entry) {
     std::uint64_t elements = 1, bits = 0;
-    for (const auto dim : entry.info.shape)
+    for (const auto dim : entry.shape)
         if (__builtin_mul_overflow(elements, std::uint64_t(dim), &elements))
             return "the number of elements overflows 64 bits";
-    if (__builtin_mul_overflow(elements, std::uint64_t(info(entry.info.dtype).bits), &bits))
+    if (__builtin_mul_overflow(elements, std::uint64_t(info(entry.dtype).bits), &bits))
         return "the number of bits overflows 64 bits";
-    const char* dtype = info(entry.info.dtype).id;
+    const char* dtype = info(entry.dtype).id;
     if (bits % 8 != 0)
         return fmt::format("{} elements of {} end inside a byte (shape {})", elements, dtype,
-                           shapeText(entry.info.shape));
-    const std::uint64_t bytes = bits / 8, given = entry.end - entry.begin;
+                           shapeText(entry.shape));
+    const std::uint64_t bytes = bits / 8, given = endOf(entry) - beginOf(entry);
     if (given != bytes)
-        return fmt::format("shape {} of {} takes {} bytes, but data_offsets spans {}", shapeText(entry.info.shape),
+        return fmt::format("shape {} of {} takes {} bytes, but data_offsets spans {}", shapeText(entry.shape),
                            dtype, bytes, given);
-    entry.info.elements = elements;
-    entry.info.bytes = bytes;
+    entry.elements = elements;
+    entry.bytes = bytes;
     return {};
 }
 
@@ -269,7 +288,8 @@ std::uint64_t safetensorsHeaderLength(std::span<const std::byte> start) {
 }
 
 Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head, std::uint64_t fileSize,
-                                                 const std::string& path) {
+                                                 const std::string& path, const ListBudget* budget,
+                                                 const std::function<void(std::uint64_t)>& passed) {
     const auto refusal = [&](const std::string& why, std::uint64_t byte) {
         constexpr auto most = std::uint64_t(std::numeric_limits<long long>::max());
         return fail(fmt::format("{}: {} (at byte {}).", escapeForPeople(path, 200), why, byte), path,
@@ -291,44 +311,37 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head
             0);
     if (length == 0) return refusal("the header is empty", 8);
 
-    HeaderVisitor visitor;
+    HeaderVisitor visitor(std::size_t(length), budget ? *budget : ListBudget(fileSize));
     assert(head.size() >= 8 + length);
     const std::string_view text(reinterpret_cast<const char*>(head.data()) + 8, length);
+    visitor.passed = passed;
     if (auto read = readStrictJson(text, path, 8, visitor); !read) return tl::unexpected(read.error());
 
-    std::vector<Entry*> entries;
-    entries.reserve(visitor.entries.size());
-    for (auto& entry : visitor.entries) entries.push_back(&entry);
-    if (const auto* twice = nameTwice(entries))
-        return refusal(fmt::format("tensor {} is there twice", quotedName(twice->info.name)), twice->keyAt - 1);
-    const auto earlier = [](const Entry* a, const Entry* b) {
-        return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
-    };
-    if (!std::is_sorted(entries.begin(), entries.end(), earlier))
-        std::stable_sort(entries.begin(), entries.end(), earlier);
+    auto& entries = visitor.entries;
+    if (auto* twice = nameTwice(entries))
+        return refusal(fmt::format("tensor {} is there twice", quotedName(twice->name)), keyAtOf(*twice) - 1);
+    sortStably(entries, [](TensorInfo& a, TensorInfo& b) {
+        return std::pair(beginOf(a), endOf(a)) < std::pair(beginOf(b), endOf(b));
+    });
     const std::uint64_t data = 8 + length;
     const std::uint64_t available = fileSize - data;
     std::uint64_t expected = 0;
     const TensorInfo* cut = nullptr; // the first whose data the file does not hold
-    SafetensorsHeader header;
-    header.tensors.reserve(entries.size());
-    for (Entry* at : entries) {
-        Entry& entry = *at;
+    for (TensorInfo& entry : entries) {
+        const std::uint64_t begin = beginOf(entry), end = endOf(entry);
         const auto wrong = [&](const std::string& why) {
-            return refusal(fmt::format("tensor {}: {}", quotedName(entry.info.name), why),
+            return refusal(fmt::format("tensor {}: {}", quotedName(entry.name), why),
                            data + std::min(expected, available));
         };
-        if (entry.begin != expected)
+        if (begin != expected)
             return wrong(fmt::format("data_offsets begins at {} where {} is expected: tensors must follow each other "
                                      "without {}",
-                                     entry.begin, expected, entry.begin < expected ? "overlap" : "a gap"));
-        if (entry.end < entry.begin)
-            return wrong(fmt::format("data_offsets is reversed: [{}, {}]", entry.begin, entry.end));
+                                     begin, expected, begin < expected ? "overlap" : "a gap"));
+        if (end < begin) return wrong(fmt::format("data_offsets is reversed: [{}, {}]", begin, end));
         if (const auto why = sizes(entry); !why.empty()) return wrong(why);
-        entry.info.offset = data + entry.begin;
-        expected = entry.end;
-        header.tensors.push_back(std::move(entry.info));
-        if (!cut && expected > available) cut = &header.tensors.back(); // stays: room was reserved
+        entry.offset = data + begin;
+        expected = end;
+        if (!cut && expected > available) cut = &entry;
     }
     if (cut)
         return refusal(fmt::format("tensor {}: its data is cut short: {} bytes of tensors are promised, {} are there",
@@ -337,6 +350,8 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head
     if (expected != available)
         return refusal(fmt::format("{} bytes follow the last tensor", available - expected), data + expected);
 
+    SafetensorsHeader header;
+    header.tensors = std::move(entries);
     header.metadata = std::move(visitor.metadata);
     if (visitor.withUnknownField > 0)
         header.warnings.push_back(fmt::format(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // model.safetensors.index.json: which shard holds which tensor.
 #include "core/model/safetensors.h"
+#include "core/model/list_budget.h"
 #include "core/model/strict_json.h"
 #include "core/model/tensor_name.h"
 
@@ -14,10 +15,15 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kMaxIndex = 100'000'000;
+constexpr std::uint64_t kPerMapped = 80, kLeastMapped = sizeof("\"\":\"a\",") - 1;
 
 class IndexVisitor final : public JsonVisitor {
 public:
+    explicit IndexVisitor(std::uint64_t length) : budget(length, length) {
+        index.weightMap.reserve(length / kLeastMapped + 1); // pages that nothing is written to are no memory
+    }
     SafetensorsIndex index;
+    ListBudget budget;
     bool hasMap = false;
 
     bool beginObject() override {
@@ -51,7 +57,11 @@ public:
             text.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos)
             return refuse(fmt::format("weight_map: tensor {} is mapped to {}, which is not a plain file name",
                                       quotedName(key_), quotedName(text)));
-        index.weightMap.emplace_back(std::move(key_), std::move(text));
+        // Two names, their places in sorted lists, and the row that says whether the shard has it.
+        if (!budget.take(2 * sizeof(std::string) + ListBudget::heap(key_.size() + 1) +
+                         ListBudget::heap(text.size() + 1) + kPerMapped))
+            return refuse(budget.why("the list of tensors in weight_map"));
+        index.weightMap.emplace_back(key_, text);
         return true;
     }
     bool count(std::uint64_t value) override {
@@ -86,7 +96,7 @@ Result<SafetensorsIndex> parseSafetensorsIndex(std::string_view text, const std:
     if (text.size() > kMaxIndex)
         return fail(fmt::format("{}: an index of {} bytes is over the limit of {}.", shown, text.size(), kMaxIndex),
                     path);
-    IndexVisitor visitor;
+    IndexVisitor visitor(text.size());
     if (auto read = readStrictJson(text, path, 0, visitor); !read) return tl::unexpected(read.error());
     if (!visitor.hasMap)
         return fail(fmt::format("{}: there is no weight_map, so this is not the index of a sharded checkpoint.", shown),

@@ -46,10 +46,12 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
     model->folder = folder.string();
     model->title = titleOfFolder(folder);
 
-    std::vector<std::string> shards;
-    for (const auto& [tensor, shard] : index->weightMap) shards.push_back(shard);
-    std::sort(shards.begin(), shards.end(), naturalLess);
-    shards.erase(std::unique(shards.begin(), shards.end()), shards.end());
+    std::vector<std::string_view> named;
+    named.reserve(index->weightMap.size());
+    for (const auto& [tensor, shard] : index->weightMap) named.push_back(shard);
+    std::sort(named.begin(), named.end(), naturalLess);
+    named.erase(std::unique(named.begin(), named.end()), named.end());
+    const std::vector<std::string> shards(named.begin(), named.end());
 
     std::vector<int> fileOf; // of each shard: its number in Model::files, or kMissing
     std::vector<std::string> missing;
@@ -87,8 +89,7 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
     std::size_t unmapped = 0;
     std::uint64_t mappedBytes = 0;
     std::string firstUnmapped;
-    std::vector<TensorInfo> kept;
-    kept.reserve(model->tensors.size());
+    std::size_t kept = 0;
     for (auto& tensor : model->tensors) {
         const auto at = std::lower_bound(mapped.begin(), mapped.end(), std::string_view(tensor.name),
                                          [](const Mapped& x, std::string_view name) { return x.tensor < name; });
@@ -100,9 +101,10 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
             firstUnmapped = fmt::format("{} in {}", quotedName(tensor.name),
                                         quotedName(fs::path(model->files[tensor.file].path).filename().string()));
         }
-        if (!isMapped || at->file == int(tensor.file)) kept.push_back(std::move(tensor));
+        if (isMapped && at->file != int(tensor.file)) continue;
+        if (auto& place = model->tensors[kept++]; &place != &tensor) place = std::move(tensor);
     }
-    model->tensors = std::move(kept);
+    model->tensors.resize(kept);
     for (const auto& entry : mapped)
         if (!entry.found && entry.file != kMissing)
             return fail(fmt::format("{}: tensor {} is mapped to {}, which does not hold it.", shown(path),

@@ -27,6 +27,7 @@ target_sources(qs_core PRIVATE
   model/gguf_write.cpp
   model/huggingface.cpp
   model/imatrix.cpp
+  model/list_budget.cpp
   model/mapped_file.cpp
   model/model.cpp
   model/npy.cpp

@@ -12,6 +12,9 @@ namespace qs {
 namespace {
 
 constexpr int kMaxDepth = 8;
+// The parser keeps the text it is in twice, with as much room to grow.
+constexpr std::size_t kMaxText = std::size_t(16) << 20;
+constexpr std::uint64_t kBetweenPassed = std::uint64_t(1) << 20;
 
 /// Walks the text and remembers how far it came: events carry no position of their own.
 struct TrackedChar {
@@ -51,6 +54,10 @@ public:
     bool binary(nlohmann::json::binary_t&) { return false; } // JSON text has none
     bool key(std::string& text) {
         visitor_.position = firstByte_ + std::uint64_t(*seen_ - begin_);
+        if (visitor_.passed && visitor_.position - passed_ >= kBetweenPassed) {
+            passed_ = visitor_.position;
+            visitor_.passed(passed_);
+        }
         return visitor_.key(text);
     }
     bool start_object(std::size_t) { return deeper() && visitor_.beginObject(); }
@@ -79,9 +86,23 @@ private:
     JsonVisitor& visitor_;
     const char* begin_;
     const char** seen_;
-    std::uint64_t firstByte_;
+    std::uint64_t firstByte_, passed_ = 0;
     int depth_ = 0;
 };
+
+/// Where a text of more than kMaxText bytes begins, or npos.
+std::size_t longText(std::string_view text) {
+    for (auto open = text.find('"'); open != text.npos;) {
+        auto close = open;
+        do { // a quote after an odd number of backslashes belongs to the text
+            close = text.find('"', close + 1);
+            if (close == text.npos) return text.size() - open > kMaxText ? open : text.npos;
+        } while ((close - 1 - text.find_last_not_of('\\', close - 1)) % 2 == 1);
+        if (close - open > kMaxText) return open;
+        open = text.find('"', close + 1);
+    }
+    return text.npos;
+}
 
 } // namespace
 
@@ -129,6 +150,12 @@ Result<void> readStrictJson(std::string_view text, const std::string& path, std:
     if (text.starts_with("\xef\xbb\xbf")) return refusal("the JSON begins with a byte order mark", 0);
     if (const auto nul = text.find('\0'); nul != std::string_view::npos)
         return refusal("the JSON holds a NUL byte", nul);
+    if (const auto open = longText(text); open != text.npos)
+        return refusal(fmt::format("the JSON has a text of more than {} MiB", kMaxText >> 20), open);
+    if (visitor.passed) {
+        visitor.passed(firstByte + text.size());
+        visitor.passed(firstByte);
+    }
 
     const char* seen = text.data();
     Events events(visitor, &seen, firstByte);

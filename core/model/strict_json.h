@@ -2,11 +2,12 @@
 #pragma once
 // JSON from files that may lie. Events instead of a tree, because a tree silently keeps the last of duplicate keys and
 // takes ten times the memory. Refused before the visitor sees them: a byte order mark, NUL bytes (the parser would take
-// one for the end), invalid UTF-8, nesting deeper than 8, anything after the root.
+// one for the end), invalid UTF-8, nesting deeper than 8, texts of more than 16 MiB, anything after the root.
 
 #include "core/base/result.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,8 @@ public:
 
     std::string problem;
     std::uint64_t position = 0; ///< in the file; while key() runs: one past the key
+    /// Where given, hears every MiB how far in the file the reading is; it goes over the text twice.
+    std::function<void(std::uint64_t)> passed;
 
 protected:
     bool refuse(std::string why) {

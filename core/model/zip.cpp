@@ -2,6 +2,7 @@
 #include "core/model/zip.h"
 
 #include "core/base/text.h"
+#include "core/model/list_budget.h"
 #include "core/model/mapped_file.h"
 #include "core/model/tensor_name.h"
 #include "core/model/zip_directory.h"
@@ -66,6 +67,7 @@ Result<ZipArchive> ZipArchive::open(std::shared_ptr<MappedFile> file, const ZipL
         if (auto same = file->unchanged(); !same) return tl::unexpected(same.error());
     if (!members)
         return fail(fmt::format("{}: {}.", escapeForPeople(file->path(), 200), members.error().message), file->path());
+    file->dropPages(0, file->size()); // the headers of all members
     archive.file_ = std::move(file);
     archive.members_ = std::move(*members);
     auto& all = archive.members_;
@@ -84,6 +86,12 @@ Result<ZipArchive> ZipArchive::open(std::shared_ptr<MappedFile> file, const ZipL
     return archive;
 }
 
+std::uint64_t ZipArchive::memory() const {
+    std::uint64_t bytes = 0;
+    for (const auto& member : members_) bytes += sizeof member + ListBudget::of(member.name);
+    return bytes;
+}
+
 const ZipMember* ZipArchive::find(std::string_view name) const {
     const auto found = std::lower_bound(members_.begin(), members_.end(), name,
                                         [](const ZipMember& m, std::string_view n) { return m.name < n; });
@@ -99,6 +107,7 @@ tl::unexpected<Error> ZipArchive::wrong(const ZipMember& member, std::string_vie
 Result<void> ZipArchive::unpack(const ZipMember& member, std::span<std::byte> into, bool whole) const {
     if (!member.isDeflated) {
         file_->readInto(member.offset, into);
+        file_->dropPages(member.offset, into.size());
         if (whole && crcOf(0, into) != member.crc) return wrong(member, "is damaged: its checksum (CRC-32) differs");
         return {};
     }
@@ -117,6 +126,7 @@ Result<void> ZipArchive::unpack(const ZipMember& member, std::span<std::byte> in
             const auto piece = file_->read(member.offset + taken, n, scratch);
             z.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(piece.data()));
             z.avail_in = uInt(n);
+            if (taken > 0) file_->dropPages(member.offset + taken - kPiece, kPiece); // all but the last are whole
             taken += n;
         }
         const bool isFull = filled == into.size();
@@ -212,9 +222,11 @@ Result<std::uint64_t> ZipArchive::checkStored() const {
         }
         done += member.bytes;
         std::uint32_t crc = 0;
-        for (std::uint64_t at = 0; at < member.bytes; at += kPiece)
-            crc = crcOf(crc, file_->read(member.offset + at,
-                                         std::size_t(std::min<std::uint64_t>(kPiece, member.bytes - at)), scratch));
+        for (std::uint64_t at = 0; at < member.bytes; at += kPiece) {
+            const auto n = std::size_t(std::min<std::uint64_t>(kPiece, member.bytes - at));
+            crc = crcOf(crc, file_->read(member.offset + at, n, scratch));
+            file_->dropPages(member.offset + at, n);
+        }
         if (crc != member.crc) return wrong(member, "is damaged: its checksum (CRC-32) differs");
     }
     if (file_->faulted())

@@ -16,6 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What decodes it, with its fields and what people see of them, beside the rows of those until all are taken.
+constexpr std::uint64_t kPerLayer = 1400;
+
 std::string lower(std::string text) {
     for (char& c : text)
         if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
@@ -82,7 +85,7 @@ CheckpointConfig readCheckpointConfig(const Model& model) {
 
 Checkpoint::Checkpoint(const Model& model)
     : model_(model), config_(readCheckpointConfig(model)), schemes_(std::make_shared<Schemes>(config_.quantization)),
-      taken_(model.tensors.size()) {}
+      taken_(model.tensors.size()), budget_(model, 0) {}
 
 const TensorInfo* Checkpoint::find(std::string_view name) const {
     const TensorInfo* found = model_.find(name);
@@ -108,6 +111,9 @@ Result<void> Checkpoint::add(std::string name, std::shared_ptr<const Layer> laye
     const auto fields = layer->fields();
     if (std::find(fields.begin(), fields.end(), name) == fields.end() && model_.find(name))
         return fail(fmt::format("there is a tensor {} beside its parts", quotedName(name)));
+    std::uint64_t memory = kPerLayer;
+    for (const auto& field : fields) memory += 2 * ListBudget::heap(field.size() + 1);
+    if (!budget_.take(memory)) return fail("the list of its layers takes more memory than a checkpoint of its size needs");
     for (const auto& field : fields) {
         const TensorInfo* found = find(field);
         if (!found) return fail(fmt::format("{} belongs to two layers", quotedName(field)));

@@ -4,6 +4,7 @@
 
 #include "core/model/conventions/json_tree.h"
 #include "core/model/conventions/layer.h"
+#include "core/model/list_budget.h"
 
 #include <optional>
 #include <string_view>
@@ -55,6 +56,7 @@ private:
     CheckpointConfig config_;
     std::shared_ptr<const Schemes> schemes_;
     std::vector<bool> taken_; ///< of each tensor
+    ListBudget budget_;
     std::vector<TensorInfo> layers_;
     std::vector<Refused> refused_;
     std::vector<std::string> warnings_;

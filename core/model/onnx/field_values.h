@@ -16,6 +16,7 @@ public:
 
     const std::string& why() const { return why_; }
     std::uint64_t count() const { return count_; }
+    std::uint64_t memory() const { return sizeof *this + places_.capacity() * sizeof(Place); }
     std::uint64_t storedBytes() const { return message_.size(); } ///< of the message that holds it
     /// Where the values lie when they are one array of fixed width in the file.
     std::optional<std::uint64_t> contiguous() const { return contiguous_; }

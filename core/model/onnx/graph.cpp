@@ -2,6 +2,8 @@
 #include "core/model/onnx/graph.h"
 
 #include "core/base/text.h"
+#include "core/model/list_budget.h"
+#include "core/model/onnx/onnx.h"
 #include "core/model/tensor_name.h"
 
 #include <algorithm>
@@ -12,7 +14,9 @@ namespace qs::onnx {
 namespace {
 
 constexpr int kMostNested = 10;              ///< graphs in nodes of graphs
-constexpr std::size_t kMostTensors = 65'536; ///< one takes up to some 800 bytes of memory, and may take 10 of the file
+constexpr std::size_t kMostTensors = 65'536;
+// As parsed and in the list, of which one is left; what computes elements.
+constexpr std::uint64_t kPerTensor = sizeof(Tensor) + sizeof(TensorInfo), kPerValues = sizeof(OnnxValues) + 64;
 constexpr std::size_t kMostLabel = 100, kMostPrefix = 250, kMostMetadata = 10'000;
 
 using enum Wire;
@@ -20,7 +24,7 @@ using enum Wire;
 /// A walk down the messages. Each step returns false after the first thing that is wrong.
 class Walk {
 public:
-    Walk(std::uint64_t size, const ReadBytes& read) : size_(size), read_(read) {}
+    Walk(std::uint64_t size, const ReadBytes& read) : size_(size), read_(read), budget_(size) {}
     File file;
     std::string why;
     std::uint64_t place = 0;
@@ -248,6 +252,12 @@ private:
     bool add(Tensor tensor) {
         if (file.tensors.size() == kMostTensors)
             return refuse(tensor.at, fmt::format("it has more than {} tensors", kMostTensors));
+        // Its name may be changed, which takes a second one.
+        const auto names = 2 * ListBudget::of(tensor.name) +
+                           (tensor.external ? ListBudget::of(tensor.external->location) : 0);
+        const auto values = tensor.values ? kPerValues + tensor.values->memory() : tensor.type->bits < 8 ? kPerValues : 0;
+        if (!budget_.take(kPerTensor + names + values + ListBudget::heap(tensor.shape.capacity() * 8)))
+            return refuse(tensor.at, budget_.why("its list of tensors"));
         file.tensors.push_back(std::move(tensor));
         return true;
     }
@@ -278,6 +288,7 @@ private:
 
     std::uint64_t size_;
     const ReadBytes& read_;
+    ListBudget budget_;
     std::size_t functions_ = 0;
     std::map<std::string, Unread> unread_;
 };

@@ -6,6 +6,7 @@
 #include "core/base/result.h"
 #include "core/model/onnx/tensor.h"
 
+#include <deque>
 #include <map>
 #include <span>
 #include <string>
@@ -14,7 +15,7 @@
 namespace qs::onnx {
 
 struct File {
-    std::vector<Tensor> tensors;
+    std::deque<Tensor> tensors; ///< taken from the front while the list of the model is made
     std::map<std::string, std::string> metadata;
     std::vector<std::string> unread; ///< sentences' ends: what is in the model and not among the tensors
 };

@@ -36,8 +36,9 @@ public:
         model->files.push_back({file->path(), file->size(), file, std::move(parsed->metadata)});
         for (const auto& unread : parsed->unread)
             model->warnings.push_back(fmt::format("{}: {}.", shown(path), unread));
-        for (auto& tensor : parsed->tensors)
-            if (auto added = add(tensor); !added) return added;
+        model->tensors.reserve(parsed->tensors.size());
+        for (; !parsed->tensors.empty(); parsed->tensors.pop_front())
+            if (auto added = add(parsed->tensors.front()); !added) return added;
         if (missing_ > 0)
             model->warnings.push_back(fmt::format("{}: the files of {} tensors are missing; the first, {}, is in {}.",
                                                   shown(path), missing_, firstMissing_, firstLocation_));

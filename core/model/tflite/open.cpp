@@ -21,9 +21,8 @@ constexpr std::size_t kMostRead = (std::size_t(1) << 31) - 1;
 class Codes final : public Layer {
 public:
     Codes(const Tensor& tensor, std::string description, std::vector<Field> fields)
-        : Layer({tensor.isInt4 ? "TFLite INT4" : typeOf(tensor.info.dtype), std::move(description), DType::F32,
-                 tensor.info.shape, std::move(fields)}),
-          isInt4_(tensor.isInt4), perChannel_(tensor.quantized->scales.count > 1),
+        : Layer({typeOf(tensor), std::move(description), DType::F32, tensor.info.shape, std::move(fields)}),
+          bits_(tensor.bits), isSigned_(tensor.isSigned), perChannel_(tensor.quantized->scales.count > 1),
           channels_(tensor.quantized->scales.count), hasZeros_(tensor.quantized->zeroPoints.count > 0),
           zeroPerChannel_(tensor.quantized->zeroPoints.count > 1) {
         for (std::size_t i = tensor.quantized->axis + 1; i < tensor.info.shape.size(); ++i)
@@ -41,8 +40,10 @@ public:
     }
 
 private:
-    static const char* typeOf(DType dtype) {
-        switch (dtype) {
+    static const char* typeOf(const Tensor& tensor) {
+        if (tensor.bits == 2) return "TFLite INT2";
+        if (tensor.bits == 4) return tensor.isSigned ? "TFLite INT4" : "TFLite UINT4";
+        switch (tensor.info.dtype) {
         case DType::U8: return "TFLite UINT8";
         case DType::I8: return "TFLite INT8";
         case DType::I16: return "TFLite INT16";
@@ -64,12 +65,15 @@ private:
         const Field& codes = field(0);
         thread_local std::vector<std::byte> scratch;
         out.resize(n);
-        if (isInt4_) { // two in a byte, the low nibble first
-            const auto bytes = codes.read(begin / 2, std::size_t((begin + n + 1) / 2 - begin / 2), scratch);
+        if (bits_) { // several in a byte, low bits first
+            const unsigned perByte = 8 / bits_, sign = isSigned_ ? 1u << (bits_ - 1) : 0;
+            const std::uint64_t first = begin / perByte;
+            const auto bytes = codes.read(first, std::size_t((begin + n + perByte - 1) / perByte - first), scratch);
             for (std::size_t i = 0; i < n; ++i) {
                 const std::uint64_t at = begin + i;
-                const int code = int(bytes[std::size_t(at / 2 - begin / 2)]) >> (at % 2 * 4) & 15;
-                out[i] = (code ^ 8) - 8;
+                const unsigned code =
+                    unsigned(bytes[std::size_t(at / perByte - first)]) >> (at % perByte * bits_) & ((1u << bits_) - 1);
+                out[i] = std::int64_t(code ^ sign) - std::int64_t(sign);
             }
             return;
         }
@@ -103,7 +107,8 @@ private:
         }
     }
 
-    bool isInt4_, perChannel_;
+    unsigned bits_;
+    bool isSigned_, perChannel_;
     std::uint64_t channels_, inner_ = 1;
     bool hasZeros_, zeroPerChannel_;
 };
@@ -124,7 +129,7 @@ Field numbers(const char* name, DType dtype, const Extent& at, const std::shared
 TensorInfo derive(const Tensor& tensor, const std::shared_ptr<MappedFile>& file) {
     const auto& quantized = *tensor.quantized;
     TensorInfo codes = tensor.info;
-    if (tensor.isInt4) codes.shape = {std::int64_t(codes.bytes)}, codes.elements = codes.bytes;
+    if (tensor.bits) codes.shape = {std::int64_t(codes.bytes)}, codes.elements = codes.bytes;
     std::vector<Field> fields{{std::move(codes), file}, numbers("scale", DType::F32, quantized.scales, file)};
     if (quantized.zeroPoints.count > 0) fields.push_back(numbers("zero_point", DType::I64, quantized.zeroPoints, file));
     auto description = quantized.scales.count == 1 ? std::string("TensorFlow Lite, one scale")
@@ -148,7 +153,12 @@ Result<std::shared_ptr<Model>> openTflite(const std::string& path) {
     if (const auto why = notWhole(file->size(), path); !why.empty())
         return fail(fmt::format("{} {}.", shown, why), path, 0);
     std::vector<std::byte> copy(std::min(file->size(), tflite::kMostRead)); // it must not change between check and use
-    file->readInto(0, copy);
+    constexpr std::size_t piece = std::size_t(16) << 20;
+    for (std::size_t at = 0; at < copy.size(); at += piece) { // the pages that were copied leave memory
+        const auto n = std::min(piece, copy.size() - at);
+        file->readInto(at, std::span(copy).subspan(at, n));
+        file->dropPages(at, n);
+    }
     auto parsed = tflite::parse(copy, file->size(), path);
     if (file->faulted())
         if (auto same = file->unchanged(); !same) return tl::unexpected(same.error());
@@ -156,6 +166,7 @@ Result<std::shared_ptr<Model>> openTflite(const std::string& path) {
     auto model = newModel(path, "tflite");
     model->files.push_back({file->path(), file->size(), file, {}});
     if (!parsed->description.empty()) model->files[0].metadata["description"] = std::move(parsed->description);
+    model->tensors.reserve(parsed->tensors.size());
     for (auto& tensor : parsed->tensors)
         model->tensors.push_back(tensor.quantized ? tflite::derive(tensor, file) : std::move(tensor.info));
     for (const auto& warning : parsed->warnings) model->warnings.push_back(fmt::format("{}: {}.", shown, warning));

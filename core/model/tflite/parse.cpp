@@ -2,6 +2,7 @@
 #include "core/model/tflite/tflite.h"
 
 #include "core/base/text.h"
+#include "core/model/list_budget.h"
 #include "core/model/strict_json.h"
 #include "core/model/tensor_name.h"
 
@@ -22,6 +23,8 @@ struct ElementType {
     const char* id; ///< as TensorFlow Lite names it
     DType dtype;
     bool isRead, isQuantized; ///< codes, where it has scales
+    unsigned bits = 0;        ///< of integers that are packed
+    bool isSigned = true;
 };
 constexpr ElementType kTypes[] = {
     {0, "FLOAT32", DType::F32, true, false},
@@ -41,16 +44,20 @@ constexpr ElementType kTypes[] = {
     {14, "VARIANT", DType::U8, false, false},
     {15, "UINT32", DType::U32, true, false},
     {16, "UINT16", DType::U16, true, true},
-    {17, "INT4", DType::U8, true, true},
+    {17, "INT4", DType::U8, true, true, 4},
     {18, "BFLOAT16", DType::BF16, true, false},
+    {19, "INT2", DType::U8, true, true, 2},
+    {20, "UINT4", DType::U8, true, true, 4, false},
     {21, "FLOAT8_E4M3FN", DType::F8_E4M3, true, false},
     {22, "FLOAT8_E5M2", DType::F8_E5M2, true, false},
 };
-constexpr int kInt4 = 17;
+// As parsed and in the list; of a quantized one also what decodes it, with its fields and what people see of them.
+constexpr std::uint64_t kPerTensor = sizeof(Tensor) + sizeof(TensorInfo) + 64, kPerQuantized = 1400;
 
 class Walk {
 public:
-    Walk(std::span<const std::byte> bytes, std::uint64_t fileSize) : bytes_(bytes), fileSize_(fileSize) {}
+    Walk(std::span<const std::byte> bytes, std::uint64_t fileSize)
+        : bytes_(bytes), fileSize_(fileSize), budget_(fileSize, bytes.size()) {}
     File file;
     std::string why;
 
@@ -165,18 +172,21 @@ private:
                 return refused("its number of elements overflows");
             info.elements *= std::uint64_t(dim);
         }
-        out.isInt4 = type->number == kInt4;
+        out.bits = type->bits, out.isSigned = type->isSigned;
         info.dtype = type->dtype;
-        info.bytes =
-            out.isInt4 ? (info.elements + 1) / 2 : info.elements * std::uint64_t(qs::info(info.dtype).bits) / 8;
+        info.bytes = (info.elements * (out.bits ? out.bits : std::uint64_t(qs::info(info.dtype).bits)) + 7) / 8;
         if (info.bytes != bytes.count)
             return refused(fmt::format("{} of {} needs {} bytes, its buffer has {}", type->id, shapeText(info.shape),
                                        info.bytes, bytes.count));
         info.offset = bytes.offset;
         info.name = std::move(name);
         if (type->isQuantized) quantization(table.quantization(), out);
-        if (out.isInt4 && !out.quantized) {
-            say("holds 4-bit integers without scales, which are not read", info.name);
+        if (!budget_.take(kPerTensor + 2 * ListBudget::of(info.name) + (out.quantized ? kPerQuantized : 0)))
+            return refuse(budget_.why("its list of tensors"));
+        if (out.bits && !out.quantized) {
+            say(out.bits == 4 ? "holds 4-bit integers without scales, which are not read"
+                              : "holds 2-bit integers without scales, which are not read",
+                info.name);
             file.tensors.pop_back();
         }
         return true;
@@ -209,6 +219,7 @@ private:
 
     std::span<const std::byte> bytes_;
     std::uint64_t fileSize_, nameBytes_ = 0;
+    ListBudget budget_;
     const flatbuffers::Vector<flatbuffers::Offset<wire::Buffer>>* buffers_ = nullptr;
     std::map<std::string, Unread> unread_;
 };

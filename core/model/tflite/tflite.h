@@ -21,8 +21,9 @@ struct Quantized {
 };
 
 struct Tensor {
-    TensorInfo info; ///< as it lies in the file: name, dtype (U8 of packed 4-bit integers), shape, place
-    bool isInt4 = false;
+    TensorInfo info;   ///< as it lies in the file: name, dtype (U8 of packed integers), shape, place
+    unsigned bits = 0; ///< of integers that are packed, low bits first; 0: whole bytes
+    bool isSigned = true;
     std::optional<Quantized> quantized;
 };
 

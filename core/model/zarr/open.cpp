@@ -126,12 +126,7 @@ private:
             auto file = folder_.open((below / array.fileName(i)).string());
             if (!file) return leave(name, file.error().message), Result<void>();
             if (!*file) continue;
-            if (model->files.size() + i >= kMostFiles)
-                return fail(
-                    fmt::format("{} has more than {} files of chunks; this version opens checkpoints of fewer and "
-                                "larger ones.",
-                                shown(model->path), kMostFiles),
-                    model->path);
+            if (model->files.size() + i >= kMostFiles) return tooManyFiles();
             if (auto why = wrongFile(array, **file); !why.empty())
                 return leave(name, fmt::format("of {} {}", quotedName(array.fileName(i)), why)), Result<void>();
             stored += (*file)->size();
@@ -152,10 +147,18 @@ private:
         info.file = std::uint32_t(model->files.size());
         for (const auto& file : files)
             if (file) model->files.push_back({file->path(), file->size(), file, {}});
+        if (info.file == model->files.size() && info.file >= kMostFiles) return tooManyFiles();
         if (info.file == model->files.size()) model->files.push_back({about->path(), about->size(), about, {}});
         if (!isWhole) info.derived = std::make_shared<const zarr::Values>(array, std::move(files));
         model->tensors.push_back(std::move(info));
         return {};
+    }
+
+    Result<void> tooManyFiles() const {
+        return fail(fmt::format("{} has more than {} files of chunks; this version opens checkpoints of fewer and "
+                                "larger ones.",
+                                shown(model->path), kMostFiles),
+                    model->path);
     }
 
     /// What cannot be of a file of chunks, before any is decoded.

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # All but the completion's list of commands is tested on the real binary.
-foreach(name golden contract analyze audit bench known_answers labs quantize export signals completion conventions)
+foreach(name memory golden contract analyze audit bench known_answers labs quantize export signals completion conventions)
   qs_add_test(test_cli_${name} SOURCES cli/test_${name}.cpp LIBS qs_cli)
   add_dependencies(test_cli_${name} quantscope-cli quantscope-worker)
 endforeach()
+add_dependencies(test_cli_memory make_hdf5)
 target_compile_definitions(test_cli_bench PRIVATE QS_BUILD_DIR="${CMAKE_BINARY_DIR}")
 add_dependencies(test_cli_bench qs_backend_example qs_backend_bad_crash)
 # A plugin dies of its own signal there: the sanitizer must let it.

@@ -87,6 +87,9 @@ void SniffTest::isToldUnderEveryName_data() {
     row("GGML before GGUF", "tjgg\3" + rest, "is a GGML file from before GGUF");
     row("gzip", "\x1f\x8b\x08" + rest, "is compressed with gzip");
     row("zstd", "\x28\xb5\x2f\xfd" + rest, "is compressed with zstd");
+    row("PyTorch's oldest", "sys_info" + QByteArray(249, '\0') + "ustar" + rest, "before version 0.1.11");
+    row("PyTorch's oldest behind its times", QByteArray(257, 'x') + "ustar" + QByteArray(762, 'x') + "sys_info" + rest,
+        "before version 0.1.11");
     row("tar", QByteArray(257, 'x') + "ustar" + rest, "is a tar archive");
     row("empty", "", "is empty (0 bytes)");
     row("nothing but zeros", rest, "begins with nothing but zero bytes");

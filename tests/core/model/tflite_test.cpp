@@ -22,6 +22,8 @@ private Q_SLOTS:
     void partsOfAQuantizedTensor();
     void types_data();
     void types();
+    void packedIntegers_data();
+    void packedIntegers();
     void isShownAsItIs_data();
     void isShownAsItIs();
     void lies_data();
@@ -153,6 +155,37 @@ void TfliteTest::types() {
     QCOMPARE(valuesOf(*model, model->tensors[0]), bytes);
 }
 
+void TfliteTest::packedIntegers_data() {
+    QTest::addColumn<int>("type");
+    QTest::addColumn<QByteArray>("bytes");
+    QTest::addColumn<std::vector<float>>("values");
+    QTest::addColumn<QByteArray>("id");
+    using Values = std::vector<float>;
+    QTest::newRow("INT4") << 17 << hex("3f80" "07") << Values{-1, 3, 0, -8, 7} << QByteArray("TFLite INT4");
+    QTest::newRow("UINT4") << 20 << hex("3f80" "07") << Values{15, 3, 0, 8, 7} << QByteArray("TFLite UINT4");
+    QTest::newRow("INT2") << 19 << hex("e4" "01") << Values{0, 1, -2, -1, 1} << QByteArray("TFLite INT2");
+}
+
+// Low bits first, as the interpreter unpacks them; the last byte may be half empty.
+void TfliteTest::packedIntegers() {
+    QFETCH(int, type);
+    QFETCH(QByteArray, bytes);
+    QFETCH(std::vector<float>, values);
+    QFETCH(QByteArray, id);
+    Made one;
+    one.type = type, one.shape = {int(values.size())}, one.bytes = bytes, one.scales = {0.5f}, one.zeros = {2};
+    const auto model = opened(putModel(made({one})));
+    const auto& tensor = model->tensors.at(0);
+    QCOMPARE(QByteArray(tensor.typeId()), id);
+    QCOMPARE(tensor.derived->storedBytes(), std::uint64_t(bytes.size()) + 4 + 8);
+    for (std::size_t begin = 0; begin < values.size(); ++begin)
+        for (std::size_t end = begin + 1; end <= values.size(); ++end) {
+            std::vector<float> read(end - begin);
+            tensor.derived->read(begin * 4, std::as_writable_bytes(std::span(read)));
+            for (std::size_t i = 0; i < read.size(); ++i) QCOMPARE(read[i], (values[begin + i] - 2) / 2);
+        }
+}
+
 void TfliteTest::isShownAsItIs_data() {
     QTest::addColumn<QByteArray>("bytes");
     QTest::addColumn<QByteArray>("id"); // none: not among the tensors
@@ -201,6 +234,10 @@ void TfliteTest::isShownAsItIs_data() {
         "a later type", [](Made& m) { m.type = 99; }, "", "of a later version");
     row(
         "INT4 without scales", [](Made& m) { m.type = 17, m.shape = {8}; }, "", "4-bit integers without scales");
+    row(
+        "UINT4 without scales", [](Made& m) { m.type = 20, m.shape = {7}; }, "", "4-bit integers without scales");
+    row(
+        "INT2 without scales", [](Made& m) { m.type = 19, m.shape = {13}; }, "", "2-bit integers without scales");
     row(
         "FLOAT32 with scales", [](Made& m) { m.type = 0, m.shape = {1}, m.scales = {2}; }, "F32", "");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// make_hdf5 FOLDER: writes the files that test_hdf5 reads, honest and hostile, with libhdf5. Element i of every tensor
+// make_hdf5 FOLDER [many]: writes the files that test_hdf5 reads, honest and hostile, with libhdf5. Element i of every tensor
 // is i - 3 (halved in floating point), so that the test knows them.
 #include <cstdio>
 #include <cstdlib>
@@ -219,9 +219,24 @@ void writeHostile() {
 
 } // namespace
 
+/// As many small tensors as the bytes allow: the headers of the newest layout, one number in each.
+void writeMany() {
+    const hid_t access = must(H5Pcreate(H5P_FILE_ACCESS));
+    must(H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST));
+    const hid_t file = must(H5Fcreate((folder + "/many.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access));
+    const hid_t creation = must(H5Pcreate(H5P_DATASET_CREATE));
+    must(H5Pset_layout(creation, H5D_COMPACT));
+    for (int i = 0; i < 20'000; ++i) floats(file, std::to_string(i).c_str(), H5T_IEEE_F32LE, {}, creation);
+    H5Fclose(file);
+}
+
 int main(int argc, char** argv) {
-    if (argc != 2) return 2;
+    if (argc != 2 && argc != 3) return 2;
     folder = argv[1];
+    if (argc == 3) {
+        writeMany();
+        return 0;
+    }
     const hid_t file = newFile("honest.h5");
     honest(file);
     H5Fclose(file);
