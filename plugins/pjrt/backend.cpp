@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The table of the pjrt backend: every entry checks what the host gave, does its work, and turns Faults into codes.
 #include "plugins/pjrt/context.h"
+#include "plugins/pjrt/hlo_text.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -310,11 +311,11 @@ std::int32_t artifact(qs_kernel* kernel, const char* what, char* buf, std::uint6
         const std::string name = what;
         if (name == "stablehlo")
             giveText(k.program().text, buf, cap, need);
-        else if (name == "hlo_with_config")
-            giveText(base64(k.optimizedProgram()), buf, cap, need);
-        else
-            throw Fault{QS_NOT_FOUND,
-                        "a PJRT program has the texts stablehlo and hlo_with_config (base64), no " + name};
+        else if (name == "hlo_with_config") {
+            const std::string program = k.optimizedProgram(), text = hloText(program);
+            giveText(text.empty() ? base64(program) : text, buf, cap, need); // some plugins have programs of their own
+        } else
+            throw Fault{QS_NOT_FOUND, "a PJRT program has the texts stablehlo and hlo_with_config, no " + name};
     });
 }
 

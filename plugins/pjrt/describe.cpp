@@ -18,7 +18,7 @@ std::string describeJson(const qs_ctx& context) {
            ",\"platform_version\":" + jsonText(client.platformVersion()) + ",\"device_kind\":" + jsonText(kind) +
            ",\"devices\":" + std::to_string(client.deviceCount()) +
            ",\"topology\":" + (context.topology.empty() ? "null" : jsonText(context.topology)) + ",\"attributes\":{" +
-           attributes + "},\"clock\":\"host\",\"program_format\":\"StableHLO text\",\"hlo_with_config\":\"base64\"}";
+           attributes + "},\"clock\":\"host\",\"program_format\":\"StableHLO text\",\"hlo_with_config\":\"HLO text\"}";
 }
 
 std::string base64(const std::string& bytes) {

@@ -246,7 +246,16 @@ private Q_SLOTS:
         QCOMPARE(backend_->table->artifact(kernel, "stablehlo", text.data(), need, &need, &backend_->error), QS_OK);
         QVERIFY(text.starts_with("module @int8_affine_f32"));
         QCOMPARE(backend_->table->artifact(kernel, "hlo_with_config", nullptr, 0, &need, &backend_->error), QS_OK);
-        QVERIFY(need > 100 && need % 4 == 1); // base64 and a NUL
+        text.assign(need, '\0');
+        QCOMPARE(backend_->table->artifact(kernel, "hlo_with_config", text.data(), need, &need, &backend_->error),
+                 QS_OK);
+        const QString hlo = QString::fromStdString(text);
+        QVERIFY2(hlo.startsWith(QStringLiteral("HloModule int8_affine_f32")), qPrintable(hlo));
+        QVERIFY2(hlo.contains(QStringLiteral("\nENTRY %")) && hlo.contains(QStringLiteral("\n  ROOT %")),
+                 qPrintable(hlo));
+        QVERIFY2(hlo.contains(QRegularExpression(QStringLiteral("s8\\[[0-9,]+\\](\\{[0-9,]*\\})? parameter\\("))) &&
+                     !hlo.contains(QRegularExpression(QStringLiteral("[(,=] %[0-9]+[,)\n]"))), // all names are known
+                 qPrintable(hlo));
         QCOMPARE(backend_->table->artifact(kernel, "ptx", nullptr, 0, &need, &backend_->error), QS_NOT_FOUND);
         backend_->table->kernel_destroy(kernel);
     }
