@@ -120,7 +120,8 @@ std::vector<SpeedupMap> speedupMaps(std::span<const BenchmarkRow> rows) {
         }
         const std::size_t r = indexIn(map->shapes, fmt::format("{}x{}x{}", row.m, row.n, row.k));
         const std::size_t c = indexIn(map->columns, row.backend + " " + row.spec);
-        cells.push_back({std::size_t(map - out.begin()), r, c, i, row.speedup.value_or(kNaN)});
+        // Threads that wait for each other beside something else make a yardstick thousands of times as slow.
+        cells.push_back({std::size_t(map - out.begin()), r, c, i, row.busy ? kNaN : row.speedup.value_or(kNaN)});
     }
     for (auto& map : out) {
         map.cells.assign(map.shapes.size() * map.columns.size(), kNaN);
@@ -133,8 +134,13 @@ std::vector<SpeedupMap> speedupMaps(std::span<const BenchmarkRow> rows) {
         map.cells[at] = cell.value; // the best variant of each
         map.rows[at] = int(cell.row);
     }
+    for (auto& map : out)
+        map.busy = int(std::count_if(map.rows.begin(), map.rows.end(), [&](int row) {
+            return row >= 0 && rows[std::size_t(row)].busy && rows[std::size_t(row)].speedup;
+        }));
     std::erase_if(out, [](const SpeedupMap& map) {
-        return std::none_of(map.cells.begin(), map.cells.end(), [](double v) { return std::isfinite(v); });
+        return map.busy == 0 &&
+               std::none_of(map.cells.begin(), map.cells.end(), [](double v) { return std::isfinite(v); });
     });
     return out;
 }

@@ -31,8 +31,9 @@ std::vector<LatencyChart> latencyCharts(std::span<const BenchmarkRow> rows,
 struct SpeedupMap {
     std::string title;
     std::vector<std::string> shapes, columns;
-    std::vector<double> cells; ///< row-major; NaN where no speed-up is known
+    std::vector<double> cells; ///< row-major; NaN where no speed-up is known, or was timed on a busy machine
     std::vector<int> rows;     ///< of each cell; -1: nothing was asked
+    int busy = 0;              ///< cells that have none because the machine was busy
 };
 std::vector<SpeedupMap> speedupMaps(std::span<const BenchmarkRow> rows);
 

@@ -58,7 +58,8 @@ std::vector<Plot> speedupPlots(const BenchmarkRun& run) {
         plot.cells = map.cells;
         plot.cellTitle = "Speed-up x: blue slower, orange faster";
         plot.logY = true;
-        plot.emptyTitle = "no speed-up: see the table";
+        plot.emptyTitle =
+            map.busy > 0 ? "no speed-up, or timed on a busy machine: see the table" : "no speed-up: see the table";
         out.push_back(std::move(plot));
     }
     return out;

@@ -324,7 +324,9 @@ private:
         const std::vector<double> rounds = yardstick ? yardstick->roundMedians : std::vector<double>{};
         for (auto& row : rows) {
             if (!row.medianNs) continue;
-            if (yardstick)
+            if (yardstick && yardstick->busy && !row.busy)
+                row.speedupReason = "openblas f32 was timed on a busy machine";
+            else if (yardstick)
                 fillSpeedup(row, rounds);
             else
                 row.speedupReason = why;

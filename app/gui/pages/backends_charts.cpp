@@ -184,6 +184,10 @@ void SpeedupCard::draw() {
                               : tr("No speed-up is known: the yardstick, openblas f32, was not timed beside these."));
     }
     map_->setData(speedupPicture(maps_[at]));
+    const int busy = maps_[at].busy;
+    setNote(busy > 0               ? tr("hatched: %1 timed on a busy machine").arg(busy)
+            : group_->count() == 1 ? group_->itemText(0)
+                                   : QString());
     const auto& cells = maps_[at].rows;
     const auto cell = shown_ < 0 ? cells.end() : std::find(cells.begin(), cells.end(), shown_);
     const auto index = int(cell - cells.begin()), columns = int(maps_[at].columns.size());

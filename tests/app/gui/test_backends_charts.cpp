@@ -103,6 +103,26 @@ private Q_SLOTS:
         QVERIFY(view.dataAsTsv().contains(QStringLiteral("0.5")));
     }
 
+    /// A yardstick whose threads waited for each other is no yardstick: hatched, the row has the figure and the reason.
+    void busyRowsAreNoSpeedups() {
+        BenchRows rows = {timedRow("cpu", "nf4", 1, 100), timedRow("cpu", "nf4", 4, 100),
+                          timedRow("cpu", "nf4", 4, 100, "w")};
+        for (auto& row : rows) row.speedup = 2;
+        rows[0].speedup = 2994, rows[0].busy = true;
+        rows[1].speedup = 3000, rows[1].busy = true;
+        auto maps = speedupMaps(rows);
+        QCOMPARE(maps.size(), std::size_t(1));
+        QVERIFY(std::isnan(maps[0].cells[0]) && maps[0].rows[0] == 0);
+        QCOMPARE(maps[0].cells[1], 2.0); // another variant was timed in a calm moment
+        QCOMPARE(maps[0].busy, 1);
+        const auto map = speedupPicture(maps[0]);
+        QVERIFY(std::isnan(map.values[0]) && !map.absent[0]);
+        rows.resize(1);
+        maps = speedupMaps(rows);
+        QCOMPARE(maps.size(), std::size_t(1)); // the map says why it is empty
+        QCOMPARE(maps[0].busy, 1);
+    }
+
     void rooflineHasItsRidgeWhereTheRoofsMeet() {
         BenchRows rows = {timedRow("cpu", "nf4", 4, 100), timedRow("cpu", "nf4", 1, 100),
                           timedRow("cpu", "nf4", 1, 80, "w"), timedRow("cpu", "nf4", 1, 50, "warm")};
