@@ -63,6 +63,9 @@ Result<void> validateScale(const QuantSpec& spec, const FormatTraits& traits) {
 Result<void> validateBlock(const QuantSpec& spec, const FormatTraits& traits) {
     if (spec.scaleKind() != ScaleKind::Block || spec.tiles) return {};
     const std::uint32_t block = spec.blockSize(), step = traits.blockMultiple;
+    if (block != traits.minBlock && traits.minBlock == traits.maxBlock)
+        return fail(
+            fmt::format("{} has blocks of {} alone, not {}: use {}", spec.format, traits.minBlock, block, spec.format));
     if (block < traits.minBlock || block > traits.maxBlock)
         return fail(fmt::format("block of {} must be {} to {}, not {}: use {}:block={}", spec.format, traits.minBlock,
                                 traits.maxBlock, block, spec.format,
@@ -133,6 +136,11 @@ Result<void> validateCalibration(const QuantSpec& spec) {
         if (applicable.empty())
             return fail(
                 fmt::format("{} without a scale has nothing to calibrate: leave calib={} out", spec.format, shown(id)));
+        QuantSpec affine = spec;
+        affine.symmetric = false;
+        if (spec.isSymmetric() && spec.traits().affine && checkSpec(affine))
+            return fail(fmt::format("calib={} is for zero points, which {} has with sym=no: use {}", id, spec.format,
+                                    specText(affine)));
         return fail(fmt::format("calib={} does not apply to {}{}: use calib={}", shown(id), spec.format,
                                 spec.scaleKind() == ScaleKind::None ? " without a scale"
                                 : spec.isSymmetric()                ? ""

@@ -9,13 +9,25 @@ namespace qs::value {
 
 Tensor Operand::value() const { return dense_ ? *dense_ : materialized(*quantized_); }
 
+namespace {
+
+/// The sentence without the name of a tensor that has none.
+Error withoutName(Error error) {
+    for (const auto& [named, plain] : {std::pair("tensor '': ", ""), std::pair("tensor ''", "the tensor")})
+        if (const auto at = error.message.find(named); at != std::string::npos)
+            error.message.replace(at, std::string_view(named).size(), plain);
+    return error;
+}
+
+} // namespace
+
 Result<QuantizedTensor> quantized(const Tensor& tensor, const QuantSpec& spec, const Job& job) {
     const bool half = tensor.dtype == DType::F16 || tensor.dtype == DType::BF16;
     std::vector<std::uint16_t> halves(half ? tensor.values.size() : 0);
     for (std::size_t i = 0; i < halves.size(); ++i)
         halves[i] = tensor.dtype == DType::F16 ? f32ToF16(tensor.values[i]) : f32ToBf16(tensor.values[i]);
     TensorInfo info;
-    info.name = "value";
+    info.name = tensor.name;
     info.dtype = half ? tensor.dtype : DType::F32;
     info.shape = tensor.shape;
     info.elements = tensor.values.size();
@@ -23,7 +35,9 @@ Result<QuantizedTensor> quantized(const Tensor& tensor, const QuantSpec& spec, c
     view.info = &info;
     view.bytes = half ? std::as_bytes(std::span(halves)) : std::as_bytes(std::span(tensor.values));
     info.bytes = view.bytes.size();
-    return quantizeTensor(view, spec, job);
+    auto out = quantizeTensor(view, spec, job);
+    if (!out && tensor.name.empty()) return tl::unexpected(withoutName(std::move(out.error())));
+    return out;
 }
 
 Tensor materialized(const QuantizedTensor& tensor) {

@@ -45,7 +45,7 @@ Result<Tensor> loadTensor(const TensorView& view) {
         return fail(fmt::format("tensor '{}' is {}: only F64, F32, F16 and BF16 are values",
                                 escapeForPeople(tensor.name), tensor.typeId()));
     Tensor out{tensor.shape, std::vector<float>(tensor.elements),
-               tensor.dtype == DType::F64 ? DType::F32 : tensor.dtype};
+               tensor.dtype == DType::F64 ? DType::F32 : tensor.dtype, tensor.name};
     loadF32(view, 0, out.values.size(), out.values.data());
     return out;
 }

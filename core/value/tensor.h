@@ -18,6 +18,7 @@ struct Tensor {
     Shape shape;
     std::vector<float> values;
     DType dtype = DType::F32;
+    std::string name = {}; ///< of the tensor of a file, for sentences; results of operations have none
     std::size_t rank() const { return shape.size(); }
 };
 

@@ -368,7 +368,12 @@ void RuleTest::refusals_data() {
     const auto row = [](const char* spec, const char* says) {
         QTest::newRow(spec) << QString::fromLatin1(spec) << QString::fromLatin1(says);
     };
-    row("int4:calib=minmax", "calib=minmax does not apply to int4: use calib=absmax");
+    row("int4:calib=minmax",
+        "calib=minmax is for zero points, which int4 has with sym=no: use int4:calib=minmax:sym=no");
+    row("int8:block=32:calib=hqq", "use int8:block=32:calib=hqq:sym=no");
+    row("int4:dialect=aqt:calib=minmax", "does not apply to int4: use calib=absmax"); // AQT has no zero points
+    row("nf4:calib=minmax", "does not apply to nf4: use calib=absmax");
+    row("q4_0:block=64", "q4_0 has blocks of 32 alone, not 64: use q4_0");
     row("int4:sym=no:calib=rms,3", "does not apply to int4 with sym=no: use calib=minmax or calib=fixed or calib=mse");
     row("int4:calib=rms", "takes 1 number, not 0: use calib=rms,3");
     row("int4:calib=percentile,0", "use calib=percentile,99.9");
