@@ -124,7 +124,7 @@ Result<void> useInputs(const Options& options, AnalysisPlan& plan) {
 Result<void> run(const Options& options) {
     auto specs = parsed(options.specs);
     if (!specs) return tl::unexpected(specs.error());
-    auto model = open(options.path);
+    auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());
     if (auto fine = options.outputs.check(model->get()); !fine) return fine;
     auto tensors = select(**model, options.filters);

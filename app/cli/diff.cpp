@@ -6,7 +6,6 @@
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
-#include "core/quant/serve.h"
 
 #include <fmt/format.h>
 
@@ -26,12 +25,6 @@ Result<void> printRows(const DiffResult& result) {
     return print(tableText(withColumns(makeTable({}, diffColumns(), result.rows), ids)) +
                  fmt::format("\n{} compared in {}: {}.\n", bytesText(result.bytes), durationText(result.seconds),
                              diffText(result)));
-}
-
-/// What `quantize` stored is compared as what it decodes to.
-Result<std::shared_ptr<const Model>> openServed(const std::string& path) {
-    auto model = open(path);
-    return model ? servedModel(*model, processJob()) : std::move(model);
 }
 
 Result<void> run(const Options& options) {

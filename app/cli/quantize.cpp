@@ -139,7 +139,7 @@ Result<void> exportAs(const ExportOptions& options) {
     const auto recipe = readRecipe(options.recipe);
     if (!recipe) return tl::unexpected(recipe.error());
     if (auto known = checkLayout(options.layout); !known) return known;
-    auto model = open(options.path);
+    auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());
     if (auto fine = notAnInput(options.output, **model); !fine) return fine;
     QuantizeRequest request{{}, joined(options.filters), options.layout, options.output};
@@ -157,7 +157,7 @@ Result<void> quantize(const QuantizeOptions& options) {
     if (auto known = checkLayout(options.layout); !known) return known;
     if (!recipe->rules.empty() && (!options.solver.empty() || options.learning.hasEffect()))
         return fail("Rules are for specs alone: solvers and shared codebooks take one --spec for all tensors.");
-    auto model = open(options.path);
+    auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());
     if (auto fine = notAnInput(options.output, **model); !fine) return fine;
     if (auto taken = select(**model, options.filters); !taken) return tl::unexpected(taken.error());

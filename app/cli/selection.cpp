@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/selection.h"
 
+#include "app/cli/interrupt.h"
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
+#include "core/quant/serve.h"
 
 #include <filesystem>
 #include <fmt/format.h>
@@ -30,6 +32,11 @@ Result<std::shared_ptr<const Model>> open(const std::string& path) {
     for (std::size_t i = 0; i < warnings.size() && i < most; ++i) warn(warnings[i]);
     if (warnings.size() > most) warn(fmt::format("{} more warnings of this kind.", warnings.size() - most));
     return model;
+}
+
+Result<std::shared_ptr<const Model>> openServed(const std::string& path) {
+    auto model = open(path);
+    return model ? servedModel(*model, processJob()) : std::move(model);
 }
 
 Result<std::vector<const TensorInfo*>> select(const Model& model, const std::vector<std::string>& filters) {

@@ -12,6 +12,8 @@ Option addTensorFilters(CLI::App& app, std::vector<std::string>& filters);
 
 /// Opens and passes the model's warnings on to stderr.
 Result<std::shared_ptr<const Model>> open(const std::string& path);
+/// The same, with what `quantize` stored as the tensors that it decodes to.
+Result<std::shared_ptr<const Model>> openServed(const std::string& path);
 /// Tensors that any filter takes, in the model's order; none taken is an error.
 Result<std::vector<const TensorInfo*>> select(const Model& model, const std::vector<std::string>& filters);
 /// What --plugin names must be there; what it is, the worker finds out.

@@ -56,7 +56,7 @@ Result<void> run(const Options& options) {
     if (blocks.empty()) blocks.assign(usualSweepBlocks().begin(), usualSweepBlocks().end());
     auto specs = sweepSpecs(lines, blocks);
     if (!specs) return tl::unexpected(specs.error());
-    auto model = open(options.path);
+    auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());
     if (auto fine = options.outputs.check(model->get()); !fine) return fine;
     auto tensors = select(**model, options.filters);

@@ -3,6 +3,7 @@
 #include "core/quant/pass.h"
 #include "core/quant/produce.h"
 #include "core/quant/refused_filter.h"
+#include "core/quant/serve.h"
 #include "core/quant/stored.h"
 #include "core/quant/write_model.h"
 
@@ -32,10 +33,16 @@ Result<std::string> refusal(const Model& model, const TensorInfo& tensor, const 
 Result<void> checkAll(const Model& model, const std::vector<TakenTensor>& taken, const Layout& layout, const Job& job) {
     std::vector<const TensorInfo*> refused, all;
     std::string first;
+    // Scales of codes that stay would no longer be those that their reader looks for.
+    const auto fields = storedFields(model);
     for (const TakenTensor& one : taken) {
         if (job.cancelled()) return cancelledError();
         all.push_back(one.tensor);
-        auto why = refusal(model, *one.tensor, one.spec, layout, job);
+        const auto part = fields.find(one.tensor->name);
+        auto why = part == fields.end()
+                       ? refusal(model, *one.tensor, one.spec, layout, job)
+                       : fmt::format("tensor '{}' is a part of '{}', which is stored quantized: decode the model first",
+                                     escapeForPeople(part->first, 80), escapeForPeople(part->second, 80));
         if (!why) return tl::unexpected(why.error());
         if (why->empty()) continue;
         if (refused.empty()) first = std::move(*why);
@@ -156,6 +163,8 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
             shard.metadata[std::string(kStoredPrefix) + tensor.name] =
                 storedText(tensor, found->second->spec, layout->id, parts->columnScales);
     }
+    // What was decoded lies in the first of several files.
+    std::erase_if(shards, [](const OutputShard& shard) { return shard.tensors.empty(); });
     if (request.prove) finish.prove = [&](const std::string& path) { return request.prove(path, records); };
     auto result = layout->writeFiles ? layout->writeFiles(model, std::move(shards), request.output, job, finish)
                                      : writeModel(model, std::move(shards), request.output, job, finish);

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
+#include <map>
 #include <set>
 
 namespace qs {
@@ -55,11 +56,15 @@ Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const M
     const auto served = std::make_shared<Served>(Served{*folder, **decoded});
     served->model.path = model->path;
     served->model.title = model->title;
+    served->model.folder = model->folder;
     served->model.warnings = model->warnings;
     // Who asks what was opened means these files: reports hash them, and nothing may be written over them.
     auto& files = served->model.files;
     files.insert(files.end(), model->files.begin() + 1, model->files.end());
     files.front().path = model->files.front().path, files.front().size = model->files.front().size;
+    // Of fields that are no longer there nothing may be said in what is written from this model.
+    for (ModelFile& file : files)
+        std::erase_if(file.metadata, [](const auto& entry) { return entry.first.starts_with(kStoredPrefix); });
     return std::shared_ptr<const Model>(served, &served->model);
 }
 
@@ -70,6 +75,18 @@ bool hasStoredTensors(const Model& model) {
         return std::any_of(file.metadata.begin(), file.metadata.end(),
                            [&](const auto& entry) { return isStored(model, entry.first); });
     });
+}
+
+std::map<std::string, std::string> storedFields(const Model& model) {
+    std::map<std::string, std::string> fields;
+    for (const ModelFile& file : model.files)
+        for (const auto& [key, text] : file.metadata) {
+            if (!isStored(model, key)) continue;
+            const auto stored = parseStored(key, text);
+            if (!stored) continue; // whoever decodes it says why
+            for (auto& name : stored->fields()) fields.emplace(std::move(name), stored->name);
+        }
+    return fields;
 }
 
 Result<Model> servedListing(const Model& model) {

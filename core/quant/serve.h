@@ -5,12 +5,16 @@
 #include "core/base/job.h"
 #include "core/model/model.h"
 
+#include <map>
 #include <memory>
+#include <string>
 
 namespace qs {
 
 /// Whether metadata of the model tells of tensors that are stored in fields.
 bool hasStoredTensors(const Model& model);
+/// The tensors that hold stored ones, and which one each is a part of.
+std::map<std::string, std::string> storedFields(const Model& model);
 /// The tensors that the served model would have, without their bytes; only names, dtypes and shapes are of use.
 Result<Model> servedListing(const Model& model);
 /// One of them, alone in a model where it had to be decoded; else the model itself.

@@ -47,6 +47,39 @@ private Q_SLOTS:
         QCOMPARE(entries(dir.path()).size(), 1);
     }
 
+    /// What `quantize` wrote is measured, swept and quantized again as what it decodes to: never its codes and scales.
+    void storedTensorsAreWhatTheyDecodeTo() {
+        QTemporaryDir dir;
+        const QString in = put(dir.filePath(s("in.safetensors")), safetensors({{"a.weight", "F32", "[8,64]", ramp(512)},
+                                                                               {"b.weight", "F32", "[8,64]", ramp(512)},
+                                                                               {"bias", "F32", "[4]", ramp(4)}}));
+        const QString stored = dir.filePath(s("stored.safetensors")), plain = dir.filePath(s("plain.safetensors"));
+        QCOMPARE(
+            run({s("quantize"), in, s("--spec"), s("int3:block=8"), s("--layout"), s("native"), s("-o"), stored}).code,
+            0);
+        QCOMPARE(run({s("dequantize"), stored, s("-o"), plain}).code, 0);
+        for (const char* command : {"analyze --spec nf4 --spec int3:block=8", "sweep --spec int4 --block 16"}) {
+            const auto figures = [&](const QString& file) {
+                auto arguments = s(command).split(u' ');
+                arguments.insert(1, file);
+                return rows(run(arguments << s("--json") << s("-")).out);
+            };
+            QVERIFY2(!figures(plain).isEmpty() && figures(stored) == figures(plain), command);
+        }
+        const QString again = dir.filePath(s("again.safetensors")), back = dir.filePath(s("back.safetensors")),
+                      should = dir.filePath(s("should.safetensors"));
+        auto ran = run({s("quantize"), stored, s("--spec"), s("nf4:block=16"), s("--tensor"), s("^a"), s("-o"), again});
+        QVERIFY2(ran.code == 0 && ran.out.contains("1 tensors as nf4:block=16, 2 copied"), ran.err + ran.out);
+        QCOMPARE(run({s("dequantize"), again, s("-o"), back}).code, 0);
+        QCOMPARE(
+            run({s("quantize"), plain, s("--spec"), s("nf4:block=16"), s("--tensor"), s("^a"), s("-o"), again}).code,
+            0);
+        QCOMPARE(run({s("dequantize"), again, s("-o"), should}).code, 0);
+        QVERIFY(!get(back).isEmpty() && get(back) == get(should));
+        ran = run({s("quantize"), stored, s("--spec"), s("nf4"), s("-o"), stored});
+        QVERIFY2(ran.code == 1 && isSentence(ran.err), ran.err.constData()); // still an input
+    }
+
     /// Inputs out of a file: the output is better, the file says so when it is decoded.
     void solved() {
         QTemporaryDir dir;

@@ -233,6 +233,11 @@ void NativeTest::served() {
         const QuantSpec spec = *parseSpec(text);
         const auto out = written(folder, *model, text);
         QVERIFY(hasStoredTensors(*out) && !out->find("x"));
+        // Codes without their scales are lost: parts are not quantized.
+        const std::string parts = folder.filePath(QStringLiteral("parts.safetensors")).toStdString();
+        const auto torn = quantizeModel(*out, {*parseSpec("bf16"), "^x[.]", "plain", parts}, Job{});
+        QVERIFY(!torn && torn.error().message.find("stored quantized") != std::string::npos);
+        QVERIFY(!QFileInfo::exists(QString::fromStdString(parts)));
         std::string path;
         {
             const auto served = servedModel(out, Job{});
