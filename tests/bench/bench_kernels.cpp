@@ -21,6 +21,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -60,6 +61,7 @@ struct Outputs {
     ErrorSums sums;
     std::vector<std::uint64_t> codeCounts = std::vector<std::uint64_t>(256);
     std::vector<std::uint32_t> errorBins = std::vector<std::uint32_t>(kFloatBins), valueBins = errorBins;
+    std::map<const BlockCodec*, std::vector<std::uint8_t>> stored; ///< what is decoded
     volatile float sink = 0;
     explicit Outputs(std::size_t n) : codes(n + n / 8), scales(n / 2), decoded(n), sse(n / 2), ssw(n / 2) {}
 };
@@ -162,6 +164,15 @@ std::vector<Case> cases(const KernelSet& k) {
         add(std::string("blocks: ") + format.id, [&codec](const float* x, std::size_t n, Outputs& out) {
             codec.encode(x, n / codec.elements, out.codes.data);
         });
+        add(std::string("decoded: ") + format.id + " (GB/s written)",
+            [&codec](const float* x, std::size_t n, Outputs& out) {
+                auto& bytes = out.stored[&codec]; // made in the round that warms up
+                if (bytes.empty()) {
+                    bytes.resize(n / codec.elements * codec.bytes);
+                    codec.encode(x, n / codec.elements, bytes.data());
+                }
+                codec.decode(bytes.data(), n / codec.elements, out.decoded.data);
+            });
         all.push_back(blockWindow(k, codec, format));
     }
     return all;
