@@ -62,17 +62,19 @@ private:
     void run(const MatmulVariant& variant, const FormatCase& format, std::size_t m, std::size_t n, std::size_t k,
              bool kn, NumberType act, bool dynamic, bool bias, NumberType out);
     ThreadTeam m_one{1}, m_two{2};
-    std::size_t m_done = 0; ///< products that the variant takes
+    std::size_t m_turn = 0;
+    std::size_t m_done = 0; ///< products that the variant took
 };
 
 void Matmul::run(const MatmulVariant& variant, const FormatCase& format, std::size_t m, std::size_t n, std::size_t k,
                  bool kn, NumberType act, bool dynamic, bool bias, NumberType out) {
+    if (!taken(m_turn++)) return; // before the weight is made, which takes longer than the product
     Weight w;
     if (!makeWeight(format, n, k, kn, unsigned(n * 7 + k), w)) return;
     w.problem.m = m, w.problem.bias = bias, w.problem.out = out;
     const Acts a = makeActs(w.problem, act, dynamic, unsigned(m + k));
     if (variant.declines(w.problem)) return;
-    if (!taken(m_done++)) return;
+    ++m_done;
     double spread = 0;
     const auto want = expected(w, a, &spread);
     for (ThreadTeam* team : {&m_one, &m_two}) {
@@ -96,8 +98,9 @@ void Matmul::everyFormat() {
     const MatmulVariant& v = *matmulVariants()[std::size_t(variant)];
     if (!v.supported()) QSKIP("not on this processor");
     if (QByteArray(v.id).startsWith("coders")) QSKIP("no products");
-    m_done = 0;
-    for (const FormatCase& format : formatCases())
+    m_turn = m_done = 0;
+    for (const FormatCase& format : formatCases()) {
+        ++m_turn; // where some are taken, others of each format
         for (const bool kn : {false, true})
             for (const std::size_t m : {1, 4, 13}) {
                 run(v, format, m, 80, 136, kn, NumberType::F32, false, false, NumberType::F32);
@@ -106,7 +109,8 @@ void Matmul::everyFormat() {
                 run(v, format, m, 80, 136, kn, NumberType::I8, true, false, NumberType::F32);
                 if (QTest::currentTestFailed()) return;
             }
-    QVERIFY2(m_done > 20, "the variant declined nearly everything");
+    }
+    QVERIFY2(m_done * kThinning > 20, "the variant declined nearly everything");
 }
 
 void Matmul::awkwardSizes_data() { everyFormat_data(); }

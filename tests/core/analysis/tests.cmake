@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-foreach(test histogram analyse read sweep audit diff)
+qs_add_test(histogram_test SOURCES analysis/histogram_test.cpp LIBS qs_core ONE_THREAD)
+foreach(test analyse read sweep audit diff)
   qs_add_test(${test}_test SOURCES analysis/${test}_test.cpp LIBS qs_core)
 endforeach()

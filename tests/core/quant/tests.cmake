@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-foreach(test spec bnb bnb_layout word_layouts golden_layout edge folder native block rule learn user_formats gguf_values)
+foreach(test bnb_layout native block rule learn gguf_values)
   qs_add_test(${test}_test SOURCES quant/${test}_test.cpp LIBS qs_core nlohmann_json::nlohmann_json)
+endforeach()
+foreach(test spec bnb word_layouts golden_layout edge folder user_formats)
+  qs_add_test(${test}_test SOURCES quant/${test}_test.cpp LIBS qs_core nlohmann_json::nlohmann_json ONE_THREAD)
 endforeach()
