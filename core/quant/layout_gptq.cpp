@@ -9,7 +9,6 @@
 #include "core/quant/linear_weights.h"
 #include "core/quant/word_packing.h"
 
-#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -39,6 +38,9 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
 Result<void> holds(const TensorInfo& tensor) {
     if (!tensor.name.ends_with(".weight"))
         return fail("its name does not end with .weight, as that of a linear layer's matrix does");
+    // gptqmodel would take its codes; transformers leaves the head at random values, with a warning alone.
+    if (moduleOf(tensor.name) == "lm_head")
+        return fail("lm_head stays in its own dtype, because transformers looks for codes within the blocks alone");
     return isLinearWeight(tensor);
 }
 
@@ -140,13 +142,21 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
     json["group_size"] = groupSize(first);
     json["desc_act"] = false;
     json["sym"] = !hasZeroPoints(first);
-    json["lm_head"] = std::any_of(taken.begin(), taken.end(),
-                                  [](const TakenTensor& one) { return moduleOf(one.tensor->name) == "lm_head"; });
+    json["lm_head"] = false;
     json["checkpoint_format"] = hasZeroPoints(first) ? "gptq_v2" : "gptq";
     json["pack_dtype"] = "int32";
     nlohmann::ordered_json kept = nlohmann::ordered_json::object();
-    for (const auto& module : keptModules(model, taken)) kept["-:" + module] = nlohmann::ordered_json::object();
+    bool whole = true; // every layer that transformers replaces
+    for (const auto& module : keptModules(model, taken)) {
+        kept["-:" + module] = nlohmann::ordered_json::object();
+        whole = whole && module == "lm_head";
+    }
     json["dynamic"] = std::move(kept);
+    if (!whole) { // what "dynamic" says to gptqmodel, for transformers
+        nlohmann::ordered_json modules = nlohmann::ordered_json::array();
+        for (const TakenTensor& one : taken) modules.push_back(std::string(moduleOf(one.tensor->name)));
+        json["modules_in_block_to_quantize"] = nlohmann::ordered_json::array({std::move(modules)});
+    }
     return nlohmann::ordered_json{{"quantization_config", std::move(json)}}.dump();
 }
 

@@ -10,10 +10,10 @@ class Checks:
     def __init__(self):
         self.passed = self.failed = 0
 
-    def __call__(self, name, right):
+    def __call__(self, name, right, more=""):
         self.passed, self.failed = self.passed + bool(right), self.failed + (not right)
         if not right:
-            print(f"FAIL {name}")
+            print(f"FAIL {name} {more}".rstrip())
 
     def finish(self):
         print(f"{self.passed} passed, {self.failed} failed")

@@ -5,74 +5,15 @@ holds the values that were analysed: every dequantized weight bit by bit, and th
 compare_exports.py CLI [MODEL]
 """
 import json
-import logging
-import os
 import subprocess
-import sys
 import tempfile
-import warnings
 from pathlib import Path
 
-os.environ["TORCHDYNAMO_DISABLE"] = "1"
-os.environ["TOKENIZERS_PARALLELISM"] = "false"
-warnings.filterwarnings("ignore")
-logging.disable(logging.WARNING)
 import numpy as np
 import torch
-from safetensors import safe_open
 from safetensors.torch import load_file
 
-cli = sys.argv[1]
-sample = Path(sys.argv[2] if len(sys.argv) > 2 else Path(__file__).parents[2] / "resources/samples/tiny-llama")
-passed = failed = 0
-torch.manual_seed(7)
-
-
-def check(name, same, more=""):
-    global passed, failed
-    passed, failed = passed + bool(same), failed + (not same)
-    if not same:
-        print(f"FAIL {name} {more}")
-
-
-def export(spec, layout, out, *more):
-    done = subprocess.run([cli, "quantize", str(sample), "--spec", spec, "--layout", layout, "-o", str(out), *more], capture_output=True, text=True)
-    if done.returncode:
-        check(f"{layout} {spec} is written", False, done.stderr)
-    return done.returncode == 0
-
-
-def folder_tensors(folder):
-    out = {}
-    for file in sorted(Path(folder).glob("*.safetensors")):
-        out.update(load_file(file))
-    return out
-
-
-def same_bits(a, b):
-    return a.shape == b.shape and a.dtype == b.dtype and bool(((a == b) | (a.isnan() & b.isnan())).all())
-
-
-def modules_of(names):
-    return sorted(name[: -len(".weight")] for name in names)
-
-
-def quantized_names(plain_folder):
-    with safe_open(next(Path(plain_folder).glob("*.safetensors")), "pt") as file:
-        return {key[len("quantscope."):] for key in file.metadata() if key.startswith("quantscope.")}
-
-
-def logits_of(model):
-    ids = torch.arange(1, 65).reshape(1, -1) % 256
-    with torch.no_grad():
-        return model(ids).logits.float()
-
-
-def load(folder):
-    from transformers import AutoModelForCausalLM
-
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16)
-    return model.eval()
+from exports import LINEAR, apart, check, cli, export, folder_tensors, load, logits_of, quantized_names, same_bits, sample, versions
 
 
 def compare_logits(name, folder, plain, decodes=False):
@@ -83,7 +24,7 @@ def compare_logits(name, folder, plain, decodes=False):
         return
     theirs = logits_of(load(plain))
     if decodes:  # its products round in another order: near as they are, equal once the model is dequantized
-        near = ((logits_of(model) - theirs).norm() / theirs.norm()).item()
+        near = apart(logits_of(model), theirs)
         check(f"{name} logits of its own product", near < 0.02, f"are {near} apart")
         model = load(folder).dequantize()  # anew: a product repacks the codes
     ours = logits_of(model)
@@ -147,7 +88,7 @@ def compressed_tensors(work, linear):
 def gptq(work, linear):
     for index, spec in enumerate(("int4:dialect=ct:block=32:scaletype=f16", "int4:block=32:scaletype=f16:sym=no", "int8:dialect=ct:block=32:scaletype=f16")):
         out, plain = work / f"gptq{index}", work / f"gptq{index}.plain"
-        if not export(spec, "gptq", out) or not export(spec, "plain", plain, "--tensor", linear):
+        if not export(spec, "gptq", out) or not export(spec, "plain", plain, "--tensor", "_proj.weight$"):
             continue
         fields, values = folder_tensors(out), folder_tensors(plain)
         bits, symmetric = int(spec[3]), "sym=no" not in spec
@@ -217,7 +158,7 @@ def llm_int8(work, linear):
     try:  # activations are quantized too, so that logits are near, not equal
         model = load(out)
         ours, theirs = logits_of(model), logits_of(load(plain))
-        near = ((ours - theirs).norm() / theirs.norm()).item()
+        near = apart(ours, theirs)
         check("llm-int8 logits", near < 0.05, f"{near}")
         print(f"llm-int8 logits are {near:.4f} apart (relative)")
     except Exception as error:
@@ -225,21 +166,12 @@ def llm_int8(work, linear):
 
 
 def main():
-    torch.set_num_threads(1)
-    for package in ("torch", "bitsandbytes", "transformers", "compressed_tensors", "safetensors", "numpy"):
-        try:
-            print(package, __import__(package).__version__)
-        except (ImportError, AttributeError) as error:
-            from importlib.metadata import version
-
-            print(package, version(package.replace("_", "-")))
-    linear = "(_proj|lm_head).weight$"
+    versions("torch", "bitsandbytes", "transformers", "compressed-tensors", "safetensors", "gguf", "numpy")
     with tempfile.TemporaryDirectory() as folder:
         for peer in (bitsandbytes, llm_int8, compressed_tensors, gptq, numpy_archive):
-            peer(Path(folder), linear)
+            peer(Path(folder), LINEAR)
         gguf_files(Path(folder))
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(failed > 0)
+    check.finish()
 
 
 main()

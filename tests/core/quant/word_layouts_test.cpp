@@ -326,13 +326,18 @@ void WordLayoutsTest::configsMix() {
     QVERIFY(gptq.is_string() && gptq.get<std::string>().find("one width") != std::string::npos);
     const auto plain = configOf("gptq", "int4:block=32:scaletype=f16", {});
     QCOMPARE(plain["quantization_config"]["checkpoint_format"].get<std::string>(), std::string("gptq"));
+    QVERIFY(!plain["quantization_config"].contains("modules_in_block_to_quantize"));
+    const auto partly = configOf("gptq", "int4:block=32:scaletype=f16", {{"^b", std::nullopt}});
+    QCOMPARE(partly["quantization_config"]["modules_in_block_to_quantize"].dump(), std::string(R"([["a","c"]])"));
+    QCOMPARE(partly["quantization_config"]["dynamic"].dump(), std::string(R"({"-:b":{},"-:lm_head":{}})"));
 }
 
 void WordLayoutsTest::refusals() {
     const QTemporaryDir folder;
     const auto model = opened(folder, {made("p.weight", DType::F32, {kRows, kColumns}, wavy()),
                                        made("odd.weight", DType::F32, {10, 33}, std::vector<float>(330, 1.0f)),
-                                       made("nameless", DType::F32, {kRows, kColumns}, wavy())});
+                                       made("nameless", DType::F32, {kRows, kColumns}, wavy()),
+                                       made("lm_head.weight", DType::F32, {kRows, kColumns}, wavy())});
     const QString out = folder.filePath(QStringLiteral("out.safetensors"));
     const std::tuple<const char*, const char*, const char*, const char*> cases[] = {
         {"compressed-tensors", "nf4", "^p", "int4:dialect=ct:block=128"},
@@ -340,6 +345,7 @@ void WordLayoutsTest::refusals() {
         {"compressed-tensors", "int4:dialect=ct:block=32", "^nameless", ".weight"},
         {"gptq", "int4:block=32", "^p", "scaletype=f16"},
         {"gptq", "int4:block=32:scaletype=f16", "^odd", "multiples of 32"},
+        {"gptq", "int4:block=32:scaletype=f16", "^lm_head", "within the blocks alone"},
         {"mlx", "int4:block=64", "^p", "scaletype=bf16"}};
     for (const auto& [layout, spec, filter, part] : cases) {
         const auto done = quantizeModel(*model, {*parseSpec(spec), filter, layout, out.toStdString()}, Job{});
