@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/analyse_tensor.h"
 #include "core/base/text.h"
-#include "core/model/derived_tensor.h"
-#include "core/model/mapped_file.h"
+#include "core/quant/pass.h"
 
 #include <chrono>
 #include <functional>
@@ -46,10 +45,7 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
             progress.done += double(tensor->bytes);
             ++progress.items;
         }
-        // Behind the scan, so that resident memory does not grow with the model.
-        if (const auto view = plan.model->view(*tensor); view && view->file)
-            view->file->dropPages(tensor->offset, tensor->bytes);
-        if (tensor->derived) tensor->derived->release();
+        releasePages(*plan.model, *tensor);
     }
     job.progress(progress);
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();

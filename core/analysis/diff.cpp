@@ -181,18 +181,23 @@ private:
         if (row.a->dtype != row.b->dtype || row.a->bytes != row.b->bytes || row.a->packed != row.b->packed)
             return refuse(row, fmt::format("{} and {} are not compared by value", row.a->typeId(), row.b->typeId()));
         say(*row.a);
-        const auto a = plan_.a->view(*row.a), b = plan_.b->view(*row.b);
-        if (!a) return tl::unexpected(a.error());
-        if (!b) return tl::unexpected(b.error());
+        const auto mappedA = plan_.a->view(*row.a), mappedB = plan_.b->view(*row.b);
+        if (!mappedA) return tl::unexpected(mappedA.error());
+        if (!mappedB) return tl::unexpected(mappedB.error());
+        const TensorView a = forScan(*mappedA), b = forScan(*mappedB);
         constexpr std::uint64_t piece = 1 << 20;
         std::vector<std::byte> x, y;
         bool equal = true;
         for (std::uint64_t at = 0; at < row.a->bytes && equal; at += piece) {
             if (job_.cancelled()) return cancelledError();
             const auto n = std::size_t(std::min(piece, row.a->bytes - at));
-            const auto p = a->read(at, n, x), q = b->read(at, n, y);
+            const auto p = a.read(at, n, x), q = b.read(at, n, y);
             equal = std::memcmp(p.data(), q.data(), n) == 0;
         }
+        releasePages(*plan_.a, *row.a);
+        releasePages(*plan_.b, *row.b);
+        for (const auto& [model, tensor] : {std::pair(plan_.a, row.a), {plan_.b, row.b}})
+            if (auto same = model->unchanged(*tensor); !same) return same;
         out_.bytes += 2 * row.a->bytes;
         row.status = equal ? DiffStatus::Equal : DiffStatus::Different;
         row.reason = equal ? "" : "bytes differ; elements of this type have no values to compare";

@@ -12,7 +12,8 @@ namespace qs {
 namespace {
 
 constexpr std::int64_t kSampledRows = 24;
-constexpr std::int64_t kBand = std::int64_t(1) << 18; ///< elements that one worker holds of each
+constexpr std::int64_t kBand = std::int64_t(1) << 18;       ///< elements that one worker holds of each
+constexpr std::int64_t kTransposed = std::int64_t(1) << 20; ///< of transposed ones: longer pieces of their rows
 constexpr std::int64_t kHeads[] = {128, 64, 32, 96, 80,  256, 8,   16,  24,  40,
                                    48,  56, 72, 88, 104, 112, 120, 160, 192, 512};
 
@@ -121,6 +122,9 @@ std::optional<BestPlacement> bestPlacement(const Pairing& pairing, bool attentio
         if (!std::isnan(nmse) && (!best || nmse < best->nmse)) best = BestPlacement{placement, nmse};
         if (best && best->nmse == 0) break;
     }
+    // A few rows of a transposed tensor lie on all of its pages.
+    releasePages(*pairing.partModel, *pairing.part);
+    releasePages(*pairing.wholeModel, *pairing.whole);
     return best;
 }
 
@@ -128,9 +132,10 @@ Result<void> compareAll(const Pairing& pairing, const Placement& placement, cons
     const auto p = pairing.partModel->view(*pairing.part), w = pairing.wholeModel->view(*pairing.whole);
     if (!p) return tl::unexpected(p.error());
     if (!w) return tl::unexpected(w.error());
-    const TensorView part = forScan(*p), whole = placement.transposed ? *w : forScan(*w);
+    const TensorView part = forScan(*p), whole = forScan(*w);
     const Matrix matrix(*pairing.part), stored(*pairing.whole);
-    const std::int64_t band = std::max<std::int64_t>(1, kBand / std::max<std::int64_t>(1, matrix.columns));
+    const std::int64_t most = placement.transposed ? kTransposed : kBand;
+    const std::int64_t band = std::max<std::int64_t>(1, most / std::max<std::int64_t>(1, matrix.columns));
     const auto bands = std::size_t((matrix.rows + band - 1) / band);
     struct Worker {
         Sums sums;
@@ -152,8 +157,10 @@ Result<void> compareAll(const Pairing& pairing, const Placement& placement, cons
     });
     if (job.cancelled()) return cancelledError();
     for (const auto& [model, tensor] :
-         {std::pair(pairing.partModel, pairing.part), {pairing.wholeModel, pairing.whole}})
+         {std::pair(pairing.partModel, pairing.part), {pairing.wholeModel, pairing.whole}}) {
+        releasePages(*model, *tensor);
         if (auto same = model->unchanged(*tensor); !same) return same;
+    }
     Sums all;
     for (const Worker& worker : workers) all.merge(worker.sums);
     row.elements = pairing.part->elements;

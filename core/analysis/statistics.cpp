@@ -88,6 +88,7 @@ Result<TensorStatistics> measureStatistics(const Model& model, const TensorInfo&
     const auto done =
         forEachRange(view, plain, *grid, job, [&](const PassRange& range) { gatherer.add(range, picture, true); });
     if (!done) return tl::unexpected(done.error());
+    releasePages(model, tensor);
     if (auto same = model.unchanged(tensor); !same) return tl::unexpected(same.error());
     return gatherer.finish(picture);
 }

@@ -3,8 +3,7 @@
 
 #include "core/analysis/analyse_tensor.h"
 #include "core/base/text.h"
-#include "core/model/derived_tensor.h"
-#include "core/model/mapped_file.h"
+#include "core/quant/pass.h"
 
 #include <algorithm>
 #include <chrono>
@@ -141,9 +140,7 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
             progress.done += double(tensor.bytes);
         }
         ++progress.items;
-        if (const auto view = plan.model->view(tensor); view && view->file)
-            view->file->dropPages(tensor.offset, tensor.bytes);
-        if (tensor.derived) tensor.derived->release();
+        releasePages(*plan.model, tensor);
         if (onTensor) onTensor(result);
     }
     job.progress(progress);

@@ -41,6 +41,12 @@ TensorView forScan(const TensorView& view) {
     return same ? TensorView{view.info, {}, *again} : view; // the mapping's own checks say what happened
 }
 
+void releasePages(const Model& model, const TensorInfo& tensor) {
+    if (tensor.derived) return tensor.derived->release();
+    if (tensor.file < model.files.size() && model.files[tensor.file].mapping)
+        model.files[tensor.file].mapping->dropPages(tensor.offset, tensor.bytes);
+}
+
 void populate(const TensorView& view, std::uint64_t begin, std::uint64_t end) {
     if (!view.file || !view.file->isMapped()) return;
     const auto bytes = bytesOfElements(*view.info, begin, end);

@@ -106,6 +106,8 @@ void forEachScaleRun(const ScaleGrid& grid, std::span<const std::int64_t> shape,
 /// the cache: mapping and unmapping its pages takes longer (10.7 GB in memory: 3.4 s mapped, 2.4 s read), and keeps
 /// them.
 TensorView forScan(const TensorView& view);
+/// Gives the pages of a tensor back, behind a scan, so that resident memory does not grow with the model.
+void releasePages(const Model& model, const TensorInfo& tensor);
 /// Maps elements [begin, end) at once where the view is mapped.
 void populate(const TensorView& view, std::uint64_t begin, std::uint64_t end);
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Checkpoints under the names, fusions and orders of other ecosystems, against the one that they were made from.
 #include "core/analysis/diff.h"
+#include "core/model/mapped_file.h"
 #include "tests/core/quant/made_model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -73,6 +75,9 @@ private Q_SLOTS:
     void fused();
     void byValues();
     void sampleAndGguf();
+    void sampleAndTorch_data();
+    void sampleAndTorch();
+    void memory();
     void itself();
     void cancelled();
     void report();
@@ -267,6 +272,88 @@ void DiffTest::sampleAndGguf() {
         QCOMPARE(placementText(row.placement),
                  std::string(permutes ? "rows paired within heads of 32 (llama.cpp)" : ""));
     }
+}
+
+/// The sample against what PyTorch wrote of its first layer: fused, transposed, under names that say nothing.
+void DiffTest::sampleAndTorch_data() {
+    QTest::addColumn<QString>("file");
+    QTest::addColumn<QStringList>("expected");
+    const auto at = QStringLiteral("model.layers.0.");
+    const auto row = [&](const char* tensor, const QString& other, const char* rest) {
+        return at + QString::fromLatin1(tensor) + QLatin1Char('|') + other + QLatin1Char('|') +
+               QString::fromLatin1(rest);
+    };
+    const auto qkv = at + QStringLiteral("self_attn.qkv_proj.weight");
+    const auto both = at + QStringLiteral("mlp.gate_up_proj.weight");
+    QTest::newRow("fused.pt") << QStringLiteral("fused.pt")
+                              << QStringList{row("self_attn.q_proj.weight", qkv, "equal|part of|"),
+                                             row("self_attn.k_proj.weight", qkv, "equal|part of|rows 192 on"),
+                                             row("self_attn.v_proj.weight", qkv, "equal|part of|rows 256 on"),
+                                             row("mlp.gate_proj.weight", both, "equal|part of|"),
+                                             row("mlp.up_proj.weight", both, "equal|part of|rows 544 on")};
+    const auto conv = QStringLiteral("transformer.h.0.attn.c_attn.weight");
+    QTest::newRow("conv1d.pt") << QStringLiteral("conv1d.pt")
+                               << QStringList{
+                                      row("self_attn.q_proj.weight", conv, "equal|part of|transposed"),
+                                      row("self_attn.k_proj.weight", conv, "equal|part of|transposed, rows 192 on"),
+                                      row("self_attn.v_proj.weight", conv, "equal|part of|transposed, rows 256 on")};
+    QTest::newRow("layer0.onnx")
+        << QStringLiteral("layer0.onnx")
+        << QStringList{row("self_attn.k_proj.weight", QStringLiteral("onnx::MatMul_7"), "equal|values|transposed"),
+                       row("self_attn.v_proj.weight", QStringLiteral("onnx::MatMul_8"), "equal|values|transposed")};
+}
+
+void DiffTest::sampleAndTorch() {
+    QFETCH(QString, file);
+    QFETCH(QStringList, expected);
+    const auto sample = openModel(QS_SOURCE_DIR "/resources/samples/tiny-llama");
+    const auto other = openModel(QS_TEST_DATA "/diff/" + file.toStdString());
+    QVERIFY(sample.has_value());
+    QVERIFY2(other, other ? "" : other.error().message.c_str());
+    const auto result = diffed(*sample, *other);
+    QStringList aligned;
+    for (const auto& line : lines(result))
+        if (!line.contains(QStringLiteral("|only_a|"))) aligned << line;
+    std::sort(aligned.begin(), aligned.end());
+    expected.sort();
+    QCOMPARE(aligned, expected);
+    // And the other way about: every part is found again, none is left.
+    const auto back = diffed(*other, *sample);
+    QCOMPARE(back.count(DiffStatus::Equal), std::size_t(expected.size()));
+    QCOMPARE(back.count(DiffStatus::OnlyA), std::size_t(0));
+}
+
+/// Pages behind the scan are given back, also those of a few rows of what may be the same tensor.
+void DiffTest::memory() {
+    const QTemporaryDir folder;
+    constexpr std::size_t rows = 768, columns = 1024; // 3 MiB each
+    std::vector<TensorToWrite> ours, theirs;
+    for (unsigned i = 0; i < 6; ++i) {
+        const auto x = normal(rows * columns, i);
+        ours.push_back(f32("w" + std::to_string(i), {rows, columns}, x));
+        theirs.push_back(f32("onnx::MatMul_" + std::to_string(i), {columns, rows}, transposed(x, rows, columns)));
+    }
+    const auto a = opened(folder, std::move(ours), "a.safetensors");
+    const auto b = opened(folder, std::move(theirs), "b.safetensors");
+    const auto resident = [&] { // KiB of both mappings
+        QFile maps(QStringLiteral("/proc/self/smaps"));
+        if (!maps.open(QIODevice::ReadOnly)) return -1;
+        const QByteArray all = maps.readAll();
+        int sum = 0;
+        for (const auto& model : {a, b}) {
+            const auto* data = model->files.front().mapping->bytes().data();
+            const auto begin = all.indexOf(QByteArray::number(qulonglong(data), 16) + "-");
+            if (begin < 0) return -1;
+            sum += all.mid(all.indexOf("Rss:", begin) + 4, 40).simplified().split(' ').first().toInt();
+        }
+        return sum;
+    };
+    int most = 0;
+    const Job job([&](const Progress&) { most = std::max(most, resident()); });
+    const auto result = diffModels({a, b}, job);
+    QVERIFY(result && result->count(DiffStatus::Equal) == 6);
+    QVERIFY2(most >= 0 && most <= 1024, qPrintable(QString::number(most)));
+    QVERIFY(resident() <= 1024);
 }
 
 void DiffTest::itself() {
