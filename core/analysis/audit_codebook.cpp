@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Codes of four bits under the codebook that their label names. Blocks of weights divided by their largest magnitude are
-// distributed much alike, so a codebook has shares of its codes that it is known by. NF4, AF4 and integers are too near to
-// each other to be told apart; floats, other orders and two's complement are not.
+// Codes of four bits under the codebook that their label names: see audit_shares.h.
 #include "core/analysis/audit_checks.h"
-#include "core/base/random.h"
+#include "core/analysis/audit_shares.h"
 #include "core/model/derived_tensor.h"
+#include "core/quant/pass.h"
+#include "core/quant/quantizer.h"
 #include "core/quant/stored.h"
 
 #include <algorithm>
@@ -15,9 +15,6 @@
 
 namespace qs {
 namespace {
-
-using Levels = std::array<double, 16>; ///< value of each code of four bits; NaN where it stands for none
-using Shares = std::array<double, 16>;
 
 struct Codebook {
     std::string title;
@@ -38,7 +35,15 @@ std::optional<Codebook> codebookOf(const FormatTraits& format) {
     return out;
 }
 
-std::vector<Codebook> knownCodebooks() {
+/// The codebook with its codes in another order: the value of `code` is that of order(code).
+Codebook reordered(const Codebook& codebook, const char* how, unsigned (*order)(unsigned code)) {
+    Codebook out{codebook.title + how, {}};
+    for (unsigned i = 0; i < 16; ++i) out.levels[i] = codebook.levels[order(i)];
+    return out;
+}
+
+/// The formats' own, integers from -8 on, and what else the codes of `label` may have been numbered by.
+std::vector<Codebook> knownCodebooks(const Codebook& label) {
     std::vector<Codebook> out;
     for (const FormatTraits& format : formats())
         if (format.kind == FormatKind::Codebook || format.kind == FormatKind::Float ||
@@ -50,58 +55,12 @@ std::vector<Codebook> knownCodebooks() {
         offset.levels[std::size_t(i)] = i - 8;
     }
     out.push_back(signedIntegers), out.push_back(offset);
+    out.push_back(reordered(label, " in descending order", [](unsigned code) { return 15 - code; }));
+    out.push_back(reordered(label, " with the highest bit inverted", [](unsigned code) { return code ^ 8; }));
+    out.push_back(reordered(label, " with its bits in reverse", [](unsigned code) {
+        return (code & 1) << 3 | (code & 2) << 1 | (code & 4) >> 1 | (code & 8) >> 3;
+    }));
     return out;
-}
-
-/// Blocks of 16 to 256 normal, Laplacian and even values, divided by their largest magnitudes; weights lie between.
-const std::vector<std::vector<float>>& models() {
-    static const auto all = [] {
-        constexpr std::size_t n = 1 << 15;
-        std::vector<std::vector<float>> out;
-        for (const int kind : {0, 1, 2})
-            for (const std::size_t block : {16, 32, 64, 128, 256}) {
-                auto& values = out.emplace_back();
-                for (std::size_t i = 0; i < n; ++i) {
-                    const double even = double(randomBits(1, 2, i) >> 11) * 0x1p-53;
-                    const double sign = even < 0.5 ? -1 : 1, part = 1 - std::fabs(2 * even - 1);
-                    values.push_back(kind == 0   ? normalVariate(1, 1, i)
-                                     : kind == 1 ? float(-sign * std::log(std::max(part, 1e-12)))
-                                                 : float(2 * even - 1));
-                }
-                for (std::size_t begin = 0; begin < n; begin += block) {
-                    float most = 0;
-                    for (std::size_t i = begin; i < begin + block; ++i) most = std::max(most, std::fabs(values[i]));
-                    for (std::size_t i = begin; i < begin + block; ++i) values[i] /= most;
-                }
-            }
-        return out;
-    }();
-    return all;
-}
-
-/// How far shares are from those that the codebook has of weights, 0 to 1: the least over the models.
-double distance(const Levels& levels, const Shares& shares) {
-    std::map<double, double> found; // by level: two zeros are one
-    for (std::size_t i = 0; i < 16; ++i)
-        if (!std::isnan(levels[i])) found[levels[i] + 0.0] += shares[i];
-    double nothing = 0, most = 0; // codes that stand for nothing
-    for (std::size_t i = 0; i < 16; ++i) nothing += std::isnan(levels[i]) ? shares[i] : 0;
-    std::vector<double> sorted;
-    for (const auto& [level, share] : found) sorted.push_back(level), most = std::max(most, std::fabs(level));
-    double least = 1;
-    for (const auto& model : models()) {
-        std::vector<double> expected(sorted.size());
-        for (const float v : model) {
-            const double x = double(v) * most;
-            auto at = std::lower_bound(sorted.begin(), sorted.end(), x);
-            if (at == sorted.end() || (at != sorted.begin() && x - *(at - 1) < *at - x)) --at;
-            expected[std::size_t(at - sorted.begin())] += 1.0 / double(model.size());
-        }
-        double apart = nothing;
-        for (std::size_t i = 0; i < sorted.size(); ++i) apart += std::fabs(found[sorted[i]] - expected[i]);
-        least = std::min(least, apart / 2);
-    }
-    return least;
 }
 
 /// How often each nibble occurs; both of a byte, so their order does not matter. Up to 4 MiB, evenly.
@@ -119,6 +78,7 @@ std::optional<Shares> sharesOf(const Model& model, const TensorInfo& codes) {
             n += 2;
         }
     }
+    releasePages(model, codes);
     Shares out{};
     for (std::size_t i = 0; i < 16; ++i) out[i] = double(counts[i]) / n;
     return out;
@@ -129,49 +89,99 @@ struct Labelled {
     std::string name; ///< that people know it by
     const TensorInfo* codes;
     const FormatTraits* format;
+    std::uint64_t block;    ///< weights of one scale
+    bool exponents = false; ///< scales are powers of two
 };
+
+/// Only where the scale is that of the largest magnitude: other calibrations clip.
+bool scalesByLargest(const QuantSpec& spec) {
+    const auto calibration = spec.effectiveCalibration();
+    return spec.scaleKind() != ScaleKind::None && spec.isSymmetric() && calibration.id == "absmax" &&
+           calibration.arguments.empty() && !spec.sparsity;
+}
+
 std::vector<Labelled> labelled(const Model& model) {
     std::vector<Labelled> out;
     for (const ModelFile& file : model.files)
         for (const auto& [key, text] : file.metadata) {
             if (!key.starts_with(kStoredPrefix)) continue;
             const auto stored = parseStored(key, text);
-            if (!stored || stored->spec.traits().bits != 4) continue;
+            if (!stored || stored->spec.traits().bits != 4 || !scalesByLargest(stored->spec)) continue;
+            const auto type = stored->spec.effectiveScaleType();
+            const auto grid = scaleGrid(stored->spec, stored->shape);
+            if (!grid || grid->scales <= 0) continue;
+            const std::uint64_t block = std::max<std::uint64_t>(1, stored->elements / std::uint64_t(grid->scales));
             for (const auto& name : stored->fields())
                 if (const auto* codes = model.find(name);
                     codes && (name.ends_with(".codes") || name.ends_with(".packed")))
-                    out.push_back({codes->name, codes, &stored->spec.traits()});
+                    out.push_back({codes->name, codes, &stored->spec.traits(), block, type == "e8m0" || type == "po2"});
         }
     constexpr std::string_view kBnb = "bnb-"; // bitsandbytes' layers: bnb-nf4, bnb-fp4
     for (const TensorInfo& tensor : model.tensors) {
-        if (!tensor.derived || tensor.derived->parts().empty()) continue;
+        if (!tensor.derived || tensor.derived->parts().size() < 2) continue;
         const std::string_view type = tensor.derived->typeId();
         const auto* format = type.starts_with(kBnb) ? findFormat(type.substr(kBnb.size())) : nullptr;
-        if (format && format->bits == 4) out.push_back({tensor.name, &tensor.derived->parts().front(), format});
+        const auto parts = tensor.derived->parts(); // codes, maxima
+        if (format && format->bits == 4)
+            out.push_back(
+                {tensor.name, &parts[0], format, tensor.elements / std::max<std::uint64_t>(1, parts[1].elements)});
     }
     return out;
+}
+
+/// How far a tensor's codes are from its label and from each of the other codebooks, in their order.
+struct Fit {
+    double label = 0;
+    std::vector<double> others;
+};
+
+/// Nearer codebooks, which one tensor alone does not tell apart.
+void findByMany(const std::vector<Fit>& fits, const std::vector<Codebook>& others, const std::string& title,
+                const AuditCheck& self, Findings& out) {
+    std::size_t best = 0, most = 0;
+    for (std::size_t i = 0; i < others.size(); ++i) {
+        const auto hits = std::size_t(
+            std::count_if(fits.begin(), fits.end(), [&](const Fit& fit) { return fit.others[i] * 2 < fit.label; }));
+        if (hits > most) most = hits, best = i;
+    }
+    if (most == 0 || binomialTail(fits.size(), most, kWrongByChance) > kFalseAlarm) return;
+    out.push_back({&self,
+                   {},
+                   fmt::format("{} tensors are labelled {}, and {} fits the shares of the codes of {} of them at least "
+                               "twice as well; of trained weights with the right label one of ten does",
+                               fits.size(), title, others[best].title, most)});
 }
 
 } // namespace
 
 void findCodebook(const AuditedModel& audited, const AuditCheck& self, Findings& out) {
-    const auto known = knownCodebooks();
-    for (const auto& [name, codes, format] : labelled(*audited.model)) {
-        const auto label = codebookOf(*format);
-        const auto shares = label ? sharesOf(*audited.model, *codes) : std::nullopt;
-        if (!shares) continue;
-        const double asLabelled = distance(label->levels, *shares);
-        if (asLabelled < 0.15) continue;
-        const Codebook* best = nullptr;
-        double least = std::min(0.1, asLabelled / 2);
-        for (const Codebook& codebook : known)
-            if (const double other = distance(codebook.levels, *shares); other < least) best = &codebook, least = other;
-        if (best)
-            out.push_back(
-                {&self, name,
-                 fmt::format("labelled {}, from which the shares of its codes are {:.0f} % away; {:.0f} % from "
-                             "those of {}",
-                             label->title, 100 * asLabelled, 100 * least, best->title)});
+    const auto all = labelled(*audited.model);
+    std::map<std::string_view, std::vector<const Labelled*>> byFormat;
+    for (const Labelled& each : all) byFormat[each.format->id].push_back(&each);
+    for (const auto& [id, tensors] : byFormat) {
+        const auto label = codebookOf(*tensors.front()->format);
+        if (!label) continue;
+        const auto others = knownCodebooks(*label);
+        std::vector<Fit> fits;
+        bool any = false;
+        for (const Labelled* tensor : tensors) {
+            const auto shares = sharesOf(*audited.model, *tensor->codes);
+            if (!shares) continue;
+            Fit fit{sharesDistance(label->levels, *shares, tensor->block, tensor->exponents), {}};
+            for (const Codebook& other : others)
+                fit.others.push_back(sharesDistance(other.levels, *shares, tensor->block, tensor->exponents));
+            const auto least = std::min_element(fit.others.begin(), fit.others.end());
+            if (fit.label > kMisfit && *least * 4 < fit.label) {
+                any = true;
+                out.push_back({&self, tensor->name,
+                               fmt::format("labelled {}, from which the shares of its codes are {:.3f} nats away; "
+                                           "{:.3f} from those of {}",
+                                           label->title, fit.label, *least,
+                                           others[std::size_t(least - fit.others.begin())].title)});
+            }
+            fits.push_back(std::move(fit));
+        }
+        if (!any) findByMany(fits, others, label->title, self, out);
     }
 }
 

@@ -53,6 +53,9 @@ public:
         hasColumns_ = matrix_ && rows_ > 1 && columns_ <= kMostColumns;
         facts.rows = matrix_ ? rows_ : 0, facts.columns = matrix_ ? columns_ : 0;
         facts.hasValues = true;
+        if (matrix_ && rows_ <= kProfileColumns) facts.rowRms.assign(std::size_t(rows_), 0);
+        isVector_ = tensor.shape.size() == 1 && columns_ <= kProfileColumns;
+        if (isVector_) facts.columnRms.assign(std::size_t(columns_), 0);
         sampleStep_ = std::max<std::int64_t>(1, rows_ / std::int64_t(kFewRows));
         profileStep_ = std::max<std::int64_t>(1, rows_ / kProfileRows);
     }
@@ -79,6 +82,8 @@ private:
         loadF32(view_, begin, n, part.values.data());
         const float* x = part.values.data();
         hashInto(part.hash, x, n * sizeof(float), begin);
+        if (isVector_)
+            for (std::size_t i = 0; i < n; ++i) facts_.columnRms[begin + i] = std::fabs(x[i]);
         if (!wholeRows) {
             look(x, n, std::int64_t(begin), part);
             return;
@@ -105,6 +110,7 @@ private:
         const Moments m = look(x, n, begin, part);
         const std::int64_t index = begin / columns_;
         if (m.nan + m.inf > 0) return; // such rows say nothing about columns
+        if (!facts_.rowRms.empty()) facts_.rowRms[std::size_t(index)] = float(std::sqrt(m.s2 / m.n));
         if (m.min == m.max && columns_ > 1) (m.min == 0 ? part.zeroRows : part.equalRows).push_back(index);
         if (hasColumns_) {
             if (part.low.empty()) part.low.assign(n, INFINITY), part.high.assign(n, -INFINITY);
@@ -184,7 +190,7 @@ private:
     TensorFacts& facts_;
     std::vector<Part> parts_;
     std::int64_t rows_ = 0, columns_ = 0, sampleStep_ = 1, profileStep_ = 1;
-    bool matrix_ = false, hasColumns_ = false;
+    bool matrix_ = false, hasColumns_ = false, isVector_ = false;
     std::mutex lock_;
     std::vector<std::int64_t> order_; ///< of the sampled rows
 };
@@ -230,6 +236,7 @@ Result<TensorFacts> gatherFacts(const Model& model, const TensorInfo& tensor, co
     const bool values = checkQuantizable(tensor).has_value();
     const auto done = values ? Gather(view, facts).run(job) : hashBytes(view, facts, job);
     if (!done) return tl::unexpected(done.error());
+    releasePages(model, tensor);
     if (auto same = model.unchanged(tensor); !same) return tl::unexpected(same.error());
     return facts;
 }

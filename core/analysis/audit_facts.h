@@ -36,7 +36,8 @@ struct TensorFacts {
     std::array<std::uint64_t, 2> hash{}; ///< of the values as f32, or of the bytes
     Channels zeroRows, equalRows;        ///< all 0; all one value that is not 0
     Channels zeroColumns, equalColumns;
-    std::vector<float> columnRms;           ///< over sampled rows; empty above 32,768 columns
+    std::vector<float> columnRms;           ///< over sampled rows, or |x| of a vector; empty above 32,768 columns
+    std::vector<float> rowRms;              ///< empty above 32,768 rows; 0 for one that is not finite
     std::vector<std::vector<float>> sample; ///< at most 64 finite rows, at most 4,096 values of each, evenly over it
     LogSpread asLabelled, asOther;          ///< 16-bit floats: the sample as F16 and as BF16, the label's first
     std::string grain;                      ///< why the sample was quantized before; "": it does not look like it

@@ -43,21 +43,6 @@ std::string upper(std::string text) {
     return text;
 }
 
-/// Weights by type, for the sentence.
-struct Types {
-    std::map<std::string, std::size_t> counts;
-    explicit Types(const Model& model) {
-        for (const TensorInfo& tensor : model.tensors)
-            if (tensor.shape.size() >= 2 && tensor.elements >= 256) ++counts[tensor.typeId()];
-    }
-    bool has(std::string_view type) const { return counts.contains(std::string(type)); }
-    std::string text() const {
-        std::string out;
-        for (const auto& [type, n] : counts) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", n, type);
-        return out;
-    }
-};
-
 /// Not a part of another type's name: no letter or digit beside it.
 bool isWord(const std::string& name, std::string_view text) {
     const auto at = name.find(text), end = at + text.size();
@@ -66,6 +51,25 @@ bool isWord(const std::string& name, std::string_view text) {
     };
     return at != std::string::npos && !(at > 0 && joins(at - 1)) && !joins(end);
 }
+
+/// Weights by type, for the sentence.
+struct Types {
+    std::map<std::string, std::size_t> counts;
+    explicit Types(const Model& model) {
+        for (const TensorInfo& tensor : model.tensors)
+            if (tensor.shape.size() >= 2 && tensor.elements >= 256) ++counts[tensor.typeId()];
+    }
+    /// Also as a word of a longer one: MXFP4 of gpt-oss-mxfp4.
+    bool has(std::string_view type) const {
+        return std::any_of(counts.begin(), counts.end(),
+                           [&](const auto& row) { return isWord(upper(row.first), type); });
+    }
+    std::string text() const {
+        std::string out;
+        for (const auto& [type, n] : counts) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", n, type);
+        return out;
+    }
+};
 
 nlohmann::json configOf(const Model& model) {
     const fs::path path =

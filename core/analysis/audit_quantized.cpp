@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Floats that were quantized before: few distinct values per block, or values at equal steps per row.
+// Floats that were quantized before: few distinct values per block, values at equal steps, or those of 8-bit floats.
 #include "core/analysis/audit_checks.h"
+#include "core/analysis/audit_lattice.h"
 #include "core/quant/formats.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <fmt/format.h>
 #include <set>
@@ -35,43 +37,6 @@ bool fewOf(std::span<const float> values, const std::vector<float>& sorted) {
     const auto zeros = std::size_t(std::count(values.begin(), values.end(), 0.0f));
     const std::size_t levels = sorted.size() - (zeros > 0), rest = values.size() - zeros;
     return sorted.size() <= kMostLevels && levels * 3 <= rest * 2;
-}
-
-/// Steps that all values are whole multiples of, at most 255 from end to end; 0: none.
-int equalSteps(const std::vector<float>& sorted, double rounding) {
-    if (sorted.size() < 3 || sorted.size() > 256) return 0;
-    const double range = double(sorted.back()) - double(sorted.front());
-    std::vector<double> outward(sorted.begin(), sorted.end()); // the small ones tell the step, the large ones refine it
-    const auto fits = [&](double first, double step) {
-        double upper = 0, lower = 0;
-        for (const double v : outward) {
-            const double at = std::round((v - first) / step);
-            upper += at * (v - first), lower += at * at;
-            if (lower > 0) step = upper / lower;
-        }
-        const double steps = range / step;
-        if (!(steps < 255.5)) return 0;
-        std::size_t told = 0; // far out, values of 16 bits are rounded by as much as a step
-        for (const double v : outward) {
-            const double at = (v - first) / step, slack = 0.02 + std::fabs(v) * rounding / step;
-            if (slack > 0.3) continue;
-            if (std::fabs(at - std::round(at)) > slack) return 0;
-            ++told;
-        }
-        return told * 2 >= outward.size() ? int(std::round(steps)) : 0;
-    };
-    double least = range, gap = range;
-    for (std::size_t i = 0; i < sorted.size(); ++i) {
-        if (sorted[i] != 0) least = std::min(least, std::fabs(double(sorted[i])));
-        if (i > 0) gap = std::min(gap, double(sorted[i]) - double(sorted[i - 1]));
-    }
-    std::sort(outward.begin(), outward.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); });
-    for (const double part : {1.0, 2.0, 3.0}) // of what lies next to 0, one, two or three steps
-        if (const int steps = fits(0, least / part)) return steps;
-    // With an offset: the smallest gap, made exact by the range.
-    std::sort(outward.begin(), outward.end());
-    const double steps = std::round(range / gap);
-    return steps >= 2 && steps < 256 ? fits(double(sorted.front()), range / steps) : 0;
 }
 
 /// The values are levels of the format times one scale.
@@ -136,21 +101,64 @@ std::string blocksText(const TensorFacts& facts, double rounding) {
     return unknown;
 }
 
-std::string rowsText(const TensorFacts& facts, double rounding) {
-    std::size_t tested = 0, even = 0;
-    int most = 0;
-    for (const auto& row : facts.sample) {
-        const auto sorted = distinct(row);
-        if (row.size() < 32 || !tells(row, sorted)) continue;
-        ++tested;
-        const int steps = equalSteps(sorted, rounding);
-        even += steps > 0, most = std::max(most, steps);
+/// Groups of values that may share a scale: how many of the first ones lie at equal steps.
+struct AtSteps {
+    std::size_t tested = 0, fit = 0;
+    int most = 0; ///< steps
+    bool all() const { return tested >= 4 && fit * 10 >= tested * 9; }
+};
+template<class ForEachGroup> AtSteps atSteps(const ForEachGroup& forEachGroup, DType dtype) {
+    AtSteps out;
+    forEachGroup([&](std::span<const float> group) {
+        const auto sorted = distinct(group);
+        if (!tells(group, sorted)) return true;
+        ++out.tested;
+        if (const auto lattice = latticeOf(sorted, dtype)) ++out.fit, out.most = std::max(out.most, lattice->steps);
+        // Whatever is not quantized ends after eight.
+        return out.tested < 48 && (out.tested < 8 || out.fit * 2 >= out.tested);
+    });
+    return out;
+}
+
+std::string stepsText(const AtSteps& found, const std::string& groups) {
+    return fmt::format("the values of {} of {} {} lie on at most {} equal steps, as integers of {} bits times a scale "
+                       "do",
+                       found.fit, found.tested, groups, found.most, std::bit_width(unsigned(std::max(1, found.most))));
+}
+
+/// Integers times the scale of a row, of blocks of it, or of a column.
+std::string integersText(const TensorFacts& facts) {
+    const DType dtype = facts.info->dtype;
+    std::string text;
+    // What shares a scale by blocks does by smaller ones, too.
+    for (const std::size_t size : {std::size_t(32), std::size_t(64), std::size_t(128), std::size_t(256), SIZE_MAX}) {
+        const auto blocks = [&](const auto& look) {
+            for (std::size_t at = 0;; at += size == SIZE_MAX ? 1 : size) {
+                bool any = false;
+                for (const auto& row : facts.sample) { // one of each row first
+                    if (size == SIZE_MAX ? at > 0 || row.size() < 32 : at + size > row.size()) continue;
+                    any = true;
+                    if (!look(size == SIZE_MAX ? std::span(row) : std::span(row).subspan(at, size))) return;
+                }
+                if (!any) return;
+            }
+        };
+        const AtSteps found = atSteps(blocks, dtype);
+        if (!found.all()) break;
+        text = stepsText(found, size == SIZE_MAX ? std::string("rows") : fmt::format("blocks of {}", size));
     }
-    if (tested < 4 || even * 100 < tested * 99) return {};
-    return fmt::format(
-        "the values of {} of {} rows lie on at most {} equal steps, as integers of {} bits times a scale "
-        "do",
-        even, tested, most, most < 16 ? 4 : 8);
+    if (!text.empty()) return text;
+    const auto columns = [&](const auto& look) {
+        const std::size_t length = facts.sample.empty() ? 0 : facts.sample.front().size();
+        std::vector<float> column;
+        for (std::size_t c = 0; c < length && facts.sample.size() >= 32; c += std::max<std::size_t>(1, length / 48)) {
+            column.clear();
+            for (const auto& row : facts.sample) column.push_back(row[c]);
+            if (!look(std::span<const float>(column))) return;
+        }
+    };
+    const AtSteps found = atSteps(columns, dtype);
+    return found.all() ? stepsText(found, "columns") : std::string();
 }
 
 /// 8-bit floats: too many values to be few, but levels of one format all the same.
@@ -186,7 +194,7 @@ void condense(TensorFacts& facts) {
     if (plain && !facts.isConstant()) {
         const double rounding = roundingOf(facts.info->dtype);
         facts.grain = blocksText(facts, rounding);
-        if (facts.grain.empty()) facts.grain = rowsText(facts, rounding);
+        if (facts.grain.empty()) facts.grain = integersText(facts);
         if (facts.grain.empty()) facts.grain = floatsText(facts, rounding);
     }
     facts.sample.clear();

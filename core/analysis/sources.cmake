@@ -8,8 +8,10 @@ target_sources(qs_core PRIVATE
   analysis/audit_codebook.cpp
   analysis/audit_facts.cpp
   analysis/audit_label.cpp
+  analysis/audit_lattice.cpp
   analysis/audit_order.cpp
   analysis/audit_quantized.cpp
+  analysis/audit_shares.cpp
   analysis/block_cause.cpp
   analysis/codebook.cpp
   analysis/columns.cpp

@@ -170,7 +170,6 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
     if (end == kEnds[2] || end == kEnds[3]) {
         name += ".weight";
         if (checkpoint.find(name + ".packed")) return; // eformer's fields of nf4, which have maxima of that name too
-        if (checkpoint.find(name + ".packed")) return; // eformer's absmax
         for (const auto state : {kEnds[0], kEnds[1]})
             if (checkpoint.find(name + std::string(state))) return; // that one is met by itself
         if (end == kEnds[3] && checkpoint.find(name + ".absmax")) return;

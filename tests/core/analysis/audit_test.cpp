@@ -2,12 +2,15 @@
 // A checkpoint with each fault, made in code, and clean ones that have none.
 #include "core/analysis/audit.h"
 #include "core/base/random.h"
+#include "core/model/mapped_file.h"
 #include "core/quant/layout.h"
 #include "core/quant/quantizer.h"
 #include "core/report/report.h"
 #include "kernels/small_float.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/thinned.h"
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -85,9 +88,15 @@ private Q_SLOTS:
     void elementType();
     void alreadyQuantized_data();
     void alreadyQuantized();
+    void realFiles_data();
+    void realFiles();
     void codebook();
+    void codebookOfTrained_data();
+    void codebookOfTrained();
     void bitsandbytes();
     void columnOrder();
+    void orderOfTrained();
+    void memory();
     void labels();
     void cancelled();
     void report();
@@ -212,7 +221,15 @@ void AuditTest::alreadyQuantized_data() {
     row("mxfp4", "those of MXFP4 times a scale");
     row("ternary:scale=channel", "hold at most 3 values");
     row("binary:scale=channel", "hold at most 2 values, those of Binary times a scale");
-    row("int8", "lie on at most 254 equal steps, as integers of 8 bits times a scale");
+    row("int8", "rows lie on at most 253 equal steps, as integers of 8 bits times a scale");
+    row("int8:block=128", "blocks of 128 lie on at most");
+    row("int6:block=64", "blocks of 64 lie on at most 62 equal steps, as integers of 6 bits times a scale");
+    row("int8:scale=tensor", "equal steps, as integers of 8 bits times a scale");
+    row("int8:axis=0", "columns lie on at most 254 equal steps, as integers of 8 bits times a scale");
+    row("int8:sym=no", "rows lie on at most 255 equal steps, as integers of 8 bits times a scale");
+    row("int8:block=64:sym=no", "blocks of 64 lie on at most 255 equal steps, as integers of 8 bits times a scale");
+    row("q8_0", "blocks of 32 lie on at most");
+    row("q5_1", "blocks of 32 lie on at most 31 equal steps, as integers of 5 bits times a scale");
     row("fp8_e4m3", "the values of 64 of 64 rows are those of FP8 E4M3 times a scale");
     row("fp8_e5m2:block=128", "are those of FP8 E5M2 times a scale");
     row("mxfp8", "are those of FP8 E4M3 times a scale");
@@ -300,6 +317,101 @@ void AuditTest::bitsandbytes() {
     SAME(layer("fp4", "nf4"), Set{"codebook x.weight"});
 }
 
+/// The sample's codes under other labels and numbered in other ways. Codebooks that are near to each other are told apart
+/// by many tensors.
+void AuditTest::codebookOfTrained_data() {
+    QTest::addColumn<QString>("is");
+    QTest::addColumn<QString>("label");
+    QTest::addColumn<int>("change");   // of each nibble: 0 none, 1 in descending order, 2 less 7
+    QTest::addColumn<QString>("says"); // "": nothing is wrong
+    auto row = [turn = std::size_t(0)](const char* is, const char* label, int change, const char* says) mutable {
+        if (!taken(turn++)) return;
+        QTest::addRow("%s as %s, %d", is, label, change)
+            << QString::fromLatin1(is) << QString::fromLatin1(label) << change << QString::fromLatin1(says);
+    };
+    row("nf4:block=64", "nf4:block=64", 0, "");
+    row("af4:block=64", "af4:block=64", 0, "");
+    row("int4:block=64", "int4:block=64", 0, "");
+    row("fp4:block=64", "fp4:block=64", 0, "");
+    row("mxfp4", "mxfp4", 0, "");
+    row("nvfp4", "nvfp4", 0, "");
+    row("int4:scale=channel", "int4:scale=channel", 0, "");
+    row("nf4:calib=mse", "nf4:calib=mse", 0, "");
+    row("nf4:block=64", "af4:block=64", 0, "labelled AF4, and NF4 fits");
+    row("af4:block=64", "nf4:block=64", 0, "labelled NF4, and AF4 fits");
+    row("int4:block=64", "nf4:block=64", 0, "labelled NF4, and INT4 fits");
+    row("nf4:block=64", "int4:block=64", 0, "of NF4");
+    row("nf4:block=64", "fp4:block=64", 0, "of NF4");
+    row("fp4:block=64", "fp4:block=64", 1, "of FP4 in descending order");
+    row("int4:block=64", "int4:block=64", 2, "of INT4 in two's complement");
+}
+
+void AuditTest::codebookOfTrained() {
+    QFETCH(QString, is);
+    QFETCH(QString, label);
+    QFETCH(int, change);
+    QFETCH(QString, says);
+    const QTemporaryDir folder;
+    const auto sample = openModel(QS_SOURCE_DIR "/resources/samples/tiny-llama");
+    QVERIFY(sample.has_value());
+    QuantizeRequest request{*parseSpec(is.toStdString()), {}, "native", {}};
+    request.output = folder.filePath(QStringLiteral("q.safetensors")).toStdString();
+    QVERIFY(quantizeModel(**sample, request, Job{}));
+    const auto made = openModel(request.output);
+    QVERIFY(made.has_value());
+    std::vector<TensorToWrite> tensors;
+    for (const TensorInfo& tensor : (*made)->tensors) {
+        auto bytes = valuesOf<std::uint8_t>(**made, tensor.name);
+        if (tensor.name.ends_with(".codes"))
+            for (auto& byte : bytes) {
+                const auto changed = [&](unsigned code) { return change == 1 ? 15 - code : (code + 9) & 15; };
+                if (change) byte = std::uint8_t(changed(byte & 15) | changed(byte >> 4) << 4);
+            }
+        tensors.push_back({tensor.name, tensor.dtype, tensor.shape,
+                           [bytes](const TensorToWrite::Sink& sink) { return sink(std::as_bytes(std::span(bytes))); }});
+    }
+    auto metadata = (*made)->files.front().metadata;
+    for (auto& [key, text] : metadata)
+        if (key.starts_with("quantscope."))
+            text = QString::fromStdString(text)
+                       .replace(QStringLiteral("\"%1\"").arg(is), QStringLiteral("\"%1\"").arg(label))
+                       .toStdString();
+    const auto path = folder.filePath(QStringLiteral("l.safetensors")).toStdString();
+    QVERIFY(writeSafetensors(path, std::move(tensors), std::move(metadata), nullptr, Job{}));
+    const auto labelled = openModel(path);
+    const auto result = auditModel(*labelled, Job{});
+    QVERIFY(result.has_value());
+    std::size_t spoken = 0;
+    for (const Finding& finding : result->findings) {
+        if (finding.check->id != std::string_view("codebook")) continue;
+        QVERIFY2(!says.isEmpty(), finding.evidence.c_str());
+        spoken += QString::fromStdString(finding.evidence).contains(says);
+    }
+    QVERIFY2(says.isEmpty() || spoken > 0, result->findings.empty() ? "" : result->findings.front().evidence.c_str());
+}
+
+/// Files that other programs wrote: no false alarm.
+void AuditTest::realFiles_data() {
+    QTest::addColumn<QString>("path");
+    for (const char* path :
+         {"conventions/awq_gemm", "conventions/bnb_4bit", "conventions/bnb_int8", "conventions/ct_groups",
+          "conventions/fp8_blocks", "conventions/gptoss_mxfp4", "conventions/gptq_v1", "conventions/gptq_v2",
+          "conventions/mlx_modes", "diff/layer0_attention.gguf", "gguf/aligned.gguf", "keras/tiny.keras.safetensors",
+          "keras/legacy.h5.safetensors", "pytorch/lpips_alex.pth", "pytorch/legacy_1.pt", "pytorch/arrays.npz"})
+        QTest::newRow(path) << QStringLiteral(QS_TEST_DATA "/") + QString::fromLatin1(path);
+}
+
+void AuditTest::realFiles() {
+    QFETCH(QString, path);
+    const auto model = openModel(path.toStdString());
+    QVERIFY2(model, model ? "" : model.error().message.c_str());
+    const auto result = auditModel(*model, Job{});
+    QVERIFY(result.has_value());
+    // Constants, unused units of a small network and experts that are all 0 are in some of them; nothing else is.
+    for (const Finding& finding : result->findings)
+        QVERIFY2(finding.check->id == std::string_view("channels"), finding.evidence.c_str());
+}
+
 /// Layers that read one vector, one of them with its nibbles unpacked the other way.
 void AuditTest::columnOrder() {
     const QTemporaryDir folder;
@@ -320,6 +432,68 @@ void AuditTest::columnOrder() {
     SAME(make(swapped([](std::size_t i) { return i ^ 1; })), Set{"column_order odd"});
     SAME(make(swapped([](std::size_t i) { return i / 2 + i % 2 * 16; })), Set{"column_order odd"});
     SAME(make(swapped([](std::size_t i) { return i < 16 ? 2 * i : 2 * (i - 16) + 1; })), Set{"column_order odd"});
+}
+
+/// One tensor of the sample alone against all that shares its channels: rows that write them, vectors that scale them.
+void AuditTest::orderOfTrained() {
+    const QTemporaryDir folder;
+    const auto sample = openModel(QS_SOURCE_DIR "/resources/samples/tiny-llama");
+    QVERIFY(sample.has_value());
+    const auto with = [&](const std::string& odd, bool rows, std::size_t (*from)(std::size_t)) {
+        std::vector<TensorToWrite> tensors;
+        for (const TensorInfo& tensor : (*sample)->tensors) {
+            auto bits = valuesOf<std::uint16_t>(**sample, tensor.name);
+            if (tensor.name == odd) {
+                const auto before = bits;
+                const auto columns = std::size_t(tensor.shape.back());
+                for (std::size_t i = 0; i < bits.size(); ++i) {
+                    const std::size_t row = i / columns, column = i % columns;
+                    bits[i] = rows ? before[from(row) * columns + column] : before[row * columns + from(column)];
+                }
+            }
+            tensors.push_back(made(tensor.name, tensor.dtype, tensor.shape, std::move(bits)));
+        }
+        return opened(folder, std::move(tensors), "o.safetensors");
+    };
+    const auto swapped = [](std::size_t i) { return i ^ 1; };
+    const auto awq = [](std::size_t i) {
+        return i / 8 * 8 + std::array<std::size_t, 8>{0, 2, 4, 6, 1, 3, 5, 7}[i % 8];
+    };
+    const std::string at = "model.layers.3.";
+    int columns = 0, rows = 0;
+    for (const char* name : {"mlp.up_proj.weight", "mlp.down_proj.weight", "self_attn.q_proj.weight"}) {
+        const auto is = found(with(at + name, false, swapped));
+        for (const auto& each : is) QCOMPARE(each, "column_order " + at + name); // nothing else is named
+        columns += int(is.size());
+    }
+    const auto is = found(with(at + "mlp.down_proj.weight", true, awq));
+    for (const auto& each : is) QCOMPARE(each, "column_order " + at + "mlp.down_proj.weight");
+    rows += int(is.size());
+    QVERIFY2(columns >= 2 && rows == 1, qPrintable(QStringLiteral("columns %1, rows %2").arg(columns).arg(rows)));
+}
+
+/// Pages behind the scan are given back, also of tensors that are read in the mapping.
+void AuditTest::memory() {
+    const QTemporaryDir folder;
+    constexpr std::int64_t rows = 1024, columns = 1024; // 4 MiB each
+    std::vector<TensorToWrite> tensors;
+    for (int i = 0; i < 6; ++i)
+        tensors.push_back(f32("w" + std::to_string(i), {rows, columns}, normal(rows, columns, unsigned(i))));
+    tensors.push_back(made("bytes", DType::U8, {4 << 20}, std::vector<std::uint8_t>(4 << 20, 7)));
+    const auto model = opened(folder, std::move(tensors));
+    const auto resident = [&] { // KiB of the mapping
+        QFile maps(QStringLiteral("/proc/self/smaps"));
+        if (!maps.open(QIODevice::ReadOnly)) return -1;
+        const QByteArray all = maps.readAll();
+        const auto* data = model->files.front().mapping->bytes().data();
+        const auto begin = all.indexOf(QByteArray::number(qulonglong(data), 16) + "-");
+        return begin < 0 ? -1 : all.mid(all.indexOf("Rss:", begin) + 4, 40).simplified().split(' ').first().toInt();
+    };
+    int most = 0;
+    const Job job([&](const Progress&) { most = std::max(most, resident()); });
+    QVERIFY(auditModel(model, job));
+    QVERIFY2(most >= 0 && most <= 1024, qPrintable(QString::number(most))); // what the kernel maps around a page
+    QVERIFY(resident() <= 1024);
 }
 
 void AuditTest::labels() {
