@@ -2,16 +2,17 @@
 #include "core/session/session_file.h"
 
 #include "core/base/text.h"
-#include "core/bench/wire.h"
 #include "core/hdf5/image.h"
 #include "core/hdf5/reader.h"
 #include "core/model/atomic_file.h"
+#include "core/session/session_wire.h"
 
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
 namespace qs {
@@ -20,54 +21,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kVersionKey = "quantscope_session";
-constexpr std::size_t kLongest = 1u << 16, kMostSources = 100'000, kMostSteps = 10'000, kMostResults = 10'000,
-                      kMostTensors = 1'000'000;
 constexpr std::uint64_t kMostText = 256u << 20;
-
-json wireOf(const SessionFile& session) {
-    json sources = json::array(), history = json::array();
-    for (const auto& s : session.sources)
-        sources.push_back({{"path", s.path}, {"sha256", s.sha256}, {"size", s.size}, {"mtime_ns", s.mtimeNs}});
-    for (const auto& step : session.history)
-        history.push_back({{"a", step.specA}, {"b", step.specB}, {"comparing", step.comparing}});
-    return {{"opened", session.opened}, {"sources", sources},   {"history", history},
-            {"at", session.at},         {"view", session.view}, {"results", session.results.size()}};
-}
-
-/// Everything but the results; `results` becomes how many there are.
-SessionFile sessionFrom(Fields& fields, std::uint64_t& results) {
-    SessionFile session;
-    session.opened = fields.text("opened", kLongest);
-    for (const auto& item : fields.array("sources", kMostSources)) {
-        Fields one(item);
-        session.sources.push_back({one.text("path", kLongest), one.text("sha256", 64), one.count("size", INT64_MAX),
-                                   one.integer("mtime_ns", INT64_MIN, INT64_MAX)});
-        fields.take(one);
-    }
-    for (const auto& item : fields.array("history", kMostSteps)) {
-        Fields one(item);
-        session.history.push_back({one.text("a", kLongest), one.text("b", kLongest), one.flag("comparing")});
-        fields.take(one);
-    }
-    session.at = fields.count("at", session.history.empty() ? 0 : session.history.size() - 1);
-    const json& view = fields.object("view");
-    for (const auto& [key, value] : view.items()) {
-        Fields one(view);
-        session.view[key] = one.text(key.c_str(), kLongest);
-        fields.take(one);
-    }
-    results = fields.count("results", kMostResults);
-    return session;
-}
-
-std::vector<std::string> textsFrom(Fields& fields, const char* key) {
-    std::vector<std::string> texts;
-    for (const auto& item : fields.array(key, kMostTensors)) {
-        if (!item.is_string()) fields.refuse(fmt::format("'{}' holds what is no text", key));
-        texts.push_back(item.is_string() ? item.get<std::string>() : std::string());
-    }
-    return texts;
-}
 
 /// The file's parts by their paths.
 class Parts {
@@ -104,30 +58,24 @@ Result<SessionFile> readParts(Hdf5Reader& reader) {
     Parts parts(reader);
     const auto text = parts.text("/session");
     if (!text) return tl::unexpected(text.error());
-    const auto object = strictObject(*text);
-    if (!object) return fail(object.error());
-    Fields fields(*object);
-    std::uint64_t count = 0;
-    SessionFile session = sessionFrom(fields, count);
-    if (fields.problem()) return fail(*fields.problem());
+    auto from = sessionFromText(*text);
+    if (!from) return tl::unexpected(from.error());
+    SessionFile session = std::move(from->session);
     auto recipe = parts.text("/recipe");
     if (!recipe) return tl::unexpected(recipe.error());
     session.recipe = std::move(*recipe);
-    for (std::uint64_t i = 0; i < count; ++i) {
+    for (std::uint64_t i = 0; i < from->results; ++i) {
         const auto at = fmt::format("/results/{}", i);
         const auto head = parts.text(at + "/rows");
         if (!head) return tl::unexpected(head.error());
-        const auto rows = strictObject(*head);
-        if (!rows) return fail(rows.error());
-        Fields one(*rows);
-        SessionResults results{one.text("spec", kLongest), textsFrom(one, "tensors"), textsFrom(one, "metrics"), {}};
-        if (one.problem()) return fail(*one.problem());
-        if (!results.tensors.empty() && !results.metrics.empty()) {
-            auto values = parts.doubles(at + "/values", results.tensors.size() * results.metrics.size());
+        auto results = sessionResultsFromText(*head);
+        if (!results) return tl::unexpected(results.error());
+        if (!results->tensors.empty() && !results->metrics.empty()) {
+            auto values = parts.doubles(at + "/values", results->tensors.size() * results->metrics.size());
             if (!values) return tl::unexpected(values.error());
-            results.values = std::move(*values);
+            results->values = std::move(*values);
         }
-        session.results.push_back(std::move(results));
+        session.results.push_back(std::move(*results));
     }
     return session;
 }
@@ -142,14 +90,13 @@ std::string sessionRecipe(const std::string& spec) {
 bool looksLikeSession(const std::string& path) { return path.ends_with(".qscope"); }
 
 Result<void> writeSession(const std::string& path, const SessionFile& session, const Job& job) {
-    std::vector<Hdf5Text> texts{{"/session", wireOf(session).dump(-1, ' ', false, json::error_handler_t::replace)},
+    std::vector<Hdf5Text> texts{{"/session", sessionText(session)},
                                 {"/recipe", session.recipe.empty() ? "{}" : session.recipe}};
     std::vector<Hdf5Table> tables;
     for (std::size_t i = 0; i < session.results.size(); ++i) {
         const auto& r = session.results[i];
         const auto at = fmt::format("/results/{}", i);
-        const json rows = {{"spec", r.spec}, {"tensors", r.tensors}, {"metrics", r.metrics}};
-        texts.push_back({at + "/rows", rows.dump(-1, ' ', false, json::error_handler_t::replace)});
+        texts.push_back({at + "/rows", sessionResultsText(r)});
         if (!r.values.empty()) tables.push_back({at + "/values", r.metrics.size(), r.values});
     }
     const auto image = hdf5Image(path, {{kVersionKey, std::to_string(kSessionVersion)}}, texts, tables);
