@@ -2,6 +2,7 @@
 target_sources(qs_core PRIVATE
   hdf5/image.cpp
   hdf5/keras.cpp
+  hdf5/keras_shards.cpp
   hdf5/listing.cpp
   hdf5/open.cpp
   hdf5/process.cpp

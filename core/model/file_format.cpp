@@ -32,6 +32,11 @@ bool isIndex(std::span<const std::byte> head, bool isFolder) {
            text.find("\"weight_map\"") != std::string_view::npos;
 }
 
+/// The same map, of names that HDF5 files have.
+bool isKerasIndex(std::span<const std::byte> head, bool isFolder) {
+    return isIndex(head, isFolder) && textOf(head).find(".weights.h5\"") != std::string_view::npos;
+}
+
 bool isSafetensors(std::span<const std::byte> head, bool isFolder) {
     // A length below the limit of 100 MB has zeros in its upper half; then the header begins.
     if (isFolder || head.size() < 10) return false;
@@ -73,9 +78,10 @@ bool isOnnx(std::span<const std::byte> head, bool isFolder) { return !isFolder &
 
 bool isImatrix(std::span<const std::byte> head, bool isFolder) { return !isFolder && looksLikeImatrix(head); }
 
-constexpr std::array<FileFormat, 13> kFormats = {{
+constexpr std::array<FileFormat, 14> kFormats = {{
     {"zarr", "Zarr folder (Orbax)", "", isZarr, openZarr},
     {"huggingface", "Hugging Face folder", "", isFolderOfWeights, openHuggingFaceFolder},
+    {"keras-shards", "Sharded Keras", "*.weights.json", isKerasIndex, openKerasShards},
     {"safetensors-index", "Sharded safetensors", "*.safetensors.index.json *.safetensors.index.*.json *.bin.index.json",
      isIndex, openSafetensorsIndex},
     {"safetensors", "safetensors", "*.safetensors", isSafetensors, openSafetensors},

@@ -18,6 +18,9 @@ Result<std::shared_ptr<Model>> openHdf5(const std::string& path);
 /// .keras: a ZIP archive with such a file in it.
 Result<std::shared_ptr<Model>> openKeras(const std::string& path);
 
+/// NAME.weights.json: the index of weights in several such files.
+Result<std::shared_ptr<Model>> openKerasShards(const std::string& path);
+
 /// A file of HDF5, or a part of one: `descriptor` reads what model.files[file] maps.
 struct Hdf5Part {
     std::string shown; ///< what sentences call it

@@ -215,6 +215,12 @@ std::vector<Worst> worsts() {
              return Made{put(folder, name("a.npz"), npz(30'000, true)), 30'000 * npyHeader().size()};
          }},
         {"hdf5", "small tensors", true, [=](const QString& folder) { return Made{hdf5(folder), 0}; }},
+        {"keras-shards", "small tensors", true,
+         [=](const QString& folder) {
+             hdf5(folder);
+             return Made{put(folder, name("a.weights.index.json"), "{\"weight_map\":{\"/0\":[\"many.weights.h5\",\"many.h5\"]}}"),
+                         0};
+         }},
         {"keras", "small tensors", true,
          [=](const QString& folder) {
              MadeZip zip;

@@ -58,6 +58,7 @@ private Q_SLOTS:
     void rangesOfChunks();
     void filesOfKeras_data();
     void filesOfKeras();
+    void shardsOfKeras();
     void wrongBytes_data();
     void wrongBytes();
     void everyTruncation();
@@ -268,6 +269,53 @@ void TestHdf5::filesOfKeras() {
         QCOMPARE(tensor->dtype, expected.dtype);
         QCOMPARE(tensor->shape, expected.shape);
         QVERIFY2(bytesOf(**opened, *tensor) == bytesOf(**reference, expected), expected.name.c_str());
+    }
+}
+
+void TestHdf5::shardsOfKeras() {
+    QTemporaryDir folder;
+    const auto at = [&](const char* name) { return folder.filePath(QString::fromLatin1(name)); };
+    const auto whole = QStringLiteral(QS_TEST_DATA "/keras/tiny.weights.h5");
+    QVERIFY(QFile::copy(whole, at("a_00000.weights.h5")));
+    const auto write = [&](const QByteArray& map) {
+        QFile file(at("a.weights.json"));
+        if (!file.open(QIODevice::WriteOnly)) qFatal("not written");
+        file.write("{\"metadata\":{\"total_size\":1},\"weight_map\":" + map + "}");
+    };
+    const auto reference = openModel(whole.toStdString());
+    QVERIFY(reference);
+    const auto path = (*reference)->tensors.front().name;
+    const auto vars = QByteArray::fromStdString("\"/" + path.substr(0, path.rfind('/')) + "\"");
+
+    write("{" + vars + ":[\"a_00000.weights.h5\"]}");
+    const auto opened = openModel(at("a.weights.json").toStdString());
+    QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
+    QCOMPARE((*opened)->format, std::string("keras-shards"));
+    QCOMPARE((*opened)->warnings.size(), std::size_t(0));
+    QCOMPARE((*opened)->tensors.size(), (*reference)->tensors.size());
+    for (const auto& expected : (*reference)->tensors) {
+        const auto* tensor = (*opened)->find(expected.name);
+        QVERIFY2(tensor, expected.name.c_str());
+        QVERIFY(bytesOf(**opened, *tensor) == bytesOf(**reference, expected));
+    }
+
+    write("{" + vars + ":[\"a_00000.weights.h5\",\"a_00001.weights.h5\"],\"/not/there\":\"a_00000.weights.h5\"}");
+    const auto partly = openModel(at("a.weights.json").toStdString());
+    QVERIFY2(partly, partly ? "" : partly.error().message.c_str());
+    QCOMPARE((*partly)->warnings.size(), std::size_t(2));
+    QVERIFY((*partly)->warnings[0].find("1 of 2 files are missing") != std::string::npos);
+    QVERIFY((*partly)->warnings[1].find("\"/not/there\"") != std::string::npos);
+
+    for (const auto& [map, says] : std::initializer_list<std::pair<const char*, const char*>>{
+             {"{\"/a\":[\"../b.weights.h5\"]}", "not a plain file name"},
+             {"{\"/a\":[\"/etc/b.weights.h5\"]}", "not a plain file name"},
+             {"{\"/a\":[\"b.weights.h5\", 3]}", "no list of file names"},
+             {"{\"/a\":{\"b\":\"b.weights.h5\"}}", "no list of file names"},
+             {"{\"/a\":[\"b.weights.h5\"]}", "none of its 1 files is there"}}) {
+        write(map);
+        const auto refused = openModel(at("a.weights.json").toStdString());
+        QVERIFY2(!refused && refused.error().message.find(says) != std::string::npos,
+                 refused ? map : refused.error().message.c_str());
     }
 }
 
