@@ -230,7 +230,7 @@ const std::array<FormatTraits, 37> kFormats = {{
     blockFloatRow("mxfp8", "MXFP8", "8-bit floats with 3 mantissa bits in blocks of 32, each scaled by a power of two.",
                   "OCP Microscaling Formats, MXFP8 E4M3; qwix by dialect", kE4m3, 8, 3, 7, 32, "ct qwix", "e8m0 po2 f32"),
     blockFloatRow("nvfp4", "NVFP4", "4-bit floats of up to 6 in blocks of 16, scaled by 8-bit floats and one number per tensor.",
-                  "compressed-tensors nvfp4-pack-quantized; ggml by dialect", kE2m1, 4, 1, 1, 16, "ct ggml", "e4m3 ue4m3 f32", codec(BlockFormat::Nvfp4)),
+                  "compressed-tensors nvfp4-pack-quantized; qwix and ggml by dialect", kE2m1, 4, 1, 1, 16, "ct qwix ggml", "e4m3 ue4m3 f32", codec(BlockFormat::Nvfp4)),
     // Without a tensor to learn from it has AF4's levels.
     {.id = "codebook", .title = "Codebook", .summary = "2^bits levels learned from each tensor: Lloyd-Max, for the least squared error.",
      .kind = FormatKind::Codebook, .encoder = Encoder::NearestLevel, .bits = 4, .levels = kAf4, .polyLevels = {}, .zeroCode = 7, .valueOffset = 0, .shape = {}, .bytes = {},

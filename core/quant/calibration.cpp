@@ -60,7 +60,10 @@ std::vector<std::string_view> scaleTypesOf(const QuantSpec& spec) {
     auto types = words(spec.traits().scaleTypes);
     const std::string dialect = spec.effectiveDialect();
     // ggml's blocks say what their scales are: unsigned E4M3 where compressed-tensors has scales for a tensor beside.
-    if (dialect == "ggml") return {std::count(types.begin(), types.end(), "ue4m3") ? "ue4m3" : types.front()};
+    // So has qwix' nvfp4.
+    const bool unsignedE4m3 = std::count(types.begin(), types.end(), "ue4m3") > 0;
+    if (dialect == "qwix" && unsignedE4m3) return {"ue4m3"};
+    if (dialect == "ggml") return {unsignedE4m3 ? "ue4m3" : types.front()};
     if (dialect != "bnb") types.erase(std::remove(types.begin(), types.end(), "u8dq"), types.end());
     return types;
 }

@@ -400,6 +400,7 @@ void RuleTest::refusals_data() {
     row("mxfp4:dialect=ggml:block=64", "use mxfp4:dialect=ggml");
     row("mxfp4:dialect=ggml:calib=mse", "dialect=ggml of mxfp4 has its own search: leave calib=mse out");
     row("nvfp4:dialect=ggml:scaletype=e4m3", "use scaletype=ue4m3");
+    row("nvfp4:dialect=qwix:scaletype=e4m3", "use scaletype=ue4m3");
     row("fp8_e4m3:dialect=maxtext",
         "one scale per tensor: use fp8_e4m3:scale=tensor:dialect=maxtext:calib=fixed,1,0.5");
     row("int8:scale=tensor:dialect=maxtext", "is manual_quantize, whose calibration is fixed,SCALE,MAX");

@@ -51,6 +51,10 @@ def save(name, codes, scale, zero=None):
 def qwix(name, x, spec, qtype, method, **axes):
     how = qarray.HowToQuantize(qtype=qtype, calibration_method=method, **axes)
     found = {k: np.asarray(v) for k, v in qarray.calibrate(jnp.asarray(x), how).items()}
+    if method.startswith("rms"):  # XLA's order of the sum is its own
+        rms = np.sqrt(np.square(x, dtype=np.float64).mean(-1, keepdims=True)).astype(np.float32)
+        assert np.allclose(found["absmax"], rms * np.float32(method[4:]), rtol=5e-7, atol=0)
+        found["absmax"] = rms * np.float32(method[4:])
     if "absmax" in found:
         scale, zero = found["absmax"] / np.float32(numerics.get_symmetric_bound(qtype)), None
     else:
@@ -61,10 +65,13 @@ def qwix(name, x, spec, qtype, method, **axes):
         zero = np.asarray(numerics.convert_to(jnp.asarray(np.float32(low) - found["min"] / scale), qtype), np.float32)
     if qtype in ("mxfp4", "mxfp8"):  # this version: up to the next power of two
         scale = (2 ** np.ceil(np.log2(scale))).astype(np.float32)
+    if qtype == "nvfp4":
+        scale = np.asarray(numerics.convert_to(jnp.asarray(scale), jnp.float8_e4m3fn)).astype(np.float32)
     value = x / wide(scale, x.shape)
     if zero is not None:
         value = value + wide(zero, x.shape)
-    codes = np.asarray(numerics.convert_to(jnp.asarray(value), qtype)).astype(np.float32)
+    codes = numerics.convert_to(jnp.asarray(value), qtype)
+    codes = np.asarray(numerics.convert_from(codes, qtype)).astype(np.float32)
     if np.issubdtype(codes.dtype, np.floating) and (isinstance(qtype, str) and qtype.startswith("int") or qtype in (jnp.int4, jnp.int8)):
         codes = codes.astype(np.int8)
     if method.startswith("fixed"):
@@ -84,6 +91,13 @@ def aqt(name, x, spec, bits, preserve_zero, preserve_max, cal, axes=(-1,)):
         amax = np.where(amax == 0, np.float32(1), amax)
         each = amax * np.float32([*cal.auto_clip_search_config]) / bound
         scale = np.take_along_axis(each, np.abs(each - np.asarray(scale[0])).argmin(-1)[:, None], -1)
+    elif isinstance(cal, calibration.AbsMeanCalibration):  # XLA's order of the sum is its own
+        count = np.maximum((x != 0).sum(-1, keepdims=True), 1)
+        mean = ((np.abs(x, dtype=np.float64) ** cal.p).sum(-1, keepdims=True) / count) ** (1 / cal.p)
+        mean = mean.astype(np.float32) * np.float32(cal.clipping_scale)
+        each = np.where(mean == 0, np.float32(1), mean) / bound
+        assert np.allclose(each, np.asarray(scale[0]), rtol=5e-7, atol=0)
+        scale = each
     else:
         exact = dataclasses.replace(cal, po2_scale=False).get_scale_and_bias_and_sparsity(jnp.asarray(x), axes, Whole, None)[0][0]
         scale = np.asarray(exact) / bound
@@ -166,11 +180,18 @@ for name, x in tensors.items():
             calibration.AbsMaxCalibration(po2_scale=True))
         aqt(name, x, f"int{bits}:scale=channel:calib=fixed,1.5:dialect=aqt", bits, True, False,
             calibration.ConstantCalibration(bound=1.5))
+        for p in (1, 2):
+            aqt(name, x, f"int{bits}:scale=channel:calib=absmean,2.5,{p}:dialect=aqt", bits, True, False,
+                calibration.AbsMeanCalibration(clipping_scale=2.5, p=p))
         aqt(name, x, f"int{bits}:scale=channel:calib=snr,0.3,0.6,0.8,1:dialect=aqt", bits, True, False,
             calibration.SnrBasedAutoCalibration(auto_clip_search_config=(0.3, 0.6, 0.8, 1.0)))
     for format, qtype in (("fp8_e4m3", jnp.float8_e4m3fn), ("fp8_e5m2", jnp.float8_e5m2)):
         qwix(name, x, f"{format}:scale=channel:dialect=qwix", qtype, "absmax", **row)
     if name != "small":
+        for format, qtype in (("int4", jnp.int4), ("int8", jnp.int8), ("fp8_e4m3", jnp.float8_e4m3fn)):
+            qwix(name, x, f"{format}:scale=channel:calib=rms,2.5:dialect=qwix", qtype, "rms,2.5", **row)
+        qwix(name, x, "nf4:block=32:dialect=qwix", "nf4", "absmax", tiled_axes={1: 32}, **row)
+        qwix(name, x, "nvfp4:dialect=qwix", "nvfp4", "absmax", tiled_axes={1: 16}, **row)
         qwix(name, x, "mxfp4:scaletype=po2:dialect=qwix", "mxfp4", "absmax", tiled_axes={1: 32}, **row)
         qwix(name, x, "mxfp8:scaletype=po2:dialect=qwix", "mxfp8", "absmax", tiled_axes={1: 32}, **row)
     save(f"{name}/mxfp4", *ocp(x, 32, ml_dtypes.float4_e2m1fn, 6.0))
