@@ -209,7 +209,7 @@ Run declareQuantize(CLI::App& app) {
         .type("SOLVER");
     options->learning.declare(app);
     options->rows.declare(app, {"json"});
-    option(app, "-o,--output", options->output, "A .safetensors, .gguf or .npz file, or a Hugging Face folder")
+    option(app, "-o,--output", options->output, "A .safetensors, .gguf, .h5 or .npz file, or a Hugging Face folder")
         .required()
         .type("OUT");
     return [options] { return quantize(*options); };
@@ -221,7 +221,7 @@ Run declareExport(CLI::App& app) {
     option(app, "--recipe", options->recipe, "A JSON file: which tensors get which spec").required().type("RECIPE");
     addTensorFilters(app, options->filters);
     option(app, "--layout", options->layout, "How it is stored; see `layouts`").required().type("LAYOUT");
-    option(app, "-o,--output", options->output, "A .safetensors, .gguf or .npz file, or a Hugging Face folder")
+    option(app, "-o,--output", options->output, "A .safetensors, .gguf, .h5 or .npz file, or a Hugging Face folder")
         .required()
         .type("OUT");
     return [options] { return exportAs(*options); };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/shared_buffer.h"
 
+#include "core/base/no_size_signal.h"
 #include "core/base/text.h"
 
 #include <cerrno>
@@ -33,6 +34,7 @@ Result<std::shared_ptr<SharedBuffer>> SharedBuffer::create(std::uint64_t bytes) 
     buffer->bytes_ = bytes;
     buffer->descriptor_ = memfd_create("quantscope", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (buffer->descriptor_ < 0) return refused(std::strerror(errno));
+    const NoSizeSignal guard;
     if (const int error = posix_fallocate(buffer->descriptor_, 0, off_t(bytes ? bytes : 1)))
         return refused(std::strerror(error));
     // A worker that could shrink the file would kill this process with SIGBUS.

@@ -12,19 +12,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The end of a name that makes the output one file.
-std::string_view extensionOf(const std::string& output) {
-    for (const std::string_view extension : {".safetensors", ".gguf", ".npz"})
-        if (output.ends_with(extension)) return extension;
-    return {};
-}
-bool isFile(const std::string& output) { return !extensionOf(output).empty(); }
+bool isFile(const std::string& output) { return !fileEnding(output).empty(); }
 
 } // namespace
 
 std::string certificatePathFor(const std::string& output) {
     if (!isFile(output)) return (fs::path(output) / "certificate.json").string();
-    return output.substr(0, output.size() - extensionOf(output).size()) + ".certificate.json";
+    return output.substr(0, output.size() - fileEnding(output).size()) + ".certificate.json";
 }
 
 Result<Exported> exportModel(const Model& model, QuantizeRequest request, const Job& job, Beside beside) {

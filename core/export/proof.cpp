@@ -22,7 +22,12 @@ namespace {
 constexpr std::size_t kPiece = std::size_t(1) << 20;
 using Sink = TensorToWrite::Sink;
 
-bool isSafetensors(const Model& written) { return written.format != "gguf" && written.format != "npz"; }
+/// Layouts of one file of another kind are called as its format; the model lists all that lies in it.
+bool isSafetensors(const Model& written) {
+    const auto all = layouts();
+    return std::none_of(all.begin(), all.end(),
+                        [&](const Layout& layout) { return layout.fileEnding && written.format == layout.id; });
+}
 
 /// Bytes of every tensor that the files hold, by their headers alone.
 Result<std::unordered_map<std::string, std::uint64_t>> sizesInFiles(const Model& written) {
@@ -54,6 +59,20 @@ void asRead(const Layout& layout, const QuantSpec& spec, const PassRange& range,
     for (std::size_t i = 0; i < range.n; ++i) values[i] = layout.valueOf(set.levels[codes[i]], scales[i / group]);
 }
 
+/// For readers that round on the way.
+void asRead(const Source& source, const PassRange& range, RunEncoder& encode, float* values) {
+    const std::size_t group = std::max<std::size_t>(1, range.run.group);
+    thread_local std::vector<std::uint8_t> codes;
+    thread_local std::vector<float> scales, zeros;
+    codes.resize(range.n);
+    scales.assign((range.n + group - 1) / group, 0);
+    zeros.assign(scales.size(), 0);
+    RunOut out;
+    out.codes = codes.data(), out.scales = scales.data(), out.zeros = zeros.data();
+    encode(range.run, out);
+    source.readAs(codes, scales, zeros, group, values);
+}
+
 /// What the spec makes of the source, as analysis decodes it, rounded to the type that the reader gives.
 Result<void> expectedValues(Source& source, DType dtype, const Layout& layout, const Sink& sink) {
     const auto size = std::uint64_t(info(dtype).bits) / 8;
@@ -62,6 +81,10 @@ Result<void> expectedValues(Source& source, DType dtype, const Layout& layout, c
         [&](const PassRange& range, RunEncoder& encode, std::byte* at) {
             thread_local std::vector<float> decoded;
             decoded.resize(range.n);
+            if (source.readAs) {
+                asRead(source, range, encode, decoded.data());
+                return appendAs(dtype, decoded.data(), range.n, at);
+            }
             RunOut out;
             out.decoded = decoded.data();
             encode(range.run, out);

@@ -2,6 +2,7 @@
 #include "core/hdf5/listing.h"
 
 #include "core/base/text.h"
+#include "core/hdf5/float8.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -23,6 +24,12 @@ void readType(Fields& fields, Hdf5Row& row) {
     const auto id = fields.text("type", 16);
     const auto attribute = fields.has("dtype") ? fields.text("dtype", 64) : std::string();
     const auto known = dtypeFromId(id);
+    if (id == "U8")
+        for (const auto& [dtype, name] : kHdf5Float8)
+            if (attribute == name) {
+                row.dtype = dtype;
+                return;
+            }
     if (id == "opaque2" && attribute != "bfloat16") {
         row.reason = "holds opaque bytes";
     } else if (attribute == "bfloat16" && (id == "opaque2" || id == "U16" || id == "I16")) {
@@ -49,6 +56,21 @@ void readShape(Fields& fields, Hdf5Row& row) {
     row.bytes = row.elements * std::uint64_t(info(row.dtype).bits) / 8;
 }
 
+void readQuantized(Fields& fields, Hdf5Row& row) {
+    const json& texts = fields.object("quantized");
+    if (texts.size() > 8) fields.refuse("too many attributes");
+    for (const auto& [key, value] : texts.items()) {
+        if (fields.problem()) return;
+        Fields one(texts);
+        row.quantized[key] = one.text(key.c_str(), 60'000);
+        fields.take(one);
+    }
+    for (const auto& item : fields.array("quantized_shape", 64)) {
+        if (!item.is_number_integer()) return fields.refuse("a shape that is none");
+        row.quantizedShape.push_back(item.get<std::int64_t>());
+    }
+}
+
 Hdf5Row rowFrom(Fields& fields, std::uint64_t length) {
     Hdf5Row row;
     row.path = fields.text("path", kLongestText);
@@ -62,6 +84,7 @@ Hdf5Row rowFrom(Fields& fields, std::uint64_t length) {
     readShape(fields, row);
     row.stored = fields.count("stored", UINT64_MAX);
     row.note = fields.text("note", 1000);
+    if (fields.has("quantized")) readQuantized(fields, row);
     if (fields.has("offset")) {
         row.offset = fields.count("offset", UINT64_MAX);
         if (row.bytes > length || *row.offset > length - row.bytes)

@@ -20,8 +20,10 @@ struct Hdf5Row {
     DType dtype = DType::F32;
     std::vector<std::int64_t> shape;
     std::uint64_t elements = 0, bytes = 0;
-    std::uint64_t stored = 0;            ///< in the file
-    std::string note;                    ///< how, where it is not plainly: "gzip in chunks of [16, 32]"
+    std::uint64_t stored = 0;                     ///< in the file
+    std::string note;                             ///< how, where it is not plainly: "gzip in chunks of [16, 32]"
+    std::map<std::string, std::string> quantized; ///< what the file says of the tensor that this is part of, unchecked
+    std::vector<std::int64_t> quantizedShape;     ///< of that tensor, unchecked
     std::optional<std::uint64_t> offset; ///< of plain elements, from the beginning of the file part; they lie within
 };
 

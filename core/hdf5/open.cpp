@@ -12,12 +12,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
 namespace qs {
 namespace {
 
 constexpr std::size_t kMostWarnings = 100;
+constexpr std::string_view kCodes = ".codes";
+constexpr const char* kOursKey = "quantscope_hdf5";
 
 class Hdf5Tensor final : public DerivedTensor {
 public:
@@ -39,6 +42,21 @@ private:
     std::size_t row_;
     std::shared_ptr<MappedFile> file_;
 };
+
+/// As __metadata__ of our other layouts says of a quantized tensor; who asks for its values checks it. Returns the bytes
+/// of what was added.
+std::uint64_t addQuantized(std::map<std::string, std::string>& metadata, const std::string& tensor,
+                           const Hdf5Row& row) {
+    if (row.quantized.empty()) return 0;
+    nlohmann::json said(row.quantized);
+    said["shape"] = row.quantizedShape;
+    if (const auto columns = row.quantized.find("column_scale"); columns != row.quantized.end())
+        said["column_scale"] = columns->second == "true";
+    const auto length = tensor.size() - (tensor.ends_with(kCodes) ? kCodes.size() : 0);
+    auto& text = metadata["quantscope." + tensor.substr(0, length)];
+    text = said.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return text.size() + length;
+}
 
 } // namespace
 
@@ -67,12 +85,19 @@ Result<void> addHdf5(Model& model, const Hdf5Part& part) {
                     part.shown);
     };
     for (const auto& row : rows)
-        if (!budget.take(sizeof row + ListBudget::of(row.path) + ListBudget::of(row.reason) +
-                         ListBudget::of(row.note) + ListBudget::heap(row.shape.capacity() * 8)))
+        if (!budget.take(sizeof row + ListBudget::of(row.path) + ListBudget::of(row.reason) + ListBudget::of(row.note) +
+                         ListBudget::heap(row.shape.capacity() * 8)))
             return tooLong();
     const auto& file = model.files[part.file].mapping;
     std::size_t refused = 0;
     bool needed = false;
+    const auto version = (*reader)->metadata().find(kOursKey);
+    const bool ours = version != (*reader)->metadata().end() && version->second == "1";
+    if (version != (*reader)->metadata().end() && !ours)
+        model.warnings.push_back(
+            fmt::format("{} was written by another QuantScope (layout hdf5 of version {}; this one "
+                        "reads version 1): its codes are listed as they are.",
+                        escapeForPeople(part.shown, 120), escapeForPeople(version->second, 20)));
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const auto& row = rows[i];
         if (!row.reason.empty()) {
@@ -94,7 +119,8 @@ Result<void> addHdf5(Model& model, const Hdf5Part& part) {
             tensor.derived = std::make_shared<Hdf5Tensor>(*reader, i, file);
             needed = true;
         }
-        if (!budget.take(tensor, tensor.derived ? sizeof(Hdf5Tensor) + 32 : 0)) return tooLong();
+        const std::uint64_t said = ours ? addQuantized(model.files[part.file].metadata, tensor.name, row) : 0;
+        if (!budget.take(tensor, said + (tensor.derived ? sizeof(Hdf5Tensor) + 32 : 0))) return tooLong();
         model.tensors.push_back(std::move(tensor));
     }
     if (refused > kMostWarnings)

@@ -7,4 +7,5 @@ target_sources(qs_core PRIVATE
   hdf5/open.cpp
   hdf5/process.cpp
   hdf5/reader.cpp
+  hdf5/write.cpp
 )

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/atomic_file.h"
 
+#include "core/base/no_size_signal.h"
 #include "core/base/text.h"
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -25,26 +25,6 @@ namespace {
 constexpr std::size_t kBuffer = std::size_t(1) << 20;
 
 std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
-
-/// A write beyond the size limit raises SIGXFSZ, which ends the process: held back here, so that it is an error.
-class NoSizeSignal {
-public:
-    NoSizeSignal() {
-        sigemptyset(&set_);
-        sigaddset(&set_, SIGXFSZ);
-        pthread_sigmask(SIG_BLOCK, &set_, &before_);
-    }
-    ~NoSizeSignal() {
-        const int savedErrno = errno;
-        const timespec now{};
-        if (!sigismember(&before_, SIGXFSZ)) sigtimedwait(&set_, nullptr, &now);
-        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-        errno = savedErrno;
-    }
-
-private:
-    sigset_t set_, before_;
-};
 
 } // namespace
 

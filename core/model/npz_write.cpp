@@ -2,9 +2,8 @@
 #include "core/model/npz_write.h"
 
 #include "core/base/text.h"
-#include "core/model/atomic_file.h"
-#include "core/model/mapped_file.h"
 #include "core/model/tensor_name.h"
+#include "core/model/tensor_stream.h"
 
 #include <algorithm>
 #include <cstring>
@@ -14,6 +13,8 @@
 
 namespace qs {
 namespace {
+
+constexpr std::uint64_t kKept = std::uint64_t(64) << 20;
 
 template<class T> void append(std::string& out, T value) {
     char bytes[sizeof(T)];
@@ -102,6 +103,31 @@ std::string endOfDirectory(std::uint64_t entries, std::uint64_t begin, std::uint
     return out;
 }
 
+std::uint32_t sumOver(std::uint32_t sum, std::string_view text) {
+    return std::uint32_t(crc32_z(sum, reinterpret_cast<const unsigned char*>(text.data()), text.size()));
+}
+
+/// The checksum, which comes before the bytes: small tensors are kept until then, others produced twice.
+Result<TensorToWrite> sumOf(const TensorToWrite& tensor, std::uint64_t bytes, const std::string& header,
+                            std::uint32_t& sum, const Job& job) {
+    const auto kept = std::make_shared<std::string>();
+    sum = sumOver(0, header);
+    const auto produced = tensor.produce([&](std::span<const std::byte> piece) -> Result<void> {
+        if (job.cancelled()) return cancelledError();
+        const std::string_view text(reinterpret_cast<const char*>(piece.data()), piece.size());
+        sum = sumOver(sum, text);
+        if (bytes <= kKept) kept->append(text);
+        return {};
+    });
+    if (!produced) return tl::unexpected(produced.error());
+    if (bytes > kKept) return tensor;
+    TensorToWrite held = tensor;
+    held.produce = [kept](const TensorToWrite::Sink& sink) {
+        return kept->empty() ? Result<void>{} : sink(std::as_bytes(std::span(*kept)));
+    };
+    return held;
+}
+
 } // namespace
 
 const char* npyType(DType dtype) {
@@ -130,15 +156,13 @@ Result<std::uint64_t> writeNpz(const std::string& path, std::vector<TensorToWrit
     auto file = AtomicFile::create(path);
     if (!file) return tl::unexpected(file.error());
     std::vector<Member> members;
-    std::uint64_t at = 0, index = 0;
+    std::uint64_t at = 0, total = 0;
     const auto put = [&](std::string_view text) {
         at += text.size();
         return file->write(text);
     };
+    std::vector<std::uint64_t> sizes;
     for (const TensorToWrite& tensor : tensors) {
-        job.progress({double(index), double(tensors.size()), "Writing " + escapeForPeople(tensor.name, 60), index,
-                      tensors.size()});
-        ++index;
         if (!npyType(tensor.dtype))
             return fail(fmt::format("{}: NumPy has no type for {} of tensor {}; nothing was written.", shown,
                                     info(tensor.dtype).id, quotedName(tensor.name)),
@@ -147,17 +171,29 @@ Result<std::uint64_t> writeNpz(const std::string& path, std::vector<TensorToWrit
             return fail(fmt::format("{}: tensor {} has a name that archives do not hold; nothing was written.", shown,
                                     quotedName(tensor.name)),
                         path);
-        std::string bytes = npyHeader(tensor);
-        const auto produced = tensor.produce([&](std::span<const std::byte> piece) -> Result<void> {
-            if (job.cancelled()) return cancelledError();
-            bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-            return {};
-        });
-        if (!produced) return tl::unexpected(produced.error());
-        Member member{tensor.name + ".npy", 0, bytes.size(), at};
-        member.crc = std::uint32_t(crc32_z(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
-        if (auto written = put(localHeader(member)); !written) return tl::unexpected(written.error());
-        if (auto written = put(bytes); !written) return tl::unexpected(written.error());
+        const auto bytes = byteCount(tensor, path);
+        if (!bytes) return tl::unexpected(bytes.error());
+        sizes.push_back(*bytes);
+        total += *bytes;
+    }
+    TensorStream stream(*file, path, total, tensors.size(), job);
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const std::string header = npyHeader(tensors[i]);
+        Member member{tensors[i].name + ".npy", 0, header.size() + sizes[i], at};
+        auto held = sumOf(tensors[i], sizes[i], header, member.crc, job);
+        if (!held) return tl::unexpected(held.error());
+        for (const auto& text : {localHeader(member), header})
+            if (auto written = put(text); !written) return tl::unexpected(written.error());
+        std::uint32_t again = sumOver(0, header);
+        const auto add = [&](std::span<const std::byte> piece) {
+            again = std::uint32_t(crc32_z(again, reinterpret_cast<const unsigned char*>(piece.data()), piece.size()));
+        };
+        if (auto added = stream.add(*held, sizes[i], add); !added) return tl::unexpected(added.error());
+        if (again != member.crc)
+            return fail(fmt::format("{}: tensor {} came differently a second time; nothing was written.", shown,
+                                    quotedName(tensors[i].name)),
+                        path);
+        at += sizes[i];
         members.push_back(std::move(member));
     }
     const std::uint64_t begin = at;
@@ -165,10 +201,7 @@ Result<std::uint64_t> writeNpz(const std::string& path, std::vector<TensorToWrit
         if (auto written = put(directoryEntry(member)); !written) return tl::unexpected(written.error());
     if (auto written = put(endOfDirectory(members.size(), begin, at - begin)); !written)
         return tl::unexpected(written.error());
-    if (opened)
-        for (const ModelFile& from : opened->files) // what a truncated source no longer has reads as zeros
-            if (from.mapping)
-                if (auto same = from.mapping->unchanged(); !same) return tl::unexpected(same.error());
+    if (auto same = sourcesUnchanged(opened); !same) return tl::unexpected(same.error());
     if (check) {
         const auto there = file->finish();
         if (!there) return tl::unexpected(there.error());

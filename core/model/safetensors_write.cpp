@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Bytes as the reference writer makes them, so that hashes and diffs of checkpoints agree.
-#include "core/model/mapped_file.h"
 #include "core/model/safetensors.h"
 
 #include "core/base/text.h"
-#include "core/model/atomic_file.h"
 #include "core/model/strict_json.h"
 #include "core/model/tensor_name.h"
+#include "core/model/tensor_stream.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -36,25 +35,6 @@ void appendJson(std::string& out, std::string_view text) {
         }
     }
     out += '"';
-}
-
-/// Bytes of the tensor's data, or what is wrong with it.
-Result<std::uint64_t> byteCount(const TensorToWrite& tensor, const std::string& path) {
-    const auto wrong = [&](const std::string& why) {
-        return fail(fmt::format("{}: tensor {} cannot be written: {}.", escapeForPeople(path, 200),
-                                quotedName(tensor.name), why),
-                    path);
-    };
-    if (tensor.name == "__metadata__") return wrong("the name is taken by the format");
-    if (invalidUtf8(tensor.name) != std::string_view::npos || tensor.name.find('\0') != std::string::npos)
-        return wrong("its name is not valid UTF-8");
-    std::uint64_t bits = std::uint64_t(info(tensor.dtype).bits);
-    for (const auto dim : tensor.shape)
-        if (dim < 0 || __builtin_mul_overflow(bits, std::uint64_t(dim), &bits))
-            return wrong(fmt::format("the shape {} is impossible", shapeText(tensor.shape)));
-    if (bits % 8 != 0)
-        return wrong(fmt::format("{} of {} end inside a byte", shapeText(tensor.shape), info(tensor.dtype).id));
-    return bits / 8;
 }
 
 } // namespace
@@ -116,39 +96,10 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
     for (const auto& text : {length, header})
         if (auto written = file->write(text); !written) return tl::unexpected(written.error());
 
-    std::uint64_t done = 0, said = 0;
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-        const auto& tensor = tensors[i];
-        const auto say = [&] {
-            said = done;
-            job.progress(
-                {double(done), double(total), "Writing " + escapeForPeople(tensor.name, 60), i, tensors.size()});
-        };
-        const auto wrongSize = [&](std::uint64_t given) {
-            return fail(fmt::format("{}: tensor {} came with {} bytes, but its shape takes {}; nothing was written.",
-                                    shown, quotedName(tensor.name), given, sizes[i]),
-                        path);
-        };
-        say();
-        std::uint64_t given = 0;
-        const auto sink = [&](std::span<const std::byte> bytes) -> Result<void> {
-            if (job.cancelled()) return cancelledError();
-            given += bytes.size();
-            if (given > sizes[i]) return wrongSize(given);
-            if (auto written = file->write(bytes); !written) return written;
-            done += bytes.size();
-            if (done - said >= (std::uint64_t(4) << 20)) say();
-            return {};
-        };
-        if (job.cancelled()) return cancelledError();
-        if (auto produced = tensor.produce(sink); !produced) return tl::unexpected(produced.error());
-        if (given != sizes[i]) return wrongSize(given);
-    }
-    // What a truncated source no longer has reads as zeros: such a file must not get its name.
-    if (opened)
-        for (const auto& source : opened->files)
-            if (source.mapping)
-                if (auto same = source.mapping->unchanged(); !same) return tl::unexpected(same.error());
+    TensorStream stream(*file, path, total, tensors.size(), job);
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+        if (auto added = stream.add(tensors[i], sizes[i]); !added) return tl::unexpected(added.error());
+    if (auto same = sourcesUnchanged(opened); !same) return tl::unexpected(same.error());
     if (check) {
         const auto there = file->finish();
         if (!there) return tl::unexpected(there.error());

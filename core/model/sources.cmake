@@ -55,6 +55,7 @@ target_sources(qs_core PRIVATE
   model/strict_json.cpp
   model/strided_tensor.cpp
   model/tensor_name.cpp
+  model/tensor_stream.cpp
   model/tflite/open.cpp
   model/tflite/parse.cpp
   model/zip.cpp

@@ -12,7 +12,8 @@ namespace qs {
 std::span<const Layout> layouts() {
     static const std::array table = {
         eformerLayout(), nativeLayout(),  plainLayout(), bnbLayout(),  compressedTensorsLayout(),
-        gptqLayout(),    llmInt8Layout(), mlxLayout(),   ggufLayout(), npzLayout()};
+        gptqLayout(),    llmInt8Layout(), mlxLayout(),   ggufLayout(), hdf5Layout(),
+        npzLayout()};
     return table;
 }
 
@@ -20,6 +21,14 @@ const Layout* findLayout(std::string_view id) {
     for (const Layout& layout : layouts())
         if (id == layout.id) return &layout;
     return nullptr;
+}
+
+std::string_view fileEnding(std::string_view output) {
+    static constexpr std::string_view kUsual = ".safetensors";
+    if (output.ends_with(kUsual)) return kUsual;
+    for (const Layout& layout : layouts())
+        if (layout.fileEnding && output.ends_with(layout.fileEnding)) return layout.fileEnding;
+    return {};
 }
 
 const Layout& defaultLayout(const QuantSpec& spec) {

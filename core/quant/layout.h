@@ -41,11 +41,12 @@ struct Layout {
     /// Entries of config.json ("quantization_config") as a JSON object, or why they cannot say all this; null: none.
     Result<std::string> (*config)(const Model& model, std::span<const TakenTensor> taken) = nullptr;
     bool describes = true; ///< metadata "quantscope.NAME" says what each tensor is
-    /// Why a model cannot be written this way, or not by that name; null: every model can.
-    Result<void> (*takesModel)(const Model& model, const std::string& output) = nullptr;
+    /// Why a model cannot be written this way; null: every model can.
+    Result<void> (*takesModel)(const Model& model) = nullptr;
     /// Writes files of another kind than safetensors; null: writeModel().
     Result<WrittenFiles> (*writeFiles)(const Model& model, std::vector<OutputShard> shards, const std::string& output,
                                        const Job& job, const Finish& finish) = nullptr;
+    const char* fileEnding = nullptr; ///< of the one file that it writes: ".npz"; null: *.safetensors, or a folder
     /// A tensor that is not taken; null: copyOf().
     Result<TensorToWrite> (*copy)(const Model& model, const TensorInfo& tensor) = nullptr;
     /// What its readers make of a level and a scale where that is not their product, but within 2 ulp of it.
@@ -53,6 +54,8 @@ struct Layout {
 };
 std::span<const Layout> layouts();
 const Layout* findLayout(std::string_view id);
+/// The end of an output's name that makes it one file (".safetensors", and what layouts write); "" of a folder.
+std::string_view fileEnding(std::string_view output);
 /// The first that can hold a matrix under the spec.
 const Layout& defaultLayout(const QuantSpec& spec);
 

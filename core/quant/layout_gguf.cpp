@@ -117,13 +117,11 @@ Result<WrittenFiles> writeFile(const Model& model, std::vector<OutputShard> shar
     return WrittenFiles{{output}, *bytes, 0, 0};
 }
 
-Result<void> takesModel(const Model& model, const std::string& output) {
+Result<void> takesModel(const Model& model) {
     if (model.format != "gguf")
         return fail(
             fmt::format("the gguf layout re-quantizes GGUF files, and {} is {}: convert it with llama.cpp first",
                         escapeForPeople(model.path, 160), model.format));
-    if (!output.ends_with(".gguf"))
-        return fail(fmt::format("the gguf layout writes one file: call it {}.gguf", escapeForPeople(output, 160)));
     return {};
 }
 
@@ -141,6 +139,7 @@ Layout ggufLayout() {
             .describes = false,
             .takesModel = takesModel,
             .writeFiles = writeFile,
+            .fileEnding = ".gguf",
             .copy = bytewiseCopyOf};
 }
 

@@ -8,6 +8,8 @@
 #include "core/quant/linear_weights.h"
 #include "core/quant/word_packing.h"
 
+#include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -18,9 +20,37 @@ using Sink = TensorToWrite::Sink;
 using SharedSource = std::shared_ptr<Source>;
 using Json = nlohmann::ordered_json;
 
-// Scales and biases are stored as f32, because readers compute in their type and would round each product to 16 bits.
-// With scales of 16 bits every product of scale and code is exact in f32, so that adding the bias gives what the zero
-// point gives.
+/// Readers compute in the type of scales and biases. That is the model's where the spec's scales have its 16 bits, as
+/// mlx_lm writes it: 32 bits a group, and readers round every product and sum. Else f32, in which every product of a
+/// scale of 16 bits and a code is exact, so that adding the bias gives what the zero point gives.
+DType parameterType(const QuantSpec& spec, DType source) {
+    const DType scales = scaleTypeOf(spec) == ScaleType::F16 ? DType::F16 : DType::BF16;
+    return scales == source ? source : DType::F32;
+}
+
+/// Through the type and back.
+void roundTo(DType type, std::span<float> values) {
+    const KernelSet& kernels = bestKernels();
+    std::uint16_t halves[1024];
+    for (std::size_t at = 0; at < values.size(); at += std::size(halves)) {
+        const std::size_t n = std::min(values.size() - at, std::size(halves));
+        float* x = values.data() + at;
+        (type == DType::F16 ? kernels.f32ToF16 : kernels.f32ToBf16)(x, n, halves);
+        (type == DType::F16 ? kernels.f16ToF32 : kernels.bf16ToF32)(halves, n, x);
+    }
+}
+
+/// mlx's affine_dequantize in 16 bits: scale * code rounded, the bias added; its sum is rounded by who stores it.
+void readRounded(DType type, int offset, int middle, std::span<const std::uint8_t> codes, std::span<const float> scales,
+                 std::span<const float> zeros, std::size_t group, float* values) {
+    std::vector<float> biases(scales.size());
+    for (std::size_t i = 0; i < biases.size(); ++i) biases[i] = scales[i] * -(zeros[i] + float(middle));
+    roundTo(type, biases);
+    for (std::size_t i = 0; i < codes.size(); ++i) values[i] = scales[i / group] * float(int(codes[i]) + offset);
+    roundTo(type, {values, codes.size()});
+    for (std::size_t i = 0; i < codes.size(); ++i) values[i] += biases[i / group];
+}
+
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     const std::uint32_t block = spec.blockSize();
     const ScaleType type = scaleTypeOf(spec);
@@ -42,7 +72,7 @@ Result<void> holds(const TensorInfo& tensor) {
     return {};
 }
 
-Result<void> produceParameters(Source& source, const Sink& sink, bool biases) {
+Result<void> produceParameters(Source& source, const Sink& sink, DType type, bool biases) {
     auto values = allScales(source);
     if (!values) return tl::unexpected(values.error());
     if (biases) {
@@ -50,7 +80,10 @@ Result<void> produceParameters(Source& source, const Sink& sink, bool biases) {
         if (!zeros) return tl::unexpected(zeros.error());
         for (std::size_t i = 0; i < values->size(); ++i) (*values)[i] *= -float((*zeros)[i]);
     }
-    return sinkFloats(sink, DType::F32, *values);
+    if (type == DType::F16 && std::any_of(values->begin(), values->end(), [](float v) { return std::abs(v) > 65504; }))
+        return fail(fmt::format("tensor '{}' has a scale or bias beyond the range of float16: use scaletype=bf16",
+                                escapeForPeople(source.view.info->name, 80)));
+    return sinkFloats(sink, type, *values);
 }
 
 Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
@@ -60,14 +93,25 @@ Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
     if (!ok) return fail(fmt::format("tensor '{}': {}", escapeForPeople(original.name), ok.error().message));
     const std::string module(moduleOf(original.name));
     const auto words = wordsOf(std::uint64_t(original.shape[1]), unsigned(source->spec.traits().bits));
+    const DType type = parameterType(source->spec, original.dtype);
+    if (type != DType::F32) {
+        const int middle = 1 << (source->spec.traits().bits - 1);
+        source->readAs = [type, offset = unsignedOffset(source->spec), middle](auto codes, auto scales, auto zeros,
+                                                                               auto group, float* values) {
+            readRounded(type, offset, middle, codes, scales, zeros, group, values);
+        };
+    }
+    const auto parameters = [&](const char* end, bool biases) {
+        return TensorToWrite{module + end, type, source->grid.scaleShape, [source, type, biases](const Sink& sink) {
+                                 return produceParameters(*source, sink, type, biases);
+                             }};
+    };
     return std::vector<TensorToWrite>{{original.name,
                                        DType::U32,
                                        {original.shape[0], std::int64_t(words)},
                                        [source](const Sink& sink) { return producePackedRows(*source, sink); }},
-                                      {module + ".scales", DType::F32, source->grid.scaleShape,
-                                       [source](const Sink& sink) { return produceParameters(*source, sink, false); }},
-                                      {module + ".biases", DType::F32, source->grid.scaleShape,
-                                       [source](const Sink& sink) { return produceParameters(*source, sink, true); }}};
+                                      parameters(".scales", false),
+                                      parameters(".biases", true)};
 }
 
 Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
@@ -96,7 +140,9 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
 Layout mlxLayout() {
     return {.id = "mlx",
             .title = "MLX affine",
-            .summary = "P.weight as U32 words, P.scales and P.biases of a layer P; quantization for mlx_lm.",
+            .summary =
+                "P.weight as U32 words, P.scales and P.biases of a layer P, in the model's dtype where it is that of "
+                "the scales, else F32; quantization for mlx_lm.",
             .takes = "int2 to int6 and int8 in groups of 32, 64 or 128 with f16 or bf16 scales; several specs in one "
                      "model",
             .accepts = accepts,

@@ -19,6 +19,8 @@
 namespace qs {
 namespace {
 
+constexpr std::uint64_t kSlabBytes = std::uint64_t(8) << 20;
+
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     if (spec.traits().kind == FormatKind::Identity)
         return fail(fmt::format("the native layout holds codes, and {} has none: use layout plain", spec.format));
@@ -26,38 +28,55 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
     return {};
 }
 
-/// Ranges of one row may meet within a byte, so the packed tensor is put together in memory and neighbours add to it.
+/// Some MiB at a time. Ranges of one row may meet within a byte, so that neighbours add to it; what a slab begins of the
+/// byte where the next one goes on is carried over.
 Result<void> produceCodes(Source& source, const TensorToWrite::Sink& sink) {
     const auto prepared = source.prepared();
     if (!prepared) return tl::unexpected(prepared.error());
+    const TensorPass& pass = **prepared;
     const NativePacking packing(source.spec);
     const auto features = std::uint64_t(source.grid.features), rowBytes = packing.rowBytes(features);
-    std::vector<std::uint8_t> packed(rowBytes * std::uint64_t(source.grid.rows));
+    const auto byteOf = [&](std::uint64_t element) {
+        return element / features * rowBytes + (element % features ? packing.byteOf(element % features) : 0);
+    };
     std::vector<RunEncoder> encoders(workerCount(), RunEncoder(source.spec, source.view.info->dtype));
-    const auto done = (*prepared)->run(0, (*prepared)->units(), source.job, [&](const PassRange& range) {
-        std::vector<std::uint8_t> codes(range.n), bytes;
-        RunOut out;
-        out.codes = codes.data();
-        encoders[range.worker](range.run, out);
-        for (std::size_t at = 0, n = 0; at < range.n; at += n) {
-            const std::uint64_t row = (range.begin + at) / features, column = (range.begin + at) % features;
-            n = std::min<std::size_t>(range.n - at, features - column);
-            const std::uint64_t first = packing.byteOf(column), last = packing.byteOf(column + n - 1);
-            bytes.assign(last - first + 2, 0);
-            packing.add(codes.data() + at, n, column, bytes.data());
-            std::uint8_t* into = packed.data() + row * rowBytes + first;
-            const std::uint64_t there = std::min<std::uint64_t>(bytes.size(), rowBytes - first);
-            for (std::uint64_t i = 0; i < there; ++i) {
-                const bool shared = i == 0 || i + 3 > bytes.size(); // perhaps a neighbour's byte too
-                if (!shared)
-                    into[i] = bytes[i];
-                else if (bytes[i] != 0) // no bit of ours is there: it may be the neighbour's alone
-                    std::atomic_ref(into[i]).fetch_add(bytes[i], std::memory_order_relaxed);
+    std::vector<std::uint8_t> packed;
+    std::uint8_t carried = 0;
+    for (std::uint64_t from = 0, to = 0; from < pass.units(); from = to) {
+        const std::uint64_t begin = byteOf(pass.unitBegin(from));
+        do ++to;
+        while (to < pass.units() && byteOf(pass.unitBegin(to)) - begin < kSlabBytes);
+        const std::uint64_t whole = byteOf(pass.unitBegin(to)) - begin;
+        packed.assign(whole + 2, 0);
+        packed[0] = carried;
+        const auto done = pass.run(from, to, source.job, [&](const PassRange& range) {
+            std::vector<std::uint8_t> codes(range.n), bytes;
+            RunOut out;
+            out.codes = codes.data();
+            encoders[range.worker](range.run, out);
+            for (std::size_t at = 0, n = 0; at < range.n; at += n) {
+                const std::uint64_t row = (range.begin + at) / features, column = (range.begin + at) % features;
+                n = std::min<std::size_t>(range.n - at, features - column);
+                const std::uint64_t first = packing.byteOf(column), last = packing.byteOf(column + n - 1);
+                bytes.assign(last - first + 2, 0);
+                packing.add(codes.data() + at, n, column, bytes.data());
+                std::uint8_t* into = packed.data() + (row * rowBytes + first - begin);
+                const std::uint64_t there = std::min<std::uint64_t>(bytes.size(), rowBytes - first);
+                for (std::uint64_t i = 0; i < there; ++i) {
+                    const bool shared = i == 0 || i + 3 > bytes.size(); // perhaps a neighbour's byte too
+                    if (!shared)
+                        into[i] = bytes[i];
+                    else if (bytes[i] != 0) // no bit of ours is there: it may be the neighbour's alone
+                        std::atomic_ref(into[i]).fetch_add(bytes[i], std::memory_order_relaxed);
+                }
             }
-        }
-    });
-    if (!done) return done;
-    return packed.empty() ? Result<void>{} : sink(std::as_bytes(std::span(packed)));
+        });
+        if (!done) return done;
+        carried = packed[whole];
+        if (whole == 0) continue;
+        if (auto written = sink(std::as_bytes(std::span(packed).first(whole))); !written) return written;
+    }
+    return {};
 }
 
 /// The blocks of a format that has its scales in them.

@@ -75,11 +75,6 @@ Result<WrittenFiles> writeFile(const Model& model, std::vector<OutputShard> shar
     return WrittenFiles{{output}, *bytes, 0, 0};
 }
 
-Result<void> takesModel(const Model&, const std::string& output) {
-    if (output.ends_with(".npz")) return {};
-    return fail(fmt::format("the npz layout writes one file: call it {}.npz", escapeForPeople(output, 160)));
-}
-
 } // namespace
 
 Layout npzLayout() {
@@ -92,8 +87,8 @@ Layout npzLayout() {
             .writeFrom = writeFrom,
             .columnScales = true,
             .describes = false,
-            .takesModel = takesModel,
             .writeFiles = writeFile,
+            .fileEnding = ".npz",
             .copy = copy};
 }
 

@@ -10,6 +10,7 @@ Layout bnbLayout();
 Layout compressedTensorsLayout();
 Layout ggufLayout();
 Layout gptqLayout();
+Layout hdf5Layout();
 Layout llmInt8Layout();
 Layout mlxLayout();
 Layout eformerLayout();

@@ -9,11 +9,13 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <utility>
 
 namespace qs {
 namespace {
 
 constexpr std::uint64_t kSlabBytes = std::uint64_t(8) << 20;
+constexpr std::uint64_t kSlabGroups = std::uint64_t(1) << 20, kKeptGroups = std::uint64_t(4) << 20;
 
 } // namespace
 
@@ -40,21 +42,24 @@ TensorToWrite scaleTensor(const std::shared_ptr<Source>& source, const char* fie
     const DType dtype = storedScaleType(source->spec, source->view.info->dtype);
     return {source->view.info->name + field, dtype, source->grid.scaleShape,
             [source, dtype](const TensorToWrite::Sink& sink) -> Result<void> {
-                auto params = measureParams(*source);
-                if (!params) return tl::unexpected(params.error());
-                std::vector<float> scales(params->size());
-                std::transform(params->begin(), params->end(), scales.begin(), [](const auto& p) { return p.scale; });
-                if (hasZeroPoints(source->spec)) source->params = std::move(*params);
                 if (isDoubleQuantized(source->spec)) {
-                    const auto& codes = source->pass->nested().codes;
+                    const auto pass = source->prepared();
+                    if (!pass) return tl::unexpected(pass.error());
+                    const auto& codes = (*pass)->nested().codes;
                     return codes.empty() ? Result<void>{} : sink(std::as_bytes(std::span(codes)));
                 }
-                if (info(dtype).bits > 8) return sinkFloats(sink, dtype, scales);
-                const float unit = source->pass ? source->pass->tensorScale() : 1.0f;
-                std::vector<std::uint8_t> bytes(scales.size());
-                std::transform(scales.begin(), scales.end(), bytes.begin(),
-                               [&](float scale) { return scaleByte(dtype, scale * unit); });
-                return bytes.empty() ? Result<void>{} : sink(std::as_bytes(std::span(bytes)));
+                const bool keeps = hasZeroPoints(source->spec) && std::uint64_t(source->grid.scales) <= kKeptGroups;
+                return eachParams(*source, [&](std::span<const GroupParams> params) -> Result<void> {
+                    if (keeps) source->params.insert(source->params.end(), params.begin(), params.end());
+                    std::vector<float> scales(params.size());
+                    std::transform(params.begin(), params.end(), scales.begin(), [](const auto& p) { return p.scale; });
+                    if (info(dtype).bits > 8) return sinkFloats(sink, dtype, scales);
+                    const float unit = source->pass ? source->pass->tensorScale() : 1.0f;
+                    std::vector<std::uint8_t> bytes(scales.size());
+                    std::transform(scales.begin(), scales.end(), bytes.begin(),
+                                   [&](float scale) { return scaleByte(dtype, scale * unit); });
+                    return bytes.empty() ? Result<void>{} : sink(std::as_bytes(std::span(bytes)));
+                });
             }};
 }
 
@@ -62,23 +67,20 @@ TensorToWrite zeroTensor(const std::shared_ptr<Source>& source, const char* fiel
     const DType dtype = storedZeroType(source->spec);
     return {source->view.info->name + field, dtype, source->grid.scaleShape,
             [source, dtype](const TensorToWrite::Sink& sink) -> Result<void> {
-                if (source->params.empty()) {
-                    auto params = measureParams(*source);
-                    if (!params) return tl::unexpected(params.error());
-                    source->params = std::move(*params);
-                }
-                if (dtype != DType::I8) {
-                    std::vector<float> between(source->params.size());
-                    std::transform(source->params.begin(), source->params.end(), between.begin(),
-                                   [](const GroupParams& p) { return p.aux; });
-                    source->params = {};
-                    return sinkFloats(sink, dtype, between);
-                }
-                std::vector<std::int8_t> zeros(source->params.size());
-                std::transform(source->params.begin(), source->params.end(), zeros.begin(),
-                               [](const GroupParams& p) { return std::int8_t(p.aux); });
-                source->params = {};
-                return zeros.empty() ? Result<void>{} : sink(std::as_bytes(std::span(zeros)));
+                const auto store = [&](std::span<const GroupParams> params) -> Result<void> {
+                    if (dtype != DType::I8) {
+                        std::vector<float> between(params.size());
+                        std::transform(params.begin(), params.end(), between.begin(),
+                                       [](const GroupParams& p) { return p.aux; });
+                        return sinkFloats(sink, dtype, between);
+                    }
+                    std::vector<std::int8_t> zeros(params.size());
+                    std::transform(params.begin(), params.end(), zeros.begin(),
+                                   [](const GroupParams& p) { return std::int8_t(p.aux); });
+                    return zeros.empty() ? Result<void>{} : sink(std::as_bytes(std::span(zeros)));
+                };
+                if (source->params.empty()) return eachParams(*source, store);
+                return store(std::exchange(source->params, {}));
             }};
 }
 
@@ -108,6 +110,39 @@ Result<std::vector<GroupParams>> measureParams(Source& source) {
     });
     if (!done) return tl::unexpected(done.error());
     return params;
+}
+
+Result<void> eachParams(Source& source, const std::function<Result<void>(std::span<const GroupParams>)>& take) {
+    const auto prepared = source.prepared();
+    if (!prepared) return tl::unexpected(prepared.error());
+    const TensorPass& pass = **prepared;
+    const ScaleGrid& grid = source.grid;
+    const bool inOrder = pass.shared().empty() && grid.contiguous && grid.group > 0 && grid.group <= grid.features &&
+                         std::uint64_t(grid.scales) > kSlabGroups;
+    if (!inOrder) {
+        const auto all = measureParams(source);
+        return all ? take(*all) : tl::unexpected(all.error());
+    }
+    const auto features = std::uint64_t(grid.features), group = std::uint64_t(grid.group);
+    const auto groupOf = [&](std::uint64_t element) {
+        return element / features * ((features + group - 1) / group) + element % features / group;
+    };
+    std::vector<RunEncoder> encoders(workerCount(), RunEncoder(source.spec, source.view.info->dtype));
+    std::vector<GroupParams> params;
+    for (std::uint64_t first = 0, last = 0; first < pass.units(); first = last) {
+        const std::uint64_t begin = groupOf(pass.unitBegin(first));
+        do ++last;
+        while (last < pass.units() && groupOf(pass.unitBegin(last)) - begin < kSlabGroups);
+        params.assign(groupOf(pass.unitBegin(last)) - begin, {});
+        const auto done = pass.run(first, last, source.job, [&](const PassRange& range) {
+            for (std::size_t at = 0, i = range.firstGroup - begin; at < range.n; at += range.run.group, ++i)
+                params[i] =
+                    encoders[range.worker].params(range.run, range.x + at, std::min(range.run.group, range.n - at));
+        });
+        if (!done) return done;
+        if (auto taken = take(params); !taken) return taken;
+    }
+    return {};
 }
 
 Result<void> streamSlabs(Source& source, const TensorToWrite::Sink& sink,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/text.h"
+#include "core/quant/conv1d.h"
 #include "core/quant/pass.h"
 #include "core/quant/produce.h"
 #include "core/quant/refused_filter.h"
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace qs {
 namespace {
@@ -62,7 +64,8 @@ void dropWhenWritten(const std::shared_ptr<Source>& source, std::vector<TensorTo
     for (TensorToWrite& field : fields)
         field.produce = [source, left, produce = std::move(field.produce)](const TensorToWrite::Sink& sink) {
             auto done = produce(sink);
-            if (--*left == 0) source->pass.reset(), source->params = {};
+            if (*left > 0) --*left; // a field may be produced twice
+            if (*left == 0) source->pass.reset(), source->params = {};
             return done;
         };
 }
@@ -98,6 +101,23 @@ Result<Parts> partsOf(const Model& model, const TakenTensor& taken, const Quanti
     return parts;
 }
 
+/// The matrix as the layout's readers take it, by its address; and where it comes from.
+struct TurnedMatrix {
+    const TensorInfo* original = nullptr;
+    std::shared_ptr<const TensorInfo> turned;
+};
+using TurnedMatrices = std::map<const TensorInfo*, TurnedMatrix>;
+
+TurnedMatrices turnMatrices(const Model& model, const std::string& config, std::vector<TakenTensor>& taken) {
+    TurnedMatrices all;
+    const Conv1dLayers layers(model, config);
+    for (TakenTensor& one : taken)
+        if (layers.has(*one.tensor))
+            if (const auto other = turned(model, *one.tensor))
+                all[other.get()] = {std::exchange(one.tensor, other.get()), other};
+    return all;
+}
+
 /// The source's name, as a file of safetensors.
 std::string shardName(const ModelFile& file) {
     std::string name = std::filesystem::path(file.path).filename().replace_extension(".safetensors").string();
@@ -120,9 +140,12 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
             fmt::format("there is no layout '{}': known layouts are {}", escapeForPeople(request.layout, 40), known));
     }
     if (layout->takesModel)
-        if (auto ok = layout->takesModel(model, request.output); !ok) return tl::unexpected(ok.error());
+        if (auto ok = layout->takesModel(model); !ok) return tl::unexpected(ok.error());
+    if (layout->fileEnding && !request.output.ends_with(layout->fileEnding))
+        return fail(fmt::format("the {} layout writes one file: call it {}{}", layout->id,
+                                escapeForPeople(request.output, 160), layout->fileEnding));
     WrittenFiles kept;
-    const auto taken = takenTensors(model, request, *layout, kept);
+    auto taken = takenTensors(model, request, *layout, kept);
     if (!taken) return tl::unexpected(taken.error());
     if (request.solve && (!layout->writeFrom || (request.columnScales && !layout->columnScales)))
         return fail(fmt::format("the {} layout cannot hold what {}: use layout native or plain", layout->id,
@@ -134,9 +157,13 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
         if (!config) return tl::unexpected(config.error());
         finish.config = std::move(*config);
     }
+    const auto turnedOnes = turnMatrices(model, finish.config, *taken);
 
     std::map<const TensorInfo*, const TakenTensor*> quantized;
-    for (const TakenTensor& one : *taken) quantized[one.tensor] = &one;
+    for (const TakenTensor& one : *taken) {
+        const auto original = turnedOnes.find(one.tensor);
+        quantized[original == turnedOnes.end() ? one.tensor : original->second.original] = &one;
+    }
     std::vector<OutputShard> shards(model.files.size());
     std::vector<WrittenTensor> records;
     std::uint64_t copies = 0;
@@ -157,6 +184,8 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
         }
         auto parts = partsOf(model, *found->second, request, *layout, job);
         if (!parts) return tl::unexpected(parts.error());
+        if (const auto turned = turnedOnes.find(found->second->tensor); turned != turnedOnes.end())
+            parts->record.source->turned = turned->second.turned;
         for (auto& part : parts->tensors) shard.tensors.push_back(std::move(part));
         records.push_back(std::move(parts->record));
         if (layout->describes)

@@ -5,6 +5,7 @@ target_sources(qs_core PRIVATE
   quant/calibration_arguments.cpp
   quant/code_measure.cpp
   quant/code_set.cpp
+  quant/conv1d.cpp
   quant/decode_stored.cpp
   quant/density.cpp
   quant/dialect.cpp
@@ -19,6 +20,7 @@ target_sources(qs_core PRIVATE
   quant/layout_eformer.cpp
   quant/layout_gguf.cpp
   quant/layout_gptq.cpp
+  quant/layout_hdf5.cpp
   quant/layout_llm_int8.cpp
   quant/layout_mlx.cpp
   quant/layout_native.cpp

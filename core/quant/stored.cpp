@@ -59,7 +59,7 @@ Result<StoredTensor> parseStored(const std::string& key, const std::string& text
                                  escapeForPeople(dtype->get_ref<const std::string&>(), 20)));
     stored.dtype = *type;
     if (const auto layout = json.find("layout"); layout != json.end()) {
-        stored.native = *layout == "native";
+        stored.native = *layout == "native" || *layout == "hdf5";
         if (!stored.native && *layout != "eformer" && *layout != "plain")
             return wrong("its layout is none of this version");
     }

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes a safetensors file for the benchmarks. The first two are sparse: a true header, data that are holes and read as zeros.
+"""Writes a safetensors file for the benchmarks. All but the last are sparse: a true header, data that are holes and read as zeros.
 
 make_checkpoint.py large OUT    40 tensors of [8192, 8192] F32: 10.7 GB listed, a few KiB on disk
+make_checkpoint.py twenty OUT   75 tensors of [8192, 8192] F32: 20.1 GB listed
+make_checkpoint.py huge OUT     one tensor of [65536, 76800] F32: 20.1 GB listed
 make_checkpoint.py many OUT     100,000 tensors of [8, 8] F32
 make_checkpoint.py sweep OUT    100 million parameters, F32: 7 layers of a transformer and an embedding, normal values
 """
@@ -55,15 +57,19 @@ def write_sweep(path):
                 file.write(values[start : start + columns].tobytes())
 
 
+KINDS = {
+    "large": lambda path: write(path, [f"model.layers.{i}.mlp.up_proj.weight" for i in range(40)], [8192, 8192]),
+    "twenty": lambda path: write(path, [f"model.layers.{i}.mlp.up_proj.weight" for i in range(75)], [8192, 8192]),
+    "huge": lambda path: write(path, ["model.layers.0.mlp.up_proj.weight"], [65536, 76800]),
+    "many": lambda path: write(path, [f"model.layers.{i // 10}.part{i % 10}.weight" for i in range(100_000)], [8, 8]),
+    "sweep": write_sweep,
+}
+
+
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] not in ("large", "many", "sweep"):
+    if len(sys.argv) != 3 or sys.argv[1] not in KINDS:
         sys.exit(__doc__)
-    if sys.argv[1] == "sweep":
-        write_sweep(sys.argv[2])
-    elif sys.argv[1] == "large":
-        write(sys.argv[2], [f"model.layers.{i}.mlp.up_proj.weight" for i in range(40)], [8192, 8192])
-    else:
-        write(sys.argv[2], [f"model.layers.{i // 10}.part{i % 10}.weight" for i in range(100_000)], [8, 8])
+    KINDS[sys.argv[1]](sys.argv[2])
 
 
 if __name__ == "__main__":

@@ -155,8 +155,9 @@ void ExportPage::look() {
 QString ExportPage::suggestedName() const {
     const QFileInfo source(QString::fromStdString(session_.model()->path));
     QString name = source.completeBaseName() + u'-' + layout_->currentData().toString();
-    if (layout_->currentData() == QStringLiteral("gguf"))
-        name += QStringLiteral(".gguf");
+    const Layout& layout = *findLayout(layout_->currentData().toString().toStdString());
+    if (layout.fileEnding)
+        name += QString::fromLatin1(layout.fileEnding);
     else if (session_.model()->folder.empty())
         name += QStringLiteral(".safetensors");
     return QDir(source.absolutePath()).filePath(name);

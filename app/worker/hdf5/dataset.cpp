@@ -161,6 +161,25 @@ void describeChunks(hid_t list, Found& found) {
     found.note = fmt::format("{} in chunks of [{}]", filters, fmt::join(dims, dims + rank, ", "));
 }
 
+/// What our exports say of the tensor that a dataset belongs to.
+void describeQuantized(hid_t dataset, Found& found) {
+    for (const char* name : {"spec", "dtype", "layout", "column_scale"}) {
+        auto text = textAttribute(dataset, fmt::format("quantscope_{}", name).c_str(), 60'000);
+        if (text.empty()) continue;
+        found.quantizedText += text.size() + 20;
+        found.quantized[name] = std::move(text);
+    }
+    constexpr const char* kShape = "quantscope_shape";
+    if (found.quantized.empty() || H5Aexists(dataset, kShape) <= 0) return;
+    const AttributeHandle attribute(H5Aopen(dataset, kShape, H5P_DEFAULT));
+    const SpaceHandle space(attribute ? H5Aget_space(attribute.get()) : -1);
+    const TypeHandle type(attribute ? H5Aget_type(attribute.get()) : -1);
+    const auto count = space ? H5Sget_simple_extent_npoints(space.get()) : -1;
+    if (!type || H5Tget_class(type.get()) != H5T_INTEGER || count <= 0 || count > 64) return;
+    found.quantizedShape.resize(std::size_t(count));
+    if (H5Aread(attribute.get(), H5T_NATIVE_INT64, found.quantizedShape.data()) < 0) found.quantizedShape.clear();
+}
+
 void describeLayout(hid_t dataset, hid_t type, Found& found) {
     const ListHandle list(H5Dget_create_plist(dataset));
     const auto layout = list ? H5Pget_layout(list.get()) : H5D_LAYOUT_ERROR;
@@ -207,6 +226,7 @@ void describe(hid_t dataset, Found& found) {
     if (std::find(found.shape.begin(), found.shape.end(), 0) != found.shape.end()) bytes = 0;
     found.bytes = bytes;
     found.dtypeAttribute = textAttribute(dataset, "dtype", 64);
+    describeQuantized(dataset, found);
     describeLayout(dataset, type.get(), found);
 }
 

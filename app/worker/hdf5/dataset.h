@@ -5,6 +5,7 @@
 #include "app/worker/hdf5/handle.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct Found {
     std::string type;           ///< as core/model/dtype.h spells it, or "opaque2"
     std::string note;           ///< how it is stored, where that is not plainly: "gzip in chunks of [16, 32]"
     std::string dtypeAttribute; ///< of Keras: "bfloat16"
+    std::map<std::string, std::string> quantized; ///< the texts at attributes "quantscope_...", where it has some
+    std::vector<std::int64_t> quantizedShape;     ///< the one at "quantscope_shape"
+    std::size_t quantizedText = 0;                ///< bytes of these texts
     std::vector<std::uint64_t> shape;
     std::uint64_t address = 0; ///< of the object
     std::uint64_t bytes = 0, stored = 0;

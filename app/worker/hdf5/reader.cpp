@@ -3,6 +3,7 @@
 
 #include "app/worker/hdf5/file_driver.h"
 #include "app/worker/hdf5/image.h"
+#include "app/worker/hdf5/plan.h"
 #include "app/worker/hdf5/range.h"
 #include "app/worker/hdf5/sandbox.h"
 #include "app/worker/hdf5/walk.h"
@@ -73,6 +74,7 @@ private:
         if (call == "rows") return rows(fields);
         if (call == "read") return read(fields, failure);
         if (call == "write") return write(fields, failure);
+        if (call == "plan") return plan(fields, failure);
         if (call == "probe") return probe();
         failure = "an unknown question";
         return {};
@@ -97,7 +99,7 @@ private:
         json metadata = json::object();
         visiting("/");
         const ObjectHandle root(H5Oopen(file_.get(), "/", H5P_DEFAULT));
-        for (const char* name : {"keras_version", "backend", "quantscope_session"})
+        for (const char* name : {"keras_version", "backend", "quantscope_session", "quantscope_hdf5"})
             if (auto text = root ? textAttribute(root.get(), name, 256) : std::string(); !text.empty())
                 metadata[name] = text;
         return {{"rows", found_.size()}, {"metadata", metadata}};
@@ -109,13 +111,14 @@ private:
         std::size_t text = 0;
         for (auto i = from; i < found_.size() && rows.size() < kRowsAtOnce && text < kTextAtOnce; ++i) {
             const Found& f = found_[i];
-            text += f.path.size() + f.reason.size() + 200;
+            text += f.path.size() + f.reason.size() + f.quantizedText + 200;
             json row = {{"path", f.path}};
             if (!f.reason.empty()) {
                 row["reason"] = f.reason;
             } else {
                 row.update({{"type", f.type}, {"shape", f.shape}, {"stored", f.stored}, {"note", f.note}});
                 if (!f.dtypeAttribute.empty()) row["dtype"] = f.dtypeAttribute;
+                if (!f.quantized.empty()) row["quantized"] = f.quantized, row["quantized_shape"] = f.quantizedShape;
                 if (f.plain) row["offset"] = f.offset;
             }
             rows.push_back(std::move(row));
@@ -190,6 +193,36 @@ private:
         if (!failure.empty()) return {};
         std::memcpy(window_ + kHdf5PathBytes, image.data(), image.size());
         return {{"bytes", image.size()}};
+    }
+
+    /// The window holds the question; then where each set's elements go, and all bytes of the file that are none.
+    json plan(Fields& fields, std::string& failure) {
+        const auto bytes = fields.count("bytes", windowBytes_);
+        const auto question = strictObject(std::string(reinterpret_cast<const char*>(window_ + kHdf5PathBytes), bytes));
+        if (!question) fields.refuse(question.error());
+        if (fields.problem()) return {};
+        Fields asked(*question);
+        std::vector<PlannedSet> sets;
+        for (const auto& item : asked.array("sets", 1'000'000)) {
+            Fields one(item);
+            PlannedSet set{one.text("path", kHdf5PathBytes), one.text("type", 16), {}, one.object("attributes")};
+            for (const auto& dim : one.array("shape", 32)) set.shape.push_back(dim.get<std::uint64_t>());
+            asked.take(one);
+            sets.push_back(std::move(set));
+        }
+        const json& attributes = asked.object("attributes");
+        fields.take(asked);
+        if (fields.problem()) return {};
+        FilePlan made;
+        const auto table = sets.size() * sizeof(std::uint64_t);
+        if (!planFile(sets, attributes, made))
+            failure = lastFault;
+        else if (table + made.between.size() > windowBytes_)
+            failure = "the window is too small";
+        if (!failure.empty()) return {};
+        std::memcpy(window_ + kHdf5PathBytes, made.offsets.data(), table);
+        std::memcpy(window_ + kHdf5PathBytes + table, made.between.data(), made.between.size());
+        return {{"end", made.end}, {"between", made.between.size()}};
     }
 
     static json probe() {

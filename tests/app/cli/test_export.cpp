@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // export: recipes, the certificate, and what happens when the target, the disk or the process gives way.
 #include "cli_run.h"
+#include "core/quant/layout.h"
 
 #include <QCryptographicHash>
+#include <QDirIterator>
 #include <QElapsedTimer>
+#include <QMap>
 #include <QRandomGenerator>
 #include <QTemporaryDir>
+#include <algorithm>
 #include <csignal>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -34,6 +40,72 @@ bool isWhole(const QString& folder) {
         if (QString::fromLatin1(hash) != file[s("sha256")].toString()) return false;
     }
     return true;
+}
+
+struct Case {
+    const char *layout, *spec;
+};
+/// One spec that each layout takes. A layout without a row here has no test of what happens when it cannot be written.
+constexpr Case kCases[] = {{"eformer", "nf4:block=64"},
+                           {"native", "int3:block=32"},
+                           {"plain", "int8"},
+                           {"bnb", "nf4:dialect=bnb"},
+                           {"compressed-tensors", "int4:dialect=ct:block=32:scaletype=bf16"},
+                           {"gptq", "int4:dialect=ct:block=32:scaletype=f16"},
+                           {"llm-int8", "int8"},
+                           {"mlx", "int4:sym=no:block=32:scaletype=bf16"},
+                           {"gguf", "q4_0"},
+                           {"hdf5", "nf4:block=64"},
+                           {"npz", "int8"}};
+
+/// A folder and a file where the layout writes both.
+QStringList outputNames(const QString& layout) {
+    const char* ending = qs::findLayout(layout.toStdString())->fileEnding;
+    return ending ? QStringList{s("out") + s(ending)} : QStringList{s("out"), s("out.safetensors")};
+}
+
+/// One matrix of 64 columns.
+QString makeGguf(const QString& path, int rows) {
+    QByteArray head("GGUF");
+    const auto add = [&](auto value) { head.append(reinterpret_cast<const char*>(&value), sizeof value); };
+    const QByteArray name("a.up_proj.weight");
+    add(quint32(3)), add(quint64(1)), add(quint64(0)), add(quint64(name.size()));
+    head += name;
+    add(quint32(2)), add(quint64(64)), add(quint64(rows)), add(quint32(0)), add(quint64(0));
+    head.append(31 - (head.size() - 1) % 32, '\0');
+    return put(path, head + ramp(rows * 64));
+}
+
+/// The arguments that export a model of so many rows.
+QStringList exportOf(const QTemporaryDir& dir, const QString& layout, int rows, const QString& out) {
+    const auto* found =
+        std::find_if(std::begin(kCases), std::end(kCases), [&](const auto& c) { return layout == s(c.layout); });
+    if (found == std::end(kCases)) qFatal("no spec for layout %s", qPrintable(layout));
+    const QString model = dir.filePath(s(layout == s("gguf") ? "m%1.gguf" : "m%1").arg(rows));
+    if (!QFileInfo::exists(model)) layout == s("gguf") ? makeGguf(model, rows) : makeModel(model, rows);
+    const QString recipe =
+        put(dir.filePath(s("r.json")), QByteArray("{\"version\":1,\"default\":\"") + found->spec + "\"}");
+    return {s("export"), model, s("--recipe"), recipe, s("--layout"), layout, s("-o"), out};
+}
+
+/// Every file below a path by its name, or the one that it is; certificates are of another moment.
+QMap<QString, QByteArray> contentsOf(const QString& path) {
+    QMap<QString, QByteArray> all;
+    if (QFileInfo(path).isFile()) all[{}] = get(path);
+    QDirIterator it(path, QDir::Files | QDir::Hidden, QDirIterator::Subdirectories);
+    while (it.hasNext()) {
+        const QString file = it.next();
+        if (file.endsWith(s("/.quantscope-writing"))) continue; // of one that was about to be replaced
+        all[QDir(path).relativeFilePath(file)] = get(file);
+    }
+    return all;
+}
+
+/// In a name space of mounts of this process's own.
+bool mountSmall(const QString& folder) {
+    static const bool apart =
+        ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+    return apart && ::mount("tmpfs", QFile::encodeName(folder).constData(), "tmpfs", 0, "size=256k") == 0;
 }
 
 } // namespace
@@ -116,17 +188,29 @@ private Q_SLOTS:
         QCOMPARE(entries(dir.path()).size(), 2);
     }
 
+    void everyLayoutHasACase() {
+        for (const auto& layout : qs::layouts())
+            QVERIFY2(std::any_of(std::begin(kCases), std::end(kCases),
+                                 [&](const auto& c) { return s(c.layout) == s(layout.id); }),
+                     layout.id);
+    }
+
+    static void addLayouts() {
+        QTest::addColumn<QString>("layout");
+        for (const auto& layout : qs::layouts()) QTest::newRow(layout.id) << s(layout.id);
+    }
+
     /// A folder that nobody may write to: as root only those of the kernel are.
+    void targetWithoutPermission_data() { addLayouts(); }
     void targetWithoutPermission() {
+        QFETCH(QString, layout);
         QTemporaryDir dir;
-        const QString model = dir.filePath(s("model"));
-        makeModel(model, 64);
         const QString closed = dir.filePath(s("closed"));
         QDir().mkpath(closed);
         QFile::setPermissions(closed, QFile::ReadOwner | QFile::ExeOwner);
         const QString folder = ::geteuid() == 0 ? s("/proc") : closed;
-        for (const char* name : {"/out", "/out.safetensors"}) {
-            const auto ran = run({s("quantize"), model, s("--spec"), s("nf4:block=64"), s("-o"), folder + s(name)});
+        for (const QString& name : outputNames(layout)) {
+            const auto ran = run(exportOf(dir, layout, 64, folder + u'/' + name));
             QCOMPARE(ran.code, 1);
             QVERIFY2(isSentence(ran.err) && ran.err.contains(folder.toLatin1()), ran.err.constData());
         }
@@ -134,26 +218,80 @@ private Q_SLOTS:
     }
 
     /// No file may be longer than the limit: as on a disk that is full, no part of the export stays.
+    void fullDisk_data() { addLayouts(); }
     void fullDisk() {
+        QFETCH(QString, layout);
         QTemporaryDir dir, output;
-        const QString model = dir.filePath(s("model"));
-        makeModel(model, 4096);
-        for (const char* name : {"out", "out.safetensors"})
-            for (const rlim_t most : {rlim_t(100), rlim_t(9000), rlim_t(70'000)}) {
+        for (const QString& name : outputNames(layout))
+            for (const rlim_t most : {rlim_t(100), rlim_t(9000), rlim_t(40'000)}) {
                 QProcess process;
                 process.setChildProcessModifier([most] {
                     const rlimit limit{most, most};
                     ::setrlimit(RLIMIT_FSIZE, &limit);
                 });
-                process.start(binary(), {s("quantize"), model, s("--spec"), s("nf4:block=64"), s("-o"),
-                                         output.filePath(s(name))});
+                process.start(binary(), exportOf(dir, layout, 4096, output.filePath(name)));
                 QVERIFY(process.waitForFinished(60'000));
-                QCOMPARE(process.exitStatus(), QProcess::NormalExit);
-                QCOMPARE(process.exitCode(), 1);
                 const auto err = process.readAllStandardError();
+                QVERIFY2(process.exitStatus() == QProcess::NormalExit, err.constData());
+                QCOMPARE(process.exitCode(), 1);
                 QVERIFY2(isSentence(err), err.constData());
                 QCOMPARE(entries(output.path()), QStringList());
             }
+    }
+
+    /// A file system of 256 KiB, where this process may mount one: with nothing in it, and with an export to replace.
+    void smallDisk_data() { addLayouts(); }
+    void smallDisk() {
+        QFETCH(QString, layout);
+        QTemporaryDir dir, disk;
+        if (!mountSmall(disk.path())) QSKIP("Nothing may be mounted here; fullDisk() has limits instead.");
+        for (const QString& name : outputNames(layout)) {
+            const QString out = disk.filePath(name);
+            QVERIFY(run(exportOf(dir, layout, 64, out)).code == 0);
+            const auto before = contentsOf(disk.path());
+            const auto ran = run(exportOf(dir, layout, 8192, out));
+            QCOMPARE(ran.code, 1);
+            QVERIFY2(isSentence(ran.err), ran.err.constData());
+            QCOMPARE(contentsOf(disk.path()), before); // the old one is as it was, beside nothing
+            for (const QString& left : entries(disk.path()))
+                QVERIFY(QFile::remove(disk.filePath(left)) || QDir(disk.filePath(left)).removeRecursively());
+        }
+        QVERIFY(::umount(QFile::encodeName(disk.path()).constData()) == 0);
+    }
+
+    /// At whatever moment an export is killed, what has its name is the old one or the new one, whole; and the next one
+    /// takes away what the killed ones left.
+    void killedInEveryLayout_data() { addLayouts(); }
+    void killedInEveryLayout() {
+        QFETCH(QString, layout);
+        QTemporaryDir dir, output;
+        const QString name = outputNames(layout).first(), out = output.filePath(name);
+        const bool isFile = name.contains(u'.');
+        QElapsedTimer timer;
+        timer.start();
+        QVERIFY(run(exportOf(dir, layout, 2048, out)).code == 0);
+        const int usual = int(timer.elapsed());
+        QVERIFY(run(exportOf(dir, layout, 4096, output.filePath(s("other-") + name))).code == 0);
+        const auto wholes = QList{contentsOf(out), contentsOf(output.filePath(s("other-") + name))};
+        QVERIFY(wholes[0] != wholes[1]);
+        for (int i = 0; i < 5; ++i) {
+            QProcess process;
+            process.start(binary(), exportOf(dir, layout, i % 2 ? 2048 : 4096, out));
+            QVERIFY(process.waitForStarted());
+            QTest::qSleep(QRandomGenerator::global()->bounded(usual + 10));
+            ::kill(pid_t(process.processId()), SIGKILL);
+            QVERIFY(process.waitForFinished(20'000));
+            QVERIFY2(wholes.contains(contentsOf(out)), qPrintable(entries(output.path()).join(u' ')));
+        }
+        QVERIFY(run(exportOf(dir, layout, 2048, out)).code == 0);
+        QCOMPARE(contentsOf(out), wholes[0]);
+        auto expected = QStringList{name, s("other-") + name};
+        if (isFile) {
+            const QString base = name.section(u'.', 0, -2);
+            expected << base + s(".certificate.json") << s("other-") + base + s(".certificate.json");
+        }
+        expected.sort();
+        QCOMPARE(entries(output.path()), expected);
     }
 
     /// At whatever moment it is killed, the folder is the old export or the new one, whole.

@@ -52,6 +52,17 @@ private Q_SLOTS:
     void provedByReadersOfOthers_data();
     void provedByReadersOfOthers();
     void numpyArchive();
+    void hdf5File_data();
+    void hdf5File();
+    void hdf5KeepsTypesAndGroups();
+    void hdf5RefusesNames_data();
+    void hdf5RefusesNames();
+    void oneFileHasItsEnding();
+    void mlxInTheModelsType_data();
+    void mlxInTheModelsType();
+    void conv1dIsTurned_data();
+    void conv1dIsTurned();
+    void manyGroupsInPieces();
     void certificateSaysWhatIsThere();
     void failedProofLeavesNothing();
 };
@@ -164,6 +175,246 @@ void ExportTest::numpyArchive() {
     QCOMPARE(valuesOf<std::int64_t>(**written, "number"), std::vector<std::int64_t>{7});
     const auto expected = materialize(*quantizeTensor(*model->view(*model->find("a.weight")), *parseSpec("int8"), {}));
     QVERIFY(valuesOf<float>(**written, "a.weight") == expected);
+}
+
+void ExportTest::hdf5File_data() {
+    QTest::addColumn<QString>("spec");
+    for (const char* spec : {"nf4:block=64", "int4:sym=no:block=32", "nf4:dialect=bnb:scaletype=u8dq", "nvfp4", "mxfp4",
+                             "codebook:bits=3", "q4_k", "ternary", "bf16", "f32"})
+        QTest::addRow("%s", spec) << QString::fromLatin1(spec);
+}
+
+/// What was quantized is proved by the reader in its sandbox, and dequantize gives what analysis decodes.
+void ExportTest::hdf5File() {
+    QFETCH(QString, spec);
+    const QTemporaryDir folder, outputs;
+    const auto model = opened(
+        folder, {made("a.weight", DType::F32, {64, 512}, wavy(64 * 512)), made("a.bias", DType::F32, {64}, wavy(64))});
+    const QString out = outputs.filePath(QStringLiteral("out.h5"));
+    const auto done = exportModel(*model, request(spec.toLatin1().data(), "hdf5", out), Job{});
+    QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+    const Proof& proof = done->certificate.proof;
+    QVERIFY2(proof.proved(), summaryText(done->certificate).c_str());
+    QCOMPARE(proof.equal, std::uint64_t(1));
+    QCOMPARE(proof.copied, std::uint64_t(1));
+    QCOMPARE(proof.bytesWritten, proof.bytesPredicted);
+    QCOMPARE(QString::fromStdString(done->certificatePath), outputs.filePath(QStringLiteral("out.certificate.json")));
+    const auto written = openModel(out.toStdString());
+    QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
+    QVERIFY2((*written)->warnings.empty(), (*written)->warnings.empty() ? "" : (*written)->warnings[0].c_str());
+    for (const TensorInfo& tensor : (*written)->tensors)
+        QVERIFY2(!tensor.derived, tensor.name.c_str()); // plain: mapped
+    const std::string back = outputs.filePath(QStringLiteral("back.safetensors")).toStdString();
+    const auto decoded = dequantizeModel(**written, {}, back, Job{});
+    QVERIFY2(decoded.has_value(), decoded ? "" : decoded.error().message.c_str());
+    const auto plain = *openModel(back);
+    QCOMPARE(plain->tensors.size(), std::size_t(2));
+    if (plain->find("a.weight")->dtype != DType::F32) return; // bf16
+    const auto expected =
+        materialize(*quantizeTensor(*model->view(*model->find("a.weight")), *parseSpec(spec.toStdString()), {}));
+    QVERIFY(valuesOf<float>(*plain, "a.weight") == expected);
+}
+
+void ExportTest::hdf5KeepsTypesAndGroups() {
+    const QTemporaryDir folder, outputs;
+    const std::vector<std::uint16_t> halves = {0x3f80, 0xbf00, 0x4049, 0x0000};
+    const std::vector<std::uint8_t> bytes = {0, 1, 1, 0x7e};
+    std::vector<TensorToWrite> tensors{made("w.weight", DType::F32, {2, 64}, wavy(128)),
+                                       made("layers/0/kernel", DType::BF16, {2, 2}, halves),
+                                       made("layers/0/bias", DType::F16, {4}, halves),
+                                       made("layers/1/flags", DType::Bool, {3}, std::vector<std::uint8_t>{1, 0, 1}),
+                                       made("number", DType::I64, {}, std::vector<std::int64_t>{-7}),
+                                       made("nothing", DType::F32, {0, 8}, std::vector<float>{}),
+                                       made("wide", DType::F64, {1}, std::vector<double>{0.1})};
+    for (const DType type : {DType::F8_E4M3, DType::F8_E5M2, DType::F8_E8M0, DType::F8_E4M3FNUZ, DType::F8_E5M2FNUZ})
+        tensors.push_back(made(info(type).id, type, {4}, bytes));
+    for (int i = 0; i < 300; ++i) // headers in blocks, links in a tree
+        tensors.push_back(made("many." + std::to_string(i), DType::I8, {3}, std::vector<std::int8_t>{1, 2, 3}));
+    const auto model = opened(folder, std::move(tensors));
+    const QString out = outputs.filePath(QStringLiteral("out.h5"));
+    const auto done = exportModel(*model, request("int8", "hdf5", out), Job{});
+    QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+    QVERIFY2(done->certificate.proof.proved(), summaryText(done->certificate).c_str());
+    const auto written = openModel(out.toStdString());
+    QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
+    for (const TensorInfo& was : model->tensors) {
+        if (was.name == "w.weight") continue;
+        const TensorInfo* is = (*written)->find(was.name);
+        QVERIFY2(is, was.name.c_str());
+        QVERIFY2(is->dtype == was.dtype && is->shape == was.shape, was.name.c_str());
+        QVERIFY2(valuesOf<std::uint8_t>(**written, was.name) == valuesOf<std::uint8_t>(*model, was.name),
+                 was.name.c_str());
+    }
+}
+
+void ExportTest::hdf5RefusesNames_data() {
+    QTest::addColumn<QString>("a");
+    QTest::addColumn<QString>("b");
+    QTest::addColumn<QString>("why");
+    const auto row = [](const char* what, const char* a, const char* b, const char* why) {
+        QTest::newRow(what) << QString::fromLatin1(a) << QString::fromLatin1(b) << QString::fromLatin1(why);
+    };
+    row("a tensor as group", "a", "a/b", "group too");
+    row("an empty part", "a//b", "c", "no path");
+    row("a slash first", "/a", "c", "no path");
+    row("the folder itself", "a/./b", "c", "no path");
+    row("no name", "", "c", "no path");
+}
+
+void ExportTest::hdf5RefusesNames() {
+    QFETCH(QString, a);
+    QFETCH(QString, b);
+    QFETCH(QString, why);
+    const QTemporaryDir folder, outputs;
+    const auto model = opened(folder, {made(a.toStdString(), DType::F32, {4}, wavy(4)),
+                                       made(b.toStdString(), DType::F32, {4}, wavy(4)),
+                                       made("q.weight", DType::F32, {2, 64}, wavy(128))});
+    const auto done = exportModel(*model, request("int8", "hdf5", outputs.filePath(QStringLiteral("out.h5"))), Job{});
+    QVERIFY(!done.has_value());
+    QVERIFY2(done.error().message.find(why.toStdString()) != std::string::npos, done.error().message.c_str());
+    QCOMPARE(entries(outputs), QStringList());
+}
+
+void ExportTest::oneFileHasItsEnding() {
+    const QTemporaryDir folder, outputs;
+    const auto model = sample(folder);
+    for (const Layout& layout : layouts()) {
+        if (!layout.fileEnding || layout.takesModel) continue;
+        const auto done =
+            exportModel(*model, request("int8", layout.id, outputs.filePath(QStringLiteral("out"))), Job{});
+        QVERIFY(!done.has_value());
+        QVERIFY2(done.error().message.find(std::string("out") + layout.fileEnding) != std::string::npos,
+                 done.error().message.c_str());
+    }
+    QCOMPARE(entries(outputs), QStringList());
+}
+
+void ExportTest::mlxInTheModelsType_data() {
+    QTest::addColumn<QString>("source");
+    QTest::addColumn<QString>("spec");
+    QTest::addColumn<QString>("stored");
+    QTest::addColumn<double>("bpw");
+    const auto row = [](const char* source, const char* spec, const char* stored, double bpw) {
+        QTest::addRow("%s %s", source, spec)
+            << QString::fromLatin1(source) << QString::fromLatin1(spec) << QString::fromLatin1(stored) << bpw;
+    };
+    row("BF16", "int4:sym=no:block=64:scaletype=bf16", "BF16", 4.5);
+    row("F16", "int4:sym=no:block=64:scaletype=f16", "F16", 4.5);
+    row("F16", "int3:block=32:scaletype=f16", "F16", 4.0);
+    row("BF16", "int8:dialect=ct:block=128:scaletype=bf16", "BF16", 8.25);
+    row("BF16", "int4:sym=no:block=64:scaletype=f16", "F32", 5.0);
+    row("F32", "int4:sym=no:block=64:scaletype=bf16", "F32", 5.0);
+}
+
+/// Scales and biases of 16 bits where that is the model's type, and every value what mlx computes with them.
+void ExportTest::mlxInTheModelsType() {
+    QFETCH(QString, source);
+    QFETCH(QString, spec);
+    QFETCH(QString, stored);
+    QFETCH(double, bpw);
+    const DType dtype = *dtypeFromId(source.toStdString()), type = *dtypeFromId(stored.toStdString());
+    const QTemporaryDir folder, outputs;
+    std::vector<std::uint16_t> halves(64 * 256);
+    for (std::size_t i = 0; i < halves.size(); ++i) // any exponent from 2^-8 to 2^-1, any mantissa and sign
+        halves[i] = dtype == DType::F16 ? std::uint16_t((i % 2) << 15 | (7 + i % 8) << 10 | (i * 37 % 1024))
+                                        : std::uint16_t((i % 2) << 15 | (119 + i % 8) << 7 | (i * 37 % 128));
+    const auto model = opened(folder, {dtype == DType::F32 ? made("p.weight", dtype, {64, 256}, wavy(64 * 256))
+                                                           : made("p.weight", dtype, {64, 256}, halves)});
+    const QString out = outputs.filePath(QStringLiteral("out"));
+    const auto done = exportModel(*model, request(spec.toLatin1().data(), "mlx", out), Job{});
+    QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+    QVERIFY2(done->certificate.proof.proved(), summaryText(done->certificate).c_str());
+    QCOMPARE(done->certificate.bitsPerWeight(), bpw);
+    QCOMPARE(done->certificate.proof.bytesWritten, done->certificate.proof.bytesPredicted);
+    const auto fields = openSafetensors((out + QStringLiteral("/in.safetensors")).toStdString());
+    QVERIFY(fields.has_value());
+    QVERIFY((*fields)->find("p.scales")->dtype == type && (*fields)->find("p.biases")->dtype == type);
+    // As far from what analysis decodes as the roundings of product, bias and sum allow.
+    const auto read = openModel(out.toStdString());
+    const TensorInfo* layer = (*read)->find("p.weight");
+    QVERIFY(layer && layer->dtype == type);
+    std::vector<float> is(layer->elements);
+    loadF32(*(*read)->view(*layer), 0, is.size(), is.data());
+    const auto should =
+        materialize(*quantizeTensor(*model->view(*model->find("p.weight")), *parseSpec(spec.toStdString()), {}));
+    const float ulp = type == DType::F32 ? 0 : type == DType::F16 ? 1.0f / 1024 : 1.0f / 128;
+    for (std::size_t i = 0; i < is.size(); ++i) {
+        const float most = 8 * ulp; // of what a group of values up to 1, with its bias, may add up to
+        QVERIFY2(std::fabs(is[i] - should[i]) <= most, qPrintable(QString::number(i)));
+    }
+}
+
+void ExportTest::conv1dIsTurned_data() {
+    QTest::addColumn<QString>("layout");
+    QTest::addColumn<QString>("spec");
+    QTest::addColumn<QString>("modelType");
+    QTest::addColumn<bool>("turns");
+    const auto row = [](const char* layout, const char* spec, const char* modelType, bool turns) {
+        QTest::addRow("%s %s %s", layout, spec, modelType)
+            << QString::fromLatin1(layout) << QString::fromLatin1(spec) << QString::fromLatin1(modelType) << turns;
+    };
+    row("bnb", "nf4:dialect=bnb", "gpt2", true);
+    row("bnb", "fp4:dialect=bnb:scaletype=u8dq", "gpt2", true);
+    row("llm-int8", "int8", "gpt2", true);
+    row("bnb", "nf4:dialect=bnb", "gpt_bigcode", false); // its c_attn is a linear layer
+    row("native", "nf4:block=64", "gpt2", false);
+}
+
+/// A matrix that is stored [in, out] gives the bytes of the one that is stored [out, in], for loaders that put linear
+/// layers there.
+void ExportTest::conv1dIsTurned() {
+    QFETCH(QString, layout);
+    QFETCH(QString, spec);
+    QFETCH(QString, modelType);
+    QFETCH(bool, turns);
+    constexpr std::size_t in = 96, out = 160;
+    const auto values = wavy(in * out);
+    std::vector<float> turned(in * out);
+    for (std::size_t i = 0; i < in; ++i)
+        for (std::size_t o = 0; o < out; ++o) turned[o * in + i] = values[i * out + o];
+    const auto exported = [&](const QTemporaryDir& folder, const QString& type, bool isTurned) {
+        const char* name = "h.0.attn.c_attn.weight";
+        const std::vector<std::int64_t> shape =
+            isTurned ? std::vector<std::int64_t>{out, in} : std::vector<std::int64_t>{in, out};
+        QDir(folder.path()).mkpath(QStringLiteral("source"));
+        opened(folder,
+               {made(name, DType::F32, shape, isTurned ? turned : values),
+                made("h.0.ln_1.bias", DType::F32, {4}, wavy(4))},
+               "source/model.safetensors");
+        QFile config(folder.filePath(QStringLiteral("source/config.json")));
+        if (!config.open(QIODevice::WriteOnly) || config.write("{\"model_type\": \"" + type.toLatin1() + "\"}") < 0)
+            qFatal("no config.json");
+        config.close();
+        const auto model = *openModel(folder.filePath(QStringLiteral("source")).toStdString());
+        const auto done = exportModel(
+            *model, request(spec.toLatin1().data(), layout.toLatin1().data(), folder.filePath(QStringLiteral("out"))),
+            Job{});
+        if (!done) qFatal("%s", done.error().message.c_str());
+        if (!done->certificate.proof.proved()) qFatal("%s", summaryText(done->certificate).c_str());
+        return *openSafetensors(folder.filePath(QStringLiteral("out/model.safetensors")).toStdString());
+    };
+    const QTemporaryDir a, b;
+    const auto one = exported(a, modelType, false), other = exported(b, QStringLiteral("llama"), true);
+    bool same = true;
+    for (const TensorInfo& field : other->tensors) {
+        const TensorInfo* found = one->find(field.name);
+        QVERIFY2(found, field.name.c_str());
+        same &= found->shape == field.shape &&
+                valuesOf<std::uint8_t>(*one, field.name) == valuesOf<std::uint8_t>(*other, field.name);
+    }
+    QCOMPARE(same, turns);
+}
+
+/// So many groups that their scales are handed over in pieces, and codes over slabs that end within a byte.
+void ExportTest::manyGroupsInPieces() {
+    const QTemporaryDir folder, outputs;
+    const auto model = opened(folder, {made("w.weight", DType::F32, {5, 2'000'003}, wavy(5 * 2'000'003))});
+    for (const char* spec : {"int3:block=8", "int5:sym=no:block=7:scaletype=f16"}) {
+        const QString out = outputs.filePath(QStringLiteral("out.safetensors"));
+        const auto done = exportModel(*model, request(spec, "native", out), Job{});
+        QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+        QVERIFY2(done->certificate.proof.proved(), spec);
+    }
 }
 
 void ExportTest::certificateSaysWhatIsThere() {

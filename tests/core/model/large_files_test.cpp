@@ -53,6 +53,7 @@ private Q_SLOTS:
     void hundredThousandTensors();
     void aMillionEmptyTensors();
     void tenGigabytesUntouched();
+    void aThousandShards();
 
 private:
     /// Milliseconds of the fastest opening.
@@ -134,6 +135,39 @@ void LargeFilesTest::tenGigabytesUntouched() {
     volatile auto touched = view->bytes[half / 2]; // the measure sees one that is read
     QVERIFY(touched == std::byte{0});
     QVERIFY(residentPages(path, beyond, size) > 0);
+}
+
+void LargeFilesTest::aThousandShards() {
+    constexpr int shards = 1000, each = 20;
+    constexpr std::uint64_t bytes = 1024 * 1024 * 2;
+    QByteArray map;
+    for (int shard = 0; shard < shards; ++shard) {
+        const QByteArray name =
+            "model-" + QByteArray::number(shard + 1).rightJustified(5, '0') + "-of-01000.safetensors";
+        QByteArray header = "{";
+        for (int i = 0; i < each; ++i) {
+            const QByteArray tensor =
+                "model.layers." + QByteArray::number(shard) + ".experts." + QByteArray::number(i) + ".weight";
+            header += (i ? "," : "") + entry(tensor, "BF16", "[1024,1024]",
+                                             "[" + QByteArray::number(quint64(i) * bytes) + "," +
+                                                 QByteArray::number(quint64(i + 1) * bytes) + "]");
+            map += (map.isEmpty() ? "\"" : ",\"") + tensor + "\":\"" + name + "\"";
+        }
+        header += "}";
+        const QString path = put(folder_->path(), QString::fromLatin1(name), madeFile(header));
+        QVERIFY(::truncate(path.toUtf8().constData(), off_t(8 + std::uint64_t(header.size()) + each * bytes)) == 0);
+    }
+    const QByteArray total = QByteArray::number(quint64(shards) * each * bytes);
+    const QString index = put(folder_->path(), QStringLiteral("model.safetensors.index.json"),
+                              "{\"metadata\":{\"total_size\":" + total + "},\"weight_map\":{" + map + "}}");
+    for (const QString& path : {index, folder_->path()}) {
+        const qint64 took = open(path);
+        QVERIFY(took >= 0);
+        QCOMPARE(model_->files.size(), std::size_t(shards));
+        QCOMPARE(model_->tensors.size(), std::size_t(shards) * each);
+        QVERIFY(model_->warnings.empty());
+        if (kTimed) QVERIFY2(took < 1000, qPrintable(QString::number(took)));
+    }
 }
 
 QTEST_GUILESS_MAIN(LargeFilesTest)

@@ -152,12 +152,13 @@ void EdgeTest::everyFormatInEveryLayout() {
                     const auto spec = parseSpec(text);
                     if (!spec || !taken(turn++)) continue;
                     const std::string what = text + " in " + layout.id;
-                    QuantizeRequest request{*spec, "^x.weight$", layout.id,
-                                            folder.filePath(QStringLiteral("out.safetensors")).toStdString()};
-                    const auto takes = [&] { return !layout.takesModel || layout.takesModel(*model, request.output); };
-                    if (!takes()) request.output = folder.filePath(QStringLiteral("out.npz")).toStdString();
+                    if (layout.id == std::string_view("hdf5") && turn % 41 != 0) continue; // a process for each
+                    const char* ending = layout.fileEnding ? layout.fileEnding : ".safetensors";
+                    const QuantizeRequest request{*spec, "^x.weight$", layout.id,
+                                                  folder.filePath(QStringLiteral("out")).toStdString() + ending};
+                    const bool takes = !layout.takesModel || layout.takesModel(*model);
                     const bool holds = !layout.holds || layout.holds(*model->find("x.weight"));
-                    const bool accepts = layout.accepts(*spec, shape) && holds && takes();
+                    const bool accepts = layout.accepts(*spec, shape) && holds && takes;
                     const auto done = quantizeModel(*model, request, Job{});
                     QVERIFY2(accepts == bool(done), (what + (done ? "" : ": " + done.error().message)).c_str());
                     if (!done) {

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/tensor_stream.h"
+
+#include "core/base/text.h"
+#include "core/model/mapped_file.h"
+#include "core/model/strict_json.h"
+#include "core/model/tensor_name.h"
+
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+constexpr std::uint64_t kSayEvery = std::uint64_t(4) << 20;
+
+} // namespace
+
+Result<std::uint64_t> byteCount(const TensorToWrite& tensor, const std::string& path) {
+    const auto wrong = [&](const std::string& why) {
+        return fail(fmt::format("{}: tensor {} cannot be written: {}.", escapeForPeople(path, 200),
+                                quotedName(tensor.name), why),
+                    path);
+    };
+    if (tensor.name == "__metadata__") return wrong("the name is taken by the format");
+    if (invalidUtf8(tensor.name) != std::string_view::npos || tensor.name.find('\0') != std::string::npos)
+        return wrong("its name is not valid UTF-8");
+    std::uint64_t bits = std::uint64_t(info(tensor.dtype).bits);
+    for (const auto dim : tensor.shape)
+        if (dim < 0 || __builtin_mul_overflow(bits, std::uint64_t(dim), &bits))
+            return wrong(fmt::format("the shape {} is impossible", shapeText(tensor.shape)));
+    if (bits % 8 != 0)
+        return wrong(fmt::format("{} of {} end inside a byte", shapeText(tensor.shape), info(tensor.dtype).id));
+    return bits / 8;
+}
+
+Result<void> TensorStream::add(const TensorToWrite& tensor, std::uint64_t bytes) { return add(tensor, bytes, {}); }
+
+Result<void> TensorStream::add(const TensorToWrite& tensor, std::uint64_t bytes,
+                               const std::function<void(std::span<const std::byte>)>& seen) {
+    std::uint64_t given = 0, said = done_;
+    const auto say = [&] {
+        said = done_;
+        job_.progress({double(done_), double(total_), "Writing " + escapeForPeople(tensor.name, 60), index_, tensors_});
+    };
+    const auto wrongSize = [&] {
+        return fail(fmt::format("{}: tensor {} came with {} bytes, but its shape takes {}; nothing was written.",
+                                escapeForPeople(path_, 200), quotedName(tensor.name), given, bytes),
+                    path_);
+    };
+    if (job_.cancelled()) return cancelledError();
+    say();
+    const auto produced = tensor.produce([&](std::span<const std::byte> piece) -> Result<void> {
+        if (job_.cancelled()) return cancelledError();
+        given += piece.size();
+        if (given > bytes) return wrongSize();
+        if (seen) seen(piece);
+        if (auto written = file_.write(piece); !written) return written;
+        done_ += piece.size();
+        if (done_ - said >= kSayEvery) say();
+        return {};
+    });
+    if (!produced) return produced;
+    ++index_;
+    return given == bytes ? Result<void>{} : wrongSize();
+}
+
+Result<void> sourcesUnchanged(const Model* opened) {
+    if (!opened) return {};
+    for (const auto& source : opened->files)
+        if (source.mapping)
+            if (auto same = source.mapping->unchanged(); !same) return same;
+    return {};
+}
+
+} // namespace qs

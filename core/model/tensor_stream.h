@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Tensors written one after another into a file: how far it is, when it is cancelled, and that each hands over the
+// bytes that its shape takes.
+
+#include "core/model/atomic_file.h"
+#include "core/model/safetensors.h"
+
+namespace qs {
+
+/// Bytes of a tensor's data, or what is wrong with it; `path` only names the place.
+Result<std::uint64_t> byteCount(const TensorToWrite& tensor, const std::string& path);
+
+class TensorStream {
+public:
+    /// `tensors`, of `bytes` together, are told as the whole.
+    TensorStream(AtomicFile& file, std::string path, std::uint64_t bytes, std::size_t tensors, const Job& job)
+        : file_(file), path_(std::move(path)), total_(bytes), tensors_(tensors), job_(job) {}
+    /// Everything that the tensor produces; `bytes` as byteCount() says.
+    Result<void> add(const TensorToWrite& tensor, std::uint64_t bytes);
+    /// The same; `seen` gets each piece too.
+    Result<void> add(const TensorToWrite& tensor, std::uint64_t bytes,
+                     const std::function<void(std::span<const std::byte>)>& seen);
+
+private:
+    AtomicFile& file_;
+    std::string path_;
+    std::uint64_t total_, done_ = 0;
+    std::size_t tensors_, index_ = 0;
+    const Job& job_;
+};
+
+/// What a truncated source no longer has reads as zeros: such an output must not get its name.
+Result<void> sourcesUnchanged(const Model* opened);
+
+} // namespace qs
