@@ -93,9 +93,8 @@ void ThemeStyle::drawComplexControl(ComplexControl control, const QStyleOptionCo
     case CC_SpinBox: return drawBox(*painter, option->rect, fieldBox(option->state, widget));
     case CC_ComboBox:
         drawBox(*painter, option->rect, fieldBox(option->state, widget));
-        if (option->state & State_Enabled)
-            drawIcon(*painter, subControlRect(control, option, SC_ComboBoxArrow, widget), "chevron-down",
-                     Theme::instance().tokens().faint);
+        drawIcon(*painter, subControlRect(control, option, SC_ComboBoxArrow, widget), "chevron-down",
+                 option->state & State_Enabled ? Theme::instance().tokens().faint : Theme::instance().tokens().line);
         return;
     case CC_ToolButton:
         if (const auto* button = qstyleoption_cast<const QStyleOptionToolButton*>(option)) {

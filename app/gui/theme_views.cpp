@@ -30,6 +30,8 @@ void fillItem(QPainter& painter, const QStyleOptionViewItem& item, const QWidget
         painter.fillRect(item.rect, colour);
 }
 
+constexpr int kCaret = 10; // px, of the order that a table is sorted in
+
 void drawHeaderLabel(const QStyle& style, const QStyleOptionHeader& header, QPainter& painter, const QWidget* widget) {
     QStyleOptionHeader label = header;
     label.palette.setColor(QPalette::ButtonText, has(header, QStyle::State_MouseOver) ? tokens().text : tokens().muted);
@@ -38,10 +40,15 @@ void drawHeaderLabel(const QStyle& style, const QStyleOptionHeader& header, QPai
     const QString text = header.fontMetrics.elidedText(header.text, Qt::ElideRight, rect.width());
     style.drawItemText(&painter, rect, int(header.textAlignment | Qt::AlignVCenter), label.palette, true, text,
                        QPalette::ButtonText);
-    // Over the title, which would lose its room beside it.
-    if (header.sortIndicator != QStyleOptionHeader::None)
-        drawIcon(painter, QRect(header.rect.center().x() - 4, header.rect.top(), 8, 8),
-                 header.sortIndicator == QStyleOptionHeader::SortUp ? "chevron-down" : "chevron-up", tokens().faint, 8);
+    if (header.sortIndicator == QStyleOptionHeader::None) return;
+    const char* caret = header.sortIndicator == QStyleOptionHeader::SortUp ? "chevron-down" : "chevron-up";
+    const int words = header.fontMetrics.horizontalAdvance(header.text);
+    if (words + kCaret + 4 > rect.width()) // over a title that would lose its room
+        return drawIcon(painter, QRect(header.rect.center().x() - 4, header.rect.top(), 8, 8), caret, tokens().muted,
+                        8);
+    const int left =
+        header.textAlignment & Qt::AlignRight ? rect.right() - words - 4 - kCaret : rect.left() + words + 4;
+    drawIcon(painter, QRect(left, rect.top(), kCaret, rect.height()), caret, tokens().muted, kCaret);
 }
 
 void drawMenuItem(const QStyle& style, const QStyleOptionMenuItem& item, QPainter& painter, const QWidget* widget) {

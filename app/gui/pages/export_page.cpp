@@ -7,6 +7,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
+#include "app/gui/widgets/page_title.h"
 #include "core/base/text.h"
 #include "core/export/certificate_columns.h"
 
@@ -62,9 +63,13 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
         return QFileDialog::getOpenFileName(this, tr("Open a certificate"), suggested,
                                             tr("Certificates (*certificate.json)"));
     };
-    auto* layout = new QHBoxLayout(this);
-    layout->setContentsMargins(Theme::kMargin, Theme::kMargin, Theme::kMargin, Theme::kMargin);
+    auto* whole = new QVBoxLayout(this);
+    whole->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
+    whole->setSpacing(Theme::kGap);
+    whole->addLayout(pageTitle(tr("Export"), tr("written, opened again, every value compared")));
+    auto* layout = new QHBoxLayout;
     layout->setSpacing(Theme::kGap);
+    whole->addLayout(layout, 1);
     auto* column = new QVBoxLayout;
     column->setSpacing(Theme::kGap);
     auto* body = new QWidget;
@@ -130,7 +135,7 @@ QWidget* ExportPage::sidebar() {
     for (QWidget* widget : std::initializer_list<QWidget*>{spec_, layout_, takes_, write_, open, status_})
         lines->addWidget(widget);
     lines->addStretch(1);
-    auto* card = new Card(tr("Export"));
+    auto* card = new Card(tr("Layout"));
     card->setBody(what);
     column->addWidget(card, 1);
     connect(layout_, &QComboBox::currentIndexChanged, this, &ExportPage::look);

@@ -346,11 +346,10 @@ void OverviewPage::show(std::shared_ptr<const OverviewPicture> picture) {
     mapCard_->setTitle(tr("Sensitivity: layer × role, %1").arg(picture_->map.map.unit));
     mapCard_->setNote(spec);
     barsCard_->setNote(metricTitle(m));
-    note_->setText(picture_->model ? tr("%1   %2 of %3 tensors measured")
-                                         .arg(spec)
-                                         .arg(picture_->ranking.measured)
-                                         .arg(picture_->layout->weights.size())
-                                   : QString());
+    note_->setText(
+        picture_->model
+            ? tr("%1 of %2 tensors measured").arg(picture_->ranking.measured).arg(picture_->layout->weights.size())
+            : QString());
     if (picture_->refused > 0) note_->setText(note_->text() + tr(", %1 refused").arg(picture_->refused));
     note_->setToolTip(picture_->refusal);
     follow();

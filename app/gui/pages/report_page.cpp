@@ -8,6 +8,7 @@
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
+#include "app/gui/widgets/page_title.h"
 #include "app/gui/widgets/report_preview.h"
 #include "app/gui/widgets/tick_list.h"
 #include "core/base/text.h"
@@ -50,9 +51,13 @@ ReportPage::ReportPage(Session& session, QWidget* parent)
     choosePath_ = [this](const QString& suggested, const ReportWriter& writer) {
         return chooseByDialog(this, suggested, writer);
     };
-    auto* layout = new QHBoxLayout(this);
-    layout->setContentsMargins(Theme::kMargin, Theme::kMargin, Theme::kMargin, Theme::kMargin);
+    auto* whole = new QVBoxLayout(this);
+    whole->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
+    whole->setSpacing(Theme::kGap);
+    whole->addLayout(pageTitle(tr("Report"), tr("the whole model as one document")));
+    auto* layout = new QHBoxLayout;
     layout->setSpacing(Theme::kGap);
+    whole->addLayout(layout, 1);
     preview_->setObjectName(QStringLiteral("reportPreview"));
     previewCard_->setBody(preview_);
     layout->addWidget(previewCard_, 1);

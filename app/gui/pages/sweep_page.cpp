@@ -8,6 +8,7 @@
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/empty_state.h"
+#include "app/gui/widgets/job_lane.h"
 #include "app/gui/widgets/small_multiples.h"
 #include "app/gui/widgets/tick_list.h"
 #include "core/base/text.h"
@@ -221,11 +222,11 @@ void SweepPage::draw() {
     plots_->setData(series, std::move(panels));
     plotsCard_->setNote(tr("heavy line: frontier"));
     facts_->setText(finished_ && result_->seconds > 0
-                        ? tr("%1 specs   %2 tensors   %3   %4 GB/s")
+                        ? tr("%1 specs   %2 tensors   %3   %4")
                               .arg(result_->specs)
                               .arg(plan_->tensors.size())
                               .arg(plain(durationText(result_->seconds)))
-                              .arg(double(result_->sourceBytes) / result_->seconds / 1e9, 0, 'f', 2)
+                              .arg(rateText(double(result_->sourceBytes) / result_->seconds / 1e9))
                         : QString());
     showClass(std::min(class_, int(result_->classes.size()) - 1));
 }

@@ -70,10 +70,15 @@ JobLane::JobLane(Session& session, QWidget* parent)
         idle(QStringLiteral("Analysed the model under %1 in %2")
                  .arg(what, seconds < 0.1 ? QStringLiteral("less than 0.1 s")
                                           : QString::fromStdString(durationText(seconds))));
-        rate_->setText(QString::fromStdString(fixedText(rate, rate < 10 ? 2 : 1)) + QStringLiteral(" GB/s"));
+        rate_->setText(rateText(rate));
         rate_->show();
     });
     idle({});
+}
+
+QString rateText(double gigabytesPerSecond) {
+    if (gigabytesPerSecond < 0.995) return QStringLiteral("%1 MB/s").arg(1000 * gigabytesPerSecond, 0, 'f', 0);
+    return QStringLiteral("%1 GB/s").arg(gigabytesPerSecond, 0, 'f', gigabytesPerSecond < 9.995 ? 2 : 1);
 }
 
 void JobLane::say(const QString& sentence) {

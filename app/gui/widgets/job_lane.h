@@ -13,6 +13,9 @@ namespace qs::gui {
 
 class Session;
 
+/// "17.8 GB/s", "48 MB/s".
+QString rateText(double gigabytesPerSecond);
+
 class JobLane : public QWidget {
     Q_OBJECT
 public:

@@ -8,6 +8,7 @@ target_sources(qs_gui PRIVATE
   widgets/keys_dialog.cpp
   widgets/metric_cell.cpp
   widgets/open_dialogs.cpp
+  widgets/page_title.cpp
   widgets/peek.cpp
   widgets/rail.cpp
   widgets/spec_bar.cpp

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/widgets/page_title.h"
+
+#include "app/gui/theme.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+
+namespace qs::gui {
+
+QHBoxLayout* pageTitle(const QString& title, const QString& note) {
+    auto* line = new QHBoxLayout;
+    line->setSpacing(Theme::kSpace);
+    auto* words = new QLabel(title);
+    words->setFont(Theme::words(18, QFont::DemiBold));
+    words->setMinimumHeight(Theme::kControl); // of pages that have controls here
+    auto* beside = new QLabel(note);
+    beside->setFont(Theme::words(11));
+    beside->setProperty("role", QStringLiteral("caption"));
+    line->addWidget(words);
+    line->addSpacing(Theme::kSpace);
+    line->addWidget(beside, 1);
+    return line;
+}
+
+} // namespace qs::gui
