@@ -107,7 +107,8 @@ TensorPlace placeOf(std::string_view tensorName) {
 
     TensorPlace place;
     std::size_t at = 1;
-    while (at < parts.size() && layerNumber(parts[at]) < 0) ++at;
+    // Keras numbers the variables of a layer, "dense/vars/0": they are no layers.
+    while (at < parts.size() && (layerNumber(parts[at]) < 0 || parts[at - 1] == "vars")) ++at;
     if (at >= parts.size()) {
         place.role = joined(parts) + tail;
         return place;

@@ -343,7 +343,9 @@ void OverviewPage::show(std::shared_ptr<const OverviewPicture> picture) {
                          std::isnan(value) ? missingReason(*drawn->metric, drawn->rows.at(weight)) : QString()};
     });
     const QString spec = QString::fromStdString(specText(picture_->spec));
-    mapCard_->setTitle(tr("Sensitivity: layer × role, %1").arg(picture_->map.map.unit));
+    mapCard_->setTitle((picture_->layout->grid.layers.isEmpty() ? tr("Sensitivity: tensor by tensor, %1")
+                                                                : tr("Sensitivity: layer × role, %1"))
+                           .arg(picture_->map.map.unit));
     mapCard_->setNote(spec);
     barsCard_->setNote(metricTitle(m));
     note_->setText(
@@ -369,11 +371,13 @@ void OverviewPage::showSpread() {
     if (picture_->rows.size() == weights && !none)
         sqnrCard_->setMessage(spread.tensors > 0 ? QString()
                                                  : tr("No tensor has a finite SQNR: no error, or no weight but 0."));
-    QString note = spread.tensors > 0 ? tr("median %1 dB").arg(spread.median, 0, 'f', 2)
-                   : none             ? QString()
-                                      : tr("not measured yet");
-    if (spread.exact > 0) note += tr("   %1 without error").arg(spread.exact);
-    sqnrCard_->setNote(note);
+    QStringList note;
+    if (spread.tensors > 0)
+        note << tr("median %1 dB").arg(spread.median, 0, 'f', 2);
+    else if (!none && spread.exact == 0)
+        note << tr("not measured yet");
+    if (spread.exact > 0) note << tr("%1 exact").arg(spread.exact);
+    sqnrCard_->setNote(note.join(QStringLiteral("   ")));
 }
 
 void OverviewPage::showShare() {

@@ -10,6 +10,7 @@
 #include <QStyle>
 
 #include <algorithm>
+#include <cmath>
 
 namespace qs::gui {
 namespace {
@@ -17,6 +18,11 @@ namespace {
 constexpr int kSpacing = 12;
 
 QString text(const std::string& s) { return QString::fromStdString(s); }
+
+/// A constant tensor has none.
+QString kurtosisText(double kurtosis) {
+    return std::isfinite(kurtosis) ? text(fixedText(kurtosis, 2)) : QStringLiteral("–");
+}
 
 } // namespace
 
@@ -57,7 +63,7 @@ void TensorHeader::setTensor(const TensorInfo* tensor, const AnalysisRow& row, c
         return QStringLiteral("%1 %2").arg(QString::fromUtf8(name), text(significantText(value, digits)));
     };
     sigma_->setText(statistics ? number("σ", statistics->std, 3) : tr("σ not measured"));
-    kurtosis_->setText(statistics ? tr("kurtosis %1").arg(text(fixedText(statistics->kurtosis, 2))) : QString());
+    kurtosis_->setText(statistics ? tr("kurtosis %1").arg(kurtosisText(statistics->kurtosis)) : QString());
     outliers_->setText(statistics ? tr("outlier channels %1").arg(statistics->outlierChannels) : QString());
     const quint64 nan = statistics ? statistics->moments.nan : 0, inf = statistics ? statistics->moments.inf : 0;
     QString holes = statistics ? tr("NaN %1").arg(nan) : QString();

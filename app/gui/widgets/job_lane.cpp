@@ -71,7 +71,7 @@ JobLane::JobLane(Session& session, QWidget* parent)
                  .arg(what, seconds < 0.1 ? QStringLiteral("less than 0.1 s")
                                           : QString::fromStdString(durationText(seconds))));
         rate_->setText(rateText(rate));
-        rate_->show();
+        rate_->setVisible(rate >= 0.001); // so few bytes say nothing about speed
     });
     idle({});
 }

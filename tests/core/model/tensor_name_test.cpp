@@ -32,6 +32,9 @@ void TensorNameTest::places_data() {
     row("layers.2.attention.wq.weight", 2, "layers.2", "wq");
     row("language_model.model.layers.1.mlp.up_proj.weight", 1, "layers.1", "up_proj");
     row("blk.12.attn_q.weight", 12, "blk.12", "attn_q");
+    // Keras
+    row("layers.batch_normalization.vars.0", -1, "", "layers.batch_normalization.vars.0");
+    row("optimizer.vars.12", -1, "", "optimizer.vars.12");
     // GPT-2 and its kin
     row("h.3.attn.c_attn.weight", 3, "h.3", "c_attn");
     row("h.3.attn.c_attn.bias", 3, "h.3", "c_attn.bias");
