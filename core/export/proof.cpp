@@ -20,6 +20,8 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kPiece = std::size_t(1) << 20;
+constexpr std::uint64_t kKeptPages = std::uint64_t(64) << 20;   ///< of the written files, in memory
+constexpr std::uint64_t kKeptValues = std::uint64_t(256) << 20; ///< bytes that were decoded of them
 using Sink = TensorToWrite::Sink;
 
 /// Layouts of one file of another kind are called as its format; the model lists all that lies in it.
@@ -175,6 +177,27 @@ Result<void> compare(const std::string& name, DType dtype, const std::function<R
                             std::min(should.bytes(), (piece + 1) * ValueSums::kPiece) / size));
 }
 
+/// What was compared is not needed again.
+void dropPages(const Model& written) {
+    for (const ModelFile& file : written.files) file.mapping->dropPages(0, file.size);
+}
+
+/// The same values; pages that they were read from leave memory on the way.
+std::function<Result<void>(const Sink&)> dropping(const Model& written,
+                                                  std::function<Result<void>(const Sink&)> produce) {
+    return [&written, produce = std::move(produce)](const Sink& sink) {
+        std::uint64_t kept = 0;
+        return produce([&](std::span<const std::byte> piece) {
+            auto taken = sink(piece);
+            if ((kept += piece.size()) >= kKeptValues) {
+                kept = 0;
+                dropPages(written);
+            }
+            return taken;
+        });
+    };
+}
+
 Result<void> proveOne(const Model& original, const WrittenTensor& record, const Model& written, TensorProof& proof,
                       const Job& job) {
     auto reading = readingOf(written, proof.name, job);
@@ -197,7 +220,7 @@ Result<void> proveOne(const Model& original, const WrittenTensor& record, const 
                 const bool decoded = widened || (record.original->packed && !copy->packed);
                 return decoded ? floatsOfView(*view, job, sink) : bytesOfView(*view, job, sink);
             },
-            [&](const Sink& sink) { return bytesOfView(*there, job, sink); });
+            dropping(written, [&](const Sink& sink) { return bytesOfView(*there, job, sink); }));
     }
     if (!*reading) {
         proof.reason = "no reader here decodes this layout";
@@ -212,7 +235,7 @@ Result<void> proveOne(const Model& original, const WrittenTensor& record, const 
     const auto same = compare(
         proof.name, there.dtype,
         [&](const Sink& sink) { return expectedValues(*record.source, there.dtype, *record.layout, sink); },
-        there.produce);
+        dropping(written, there.produce));
     record.source->pass.reset();
     return same;
 }
@@ -234,7 +257,7 @@ Result<Proof> prove(const Model& original, const std::vector<WrittenTensor>& ten
     const auto sizes = sizesInFiles(**written);
     if (!sizes) return tl::unexpected(sizes.error());
     Proof proof;
-    std::uint64_t total = 0, done = 0, index = 0;
+    std::uint64_t total = 0, done = 0, index = 0, kept = 0;
     for (const WrittenTensor& record : tensors) total += record.bytes;
     for (const WrittenTensor& record : tensors) {
         if (job.cancelled()) return cancelledError();
@@ -261,6 +284,9 @@ Result<Proof> prove(const Model& original, const std::vector<WrittenTensor>& ten
         if (auto good = proveOne(original, record, **written, one, job); !good) return tl::unexpected(good.error());
         proof.add(std::move(one));
         done += record.bytes;
+        if ((kept += record.bytes) < kKeptPages) continue;
+        kept = 0;
+        dropPages(**written);
     }
     return proof;
 }
