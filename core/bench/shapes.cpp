@@ -81,6 +81,7 @@ std::vector<ModelPassRow> modelPasses(std::span<const ModelShape> shapes, std::s
                 continue;
             }
             pass.products += shape.count;
+            if (row->busy) pass.busy += shape.count;
             ns += double(shape.count) * *row->medianNs;
             ratios &= row->speedup.has_value();
             if (row->speedup) baseline += double(shape.count) * *row->medianNs * *row->speedup;
@@ -90,7 +91,11 @@ std::vector<ModelPassRow> modelPasses(std::span<const ModelShape> shapes, std::s
         if (pass.missing == 0 && pass.products > 0) {
             pass.ns = ns;
             pass.tokensPerSecond = double(pass.m) * 1e9 / ns;
-            if (ratios) pass.speedup = baseline / ns;
+            if (pass.busy > 0)
+                pass.reason = fmt::format("{} of {} products were timed on a busy machine: too slow, so no speed-up",
+                                          pass.busy, pass.products);
+            else if (ratios)
+                pass.speedup = baseline / ns;
         }
         out.push_back(std::move(pass));
     }
@@ -129,9 +134,12 @@ const Columns<ModelPassRow>& modelPassColumns() {
             [](const R& r) -> Value { return std::int64_t(r.products); });
         add({"missing", "Missing", "", Show::Integer, 0, Direction::LowerIsBetter, "Products without one"},
             [](const R& r) -> Value { return std::int64_t(r.missing); });
+        add({"busy", "Busy", "", Show::Integer, 0, Direction::LowerIsBetter,
+             "Products timed while something else ran on the machine"},
+            [](const R& r) -> Value { return std::int64_t(r.busy); });
         text("variants", "Variants", &R::variants,
              "The fastest that is neither approximate nor experimental, per shape");
-        text("reason", "Reason", &R::reason, "Why there is no sum");
+        text("reason", "Reason", &R::reason, "Why there is no sum, or no speed-up");
         return out;
     }();
     return columns;

@@ -24,9 +24,10 @@ struct ModelPassRow {
     std::int64_t m = 1;
     CacheState cache = CacheState::Cold;
     std::size_t products = 0, missing = 0; ///< measured and not measured
+    std::size_t busy = 0;                  ///< of the measured, timed while something else ran on the machine
     std::optional<double> ns;              ///< of m tokens; none when a product is missing
     std::optional<double> tokensPerSecond; ///< of the products alone: attention, norms and sampling come on top
-    std::optional<double> speedup;         ///< to openblas f32
+    std::optional<double> speedup;         ///< to openblas f32; none when a product was timed on a busy machine
     std::string variants;                  ///< fastest of each shape that is neither approximate nor experimental
     std::string reason;
 };

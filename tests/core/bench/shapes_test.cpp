@@ -76,6 +76,13 @@ private Q_SLOTS:
         QCOMPARE(*passes[0].tokensPerSecond, 1e9 / 150);
         QCOMPARE(*passes[0].speedup, (200.0 + 2 * 90 + 10) / 150);
         QVERIFY(passes[0].products == 4 && passes[0].missing == 0 && passes[0].variants == "a b");
+        QVERIFY(passes[0].busy == 0 && passes[0].reason.empty());
+        rows[2].busy = true; // of the two products 64x256
+        passes = modelPasses(shapes, rows);
+        QVERIFY(passes[0].busy == 2 && passes[0].ns && !passes[0].speedup);
+        QCOMPARE(passes[0].reason,
+                 std::string("2 of 4 products were timed on a busy machine: too slow, so no speed-up"));
+        rows[2].busy = false;
         rows[3].medianNs.reset();
         passes = modelPasses(shapes, rows);
         QVERIFY(!passes[0].ns && passes[0].missing == 1 && passes[0].reason.find("64x64") != std::string::npos);
