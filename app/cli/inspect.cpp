@@ -175,8 +175,8 @@ Result<void> printAll(const Model& model, const Listing& listing, bool statistic
     const std::string total =
         fmt::format("\n{}, {}, {} ({})\n", count(model.tensors.size(), "tensor"), bytesText(model.totalBytes()),
                     count(model.files.size(), "file"), titleOfFormat(model));
-    auto done = printTable({shown.begin(), shown.end()}, listing.size(),
-                           [&](std::size_t r) { return listing.row(r, shown); });
+    auto done =
+        printTable({shown.begin(), shown.end()}, listing.size(), [&](std::size_t r) { return listing.row(r, shown); });
     if (done) done = print(derivedText(model));
     if (done) done = withMetadata(model, printMetadata);
     return done ? print(total) : done;
@@ -196,8 +196,7 @@ Result<void> run(const Options& options) {
     return options.outputs.writeJsonInPieces([&](const Sink& put) {
         const auto& columns = inspectColumns(options.statistics);
         auto done = put(fmt::format("{{\"format\": {}, \"metadata\": ", jsonString((*model)->format)));
-        if (done)
-            done = withMetadata(**model, [&](const Metadata& metadata) { return putMetadata(put, metadata); });
+        if (done) done = withMetadata(**model, [&](const Metadata& metadata) { return putMetadata(put, metadata); });
         if (done) done = put(", \"tensors\": ");
         if (done) done = putTensors(put, listing, columns);
         if (done) done = putDerived(put, **model);

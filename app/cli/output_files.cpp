@@ -177,9 +177,9 @@ Result<void> OutputFiles::writeJsonInPieces(const std::function<Result<void>(con
             else if (file.path == "-")
                 done = print(kept);
             else if (!through.write(kept.data(), std::streamsize(kept.size())).flush())
-                done = fail(
-                    fmt::format("{} could not be written: {}.", escapeForPeople(file.path), std::strerror(errno)),
-                    file.path);
+                done =
+                    fail(fmt::format("{} could not be written: {}.", escapeForPeople(file.path), std::strerror(errno)),
+                         file.path);
             kept.clear();
             return done;
         };

@@ -61,8 +61,7 @@ void fit(std::vector<std::size_t>& widths, const std::vector<ColumnInfo>& column
     while (sum > room) {
         std::size_t widest = widths.size();
         for (std::size_t c = 0; c < widths.size(); ++c)
-            if (!isNumeric(columns[c]) && widths[c] > 8 &&
-                (widest == widths.size() || widths[c] > widths[widest]))
+            if (!isNumeric(columns[c]) && widths[c] > 8 && (widest == widths.size() || widths[c] > widths[widest]))
                 widest = c;
         if (widest == widths.size()) return;
         --widths[widest], --sum;
@@ -122,7 +121,8 @@ std::string tableText(const Table& table, std::size_t longest) {
     std::string out;
     (void)putTable(
         table.columns, table.rows.size(), [&](std::size_t r) -> const std::vector<Value>& { return table.rows[r]; },
-        longest, [&](std::string line) {
+        longest,
+        [&](std::string line) {
             out += line;
             return Result<void>();
         });

@@ -145,10 +145,9 @@ void Session::openSaved(const QString& path, const SessionState& view) {
             return;
         }
         if (looksLikeSession(file.opened)) { // one that names itself would open for ever
-            Q_EMIT failed(QString::fromStdString(
-                oneSentence(fmt::format("{} names another session, {}, instead of a checkpoint.",
-                                        escapeForPeople(saved->path.toStdString(), 200),
-                                        escapeForPeople(file.opened, 200)))));
+            Q_EMIT failed(QString::fromStdString(oneSentence(
+                fmt::format("{} names another session, {}, instead of a checkpoint.",
+                            escapeForPeople(saved->path.toStdString(), 200), escapeForPeople(file.opened, 200)))));
             return;
         }
         d->wanted = view;

@@ -39,8 +39,8 @@ std::size_t decode(std::string_view s, char32_t& out) {
 
 std::string escapeForPeople(std::string_view text, std::size_t maxChars) {
     maxChars = std::max<std::size_t>(1, maxChars); // room for the ellipsis
-    const bool isPlain = text.size() <= maxChars &&
-                         std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
+    const bool isPlain =
+        text.size() <= maxChars && std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
     if (isPlain) return std::string(text); // nearly every name
     // A hostile name may have a megabyte: only its ends are ever looked at.
     const std::size_t window = 4 * maxChars + 4;

@@ -33,9 +33,7 @@ Result<Shards> shardsOf(const nlohmann::json& tree) {
         return fail("has no weight_map, so it is not the index of weights that Keras saved in several files");
     Shards shards;
     for (const auto& [path, files] : map->items()) {
-        const auto wrong = [&](const char* what) {
-            return fail(fmt::format("maps {} to {}", quotedName(path), what));
-        };
+        const auto wrong = [&](const char* what) { return fail(fmt::format("maps {} to {}", quotedName(path), what)); };
         // Keras wrote one name before it wrote lists of them.
         const auto names = files.is_string() ? nlohmann::json::array({files}) : files;
         if (!names.is_array()) return wrong("what is no list of file names");
@@ -47,8 +45,7 @@ Result<Shards> shardsOf(const nlohmann::json& tree) {
                 file.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos)
                 return wrong("what is not a plain file name");
             shards[file].push_back(path);
-            if (shards.size() > kMostShards)
-                return fail(fmt::format("names more than {} files", kMostShards));
+            if (shards.size() > kMostShards) return fail(fmt::format("names more than {} files", kMostShards));
         }
     }
     return shards;

@@ -67,7 +67,8 @@ public:
                 return wrong(fmt::format("the {} columns of {} end after the file", columns, quotedName(name)), at_);
             out.push_back(made(name + ".in_sum2", DType::F32, columns, at_));
             out.push_back(made(name + ".counts", DType::I32, 1, callsAt));
-            if (!budget.take(kPerSeen + ListBudget::of(name)) || !budget.take(out.back()) || !budget.take(out[out.size() - 2]))
+            if (!budget.take(kPerSeen + ListBudget::of(name)) || !budget.take(out.back()) ||
+                !budget.take(out[out.size() - 2]))
                 return wrong(budget.why("its list"), at_);
             at_ += bytes;
         }

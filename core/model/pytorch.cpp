@@ -38,7 +38,8 @@ public:
         const auto* pickle = rootPickle(*archive);
         if (!pickle)
             return wrong(archive->find("model.json") || hasModelJson(*archive)
-                             ? "it is TorchScript of before PyTorch 1.4, which keeps no data.pkl; load it with torch.jit.load and "
+                             ? "it is TorchScript of before PyTorch 1.4, which keeps no data.pkl; load it with "
+                               "torch.jit.load and "
                                "save it anew"
                              : "it is a ZIP archive without one FOLDER/data.pkl, so no PyTorch checkpoint");
         const std::string root = pickle->name.substr(0, pickle->name.find('/') + 1);

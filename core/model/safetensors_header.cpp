@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The header of a safetensors file. Every number in it is a claim of whoever wrote it.
-#include "core/model/safetensors.h"
 #include "core/model/list_budget.h"
+#include "core/model/safetensors.h"
 #include "core/model/strict_json.h"
 #include "core/model/tensor_name.h"
 
@@ -242,9 +242,8 @@ TensorInfo* nameTwice(std::vector<TensorInfo>& entries) {
     for (const auto& entry : entries)
         byHash.push_back({std::uint32_t(std::hash<std::string>()(entry.name)), std::uint32_t(byHash.size())});
     const auto name = [&](const Hashed& item) -> const std::string& { return entries[item.entry].name; };
-    std::sort(byHash.begin(), byHash.end(), [&](const Hashed& a, const Hashed& b) {
-        return a.hash != b.hash ? a.hash < b.hash : name(a) < name(b);
-    });
+    std::sort(byHash.begin(), byHash.end(),
+              [&](const Hashed& a, const Hashed& b) { return a.hash != b.hash ? a.hash < b.hash : name(a) < name(b); });
     const auto at = std::adjacent_find(byHash.begin(), byHash.end(), [&](const Hashed& a, const Hashed& b) {
         return a.hash == b.hash && name(a) == name(b);
     });
@@ -263,12 +262,11 @@ std::string sizes(TensorInfo& entry) {
         return "the number of bits overflows 64 bits";
     const char* dtype = info(entry.dtype).id;
     if (bits % 8 != 0)
-        return fmt::format("{} elements of {} end inside a byte (shape {})", elements, dtype,
-                           shapeText(entry.shape));
+        return fmt::format("{} elements of {} end inside a byte (shape {})", elements, dtype, shapeText(entry.shape));
     const std::uint64_t bytes = bits / 8, given = endOf(entry) - beginOf(entry);
     if (given != bytes)
-        return fmt::format("shape {} of {} takes {} bytes, but data_offsets spans {}", shapeText(entry.shape),
-                           dtype, bytes, given);
+        return fmt::format("shape {} of {} takes {} bytes, but data_offsets spans {}", shapeText(entry.shape), dtype,
+                           bytes, given);
     entry.elements = elements;
     entry.bytes = bytes;
     return {};

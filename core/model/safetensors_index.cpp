@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // model.safetensors.index.json: which shard holds which tensor.
-#include "core/model/safetensors.h"
 #include "core/model/list_budget.h"
+#include "core/model/safetensors.h"
 #include "core/model/strict_json.h"
 #include "core/model/tensor_name.h"
 

@@ -42,7 +42,7 @@ public:
     std::span<const ZipMember> members() const { return members_; } ///< by name, folders left out
     const ZipMember* find(std::string_view name) const;
     std::uint64_t mostInflated() const { return limits_.inflated; } ///< bytes of members that inflate() makes
-    std::uint64_t memory() const; ///< that its list of members takes
+    std::uint64_t memory() const;                                   ///< that its list of members takes
     const std::shared_ptr<MappedFile>& file() const { return file_; }
 
     /// The first bytes of a member, at most `most`. Their checksum is not compared.

@@ -113,7 +113,8 @@ Result<void> Checkpoint::add(std::string name, std::shared_ptr<const Layer> laye
         return fail(fmt::format("there is a tensor {} beside its parts", quotedName(name)));
     std::uint64_t memory = kPerLayer;
     for (const auto& field : fields) memory += 2 * ListBudget::heap(field.size() + 1);
-    if (!budget_.take(memory)) return fail("the list of its layers takes more memory than a checkpoint of its size needs");
+    if (!budget_.take(memory))
+        return fail("the list of its layers takes more memory than a checkpoint of its size needs");
     for (const auto& field : fields) {
         const TensorInfo* found = find(field);
         if (!found) return fail(fmt::format("{} belongs to two layers", quotedName(field)));

@@ -13,7 +13,7 @@
 namespace qs::onnx {
 namespace {
 
-constexpr int kMostNested = 10;              ///< graphs in nodes of graphs
+constexpr int kMostNested = 10; ///< graphs in nodes of graphs
 constexpr std::size_t kMostTensors = 65'536;
 // As parsed and in the list, of which one is left; what computes elements.
 constexpr std::uint64_t kPerTensor = sizeof(Tensor) + sizeof(TensorInfo), kPerValues = sizeof(OnnxValues) + 64;
@@ -253,9 +253,11 @@ private:
         if (file.tensors.size() == kMostTensors)
             return refuse(tensor.at, fmt::format("it has more than {} tensors", kMostTensors));
         // Its name may be changed, which takes a second one.
-        const auto names = 2 * ListBudget::of(tensor.name) +
-                           (tensor.external ? ListBudget::of(tensor.external->location) : 0);
-        const auto values = tensor.values ? kPerValues + tensor.values->memory() : tensor.type->bits < 8 ? kPerValues : 0;
+        const auto names =
+            2 * ListBudget::of(tensor.name) + (tensor.external ? ListBudget::of(tensor.external->location) : 0);
+        const auto values = tensor.values           ? kPerValues + tensor.values->memory()
+                            : tensor.type->bits < 8 ? kPerValues
+                                                    : 0;
         if (!budget_.take(kPerTensor + names + values + ListBudget::heap(tensor.shape.capacity() * 8)))
             return refuse(tensor.at, budget_.why("its list of tensors"));
         file.tensors.push_back(std::move(tensor));

@@ -96,9 +96,12 @@ QByteArray index(int entries, const QByteArray& shard) {
 }
 /// `tensors` that share all but their names; in `wrapped` they are attributes of an object.
 QByteArray pickle(int tensors) {
-    QByteArray text = "\x80\x02}(\x8c\x01" "0ctorch._utils\n_rebuild_tensor_v2\nq";
+    QByteArray text = "\x80\x02}(\x8c\x01"
+                      "0ctorch._utils\n_rebuild_tensor_v2\nq";
     text += '\0';
-    text += "((\x8c\x07storagectorch\nFloatStorage\n\x8c\x01" "0\x8c\x03" "cpuK\x06tQK";
+    text += "((\x8c\x07storagectorch\nFloatStorage\n\x8c\x01"
+            "0\x8c\x03"
+            "cpuK\x06tQK";
     text += '\0';
     text += "K\x02K\x03\x86K\x01K\x02\x86\x89Ntq\x01R"; // transposed
     for (int i = 1; i < tensors; ++i) {
@@ -214,17 +217,22 @@ std::vector<Worst> worsts() {
          [](const QString& folder) {
              return Made{put(folder, name("a.npz"), npz(30'000, true)), 30'000 * npyHeader().size()};
          }},
-        {"hdf5", "small tensors", true, [=](const QString& folder) { return Made{hdf5(folder), 0}; }},
+        {"hdf5", "small tensors", true,
+         [=](const QString& folder) {
+             return Made{hdf5(folder), 0};
+         }},
         {"keras-shards", "small tensors", true,
          [=](const QString& folder) {
              hdf5(folder);
-             return Made{put(folder, name("a.weights.index.json"), "{\"weight_map\":{\"/0\":[\"many.weights.h5\",\"many.h5\"]}}"),
+             return Made{put(folder, name("a.weights.index.json"),
+                             "{\"weight_map\":{\"/0\":[\"many.weights.h5\",\"many.h5\"]}}"),
                          0};
          }},
         {"keras", "small tensors", true,
          [=](const QString& folder) {
              MadeZip zip;
-             zip.members = {{"metadata.json", "{}"}, {"config.json", "{}"}, {"model.weights.h5", bytesOf(hdf5(folder))}};
+             zip.members = {
+                 {"metadata.json", "{}"}, {"config.json", "{}"}, {"model.weights.h5", bytesOf(hdf5(folder))}};
              return Made{put(folder, name("a.keras"), zip.bytes()), 0};
          }},
         file("pytorch", "tensors that share their bytes", true, "a.pt", [] { return checkpoint(pickle(25'000)); }),
@@ -244,8 +252,9 @@ std::vector<Worst> worsts() {
         file("imatrix", "more of them", false, "a.dat", [] { return imatrix(262'144); }),
         {"zarr", "arrays without files", true,
          [](const QString& folder) {
-             const QByteArray about = "{\"zarr_format\":2,\"shape\":[1],\"chunks\":[1],\"dtype\":\"<f4\",\"compressor\":"
-                                      "null,\"fill_value\":0,\"order\":\"C\",\"filters\":null}";
+             const QByteArray about =
+                 "{\"zarr_format\":2,\"shape\":[1],\"chunks\":[1],\"dtype\":\"<f4\",\"compressor\":"
+                 "null,\"fill_value\":0,\"order\":\"C\",\"filters\":null}";
              for (int i = 0; i < 3'000; ++i) put(folder, name("%1/.zarray").arg(i), about);
              put(folder, name(".zgroup"), "{\"zarr_format\":2}");
              return Made{folder, 0};

@@ -161,9 +161,18 @@ void TfliteTest::packedIntegers_data() {
     QTest::addColumn<std::vector<float>>("values");
     QTest::addColumn<QByteArray>("id");
     using Values = std::vector<float>;
-    QTest::newRow("INT4") << 17 << hex("3f80" "07") << Values{-1, 3, 0, -8, 7} << QByteArray("TFLite INT4");
-    QTest::newRow("UINT4") << 20 << hex("3f80" "07") << Values{15, 3, 0, 8, 7} << QByteArray("TFLite UINT4");
-    QTest::newRow("INT2") << 19 << hex("e4" "01") << Values{0, 1, -2, -1, 1} << QByteArray("TFLite INT2");
+    QTest::newRow("INT4") << 17
+                          << hex("3f80"
+                                 "07")
+                          << Values{-1, 3, 0, -8, 7} << QByteArray("TFLite INT4");
+    QTest::newRow("UINT4") << 20
+                           << hex("3f80"
+                                  "07")
+                           << Values{15, 3, 0, 8, 7} << QByteArray("TFLite UINT4");
+    QTest::newRow("INT2") << 19
+                          << hex("e4"
+                                 "01")
+                          << Values{0, 1, -2, -1, 1} << QByteArray("TFLite INT2");
 }
 
 // Low bits first, as the interpreter unpacks them; the last byte may be half empty.
