@@ -73,6 +73,8 @@ private Q_SLOTS:
     void figures();
     void alignments();
     void fused();
+    void transposedTiles_data();
+    void transposedTiles();
     void byValues();
     void sampleAndGguf();
     void sampleAndTorch_data();
@@ -227,6 +229,65 @@ void DiffTest::fused() {
         opened(folder, {f32("gpt_neox.layers.0.attention.query_key_value.weight", {192, 48}, heads)}, "e.safetensors");
     QVERIFY2(diffed(equalSizes, neox).count(DiffStatus::Equal) == 3,
              qPrintable(lines(diffed(equalSizes, neox)).join(u'\n')));
+}
+
+void DiffTest::transposedTiles_data() {
+    QTest::addColumn<std::size_t>("rows");
+    QTest::addColumn<std::size_t>("columns");
+    QTest::addColumn<std::size_t>("before"); // rows of the stored tensor that belong to another part
+    const auto row = [](std::size_t rows, std::size_t columns, std::size_t before) {
+        QTest::addRow("%zu x %zu from %zu", rows, columns, before) << rows << columns << before;
+    };
+    for (const std::size_t rows : {1, 2, 15, 16, 17, 1023, 1025})
+        for (const std::size_t columns : {2, 7, 255, 256, 1025}) row(rows, columns, 0);
+    row(1, 5000, 0), row(70'000, 3, 0), row(3, 70'000, 0), row(33, 300, 5), row(1100, 260, 1100);
+}
+
+/// Whatever the tiles, the figures are those of the same values in the same order.
+void DiffTest::transposedTiles() {
+    QFETCH(std::size_t, rows);
+    QFETCH(std::size_t, columns);
+    QFETCH(std::size_t, before);
+    const QTemporaryDir folder;
+    const auto x = normal(rows * columns, 1);
+    auto y = x;
+    for (std::size_t i = 0; i < y.size(); i += 101) y[i] += 0.001f;
+    y[y.size() / 2] = std::numeric_limits<float>::quiet_NaN();
+    const auto many = static_cast<std::int64_t>(rows), across = static_cast<std::int64_t>(columns);
+    const auto a = opened(folder, {f32("w.weight", {many, across}, x)}, "a.safetensors");
+    const auto straight = opened(folder, {f32("w.weight", {many, across}, y)}, "b.safetensors");
+    const auto expected = diffed(a, straight).rows.at(0);
+    DiffRow found;
+    if (before == 0) {
+        const auto turned =
+            opened(folder, {f32("w.weight", {across, many}, transposed(y, rows, columns))}, "c.safetensors");
+        found = diffed(a, turned).rows.at(0);
+    } else { // up_proj behind gate_proj, as Conv1D stores both
+        const auto gate = normal(before * columns, 2);
+        const auto parts = opened(folder,
+                                  {f32("layers.0.gate_proj.weight", {std::int64_t(before), across}, gate),
+                                   f32("layers.0.up_proj.weight", {many, across}, x)},
+                                  "d.safetensors");
+        const auto fused = opened(folder,
+                                  {f32("layers.0.gate_up_proj.weight", {across, std::int64_t(before + rows)},
+                                       transposed(joined({gate, y}), before + rows, columns))},
+                                  "e.safetensors");
+        const auto result = diffed(parts, fused);
+        QCOMPARE(result.rows.size(), std::size_t(2));
+        QVERIFY(result.rows[0].status == DiffStatus::Equal);
+        found = result.rows[1];
+    }
+    QVERIFY2(found.placement.transposed, placementText(found.placement).c_str());
+    QVERIFY(found.status == DiffStatus::Different);
+    QCOMPARE(found.elements, expected.elements);
+    QCOMPARE(found.differing, expected.differing);
+    QCOMPARE(found.nonFinite, std::uint64_t(1));
+    QCOMPARE(found.maxAbs, expected.maxAbs);
+    const std::pair<double, double> sums[] = {{found.errorPower, expected.errorPower},
+                                              {found.power, expected.power},
+                                              {found.otherPower, expected.otherPower},
+                                              {found.product, expected.product}};
+    for (const auto& [ours, theirs] : sums) QVERIFY(std::fabs(ours - theirs) <= 1e-12 * theirs);
 }
 
 /// ONNX exporters call weights "onnx::MatMul_123": only their values tell what they are.
