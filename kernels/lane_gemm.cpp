@@ -11,6 +11,7 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kDenseSteps = 1024; // stream words of a decoded panel: 256 KiB
+constexpr std::size_t kPartRows = 64;     // of x, at least, that a panel is shared by
 
 /// Four words of each of four rows beside each other.
 void transpose4(const std::uint32_t* from, std::size_t row, std::uint32_t* to, std::size_t toRow) {
@@ -46,10 +47,12 @@ public:
         if (m_room->packed.size() != packed) m_room->packed = Aligned<std::uint32_t>(packed);
         m_room->starts.resize(m_weights.products == LaneProducts::I8 ? blocks * most * m_weights.groups : 0);
         std::atomic<bool> stopped{false};
-        Shares rowShares(blocks, team.size()), panelShares(m_weights.panels, team.size());
+        // A part decodes the panel anew, so it must be many rows.
+        const std::size_t parts = team.size() > 1 ? std::clamp<std::size_t>(m / kPartRows, 1, 4) : 1;
+        Shares rowShares(blocks, team.size()), panelShares(m_weights.panels, team.size(), parts);
         m_room->scratch.resize(std::size_t(team.size()));
         team.run([&](int worker) {
-            rowShares.each(worker, [&](std::size_t b) {
+            rowShares.each(worker, [&](std::size_t b, std::size_t, std::size_t) {
                 if (stopped || stop()) return stopped = true, false;
                 pack(in, b * most, std::min(most, m - b * most), std::size_t(worker) * most);
                 return true;
@@ -58,8 +61,9 @@ public:
         if (stopped) return false;
         const LaneOutput output(m_problem, *m_kernels, m_weights, m_room->input, out);
         team.run([&](int worker) {
-            const bool all = panelShares.each(worker, [&](std::size_t panel) {
-                return panelTimes(panel, m_room->scratch[std::size_t(worker)], output, stopped, stop);
+            const bool all = panelShares.each(worker, [&](std::size_t panel, std::size_t part, std::size_t endPart) {
+                const Rows rows{blocks * part / parts * most, std::min(blocks * endPart / parts * most, m)};
+                return panelTimes(panel, rows, m_room->scratch[std::size_t(worker)], output, stopped, stop);
             });
             if (!all) stopped = true;
         });
@@ -67,6 +71,9 @@ public:
     }
 
 private:
+    struct Rows {
+        std::size_t begin, end;
+    };
     struct Scratch {
         Aligned<std::uint32_t> panel;
         Aligned<float> sums;
@@ -120,12 +127,13 @@ private:
         std::size_t m_bytes, m_part;
     };
 
-    /// One panel times all rows, in chunks of k whose decoded weights stay in the second-level cache.
-    bool panelTimes(std::size_t panel, Scratch& scratch, const LaneOutput& output, std::atomic<bool>& stopped,
-                    const StopRequest& stop) {
+    /// One panel times some rows, in chunks of k whose decoded weights stay in the second-level cache.
+    bool panelTimes(std::size_t panel, Rows wanted, Scratch& scratch, const LaneOutput& output,
+                    std::atomic<bool>& stopped, const StopRequest& stop) {
         const LaneWeights& w = m_weights;
         const std::size_t width = m_kernels->microWidth, most = m_kernels->microRows, m = m_problem.m;
-        const std::size_t perStep = w.streamSize() / w.steps, blocks = (m + most - 1) / most;
+        const std::size_t perStep = w.streamSize() / w.steps;
+        const std::size_t blocks = (wanted.end - wanted.begin + most - 1) / most;
         // Integer sums run over whole groups; the others may break anywhere, their scales being applied already.
         std::size_t chunk = std::max<std::size_t>(kDenseSteps / perStep, 1);
         if (w.products == LaneProducts::I8) chunk = std::max<std::size_t>(chunk / w.groupSteps, 1) * w.groupSteps;
@@ -152,9 +160,9 @@ private:
             Ahead words(w.words(panel) + (step + chunk) * kPanel, chunk * kPanel, blocks);
             Ahead scales(strips[0].scales, w.scalePerK ? 0 : chunk / w.groupSteps * kPanel, blocks);
             scales.skip();
-            for (std::size_t first = 0; first < m; first += most) {
+            for (std::size_t first = wanted.begin; first < wanted.end; first += most) {
                 if (stopped || stop()) return false;
-                const std::size_t rows = std::min(most, m - first);
+                const std::size_t rows = std::min(most, wanted.end - first);
                 words.ask(), scales.ask();
                 for (std::size_t lane = 0, s = 0; lane < kPanel; lane += width, ++s) {
                     float* sums = scratch.sums.data() + m * lane + first * width;

@@ -5,6 +5,7 @@
 #include "kernels/lane_input.h"
 #include "kernels/lane_matmul.h"
 
+#include <algorithm>
 #include <atomic>
 
 namespace qs {
@@ -33,23 +34,31 @@ private:
     void* m_out;
 };
 
-/// Things that workers take from both ends: each the first of its own share, in order, then what others have left.
+/// Things of equal parts that workers take from both ends: each those of its own share, in order and whole but for the
+/// last, whose parts it takes singly; then the parts that others have left. So nobody waits longer than for a part.
 class Shares {
 public:
-    Shares(std::size_t count, int workers) : m_taken(count), m_workers(workers) {}
-    /// Until work(i) is false.
+    Shares(std::size_t count, int workers, std::size_t parts = 1)
+        : m_taken(count), m_workers(workers), m_parts(std::uint32_t(parts)) {}
+    /// Until work(i, first part, end of the parts) is false.
     template<class Work> bool each(int worker, const Work& work) {
+        const auto take = [&](std::size_t i, std::uint32_t atOnce) {
+            for (std::uint32_t from; (from = m_taken[i].fetch_add(atOnce)) < m_parts;)
+                if (!work(i, std::size_t(from), std::size_t(std::min(from + atOnce, m_parts)))) return false;
+            return true;
+        };
         const auto [begin, end] = shareOf(m_taken.size(), worker, m_workers);
         for (std::size_t i = begin; i < end; ++i)
-            if (!m_taken[i].exchange(true) && !work(i)) return false;
+            if (!take(i, i + 1 < end ? m_parts : 1)) return false;
         for (std::size_t i = m_taken.size(); i-- > 0;)
-            if (!m_taken[i].exchange(true) && !work(i)) return false;
+            if (!take(i, 1)) return false;
         return true;
     }
 
 private:
-    std::vector<std::atomic<bool>> m_taken;
+    std::vector<std::atomic<std::uint32_t>> m_taken; ///< parts, or more
     int m_workers;
+    std::uint32_t m_parts;
 };
 
 class LaneMatmul : public PreparedMatmul {

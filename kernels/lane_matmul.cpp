@@ -37,15 +37,17 @@ public:
         for (std::size_t m = 0; m < m_problem.m; ++m) m_input->read(m_problem, m_weights, in, m, m, *m_kernels);
         const LaneOutput output(m_problem, *m_kernels, m_weights, *m_input, out);
         std::atomic<bool> stopped{false};
+        Shares shares(m_weights.panels, team.size());
         team.run([&](int worker) {
-            const auto [begin, end] = shareOf(m_weights.panels, worker, team.size());
             Aligned<std::uint32_t> folded(m_weights.scalePerK ? (m_problem.m > 2 ? kGemvRows : m_problem.m) *
                                                                     m_weights.sets * m_input->rowWords()
                                                               : 0);
-            for (std::size_t panel = begin; panel < end; ++panel) {
-                if (stopped || stop()) return stopped.store(true);
+            const bool all = shares.each(worker, [&](std::size_t panel, std::size_t, std::size_t) {
+                if (stopped || stop()) return false;
                 for (std::size_t m = 0; m < m_problem.m; m += kGemvRows) times(panel, m, folded, output);
-            }
+                return true;
+            });
+            if (!all) stopped = true;
         });
         return !stopped;
     }

@@ -23,9 +23,12 @@ void relax() {
 #endif
 }
 
-/// Spins for about as long as a short kernel takes, then sleeps in the kernel until the value changes.
-void waitWhile(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(60);
+// The next call comes soon or not at all; the end of one under way comes soon. Waking up takes 50 us in a guest.
+constexpr std::chrono::microseconds kSpinForWork{60}, kSpinForEnd{300};
+
+/// Spins for a while, then sleeps in the kernel until the value changes.
+void waitWhile(const std::atomic<std::uint32_t>& value, std::uint32_t old, std::chrono::microseconds spin) {
+    const auto end = std::chrono::steady_clock::now() + spin;
     do {
         for (int i = 0; i < 64; ++i) {
             if (value.load(std::memory_order_acquire) != old) return;
@@ -74,7 +77,7 @@ ThreadTeam::~ThreadTeam() {
 void ThreadTeam::serve(int worker) {
     if (!m_cpus.empty()) pinThisThread(m_cpus[std::size_t(worker)]);
     for (std::uint32_t seen = 0;;) {
-        waitWhile(m_round, seen);
+        waitWhile(m_round, seen, kSpinForWork);
         ++seen;
         if (m_end) return;
         m_call(m_work, worker);
@@ -89,7 +92,7 @@ void ThreadTeam::runAll(Call call, const void* work) {
     m_round.fetch_add(1, std::memory_order_release);
     m_round.notify_all();
     call(work, 0);
-    while (const std::uint32_t busy = m_busy.load(std::memory_order_acquire)) waitWhile(m_busy, busy);
+    while (const std::uint32_t busy = m_busy.load(std::memory_order_acquire)) waitWhile(m_busy, busy, kSpinForEnd);
 }
 
 ThreadTeam::Pin::Pin([[maybe_unused]] const ThreadTeam& team) {

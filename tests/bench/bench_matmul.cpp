@@ -12,20 +12,18 @@
 //   --only TEXT   cases whose name or variant contains TEXT
 //   --self-check  tiny sizes, to see that it runs
 
-#include "kernels/format.h"
 #include "kernels/kernel_set.h"
-#include "kernels/matmul.h"
-#include "kernels/matmul_operands.h"
 #include "kernels/roofs.h"
+#include "tests/bench/matmul_cases.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 using namespace qs;
+using namespace qs::bench;
 
 namespace {
 
@@ -37,73 +35,6 @@ struct Options {
     std::string only;
 };
 
-struct Case {
-    const char* name;
-    WeightFormat format;
-    NumberType act;
-};
-
-std::vector<Case> cases() {
-    using enum NumberType;
-    const std::vector<float> nf4(nf4Levels().begin(), nf4Levels().end());
-    const auto packed = [](const char* id, int bits, Packing packing, std::size_t block, int bias,
-                           std::vector<float> levels) {
-        WeightFormat f;
-        f.id = id, f.bits = bits, f.element = bits == 8 && levels.empty() ? I8 : U8, f.packing = packing,
-        f.packAxis = bits == 8 ? -1 : 1;
-        f.scale = F32, f.block = block, f.blockAxis = block ? 1 : -1, f.channelAxis = block ? -1 : 0;
-        f.codeBias = bias, f.levels = std::move(levels);
-        return f;
-    };
-    const auto plain = [](const char* id, NumberType type) {
-        WeightFormat f;
-        f.id = id, f.bits = int(bytesOf(type)) * 8, f.element = type;
-        return f;
-    };
-    const WeightFormat nf4b64 = packed("nf4", 4, Packing::PairHiFirst, 64, 0, nf4);
-    const WeightFormat int8 = packed("int8", 8, Packing::None, 0, 0, {});
-    const WeightFormat int8b64 = packed("int8", 8, Packing::None, 64, 0, {});
-    const WeightFormat int4 = packed("int4", 4, Packing::PairLoFirst, 64, -8, {});
-    const WeightFormat ternary = packed("ternary", 2, Packing::QuadLoFirst, 0, -1, {});
-    const WeightFormat binary = packed("binary", 1, Packing::OctetLoFirst, 0, 0, {-1, 1});
-    return {{"nf4:block=64", nf4b64, F32},
-            {"nf4:block=16", packed("nf4", 4, Packing::PairHiFirst, 16, 0, nf4), F32},
-            {"nf4:block=128", packed("nf4", 4, Packing::PairHiFirst, 128, 0, nf4), F32},
-            {"int8", int8, F32},
-            {"int8, act int8", int8, I8},
-            {"int8:block=64, act int8", int8b64, I8},
-            {"int4:block=64", int4, F32},
-            {"int4:block=64, act int8", int4, I8},
-            {"ternary", ternary, F32},
-            {"ternary, act int8", ternary, I8},
-            {"binary", binary, F32},
-            {"binary, act int8", binary, I8},
-            {"fp8_e4m3", plain("fp8_e4m3", Fp8E4m3), F32},
-            {"fp8_e5m2", packed("fp8_e5m2", 8, Packing::None, 0, 0, floatTable(*findFormat("fp8_e5m2"))), F32},
-            {"bf16", plain("bf16", Bf16), F32},
-            {"f32", plain("f32", F32), F32}};
-}
-
-std::uint64_t nextRandom() {
-    static std::uint64_t state = 88172645463325252u;
-    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-    return state;
-}
-
-/// Random codes that are finite numbers.
-Aligned<std::uint8_t> randomCodes(const WeightFormat& f, std::size_t bytes) {
-    Aligned<std::uint8_t> codes(bytes);
-    for (std::size_t i = 0; i + 8 <= bytes; i += 8) {
-        std::uint64_t r = nextRandom();
-        if (f.element == NumberType::F32) r = (r & 0x807fffff807fffffu) | 0x3f0000003f000000u;
-        if (f.element == NumberType::Bf16) r = (r & 0x807f807f807f807fu) | 0x3f003f003f003f00u;
-        if (f.id.rfind("fp8", 0) == 0) r &= 0xbfbfbfbfbfbfbfbfu;
-        if (f.id == "ternary") r &= ~((r & 0x5555555555555555u) << 1); // 3 becomes 1
-        std::memcpy(codes.data() + i, &r, 8);
-    }
-    return codes;
-}
-
 double secondsNow() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -112,31 +43,23 @@ double median(std::vector<double> v) {
     return v[v.size() / 2];
 }
 
-void measure(const Options& options, const Case& c, const MatmulVariant& variant, std::size_t m, ThreadTeam& team,
+void measure(const Options& options, const MatmulCase& c, const MatmulVariant& variant, std::size_t m, ThreadTeam& team,
              Aligned<char>& stream) {
-    MatmulProblem p;
-    p.m = m, p.n = options.n, p.k = options.k, p.weightIsKn = options.kn, p.weight = c.format, p.act = c.act;
-    p.dynamicAct = c.act == NumberType::I8;
+    const MatmulProblem p = problemOf(c, {m, options.n, options.k, options.kn});
     if (variant.declines(p)) return;
-    WeightOperand operand;
-    operand.rowBytes = p.cols() * std::size_t(c.format.bits) / 8;
-    const Aligned<std::uint8_t> codes = randomCodes(c.format, p.rows() * operand.rowBytes);
-    operand.scaleCols = c.format.blockAxis == 1 ? (p.cols() + c.format.block - 1) / c.format.block : 0;
-    Aligned<float> scales(std::max<std::size_t>(storedScales(p, operand.scaleCols), 1));
-    for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = 0.01f + float(nextRandom() % 1000) * 1e-5f;
-    operand.codes = codes.data(), operand.scales = scales.data();
+    const RandomWeight weight(p);
 
     const double prepareStart = secondsNow();
     std::vector<std::unique_ptr<PreparedMatmul>> copies;
-    copies.push_back(variant.prepare(p, operand, team));
+    copies.push_back(variant.prepare(p, weight.operand(), team));
     const double prepareTime = secondsNow() - prepareStart;
     const std::size_t bytes = copies[0]->weightBytes();
     const bool memoryBound = m <= 8;
     while (!options.warm && memoryBound && copies.size() * bytes < options.coldBytes)
         copies.push_back(copies[0]->clone());
 
-    Aligned<float> x(m * p.k), y(m * p.n);
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(int(nextRandom() % 2001) - 1000) * 1e-3f;
+    const Aligned<float> x = randomRows(m, p.k);
+    Aligned<float> y(m * p.n);
     std::size_t turn = 0;
     const auto once = [&] { copies[turn++ % copies.size()]->run({x.data(), nullptr}, {y.data(), nullptr}, team, {}); };
     const PeakKind kind = variant.compute == NumberType::I8     ? PeakKind::I8
@@ -224,7 +147,7 @@ int main(int argc, char** argv) {
     std::printf("| weight | variant | M | ms | GB/s | GFLOP/s | probe | of the probe (spread) | prepare ms |\n"
                 "|---|---|---|---|---|---|---|---|---|\n");
     for (const std::size_t m : options.m)
-        for (const Case& c : cases())
+        for (const MatmulCase& c : matmulCases())
             for (const MatmulVariant* variant : matmulVariants()) {
                 const bool wanted = options.only.empty() ||
                                     (std::string(c.name) + " " + variant->id).find(options.only) != std::string::npos;
