@@ -39,8 +39,8 @@ template<bool kSums> struct Nf4Block {
     }
 };
 
-/// 64 values.
-template<bool kSums>
+/// 64 values. kPast: past the caches, in 32 aligned bytes.
+template<bool kSums, bool kPast>
 QS_INLINE void packNf4Turn(const Nf4Block<kSums>& block, const float* x, std::uint8_t* packed, Nf4Sums& sums) {
     // After the packs a lane of 128 bits holds four codes of each vector; pairs become bytes in u16, then into order.
     const __m512i order =
@@ -59,16 +59,19 @@ QS_INLINE void packNf4Turn(const Nf4Block<kSums>& block, const float* x, std::ui
     const __m512i bytes =
         _mm512_packus_epi16(_mm512_packus_epi32(code[0], code[1]), _mm512_packus_epi32(code[2], code[3]));
     const __m512i pairs = _mm512_maddubs_epi16(bytes, weights);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(packed),
-                        _mm512_castsi512_si256(_mm512_permutexvar_epi8(order, pairs)));
+    const __m256i all = _mm512_castsi512_si256(_mm512_permutexvar_epi8(order, pairs));
+    if constexpr (kPast)
+        _mm256_stream_si256(reinterpret_cast<__m256i*>(packed), all);
+    else
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(packed), all);
 }
 
 /// kBlock: the number of values where it is known when compiled, else 0.
-template<bool kSums, std::size_t kBlock>
+template<bool kSums, std::size_t kBlock, bool kPast>
 QS_INLINE void packNf4Block(const Nf4Block<kSums>& block, const float* x, std::size_t n, std::uint8_t* packed,
                             Nf4Sums& sums) {
     if constexpr (kBlock == 64) {
-        packNf4Turn(block, x, packed, sums);
+        packNf4Turn<kSums, kPast>(block, x, packed, sums);
         if constexpr (kSums)
             if ((sums.pending += 64) >= 1024) sums.flush();
         return;
@@ -76,7 +79,7 @@ QS_INLINE void packNf4Block(const Nf4Block<kSums>& block, const float* x, std::s
     for (std::size_t done = 0; done < n;) {
         [[maybe_unused]] const std::size_t from = done;
         const std::size_t stop = kSums && n - done > 512 ? done + 512 : n; // f32 sums only over short stretches
-        for (; done + 64 <= stop; done += 64) packNf4Turn(block, x + done, packed + done / 2, sums);
+        for (; done + 64 <= stop; done += 64) packNf4Turn<kSums, kPast>(block, x + done, packed + done / 2, sums);
         for (; done < stop && done + 64 > stop; done += 16) {
             const __m512 w = _mm512_loadu_ps(x + done);
             const __m512i code = block.codes(w);
@@ -91,7 +94,7 @@ QS_INLINE void packNf4Block(const Nf4Block<kSums>& block, const float* x, std::s
     }
 }
 
-template<bool kSums, std::size_t kBlock>
+template<bool kSums, std::size_t kBlock, bool kPast>
 __attribute__((noinline)) void quantizeNf4Blocks(const float* x, std::size_t blocks, std::size_t blockGiven,
                                                  std::uint8_t* packed, float* absmax, ErrorSums* sums) {
     const std::size_t block = kBlock ? kBlock : blockGiven;
@@ -142,7 +145,7 @@ __attribute__((noinline)) void quantizeNf4Blocks(const float* x, std::size_t blo
             state.inverse15 = _mm512_set1_ps(inverse15[k]);
             if constexpr (kSums) state.values = _mm512_mul_ps(levels, _mm512_set1_ps(bounds[k]));
             const std::size_t at = (first + k) * block;
-            packNf4Block<kSums, kBlock>(state, x + at, block, packed + at / 2, total);
+            packNf4Block<kSums, kBlock, kPast>(state, x + at, block, packed + at / 2, total);
         }
         measured += count * block;
     }
@@ -156,14 +159,19 @@ __attribute__((noinline)) void quantizeNf4Blocks(const float* x, std::size_t blo
     }
 }
 
+template<bool kSums> auto nf4Blocks(std::size_t block, bool past) {
+    if (past) return quantizeNf4Blocks<kSums, 64, true>;
+    return block == 64 ? quantizeNf4Blocks<kSums, 64, false> : quantizeNf4Blocks<kSums, 0, false>;
+}
+
 inline void quantizeNf4Packed(const float* x, std::size_t n, std::size_t block, std::uint8_t* packed, float* absmax,
                               ErrorSums* sums) {
     const std::size_t blocks = block % 16 == 0 ? n / block : 0, done = blocks * block;
     if (blocks) {
-        const auto run = sums          ? block == 64 ? quantizeNf4Blocks<true, 64> : quantizeNf4Blocks<true, 0>
-                                  : block == 64 ? quantizeNf4Blocks<false, 64>
-                                       : quantizeNf4Blocks<false, 0>;
+        const bool past = block == 64 && n >= kPastCaches && reinterpret_cast<std::uintptr_t>(packed) % 32 == 0;
+        const auto run = sums ? nf4Blocks<true>(block, past) : nf4Blocks<false>(block, past);
         run(x, blocks, block, packed, absmax, sums);
+        if (past) _mm_sfence();
     }
     if (done < n) quantizeNf4AnyBlock(x + done, n - done, block, packed + done / 2, absmax + blocks, sums);
 }

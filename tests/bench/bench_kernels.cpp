@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Kernels from memory against the read stream measured beside them: interleaved rounds, median of the per-round ratios.
-// Usage: bench_kernels [--rounds N] [--threads N] [--copies N] [--mib N] [--only TEXT] [--self-check]
-//   --rounds 11   how often every case runs, all cases once a round
+// Kernels from memory against the read stream measured before and after them: interleaved rounds, median of the
+// per-round ratios. Every sample is warmed up for 4 ms and takes 4 ms or more. A round whose probe is below 70 % of the
+// best of the run is dropped and repeated, up to three times as many rounds.
+// Usage: bench_kernels [--rounds N] [--threads N] [--copies N] [--mib N] [--only TEXT] [--small-pages] [--self-check]
+//   --rounds 11   kept ones of every case, all cases once a round
 //   --threads 1   pinned to CPUs 0..N-1; each takes an equal part of a copy
 //   --copies 8    weight copies to rotate over; together they should be 4x the last-level cache
 //   --mib 64      size of a copy: 64 is a 4096x4096 f32 matrix
-//   --only TEXT   only cases whose name contains TEXT (and the probes)
+//   --only TEXT   only cases whose name contains TEXT, or that of another --only (and the probes)
+//   --small-pages the source on pages of 4 KiB, as a mapped file; else on huge ones
 //   --self-check  tiny sizes; checks that the outputs are those of the scalar kernels
 // QS_FORCE_ISA selects the kernel set.
 
 #include "kernels/blocks/block_set.h"
 #include "kernels/kernel_set.h"
+#include "kernels/matmul_operands.h"
 #include "kernels/nf4_thresholds.h"
-#include "tests/bench/probes.h"
+#include "kernels/roofs.h"
+#include "kernels/thread_team.h"
+#include "tests/bench/plain_nf4.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -25,11 +30,7 @@
 #include <memory>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
-
-#include <pthread.h>
-#include <sched.h>
 
 using namespace qs;
 
@@ -39,37 +40,45 @@ constexpr std::size_t kRow = 4096;
 
 struct Options {
     int rounds = 11, threads = 1, copies = 8, mib = 64;
-    std::string only;
-    bool selfCheck = false;
-};
-
-template<class T> struct Buffer { // aligned, touched before it is measured
-    T* data;
-    explicit Buffer(std::size_t n)
-        : data(static_cast<T*>(std::aligned_alloc(4096, (n * sizeof(T) + 4095) / 4096 * 4096))) {
-        std::memset(static_cast<void*>(data), 0, n * sizeof(T));
-    }
-    ~Buffer() { std::free(data); }
-    Buffer(const Buffer&) = delete;
-    Buffer& operator=(const Buffer&) = delete;
+    std::vector<std::string> only;
+    bool selfCheck = false, smallPages = false;
 };
 
 /// What a worker writes to; large enough for a whole copy.
 struct Outputs {
-    Buffer<std::uint8_t> codes;
-    Buffer<float> scales, decoded, sse, ssw;
+    Aligned<std::uint8_t> codes;
+    Aligned<float> scales, decoded, sse, ssw;
     ErrorSums sums;
     std::vector<std::uint64_t> codeCounts = std::vector<std::uint64_t>(256);
     std::vector<std::uint32_t> errorBins = std::vector<std::uint32_t>(kFloatBins), valueBins = errorBins;
     std::map<const BlockCodec*, std::vector<std::uint8_t>> stored; ///< what is decoded
-    volatile float sink = 0;
+    volatile float sink = 0;                                       ///< keeps a result
     explicit Outputs(std::size_t n) : codes(n + n / 8), scales(n / 2), decoded(n), sse(n / 2), ssw(n / 2) {}
 };
 
+struct Round {
+    double probe, seconds; ///< of a pass
+};
 struct Case {
     std::string name;
     std::function<void(const float* x, std::size_t n, Outputs& out)> work;
-    std::vector<double> seconds{};
+    std::vector<Round> rounds{};
+};
+constexpr double kWorth = 0.7; // of its best, else a probe is not believed
+
+/// On huge pages, or on small ones as those of a mapped file.
+class Source {
+public:
+    Source(std::size_t n, bool smallPages) : m_huge(smallPages ? 0 : n), m_small(smallPages ? n + 16 : 0) {}
+    float* data() {
+        void* small = m_small.data();
+        std::size_t room = m_small.size() * sizeof(float);
+        return m_small.empty() ? m_huge.data() : static_cast<float*>(std::align(64, 64, small, room));
+    }
+
+private:
+    Aligned<float> m_huge;
+    std::vector<float> m_small;
 };
 
 Run runOf(const char* format, GroupStatistic statistic, const float* x, std::size_t n, std::size_t group) {
@@ -82,7 +91,7 @@ RunOut windowOutputs(Outputs& out) {
     RunOut r;
     r.sums = &out.sums, r.codeCounts = out.codeCounts.data();
     r.errorBins = out.errorBins.data(), r.valueBins = out.valueBins.data();
-    r.groupSse = out.sse.data, r.groupSsw = out.ssw.data;
+    r.groupSse = out.sse.data(), r.groupSsw = out.ssw.data();
     return r;
 }
 
@@ -117,34 +126,35 @@ Case blockWindow(const KernelSet& k, const BlockCodec& codec, const FormatTraits
 std::vector<Case> cases(const KernelSet& k) {
     std::vector<Case> all;
     const auto add = [&](std::string name, auto work) { all.push_back({std::move(name), work}); };
-    add("probe: read stream", [](const float* x, std::size_t n, Outputs& out) { out.sink = bench::readStream(x, n); });
+    add("probe: read stream", [](const float* x, std::size_t n, Outputs&) { readStream(x, n * 4); });
     add("probe: write stream",
-        [](const float*, std::size_t n, Outputs& out) { bench::writeStream(out.decoded.data, n); });
+        [](const float*, std::size_t n, Outputs& out) { writeStream(out.decoded.data(), n * 4); });
     add("plain C++ nf4:block=64, packed", [](const float* x, std::size_t n, Outputs& out) {
-        bench::plainNf4(x, n, 64, nf4Thresholds().threshold, out.codes.data, out.scales.data);
+        bench::plainNf4(x, n, 64, nf4Thresholds().threshold, out.codes.data(), out.scales.data());
     });
     for (const std::size_t block : {32u, 64u, 128u, 1024u, 4096u}) {
         const std::string spec = "nf4:block=" + std::to_string(block);
         add(spec + ", packed", [=, &k](const float* x, std::size_t n, Outputs& out) {
-            k.quantizeNf4Packed(x, n, block, out.codes.data, out.scales.data, nullptr);
+            k.quantizeNf4Packed(x, n, block, out.codes.data(), out.scales.data(), nullptr);
         });
         add(spec + ", packed, MSE SQNR max", [=, &k](const float* x, std::size_t n, Outputs& out) {
-            k.quantizeNf4Packed(x, n, block, out.codes.data, out.scales.data, &out.sums);
+            k.quantizeNf4Packed(x, n, block, out.codes.data(), out.scales.data(), &out.sums);
         });
     }
     add("nf4:block=64, codes, MSE SQNR max, error histogram", [&k](const float* x, std::size_t n, Outputs& out) {
         RunOut r;
-        r.codes = out.codes.data, r.scales = out.scales.data, r.sums = &out.sums, r.errorBins = out.errorBins.data();
+        r.codes = out.codes.data(), r.scales = out.scales.data(), r.sums = &out.sums,
+        r.errorBins = out.errorBins.data();
         k.quantize(runOf("nf4", GroupStatistic::AbsMax, x, n, 64), r);
     });
     add("int8:axis=-1, stored", [&k](const float* x, std::size_t n, Outputs& out) {
-        k.quantizeInt8Stored(x, n, kRow, reinterpret_cast<std::int8_t*>(out.codes.data), out.scales.data);
+        k.quantizeInt8Stored(x, n, kRow, reinterpret_cast<std::int8_t*>(out.codes.data()), out.scales.data());
     });
     add("ternary:scale=channel, packed", [&k](const float* x, std::size_t n, Outputs& out) {
-        k.quantizeTernaryPacked(x, n, kRow, out.codes.data, out.scales.data);
+        k.quantizeTernaryPacked(x, n, kRow, out.codes.data(), out.scales.data());
     });
     add("nf4:block=64, dequantize (GB/s written)", [&k](const float*, std::size_t n, Outputs& out) {
-        k.dequantizeNf4Packed(out.codes.data, n, 64, out.scales.data, nf4Levels().data(), out.decoded.data);
+        k.dequantizeNf4Packed(out.codes.data(), n, 64, out.scales.data(), nf4Levels().data(), out.decoded.data());
     });
     add("moments", [&k](const float* x, std::size_t n, Outputs& out) { out.sink = float(k.moments(x, n).s2); });
     for (const std::size_t block : {2u, 6u, 8u, 16u, 20u, 32u, 64u, 100u, 128u, 256u, 1024u, 4096u, 65536u})
@@ -162,7 +172,7 @@ std::vector<Case> cases(const KernelSet& k) {
         if (format.kind != FormatKind::Superblock) continue;
         const BlockCodec& codec = blocksOf(k).codecs[std::size_t(format.codec - kBlockCodecs.data())];
         add(std::string("blocks: ") + format.id, [&codec](const float* x, std::size_t n, Outputs& out) {
-            codec.encode(x, n / codec.elements, out.codes.data);
+            codec.encode(x, n / codec.elements, out.codes.data());
         });
         add(std::string("decoded: ") + format.id + " (GB/s written)",
             [&codec](const float* x, std::size_t n, Outputs& out) {
@@ -171,40 +181,15 @@ std::vector<Case> cases(const KernelSet& k) {
                     bytes.resize(n / codec.elements * codec.bytes);
                     codec.encode(x, n / codec.elements, bytes.data());
                 }
-                codec.decode(bytes.data(), n / codec.elements, out.decoded.data);
+                codec.decode(bytes.data(), n / codec.elements, out.decoded.data());
             });
         all.push_back(blockWindow(k, codec, format));
     }
     return all;
 }
 
-void pin(int cpu) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
-    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-}
-
-/// Seconds from the common start until the last worker is done.
-double timed(int threads, const std::function<void(int)>& work) {
-    std::atomic<int> ready{0}, done{0};
-    std::atomic<bool> go{false};
-    std::vector<std::thread> workers;
-    for (int t = 0; t < threads; ++t)
-        workers.emplace_back([&, t] {
-            pin(t);
-            ++ready;
-            while (!go) std::this_thread::yield();
-            work(t);
-            ++done;
-        });
-    while (ready < threads) std::this_thread::yield();
-    std::chrono::steady_clock::time_point begin, end;
-    begin = std::chrono::steady_clock::now();
-    go = true;
-    for (auto& worker : workers) worker.join();
-    end = std::chrono::steady_clock::now();
-    return std::chrono::duration<double>(end - begin).count();
+double secondsNow() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 double median(std::vector<double> values) {
@@ -224,20 +209,20 @@ int selfCheck() {
         Outputs a(n), b(n);
         if (ours[i].name.find("dequantize") != std::string::npos)
             for (Outputs* out : {&a, &b})
-                scalarKernels().quantizeNf4Packed(x.data(), n, 64, out->codes.data, out->scales.data, nullptr);
+                scalarKernels().quantizeNf4Packed(x.data(), n, 64, out->codes.data(), out->scales.data(), nullptr);
         ours[i].work(x.data(), n, a);
         scalar[i].work(x.data(), n, b);
-        const bool same = !std::memcmp(a.codes.data, b.codes.data, n) &&
-                          !std::memcmp(a.decoded.data, b.decoded.data, 4 * n) &&
-                          !std::memcmp(a.scales.data, b.scales.data, 2 * n) && a.errorBins == b.errorBins &&
+        const bool same = !std::memcmp(a.codes.data(), b.codes.data(), n) &&
+                          !std::memcmp(a.decoded.data(), b.decoded.data(), 4 * n) &&
+                          !std::memcmp(a.scales.data(), b.scales.data(), 2 * n) && a.errorBins == b.errorBins &&
                           a.valueBins == b.valueBins && a.codeCounts == b.codeCounts && a.sums.n == b.sums.n &&
                           std::abs(a.sums.se2 - b.sums.se2) <= 1e-6 * b.sums.se2;
         if (!same) std::printf("%s: not the scalar result\n", ours[i].name.c_str()), ++failures;
     }
     Outputs plain(n), kernel(n);
-    bench::plainNf4(x.data(), n, 64, nf4Thresholds().threshold, plain.codes.data, plain.scales.data);
-    bestKernels().quantizeNf4Packed(x.data(), n, 64, kernel.codes.data, kernel.scales.data, nullptr);
-    if (std::memcmp(plain.codes.data, kernel.codes.data, n / 2))
+    bench::plainNf4(x.data(), n, 64, nf4Thresholds().threshold, plain.codes.data(), plain.scales.data());
+    bestKernels().quantizeNf4Packed(x.data(), n, 64, kernel.codes.data(), kernel.scales.data(), nullptr);
+    if (std::memcmp(plain.codes.data(), kernel.codes.data(), n / 2))
         std::puts("the peer computes something else"), ++failures;
     std::printf("%zu cases checked, %d wrong\n", ours.size(), failures);
     return failures ? 1 : 0;
@@ -250,6 +235,8 @@ Options parse(int argc, char** argv) {
         const char* value = i + 1 < argc ? argv[i + 1] : "";
         if (key == "--self-check")
             o.selfCheck = true;
+        else if (key == "--small-pages")
+            o.smallPages = true;
         else if (key == "--rounds")
             o.rounds = std::atoi(value), ++i;
         else if (key == "--threads")
@@ -259,7 +246,7 @@ Options parse(int argc, char** argv) {
         else if (key == "--mib")
             o.mib = std::atoi(value), ++i;
         else if (key == "--only")
-            o.only = value, ++i;
+            o.only.push_back(value), ++i;
         else
             std::fprintf(stderr, "unknown argument %s\n", argv[i]), std::exit(2);
     }
@@ -274,48 +261,76 @@ int main(int argc, char** argv) {
     if (options.selfCheck) return selfCheck();
 
     const std::size_t n = std::size_t(options.mib) << 18, part = n / std::size_t(options.threads);
-    std::vector<std::unique_ptr<Buffer<float>>> copies;
+    std::vector<Source> copies;
     std::mt19937 engine(1);
     std::normal_distribution<float> normal(0, 0.02f);
     for (int c = 0; c < options.copies; ++c) {
-        copies.push_back(std::make_unique<Buffer<float>>(n));
+        float* x = copies.emplace_back(n, options.smallPages).data();
         for (std::size_t i = 0; i < n; ++i)
-            copies.back()->data[i] = c ? copies[0]->data[(i + std::size_t(c) * 4099) % n] : normal(engine);
+            x[i] = c ? copies[0].data()[(i + std::size_t(c) * 4099) % n] : normal(engine);
     }
     std::vector<std::unique_ptr<Outputs>> outputs;
     for (int t = 0; t < options.threads; ++t) outputs.push_back(std::make_unique<Outputs>(part));
 
-    auto all = cases(bestKernels());
-    std::erase_if(all, [&](const Case& c) {
-        return c.name.rfind("probe", 0) != 0 && c.name.find(options.only) == std::string::npos;
-    });
-    std::vector<double> fma;
+    ThreadTeam team(options.threads);
+    const ThreadTeam::Pin pin(team);
     std::size_t next = 0;
-    for (int round = -1; round < options.rounds; ++round) { // round -1 warms up
+    const auto sample = [&](const Case& c) { // seconds of a pass
+        const auto pass = [&] {
+            const float* x = copies[next++ % copies.size()].data();
+            team.run([&](int t) { c.work(x + std::size_t(t) * part, part, *outputs[std::size_t(t)]); });
+        };
+        constexpr double kLong = 4e-3; // after a rest a core takes milliseconds to its full speed
+        for (const double ready = secondsNow() + kLong; secondsNow() < ready;) pass();
+        const double start = secondsNow();
+        double passes = 0, end = start;
+        for (; end < start + kLong; ++passes, end = secondsNow()) pass();
+        return (end - start) / passes;
+    };
+    auto all = cases(bestKernels());
+    const Case read = all[0];
+    std::erase_if(all, [&](const Case& c) {
+        return c.name.rfind("probe", 0) != 0 && !options.only.empty() &&
+               std::none_of(options.only.begin(), options.only.end(),
+                            [&](const std::string& text) { return c.name.find(text) != std::string::npos; });
+    });
+    for (Case& c : all) sample(c); // what is made once, and fresh pages
+    for (std::size_t i = 0; i < copies.size(); ++i) sample(read);
+    double best = 1e9;
+    std::vector<double> fma;
+    const auto believed = [&](const Round& r) { return best >= kWorth * r.probe; };
+    const auto kept = [&](const Case& c) { return std::count_if(c.rounds.begin(), c.rounds.end(), believed); };
+    for (int round = 0; round < 3 * options.rounds; ++round) {
+        bool enough = true;
         for (Case& c : all) {
-            const float* x = copies[next++ % copies.size()]->data;
-            const double s = timed(options.threads,
-                                   [&](int t) { c.work(x + std::size_t(t) * part, part, *outputs[std::size_t(t)]); });
-            if (round >= 0) c.seconds.push_back(s);
+            if (kept(c) >= options.rounds) continue;
+            enough = false;
+            const double before = sample(read), seconds = sample(c), after = sample(read);
+            c.rounds.push_back({(before + after) / 2, seconds});
+            best = std::min({best, before, after});
         }
-        std::size_t flops = 0;
-        const double s = timed(options.threads, [&](int t) {
-            outputs[std::size_t(t)]->sink = bench::fmaPeak(500000, t ? std::make_unique<std::size_t>().get() : &flops);
-        });
-        if (round >= 0) fma.push_back(double(flops) * options.threads / s * 1e-9);
+        if (enough) break;
+        const double start = secondsNow(), steps = 500000;
+        team.run([&](int) { runPeak(PeakKind::F32, std::size_t(steps)); });
+        fma.push_back(runPeak(PeakKind::F32, 1) * steps * options.threads / (secondsNow() - start) * 1e-9);
     }
 
     const double bytes = double(part) * options.threads * sizeof(float);
-    std::printf("kernels %s, %d thread(s), %d copies of %d MiB, %d rounds, build %s, FMA probe %.0f GFLOP/s\n\n",
-                bestKernels().id, options.threads, options.copies, options.mib, options.rounds, QS_BUILD_TYPE,
-                median(fma));
-    std::printf("| case | ms | GB/s | of the read stream | spread |\n|---|---|---|---|---|\n");
+    std::printf("kernels %s, %d thread(s), %d copies of %d MiB on %s pages, build %s, FMA probe %.0f GFLOP/s, read "
+                "stream at best %.1f GB/s\n\n",
+                bestKernels().id, options.threads, options.copies, options.mib, options.smallPages ? "small" : "huge",
+                QS_BUILD_TYPE, median(fma), bytes / best * 1e-9);
+    std::printf(
+        "| case | ms | GB/s | of the read stream (10-90 %%) | least | rounds kept |\n|---|---|---|---|---|---|\n");
     for (const Case& c : all) {
-        std::vector<double> ratios;
-        for (std::size_t r = 0; r < c.seconds.size(); ++r) ratios.push_back(all[0].seconds[r] / c.seconds[r]);
-        const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
-        const double seconds = median(c.seconds);
-        std::printf("| %s | %.2f | %.1f | %.0f %% | %.0f-%.0f %% |\n", c.name.c_str(), seconds * 1e3,
-                    bytes / seconds * 1e-9, 100 * median(ratios), 100 * *low, 100 * *high);
+        std::vector<double> ratios, seconds;
+        for (const Round& r : c.rounds)
+            if (believed(r)) ratios.push_back(100 * r.probe / r.seconds), seconds.push_back(r.seconds);
+        if (ratios.empty()) continue;
+        std::sort(ratios.begin(), ratios.end());
+        const std::size_t count = ratios.size();
+        std::printf("| %s | %.2f | %.1f | %.0f %% (%.0f-%.0f) | %.0f %% | %zu of %zu |\n", c.name.c_str(),
+                    median(seconds) * 1e3, bytes / median(seconds) * 1e-9, ratios[count / 2], ratios[count / 10],
+                    ratios[count - 1 - count / 10], ratios[0], count, c.rounds.size());
     }
 }

@@ -288,10 +288,11 @@ std::pair<double, double> stolenOfAll() {
 }
 
 void print(const Options& o, const Case& c, const std::vector<Round>& all, const std::vector<Round>& good) {
-    std::vector<double> scaling, machine, share, one, several, whole;
+    std::vector<double> scaling, machine, share[2], one, several, whole;
     for (const Round& r : good) {
         const double s = r.kernel[0] / r.kernel[1], p = r.probe[1] / r.probe[0];
-        scaling.push_back(s), machine.push_back(p), share.push_back(c.work / r.kernel[1] / r.probe[1]);
+        scaling.push_back(s), machine.push_back(p);
+        for (const int t : {0, 1}) share[t].push_back(c.work / r.kernel[t] / r.probe[t]);
         one.push_back(r.kernel[0] * 1e3), several.push_back(r.kernel[1] * 1e3);
         if (p >= 0.95 * o.threads) whole.push_back(s);
     }
@@ -307,7 +308,8 @@ void print(const Options& o, const Case& c, const std::vector<Round>& all, const
         std::printf("none |");
     else
         std::printf("%s of %zu |", spread(whole, 1, 2).c_str(), whole.size());
-    std::printf(" %s %% | %zu of %zu |\n", spread(share, 100, 0).c_str(), good.size(), all.size());
+    std::printf(" %s %% | %s %% | %zu of %zu |\n", spread(share[0], 100, 0).c_str(), spread(share[1], 100, 0).c_str(),
+                good.size(), all.size());
 }
 
 bool parse(int argc, char** argv, Options& o) {

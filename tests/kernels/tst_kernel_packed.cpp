@@ -2,6 +2,7 @@
 // What the kernel sets store, nf4 nibbles, int8 and ternary codes, against the scalar one: same bits, at and around
 // every decision.
 
+#include "kernels/matmul_operands.h"
 #include "tests/kernels/each_set.h"
 
 using namespace qs;
@@ -58,10 +59,23 @@ void PackedKernels::packedAndStored() {
     }
     // Past the caches the outputs may be streamed.
     const std::size_t large = (std::size_t(4) << 20) + 64;
-    const auto x = normalValues(large);
+    auto x = normalValues(large);
+    x[12345] = 1e38f; // a block that goes another way
+    Aligned<std::uint8_t> streamed(large / 2 + 1);
     std::vector<std::uint8_t> packed(large / 2);
-    std::vector<float> scales(large / 64), d1(large), d2(large);
-    kernels->quantizeNf4Packed(x.data(), large, 64, packed.data(), scales.data(), nullptr);
+    std::vector<float> scales(large / 64), same(scales), d1(large), d2(large);
+    ErrorSums e1, e2;
+    scalar.quantizeNf4Packed(x.data(), large, 64, packed.data(), scales.data(), &e1);
+    for (const std::size_t offset : {0, 1}) // streamed where it is aligned
+        for (ErrorSums* sums : {&e2, static_cast<ErrorSums*>(nullptr)}) {
+            std::memset(streamed.data(), 0, streamed.size());
+            e2 = {};
+            kernels->quantizeNf4Packed(x.data(), large, 64, streamed.data() + offset, same.data(), sums);
+            QVERIFY(!std::memcmp(streamed.data() + offset, packed.data(), packed.size()) && sameBits(scales, same));
+            QVERIFY(!sums || (e1.n == e2.n && e1.maxAbs == e2.maxAbs));
+        }
+    x[12345] = 1;
+    scalar.quantizeNf4Packed(x.data(), large, 64, packed.data(), scales.data(), nullptr);
     scalar.dequantizeNf4Packed(packed.data(), large, 64, scales.data(), nf4Levels().data(), d1.data());
     kernels->dequantizeNf4Packed(packed.data(), large, 64, scales.data(), nf4Levels().data(), d2.data());
     QVERIFY(sameBits(d1, d2));
