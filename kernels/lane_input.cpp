@@ -4,6 +4,7 @@
 #include "kernels/kernel_set.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <type_traits>
 
@@ -19,6 +20,24 @@ template<class Work> void withConstant(std::size_t n, const Work& work) {
     case 8: return work(std::integral_constant<std::size_t, 8>{});
     default: return work(std::integral_constant<std::size_t, 16>{});
     }
+}
+
+using Bytes [[gnu::vector_size(16)]] = std::uint8_t;
+
+/// Bytes 0, 8, 1, 9, ...
+Bytes interleaved(Bytes a) {
+    using Halves [[gnu::vector_size(16)]] = std::uint64_t;
+    const auto both = std::bit_cast<Halves>(a);
+    const auto upper = std::bit_cast<Bytes>(__builtin_shufflevector(both, both, 1, 1));
+    return __builtin_shufflevector(a, upper, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+}
+
+/// 16 bytes as quads of bytes i, i + quarter, i + 2 quarter, i + 3 quarter.
+template<std::size_t quarter> Bytes quads(Bytes a) {
+    if constexpr (quarter == 4) return interleaved(interleaved(a));
+    using Words [[gnu::vector_size(16)]] = std::uint32_t;
+    const auto evenOdd = std::bit_cast<Words>(interleaved(interleaved(interleaved(a))));
+    return std::bit_cast<Bytes>(__builtin_shufflevector(evenOdd, evenOdd, 0, 2, 1, 3));
 }
 
 } // namespace
@@ -74,7 +93,15 @@ void LaneInput::orderBytes(const LaneWeights& w, const std::int8_t* q, std::size
             continue;
         }
         withConstant(quarter, [&](auto n) {
-            for (std::size_t at = 0; at < w.groupSteps * w.perWord; at += 4 * n, out += n) {
+            std::size_t at = 0;
+            if constexpr (n == 2 || n == 4)
+                for (; at + 16 <= count; at += 16, out += 4) {
+                    Bytes bytes;
+                    std::memcpy(&bytes, q + begin + at, 16);
+                    bytes = quads<n>(bytes);
+                    std::memcpy(out, &bytes, 16);
+                }
+            for (; at < w.groupSteps * w.perWord; at += 4 * n, out += n) {
                 std::uint8_t tail[32] = {};
                 const auto* bytes = reinterpret_cast<const std::uint8_t*>(q) + begin + at;
                 if (at + 4 * n > count) {
