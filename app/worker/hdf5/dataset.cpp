@@ -196,6 +196,10 @@ void describeLayout(hid_t dataset, hid_t type, Found& found) {
         describeChunks(list.get(), found);
     } else if (layout == H5D_COMPACT) {
         found.note = "compact";
+        // HDF5 1.10 would read on behind what its header holds.
+        if (found.bytes != found.stored)
+            found.reason =
+                fmt::format("declares {} where {} are stored", bytesText(found.bytes), bytesText(found.stored));
     } else {
         const auto order = H5Tget_order(type);
         const haddr_t at = found.stored ? H5Dget_offset(dataset) : HADDR_UNDEF;

@@ -54,11 +54,11 @@ void dataset(hid_t at, const char* name, hid_t type, const std::vector<hsize_t>&
 void floats(hid_t at, const char* name, hid_t type, const std::vector<hsize_t>& dims, hid_t creation = H5P_DEFAULT) {
     dataset(at, name, type, dims, H5T_NATIVE_DOUBLE, counted<double>(product(dims), 0.5).data(), creation);
 }
-void whole(hid_t at, const char* name, hid_t type, const std::vector<hsize_t>& dims) {
+void whole(hid_t at, const char* name, hid_t type, const std::vector<hsize_t>& dims, hid_t creation = H5P_DEFAULT) {
     auto values = counted<long long>(product(dims));
     if (H5Tget_sign(type) == H5T_SGN_NONE)
         for (auto& v : values) v += 3;
-    dataset(at, name, type, dims, H5T_NATIVE_LLONG, values.data());
+    dataset(at, name, type, dims, H5T_NATIVE_LLONG, values.data(), creation);
 }
 
 hid_t half() {
@@ -152,6 +152,19 @@ void honest(hid_t file) {
 size_t passThrough(unsigned, size_t, const unsigned*, size_t bytes, size_t*, void**) { return bytes; }
 hid_t neverFollowed(const char*, hid_t, const void*, size_t, hid_t, hid_t) { return -1; }
 
+/// Makes every 8-byte number `from` of a file `to`.
+void patch(const char* name, unsigned long long from, unsigned long long to) {
+    std::FILE* file = std::fopen((folder + "/" + name).c_str(), "r+b");
+    must(file ? 0 : -1);
+    std::vector<char> bytes(1 << 20);
+    bytes.resize(std::fread(bytes.data(), 1, bytes.size(), file));
+    int patched = 0;
+    for (std::size_t i = 0; i + 8 <= bytes.size(); ++i)
+        if (std::memcmp(bytes.data() + i, &from, 8) == 0) std::memcpy(bytes.data() + i, &to, 8), ++patched;
+    must(patched > 0 && std::fseek(file, 0, SEEK_SET) == 0 ? 0 : -1);
+    must(std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() && std::fclose(file) == 0 ? 0 : -1);
+}
+
 /// One object in a file of its own, beside a tensor that stays readable.
 hid_t hostile(const char* name) {
     const hid_t file = newFile(name);
@@ -203,6 +216,13 @@ void writeHostile() {
     file = hostile("chunk.h5");
     dataset(file, "chunk", H5T_IEEE_F32LE, {16384, 16384}, -1, nullptr, chunks({16384, 8192}));
     H5Fclose(file);
+
+    file = hostile("compact.h5"); // more elements than its header holds
+    list = must(H5Pcreate(H5P_DATASET_CREATE));
+    must(H5Pset_layout(list, H5D_COMPACT));
+    whole(file, "compact", H5T_STD_I32LE, {37}, list);
+    H5Fclose(file);
+    patch("compact.h5", 37, 900);
 
     file = hostile("deep.h5");
     hid_t at = file;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Files of HDF5 through the sandboxed reader: made by libhdf5 (make_hdf5), by Keras, broken, and hostile.
+// Files of HDF5 through the sandboxed reader: made by libhdf5 (make_hdf5), broken, and hostile. Those of Keras are in
+// test_keras.cpp.
 #include "core/bench/worker_process.h"
 #include "core/hdf5/reader.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
 #include "core/quant/quantizer.h"
+#include "tests/support/several.h"
 
 #include <QFile>
 #include <QProcess>
@@ -55,10 +57,9 @@ private Q_SLOTS:
     void whatIsNotReadIsListed();
     void hostileIsNeverFollowed_data();
     void hostileIsNeverFollowed();
+    void groupsTooDeep();
+    void namesThatControl();
     void rangesOfChunks();
-    void filesOfKeras_data();
-    void filesOfKeras();
-    void shardsOfKeras();
     void wrongBytes_data();
     void wrongBytes();
     void everyTruncation();
@@ -203,6 +204,7 @@ void TestHdf5::hostileIsNeverFollowed_data() {
         {"filter.h5", "\"/packed\" is packed by filter 32000 (lzf), which is not built in"},
         {"bomb.h5", "\"/bomb\" declares 4.00 TiB where 0 B are stored"},
         {"chunk.h5", "\"/chunk\" has chunks of more than 256.00 MiB"},
+        {"compact.h5", "\"/compact\" declares 3.52 KiB where 148 B are stored"},
         {"weight-names.h5", "\"/dense\" is a link into another file"}};
     for (const auto& [file, says] : rows) QTest::newRow(file) << QString::fromLatin1(file) << QString::fromLatin1(says);
 }
@@ -217,6 +219,26 @@ void TestHdf5::hostileIsNeverFollowed() {
     std::vector<float> values(15);
     loadF32(*(*opened)->view((*opened)->tensors[0]), 0, 15, values.data());
     QCOMPARE(values[14], 5.5F);
+}
+
+void TestHdf5::groupsTooDeep() {
+    const auto opened = openModel(path("deep.h5"));
+    QVERIFY(!opened);
+    QVERIFY2(opened.error().message.find("its groups nest more than 64 deep") != std::string::npos,
+             opened.error().message.c_str());
+}
+
+/// Any name is right; people see it escaped.
+void TestHdf5::namesThatControl() {
+    const auto opened = openModel(path("control.h5"));
+    QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
+    QVERIFY((*opened)->warnings.empty());
+    QVERIFY((*opened)->find("a\x1b[31m\n\xe2\x80\xae"));
+    qputenv("QS_WORKER", "/nowhere/quantscope-worker"); // the sentence of an error has neither of them
+    const auto refused = openModel(write("a\x1b[31m\n.h5", contents(q(path("control.h5")))));
+    QVERIFY(!refused);
+    for (const char c : refused.error().message)
+        QVERIFY2(static_cast<unsigned char>(c) >= 0x20, refused.error().message.c_str());
 }
 
 void TestHdf5::rangesOfChunks() {
@@ -241,81 +263,6 @@ void TestHdf5::rangesOfChunks() {
     for (const std::uint64_t begin : {std::uint64_t(4) << 20, (std::uint64_t(4) << 20) - 33'333, std::uint64_t(5)}) {
         (*opened)->view(*tensor)->readInto(begin, piece);
         QVERIFY(std::memcmp(piece.data(), whole.data() + begin, piece.size()) == 0);
-    }
-}
-
-void TestHdf5::filesOfKeras_data() {
-    QTest::addColumn<QString>("file");
-    QTest::addColumn<QString>("values");
-    for (const char* file : {"tiny.weights.h5", "legacy.h5", "bf16.weights.h5", "tiny.keras"})
-        QTest::newRow(file) << QString::fromLatin1(file) << QString::fromLatin1(file);
-    QTest::newRow("deflated.keras") << QStringLiteral("deflated.keras") << QStringLiteral("tiny.keras");
-}
-
-/// Bit by bit what h5py reads.
-void TestHdf5::filesOfKeras() {
-    QFETCH(QString, file);
-    QFETCH(QString, values);
-    const auto at = QStringLiteral(QS_TEST_DATA "/keras/");
-    const auto opened = openModel((at + file).toStdString()),
-               reference = openModel((at + values + q(".safetensors")).toStdString());
-    QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
-    QVERIFY2(reference, reference ? "" : reference.error().message.c_str());
-    QVERIFY((*reference)->tensors.size() >= 4);
-    QCOMPARE((*opened)->tensors.size(), (*reference)->tensors.size());
-    for (const auto& expected : (*reference)->tensors) {
-        const auto* tensor = (*opened)->find(expected.name);
-        QVERIFY2(tensor, expected.name.c_str());
-        QCOMPARE(tensor->dtype, expected.dtype);
-        QCOMPARE(tensor->shape, expected.shape);
-        QVERIFY2(bytesOf(**opened, *tensor) == bytesOf(**reference, expected), expected.name.c_str());
-    }
-}
-
-void TestHdf5::shardsOfKeras() {
-    QTemporaryDir folder;
-    const auto at = [&](const char* name) { return folder.filePath(QString::fromLatin1(name)); };
-    const auto whole = QStringLiteral(QS_TEST_DATA "/keras/tiny.weights.h5");
-    QVERIFY(QFile::copy(whole, at("a_00000.weights.h5")));
-    const auto write = [&](const QByteArray& map) {
-        QFile file(at("a.weights.json"));
-        if (!file.open(QIODevice::WriteOnly)) qFatal("not written");
-        file.write("{\"metadata\":{\"total_size\":1},\"weight_map\":" + map + "}");
-    };
-    const auto reference = openModel(whole.toStdString());
-    QVERIFY(reference);
-    const auto path = (*reference)->tensors.front().name;
-    const auto vars = QByteArray::fromStdString("\"/" + path.substr(0, path.rfind('/')) + "\"");
-
-    write("{" + vars + ":[\"a_00000.weights.h5\"]}");
-    const auto opened = openModel(at("a.weights.json").toStdString());
-    QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
-    QCOMPARE((*opened)->format, std::string("keras-shards"));
-    QCOMPARE((*opened)->warnings.size(), std::size_t(0));
-    QCOMPARE((*opened)->tensors.size(), (*reference)->tensors.size());
-    for (const auto& expected : (*reference)->tensors) {
-        const auto* tensor = (*opened)->find(expected.name);
-        QVERIFY2(tensor, expected.name.c_str());
-        QVERIFY(bytesOf(**opened, *tensor) == bytesOf(**reference, expected));
-    }
-
-    write("{" + vars + ":[\"a_00000.weights.h5\",\"a_00001.weights.h5\"],\"/not/there\":\"a_00000.weights.h5\"}");
-    const auto partly = openModel(at("a.weights.json").toStdString());
-    QVERIFY2(partly, partly ? "" : partly.error().message.c_str());
-    QCOMPARE((*partly)->warnings.size(), std::size_t(2));
-    QVERIFY((*partly)->warnings[0].find("1 of 2 files are missing") != std::string::npos);
-    QVERIFY((*partly)->warnings[1].find("\"/not/there\"") != std::string::npos);
-
-    for (const auto& [map, says] : std::initializer_list<std::pair<const char*, const char*>>{
-             {"{\"/a\":[\"../b.weights.h5\"]}", "not a plain file name"},
-             {"{\"/a\":[\"/etc/b.weights.h5\"]}", "not a plain file name"},
-             {"{\"/a\":[\"b.weights.h5\", 3]}", "no list of file names"},
-             {"{\"/a\":{\"b\":\"b.weights.h5\"}}", "no list of file names"},
-             {"{\"/a\":[\"b.weights.h5\"]}", "none of its 1 files is there"}}) {
-        write(map);
-        const auto refused = openModel(at("a.weights.json").toStdString());
-        QVERIFY2(!refused && refused.error().message.find(says) != std::string::npos,
-                 refused ? map : refused.error().message.c_str());
     }
 }
 
@@ -441,5 +388,10 @@ void TestHdf5::noReaderAtAll() {
              opened.error().message.c_str());
 }
 
-QTEST_GUILESS_MAIN(TestHdf5)
+std::unique_ptr<QObject> makeKerasTest();
+
+int main(int argc, char* argv[]) {
+    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<TestHdf5>()); };
+    return qs::test::runAll(argc, argv, {make, makeKerasTest});
+}
 #include "test_hdf5.moc"
