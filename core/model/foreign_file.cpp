@@ -92,6 +92,11 @@ std::string foreignFile(std::span<const std::byte> head) {
         return "is a web page (HTML), not the file itself; the download went to a page";
     if (beginsWith(text, {"<?xml"}))
         return "is an XML document, not the file itself; the download may have got a server's refusal";
+    if (beginsWith(text, {"{"}) &&
+        (text.find("\"modelTopology\"") != text.npos || text.find("\"weightsManifest\"") != text.npos))
+        return "is a model of TensorFlow.js (its weights lie in shards beside it), which is not read; convert it to "
+               "Keras "
+               "with tensorflowjs_converter";
     if (text.size() > 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5)
         return "is a Python pickle, but no PyTorch checkpoint; pickles of other programs are never loaded";
     if (!head.empty() && std::all_of(head.begin(), head.end(), [](std::byte b) { return b == std::byte(0); }))

@@ -116,7 +116,7 @@ constexpr Type kTypes[] = {{"f2", DType::F16}, {"f4", DType::F32}, {"f8", DType:
                            {"c8", DType::C64}, {"V2", DType::BF16}};
 
 /// What is wrong, or "".
-std::string readType(const std::string& descr, DType& dtype) {
+std::string readType(const std::string& descr, DType& dtype, bool& isBigEndian) {
     const std::string shown = quotedName(descr);
     if (descr.empty()) return "its descr is empty";
     const char order = descr[0];
@@ -130,8 +130,9 @@ std::string readType(const std::string& descr, DType& dtype) {
                            shown);
     const auto at = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const Type& t) { return kind == t.id; });
     if (at == std::end(kTypes)) return fmt::format("its elements are {}, which this program does not read", shown);
-    if (order == '>' && info(at->dtype).bits > 8)
-        return fmt::format("its numbers are big-endian ({}); only little-endian ones are read", shown);
+    if (order == '>' && kind == "V2")
+        return fmt::format("its elements are {}, which this program does not read", shown);
+    isBigEndian = order == '>' && info(at->dtype).bits > 8;
     dtype = at->dtype;
     return {};
 }
@@ -156,7 +157,7 @@ Result<NpyHeader> parseNpyHeader(std::span<const std::byte> head, std::uint64_t 
     Literal literal({reinterpret_cast<const char*>(raw) + start, std::size_t(length)});
     if (auto why = literal.read(); !why.empty()) return fail(std::move(why));
     NpyHeader header;
-    if (auto why = readType(literal.descr, header.dtype); !why.empty()) return fail(std::move(why));
+    if (auto why = readType(literal.descr, header.dtype, header.isBigEndian); !why.empty()) return fail(std::move(why));
     header.fortran = literal.fortran;
     header.shape = std::move(literal.shape);
     header.dataBegin = start + length;
@@ -177,7 +178,7 @@ Result<NpyHeader> parseNpyHeader(std::span<const std::byte> head, std::uint64_t 
 
 Result<void> placeNpy(TensorInfo& tensor, const NpyHeader& header, std::shared_ptr<MappedFile> file,
                       std::uint64_t begin, bool isMemory) {
-    StridedLayout layout{header.dtype, header.shape, {}, begin + header.dataBegin};
+    StridedLayout layout{header.dtype, header.shape, {}, begin + header.dataBegin, header.isBigEndian};
     if (header.fortran) {
         const std::vector<std::int64_t> reversed(header.shape.rbegin(), header.shape.rend());
         const auto strides = StridedLayout::contiguousStrides(reversed);

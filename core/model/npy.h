@@ -8,7 +8,7 @@ namespace qs {
 
 struct NpyHeader {
     DType dtype = DType::F32;
-    bool fortran = false;
+    bool fortran = false, isBigEndian = false;
     std::vector<std::int64_t> shape; ///< as NumPy says it, also of arrays in Fortran order
     std::uint64_t elements = 0, dataBegin = 0;
 };

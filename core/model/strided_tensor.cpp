@@ -66,11 +66,14 @@ Result<std::uint64_t> StridedLayout::extent() const {
 
 StridedTensor::StridedTensor(std::shared_ptr<MappedFile> file, StridedLayout layout)
     : file_(std::move(file)), layout_(std::move(layout)), item_(std::size_t(info(layout_.dtype).bits) / 8),
-      stored_(bytesOf(layout_)), isContiguous_(layout_.isContiguous()) {}
+      stored_(bytesOf(layout_)), isContiguous_(layout_.isContiguous() && !layout_.isBigEndian) {
+    if (layout_.shape.empty()) layout_.shape = layout_.strides = {1};
+}
 
 const char* StridedTensor::typeId() const { return info(layout_.dtype).id; }
 
 std::string StridedTensor::description() const {
+    if (layout_.isBigEndian) return "big-endian numbers";
     return isContiguous_ ? "unpacked in memory" : "elements in another order in the file (a strided view)";
 }
 
@@ -97,7 +100,8 @@ void StridedTensor::read(std::uint64_t begin, std::span<std::byte> into) const {
 void StridedTensor::gather(std::uint64_t element, std::span<std::byte> into) const {
     const auto& shape = layout_.shape;
     const auto& strides = layout_.strides;
-    const std::size_t last = shape.size() - 1; // a tensor without dimensions is contiguous
+    const std::size_t last = shape.size() - 1;
+    const auto whole = into;
     std::vector<std::uint64_t> index(shape.size());
     std::uint64_t at = 0; // in elements, from element 0
     for (std::size_t i = shape.size(); i-- > 0; element /= std::uint64_t(shape[i])) {
@@ -128,6 +132,10 @@ void StridedTensor::gather(std::uint64_t element, std::span<std::byte> into) con
             at += std::uint64_t(strides[i - 1]);
         }
     }
+    if (!layout_.isBigEndian) return;
+    const std::size_t number = layout_.dtype == DType::C64 ? 4 : item_;
+    for (std::size_t i = 0; i < whole.size(); i += number)
+        std::reverse(whole.begin() + std::ptrdiff_t(i), whole.begin() + std::ptrdiff_t(i + number));
 }
 
 Result<void> placeStrided(TensorInfo& tensor, std::shared_ptr<MappedFile> file, StridedLayout layout, bool isMemory) {
@@ -140,7 +148,7 @@ Result<void> placeStrided(TensorInfo& tensor, std::shared_ptr<MappedFile> file, 
     tensor.elements = 1;
     for (const auto size : layout.shape) tensor.elements *= std::uint64_t(size);
     tensor.bytes = tensor.elements * std::uint64_t(info(layout.dtype).bits) / 8;
-    if (!isMemory && layout.isContiguous())
+    if (!isMemory && layout.isContiguous() && !layout.isBigEndian)
         tensor.offset = layout.offset;
     else
         tensor.derived = std::make_shared<StridedTensor>(std::move(file), std::move(layout));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 // A tensor that lies in a file, or in memory unpacked from one, with strides of its own: a transposed or sliced view,
-// an array in Fortran order.
+// an array in Fortran order, numbers with their bytes in the other order.
 
 #include "core/model/derived_tensor.h"
 #include "core/model/dtype.h"
@@ -17,6 +17,7 @@ struct StridedLayout {
     DType dtype = DType::F32;                 ///< of whole bytes
     std::vector<std::int64_t> shape, strides; ///< in elements, not negative
     std::uint64_t offset = 0;                 ///< of element 0, in bytes
+    bool isBigEndian = false;
 
     bool isContiguous() const;
     /// Bytes from element 0 to the end of the last one; 0 without elements. Nothing where that overflows or a stride

@@ -239,6 +239,9 @@ Result<RowCoding> readLayer(const Checkpoint& checkpoint, const std::string& mod
 
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
     const std::string module = field.name.substr(0, field.name.size() - end.size());
+    // ModelOpt's, which have the same name and another meaning.
+    for (const char* theirs : {".weight_scale_2", ".pre_quant_scale"})
+        if (checkpoint.find(module + theirs)) return;
     // The one that is there of the two; what has neither is refused by its scales.
     if (end == kEnds[1] && checkpoint.find(module + ".weight_packed")) return;
     auto coding = readLayer(checkpoint, module);

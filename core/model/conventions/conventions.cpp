@@ -3,11 +3,47 @@
 
 #include "core/base/text.h"
 #include "core/model/conventions/checkpoint.h"
+#include "core/model/tensor_name.h"
 
 #include <fmt/format.h>
 #include <vector>
 
 namespace qs {
+namespace {
+
+/// Conventions that are known by a field of their own and not decoded.
+struct Undecoded {
+    std::string_view end;
+    const char* title;
+    const char* fields;
+};
+constexpr Undecoded kUndecoded[] = {
+    {".W_q", "HQQ", "P.W_q beside P.scale and P.zero"},
+    {".weight_scale_2", "NVIDIA ModelOpt", "P.weight beside P.weight_scale and P.weight_scale_2"},
+    {".pre_quant_scale", "NVIDIA ModelOpt (AWQ)", "P.weight beside P.weight_scale and P.pre_quant_scale"}};
+
+struct Seen {
+    std::string first;
+    std::size_t count = 0;
+};
+
+/// True: some were there.
+bool sayUndecoded(const std::vector<Seen>& seen, Model& model) {
+    bool any = false;
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+        if (seen[i].count == 0) continue;
+        any = true;
+        const auto others = seen[i].count - 1;
+        model.warnings.push_back(fmt::format(
+            "{} is a layer of {} ({}), which this version does not decode: its parts are listed as they are "
+            "stored{}.",
+            quotedName(seen[i].first), kUndecoded[i].title, kUndecoded[i].fields,
+            others > 0 ? fmt::format(", and those of {} more", others) : ""));
+    }
+    return any;
+}
+
+} // namespace
 
 std::span<const Convention> conventions() {
     static const Convention all[] = {kBnb4Convention,      kBnb8Convention,       kGptqConvention,
@@ -24,9 +60,13 @@ void deriveLayers(Model& model) {
     };
     const auto rows = conventions();
     std::vector<std::vector<Hit>> hits(rows.size());
+    std::vector<Seen> seen(std::size(kUndecoded));
     bool any = false;
     for (const TensorInfo& tensor : model.tensors) {
         if (tensor.packed || tensor.derived) continue;
+        for (std::size_t i = 0; i < seen.size(); ++i)
+            if (tensor.name.ends_with(kUndecoded[i].end) && seen[i].count++ == 0)
+                seen[i].first = tensor.name.substr(0, tensor.name.size() - kUndecoded[i].end.size());
         for (std::size_t c = 0; c < rows.size(); ++c)
             for (const std::string_view end : rows[c].ends)
                 if (tensor.name.ends_with(end)) {
@@ -41,8 +81,10 @@ void deriveLayers(Model& model) {
             for (const Hit& hit : hits[c])
                 if (checkpoint.find(hit.field->name)) rows[c].take(checkpoint, *hit.field, hit.end);
         checkpoint.finish(model);
+        sayUndecoded(seen, model);
         return;
     }
+    if (sayUndecoded(seen, model)) return;
     // No field of a convention is there, but the file beside the weights may say that they are quantized.
     const bool isSafetensors =
         model.format == "safetensors" || model.format == "safetensors-index" || model.format == "huggingface";

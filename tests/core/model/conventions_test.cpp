@@ -18,6 +18,8 @@ using namespace qs;
 class ConventionsTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
+    void knownAndNotDecoded_data();
+    void knownAndNotDecoded();
     void decodesAsItsWriter_data();
     void decodesAsItsWriter();
     void rangesAreThoseOfTheWhole_data() { decodesAsItsWriter_data(); }
@@ -105,6 +107,60 @@ void ConventionsTest::everyConventionHasAVector() {
     }
     for (const Convention& convention : conventions())
         for (const char* type : convention.types) QVERIFY2(types.contains(type), type);
+}
+
+void ConventionsTest::knownAndNotDecoded_data() {
+    QTest::addColumn<QList<QByteArrayList>>("fields"); // name, dtype, shape of each
+    QTest::addColumn<QByteArray>("config");
+    QTest::addColumn<QByteArray>("says");
+    QTest::newRow("HQQ") << QList<QByteArrayList>{{"l.0.W_q", "U8", "[4,8]"},   {"l.0.scale", "F16", "[8,1]"},
+                                                  {"l.0.zero", "F16", "[8,1]"}, {"l.0.nbits", "I32", "[]"},
+                                                  {"l.1.W_q", "U8", "[4,8]"},   {"l.1.scale", "F16", "[8,1]"}}
+                         << QByteArray("{\"quantization_config\": {\"quant_method\": \"hqq\"}}")
+                         << QByteArray(
+                                "\"l.0\" is a layer of HQQ (P.W_q beside P.scale and P.zero), which this version does "
+                                "not decode: its parts are listed as they are stored, and those of 1 more.");
+    QTest::newRow("HQQ without a config") << QList<QByteArrayList>{{"l.0.W_q", "U8", "[4,8]"}} << QByteArray("{}")
+                                          << QByteArray("\"l.0\" is a layer of HQQ");
+    QTest::newRow("ModelOpt, NVFP4")
+        << QList<QByteArrayList>{{"l.0.weight", "U8", "[4,16]"},
+                                 {"l.0.weight_scale", "F8_E4M3", "[4,2]"},
+                                 {"l.0.weight_scale_2", "F32", "[]"},
+                                 {"l.0.input_scale", "F32", "[]"}}
+        << QByteArray("{\"quantization_config\": {\"quant_method\": \"modelopt\", \"quant_algo\": \"NVFP4\"}}")
+        << QByteArray(
+               "\"l.0\" is a layer of NVIDIA ModelOpt (P.weight beside P.weight_scale and P.weight_scale_2), which");
+    QTest::newRow("ModelOpt, AWQ") << QList<QByteArrayList>{{"l.0.weight", "U8", "[4,16]"},
+                                                            {"l.0.weight_scale", "F16", "[4,2]"},
+                                                            {"l.0.pre_quant_scale", "F16", "[32]"}}
+                                   << QByteArray("{}") << QByteArray("\"l.0\" is a layer of NVIDIA ModelOpt (AWQ)");
+}
+
+/// Said by name, and no other convention takes fields that are called as its own.
+void ConventionsTest::knownAndNotDecoded() {
+    QFETCH(QList<QByteArrayList>, fields);
+    QFETCH(QByteArray, config);
+    QFETCH(QByteArray, says);
+    QTemporaryDir at;
+    QByteArray header = "{";
+    qint64 end = 0;
+    for (const auto& field : fields) {
+        qint64 bytes = info(*dtypeFromId(field[1].toStdString())).bits / 8;
+        for (const auto& dim : field[2].mid(1).chopped(1).split(','))
+            if (!dim.isEmpty()) bytes *= dim.toInt();
+        header += (end ? "," : "") + entry(field[0], field[1], field[2],
+                                           "[" + QByteArray::number(end) + "," + QByteArray::number(end + bytes) + "]");
+        end += bytes;
+    }
+    put(at.path(), QStringLiteral("model.safetensors"), madeFile(header + "}", zeros(int(end))));
+    put(at.path(), QStringLiteral("config.json"), config);
+    const auto model = openModel(at.path().toStdString());
+    QVERIFY2(model, model ? "" : model.error().message.c_str());
+    QCOMPARE((*model)->tensors.size(), std::size_t(fields.size()));
+    for (const auto& tensor : (*model)->tensors) QVERIFY(!tensor.derived);
+    QCOMPARE((*model)->warnings.size(), std::size_t(1));
+    const auto warning = QByteArray::fromStdString((*model)->warnings[0]);
+    QVERIFY2(warning.contains(says) && warning.endsWith('.'), warning);
 }
 
 QTEST_GUILESS_MAIN(ConventionsTest)

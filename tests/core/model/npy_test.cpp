@@ -15,6 +15,8 @@ private Q_SLOTS:
     void lies();
     void everyPrefixOfAFile();
     void fortranOrderKeepsItsShape();
+    void bigEndian_data();
+    void bigEndian();
 };
 
 namespace {
@@ -94,7 +96,8 @@ void NpyTest::lies_data() {
     descr("StringDType", "|T16", "does not read");
     descr("8-bit floats of ml_dtypes", "|V1", "does not say which");
     descr("8-bit floats by name", "<f1", "does not say which");
-    descr("big-endian", ">f4", "are big-endian");
+    descr("opaque pairs of bytes, big-endian", ">V2", "does not read");
+    descr("8-byte opaque", "|V8", "does not read");
     descr("no type", "", "descr is empty");
     header("records", "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3), }", "records");
     header("no dictionary", "[1]", "no dictionary");
@@ -155,6 +158,55 @@ void NpyTest::fortranOrderKeepsItsShape() {
     QCOMPARE(model->tensors[0].shape, (std::vector<std::int64_t>{2, 3})); // npz_test has the values
     QVERIFY(model->tensors[0].derived && model->warnings.empty());
     QVERIFY(!open("(6,)")->tensors[0].derived); // one dimension has one order
+}
+
+void NpyTest::bigEndian_data() {
+    QTest::addColumn<QByteArray>("descr");
+    QTest::addColumn<QByteArray>("dtype");
+    QTest::addColumn<QByteArray>("shape");
+    QTest::addColumn<int>("number"); // bytes of one
+    const std::tuple<const char*, const char*, int> rows[] = {
+        {">f2", "F16", 2}, {">f4", "F32", 4}, {">f8", "F64", 8}, {">i2", "I16", 2}, {">i4", "I32", 4},
+        {">i8", "I64", 8}, {">u2", "U16", 2}, {">u4", "U32", 4}, {">u8", "U64", 8}, {">c8", "C64", 4}};
+    for (const auto& [descr, dtype, number] : rows)
+        for (const char* shape : {"()", "(3,)", "(2, 3)"})
+            QTest::addRow("%s of %s", descr, shape)
+                << QByteArray(descr) << QByteArray(dtype) << QByteArray(shape) << number;
+}
+
+/// The bytes of every number the other way about, in both orders of elements.
+void NpyTest::bigEndian() {
+    QFETCH(QByteArray, descr);
+    QFETCH(QByteArray, dtype);
+    QFETCH(QByteArray, shape);
+    QFETCH(int, number);
+    QTemporaryDir folder;
+    const int item = info(*dtypeFromId(dtype.toStdString())).bits / 8;
+    const int count = shape == "()" ? 1 : shape == "(3,)" ? 3 : 6;
+    QByteArray data;
+    for (int i = 0; i < count * item; ++i) data += char(i + 1);
+    for (const char* order : {"False", "True"}) {
+        const auto model =
+            openModel(put(folder.path(), QStringLiteral("b.npy"), npy(dict(descr, shape, order), data)).toStdString());
+        QVERIFY2(model, model ? "" : model.error().message.c_str());
+        const auto& tensor = (*model)->tensors.at(0);
+        QCOMPARE(QByteArray(tensor.typeId()), dtype);
+        QVERIFY(tensor.derived);
+        QByteArray expected;
+        for (int i = 0; i < count; ++i) {
+            const int from = order == QByteArray("True") && count == 6 ? i % 3 * 2 + i / 3 : i;
+            for (int part = 0; part < item; part += number)
+                for (int k = number; k-- > 0;) expected += data[from * item + part + k];
+        }
+        for (int begin = 0; begin < expected.size(); ++begin)
+            for (const int n : {1, number, int(expected.size()) - begin}) {
+                if (begin + n > expected.size()) continue;
+                QByteArray part(n, '?');
+                (*model)->view(tensor)->readInto(std::uint64_t(begin),
+                                                 std::as_writable_bytes(std::span(part.data(), std::size_t(n))));
+                QCOMPARE(part, expected.mid(begin, n));
+            }
+    }
 }
 
 QTEST_GUILESS_MAIN(NpyTest)
