@@ -56,6 +56,10 @@ Result<void> addShard(Model& model, const std::string& path) {
     if (!mapping) return tl::unexpected(mapping.error());
     if (const auto why = notWhole((*mapping)->size(), path); !why.empty())
         return fail(fmt::format("{} {}.", shown(path), why), path, 0);
+    std::vector<std::byte> head(std::min<std::size_t>((*mapping)->size(), 4096));
+    (*mapping)->readInto(0, head);
+    if (const auto is = looksLikeHdf5(head) ? std::string() : foreignFile(head); !is.empty())
+        return fail(fmt::format("{} {}.", shown(path), is), path, 0);
     auto descriptor = openAgain(**mapping);
     if (!descriptor) return tl::unexpected(descriptor.error());
     const auto number = std::uint32_t(model.files.size());

@@ -21,8 +21,6 @@ struct Magic {
 
 using namespace std::string_view_literals;
 constexpr Magic kMagics[] = {
-    {"version https://git-lfs.github.com/spec"sv, 0,
-     "is a Git LFS pointer, not the file itself; run \"git lfs pull\" in its repository"},
     {"GGUF"sv, 0, "is a GGUF file"},
     {"tjgg"sv, 0, kOldGgml},
     {"lmgg"sv, 0, kOldGgml},
@@ -84,14 +82,22 @@ std::string notWhole(std::uint64_t size, const std::string& path) {
     return {};
 }
 
-std::string foreignFile(std::span<const std::byte> head) {
+std::string placeholder(std::span<const std::byte> head) {
     const std::string_view text = textOf(head);
-    for (const auto& magic : kMagics)
-        if (text.size() > magic.at && text.substr(magic.at).starts_with(magic.bytes)) return magic.is;
+    if (text.starts_with("version https://git-lfs.github.com/spec"))
+        return "is a Git LFS pointer, not the file itself; run \"git lfs pull\" in its repository";
     if (beginsWith(text, {"<!doctype", "<html"}))
         return "is a web page (HTML), not the file itself; the download went to a page";
     if (beginsWith(text, {"<?xml"}))
         return "is an XML document, not the file itself; the download may have got a server's refusal";
+    return {};
+}
+
+std::string foreignFile(std::span<const std::byte> head) {
+    const std::string_view text = textOf(head);
+    for (const auto& magic : kMagics)
+        if (text.size() > magic.at && text.substr(magic.at).starts_with(magic.bytes)) return magic.is;
+    if (auto instead = placeholder(head); !instead.empty()) return instead;
     if (beginsWith(text, {"{"}) &&
         (text.find("\"modelTopology\"") != text.npos || text.find("\"weightsManifest\"") != text.npos))
         return "is a model of TensorFlow.js (its weights lie in shards beside it), which is not read; convert it to "

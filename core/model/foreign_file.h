@@ -18,7 +18,11 @@ std::string notWhole(std::uint64_t size, const std::string& path);
 /// bytes, up to 4096.
 std::string foreignFile(std::span<const std::byte> head);
 
-/// The same for a file that has to be safetensors because another file says so.
+/// What lies in the place of a file: a pointer to it, or a page of the server that should have sent it. `head`: the first
+/// bytes of a file without a format of its own, as raw values are.
+std::string placeholder(std::span<const std::byte> head);
+
+/// What foreignFile() says of a file that has to be safetensors because another file says so.
 std::string notSafetensors(std::span<const std::byte> head, std::uint64_t size, const std::string& path);
 
 } // namespace qs

@@ -98,6 +98,9 @@ private:
             return fail(std::move(message));
         }
         if (!*opened) return files_[location] = -1;
+        std::vector<std::byte> head(std::min<std::size_t>((*opened)->size(), 64));
+        (*opened)->readInto(0, head);
+        if (const auto is = placeholder(head); !is.empty()) return fail(fmt::format("{} {}", quotedName(location), is));
         files_[location] = int(model->files.size());
         model->files.push_back({(*opened)->path(), (*opened)->size(), *opened, {}});
         return files_[location];

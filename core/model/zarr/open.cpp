@@ -5,6 +5,7 @@
 #include "core/model/confined_folder.h"
 #include "core/model/conventions/json_tree.h"
 #include "core/model/file_set.h"
+#include "core/model/foreign_file.h"
 #include "core/model/strict_json.h"
 #include "core/model/tensor_name.h"
 #include "core/model/zarr/values.h"
@@ -21,6 +22,8 @@ namespace fs = std::filesystem;
 
 constexpr int kMostDeep = 8;
 constexpr std::size_t kMostEntries = 200'000, kMostFiles = 6'000, kMostLooked = 65'536;
+
+constexpr std::size_t kLongestPointer = 1024; ///< of Git LFS: others are not looked into before they are read
 
 std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
 
@@ -163,6 +166,11 @@ private:
 
     /// What cannot be of a file of chunks, before any is decoded.
     static std::string wrongFile(const zarr::Array& array, const MappedFile& file) {
+        if (file.size() <= kLongestPointer) {
+            std::vector<std::byte> head(file.size());
+            file.readInto(0, head);
+            if (auto is = placeholder(head); !is.empty()) return "it " + is;
+        }
         if (array.isShard) {
             const auto checked = zarr::checkIndex(array, file);
             return checked ? std::string() : checked.error().message;

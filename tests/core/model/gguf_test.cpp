@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The ways in which a GGUF file can lie, one row each, and what must open.
+// The ways in which a GGUF file can lie, one row each, and what must open. Models in parts are in gguf_split_test.cpp.
 #include "core/model/gguf.h"
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
 #include "core/model/packed_type.h"
 #include "made_gguf.h"
+#include "tests/support/several.h"
 
 #include <set>
 
@@ -23,10 +24,8 @@ private Q_SLOTS:
     void everyTypeIsListed();
     void metadataInWords();
     void theReferencesFiles();
-    void splitModels();
-    void damagedParts();
-    void aPartUnderAnotherName();
     void cutWhileOpen();
+    void aDirectory();
     void insideAFolder();
 
 private:
@@ -341,64 +340,6 @@ void GgufTest::theReferencesFiles() {
     QCOMPARE(last, 2.0f);
 }
 
-void GgufTest::splitModels() {
-    const auto part = [&](int n) { return QStringLiteral("split-0000%1-of-00003.gguf").arg(n); };
-    for (int n = 1; n <= 3; ++n) put(part(n), bytesOf(QString::fromUtf8(kData) + part(n)));
-    for (int n = 1; n <= 3; ++n) { // any part names the whole
-        const auto model = openModel(folder_->filePath(part(n)).toStdString());
-        QVERIFY2(model, model ? "" : model.error().message.c_str());
-        QVERIFY2((*model)->warnings.empty(), (*model)->warnings.empty() ? "" : (*model)->warnings[0].c_str());
-        QCOMPARE((*model)->files.size(), 3u);
-        QCOMPARE((*model)->tensors.size(), 5u);
-        QCOMPARE(text((*model)->title), QStringLiteral("split"));
-        for (int i = 0; i < 5; ++i) {
-            const auto* tensor = (*model)->find("blk." + std::to_string(i) + ".attn_q.weight");
-            QVERIFY(tensor);
-            float first = 0;
-            std::memcpy(&first, (*model)->view(*tensor)->bytes.data(), 4);
-            QCOMPARE(first, float(i + 1));
-        }
-    }
-    QFile::remove(folder_->filePath(part(2)));
-    const auto model = openModel(folder_->filePath(part(1)).toStdString());
-    QVERIFY(model);
-    QCOMPARE((*model)->tensors.size(), 3u);
-    QCOMPARE((*model)->warnings.size(), 1u);
-    QVERIFY(
-        text((*model)->warnings[0]).contains(QStringLiteral("1 of 3 parts are missing; the first is \"") + part(2)));
-}
-
-void GgufTest::damagedParts() {
-    const auto part = [&](int n) { return QStringLiteral("split-0000%1-of-00003.gguf").arg(n); };
-    for (int n = 1; n <= 3; ++n) put(part(n), bytesOf(QString::fromUtf8(kData) + part(n)));
-    put(part(2), "version https://git-lfs.github.com/spec/v1\n");
-    auto model = openModel(folder_->filePath(part(1)).toStdString());
-    QVERIFY(!model && text(model.error().message).contains(QStringLiteral("is a Git LFS pointer")));
-    put(part(2), bytesOf(QString::fromUtf8(kData) + part(2)).left(200));
-    model = openModel(folder_->filePath(part(1)).toStdString());
-    QVERIFY(!model && text(model.error().message).contains(part(2)));
-    put(part(2), bytesOf(QString::fromUtf8(kData) + part(3))); // the wrong part, so its tensor is there twice
-    model = openModel(folder_->filePath(part(1)).toStdString());
-    QVERIFY(model);
-    QStringList all;
-    for (const auto& warning : (*model)->warnings) all << text(warning);
-    const QString said = all.join(u'\n');
-    QVERIFY2(said.contains(QStringLiteral("says that it is part 3 of 3")), qPrintable(said));
-    QVERIFY2(said.contains(QStringLiteral("split.tensors.count says 5")), qPrintable(said));
-    QVERIFY2(said.contains(QStringLiteral("more than once")), qPrintable(said));
-}
-
-void GgufTest::aPartUnderAnotherName() {
-    const QString path =
-        put(QStringLiteral("a.gguf"), bytesOf(QString::fromUtf8(kData) + QStringLiteral("split-00001-of-00003.gguf")));
-    const auto model = openModel(path.toStdString());
-    QVERIFY(model);
-    QCOMPARE((*model)->tensors.size(), 2u);
-    QCOMPARE((*model)->warnings.size(), 1u);
-    QVERIFY(text((*model)->warnings[0])
-                .contains(QStringLiteral("is part 1 of 3, but it is not called NAME-00001-of-00003.gguf")));
-}
-
 void GgufTest::cutWhileOpen() {
     MadeGguf file = smallGguf();
     file.tensors[0].dims = {1024, 64};
@@ -411,15 +352,29 @@ void GgufTest::cutWhileOpen() {
     QVERIFY(!view && text(view.error().message).contains(QStringLiteral("was cut from")));
 }
 
-void GgufTest::insideAFolder() {
+/// Given as a file: by its name, and to the reader of the format itself.
+void GgufTest::aDirectory() {
     QVERIFY(QDir(folder_->path()).mkdir(QStringLiteral("folder.gguf")));
-    const auto directory = openModel(folder_->filePath(QStringLiteral("folder.gguf")).toStdString());
-    QVERIFY(!directory && text(directory.error().message).contains(QStringLiteral("holds no safetensors file")));
+    const auto path = folder_->filePath(QStringLiteral("folder.gguf")).toStdString();
+    const auto opened = openModel(path);
+    QVERIFY(!opened && text(opened.error().message).contains(QStringLiteral("holds no safetensors file")));
+    const auto asFile = openGguf(path);
+    QVERIFY(!asFile);
+    QVERIFY2(text(asFile.error().message).endsWith(QStringLiteral("is a folder, not a regular file.")),
+             asFile.error().message.c_str());
+}
+
+void GgufTest::insideAFolder() {
     put(QStringLiteral("model-q4.gguf"), smallGguf().bytes());
     const auto opened = openModel(folder_->path().toStdString());
     QVERIFY(!opened);
     QVERIFY(text(opened.error().message).endsWith(QStringLiteral("open %1/model-q4.gguf in it.").arg(folder_->path())));
 }
 
-QTEST_GUILESS_MAIN(GgufTest)
+std::unique_ptr<QObject> makeGgufSplitTest();
+
+int main(int argc, char* argv[]) {
+    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<GgufTest>()); };
+    return qs::test::runAll(argc, argv, {make, makeGgufSplitTest});
+}
 #include "gguf_test.moc"

@@ -14,6 +14,7 @@ private Q_SLOTS:
     void lies();
     void refusalsComeInTheOrderOfTheReference_data();
     void refusalsComeInTheOrderOfTheReference();
+    void theLongestHeader();
     void notSafetensorsAtAll_data();
     void notSafetensorsAtAll();
     void everyPrefixOfAFile();
@@ -32,12 +33,17 @@ QByteArray one(const QByteArray& dtype, const QByteArray& shape, const QByteArra
     return madeFile("{" + entry("w", dtype, shape, offsets) + "}", zeros(data));
 }
 
-/// The bytes as a file and as a span get the same answer, which is returned.
+/// The bytes as a file that is mapped, as one that is read, and as a span get the same answer, which is returned.
 Error refusal(const QByteArray& bytes, const QString& name) {
     QTemporaryDir folder;
     const QString path = put(folder.path(), name, bytes);
     const auto opened = openModel(path.toStdString());
     if (opened) return {"it opened", {}, -1, false};
+    qputenv("QS_READ", "pread"); // as on a network: read, not mapped
+    const auto read = openModel(path.toStdString());
+    qunsetenv("QS_READ");
+    if (read) return {"it opened where it is read", {}, -1, false};
+    if (read.error().message != opened.error().message) return {"read: " + read.error().message, {}, -1, false};
     const auto parsed =
         parseSafetensorsHeader(std::as_bytes(std::span(bytes.data(), std::size_t(bytes.size()))), path.toStdString());
     if (parsed) return {"it parsed", {}, -1, false};
@@ -61,6 +67,9 @@ void SafetensorsRefuseTest::lies_data() {
     // The reference implementation's own cases.
     row("10 entries overlap", overlapping(10), {"tensor \"t1\"", "overlap"});
     row("100,000 entries overlap", overlapping(100000), {"tensor \"t1\"", "overlap"});
+    // 57 bytes each are more than a header may have: said before any is read.
+    row("10,000,000 entries overlap", madeFile(overlapping(1000).mid(8), {}, 570'000'000), {"header length", "limit"},
+        0);
     row("bytes after the last tensor", madeFile("{" + good + "}", zeros(16) + "PK\3\4"),
         {"4 bytes follow the last tensor"}, 79);
     row("2 bytes missing", one("F32", "[4]", "[0,16]", 14), {"tensor \"w\"", "cut short", "16 bytes", "14 are there"},
@@ -250,6 +259,17 @@ void SafetensorsRefuseTest::notSafetensorsAtAll_data() {
         row(name, name, smallFile(), "unfinished download");
     row("text", "notes.txt", "Dear diary, today I quantized a model.", "is not a file that this version opens");
     row("other JSON", "config.json", "{\"hidden_size\": 128}", "is not a file that this version opens");
+}
+
+/// 100,000,000 bytes are legal: what is refused is what lies there, here holes.
+void SafetensorsRefuseTest::theLongestHeader() {
+    QTemporaryDir folder;
+    const QString path = put(folder.path(), QStringLiteral("long.safetensors"), madeFile("{", {}, 100'000'000));
+    QVERIFY(QFile::resize(path, 100'000'008));
+    const auto opened = openModel(path.toStdString());
+    QVERIFY(!opened);
+    QVERIFY2(text(opened.error().message).contains(QStringLiteral("NUL")), opened.error().message.c_str());
+    QCOMPARE(opened.error().offset, 9LL);
 }
 
 void SafetensorsRefuseTest::notSafetensorsAtAll() {

@@ -3,7 +3,10 @@
 #include "core/model/file_format.h"
 #include "core/model/model.h"
 #include "made_file.h"
+#include "made_protobuf.h"
 
+#include <filesystem>
+#include <set>
 #include <sys/stat.h>
 
 using namespace qs;
@@ -16,6 +19,13 @@ private Q_SLOTS:
     void opensUnderEveryName();
     void isToldUnderEveryName_data();
     void isToldUnderEveryName();
+    void nothingThatIsKnown_data();
+    void nothingThatIsKnown();
+    void cutInTheMiddle_data();
+    void cutInTheMiddle();
+    void everyFormatIsCut();
+    void pointersAmongTheParts_data();
+    void pointersAmongTheParts();
     void unfinishedDownloads();
     void unknownContentGetsTheSentenceOfItsName();
     void foldersWithoutAModel_data();
@@ -37,7 +47,14 @@ private:
 
 namespace {
 
-const char* const kNames[] = {"model.safetensors", "model.gguf", "model", "model.bin", "weights.json"};
+/// One that says nothing, and one of every pattern of every format.
+std::vector<std::string> everyName() {
+    std::vector<std::string> names = {"model", "weights.json"};
+    for (const auto& format : fileFormats())
+        for (const QString& pattern : QString::fromUtf8(format.patterns).split(u' ', Qt::SkipEmptyParts))
+            names.push_back(QString(pattern).replace(u'*', u'm').toStdString());
+    return names;
+}
 
 } // namespace
 
@@ -52,14 +69,23 @@ void SniffTest::opensUnderEveryName_data() {
                                   zeros(16)
                            << QStringLiteral("npy");
     QTest::newRow("GGUF") << QByteArray("GGUF\3\0\0\0", 8) + zeros(16) << QStringLiteral("gguf");
+    QTest::newRow("NumPy archive") << bytesOf(QStringLiteral(QS_TEST_DATA "/pytorch/arrays.npz"))
+                                   << QStringLiteral("npz");
+    QTest::newRow("PyTorch") << bytesOf(QStringLiteral(QS_TEST_DATA "/pytorch/zip_1.pt")) << QStringLiteral("pytorch");
+    QTest::newRow("PyTorch of before 1.6")
+        << bytesOf(QStringLiteral(QS_TEST_DATA "/pytorch/legacy_1.pt")) << QStringLiteral("pytorch");
+    QTest::newRow("ONNX") << pb::model(pb::initializer(pb::tensor("w", 1, pb::dims({4}), pb::raw(zeros(16)))))
+                          << QStringLiteral("onnx");
+    QTest::newRow("TensorFlow Lite") << bytesOf(QStringLiteral(QS_TEST_DATA "/tflite/quantized.tflite"))
+                                     << QStringLiteral("tflite");
     QTest::newRow("index") << QByteArray(" \n{\"weight_map\": {}}") << QStringLiteral("safetensors-index");
 }
 
 void SniffTest::opensUnderEveryName() {
     QFETCH(QByteArray, bytes);
     QFETCH(QString, format);
-    for (const char* name : kNames) {
-        const auto opened = openModel(put(folder_->path(), QString::fromUtf8(name), bytes).toStdString());
+    for (const auto& name : everyName()) {
+        const auto opened = openModel(put(folder_->path(), text(name), bytes).toStdString());
         QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
         QCOMPARE(text((*opened)->format), format);
     }
@@ -90,6 +116,18 @@ void SniffTest::isToldUnderEveryName_data() {
     row("PyTorch's oldest", "sys_info" + QByteArray(249, '\0') + "ustar" + rest, "before version 0.1.11");
     row("PyTorch's oldest behind its times", QByteArray(257, 'x') + "ustar" + QByteArray(762, 'x') + "sys_info" + rest,
         "before version 0.1.11");
+    row("bzip2", "BZh91AY" + rest, "is compressed with bzip2");
+    row("xz",
+        QByteArray("\xfd"
+                   "7zXZ\0",
+                   6) +
+            rest,
+        "is compressed with xz");
+    row("7-Zip", "7z\xbc\xaf\x27\x1c" + rest, "is a 7-Zip archive");
+    row("ZIP of something else", "PK\3\4" + QByteArray(22, '\0') + QByteArray("\5\0\0\0", 4) + "a.txt" + rest,
+        "is a ZIP archive, and its first member is of no PyTorch checkpoint");
+    row("TensorFlow.js", "{\"format\": \"layers-model\", \"modelTopology\": {}, \"weightsManifest\": []}",
+        "is a model of TensorFlow.js");
     row("tar", QByteArray(257, 'x') + "ustar" + rest, "is a tar archive");
     row("empty", "", "is empty (0 bytes)");
     row("nothing but zeros", rest, "begins with nothing but zero bytes");
@@ -98,10 +136,116 @@ void SniffTest::isToldUnderEveryName_data() {
 void SniffTest::isToldUnderEveryName() {
     QFETCH(QByteArray, bytes);
     QFETCH(QString, says);
-    for (const char* name : kNames) {
-        const QString why = refusal(put(folder_->path(), QString::fromUtf8(name), bytes));
+    for (const auto& name : everyName()) {
+        const QString why = refusal(put(folder_->path(), text(name), bytes));
         QVERIFY2(why.contains(says), qPrintable(why));
     }
+}
+
+void SniffTest::nothingThatIsKnown_data() {
+    QTest::addColumn<QByteArray>("bytes");
+    QTest::newRow("random bytes") << QByteArray::fromHex("a7c31f0e99d2447b8a6655e1f0b3") + QByteArray(500, '\xa9');
+    QTest::newRow("Python source") << QByteArray("import torch\nclass Net(torch.nn.Module):\n    pass\n");
+    QTest::newRow("a text") << QByteArray("Dear diary, today I quantized a model.");
+    QTest::newRow("other JSON") << QByteArray("{\"hidden_size\": 128}");
+    QTest::newRow("one byte") << QByteArray("x");
+    QTest::newRow("the magic of TensorFlow Lite in another place") << QByteArray("TFL3") + QByteArray(100, '\x7f');
+}
+
+/// The sentence is that of the name, and one.
+void SniffTest::nothingThatIsKnown() {
+    QFETCH(QByteArray, bytes);
+    for (const auto& name : everyName()) {
+        const QString why = refusal(put(folder_->path(), text(name), bytes));
+        QVERIFY2(!why.isEmpty(), name.c_str());
+    }
+}
+
+namespace {
+
+/// A whole file of every format that is one, in this folder of test data. Those of HDF5 are in test_hdf5.
+constexpr std::pair<const char*, const char*> kWhole[] = {{"safetensors", "safetensors/every_dtype.safetensors"},
+                                                          {"gguf", "gguf/types.gguf"},
+                                                          {"npz", "pytorch/arrays.npz"},
+                                                          {"pytorch", "pytorch/zip_2.pt"},
+                                                          {"pytorch", "pytorch/legacy_2.pt"},
+                                                          {"onnx", "onnx/types.onnx"},
+                                                          {"tflite", "tflite/quantized.tflite"},
+                                                          {"hdf5", "keras/tiny.weights.h5"},
+                                                          {"keras", "keras/tiny.keras"}};
+
+} // namespace
+
+void SniffTest::cutInTheMiddle_data() {
+    QTest::addColumn<QString>("file");
+    for (const auto& [format, file] : kWhole)
+        if (QByteArray(format) != "hdf5")
+            QTest::newRow(file) << QStringLiteral(QS_TEST_DATA "/") + QString::fromUtf8(file);
+}
+
+/// As a download that ended early has it: under its own name and under no name.
+void SniffTest::cutInTheMiddle() {
+    QFETCH(QString, file);
+    const QByteArray whole = bytesOf(file);
+    for (const QString& name : {QFileInfo(file).fileName(), QStringLiteral("model")})
+        for (const qsizetype left :
+             {qsizetype(1), qsizetype(9), qsizetype(100), whole.size() / 2, whole.size() - 100}) {
+            const QString why = refusal(put(folder_->path(), name, whole.left(left)));
+            QVERIFY2(!why.isEmpty(), qPrintable(QStringLiteral("%1 bytes of %2 open").arg(left).arg(name)));
+        }
+}
+
+/// A format is in the list above, or its test of every prefix is named here.
+void SniffTest::everyFormatIsCut() {
+    std::set<std::string> cut = {"npy",         "imatrix", // everyPrefixOfAFile of their tests
+                                 "huggingface", "safetensors-index",
+                                 "zarr",        "keras-shards"}; // pointersAmongTheParts, shardsOfKeras
+    for (const auto& [format, file] : kWhole) cut.insert(format);
+    for (const auto& format : fileFormats()) QVERIFY2(cut.contains(format.id), format.id);
+}
+
+void SniffTest::pointersAmongTheParts_data() {
+    QTest::addColumn<QByteArray>("bytes");
+    QTest::addColumn<QString>("says");
+    QTest::newRow("Git LFS pointer") << QByteArray(
+                                            "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 16\n")
+                                     << QStringLiteral("is a Git LFS pointer");
+    QTest::newRow("web page") << QByteArray("<!DOCTYPE html><title>Sign in</title>")
+                              << QStringLiteral("is a web page (HTML)");
+}
+
+/// The file that people opened is right, and one that it names is not there yet.
+void SniffTest::pointersAmongTheParts() {
+    QFETCH(QByteArray, bytes);
+    QFETCH(QString, says);
+    const auto in = [&](const char* name) { return folder_->filePath(QString::fromUtf8(name)); };
+    const auto told = [&](const QString& path) {
+        const auto opened = openModel(path.toStdString());
+        const QString why = opened ? (*opened)->warnings.empty() ? QString() : text((*opened)->warnings[0])
+                                   : text(opened.error().message);
+        QVERIFY2(why.contains(says), qPrintable(why));
+    };
+    put(in("hf"), QStringLiteral("model.safetensors"), bytes);
+    told(in("hf"));
+    put(in("cut"), QStringLiteral("model-00001-of-00001.safetensors"), bytes);
+    told(put(in("cut"), QStringLiteral("model.safetensors.index.json"),
+             "{\"weight_map\":{\"w\":\"model-00001-of-00001.safetensors\"}}"));
+    put(in("torch"), QStringLiteral("pytorch_model-00001-of-00001.bin"), bytes);
+    told(put(in("torch"), QStringLiteral("pytorch_model.bin.index.json"),
+             "{\"weight_map\":{\"w\":\"pytorch_model-00001-of-00001.bin\"}}"));
+    put(in("onnx"), QStringLiteral("w.bin"), bytes);
+    told(put(in("onnx"), QStringLiteral("m.onnx"),
+             pb::model(pb::initializer(pb::tensor("w", 1, pb::dims({4}), pb::outside("w.bin"))))));
+    put(in("zarr"), QStringLiteral(".zarray"),
+        "{\"zarr_format\":2,\"shape\":[4],\"chunks\":[4],\"dtype\":\"<f4\",\"compressor\":{\"id\":\"zstd\",\"level\":1}"
+        ","
+        "\"fill_value\":0,\"order\":\"C\",\"filters\":null}");
+    put(in("zarr"), QStringLiteral("0"), bytes);
+    told(in("zarr"));
+    std::filesystem::copy(QS_TEST_DATA "/gguf/split-00001-of-00003.gguf",
+                          in("split-00001-of-00003.gguf").toStdString());
+    put(folder_->path(), QStringLiteral("split-00002-of-00003.gguf"), bytes);
+    told(in("split-00001-of-00003.gguf"));
 }
 
 void SniffTest::unfinishedDownloads() {

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 foreach(test safetensors_refuse safetensors_accept sharded atomic_file safetensors_write
-        tensor_name large_files sniff gguf imatrix npy npz zip pytorch conventions conventions_refuse)
+        tensor_name large_files sniff imatrix npy npz zip pytorch conventions conventions_refuse)
   qs_add_test(${test}_test SOURCES model/${test}_test.cpp LIBS qs_core ONE_THREAD)
 endforeach()
 qs_add_test(pickle_test SOURCES model/pickle_test.cpp model/pickle_state_test.cpp LIBS qs_core ONE_THREAD)
+qs_add_test(gguf_test SOURCES model/gguf_test.cpp model/gguf_split_test.cpp LIBS qs_core ONE_THREAD)
 qs_add_test(mapped_file_test SOURCES model/mapped_file_test.cpp LIBS qs_core)
 foreach(test npz zip pickle pytorch) # they make archives
   target_link_libraries(${test}_test PRIVATE ZLIB::ZLIB)
 endforeach()
 # Networks made by others are stored compressed.
-foreach(test onnx tflite zarr)
+foreach(test tflite zarr)
   qs_add_test(${test}_test SOURCES model/${test}_test.cpp LIBS qs_core PkgConfig::ZSTD ONE_THREAD)
 endforeach()
+qs_add_test(onnx_test SOURCES model/onnx_test.cpp model/onnx_outside_test.cpp LIBS qs_core PkgConfig::ZSTD ONE_THREAD)
 target_link_libraries(zarr_test PRIVATE PkgConfig::BLOSC)

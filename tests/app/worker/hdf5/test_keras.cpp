@@ -94,6 +94,18 @@ void TestKeras::shardsOfKeras() {
     QVERIFY((*partly)->warnings[0].find("1 of 2 files are missing") != std::string::npos);
     QVERIFY((*partly)->warnings[1].find("\"/not/there\"") != std::string::npos);
 
+    for (const auto& [bytes, says] : std::initializer_list<std::pair<QByteArray, const char*>>{
+             {"version https://git-lfs.github.com/spec/v1\n", "is a Git LFS pointer"},
+             {"<html>Sign in</html>", "is a web page (HTML)"},
+             {"", "is empty (0 bytes)"},
+             {::bytesOf(whole).left(700), "HDF5"}}) {
+        put(folder.path(), QStringLiteral("a_00001.weights.h5"), bytes);
+        const auto refused = openModel(at("a.weights.json").toStdString());
+        QVERIFY2(!refused && refused.error().message.find(says) != std::string::npos &&
+                     refused.error().message.find("a_00001.weights.h5") != std::string::npos,
+                 refused ? says : refused.error().message.c_str());
+    }
+
     for (const auto& [map, says] : std::initializer_list<std::pair<const char*, const char*>>{
              {"{\"/a\":[\"../b.weights.h5\"]}", "not a plain file name"},
              {"{\"/a\":[\"/etc/b.weights.h5\"]}", "not a plain file name"},
