@@ -5,6 +5,7 @@
 
 #include <QApplication>
 #include <QFontDatabase>
+#include <QLabel>
 #include <QPainter>
 #include <QPointer>
 #include <QSvgRenderer>
@@ -13,6 +14,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 namespace qs::gui {
 namespace {
@@ -89,12 +92,25 @@ template<std::size_t N> QColor interpolate(const std::array<QRgb, N>& stops, dou
     return mix(QColor(stops[i]), QColor(stops[i + 1]), at - double(i));
 }
 
-QFont withFamilies(const QStringList& families, int px, int weight) {
-    QFont font;
+/// Every cell of a table asks for its font: copies of one share what the font system has found for it.
+QFont& withFamilies(const QStringList& families, int px, int weight) {
+    static std::map<std::tuple<QString, int, int>, QFont> made;
+    auto& font = made[{families.constFirst(), px, weight}];
+    if (font.pixelSize() == px) return font;
     font.setFamilies(families);
     font.setPixelSize(px);
     font.setWeight(QFont::Weight(weight));
     return font;
+}
+
+/// Of a window that is opaque and asks to be painted before the widgets on it, as at a change of palette, Qt paints all
+/// at once for itself and then once more for those. Where some of them have asked first, all is painted once.
+void askForAll() {
+    for (auto* window : QApplication::topLevelWidgets()) {
+        if (!window->isVisible()) continue;
+        const auto labels = window->findChildren<QLabel*>();
+        for (auto* label : labels) label->update();
+    }
 }
 
 QPointer<Theme> theInstance;
@@ -118,6 +134,7 @@ void Theme::install(Mode mode) {
 
 void Theme::setMode(Mode mode) {
     mode_ = mode;
+    askForAll();
     apply();
     Q_EMIT changed();
 }
@@ -148,8 +165,8 @@ QFont Theme::words(int px, int weight) {
 QFont Theme::numbers(int px) {
     static const QStringList families = {QStringLiteral("JetBrains Mono"), QStringLiteral("DejaVu Sans Mono"),
                                          QFontDatabase::systemFont(QFontDatabase::FixedFont).family()};
-    auto font = withFamilies(families, px, QFont::Normal);
-    font.setStyleHint(QFont::Monospace);
+    auto& font = withFamilies(families, px, QFont::Normal);
+    if (font.styleHint() != QFont::Monospace) font.setStyleHint(QFont::Monospace);
     return font;
 }
 

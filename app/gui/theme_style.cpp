@@ -9,6 +9,7 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QPlainTextEdit>
+#include <QScrollArea>
 #include <QScrollBar>
 #include <QStyleFactory>
 #include <QStyleOption>
@@ -38,6 +39,9 @@ void polishScrollArea(QAbstractScrollArea& area) {
     area.setFrameShape(QFrame::NoFrame);
     area.viewport()->setAutoFillBackground(false);
     if (qobject_cast<QAbstractItemView*>(&area)) area.viewport()->setAttribute(Qt::WA_Hover);
+    // Else a page in it is painted twice when it is shown: as an opaque whole, and again for the widgets on it.
+    if (auto* scroll = qobject_cast<QScrollArea*>(&area); scroll && scroll->widget())
+        scroll->widget()->setAutoFillBackground(false);
 }
 
 void colourText(QPlainTextEdit& text) {

@@ -2,7 +2,6 @@
 #include "app/gui/widgets/report_preview.h"
 
 #include "app/gui/theme.h"
-#include "app/gui/widgets/shared_painting.h"
 #include "core/base/text.h"
 
 #include <QFontMetricsF>
@@ -45,7 +44,6 @@ QByteArray inTheme(const std::string& svg, bool dark) {
 ReportPreview::ReportPreview(QWidget* parent) : QAbstractScrollArea(parent) {
     setFrameShape(QFrame::NoFrame);
     setFocusPolicy(Qt::StrongFocus);
-    SharedPainting::of(*viewport(), SharedPainting::Fit::FromTheCorner);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setAccessibleName(tr("Preview of the report"));
     verticalScrollBar()->setSingleStep(int(2 * kLine));

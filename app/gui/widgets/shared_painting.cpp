@@ -13,7 +13,7 @@
 #include <QWidget>
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 #include <vector>
 
 namespace qs::gui {
@@ -27,28 +27,22 @@ public:
         return turn;
     }
 
-    /// Since the first shared painting of this turn; 0 for the first.
-    double elapsedMs() const { return running_ ? double(clock_.nsecsElapsed()) / 1e6 : 0; }
+    double elapsedMs() const { return double(clock_.nsecsElapsed()) / 1e6; } ///< since the window began to paint
     /// Whether there is time left for what will take so long, and for those who wait longer and are painted later in
-    /// this turn. One is painted in every turn: who waits longest, where nobody waits the first one.
+    /// this turn. One of those who wait is painted in every turn: who waits longest.
     bool hasTime(const QWidget& widget, double ms, QSize window) {
-        if (!running_) {
-            running_ = true;
-            painted_ = false;
-            clock_.start();
-            budgetMs_ = window == window_ ? SharedPainting::kBudgetMs : SharedPainting::kResizedMs;
-            window_ = window;
-            // Before any other event: what comes after it is another turn.
-            QCoreApplication::postEvent(this, new QEvent(QEvent::User), Qt::HighEventPriority);
-        }
-        bool oldest = true;
+        begin(); // where somebody repaints at once
+        if (window != window_) budgetMs_ = SharedPainting::kResizedMs;
+        window_ = window;
+        bool waits = false, oldest = true;
         for (const auto& one : queue_) {
-            if (one.widget == &widget) break;
+            waits = one.widget == &widget;
+            if (waits) break;
             if (!one.asked) continue;
             oldest = false;
             ms += one.ms;
         }
-        return (oldest && !painted_) || elapsedMs() + ms <= budgetMs_;
+        return (waits && oldest && !painted_) || elapsedMs() + ms <= budgetMs_;
     }
     void wait(QWidget& widget, double ms) { ///< keeps its place, if it has one
         const auto place = std::find_if(queue_.begin(), queue_.end(), [&](auto& one) { return one.widget == &widget; });
@@ -62,11 +56,20 @@ public:
         std::erase_if(queue_, [&](const Waiting& one) { return one.widget == &widget; });
     }
     bool somebodyWaits() const { return !queue_.empty(); }
+    void keepLater(SharedPainting& painted) { keeps_.emplace_back(&painted); }
 
 protected:
+    /// Layouts, labels and cards are painted in the same turn, mostly before.
+    bool eventFilter(QObject* watched, QEvent* event) override {
+        if ((event->type() == QEvent::UpdateRequest && watched->isWidgetType()) || event->type() == QEvent::Expose)
+            begin();
+        return false;
+    }
     bool event(QEvent* event) override {
         if (event->type() != QEvent::User) return QObject::event(event);
         running_ = false;
+        for (const auto& one : std::exchange(keeps_, {}))
+            if (one) one->keep();
         // Whoever was asked and was not painted is covered, hidden or gone.
         std::erase_if(queue_, [](const Waiting& one) { return one.asked || !one.widget || !one.widget->isVisible(); });
         for (auto& one : queue_) {
@@ -77,6 +80,17 @@ protected:
     }
 
 private:
+    Turn() { QCoreApplication::instance()->installEventFilter(this); }
+    void begin() {
+        if (running_) return;
+        running_ = true;
+        painted_ = false;
+        budgetMs_ = SharedPainting::kBudgetMs;
+        clock_.start();
+        // Before any other event: what comes after it is another turn.
+        QCoreApplication::postEvent(this, new QEvent(QEvent::User), Qt::HighEventPriority);
+    }
+
     struct Waiting {
         QPointer<QWidget> widget;
         double ms = 0;      ///< that it took the last time
@@ -87,6 +101,7 @@ private:
     double budgetMs_ = 0;
     QSize window_;               ///< pixels when it was painted last
     std::vector<Waiting> queue_; ///< who waits longest is first
+    std::vector<QPointer<SharedPainting>> keeps_;
 };
 
 /// The pixels of the window that the widget is being painted into; null for a picture made on purpose.
@@ -103,6 +118,7 @@ const QImage* windowPixels(QWidget& widget) {
 
 SharedPainting::SharedPainting(QWidget& widget, Fit fit) : QObject(&widget), widget_(widget), fit_(fit) {
     widget.installEventFilter(this);
+    Turn::now(); // before the window is painted
 }
 
 void SharedPainting::of(QWidget& widget, Fit fit) { new SharedPainting(widget, fit); }
@@ -110,7 +126,7 @@ void SharedPainting::of(QWidget& widget, Fit fit) { new SharedPainting(widget, f
 bool SharedPainting::somebodyWaits() { return Turn::now().somebodyWaits(); }
 
 bool SharedPainting::eventFilter(QObject* watched, QEvent* event) {
-    if (event->type() == QEvent::Hide) last_ = {};
+    if (event->type() == QEvent::Hide) last_.clear();
     if (event->type() == QEvent::Paint && !painting_) return paint(*static_cast<QPaintEvent*>(event));
     return QObject::eventFilter(watched, event);
 }
@@ -123,12 +139,12 @@ bool SharedPainting::paint(QPaintEvent& event) {
     const double begun = turn.elapsedMs();
     if (!hasTime) {
         turn.wait(widget_, tookMs_);
-        if (!last_.isNull() && colours_ == Theme::instance().tokens().surface.rgba()) {
+        if (!last_.image().isNull() && colours_ == Theme::instance().tokens().surface.rgba()) {
             QPainter painter(&widget_);
             if (fit_ == Fit::Stretched)
-                painter.drawImage(QRectF(widget_.rect()), last_);
+                painter.drawImage(QRectF(widget_.rect()), last_.image());
             else
-                painter.drawImage(QPointF(), last_);
+                painter.drawImage(QPointF(), last_.image());
         }
         return true;
     }
@@ -136,27 +152,23 @@ bool SharedPainting::paint(QPaintEvent& event) {
     painting_ = true;
     QCoreApplication::sendEvent(&widget_, &event);
     painting_ = false;
-    keep(*window);
+    turn.keepLater(*this);
     tookMs_ = turn.elapsedMs() - begun;
     return true;
 }
 
 /// All of the widget, also where only a part was painted: a table that scrolls moves the rest.
-void SharedPainting::keep(const QImage& window) {
+void SharedPainting::keep() {
+    last_.clear();
+    auto* store = widget_.window()->backingStore();
+    const auto* pixels = store ? store->paintDevice() : nullptr;
+    if (!pixels || pixels->devType() != QInternal::Image || widget_.visibleRegion() != QRegion(widget_.rect())) return;
+    const auto& window = *static_cast<const QImage*>(pixels);
     const double ratio = window.devicePixelRatio();
     const auto corner = widget_.mapTo(widget_.window(), QPoint());
     const QRect part((QPointF(corner) * ratio).toPoint(), (QSizeF(widget_.size()) * ratio).toSize());
+    if (window.rect().contains(part) && window.depth() == 32) last_.keep(window, part);
     colours_ = Theme::instance().tokens().surface.rgba();
-    if (widget_.visibleRegion() != QRegion(widget_.rect()) || !window.rect().contains(part)) {
-        last_ = {};
-    } else if (last_.size() != part.size() || last_.format() != window.format() || window.depth() != 32) {
-        last_ = window.copy(part);
-    } else { // no new image: that would be page faults at every frame
-        for (int y = 0; y < part.height(); ++y)
-            std::memcpy(last_.scanLine(y), window.constScanLine(part.y() + y) + qsizetype(4) * part.x(),
-                        std::size_t(part.width()) * 4);
-    }
-    last_.setDevicePixelRatio(ratio);
 }
 
 } // namespace qs::gui

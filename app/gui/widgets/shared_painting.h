@@ -5,7 +5,8 @@
 // time for, those that waited first, and the others show their last picture until the next turn paints them. Pictures
 // made on purpose (grab(), render()) are always painted wholly.
 
-#include <QImage>
+#include "app/gui/widgets/kept_pixels.h"
+
 #include <QObject>
 #include <QRgb>
 
@@ -21,11 +22,13 @@ public:
     enum class Fit { Stretched, FromTheCorner };
     static void of(QWidget& widget, Fit fit);
 
-    /// What all widgets that take part may take of one turn together: layouts, labels and cards share the 16 ms.
+    /// After so long in one turn no other widget that takes part begins, those excepted that wait longest: what is
+    /// painted besides, and what the turn does before and after it, share the 16 ms.
     static constexpr double kBudgetMs = 7;
     /// The same where the window has another size: memory for its pixels is new, which takes the rest of the turn.
     static constexpr double kResizedMs = 4;
     static bool somebodyWaits(); ///< the window shows some last picture
+    void keep();                 ///< what it has painted, in the turn after that
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
@@ -33,13 +36,12 @@ protected:
 private:
     SharedPainting(QWidget& widget, Fit fit);
     bool paint(QPaintEvent& event); ///< false: the widget shall do it itself
-    void keep(const QImage& window);
 
     QWidget& widget_;
     const Fit fit_;
     bool painting_ = false;
-    double tookMs_ = 0; ///< the last time
-    QImage last_;       ///< null while the widget is hidden
+    double tookMs_ = 3; ///< the last time; before it a chart's
+    KeptPixels last_;   ///< nothing while the widget is hidden
     QRgb colours_ = 0;  ///< of the theme of last_, which is not shown under another one
 };
 

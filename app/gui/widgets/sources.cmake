@@ -23,6 +23,7 @@ target_sources(qs_gui PRIVATE
   widgets/heat_map.cpp
   widgets/heat_map_paint.cpp
   widgets/ranked_bars.cpp
+  widgets/kept_pixels.cpp
   widgets/report_preview.cpp
   widgets/shared_painting.cpp
   widgets/plot_axis.cpp

@@ -2,14 +2,18 @@
 // Widgets that are dear to paint share turns of the event loop: none is forgotten, none starves, and what is shown
 // meanwhile is what was there before.
 #include "app/gui/theme.h"
+#include "app/gui/widgets/kept_pixels.h"
 #include "app/gui/widgets/shared_painting.h"
 
 #include <QBackingStore>
 #include <QElapsedTimer>
+#include <QLabel>
 #include <QPaintEvent>
 #include <QPainter>
 #include <QTest>
 #include <QVBoxLayout>
+
+#include <functional>
 
 using namespace qs::gui;
 
@@ -44,6 +48,8 @@ class TestSharedPainting : public QObject {
     int turn_ = 0;
     std::unique_ptr<QWidget> window_;
     QVector<Dear*> all_;
+    std::function<void()> beforeATurn_;
+    int halfWay_ = 0, wrong_ = 0;
 
     bool painted() const {
         return !SharedPainting::somebodyWaits() &&
@@ -74,6 +80,7 @@ private Q_SLOTS:
             all_ << new Dear(turn_);
             column->addWidget(all_.last());
         }
+        halfWay_ = wrong_ = 0;
         // An update request is a turn.
         window_->installEventFilter(this);
         window_->resize(300, 600);
@@ -82,7 +89,10 @@ private Q_SLOTS:
         QTest::qWait(30);
         forget();
     }
-    void cleanup() { window_.reset(); }
+    void cleanup() {
+        beforeATurn_ = {};
+        window_.reset();
+    }
 
     void everyWidgetIsPaintedAndNoTurnPaintsAll() {
         window_->resize(400, 700);
@@ -95,14 +105,17 @@ private Q_SLOTS:
     void whoWaitsShowsTheLastPicture() {
         for (auto* one : all_) one->colour = Qt::green;
         window_->resize(400, 700);
-        QTRY_VERIFY(!all_.first()->paintedIn.isEmpty());
-        QVERIFY(SharedPainting::somebodyWaits());
-        for (const auto* one : all_) {
-            const bool painted = !one->paintedIn.isEmpty();
-            QCOMPARE(onScreen(*one), painted ? QColor(Qt::green) : QColor(Qt::red)); // nothing is blank
-        }
+        beforeATurn_ = [this] { // what the turn before it has left on the screen
+            const auto painted = [](const Dear* one) { return !one->paintedIn.isEmpty(); };
+            if (std::none_of(all_.begin(), all_.end(), painted)) return;
+            if (!std::all_of(all_.begin(), all_.end(), painted)) ++halfWay_;
+            for (const auto* one : all_) // nothing is blank
+                if (onScreen(*one) != QColor(painted(one) ? Qt::green : Qt::red)) ++wrong_;
+        };
         QTRY_VERIFY(painted());
         for (const auto* one : all_) QCOMPARE(onScreen(*one), QColor(Qt::green));
+        QVERIFY(halfWay_ > 0);
+        QCOMPARE(wrong_, 0);
     }
 
     void nobodyStarvesWhileTheWindowIsDragged() {
@@ -129,17 +142,79 @@ private Q_SLOTS:
         for (auto* one : all_) one->colour = Qt::green;
         Theme::instance().setMode(Theme::Mode::Light);
         window_->resize(400, 700);
-        QTRY_VERIFY(!all_.first()->paintedIn.isEmpty());
-        for (const auto* one : all_) QVERIFY(onScreen(*one) != QColor(Qt::red));
+        beforeATurn_ = [this] {
+            for (const auto* one : all_)
+                if (turn_ > 0 && onScreen(*one) == QColor(Qt::red)) ++wrong_;
+        };
+        turn_ = -1; // the turn before the first one has left the other theme
         QTRY_VERIFY(painted());
+        QCOMPARE(wrong_, 0);
+    }
+
+    /// Qt paints a window that asks before the widgets on it once for itself and once more for them.
+    void aChangeOfThemePaintsTheWindowOnce() {
+        struct Counted : QWidget {
+            using QWidget::QWidget;
+            int painted = 0;
+            void paintEvent(QPaintEvent*) override { ++painted; }
+        };
+        QWidget window;
+        auto* column = new QVBoxLayout(&window);
+        column->addWidget(new QLabel(QStringLiteral("a label, as every window has")));
+        auto* counted = new Counted;
+        column->addWidget(counted, 1);
+        window.resize(300, 200);
+        window.show();
+        QTRY_VERIFY(counted->painted > 0);
+        QTest::qWait(30);
+        counted->painted = 0;
+        Theme::instance().setMode(Theme::Mode::Light);
+        QTRY_VERIFY(counted->painted > 0);
+        QTest::qWait(30);
+        QCOMPARE(counted->painted, 1);
+    }
+
+    void picturesAreKeptInMemoryOfThoseThatAreGone() {
+        QImage window(700, 500, QImage::Format_RGB32);
+        for (int y = 0; y < window.height(); ++y)
+            for (int x = 0; x < window.width(); ++x) window.setPixel(x, y, qRgb(x % 256, y % 256, 7));
+        const QRect part(20, 30, 600, 400);
+        const auto before = KeptPixels::spareBytes();
+        {
+            KeptPixels kept;
+            kept.keep(window, part);
+            QCOMPARE(kept.image(), window.copy(part));
+            kept.keep(window, part.adjusted(0, 0, -100, -50)); // smaller, in the same memory
+            QCOMPARE(kept.image(), window.copy(part.adjusted(0, 0, -100, -50)));
+        }
+        const auto after = KeptPixels::spareBytes();
+        QVERIFY(after >= before);
+        {
+            KeptPixels again;
+            again.keep(window, part);
+            QVERIFY(KeptPixels::spareBytes() < after); // taken from there
+            QCOMPARE(again.image(), window.copy(part));
+        }
+        QImage large(3000, 2000, QImage::Format_RGB32); // 24 MB
+        large.fill(Qt::blue);
+        {
+            KeptPixels one, two;
+            one.keep(large, large.rect());
+            two.keep(large, large.rect());
+        }
+        QVERIFY(KeptPixels::spareBytes() <= KeptPixels::kSpareBytes);
     }
 
     void whoGoesAwayIsNotWaitedFor() {
         window_->resize(400, 700);
-        QTRY_VERIFY(SharedPainting::somebodyWaits());
-        all_.takeLast()->hide();
-        delete all_.takeAt(3);
-        QTRY_VERIFY(painted());
+        bool gone = false;
+        beforeATurn_ = [&] {
+            if (gone || !SharedPainting::somebodyWaits()) return;
+            gone = true;
+            all_.takeLast()->hide();
+            delete all_.takeAt(3);
+        };
+        QTRY_VERIFY(gone && painted());
         forget();
         for (auto* one : all_) one->update();
         QTRY_VERIFY(painted());
@@ -147,7 +222,10 @@ private Q_SLOTS:
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override {
-        if (event->type() == QEvent::UpdateRequest) ++turn_;
+        if (event->type() == QEvent::UpdateRequest) {
+            if (beforeATurn_) beforeATurn_();
+            ++turn_;
+        }
         return QObject::eventFilter(watched, event);
     }
 };

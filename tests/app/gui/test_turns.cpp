@@ -4,7 +4,8 @@
 // it slept in it; the wait for a CPU is not the handler's. What else runs on the machine still makes turns longer, by
 // shared caches and memory, and never shorter. So the walk is repeated in new processes, where everything is done for
 // the first time again, and for each step the process whose longest turn is the shortest counts: a handler that takes
-// 17 ms takes them in every process, a storm does not.
+// 17 ms takes them in every process, a storm does not. What the thread used of a CPU is less at the mercy of others, and
+// may only be long in one of the first two.
 #include "tests/app/gui/turns_walk.h"
 
 #include <QProcess>
@@ -18,7 +19,7 @@
 namespace {
 
 constexpr double kAllowedMs = 16;
-constexpr int kWalks = 5;
+constexpr int kWalks = 5, kCpuWalks = 2;
 const QString kOnce = QStringLiteral("--once");
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kJudged = false;
@@ -29,6 +30,8 @@ constexpr bool kJudged = true;
 struct Best {
     double heldMs = 1e9, cpuMs = 0;
     QString receiver;
+    double leastCpuMs = 1e9; ///< of the first walks
+    int walks = 0;
 };
 using Steps = std::map<QString, Best>;
 
@@ -37,9 +40,13 @@ void learn(Steps& steps, const QByteArray& printed) {
     for (const auto& line : printed.split('\n')) {
         const auto fields = line.split('\t');
         if (fields.size() != 5 || fields[0] != kStep) continue;
-        const Best one{fields[2].toDouble(), fields[3].toDouble(), QString::fromUtf8(fields[4])};
+        const double held = fields[2].toDouble(), cpu = fields[3].toDouble();
         auto& best = steps[QString::fromUtf8(fields[1])];
-        if (one.heldMs < best.heldMs) best = one;
+        if (best.walks++ < kCpuWalks) best.leastCpuMs = std::min(best.leastCpuMs, cpu);
+        if (held >= best.heldMs) continue;
+        best.heldMs = held;
+        best.cpuMs = cpu;
+        best.receiver = QString::fromUtf8(fields[4]);
     }
 }
 
@@ -93,6 +100,9 @@ private Q_SLOTS:
         learn(always, "step\ta\t17.0\t17.0\tx\nstep\ta\t40.0\t40.0\tx\nstep\ta\t16.1\t16.1\tx\n");
         QVERIFY(allShort(once));
         QVERIFY(!allShort(always));
+        learn(always, "step\ta\t9.0\t9.0\tx\n"); // a late walk is no excuse for the CPU time of the first two
+        QVERIFY(allShort(always));
+        QCOMPARE(always.at(QStringLiteral("a")).leastCpuMs, 17.0);
     }
 
     void noHandlerOver16Ms_data() {
@@ -109,6 +119,8 @@ private Q_SLOTS:
                               .arg(best.receiver);
         qInfo("%s", qPrintable(said));
         QVERIFY2(best.heldMs <= kAllowedMs, qPrintable(said));
+        QVERIFY2(best.leastCpuMs <= kAllowedMs,
+                 qPrintable(QStringLiteral("%1 ms of CPU time in each of the first two walks").arg(best.leastCpuMs)));
     }
 };
 

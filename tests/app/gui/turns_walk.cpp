@@ -168,6 +168,7 @@ private:
         for (const auto& page : pages()) {
             show(page);
             settle(QString::fromLatin1(page.id), [&] { return shown(page); });
+            QTest::qWait(50); // until it is painted: nobody changes the theme in the turn that shows a page
             for (const auto mode : {Theme::Mode::Light, Theme::Mode::Dark})
                 step(
                     onPage(mode == Theme::Mode::Light ? "light theme" : "dark theme", page),

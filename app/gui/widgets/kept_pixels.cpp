@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/widgets/kept_pixels.h"
+
+#include <QtGlobal>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <vector>
+
+namespace qs::gui {
+namespace {
+
+constexpr std::size_t kStep = std::size_t(64) << 10; // a window that is dragged larger needs no new memory at once
+
+struct Memory {
+    unsigned char* data = nullptr;
+    std::size_t capacity = 0;
+};
+
+/// What pictures that are gone have left, of the GUI thread.
+std::vector<Memory>& spare() {
+    static std::vector<Memory> all;
+    return all;
+}
+
+Memory allocate(std::size_t bytes) {
+    const std::size_t capacity = (bytes + kStep - 1) / kStep * kStep;
+    auto* data = static_cast<unsigned char*>(std::aligned_alloc(64, capacity));
+    if (!data) throw std::bad_alloc();
+    return {data, capacity};
+}
+
+/// The smallest that is large enough and does not waste more than three quarters.
+Memory take(std::size_t bytes) {
+    auto& all = spare();
+    auto best = all.end();
+    for (auto one = all.begin(); one != all.end(); ++one)
+        if (one->capacity >= bytes && one->capacity / 4 <= bytes &&
+            (best == all.end() || one->capacity < best->capacity))
+            best = one;
+    if (best == all.end()) return allocate(bytes);
+    const auto taken = *best;
+    all.erase(best);
+    return taken;
+}
+
+void give(Memory memory) {
+    auto& all = spare();
+    all.push_back(memory);
+    while (KeptPixels::spareBytes() > KeptPixels::kSpareBytes) { // who is there longest fits nobody
+        std::free(all.front().data);
+        all.erase(all.begin());
+    }
+}
+
+} // namespace
+
+std::size_t KeptPixels::spareBytes() {
+    std::size_t sum = 0;
+    for (const auto& one : spare()) sum += one.capacity;
+    return sum;
+}
+
+void KeptPixels::keep(const QImage& window, const QRect& part) {
+    const auto line = std::size_t(part.width()) * 4;
+    const std::size_t bytes = line * std::size_t(part.height());
+    Q_ASSERT(window.depth() == 32 && window.rect().contains(part));
+    if (bytes == 0) return clear();
+    if (bytes > capacity_) {
+        clear();
+        const auto memory = take(bytes);
+        data_ = memory.data;
+        capacity_ = memory.capacity;
+    }
+    if (image_.size() != part.size() || image_.format() != window.format())
+        image_ = QImage(data_, part.width(), part.height(), qsizetype(line), window.format());
+    for (int y = 0; y < part.height(); ++y)
+        std::memcpy(data_ + std::size_t(y) * line, window.constScanLine(part.y() + y) + qsizetype(4) * part.x(), line);
+    image_.setDevicePixelRatio(window.devicePixelRatio());
+}
+
+void KeptPixels::clear() {
+    image_ = {};
+    if (data_) give({data_, capacity_});
+    data_ = nullptr;
+    capacity_ = 0;
+}
+
+} // namespace qs::gui
