@@ -43,6 +43,13 @@ void fit(QTableView& table) {
     for (int i = 0; i < table.model()->columnCount(); ++i) table.setColumnWidth(i, std::min(table.columnWidth(i), 360));
 }
 
+/// What was looked for: "nothing" is worth what the checks are.
+QString nothingFound() {
+    QStringList lines{AuditPage::tr("Nothing found by these %1 checks:").arg(auditChecks().size()), {}};
+    for (const auto& check : auditChecks()) lines << QString::fromUtf8(check.title);
+    return lines.join(u'\n');
+}
+
 } // namespace
 
 AuditPage::AuditPage(Session& session, QWidget* parent)
@@ -230,7 +237,7 @@ void AuditPage::draw() {
                             .arg(result_->tensors == 1 ? tr("1 tensor") : tr("%1 tensors").arg(result_->tensors))
                             .arg(plain(bytesText(result_->bytes)), plain(durationText(result_->seconds))));
         findingsCard_->setNote(plain(findingsText(result_->findings)));
-        findingsCard_->setMessage(result_->findings.empty() ? tr("Nothing found.") : QString());
+        findingsCard_->setMessage(result_->findings.empty() ? nothingFound() : QString());
     }
     if (!diff_) {
         differingCard_->setNote({});

@@ -193,11 +193,13 @@ QWidget* OverviewPage::layersTab() {
     addPart([this, card, bottom] {
         sqnrCard_ = card(bottom, tr("SQNR of all tensors"), sqnr_ = new PlotChart, "sqnrHistogram", 1);
         sqnr_->setAxes(tr("SQNR, dB"), tr("tensors"));
+        sqnr_->setYDecimals(0);
     });
     addPart([this, card, bottom] {
         shareCard_ = card(bottom, tr("Cumulative squared error"), share_ = new PlotChart, "errorShare", 1);
         bytesCard_ = card(bottom, tr("Bytes by format"), bytes_ = new RankedBars, "bytesByFormat", 1);
         share_->setAxes(tr("worst tensors"), tr("share of squared error, %"));
+        share_->setXDecimals(0);
         bytes_->setToken(0);
         bytes_->setAxisVisible(false);
     });

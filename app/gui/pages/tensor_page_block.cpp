@@ -57,6 +57,7 @@ BlockCard::BlockCard(QWidget* parent) : Card(tr("Block"), parent), chart_(new Pl
     chart_->setAccessibleName(tr("Values of the block and what they become"));
     chart_->setToolTip(tr("Arrow keys show the neighbouring blocks."));
     chart_->setAxes(tr("element of the block"), tr("weight"));
+    chart_->setXDecimals(0);
     chart_->setLegend(true);
     chart_->installEventFilter(this);
     cause_->setFont(Theme::words(11));

@@ -146,6 +146,7 @@ ChannelCard::ChannelCard(QWidget* parent)
     magnitudes_->setXLabels(false);
     magnitudes_->setAxes(tr("row"), tr("max |w|"));
     errors_->setAxes(tr("row"), QStringLiteral("NMSE"));
+    for (auto* chart : {magnitudes_, errors_}) chart->setXDecimals(0);
     errors_->setXCaption(tr(" (output channel)"));
     addLogToggle(this, {magnitudes_, errors_});
     auto* body = new QWidget;

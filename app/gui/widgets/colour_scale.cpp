@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 namespace qs::gui {
 
@@ -63,6 +64,18 @@ QString scaleText(double value, int decimals) {
     return QString::fromStdString(decimals >= 0 ? fixedText(value, decimals) : significantText(value, 3));
 }
 
+std::pair<QString, QString> endTexts(double lo, double hi, int decimals) {
+    constexpr int mostMore = 6;
+    const auto text = [decimals](double value, int more) {
+        if (std::isnan(value) || more == 0) return scaleText(value, decimals);
+        return QString::fromStdString(decimals >= 0 ? fixedText(value, decimals + more)
+                                                    : significantText(value, 3 + more));
+    };
+    int more = 0;
+    while (lo != hi && more < mostMore && text(lo, more) == text(hi, more)) ++more;
+    return {text(lo, more), text(hi, more)};
+}
+
 QString ratioText(double log2) {
     if (std::isnan(log2)) return QStringLiteral("–");
     const double ratio = std::exp2(log2);
@@ -93,8 +106,16 @@ LegendText legendText(const ColourScale& scale, const QString& unit, bool lowIsG
     brief.removeAll(QString());
     text.words = parts.join(QStringLiteral("  "));
     text.brief = brief.join(u' ');
-    text.lo = scale.ratio ? ratioText(scale.lo) : scaleText(scale.lo, decimals);
-    text.hi = scale.ratio ? ratioText(scale.hi) : scaleText(scale.hi, decimals);
+    if (scale.ratio && ratioText(scale.lo) != ratioText(scale.hi)) {
+        text.lo = ratioText(scale.lo);
+        text.hi = ratioText(scale.hi);
+    } else if (scale.ratio) {
+        const auto ends = endTexts(std::exp2(scale.lo), std::exp2(scale.hi), -1);
+        text.lo = ends.first + u'×';
+        text.hi = ends.second + u'×';
+    } else {
+        std::tie(text.lo, text.hi) = endTexts(scale.lo, scale.hi, decimals);
+    }
     return text;
 }
 

@@ -7,6 +7,7 @@
 #include <QVector>
 
 #include <array>
+#include <utility>
 
 class QPainter;
 class QRectF;
@@ -31,6 +32,8 @@ struct ColourScale {
 QString scaleText(double value, int decimals);
 /// "1.45×" of a log2; "1/40×" far below one.
 QString ratioText(double log2);
+/// The two ends of an axis or a legend: as many more digits as it takes to tell them apart, up to six.
+std::pair<QString, QString> endTexts(double lo, double hi, int decimals);
 /// What paintLegend() needs at least.
 double leastLegendWidth(const ColourScale& scale, const QString& unit, bool lowIsGood, int decimals);
 /// One line of text height, right-aligned in `area`.

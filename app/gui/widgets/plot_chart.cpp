@@ -117,6 +117,11 @@ void PlotChart::setXDecimals(int decimals) {
     d->view->applyRanges();
 }
 
+void PlotChart::setYDecimals(int decimals) {
+    d->frame.yDecimals = decimals;
+    d->view->applyRanges();
+}
+
 void PlotChart::setXPowers(int base) {
     d->frame.xPowers = base;
     d->view->applyRanges();

@@ -61,7 +61,8 @@ public:
     void setYRange(double lo, double hi);
     void setLogY(bool on);           ///< zeros are drawn at the lower edge
     void setLegend(bool on);         ///< for two or more series
-    void setXDecimals(int decimals); ///< -1: as needed
+    void setXDecimals(int decimals); ///< -1: as needed; 0: an axis of counts or indices has no tick between them
+    void setYDecimals(int decimals); ///< the same of a linear y
     void setXPowers(int base);       ///< x values are exponents of base: labels and read-outs print the power; 0: plain
     void setXLabels(bool on);        ///< off for the upper one of two stacked charts with the same x
     void setXView(double lo, double hi); ///< of a linked chart; inside home, no signal

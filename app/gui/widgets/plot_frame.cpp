@@ -57,7 +57,7 @@ void PlotFrame::layout(QSizeF size, const QVector<PlotSeries>& series) {
     const double bottom = (xLabels ? 18 : 6) + (xLabels && !xTitle.isEmpty() ? 14 : 0);
     const double height = std::max(10.0, size.height() - top - bottom);
     const int yMost = std::clamp(int(height / 26), 2, 6);
-    yTicks_ = logY ? logTicks(y.lo, y.hi, yMost) : linearTicks(y.lo, y.hi, yMost);
+    yTicks_ = logY ? logTicks(y.lo, y.hi, yMost) : linearTicks(y.lo, y.hi, yMost, yDecimals);
     const QFontMetricsF metrics(tickFont());
     double widest = leastLeft;
     for (const PlotTick& tick : yTicks_.ticks) widest = std::max(widest, metrics.horizontalAdvance(tick.label) + 8);

@@ -30,7 +30,7 @@ public:
     QString xTitle, yTitle;
     QString xCaption; ///< printed after the x title, not part of a read-out
     double leastLeft = 44;
-    int xDecimals = -1;
+    int xDecimals = -1, yDecimals = -1;
     int xPowers = 0; ///< x values are exponents of it
     bool xLabels = true, logY = false, legend = false;
     PlotRange x, y;     ///< in view

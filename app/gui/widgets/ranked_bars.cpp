@@ -268,10 +268,11 @@ void RankedBars::paintEvent(QPaintEvent*) {
     painter.fillRect(QRectF(lane.left(), axis.top(), lane.width(), 1), tokens.line);
     painter.setFont(Theme::numbers(10));
     painter.setPen(tokens.muted);
+    const auto ends = endTexts(lo_, hi_, -1);
     painter.drawText(QRectF(lane.left(), axis.top(), lane.width(), kAxis), Qt::AlignLeft | Qt::AlignVCenter,
-                     scaleText(lo_, -1));
+                     ends.first);
     painter.drawText(QRectF(lane.left(), axis.top(), lane.width(), kAxis), Qt::AlignRight | Qt::AlignVCenter,
-                     scaleText(hi_, -1));
+                     ends.second);
     painter.drawText(QRectF(4, axis.top(), names + 4, kAxis), Qt::AlignLeft | Qt::AlignVCenter,
                      painter.fontMetrics().elidedText(axis_, Qt::ElideRight, int(names)));
 }

@@ -58,6 +58,7 @@ TopBar::TopBar(Session& session, QWidget* parent)
       figures_(new KeyFigures(session)) {
     setFixedHeight(64);
     title_->setFont(Theme::words(14, QFont::DemiBold));
+    facts_->setObjectName(QStringLiteral("modelFacts"));
     facts_->setFont(Theme::numbers());
     facts_->setProperty("role", QStringLiteral("muted"));
     for (auto* label : {title_, facts_}) {
@@ -90,14 +91,20 @@ void TopBar::setSpecVisible(bool visible) {
 void TopBar::refresh() {
     const auto& model = session_.model();
     titleText_ = model ? QString::fromStdString(escapeForPeople(model->title)) : QStringLiteral("QuantScope");
-    factsText_ = model ? QStringLiteral("%1 tensors · %2 · %3")
-                             .arg(QLocale::c().toString(qlonglong(model->tensors.size())),
-                                  QString::fromStdString(bytesText(model->totalBytes())), mainType(*model))
-                       : QStringLiteral("no model open");
+    factsText_ = QStringLiteral("no model open");
+    QString brief = factsText_; // where the rest does not fit: the type is not what to leave out
+    if (model) {
+        const auto count = QLocale::c().toString(qlonglong(model->tensors.size()));
+        const auto rest =
+            QStringLiteral(" · %1 · %2").arg(QString::fromStdString(bytesText(model->totalBytes())), mainType(*model));
+        factsText_ = count + QStringLiteral(" tensors") + rest;
+        brief = count + rest;
+    }
     title_->setToolTip(model ? aboutFiles(*model) : QString());
     facts_->setToolTip(factsText_);
     title_->setText(title_->fontMetrics().elidedText(titleText_, Qt::ElideMiddle, title_->width()));
-    facts_->setText(facts_->fontMetrics().elidedText(factsText_, Qt::ElideRight, facts_->width()));
+    const bool fits = facts_->fontMetrics().horizontalAdvance(factsText_) <= facts_->width();
+    facts_->setText(facts_->fontMetrics().elidedText(fits ? factsText_ : brief, Qt::ElideMiddle, facts_->width()));
     setSpecVisible(specVisible_);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/theme.h"
+#include "app/gui/widgets/colour_scale.h"
 #include "app/gui/widgets/heat_map.h"
 #include "artefacts.h"
 
@@ -190,6 +191,19 @@ private Q_SLOTS:
         QCOMPARE(colourAt(picture, *map, 0, 1).rgb(), Theme::diverging(0).rgb());
     }
 
+    void theEndsOfALegendDiffer() {
+        const auto ends = [](double lo, double hi, int decimals) { return endTexts(lo, hi, decimals); };
+        QCOMPARE(ends(0.00817, 0.0142, -1), std::pair(QStringLiteral("0.00817"), QStringLiteral("0.0142")));
+        QCOMPARE(ends(20.7, 20.9, 2), std::pair(QStringLiteral("20.70"), QStringLiteral("20.90")));
+        QCOMPARE(ends(20.7012, 20.7034, 2), std::pair(QStringLiteral("20.701"), QStringLiteral("20.703")));
+        QCOMPARE(ends(3, 3, -1).first, ends(3, 3, -1).second); // one value has one text
+        for (const double gap : {1e-2, 1e-3, 1e-4, 1e-5})
+            for (const int decimals : {-1, 0, 2, 4}) {
+                const auto [lo, hi] = ends(0.5, 0.5 + gap, decimals);
+                QVERIFY2(lo != hi, qPrintable(lo));
+            }
+        QCOMPARE(ends(kNone, kNone, -1).first, QStringLiteral("–"));
+    }
     void logColourNeedsPositiveValues() {
         const auto scale = ColourScale::over({0.f, 1e-4f, 1e-2f, 1.f}, 0, 0, true, false);
         QCOMPARE(scale.lo, double(1e-4f));

@@ -90,6 +90,14 @@ private Q_SLOTS:
         for (const double codes : {2.0, 4.0, 14.0, 15.0, 254.0})
             for (const PlotTick& tick : linearTicks(-0.5, codes + 0.5, 6, 0).ticks)
                 QCOMPARE(QString(tick.label).replace(QChar(0x2212), u'-').toDouble(), tick.at);
+        for (const double most : {1.0, 2.0, 3.0, 5.0, 6.0, 7.0, 9.0, 12.0, 27.0, 10'500.0}) { // counts
+            const auto counts = linearTicks(0, most * 1.05, 6, 0).ticks;
+            QVERIFY(counts.size() >= 2);
+            for (const PlotTick& tick : counts) {
+                QCOMPARE(tick.at, std::round(tick.at));
+                QCOMPARE(tick.label.toDouble(), tick.at);
+            }
+        }
         const PlotTicks tiny = linearTicks(0, 3e-6, 4);
         QCOMPARE(tiny.exponent, -6);
         QCOMPARE(tiny.ticks.last().label, QStringLiteral("3"));

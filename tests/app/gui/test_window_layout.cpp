@@ -10,6 +10,7 @@
 
 #include <QButtonGroup>
 #include <QFontDatabase>
+#include <QLabel>
 
 using namespace qs;
 using namespace qs::gui;
@@ -55,6 +56,21 @@ class TestWindowLayout : public QObject {
     }
 
 private Q_SLOTS:
+    void theTypeIsNotWhatANarrowBarLeavesOut() {
+        Session session;
+        MainWindow window(session);
+        window.show();
+        QVERIFY(openModel(session, samplePath()));
+        const auto* facts = window.findChild<QLabel*>(QStringLiteral("modelFacts"));
+        for (const int width : {1280, 1440, 2560}) {
+            window.resize(width, 900);
+            QCoreApplication::processEvents();
+            QVERIFY2(facts->text().endsWith(QStringLiteral("MiB · BF16")), qPrintable(facts->text()));
+            QVERIFY(facts->text().startsWith(QStringLiteral("75")));
+            QVERIFY(facts->fontMetrics().horizontalAdvance(facts->text()) <= facts->width());
+        }
+    }
+
     void initTestCase() {
         const auto fonts = QFontDatabase::families();
         if (!fonts.contains(QStringLiteral("Inter")) || !fonts.contains(QStringLiteral("JetBrains Mono")))
