@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The audit page: findings of a faulty file, a click that opens the tensor, the differences from another checkpoint.
+// The audit page: findings of a faulty file, a click that opens the tensor, the differences from another checkpoint; and
+// that the commands `audit` and `diff` say the same.
 #include "app/gui/page.h"
 #include "app/gui/pages/audit_page.h"
 #include "app/gui/theme.h"
@@ -8,7 +9,11 @@
 #include "opened_session.h"
 
 #include <QAbstractItemModelTester>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QLabel>
+#include <QProcess>
 #include <QPushButton>
 #include <QTableView>
 #include <QTemporaryDir>
@@ -18,6 +23,44 @@
 
 using namespace qs;
 using namespace qs::gui;
+
+namespace {
+
+QJsonArray saidByTheCommand(const QStringList& arguments) {
+    QProcess cli;
+    cli.start(QStringLiteral(QS_BIN_DIR "/quantscope-cli"),
+              arguments + QStringList{QStringLiteral("--json"), QStringLiteral("-")});
+    if (!cli.waitForFinished(120'000) || cli.exitCode() != 0) qFatal("%s", cli.readAllStandardError().constData());
+    return QJsonDocument::fromJson(cli.readAllStandardOutput())[QStringLiteral("rows")].toArray();
+}
+
+/// Every column of every row, numbers to their last bit. "" when they are the same.
+template<class Row>
+QString unequal(const std::vector<Row>& ours, const Columns<Row>& columns, const QJsonArray& theirs) {
+    if (qsizetype(ours.size()) != theirs.size())
+        return QStringLiteral("%1 rows, the command has %2").arg(ours.size()).arg(theirs.size());
+    for (std::size_t i = 0; i < ours.size(); ++i)
+        for (const auto& column : columns) {
+            const Value value = column.value(ours[i]);
+            const QJsonValue said = theirs[qsizetype(i)].toObject()[QString::fromStdString(column.id)];
+            bool same = said.isNull();
+            if (auto* d = std::get_if<double>(&value)) same = said.isDouble() && said.toDouble() == *d;
+            if (auto* n = std::get_if<std::int64_t>(&value)) same = said.isDouble() && said.toInteger() == *n;
+            if (auto* b = std::get_if<bool>(&value)) same = said.isBool() && said.toBool() == *b;
+            if (auto* s = std::get_if<std::string>(&value))
+                same = said.isArray() // a shape
+                           ? QString::fromUtf8(QJsonDocument(said.toArray()).toJson(QJsonDocument::Compact)) ==
+                                 QString::fromStdString(*s).remove(u' ')
+                           : said.isString() && said.toString() == QString::fromStdString(*s);
+            if (!same)
+                return QStringLiteral("row %1, %2: \"%3\"")
+                    .arg(i)
+                    .arg(QString::fromStdString(column.id), QString::fromStdString(cellText(column, value)));
+        }
+    return {};
+}
+
+} // namespace
 
 class TestAuditPage : public QObject {
     Q_OBJECT
@@ -61,6 +104,28 @@ private Q_SLOTS:
         QVERIFY(quiet());
         QVERIFY(audit()->differences());
         QCOMPARE(audit()->differences()->count(DiffStatus::Different), std::size_t(4));
+        const QString other = QStringLiteral(QS_TEST_DATA "/diff/layer0_attention.gguf");
+        const auto said = saidByTheCommand({QStringLiteral("diff"), samplePath(), other});
+        QCOMPARE(unequal(audit()->differences()->rows, diffColumns(), said), QString());
+        // The table shows those that differ, with the same figures.
+        const auto* table = audit()->differing()->model();
+        QVERIFY(table->rowCount() >= 4);
+        for (int row = 0; row < table->rowCount(); ++row) {
+            const auto name = table->index(row, 0).data(Qt::UserRole).toString();
+            const auto at = std::find_if(said.begin(), said.end(), [&](const QJsonValue& each) {
+                return each[QStringLiteral("tensor")].toString() == name;
+            });
+            QVERIFY2(at != said.end(), qPrintable(name));
+            for (int column = 0; column < table->columnCount(); ++column) {
+                const auto title = table->headerData(column, Qt::Horizontal).toString();
+                const auto shown = table->index(row, column).data(Qt::UserRole);
+                for (const auto& known : diffColumns())
+                    if (QString::fromStdString(headerText(known)) == title)
+                        QCOMPARE(shown, at->toObject()[QString::fromStdString(known.id)].toVariant().isNull()
+                                            ? QVariant()
+                                            : QVariant((*at)[QString::fromStdString(known.id)].toVariant()));
+            }
+        }
         QAbstractItemModelTester tester(audit()->differing()->model());
         keepPicture(*page_, QStringLiteral("audit-differences"));
         const auto before = session_->page();
@@ -84,6 +149,9 @@ private Q_SLOTS:
         auto* table = audit()->findings();
         QCOMPARE(table->model()->rowCount(), 1);
         QVERIFY(!audit()->differences());
+        QCOMPARE(unequal(audit()->result()->findings, findingColumns(),
+                         saidByTheCommand({QStringLiteral("audit"), QString::fromStdString(path)})),
+                 QString());
         keepPicture(*page_, QStringLiteral("audit-findings"));
         QTest::mouseClick(table->viewport(), Qt::LeftButton, {},
                           table->visualRect(table->model()->index(0, 1)).center());

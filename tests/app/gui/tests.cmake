@@ -9,6 +9,7 @@ qs_add_test(test_window_layout SOURCES ${gui}/test_window_layout.cpp LIBS qs_gui
 qs_add_test(test_given_inputs SOURCES ${gui}/test_given_inputs.cpp LIBS qs_gui)
 add_dependencies(test_given_inputs quantscope-cli)
 qs_add_test(test_audit_page SOURCES ${gui}/test_audit_page.cpp LIBS qs_gui)
+add_dependencies(test_audit_page quantscope-cli)
 qs_add_test(test_sweep_page SOURCES ${gui}/test_sweep_page.cpp LIBS qs_gui)
 qs_add_test(test_labs_page SOURCES ${gui}/test_labs_page.cpp LIBS qs_gui)
 qs_add_test(test_spec_bar SOURCES ${gui}/test_spec_bar.cpp LIBS qs_gui)
