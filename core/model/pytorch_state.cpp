@@ -3,6 +3,7 @@
 
 #include "core/model/list_budget.h"
 #include "core/model/pytorch_classes.h"
+#include "core/model/pytorch_notes.h"
 #include "core/model/strict_json.h"
 #include "core/model/tensor_name.h"
 
@@ -37,7 +38,7 @@ public:
             open_.pop_back();
             if (!expand(next)) return fail(std::move(why_));
         }
-        writeNotes();
+        out_.notes = notes_.sentences();
         return std::move(out_);
     }
 
@@ -55,10 +56,6 @@ private:
     struct Open {
         Ref value;
         std::uint32_t frame;
-    };
-    struct Count {
-        std::size_t n = 0;
-        std::string first;
     };
 
     bool wrong(std::string what) {
@@ -143,7 +140,7 @@ private:
         return parts.empty() ? name + rootName_ : name;
     }
 
-    void count(Count& count, const Place& place) {
+    void count(TorchNotes::Count& count, const Place& place) {
         if (count.n++ == 0) count.first = nameOf(place);
     }
 
@@ -156,20 +153,20 @@ private:
         case Kind::Dict: return open(value, place);
         case Kind::Object: return visitObject(value, place);
         case Kind::Persistent:
-            if (isStorage(value)) count(bare_, place);
+            if (isStorage(value)) count(notes_.bare, place);
             return true;
         case Kind::Class:
             if (!isPlainClass(p_.className(value))) countClass(p_.className(value), place);
             return true;
         default:
-            if (countsPlain) count(plain_, place);
+            if (countsPlain) count(notes_.plain, place);
             return true;
         }
     }
 
     bool open(Ref value, const Place& place) {
         if (seen_[value]) {
-            if (p_.kind(value) != Kind::Tuple) count(again_, place);
+            if (p_.kind(value) != Kind::Tuple) count(notes_.again, place);
             return true;
         }
         seen_[value] = true;
@@ -186,11 +183,11 @@ private:
     }
 
     void countClass(const std::string& name, const Place& place) {
-        const auto known = classes_.find(name);
-        if (known == classes_.end() && classes_.size() == kMostClasses)
-            ++otherClasses_;
+        const auto known = notes_.classes.find(name);
+        if (known == notes_.classes.end() && notes_.classes.size() == kMostClasses)
+            ++notes_.otherClasses;
         else
-            count(classes_[name], place);
+            count(notes_.classes[name], place);
     }
 
     bool visitObject(Ref value, const Place& place) {
@@ -213,7 +210,7 @@ private:
             if (name.starts_with("torch._utils._rebuild_")) return visitRebuilt(name, args, place);
             if (isDictionaryClass(name)) return open(value, place);
             if (isPlainClass(name)) {
-                count(plain_, place);
+                count(notes_.plain, place);
                 return true;
             }
             countClass(name, place);
@@ -265,16 +262,18 @@ private:
             dtype = torchType(unshown);
         }
         if (!dtype) {
-            if (unread_.n++ == 0) unread_.first = fmt::format("{}, of {}", quotedName(name), quotedName(unshown));
+            if (notes_.unread.n++ == 0)
+                notes_.unread.first = fmt::format("{}, of {}", quotedName(name), quotedName(unshown));
             return true;
         }
         // Bits of views that are carried out when they are read: conjugate, negative.
         const std::size_t metadata = isV3 ? 7 : 6;
         if (!isQuantized && p_.itemCount(args) > metadata && p_.hasPairs(p_.item(args, metadata))) {
-            if (unread_.n++ == 0) unread_.first = fmt::format("{}, a conjugate or negative view", quotedName(name));
+            if (notes_.unread.n++ == 0)
+                notes_.unread.first = fmt::format("{}, a conjugate or negative view", quotedName(name));
             return true;
         }
-        if (isQuantized) count(quantized_, place);
+        if (isQuantized) count(notes_.quantized, place);
         tensor.dtype = *dtype;
         if (!take(kPerTensor + 2 * ListBudget::of(tensor.name) + ListBudget::of(tensor.storage) +
                   2 * ListBudget::heap(tensor.shape.capacity() * 8) +
@@ -346,7 +345,7 @@ private:
     bool visitPairs(const std::vector<Ref>& pairs, std::uint32_t frame, bool countsPlain) {
         for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
             if (!isKey(pairs[i])) {
-                if (keys_++ == 0) firstKeys_ = nameOf({frame, Pickle::kNone, -1});
+                if (notes_.keys++ == 0) notes_.firstKeys = nameOf({frame, Pickle::kNone, -1});
                 continue;
             }
             if (!visit(pairs[i + 1], {frame, pairs[i], -1}, countsPlain)) return false;
@@ -359,36 +358,6 @@ private:
         return true;
     }
 
-    void writeNotes() {
-        const auto note = [&](const Count& count, std::string_view one, std::string_view several) {
-            if (count.n == 1)
-                out_.notes.push_back(fmt::format("{} {}", quotedName(count.first), one));
-            else if (count.n > 1)
-                out_.notes.push_back(fmt::format("{} {}; the first is {}", count.n, several, quotedName(count.first)));
-        };
-        if (!classes_.empty()) {
-            std::string list;
-            for (const auto& [name, seen] : classes_)
-                list += fmt::format("{}{} {} of class {}{}", list.empty() ? "" : ", ", quotedName(seen.first),
-                                    list.empty() ? "is an object" : "one", quotedName(name),
-                                    seen.n > 1 ? fmt::format(" like {} more", seen.n - 1) : "");
-            out_.notes.push_back(list + (classes_.size() == 1 ? ", which is not loaded" : "; they are not loaded") +
-                                 ", only tensors in it are shown");
-        }
-        if (otherClasses_ > 0)
-            out_.notes.push_back(fmt::format("{} objects of other classes are not loaded", otherClasses_));
-        if (unread_.n > 0)
-            out_.notes.push_back(fmt::format("{} tensors are not shown; the first is {}", unread_.n, unread_.first));
-        note(quantized_, "is quantized; its integers are shown", "tensors are quantized and shown as integers");
-        note(bare_, "is a storage without a shape and not shown", "storages without a shape are not shown");
-        note(plain_, "is a plain value and not shown", "plain values are not shown");
-        note(again_, "is shown under another name, or holds itself",
-             "parts are shown under other names, or hold themselves");
-        if (keys_ > 0)
-            out_.notes.push_back(
-                fmt::format("{} values have keys that are no names, in {}", keys_, quotedName(firstKeys_)));
-    }
-
     const Pickle& p_;
     const std::string prefix_;
     std::string rootName_;
@@ -396,10 +365,7 @@ private:
     std::vector<bool> seen_;
     std::deque<Frame> frames_; // deques: no second copy while they grow
     std::deque<Open> open_;
-    std::map<std::string, Count> classes_;
-    std::size_t otherClasses_ = 0, keys_ = 0;
-    std::string firstKeys_;
-    Count unread_, quantized_, bare_, plain_, again_;
+    TorchNotes notes_;
     std::uint64_t names_ = 0;
     ListBudget* budget_;
     std::string why_;

@@ -47,6 +47,7 @@ target_sources(qs_core PRIVATE
   model/pytorch.cpp
   model/pytorch_classes.cpp
   model/pytorch_legacy.cpp
+  model/pytorch_notes.cpp
   model/pytorch_state.cpp
   model/safetensors_header.cpp
   model/safetensors_index.cpp

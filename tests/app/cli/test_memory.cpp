@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Memory of the real `quantscope-cli inspect` over files made to fill it: in every format as many tiny tensors, names,
 // dimensions and metadata as the bytes allow. It takes at most twice the file and what the file unpacks to, and 64 MiB,
-// beyond what it takes for a file of one tensor.
+// beyond what it takes for a file of one tensor. The window with a list of 100,000 tensors keeps to the same.
 #include "core/model/file_format.h"
 #include "tests/app/cli/cli_run.h"
 #include "tests/core/model/made_gguf.h"
@@ -32,6 +32,8 @@ private Q_SLOTS:
     void everyFormatHasItsWorst();
     void inspect_data();
     void inspect();
+    void window_data();
+    void window();
 
 private:
     QTemporaryDir folder_;
@@ -47,22 +49,28 @@ struct Peak {
     std::int64_t bytes = 0; ///< of the largest of the program and the processes it started
 };
 
-/// The text is printed and the JSON written, both to where nothing is kept.
-Peak peakOf(const QString& path) {
+Peak peakOf(const std::vector<std::string>& call) {
     ::malloc_trim(0); // what is in memory here counts for the child until it is another program
-    const auto program = clitest::binary().toStdString(), file = path.toStdString();
+    std::vector<char*> arguments;
+    for (const auto& word : call) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
     const pid_t child = ::fork();
     if (child == 0) {
         const int null = ::open("/dev/null", O_WRONLY);
         ::dup2(null, 1);
         ::dup2(null, 2);
-        ::execl(program.c_str(), program.c_str(), "inspect", file.c_str(), "--json", "/dev/null", nullptr);
+        ::execv(arguments[0], arguments.data());
         ::_exit(127);
     }
     int status = 0;
     rusage usage{};
     if (child < 0 || ::wait4(child, &status, 0, &usage) != child || !WIFEXITED(status)) return {};
     return {WEXITSTATUS(status), std::int64_t(usage.ru_maxrss) * 1024};
+}
+
+/// The text is printed and the JSON written, both to where nothing is kept.
+Peak peakOf(const QString& path) {
+    return peakOf({clitest::binary().toStdString(), "inspect", path.toStdString(), "--json", "/dev/null"});
 }
 
 std::int64_t bytesAt(const QString& path) {
@@ -295,6 +303,36 @@ void MemoryTest::inspect() {
     QCOMPARE(peak.code, worst.opens ? 0 : 1);
     const auto taken = peak.bytes - baseline_;
     qInfo("%.2f MiB take %.1f MiB", double(bytes) / kMiB, double(taken) / kMiB);
+    QVERIFY2(taken <= 2 * bytes + 64 * kMiB, qPrintable(name("%1 bytes over").arg(taken - 2 * bytes - 64 * kMiB)));
+}
+
+void MemoryTest::window_data() {
+    QTest::addColumn<QByteArray>("prefix");
+    QTest::addColumn<QByteArray>("shape");
+    QTest::newRow("without elements") << QByteArray() << QByteArray("[0]");
+    QTest::newRow("of layers") << QByteArray("model.layers.7.mlp.experts.down_proj.") << QByteArray("[0]");
+}
+
+/// Opened, with its tensors in the browser and the page painted.
+void MemoryTest::window() {
+    const QString program = name(QS_BIN_DIR "/quantscope");
+    if (!QFile::exists(program)) QSKIP("there is no window in this build");
+    if (kSanitized) QSKIP("the sanitizer's own memory is many times the program's");
+    QFETCH(QByteArray, prefix);
+    QFETCH(QByteArray, shape);
+    QTemporaryDir folder;
+    qputenv("XDG_CONFIG_HOME", folder.path().toUtf8());
+    const auto shown = [&](const QString& file) {
+        const QString picture = folder.filePath(name("shown.png"));
+        const auto peak = peakOf(
+            {program.toStdString(), file.toStdString(), "--page", "overview", "--screenshot", picture.toStdString()});
+        return peak.code == 0 && QFile::remove(picture) ? peak.bytes : -1;
+    };
+    const auto one = shown(put(folder.path(), name("one.safetensors"), smallFile()));
+    const auto many = put(folder.path(), name("many.safetensors"), madeFile(header(100'000, shape, prefix)));
+    const auto bytes = bytesAt(many), taken = shown(many) - one;
+    qInfo("%.2f MiB take %.1f MiB, beyond %.1f", double(bytes) / kMiB, double(taken) / kMiB, double(one) / kMiB);
+    QVERIFY(one > 0 && taken > 0);
     QVERIFY2(taken <= 2 * bytes + 64 * kMiB, qPrintable(name("%1 bytes over").arg(taken - 2 * bytes - 64 * kMiB)));
 }
 

@@ -5,6 +5,9 @@ foreach(name memory golden contract analyze audit bench known_answers labs quant
   add_dependencies(test_cli_${name} quantscope-cli quantscope-worker)
 endforeach()
 add_dependencies(test_cli_memory make_hdf5)
+if(QS_GUI)
+  add_dependencies(test_cli_memory quantscope)
+endif()
 target_compile_definitions(test_cli_bench PRIVATE QS_BUILD_DIR="${CMAKE_BINARY_DIR}")
 add_dependencies(test_cli_bench qs_backend_example qs_backend_bad_crash)
 # A plugin dies of its own signal there: the sanitizer must let it.

@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Folders of zarr arrays: what TensorStore reads, and the ways such a folder can lie.
-#include "core/model/derived_tensor.h"
-#include "core/model/model.h"
-#include "core/model/zarr/codec.h"
-#include "core/quant/write_model.h"
-#include "made_file.h"
-#include "real_file.h"
-
-#include <blosc.h>
-#include <sys/stat.h>
-#include <zlib.h>
-
-using namespace qs;
+#include "made_zarr.h"
+#include "tests/support/several.h"
 
 class ZarrTest : public QObject {
     Q_OBJECT
@@ -25,15 +15,7 @@ private Q_SLOTS:
     void fillValues();
     void isNotRead_data();
     void isNotRead();
-    void brokenChunks_data();
-    void brokenChunks();
-    void brokenShards_data();
-    void brokenShards();
-    void linksStayInside();
-    void aChunkThatIsAPipe();
-    void aChangedChunkIsNoticed();
     void groupsAndNames();
-    void tooMuch();
     void checkSum();
 
 private:
@@ -47,53 +29,6 @@ private:
     }
     std::unique_ptr<QTemporaryDir> folder_;
 };
-
-namespace {
-
-/// A .zarray; `more` overrides.
-QByteArray second(const QByteArray& shape, const QByteArray& chunks, const QByteArray& compressor = "null",
-                  const QByteArray& dtype = "\"<f4\"", const QByteArray& fill = "0", const QByteArray& more = {}) {
-    return "{\"zarr_format\":2,\"shape\":" + shape + ",\"chunks\":" + chunks + ",\"dtype\":" + dtype +
-           ",\"compressor\":" + compressor + ",\"fill_value\":" + fill +
-           (more.isEmpty() ? ",\"order\":\"C\",\"filters\":null" : more) + "}";
-}
-
-QByteArray third(const QByteArray& shape, const QByteArray& chunks, const QByteArray& codecs,
-                 const QByteArray& type = "\"float32\"", const QByteArray& more = {}) {
-    return "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":" + shape +
-           ",\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":" + chunks +
-           "}},\"chunk_key_encoding\":{\"name\":\"default\"},\"data_type\":" + type +
-           ",\"fill_value\":0,\"codecs\":" + codecs + more + "}";
-}
-
-const char* const kBytes = "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]";
-const char* const kShard =
-    "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[2],\"codecs\":[\"bytes\"],"
-    "\"index_codecs\":[\"bytes\",\"crc32c\"]}}]";
-
-QByteArray zstd(const QByteArray& bytes) {
-    QByteArray out(int(ZSTD_compressBound(std::size_t(bytes.size()))), '\0');
-    out.resize(
-        int(ZSTD_compress(out.data(), std::size_t(out.size()), bytes.constData(), std::size_t(bytes.size()), 1)));
-    return out;
-}
-QByteArray zlib(const QByteArray& bytes) { return qCompress(bytes).mid(4); }
-QByteArray blosc(const QByteArray& bytes) {
-    QByteArray out(bytes.size() + BLOSC_MAX_OVERHEAD, '\0');
-    out.resize(blosc_compress_ctx(5, 1, 4, std::size_t(bytes.size()), bytes.constData(), out.data(),
-                                  std::size_t(out.size()), "lz4", 0, 1));
-    return out;
-}
-QByteArray le(std::uint64_t value, int bytes = 8) {
-    QByteArray out;
-    for (int i = 0; i < bytes; ++i) out += char(value >> (8 * i));
-    return out;
-}
-QByteArray sum(const QByteArray& bytes) {
-    return le(zarr::crc32c(std::as_bytes(std::span(bytes.constData(), std::size_t(bytes.size())))), 4);
-}
-
-} // namespace
 
 void ZarrTest::asTensorStoreReads_data() {
     QTest::addColumn<QString>("folder");
@@ -268,124 +203,6 @@ void ZarrTest::isNotRead() {
     QVERIFY2(why.contains(says) && why.contains(QStringLiteral("\"bad\"")), qPrintable(why));
 }
 
-void ZarrTest::brokenChunks_data() {
-    QTest::addColumn<QByteArray>("compressor");
-    QTest::addColumn<QByteArray>("chunk");
-    QTest::addColumn<QString>("says");
-    const auto row = [](const char* name, const char* id, const QByteArray& chunk, const char* says) {
-        QTest::newRow(name) << (*id ? "{\"id\":\"" + QByteArray(id) + "\"}" : QByteArray("null")) << chunk
-                            << QString::fromUtf8(says);
-    };
-    const char* size = "do not hold as many bytes as the chunk has";
-    const QByteArray half(8, 'a'), whole(16, 'a'), twice(32, 'a');
-    row("too few bytes", "", half, "it has 8 bytes where 16 are needed");
-    row("too many bytes", "", twice, "it has 32 bytes where 16 are needed");
-    row("far too many bytes", "zstd", QByteArray(100000, 'a'), "it has 100000 bytes where 16 were compressed");
-    using Packer = std::pair<const char*, QByteArray (*)(const QByteArray&)>;
-    for (const auto& [id, pack] : {Packer{"zstd", zstd}, Packer{"zlib", zlib}, Packer{"blosc", blosc}}) {
-        const char* name = id;
-        const auto named = [name](const char* what) { return QByteArray(name) + ": " + what; };
-        row(named("noise"), id, QByteArray(40, '\x5a'), "are broken");
-        row(named("nothing"), id, {}, "data");
-        row(named("cut"), id, pack(whole).chopped(3), "data");
-        row(named("half"), id, pack(half), size);
-        row(named("twice"), id, pack(twice), size);
-        row(named("a bomb"), id, pack(QByteArray(1 << 22, '\0')).left(60000), "data");
-    }
-    row("zlib: more behind it", "zlib", zlib(whole) + "more", size);
-    row("gzip that is zstd", "gzip", zstd(whole), "are broken");
-}
-
-void ZarrTest::brokenChunks() {
-    QFETCH(QByteArray, compressor);
-    QFETCH(QByteArray, chunk);
-    QFETCH(QString, says);
-    add("w/.zarray", second("[4]", "[4]", compressor));
-    add("w/0", chunk);
-    add(".zgroup", "{}");
-    const auto model = open();
-    const QString why = model ? failure(**model) : text(model.error().message);
-    QVERIFY2(why.contains(says) && why.endsWith(u'.'), qPrintable(why));
-    // Zeros are not written for what could not be decoded.
-    if (const auto again = open()) {
-        const auto copy = copyOf(**again, (*again)->tensors.at(0));
-        QVERIFY(copy && !copy->produce([](std::span<const std::byte>) { return Result<void>(); }));
-    }
-}
-
-void ZarrTest::brokenShards_data() {
-    QTest::addColumn<QByteArray>("shard");
-    QTest::addColumn<QString>("says");
-    const auto row = [](const char* name, const QByteArray& shard, const char* says) {
-        QTest::newRow(name) << shard << QString::fromUtf8(says);
-    };
-    const QByteArray data(16, 'a'), none = le(~std::uint64_t(0)) + le(~std::uint64_t(0));
-    const auto shard = [&](const QByteArray& index) { return data + index + sum(index); };
-    row("good", shard(le(0) + le(8) + le(8) + le(8)), "");
-    row("a chunk is missing", shard(le(0) + le(8) + none), "");
-    row("chunks may overlap", shard(le(0) + le(8) + le(0) + le(8)), "");
-    row("shorter than its index", QByteArray(35, '\0'), "fewer than its index of 36");
-    row("another check sum", data + le(0) + le(8) + le(8) + le(8) + le(0, 4), "the check sum of its index");
-    row("a chunk beyond the end", shard(le(0) + le(8) + le(8) + le(1000)), "beyond its end");
-    row("an offset that overflows", shard(le(~std::uint64_t(0) - 4) + le(8) + le(8) + le(8)), "beyond its end");
-    row("a size that overflows", shard(le(8) + le(~std::uint64_t(0)) + le(8) + le(8)), "beyond its end");
-    row("a chunk of another size", shard(le(0) + le(8) + le(8) + le(4)), "it has 4 bytes where 8 are needed");
-}
-
-void ZarrTest::brokenShards() {
-    QFETCH(QByteArray, shard);
-    QFETCH(QString, says);
-    add("w/zarr.json", third("[4]", "[4]", kShard));
-    add("w/c/0", shard);
-    add("zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\"}");
-    const auto model = open();
-    const QString why = model ? failure(**model) : text(model.error().message);
-    if (says.isEmpty())
-        QVERIFY2(why.isEmpty(), qPrintable(why));
-    else
-        QVERIFY2(why.contains(says) && why.endsWith(u'.'), qPrintable(why));
-}
-
-void ZarrTest::linksStayInside() {
-    QTemporaryDir other;
-    put(other.path(), QStringLiteral("0"), zeros(16));
-    add("w/.zarray", second("[4]", "[4]"));
-    add(".zgroup", "{}");
-    QVERIFY(QFile::link(other.filePath(QStringLiteral("0")), folder_->filePath(QStringLiteral("w/0"))));
-    const auto model = open();
-    QVERIFY(!model);
-    QVERIFY2(text(model.error().message).contains(QStringLiteral("is a symlink out of the model's folder")),
-             model.error().message.c_str());
-    // Folders that are links are not walked, so that a link to a folder above is no endless tree.
-    QFile::remove(folder_->filePath(QStringLiteral("w/0")));
-    QVERIFY(QFile::link(QStringLiteral(".."), folder_->filePath(QStringLiteral("w/again"))));
-    QVERIFY(QFile::link(QStringLiteral("."), folder_->filePath(QStringLiteral("again"))));
-    const auto looped = open();
-    QVERIFY(looped && (*looped)->tensors.size() == 1);
-}
-
-// Neither opened nor waited for.
-void ZarrTest::aChunkThatIsAPipe() {
-    add("w/.zarray", second("[4]", "[4]"));
-    add(".zgroup", "{}");
-    QCOMPARE(::mkfifo(folder_->filePath(QStringLiteral("w/0")).toLocal8Bit().constData(), 0600), 0);
-    const auto model = open();
-    QVERIFY(!model && text(model.error().message).contains(QStringLiteral("is no regular file")));
-}
-
-void ZarrTest::aChangedChunkIsNoticed() {
-    add("w/.zarray", second("[4]", "[2]"));
-    add("w/0", QByteArray(8, 'a'));
-    add("w/1", QByteArray(8, 'b'));
-    add(".zgroup", "{}");
-    const auto model = open();
-    QVERIFY(model);
-    QCOMPARE(valuesOf(**model, (*model)->tensors[0]), QByteArray(8, 'a') + QByteArray(8, 'b'));
-    QCOMPARE((*model)->tensors[0].derived->storedBytes(), std::uint64_t(16));
-    add("w/1", "cut");
-    QVERIFY(!(*model)->view((*model)->tensors[0]));
-}
-
 void ZarrTest::groupsAndNames() {
     add("zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\"}");
     add("a/zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\"}");
@@ -409,13 +226,6 @@ void ZarrTest::groupsAndNames() {
     QVERIFY(!none && text(none.error().message).endsWith(QStringLiteral("holds no zarr array.")));
 }
 
-void ZarrTest::tooMuch() {
-    add(".zgroup", "{}");
-    add("a/b/c/d/e/f/g/h/i/.zarray", second("[4]", "[4]"));
-    const auto deep = open();
-    QVERIFY(!deep && text(deep.error().message).contains(QStringLiteral("more than 8 folders deep")));
-}
-
 // The numbers of RFC 3720, B.4.
 void ZarrTest::checkSum() {
     const auto of = [](const QByteArray& bytes) {
@@ -426,5 +236,10 @@ void ZarrTest::checkSum() {
     QCOMPARE(of("123456789"), 0xe3069283u);
 }
 
-QTEST_GUILESS_MAIN(ZarrTest)
+std::unique_ptr<QObject> makeZarrRefuseTest();
+
+int main(int argc, char* argv[]) {
+    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<ZarrTest>()); };
+    return qs::test::runAll(argc, argv, {make, makeZarrRefuseTest});
+}
 #include "zarr_test.moc"

@@ -1,66 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Scales by calibration, dialect, scale type and tile: against what AQT, qwix and compressed-tensors make, against
 // figures of the literature, and by hand.
-#include "core/base/parallel.h"
-#include "core/quant/calibration.h"
-#include "core/quant/code_set.h"
-#include "core/quant/encode.h"
-#include "core/quant/quantizer.h"
-#include "tests/support/golden.h"
-
-#include <QtTest>
-
-#include <cmath>
-#include <random>
-
-using namespace qs;
-using namespace qs::test;
-
-namespace {
-
-struct Held {
-    TensorInfo info;
-    std::vector<float> values;
-    TensorView view() const { return {&info, std::as_bytes(std::span(values)), nullptr}; }
-};
-Held held(std::vector<float> values, std::vector<std::int64_t> shape) {
-    Held out;
-    out.values = std::move(values);
-    out.info.name = std::string("x"), out.info.shape = std::move(shape), out.info.dtype = DType::F32;
-    out.info.elements = out.values.size(), out.info.bytes = 4 * out.values.size();
-    return out;
-}
-
-QuantSpec specOf(const std::string& text) {
-    const auto spec = parseSpec(text);
-    if (!spec) qFatal("%s", spec.error().message.c_str());
-    return *spec;
-}
-QuantizedTensor quantized(const Held& x, const std::string& spec) {
-    auto out = quantizeTensor(x.view(), specOf(spec), Job{});
-    if (!out) qFatal("%s: %s", spec.c_str(), out.error().message.c_str());
-    return std::move(*out);
-}
-
-std::vector<float> normalValues(std::size_t n, std::uint64_t seed = 1) {
-    std::mt19937_64 bits(seed);
-    std::normal_distribution<double> normal;
-    std::vector<float> out(n);
-    for (float& x : out) x = float(normal(bits));
-    return out;
-}
-
-double sqnr(const Held& x, const std::string& spec) {
-    const auto back = materialize(quantized(x, spec));
-    double error = 0, energy = 0;
-    for (std::size_t i = 0; i < back.size(); ++i) {
-        const double w = double(x.values[i]), e = double(back[i]) - w;
-        error += e * e, energy += w * w;
-    }
-    return 10 * std::log10(energy / error);
-}
-
-} // namespace
+#include "made_rule.h"
+#include "tests/support/several.h"
 
 class RuleTest : public QObject {
     Q_OBJECT
@@ -77,9 +19,6 @@ private Q_SLOTS:
     void stochasticFloats();
     void sparse();
     void manualStrings();
-    void refusals_data();
-    void refusals();
-    void gridRefusals();
 };
 
 /// Codes, scales and zero points of the packages themselves, to the bit.
@@ -362,85 +301,10 @@ void RuleTest::manualStrings() {
     QCOMPARE(materialize(quantized(x, "fp8_e5m2" + manual + "fixed,7,0"))[2], 1.75f); // a scale of 0 is 1
 }
 
-void RuleTest::refusals_data() {
-    QTest::addColumn<QString>("spec");
-    QTest::addColumn<QString>("says");
-    const auto row = [](const char* spec, const char* says) {
-        QTest::newRow(spec) << QString::fromLatin1(spec) << QString::fromLatin1(says);
-    };
-    row("int4:calib=minmax",
-        "calib=minmax is for zero points, which int4 has with sym=no: use int4:calib=minmax:sym=no");
-    row("int8:block=32:calib=hqq", "use int8:block=32:calib=hqq:sym=no");
-    row("int4:dialect=aqt:calib=minmax", "does not apply to int4: use calib=absmax"); // AQT has no zero points
-    row("nf4:calib=minmax", "does not apply to nf4: use calib=absmax");
-    row("q4_0:block=64", "q4_0 has blocks of 32 alone, not 64: use q4_0");
-    row("int4:sym=no:calib=rms,3", "does not apply to int4 with sym=no: use calib=minmax or calib=fixed or calib=mse");
-    row("int4:calib=rms", "takes 1 number, not 0: use calib=rms,3");
-    row("int4:calib=percentile,0", "use calib=percentile,99.9");
-    row("int4:calib=percentile,101", "use calib=percentile,99.9");
-    row("int4:calib=fixed,-1,2", "not symmetric: use calib=fixed,2 or sym=no");
-    row("int4:sym=no:calib=fixed,1,2", "use calib=fixed,-1,1");
-    row("int4:calib=fixed,0", "use calib=fixed,1");
-    row("int4:calib=absmean", "takes 2 numbers, not 0: use calib=absmean,3,1");
-    row("binary:scale=tensor:calib=absmean,1,1", "takes no numbers");
-    row("int4:calib=mse,2", "takes no numbers");
-    row("int4:calib=snr,-1", "must be above 0");
-    row("nf4:sym=no", "does not have zero points");
-    row("int4:sym=no:dialect=aqt", "use int4:sym=no:dialect=qwix");
-    row("int4:sym=no:scaletype=e8m0", "use scaletype=po2");
-    row("int4:scaletype=u8dq", "use nf4:dialect=bnb:scaletype=u8dq");
-    row("int4:scaletype=e5m2", "use scaletype=e4m3 or scaletype=f32");
-    row("nf4:scaletype=u8dq", "use nf4:dialect=bnb:scaletype=u8dq");
-    row("nf4:dialect=bnb:block=48", "use nf4:dialect=bnb:block=32");
-    row("nf4:dialect=bnb:block=8192", "use nf4:dialect=bnb:block=4096");
-    row("fp4:dialect=bnb:sparse=2/4",
-        "has no N:M sparsity: leave sparse out or choose another dialect; use fp4:dialect=bnb");
-    row("fp4:dialect=bnb:scale=channel", "has no scales but those of blocks");
-    row("nf4:dialect=bnb:decode=poly", "has no polynomial decode");
-    row("mxfp4:dialect=ggml:block=64", "use mxfp4:dialect=ggml");
-    row("mxfp4:dialect=ggml:calib=mse", "dialect=ggml of mxfp4 has its own search: leave calib=mse out");
-    row("nvfp4:dialect=ggml:scaletype=e4m3", "use scaletype=ue4m3");
-    row("nvfp4:dialect=qwix:scaletype=e4m3", "use scaletype=ue4m3");
-    row("fp8_e4m3:dialect=maxtext",
-        "one scale per tensor: use fp8_e4m3:scale=tensor:dialect=maxtext:calib=fixed,1,0.5");
-    row("int8:scale=tensor:dialect=maxtext", "is manual_quantize, whose calibration is fixed,SCALE,MAX");
-    row("int8:scale=tensor:dialect=maxtext:calib=fixed,1",
-        "'fixed,1' does not have three fields: use for example fixed,1,0.5");
-    row("int8:scale=tensor:dialect=maxtext:calib=fixed,1,-1", "has a maximum below 0");
-    row("int8:scale=tensor:dialect=maxtext:calib=fixed,1,1:sparse=2/4", "does not know sparse");
-    row("mxfp8:dialect=ggml", "mxfp8 has no dialect 'ggml': use dialect=ct or dialect=qwix");
-    row("int4:dialect=bnb", "use dialect=eformer or dialect=aqt");
-    row("mxfp4:round=stochastic,1", "does not have random rounding");
-    row("mxfp4:scale=channel", "use mxfp4:block=32");
-    row("int4:sparse=1/3", "use sparse=2/4");
-    row("int8:compute=input:dialect=aqt", "compute=input is the arithmetic of the seeds alone");
-    row("int4:tile=0x2:block=4", "leave one of them out; use int4:block=4");
-    row("fp8_e4m3:dialect=qwix:round=stochastic,1", "rounds at random only what are integers: leave round out; use");
-}
+std::unique_ptr<QObject> makeRuleRefuseTest();
 
-void RuleTest::refusals() {
-    QFETCH(QString, spec);
-    QFETCH(QString, says);
-    const auto parsed = parseSpec(spec.toStdString());
-    QVERIFY(!parsed);
-    QVERIFY2(QString::fromStdString(parsed.error().message).contains(says), parsed.error().message.c_str());
+int main(int argc, char* argv[]) {
+    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<RuleTest>()); };
+    return qs::test::runAll(argc, argv, {make, makeRuleRefuseTest});
 }
-
-void RuleTest::gridRefusals() {
-    const std::int64_t shape[] = {10, 12};
-    const auto says = [&](const char* spec, const char* what) {
-        const auto grid = scaleGrid(specOf(spec), shape);
-        const bool right = !grid && grid.error().message.find(what) != std::string::npos;
-        if (!right && !grid) qWarning("%s", grid.error().message.c_str());
-        return right;
-    };
-    QVERIFY(says("int4:tile=0x4", "does not divide axis 0 of shape [10, 12]: use tile=0x2 or tile=0x5"));
-    QVERIFY(says("int4:tile=2x4", "has no axis 2"));
-    QVERIFY(says("int4:tile=1x4,-1x4", "twice"));
-    QVERIFY(says("int4:sparse=2/8", "does not divide the last axis of shape [10, 12]: use sparse=1/4"));
-    QVERIFY(says("int4:block=6:sparse=2/4", "does not divide blocks of 6: use sparse=1/2"));
-    QVERIFY(says("int4:block=5:sparse=2/4", "use a spec without sparse"));
-}
-
-QTEST_GUILESS_MAIN(RuleTest)
 #include "rule_test.moc"
