@@ -19,6 +19,7 @@ std::string largeName(int bits, int scaleMode);
 std::string decodeName(bool toBf16);
 inline constexpr const char* kQuantizeInt8Name = "10int8Groups";
 inline constexpr const char* kQuantizeNf4Name = "9nf4Blocks";
+inline constexpr const char* kQuantizeNf4Whole64Name = "11nf4Blocks64"; ///< rows of whole blocks of 64
 inline constexpr const char* kQuantizeBySearchName = "10codeGroups";
 inline constexpr const char* kFinishIntegersName = "8integers";
 

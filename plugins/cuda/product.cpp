@@ -169,7 +169,9 @@ std::vector<std::string> Product::kernelNames() const {
         return {kFinishIntegersName};
     case Path::DequantizedInRun: return {decodeName(true)};
     case Path::Dequantize: return {decodeName(outBf16_)};
-    case Path::Quantize: return {plan_.weight.signedBytes ? kQuantizeInt8Name : kQuantizeNf4Name};
+    case Path::Quantize:
+        if (plan_.weight.signedBytes) return {kQuantizeInt8Name};
+        return {plan_.weight.columnBlock == 64 && k_ % 64 == 0 ? kQuantizeNf4Whole64Name : kQuantizeNf4Name};
     case Path::QuantizeBySearch: return {kQuantizeBySearchName};
     case Path::QuantizeActivations: return {kQuantizeInt8Name};
     default: return {};

@@ -74,7 +74,9 @@ private Q_SLOTS:
     void multiplies_data();
     void multiplies();
     void dequantizes();
+    void dequantizesWholeRows();
     void quantizes();
+    void nf4Decisions();
     void quantizesActivations();
     void finishesIntegers();
 };
@@ -173,6 +175,71 @@ void CudaEmulated::quantizes() {
             QVERIFY2(std::equal(expected.codes.begin(), expected.codes.end(), codes.bytes.begin()), c.name().c_str());
             QVERIFY2(!std::memcmp(scales.data(), expected.scales.data(), 4 * expected.scales.size()), c.name().c_str());
         }
+}
+
+/// Rows that the kernel loads and stores four at a time.
+void CudaEmulated::dequantizesWholeRows() {
+    for (const char* format : {"nf4", "int8", "int4", "ternary", "binary"})
+        for (const std::uint64_t block : {0u, 32u, 6u}) {
+            const Case c{.weight = format,
+                         .n = 3,
+                         .k = 1120,
+                         .scale = block ? "block" : "row",
+                         .block = block ? block : 64,
+                         .op = "dequantize"};
+            const AbiProblem problem(c);
+            const Plan plan = planFor(problem.problem, {});
+            QVERIFY2(!plan.variants.empty(), (c.name() + plan.refusal).c_str());
+            const Stored& w = plan.weight;
+            StoredMatrix matrix;
+            const auto* from = static_cast<const std::uint8_t*>(problem.inputs[0]->data);
+            std::vector<std::uint32_t> codes((w.weightBytes() + 3) / 4);
+            std::memcpy(codes.data(), from, w.weightBytes());
+            matrix.codes = reinterpret_cast<const std::uint8_t*>(codes.data());
+            matrix.scales = static_cast<const float*>(problem.inputs[1]->data), matrix.levels = w.levels.data();
+            matrix.bits = w.bits, matrix.highFirst = w.highFirst;
+            matrix.rows = w.rows, matrix.columns = w.columns, matrix.rowBytes = w.rowBytes;
+            matrix.rowBlock = w.rowBlock, matrix.rowStride = w.rowStride;
+            matrix.columnBlock = w.columnBlock, matrix.columnStride = w.columnStride;
+            Guarded<float> y(3 * 1120);
+            QCOMPARE(dequantize(matrix, y.data(), Element::F32, nullptr), 0);
+            QVERIFY(y.whole());
+            for (std::size_t i = 0; i < problem.dense.size(); ++i) QCOMPARE(y.data()[i], problem.dense[i]);
+            Guarded<std::uint16_t> halves(3 * 1120), wanted(3 * 1120);
+            QCOMPARE(dequantize(matrix, halves.data(), Element::Bf16, nullptr), 0);
+            QCOMPARE(roundToBf16(y.data(), 3 * 1120, wanted.data(), nullptr), 0);
+            QVERIFY(halves.bytes == wanted.bytes);
+        }
+}
+
+/// Blocks of 64 around every threshold, of many sizes, and a NaN, which is code 0 and no part of a scale.
+void CudaEmulated::nf4Decisions() {
+    const auto& t = qs::nf4Thresholds().threshold;
+    for (int i = 1; i < 15; ++i) QVERIFY(t[i] - t[i - 1] > 1.0f / 15); // what nf4Blocks64 relies on
+    constexpr std::int64_t kRows = 7, kColumns = 320;
+    std::vector<float> x(kRows * kColumns);
+    for (std::int64_t block = 0; block < kRows * kColumns / 64; ++block) {
+        const float bound = std::ldexp(1.0f + float(block) / 77, int(block * 7 % 240) - 120);
+        const float divisor = bound + std::numeric_limits<float>::min();
+        float* at = x.data() + block * 64;
+        for (int i = 0; i < 60; ++i) {
+            float v = t[i / 4] * divisor;
+            for (int step = 0; step < i % 4; ++step) v = std::nextafter(v, i % 4 == 2 ? 0.0f : 2 * v);
+            at[i] = v;
+        }
+        at[60] = bound, at[61] = -bound, at[62] = 0, at[63] = -0.0f;
+    }
+    x[20 * 64] = std::numeric_limits<float>::quiet_NaN();
+    Guarded<std::uint8_t> codes(kRows * kColumns / 2), blocks(kRows * kColumns / 2);
+    Guarded<float> absmax(kRows * kColumns / 64);
+    QCOMPARE(quantizeNf4(x.data(), kRows, kColumns, 64, t, codes.data(), absmax.data(), nullptr), 0);
+    QVERIFY(codes.whole() && absmax.whole());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const float divisor = absmax.data()[i / 64] + std::numeric_limits<float>::min();
+        int wanted = 0;
+        for (int j = 0; j < 15; ++j) wanted += x[i] / divisor >= t[j];
+        QCOMPARE(codes.data()[i / 2] >> (i % 2 ? 0 : 4) & 15, wanted);
+    }
 }
 
 /// Half to even, a scale that is never 0, zeros in the padding.

@@ -21,8 +21,9 @@ private Q_SLOTS:
     }
 #ifdef QS_CUDA_TEXTS
     void everyKernel() {
-        std::vector<std::string> names = {decodeName(true), decodeName(false),     kQuantizeInt8Name,
-                                          kQuantizeNf4Name, kQuantizeBySearchName, kFinishIntegersName};
+        std::vector<std::string> names = {decodeName(true),   decodeName(false),       kQuantizeInt8Name,
+                                          kQuantizeNf4Name,   kQuantizeNf4Whole64Name, kQuantizeBySearchName,
+                                          kFinishIntegersName};
         const std::size_t others = names.size();
         for (const int bits : {2, 4, 8})
             for (const int mode : {0, 1, 2}) {
