@@ -42,9 +42,9 @@ template<> struct Part<4> {
         a[1] = table[(up & 255u) * 32u + lane], a[3] = table[((up >> 8) & 255u) * 32u + lane];
     }
     __device__ static void fillTable(std::uint32_t* table, const float* levels) {
-        for (int i = threadIdx.x; i < 256 * 32; i += blockDim.x) {
-            const int byte = i / 32;
-            table[i] = packBf16(levels[byte & 15], levels[byte >> 4]);
+        for (int i = threadIdx.x; i < 256 * 8; i += blockDim.x) { // four copies a store
+            const std::uint32_t pair = packBf16(levels[i / 8 & 15], levels[i / 8 >> 4]);
+            reinterpret_cast<uint4*>(table)[i] = make_uint4(pair, pair, pair, pair);
         }
     }
 };
@@ -63,10 +63,11 @@ template<> struct Part<2> {
         a[0] = first.x, a[2] = first.y, a[1] = second.x, a[3] = second.y;
     }
     __device__ static void fillTable(std::uint32_t* table, const float* levels) {
-        for (int i = threadIdx.x; i < 256 * 16; i += blockDim.x) {
-            const int byte = i / 16;
-            table[2 * i] = packBf16(levels[byte & 3], levels[(byte >> 2) & 3]);
-            table[2 * i + 1] = packBf16(levels[(byte >> 4) & 3], levels[byte >> 6]);
+        for (int i = threadIdx.x; i < 256 * 8; i += blockDim.x) { // two copies a store
+            const int byte = i / 8;
+            const std::uint32_t first = packBf16(levels[byte & 3], levels[(byte >> 2) & 3]);
+            const std::uint32_t second = packBf16(levels[(byte >> 4) & 3], levels[byte >> 6]);
+            reinterpret_cast<uint4*>(table)[i] = make_uint4(first, second, first, second);
         }
     }
 };
@@ -92,6 +93,26 @@ template<> struct Part<8> {
         pairs(Part<4>::word(upper[j / 4], j % 4), a[1], a[3]);
     }
     __device__ static void fillTable(std::uint32_t*, const float*) {}
+};
+
+/// Of ScaleMode::Inner: which block a step of 16 belongs to, without a division of 64 bits; steps are below 2^27.
+struct ScaleBlocks {
+    unsigned steps; ///< of a block
+    int shift = 0;  ///< its logarithm, or -1
+    int due;        ///< a scale holds for so many steps of a chunk, from a multiple of it: 1, 2, 4 or 8
+    std::int64_t count;
+    __device__ __forceinline__ ScaleBlocks(const DeviceWeight& w, bool inner)
+        : steps(inner ? unsigned(w.block / 16) : 1), count(inner ? (w.depth + w.block - 1) / w.block : 0) {
+        while ((1u << shift) < steps) ++shift;
+        due = steps % 8 == 0 ? 8 : steps % 4 == 0 ? 4 : steps % 2 == 0 ? 2 : 1;
+        if (1u << shift != steps) shift = -1;
+    }
+    /// Of channel 0 of a tile; those of the others follow it.
+    __device__ __forceinline__ const float* at(const DeviceWeight& w, std::int64_t tile, std::int64_t chunk,
+                                               int step) const {
+        const unsigned from = unsigned(chunk) * kSteps + unsigned(step);
+        return w.scales + (tile * count + (shift >= 0 ? from >> shift : from / steps)) * kTileRows;
+    }
 };
 
 __device__ __forceinline__ void store(const Target& to, std::int64_t m, std::int64_t n, float value) {

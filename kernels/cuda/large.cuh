@@ -25,7 +25,15 @@ __global__ void __launch_bounds__(256) large(DeviceWeight w, const __nv_bfloat16
     const std::int64_t firstTile = std::int64_t(blockIdx.x) * 8 + warp / 2 * kRows, deep = w.depth / kTileDepth;
     const std::int64_t firstColumn = std::int64_t(blockIdx.y) * kLargeRows;
     const int ownColumn = warp % 2 * 64;
-    const std::int64_t blocks = Mode == ScaleMode::Inner ? (w.depth + w.block - 1) / w.block : 0;
+    const ScaleBlocks blocks(w, Mode == ScaleMode::Inner);
+    std::int64_t tiles[kRows]; // one beyond the last is the last again; its sums are not stored
+    const float* ofEachK[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+        tiles[r] = firstTile + r < w.tiles ? firstTile + r : w.tiles - 1;
+        if constexpr (Mode == ScaleMode::EachK) ofEachK[r] = w.scales + tiles[r] * kTileRows / w.block * w.depth;
+    }
+    float lower[kRows], upper[kRows]; // Inner: the scales of the block
 
     const auto fetch = [&](std::int64_t half) { // 128 rows x 64 bf16, 16 bytes a thread and copy
         __nv_bfloat16* stage = stages + half % 2 * (kStageBytes / 2);
@@ -41,11 +49,8 @@ __global__ void __launch_bounds__(256) large(DeviceWeight w, const __nv_bfloat16
     for (std::int64_t chunk = 0; chunk < deep; ++chunk) {
         Part<Bits> part[kRows];
 #pragma unroll
-        for (int r = 0; r < kRows; ++r) {
-            // A tile beyond the last is the last one again; its sums are not stored.
-            const std::int64_t tile = firstTile + r < w.tiles ? firstTile + r : w.tiles - 1;
-            part[r].load(w.codes + (tile * deep + chunk) * tileBytes(Bits), lane, false);
-        }
+        for (int r = 0; r < kRows; ++r)
+            part[r].load(w.codes + (tiles[r] * deep + chunk) * tileBytes(Bits), lane, false);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const std::int64_t at = chunk * 2 + half;
@@ -61,17 +66,17 @@ __global__ void __launch_bounds__(256) large(DeviceWeight w, const __nv_bfloat16
 #pragma unroll
                 for (int r = 0; r < kRows; ++r) {
                     part[r].decode(j, table, lane, a[r]);
-                    const std::int64_t tile = firstTile + r < w.tiles ? firstTile + r : w.tiles - 1;
-                    const std::int64_t k = chunk * kTileDepth + 16 * j;
                     if constexpr (Mode == ScaleMode::Inner) {
-                        const float* s = w.scales + (tile * blocks + k / w.block) * kTileRows + g;
-                        const float lower = __ldg(s), upper = __ldg(s + 8);
-                        a[r][0] = scaled(a[r][0], lower, lower), a[r][2] = scaled(a[r][2], lower, lower);
-                        a[r][1] = scaled(a[r][1], upper, upper), a[r][3] = scaled(a[r][3], upper, upper);
+                        if ((j & (blocks.due - 1)) == 0) {
+                            const float* s = blocks.at(w, tiles[r], chunk, j) + g;
+                            lower[r] = __ldg(s), upper[r] = __ldg(s + 8);
+                        }
+                        a[r][0] = scaled(a[r][0], lower[r], lower[r]), a[r][2] = scaled(a[r][2], lower[r], lower[r]);
+                        a[r][1] = scaled(a[r][1], upper[r], upper[r]), a[r][3] = scaled(a[r][3], upper[r], upper[r]);
                     }
                     if constexpr (Mode == ScaleMode::EachK) {
-                        const float4 s = __ldg(
-                            reinterpret_cast<const float4*>(w.scales + tile * kTileRows / w.block * w.depth + k) + t);
+                        const float4 s =
+                            __ldg(reinterpret_cast<const float4*>(ofEachK[r] + chunk * kTileDepth + 16 * j) + t);
                         a[r][0] = scaled(a[r][0], s.x, s.y), a[r][1] = scaled(a[r][1], s.x, s.y);
                         a[r][2] = scaled(a[r][2], s.z, s.w), a[r][3] = scaled(a[r][3], s.z, s.w);
                     }

@@ -1,38 +1,58 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 // Few rows of x: every warp streams its own part of the weights, 16 bytes a lane and load, decodes them in registers
-// and lets the tensor core do the products with up to 32 rows of x at once. The warps of a block share the inner sum.
+// and lets the tensor core do the products with up to 32 rows of x at once. The warps of a block share the inner sum. What
+// the next turn needs from memory is asked for before this one is multiplied, the first before the table is filled.
 
 #include "kernels/cuda/fragments.cuh"
 
 namespace qs::cuda {
 
+/// Scales of blocks along k for channels g and g + 8 of a tile, at the last step of each block within a chunk.
+struct ChunkScales {
+    float lower[kSteps], upper[kSteps];
+    __device__ __forceinline__ void load(const DeviceWeight& w, const ScaleBlocks& blocks, std::int64_t tile,
+                                         std::int64_t chunk, int g) {
+#pragma unroll
+        for (int j = 0; j < kSteps; ++j) {
+            if (((j + 1) & (blocks.due - 1)) != 0) continue;
+            const float* s = blocks.at(w, tile, chunk, j) + g;
+            lower[j] = __ldg(s), upper[j] = __ldg(s + 8);
+        }
+    }
+};
+
 template<int Bits, int Rows, int Groups, ScaleMode Mode>
 __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat16* __restrict__ x, Target to) {
     extern __shared__ std::uint32_t shared[];
-    if constexpr (Bits != 8) {
-        Part<Bits>::fillTable(shared, w.levels);
-        __syncthreads();
-    }
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const int g = lane / 4, t = lane % 4;
     const std::int64_t firstTile = std::int64_t(blockIdx.x) * Rows, deep = w.depth / kTileDepth;
     const std::int64_t firstColumn = std::int64_t(blockIdx.y) * Groups * 8;
-    const std::int64_t blocks = Mode == ScaleMode::Inner ? (w.depth + w.block - 1) / w.block : 0;
-    // A scale is due every `due` steps: the largest of 1, 2, 4, 8 steps that fits the block.
-    const int due = Mode != ScaleMode::Inner ? 8
-                    : w.block % 128 == 0     ? 8
-                    : w.block % 64 == 0      ? 4
-                    : w.block % 32 == 0      ? 2
-                                             : 1;
-
+    const ScaleBlocks blocks(w, Mode == ScaleMode::Inner);
+    constexpr bool kScalesAhead = Mode == ScaleMode::Inner && Rows == 1; // with two rows the registers would not do
+    Part<Bits> next[Rows];
+    ChunkScales nextScales;
+    const auto ask = [&](std::int64_t chunk) {
+        if (chunk >= deep) return;
+#pragma unroll
+        for (int r = 0; r < Rows; ++r)
+            if (firstTile + r < w.tiles)
+                next[r].load(w.codes + ((firstTile + r) * deep + chunk) * tileBytes(Bits), lane, true);
+        if constexpr (kScalesAhead) nextScales.load(w, blocks, firstTile, chunk, g);
+    };
+    ask(warp);
+    if constexpr (Bits != 8) {
+        Part<Bits>::fillTable(shared, w.levels);
+        __syncthreads();
+    }
     float total[Rows][Groups][4] = {};
     for (std::int64_t chunk = warp; chunk < deep; chunk += warps) {
         Part<Bits> part[Rows];
 #pragma unroll
-        for (int r = 0; r < Rows; ++r)
-            if (firstTile + r < w.tiles)
-                part[r].load(w.codes + ((firstTile + r) * deep + chunk) * tileBytes(Bits), lane, true);
+        for (int r = 0; r < Rows; ++r) part[r] = next[r];
+        ChunkScales scales = nextScales;
+        ask(chunk + warps);
 
         uint2 b[Groups][kSteps]; // x[column g][16j + 4t ..+3]
 #pragma unroll
@@ -57,6 +77,8 @@ __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat1
 #pragma unroll
         for (int r = 0; r < Rows; ++r) {
             if (firstTile + r >= w.tiles) break;
+            if constexpr (Mode == ScaleMode::Inner && !kScalesAhead)
+                scales.load(w, blocks, firstTile + r, chunk, g);
             float sum[Groups][4] = {};
 #pragma unroll
             for (int j = 0; j < kSteps; ++j) {
@@ -69,15 +91,13 @@ __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat1
                     else
                         mma(total[r][c], a, b[c][j].x, b[c][j].y);
                 }
-                if (Mode == ScaleMode::Inner && ((j + 1) & (due - 1)) == 0) {
-                    const std::int64_t block = (chunk * kTileDepth + 16 * j) / w.block;
-                    const float* s = w.scales + ((firstTile + r) * blocks + block) * kTileRows + g;
-                    const float lower = __ldg(s), upper = __ldg(s + 8);
+                if (Mode == ScaleMode::Inner && ((j + 1) & (blocks.due - 1)) == 0) {
 #pragma unroll
                     for (int c = 0; c < Groups; ++c)
 #pragma unroll
                         for (int i = 0; i < 4; ++i) {
-                            total[r][c][i] = fmaf(sum[c][i], i < 2 ? lower : upper, total[r][c][i]);
+                            const float scale = i < 2 ? scales.lower[j] : scales.upper[j];
+                            total[r][c][i] = fmaf(sum[c][i], scale, total[r][c][i]);
                             sum[c][i] = 0;
                         }
                 }

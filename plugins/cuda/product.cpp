@@ -116,13 +116,16 @@ void Product::prepareWeights(const qs_tensor* const* in, std::uint32_t count) {
     copies_.push_back(std::move(stored));
 }
 
+/// Already as our kernels read it.
+bool Product::xIsPadded() const { return actBf16_ && k_ == depth_ && (row_.path == Path::Skinny || m_ == mPadded_); }
+
 void Product::prepareRooms() {
     const std::size_t outSize = outBf16_ ? 2 : 4;
     switch (row_.path) {
     case Path::Skinny: // reads no row beyond m
     case Path::Large:
         x_ = Memory(product(m_, k_) * (actBf16_ ? 2 : 4));
-        padded_ = Memory(2 * product(row_.path == Path::Large ? mPadded_ : m_, depth_));
+        if (!xIsPadded()) padded_ = Memory(2 * product(row_.path == Path::Large ? mPadded_ : m_, depth_));
         break;
     case Path::Integers:
         x_ = Memory(product(m_, k_) * (dynamic_ ? 4 : 1));
@@ -219,8 +222,11 @@ void Product::run(std::uint32_t copy) {
     case Path::Skinny:
     case Path::Large: {
         const bool large = row_.path == Path::Large;
-        check(padActivations(x_.as<void>(), xType, m_, k_, large ? mPadded_ : m_, depth_, padded_.as<void>(), stream),
-              "pad x");
+        if (!xIsPadded())
+            check(
+                padActivations(x_.as<void>(), xType, m_, k_, large ? mPadded_ : m_, depth_, padded_.as<void>(), stream),
+                "pad x");
+        const void* x = xIsPadded() ? x_.as<void>() : padded_.as<void>();
         const DeviceWeight weight{w.codes.as<std::uint8_t>(),
                                   w.scales.as<float>(),
                                   levels_.as<float>(),
@@ -230,8 +236,7 @@ void Product::run(std::uint32_t copy) {
                                   n_,
                                   depth_,
                                   shape_.tiles};
-        check(large ? largeProduct(weight, padded_.as<void>(), to, stream)
-                    : skinnyProduct(weight, padded_.as<void>(), skinnyShape(m_, k_), to, stream),
+        check(large ? largeProduct(weight, x, to, stream) : skinnyProduct(weight, x, skinnyShape(m_, k_), to, stream),
               row_.id);
         return;
     }

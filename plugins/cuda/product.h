@@ -37,6 +37,7 @@ private:
         Memory codes, scales;
     };
     void prepareWeights(const qs_tensor* const* in, std::uint32_t count);
+    bool xIsPadded() const;
     void prepareRooms();
     StoredMatrix stored(const Weights& w) const;
     void decode(const Weights& w, void* to, Element type) const;

@@ -70,8 +70,20 @@ double measureRoof(Device& device, const std::string& kind, const qs_host* host,
         });
         return double(bytes);
     }
+    if (kind == "copy_bw") { // half of the bytes read, half written
+        constexpr std::size_t bytes = std::size_t(1) << 30;
+        Memory from(bytes);
+        const Memory to(bytes);
+        from.zero();
+        time([&](std::uint32_t) {
+            check(cudaMemcpyAsync(to.as<void>(), from.as<void>(), bytes, cudaMemcpyDeviceToDevice, device.stream),
+                  "the copy stream");
+        });
+        return 2.0 * double(bytes);
+    }
     const bool f32 = kind == "f32", i8 = kind == "i8";
-    if (!f32 && !i8 && kind != "bf16") throw plugin::Refusal(QS_UNIMPLEMENTED, "roofs are read_bw, f32, bf16 and i8");
+    if (!f32 && !i8 && kind != "bf16")
+        throw plugin::Refusal(QS_UNIMPLEMENTED, "roofs are read_bw, copy_bw, f32, bf16 and i8");
     const std::string& missing = i8 ? device.blas.libraries().noLt : device.blas.libraries().noBlas;
     if (!missing.empty()) throw plugin::Refusal(QS_UNIMPLEMENTED, missing);
     const std::int64_t size = f32 ? 4096 : 8192;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// For a machine with a GPU: every variant of the backend cuda against the f64 result, then its time.
-//   cuda_check [--quick] [--plugin cuda.so]
+// For a machine with a GPU: every variant of the backend cuda against the f64 result, then its time, then the goals of
+// tests/bench/README.md as ratios to what was measured beside them.
+//   cuda_check [--quick] [--goals] [--plugin cuda.so]
+//   --quick   fewer shapes, no times
+//   --goals   times only what the goals need
 // Exit 0: all right; 1: something wrong; 77: no device, nothing checked. A wrong variant is not timed.
 #include "tests/plugins/cuda/reference_codes.h"
 #include "tests/plugins/support/abi_module.h"
@@ -9,6 +12,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <utility>
 
 using namespace qs::test;
@@ -17,6 +21,14 @@ namespace {
 
 int wrong = 0, right = 0;
 constexpr std::pair<int, int> kShapes[] = {{1, 64}, {15, 127}, {16, 128}, {33, 129}, {130, 1000}, {64, 2100}}; // N, K
+
+/// Medians from memory in us: [weight, M, N, K, activations and operation][variant]; roofs in bytes or operations a us.
+std::map<std::string, std::map<std::string, double>> cold;
+std::map<std::string, double> roofs;
+std::string keyOf(const Case& c) {
+    return c.weight + ' ' + std::to_string(c.m) + 'x' + std::to_string(c.n) + 'x' + std::to_string(c.k) + ' ' + c.act +
+           ' ' + c.op;
+}
 
 void checkProduct(AbiModule& module, const Case& c, bool time) {
     const AbiProblem problem(c, std::uint32_t(c.m + 3 * c.n + 7 * c.k));
@@ -48,6 +60,7 @@ void checkProduct(AbiModule& module, const Case& c, bool time) {
             }
             std::sort(run.samples.begin(), run.samples.end());
             const double us = double(run.samples[run.samples.size() / 2]) * 1e-3;
+            if (sets > 1) cold[keyOf(c)][variant.id] = us;
             std::printf("       %s, %zu samples: median %.2f us (min %.2f), weights %.1f GB/s, %.2f TFLOP/s\n",
                         sets > 1 ? "cold" : "warm", run.samples.size(), us, double(run.samples[0]) * 1e-3,
                         double(run.info.weight_bytes) / us * 1e-3, 2.0 * double(c.m * c.n * c.k) / us * 1e-6);
@@ -85,7 +98,7 @@ void checkQuantize(AbiModule& module, const Case& c) {
 }
 
 void showRoofs(AbiModule& module) {
-    for (const char* kind : {"read_bw", "f32", "bf16", "i8"}) {
+    for (const char* kind : {"read_bw", "copy_bw", "f32", "bf16", "i8"}) {
         std::uint64_t samples[20];
         qs_run_opts opts{};
         opts.struct_size = sizeof opts, opts.warmup = 3, opts.iters = 20, opts.buffer_sets = 2, opts.max_seconds = 2;
@@ -99,18 +112,79 @@ void showRoofs(AbiModule& module) {
             continue;
         }
         std::sort(samples, samples + result.n);
-        std::printf("roof %s: %.3f T%s/s\n", kind, work / double(samples[result.n / 2]) * 1e-3,
-                    std::strcmp(kind, "read_bw") ? "op" : "B");
+        roofs[kind] = work / double(samples[result.n / 2]) * 1e3;
+        std::printf("roof %s: %.3f T%s/s\n", kind, roofs[kind] * 1e-6, std::strstr(kind, "_bw") ? "B" : "op");
     }
+}
+
+/// Bits are checked by checkQuantize(); here 30 runs are timed.
+void timeQuantize(AbiModule& module, const Case& c) {
+    const AbiProblem problem(c, 5, false);
+    PreparedKernel kernel(module, problem, "quantize");
+    std::vector<double> us;
+    for (int i = 0; i < 30 && kernel.error().empty(); ++i) us.push_back(double(kernel.sample(2)) * 1e-3);
+    if (us.empty() || us[0] == 0) return void(std::printf("%s: %s\n", c.name().c_str(), kernel.error().c_str()));
+    std::sort(us.begin(), us.end());
+    cold[keyOf(c)]["quantize"] = us[us.size() / 2];
+}
+
+void goal(const char* what, double reached, double wanted) {
+    if (reached > 0)
+        std::printf("| %s | %.2f | %.2f | %s |\n", what, wanted, reached, reached >= wanted ? "reached" : "missed");
+    else
+        std::printf("| %s | %.2f | not measured | |\n", what, wanted);
+}
+
+/// Each as a ratio that is to be at least what is wanted.
+void showGoals(AbiModule& module) {
+    constexpr std::int64_t n = 8192, k = 28672, square = 4096, codes = 8192;
+    const auto product = [&](const char* weight, std::int64_t m, std::int64_t rows, std::int64_t columns,
+                             const char* act) -> std::map<std::string, double>& {
+        const Case c{.weight = weight, .m = m, .n = rows, .k = columns, .act = act};
+        if (!cold.count(keyOf(c))) checkProduct(module, c, true);
+        return cold[keyOf(c)];
+    };
+    const auto ratio = [](double a, double b) { return a > 0 && b > 0 ? a / b : 0; };
+    auto &one = product("nf4", 1, n, k, "bf16"), &sixteen = product("nf4", 16, n, k, "bf16");
+    auto& many = product("nf4", 1024, square, square, "bf16");
+    auto& integers = product("int8", 1024, square, square, "int8");
+    double best = 0;
+    for (const char* id : {"mma_tiles", "mma_stream", "dequantize_cublas_bf16"})
+        if (many[id] > 0 && (best == 0 || many[id] < best)) best = many[id];
+    checkProduct(module, {.weight = "nf4", .n = codes, .k = codes, .op = "dequantize"}, true);
+    for (const char* weight : {"nf4", "int8"})
+        timeQuantize(module, {.weight = weight, .n = codes, .k = codes, .op = "quantize"});
+    const double count = double(codes) * codes, nf4Bytes = 0.5 + 4.0 / 64;
+    const auto ofCopy = [&](const Case& c, const char* id, double bytes) {
+        return ratio(bytes * count / roofs["copy_bw"], cold[keyOf(c)][id]);
+    };
+    std::printf("\n| goal | at least | reached | |\n|---|---|---|---|\n");
+    goal("nf4, M = 1, 8192 x 28672: of the read stream",
+         ratio(double(n * k) * nf4Bytes / roofs["read_bw"], one["mma_stream"]), 0.80);
+    goal("the same: times cuBLAS bf16", ratio(one["dequantized_cublas_bf16"], one["mma_stream"]), 3.0);
+    goal("nf4, M = 16: the time of M = 1 over its own", ratio(one["mma_stream"], sixteen["mma_stream"]), 1 / 1.1);
+    goal("nf4, M = 1024, 4096 x 4096, best variant: times cuBLAS bf16", ratio(many["dequantized_cublas_bf16"], best),
+         0.75);
+    goal("the same, fused tiles alone", ratio(many["dequantized_cublas_bf16"], many["mma_tiles"]), 0.75);
+    goal("int8 x int8, M = 1024, with scaling: of cuBLASLt's rate at 8192 cubed",
+         ratio(2.0 * 1024 * double(square * square) / roofs["i8"], integers["cublaslt_i8"]), 0.9);
+    goal("nf4 dequantized to f32, 8192 x 8192: of the copy stream",
+         ofCopy({.weight = "nf4", .n = codes, .k = codes, .op = "dequantize"}, "dequantize", 4 + nf4Bytes), 0.85);
+    goal("nf4 quantized: of the copy stream",
+         ofCopy({.weight = "nf4", .n = codes, .k = codes, .op = "quantize"}, "quantize", 4 + nf4Bytes), 0.85);
+    goal("int8 quantized: of the copy stream",
+         ofCopy({.weight = "int8", .n = codes, .k = codes, .op = "quantize"}, "quantize", 5), 0.85);
+    std::puts("Not here: bitsandbytes (install it beside), fp8 x fp8 and statistics (the backend has neither).");
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
     std::string plugin = QS_BUILT_BACKENDS "/cuda.so";
-    bool quick = false;
+    bool quick = false, goals = false;
     for (int i = 1; i < argc; ++i) {
         if (!std::strcmp(argv[i], "--quick")) quick = true;
+        if (!std::strcmp(argv[i], "--goals")) goals = true;
         if (!std::strcmp(argv[i], "--plugin") && i + 1 < argc) plugin = argv[++i];
     }
     AbiModule module(plugin);
@@ -162,12 +236,17 @@ int main(int argc, char** argv) {
     if (quick) return wrong != 0;
 
     showRoofs(module);
+    if (goals) {
+        showGoals(module);
+        return std::printf("%d right, %d wrong\n", right, wrong), wrong != 0;
+    }
     for (const char* weight : {"nf4", "int8", "ternary", "f32"})
         for (const std::int64_t m : {1, 8, 16, 32, 128, 512})
             checkProduct(module, {.weight = weight, .m = m, .n = 4096, .k = 4096}, true);
     for (const char* weight : {"nf4", "int8", "ternary"})
         checkProduct(module, {.weight = weight, .m = 1, .n = 8192, .k = 28672}, true);
     checkProduct(module, {.weight = "int8", .m = 512, .n = 4096, .k = 4096, .act = "int8"}, true);
+    showGoals(module);
     std::printf("%d right, %d wrong\n", right, wrong);
     return wrong != 0;
 }
