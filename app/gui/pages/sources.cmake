@@ -21,6 +21,7 @@ target_sources(qs_gui PRIVATE
   pages/lab_solvers.cpp
   pages/labs_page.cpp
   pages/overview_page.cpp
+  pages/overview_page_draw.cpp
   pages/overview_rows.cpp
   pages/report_page.cpp
   pages/spec_set_view.cpp
