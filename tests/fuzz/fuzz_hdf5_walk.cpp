@@ -12,6 +12,10 @@
 
 using namespace qs::worker;
 
+// What libhdf5 took and lost on its way out of a broken header. An identifier that our code forgot is not hidden by this:
+// libhdf5 lists all that are open, so that what they hold is never unreachable.
+extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     static const int fd = ::memfd_create("fuzz", MFD_CLOEXEC);
     if (size == 0) return 0;
