@@ -256,7 +256,7 @@ void TensorBrowser::fitColumns() {
     header->setSectionResizeMode(TensorTree::Name, flat && !wide ? QHeaderView::Interactive : QHeaderView::Stretch);
     if (flat && !wide) header->resizeSection(TensorTree::Name, 230);
     header->resizeSection(TensorTree::Bpw, 50);
-    header->resizeSection(TensorTree::MetricValue, 76);
+    header->resizeSection(TensorTree::MetricValue, 82); // "not measured" fits
     header->resizeSection(TensorTree::Bytes, 82);
     header->resizeSection(TensorTree::Flags, 66);
     view_->setColumnHidden(TensorTree::Bytes, !(flat || wide));

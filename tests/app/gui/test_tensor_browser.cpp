@@ -9,6 +9,7 @@
 #include <QAbstractItemModelTester>
 #include <QLineEdit>
 #include <QRegularExpression>
+#include <QStyle>
 #include <QTemporaryDir>
 #include <QToolButton>
 #include <QTreeView>
@@ -89,6 +90,18 @@ private Q_SLOTS:
         tree.refreshValues(false);
         QVERIFY(tree.index(0, TensorTree::MetricValue).data().toString() != QStringLiteral("not measured"));
         QVERIFY(tree.index(0, TensorTree::MetricValue).data(TensorTree::Bar).toDouble() > 0);
+    }
+
+    void whatIsNotMeasuredIsNotElided() {
+        Session session;
+        TensorBrowser browser(session);
+        browser.resize(300, 700);
+        browser.show();
+        QVERIFY(openModel(session, samplePath()));
+        auto* view = browser.view();
+        const int margins = 2 * (view->style()->pixelMetric(QStyle::PM_FocusFrameHMargin, nullptr, view) + 1);
+        const int words = QFontMetrics(Theme::words(11)).horizontalAdvance(QStringLiteral("not measured"));
+        QVERIFY2(words + margins <= view->columnWidth(TensorTree::MetricValue), qPrintable(QString::number(words)));
     }
 
     void filterSelectsAndSays() {
