@@ -141,7 +141,7 @@ __global__ void int8Groups(const float* x, std::int64_t m, std::int64_t k, std::
 /// warp are under way. A bucket of v holds one threshold at most, as they are more than 1/15 apart, so one comparison
 /// decides: the bucket does not fall when v rises, thresholds of lower buckets are below v, those of higher ones above.
 constexpr int kBuckets = 32;
-__device__ __forceinline__ int bucketOf(float v) { // v within -1 to 1, or NaN: any bucket
+__device__ __forceinline__ int bucketOf(float v) {                           // v within -1 to 1, or NaN: any bucket
     return int(__float_as_uint(__fmaf_rn(v, 15.0f, 8388624.0f)) % kBuckets); // 2^23 + 16: 1 to 31
 }
 __global__ void nf4Blocks64(const float4* x, std::int64_t blocks, const float* thresholds, std::uint16_t* codes,
@@ -404,8 +404,8 @@ int dequantize(const StoredMatrix& from, void* to, Element type, Stream s) {
     StoredMatrix w = from; // blocks beyond the matrix are one
     w.rowBlock = from.rowBlock < from.rows ? from.rowBlock : from.rows;
     w.columnBlock = from.columnBlock < from.columns ? from.columnBlock : from.columns;
-    const bool aligned = reinterpret_cast<std::uintptr_t>(from.codes) % 4 == 0 &&
-                         reinterpret_cast<std::uintptr_t>(to) % 16 == 0;
+    const bool aligned =
+        reinterpret_cast<std::uintptr_t>(from.codes) % 4 == 0 && reinterpret_cast<std::uintptr_t>(to) % 16 == 0;
     const bool whole = aligned && from.columns % 4 == 0 && from.rowBytes % 4 == 0;
     if (type == Element::F32)
         QS_LAUNCH(decode, blocks, kThreads, 0, s, w, whole, static_cast<float*>(to));

@@ -77,8 +77,7 @@ __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat1
 #pragma unroll
         for (int r = 0; r < Rows; ++r) {
             if (firstTile + r >= w.tiles) break;
-            if constexpr (Mode == ScaleMode::Inner && !kScalesAhead)
-                scales.load(w, blocks, firstTile + r, chunk, g);
+            if constexpr (Mode == ScaleMode::Inner && !kScalesAhead) scales.load(w, blocks, firstTile + r, chunk, g);
             float sum[Groups][4] = {};
 #pragma unroll
             for (int j = 0; j < kSteps; ++j) {
