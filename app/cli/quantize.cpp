@@ -35,6 +35,8 @@ struct DequantizeOptions {
     std::string path, decode, output;
 };
 
+constexpr double kToldSeconds = 1; ///< of CPU time: what takes less needs no account of it
+
 /// What the layout leaves alone, and the proof.
 Result<void> report(const Exported& exported) {
     std::string text;
@@ -42,6 +44,9 @@ Result<void> report(const Exported& exported) {
         text = fmt::format("{} of those copied stay as they are in this layout; {}.\n", exported.written.keptByLayout,
                            exported.written.whyKept);
     text += fmt::format("Proof: {}\n", summaryText(exported.certificate));
+    if (exported.cpuOfWriting + exported.cpuOfProof >= kToldSeconds)
+        text += fmt::format("CPU time: {:.2f} s to read, quantize and write, {:.2f} s to prove and hash.\n",
+                            exported.cpuOfWriting, exported.cpuOfProof);
     if (!exported.certificatePath.empty())
         text += fmt::format("Certificate: {}\n", escapeForPeople(exported.certificatePath, 300));
     return print(text);

@@ -2,9 +2,12 @@
 #include "core/export/export_model.h"
 
 #include "core/model/atomic_file.h"
+#include "core/quant/write_model.h"
 #include "core/report/report.h"
 
+#include <ctime>
 #include <filesystem>
+#include <future>
 #include <optional>
 
 namespace qs {
@@ -14,12 +17,27 @@ namespace fs = std::filesystem;
 
 bool isFile(const std::string& output) { return !fileEnding(output).empty(); }
 
-} // namespace
-
-std::string certificatePathFor(const std::string& output) {
-    if (!isFile(output)) return (fs::path(output) / "certificate.json").string();
-    return output.substr(0, output.size() - fileEnding(output).size()) + ".certificate.json";
+/// Of all threads of the process.
+double cpuSeconds() {
+    timespec now{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
 }
+
+/// The proof, and the hashes of the files beside it on a thread of their own.
+Result<void> proveAndHash(const Model& model, const std::string& path, const std::string& output,
+                          const std::vector<WrittenTensor>& tensors, Certificate& certificate, const Job& job) {
+    auto hashing = std::async(std::launch::async, [&] { return certifyFiles(path, output, job); });
+    auto proof = prove(model, tensors, path, job);
+    auto files = hashing.get();
+    if (!proof) return tl::unexpected(proof.error());
+    if (!files) return tl::unexpected(files.error());
+    certificate.proof = std::move(*proof);
+    certificate.files = std::move(*files);
+    return {};
+}
+
+} // namespace
 
 Result<Exported> exportModel(const Model& model, QuantizeRequest request, const Job& job, Beside beside) {
     Exported out;
@@ -29,22 +47,22 @@ Result<Exported> exportModel(const Model& model, QuantizeRequest request, const 
     certificate.version = toolVersion();
     certificate.source = model.title, certificate.sourceFormat = model.format;
     certificate.layout = request.layout.empty() ? "eformer" : request.layout;
+    const double begin = cpuSeconds();
     std::optional<AtomicFile> second; // of a single file; made before that has its name, so that both can be written
     request.prove = [&](const std::string& path, const std::vector<WrittenTensor>& tensors) -> Result<void> {
-        auto proof = prove(model, tensors, path, job);
-        if (!proof) return tl::unexpected(proof.error());
-        certificate.proof = std::move(*proof);
-        auto files = certifyFiles(path, request.output, job);
-        if (!files) return tl::unexpected(files.error());
-        certificate.files = std::move(*files);
+        const double written = cpuSeconds();
+        if (auto good = proveAndHash(model, path, request.output, tensors, certificate, job); !good) return good;
+        out.cpuOfProof = cpuSeconds() - written;
         const std::string text = certificateText(certificate);
         if (!isFile(request.output)) return writeWholeFile((fs::path(path) / "certificate.json").string(), text);
-        if (out.certificatePath.empty()) return {};
-        if (auto apart = notAnOpenedInput(out.certificatePath, &model); !apart) return apart;
-        auto file = AtomicFile::create(out.certificatePath, text.size());
-        if (!file) return tl::unexpected(file.error());
-        second.emplace(std::move(*file));
-        return second->write(text);
+        if (!out.certificatePath.empty()) {
+            if (auto apart = notAnOpenedInput(out.certificatePath, &model); !apart) return apart;
+            auto file = AtomicFile::create(out.certificatePath, text.size());
+            if (!file) return tl::unexpected(file.error());
+            second.emplace(std::move(*file));
+            if (auto kept = second->write(text); !kept) return kept;
+        }
+        return removeCertificate(request.output);
     };
     auto written = quantizeModel(model, request, job);
     if (!written) return tl::unexpected(written.error());
@@ -52,6 +70,7 @@ Result<Exported> exportModel(const Model& model, QuantizeRequest request, const 
     if (second)
         if (auto done = second->commit(); !done) return tl::unexpected(done.error());
     if (!out.certificatePath.empty()) out.written.paths.push_back(out.certificatePath);
+    out.cpuOfWriting = cpuSeconds() - begin - out.cpuOfProof;
     return out;
 }
 

@@ -10,12 +10,14 @@ struct Exported {
     WrittenFiles written;
     Certificate certificate;
     std::string certificatePath;
+    /// Seconds of all cores in this process: to read, quantize, write and read back, and beside it to prove and hash.
+    double cpuOfWriting = 0, cpuOfProof = 0;
 };
 enum class Beside { Certificate, Nothing };
 /// certificate.json goes into a folder; NAME.certificate.json beside a file NAME.safetensors, unless that is to be alone:
-/// then certificatePath is "".
+/// then certificatePath is "". A certificate of what had the file's name goes before the new file gets it, so that no
+/// moment has a certificate beside a file that it does not speak of.
 Result<Exported> exportModel(const Model& model, QuantizeRequest request, const Job& job,
                              Beside beside = Beside::Certificate);
-std::string certificatePathFor(const std::string& output);
 
 } // namespace qs

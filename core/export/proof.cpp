@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/export/proof.h"
 
+#include "core/base/parallel.h"
 #include "core/base/text.h"
-#include "core/export/value_sums.h"
+#include "core/export/equal_values.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/mapped_file.h"
 #include "core/model/packed_type.h"
@@ -12,17 +13,18 @@
 #include "core/quant/stored.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <fmt/format.h>
-#include <future>
 #include <unordered_map>
+#include <utility>
 
 namespace qs {
 namespace {
 
 constexpr std::size_t kPiece = std::size_t(1) << 20;
-constexpr std::uint64_t kKeptPages = std::uint64_t(64) << 20;   ///< of the written files, in memory
-constexpr std::uint64_t kKeptValues = std::uint64_t(256) << 20; ///< bytes that were decoded of them
-using Sink = TensorToWrite::Sink;
+constexpr std::uint64_t kKeptPages = std::uint64_t(64) << 20;  ///< of the written files, in memory
+constexpr std::uint64_t kKeptValues = std::uint64_t(64) << 20; ///< bytes that were decoded of them
 
 /// Layouts of one file of another kind are called as its format; the model lists all that lies in it.
 bool isSafetensors(const Model& written) {
@@ -58,7 +60,15 @@ void asRead(const Layout& layout, const QuantSpec& spec, const PassRange& range,
     RunOut out;
     out.codes = codes.data(), out.scales = scales.data();
     encode(range.run, out);
-    for (std::size_t i = 0; i < range.n; ++i) values[i] = layout.valueOf(set.levels[codes[i]], scales[i / group]);
+    std::vector<float> table(set.levels.size());
+    for (std::size_t begin = 0; begin < range.n; begin += group) {
+        const std::size_t end = std::min(range.n, begin + group);
+        const float scale = scales[begin / group];
+        const bool few = end - begin < table.size();
+        for (std::size_t k = 0; !few && k < table.size(); ++k) table[k] = layout.valueOf(set.levels[k], scale);
+        for (std::size_t i = begin; i < end; ++i)
+            values[i] = few ? layout.valueOf(set.levels[codes[i]], scale) : table[codes[i]];
+    }
 }
 
 /// For readers that round on the way.
@@ -75,46 +85,18 @@ void asRead(const Source& source, const PassRange& range, RunEncoder& encode, fl
     source.readAs(codes, scales, zeros, group, values);
 }
 
-/// What the spec makes of the source, as analysis decodes it, rounded to the type that the reader gives.
-Result<void> expectedValues(Source& source, DType dtype, const Layout& layout, const Sink& sink) {
-    const auto size = std::uint64_t(info(dtype).bits) / 8;
-    return streamSlabs(
-        source, sink, [=](std::uint64_t element) { return element * size; },
-        [&](const PassRange& range, RunEncoder& encode, std::byte* at) {
-            thread_local std::vector<float> decoded;
-            decoded.resize(range.n);
-            if (source.readAs) {
-                asRead(source, range, encode, decoded.data());
-                return appendAs(dtype, decoded.data(), range.n, at);
-            }
-            RunOut out;
-            out.decoded = decoded.data();
-            encode(range.run, out);
-            if (layout.valueOf) asRead(layout, source.spec, range, encode, decoded.data());
-            if (source.solved) applyColumnScales(source.solved->columnScales, range.begin, decoded.data(), range.n);
-            appendAs(dtype, decoded.data(), range.n, at);
-        });
-}
-
-Result<void> bytesOfView(const TensorView& view, const Job& job, const Sink& sink) {
-    std::vector<std::byte> scratch;
-    for (std::uint64_t at = 0; at < view.info->bytes; at += kPiece) {
-        if (job.cancelled()) return cancelledError();
-        const auto piece = view.read(at, std::size_t(std::min<std::uint64_t>(kPiece, view.info->bytes - at)), scratch);
-        if (auto taken = sink(piece); !taken) return taken;
+/// What the spec makes of a range of the source, as analysis decodes it, as the layout's reader would have it.
+void expectedValues(const Source& source, const Layout& layout, const PassRange& range, RunEncoder& encode,
+                    float* values) {
+    if (source.readAs) return asRead(source, range, encode, values);
+    if (layout.valueOf) {
+        asRead(layout, source.spec, range, encode, values);
+    } else {
+        RunOut out;
+        out.decoded = values;
+        encode(range.run, out);
     }
-    return {};
-}
-
-Result<void> floatsOfView(const TensorView& view, const Job& job, const Sink& sink) {
-    std::vector<float> values(kPiece / sizeof(float));
-    for (std::uint64_t at = 0; at < view.info->elements; at += values.size()) {
-        if (job.cancelled()) return cancelledError();
-        const auto n = std::size_t(std::min<std::uint64_t>(values.size(), view.info->elements - at));
-        loadF32(view, at, n, values.data());
-        if (auto taken = sink(std::as_bytes(std::span(values).first(n))); !taken) return taken;
-    }
-    return {};
+    if (source.solved) applyColumnScales(source.solved->columnScales, range.begin, values, range.n);
 }
 
 /// A tensor as the opened files tell it, whatever holds it there.
@@ -122,18 +104,24 @@ struct Reading {
     DType dtype = DType::F32;
     std::string type;
     std::vector<std::int64_t> shape;
-    std::function<Result<void>(const Sink&)> produce;
+    /// `n` elements from `begin` on, in that type; called from several threads.
+    std::function<void(std::uint64_t begin, std::size_t n, std::byte* into)> read;
+    std::function<Result<void>()> unchanged; ///< null: as the files
 };
 
-Result<std::optional<Reading>> readingOf(const Model& written, const std::string& name, const Job& job) {
+Result<std::optional<Reading>> readingOf(const Model& written, const std::string& name) {
     if (const TensorInfo* tensor = written.find(name)) {
         if (!info(tensor->dtype).quantizable && !tensor->derived) return std::optional<Reading>();
         auto view = written.view(*tensor);
         if (!view) return tl::unexpected(view.error());
         if (tensor->packed && !tensor->packed->decode) return std::optional<Reading>();
-        return Reading{tensor->dtype, tensor->typeId(), tensor->shape, [view = *view, job](const Sink& sink) {
-                           return view.info->packed ? floatsOfView(view, job, sink) : bytesOfView(view, job, sink);
-                       }};
+        const auto size = std::uint64_t(info(tensor->dtype).bits) / 8;
+        return Reading{tensor->dtype, tensor->typeId(), tensor->shape,
+                       [view = *view, size](std::uint64_t begin, std::size_t n, std::byte* into) {
+                           if (view.info->packed) return loadF32(view, begin, n, reinterpret_cast<float*>(into));
+                           view.readInto(begin * size, {into, n * std::size_t(size)});
+                       },
+                       [tensor] { return tensor->derived ? tensor->derived->unchanged() : Result<void>(); }};
     }
     const std::string key = std::string(kStoredPrefix) + name;
     for (const ModelFile& file : written.files)
@@ -141,40 +129,21 @@ Result<std::optional<Reading>> readingOf(const Model& written, const std::string
             auto stored = parseStored(key, said->second);
             if (!stored) return tl::unexpected(stored.error());
             const std::string type = stored->spec.format;
-            auto decoded = decodeStored(written, std::move(*stored), std::nullopt);
+            auto decoded = storedValues(written, std::move(*stored), std::nullopt);
             if (!decoded) return tl::unexpected(decoded.error());
-            return Reading{decoded->dtype, type, decoded->shape, std::move(decoded->produce)};
+            return Reading{(*decoded)->dtype(), type, (*decoded)->shape(),
+                           [values = *decoded](std::uint64_t begin, std::size_t n, std::byte* into) {
+                               values->read(begin, n, into);
+                           },
+                           nullptr};
         }
     return std::optional<Reading>();
 }
 
-Result<void> summed(ValueSums& sums, const std::function<Result<void>(const Sink&)>& produce) {
-    return produce([&](std::span<const std::byte> bytes) -> Result<void> {
-        sums.add(bytes);
-        return {};
-    });
-}
-
-/// Both sides at once: one decodes what is there, the other computes what should be.
-Result<void> compare(const std::string& name, DType dtype, const std::function<Result<void>(const Sink&)>& expected,
-                     const std::function<Result<void>(const Sink&)>& actual) {
-    ValueSums should(dtype), is(dtype);
-    auto reading = std::async(std::launch::async, [&] { return summed(is, actual); });
-    const auto computed = summed(should, expected);
-    const auto read = reading.get();
-    if (!computed) return computed;
-    if (!read) return read;
-    const auto& a = should.finish();
-    const auto& b = is.finish();
-    if (should.bytes() == is.bytes() && a == b) return {};
-    const std::size_t piece = std::size_t(
-        std::mismatch(a.begin(), a.begin() + std::ptrdiff_t(std::min(a.size(), b.size())), b.begin()).first -
-        a.begin());
-    const std::uint64_t size = std::max<std::uint64_t>(1, std::uint64_t(info(dtype).bits) / 8);
-    return fail(fmt::format("the proof failed: tensor {} reads back differently from what was analysed, in elements {} "
-                            "to {}; nothing was written",
-                            quotedName(name), piece * ValueSums::kPiece / size,
-                            std::min(should.bytes(), (piece + 1) * ValueSums::kPiece) / size));
+tl::unexpected<Error> differs(const std::string& name, std::uint64_t element) {
+    return fail(fmt::format("the proof failed: tensor {} reads back differently from what was analysed, first in "
+                            "element {}; nothing was written",
+                            quotedName(name), element));
 }
 
 /// What was compared is not needed again.
@@ -182,25 +151,130 @@ void dropPages(const Model& written) {
     for (const ModelFile& file : written.files) file.mapping->dropPages(0, file.size);
 }
 
-/// The same values; pages that they were read from leave memory on the way.
-std::function<Result<void>(const Sink&)> dropping(const Model& written,
-                                                  std::function<Result<void>(const Sink&)> produce) {
-    return [&written, produce = std::move(produce)](const Sink& sink) {
-        std::uint64_t kept = 0;
-        return produce([&](std::span<const std::byte> piece) {
-            auto taken = sink(piece);
-            if ((kept += piece.size()) >= kKeptValues) {
-                kept = 0;
-                dropPages(written);
-            }
-            return taken;
-        });
-    };
+/// Pages of the written files leave memory, each time that so much of them was decoded.
+class PageKeeper {
+public:
+    explicit PageKeeper(const Model& written) : written_(written) {}
+    void decoded(std::uint64_t bytes) {
+        const std::uint64_t before = bytes_.fetch_add(bytes, std::memory_order_relaxed);
+        if (before / kKeptValues != (before + bytes) / kKeptValues) dropPages(written_);
+    }
+
+private:
+    const Model& written_;
+    std::atomic<std::uint64_t> bytes_{0};
+};
+
+/// The least of what several threads find.
+class FirstDifference {
+public:
+    static constexpr std::uint64_t kNone = ~std::uint64_t(0);
+    void at(std::uint64_t element) {
+        std::uint64_t before = least_.load(std::memory_order_relaxed);
+        while (element < before && !least_.compare_exchange_weak(before, element, std::memory_order_relaxed)) {
+        }
+    }
+    std::uint64_t element() const { return least_.load(std::memory_order_relaxed); }
+
+private:
+    std::atomic<std::uint64_t> least_{kNone};
+};
+
+/// A worker's values, in order, compared with what is there some at a time: rows may be short.
+class Comparing {
+public:
+    Comparing(const Reading& there, PageKeeper& pages, FirstDifference& first)
+        : there_(there), pages_(pages), first_(first), size_(std::size_t(info(there.dtype).bits) / 8) {}
+    /// Where the values of the next range go.
+    float* room(std::uint64_t begin, std::size_t n) {
+        if (held_ > 0 && (begin != begin_ + held_ || held_ + n > kHeld)) flush();
+        if (held_ == 0) begin_ = begin;
+        if (values_.size() < held_ + n) values_.resize(std::max(held_ + n, kHeld));
+        held_ += n;
+        return values_.data() + (held_ - n);
+    }
+    void flush() {
+        const std::size_t n = std::exchange(held_, 0);
+        if (n == 0) return;
+        if (is_.size() < n * size_) is_.resize(n * size_);
+        const std::byte* should = std::as_bytes(std::span(values_)).data();
+        if (there_.dtype != DType::F32) {
+            should_.resize(is_.size());
+            appendAs(there_.dtype, values_.data(), n, should_.data());
+            should = should_.data();
+        }
+        there_.read(begin_, n, is_.data());
+        const std::size_t same = equalValues(there_.dtype, should, is_.data(), n);
+        if (same < n) first_.at(begin_ + same);
+        pages_.decoded(n * size_);
+    }
+
+private:
+    static constexpr std::size_t kHeld = 2 * kChunk; ///< elements: both sides stay in the cache
+    const Reading& there_;
+    PageKeeper& pages_;
+    FirstDifference& first_;
+    std::size_t size_, held_ = 0;
+    std::uint64_t begin_ = 0;
+    std::vector<float> values_;
+    std::vector<std::byte> should_, is_;
+};
+
+/// Range by range, on all cores: what should be is computed from the source, what is there decoded from the files.
+Result<void> compareValues(Source& source, const Layout& layout, const Reading& there, const Model& written,
+                           const std::string& name) {
+    source.pass.reset(); // measured anew
+    const auto prepared = source.prepared();
+    if (!prepared) return tl::unexpected(prepared.error());
+    const TensorPass& pass = **prepared;
+    PageKeeper pages(written);
+    FirstDifference first;
+    std::vector<RunEncoder> encoders(workerCount(), RunEncoder(source.spec, source.view.info->dtype));
+    std::vector<Comparing> comparing(workerCount(), Comparing(there, pages, first));
+    const auto done = pass.run(0, pass.units(), source.job, [&](const PassRange& range) {
+        float* values = comparing[range.worker].room(range.begin, range.n);
+        expectedValues(source, layout, range, encoders[range.worker], values);
+    });
+    for (Comparing& one : comparing) one.flush();
+    source.pass.reset();
+    if (!done) return done;
+    if (there.unchanged)
+        if (auto same = there.unchanged(); !same) return same;
+    if (first.element() != FirstDifference::kNone) return differs(name, first.element());
+    return {};
+}
+
+/// Bytes of both, or, of what the files hold in another type, the values.
+Result<void> compareCopies(const TensorView& from, const TensorView& there, bool decoded, const Model& written,
+                           const Job& job, const std::string& name) {
+    const std::uint64_t size = std::max<std::uint64_t>(1, std::uint64_t(info(there.info->dtype).bits) / 8);
+    PageKeeper pages(written);
+    std::vector<std::byte> scratch, other;
+    std::vector<float> values;
+    const TensorView read = forScan(from, kReadBytes);
+    for (std::uint64_t at = 0; at < there.info->bytes; at += kPiece) {
+        if (job.cancelled()) return cancelledError();
+        const auto n = std::size_t(std::min<std::uint64_t>(kPiece, there.info->bytes - at));
+        const auto is = there.read(at, n, scratch);
+        std::span<const std::byte> should;
+        if (decoded) {
+            values.resize(n / sizeof(float));
+            loadF32(from, at / sizeof(float), values.size(), values.data());
+            should = std::as_bytes(std::span(values));
+        } else {
+            should = read.read(at, n, other);
+        }
+        pages.decoded(n);
+        if (std::memcmp(is.data(), should.data(), n) == 0) continue;
+        const auto place = std::mismatch(is.begin(), is.end(), should.begin(), should.end());
+        return differs(name, (at + std::uint64_t(place.first - is.begin())) / size);
+    }
+    return from.file ? from.file->unchanged() : Result<void>();
 }
 
 Result<void> proveOne(const Model& original, const WrittenTensor& record, const Model& written, TensorProof& proof,
                       const Job& job) {
-    auto reading = readingOf(written, proof.name, job);
+    auto reading = readingOf(written, proof.name);
     if (!reading) return tl::unexpected(reading.error());
     const auto view = original.view(*record.original);
     if (!view) return tl::unexpected(view.error());
@@ -214,13 +288,11 @@ Result<void> proveOne(const Model& original, const WrittenTensor& record, const 
         const auto there = written.view(*copy);
         if (!there) return tl::unexpected(there.error());
         proof.readAs = copy->typeId(), proof.result = Comparison::Copied;
-        return compare(
-            proof.name, DType::U8,
-            [&](const Sink& sink) {
-                const bool decoded = widened || (record.original->packed && !copy->packed);
-                return decoded ? floatsOfView(*view, job, sink) : bytesOfView(*view, job, sink);
-            },
-            dropping(written, [&](const Sink& sink) { return bytesOfView(*there, job, sink); }));
+        const bool decoded = widened || (record.original->packed && !copy->packed);
+        if (!decoded && view->info->bytes != there->info->bytes)
+            return fail(fmt::format("the proof failed: tensor {} takes {} bytes instead of {}; nothing was written",
+                                    quotedName(proof.name), there->info->bytes, view->info->bytes));
+        return compareCopies(*view, *there, decoded, written, job, proof.name);
     }
     if (!*reading) {
         proof.reason = "no reader here decodes this layout";
@@ -231,13 +303,7 @@ Result<void> proveOne(const Model& original, const WrittenTensor& record, const 
         return fail(fmt::format("the proof failed: tensor {} reads back as {} instead of {}; nothing was written",
                                 quotedName(proof.name), shapeText(there.shape), shapeText(proof.shape)));
     proof.readAs = there.type, proof.result = Comparison::Equal;
-    record.source->pass.reset(); // measured anew
-    const auto same = compare(
-        proof.name, there.dtype,
-        [&](const Sink& sink) { return expectedValues(*record.source, there.dtype, *record.layout, sink); },
-        dropping(written, there.produce));
-    record.source->pass.reset();
-    return same;
+    return compareValues(*record.source, *record.layout, there, written, proof.name);
 }
 
 } // namespace

@@ -2,8 +2,8 @@
 target_sources(qs_core PRIVATE
   export/certificate.cpp
   export/certificate_columns.cpp
+  export/equal_values.cpp
   export/export_model.cpp
   export/proof.cpp
   export/recipe.cpp
-  export/value_sums.cpp
 )

@@ -154,13 +154,7 @@ Result<std::uint64_t> writeHdf5(const std::string& path, std::vector<TensorToWri
     }
     if (auto filled = fillTo(plan->end); !filled) return tl::unexpected(filled.error());
     plan->process->end();
-    if (auto same = sourcesUnchanged(opened); !same) return tl::unexpected(same.error());
-    if (check) {
-        const auto there = file->finish();
-        if (!there) return tl::unexpected(there.error());
-        if (auto good = check(*there); !good) return tl::unexpected(good.error());
-    }
-    if (auto committed = file->commit(job); !committed) return tl::unexpected(committed.error());
+    if (auto named = checkAndCommit(*file, opened, job, check); !named) return tl::unexpected(named.error());
     return plan->end;
 }
 

@@ -2,12 +2,12 @@
 #include "core/model/gguf_write.h"
 
 #include "core/base/text.h"
-#include "core/model/atomic_file.h"
 #include "core/model/gguf.h"
 #include "core/model/gguf_cursor.h"
 #include "core/model/mapped_file.h"
 #include "core/model/packed_type.h"
 #include "core/model/tensor_name.h"
+#include "core/model/tensor_stream.h"
 
 #include <algorithm>
 #include <cstring>
@@ -119,34 +119,13 @@ Result<std::uint64_t> writeGguf(const std::string& path, std::vector<TensorToWri
     auto file = AtomicFile::create(path, header.size() + total);
     if (!file) return tl::unexpected(file.error());
     if (auto written = file->write(header); !written) return tl::unexpected(written.error());
-    std::uint64_t done = 0, index = 0;
+    TensorStream stream(*file, path, total, tensors.size(), job);
     for (const TensorToWrite& tensor : tensors) {
-        job.progress(
-            {double(done), double(total), "Writing " + escapeForPeople(tensor.name, 60), index++, tensors.size()});
-        std::uint64_t given = 0;
-        const auto produced = tensor.produce([&](std::span<const std::byte> bytes) -> Result<void> {
-            if (job.cancelled()) return cancelledError();
-            given += bytes.size();
-            return file->write(bytes);
-        });
-        if (!produced) return tl::unexpected(produced.error());
-        if (given != sizeOf(tensor))
-            return fail(fmt::format("{}: tensor {} came with {} bytes, but its shape takes {}; nothing was written.",
-                                    escapeForPeople(path, 200), quotedName(tensor.name), given, sizeOf(tensor)),
-                        path);
-        if (auto written = file->write(std::string(padding(given), '\0')); !written)
+        if (auto added = stream.add(tensor, sizeOf(tensor)); !added) return tl::unexpected(added.error());
+        if (auto written = file->write(std::string(padding(sizeOf(tensor)), '\0')); !written)
             return tl::unexpected(written.error());
-        done += given;
     }
-    for (const ModelFile& from : source.files) // what a truncated source no longer has reads as zeros
-        if (from.mapping)
-            if (auto same = from.mapping->unchanged(); !same) return tl::unexpected(same.error());
-    if (check) {
-        const auto there = file->finish();
-        if (!there) return tl::unexpected(there.error());
-        if (auto good = check(*there); !good) return tl::unexpected(good.error());
-    }
-    if (auto committed = file->commit(job); !committed) return tl::unexpected(committed.error());
+    if (auto named = checkAndCommit(*file, &source, job, check); !named) return tl::unexpected(named.error());
     return header.size() + total;
 }
 

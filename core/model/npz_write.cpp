@@ -201,13 +201,7 @@ Result<std::uint64_t> writeNpz(const std::string& path, std::vector<TensorToWrit
         if (auto written = put(directoryEntry(member)); !written) return tl::unexpected(written.error());
     if (auto written = put(endOfDirectory(members.size(), begin, at - begin)); !written)
         return tl::unexpected(written.error());
-    if (auto same = sourcesUnchanged(opened); !same) return tl::unexpected(same.error());
-    if (check) {
-        const auto there = file->finish();
-        if (!there) return tl::unexpected(there.error());
-        if (auto good = check(*there); !good) return tl::unexpected(good.error());
-    }
-    if (auto committed = file->commit(job); !committed) return tl::unexpected(committed.error());
+    if (auto named = checkAndCommit(*file, opened, job, check); !named) return tl::unexpected(named.error());
     return at;
 }
 

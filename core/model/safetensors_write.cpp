@@ -99,13 +99,7 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
     TensorStream stream(*file, path, total, tensors.size(), job);
     for (std::size_t i = 0; i < tensors.size(); ++i)
         if (auto added = stream.add(tensors[i], sizes[i]); !added) return tl::unexpected(added.error());
-    if (auto same = sourcesUnchanged(opened); !same) return tl::unexpected(same.error());
-    if (check) {
-        const auto there = file->finish();
-        if (!there) return tl::unexpected(there.error());
-        if (auto good = check(*there); !good) return tl::unexpected(good.error());
-    }
-    if (auto committed = file->commit(job); !committed) return tl::unexpected(committed.error());
+    if (auto named = checkAndCommit(*file, opened, job, check); !named) return tl::unexpected(named.error());
     return whole;
 }
 

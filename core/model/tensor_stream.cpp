@@ -64,12 +64,18 @@ Result<void> TensorStream::add(const TensorToWrite& tensor, std::uint64_t bytes,
     return given == bytes ? Result<void>{} : wrongSize();
 }
 
-Result<void> sourcesUnchanged(const Model* opened) {
-    if (!opened) return {};
-    for (const auto& source : opened->files)
-        if (source.mapping)
-            if (auto same = source.mapping->unchanged(); !same) return same;
-    return {};
+Result<void> checkAndCommit(AtomicFile& file, const Model* opened, const Job& job,
+                            const std::function<Result<void>(const std::string& path)>& check) {
+    if (opened)
+        for (const auto& source : opened->files)
+            if (source.mapping)
+                if (auto same = source.mapping->unchanged(); !same) return same;
+    if (check) {
+        const auto there = file.finish();
+        if (!there) return tl::unexpected(there.error());
+        if (auto good = check(*there); !good) return good;
+    }
+    return file.commit(job);
 }
 
 } // namespace qs

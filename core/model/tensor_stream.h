@@ -30,7 +30,9 @@ private:
     const Job& job_;
 };
 
-/// What a truncated source no longer has reads as zeros: such an output must not get its name.
-Result<void> sourcesUnchanged(const Model* opened);
+/// Names the file when the sources are as they were (what a truncated one no longer has reads as zeros) and `check`,
+/// where there is one, has opened the file and found it good.
+Result<void> checkAndCommit(AtomicFile& file, const Model* opened, const Job& job,
+                            const std::function<Result<void>(const std::string& path)>& check);
 
 } // namespace qs

@@ -76,30 +76,30 @@ void measureDecoded(const float* x, const float* decoded, std::size_t n, const G
 void CodeMeasure::operator()(const Run& run, const std::uint8_t* codes, const RunOut& out) {
     const std::size_t groups = (run.n + run.group - 1) / run.group;
     const bool affine = run.encoder == Encoder::RoundAffine;
-    if (decoded_.size() < run.n) decoded_.resize(run.n);
+    if (out.codes && out.codes != codes) std::copy_n(codes, run.n, out.codes);
     if (scales_.size() < groups) scales_.resize(groups);
     for (std::size_t g = 0; g < groups; ++g) scales_[g] = run.given[g * run.givenStride].scale;
-    for (std::size_t g = 0; affine && g < groups; ++g)
-        decodeAffine(run, run.given[g * run.givenStride], codes + g * run.group,
-                     std::min(run.group, run.n - g * run.group), decoded_.data() + g * run.group);
-    if (!affine)
-        bestKernels().dequantize(codes, run.n, run.group, scales_.data(), run.levels, run.levelCount, decoded_.data());
-    if (out.codes) std::copy_n(codes, run.n, out.codes);
-    if (out.decoded) std::copy_n(decoded_.data(), run.n, out.decoded);
     for (std::size_t g = 0; g < groups; ++g) {
         if (out.scales) out.scales[g] = scales_[g];
         if (out.zeros) out.zeros[g] = affine ? run.given[g * run.givenStride].aux : 0.0f;
     }
+    if (!out.decoded && !isMeasured(out)) return;
+    if (!out.decoded && decoded_.size() < run.n) decoded_.resize(run.n);
+    float* decoded = out.decoded ? out.decoded : decoded_.data();
+    for (std::size_t g = 0; affine && g < groups; ++g)
+        decodeAffine(run, run.given[g * run.givenStride], codes + g * run.group,
+                     std::min(run.group, run.n - g * run.group), decoded + g * run.group);
+    if (!affine) bestKernels().dequantize(codes, run.n, run.group, scales_.data(), run.levels, run.levelCount, decoded);
     if (!isMeasured(out)) return;
-    if (run.group % 16 == 0 && run.n % run.group == 0) return wholeGroups(run, codes, out);
+    if (run.group % 16 == 0 && run.n % run.group == 0) return wholeGroups(run, codes, decoded, out);
     for (std::size_t i = 0; i < run.n && out.codeCounts; ++i)
         if (std::isfinite(run.x[i])) ++out.codeCounts[codes[i]];
     for (std::size_t begin = 0, g = 0; begin < run.n; begin += run.group, ++g)
-        measureDecoded(run.x + begin, decoded_.data() + begin, std::min(run.group, run.n - begin),
+        measureDecoded(run.x + begin, decoded + begin, std::min(run.group, run.n - begin),
                        run.given + g * run.givenStride, 0, run, out, g);
 }
 
-void CodeMeasure::wholeGroups(const Run& run, const std::uint8_t* codes, const RunOut& out) {
+void CodeMeasure::wholeGroups(const Run& run, const std::uint8_t* codes, const float* decoded, const RunOut& out) {
     const KernelSet& kernels = bestKernels();
     const BlockSet& blocks = blocksOf(kernels);
     const std::size_t step = std::max<std::size_t>(1, kPiece / run.group) * run.group;
@@ -111,9 +111,9 @@ void CodeMeasure::wholeGroups(const Run& run, const std::uint8_t* codes, const R
         if (part.groupSse) part.groupSse += first;
         if (part.groupSsw) part.groupSsw += first;
         if (part.groupAbsMax) part.groupAbsMax += first;
-        blocks.measure({run.x + at, decoded_.data() + at, codes + at, n, run.group, scales_.data() + first, run.levels,
-                        run.levelCount},
-                       part, errors_.data(), places_.data());
+        blocks.measure(
+            {run.x + at, decoded + at, codes + at, n, run.group, scales_.data() + first, run.levels, run.levelCount},
+            part, errors_.data(), places_.data());
         if (out.errorBins) kernels.floatBins(errors_.data(), n, out.errorBins);
         if (out.valueBins) kernels.floatBins(places_.data(), n, out.valueBins);
     }

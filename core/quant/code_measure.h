@@ -16,7 +16,7 @@ public:
     void operator()(const Run& run, const std::uint8_t* codes, const RunOut& out);
 
 private:
-    void wholeGroups(const Run& run, const std::uint8_t* codes, const RunOut& out);
+    void wholeGroups(const Run& run, const std::uint8_t* codes, const float* decoded, const RunOut& out);
     std::vector<float> decoded_, scales_, errors_, places_;
 };
 

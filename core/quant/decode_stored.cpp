@@ -15,19 +15,33 @@ namespace {
 
 constexpr std::uint64_t kDecodeChunk = 65536;
 
-struct Fields {
+struct Fields final : StoredValues {
     StoredTensor stored;
     ScaleGrid grid;
     TensorView codes, scales, zeros, tensorScale, nestedScale, nestedOffset;
-    std::vector<float> scaleValues, zeroValues;
-    std::vector<float> columnScales;        ///< empty: none
-    std::vector<float> learned;             ///< the codebook of the tensor; empty: the format's levels
-    mutable std::vector<std::byte> scratch; ///< of files that are read, not mapped; one thread decodes
+    std::vector<float> columnScales; ///< empty: none
+    std::vector<float> learned;      ///< the codebook of the tensor; empty: the format's levels
+    std::span<const float> levels;   ///< what codes are decoded with
 
+    DType dtype() const override { return stored.dtype; }
+    const std::vector<std::int64_t>& shape() const override { return stored.shape; }
+    std::uint64_t elements() const override { return stored.elements; }
+    void read(std::uint64_t begin, std::size_t n, std::byte* into) const override;
+
+private:
+    void values(std::uint64_t begin, std::size_t n, float* out) const;
+    bool packedNf4(std::uint64_t begin, std::size_t n, float* out) const;
     /// Codes become stored integers as floats, or levels; n elements from `begin`, one row at most for nf4.
-    void load(std::uint64_t begin, std::size_t n, std::span<const float> levels, float* out) const;
-    Result<void> loadScales();
+    void load(std::uint64_t begin, std::size_t n, float* out) const;
+    void loadScales(std::uint64_t first, std::size_t n, float* out) const;
+    void loadZeros(std::uint64_t first, std::size_t n, float* out) const;
 };
+
+/// What the fields are read into where files are not mapped.
+std::vector<std::byte>& scratch() {
+    thread_local std::vector<std::byte> bytes;
+    return bytes;
+}
 
 /// The field of a stored tensor, with the dtype and shape that its spec asks for.
 Result<TensorView> field(const Model& model, const StoredTensor& stored, const std::string& name,
@@ -43,9 +57,9 @@ Result<TensorView> field(const Model& model, const StoredTensor& stored, const s
     return model.view(*found);
 }
 
-void Fields::load(std::uint64_t begin, std::size_t n, std::span<const float> levels, float* out) const {
+void Fields::load(std::uint64_t begin, std::size_t n, float* out) const {
     const auto bytesOf = [&](std::uint64_t from, std::uint64_t count) {
-        return reinterpret_cast<const std::uint8_t*>(codes.read(from, count, scratch).data());
+        return reinterpret_cast<const std::uint8_t*>(codes.read(from, count, scratch()).data());
     };
     if (const BlockCodec* codec = codecOf(stored.spec)) { // chunks are whole blocks
         const std::uint64_t from = blockBytes(*codec, begin), count = blockBytes(*codec, n);
@@ -69,10 +83,10 @@ void Fields::load(std::uint64_t begin, std::size_t n, std::span<const float> lev
         const auto features = std::uint64_t(grid.features), padded = std::uint64_t(grid.paddedFeatures);
         const std::uint64_t from = begin / features * padded + begin % features;
         const auto* bytes = bytesOf(from / 2, (from + n + 1) / 2 - from / 2);
-        for (std::size_t i = 0; i < n; ++i) {
-            const unsigned byte = bytes[(from + i) / 2 - from / 2];
-            out[i] = levels[(from + i) % 2 ? byte & 15 : byte >> 4];
-        }
+        std::size_t i = 0;
+        if (from % 2) out[i++] = levels[*bytes++ & 15];
+        for (; i + 1 < n; i += 2, ++bytes) out[i] = levels[*bytes >> 4], out[i + 1] = levels[*bytes & 15];
+        if (i < n) out[i] = levels[*bytes >> 4];
         return;
     }
     case FormatKind::Integer: {
@@ -93,73 +107,116 @@ void Fields::load(std::uint64_t begin, std::size_t n, std::span<const float> lev
     }
 }
 
-Result<void> Fields::loadScales() {
-    if (!scaleValues.empty() || !scales.info) return {};
+void Fields::loadScales(std::uint64_t first, std::size_t n, float* out) const {
     const DType type = scales.info->dtype;
-    scaleValues.resize(scales.info->elements);
-    if (nestedScale.info) {
-        const auto bytes = scales.read(0, scaleValues.size(), scratch);
-        NestedScales nested;
-        for (const std::byte byte : bytes) nested.codes.push_back(std::uint8_t(byte));
-        nested.absMax.resize(nestedScale.info->elements);
-        loadF32(nestedScale, 0, nested.absMax.size(), nested.absMax.data());
-        loadF32(nestedOffset, 0, 1, &nested.offset);
-        scaleValues = unnestScales(nested);
+    if (nestedScale.info) { // of 8 bits: map times maximum plus offset
+        const auto map = dynamicMap();
+        const std::uint64_t block = first / kNestedBlock, last = (first + n - 1) / kNestedBlock;
+        std::vector<float> outer(std::size_t(last - block + 1));
+        loadF32(nestedScale, block, outer.size(), outer.data());
+        float offset = 0;
+        loadF32(nestedOffset, 0, 1, &offset);
+        const auto bytes = scales.read(first, n, scratch());
+        for (std::size_t i = 0; i < n; ++i)
+            out[i] = map[std::size_t(bytes[i])] * outer[std::size_t((first + i) / kNestedBlock - block)] + offset;
     } else if (info(type).bits > 8) {
-        loadF32(scales, 0, scaleValues.size(), scaleValues.data());
+        loadF32(scales, first, n, out);
     } else {
         float unit = 1;
         if (tensorScale.info) loadF32(tensorScale, 0, 1, &unit);
-        const auto bytes = scales.read(0, scaleValues.size(), scratch);
-        std::transform(bytes.begin(), bytes.end(), scaleValues.begin(),
+        const auto bytes = scales.read(first, n, scratch());
+        std::transform(bytes.begin(), bytes.end(), out,
                        [&](std::byte byte) { return scaleOfByte(type, std::uint8_t(byte)) / unit; });
     }
-    if (!zeros.info) return {};
-    zeroValues.resize(scaleValues.size());
-    if (zeros.info->dtype != DType::I8) {
-        loadF32(zeros, 0, zeroValues.size(), zeroValues.data());
-        return {};
-    }
-    const auto bytes = zeros.read(0, zeroValues.size(), scratch);
-    std::transform(bytes.begin(), bytes.end(), zeroValues.begin(),
-                   [](std::byte byte) { return float(std::int8_t(byte)); });
-    return {};
 }
 
-Result<void> produce(Fields& fields, Decode decode, const TensorToWrite::Sink& sink) {
-    const FormatTraits& traits = fields.stored.spec.traits();
-    const auto known =
-        decode == Decode::Poly && !traits.polyLevels.empty() ? traits.polyLevels : codeSetOf(fields.stored.spec).levels;
-    const std::span<const float> levels = fields.learned.empty() ? known : std::span<const float>(fields.learned);
-    if (auto loaded = fields.loadScales(); !loaded) return loaded;
-    std::vector<float> values(kDecodeChunk);
-    std::vector<std::byte> bytes;
-    // nf4 rows are padded: a chunk never crosses one unless rows end with blocks.
-    const bool rows = fields.grid.paddedFeatures != fields.grid.features && !fields.stored.native;
-    const auto features = std::uint64_t(fields.grid.features);
-    for (std::uint64_t begin = 0; begin < fields.stored.elements;) {
-        std::uint64_t n = std::min(kDecodeChunk, fields.stored.elements - begin);
-        if (rows) n = std::min(n, features - begin % features);
-        fields.load(begin, n, levels, values.data());
-        if (!fields.scaleValues.empty())
-            forEachScaleRun(fields.grid, fields.stored.shape, begin, n, [&](const ScaleRun& run) {
-                const float* scale = fields.scaleValues.data() + run.scale;
-                for (std::size_t i = 0; !fields.zeroValues.empty() && i < run.count; ++i)
-                    values[run.offset + i] -= fields.zeroValues[run.scale + (run.along ? i : 0)];
-                for (std::size_t i = 0; i < run.count; ++i) values[run.offset + i] *= scale[run.along ? i : 0];
-            });
-        applyColumnScales(fields.columnScales, begin, values.data(), n);
-        bytes.resize(n * std::size_t(info(fields.stored.dtype).bits) / 8);
-        appendAs(fields.stored.dtype, values.data(), n, bytes.data());
-        if (auto written = sink(bytes); !written) return written;
-        begin += n;
+void Fields::loadZeros(std::uint64_t first, std::size_t n, float* out) const {
+    if (zeros.info->dtype != DType::I8) return loadF32(zeros, first, n, out);
+    const auto bytes = zeros.read(first, n, scratch());
+    std::transform(bytes.begin(), bytes.end(), out, [](std::byte byte) { return float(std::int8_t(byte)); });
+}
+
+/// Whole blocks of nf4 whose rows end with them, the usual case.
+bool Fields::packedNf4(std::uint64_t begin, std::size_t n, float* out) const {
+    const std::uint64_t block = stored.spec.blockSize();
+    if (stored.native || stored.spec.traits().kind != FormatKind::Codebook || !scales.info ||
+        std::uint64_t(grid.group) != block || grid.paddedFeatures != grid.features || begin % block || n % block)
+        return false;
+    thread_local std::vector<float> maxima;
+    maxima.resize(n / block);
+    loadScales(begin / block, maxima.size(), maxima.data());
+    const auto bytes = codes.read(begin / 2, n / 2, scratch());
+    bestKernels().dequantizeNf4Packed(reinterpret_cast<const std::uint8_t*>(bytes.data()), n, block, maxima.data(),
+                                      levels.data(), out);
+    return true;
+}
+
+void Fields::values(std::uint64_t begin, std::size_t n, float* out) const {
+    if (packedNf4(begin, n, out)) return applyColumnScales(columnScales, begin, out, n);
+    // nf4 rows are padded: what is loaded never crosses one unless rows end with blocks.
+    const bool rows = grid.paddedFeatures != grid.features && !stored.native;
+    const auto features = std::uint64_t(grid.features);
+    for (std::size_t done = 0, part = 0; done < n; done += part) {
+        part = n - done;
+        if (rows) part = std::size_t(std::min<std::uint64_t>(part, features - (begin + done) % features));
+        load(begin + done, part, out + done);
+    }
+    if (scales.info) {
+        std::uint64_t first = ~std::uint64_t(0), last = 0; // of the scales that the range has
+        const auto meet = [&](const ScaleRun& run) {
+            first = std::min<std::uint64_t>(first, run.scale);
+            last = std::max<std::uint64_t>(last, run.scale + (run.along ? run.count - 1 : 0));
+        };
+        if (grid.contiguous) { // they ascend
+            forEachScaleRun(grid, stored.shape, begin, 1, meet);
+            forEachScaleRun(grid, stored.shape, begin + n - 1, 1, meet);
+        } else {
+            forEachScaleRun(grid, stored.shape, begin, n, meet);
+        }
+        thread_local std::vector<float> own, zeroPoints;
+        own.resize(std::size_t(last - first + 1));
+        loadScales(first, own.size(), own.data());
+        if (zeros.info) zeroPoints.resize(own.size()), loadZeros(first, own.size(), zeroPoints.data());
+        const bool shifts = zeros.info != nullptr;
+        const float *scaleOf = own.data(), *zeroOf = zeroPoints.data();
+        forEachScaleRun(grid, stored.shape, begin, n, [&](const ScaleRun& run) {
+            const float *scale = scaleOf + (run.scale - first), *zero = zeroOf + (run.scale - first);
+            float* at = out + run.offset;
+            for (std::size_t i = 0; shifts && i < run.count; ++i) at[i] -= zero[run.along ? i : 0];
+            if (run.along)
+                for (std::size_t i = 0; i < run.count; ++i) at[i] *= scale[i];
+            else
+                for (std::size_t i = 0; i < run.count; ++i) at[i] *= *scale;
+        });
+    }
+    applyColumnScales(columnScales, begin, out, n);
+}
+
+void Fields::read(std::uint64_t begin, std::size_t n, std::byte* into) const {
+    if (n == 0) return;
+    const bool aligned = reinterpret_cast<std::uintptr_t>(into) % alignof(float) == 0;
+    if (stored.dtype == DType::F32 && aligned) return values(begin, n, reinterpret_cast<float*>(into));
+    thread_local std::vector<float> wide;
+    wide.resize(n);
+    values(begin, n, wide.data());
+    appendAs(stored.dtype, wide.data(), n, into);
+}
+
+Result<void> produce(const StoredValues& values, const TensorToWrite::Sink& sink) {
+    const std::size_t size = std::size_t(info(values.dtype()).bits) / 8;
+    std::vector<std::byte> bytes(kDecodeChunk * size);
+    for (std::uint64_t begin = 0; begin < values.elements(); begin += kDecodeChunk) {
+        const auto n = std::size_t(std::min(kDecodeChunk, values.elements() - begin));
+        values.read(begin, n, bytes.data());
+        if (auto written = sink(std::span(bytes).first(n * size)); !written) return written;
     }
     return {};
 }
 
 } // namespace
 
-Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std::optional<Decode> decode) {
+Result<std::shared_ptr<const StoredValues>> storedValues(const Model& model, StoredTensor stored,
+                                                         std::optional<Decode> decode) {
     const auto fields = std::make_shared<Fields>();
     auto grid = scaleGrid(stored.spec, stored.shape);
     if (!grid) return fail(fmt::format("tensor '{}': {}", escapeForPeople(stored.name, 80), grid.error().message));
@@ -223,9 +280,20 @@ Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std:
                                                 : fields->tensorScale) = std::move(*more);
     }
     const Decode how = decode.value_or(stored.spec.effectiveDecode());
-    TensorToWrite out{stored.name, stored.dtype, stored.shape,
-                      [fields, how](const TensorToWrite::Sink& sink) { return produce(*fields, how, sink); }};
+    const bool polynomial = how == Decode::Poly && !traits.polyLevels.empty();
+    fields->levels = !fields->learned.empty() ? std::span<const float>(fields->learned)
+                     : polynomial             ? traits.polyLevels
+                                              : codeSetOf(stored.spec).levels;
     fields->stored = std::move(stored);
+    return fields;
+}
+
+Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std::optional<Decode> decode) {
+    std::string name = stored.name;
+    auto values = storedValues(model, std::move(stored), decode);
+    if (!values) return tl::unexpected(values.error());
+    TensorToWrite out{std::move(name), (*values)->dtype(), (*values)->shape(),
+                      [values = *values](const TensorToWrite::Sink& sink) { return produce(*values, sink); }};
     return out;
 }
 

@@ -90,16 +90,26 @@ GroupParams RunEncoder::params(const Run& run, const float* x, std::size_t n) co
     return params;
 }
 
+void RunEncoder::params(const Run& run, GroupParams* out) {
+    const std::size_t groups = (run.n + run.group - 1) / run.group;
+    if (rule_.isPlain()) {
+        for (std::size_t begin = 0; begin < run.n; begin += run.group)
+            *out++ = paramsOfGroup(run, inputType_, run.x + begin, std::min(run.group, run.n - begin));
+        return;
+    }
+    bounds_.resize(groups);
+    rule_.bounds(run, bounds_.data());
+    std::transform(bounds_.begin(), bounds_.end(), out, [&](auto b) { return rule_.params(b); });
+    if (groups > 0 && run.n - (groups - 1) * run.group < bnbBlock_)
+        out[groups - 1].scale = std::max(out[groups - 1].scale, kLeastAbsMax);
+}
+
 void RunEncoder::operator()(const Run& asked, const RunOut& out) {
     if (blocks_.codec()) return blocks_(asked, out);
     Run run = asked;
     if (!run.given && !rule_.isPlain()) {
-        bounds_.resize((run.n + run.group - 1) / run.group);
-        params_.resize(bounds_.size());
-        rule_.bounds(run, bounds_.data());
-        std::transform(bounds_.begin(), bounds_.end(), params_.begin(), [&](auto b) { return rule_.params(b); });
-        if (bnbBlock_ > 0 && run.n - (params_.size() - 1) * run.group < bnbBlock_)
-            params_.back().scale = std::max(params_.back().scale, kLeastAbsMax);
+        params_.resize((run.n + run.group - 1) / run.group);
+        params(run, params_.data());
         run.given = params_.data(), run.givenStride = 1;
     }
     const bool perElement = run.group == 1 && run.given && run.givenStride == 1 && run.levelCount > 0;
@@ -261,9 +271,9 @@ void RunEncoder::multiplied(const Run& run, const RunOut& out) {
     inner.x = normalized_.data(), inner.group = run.n, inner.given = &unit, inner.givenStride = 0;
     inner.encoder = Encoder::NearestLevel, inner.boundaries = bnbBoundaries_.data();
     RunOut codesOnly;
-    codesOnly.codes = codes_.data();
+    codesOnly.codes = out.codes ? out.codes : codes_.data();
     bestKernels().quantize(inner, codesOnly);
-    measure_(run, codes_.data(), out);
+    measure_(run, codesOnly.codes, out);
 }
 
 // An integer is what is left of the quotient, as a cast does it.

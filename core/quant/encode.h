@@ -29,6 +29,8 @@ public:
     void operator()(const Run& run, const RunOut& out);
     /// Scale and encoder input of one group of a run.
     GroupParams params(const Run& run, const float* x, std::size_t n) const;
+    /// Of all groups of a run, one after another.
+    void params(const Run& run, GroupParams* out);
     BlockEncoder& blocks() { return blocks_; } ///< of formats with a codec
 
 private:

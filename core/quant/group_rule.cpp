@@ -159,9 +159,14 @@ float GroupRule::percentileOf(const float* x, std::size_t n) const {
 }
 
 void GroupRule::bounds(const Run& run, GroupBound* out) const {
+    const bool isAbsMax = measure_ == Measure::AbsMax && !affine_;
+    GroupStatistics only;
     for (std::size_t begin = 0, g = 0; begin < run.n; begin += run.group, ++g) {
         const std::size_t n = std::min(run.group, run.n - begin);
-        if (measure_ == Measure::Percentile) {
+        if (isAbsMax) {
+            only.absMax = bestKernels().absMax(run.x + begin, n, run_.skipNonFinite);
+            out[g] = bound(only);
+        } else if (measure_ == Measure::Percentile) {
             const float high = percentileOf(run.x + begin, n);
             out[g] = {-high, high};
         } else if (measure_ == Measure::Hqq) {

@@ -6,6 +6,7 @@
 
 #include "core/base/text.h"
 #include "core/quant/linear_weights.h"
+#include "core/quant/nibbles.h"
 #include "core/quant/produce.h"
 
 #include <algorithm>
@@ -58,7 +59,7 @@ Result<void> produceCodes(Source& source, const Sink& sink) {
             if (!inOrder)
                 for (auto& code : codes) code = nibbles[code];
             auto* bytes = reinterpret_cast<std::uint8_t*>(at);
-            for (std::size_t i = 0; i < range.n / 2; ++i) bytes[i] = std::uint8_t(codes[2 * i] << 4 | codes[2 * i + 1]);
+            packNibbles<FirstNibble::High>(codes.data(), range.n / 2 * 2, bytes);
             if (range.n % 2) bytes[range.n / 2] = std::uint8_t(codes[range.n - 1] << 4 | zero);
         });
 }
@@ -71,8 +72,8 @@ std::string pythonFloat(double value) {
 }
 
 /// json.dumps() of what is no tensor in the state. With double quantization it says what the offset is, so that its
-/// length is only known when the scales are; they are forgotten again until it is their turn.
-Result<std::string> stateText(Source& source) {
+/// length is only known when the scales are. Of those the maxima of 256 are kept, the others measured again at their turn.
+Result<std::string> stateText(Source& source, std::vector<float>& outer) {
     const TensorInfo& original = *source.view.info;
     std::string text =
         fmt::format(R"({{"quant_type": "{}", "blocksize": {}, "dtype": "{}", "shape": [{}])", source.spec.format,
@@ -82,18 +83,17 @@ Result<std::string> stateText(Source& source) {
         if (!pass) return tl::unexpected(pass.error());
         text += fmt::format(R"(, "nested_blocksize": {}, "nested_dtype": "float32", "nested_offset": {})", kNestedBlock,
                             pythonFloat(double((*pass)->nested().offset)));
+        outer = (*pass)->nested().absMax;
         source.pass.reset();
     }
     return text + "}";
 }
 
-void addNested(std::vector<TensorToWrite>& tensors, const SharedSource& source) {
-    const std::string& name = source->view.info->name;
-    const auto blocks = (source->grid.scales + std::int64_t(kNestedBlock) - 1) / std::int64_t(kNestedBlock);
-    tensors.push_back({name + ".nested_absmax", DType::F32, {blocks}, [source](const Sink& sink) -> Result<void> {
-                           const auto pass = source->prepared();
-                           if (!pass) return tl::unexpected(pass.error());
-                           return sinkFloats(sink, DType::F32, (*pass)->nested().absMax);
+void addNested(std::vector<TensorToWrite>& tensors, const Source& source, std::vector<float> outer) {
+    const std::string& name = source.view.info->name;
+    const auto blocks = (source.grid.scales + std::int64_t(kNestedBlock) - 1) / std::int64_t(kNestedBlock);
+    tensors.push_back({name + ".nested_absmax", DType::F32, {blocks}, [outer = std::move(outer)](const Sink& sink) {
+                           return sinkFloats(sink, DType::F32, outer);
                        }});
     tensors.push_back({name + ".nested_quant_map", DType::F32, {256}, [](const Sink& sink) {
                            const auto map = dynamicMap();
@@ -105,7 +105,8 @@ Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
     const TensorInfo& original = *source->view.info;
     if (auto ok = accepts(source->spec, original.shape); !ok)
         return fail(fmt::format("tensor '{}': {}", escapeForPeople(original.name), ok.error().message));
-    auto state = stateText(*source);
+    std::vector<float> outer;
+    auto state = stateText(*source, outer);
     if (!state) return tl::unexpected(state.error());
     const auto bytes = std::int64_t(state->size());
     TensorToWrite scales = scaleTensor(source, ".absmax");
@@ -124,7 +125,7 @@ Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
          DType::U8,
          {bytes},
          [text = std::move(*state)](const Sink& sink) { return sink(std::as_bytes(std::span(text))); }}};
-    if (isDoubleQuantized(source->spec)) addNested(tensors, source);
+    if (isDoubleQuantized(source->spec)) addNested(tensors, *source, std::move(outer));
     return tensors;
 }
 

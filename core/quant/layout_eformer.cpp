@@ -5,6 +5,7 @@
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/quant/code_set.h"
+#include "core/quant/nibbles.h"
 #include "core/quant/produce.h"
 #include "core/quant/stored.h"
 
@@ -20,6 +21,7 @@ using SharedSource = std::shared_ptr<Source>;
 
 /// Packs the codes of one group, filling up the block with the code of 0.
 void packBlock(const std::uint8_t* codes, std::size_t n, std::size_t block, std::uint8_t zero, std::byte* at) {
+    if (n == block) return packNibbles<FirstNibble::High>(codes, n, reinterpret_cast<std::uint8_t*>(at));
     for (std::size_t i = 0; i < block; i += 2) {
         const std::uint8_t high = i < n ? codes[i] : zero, low = i + 1 < n ? codes[i + 1] : zero;
         at[i / 2] = std::byte(high << 4 | low);

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <fmt/format.h>
 #include <numeric>
 
@@ -50,7 +51,8 @@ Result<void> produceCodes(Source& source, const TensorToWrite::Sink& sink) {
         packed.assign(whole + 2, 0);
         packed[0] = carried;
         const auto done = pass.run(from, to, source.job, [&](const PassRange& range) {
-            std::vector<std::uint8_t> codes(range.n), bytes;
+            thread_local std::vector<std::uint8_t> codes, bytes;
+            codes.resize(range.n);
             RunOut out;
             out.codes = codes.data();
             encoders[range.worker](range.run, out);
@@ -62,13 +64,12 @@ Result<void> produceCodes(Source& source, const TensorToWrite::Sink& sink) {
                 packing.add(codes.data() + at, n, column, bytes.data());
                 std::uint8_t* into = packed.data() + (row * rowBytes + first - begin);
                 const std::uint64_t there = std::min<std::uint64_t>(bytes.size(), rowBytes - first);
-                for (std::uint64_t i = 0; i < there; ++i) {
-                    const bool shared = i == 0 || i + 3 > bytes.size(); // perhaps a neighbour's byte too
-                    if (!shared)
-                        into[i] = bytes[i];
-                    else if (bytes[i] != 0) // no bit of ours is there: it may be the neighbour's alone
+                // The first and the last two are perhaps a neighbour's bytes too.
+                const std::uint64_t own = bytes.size() < 3 ? 1 : std::min<std::uint64_t>(there, bytes.size() - 2);
+                if (own > 1) std::memcpy(into + 1, bytes.data() + 1, own - 1);
+                for (std::uint64_t i = 0; i < there; i = i == 0 ? std::max<std::uint64_t>(1, own) : i + 1)
+                    if (bytes[i] != 0) // no bit of ours is there: it may be the neighbour's alone
                         std::atomic_ref(into[i]).fetch_add(bytes[i], std::memory_order_relaxed);
-                }
             }
         });
         if (!done) return done;

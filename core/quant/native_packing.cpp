@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/native_packing.h"
 
+#include "core/quant/nibbles.h"
+
 #include <algorithm>
 
 namespace qs {
@@ -25,7 +27,12 @@ std::uint64_t NativePacking::byteOf(std::uint64_t column) const { return trits_ 
 
 void NativePacking::add(const std::uint8_t* codes, std::size_t n, std::uint64_t first, std::uint8_t* bytes) const {
     const std::uint64_t begin = byteOf(first);
-    for (std::size_t i = 0; i < n; ++i) {
+    std::size_t i = 0;
+    if (!trits_ && bits_ == 4 && format_->bytes.empty() && first % 2 == 0) {
+        i = n / 2 * 2;
+        packNibbles<FirstNibble::Low>(codes, i, bytes); // whole bytes: nobody adds to these
+    }
+    for (; i < n; ++i) {
         const std::uint64_t column = first + i;
         std::uint8_t* at = bytes + (byteOf(column) - begin);
         if (trits_) {
@@ -47,7 +54,14 @@ void NativePacking::values(const std::uint8_t* bytes, std::size_t n, std::uint64
         return;
     }
     const auto last = unsigned(levels.size() - 1); // a code that the format lacks counts as its last
-    for (std::size_t i = 0; i < n; ++i) {
+    std::size_t i = 0;
+    if (!trits_ && bits_ == 4 && first % 2 == 0) {
+        float table[16];
+        for (unsigned code = 0; code < 16; ++code)
+            table[code] = floats_.empty() ? levels[std::min(code, last)] : floats_[code];
+        for (; i + 1 < n; i += 2) out[i] = table[bytes[i / 2] & 15], out[i + 1] = table[bytes[i / 2] >> 4];
+    }
+    for (; i < n; ++i) {
         const std::uint64_t column = first + i;
         const std::uint8_t* at = bytes + (byteOf(column) - begin);
         unsigned code = 0;

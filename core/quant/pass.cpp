@@ -33,8 +33,8 @@ std::int64_t columnsPerScale(const ScaleGrid& grid) {
     return grid.scaleShape.empty() ? grid.features : grid.features / std::max<std::int64_t>(1, grid.scaleShape.back());
 }
 
-TensorView forScan(const TensorView& view) {
-    if (!view.file || !view.file->isMapped() || view.info->bytes <= kMapBytes) return view;
+TensorView forScan(const TensorView& view, std::uint64_t mapped) {
+    if (!view.file || !view.file->isMapped() || view.info->bytes <= mapped) return view;
     const auto again = MappedFile::open(view.file->path(), FileAccess::Pread);
     const bool same = again && (*again)->inode() == view.file->inode() && (*again)->device() == view.file->device() &&
                       (*again)->size() == view.file->size();

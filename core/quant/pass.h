@@ -15,6 +15,7 @@ inline constexpr std::size_t kChunk = 32768;      ///< elements of a unit: 128 K
 inline constexpr std::int64_t kLongGroup = 65536; ///< longer groups get their scale in a pass of their own
 inline constexpr std::size_t kMaxPieces = 2048;   ///< PassRange::piece is below
 inline constexpr std::uint64_t kMapBytes = std::uint64_t(64) << 20; ///< larger tensors are read, not mapped
+inline constexpr std::uint64_t kReadBytes = std::uint64_t(1) << 20; ///< the same where nothing comes back to the pages
 
 class TensorPass {
 public:
@@ -105,7 +106,7 @@ void forEachScaleRun(const ScaleGrid& grid, std::span<const std::int64_t> shape,
 /// The view for a scan of all of it. A large tensor is read through a descriptor of its own into buffers that stay in
 /// the cache: mapping and unmapping its pages takes longer (10.7 GB in memory: 3.4 s mapped, 2.4 s read), and keeps
 /// them.
-TensorView forScan(const TensorView& view);
+TensorView forScan(const TensorView& view, std::uint64_t mapped = kMapBytes);
 /// Gives the pages of a tensor back, behind a scan, so that resident memory does not grow with the model.
 void releasePages(const Model& model, const TensorInfo& tensor);
 /// Maps elements [begin, end) at once where the view is mapped.

@@ -21,7 +21,9 @@ constexpr std::uint64_t kSlabGroups = std::uint64_t(1) << 20, kKeptGroups = std:
 
 Result<const TensorPass*> Source::prepared() {
     if (!pass) {
-        auto made = solved ? passOf(view, spec, grid, *solved, job) : TensorPass::prepare(view, spec, grid, job);
+        // Each pass goes over all of it once; rows that are short are many calls.
+        const TensorView read = grid.contiguous ? forScan(view, kReadBytes) : view;
+        auto made = solved ? passOf(read, spec, grid, *solved, job) : TensorPass::prepare(read, spec, grid, job);
         if (!made) return tl::unexpected(made.error());
         pass.emplace(std::move(*made));
     }
@@ -104,9 +106,7 @@ Result<std::vector<GroupParams>> measureParams(Source& source) {
     if (source.view.info->elements == 0)
         std::fill(params.begin(), params.end(), encoders.front().params(runOf(source.spec), nullptr, 0));
     const auto done = (*pass)->run(0, (*pass)->units(), source.job, [&](const PassRange& range) {
-        for (std::size_t begin = 0, group = range.firstGroup; begin < range.n; begin += range.run.group, ++group)
-            params[group] =
-                encoders[range.worker].params(range.run, range.x + begin, std::min(range.run.group, range.n - begin));
+        encoders[range.worker].params(range.run, params.data() + range.firstGroup);
     });
     if (!done) return tl::unexpected(done.error());
     return params;
@@ -135,9 +135,7 @@ Result<void> eachParams(Source& source, const std::function<Result<void>(std::sp
         while (last < pass.units() && groupOf(pass.unitBegin(last)) - begin < kSlabGroups);
         params.assign(groupOf(pass.unitBegin(last)) - begin, {});
         const auto done = pass.run(first, last, source.job, [&](const PassRange& range) {
-            for (std::size_t at = 0, i = range.firstGroup - begin; at < range.n; at += range.run.group, ++i)
-                params[i] =
-                    encoders[range.worker].params(range.run, range.x + at, std::min(range.run.group, range.n - at));
+            encoders[range.worker].params(range.run, params.data() + (range.firstGroup - begin));
         });
         if (!done) return done;
         if (auto taken = take(params); !taken) return taken;

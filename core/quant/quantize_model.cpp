@@ -27,7 +27,7 @@ Result<std::string> refusal(const Model& model, const TensorInfo& tensor, const 
     if (spec.effectiveNan() == NanPolicy::Skip) return std::string();
     const auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
-    const auto found = countNonFinite(*view, job);
+    const auto found = countNonFinite(forScan(*view, kReadBytes), job);
     if (!found) return tl::unexpected(found.error());
     return found->nan + found->inf > 0 ? nonFiniteReason(tensor, found->nan, found->inf) : std::string();
 }
@@ -58,15 +58,15 @@ Result<void> checkAll(const Model& model, const std::vector<TakenTensor>& taken,
     return fail(std::move(message));
 }
 
-/// What was measured of a tensor, and the descriptor that it is read by, go when its last field is written.
-void dropWhenWritten(const std::shared_ptr<Source>& source, std::vector<TensorToWrite>& fields) {
-    auto left = std::make_shared<std::size_t>(fields.size());
+/// What was measured of a tensor, and the descriptor that it is read by, go when a field of another one is written.
+using Measured = std::shared_ptr<std::weak_ptr<Source>>;
+void dropWhenOthersAreWritten(const Measured& last, const std::shared_ptr<Source>& source,
+                              std::vector<TensorToWrite>& fields) {
     for (TensorToWrite& field : fields)
-        field.produce = [source, left, produce = std::move(field.produce)](const TensorToWrite::Sink& sink) {
-            auto done = produce(sink);
-            if (*left > 0) --*left; // a field may be produced twice
-            if (*left == 0) source->pass.reset(), source->params = {};
-            return done;
+        field.produce = [last, source, produce = std::move(field.produce)](const TensorToWrite::Sink& sink) {
+            if (const auto before = last->lock(); before && before != source) before->pass.reset(), before->params = {};
+            *last = source;
+            return produce(sink);
         };
 }
 
@@ -77,7 +77,7 @@ struct Parts {
     bool columnScales = false;
 };
 Result<Parts> partsOf(const Model& model, const TakenTensor& taken, const QuantizeRequest& request,
-                      const Layout& layout, const Job& job) {
+                      const Layout& layout, const Measured& last, const Job& job) {
     const auto view = model.view(*taken.tensor);
     if (!view) return tl::unexpected(view.error());
     auto source = makeSource(*view, taken.spec, job);
@@ -92,7 +92,7 @@ Result<Parts> partsOf(const Model& model, const TakenTensor& taken, const Quanti
     auto tensors = layout.writeFrom ? layout.writeFrom(*source) : layout.write(*view, taken.spec, job);
     if (!tensors) return tl::unexpected(tensors.error());
     parts.tensors = std::move(*tensors);
-    dropWhenWritten(*source, parts.tensors);
+    dropWhenOthersAreWritten(last, *source, parts.tensors);
     parts.record = {taken.tensor, std::move(*source), {}, &layout, 0};
     for (const TensorToWrite& tensor : parts.tensors) {
         parts.record.fields.push_back(tensor.name);
@@ -167,6 +167,7 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
     std::vector<OutputShard> shards(model.files.size());
     std::vector<WrittenTensor> records;
     std::uint64_t copies = 0;
+    const auto last = std::make_shared<std::weak_ptr<Source>>();
     for (std::size_t i = 0; i < shards.size(); ++i) {
         shards[i].fileName = shardName(model.files[i]);
         shards[i].metadata = model.files[i].metadata;
@@ -182,7 +183,7 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
             ++copies;
             continue;
         }
-        auto parts = partsOf(model, *found->second, request, *layout, job);
+        auto parts = partsOf(model, *found->second, request, *layout, last, job);
         if (!parts) return tl::unexpected(parts.error());
         if (const auto turned = turnedOnes.find(found->second->tensor); turned != turnedOnes.end())
             parts->record.source->turned = turned->second.turned;

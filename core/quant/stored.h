@@ -6,6 +6,7 @@
 #include "core/model/model.h"
 #include "core/quant/spec.h"
 
+#include <memory>
 #include <optional>
 
 namespace qs {
@@ -32,6 +33,19 @@ bool hasEformerFields(const FormatTraits& format);
 
 /// Shape of NAME.codes in the native layout.
 std::vector<std::int64_t> nativeShape(const QuantSpec& spec, std::span<const std::int64_t> shape);
+
+/// What decodes a stored tensor out of a model's fields, any range of it, from any thread.
+class StoredValues {
+public:
+    virtual ~StoredValues() = default;
+    virtual DType dtype() const = 0;
+    virtual const std::vector<std::int64_t>& shape() const = 0;
+    virtual std::uint64_t elements() const = 0;
+    /// `n` elements from `begin` on, in the dtype.
+    virtual void read(std::uint64_t begin, std::size_t n, std::byte* into) const = 0;
+};
+Result<std::shared_ptr<const StoredValues>> storedValues(const Model& model, StoredTensor stored,
+                                                         std::optional<Decode> decode);
 
 /// The tensor to write that decodes a stored one out of the model's fields.
 struct TensorToWrite;

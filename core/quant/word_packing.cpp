@@ -4,6 +4,7 @@
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/quant/code_set.h"
+#include "core/quant/nibbles.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +21,7 @@ void packWords(const std::uint8_t* codes, std::size_t n, unsigned bits, std::byt
         std::memcpy(bytes, codes, n);
         done = n;
     } else if (bits == 4) {
-        for (std::size_t i = 0; i + 1 < n; i += 2) bytes[i / 2] = std::uint8_t(codes[i] | codes[i + 1] << 4);
+        packNibbles<FirstNibble::Low>(codes, n / 2 * 2, bytes);
         if (n % 2) bytes[n / 2] = codes[n - 1];
         done = (n + 1) / 2;
     } else {

@@ -16,6 +16,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <unistd.h>
 
 namespace qs {
 namespace {
@@ -215,6 +216,20 @@ Result<void> writeValues(const TensorView& view, const TensorToWrite::Sink& sink
 
 } // namespace
 
+std::string certificatePathFor(const std::string& output) {
+    const auto ending = fileEnding(output);
+    if (ending.empty()) return (fs::path(output) / kCertificate).string();
+    return output.substr(0, output.size() - ending.size()) + "." + std::string(kCertificate);
+}
+
+Result<void> removeCertificate(const std::string& output) {
+    const std::string path = certificatePathFor(output);
+    if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+    return fail(fmt::format("{} cannot be replaced: its certificate {} cannot be removed: {}.",
+                            escapeForPeople(output, 200), escapeForPeople(path, 200), std::strerror(errno)),
+                path);
+}
+
 std::uint64_t bytesOf(const TensorToWrite& tensor) {
     std::uint64_t elements = 1;
     for (const auto dim : tensor.shape) elements *= std::uint64_t(dim);
@@ -262,8 +277,9 @@ Result<WrittenFiles> writeModel(const Model& model, std::vector<OutputShard> sha
         std::move(shard.tensors.begin(), shard.tensors.end(), std::back_inserter(all.tensors));
         all.metadata.merge(shard.metadata);
     }
-    const auto bytes =
-        writeSafetensors(output, std::move(all.tensors), std::move(all.metadata), &model, job, finish.prove);
+    const auto alone = [&](const std::string&) { return removeCertificate(output); };
+    const auto bytes = writeSafetensors(output, std::move(all.tensors), std::move(all.metadata), &model, job,
+                                        finish.prove ? finish.prove : alone);
     if (!bytes) return tl::unexpected(bytes.error());
     return WrittenFiles{{output}, *bytes, 0, 0};
 }

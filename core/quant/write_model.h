@@ -23,6 +23,10 @@ struct Finish {
     std::string config; ///< entries of config.json as a JSON object; "": that file is copied as it is
     std::function<Result<void>(const std::string& path)> prove = {};
 };
+/// Where the certificate of an export lies: in a folder, or beside a file.
+std::string certificatePathFor(const std::string& output);
+/// Of a file that is about to be replaced by one that has none.
+Result<void> removeCertificate(const std::string& output);
 /// `output` ending in .safetensors: one file; else a folder, with the files of the model's folder that are not weights.
 Result<WrittenFiles> writeModel(const Model& model, std::vector<OutputShard> shards, const std::string& output,
                                 const Job& job, const Finish& finish = {});

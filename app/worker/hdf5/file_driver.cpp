@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/worker/hdf5/file_driver.h"
 
+#include "app/worker/hdf5/driver_class.h"
+
 #include <cerrno>
 #include <cstdlib>
 #include <new>
@@ -51,14 +53,7 @@ herr_t readFile(H5FD_t*, H5FD_mem_t, hid_t, haddr_t address, size_t size, void* 
 herr_t writeFile(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, size_t, const void*) { return -1; }
 
 H5FD_class_t makeClass() {
-    H5FD_class_t c{};
-#ifdef H5FD_CLASS_VERSION
-    c.version = H5FD_CLASS_VERSION;
-    c.value = H5FD_class_value_t(600);
-#endif
-    c.name = "quantscope";
-    c.maxaddr = haddr_t(1) << 62;
-    c.fc_degree = H5F_CLOSE_STRONG;
+    H5FD_class_t c = driverClass("quantscope", 600);
     c.open = openFile;
     c.close = closeFile;
     c.cmp = compare;
@@ -68,8 +63,6 @@ H5FD_class_t makeClass() {
     c.get_eof = getEof;
     c.read = readFile;
     c.write = writeFile;
-    const H5FD_mem_t map[] = H5FD_FLMAP_DICHOTOMY;
-    for (int i = 0; i < H5FD_MEM_NTYPES; ++i) c.fl_map[i] = map[i];
     return c;
 }
 

@@ -6,6 +6,7 @@
 #include "core/base/text.h"
 #include "core/model/tensor_name.h"
 #include "kernels/format.h"
+#include "kernels/kernel_set.h"
 
 #include <algorithm>
 #include <cmath>
@@ -84,6 +85,10 @@ public:
         thread_local std::vector<std::byte> scratch;
         const auto bytes = field(0).read(begin / 2, std::size_t((end + 1) / 2 - begin / 2), scratch);
         const auto* codes = reinterpret_cast<const std::uint8_t*>(bytes.data());
+        if (begin % state_.block == 0 && n % state_.block == 0) {
+            bestKernels().dequantizeNf4Packed(codes, n, std::size_t(state_.block), scales.data(), levels_, out);
+            return;
+        }
         for (std::uint64_t at = begin; at < end;) {
             const std::uint64_t stop = std::min(end, (at / state_.block + 1) * state_.block);
             const float scale = scales[std::size_t(at / state_.block - firstBlock)];

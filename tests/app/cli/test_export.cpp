@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace clitest;
@@ -292,6 +293,64 @@ private Q_SLOTS:
         }
         expected.sort();
         QCOMPARE(entries(output.path()), expected);
+    }
+
+    /// Killed when the new file has just got its name: no certificate is beside it that speaks of the old one.
+    void killedBeforeTheCertificate() {
+        QTemporaryDir dir, output;
+        const QString model = makeModel(dir.filePath(s("model")), 64), recipe = dir.filePath(s("recipe.json"));
+        const QString out = output.filePath(s("out.safetensors")),
+                      certificate = output.filePath(s("out.certificate.json"));
+        const auto exporting = [&](const char* spec) {
+            put(recipe, QByteArray("{\"version\": 1, \"default\": \"") + spec + "\", \"rules\": []}");
+            return QStringList{s("export"), model, s("--recipe"), recipe, s("--layout"), s("native"), s("-o"), out};
+        };
+        const auto inode = [&] {
+            struct stat status {};
+            return ::stat(QFile::encodeName(out).constData(), &status) == 0 ? status.st_ino : 0;
+        };
+        int between = 0;
+        for (int i = 0; i < 40 && between < 3; ++i) {
+            QVERIFY(run(exporting("nf4:block=64")).code == 0);
+            const auto before = inode();
+            QProcess process;
+            process.start(binary(), exporting("int8"));
+            QVERIFY(process.waitForStarted());
+            QElapsedTimer timer;
+            timer.start();
+            while (inode() == before && timer.elapsed() < 20'000) {
+            }
+            ::kill(pid_t(process.processId()), SIGKILL);
+            QVERIFY(process.waitForFinished(20'000));
+            QVERIFY(inode() != before);
+            if (!QFile::exists(certificate)) {
+                ++between;
+                continue;
+            }
+            const auto said = QJsonDocument::fromJson(get(certificate)).object()[s("files")].toArray().first();
+            const auto hash = QCryptographicHash::hash(get(out), QCryptographicHash::Sha256).toHex();
+            QCOMPARE(said[s("sha256")].toString(), QString::fromLatin1(hash));
+        }
+        qInfo("%d runs were killed between the two names", between);
+    }
+
+    /// What takes the place of an exported file and brings no certificate leaves none of the file that was there.
+    void noCertificateOfWhatWasReplaced() {
+        QTemporaryDir dir, output;
+        const QString model = makeModel(dir.filePath(s("model")), 64), recipe = dir.filePath(s("recipe.json"));
+        const QString out = output.filePath(s("out.safetensors")),
+                      certificate = output.filePath(s("out.certificate.json"));
+        put(recipe, "{\"version\": 1, \"default\": \"nf4:block=64\", \"rules\": []}");
+        const QStringList exporting{s("export"),   model,       s("--recipe"), recipe,
+                                    s("--layout"), s("native"), s("-o"),       out};
+        QVERIFY(run(exporting).code == 0 && QFile::exists(certificate));
+        QVERIFY(run({s("quantize"), model, s("--spec"), s("int8"), s("-o"), out}).code == 0);
+        QVERIFY(!QFile::exists(certificate));
+        const QString other = output.filePath(s("other.safetensors"));
+        QVERIFY(QFile::copy(out, other));
+        QVERIFY(run(exporting).code == 0 && QFile::exists(certificate));
+        QVERIFY(run({s("dequantize"), other, s("-o"), out}).code == 0);
+        QVERIFY(!QFile::exists(certificate));
     }
 
     /// At whatever moment it is killed, the folder is the old export or the new one, whole.

@@ -1,3 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-qs_add_test(export_test SOURCES export/export_test.cpp LIBS qs_core nlohmann_json::nlohmann_json)
-add_dependencies(export_test quantscope-worker)
+foreach(name export_test export_files_test)
+  qs_add_test(${name} SOURCES export/${name}.cpp LIBS qs_core nlohmann_json::nlohmann_json)
+  add_dependencies(${name} quantscope-worker)
+endforeach()
