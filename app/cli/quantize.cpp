@@ -9,11 +9,14 @@
 #include "core/base/text.h"
 #include "core/export/export_model.h"
 #include "core/export/recipe.h"
+#include "core/model/derived_tensor.h"
+#include "core/quant/serve.h"
 #include "core/solve/inputs.h"
 #include "core/solve/row.h"
 
 #include <fmt/format.h>
 #include <limits>
+#include <set>
 
 namespace qs::cli {
 namespace {
@@ -56,6 +59,24 @@ Result<void> report(const WrittenFiles& written, const std::string& output, cons
     std::string text = fmt::format("Wrote {} ({}): {} {}, {} copied.\n", escapeForPeople(output, 300),
                                    bytesText(written.bytes), written.quantizedTensors, verb, written.copiedTensors);
     return print(text);
+}
+
+/// Layers that the source holds quantized and that nobody asked for: files hold them as what they decode to.
+Result<void> sayDecoded(const Model& source, const Exported& exported) {
+    std::set<std::string> stored;
+    for (const auto& [field, name] : storedFields(source)) stored.insert(name);
+    for (const TensorInfo& tensor : source.tensors)
+        if (tensor.packed || (tensor.derived && !tensor.derived->fields().empty())) stored.insert(tensor.name);
+    std::uint64_t decoded = 0;
+    for (const TensorProof& one : exported.certificate.proof.tensors) {
+        const TensorInfo* as = source.find(one.name);
+        decoded += one.spec.empty() && stored.contains(one.name) && !(as && as->packed && one.readAs == as->typeId());
+    }
+    if (decoded == 0) return {};
+    return print(
+        fmt::format("{} of those copied are stored quantized in the source and written as the values that they "
+                    "decode to.\n",
+                    decoded));
 }
 
 constexpr std::int64_t kSyntheticRows = 512;
@@ -144,7 +165,9 @@ Result<void> exportAs(const ExportOptions& options) {
     const auto recipe = readRecipe(options.recipe);
     if (!recipe) return tl::unexpected(recipe.error());
     if (auto known = checkLayout(options.layout); !known) return known;
-    auto model = openServed(options.path);
+    const auto source = open(options.path);
+    if (!source) return tl::unexpected(source.error());
+    const auto model = servedModel(*source, processJob());
     if (!model) return tl::unexpected(model.error());
     if (auto fine = notAnInput(options.output, **model); !fine) return fine;
     QuantizeRequest request{{}, joined(options.filters), options.layout, options.output};
@@ -153,6 +176,7 @@ Result<void> exportAs(const ExportOptions& options) {
     if (!exported) return tl::unexpected(exported.error());
     if (auto done = sayUnmatched(*recipe, **model); !done) return done;
     if (auto done = report(exported->written, options.output, asWhat(*recipe)); !done) return done;
+    if (auto done = sayDecoded(**source, *exported); !done) return done;
     return report(*exported);
 }
 
@@ -162,7 +186,9 @@ Result<void> quantize(const QuantizeOptions& options) {
     if (auto known = checkLayout(options.layout); !known) return known;
     if (!recipe->rules.empty() && (!options.solver.empty() || options.learning.hasEffect()))
         return fail("Rules are for specs alone: solvers and shared codebooks take one --spec for all tensors.");
-    auto model = openServed(options.path);
+    const auto source = open(options.path);
+    if (!source) return tl::unexpected(source.error());
+    const auto model = servedModel(*source, processJob());
     if (!model) return tl::unexpected(model.error());
     if (auto fine = notAnInput(options.output, **model); !fine) return fine;
     if (auto taken = select(**model, options.filters); !taken) return tl::unexpected(taken.error());
@@ -180,6 +206,7 @@ Result<void> quantize(const QuantizeOptions& options) {
         if (auto done = print(solvedText(rows)); !done) return done;
     if (auto done = sayUnmatched(*recipe, **model); !done) return done;
     if (auto done = report(exported->written, options.output, asWhat(*recipe)); !done) return done;
+    if (auto done = sayDecoded(**source, *exported); !done) return done;
     if (auto done = report(*exported); !done) return done;
     return options.rows.any() ? writeRows(options.rows, rows) : Result<void>{};
 }

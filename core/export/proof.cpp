@@ -23,8 +23,8 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kPiece = std::size_t(1) << 20;
-constexpr std::uint64_t kKeptPages = std::uint64_t(64) << 20;  ///< of the written files, in memory
-constexpr std::uint64_t kKeptValues = std::uint64_t(64) << 20; ///< bytes that were decoded of them
+constexpr std::uint64_t kKeptPages = std::uint64_t(16) << 20;  ///< of the written files, in memory
+constexpr std::uint64_t kKeptValues = std::uint64_t(16) << 20; ///< bytes that were decoded of them
 
 /// Layouts of one file of another kind are called as its format; the model lists all that lies in it.
 bool isSafetensors(const Model& written) {

@@ -110,15 +110,16 @@ void Fields::load(std::uint64_t begin, std::size_t n, float* out) const {
 void Fields::loadScales(std::uint64_t first, std::size_t n, float* out) const {
     const DType type = scales.info->dtype;
     if (nestedScale.info) { // of 8 bits: map times maximum plus offset
-        const auto map = dynamicMap();
         const std::uint64_t block = first / kNestedBlock, last = (first + n - 1) / kNestedBlock;
-        std::vector<float> outer(std::size_t(last - block + 1));
-        loadF32(nestedScale, block, outer.size(), outer.data());
-        float offset = 0;
-        loadF32(nestedOffset, 0, 1, &offset);
-        const auto bytes = scales.read(first, n, scratch());
-        for (std::size_t i = 0; i < n; ++i)
-            out[i] = map[std::size_t(bytes[i])] * outer[std::size_t((first + i) / kNestedBlock - block)] + offset;
+        const auto before = std::size_t(first - block * kNestedBlock);
+        NestedScales nested;
+        nested.absMax.resize(std::size_t(last - block + 1));
+        loadF32(nestedScale, block, nested.absMax.size(), nested.absMax.data());
+        loadF32(nestedOffset, 0, 1, &nested.offset);
+        for (const std::byte code : scales.read(first - before, before + n, scratch()))
+            nested.codes.push_back(std::uint8_t(code));
+        const auto all = unnestScales(nested);
+        std::copy(all.begin() + std::ptrdiff_t(before), all.end(), out);
     } else if (info(type).bits > 8) {
         loadF32(scales, first, n, out);
     } else {

@@ -111,6 +111,7 @@ NestedScales nestScales(std::span<const float> scales) {
     NestedScales out;
     if (scales.empty()) return out;
     out.offset = torchSum(scales) / float(scales.size());
+    out.codes.reserve(scales.size()); // there may be very many
     const auto& nearest = nearestByPlace();
     std::vector<float> rest;
     for (std::size_t begin = 0; begin < scales.size(); begin += kNestedBlock) {

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace qs {
 namespace {
@@ -142,21 +141,7 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
             return fail(fmt::format("the bnb layout has one 4-bit type and one kind of scales for a model, not {} and "
                                     "{}: only block may differ; layout compressed-tensors mixes formats",
                                     specText(first), specText(one.spec)));
-    nlohmann::ordered_json json;
-    json["quant_method"] = "bitsandbytes";
-    json["_load_in_8bit"] = false;
-    json["_load_in_4bit"] = true;
-    json["llm_int8_threshold"] = 6.0;
-    json["llm_int8_skip_modules"] = keptModules(model, taken);
-    json["llm_int8_enable_fp32_cpu_offload"] = false;
-    json["llm_int8_has_fp16_weight"] = false;
-    json["bnb_4bit_quant_type"] = first.format;
-    json["bnb_4bit_use_double_quant"] = isDoubleQuantized(first);
-    json["bnb_4bit_compute_dtype"] = torchType(taken.front().tensor->dtype);
-    json["bnb_4bit_quant_storage"] = "uint8";
-    json["load_in_4bit"] = true;
-    json["load_in_8bit"] = false;
-    return nlohmann::ordered_json{{"quantization_config", std::move(json)}}.dump();
+    return bitsandbytesConfig(model, taken, {first.format, isDoubleQuantized(first)});
 }
 
 } // namespace

@@ -64,8 +64,7 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
 }
 
 Result<void> holds(const TensorInfo& tensor) {
-    if (!tensor.name.ends_with(".weight"))
-        return fail("its name does not end with .weight, as that of a linear layer's matrix does");
+    if (auto named = hasWeightName(tensor); !named) return named;
     return isLinearWeight(tensor);
 }
 

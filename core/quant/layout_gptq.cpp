@@ -9,7 +9,7 @@
 #include "core/quant/linear_weights.h"
 #include "core/quant/word_packing.h"
 
-#include <cstring>
+#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -18,6 +18,7 @@ namespace {
 
 using Sink = TensorToWrite::Sink;
 using SharedSource = std::shared_ptr<Source>;
+constexpr std::uint64_t kBandBytes = std::uint64_t(256) << 20; ///< codes in memory, one a byte
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     const int bits = spec.traits().bits;
@@ -36,8 +37,7 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
 }
 
 Result<void> holds(const TensorInfo& tensor) {
-    if (!tensor.name.ends_with(".weight"))
-        return fail("its name does not end with .weight, as that of a linear layer's matrix does");
+    if (auto named = hasWeightName(tensor); !named) return named;
     // gptqmodel would take its codes; transformers leaves the head at random values, with a warning alone.
     if (moduleOf(tensor.name) == "lm_head")
         return fail("lm_head stays in its own dtype, because transformers looks for codes within the blocks alone");
@@ -56,12 +56,20 @@ std::vector<std::uint32_t> packedDown(const std::vector<std::uint8_t>& codes, st
     return out;
 }
 
+/// A band of inputs at a time, which is a band of the words: codes lie by output in the source. A tensor of more than one
+/// band is encoded again for each.
 Result<void> produceWeight(Source& source, const Sink& sink) {
-    const auto codes = allCodes(source); // [out, in]: a stream for each output
-    if (!codes) return tl::unexpected(codes.error());
-    const auto packed = packedDown(*codes, std::size_t(source.grid.rows), std::size_t(source.grid.features),
-                                   unsigned(source.spec.traits().bits));
-    return sinkBytes(sink, std::as_bytes(std::span(packed)));
+    const auto outputs = std::uint64_t(source.grid.rows), inputs = std::uint64_t(source.grid.features);
+    const std::uint64_t band = std::max<std::uint64_t>(1, kBandBytes / std::max<std::uint64_t>(1, outputs) / 32) * 32;
+    for (std::uint64_t first = 0; first < inputs; first += band) {
+        const std::uint64_t width = std::min(band, inputs - first);
+        const auto codes = codesOfColumns(source, first, width); // [out, in]: a stream for each output
+        if (!codes) return tl::unexpected(codes.error());
+        const auto packed =
+            packedDown(*codes, std::size_t(outputs), std::size_t(width), unsigned(source.spec.traits().bits));
+        if (auto written = sinkBytes(sink, std::as_bytes(std::span(packed))); !written) return written;
+    }
+    return {};
 }
 
 Result<void> produceZeros(Source& source, const Sink& sink) {

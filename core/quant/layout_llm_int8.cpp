@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace qs {
 namespace {
@@ -32,8 +31,7 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
 }
 
 Result<void> holds(const TensorInfo& tensor) {
-    if (!tensor.name.ends_with(".weight"))
-        return fail("its name does not end with .weight, as that of a linear layer's matrix does");
+    if (auto named = hasWeightName(tensor); !named) return named;
     return isLinearWeight(tensor);
 }
 
@@ -90,21 +88,7 @@ Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec
 }
 
 Result<std::string> config(const Model& model, std::span<const TakenTensor> taken) {
-    nlohmann::ordered_json json;
-    json["quant_method"] = "bitsandbytes";
-    json["_load_in_8bit"] = true;
-    json["_load_in_4bit"] = false;
-    json["llm_int8_threshold"] = 6.0;
-    json["llm_int8_skip_modules"] = keptModules(model, taken);
-    json["llm_int8_enable_fp32_cpu_offload"] = false;
-    json["llm_int8_has_fp16_weight"] = false;
-    json["bnb_4bit_quant_type"] = "fp4";
-    json["bnb_4bit_use_double_quant"] = false;
-    json["bnb_4bit_compute_dtype"] = "float32";
-    json["bnb_4bit_quant_storage"] = "uint8";
-    json["load_in_4bit"] = false;
-    json["load_in_8bit"] = true;
-    return nlohmann::ordered_json{{"quantization_config", std::move(json)}}.dump();
+    return bitsandbytesConfig(model, taken, {});
 }
 
 } // namespace

@@ -66,24 +66,31 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
 }
 
 Result<void> holds(const TensorInfo& tensor) {
-    if (!tensor.name.ends_with(".weight"))
-        return fail("its name does not end with .weight, as that of a layer's matrix does");
+    if (auto named = hasWeightName(tensor); !named) return named;
     if (tensor.shape.size() != 2) return fail(fmt::format("{} is not a matrix", shapeText(tensor.shape)));
     return {};
 }
 
 Result<void> produceParameters(Source& source, const Sink& sink, DType type, bool biases) {
-    auto values = allScales(source);
-    if (!values) return tl::unexpected(values.error());
-    if (biases) {
-        const auto zeros = unsignedZeros(source);
-        if (!zeros) return tl::unexpected(zeros.error());
-        for (std::size_t i = 0; i < values->size(); ++i) (*values)[i] *= -float((*zeros)[i]);
-    }
-    if (type == DType::F16 && std::any_of(values->begin(), values->end(), [](float v) { return std::abs(v) > 65504; }))
-        return fail(fmt::format("tensor '{}' has a scale or bias beyond the range of float16: use scaletype=bf16",
+    std::uint64_t group = 0;
+    return eachParams(source, [&](std::span<const GroupParams> params) -> Result<void> {
+        std::vector<float> values;
+        values.reserve(params.size());
+        for (const GroupParams& one : params) {
+            float value = one.scale;
+            if (biases) {
+                const auto zero = unsignedZero(source, one, group++);
+                if (!zero) return tl::unexpected(zero.error());
+                value *= -float(*zero);
+            }
+            if (type == DType::F16 && std::abs(value) > 65504)
+                return fail(
+                    fmt::format("tensor '{}' has a scale or bias beyond the range of float16: use scaletype=bf16",
                                 escapeForPeople(source.view.info->name, 80)));
-    return sinkFloats(sink, type, *values);
+            values.push_back(value);
+        }
+        return sinkFloats(sink, type, values);
+    });
 }
 
 Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {

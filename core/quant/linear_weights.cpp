@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <set>
 
 namespace qs {
@@ -37,6 +38,31 @@ Result<void> isLinearWeight(const TensorInfo& tensor) {
         return fail(fmt::format("{} is not the matrix of a linear layer, the only kind that loaders replace",
                                 shapeText(tensor.shape)));
     return {};
+}
+
+Result<void> hasWeightName(const TensorInfo& tensor) {
+    if (tensor.name.ends_with(kWeight)) return {};
+    return fail("its name does not end with .weight, as that of a layer's matrix does");
+}
+
+std::string bitsandbytesConfig(const Model& model, std::span<const TakenTensor> taken,
+                               const BitsandbytesSettings& settings) {
+    const bool four = !settings.type.empty();
+    nlohmann::ordered_json json;
+    json["quant_method"] = "bitsandbytes";
+    json["_load_in_8bit"] = !four;
+    json["_load_in_4bit"] = four;
+    json["llm_int8_threshold"] = 6.0;
+    json["llm_int8_skip_modules"] = keptModules(model, taken);
+    json["llm_int8_enable_fp32_cpu_offload"] = false;
+    json["llm_int8_has_fp16_weight"] = false;
+    json["bnb_4bit_quant_type"] = four ? settings.type : "fp4"; // of LLM.int8 as transformers writes it
+    json["bnb_4bit_use_double_quant"] = settings.nested;
+    json["bnb_4bit_compute_dtype"] = four ? torchType(taken.front().tensor->dtype) : "float32";
+    json["bnb_4bit_quant_storage"] = "uint8";
+    json["load_in_4bit"] = four;
+    json["load_in_8bit"] = !four;
+    return nlohmann::ordered_json{{"quantization_config", std::move(json)}}.dump();
 }
 
 std::vector<std::string> keptModules(const Model& model, std::span<const TakenTensor> taken) {

@@ -11,10 +11,55 @@
 namespace qs {
 namespace {
 
+constexpr std::uint64_t kKeptBounds = std::uint64_t(1) << 20;
+
 std::uint64_t ceilDivide(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
 
 /// Whole rows, or a part of a row that is whole 64-element pieces.
 std::uint64_t rowAligned(std::uint64_t features) { return features <= kChunk ? kChunk / features * features : kChunk; }
+
+/// Scales of long groups, columns and tiles; a tensor's own scale is set by the largest of all bounds.
+Result<std::vector<GroupParams>> paramsOfBounds(const TensorView& view, GroupRule& rule, const QuantSpec& spec,
+                                                const ScaleGrid& grid, const Job& job) {
+    const auto bounds = measureBounds(view, rule, spec, grid, job);
+    if (!bounds) return tl::unexpected(bounds.error());
+    float largest = 0;
+    for (const GroupBound& bound : *bounds) largest = std::max(largest, bound.high);
+    if (rule.needsTensorScale()) rule.setTensorBound(largest);
+    std::vector<GroupParams> params;
+    params.reserve(bounds->size());
+    for (const GroupBound& bound : *bounds) params.push_back(rule.params(bound));
+    return params;
+}
+
+/// The same of groups that ranges hold whole, without keeping their bounds: where there are very many, they are
+/// measured twice for a tensor's own scale.
+Result<std::vector<GroupParams>> paramsOfGroups(const TensorPass& pass, GroupRule& rule, std::size_t groups,
+                                                const Job& job) {
+    const auto each = [&](auto&& take) {
+        return pass.run(0, pass.units(), job, [&](const PassRange& range) {
+            thread_local std::vector<GroupBound> bounds;
+            bounds.resize((range.n + range.run.group - 1) / range.run.group);
+            rule.bounds(range.run, bounds.data());
+            take(range, std::span<const GroupBound>(bounds));
+        });
+    };
+    if (rule.needsTensorScale()) {
+        std::vector<float> largest(workerCount(), 0.0f);
+        const auto done = each([&](const PassRange& range, std::span<const GroupBound> bounds) {
+            float& most = largest[range.worker];
+            for (const GroupBound& bound : bounds) most = std::max(most, bound.high);
+        });
+        if (!done) return tl::unexpected(done.error());
+        rule.setTensorBound(*std::max_element(largest.begin(), largest.end()));
+    }
+    std::vector<GroupParams> params(groups, rule.params({}));
+    const auto done = each([&](const PassRange& range, std::span<const GroupBound> bounds) {
+        for (std::size_t i = 0; i < bounds.size(); ++i) params[range.firstGroup + i] = rule.params(bounds[i]);
+    });
+    if (!done) return tl::unexpected(done.error());
+    return params;
+}
 
 } // namespace
 
@@ -99,14 +144,12 @@ Result<TensorPass> TensorPass::prepare(const TensorView& view, const QuantSpec& 
         if (!shared) return tl::unexpected(shared.error());
         pass.shared_ = std::move(*shared);
     } else {
-        const auto bounds = measureBounds(pass.view_, rule, spec, grid, job);
-        if (!bounds) return tl::unexpected(bounds.error());
-        float largest = 0;
-        for (const GroupBound& bound : *bounds) largest = std::max(largest, bound.high);
-        if (rule.needsTensorScale()) rule.setTensorBound(largest);
+        const bool keeps = pass.longGroups_ || (rule.needsTensorScale() && std::uint64_t(grid.scales) <= kKeptBounds);
+        auto params = keeps ? paramsOfBounds(pass.view_, rule, spec, grid, job)
+                            : paramsOfGroups(pass, rule, std::size_t(grid.scales), job);
+        if (!params) return tl::unexpected(params.error());
+        pass.shared_ = std::move(*params);
         pass.tensorScale_ = rule.needsTensorScale() ? rule.tensorScale() : 1.0f;
-        pass.shared_.reserve(bounds->size());
-        for (const GroupBound& bound : *bounds) pass.shared_.push_back(rule.params(bound));
         if (isDoubleQuantized(spec)) pass.nestScales(spec);
     }
     if (auto read = pass.allWasRead(); !read) return tl::unexpected(read.error());
@@ -129,11 +172,14 @@ TensorPass TensorPass::given(const TensorView& view, const QuantSpec& spec, cons
 void TensorPass::nestScales(const QuantSpec& spec) {
     if (!shared_.empty() && elements_ % spec.blockSize() != 0)
         shared_.back().scale = std::max(shared_.back().scale, kLeastAbsMax);
-    std::vector<float> scales(shared_.size());
-    std::transform(shared_.begin(), shared_.end(), scales.begin(), [](const GroupParams& p) { return p.scale; });
-    nested_ = std::make_shared<const NestedScales>(qs::nestScales(scales));
-    const auto stored = unnestScales(*nested_);
-    for (std::size_t i = 0; i < shared_.size(); ++i) shared_[i].scale = stored[i];
+    {
+        std::vector<float> scales(shared_.size());
+        std::transform(shared_.begin(), shared_.end(), scales.begin(), [](const GroupParams& p) { return p.scale; });
+        nested_ = std::make_shared<const NestedScales>(qs::nestScales(scales));
+    }
+    const auto map = dynamicMap();
+    for (std::size_t i = 0; i < shared_.size(); ++i)
+        shared_[i].scale = map[nested_->codes[i]] * nested_->absMax[i / kNestedBlock] + nested_->offset;
 }
 
 Result<void> TensorPass::allWasRead() const {

@@ -35,17 +35,19 @@ Result<std::shared_ptr<Folder>> temporaryFolder() {
     return std::make_shared<Folder>(std::move(name));
 }
 
+std::string fileNameOf(const ModelFile& file) { return std::filesystem::path(file.path).filename().string(); }
+
 /// A tensor of that name is there where it was stored plain, or in another way that needs no decoding.
 bool isStored(const Model& model, const std::string& key) {
     return key.starts_with(kStoredPrefix) && !model.find(key.substr(kStoredPrefix.size()));
 }
 
-/// What `write` put into a file that goes with the last user of the model.
-Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const Model>& model,
+/// What `write` put into a file, or a folder of a file for each of the model's, that goes with the last user of the model.
+Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const Model>& model, const char* name,
                                                    const std::function<Result<void>(const std::string&)>& write) {
     const auto folder = temporaryFolder();
     if (!folder) return tl::unexpected(folder.error());
-    const std::string path = (*folder)->path + "/decoded.safetensors";
+    const std::string path = (*folder)->path + name;
     if (const auto done = write(path); !done) return tl::unexpected(done.error());
     auto decoded = openModel(path);
     if (!decoded) return tl::unexpected(decoded.error());
@@ -58,10 +60,21 @@ Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const M
     served->model.title = model->title;
     served->model.folder = model->folder;
     served->model.warnings = model->warnings;
-    // Who asks what was opened means these files: reports hash them, and nothing may be written over them.
+    // Who asks what was opened means these files: reports hash them, nothing may be written over them, and what is
+    // written from them has as many. A single decoded file stands for the first.
     auto& files = served->model.files;
-    files.insert(files.end(), model->files.begin() + 1, model->files.end());
-    files.front().path = model->files.front().path, files.front().size = model->files.front().size;
+    const bool isOne = files.size() == 1;
+    std::vector<ModelFile> others;
+    for (const ModelFile& original : model->files) {
+        const auto decodedOf = std::find_if(files.begin(), files.end(), [&](const ModelFile& file) {
+            return isOne ? &original == &model->files.front() : fileNameOf(file) == fileNameOf(original);
+        });
+        if (decodedOf == files.end())
+            others.push_back(original);
+        else
+            decodedOf->path = original.path, decodedOf->size = original.size;
+    }
+    files.insert(files.end(), others.begin(), others.end());
     // Of fields that are no longer there nothing may be said in what is written from this model.
     for (ModelFile& file : files)
         std::erase_if(file.metadata, [](const auto& entry) { return entry.first.starts_with(kStoredPrefix); });
@@ -125,7 +138,7 @@ Result<std::shared_ptr<const Model>> servedTensor(std::shared_ptr<const Model> m
         if (!stored) return inFile(stored.error());
         auto tensor = decodeStored(*model, std::move(*stored), {});
         if (!tensor) return inFile(tensor.error());
-        return decodedBeside(model, [&](const std::string& path) -> Result<void> {
+        return decodedBeside(model, "/decoded.safetensors", [&](const std::string& path) -> Result<void> {
             std::vector<TensorToWrite> one;
             one.push_back(std::move(*tensor));
             const auto done = writeSafetensors(path, std::move(one), {}, model.get(), job);
@@ -138,10 +151,15 @@ Result<std::shared_ptr<const Model>> servedTensor(std::shared_ptr<const Model> m
 
 Result<std::shared_ptr<const Model>> servedModel(std::shared_ptr<const Model> model, const Job& job) {
     if (!hasStoredTensors(*model)) return model;
-    return decodedBeside(model, [&](const std::string& path) -> Result<void> {
-        const auto done = dequantizeModel(*model, {}, path, job);
-        return done ? Result<void>{} : tl::unexpected(done.error());
-    });
+    // Only the weights: what else lies in the model's folder is copied from there.
+    const bool isOne = model->files.size() == 1;
+    Model weights = *model;
+    weights.folder.clear();
+    return decodedBeside(model, isOne ? "/decoded.safetensors" : "/decoded",
+                         [&](const std::string& path) -> Result<void> {
+                             const auto done = dequantizeModel(weights, {}, path, job);
+                             return done ? Result<void>{} : tl::unexpected(done.error());
+                         });
 }
 
 } // namespace qs

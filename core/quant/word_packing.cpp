@@ -77,43 +77,69 @@ Result<void> producePackedRows(Source& source, const TensorToWrite::Sink& sink) 
     });
 }
 
-Result<std::vector<std::uint8_t>> allCodes(Source& source) {
+Result<std::vector<std::uint8_t>> codesOfColumns(Source& source, std::uint64_t first, std::uint64_t width) {
     const auto prepared = source.prepared();
     if (!prepared) return tl::unexpected(prepared.error());
     const int offset = unsignedOffset(source.spec);
-    std::vector<std::uint8_t> codes(source.view.info->elements);
+    const auto features = std::uint64_t(source.grid.features);
+    std::vector<std::uint8_t> codes(std::size_t(std::uint64_t(source.grid.rows) * width));
     std::vector<RunEncoder> encoders(workerCount(), RunEncoder(source.spec, source.view.info->dtype));
     const auto done = (*prepared)->run(0, (*prepared)->units(), source.job, [&](const PassRange& range) {
+        thread_local std::vector<std::uint8_t> all;
+        all.resize(range.n);
         RunOut out;
-        out.codes = codes.data() + range.begin;
+        out.codes = all.data();
         encoders[range.worker](range.run, out);
-        for (std::size_t i = 0; i < range.n; ++i) out.codes[i] = std::uint8_t(out.codes[i] + offset);
+        for (std::size_t at = 0, n = 0; at < range.n; at += n) {
+            const std::uint64_t row = (range.begin + at) / features, column = (range.begin + at) % features;
+            n = std::size_t(std::min<std::uint64_t>(range.n - at, features - column));
+            const std::uint64_t begin = std::max(column, first), end = std::min(column + n, first + width);
+            if (begin >= end) continue;
+            const auto from = all.begin() + std::ptrdiff_t(at + (begin - column));
+            std::transform(from, from + std::ptrdiff_t(end - begin),
+                           codes.begin() + std::ptrdiff_t(row * width + (begin - first)),
+                           [=](std::uint8_t code) { return std::uint8_t(code + offset); });
+        }
     });
     if (!done) return tl::unexpected(done.error());
     return codes;
 }
 
-Result<std::vector<std::uint8_t>> unsignedZeros(Source& source) {
+Result<std::uint8_t> unsignedZero(const Source& source, const GroupParams& params, std::uint64_t group) {
     const int bits = source.spec.traits().bits, middle = 1 << (bits - 1);
-    std::vector<std::uint8_t> zeros(std::size_t(source.grid.scales), std::uint8_t(middle));
-    if (!hasZeroPoints(source.spec)) return zeros;
-    const auto params = measureParams(source);
-    if (!params) return tl::unexpected(params.error());
-    for (std::size_t i = 0; i < zeros.size(); ++i) {
-        const float zero = (*params)[i].aux + float(middle);
-        if (!(zero >= 0 && zero < float(2 * middle)) || zero != std::floor(zero))
-            return fail(fmt::format("tensor '{}' has a zero point of {} in group {}, which {} bits do not hold",
-                                    escapeForPeople(source.view.info->name, 80), (*params)[i].aux, i, bits));
-        zeros[i] = std::uint8_t(zero);
-    }
+    if (!hasZeroPoints(source.spec)) return std::uint8_t(middle);
+    const float zero = params.aux + float(middle);
+    if (!(zero >= 0 && zero < float(2 * middle)) || zero != std::floor(zero))
+        return fail(fmt::format("tensor '{}' has a zero point of {} in group {}, which {} bits do not hold",
+                                escapeForPeople(source.view.info->name, 80), params.aux, group, bits));
+    return std::uint8_t(zero);
+}
+
+Result<std::vector<std::uint8_t>> unsignedZeros(Source& source) {
+    const auto count = std::size_t(source.grid.scales);
+    if (!hasZeroPoints(source.spec)) return std::vector<std::uint8_t>(count, *unsignedZero(source, {}, 0));
+    std::vector<std::uint8_t> zeros;
+    zeros.reserve(count);
+    const auto done = eachParams(source, [&](std::span<const GroupParams> params) -> Result<void> {
+        for (const GroupParams& one : params) {
+            const auto zero = unsignedZero(source, one, zeros.size());
+            if (!zero) return tl::unexpected(zero.error());
+            zeros.push_back(*zero);
+        }
+        return {};
+    });
+    if (!done) return tl::unexpected(done.error());
     return zeros;
 }
 
 Result<std::vector<float>> allScales(Source& source) {
-    const auto params = measureParams(source);
-    if (!params) return tl::unexpected(params.error());
-    std::vector<float> scales(params->size());
-    std::transform(params->begin(), params->end(), scales.begin(), [](const GroupParams& p) { return p.scale; });
+    std::vector<float> scales;
+    scales.reserve(std::size_t(source.grid.scales));
+    const auto done = eachParams(source, [&](std::span<const GroupParams> params) -> Result<void> {
+        for (const GroupParams& one : params) scales.push_back(one.scale);
+        return {};
+    });
+    if (!done) return tl::unexpected(done.error());
     return scales;
 }
 

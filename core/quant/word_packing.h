@@ -20,9 +20,11 @@ Result<void> hasWholeGroups(const QuantSpec& spec, const ScaleGrid& grid, const 
 
 /// Rows of unsigned codes as words.
 Result<void> producePackedRows(Source& source, const TensorToWrite::Sink& sink);
-/// The unsigned codes of all of it, one a byte.
-Result<std::vector<std::uint8_t>> allCodes(Source& source);
-/// Zero points as unsigned numbers, in C order of the scales; that of 0 where there are none.
+/// The unsigned codes of columns [first, first + width) of a matrix, one a byte, row by row.
+Result<std::vector<std::uint8_t>> codesOfColumns(Source& source, std::uint64_t first, std::uint64_t width);
+/// A group's zero point as an unsigned number, that of 0 where there are none; `group` names it where it does not fit.
+Result<std::uint8_t> unsignedZero(const Source& source, const GroupParams& params, std::uint64_t group);
+/// The same of all groups, in C order of the scales.
 Result<std::vector<std::uint8_t>> unsignedZeros(Source& source);
 /// The scales, in C order.
 Result<std::vector<float>> allScales(Source& source);

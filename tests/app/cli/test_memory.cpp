@@ -3,27 +3,19 @@
 // dimensions and metadata as the bytes allow. It takes at most twice the file and what the file unpacks to, and 64 MiB,
 // beyond what it takes for a file of one tensor. The window with a list of 100,000 tensors keeps to the same.
 #include "core/model/file_format.h"
-#include "tests/app/cli/cli_run.h"
+#include "tests/app/cli/peak.h"
 #include "tests/core/model/made_gguf.h"
 #include "tests/core/model/made_protobuf.h"
 #include "tests/core/model/made_zip.h"
 
 #include <QDirIterator>
-#include <fcntl.h>
 #include <functional>
-#include <malloc.h>
 #include <map>
 #include <set>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <tflite_schema_generated.h>
-#include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
+using clitest::kMiB;
+using clitest::kSanitized;
 
 class MemoryTest : public QObject {
     Q_OBJECT
@@ -42,35 +34,9 @@ private:
 
 namespace {
 
-constexpr std::int64_t kMiB = 1 << 20;
-
-struct Peak {
-    int code = -1;
-    std::int64_t bytes = 0; ///< of the largest of the program and the processes it started
-};
-
-Peak peakOf(const std::vector<std::string>& call) {
-    ::malloc_trim(0); // what is in memory here counts for the child until it is another program
-    std::vector<char*> arguments;
-    for (const auto& word : call) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    const pid_t child = ::fork();
-    if (child == 0) {
-        const int null = ::open("/dev/null", O_WRONLY);
-        ::dup2(null, 1);
-        ::dup2(null, 2);
-        ::execv(arguments[0], arguments.data());
-        ::_exit(127);
-    }
-    int status = 0;
-    rusage usage{};
-    if (child < 0 || ::wait4(child, &status, 0, &usage) != child || !WIFEXITED(status)) return {};
-    return {WEXITSTATUS(status), std::int64_t(usage.ru_maxrss) * 1024};
-}
-
 /// The text is printed and the JSON written, both to where nothing is kept.
-Peak peakOf(const QString& path) {
-    return peakOf({clitest::binary().toStdString(), "inspect", path.toStdString(), "--json", "/dev/null"});
+clitest::Peak peakOf(const QString& path) {
+    return clitest::peakOf({clitest::binary().toStdString(), "inspect", path.toStdString(), "--json", "/dev/null"});
 }
 
 std::int64_t bytesAt(const QString& path) {
@@ -324,7 +290,7 @@ void MemoryTest::window() {
     qputenv("XDG_CONFIG_HOME", folder.path().toUtf8());
     const auto shown = [&](const QString& file) {
         const QString picture = folder.filePath(name("shown.png"));
-        const auto peak = peakOf(
+        const auto peak = clitest::peakOf(
             {program.toStdString(), file.toStdString(), "--page", "overview", "--screenshot", picture.toStdString()});
         return peak.code == 0 && QFile::remove(picture) ? peak.bytes : -1;
     };

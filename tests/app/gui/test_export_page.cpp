@@ -82,6 +82,34 @@ private Q_SLOTS:
         QCOMPARE(certificateText(*later->certificate()), certificateText(*page->certificate()));
     }
 
+    /// One file of a kind that another process lays out and reads: chosen by its name, written by a click, in both themes.
+    void writesHdf5() {
+        for (const auto mode : {Theme::Mode::Dark, Theme::Mode::Light}) {
+            Theme::install(mode);
+            QTemporaryDir folder;
+            const auto page = make();
+            auto* box = page->findChild<QComboBox*>(QStringLiteral("exportLayout"));
+            box->setFocus();
+            QTest::keyClicks(box, QStringLiteral("hdf"));
+            QCOMPARE(box->currentText(), QStringLiteral("HDF5"));
+            QString suggested;
+            page->setOutputChooser([&](const QString& name) {
+                suggested = name;
+                return folder.filePath(QStringLiteral("model.h5"));
+            });
+            QSignalSpy exported(page.get(), &ExportPage::exported);
+            QTest::mouseClick(page->findChild<QPushButton*>(QStringLiteral("exportWrite")), Qt::LeftButton);
+            QVERIFY(exported.wait(60'000));
+            QVERIFY2(suggested.endsWith(QStringLiteral(".h5")), qPrintable(suggested));
+            QVERIFY(page->certificate() && page->certificate()->proof.proved());
+            QCOMPARE(page->certificate()->layout, std::string("hdf5"));
+            QCOMPARE(page->certificate()->files.front().name, std::string("model.h5"));
+            keepPicture(*page, mode == Theme::Mode::Dark ? QStringLiteral("export_page_hdf5_dark")
+                                                         : QStringLiteral("export_page_hdf5_light"));
+        }
+        Theme::install(Theme::Mode::Dark);
+    }
+
     void whatCannotBeWrittenIsASentence() {
         const auto page = make();
         choose(*page, "eformer");

@@ -25,6 +25,7 @@ set_tests_properties(test_backends_page PROPERTIES
   ENVIRONMENT "QT_QPA_PLATFORM=offscreen;ASAN_OPTIONS=handle_segv=0:handle_abort=0:detect_leaks=1")
 qs_add_test(test_conventions SOURCES ${gui}/test_conventions.cpp LIBS qs_gui)
 qs_add_test(test_export_page SOURCES ${gui}/test_export_page.cpp LIBS qs_gui)
+add_dependencies(test_export_page quantscope-worker) # lays out HDF5
 qs_add_test(test_report_page SOURCES ${gui}/test_report_page.cpp LIBS qs_gui)
 qs_add_test(test_session_file SOURCES ${gui}/test_session_file.cpp LIBS qs_gui)
 add_dependencies(test_session_file quantscope-worker)

@@ -2,6 +2,7 @@
 // Proofs and certificates: what is written is compared, and what does not compare is not left behind.
 #include "core/report/report.h"
 #include "tests/core/export/made_export.h"
+#include "tests/support/thinned.h"
 
 #include <QFile>
 #include <nlohmann/json.hpp>
@@ -32,6 +33,7 @@ private Q_SLOTS:
     void conv1dIsTurned_data();
     void conv1dIsTurned();
     void manyGroupsInPieces();
+    void tensorScaleOfManyGroups();
     void certificateSaysWhatIsThere();
     void failedProofLeavesNothing();
 };
@@ -249,6 +251,22 @@ void ExportTest::manyGroupsInPieces() {
         QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
         QVERIFY2(done->certificate.proof.proved(), spec);
     }
+}
+
+/// So many groups that their bounds are measured twice rather than kept: the tensor's own scale is that of the largest.
+void ExportTest::tensorScaleOfManyGroups() {
+    if (kThinning > 1) QSKIP("too many values for a sanitizer");
+    const QTemporaryDir folder, outputs;
+    const auto values = wavy(17'000'000);
+    const auto model = opened(folder, {made("w.weight", DType::F32, {17, 1'000'000}, values)});
+    const QString out = outputs.filePath(QStringLiteral("out.safetensors"));
+    const auto done = exportModel(*model, request("nvfp4", "native", out), Job{});
+    QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+    QVERIFY(done->certificate.proof.proved());
+    float largest = 0;
+    for (const float value : values) largest = std::max(largest, std::fabs(value));
+    const auto written = openSafetensors(out.toStdString());
+    QCOMPARE(valuesOf<float>(**written, "w.weight.tensor_scale"), std::vector<float>{448.0f * 6.0f / largest});
 }
 
 void ExportTest::certificateSaysWhatIsThere() {

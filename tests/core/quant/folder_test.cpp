@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A sharded Hugging Face folder in, one out: a shard for each shard, the index, and the files that are not weights.
 #include "core/quant/layout.h"
+#include "core/quant/serve.h"
 #include "tests/core/quant/made_model.h"
 
 #include <QDir>
@@ -64,6 +65,28 @@ private Q_SLOTS:
         QVERIFY2(model.has_value(), model ? "" : model.error().message.c_str());
         model_ = *model;
         QCOMPARE(model_->tensors.size(), std::size_t(3));
+    }
+
+    /// What was stored quantized and is quantized again lies in the shards that the source has.
+    void storedModelKeepsItsShards() {
+        const QString first = dir_.filePath(QStringLiteral("stored")), again = dir_.filePath(QStringLiteral("again"));
+        QVERIFY(quantizeModel(*model_, request(first, "nf4:block=32"), Job{}).has_value());
+        const auto stored = openModel(first.toStdString());
+        QVERIFY(stored.has_value());
+        const auto served = servedModel(*stored, Job{});
+        QVERIFY2(served.has_value(), served ? "" : served.error().message.c_str());
+        QCOMPARE((*served)->files.size(), (*stored)->files.size());
+        for (std::size_t i = 0; i < (*served)->files.size(); ++i)
+            QCOMPARE((*served)->files[i].path, (*stored)->files[i].path);
+        const auto written = quantizeModel(**served, request(again, "int8"), Job{});
+        QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
+        const auto index =
+            nlohmann::json::parse(get(again + QStringLiteral("/model.safetensors.index.json")).toStdString());
+        QCOMPARE(index["weight_map"]["a.weight.weight"].get<std::string>(),
+                 std::string("model-00001-of-00002.safetensors"));
+        QCOMPARE(index["weight_map"]["b.weight.weight"].get<std::string>(),
+                 std::string("model-00002-of-00002.safetensors"));
+        QCOMPARE(get(again + QStringLiteral("/extra/merges.txt")), QByteArray("a b\n"));
     }
 
     void folderHasShardsIndexAndUntouchedFiles() {

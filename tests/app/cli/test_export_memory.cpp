@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Memory of exports in every layout: of a tensor of 128 MiB as F32, of which the file has holes alone, no layout keeps as
+// much as its bytes in memory.
+#include "core/quant/layout.h"
+#include "tests/app/cli/peak.h"
+#include "tests/core/model/made_gguf.h"
+
+#include <QTemporaryDir>
+#include <set>
+
+using namespace clitest;
+
+namespace {
+
+constexpr qint64 kColumns = 4096, kRows = 8192;
+constexpr std::int64_t kMost = 56 * kMiB; ///< beyond what a small tensor takes: less than its 64 MiB in BF16
+
+struct Case {
+    const char* layout;
+    const char* spec;
+};
+/// One for every layout, and those whose scales are known only when all of a tensor was seen.
+constexpr Case kCases[] = {{"eformer", "nf4:block=64"},
+                           {"native", "int4:sym=no:block=32"},
+                           {"native", "nf4:dialect=bnb:scaletype=u8dq"},
+                           {"plain", "nf4:block=64"},
+                           {"bnb", "nf4:dialect=bnb:scaletype=u8dq"},
+                           {"compressed-tensors", "nvfp4:dialect=ct"},
+                           {"compressed-tensors", "int4:dialect=ct:sym=no:block=32"},
+                           {"gptq", "int4:dialect=ct:block=32:scaletype=f16"},
+                           {"llm-int8", "int8"},
+                           {"mlx", "int4:sym=no:block=32:scaletype=bf16"},
+                           {"gguf", "q4_0"},
+                           {"hdf5", "nf4:block=64"},
+                           {"npz", "int8"}};
+
+/// A file of one matrix of zeros, without its bytes on the disk; "" where that cannot be.
+QString sparse(const QString& folder, bool gguf, qint64 rows) {
+    const QString path = folder + (gguf ? s("/model.gguf") : s("/model.safetensors"));
+    const qint64 bytes = rows * kColumns * 2;
+    QByteArray head;
+    if (gguf) {
+        MadeGguf file;
+        file.tensors = {{"a.up_proj.weight", {kColumns, rows}, 30, 0}};
+        head = file.bytes();
+    } else {
+        QByteArray header = "{\"a.up_proj.weight\":{\"dtype\":\"BF16\",\"shape\":[" + QByteArray::number(rows) + "," +
+                            QByteArray::number(kColumns) + "],\"data_offsets\":[0," + QByteArray::number(bytes) + "]}}";
+        while (header.size() % 8) header += ' ';
+        const quint64 length = quint64(header.size());
+        head = QByteArray(reinterpret_cast<const char*>(&length), 8) + header;
+    }
+    QDir().mkpath(folder);
+    put(folder + s("/config.json"), R"({"model_type": "llama"})");
+    if (put(path, head).isEmpty() || ::truncate(QFile::encodeName(path).constData(), head.size() + bytes) != 0)
+        return {};
+    return gguf ? path : folder;
+}
+
+} // namespace
+
+class TestExportMemory : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void everyLayoutIsMeasured() {
+        std::set<std::string_view> measured;
+        for (const Case& one : kCases) measured.insert(one.layout);
+        for (const qs::Layout& layout : qs::layouts()) QVERIFY2(measured.contains(layout.id), layout.id);
+    }
+
+    void exported_data() {
+        QTest::addColumn<QString>("layout");
+        QTest::addColumn<QString>("spec");
+        for (const Case& one : kCases) QTest::addRow("%s %s", one.layout, one.spec) << s(one.layout) << s(one.spec);
+    }
+    void exported() {
+        if (kSanitized) QSKIP("the sanitizer's own memory is many times the program's");
+        QFETCH(QString, layout);
+        QFETCH(QString, spec);
+        const bool gguf = layout == s("gguf");
+        const char* ending = qs::findLayout(layout.toStdString())->fileEnding;
+        QTemporaryDir folder;
+        const auto peak = [&](const char* name, qint64 rows) {
+            const QString model = sparse(folder.filePath(s(name)), gguf, rows);
+            const QString out = folder.filePath(s(name) + s("-out")) + s(ending ? ending : "");
+            if (model.isEmpty()) return Peak{};
+            return peakOf({binary().toStdString(), "quantize", model.toStdString(), "--spec", spec.toStdString(),
+                           "--layout", layout.toStdString(), "-o", out.toStdString()});
+        };
+        const Peak small = peak("small", 64), large = peak("large", kRows);
+        QCOMPARE(small.code, 0);
+        QCOMPARE(large.code, 0);
+        const std::int64_t taken = large.bytes - small.bytes;
+        qInfo("%.1f MiB more than the %.1f MiB of a small tensor", double(taken) / kMiB, double(small.bytes) / kMiB);
+        QVERIFY2(taken <= kMost, qPrintable(QString::number(double(taken) / kMiB)));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestExportMemory)
+#include "test_export_memory.moc"
