@@ -21,8 +21,8 @@ struct Memory {
 
 /// What pictures that are gone have left, of the GUI thread.
 std::vector<Memory>& spare() {
-    static std::vector<Memory> all;
-    return all;
+    static auto* const all = new std::vector<Memory>; // never destroyed: what is in it stays reachable to the end
+    return *all;
 }
 
 Memory allocate(std::size_t bytes) {

@@ -8,6 +8,7 @@
 #include "core/value/trained.h"
 #include "tests/core/quant/made_model.h"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -149,8 +150,12 @@ private Q_SLOTS:
         }
         const auto scalar = parseNpy(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", {7}));
         QVERIFY(scalar && scalar->shape.empty() && scalar->values == std::vector<float>{7});
+        std::vector<float> turned;
+        for (const float value : six)
+            turned.push_back(std::bit_cast<float>(__builtin_bswap32(std::bit_cast<std::uint32_t>(value))));
+        const auto big = parseNpy(npy("{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3), }", turned));
+        QVERIFY(big && big->values == six);
         const std::pair<const char*, const char*> wrong[] = {
-            {"{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3), }", "big-endian"},
             {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", "Fortran"},
             {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }", "needs 32 bytes"},
             {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, -3), }", "no shape"},
