@@ -4,6 +4,7 @@
 #include "core/model/npy.h"
 #include "kernels/small_float.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -23,18 +24,21 @@ Result<Tensor> parseNpy(std::span<const std::byte> bytes) {
         return fail("the .npy array is in Fortran order: write it with np.ascontiguousarray");
     if (header->elements > kMostElements) return fail("the .npy array has more than 2^30 elements");
     Tensor out{header->shape, std::vector<float>(std::size_t(header->elements)), DType::F32};
-    const int size = info(header->dtype).bits / 8;
+    const auto size = std::size_t(info(header->dtype).bits / 8);
     const std::byte* at = bytes.data() + header->dataBegin;
     for (float& value : out.values) {
+        std::byte one[8];
+        std::copy_n(at, size, one);
+        if (header->isBigEndian) std::reverse(one, one + size);
         if (size == 4)
-            std::memcpy(&value, at, 4);
+            std::memcpy(&value, one, 4);
         else if (size == 8) {
             double wide = 0;
-            std::memcpy(&wide, at, 8);
+            std::memcpy(&wide, one, 8);
             value = float(wide);
         } else {
             std::uint16_t half = 0;
-            std::memcpy(&half, at, 2);
+            std::memcpy(&half, one, 2);
             value = f16ToF32(half);
         }
         at += size;
