@@ -8,6 +8,7 @@
 #include "core/model/onnx/onnx.h"
 #include "core/model/pytorch.h"
 #include "core/model/safetensors.h"
+#include "core/model/tfjs/tfjs.h"
 #include "core/model/tflite/tflite.h"
 #include "core/model/zarr/zarr.h"
 
@@ -76,9 +77,11 @@ bool isTflite(std::span<const std::byte> head, bool isFolder) {
 
 bool isOnnx(std::span<const std::byte> head, bool isFolder) { return !isFolder && onnx::looksLikeModel(head); }
 
+bool isTfjs(std::span<const std::byte> head, bool isFolder) { return !isFolder && looksLikeTfjs(textOf(head)); }
+
 bool isImatrix(std::span<const std::byte> head, bool isFolder) { return !isFolder && looksLikeImatrix(head); }
 
-constexpr std::array<FileFormat, 14> kFormats = {{
+constexpr std::array<FileFormat, 15> kFormats = {{
     {"zarr", "Zarr folder (Orbax)", "", isZarr, openZarr},
     {"huggingface", "Hugging Face folder", "", isFolderOfWeights, openHuggingFaceFolder},
     {"keras-shards", "Sharded Keras", "*.weights.json", isKerasIndex, openKerasShards},
@@ -93,6 +96,7 @@ constexpr std::array<FileFormat, 14> kFormats = {{
     {"pytorch", "PyTorch checkpoint", "*.pt *.pth *.bin *.ckpt", isPytorch, openPytorch},
     {"onnx", "ONNX", "*.onnx", isOnnx, openOnnx},
     {"tflite", "TensorFlow Lite", "*.tflite", isTflite, openTflite},
+    {"tfjs", "TensorFlow.js", "*model.json *weights_manifest.json", isTfjs, openTfjs},
     {"imatrix", "Importance matrix", "*.dat *.imatrix", isImatrix, openImatrix}, // last: no magic, and few rules
 }};
 

@@ -98,11 +98,6 @@ std::string foreignFile(std::span<const std::byte> head) {
     for (const auto& magic : kMagics)
         if (text.size() > magic.at && text.substr(magic.at).starts_with(magic.bytes)) return magic.is;
     if (auto instead = placeholder(head); !instead.empty()) return instead;
-    if (beginsWith(text, {"{"}) &&
-        (text.find("\"modelTopology\"") != text.npos || text.find("\"weightsManifest\"") != text.npos))
-        return "is a model of TensorFlow.js (its weights lie in shards beside it), which is not read; convert it to "
-               "Keras "
-               "with tensorflowjs_converter";
     if (text.size() > 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5)
         return "is a Python pickle, but no PyTorch checkpoint; pickles of other programs are never loaded";
     if (!head.empty() && std::all_of(head.begin(), head.end(), [](std::byte b) { return b == std::byte(0); }))

@@ -5,6 +5,7 @@
 #include "core/model/pytorch.h"
 #include "core/model/safetensors.h"
 #include "core/model/tensor_name.h"
+#include "core/model/tfjs/tfjs.h"
 
 #include "core/base/text.h"
 
@@ -36,6 +37,7 @@ unsigned shardCount(std::string_view name) {
 
 // Of before safetensors.
 constexpr const char *kTorchIndex = "pytorch_model.bin.index.json", *kTorchFile = "pytorch_model.bin";
+constexpr const char* kTfjsFile = "model.json";
 
 struct FolderList {
     std::vector<std::string> weights, indexes, folders; // names, sorted
@@ -120,12 +122,15 @@ Result<std::shared_ptr<Model>> openHuggingFaceFolder(const std::string& path) {
             if (name != index) unread.push_back(name);
     } else {
         if (list->weights.empty()) {
-            const bool isSharded = has(list->opening, kTorchIndex);
-            if (!isSharded && !has(list->opening, kTorchFile)) return nothingToOpen(folder, *list);
+            const bool isSharded = has(list->opening, kTorchIndex),
+                       isTorch = isSharded || has(list->opening, kTorchFile);
+            if (!isTorch && !has(list->opening, kTfjsFile)) return nothingToOpen(folder, *list);
             auto opened = isSharded ? openSafetensorsIndex((fs::path(folder) / kTorchIndex).string())
-                                    : openPytorch((fs::path(folder) / kTorchFile).string());
+                          : isTorch ? openPytorch((fs::path(folder) / kTorchFile).string())
+                                    : openTfjs((fs::path(folder) / kTfjsFile).string());
             if (!opened) return opened;
-            (*opened)->path = (*opened)->folder = folder;
+            (*opened)->path = folder;
+            if (isTorch) (*opened)->folder = folder;
             (*opened)->title = titleOfFolder(folder);
             return opened;
         }

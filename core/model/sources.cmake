@@ -57,6 +57,9 @@ target_sources(qs_core PRIVATE
   model/strided_tensor.cpp
   model/tensor_name.cpp
   model/tensor_stream.cpp
+  model/tfjs/manifest.cpp
+  model/tfjs/open.cpp
+  model/tfjs/values.cpp
   model/tflite/open.cpp
   model/tflite/parse.cpp
   model/zip.cpp

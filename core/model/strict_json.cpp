@@ -11,7 +11,6 @@
 namespace qs {
 namespace {
 
-constexpr int kMaxDepth = 8;
 // The parser keeps the text it is in twice, with as much room to grow.
 constexpr std::size_t kMaxText = std::size_t(16) << 20;
 constexpr std::uint64_t kBetweenPassed = std::uint64_t(1) << 20;
@@ -47,9 +46,11 @@ public:
 
     bool null() { return visitor_.other("null"); }
     bool boolean(bool value) { return visitor_.other(value ? "true" : "false"); }
-    bool number_integer(std::int64_t) { return visitor_.other("a negative number"); }
+    bool number_integer(std::int64_t value) { return visitor_.number(double(value), "a negative number"); }
     bool number_unsigned(std::uint64_t value) { return visitor_.count(value); }
-    bool number_float(double, const std::string&) { return visitor_.other("not a whole number of 64 bits"); }
+    bool number_float(double value, const std::string&) {
+        return visitor_.number(value, "not a whole number of 64 bits");
+    }
     bool string(std::string& text) { return visitor_.string(text); }
     bool binary(nlohmann::json::binary_t&) { return false; } // JSON text has none
     bool key(std::string& text) {
@@ -79,8 +80,8 @@ public:
 
 private:
     bool deeper() {
-        if (++depth_ <= kMaxDepth) return true;
-        visitor_.problem = fmt::format("the JSON is nested more than {} deep", kMaxDepth);
+        if (++depth_ <= visitor_.mostDeep) return true;
+        visitor_.problem = fmt::format("the JSON is nested more than {} deep", visitor_.mostDeep);
         return false;
     }
     JsonVisitor& visitor_;

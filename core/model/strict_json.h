@@ -2,7 +2,7 @@
 #pragma once
 // JSON from files that may lie. Events instead of a tree, because a tree silently keeps the last of duplicate keys and
 // takes ten times the memory. Refused before the visitor sees them: a byte order mark, NUL bytes (the parser would take
-// one for the end), invalid UTF-8, nesting deeper than 8, texts of more than 16 MiB, anything after the root.
+// one for the end), invalid UTF-8, nesting deeper than 8 (or mostDeep), texts of more than 16 MiB, anything after the root.
 
 #include "core/base/result.h"
 
@@ -26,7 +26,13 @@ public:
     virtual bool count(std::uint64_t value) = 0;
     /// Anything else: "null", "true", "a negative number", "a fraction" (also 1e3 and integers beyond 64 bits).
     virtual bool other(const char* kind) = 0;
+    /// Of those the numbers, for visitors that take them: `value` rounded to the nearest double.
+    virtual bool number(double value, const char* kind) {
+        (void)value;
+        return other(kind);
+    }
 
+    int mostDeep = 8;
     std::string problem;
     std::uint64_t position = 0; ///< in the file; while key() runs: one past the key
     /// Where given, hears every MiB how far in the file the reading is; it goes over the text twice.

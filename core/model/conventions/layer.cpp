@@ -42,7 +42,11 @@ float elementAt(std::span<const std::byte> bytes, DType dtype, std::size_t i) {
 
 template<class T> std::vector<T> copied(const Field& field, std::uint64_t begin, std::size_t n) {
     std::vector<T> out(n);
-    field.file->readInto(field.info.offset + begin * sizeof(T), std::as_writable_bytes(std::span(out)));
+    const auto into = std::as_writable_bytes(std::span(out));
+    if (field.info.derived)
+        field.info.derived->read(begin * sizeof(T), into);
+    else
+        field.file->readInto(field.info.offset + begin * sizeof(T), into);
     return out;
 }
 
@@ -66,7 +70,10 @@ float e8m0(std::uint8_t code) {
 }
 
 std::span<const std::byte> Field::read(std::uint64_t begin, std::size_t n, std::vector<std::byte>& scratch) const {
-    return file->read(info.offset + begin, n, scratch);
+    if (!info.derived) return file->read(info.offset + begin, n, scratch);
+    scratch.resize(std::max(scratch.size(), n));
+    info.derived->read(begin, std::span(scratch).first(n));
+    return std::span(scratch).first(n);
 }
 
 std::vector<float> Field::floats(std::uint64_t begin, std::size_t n) const {
@@ -110,6 +117,8 @@ std::uint64_t Layer::storedBytes() const {
 Result<void> Layer::unchanged() const {
     const MappedFile* last = nullptr;
     for (const auto& field : fields_) {
+        if (field.info.derived)
+            if (auto same = field.info.derived->unchanged(); !same) return same;
         if (field.file.get() == last) continue;
         last = field.file.get();
         if (auto same = last->unchanged(); !same) return same;
@@ -118,7 +127,11 @@ Result<void> Layer::unchanged() const {
 }
 
 void Layer::release() const {
-    for (const auto& field : fields_) field.file->dropPages(field.info.offset, field.info.bytes);
+    for (const auto& field : fields_)
+        if (field.info.derived)
+            field.info.derived->release();
+        else
+            field.file->dropPages(field.info.offset, field.info.bytes);
 }
 
 void Layer::read(std::uint64_t begin, std::span<std::byte> into) const {

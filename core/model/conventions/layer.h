@@ -11,7 +11,7 @@
 
 namespace qs {
 
-/// A stored tensor that holds a part of a layer.
+/// A stored tensor that holds a part of a layer. It lies in the file, unless `info` is itself derived of pieces.
 struct Field {
     TensorInfo info;
     std::shared_ptr<MappedFile> file;

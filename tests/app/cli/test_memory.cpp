@@ -114,6 +114,13 @@ QByteArray tflite(int tensors) {
              "TFL3");
     return {reinterpret_cast<const char*>(b.GetBufferPointer()), int(b.GetSize())};
 }
+/// Weights of one byte; `more` is in the description of each.
+QByteArray tfjs(int weights, const QByteArray& more) {
+    QByteArray text = "[{\"paths\":[\"b\"],\"weights\":[";
+    for (int i = 0; i < weights; ++i)
+        text += (i ? ",{\"name\":\"" : "{\"name\":\"") + number(i) + "\",\"shape\":[]," + more + "}";
+    return text + "]}]";
+}
 QByteArray npyHeader() {
     const QByteArray text = "{'descr':'<f4','fortran_order':True,'shape':(0,2),}\n";
     return "\x93NUMPY" + QByteArray("\x01\0", 2) + le(std::uint64_t(text.size()), 2) + text;
@@ -159,6 +166,7 @@ std::vector<Worst> worsts() {
         if (QProcess::execute(name(QS_BIN_DIR "/make_hdf5"), {folder, name("many")}) != 0) qFatal("make_hdf5 failed");
         return folder + name("/many.h5");
     };
+    const QByteArray quantized = "\"dtype\":\"float32\",\"quantization\":{\"dtype\":\"uint8\",\"scale\":1,\"min\":0}";
     return {
         file("safetensors", "tensors without elements", true, "a.safetensors", [] { return madeFile(header(30'000)); }),
         file("safetensors", "more dimensions than bytes", true, "a.safetensors",
@@ -222,6 +230,17 @@ std::vector<Worst> worsts() {
         file("onnx", "tensors with long names", true, "a.onnx", [] { return onnx(30'000, QByteArray(60, 'a')); }),
         file("tflite", "one quantized tensor, often", true, "a.tflite", [] { return tflite(16'000); }),
         file("tflite", "more of them", false, "a.tflite", [] { return tflite(32'000); }),
+        {"tfjs", "weights of one byte", true,
+         [](const QString& folder) {
+             put(folder, name("b"), zeros(30'000));
+             return Made{put(folder, name("m.json"), tfjs(30'000, "\"dtype\":\"bool\"")), 0};
+         }},
+        {"tfjs", "quantized weights of one byte", true,
+         [=](const QString& folder) {
+             put(folder, name("b"), zeros(18'000));
+             return Made{put(folder, name("m.json"), tfjs(18'000, quantized)), 0};
+         }},
+        file("tfjs", "more of them", false, "m.json", [=] { return tfjs(60'000, quantized); }),
         file("imatrix", "entries of one number", true, "a.dat", [] { return imatrix(30'000); }),
         file("imatrix", "more of them", false, "a.dat", [] { return imatrix(262'144); }),
         {"zarr", "arrays without files", true,

@@ -126,8 +126,6 @@ void SniffTest::isToldUnderEveryName_data() {
     row("7-Zip", "7z\xbc\xaf\x27\x1c" + rest, "is a 7-Zip archive");
     row("ZIP of something else", "PK\3\4" + QByteArray(22, '\0') + QByteArray("\5\0\0\0", 4) + "a.txt" + rest,
         "is a ZIP archive, and its first member is of no PyTorch checkpoint");
-    row("TensorFlow.js", "{\"format\": \"layers-model\", \"modelTopology\": {}, \"weightsManifest\": []}",
-        "is a model of TensorFlow.js");
     row("tar", QByteArray(257, 'x') + "ustar" + rest, "is a tar archive");
     row("empty", "", "is empty (0 bytes)");
     row("nothing but zeros", rest, "begins with nothing but zero bytes");
@@ -171,6 +169,7 @@ constexpr std::pair<const char*, const char*> kWhole[] = {{"safetensors", "safet
                                                           {"pytorch", "pytorch/legacy_2.pt"},
                                                           {"onnx", "onnx/types.onnx"},
                                                           {"tflite", "tflite/quantized.tflite"},
+                                                          {"tfjs", "tfjs/before_version_1/weights_manifest.json"},
                                                           {"hdf5", "keras/tiny.weights.h5"},
                                                           {"keras", "keras/tiny.keras"}};
 

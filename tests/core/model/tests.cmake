@@ -11,6 +11,7 @@ foreach(test npz zip pickle pytorch) # they make archives
 endforeach()
 # Networks made by others are stored compressed.
 qs_add_test(tflite_test SOURCES model/tflite_test.cpp LIBS qs_core PkgConfig::ZSTD ONE_THREAD)
+qs_add_test(tfjs_test SOURCES model/tfjs_test.cpp model/tfjs_refuse_test.cpp LIBS qs_core PkgConfig::ZSTD ONE_THREAD)
 qs_add_test(zarr_test SOURCES model/zarr_test.cpp model/zarr_refuse_test.cpp LIBS qs_core PkgConfig::ZSTD ONE_THREAD)
 qs_add_test(onnx_test SOURCES model/onnx_test.cpp model/onnx_outside_test.cpp LIBS qs_core PkgConfig::ZSTD ONE_THREAD)
 target_link_libraries(zarr_test PRIVATE PkgConfig::BLOSC)
