@@ -82,7 +82,7 @@ bool isTfjs(std::span<const std::byte> head, bool isFolder) { return !isFolder &
 bool isImatrix(std::span<const std::byte> head, bool isFolder) { return !isFolder && looksLikeImatrix(head); }
 
 constexpr std::array<FileFormat, 15> kFormats = {{
-    {"zarr", "Zarr folder (Orbax)", "", isZarr, openZarr},
+    {"zarr", "Orbax or zarr folder", "", isZarr, openZarr},
     {"huggingface", "Hugging Face folder", "", isFolderOfWeights, openHuggingFaceFolder},
     {"keras-shards", "Sharded Keras", "*.weights.json", isKerasIndex, openKerasShards},
     {"safetensors-index", "Sharded safetensors", "*.safetensors.index.json *.safetensors.index.*.json *.bin.index.json",

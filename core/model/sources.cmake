@@ -3,6 +3,7 @@ target_sources(qs_core PRIVATE
   model/atomic_file.cpp
   model/atomic_folder.cpp
   model/confined_folder.cpp
+  model/crc32c.cpp
   model/conventions/bnb4.cpp
   model/conventions/bnb8.cpp
   model/conventions/checkpoint.cpp
@@ -33,6 +34,12 @@ target_sources(qs_core PRIVATE
   model/npy.cpp
   model/npz.cpp
   model/npz_write.cpp
+  model/ocdbt/body.cpp
+  model/ocdbt/data_files.cpp
+  model/ocdbt/database.cpp
+  model/ocdbt/manifest.cpp
+  model/ocdbt/node.cpp
+  model/ocdbt/walk.cpp
   model/onnx/field_values.cpp
   model/onnx/graph.cpp
   model/onnx/open.cpp
@@ -66,6 +73,8 @@ target_sources(qs_core PRIVATE
   model/zip_directory.cpp
   model/zarr/array.cpp
   model/zarr/codec.cpp
+  model/zarr/database_store.cpp
+  model/zarr/folder_store.cpp
   model/zarr/open.cpp
   model/zarr/values.cpp
 )

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/zarr/codec.h"
 
+#include "core/model/crc32c.h"
+
 #include <algorithm>
-#include <array>
 #include <blosc.h>
 #include <cstring>
 #include <fmt/format.h>
@@ -13,17 +14,6 @@
 
 namespace qs::zarr {
 namespace {
-
-constexpr auto makeTable() {
-    std::array<std::uint32_t, 256> table{};
-    for (std::uint32_t i = 0; i < 256; ++i) {
-        std::uint32_t value = i;
-        for (int bit = 0; bit < 8; ++bit) value = value >> 1 ^ (value & 1 ? 0x82f63b78u : 0u);
-        table[i] = value;
-    }
-    return table;
-}
-constexpr auto kTable = makeTable();
 
 tl::unexpected<Error> wrong(const char* codec, const char* what) {
     return fail(fmt::format("its {} data {}", codec, what));
@@ -78,12 +68,6 @@ Result<void> decompress(std::span<const std::byte> stored, Compressor compressor
 const char* nameOf(Compressor compressor) {
     constexpr const char* kNames[] = {"uncompressed", "zstd", "zlib", "gzip", "blosc"};
     return kNames[std::size_t(compressor)];
-}
-
-std::uint32_t crc32c(std::span<const std::byte> bytes) {
-    std::uint32_t sum = ~0u;
-    for (const auto byte : bytes) sum = sum >> 8 ^ kTable[(sum ^ std::uint32_t(byte)) & 255];
-    return ~sum;
 }
 
 Result<std::vector<std::byte>> decode(std::span<const std::byte> stored, const Chain& chain, std::size_t size,

@@ -21,8 +21,6 @@ struct Chain {
 };
 const char* nameOf(Compressor compressor); ///< "zstd"
 
-std::uint32_t crc32c(std::span<const std::byte> bytes);
-
 /// The `size` bytes that `stored` holds, no more and no fewer. Errors are the end of a sentence. `elementBytes`: of the
 /// numbers whose bytes are turned round where the chain is big-endian.
 Result<std::vector<std::byte>> decode(std::span<const std::byte> stored, const Chain& chain, std::size_t size,

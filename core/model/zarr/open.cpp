@@ -2,12 +2,13 @@
 #include "core/model/zarr/zarr.h"
 
 #include "core/base/text.h"
-#include "core/model/confined_folder.h"
 #include "core/model/conventions/json_tree.h"
 #include "core/model/file_set.h"
-#include "core/model/foreign_file.h"
+#include "core/model/list_budget.h"
 #include "core/model/strict_json.h"
 #include "core/model/tensor_name.h"
+#include "core/model/zarr/database_store.h"
+#include "core/model/zarr/folder_store.h"
 #include "core/model/zarr/values.h"
 
 #include <algorithm>
@@ -18,40 +19,38 @@
 namespace qs {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr int kMostDeep = 8;
-constexpr std::size_t kMostEntries = 200'000, kMostFiles = 6'000, kMostLooked = 65'536;
-
-constexpr std::size_t kLongestPointer = 1024; ///< of Git LFS: others are not looked into before they are read
+constexpr std::size_t kMostFiles = 6'000;
 
 std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
 
 class Opening {
 public:
-    explicit Opening(const std::string& path) : model(newModel(path, "zarr")), folder_(model->path) {}
+    explicit Opening(const std::string& path) : model(newModel(path, "zarr")) {}
     std::shared_ptr<Model> model;
 
     Result<void> open() {
-        if (auto walked = walk({}, 0); !walked) return walked;
+        zarr::FolderStore folder(model->path);
+        if (auto read = arrays(folder, {}); !read) return read;
+        for (const auto& below : folder.databases())
+            if (auto read = database(below); !read) return read;
+        if (folder.unmerged())
+            broken_.push_back(
+                {fmt::format(
+                     "{} has OCDBT databases of processes (ocdbt.process_0 and so on) and no manifest.ocdbt that "
+                     "puts them together: the checkpoint was not finished.",
+                     shown(model->path + '/' + *folder.unmerged())),
+                 model->path});
+        if (model->tensors.empty() && !broken_.empty()) return tl::unexpected(broken_.front());
+        for (const auto& error : broken_) model->warnings.push_back(error.message);
         for (const auto& [reason, unread] : unread_)
             model->warnings.push_back(
                 unread.count == 1 ? fmt::format("{}: {} is not read: {}.", shown(model->path), unread.first, reason)
                                   : fmt::format("{}: {} arrays are not read: of the first, {}, {}.", shown(model->path),
                                                 unread.count, unread.first, reason));
-        if (hasOcdbt_ && model->tensors.empty())
-            return fail(
-                fmt::format("{} is an Orbax checkpoint in OCDBT files (manifest.ocdbt), which this version does not "
-                            "open; saved with use_ocdbt=False, as plain zarr folders, it opens.",
-                            shown(model->path)),
-                model->path);
         if (model->tensors.empty())
             return fail(model->warnings.empty() ? fmt::format("{} holds no zarr array.", shown(model->path))
                                                 : model->warnings.front(),
                         model->path);
-        if (hasOcdbt_)
-            model->warnings.push_back(
-                fmt::format("{} also holds OCDBT files, which this version does not open.", shown(model->path)));
         nameApart(*model);
         return {};
     }
@@ -66,127 +65,130 @@ private:
         if (unread.count++ == 0) unread.first = quotedName(name);
     }
 
-    /// A folder below the model's, by its path from there. Links to folders are not followed.
-    Result<void> walk(const fs::path& below, int depth) {
-        const fs::path folder = fs::path(model->path) / below;
-        std::vector<std::string> folders;
-        bool hasSecond = false, hasThird = false;
-        std::error_code failed;
-        for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
-            if (++entries_ > kMostEntries)
-                return fail(fmt::format("{} holds more than {} files and folders.", shown(model->path), kMostEntries),
-                            model->path);
-            const std::string name = it->path().filename().string();
-            std::error_code ignored;
-            hasSecond |= name == ".zarray";
-            hasThird |= name == "zarr.json";
-            hasOcdbt_ |= name == "manifest.ocdbt";
-            if (it->symlink_status(ignored).type() == fs::file_type::directory) folders.push_back(name);
+    /// `below`: what names begin with.
+    Result<void> arrays(zarr::Store& store, const std::string& below) {
+        looked_ = 0;
+        return store.arrays([&](const std::string& prefix, const char* about, int version) -> Result<bool> {
+            std::string name = below + prefix;
+            if (name.empty()) name = std::filesystem::path(model->path).filename().string();
+            if (name.ends_with('/')) name.pop_back();
+            return array(store, name, prefix, about, version);
+        });
+    }
+
+    /// Of a folder below the model's. One that is broken leaves the others.
+    Result<void> database(const std::string& below) {
+        zarr::DatabaseStore store((std::filesystem::path(model->path) / below).lexically_normal().string());
+        if (auto opened = store.open(); !opened) {
+            broken_.push_back(opened.error());
+            return {};
         }
-        if (failed) return fail(fmt::format("{} cannot be listed: {}.", shown(folder.string()), failed.message()));
-        if (hasSecond || hasThird) {
-            auto isArray = array(below, hasSecond ? ".zarray" : "zarr.json", hasSecond ? 2 : 3);
-            if (!isArray) return tl::unexpected(isArray.error());
-            if (*isArray) return {};
-        }
-        std::sort(folders.begin(), folders.end(), naturalLess);
-        for (const auto& name : folders) {
-            if (depth == kMostDeep)
-                return fail(fmt::format("{} is more than {} folders deep.", shown(model->path), kMostDeep));
-            if (auto walked = walk(below / name, depth + 1); !walked) return walked;
-        }
-        return {};
+        for (const auto& file : store.files()) // all of them are the checkpoint, with or without values
+            if (auto number = fileNumber(file); !number) return tl::unexpected(number.error());
+        return arrays(store, below);
     }
 
     /// False: a group.
-    Result<bool> array(const fs::path& below, const char* about, int version) {
-        const std::string name = below.empty() ? fs::path(model->path).filename().string() : below.string();
-        auto file = folder_.open((below / about).string());
-        if (!file) return tl::unexpected(file.error());
-        if (!*file) return leave(name, "its description is a link to nothing"), true;
-        if ((*file)->size() > kMostJson) return leave(name, fmt::format("its {} is longer than 4 MiB", about)), true;
-        std::string text((*file)->size(), '\0');
-        (*file)->readInto(0, std::as_writable_bytes(std::span(text)));
+    Result<bool> array(zarr::Store& store, const std::string& name, const std::string& prefix, const char* about,
+                       int version) {
+        const auto piece = store.find(prefix + about);
+        if (!piece) return leave(name, piece.error().message), true;
+        if (!*piece) return leave(name, "its description is a link to nothing"), true;
+        if (piece->size > kMostJson) return leave(name, fmt::format("its {} is longer than 4 MiB", about)), true;
+        std::vector<std::byte> scratch;
+        const auto bytes = piece->read(0, std::size_t(piece->size), scratch);
+        const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
         if (version == 3 && zarr::isGroup(text)) return false;
         if (invalidUtf8(name) != std::string::npos) return leave(name, "its name is not text"), true;
         auto parsed = zarr::parseArray(text, version);
         if (!parsed) return leave(name, parsed.error().message), true;
-        if (auto added = add(name, below, *parsed, *file); !added) return tl::unexpected(added.error());
+        if (auto added = add(store, name, prefix, *parsed, *piece); !added) return tl::unexpected(added.error());
         return true;
     }
 
-    Result<void> add(const std::string& name, const fs::path& below, const zarr::Array& array,
-                     const std::shared_ptr<MappedFile>& about) {
+    Result<void> add(zarr::Store& store, const std::string& name, const std::string& prefix, const zarr::Array& array,
+                     const zarr::Piece& about) {
         const std::uint64_t count = array.elements == 0 ? 0 : array.fileCount();
-        if (looked_ + count > kMostLooked)
-            return leave(name,
-                         fmt::format("its chunks are in more files than the {} that are looked for", kMostLooked)),
+        if (count > store.mostChunks() - looked_)
+            return leave(name, fmt::format("its chunks are in more files than the {} that are looked for",
+                                           store.mostChunks())),
                    Result<void>();
         looked_ += std::size_t(count);
-        std::vector<std::shared_ptr<MappedFile>> files{std::size_t(count)};
-        std::uint64_t stored = 0;
-        for (std::uint64_t i = 0; i < count; ++i) {
-            auto file = folder_.open((below / array.fileName(i)).string());
-            if (!file) return leave(name, file.error().message), Result<void>();
-            if (!*file) continue;
-            if (model->files.size() + i >= kMostFiles) return tooManyFiles();
-            if (auto why = wrongFile(array, **file); !why.empty())
-                return leave(name, fmt::format("of {} {}", quotedName(array.fileName(i)), why)), Result<void>();
-            stored += (*file)->size();
-            files[std::size_t(i)] = std::move(*file);
-        }
         TensorInfo info;
         info.name = name;
         info.dtype = array.dtype;
         info.shape = array.shape;
         info.elements = array.elements;
         info.bytes = array.elements * array.elementBytes();
+        // Lists of a few numbers each, and a chunk's place.
+        constexpr std::uint64_t kOfValues = sizeof(zarr::Values) + 8 * 32;
+        if (auto taken = store.take(ListBudget::of(info) + kOfValues + count * sizeof(zarr::Piece)); !taken)
+            return fail(fmt::format("{}: {}.", shown(model->path), taken.error().message), model->path);
+        std::vector<zarr::Piece> pieces{std::size_t(count)};
+        std::uint64_t stored = 0, fresh = 0;
+        for (std::uint64_t i = 0; i < count; ++i) {
+            auto piece = store.find(prefix + array.fileName(i));
+            if (!piece) return leave(name, piece.error().message), Result<void>();
+            if (!*piece) continue;
+            fresh += !fileNumbers_.contains(piece->file.get());
+            if (model->files.size() + fresh > kMostFiles) return tooManyFiles();
+            if (auto why = wrongPiece(array, *piece); !why.empty())
+                return leave(name, fmt::format("of {} {}", quotedName(array.fileName(i)), why)), Result<void>();
+            stored += piece->size;
+            pieces[std::size_t(i)] = std::move(*piece);
+        }
         if (info.bytes > std::uint64_t(4) << 30 && info.bytes / 1000 > stored)
             return leave(name, fmt::format("it declares {} bytes, and its chunks have {}", info.bytes, stored)),
                    Result<void>();
-        const bool isWhole = count == 1 && files[0] && array.file == array.shape && !array.isShard &&
-                             array.chain.compressor == zarr::Compressor::None && !array.chain.hasCrc32c &&
-                             !array.chain.isFortran && (!array.chain.isBigEndian || array.elementBytes() == 1);
-        info.file = std::uint32_t(model->files.size());
-        for (const auto& file : files)
-            if (file) model->files.push_back({file->path(), file->size(), file, {}});
-        if (info.file == model->files.size() && info.file >= kMostFiles) return tooManyFiles();
-        if (info.file == model->files.size()) model->files.push_back({about->path(), about->size(), about, {}});
-        if (!isWhole) info.derived = std::make_shared<const zarr::Values>(array, std::move(files));
+        const bool isWhole = count == 1 && pieces[0] && !pieces[0].held && array.file == array.shape &&
+                             !array.isShard && array.chain.compressor == zarr::Compressor::None &&
+                             !array.chain.hasCrc32c && !array.chain.isFortran &&
+                             (!array.chain.isBigEndian || array.elementBytes() == 1);
+        const auto first = std::find_if(pieces.begin(), pieces.end(), [](const auto& piece) { return bool(piece); });
+        const auto number = fileNumber(first == pieces.end() ? about.file : first->file);
+        if (!number) return tl::unexpected(number.error());
+        info.file = *number;
+        for (const auto& piece : pieces)
+            if (piece)
+                if (auto listed = fileNumber(piece.file); !listed) return tl::unexpected(listed.error());
+        if (isWhole)
+            info.offset = pieces[0].offset;
+        else
+            info.derived = std::make_shared<const zarr::Values>(array, std::move(pieces));
         model->tensors.push_back(std::move(info));
         return {};
     }
 
-    Result<void> tooManyFiles() const {
+    /// In the model's list, to which it is added where it is new.
+    Result<std::uint32_t> fileNumber(const std::shared_ptr<MappedFile>& file) {
+        if (const auto known = fileNumbers_.find(file.get()); known != fileNumbers_.end()) return known->second;
+        if (model->files.size() >= kMostFiles) return tooManyFiles();
+        model->files.push_back({file->path(), file->size(), file, {}});
+        return fileNumbers_[file.get()] = std::uint32_t(model->files.size() - 1);
+    }
+
+    tl::unexpected<Error> tooManyFiles() const {
         return fail(fmt::format("{} has more than {} files of chunks; this version opens checkpoints of fewer and "
                                 "larger ones.",
                                 shown(model->path), kMostFiles),
                     model->path);
     }
 
-    /// What cannot be of a file of chunks, before any is decoded.
-    static std::string wrongFile(const zarr::Array& array, const MappedFile& file) {
-        if (file.size() <= kLongestPointer) {
-            std::vector<std::byte> head(file.size());
-            file.readInto(0, head);
-            if (auto is = placeholder(head); !is.empty()) return "it " + is;
-        }
-        if (array.isShard) {
-            const auto checked = zarr::checkIndex(array, file);
-            return checked ? std::string() : checked.error().message;
-        }
+    /// What cannot be of a chunk, before any is decoded.
+    static std::string wrongPiece(const zarr::Array& array, const zarr::Piece& piece) {
+        if (array.isShard) return {}; // its index says where chunks lie
         const std::uint64_t bytes = array.chunkElements() * array.elementBytes();
         if (array.chain.compressor == zarr::Compressor::None) {
             const std::uint64_t wants = bytes + (array.chain.hasCrc32c ? 4 : 0);
-            if (file.size() != wants) return fmt::format("it has {} bytes where {} are needed", file.size(), wants);
-        } else if (file.size() > 2 * bytes + 65'536)
-            return fmt::format("it has {} bytes where {} were compressed", file.size(), bytes);
+            if (piece.size != wants) return fmt::format("it has {} bytes where {} are needed", piece.size, wants);
+        } else if (piece.size > 2 * bytes + 65'536)
+            return fmt::format("it has {} bytes where {} were compressed", piece.size, bytes);
         return {};
     }
 
-    ConfinedFolder folder_;
-    std::size_t entries_ = 0, looked_ = 0;
-    bool hasOcdbt_ = false;
+    std::size_t looked_ = 0;
+    std::vector<Error> broken_;
+    std::map<const MappedFile*, std::uint32_t> fileNumbers_;
     std::map<std::string, Unread> unread_;
 };
 
@@ -196,7 +198,7 @@ bool looksLikeZarr(std::string_view names) {
     while (!names.empty()) {
         const auto name = names.substr(0, names.find('\n'));
         for (const char* known :
-             {".zarray", ".zgroup", ".zmetadata", "zarr.json", "_METADATA", "_CHECKPOINT_METADATA", "manifest.ocdbt"})
+             {".zarray", ".zgroup", ".zmetadata", "zarr.json", "_METADATA", "_CHECKPOINT_METADATA", ocdbt::kManifest})
             if (name == known) return true;
         names.remove_prefix(std::min(names.size(), name.size() + 1));
     }

@@ -2,12 +2,14 @@
 #include "core/model/zarr/values.h"
 
 #include "core/base/text.h"
+#include "core/model/crc32c.h"
 
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <limits>
 #include <list>
+#include <set>
 
 namespace qs::zarr {
 namespace {
@@ -71,47 +73,51 @@ std::uint64_t indexBytes(const Array& array) { return 16 * array.chunksInFile() 
 
 } // namespace
 
-Result<Stored> placeInShard(const Array& array, const MappedFile& file, std::uint64_t chunkInFile) {
+Result<Stored> placeInShard(const Array& array, const Piece& shard, std::uint64_t chunkInFile) {
     const std::uint64_t index = indexBytes(array);
-    if (index > file.size())
-        return fail(fmt::format("it has {} bytes, fewer than its index of {}", file.size(), index));
+    if (index > shard.size) return fail(fmt::format("it has {} bytes, fewer than its index of {}", shard.size, index));
     std::uint64_t entry[2];
-    file.readInto((array.indexAtEnd ? file.size() - index : 0) + 16 * chunkInFile,
-                  std::as_writable_bytes(std::span(entry)));
+    std::vector<std::byte> scratch;
+    std::memcpy(
+        entry, shard.read((array.indexAtEnd ? shard.size - index : 0) + 16 * chunkInFile, sizeof entry, scratch).data(),
+        sizeof entry);
     if (entry[0] == kNone && entry[1] == kNone) return Stored{};
-    if (entry[0] > file.size() || entry[1] > file.size() - entry[0])
+    if (entry[0] > shard.size || entry[1] > shard.size - entry[0])
         return fail(fmt::format("its chunk {} lies at bytes {} to {}, beyond its end", chunkInFile, entry[0],
                                 entry[0] + entry[1]));
     return Stored{entry[0], entry[1]};
 }
 
-Result<void> checkIndex(const Array& array, const MappedFile& file) {
+Result<void> checkIndex(const Array& array, const Piece& shard) {
     const std::uint64_t size = indexBytes(array);
-    if (size > file.size()) return fail(fmt::format("it has {} bytes, fewer than its index of {}", file.size(), size));
-    std::vector<std::byte> index(std::size_t(size), std::byte{});
-    file.readInto(array.indexAtEnd ? file.size() - size : 0, index);
+    if (size > shard.size) return fail(fmt::format("it has {} bytes, fewer than its index of {}", shard.size, size));
+    std::vector<std::byte> scratch;
+    const auto index = shard.read(array.indexAtEnd ? shard.size - size : 0, std::size_t(size), scratch);
     if (array.indexHasCrc32c) {
         std::uint32_t sum = 0;
         std::memcpy(&sum, index.data() + size - 4, 4);
-        if (crc32c(std::span(index).first(std::size_t(size) - 4)) != sum)
+        if (crc32c(index.first(std::size_t(size) - 4)) != sum)
             return fail("the check sum of its index (CRC-32C) is that of other bytes");
     }
     for (std::uint64_t i = 0; i < array.chunksInFile(); ++i)
-        if (auto place = placeInShard(array, file, i); !place) return tl::unexpected(place.error());
+        if (auto place = placeInShard(array, shard, i); !place) return tl::unexpected(place.error());
     return {};
 }
 
-Values::Values(Array array, std::vector<std::shared_ptr<MappedFile>> files)
-    : array_(std::move(array)), files_(std::move(files)), chunkStride_(array_.shape.size(), 1),
-      within_(array_.shape.size(), 1) {
+Values::Values(Array array, std::vector<Piece> pieces)
+    : array_(std::move(array)), pieces_(std::move(pieces)), chunkStride_(array_.shape.size(), 1),
+      within_(array_.shape.size(), 1), isChecked_(array_.isShard ? pieces_.size() : 0) {
     const std::size_t rank = array_.shape.size();
     for (std::size_t i = rank; i-- > 1;) chunkStride_[i - 1] = chunkStride_[i] * array_.chunksAlong(i);
     if (array_.chain.isFortran)
         for (std::size_t i = 1; i < rank; ++i) within_[i] = within_[i - 1] * std::uint64_t(array_.chunk[i - 1]);
     else
         for (std::size_t i = rank; i-- > 1;) within_[i - 1] = within_[i] * std::uint64_t(array_.chunk[i]);
-    for (const auto& file : files_)
-        if (file) storedBytes_ += file->size();
+    std::set<MappedFile*> known;
+    for (const auto& piece : pieces_) {
+        storedBytes_ += piece.size;
+        if (piece && known.insert(piece.file.get()).second) files_.push_back(piece.file);
+    }
 }
 
 Values::~Values() { kept().drop(this); }
@@ -129,8 +135,7 @@ Result<void> Values::unchanged() const {
         if (!failure_.message.empty()) return tl::unexpected(failure_);
     }
     for (const auto& file : files_)
-        if (file)
-            if (auto same = file->unchanged(); !same) return same;
+        if (auto same = file->unchanged(); !same) return same;
     return {};
 }
 
@@ -144,20 +149,27 @@ Result<Values::Chunk> Values::decoded(std::uint64_t number) const {
         inFile += along % perFile * inFileStride;
         inFileStride *= perFile;
     }
-    const auto& at = files_[std::size_t(file)];
+    const Piece& at = pieces_[std::size_t(file)];
     if (!at) return Chunk();
     const auto wrong = [&](const Error& error) {
-        return fail(fmt::format("{}: {}.", escapeForPeople(at->path(), 200), error.message), at->path());
+        const auto& path = at.file->path();
+        if (at.isFile()) return fail(fmt::format("{}: {}.", escapeForPeople(path, 200), error.message), path);
+        return fail(fmt::format("{}: of the chunk {}{}: {}.", escapeForPeople(path, 200), array_.fileName(file),
+                                at.held ? "" : fmt::format(" at byte {}", at.offset), error.message),
+                    path, at.held ? -1 : static_cast<long long>(at.offset));
     };
-    Stored place{0, at->size()};
+    Stored place{0, at.size};
     if (array_.isShard) {
-        auto found = placeInShard(array_, *at, inFile);
+        if (!isChecked_[std::size_t(file)])
+            if (auto good = checkIndex(array_, at); !good) return wrong(good.error());
+        isChecked_[std::size_t(file)] = true;
+        auto found = placeInShard(array_, at, inFile);
         if (!found) return wrong(found.error());
         if (found->size == 0) return Chunk();
         place = *found;
     }
     std::vector<std::byte> scratch;
-    auto bytes = decode(at->read(place.offset, std::size_t(place.size), scratch), array_.chain,
+    auto bytes = decode(at.read(place.offset, std::size_t(place.size), scratch), array_.chain,
                         std::size_t(array_.chunkElements() * array_.elementBytes()), array_.elementBytes());
     if (!bytes) return wrong(bytes.error());
     return std::make_shared<const std::vector<std::byte>>(std::move(*bytes));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Folders of zarr arrays, version 2 or 3, as Orbax writes them with use_ocdbt=False: a folder for each array.
+// Zarr arrays, version 2 or 3, in a folder and the folders below it: in OCDBT databases, as Orbax writes them, or each in a
+// folder of its own, as with use_ocdbt=False.
 
 #include "core/model/model.h"
 
@@ -9,7 +10,7 @@ namespace qs {
 /// By names in a folder, one a line.
 bool looksLikeZarr(std::string_view names);
 
-/// A tensor for each array, called as its folder is from `path` on.
+/// A tensor for each array, called as its folder, or what its keys begin with, is from `path` on.
 Result<std::shared_ptr<Model>> openZarr(const std::string& path);
 
 } // namespace qs

@@ -2,6 +2,7 @@
 #pragma once
 // Descriptions and chunks of zarr arrays.
 
+#include "core/model/crc32c.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
 #include "core/model/zarr/codec.h"
@@ -55,5 +56,5 @@ inline QByteArray le(std::uint64_t value, int bytes = 8) {
     return out;
 }
 inline QByteArray sum(const QByteArray& bytes) {
-    return le(zarr::crc32c(std::as_bytes(std::span(bytes.constData(), std::size_t(bytes.size())))), 4);
+    return le(crc32c(std::as_bytes(std::span(bytes.constData(), std::size_t(bytes.size())))), 4);
 }

@@ -13,5 +13,8 @@ endforeach()
 qs_add_test(tflite_test SOURCES model/tflite_test.cpp LIBS qs_core PkgConfig::ZSTD ONE_THREAD)
 qs_add_test(tfjs_test SOURCES model/tfjs_test.cpp model/tfjs_refuse_test.cpp LIBS qs_core PkgConfig::ZSTD ONE_THREAD)
 qs_add_test(zarr_test SOURCES model/zarr_test.cpp model/zarr_refuse_test.cpp LIBS qs_core PkgConfig::ZSTD ONE_THREAD)
+qs_add_test(ocdbt_test SOURCES model/ocdbt_test.cpp model/ocdbt_bytes_test.cpp model/ocdbt_refuse_test.cpp LIBS qs_core PkgConfig::ZSTD
+  ONE_THREAD)
 qs_add_test(onnx_test SOURCES model/onnx_test.cpp model/onnx_outside_test.cpp LIBS qs_core PkgConfig::ZSTD ONE_THREAD)
 target_link_libraries(zarr_test PRIVATE PkgConfig::BLOSC)
+target_link_libraries(ocdbt_test PRIVATE PkgConfig::BLOSC)

@@ -10,7 +10,6 @@ private Q_SLOTS:
     void asTensorStoreReads_data();
     void asTensorStoreReads();
     void everyRange();
-    void ocdbtIsExplained();
     void fillValues_data();
     void fillValues();
     void isNotRead_data();
@@ -68,19 +67,6 @@ void ZarrTest::everyRange() {
     QVERIFY(!model->find("v2/whole")->derived); // its one chunk is the tensor
     QCOMPARE(text(model->find("v3/shards")->derived->description()),
              QStringLiteral("zarr 3, chunks of [2, 3, 2], zstd, in shards"));
-}
-
-void ZarrTest::ocdbtIsExplained() {
-    const auto model = openModel(QS_TEST_DATA "/zarr/ocdbt");
-    QVERIFY(!model);
-    const QString why = text(model.error().message);
-    QVERIFY2(why.contains(QStringLiteral("is an Orbax checkpoint in OCDBT files (manifest.ocdbt)")) &&
-                 why.contains(QStringLiteral("use_ocdbt=False")),
-             qPrintable(why));
-    add("w/.zarray", second("[4]", "[4]"));
-    add("manifest.ocdbt", "x");
-    const auto both = open();
-    QVERIFY(both && text((*both)->warnings.at(0)).contains(QStringLiteral("also holds OCDBT files")));
 }
 
 void ZarrTest::fillValues_data() {
@@ -229,7 +215,7 @@ void ZarrTest::groupsAndNames() {
 // The numbers of RFC 3720, B.4.
 void ZarrTest::checkSum() {
     const auto of = [](const QByteArray& bytes) {
-        return zarr::crc32c(std::as_bytes(std::span(bytes.constData(), std::size_t(bytes.size()))));
+        return crc32c(std::as_bytes(std::span(bytes.constData(), std::size_t(bytes.size()))));
     };
     QCOMPARE(of(zeros(32)), 0x8a9136aau);
     QCOMPARE(of(QByteArray(32, '\xff')), 0x62a8ab43u);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes orbax_2, orbax_3 and ocdbt with Orbax, and arrays with TensorStore; and what TensorStore reads in them, FOLDER.sha256: a line an
+"""Writes orbax_2 and orbax_3 with Orbax, and arrays with TensorStore; and what TensorStore reads in them, FOLDER.sha256: a line an
 array: sha256 of its elements in C order, numpy's type, shape, name.
 
     pip install jax orbax-checkpoint==0.12.8 tensorstore==0.1.86 && python make_folders.py
@@ -79,8 +79,6 @@ def read(folder):
 os.chdir(here)
 orbax("orbax_2", use_ocdbt=False, use_zarr3=False)
 orbax("orbax_3", use_ocdbt=False, use_zarr3=True)
-orbax("ocdbt", use_ocdbt=True)
-shutil.rmtree(here / "ocdbt" / "ocdbt.process_0", ignore_errors=True)
 arrays()
 for folder in "orbax_2", "orbax_3", "arrays":
     (here / f"{folder}.sha256").write_text("\n".join(read(here / folder)) + "\n")
