@@ -20,9 +20,11 @@ std::string shown(const std::string& path) { return escapeForPeople(path, 200); 
 
 } // namespace
 
+bool Database::fits(std::uint64_t bytes) const { return ListBudget(bytes_).take(used_ + bytes); }
+
 bool Database::take(std::uint64_t bytes) {
     used_ += bytes;
-    return ListBudget(bytes_).take(used_);
+    return fits(0);
 }
 
 std::string Database::tooLarge(const char* what) const { return ListBudget(bytes_).why(what); }

@@ -40,6 +40,7 @@ public:
     /// Charges memory for what is made of the database. False once that and the list of keys take more than twice the
     /// bytes of the files, and of what nodes unpack to, and 48 MiB.
     bool take(std::uint64_t bytes);
+    bool fits(std::uint64_t bytes) const;         ///< what take() would answer
     std::string tooLarge(const char* what) const; ///< the end of a sentence: why that is refused
     const std::string& path() const { return path_; }
 

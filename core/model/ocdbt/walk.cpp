@@ -77,6 +77,9 @@ Result<void> Database::visit(const Child& node, const Bounds& bounds, std::vecto
 Result<void> Database::addLeaf(Node node, const Child& at, const Bounds& bounds) {
     // Values that a leaf has inside, in two blocks: what only opening reads leaves memory with the list of keys.
     std::uint64_t sizes[2] = {0, 0}, keyBytes = 0;
+    const std::uint64_t rows = node.count() * sizeof(Slot);
+    // Twice: vectors that grow hold what they had as well.
+    const auto taken = [&] { return sizes[0] + sizes[1] + 2 * (keyBytes + rows); };
     Entry entry;
     std::string key;
     for (Node first = node; first.next(entry);) {
@@ -84,12 +87,10 @@ Result<void> Database::addLeaf(Node node, const Child& at, const Bounds& bounds)
         if (const char* why = misplaced(key, bounds)) return wrong(at, why);
         keyBytes += key.size();
         if (entry.isInside) sizes[isNote_(key)] += entry.length;
-        if (keyBytes > (std::uint64_t(1) << 30)) return wrong(at, "its keys are too long");
+        if (!fits(taken() + room_.size())) break; // before more keys are put together
     }
-    used_ += room_.size();
-    const bool fits = take(sizes[0] + sizes[1] + 2 * (keyBytes + node.count() * sizeof(Slot))); // 2: vectors that grow
-    used_ -= room_.size();
-    if (!fits) return wrong(at, tooLarge("the list of its keys"));
+    if (!fits(taken() + room_.size())) return wrong(at, tooLarge("the list of its keys"));
+    take(taken());
     std::shared_ptr<std::vector<std::byte>> blocks[2];
     std::uint32_t numbers[2] = {0, 0};
     for (int note = 0; note < 2; ++note) {

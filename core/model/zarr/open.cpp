@@ -121,7 +121,7 @@ private:
         info.elements = array.elements;
         info.bytes = array.elements * array.elementBytes();
         // Lists of a few numbers each, and a chunk's place.
-        constexpr std::uint64_t kOfValues = sizeof(zarr::Values) + 8 * 32;
+        constexpr std::uint64_t kOfValues = sizeof(zarr::Values) + 12 * 32;
         if (auto taken = store.take(ListBudget::of(info) + kOfValues + count * sizeof(zarr::Piece)); !taken)
             return fail(fmt::format("{}: {}.", shown(model->path), taken.error().message), model->path);
         std::vector<zarr::Piece> pieces{std::size_t(count)};

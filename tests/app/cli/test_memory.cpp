@@ -5,6 +5,7 @@
 #include "core/model/file_format.h"
 #include "tests/app/cli/peak.h"
 #include "tests/core/model/made_gguf.h"
+#include "tests/core/model/made_ocdbt.h"
 #include "tests/core/model/made_protobuf.h"
 #include "tests/core/model/made_zip.h"
 
@@ -154,6 +155,20 @@ Worst file(const char* format, const char* what, bool opens, const char* called,
     return {format, what, opens, [=](const QString& folder) { return Made{put(folder, name(called), bytes()), 0}; }};
 }
 
+/// One leaf, compressed.
+Made database(const QString& folder, int arrays, bool withChunks) {
+    QList<made_ocdbt::Row> rows;
+    for (int i = 0; i < arrays; ++i) {
+        const QByteArray key = QByteArray::number(1'000'000 + i);
+        rows.append({key + "/.zarray", second("[1]", "[1]")});
+        if (withChunks) rows.append({key + "/0", QByteArray(4, 'c')});
+    }
+    made_ocdbt::Database made{folder, true, {}};
+    const QByteArray body = made_ocdbt::leaf(rows);
+    made.save(made.add(body));
+    return Made{folder, body.size()};
+}
+
 std::vector<Worst> worsts() {
     const auto gguf = [](int tensors, int keys) {
         MadeGguf made;
@@ -252,6 +267,11 @@ std::vector<Worst> worsts() {
              put(folder, name(".zgroup"), "{\"zarr_format\":2}");
              return Made{folder, 0};
          }},
+        {"zarr", "a database of arrays without chunks", true,
+         [](const QString& folder) { return database(folder, 30'000, false); }},
+        {"zarr", "a database of arrays with chunks inside", true,
+         [](const QString& folder) { return database(folder, 30'000, true); }},
+        {"zarr", "more of them", false, [](const QString& folder) { return database(folder, 200'000, true); }},
     };
 }
 

@@ -7,7 +7,7 @@
 #include "core/model/model.h"
 #include "core/model/zarr/codec.h"
 #include "core/quant/write_model.h"
-#include "made_file.h"
+#include "made_zip.h"
 #include "real_file.h"
 #include <blosc.h>
 #include <sys/stat.h>
@@ -50,11 +50,7 @@ inline QByteArray blosc(const QByteArray& bytes) {
                                   std::size_t(out.size()), "lz4", 0, 1));
     return out;
 }
-inline QByteArray le(std::uint64_t value, int bytes = 8) {
-    QByteArray out;
-    for (int i = 0; i < bytes; ++i) out += char(value >> (8 * i));
-    return out;
-}
+inline QByteArray le(std::uint64_t value) { return le(value, 8); }
 inline QByteArray sum(const QByteArray& bytes) {
     return le(crc32c(std::as_bytes(std::span(bytes.constData(), std::size_t(bytes.size())))), 4);
 }
