@@ -15,7 +15,7 @@ namespace qs::ocdbt {
 namespace {
 
 constexpr std::uint64_t kMostWork = std::uint64_t(1) << 30,
-                        kLeastWork = 1024; ///< bytes of bodies, and those of the shortest
+                        kLeastWork = 4096; ///< bytes of bodies, and those of the shortest
 
 } // namespace
 

@@ -7,6 +7,7 @@
 #include "kernels/small_float.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -91,6 +92,10 @@ Result<std::vector<std::byte>> fillOf(const json& value, DType dtype) {
             std::memcpy(out.data(), &bits, size);
             return out;
         }
+    }
+    if (dtype == DType::C64 && value.is_array() && value.size() == 2) {
+        const auto real = number(value[0]), imaginary = number(value[1]);
+        if (real && imaginary) return put(out, std::array{float(*real), float(*imaginary)}), out;
     }
     const bool isInteger = value.is_number_integer();
     const auto real = number(value);
