@@ -11,10 +11,12 @@ target_sources(qs_core PRIVATE
   model/conventions/conventions.cpp
   model/conventions/fp8_blocks.cpp
   model/conventions/gptq.cpp
+  model/conventions/hqq.cpp
   model/conventions/input_coded.cpp
   model/conventions/json_tree.cpp
   model/conventions/layer.cpp
   model/conventions/mlx.cpp
+  model/conventions/modelopt.cpp
   model/conventions/mxfp4_blocks.cpp
   model/conventions/row_coded.cpp
   model/conventions/schemes.cpp

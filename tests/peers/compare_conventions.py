@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """compare_conventions.py CLI [PACKAGES]: quantized checkpoints by bitsandbytes, compressed-tensors, MLX and transformers, decoded by
-`quantscope-cli dequantize`, against what each program decodes, bit for bit; with PACKAGES (auto-gptq and autoawq, unpacked) also
-GPTQ's and AWQ's containers.
+`quantscope-cli dequantize`, against what each program decodes, bit for bit; with PACKAGES (auto-gptq, autoawq, hqq and nvidia-modelopt,
+unpacked) also GPTQ's and AWQ's containers and the layers of HQQ and ModelOpt.
 
 First the scripts of tests/data/conventions, whose values.json must come out as committed; then more shapes and settings."""
 import importlib.util
@@ -45,15 +45,25 @@ def same(a, b):
     return bool(((a.reshape(-1).view(wide) == b.reshape(-1).view(wide)) | (a.isnan() & b.isnan()).reshape(-1)).all())
 
 
+PACKAGED = {"make_hqq.py": "hqq_linear", "make_modelopt.py": "modelopt_nvfp4"}
+if len(sys.argv) > 2:
+    os.environ["QS_HQQ"] = str(next(Path(sys.argv[2]).glob("hqq-*")))
+    os.environ.setdefault("QS_MODELOPT", sys.argv[2])
+
 with tempfile.TemporaryDirectory() as temporary:
     temporary = Path(temporary)
     for script in sorted(DATA.glob("make_*.py")):
+        if script.name in PACKAGED and len(sys.argv) <= 2:
+            continue
         subprocess.run([sys.executable, "-W", "ignore", script, temporary], check=True, capture_output=True)
     for committed in sorted(DATA.glob("*/values.json")):
         folder = committed.parent.name
+        if folder in PACKAGED.values() and len(sys.argv) <= 2:
+            continue
         check(f"{folder}: values as committed", committed.read_text() == (temporary / folder / "values.json").read_text())
 
-    sys.argv = [sys.argv[0], str(temporary / "more"), *sys.argv[2:]]
+    packages = sys.argv[2] if len(sys.argv) > 2 else None
+    sys.argv = [sys.argv[0], str(temporary / "more")]
     sys.path.insert(0, str(DATA))
     import bitsandbytes as bnb
     import common
@@ -158,10 +168,43 @@ with tempfile.TemporaryDirectory() as temporary:
         values[name] = convert_moe_packed_tensors(blocks, scales)
     compare("gptoss", tensors, values)
 
-    if len(sys.argv) > 2:
+    if packages:
+        import make_hqq
+        import make_modelopt
+
+        tensors, values = {}, {}
+        for dtype in (torch.float16, torch.bfloat16, torch.float32):
+            for bits in (8, 6, 5, 4, 3, 2, 1):
+                for axis in (0, 1):
+                    for group, rows, columns in ((64, 64, 96), (8, 40, 48), (None, 80, 24), (120, 30, 40)):
+                        for more in ({}, {"view_as_float": True}):
+                            name = f"hqq.{str(dtype)[6:]}.{bits}.{axis}.{group}.{len(more)}"
+                            plain = normal(rows, columns)
+                            plain[0] = 0.01
+                            try:
+                                stored, decoded_by_hqq = make_hqq.layer(plain, dtype, nbits=bits, axis=axis, group_size=group, **more)
+                            except (RuntimeError, ZeroDivisionError):  # what it cannot pack, or take for floats
+                                continue
+                            tensors |= {f"{name}.{key}": value for key, value in stored.items()}
+                            values[f"{name}.weight"] = decoded_by_hqq
+        print(f"hqq: {len(values)} layers")
+        compare("hqq", tensors, values)
+
+        tensors, values = {}, {}
+        for rows, columns in ((1, 16), (33, 48), (256, 512)):
+            for scale in (1e-6, 1, 1e4):
+                name = f"nvfp4.{rows}x{columns}.{scale}"
+                plain = (normal(rows, columns) * scale).to(torch.bfloat16)
+                plain[0, :16] = 0
+                plain[-1, 0] = scale
+                stored, decoded_by_modelopt = make_modelopt.layer(plain)
+                tensors |= {f"{name}.{key}": value for key, value in stored.items()}
+                values[f"{name}.weight"] = decoded_by_modelopt
+        compare("modelopt", tensors, values, {"quant_method": "modelopt", "quant_algo": "NVFP4"})
+
         # What the programs decode out of the committed containers.
         def source(pattern):
-            path = next(Path(sys.argv[2]).rglob(pattern))
+            path = next(Path(packages).rglob(pattern))
             spec = importlib.util.spec_from_file_location(path.stem, path)
             made = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(made)

@@ -29,6 +29,6 @@ void deriveLayers(Model& model);
 
 /// The rows, one in each file.
 extern const Convention kBnb4Convention, kBnb8Convention, kGptqConvention, kAwqConvention, kCompressedConvention,
-    kMlxConvention, kFp8BlocksConvention, kMxfp4BlocksConvention;
+    kMlxConvention, kFp8BlocksConvention, kMxfp4BlocksConvention, kHqqConvention, kModelOptConvention;
 
 } // namespace qs

@@ -18,8 +18,6 @@ struct Undecoded {
     const char* fields;
 };
 constexpr Undecoded kUndecoded[] = {
-    {".W_q", "HQQ", "P.W_q beside P.scale and P.zero"},
-    {".weight_scale_2", "NVIDIA ModelOpt", "P.weight beside P.weight_scale and P.weight_scale_2"},
     {".pre_quant_scale", "NVIDIA ModelOpt (AWQ)", "P.weight beside P.weight_scale and P.pre_quant_scale"}};
 
 struct Seen {
@@ -46,9 +44,9 @@ bool sayUndecoded(const std::vector<Seen>& seen, Model& model) {
 } // namespace
 
 std::span<const Convention> conventions() {
-    static const Convention all[] = {kBnb4Convention,      kBnb8Convention,       kGptqConvention,
-                                     kAwqConvention,       kCompressedConvention, kMlxConvention,
-                                     kFp8BlocksConvention, kMxfp4BlocksConvention};
+    static const Convention all[] = {
+        kBnb4Convention, kBnb8Convention,      kGptqConvention,        kAwqConvention, kCompressedConvention,
+        kMlxConvention,  kFp8BlocksConvention, kMxfp4BlocksConvention, kHqqConvention, kModelOptConvention};
     return all;
 }
 

@@ -80,7 +80,7 @@ private:
             }
             if (coding_.global >= 0) {
                 const float global = field(std::size_t(coding_.global)).floats(0, 1)[0];
-                for (float& scale : into.scales) scale /= global;
+                for (float& scale : into.scales) scale = coding_.globalMultiplies ? scale * global : scale / global;
             }
             if (coding_.biases >= 0)
                 into.biases = field(std::size_t(coding_.biases)).floats(scaleRow * groups_, groups);

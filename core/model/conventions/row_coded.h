@@ -24,7 +24,8 @@ struct RowCoding {
     std::uint64_t group = 0;       ///< columns that share a scale
     std::uint64_t rowsPerScale = 1;
     ScaleCoding scaleCoding = ScaleCoding::Plain;
-    int zeros = -1, biases = -1, global = -1; ///< places in `fields`; global divides the scales
+    int zeros = -1, biases = -1, global = -1; ///< places in `fields`; global divides the scales, or
+    bool globalMultiplies = false;            ///< multiplies them
     unsigned zeroBits = 0;                    ///< zero points packed along rows, in words of 32 bits; 0: one an element
     std::vector<std::uint32_t> order;         ///< the group of each column, where they are not in order
     bool roundsProducts = false;              ///< scale times code is rounded to the dtype before the bias is added

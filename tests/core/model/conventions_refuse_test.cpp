@@ -199,6 +199,61 @@ void ConventionsRefuseTest::lies_data() {
     row("scales of other groups", "scales\" is BF16 [8, 1]",
         [](Layer& l) { l.set(".scales", "BF16", "[8,1]", zeros(16)); });
 
+    folder = "hqq_linear", name = "model.layers.3.mlp.down_proj.weight"; // 4 bits, axis 1, groups of 32 of 24 x 64
+    row("no scale", "down_proj.scale\" is missing", [](Layer& l) { l.drop(".scale"); });
+    row("no zero points", "down_proj.zero\" is missing", [](Layer& l) { l.drop(".zero"); });
+    row("no packing", "down_proj.packing\" is missing", [](Layer& l) { l.drop(".packing"); });
+    row("another packing", "packing is \"5bit_u8\"", [](Layer& l) { l.field(".packing").data[0] = '5'; });
+    row("packing of numbers", "not the letters of a word",
+        [](Layer& l) { l.set(".packing", "I32", "[7]", zeros(28)); });
+    row("a packing of 65 letters", "not the letters of a word",
+        [](Layer& l) { l.set(".packing", "U8", "[65]", QByteArray(65, '4')); });
+    row("no compute_dtype", "compute_dtype\" is missing", [](Layer& l) { l.drop(".compute_dtype"); });
+    row("another compute_dtype", "compute_dtype is \"torch.floa_16\"",
+        [](Layer& l) { l.field(".compute_dtype").data[10] = '_'; });
+    row("no shape", "down_proj.shape\" is missing", [](Layer& l) { l.drop(".shape"); });
+    row("a shape of three", "shape\" is I64 [3]", [](Layer& l) { l.set(".shape", "I64", "[3]", zeros(24)); });
+    row("a shape of nothing", "no sizes of a matrix", [](Layer& l) { l.set(".shape", "I64", "[2]", zeros(16)); });
+    row("a shape that overflows", "no sizes of a matrix",
+        [](Layer& l) { l.set(".shape", "I64", "[2]", QByteArray(16, '\x7f')); });
+    row("a shape of other rows", "W_q\" is U8 [24, 32], not U8 [26, 32]", [](Layer& l) { l.put32(".shape", 0, 26); });
+    row("axis 2", "axis is 2, neither 0 nor 1", [](Layer& l) { l.put32(".axis", 0, 2); });
+    row("axis -1", "axis is -1, neither 0 nor 1", [](Layer& l) { l.put32(".axis", 0, ~0u); });
+    row("the other axis", "W_q\" is U8 [24, 32], not U8 [16, 48]", [](Layer& l) { l.put32(".axis", 0, 0); });
+    row("no axis", "down_proj.axis\" is missing", [](Layer& l) { l.drop(".axis"); });
+    row("groups of 0", "group_size is 0", [](Layer& l) { l.put32(".group_size", 0, 0); });
+    row("groups of -1", "group_size is -1", [](Layer& l) { l.put32(".group_size", 0, ~0u); });
+    row("groups of 31", "group_size is 31, of which 24 x 64 are not whole groups",
+        [](Layer& l) { l.put32(".group_size", 0, 31); });
+    row("groups of 512, whose rows are odd", "3 rows are not packed in 4 bits",
+        [](Layer& l) { l.put32(".group_size", 0, 512); });
+    row("scales of other groups", "scale\" is F16 [24, 1], not F16 [48, 1]",
+        [](Layer& l) { l.set(".scale", "F16", "[24,1]", zeros(48)); });
+    row("zero points of another type", "zero\" is BF16 [48, 1], not F16 [48, 1]",
+        [](Layer& l) { l.field(".zero").dtype = "BF16"; });
+    row("codes of another type", "W_q\" is I8 [24, 32], not U8 [24, 32]",
+        [](Layer& l) { l.field(".W_q").dtype = "I8"; });
+    row("codes of fewer rows", "W_q\" is U8 [23, 32], not U8 [24, 32]",
+        [](Layer& l) { l.set(".W_q", "U8", "[23,32]", zeros(23 * 32)); });
+    row("scales that are quantized", "its scales or zero points are quantized themselves",
+        [](Layer& l) { l.field(".quant_scale").data[0] = 1; });
+    row("zero points that are quantized", "its scales or zero points are quantized themselves",
+        [](Layer& l) { l.field(".quant_zero").data[0] = 1; });
+    row("a flag of 4 bytes", "quant_zero\" is I32 [], not U8 []",
+        [](Layer& l) { l.set(".quant_zero", "I32", "[]", zeros(4)); });
+
+    folder = "modelopt_nvfp4", name = "model.layers.0.mlp.down_proj.weight";
+    row("no weight", "down_proj.weight\" is missing", [](Layer& l) { l.drop(".weight"); });
+    row("weight of floats", "not a matrix of U8", [](Layer& l) { l.field(".weight").dtype = "F8_E4M3"; });
+    row("rows of half a block", "rows of 72 are not whole blocks of 16",
+        [](Layer& l) { l.set(".weight", "U8", "[24,36]", zeros(24 * 36)); });
+    row("no scales", "weight_scale\" is missing", [](Layer& l) { l.drop(".weight_scale"); });
+    row("scales of other blocks", "weight_scale\" is F8_E4M3 [24, 2], not F8_E4M3 [24, 4]",
+        [](Layer& l) { l.set(".weight_scale", "F8_E4M3", "[24,2]", zeros(48)); });
+    row("two scales of the tensor", "not one F32", [](Layer& l) { l.set(".weight_scale_2", "F32", "[2]", zeros(8)); });
+    row("a scale of the tensor in halves", "not one F32",
+        [](Layer& l) { l.set(".weight_scale_2", "F16", "[]", zeros(2)); });
+
     folder = "fp8_blocks", name = "model.layers.0.mlp.up_proj.weight";
     row("scales of other blocks", "_scale_inv\" is F32 [1, 1]",
         [](Layer& l) { l.set("_scale_inv", "F32", "[1,1]", zeros(4)); });

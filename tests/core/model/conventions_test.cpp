@@ -113,27 +113,23 @@ void ConventionsTest::knownAndNotDecoded_data() {
     QTest::addColumn<QList<QByteArrayList>>("fields"); // name, dtype, shape of each
     QTest::addColumn<QByteArray>("config");
     QTest::addColumn<QByteArray>("says");
-    QTest::newRow("HQQ") << QList<QByteArrayList>{{"l.0.W_q", "U8", "[4,8]"},   {"l.0.scale", "F16", "[8,1]"},
-                                                  {"l.0.zero", "F16", "[8,1]"}, {"l.0.nbits", "I32", "[]"},
-                                                  {"l.1.W_q", "U8", "[4,8]"},   {"l.1.scale", "F16", "[8,1]"}}
-                         << QByteArray("{\"quantization_config\": {\"quant_method\": \"hqq\"}}")
-                         << QByteArray(
-                                "\"l.0\" is a layer of HQQ (P.W_q beside P.scale and P.zero), which this version does "
-                                "not decode: its parts are listed as they are stored, and those of 1 more.");
-    QTest::newRow("HQQ without a config") << QList<QByteArrayList>{{"l.0.W_q", "U8", "[4,8]"}} << QByteArray("{}")
-                                          << QByteArray("\"l.0\" is a layer of HQQ");
-    QTest::newRow("ModelOpt, NVFP4")
-        << QList<QByteArrayList>{{"l.0.weight", "U8", "[4,16]"},
-                                 {"l.0.weight_scale", "F8_E4M3", "[4,2]"},
-                                 {"l.0.weight_scale_2", "F32", "[]"},
-                                 {"l.0.input_scale", "F32", "[]"}}
-        << QByteArray("{\"quantization_config\": {\"quant_method\": \"modelopt\", \"quant_algo\": \"NVFP4\"}}")
-        << QByteArray(
-               "\"l.0\" is a layer of NVIDIA ModelOpt (P.weight beside P.weight_scale and P.weight_scale_2), which");
     QTest::newRow("ModelOpt, AWQ") << QList<QByteArrayList>{{"l.0.weight", "U8", "[4,16]"},
                                                             {"l.0.weight_scale", "F16", "[4,2]"},
                                                             {"l.0.pre_quant_scale", "F16", "[32]"}}
                                    << QByteArray("{}") << QByteArray("\"l.0\" is a layer of NVIDIA ModelOpt (AWQ)");
+    QTest::newRow("ModelOpt, NVFP4 and AWQ")
+        << QList<QByteArrayList>{{"l.0.weight", "U8", "[4,16]"},
+                                 {"l.0.weight_scale", "F8_E4M3", "[4,2]"},
+                                 {"l.0.weight_scale_2", "F32", "[]"},
+                                 {"l.0.pre_quant_scale", "BF16", "[32]"}}
+        << QByteArray("{}") << QByteArray("\"l.0\" is a layer of NVIDIA ModelOpt (AWQ)");
+    QTest::newRow("ModelOpt, 4-bit integers under 8-bit floats")
+        << QList<QByteArrayList>{{"l.0.weight", "U8", "[4,16]"},
+                                 {"l.0.weight_scale", "F32", "[4,2]"},
+                                 {"l.0.weight_scale_2", "F32", "[]"}}
+        << QByteArray("{}")
+        << QByteArray("\"l.0.weight\" looks like NVIDIA ModelOpt (NVFP4) but is listed as it is stored: "
+                      "\"l.0.weight_scale\" is F32 [4, 2], not F8_E4M3 [4, 2].");
 }
 
 /// Said by name, and no other convention takes fields that are called as its own.

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// NVFP4 as NVIDIA ModelOpt stores it: pairs of 4-bit floats, a float for each block of 16 and one for the tensor, which
+// multiplies those (compressed-tensors stores its inverse). FP8 has the fields of compressed-tensors.
+// Source: nvidia-modelopt:`modelopt/torch/quantization/qtensor/nvfp4_tensor.py`.
+#include "core/model/conventions/checkpoint.h"
+#include "core/model/conventions/convention.h"
+#include "core/model/conventions/row_coded.h"
+
+#include "core/base/text.h"
+#include "core/model/tensor_name.h"
+
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+constexpr std::string_view kEnds[] = {".weight_scale_2"};
+constexpr const char* kTypes[] = {"ModelOpt-nvfp4"};
+constexpr std::int64_t kBlock = 16;
+/// Of its table both zeros are positive.
+constexpr float kLevels[16] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6, 0, -0.5f, -1, -1.5f, -2, -3, -4, -6};
+
+Result<RowCoding> readLayer(const Checkpoint& checkpoint, const std::string& module, const TensorInfo& global) {
+    const TensorInfo* codes = checkpoint.find(module + ".weight");
+    if (!codes) return fail(fmt::format("{} is missing", quotedName(module + ".weight")));
+    if (codes->dtype != DType::U8 || codes->shape.size() != 2 || codes->elements == 0)
+        return fail(fmt::format("{} is {} {}, not a matrix of U8", quotedName(codes->name), codes->typeId(),
+                                shapeText(codes->shape)));
+    RowCoding coding;
+    coding.shape = {codes->shape[0], codes->shape[1] * 2};
+    if (coding.shape[1] % kBlock != 0)
+        return fail(fmt::format("rows of {} are not whole blocks of {}", coding.shape[1], kBlock));
+    const std::int64_t wanted[] = {coding.shape[0], coding.shape[1] / kBlock};
+    auto scales = checkpoint.field(module + ".weight_scale", {DType::F8_E4M3}, wanted);
+    if (!scales) return tl::unexpected(scales.error());
+    if (global.dtype != DType::F32 || global.elements != 1)
+        return fail(
+            fmt::format("{} is {} {}, not one F32", quotedName(global.name), global.typeId(), shapeText(global.shape)));
+    coding.type = kTypes[0];
+    coding.description = fmt::format("NVIDIA ModelOpt, NVFP4, blocks of {}, one scale of the tensor", kBlock);
+    coding.dtype = checkpoint.config().dtype.value_or(DType::BF16);
+    coding.bits = 4;
+    coding.rowBytes = std::uint64_t(codes->shape[1]);
+    coding.levels = kLevels;
+    coding.group = std::uint64_t(kBlock);
+    coding.scaleCoding = ScaleCoding::E4m3;
+    coding.global = 2;
+    coding.globalMultiplies = true;
+    coding.fields = {checkpoint.field(*codes), std::move(*scales), checkpoint.field(global)};
+    if (const TensorInfo* inputs = checkpoint.find(module + ".input_scale"))
+        coding.fields.push_back(checkpoint.field(*inputs));
+    return coding;
+}
+
+void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
+    const std::string module = field.name.substr(0, field.name.size() - end.size());
+    if (checkpoint.find(module + ".pre_quant_scale")) return; // its inputs are scaled: said where it is known
+    auto coding = readLayer(checkpoint, module, field);
+    Result<void> added = coding ? checkpoint.add(module + ".weight", rowCodedLayer(std::move(*coding)))
+                                : Result<void>(tl::unexpected(coding.error()));
+    if (!added) checkpoint.refuse(kModelOptConvention.title, module + ".weight", added.error().message);
+}
+
+} // namespace
+
+const Convention kModelOptConvention = {"modelopt-nvfp4",
+                                        "NVIDIA ModelOpt (NVFP4)",
+                                        "U8 P.weight beside F8_E4M3 P.weight_scale and F32 P.weight_scale_2",
+                                        kTypes,
+                                        kEnds,
+                                        take};
+
+} // namespace qs
