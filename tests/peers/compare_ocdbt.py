@@ -24,14 +24,18 @@ import orbax.checkpoint as ocp
 import tensorstore as ts
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-DTYPES = "float32 bfloat16 float16 float64 int8 int16 int32 int64 uint8 uint16 uint32 bool complex64 float8_e4m3fn float8_e5m2".split()
+DTYPES = "float32 bfloat16 float16 float64 int8 int16 int32 int64 uint8 uint16 uint32 bool complex64 float8_e4m3fn float8_e5m2 int4 int2".split()
 OURS = {"float32": "F32", "bfloat16": "BF16", "float16": "F16", "float64": "F64", "int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64",
-        "uint8": "U8", "uint16": "U16", "uint32": "U32", "bool": "BOOL", "complex64": "C64", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2"}
+        "uint8": "U8", "uint16": "U16", "uint32": "U32", "bool": "BOOL", "complex64": "C64", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2", "int4": "I8", "int2": "I8"}
 
 
 def some(dtype, shape, seed):
     bits = np.random.default_rng(seed).integers(0, 256, (int(np.prod(shape)), np.dtype(dtype).itemsize), np.uint8)
     return (bits & 1).reshape(shape).astype(bool) if dtype == "bool" else bits.reshape(-1).view(dtype).reshape(shape)
+
+
+def raw(values):
+    return np.ascontiguousarray(values.astype(np.int8) if str(values.dtype) in ("int2", "int4") else values).tobytes()
 
 
 def sharded(values, mesh, *spec):
@@ -97,9 +101,9 @@ class Compared:
         ours = read_safetensors(out)
         for key, value in want.items():
             self.check(f"{name} {key}: type and shape", (ours[key][0], ours[key][1]) == (OURS[str(value.dtype)], list(value.shape)), f"{ours[key][:2]} {value.dtype} {value.shape}")
-            self.check(f"{name} {key}: bytes", ours[key][2] == np.ascontiguousarray(value).tobytes())
+            self.check(f"{name} {key}: bytes", ours[key][2] == raw(value))
         for key, value in leaves(saved or {}):
-            self.check(f"{name} {key}: as saved", key in ours and ours[key][2] == np.ascontiguousarray(value).tobytes())
+            self.check(f"{name} {key}: as saved", key in ours and ours[key][2] == raw(value))
         print(f"{name}: {len(want)} arrays, {sum(v.nbytes for v in want.values())} bytes")
 
 

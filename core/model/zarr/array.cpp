@@ -26,12 +26,15 @@ constexpr std::uint64_t kMostChunk = (std::uint64_t(1) << 31) - 1; ///< bytes th
 struct Type {
     const char *v2, *v3;
     DType dtype;
+    unsigned bits = 0; ///< of a signed number that has fewer than its byte
 };
 constexpr Type kTypes[] = {{"f4", "float32", DType::F32},
                            {"f8", "float64", DType::F64},
                            {"f2", "float16", DType::F16},
                            {"bfloat16", "bfloat16", DType::BF16},
                            {"i1", "int8", DType::I8},
+                           {"int4", "int4", DType::I8, 4},
+                           {"int2", "int2", DType::I8, 2},
                            {"i2", "int16", DType::I16},
                            {"i4", "int32", DType::I32},
                            {"i8", "int64", DType::I64},
@@ -174,6 +177,7 @@ Result<void> readSecond(const json& about, Array& array) {
         return wrong(
             fmt::format("its elements are {}, which this program does not read", quotedName(type.get<std::string>())));
     array.dtype = row->dtype;
+    array.chain.signedBits = row->bits;
     array.chain.isBigEndian = order == '>';
     auto chunk = sizes(at(about, "chunks"), "list of chunks", 1);
     if (!chunk) return tl::unexpected(chunk.error());
@@ -236,6 +240,7 @@ Result<void> readThird(const json& about, Array& array) {
     auto chain = chainOf(*codecs, array.shape.size(), true);
     if (!chain) return tl::unexpected(chain.error());
     array.chain = *chain;
+    array.chain.signedBits = row->bits;
     return {};
 }
 

@@ -87,6 +87,11 @@ Result<std::vector<std::byte>> decode(std::span<const std::byte> stored, const C
         std::copy(stored.begin(), stored.end(), out.begin());
     } else if (auto done = decompress(stored, chain.compressor, out); !done)
         return tl::unexpected(done.error());
+    if (chain.signedBits > 0)
+        for (auto& byte : out) {
+            const int over = 8 - int(chain.signedBits);
+            byte = std::byte(std::int8_t(std::uint8_t(byte) << over) >> over);
+        }
     if (chain.isBigEndian && elementBytes > 1)
         for (std::size_t at = 0; at + elementBytes <= size; at += elementBytes)
             std::reverse(out.begin() + std::ptrdiff_t(at), out.begin() + std::ptrdiff_t(at + elementBytes));

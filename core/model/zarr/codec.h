@@ -18,6 +18,7 @@ struct Chain {
     bool hasCrc32c = false; ///< four bytes at the end
     bool isFortran = false; ///< the first index runs fastest
     bool isBigEndian = false;
+    unsigned signedBits = 0; ///< of int2 and int4, the lowest of a byte each, whose other bits say nothing; 0: all
 };
 const char* nameOf(Compressor compressor); ///< "zstd"
 

@@ -142,7 +142,7 @@ private:
                    Result<void>();
         const bool isWhole = count == 1 && pieces[0] && !pieces[0].held && array.file == array.shape &&
                              !array.isShard && array.chain.compressor == zarr::Compressor::None &&
-                             !array.chain.hasCrc32c && !array.chain.isFortran &&
+                             !array.chain.hasCrc32c && !array.chain.isFortran && array.chain.signedBits == 0 &&
                              (!array.chain.isBigEndian || array.elementBytes() == 1);
         const auto first = std::find_if(pieces.begin(), pieces.end(), [](const auto& piece) { return bool(piece); });
         const auto number = fileNumber(first == pieces.end() ? about.file : first->file);

@@ -123,8 +123,9 @@ Values::Values(Array array, std::vector<Piece> pieces)
 Values::~Values() { kept().drop(this); }
 
 std::string Values::description() const {
-    return fmt::format("zarr {}, chunks of {}, {}{}", array_.version, shapeText(array_.chunk),
-                       nameOf(array_.chain.compressor), array_.isShard ? ", in shards" : "");
+    const auto bits = array_.chain.signedBits;
+    return fmt::format("zarr {}, {}chunks of {}, {}{}", array_.version, bits > 0 ? fmt::format("int{}, ", bits) : "",
+                       shapeText(array_.chunk), nameOf(array_.chain.compressor), array_.isShard ? ", in shards" : "");
 }
 
 void Values::release() const { kept().drop(this); }

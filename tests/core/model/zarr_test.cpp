@@ -14,6 +14,7 @@ private Q_SLOTS:
     void fillValues();
     void isNotRead_data();
     void isNotRead();
+    void narrowIntegers();
     void groupsAndNames();
     void checkSum();
 
@@ -190,6 +191,21 @@ void ZarrTest::isNotRead() {
     QCOMPARE((*model)->warnings.size(), std::size_t(1));
     const QString why = text((*model)->warnings[0]);
     QVERIFY2(why.contains(says) && why.contains(QStringLiteral("\"bad\"")), qPrintable(why));
+}
+
+/// A byte each, of which the lower bits count.
+void ZarrTest::narrowIntegers() {
+    add("four/.zarray", second("[6]", "[4]", "null", "\"int4\"", "-3"));
+    add("four/0", QByteArray::fromHex("0807f8f7"));
+    add("two/zarr.json", third("[4]", "[4]", "[\"bytes\"]", "\"int2\""));
+    add("two/c/0", QByteArray::fromHex("000102ff"));
+    add(".zgroup", "{}");
+    const auto model = opened(folder_->path());
+    const auto &four = *model->find("four"), &two = *model->find("two");
+    QCOMPARE(valuesOf(*model, four), QByteArray::fromHex("f807f807fdfd"));
+    QCOMPARE(valuesOf(*model, two), QByteArray::fromHex("0001feff"));
+    QCOMPARE(text(four.derived->description()), QStringLiteral("zarr 2, int4, chunks of [4], uncompressed"));
+    QCOMPARE(four.dtype, DType::I8);
 }
 
 void ZarrTest::groupsAndNames() {
