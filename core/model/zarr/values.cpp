@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kMostKept = std::size_t(256) << 20; ///< decoded bytes of all arrays; the last chunk always
 constexpr std::size_t kMostRuns = 65'536;
+constexpr std::uint64_t kLeastDropped = 65'536;
 constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 
 using Chunk = std::shared_ptr<const std::vector<std::byte>>;
@@ -172,6 +173,9 @@ Result<Values::Chunk> Values::decoded(std::uint64_t number) const {
     std::vector<std::byte> scratch;
     auto bytes = decode(at.read(place.offset, std::size_t(place.size), scratch), array_.chain,
                         std::size_t(array_.chunkElements() * array_.elementBytes()), array_.elementBytes());
+    // What was decoded is kept, and its pages need not be: a scan would gather those of the whole file.
+    if (!at.held && place.size >= kLeastDropped)
+        at.file->dropPages(std::size_t(at.offset + place.offset), std::size_t(place.size));
     if (!bytes) return wrong(bytes.error());
     return std::make_shared<const std::vector<std::byte>>(std::move(*bytes));
 }
