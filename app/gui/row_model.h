@@ -6,6 +6,7 @@
 #include "core/base/column.h"
 
 #include <QAbstractTableModel>
+#include <QThreadPool>
 
 #include <algorithm>
 #include <initializer_list>
@@ -29,8 +30,11 @@ public:
 
     void setRows(std::vector<Row> rows) {
         beginResetModel();
-        rows_ = std::move(rows);
+        rows_.swap(rows);
         endResetModel();
+        if (rows.size() > 4096) // whose texts take longer to free than a frame
+            if (auto* pool = QThreadPool::globalInstance())
+                pool->start([old = std::move(rows)]() mutable { old = {}; });
     }
     /// The rows so far and more: selection, order and place in the table stay.
     void grow(const std::vector<Row>& all) {

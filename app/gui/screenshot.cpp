@@ -38,6 +38,7 @@ void shootWhenSettled(Session& session, QWidget& window, const QString& path) {
         const bool busy = session.busy() || QThreadPool::globalInstance()->activeThreadCount() > 0;
         quiet = busy ? 0 : quiet + 1;
         if (quiet < 10 && ++waited < 1200) return;
+        QCoreApplication::sendPostedEvents(nullptr, QEvent::LayoutRequest); // of texts that have just changed
         const bool written = window.grab().save(path, "PNG");
         if (!written) std::fprintf(stderr, "quantscope: cannot write '%s'\n", qPrintable(path));
         QCoreApplication::exit(written ? 0 : 1);

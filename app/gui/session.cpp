@@ -127,6 +127,12 @@ void Session::specEdited(bool a, bool b) {
     if (model_ && a) d->settle.start();
 }
 
+void Session::setRules(const QString& rules, bool keepsRest) {
+    if (rules == rules_ && keepsRest == keepsRest_) return;
+    rules_ = rules, keepsRest_ = keepsRest;
+    Q_EMIT rulesChanged();
+}
+
 void Session::setMetric(const QString& id) {
     if (id == metric_ || !findMetric(id.toStdString())) return;
     metric_ = id;

@@ -60,6 +60,10 @@ public:
     void setSpecB(const QuantSpec& spec);
     bool comparing() const { return comparing_; }
     void setComparing(bool on);
+    // ---- the recipe of exports: rules that come before spec A, a line each (core/export/recipe.h)
+    const QString& rules() const { return rules_; }
+    bool keepsRest() const { return keepsRest_; } ///< what no rule matches stays as it is, and is not under spec A
+    void setRules(const QString& rules, bool keepsRest);
     /// Id of the metric that heat-map, bars and tree show; default "nmse".
     QString metric() const { return metric_; }
     void setMetric(const QString& id);
@@ -108,6 +112,7 @@ Q_SIGNALS:
     void tensorChanged();
     void selectionChanged();
     void specChanged(); ///< A, B or comparing
+    void rulesChanged();
     void metricChanged();
     void inputsChanged();
     void currentStarted(); ///< current() is stale now
@@ -136,8 +141,8 @@ private:
     std::vector<const TensorInfo*> selection_;
     const TensorInfo* tensor_ = nullptr;
     QuantSpec specA_, specB_;
-    bool comparing_ = false, stale_ = false, stored_ = false;
-    QString metric_, page_;
+    bool comparing_ = false, stale_ = false, stored_ = false, keepsRest_ = false;
+    QString rules_, metric_, page_;
     GivenInputs inputs_;
     AnalysisRow currentA_, currentB_;
 };

@@ -6,6 +6,7 @@
 #include "app/gui/session_results.h"
 #include "app/gui/spec_history.h"
 #include "core/base/text.h"
+#include "core/export/recipe.h"
 #include "core/model/atomic_file.h"
 
 #include <QDir>
@@ -18,11 +19,19 @@ namespace {
 
 constexpr std::uint64_t kHashedByItself = std::uint64_t(4) << 30; ///< a few seconds of one core, once a file
 
+QByteArray recipeOf(const Session& session) {
+    Recipe recipe;
+    if (!session.keepsRest()) recipe.rest = session.spec();
+    if (auto rules = parseRules(session.rules().toStdString())) recipe.rules = std::move(*rules);
+    return QByteArray::fromStdString(recipeText(recipe));
+}
+
 } // namespace
 
 /// Taken on the window's thread without a copy of any row.
 struct SessionSaver::Snapshot {
     SessionState state;
+    QByteArray recipe;
     std::vector<SessionStep> history;
     std::size_t at = 0;
     std::shared_ptr<const Model> model;
@@ -32,7 +41,7 @@ struct SessionSaver::Snapshot {
     /// Equal for equal contents.
     QByteArray key() const {
         QByteArray key = (state.path + state.tensor + state.page + state.specA + state.specB + state.metric).toUtf8() +
-                         char('0' + state.comparing) + QByteArray::number(qulonglong(history.size())) + ' ' +
+                         recipe + char('0' + state.comparing) + QByteArray::number(qulonglong(history.size())) + ' ' +
                          QByteArray::number(qulonglong(at));
         for (const auto& [spec, known] : rows)
             key += ' ' + QByteArray::fromStdString(canonicalText(spec)) + QByteArray::number(qlonglong(known.size()));
@@ -45,7 +54,7 @@ struct SessionSaver::Snapshot {
         auto sources = sourcesOf(*model, hashed, job);
         if (!sources) return tl::unexpected(sources.error());
         file.sources = std::move(*sources);
-        file.recipe = sessionRecipe(state.specA.toStdString());
+        file.recipe = recipe.toStdString();
         file.history = history;
         file.at = at;
         file.view = {{"tensor", state.tensor.toStdString()},
@@ -66,7 +75,13 @@ SessionSaver::SessionSaver(Session& session, SpecHistory& history, QObject* pare
 SessionSaver::~SessionSaver() { job_.cancel(); }
 
 SessionSaver::Snapshot SessionSaver::snapshot() const {
-    Snapshot now{session_.state(), history_.steps(), history_.at(), session_.model(), session_.weights().size(), {}};
+    Snapshot now{session_.state(),
+                 recipeOf(session_),
+                 history_.steps(),
+                 history_.at(),
+                 session_.model(),
+                 session_.weights().size(),
+                 {}};
     for (const auto& spec : session_.analysedSpecs()) now.rows.emplace_back(spec, session_.modelRows(spec));
     return now;
 }

@@ -7,23 +7,30 @@
 
 namespace qs::gui {
 namespace {
-constexpr int kOneGestureMs = 400;
+constexpr int kOneGestureMs = 400, kOneThoughtMs = 3000;
 constexpr std::size_t kSteps = 500;
 } // namespace
 
 SpecHistory::SpecHistory(Session& session, QObject* parent) : QObject(parent), session_(session), steps_{now()} {
     connect(&session, &Session::specChanged, this, &SpecHistory::note);
+    connect(&session, &Session::rulesChanged, this, &SpecHistory::note);
 }
 
-SpecHistory::Step SpecHistory::now() const { return {session_.spec(), session_.specB(), session_.comparing()}; }
+SpecHistory::Step SpecHistory::now() const {
+    return {session_.spec(), session_.specB(), session_.comparing(), session_.rules(), session_.keepsRest()};
+}
 
 void SpecHistory::note() {
     if (travelling_ || now() == steps_[at_]) return;
-    // Same format and comparing, and soon after the last: the same drag.
+    // Same format and comparing, and soon after the last: the same drag. Lines that are typed are slower.
     const auto step = now();
-    const bool sameGesture = at_ > 0 && at_ + 1 == steps_.size() && sinceLast_.isValid() &&
-                             sinceLast_.elapsed() < kOneGestureMs && step.comparing == steps_[at_].comparing &&
-                             step.a.format == steps_[at_].a.format && step.b.format == steps_[at_].b.format;
+    const auto& last = steps_[at_];
+    const bool typed = step.rules != last.rules;
+    const bool sameGesture = at_ > 0 && at_ + 1 == steps_.size() && sinceLast_.isValid() && typed == typed_ &&
+                             sinceLast_.elapsed() < (typed ? kOneThoughtMs : kOneGestureMs) &&
+                             step.comparing == last.comparing && step.keepsRest == last.keepsRest &&
+                             step.a.format == last.a.format && step.b.format == last.b.format;
+    typed_ = typed;
     sinceLast_.start();
     if (sameGesture) {
         steps_[at_] = step;
@@ -44,13 +51,16 @@ void SpecHistory::go(std::size_t to) {
     session_.setSpec(step.a);
     session_.setSpecB(step.b);
     session_.setComparing(step.comparing);
+    session_.setRules(step.rules, step.keepsRest);
     travelling_ = false;
     Q_EMIT changed();
 }
 
 std::vector<SessionStep> SpecHistory::steps() const {
     std::vector<SessionStep> steps;
-    for (const auto& step : steps_) steps.push_back({canonicalText(step.a), canonicalText(step.b), step.comparing});
+    for (const auto& step : steps_)
+        steps.push_back(
+            {canonicalText(step.a), canonicalText(step.b), step.comparing, step.rules.toStdString(), step.keepsRest});
     return steps;
 }
 
@@ -60,7 +70,8 @@ void SpecHistory::restore(const std::vector<SessionStep>& steps, std::size_t at)
     for (std::size_t i = 0; i < steps.size(); ++i) {
         const auto a = parseSpec(steps[i].specA), b = parseSpec(steps[i].specB);
         if (i == at) to = kept.size();
-        if (a && b) kept.push_back({*a, *b, steps[i].comparing});
+        if (a && b)
+            kept.push_back({*a, *b, steps[i].comparing, QString::fromStdString(steps[i].rules), steps[i].keepsRest});
     }
     if (kept.empty()) return;
     if (kept.size() > kSteps) {

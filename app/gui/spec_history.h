@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Undo and redo over both specs. A drag of the slider is one step.
+// Undo and redo over both specs and the recipe. A drag of the slider is one step, and so are rules typed in one go.
 
 #include "core/quant/spec.h"
 #include "core/session/session_file.h"
@@ -34,6 +34,8 @@ private:
     struct Step {
         QuantSpec a, b;
         bool comparing = false;
+        QString rules;
+        bool keepsRest = false;
         bool operator==(const Step&) const = default;
     };
     Step now() const;
@@ -43,7 +45,7 @@ private:
     std::vector<Step> steps_;
     std::size_t at_ = 0;
     QElapsedTimer sinceLast_;
-    bool travelling_ = false;
+    bool travelling_ = false, typed_ = false;
 };
 
 } // namespace qs::gui

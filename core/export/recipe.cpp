@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 namespace qs {
 namespace {
@@ -22,6 +23,16 @@ Result<std::optional<QuantSpec>> specOrKeep(const std::string& text) {
     auto spec = parseSpec(text);
     if (!spec) return tl::unexpected(spec.error());
     return std::optional<QuantSpec>(std::move(*spec));
+}
+
+std::string specOrKeepText(const std::optional<QuantSpec>& spec) { return spec ? specText(*spec) : std::string(kKeep); }
+
+/// REGEX=SPEC or REGEX=keep; nothing where no part of the text is a spec. A regex may hold "=", and so does a spec: the
+/// first place after which a spec stands.
+std::optional<TensorRule> ruleOf(const std::string& text) {
+    for (std::size_t at = text.find('=', 1); at != text.npos; at = text.find('=', at + 1))
+        if (auto spec = specOrKeep(text.substr(at + 1))) return TensorRule{text.substr(0, at), std::move(*spec)};
+    return std::nullopt;
 }
 
 } // namespace
@@ -90,17 +101,59 @@ Result<Recipe> recipeOfSpecs(const std::vector<std::string>& specs) {
             given = true;
             continue;
         }
-        // A regex may hold "=", and so does a spec: the first place after which a spec stands.
-        bool found = false;
-        for (std::size_t at = text.find('='); at != text.npos && !found; at = text.find('=', at + 1)) {
-            auto spec = specOrKeep(text.substr(at + 1));
-            if (!spec || at == 0) continue;
-            recipe.rules.push_back({text.substr(0, at), std::move(*spec)});
-            found = true;
-        }
-        if (!found) return tl::unexpected(whole.error());
+        auto rule = ruleOf(text);
+        if (!rule) return tl::unexpected(whole.error());
+        recipe.rules.push_back(std::move(*rule));
     }
     return recipe;
+}
+
+std::string recipeText(const Recipe& recipe) {
+    auto rules = nlohmann::ordered_json::array();
+    for (const TensorRule& rule : recipe.rules)
+        rules.push_back({{"tensor", rule.regex}, {"spec", specOrKeepText(rule.spec)}});
+    const nlohmann::ordered_json all = {{"version", 1}, {"default", specOrKeepText(recipe.rest)}, {"rules", rules}};
+    return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+Result<std::vector<TensorRule>> parseRules(const std::string& lines) {
+    std::vector<TensorRule> rules;
+    std::istringstream in(lines);
+    std::string line;
+    for (int number = 1; std::getline(in, line); ++number) {
+        if (line.find_first_not_of(" \t\r") == line.npos) continue;
+        const auto wrong = [&](const std::string& why) { return fail(fmt::format("Line {}: {}.", number, why)); };
+        auto rule = ruleOf(line);
+        if (!rule) {
+            if (parseSpec(line))
+                return wrong("it does not say which tensors, as in down_proj=" + escapeForPeople(line, 80));
+            const auto at = line.rfind('=');
+            if (at == line.npos || at == 0) return wrong("it is not REGEX=SPEC or REGEX=keep");
+            const auto spec = parseSpec(line.substr(at + 1));
+            return wrong(spec ? "it is not REGEX=SPEC" : spec.error().message);
+        }
+        const QRegularExpression regex(QString::fromStdString(rule->regex));
+        if (!regex.isValid())
+            return wrong(fmt::format("'{}' is not a regular expression: {} at character {}",
+                                     escapeForPeople(rule->regex, 80), regex.errorString().toStdString(),
+                                     regex.patternErrorOffset()));
+        rules.push_back(std::move(*rule));
+    }
+    return rules;
+}
+
+Result<std::string> rulesText(const std::vector<TensorRule>& rules) {
+    std::string text;
+    for (const TensorRule& rule : rules) {
+        const std::string line = rule.regex + '=' + specOrKeepText(rule.spec);
+        const auto again = ruleOf(line);
+        if (rule.regex.find_first_of("\r\n") != rule.regex.npos || !again || again->regex != rule.regex)
+            return fail(
+                fmt::format("The rule '{}' does not fit in a line of its own; `quantscope-cli export` takes it.",
+                            escapeForPeople(rule.regex, 80)));
+        text += line + '\n';
+    }
+    return text;
 }
 
 std::vector<std::string> unmatchedRules(const Recipe& recipe, const Model& model) {

@@ -16,6 +16,12 @@ Result<Recipe> parseRecipe(const std::string& text, const std::string& path);
 Result<Recipe> readRecipe(const std::string& path);
 /// Each is SPEC, REGEX=SPEC or REGEX=keep; one SPEC at most.
 Result<Recipe> recipeOfSpecs(const std::vector<std::string>& specs);
+/// The file that readRecipe() takes.
+std::string recipeText(const Recipe& recipe);
+/// A rule a line, REGEX=SPEC or REGEX=keep, as people write them; blank lines are none. Errors name the line.
+Result<std::vector<TensorRule>> parseRules(const std::string& lines);
+/// The same back; fails where a regex does not fit in a line of its own.
+Result<std::string> rulesText(const std::vector<TensorRule>& rules);
 /// Rules that match no tensor of the model, as they were written.
 std::vector<std::string> unmatchedRules(const Recipe& recipe, const Model& model);
 

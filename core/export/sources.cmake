@@ -4,6 +4,7 @@ target_sources(qs_core PRIVATE
   export/certificate_columns.cpp
   export/equal_values.cpp
   export/export_model.cpp
+  export/export_plan.cpp
   export/proof.cpp
   export/recipe.cpp
 )

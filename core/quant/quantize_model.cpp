@@ -6,6 +6,7 @@
 #include "core/quant/refused_filter.h"
 #include "core/quant/serve.h"
 #include "core/quant/stored.h"
+#include "core/quant/taken_tensors.h"
 #include "core/quant/write_model.h"
 
 #include <filesystem>
@@ -20,10 +21,7 @@ namespace {
 /// Why a taken tensor cannot be written; "" when it can.
 Result<std::string> refusal(const Model& model, const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout,
                             const Job& job) {
-    if (auto ok = checkQuantizable(tensor); !ok) return ok.error().message;
-    auto ok = layout.holds ? layout.holds(tensor) : Result<void>{};
-    if (ok) ok = layout.accepts(spec, tensor.shape);
-    if (!ok) return fmt::format("tensor '{}': {}", escapeForPeople(tensor.name, 80), ok.error().message);
+    if (auto ok = checkWritable(tensor, spec, layout); !ok) return ok.error().message;
     if (spec.effectiveNan() == NanPolicy::Skip) return std::string();
     const auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
@@ -41,10 +39,8 @@ Result<void> checkAll(const Model& model, const std::vector<TakenTensor>& taken,
         if (job.cancelled()) return cancelledError();
         all.push_back(one.tensor);
         const auto part = fields.find(one.tensor->name);
-        auto why = part == fields.end()
-                       ? refusal(model, *one.tensor, one.spec, layout, job)
-                       : fmt::format("tensor '{}' is a part of '{}', which is stored quantized: decode the model first",
-                                     escapeForPeople(part->first, 80), escapeForPeople(part->second, 80));
+        auto why = part == fields.end() ? refusal(model, *one.tensor, one.spec, layout, job)
+                                        : partReason(*one.tensor, part->second);
         if (!why) return tl::unexpected(why.error());
         if (why->empty()) continue;
         if (refused.empty()) first = std::move(*why);
@@ -128,17 +124,9 @@ std::string shardName(const ModelFile& file) {
 } // namespace
 
 Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& request, const Job& job) {
-    if (auto ok = validate(request.spec); !ok) return tl::unexpected(ok.error());
-    for (const TensorRule& rule : request.rules)
-        if (rule.spec)
-            if (auto ok = validate(*rule.spec); !ok) return tl::unexpected(ok.error());
-    const Layout* layout = findLayout(request.layout.empty() ? "eformer" : request.layout);
-    if (!layout) {
-        std::string known;
-        for (const Layout& row : layouts()) known += (known.empty() ? "" : ", ") + std::string(row.id);
-        return fail(
-            fmt::format("there is no layout '{}': known layouts are {}", escapeForPeople(request.layout, 40), known));
-    }
+    const auto found = requestedLayout(request);
+    if (!found) return tl::unexpected(found.error());
+    const Layout* layout = *found;
     if (layout->takesModel)
         if (auto ok = layout->takesModel(model); !ok) return tl::unexpected(ok.error());
     if (layout->fileEnding && !request.output.ends_with(layout->fileEnding))

@@ -82,11 +82,6 @@ Result<SessionFile> readParts(Hdf5Reader& reader) {
 
 } // namespace
 
-std::string sessionRecipe(const std::string& spec) {
-    const json recipe = {{"version", 1}, {"default", spec}, {"rules", json::array()}};
-    return recipe.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 bool looksLikeSession(const std::string& path) { return path.ends_with(".qscope"); }
 
 Result<void> writeSession(const std::string& path, const SessionFile& session, const Job& job) {

@@ -27,6 +27,8 @@ struct SessionSource {
 struct SessionStep {
     std::string specA, specB; ///< canonical texts
     bool comparing = false;
+    std::string rules = {}; ///< of the recipe, a line each
+    bool keepsRest = false; ///< what no rule matches stays as it is
     bool operator==(const SessionStep&) const = default;
 };
 
@@ -47,8 +49,7 @@ struct SessionFile {
     std::vector<SessionResults> results;
 };
 
-std::string sessionRecipe(const std::string& spec); ///< one spec for everything
-bool looksLikeSession(const std::string& path);     ///< by its name: *.qscope
+bool looksLikeSession(const std::string& path); ///< by its name: *.qscope
 
 /// Whole or not at all.
 Result<void> writeSession(const std::string& path, const SessionFile& session, const Job& job = {});

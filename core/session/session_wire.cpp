@@ -10,8 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kLongest = 1u << 16, kMostSources = 100'000, kMostSteps = 10'000, kMostResults = 10'000,
-                      kMostTensors = 1'000'000;
+constexpr std::size_t kLongest = 1u << 16, kLongestRules = 1u << 20, kMostSources = 100'000, kMostSteps = 10'000,
+                      kMostResults = 10'000, kMostTensors = 1'000'000;
 
 std::string textOf(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
 
@@ -31,7 +31,11 @@ std::string sessionText(const SessionFile& session) {
     for (const auto& s : session.sources)
         sources.push_back({{"path", s.path}, {"sha256", s.sha256}, {"size", s.size}, {"mtime_ns", s.mtimeNs}});
     for (const auto& step : session.history)
-        history.push_back({{"a", step.specA}, {"b", step.specB}, {"comparing", step.comparing}});
+        history.push_back({{"a", step.specA},
+                           {"b", step.specB},
+                           {"comparing", step.comparing},
+                           {"rules", step.rules},
+                           {"keeps_rest", step.keepsRest}});
     return textOf({{"opened", session.opened},
                    {"sources", sources},
                    {"history", history},
@@ -55,7 +59,10 @@ Result<SessionHead> sessionFromText(const std::string& text) {
     }
     for (const auto& item : fields.array("history", kMostSteps)) {
         Fields one(item);
-        session.history.push_back({one.text("a", kLongest), one.text("b", kLongest), one.flag("comparing")});
+        SessionStep step{one.text("a", kLongest), one.text("b", kLongest), one.flag("comparing")};
+        if (item.contains("rules")) // there were sessions before there were rules
+            step.rules = one.text("rules", kLongestRules), step.keepsRest = one.flag("keeps_rest");
+        session.history.push_back(std::move(step));
         fields.take(one);
     }
     session.at = fields.count("at", session.history.empty() ? 0 : session.history.size() - 1);

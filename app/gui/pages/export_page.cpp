@@ -2,15 +2,19 @@
 #include "app/gui/pages/export_page.h"
 
 #include "app/gui/lane_work.h"
+#include "app/gui/pages/export_plan_view.h"
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/page_title.h"
+#include "app/gui/widgets/rule_editor.h"
 #include "core/base/text.h"
 #include "core/export/certificate_columns.h"
+#include "core/export/recipe.h"
 
+#include <QButtonGroup>
 #include <QComboBox>
 #include <QDir>
 #include <QFileDialog>
@@ -20,12 +24,16 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QSortFilterProxyModel>
+#include <QStackedLayout>
 #include <QStyle>
 #include <QTableView>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 namespace qs::gui {
 namespace {
+
+constexpr int kSide = 320;
 
 QTableView* tableOf(QAbstractItemModel* model, const char* name, const QString& accessible, QObject* parent) {
     auto* view = new QTableView;
@@ -54,8 +62,9 @@ QLabel* wrapped(const char* name, const char* role) {
 
 ExportPage::ExportPage(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), tensors_(new RowModel<TensorProof>(proofColumns(), this)),
-      files_(new RowModel<CertifiedFile>(certifiedFileColumns(), this)), proofCard_(new Card(tr("Proof"))),
-      filesCard_(new Card(tr("Files"))) {
+      files_(new RowModel<CertifiedFile>(inOrder(certifiedFileColumns(), {"name", "sha256", "bytes"}), this)),
+      planCard_(new Card(tr("What would be written"))), proofCard_(new Card(tr("Proof"))),
+      filesCard_(new Card(tr("Files"))), plan_(new ExportPlanView) {
     chooseOutput_ = [this](const QString& suggested) {
         return QFileDialog::getSaveFileName(this, tr("Write the quantized model"), suggested);
     };
@@ -66,37 +75,53 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
     auto* whole = new QVBoxLayout(this);
     whole->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
     whole->setSpacing(Theme::kGap);
-    whole->addLayout(pageTitle(tr("Export"), tr("written, opened again, every value compared")));
+    auto* title = pageTitle(tr("Export"), tr("planned, written, opened again, every value compared"));
+    whole->addLayout(title);
+    auto* bar = new QHBoxLayout;
+    bar->setSpacing(4);
+    auto* group = new QButtonGroup(this);
+    for (std::size_t i = 0; i < tabs_.size(); ++i) {
+        tabs_[i] = new QToolButton;
+        tabs_[i]->setObjectName(i == 0 ? QStringLiteral("exportPlanTab") : QStringLiteral("exportProofTab"));
+        tabs_[i]->setText(i == 0 ? tr("Plan") : tr("Proof"));
+        tabs_[i]->setToolTip(i == 0 ? tr("What each tensor would become")
+                                    : tr("What was written, and how it read back"));
+        tabs_[i]->setCheckable(true);
+        group->addButton(tabs_[i], int(i));
+        bar->addWidget(tabs_[i]);
+    }
+    bar->addStretch();
+    whole->addLayout(bar);
+    connect(group, &QButtonGroup::idClicked, this, &ExportPage::choose);
     auto* layout = new QHBoxLayout;
     layout->setSpacing(Theme::kGap);
     whole->addLayout(layout, 1);
-    auto* column = new QVBoxLayout;
-    column->setSpacing(Theme::kGap);
-    auto* body = new QWidget;
-    auto* inside = new QVBoxLayout(body);
-    inside->setContentsMargins(0, 0, 0, 0);
-    inside->setSpacing(Theme::kGap);
-    headline_ = wrapped("proofHeadline", "");
-    inside->addWidget(headline_);
-    auto* table = tableOf(tensors_, "proofTable", tr("How each tensor read back"), this);
-    table->setColumnWidth(0, 300);
-    table->setColumnWidth(2, 190);
-    inside->addWidget(table, 1);
-    proofCard_->setBody(body);
-    auto* files = tableOf(files_, "certifiedFiles", tr("Written files and their hashes"), this);
-    files->setColumnWidth(0, 300);
-    filesCard_->setBody(files);
-    column->addWidget(proofCard_, 3);
-    column->addWidget(filesCard_, 1);
-    layout->addLayout(column, 1);
+    auto* centre = new QWidget;
+    shownTab_ = new QStackedLayout(centre);
+    planCard_->setBody(plan_);
+    shownTab_->addWidget(planCard_);
+    shownTab_->addWidget(results());
+    layout->addWidget(centre, 1);
     layout->addWidget(sidebar());
     const QString empty = tr("Nothing was exported yet. An export is opened again, every value is compared with what "
                              "was analysed, and the certificate is shown here.");
     proofCard_->setMessage(empty);
     filesCard_->setMessage(tr("Each written file with its SHA-256."));
 
-    connect(&session, &Session::modelChanged, this, &ExportPage::look);
+    planCard_->setMessage(tr("Open a model to see what an export of it would write."));
+    choose(0);
+
+    connect(&session, &Session::modelChanged, this, [this] {
+        choose(0);
+        look();
+    });
     connect(&session, &Session::specChanged, this, &ExportPage::look);
+    connect(&session, &Session::rulesChanged, this, [this] {
+        choose(0);
+        look();
+    });
+    connect(rules_, &RuleEditor::judged, this, &ExportPage::allow);
+    connect(plan_, &ExportPlanView::planned, this, &ExportPage::allow);
     connect(&session, &Session::jobCancelled, this, [this] {
         if (std::exchange(writing_, nullptr)) say(tr("Cancelled; nothing was written."), false);
         look();
@@ -106,9 +131,34 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
 
 ExportPage::~ExportPage() = default;
 
+QWidget* ExportPage::results() {
+    auto* both = new QWidget;
+    auto* column = new QVBoxLayout(both);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(Theme::kGap);
+    auto* body = new QWidget;
+    auto* inside = new QVBoxLayout(body);
+    inside->setContentsMargins(0, 0, 0, 0);
+    inside->setSpacing(Theme::kGap);
+    headline_ = wrapped("proofHeadline", "");
+    inside->addWidget(headline_);
+    auto* table = tableOf(tensors_, "proofTable", tr("How each tensor read back"), this);
+    constexpr std::array widths = {280, 80, 160, 90, 90, 70, 80};
+    for (std::size_t i = 0; i < widths.size(); ++i) table->setColumnWidth(int(i), widths[i]);
+    inside->addWidget(table, 1);
+    proofCard_->setBody(body);
+    auto* files = tableOf(files_, "certifiedFiles", tr("Written files and their hashes"), this);
+    files->setColumnWidth(0, 300);
+    files->setColumnWidth(1, 480);
+    filesCard_->setBody(files);
+    column->addWidget(proofCard_, 3);
+    column->addWidget(filesCard_, 1);
+    return both;
+}
+
 QWidget* ExportPage::sidebar() {
     auto* side = new QWidget;
-    side->setFixedWidth(320);
+    side->setFixedWidth(kSide);
     auto* column = new QVBoxLayout(side);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(Theme::kGap);
@@ -132,13 +182,20 @@ QWidget* ExportPage::sidebar() {
     auto* open = new QPushButton(tr("Open a certificate"));
     open->setObjectName(QStringLiteral("openCertificate"));
     status_ = wrapped("exportStatus", "muted");
-    for (QWidget* widget : std::initializer_list<QWidget*>{spec_, layout_, takes_, write_, open, status_})
+    rules_ = new RuleEditor(session_);
+    auto* recipe = new QLabel(tr("Rules that come before it"));
+    recipe->setProperty("role", QStringLiteral("muted"));
+    for (QWidget* widget :
+         std::initializer_list<QWidget*>{spec_, layout_, takes_, recipe, rules_, write_, open, status_})
         lines->addWidget(widget);
     lines->addStretch(1);
-    auto* card = new Card(tr("Layout"));
+    auto* card = new Card(tr("Recipe and layout"));
     card->setBody(what);
     column->addWidget(card, 1);
-    connect(layout_, &QComboBox::currentIndexChanged, this, &ExportPage::look);
+    connect(layout_, &QComboBox::currentIndexChanged, this, [this] {
+        choose(0);
+        look();
+    });
     connect(write_, &QPushButton::clicked, this, &ExportPage::write);
     connect(open, &QPushButton::clicked, this, &ExportPage::openCertificate);
     return side;
@@ -154,7 +211,39 @@ void ExportPage::look() {
                              : QString::fromStdString(oneSentence(accepted.error().message)));
     takes_->setProperty("role", accepted ? QStringLiteral("muted") : QStringLiteral("warn"));
     takes_->style()->polish(takes_);
-    write_->setEnabled(session_.model() && accepted && !writing_);
+    takesSpec_ = accepted || session_.keepsRest();
+    planIsOld_ = true;
+    if (isVisible()) plan();
+    allow();
+}
+
+QuantizeRequest ExportPage::request() const {
+    QuantizeRequest request{session_.spec(), {}, layout_->currentData().toString().toStdString(), {}};
+    if (auto rules = parseRules(session_.rules().toStdString())) request.rules = std::move(*rules);
+    request.keepsRest = session_.keepsRest();
+    return request;
+}
+
+void ExportPage::plan() {
+    planIsOld_ = false;
+    plan_->ask(session_.model(), request());
+    planCard_->setMessage(session_.model() ? QString() : tr("Open a model to see what an export of it would write."));
+}
+
+void ExportPage::allow() {
+    const ExportPlan* plan = plan_->plan();
+    write_->setEnabled(session_.model() && takesSpec_ && !writing_ && !rules_->wrong() &&
+                       (!plan || plan->problem.empty()));
+}
+
+void ExportPage::choose(int tab) {
+    shownTab_->setCurrentIndex(tab);
+    tabs_[std::size_t(tab)]->setChecked(true);
+}
+
+void ExportPage::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    if (planIsOld_) plan();
 }
 
 QString ExportPage::suggestedName() const {
@@ -173,24 +262,31 @@ void ExportPage::write() {
     const QString path = chooseOutput_(suggestedName());
     if (path.isEmpty()) return;
     say(tr("Writing and proving %1").arg(QFileInfo(path).fileName()), false);
-    QuantizeRequest request{session_.spec(), {}, layout_->currentData().toString().toStdString(), path.toStdString()};
+    QuantizeRequest request = this->request();
+    request.output = path.toStdString();
     writing_ =
         std::make_unique<LaneWork>(session_, "Exporting " + escapeForPeople(QFileInfo(path).fileName().toStdString()));
     look();
     runJob<Exported>(
         this, writing_->job(),
-        [model = session_.model(), request](const Job& job) { return exportModel(*model, request, job); },
+        [model = session_.model(), request = std::move(request)](const Job& job) {
+            return exportModel(*model, request, job);
+        },
         [this, path](Result<Exported> done) {
             writing_.reset();
             look();
             if (!done) return say(QString::fromStdString(oneSentence(done.error().message)), true);
             present(done->certificate, QString::fromStdString(done->certificatePath));
-            say(done->written.keptByLayout == 0 ? tr("Wrote %1.").arg(path)
-                                                : tr("Wrote %1. %2 tensors stay as they are in this layout; %3.")
-                                                      .arg(path)
-                                                      .arg(done->written.keptByLayout)
-                                                      .arg(QString::fromStdString(done->written.whyKept)),
-                false);
+            // A path has no place to break at: its folder is elided to one line, and the tooltip has it all.
+            const QString file = QFileInfo(path).fileName(),
+                          in = status_->fontMetrics().elidedText(QFileInfo(path).path(), Qt::ElideMiddle, kSide - 40);
+            QString said = tr("Wrote %1 into\n%2").arg(file, in);
+            if (done->written.keptByLayout > 0)
+                said += tr("\n%1 tensors stay as they are in this layout; %2.")
+                            .arg(done->written.keptByLayout)
+                            .arg(QString::fromStdString(done->written.whyKept));
+            say(said, false);
+            status_->setToolTip(path);
             Q_EMIT exported(path);
         });
 }
@@ -215,10 +311,12 @@ void ExportPage::present(const Certificate& certificate, const QString& path) {
     filesCard_->setMessage({});
     proofCard_->setNote(QString::fromStdString(certificate.layout));
     filesCard_->setNote(QFileInfo(path).fileName());
+    choose(1);
 }
 
 void ExportPage::say(const QString& sentence, bool wrong) {
     status_->setText(sentence);
+    status_->setToolTip({});
     status_->setProperty("role", wrong ? QStringLiteral("warn") : QStringLiteral("muted"));
     status_->style()->polish(status_);
     if (wrong) Q_EMIT failed(sentence);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Writes the model under spec A in a layout, proves it, and shows the certificate; also that of an earlier export.
+// Plans what an export would write, writes the model under spec A and the recipe in a layout, proves it, and shows the
+// certificate; also that of an earlier export.
 
 #include "app/gui/page.h"
 #include "app/gui/row_model.h"
@@ -8,17 +9,22 @@
 
 #include <QWidget>
 
+#include <array>
 #include <functional>
 #include <memory>
 
 class QComboBox;
 class QLabel;
 class QPushButton;
+class QStackedLayout;
+class QToolButton;
 
 namespace qs::gui {
 
 class Card;
+class ExportPlanView;
 class LaneWork;
+class RuleEditor;
 class Session;
 
 class ExportPage : public QWidget {
@@ -31,6 +37,10 @@ public:
     void setOutputChooser(PathChooser chooser) { chooseOutput_ = std::move(chooser); }
     void setCertificateChooser(PathChooser chooser) { chooseCertificate_ = std::move(chooser); }
     const Certificate* certificate() const { return shown_ ? &*shown_ : nullptr; }
+    RuleEditor& rules() { return *rules_; }
+
+protected:
+    void showEvent(QShowEvent*) override;
 
 Q_SIGNALS:
     void exported(const QString& path);
@@ -38,7 +48,12 @@ Q_SIGNALS:
 
 private:
     QWidget* sidebar();
-    void look(); ///< what the chosen layout says of the spec
+    QWidget* results();
+    void choose(int tab); ///< 0: the plan, 1: the proof
+    void look();          ///< what the chosen layout says of the spec
+    void plan();          ///< what it would write; later, while nobody looks
+    void allow();
+    QuantizeRequest request() const;
     void write();
     void openCertificate();
     void present(const Certificate& certificate, const QString& path);
@@ -49,7 +64,12 @@ private:
     PathChooser chooseOutput_, chooseCertificate_;
     RowModel<TensorProof>* tensors_;
     RowModel<CertifiedFile>* files_;
-    Card *proofCard_, *filesCard_;
+    Card *planCard_, *proofCard_, *filesCard_;
+    ExportPlanView* plan_;
+    RuleEditor* rules_ = nullptr;
+    QStackedLayout* shownTab_ = nullptr;
+    std::array<QToolButton*, 2> tabs_{};
+    bool planIsOld_ = true, takesSpec_ = false;
     QLabel *headline_ = nullptr, *status_ = nullptr, *spec_ = nullptr, *takes_ = nullptr;
     QComboBox* layout_ = nullptr;
     QPushButton* write_ = nullptr;

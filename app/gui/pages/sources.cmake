@@ -14,6 +14,7 @@ target_sources(qs_gui PRIVATE
   pages/compare_page.cpp
   pages/compare_plots.cpp
   pages/export_page.cpp
+  pages/export_plan_view.cpp
   pages/lab_operations.cpp
   pages/lab_panel.cpp
   pages/lab_products.cpp

@@ -25,6 +25,7 @@ target_sources(qs_gui PRIVATE
   widgets/ranked_bars.cpp
   widgets/kept_pixels.cpp
   widgets/report_preview.cpp
+  widgets/rule_editor.cpp
   widgets/shared_painting.cpp
   widgets/plot_axis.cpp
   widgets/plot_chart.cpp

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The export page: a layout is chosen, the model written and proved, the certificate shown, and an earlier one opened.
 #include "app/gui/pages/export_page.h"
+#include "app/gui/spec_history.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/rule_editor.h"
 #include "artefacts.h"
+#include "core/export/recipe.h"
 #include "opened_session.h"
 
 #include <QComboBox>
 #include <QLabel>
+#include <QPlainTextEdit>
 #include <QPushButton>
 #include <QTableView>
 #include <QTemporaryDir>
@@ -108,6 +112,100 @@ private Q_SLOTS:
                                                          : QStringLiteral("export_page_hdf5_light"));
         }
         Theme::install(Theme::Mode::Dark);
+    }
+
+    /// Rules typed into the field: the plan follows them, the export obeys them, and undo takes them back.
+    void aRecipeIsPlannedWrittenAndUndone() {
+        QTemporaryDir folder;
+        SpecHistory history(*session_);
+        const auto page = make();
+        choose(*page, "eformer");
+        auto* lines = page->findChild<QPlainTextEdit*>(QStringLiteral("exportRules"));
+        auto* write = page->findChild<QPushButton*>(QStringLiteral("exportWrite"));
+        const auto* table = page->findChild<QTableView*>(QStringLiteral("planTable"))->model();
+        QTRY_COMPARE(table->rowCount(), int(session_->model()->tensors.size()));
+        QVERIFY(write->isEnabled());
+        lines->setFocus();
+        QTest::keyClicks(lines, QStringLiteral("down_proj=int8"));
+        QTest::keyClick(lines, Qt::Key_Return);
+        QTest::keyClicks(lines, QStringLiteral("embed=ke"));
+        QTRY_VERIFY(textOf(*page, "exportRulesSaid").startsWith(QStringLiteral("Line 2")));
+        QVERIFY(!write->isEnabled());
+        QTest::keyClicks(lines, QStringLiteral("ep"));
+        QTRY_COMPARE(session_->rules(), QStringLiteral("down_proj=int8\nembed=keep"));
+        QVERIFY(write->isEnabled() && textOf(*page, "exportRulesSaid").isEmpty());
+        const auto specOf = [&](const char* name) {
+            for (int i = 0; i < table->rowCount(); ++i)
+                if (table->index(i, 0).data().toString() == QLatin1String(name))
+                    return table->index(i, 2).data().toString() + u' ' + table->index(i, 1).data().toString();
+            return QString();
+        };
+        QTRY_COMPARE(specOf("model.layers.0.mlp.down_proj.weight"), QStringLiteral("quantized int8"));
+        QCOMPARE(specOf("model.embed_tokens.weight"), QStringLiteral("copied as it is"));
+        QCOMPARE(specOf("model.layers.0.mlp.up_proj.weight"), QStringLiteral("quantized nf4:block=64"));
+        QVERIFY(textOf(*page, "planHeadline").contains(QStringLiteral("of 75 tensors quantized at")));
+        keepPicture(*page, QStringLiteral("export_page_plan"));
+
+        page->setOutputChooser([&](const QString&) { return folder.filePath(QStringLiteral("mixed")); });
+        QSignalSpy exported(page.get(), &ExportPage::exported);
+        QTest::mouseClick(write, Qt::LeftButton);
+        QVERIFY(exported.wait(60'000));
+        QVERIFY(page->certificate() && page->certificate()->proof.proved());
+        for (const auto& one : page->certificate()->proof.tensors)
+            if (one.name == "model.layers.0.mlp.down_proj.weight") QCOMPARE(one.spec, std::string("int8"));
+
+        const auto recipe = folder.filePath(QStringLiteral("recipe.json"));
+        page->rules().setSaveChooser([&](const QString&) { return recipe; });
+        QTest::mouseClick(page->findChild<QPushButton*>(QStringLiteral("saveRecipe")), Qt::LeftButton);
+        const auto saved = readRecipe(recipe.toStdString());
+        QVERIFY(saved && saved->rules.size() == 2 && saved->rest);
+
+        QVERIFY(history.canUndo());
+        history.undo();
+        QCOMPARE(session_->rules(), QString());
+        QCOMPARE(lines->toPlainText(), QString());
+        page->rules().setOpenChooser([&](const QString&) { return recipe; });
+        QTest::mouseClick(page->findChild<QPushButton*>(QStringLiteral("openRecipe")), Qt::LeftButton);
+        QCOMPARE(lines->toPlainText(), QStringLiteral("down_proj=int8\nembed=keep\n"));
+        page->rules().setOpenChooser([](const QString&) { return samplePath() + QStringLiteral("/config.json"); });
+        QTest::mouseClick(page->findChild<QPushButton*>(QStringLiteral("openRecipe")), Qt::LeftButton);
+        QVERIFY(textOf(*page, "exportRulesSaid").contains(QStringLiteral("is not a recipe")));
+        QVERIFY(write->isEnabled()); // the rules of before are in force
+        session_->setRules({}, false);
+    }
+
+    /// A recipe that the layout cannot hold is refused before anything is written, row by row and as a sentence.
+    void aRecipeThatTheLayoutCannotHoldIsRefused() {
+        const auto page = make();
+        choose(*page, "bnb");
+        session_->setSpec(*parseSpec("nf4:dialect=bnb"));
+        session_->setRules(QStringLiteral("up_proj=ternary"), false);
+        auto* write = page->findChild<QPushButton*>(QStringLiteral("exportWrite"));
+        QTRY_VERIFY(textOf(*page, "planHeadline").contains(QStringLiteral("cannot be written this way")));
+        QVERIFY(!write->isEnabled());
+        session_->setRules(QStringLiteral("up_proj=fp4:dialect=bnb"), false);
+        QTRY_VERIFY(textOf(*page, "planHeadline").contains(QStringLiteral("bnb")) &&
+                    !textOf(*page, "planHeadline").contains(QStringLiteral("cannot be written this way")));
+        QVERIFY(!write->isEnabled());
+        keepPicture(*page, QStringLiteral("export_page_refused"));
+        auto* rest = page->findChild<QComboBox*>(QStringLiteral("exportRest"));
+        rest->setCurrentIndex(1); // the others stay: one kind of 4 bits is left
+        QTRY_VERIFY(write->isEnabled() && textOf(*page, "planHeadline").contains(QStringLiteral("quantized at")));
+        session_->setRules({}, false);
+        session_->setSpec(*parseSpec("nf4:block=64"));
+    }
+
+    /// Layers that the source holds quantized and that no rule takes are written as values, and the page says so before.
+    void decodedLayersAreSaid() {
+        Session other;
+        QVERIFY(openModel(other, QStringLiteral(QS_TEST_DATA "/conventions/bnb_4bit")));
+        other.setRules(QString::fromStdString("^" + other.model()->tensors.front().name + "$=int8"), true);
+        ExportPage page(other);
+        page.resize(1356, 802);
+        page.show();
+        choose(page, "native");
+        QTRY_VERIFY(textOf(page, "planHeadline").contains(QStringLiteral("written as the values")));
+        keepPicture(page, QStringLiteral("export_page_decoded"));
     }
 
     void whatCannotBeWrittenIsASentence() {

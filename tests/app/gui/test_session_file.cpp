@@ -39,6 +39,7 @@ private Q_SLOTS:
             session.setSpec(*parseSpec("int8:block=32"));
             QTest::qWait(450); // another gesture
             session.setSpec(*parseSpec("nf4:block=128"));
+            session.setRules(QStringLiteral("down_proj=int8"), true);
             session.selectTensor(session.weights()[5]);
             session.setMetric(QStringLiteral("sqnr_db"));
             session.showPage(QStringLiteral("tensor"));
@@ -65,7 +66,11 @@ private Q_SLOTS:
         QCOMPARE(session.metric(), QStringLiteral("sqnr_db"));
         QCOMPARE(window.saver().path(), file);
         QTRY_COMPARE(session.page(), QStringLiteral("tensor"));
+        QCOMPARE(session.rules(), QStringLiteral("down_proj=int8"));
+        QVERIFY(session.keepsRest());
         QVERIFY(window.history().canUndo());
+        window.history().undo();
+        QCOMPARE(session.rules(), QString());
         window.history().undo();
         QCOMPARE(canonicalText(session.spec()), canonicalText(*parseSpec("int8:block=32")));
         QCOMPARE(window.message(), QString());

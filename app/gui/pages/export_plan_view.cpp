@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/export_plan_view.h"
+
+#include "app/gui/run_job.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/data_table.h"
+#include "core/base/text.h"
+
+#include <QHeaderView>
+#include <QLabel>
+#include <QSortFilterProxyModel>
+#include <QStyle>
+#include <QTableView>
+#include <QTimer>
+#include <QVBoxLayout>
+
+#include <array>
+
+namespace qs::gui {
+namespace {
+constexpr int kSettleMs = 60; ///< of a drag of the slider
+} // namespace
+
+ExportPlanView::ExportPlanView(QWidget* parent)
+    : QWidget(parent),
+      rows_(new RowModel<PlannedTensor>(
+          inOrder(planColumns(), {"tensor", "spec", "becomes", "dtype", "shape", "bpw", "bytes"}), this)),
+      headline_(new QLabel), settle_(new QTimer(this)) {
+    auto* inside = new QVBoxLayout(this);
+    inside->setContentsMargins(0, 0, 0, 0);
+    inside->setSpacing(Theme::kGap);
+    headline_->setObjectName(QStringLiteral("planHeadline"));
+    headline_->setWordWrap(true);
+    headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    inside->addWidget(headline_);
+    auto* view = new QTableView;
+    auto* sorted = new QSortFilterProxyModel(this);
+    sorted->setSourceModel(rows_);
+    sorted->setSortRole(Qt::UserRole);
+    view->setObjectName(QStringLiteral("planTable"));
+    view->setModel(sorted);
+    view->setSortingEnabled(true);
+    view->sortByColumn(-1, Qt::AscendingOrder);
+    asDataTable(*view, tr("What each tensor would become"));
+    view->horizontalHeader()->setStretchLastSection(true);
+    constexpr std::array widths = {290, 160, 190, 60, 100, 70};
+    for (std::size_t i = 0; i < widths.size(); ++i) view->setColumnWidth(int(i), widths[i]);
+    inside->addWidget(view, 1);
+    settle_->setSingleShot(true);
+    settle_->setInterval(kSettleMs);
+    connect(settle_, &QTimer::timeout, this, &ExportPlanView::start);
+}
+
+ExportPlanView::~ExportPlanView() { job_.cancel(); }
+
+void ExportPlanView::ask(std::shared_ptr<const Model> model, QuantizeRequest request) {
+    model_ = std::move(model), request_ = std::move(request);
+    plan_.reset();
+    job_.cancel();
+    settle_->start();
+}
+
+void ExportPlanView::start() {
+    if (!model_) return rows_->setRows({});
+    job_ = Job();
+    runJob<ExportPlan>(
+        this, job_, [model = model_, request = request_](const Job& job) { return planExport(*model, request, job); },
+        [this](Result<ExportPlan> plan) { take(std::move(plan)); });
+}
+
+void ExportPlanView::take(Result<ExportPlan> plan) {
+    std::string text;
+    if (plan) {
+        text = summaryText(*plan);
+        rows_->setRows(std::move(plan->tensors));
+        plan->tensors.clear();
+        plan_ = std::move(*plan);
+    } else {
+        text = plan.error().message;
+        rows_->setRows({});
+    }
+    QString sentence = QString::fromStdString(oneSentence(text));
+    if (!sentence.isEmpty()) sentence[0] = sentence[0].toUpper();
+    headline_->setText(sentence);
+    headline_->setProperty("role", plan_ && plan_->problem.empty() ? QString() : QStringLiteral("warn"));
+    headline_->style()->polish(headline_);
+    Q_EMIT planned();
+}
+
+} // namespace qs::gui

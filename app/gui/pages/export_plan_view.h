@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What an export would write: planned beside the window's thread, again whenever the request is another one.
+
+#include "app/gui/row_model.h"
+#include "core/base/job.h"
+#include "core/export/export_plan.h"
+
+#include <QWidget>
+
+#include <memory>
+#include <optional>
+
+class QLabel;
+class QTimer;
+
+namespace qs::gui {
+
+class ExportPlanView : public QWidget {
+    Q_OBJECT
+public:
+    explicit ExportPlanView(QWidget* parent = nullptr);
+    ~ExportPlanView() override;
+    void ask(std::shared_ptr<const Model> model, QuantizeRequest request); ///< null: nothing to plan
+    bool asked() const { return model_ != nullptr; }
+    /// Null until the last request is planned, and where it cannot be.
+    const ExportPlan* plan() const { return plan_ ? &*plan_ : nullptr; }
+
+Q_SIGNALS:
+    void planned();
+
+private:
+    void start();
+    void take(Result<ExportPlan> plan);
+    std::shared_ptr<const Model> model_;
+    QuantizeRequest request_;
+    std::optional<ExportPlan> plan_;
+    Job job_;
+    RowModel<PlannedTensor>* rows_;
+    QLabel* headline_;
+    QTimer* settle_;
+};
+
+} // namespace qs::gui

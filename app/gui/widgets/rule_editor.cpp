@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/widgets/rule_editor.h"
+
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+#include "core/base/text.h"
+#include "core/export/recipe.h"
+#include "core/model/atomic_file.h"
+
+#include <QApplication>
+#include <QComboBox>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPainter>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QSignalBlocker>
+#include <QStyle>
+#include <QStyleOptionFrame>
+#include <QTimer>
+#include <QVBoxLayout>
+
+namespace qs::gui {
+namespace {
+
+constexpr int kSettleMs = 250;
+constexpr int kMostCharacters = 200'000; ///< read again at each pause while they are typed
+
+/// The surface of a line edit around several lines.
+class Field : public QWidget {
+public:
+    explicit Field(QPlainTextEdit* lines) : lines_(lines) {
+        auto* inside = new QVBoxLayout(this);
+        inside->setContentsMargins(4, 4, 4, 4);
+        inside->addWidget(lines);
+        connect(qApp, &QApplication::focusChanged, this, qOverload<>(&QWidget::update));
+    }
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        QStyleOptionFrame box;
+        box.initFrom(this);
+        box.state.setFlag(QStyle::State_HasFocus, lines_->hasFocus());
+        QPainter painter(this);
+        style()->drawPrimitive(QStyle::PE_PanelLineEdit, &box, &painter, this);
+    }
+
+private:
+    QPlainTextEdit* lines_;
+};
+
+QString kinds() { return QObject::tr("Recipes (*.json)"); }
+
+} // namespace
+
+RuleEditor::RuleEditor(Session& session, QWidget* parent)
+    : QWidget(parent), session_(session), lines_(new QPlainTextEdit), rest_(new QComboBox), said_(new QLabel),
+      settle_(new QTimer(this)) {
+    chooseOpen_ = [this](const QString& suggested) {
+        return QFileDialog::getOpenFileName(this, tr("Open a recipe"), suggested, kinds());
+    };
+    chooseSave_ = [this](const QString& suggested) {
+        return QFileDialog::getSaveFileName(this, tr("Save the recipe"), suggested, kinds());
+    };
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(Theme::kGap);
+    rest_->setObjectName(QStringLiteral("exportRest"));
+    rest_->setAccessibleName(tr("Tensors that no rule matches"));
+    rest_->addItems({tr("Quantize the others by the spec above"), tr("Keep the others as they are")});
+    lines_->setObjectName(QStringLiteral("exportRules"));
+    lines_->setAccessibleName(tr("Rules of the recipe, one a line"));
+    lines_->setPlaceholderText(QStringLiteral("down_proj=int8\nlayers\\.[01]\\.=keep"));
+    lines_->setToolTip(tr("REGEX=SPEC or REGEX=keep; the first line that matches a name decides"));
+    lines_->setFont(Theme::numbers());
+    lines_->setLineWrapMode(QPlainTextEdit::NoWrap);
+    lines_->setTabChangesFocus(true);
+    lines_->setFixedHeight(104);
+    said_->setObjectName(QStringLiteral("exportRulesSaid"));
+    said_->setWordWrap(true);
+    said_->hide();
+    auto* files = new QHBoxLayout;
+    files->setSpacing(Theme::kGap);
+    auto* openButton = new QPushButton(tr("Open recipe"));
+    openButton->setObjectName(QStringLiteral("openRecipe"));
+    auto* saveButton = new QPushButton(tr("Save recipe"));
+    saveButton->setObjectName(QStringLiteral("saveRecipe"));
+    files->addWidget(openButton);
+    files->addWidget(saveButton);
+    column->addWidget(new Field(lines_));
+    column->addWidget(said_);
+    column->addWidget(rest_);
+    column->addLayout(files);
+
+    settle_->setSingleShot(true);
+    settle_->setInterval(kSettleMs);
+    connect(settle_, &QTimer::timeout, this, &RuleEditor::take);
+    connect(lines_, &QPlainTextEdit::textChanged, settle_, qOverload<>(&QTimer::start));
+    connect(rest_, &QComboBox::currentIndexChanged, this, &RuleEditor::take);
+    connect(openButton, &QPushButton::clicked, this, &RuleEditor::open);
+    connect(saveButton, &QPushButton::clicked, this, &RuleEditor::save);
+    connect(&session, &Session::rulesChanged, this, &RuleEditor::show);
+    show();
+}
+
+bool RuleEditor::wrong() const { return wrong_; }
+
+void RuleEditor::show() {
+    const QSignalBlocker quiet(lines_), too(rest_);
+    rest_->setCurrentIndex(session_.keepsRest());
+    if (lines_->toPlainText() == session_.rules()) return;
+    settle_->stop();
+    lines_->setPlainText(session_.rules());
+    say({}, false);
+}
+
+void RuleEditor::take() {
+    settle_->stop();
+    const QString text = lines_->toPlainText();
+    if (text.size() > kMostCharacters)
+        return say(tr("These are too many rules for this field: quantscope-cli export takes them from a file."), true);
+    if (const auto rules = parseRules(text.toStdString()); !rules)
+        return say(QString::fromStdString(oneSentence(rules.error().message)), true);
+    say({}, false);
+    session_.setRules(text, rest_->currentIndex() == 1);
+}
+
+void RuleEditor::open() {
+    const QString path = chooseOpen_({});
+    if (path.isEmpty()) return;
+    const auto recipe = readRecipe(path.toStdString());
+    const auto lines = recipe ? rulesText(recipe->rules) : tl::unexpected(recipe.error());
+    if (!lines) return say(QString::fromStdString(oneSentence(lines.error().message)), wrong_);
+    if (lines->size() > std::size_t(kMostCharacters))
+        return say(
+            tr("%1 has too many rules for this field: quantscope-cli export takes it.").arg(QFileInfo(path).fileName()),
+            wrong_);
+    if (recipe->rest) session_.setSpec(*recipe->rest);
+    session_.setRules(QString::fromStdString(*lines), !recipe->rest);
+    show();
+    say({}, false);
+}
+
+void RuleEditor::save() {
+    take();
+    if (wrong_) return;
+    const QString path = chooseSave_(QStringLiteral("recipe.json"));
+    if (path.isEmpty()) return;
+    Recipe recipe;
+    if (!session_.keepsRest()) recipe.rest = session_.spec();
+    recipe.rules = *parseRules(session_.rules().toStdString());
+    auto written = notAnOpenedInput(path.toStdString(), session_.model().get());
+    if (written) written = writeWholeFile(path.toStdString(), recipeText(recipe));
+    if (!written) return say(QString::fromStdString(oneSentence(written.error().message)), wrong_);
+    say(tr("Saved %1.").arg(QFileInfo(path).fileName()), false);
+}
+
+void RuleEditor::say(const QString& sentence, bool isWrong) {
+    wrong_ = isWrong;
+    said_->setText(sentence);
+    said_->setProperty("role", sentence.startsWith(tr("Saved ")) ? QStringLiteral("muted") : QStringLiteral("warn"));
+    said_->style()->polish(said_);
+    said_->setVisible(!sentence.isEmpty());
+    Q_EMIT judged();
+}
+
+} // namespace qs::gui

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/export/export_plan.h"
+
+#include "core/base/text.h"
+#include "core/export/recipe.h"
+#include "core/model/derived_tensor.h"
+#include "core/quant/conv1d.h"
+#include "core/quant/produce.h"
+#include "core/quant/serve.h"
+#include "core/quant/taken_tensors.h"
+#include "core/quant/write_model.h"
+
+#include <fmt/format.h>
+#include <unordered_map>
+
+namespace qs {
+namespace {
+
+Result<std::uint64_t> bytesOf(const Model& model, const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout,
+                              const Job& job) {
+    const auto view = model.view(tensor);
+    if (!view) return tl::unexpected(view.error());
+    Result<std::vector<TensorToWrite>> fields;
+    if (layout.writeFrom) {
+        const auto source = makeSource(*view, spec, job);
+        if (!source) return tl::unexpected(source.error());
+        fields = layout.writeFrom(*source);
+    } else {
+        fields = layout.write(*view, spec, job);
+    }
+    if (!fields) return tl::unexpected(fields.error());
+    std::uint64_t bytes = 0;
+    for (const TensorToWrite& field : *fields) bytes += qs::bytesOf(field);
+    return bytes;
+}
+
+Result<void> planCopy(const Model& model, const Layout& layout, PlannedTensor& row, const TensorInfo& tensor) {
+    const auto copy = layout.copy ? layout.copy(model, tensor) : copyOf(model, tensor);
+    if (!copy) return tl::unexpected(copy.error());
+    row.bytes = qs::bytesOf(*copy);
+    const bool stored = tensor.packed || (tensor.derived && !tensor.derived->fields().empty());
+    if (row.becomes == Becomes::Copied && stored && row.bytes != storedBytes(tensor)) row.becomes = Becomes::Decoded;
+    return {};
+}
+
+void count(ExportPlan& plan, const PlannedTensor& row) {
+    plan.bytes += row.bytes;
+    switch (row.becomes) {
+    case Becomes::Quantized:
+        ++plan.quantized, plan.quantizedElements += row.elements, plan.quantizedBytes += row.bytes;
+        break;
+    case Becomes::Decoded: ++plan.decoded; break;
+    case Becomes::Stays: ++plan.stays; break;
+    case Becomes::Refused: ++plan.refused; break;
+    case Becomes::Copied: break;
+    }
+}
+
+std::string becomesText(const PlannedTensor& row) {
+    switch (row.becomes) {
+    case Becomes::Quantized: return "quantized";
+    case Becomes::Copied: return "copied";
+    case Becomes::Decoded: return "decoded to its values";
+    case Becomes::Stays: return "stays: " + row.reason;
+    case Becomes::Refused: break;
+    }
+    return "refused: " + row.reason;
+}
+
+} // namespace
+
+Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request, const Job& job) {
+    const auto layout = requestedLayout(request);
+    if (!layout) return tl::unexpected(layout.error());
+    const auto asked = askedTensors(model, request);
+    if (!asked) return tl::unexpected(asked.error());
+    ExportPlan plan;
+    plan.unmatched = unmatchedRules({std::nullopt, request.rules}, model);
+    std::unordered_map<const TensorInfo*, const AskedTensor*> of;
+    for (const AskedTensor& one : *asked) of.emplace(one.tensor, &one);
+    const auto parts = storedFields(model);
+
+    std::vector<TakenTensor> taken;
+    std::string first; // refusal
+    plan.tensors.reserve(model.tensors.size());
+    for (const TensorInfo& tensor : model.tensors) {
+        PlannedTensor row;
+        row.name = tensor.name, row.dtype = tensor.typeId(), row.shape = tensor.shape, row.elements = tensor.elements;
+        if (const auto found = of.find(&tensor); found != of.end()) {
+            const AskedTensor& one = *found->second;
+            const auto part = parts.find(tensor.name);
+            if (auto held = leftAlone(one, **layout); !held) {
+                row.becomes = Becomes::Stays, row.reason = held.error().message;
+            } else {
+                row.spec = specText(*one.spec);
+                const auto ok = part != parts.end() ? Result<void>(fail(partReason(tensor, part->second)))
+                                                    : checkWritable(tensor, *one.spec, **layout);
+                row.becomes = ok ? Becomes::Quantized : Becomes::Refused;
+                if (!ok) row.reason = ok.error().message;
+                if (!ok && first.empty()) first = row.reason;
+                taken.push_back({&tensor, *one.spec});
+            }
+        }
+        plan.tensors.push_back(std::move(row));
+    }
+    std::string config;
+    WrittenFiles kept;
+    if (const auto can = (*layout)->takesModel ? (*layout)->takesModel(model) : Result<void>{}; !can)
+        plan.problem = can.error().message;
+    else if (!first.empty())
+        plan.problem = first;
+    else if (const auto some = takenTensors(model, request, **layout, kept); !some)
+        plan.problem = some.error().message;
+    else if ((*layout)->config) {
+        auto entries = (*layout)->config(model, taken);
+        if (entries)
+            config = std::move(*entries);
+        else
+            plan.problem = entries.error().message;
+    }
+    const Conv1dLayers layers(model, config);
+    std::size_t next = 0; // of taken
+    for (std::size_t i = 0; i < model.tensors.size(); ++i) {
+        if (job.cancelled()) return tl::unexpected(cancelledError());
+        const TensorInfo& tensor = model.tensors[i];
+        PlannedTensor& row = plan.tensors[i];
+        const bool isTaken = next < taken.size() && taken[next].tensor == &tensor;
+        if (isTaken && row.becomes == Becomes::Quantized) {
+            const auto other = layers.has(tensor) ? turned(model, tensor) : nullptr;
+            const auto bytes = bytesOf(model, other ? *other : tensor, taken[next].spec, **layout, job);
+            if (!bytes) return tl::unexpected(bytes.error());
+            row.bytes = *bytes;
+        } else if (!isTaken) {
+            if (auto ok = planCopy(model, **layout, row, tensor); !ok) return tl::unexpected(ok.error());
+        }
+        next += isTaken;
+        count(plan, row);
+    }
+    return plan;
+}
+
+std::string summaryText(const ExportPlan& plan) {
+    if (!plan.problem.empty())
+        return plan.refused > 0 ? fmt::format("{} of {} tensors cannot be written this way, so nothing would be: {}.",
+                                              plan.refused, plan.refused + plan.quantized, plan.problem)
+                                : plan.problem + '.';
+    std::string text = fmt::format(
+        "{} of {} tensors quantized at {:.4f} bpw; {} of tensors in all.", plan.quantized, plan.tensors.size(),
+        plan.quantizedElements ? 8.0 * double(plan.quantizedBytes) / double(plan.quantizedElements) : 0.0,
+        bytesText(plan.bytes));
+    if (plan.stays > 0) text += fmt::format(" {} stay as they are in this layout.", plan.stays);
+    if (plan.decoded > 0)
+        text += fmt::format(" {} are stored quantized in the source and are written as the values that they decode to.",
+                            plan.decoded);
+    for (const std::string& rule : plan.unmatched)
+        text += fmt::format(" The rule '{}' matches no tensor.", escapeForPeople(rule, 60));
+    return text;
+}
+
+const Columns<PlannedTensor>& planColumns() {
+    using P = PlannedTensor;
+    const auto text = [](const char* id, const char* title, Value (*value)(const P&)) {
+        return Column<P>{{id, title, "", Show::Text, 0, Direction::None, ""}, value};
+    };
+    static const Columns<P> columns = {
+        text("tensor", "Tensor", [](const P& p) -> Value { return escapeForPeople(p.name, 200); }),
+        text("becomes", "Becomes", [](const P& p) -> Value { return becomesText(p); }),
+        text("spec", "Spec", [](const P& p) -> Value { return p.spec.empty() ? "as it is" : p.spec; }),
+        text("dtype", "From", [](const P& p) -> Value { return p.dtype; }),
+        text("shape", "Shape", [](const P& p) -> Value { return shapeTimes(p.shape); }),
+        {{"bpw", "bpw", "", Show::Fixed, 4, Direction::LowerIsBetter, "8 x bytes / elements"},
+         [](const P& p) -> Value {
+             return p.bytes && p.elements ? Value{8.0 * double(p.bytes) / double(p.elements)} : Value{};
+         }},
+        {{"bytes", "Bytes", "", Show::Bytes, 0, Direction::None, "Bytes that the layout will write"},
+         [](const P& p) -> Value { return p.becomes == Becomes::Refused ? Value{} : Value{std::int64_t(p.bytes)}; }}};
+    return columns;
+}
+
+} // namespace qs

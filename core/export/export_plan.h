@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What an export would write, tensor by tensor, before anything is written: by the same questions to the layout that
+// quantizeModel() asks. What only values tell (NaN, Inf) and only the place (a full disk) is found by writing.
+
+#include "core/base/column.h"
+#include "core/quant/layout.h"
+
+namespace qs {
+
+enum class Becomes {
+    Quantized,
+    Copied,
+    Decoded, ///< stored quantized in the source, written as the values that it decodes to
+    Stays,   ///< would be quantized, but the layout's readers take it as it is
+    Refused  ///< asked for, and the layout cannot: nothing is written
+};
+
+struct PlannedTensor {
+    std::string name;
+    std::string spec;  ///< "" unless Quantized or Refused
+    std::string dtype; ///< of the source
+    std::vector<std::int64_t> shape;
+    std::uint64_t elements = 0;
+    std::uint64_t bytes = 0; ///< that the layout will write; 0 when refused
+    Becomes becomes = Becomes::Copied;
+    std::string reason; ///< of Stays and Refused
+};
+
+struct ExportPlan {
+    std::vector<PlannedTensor> tensors; ///< in the order of the model
+    std::string problem;                ///< why nothing can be written as it stands, one sentence; "": nothing known
+    std::vector<std::string> unmatched; ///< rules that match no tensor
+    std::uint64_t bytes = 0;            ///< of all tensors
+    std::uint64_t quantized = 0, quantizedElements = 0, quantizedBytes = 0;
+    std::uint64_t decoded = 0, stays = 0, refused = 0;
+};
+
+/// Fails on a rule that is no regular expression, a spec that is none, a layout that does not exist.
+Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request, const Job& job = {});
+/// "42 of 75 tensors at 4.5000 bpw, 3.41 MiB"
+std::string summaryText(const ExportPlan& plan);
+const Columns<PlannedTensor>& planColumns();
+
+} // namespace qs

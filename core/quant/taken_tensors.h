@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The questions before a writing: what layout, which tensors, under what spec, and what can be written that way. The
+// writing and its plan ask the same ones.
+
+#include "core/quant/layout.h"
+
+namespace qs {
+
+/// The layout of a request whose specs are sound; else the reason.
+Result<const Layout*> requestedLayout(const QuantizeRequest& request);
+
+/// A tensor that a request gives a spec.
+struct AskedTensor {
+    const TensorInfo* tensor = nullptr;
+    const QuantSpec* spec = nullptr; ///< in the request
+    bool named = false;              ///< by the filter or a rule: then a layout refuses what it would leave alone
+};
+Result<std::vector<AskedTensor>> askedTensors(const Model& model, const QuantizeRequest& request);
+/// Why the layout leaves it as it is.
+Result<void> leftAlone(const AskedTensor& asked, const Layout& layout);
+/// Why the layout cannot write a tensor under a spec, whatever its values are.
+Result<void> checkWritable(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout);
+/// Why a tensor that is one of the fields of another, `part`, is not quantized by itself.
+std::string partReason(const TensorInfo& tensor, const std::string& whole);
+
+} // namespace qs

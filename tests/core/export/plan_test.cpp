@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What an export would write, and that the export then writes that; rules as people type them.
+#include "core/export/export_plan.h"
+#include "core/export/recipe.h"
+#include "tests/core/export/made_export.h"
+
+#include <set>
+
+using namespace qs;
+using namespace qs::test;
+
+class PlanTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void planIsWhatIsWritten_data();
+    void planIsWhatIsWritten();
+    void everyLayoutIsPlanned();
+    void rulesAndWhatStays();
+    void refusalsAreRows();
+    void whatTheLayoutCannotSayTogether();
+    void decodedLayersAreSaid();
+    void rulesAsLines();
+    void linesThatAreNoRules_data();
+    void linesThatAreNoRules();
+    void recipesGoOutAndComeBack();
+};
+
+namespace {
+
+const std::pair<const char*, const char*> kCases[] = {{"eformer", "nf4"},
+                                                      {"eformer", "ternary"},
+                                                      {"plain", "int8"},
+                                                      {"native", "int4:sym=no:block=32"},
+                                                      {"native", "nvfp4"},
+                                                      {"bnb", "nf4:dialect=bnb:scaletype=u8dq"},
+                                                      {"llm-int8", "int8"},
+                                                      {"compressed-tensors", "int4:dialect=ct:block=64"},
+                                                      {"compressed-tensors", "nvfp4"},
+                                                      {"gptq", "int4:block=32:scaletype=f16:sym=no"},
+                                                      {"mlx", "int4:sym=no:block=64:scaletype=bf16"},
+                                                      {"hdf5", "nf4"},
+                                                      {"npz", "nf4"},
+                                                      {"gguf", "q4_0"}};
+
+QString sampleFolder() { return QStringLiteral(QS_SOURCE_DIR "/resources/samples/tiny-llama"); }
+
+} // namespace
+
+void PlanTest::planIsWhatIsWritten_data() {
+    QTest::addColumn<QString>("layout");
+    QTest::addColumn<QString>("spec");
+    for (const auto& [layout, spec] : kCases)
+        QTest::addRow("%s %s", layout, spec) << QString::fromLatin1(layout) << QString::fromLatin1(spec);
+}
+
+/// Names, bytes and what becomes of each, before and after; tests of layouts compare those with the files.
+void PlanTest::planIsWhatIsWritten() {
+    QFETCH(QString, layout);
+    QFETCH(QString, spec);
+    const QTemporaryDir folder, outputs;
+    const auto model = layout == QStringLiteral("gguf")
+                           ? *openModel(QStringLiteral(QS_TEST_DATA "/diff/layer0_attention.gguf").toStdString())
+                           : opened(folder, {made("a.weight", DType::F32, {64, 320}, wavy(64 * 320)),
+                                             made("b.weight", DType::F32, {32, 256}, wavy(32 * 256)),
+                                             made("b.bias", DType::F32, {16}, wavy(16))});
+    const Layout& as = *findLayout(layout.toStdString());
+    QuantizeRequest asked{*parseSpec(spec.toStdString()), {}, as.id, {}};
+    const auto plan = planExport(*model, asked);
+    QVERIFY2(plan, plan ? "" : plan.error().message.c_str());
+    QCOMPARE(QString::fromStdString(plan->problem), QString());
+    asked.output =
+        outputs.filePath(QStringLiteral("out") + QLatin1String(as.fileEnding ? as.fileEnding : ".safetensors"))
+            .toStdString();
+    const auto done = exportModel(*model, asked, Job{});
+    QVERIFY2(done, done ? "" : done.error().message.c_str());
+    const auto& proofs = done->certificate.proof.tensors;
+    QCOMPARE(plan->tensors.size(), proofs.size());
+    for (std::size_t i = 0; i < proofs.size(); ++i) {
+        const PlannedTensor& row = plan->tensors[i];
+        QCOMPARE(row.name, proofs[i].name);
+        QVERIFY2(row.bytes == proofs[i].bytesWritten, row.name.c_str());
+        QCOMPARE(row.becomes == Becomes::Quantized, !proofs[i].spec.empty());
+    }
+    QCOMPARE(plan->bytes, done->certificate.proof.bytesWritten);
+    QCOMPARE(plan->quantized, done->written.quantizedTensors);
+    QCOMPARE(plan->stays, done->written.keptByLayout);
+}
+
+void PlanTest::everyLayoutIsPlanned() {
+    std::set<std::string> planned;
+    for (const auto& [layout, spec] : kCases) planned.insert(layout);
+    for (const Layout& layout : layouts()) QVERIFY2(planned.contains(layout.id), layout.id);
+}
+
+void PlanTest::rulesAndWhatStays() {
+    const auto model = *openModel(sampleFolder().toStdString());
+    QuantizeRequest asked{*parseSpec("int4:dialect=ct:block=64"), {}, "compressed-tensors", {}};
+    asked.rules = *parseRules("down_proj=int8:dialect=ct\nlayers\\.0\\.=keep\nno_such=int8\n");
+    const auto plan = planExport(*model, asked);
+    QVERIFY2(plan, plan ? "" : plan.error().message.c_str());
+    QCOMPARE(QString::fromStdString(plan->problem), QString());
+    const auto row = [&](const char* name) {
+        for (const auto& one : plan->tensors)
+            if (one.name == name) return one;
+        qFatal("no row %s", name);
+    };
+    QCOMPARE(row("model.layers.0.mlp.down_proj.weight").spec, specText(*parseSpec("int8:dialect=ct")));
+    QVERIFY(row("model.layers.0.mlp.up_proj.weight").becomes == Becomes::Copied);
+    QCOMPARE(row("model.layers.1.mlp.up_proj.weight").spec, specText(asked.spec));
+    const auto embedding = row("model.embed_tokens.weight");
+    QVERIFY(embedding.becomes == Becomes::Stays && !embedding.reason.empty() && embedding.spec.empty());
+    QCOMPARE(plan->unmatched, std::vector<std::string>{"no_such"});
+    const auto text = summaryText(*plan);
+    QVERIFY2(text.find("stay as they are in this layout") != text.npos && text.find("'no_such'") != text.npos,
+             text.c_str());
+    asked.keepsRest = true;
+    const auto fewer = planExport(*model, asked);
+    QVERIFY(fewer && fewer->quantized < plan->quantized && fewer->quantized > 0 && fewer->stays == 0);
+}
+
+/// Everything else is still planned, and the sentence names the first.
+void PlanTest::refusalsAreRows() {
+    const auto model = *openModel(sampleFolder().toStdString());
+    QuantizeRequest asked{*parseSpec("int4:block=32:scaletype=f16:sym=no"), {}, "gptq", {}};
+    asked.rules = *parseRules("up_proj=nf4\n");
+    const auto plan = planExport(*model, asked);
+    QVERIFY(plan && plan->refused > 1 && plan->quantized > 0);
+    const auto text = summaryText(*plan);
+    QVERIFY2(text.find("cannot be written this way, so nothing would be") != text.npos, text.c_str());
+    const auto written = quantizeModel(
+        *model,
+        [&] {
+            auto writing = asked;
+            writing.output = (QDir::tempPath() + QStringLiteral("/never")).toStdString();
+            return writing;
+        }(),
+        Job{});
+    QVERIFY(!written && written.error().message.find(plan->problem) != std::string::npos);
+    for (const auto& row : plan->tensors)
+        QCOMPARE(row.becomes == Becomes::Refused, row.bytes == 0 && !row.reason.empty());
+}
+
+/// bitsandbytes has one setting for a model: 4 and 8 bits do not mix, nor do two kinds of 4.
+void PlanTest::whatTheLayoutCannotSayTogether() {
+    const auto model = *openModel(sampleFolder().toStdString());
+    QuantizeRequest asked{*parseSpec("nf4:dialect=bnb"), {}, "bnb", {}};
+    asked.rules = *parseRules("up_proj=fp4:dialect=bnb");
+    const auto plan = planExport(*model, asked);
+    QVERIFY(plan && plan->refused == 0 && !plan->problem.empty());
+    asked.output = (QDir::tempPath() + QStringLiteral("/never")).toStdString();
+    const auto written = quantizeModel(*model, asked, Job{});
+    QVERIFY(!written);
+    QCOMPARE(written.error().message, plan->problem);
+}
+
+void PlanTest::decodedLayersAreSaid() {
+    const auto model = openModel(QStringLiteral(QS_TEST_DATA "/conventions/bnb_4bit").toStdString());
+    QVERIFY(model);
+    QuantizeRequest asked{*parseSpec("nf4"), {}, "native", {}};
+    asked.keepsRest = true;
+    const auto stored = std::find_if((*model)->tensors.begin(), (*model)->tensors.end(),
+                                     [](const TensorInfo& tensor) { return tensor.derived != nullptr; });
+    QVERIFY(stored != (*model)->tensors.end());
+    const auto name = QRegularExpression::escape(QString::fromStdString(stored->name)).toStdString();
+    asked.rules = *parseRules('^' + name + "$=int8");
+    const auto plan = planExport(**model, asked);
+    QVERIFY2(plan, plan ? "" : plan.error().message.c_str());
+    QCOMPARE(plan->quantized, std::uint64_t(1));
+    const auto derived = std::count_if((*model)->tensors.begin(), (*model)->tensors.end(),
+                                       [](const TensorInfo& tensor) { return tensor.derived != nullptr; });
+    QVERIFY(derived > 1);
+    QCOMPARE(plan->decoded, std::uint64_t(derived - 1));
+    QVERIFY(summaryText(*plan).find("written as the values that they decode to") != std::string::npos);
+}
+
+void PlanTest::rulesAsLines() {
+    const auto rules = parseRules("down_proj=int8\n\n  \nlayers\\.[0-3]\\.=keep\nx=y=nf4:block=32\n");
+    QVERIFY2(rules, rules ? "" : rules.error().message.c_str());
+    QCOMPARE(rules->size(), std::size_t(3));
+    QCOMPARE((*rules)[0].regex, std::string("down_proj"));
+    QVERIFY(!(*rules)[1].spec);
+    QCOMPARE((*rules)[2].regex, std::string("x=y"));
+    const auto text = rulesText(*rules);
+    QVERIFY(text);
+    const auto again = parseRules(*text);
+    QVERIFY(again && *rulesText(*again) == *text);
+    QVERIFY(!rulesText({{"a\nb", std::nullopt}}));
+    QVERIFY(!rulesText({{"", std::nullopt}}));
+}
+
+void PlanTest::linesThatAreNoRules_data() {
+    QTest::addColumn<QString>("lines");
+    QTest::addColumn<QString>("says");
+    QTest::newRow("a spec alone") << QStringLiteral("a=keep\nnf4") << QStringLiteral("Line 2: it does not say which");
+    QTest::newRow("no spec") << QStringLiteral("down_proj=nf5") << QStringLiteral("nf5");
+    QTest::newRow("no rule") << QStringLiteral("\ndown_proj") << QStringLiteral("Line 2: it is not REGEX=SPEC");
+    QTest::newRow("no regex") << QStringLiteral("(=int8") << QStringLiteral("Line 1: '(' is not a regular expression");
+    QTest::newRow("empty regex") << QStringLiteral("=int8") << QStringLiteral("Line 1: it is not REGEX=SPEC");
+}
+
+void PlanTest::linesThatAreNoRules() {
+    QFETCH(QString, lines);
+    QFETCH(QString, says);
+    const auto rules = parseRules(lines.toStdString());
+    QVERIFY(!rules);
+    const auto said = QString::fromStdString(rules.error().message);
+    QVERIFY2(said.contains(says), qPrintable(said));
+}
+
+void PlanTest::recipesGoOutAndComeBack() {
+    for (const bool keeps : {true, false}) {
+        Recipe recipe{keeps ? std::nullopt : std::optional(*parseSpec("int4:block=32")),
+                      *parseRules("down_\"proj=int8\na=keep")};
+        const auto text = recipeText(recipe);
+        const auto back = parseRecipe(text, "r.json");
+        QVERIFY2(back, back ? "" : back.error().message.c_str());
+        QCOMPARE(back->rest.has_value(), !keeps);
+        QCOMPARE(recipeText(*back), text);
+    }
+}
+
+QTEST_GUILESS_MAIN(PlanTest)
+#include "plan_test.moc"
