@@ -45,6 +45,15 @@ if(QS_SANITIZE MATCHES address AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(QS_CALLED_CHECKS --param=asan-instrumentation-with-call-threshold=0)
 endif()
 
+# Tests are some hundred and fifty programs: lld links them in a fraction of GNU ld's time.
+if(QS_TESTS OR QS_FUZZ)
+  find_program(QS_LLD ld.lld HINTS /usr/lib/llvm-16/bin)
+  if(QS_LLD)
+    get_filename_component(directory "${QS_LLD}" DIRECTORY)
+    add_link_options(-fuse-ld=lld "-B${directory}")
+  endif()
+endif()
+
 # qs_precompile(target HEADER...): what most files of the target read first.
 function(qs_precompile target)
   if(QS_PCH)
