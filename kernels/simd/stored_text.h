@@ -6,13 +6,33 @@ constexpr std::size_t kAhead = 4096; ///< floats
 /// Values from which outputs go past the caches: a store that does not read its line first leaves the reads more room.
 constexpr std::size_t kPastCaches = std::size_t(4) << 20;
 
+/// Bits of the largest magnitude of a row of 16 and more, which lies in the cache, while the first half of the next is
+/// asked for.
+QS_INLINE unsigned absMaxBitsOfRow(const float* row, std::size_t count, const float* next) {
+    Ints most = bitsOf(abs(load(row)));
+    for (std::size_t i = 0; i + 32 <= count; i += 32) {
+        __builtin_prefetch(next + i / 2);
+        most = maxUnsigned(most, maxUnsigned(bitsOf(abs(load(row + i))), bitsOf(abs(load(row + i + 16)))));
+    }
+    for (std::size_t i = count / 32 * 32; i < count; i += 16)
+        most = maxUnsigned(most, bitsOf(abs(i + 16 <= count ? load(row + i) : load(row + i, count - i))));
+    alignas(64) unsigned all[16];
+    __builtin_memcpy(all, &most, sizeof all);
+    unsigned top = 0;
+    for (const unsigned bits : all) top = bits > top ? bits : top;
+    return top;
+}
+
 inline void quantizeInt8Stored(const float* x, std::size_t n, std::size_t group, std::int8_t* q, float* scales) {
     const bool past = n >= kPastCaches && reinterpret_cast<std::uintptr_t>(q) % 16 == 0 && group % 16 == 0;
     for (std::size_t begin = 0, g = 0; begin < n; begin += group, ++g) {
         const std::size_t count = n - begin < group ? n - begin : group;
         const float* row = x + begin;
         std::int8_t* out = q + begin;
-        const unsigned bound = absMaxBits(row, count);
+        // Both passes over a row ask for a half of the next one: a pass without would leave the memory idle.
+        const bool shared = count >= 1024 && count <= kSharedRow;
+        const float* const next = row + count;
+        const unsigned bound = shared ? absMaxBitsOfRow(row, count, next) : absMaxBits(row, count);
         if (bound >= kInfinityBits) {
             reference::quantizeInt8Stored(row, count, count, out, scales + g);
             continue;
@@ -29,14 +49,21 @@ inline void quantizeInt8Stored(const float* x, std::size_t n, std::size_t group,
             return toInts(rounded);
         };
         std::size_t i = 0;
-        if (past)
-            for (; i + 16 <= count; i += 16) {
-                __builtin_prefetch(row + i + kAhead);
-                streamBytes(reinterpret_cast<std::uint8_t*>(out + i), round(load(row + i)));
+        const auto put = [&](std::size_t at) __attribute__((always_inline)) {
+            const Ints codes = round(load(row + at));
+            if (past)
+                streamBytes(reinterpret_cast<std::uint8_t*>(out + at), codes);
+            else
+                storeBytes(reinterpret_cast<std::uint8_t*>(out + at), codes);
+        };
+        if (shared)
+            for (; i + 32 <= count; i += 32) {
+                __builtin_prefetch(next + count / 2 + i / 2);
+                put(i), put(i + 16);
             }
         for (; i + 16 <= count; i += 16) {
             __builtin_prefetch(row + i + kAhead);
-            storeBytes(reinterpret_cast<std::uint8_t*>(out + i), round(load(row + i)));
+            put(i);
         }
         if (i < count) storeBytes(reinterpret_cast<std::uint8_t*>(out + i), count - i, round(load(row + i, count - i)));
     }
