@@ -2,9 +2,12 @@
 // How much faster kernels are on several threads than on one, beside what the machine itself gives them. Every round of
 // a case is: probe and kernel on one thread, on several, again on several, again on one, so that a drift cancels; the
 // cases take turns round by round. A round in which a probe is below 70 % of its best of the whole run is dropped and
-// repeated. The scaling is the median of the per-round ratios.
-// Usage: bench_scaling [--rounds N] [--threads N] [--m M] [--size N] [--only TEXT] [--all] [--self-check]
-//   --rounds 15    kept ones of each case; at most three times as many are tried
+// repeated, and so is one of a case that memory limits whose probe did not scale by 0.95 of the threads itself. The scaling is the median of the per-round ratios.
+// Usage: bench_scaling [--rounds N] [--tries N] [--threads N] [--m M] [--size N] [--only TEXT] [--all] [--any-probe]
+//                      [--self-check]
+//   --rounds 15    kept ones of each case
+//   --tries 3      so many times as many are tried at most
+//   --any-probe    keep the rounds whose probe did not scale, too
 //   --threads 2    held against one; pinned to CPUs of their own
 //   --m 512        rows of x of the products that are bound by arithmetic
 //   --size 4096    rows and columns of the weights
@@ -14,8 +17,8 @@
 
 #include "kernels/format.h"
 #include "kernels/kernel_set.h"
-#include "kernels/roofs.h"
 #include "tests/bench/matmul_cases.h"
+#include "tests/bench/scaling_probes.h"
 
 #include <algorithm>
 #include <array>
@@ -35,14 +38,13 @@ using namespace qs::bench;
 namespace {
 
 struct Options {
-    int rounds = 15, threads = 2;
+    int rounds = 15, tries = 3, threads = 2;
+    double probeScaling() const { return anyProbe ? 0 : 0.95 * threads; }
+    bool anyProbe = false;
     std::size_t m = 512, size = 4096, coldBytes = std::size_t(512) << 20;
     bool all = false, selfCheck = false;
     std::string only;
 };
-
-/// What a case is held against.
-enum class Limit { ReadMemory, ReadCache, WriteMemory, F32, Bf16, I8 };
 
 struct Case {
     std::string name;
@@ -64,44 +66,6 @@ double quantile(std::vector<double> v, double at) {
     std::sort(v.begin(), v.end());
     return v[std::min(v.size() - 1, std::size_t(at * double(v.size())))];
 }
-
-class Probes {
-public:
-    explicit Probes(std::size_t bytes) : m_read(bytes), m_write(std::min<std::size_t>(bytes, 256u << 20)) {}
-    bool has(Limit limit) const { return limit < Limit::F32 || runPeak(kind(limit), 1) > 0; }
-    /// Does about as much as a run of this much work; bytes or operations.
-    double run(ThreadTeam& team, Limit limit, double work) {
-        if (limit >= Limit::F32) {
-            const double one = runPeak(kind(limit), 1);
-            const auto steps = std::size_t(work / one / 4 / team.size()) + 1;
-            team.run([&](int) { runPeak(kind(limit), steps); });
-            return one * double(steps) * team.size();
-        }
-        const bool cached = limit == Limit::ReadCache;
-        Aligned<char>& from = limit == Limit::WriteMemory ? m_write : m_read;
-        const std::size_t all = from.size(), wanted = cached ? std::size_t(work) / 256 * 256 : std::size_t(64) << 20;
-        const std::size_t window = std::clamp<std::size_t>(wanted, 256, all);
-        std::size_t& at = m_at[limit == Limit::WriteMemory];
-        at = cached || at + 2 * window > all ? 0 : at + window;
-        const std::size_t times = cached ? 8 : 1;
-        for (std::size_t i = 0; i < times; ++i)
-            team.run([&](int worker) {
-                const auto [begin, end] = shareOf(window, worker, team.size(), 256);
-                if (limit == Limit::WriteMemory)
-                    writeStream(from.data() + at + begin, end - begin);
-                else
-                    readStream(from.data() + at + begin, end - begin);
-            });
-        return double(window * times);
-    }
-
-private:
-    static PeakKind kind(Limit limit) {
-        return limit == Limit::F32 ? PeakKind::F32 : limit == Limit::Bf16 ? PeakKind::Bf16 : PeakKind::I8;
-    }
-    Aligned<char> m_read, m_write;
-    std::size_t m_at[2] = {};
-};
 
 /// A product on one thread and on several, each with results of its own.
 struct Product {
@@ -268,13 +232,22 @@ Round measured(const Case& c, Probes& probes, std::array<ThreadTeam*, 2> teams) 
     return round;
 }
 
-/// Rounds whose probes are believable, by the best of the run so far.
-std::vector<Round> kept(const std::vector<Round>& rounds, Limit limit,
-                        const std::map<Limit, std::array<double, 2>>& best) {
+struct Kept {
     std::vector<Round> good;
+    std::size_t fallen = 0, unscaled = 0; ///< dropped: a probe below its best, one that did not scale
+};
+/// Rounds whose probes are believable, by the best of the run so far.
+Kept kept(const Options& o, const std::vector<Round>& rounds, Limit limit,
+          const std::map<Limit, std::array<double, 2>>& best) {
+    Kept out;
     for (const Round& r : rounds)
-        if (r.probe[0] >= kWorth * best.at(limit)[0] && r.probe[1] >= kWorth * best.at(limit)[1]) good.push_back(r);
-    return good;
+        if (r.probe[0] < kWorth * best.at(limit)[0] || r.probe[1] < kWorth * best.at(limit)[1])
+            ++out.fallen;
+        else if (fromMemory(limit) && r.probe[1] < o.probeScaling() * r.probe[0])
+            ++out.unscaled;
+        else
+            out.good.push_back(r);
+    return out;
 }
 
 /// Share of the CPU time of this machine that its host gave to others; ticks since it started.
@@ -287,29 +260,27 @@ std::pair<double, double> stolenOfAll() {
     return {stolen, all};
 }
 
-void print(const Options& o, const Case& c, const std::vector<Round>& all, const std::vector<Round>& good) {
-    std::vector<double> scaling, machine, share[2], one, several, whole;
-    for (const Round& r : good) {
+void print(const Case& c, const Kept& rounds) {
+    std::vector<double> scaling, machine, share[2], one, several;
+    for (const Round& r : rounds.good) {
         const double s = r.kernel[0] / r.kernel[1], p = r.probe[1] / r.probe[0];
         scaling.push_back(s), machine.push_back(p);
         for (const int t : {0, 1}) share[t].push_back(c.work / r.kernel[t] / r.probe[t]);
         one.push_back(r.kernel[0] * 1e3), several.push_back(r.kernel[1] * 1e3);
-        if (p >= 0.95 * o.threads) whole.push_back(s);
     }
+    const std::string count = std::to_string(rounds.good.size()) + " | " + std::to_string(rounds.fallen) + " and " +
+                              std::to_string(rounds.unscaled);
+    if (rounds.good.empty())
+        return void(std::printf("| %s | - | - | - | - | - | - | %s |\n", c.name.c_str(), count.c_str()));
     const auto spread = [](const std::vector<double>& v, double by, int digits) {
         char text[64];
         std::snprintf(text, sizeof text, "%.*f (%.*f-%.*f)", digits, quantile(v, 0.5) * by, digits,
                       quantile(v, 0.1) * by, digits, quantile(v, 0.9) * by);
         return std::string(text);
     };
-    std::printf("| %s | %.3f | %.3f | %s | %s | ", c.name.c_str(), quantile(one, 0.5), quantile(several, 0.5),
-                spread(scaling, 1, 2).c_str(), spread(machine, 1, 2).c_str());
-    if (whole.empty())
-        std::printf("none |");
-    else
-        std::printf("%s of %zu |", spread(whole, 1, 2).c_str(), whole.size());
-    std::printf(" %s %% | %s %% | %zu of %zu |\n", spread(share[0], 100, 0).c_str(), spread(share[1], 100, 0).c_str(),
-                good.size(), all.size());
+    std::printf("| %s | %.3f | %.3f | %s | %s | %s %% | %s %% | %s |\n", c.name.c_str(), quantile(one, 0.5),
+                quantile(several, 0.5), spread(scaling, 1, 2).c_str(), spread(machine, 1, 2).c_str(),
+                spread(share[0], 100, 0).c_str(), spread(share[1], 100, 0).c_str(), count.c_str());
 }
 
 bool parse(int argc, char** argv, Options& o) {
@@ -318,6 +289,10 @@ bool parse(int argc, char** argv, Options& o) {
         const auto value = [&] { return i + 1 < argc ? argv[++i] : ""; };
         if (name == "--rounds")
             o.rounds = std::atoi(value());
+        else if (name == "--tries")
+            o.tries = std::atoi(value());
+        else if (name == "--any-probe")
+            o.anyProbe = true;
         else if (name == "--threads")
             o.threads = std::atoi(value());
         else if (name == "--m")
@@ -333,7 +308,7 @@ bool parse(int argc, char** argv, Options& o) {
         else
             return std::fprintf(stderr, "unknown argument %s\n", name.c_str()), false;
     }
-    return o.rounds > 0 && o.threads > 1 && o.m > 8 && o.size > 0 && o.size % 64 == 0;
+    return o.rounds > 0 && o.tries > 0 && o.threads > 1 && o.m > 8 && o.size > 0 && o.size % 64 == 0;
 }
 
 } // namespace
@@ -362,10 +337,10 @@ int main(int argc, char** argv) {
     std::map<Limit, std::array<double, 2>> best;
     std::vector<std::vector<Round>> rounds(all.size());
     const auto [stolenBefore, allBefore] = stolenOfAll();
-    for (int turn = 0; turn < 3 * o.rounds; ++turn) {
+    for (int turn = 0; turn < o.tries * o.rounds; ++turn) {
         bool enough = true;
         for (std::size_t i = 0; i < all.size(); ++i) {
-            if (kept(rounds[i], all[i].limit, best).size() >= std::size_t(o.rounds)) continue;
+            if (kept(o, rounds[i], all[i].limit, best).good.size() >= std::size_t(o.rounds)) continue;
             enough = false;
             rounds[i].push_back(measured(all[i], probes, teams));
             for (const int t : {0, 1})
@@ -382,9 +357,10 @@ int main(int argc, char** argv) {
     for (const auto& [limit, rate] : best)
         std::printf("best %s probe: %.1f and %.1f G/s\n", names[int(limit)], rate[0] * 1e-9, rate[1] * 1e-9);
     std::printf(
-        "\n| case | ms, 1 thread | ms, %d threads | scaling (10-90 %%) | of the probe | where the probe scales by "
-        "%.2f | of the probe's speed | rounds kept |\n|---|---|---|---|---|---|---|---|\n",
-        o.threads, 0.95 * o.threads);
-    for (std::size_t i = 0; i < all.size(); ++i) print(o, all[i], rounds[i], kept(rounds[i], all[i].limit, best));
+        "\n| case | ms, 1 thread | ms, %d threads | scaling (10-90 %%) | of the probe (%.2f at least from "
+        "memory) | of the probe's speed, 1 thread | %d threads | rounds kept | dropped: probe fallen, not scaling |\n"
+        "|---|---|---|---|---|---|---|---|---|\n",
+        o.threads, o.probeScaling(), o.threads);
+    for (std::size_t i = 0; i < all.size(); ++i) print(all[i], kept(o, rounds[i], all[i].limit, best));
     return 0;
 }
