@@ -132,6 +132,13 @@ void LaneInput::read(const MatmulProblem& problem, const LaneWeights& weights, c
         if (weights.products == LaneProducts::I8) return orderBytes(weights, q.data(), row, words, kernels);
         values.assign(q.begin(), q.end());
         x = values.data();
+    } else if (problem.act == NumberType::Fp8E4m3) {
+        values.resize(k);
+        if (!fp8Row(problem, in, row, values.data(), &m_scales[row])) {
+            m_scales[row] = std::numeric_limits<float>::quiet_NaN();
+            std::fill(values.begin(), values.end(), 0.0f);
+        }
+        x = values.data();
     } else if (problem.act == NumberType::Bf16) {
         values.resize(k);
         bestKernels().bf16ToF32(static_cast<const std::uint16_t*>(in.x) + row * k, k, values.data());

@@ -44,9 +44,10 @@ struct MatmulProblem {
     std::size_t m = 1, n = 0, k = 0;
     bool weightIsKn = false; ///< W is stored [K,N]
     bool bias = false;
-    bool dynamicAct = false; ///< act is I8, x arrives as F32 and is quantized per row within the run
+    bool dynamicAct = false; ///< act is I8 or Fp8E4m3, x arrives as F32 and is quantized per row within the run
+    bool measure = false;    ///< quantize sums the error of its codes, too
     WeightFormat weight;
-    NumberType act = NumberType::F32;                                ///< F32 Bf16 I8
+    NumberType act = NumberType::F32;                                ///< F32 Bf16 I8 Fp8E4m3 (dynamic only)
     NumberType out = NumberType::F32;                                ///< F32 Bf16
     NumberType compute = NumberType::None, accum = NumberType::None; ///< demanded; None: the variant's choice
     std::size_t rows() const { return weightIsKn ? k : n; }
@@ -71,6 +72,8 @@ struct MatmulInput {
 struct MatmulOutput {
     void* out = nullptr;
     void* scale = nullptr; ///< quantize and quant_act
+    /// quantize that measures, over W and V, what its codes mean: sum (V-W)^2, sum W^2, max |V-W|, max |W|
+    double* sums = nullptr;
 };
 
 /// Asked every few milliseconds by every worker.

@@ -62,6 +62,21 @@ bool int8Row(const MatmulProblem& problem, const MatmulInput& in, std::size_t m,
     return true;
 }
 
+bool fp8Row(const MatmulProblem& problem, const MatmulInput& in, std::size_t m, float* values, float* scale) {
+    static const FormatTraits& format = *findFormat("fp8_e4m3");
+    thread_local std::vector<std::uint8_t> codes;
+    const float* x = static_cast<const float*>(in.x) + m * problem.k;
+    if (!std::isfinite(bestKernels().absMax(x, problem.k, false))) return false;
+    codes.resize(problem.k);
+    Run run = runFor(format);
+    run.x = x, run.n = run.group = problem.k;
+    RunOut out;
+    out.codes = codes.data(), out.scales = scale;
+    bestKernels().quantize(run, out);
+    for (std::size_t i = 0; i < problem.k; ++i) values[i] = format.levels[codes[i]];
+    return true;
+}
+
 ActivationRows::ActivationRows(const MatmulProblem& problem, const MatmulInput& in) : m_k(problem.k) {
     const std::size_t count = problem.m * m_k;
     if (problem.act == NumberType::F32) {
@@ -75,6 +90,12 @@ ActivationRows::ActivationRows(const MatmulProblem& problem, const MatmulInput& 
         return;
     }
     m_scales.resize(problem.m);
+    if (problem.act == NumberType::Fp8E4m3) {
+        for (std::size_t m = 0; m < problem.m; ++m)
+            if (!fp8Row(problem, in, m, m_own.data() + m * m_k, &m_scales[m]))
+                m_scales[m] = std::numeric_limits<float>::quiet_NaN();
+        return;
+    }
     std::vector<std::int8_t> q(m_k);
     for (std::size_t m = 0; m < problem.m; ++m) {
         const bool finite = int8Row(problem, in, m, q.data(), &m_scales[m]);

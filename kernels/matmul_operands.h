@@ -52,7 +52,7 @@ std::size_t storedCodeRows(const MatmulProblem& problem);                      /
 std::size_t storedScales(const MatmulProblem& problem, std::size_t scaleCols); ///< number of them
 std::size_t bytesOf(NumberType type);
 
-/// Activations as f32 rows; i8 rows keep their integers, the scale apart. A dynamic row with NaN or Inf is all NaN.
+/// Activations as f32 rows; i8 and fp8 rows keep what their codes mean, the scale apart. A dynamic row with NaN or Inf is all NaN.
 class ActivationRows {
 public:
     ActivationRows(const MatmulProblem& problem, const MatmulInput& in);
@@ -67,6 +67,9 @@ private:
 
 /// Row m of i8 activations: given, or quantized here. False (q untouched) when the row holds NaN or Inf.
 bool int8Row(const MatmulProblem& problem, const MatmulInput& in, std::size_t m, std::int8_t* q, float* scale);
+
+/// Row m of f32 as what its e4m3 codes mean, by their format's own rule; the scale apart. False as above.
+bool fp8Row(const MatmulProblem& problem, const MatmulInput& in, std::size_t m, float* values, float* scale);
 
 void storeOutput(NumberType type, void* out, std::size_t i, float value);
 

@@ -140,9 +140,12 @@ const char* whyImpossible(const MatmulProblem& p) {
         if (const char* reason = whyBadFormat(p)) return reason;
     }
     if (p.op == MatmulOp::Matmul) {
-        const bool act = p.act == NumberType::F32 || p.act == NumberType::Bf16 || p.act == NumberType::I8;
-        if (!act) return "activations are f32, bf16 or int8";
-        if (p.dynamicAct && p.act != NumberType::I8) return "only int8 activations are quantized on the way";
+        const bool fp8 = p.act == NumberType::Fp8E4m3;
+        const bool act = p.act == NumberType::F32 || p.act == NumberType::Bf16 || p.act == NumberType::I8 || fp8;
+        if (!act) return "activations are f32, bf16, int8 or fp8_e4m3";
+        if (fp8 && !p.dynamicAct) return "fp8 activations are quantized on the way only";
+        if (p.dynamicAct && p.act != NumberType::I8 && !fp8)
+            return "only int8 and fp8_e4m3 activations are quantized on the way";
     }
     if (p.op != MatmulOp::Quantize && p.op != MatmulOp::QuantizeAct && p.out != NumberType::F32 &&
         p.out != NumberType::Bf16)

@@ -78,14 +78,16 @@ public:
                 for (std::size_t i = 0; i < params.size(); ++i) static_cast<float*>(out.scale)[i] = params[i].scale;
         }
         std::atomic<bool> stopped{false};
+        std::vector<Measured> measured(out.sums ? std::size_t(team.size()) : 0);
         team.run([&](int worker) {
             const auto [begin, end] = shareOf(m_n, worker, team.size());
             Scratch scratch;
             for (std::size_t r = begin; r < end; ++r) {
                 if (stopped || stop()) return stopped.store(true);
-                row(r, params, out, scratch);
+                row(r, params, out, scratch, measured.empty() ? nullptr : &measured[std::size_t(worker)]);
             }
         });
+        if (!measured.empty()) total(measured, out.sums);
         return !stopped;
     }
     std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<Quantize>(*this); }
@@ -104,19 +106,34 @@ private:
         std::vector<std::uint8_t> codes;
     };
 
-    void row(std::size_t r, const std::vector<GroupParams>& params, const MatmulOutput& out, Scratch& scratch) const {
+    /// Of one worker.
+    struct alignas(128) Measured {
+        ErrorSums sums;
+        float top = 0;
+    };
+    static void total(const std::vector<Measured>& measured, double* to) {
+        Measured all;
+        for (const Measured& m : measured) all.sums.merge(m.sums), all.top = std::max(all.top, m.top);
+        to[0] = all.sums.se2, to[1] = all.sums.sw2;
+        to[2] = double(all.sums.maxAbs), to[3] = double(all.top);
+    }
+
+    void row(std::size_t r, const std::vector<GroupParams>& params, const MatmulOutput& out, Scratch& scratch,
+             Measured* measured) const {
         const float* x = m_source.data() + r * m_k;
+        if (measured) measured->top = std::max(measured->top, m_kernels->absMax(x, m_k, false));
+        ErrorSums* const sums = measured ? &measured->sums : nullptr;
         auto* const bytes = static_cast<std::uint8_t*>(out.out);
         if (m_format.kind == FormatKind::Identity) return convert(x, bytes + r * m_k * std::size_t(m_format.bits) / 8);
         std::uint8_t* const at = bytes + r * ((m_padded * std::size_t(m_bits) + 7) / 8);
         float* const scales = m_shares ? nullptr : static_cast<float*>(out.scale) + r * blocksOf(m_k, m_run.group);
-        if (!m_shares && direct(x, at, scales, scratch)) return;
+        if (!m_shares && direct(x, at, scales, scratch, sums)) return;
         const std::size_t perByte = std::size_t(8 / m_bits), stored = (m_padded + perByte - 1) / perByte * perByte;
         scratch.codes.resize(stored);
         Run run = m_run;
         run.x = x, run.n = m_k;
         RunOut to;
-        to.codes = scratch.codes.data();
+        to.codes = scratch.codes.data(), to.sums = sums;
         if (m_shares) {
             run.given = params.data() + (m_kind == ScaleKind::Axes && !m_shared.columns ? r : 0);
             run.givenStride = m_shared.columns, run.group = m_shared.columns ? 1 : m_k;
@@ -146,7 +163,7 @@ private:
     }
 
     /// The coders that write what is stored without codes of a byte in between.
-    bool direct(const float* x, std::uint8_t* to, float* scales, Scratch& scratch) const {
+    bool direct(const float* x, std::uint8_t* to, float* scales, Scratch& scratch, ErrorSums* sums) const {
         const std::size_t group = m_run.group;
         if (m_format.encoder == Encoder::NearestNf4 && m_packing == Packing::PairHiFirst) {
             if (m_padded != m_k) {
@@ -154,9 +171,10 @@ private:
                 std::memcpy(scratch.padded.data(), x, m_k * sizeof(float));
                 x = scratch.padded.data();
             }
-            m_kernels->quantizeNf4Packed(x, m_padded, group, to, scales, nullptr);
+            m_kernels->quantizeNf4Packed(x, m_padded, group, to, scales, sums);
             return true;
         }
+        if (sums) return false; // the others do not take them along
         if (m_format.encoder == Encoder::RoundInteger && m_format.levels.size() == 255 && m_signed) {
             m_kernels->quantizeInt8Stored(x, m_k, group, reinterpret_cast<std::int8_t*>(to), scales);
             return true;
@@ -210,6 +228,12 @@ const char* whyNotQuantized(const MatmulProblem& problem) {
     const FormatTraits* format = findFormat(w.id);
     if (!format) return "quantize knows the formats of the list only";
     if (problem.weightIsKn) return "quantize takes weights stored [N, K]";
+    if (problem.measure) {
+        if (format->kind == FormatKind::Identity) return "floats are not measured";
+        if (!w.levels.empty() && !std::equal(format->levels.begin(), format->levels.end(), w.levels.begin()) &&
+            format->kind != FormatKind::Float)
+            return "the error is measured with the format's own levels";
+    }
     if (format->kind == FormatKind::Identity)
         return w.scale == NumberType::None && w.packing == Packing::None ? nullptr : "floats have no scales";
     if (format->levels.empty() || format->codec) return "quantize writes codes and scales, not blocks of a codec";

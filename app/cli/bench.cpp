@@ -274,9 +274,11 @@ Run declareBench(CLI::App& app) {
     option(app, "--model", options->model, "Take shapes and values from a checkpoint, and add up one pass over it")
         .type("PATH");
     addList(app, "--op", options->ops, "OP",
-            "matmul_t: y = x W^T; matmul: y = x W; dequantize; quantize (default: matmul_t)")
+            "matmul_t: y = x W^T; matmul: y = x W; dequantize; quantize; quantize_stats:\nwith its error (default: "
+            "matmul_t)")
         .oneOf(idsOf(benchOps()));
-    addList(app, "--act", options->acts, "TYPE", "Activations: f32, bf16 or int8, quantized per row (default: f32)")
+    addList(app, "--act", options->acts, "TYPE",
+            "Activations: f32, bf16, or quantized per row in the run: int8, fp8_e4m3\n(default: f32)")
         .oneOf(idsOf(benchActs()));
     flag(app, "--bias", options->bias, "Add a bias to every row of y");
     option(app, "--cache", options->cache, "cold: weights from memory; warm: one copy; both (default: cold)")

@@ -13,17 +13,20 @@
 namespace qs {
 namespace {
 
-constexpr std::array<BenchOp, 4> kOps = {{
+constexpr std::array<BenchOp, 5> kOps = {{
     {"matmul_t", "y = x Wᵀ", "Product with W [N,K], the layout of a linear layer", "matmul", false, true},
     {"matmul", "y = x W", "Product with W [K,N]", "matmul", true, true},
     {"dequantize", "Dequantize", "Decode W [N,K] to f32", "dequantize", false, false},
     {"quantize", "Quantize", "Quantize an f32 W [N,K] to codes and scales", "quantize", false, false},
+    {"quantize_stats", "Quantize and measure",
+     "Quantize an f32 W [N,K] and take its error sums along: MSE, SQNR, largest", "quantize_stats", false, false},
 }};
 
-constexpr std::array<BenchAct, 3> kActs = {{
+constexpr std::array<BenchAct, 4> kActs = {{
     {"f32", "f32 activations", "f32", false},
     {"bf16", "bf16 activations", "bf16", false},
     {"int8", "int8 activations, quantized per row during the run", "f32", true},
+    {"fp8_e4m3", "fp8 (e4m3) activations, quantized per row during the run", "f32", true},
 }};
 
 template<class List> std::string idsOf(const List& list) {

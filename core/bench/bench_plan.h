@@ -26,10 +26,10 @@ const BenchOp* findBenchOp(std::string_view id);
 
 /// THE list of activations.
 struct BenchAct {
-    const char* id;    ///< "int8", as in --act and JSON
+    const char* id;    ///< "int8", as in --act and JSON; the format that rows are quantized to
     const char* title; ///< "int8, quantized per row during the run"
     const char* dtype; ///< of x in memory
-    bool dynamic;      ///< rows are quantized to int8 as part of the run
+    bool dynamic;      ///< rows are quantized as part of the run
 };
 std::span<const BenchAct> benchActs();
 const BenchAct* findBenchAct(std::string_view id);

@@ -34,7 +34,7 @@ double leastTraffic(const Operands& operands, const std::optional<std::int64_t>&
     for (const auto& tensor : operands.outs) bytes += double(tensor.bytes);
     for (const auto& tensor : operands.inputs)
         if (tensor.role != "weight" && tensor.role != "scale") bytes += double(tensor.bytes);
-    if (operands.problem.op == "quantize") return bytes; // the source is the input, the codes are the result
+    if (isQuantize(operands.problem)) return bytes; // the source is the input, the codes are the result
     return bytes + weightTraffic(operands, operands.problem.op == "matmul" ? weightBytes : std::nullopt);
 }
 
@@ -50,7 +50,7 @@ std::string computeRoofOf(const BenchmarkRow& row) {
 }
 
 double coldTraffic(const Operands& operands, const std::optional<std::int64_t>& weightBytes, std::uint64_t cacheBytes) {
-    const bool quantize = operands.problem.op == "quantize";
+    const bool quantize = isQuantize(operands.problem);
     double bytes = quantize ? 0 : weightTraffic(operands, operands.problem.op == "matmul" ? weightBytes : std::nullopt);
     const auto add = [&](const HostTensor& tensor, bool rotated) {
         if (rotated || tensor.bytes > cacheBytes) bytes += double(tensor.bytes);

@@ -14,8 +14,9 @@
 namespace qs {
 namespace {
 
-/// Those that are no float format.
-constexpr std::array<std::pair<std::string_view, std::size_t>, 3> kIntegers = {{{"i8", 1}, {"u8", 1}, {"i32", 4}}};
+/// Those that are no format of weights.
+constexpr std::array<std::pair<std::string_view, std::size_t>, 4> kOthers = {
+    {{"i8", 1}, {"u8", 1}, {"i32", 4}, {"f64", 8}}};
 
 /// Which channels of x are ten times larger.
 std::vector<bool> outlierChannels(std::int64_t k, std::uint64_t seed) {
@@ -38,6 +39,21 @@ float quantizeRow(const float* x, std::size_t n, double* q) {
     return scale;
 }
 
+/// The rule of the interface: s = max|x| / 448, 1 where that is 0; x / s within +-448 to the nearest e4m3, half to even.
+float quantizeRowE4m3(const float* x, std::size_t n, double* q) {
+    constexpr double most = 448;
+    constexpr int least = -6, mantissa = 3; // exponent of the smallest normal number
+    float top = 0;
+    for (std::size_t i = 0; i < n; ++i) top = std::max(top, std::fabs(x[i]));
+    const float scale = top / 448.0f != 0 ? top / 448.0f : 1.0f;
+    for (std::size_t i = 0; i < n; ++i) {
+        const double v = std::clamp(double(x[i] / scale), -most, most);
+        const double step = std::ldexp(1.0, std::max(v == 0 ? least : std::ilogb(v), least) - mantissa);
+        q[i] = std::nearbyint(v / step) * step;
+    }
+    return scale;
+}
+
 Result<void> addActivations(Operands& out, const OperandRequest& request) {
     const auto rows = std::size_t(request.m), columns = std::size_t(request.k);
     auto tensor = makeHostTensor("act", request.act->dtype, {request.m, request.k});
@@ -46,6 +62,8 @@ Result<void> addActivations(Operands& out, const OperandRequest& request) {
     const bool half = tensor->dtype == "bf16";
     out.x.resize(rows * columns);
     if (request.act->dynamic) out.xScale.resize(rows);
+    const bool e4m3 = std::string_view(request.act->id) == "fp8_e4m3";
+    const auto toRow = e4m3 ? quantizeRowE4m3 : quantizeRow;
     auto* floats = reinterpret_cast<float*>(tensor->data());
     auto* halves = reinterpret_cast<std::uint16_t*>(tensor->data());
     parallelFor(rows, 1, [&](std::size_t begin, std::size_t end, unsigned) {
@@ -59,13 +77,12 @@ Result<void> addActivations(Operands& out, const OperandRequest& request) {
                     floats[i] = value;
                 out.x[i] = half ? double(bf16ToF32(halves[i])) : double(value);
             }
-            if (request.act->dynamic)
-                out.xScale[r] = quantizeRow(floats + r * columns, columns, out.x.data() + r * columns);
+            if (request.act->dynamic) out.xScale[r] = toRow(floats + r * columns, columns, out.x.data() + r * columns);
         }
     });
     out.act.push_back(std::move(*tensor));
     OperandFormat format;
-    format.format = request.act->dynamic ? "int8" : request.act->dtype;
+    format.format = request.act->dynamic ? request.act->id : request.act->dtype;
     format.bits = request.act->dynamic ? 8 : std::uint32_t(8 * dtypeBytes(request.act->dtype));
     if (request.act->dynamic) {
         format.scaleDtype = "f32";
@@ -103,10 +120,29 @@ HostTensor shapeOnly(std::string role, std::string dtype, std::vector<std::int64
     return out;
 }
 
+/// What the error sums of W must be.
+void addSums(Operands& out) {
+    const BenchWeights& w = *out.weights;
+    const auto& values = *w.original;
+    const bool scaled = w.quantized.grid.kind != ScaleKind::None && !w.quantized.scales.empty();
+    double se2 = 0, sw2 = 0, most = 0, top = 0;
+    for (std::int64_t row = 0; row < out.n; ++row)
+        for (std::int64_t column = 0; column < out.k; ++column) {
+            const auto at = std::size_t(row * out.k + column);
+            const float scale = scaled ? w.quantized.scales[w.scaleIndex(row, column)] : 1.0f;
+            const float v = w.levels.empty() ? w.quantized.values[at] : w.levels[w.quantized.codes[at]] * scale;
+            const double e = double(v) - double(values[at]), x = double(values[at]);
+            se2 += e * e, sw2 += x * x;
+            most = std::max(most, std::fabs(e)), top = std::max(top, std::fabs(x));
+        }
+    out.sums = {se2, sw2, most, top};
+    out.outs.push_back(shapeOnly("out_sums", "f64", {4}));
+}
+
 } // namespace
 
 std::size_t dtypeBytes(std::string_view dtype) {
-    for (const auto& [id, bytes] : kIntegers)
+    for (const auto& [id, bytes] : kOthers)
         if (id == dtype) return bytes;
     const auto* format = findFormat(dtype);
     const bool isFloat = format && (format->kind == FormatKind::Identity || format->kind == FormatKind::Float);
@@ -153,6 +189,7 @@ Result<Operands> makeOperands(const OperandRequest& request, std::shared_ptr<con
         out.inputs.push_back(std::move(*source));
         for (const auto& tensor : out.weights->inputs)
             out.outs.push_back(shapeOnly(tensor.role == "scale" ? "out_scale" : "out", tensor.dtype, tensor.dims));
+        if (std::string_view(request.op->abiOp) == "quantize_stats") addSums(out);
     }
     return out;
 }

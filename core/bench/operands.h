@@ -56,10 +56,14 @@ struct Operands {
 
     std::shared_ptr<const BenchWeights> weights;
     std::int64_t m = 0, n = 0, k = 0;
-    std::vector<double> x;     ///< [M,K] as the products see it: rounded to bf16, or the codes of int8
-    std::vector<float> xScale; ///< [M] of int8 activations, else empty
+    std::vector<double>
+        x; ///< [M,K] as the products see it: rounded to bf16, or what the codes of a row mean without its scale
+    std::vector<float> xScale; ///< [M] of activations quantized in the run, else empty
     std::vector<float> bias;   ///< [N] or empty
+    std::vector<double> sums;  ///< of quantize_stats: sum (V-W)^2, sum W^2, max |V-W|, max |W|; else empty
 };
+/// Codes and scales are the result, which is compared bit by bit.
+inline bool isQuantize(const Problem& problem) { return problem.op == "quantize" || problem.op == "quantize_stats"; }
 /// `weights` have the rows and columns that the op gives them: [N,K] or [K,N].
 Result<Operands> makeOperands(const OperandRequest& request, std::shared_ptr<const BenchWeights> weights);
 

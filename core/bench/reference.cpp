@@ -159,7 +159,8 @@ Result<void> evaluateProduct(Reference& out, const Operands& o, std::span<const 
     if (!sums) return tl::unexpected(sums.error());
     out.y = std::move(*sums);
 
-    const bool exact = outside && !o.xScale.empty() && o.bias.empty() && areIntegers(levels);
+    const bool integers = o.problem.act && o.problem.act->format == "int8" && areIntegers(levels);
+    const bool exact = outside && !o.xScale.empty() && o.bias.empty() && integers;
     if (exact)
         for (auto& list : out.exact) list.resize(out.y.size());
     for (std::size_t r = 0, i = 0; r < out.checkedRows.size(); ++r)
@@ -260,7 +261,7 @@ Result<Reference> evaluateReference(const Operands& o, std::uint64_t seed, const
         // A whole weight is compared up to 2^26 elements; above, rows are sampled.
         const auto most =
             std::size_t(std::max<std::int64_t>(64, (std::int64_t(1) << 26) / std::max<std::int64_t>(1, o.k)));
-        out.checkedRows = sample(o.n, o.problem.op == "quantize" ? std::size_t(o.n) : most, seed);
+        out.checkedRows = sample(o.n, isQuantize(o.problem) ? std::size_t(o.n) : most, seed);
         out.checkedColumns = sample(o.k, std::size_t(o.k), seed);
     } else if (work <= double(fullProducts)) {
         out.checkedRows = sample(o.m, std::size_t(o.m), seed);
@@ -270,7 +271,7 @@ Result<Reference> evaluateReference(const Operands& o, std::uint64_t seed, const
         const double room = double(kSampledProducts) / (double(out.checkedRows.size()) * double(o.k));
         out.checkedColumns = sample(o.n, std::size_t(std::clamp(room, 256.0, 1e9)), seed + 2);
     }
-    if (o.problem.op == "quantize") {
+    if (isQuantize(o.problem)) {
         Reference part; // what the format costs, on some rows
         part.checkedRows = sample(o.n, kSampledRows, seed);
         part.checkedColumns = out.checkedColumns;

@@ -147,14 +147,17 @@ typedef struct {
 
 #define QS_PROBLEM_W_IS_KN 1u /* y = x W with W [K,N]; else y = x W^T with W [N,K] */
 #define QS_PROBLEM_BIAS 2u    /* y[m,n] += bias[n] */
-/* act->format is "int8" but x arrives as f32: part of the run, for each row, is
-   s = max|x| / 127 + FLT_MIN, q = round_half_even(x / s) */
+/* act->format is "int8" or "fp8_e4m3" but x arrives as f32: part of the run, for each row, is
+   int8:     s = max|x| / 127 + FLT_MIN, q = round_half_even(x / s)
+   fp8_e4m3: s = max|x| / 448 (1 where that is 0), q = the nearest e4m3 to x / s within +-448, half to even */
 #define QS_PROBLEM_DYNAMIC_ACT 4u
 
 /*
  * op "matmul":    y[M,N] = x[M,K] * W
  *    "dequantize": out[N,K] (f32 or bf16) = decoded weight; m = 1
  *    "quantize":   weight (f32) [N,K] -> codes and scales as `weight` describes; m = 1; the input is the tensor "source"
+ *    "quantize_stats": the same, and the tensor "out_sums", four f64: over W and V, what its codes mean,
+ *                 sum (V-W)^2, sum W^2, max |V-W|, max |W|
  *    "quant_act":  x (f32) [M,K] -> i8 [M,K] and f32 [M]; n = 1
  */
 typedef struct {
@@ -169,12 +172,15 @@ typedef struct {
     const char* out;         /* "f32" "bf16" */
 } qs_problem;
 
-/* A tensor in host memory. Inputs have `data`, outputs have `out` (the caller's memory, `bytes` long). */
+/*
+ * A tensor in host memory. Inputs have `data`, outputs have `out` (the caller's memory, `bytes` long). Roles: "act"
+ * "act_scale" "weight" "scale" "scale2" "zero" "bias" "source" "out" "out_scale" "out_sums".
+ */
 typedef struct {
     uint32_t struct_size;
     uint32_t rank;     /* 0..4 */
-    const char* role;  /* "act" "act_scale" "weight" "scale" "scale2" "zero" "bias" "source" "out" "out_scale" */
-    const char* dtype; /* "f32" "bf16" "f16" "i8" "u8" "i32" "fp8_e4m3" */
+    const char* role;
+    const char* dtype; /* "f32" "bf16" "f16" "i8" "u8" "i32" "fp8_e4m3" "f64" */
     int64_t dims[4];   /* as stored: packed weights count bytes */
     const void* data;  /* in */
     void* out;         /* out */
@@ -298,7 +304,7 @@ typedef struct {
                        const qs_tensor* const* in, uint32_t n_in, qs_kernel** out, qs_kernel_info* info,
                        qs_error* error);
     /* One run. act: "act" (and "act_scale"), empty for dequantize and quantize. outs: "out", for quantize and quant_act
-     * also "out_scale". */
+     * also "out_scale", for quantize_stats "out_sums", too. */
     int32_t (*execute)(qs_kernel* kernel, const qs_tensor* const* act, uint32_t n_act, qs_tensor* const* outs,
                        uint32_t n_outs, qs_error* error);
     /* The timed loop: only the backend knows how to wait for its device. Every sample ends when the result is complete. */

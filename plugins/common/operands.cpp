@@ -33,6 +33,7 @@ void* output(qs_tensor* const* outs, std::uint32_t n, const char* role, const ch
 }
 
 std::uint32_t elementBytes(std::string_view dtype) {
+    if (dtype == "f64") return 8;
     if (dtype == "f32" || dtype == "i32") return 4;
     if (dtype == "bf16" || dtype == "f16") return 2;
     if (dtype == "i8" || dtype == "u8" || dtype.starts_with("fp8_")) return 1;

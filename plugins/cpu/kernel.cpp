@@ -95,7 +95,8 @@ int32_t bench(qs_kernel* kernel, const qs_tensor* const* act, uint32_t nAct, con
         if (!in.refused.empty()) return fail(error, QS_INVALID_ARGUMENT, in.refused);
         const OutputSizes sizes = outputSizes(kernel->problem);
         Aligned<char> out(sizes.out), scale(sizes.scale);
-        const MatmulOutput output{out.data(), scale.data()};
+        Aligned<double> sums(sizes.sums / sizeof(double));
+        const MatmulOutput output{out.data(), scale.data(), sizes.sums ? sums.data() : nullptr};
         if (result.last_out) {
             const qs_tensor last = given(result.last_out);
             if (!last.out || last.bytes != sizes.out || text(last.dtype) != sizes.outType)

@@ -164,10 +164,15 @@ Understood understand(const qs_problem* theirs) {
     const qs_problem p = given(theirs);
     MatmulProblem& mine = result.problem;
     const std::string_view op = text(p.op);
-    const std::array<std::string_view, 4> ops = {"matmul", "dequantize", "quantize", "quant_act"};
-    const auto found = std::find(ops.begin(), ops.end(), op);
+    static constexpr std::array<std::pair<std::string_view, MatmulOp>, 5> ops = {
+        {{"matmul", MatmulOp::Matmul},
+         {"dequantize", MatmulOp::Dequantize},
+         {"quantize", MatmulOp::Quantize},
+         {"quantize_stats", MatmulOp::Quantize},
+         {"quant_act", MatmulOp::QuantizeAct}}};
+    const auto found = std::find_if(ops.begin(), ops.end(), [&](const auto& known) { return known.first == op; });
     if (found == ops.end()) return result.declined = "The operation " + std::string(op) + " is not known.", result;
-    mine.op = MatmulOp(found - ops.begin());
+    mine.op = found->second, mine.measure = op == "quantize_stats";
     result.declined = readNumbers(p, mine);
     if (!result.declined.empty()) return result;
     if (mine.op != MatmulOp::QuantizeAct) {
@@ -272,6 +277,7 @@ OutputSizes outputSizes(const MatmulProblem& p) {
         sizes.scale = storedScales(p, w.blockAxis == 1 ? (p.k + w.block - 1) / w.block : 0) * 4;
         const bool floats = format && (format->kind == FormatKind::Identity || format->kind == FormatKind::Float);
         sizes.outType = floats ? format->id : w.element == NumberType::I8 ? "i8" : "u8";
+        sizes.sums = p.measure ? 4 * sizeof(double) : 0;
         return sizes;
     }
     sizes.out = (p.op == MatmulOp::Matmul ? p.m * p.n : p.n * p.k) * (p.out == NumberType::F32 ? 4 : 2);
@@ -289,6 +295,9 @@ Outputs outputsOf(const MatmulProblem& problem, qs_tensor* const* outs, uint32_t
             result.refused = misfit(t, "out", sizes.out, t.out), result.output.out = t.out;
         } else if (text(t.role) == "out_scale" && sizes.scale && text(t.dtype) == "f32") {
             result.refused = misfit(t, "out_scale", sizes.scale, t.out), result.output.scale = t.out;
+        } else if (text(t.role) == "out_sums" && sizes.sums && text(t.dtype) == "f64") {
+            result.refused = misfit(t, "out_sums", sizes.sums, t.out);
+            result.output.sums = static_cast<double*>(t.out);
         } else {
             result.refused = "The output " + std::string(text(t.role)) + " has no place in this run, or another dtype.";
         }
@@ -296,6 +305,7 @@ Outputs outputsOf(const MatmulProblem& problem, qs_tensor* const* outs, uint32_t
     if (result.refused.empty() && !result.output.out) result.refused = "The output out is missing.";
     if (result.refused.empty() && sizes.scale && !result.output.scale)
         result.refused = "The output out_scale is missing.";
+    if (result.refused.empty() && sizes.sums && !result.output.sums) result.refused = "The output out_sums is missing.";
     return result;
 }
 

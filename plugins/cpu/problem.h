@@ -31,10 +31,11 @@ struct Activations {
 };
 Activations activationsOf(const MatmulProblem& problem, const qs_tensor* const* in, uint32_t n);
 
-/// Bytes of the outputs "out" and "out_scale" (0: none).
+/// Bytes of the outputs "out", "out_scale" and "out_sums" (0: none).
 struct OutputSizes {
     std::size_t out = 0, scale = 0;
     const char* outType = "f32";
+    std::size_t sums = 0;
 };
 OutputSizes outputSizes(const MatmulProblem& problem);
 struct Outputs {

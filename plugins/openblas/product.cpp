@@ -44,7 +44,7 @@ std::vector<const VariantRow*> variantsOf(bool plainF32, std::int64_t m) {
 
 std::string Product::refusal(const qs_problem& p, plugin::StoredWeight& weight) {
     if (!is(p.op, "matmul")) return "OpenBLAS only multiplies";
-    if (p.flags & QS_PROBLEM_DYNAMIC_ACT) return "OpenBLAS has no int8 activations";
+    if (p.flags & QS_PROBLEM_DYNAMIC_ACT) return "OpenBLAS quantizes no activations";
     if (p.m < 1 || p.n < 1 || p.k < 1) return "an empty product";
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
     if (p.m > most || p.n > most || p.k > most) return "OpenBLAS takes sizes below 2^31";

@@ -50,6 +50,18 @@ inline Acts makeActs(MatmulProblem& p, NumberType act, bool dynamic, unsigned se
             }
         }
     }
+    if (act == NumberType::Fp8E4m3) // to the nearest multiple of the step at its size, half to even
+        for (std::size_t m = 0; m < p.m; ++m) {
+            float most = 0;
+            for (std::size_t i = 0; i < p.k; ++i) most = std::max(most, std::fabs(a.f32[m * p.k + i]));
+            const float s = most / 448.0f != 0 ? most / 448.0f : 1.0f;
+            a.scale[m] = double(s);
+            for (std::size_t i = m * p.k; i < (m + 1) * p.k; ++i) {
+                const float v = std::clamp(a.f32[i] / s, -448.0f, 448.0f);
+                const float step = std::ldexp(1.0f, std::max(v == 0 ? -6 : std::ilogb(v), -6) - 3);
+                a.f32[i] = std::nearbyint(v / step) * step;
+            }
+        }
     return a;
 }
 

@@ -107,6 +107,7 @@ void Matmul::everyFormat() {
                 run(v, format, m, 72, 200, kn, NumberType::Bf16, false, true, NumberType::Bf16);
                 run(v, format, m, 80, 136, kn, NumberType::I8, false, true, NumberType::F32);
                 run(v, format, m, 80, 136, kn, NumberType::I8, true, false, NumberType::F32);
+                if (m == 4) run(v, format, m, 72, 137, kn, NumberType::Fp8E4m3, true, true, NumberType::F32);
                 if (QTest::currentTestFailed()) return;
             }
     }

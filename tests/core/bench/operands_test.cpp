@@ -91,6 +91,17 @@ private Q_SLOTS:
         QCOMPARE(int8.inputs[0].dtype, std::string("i8"));
         QCOMPARE(int8.problem.weight->channelAxis, 0);
         QVERIFY(int8.problem.dynamicAct && int8.act[0].dtype == "f32" && int8.xScale.size() == 2);
+        const auto fp8 = operandsOf("fp8_e4m3", "matmul_t", "fp8_e4m3", {2, 3, 70, {}});
+        QVERIFY(fp8.problem.dynamicAct && fp8.problem.act->format == "fp8_e4m3" && fp8.act[0].dtype == "f32");
+        const auto table = floatTable(*findFormat("fp8_e4m3"));
+        const auto* given = reinterpret_cast<const float*>(fp8.act[0].data());
+        for (std::size_t i = 0; i < fp8.x.size(); ++i) { // the nearest of all
+            const double v = double(given[i] / fp8.xScale[i / 70]);
+            double nearest = 1e9;
+            for (const float level : table)
+                if (std::fabs(double(level) - v) < nearest) nearest = std::fabs(double(level) - v);
+            QCOMPARE(std::fabs(fp8.x[i] - v), nearest);
+        }
         const auto ternary = operandsOf("ternary", "matmul_t", "bf16", {2, 3, 70, {}});
         QVERIFY(ternary.problem.weight->packing == "quad_lo_first" && ternary.problem.weight->codeBias == -1);
         QVERIFY(ternary.problem.weight->codebook.empty() && ternary.problem.weight->scaleDtype == "none");
@@ -105,6 +116,15 @@ private Q_SLOTS:
         QCOMPARE(quantize.problem.m, std::int64_t(1));
         QVERIFY(quantize.inputs.size() == 1 && quantize.inputs[0].role == "source" && !quantize.problem.act);
         QVERIFY(quantize.outs.size() == 2 && quantize.outs[0].role == "out" && quantize.outs[1].role == "out_scale");
+        const auto stats = operandsOf("nf4", "quantize_stats", "f32", {9, 3, 100, {}});
+        QVERIFY(stats.outs.size() == 3 && stats.outs[2].role == "out_sums" && stats.outs[2].bytes == 32);
+        const auto decoded = materialize(stats.weights->quantized);
+        double se2 = 0, most = 0;
+        for (std::size_t i = 0; i < decoded.size(); ++i) {
+            const double e = double(decoded[i]) - double((*stats.weights->original)[i]);
+            se2 += e * e, most = std::max(most, std::fabs(e));
+        }
+        QVERIFY(std::fabs(stats.sums[0] - se2) < 1e-12 * se2 && stats.sums[2] == most && quantize.sums.empty());
         const auto dequantize = operandsOf("int8", "dequantize", "f32", {9, 3, 100, {}});
         QCOMPARE(dequantize.outs[0].dims, (std::vector<std::int64_t>{3, 100}));
     }

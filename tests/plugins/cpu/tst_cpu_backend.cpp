@@ -67,7 +67,7 @@ void CpuBackend::multiplies() {
     const bool plain = format == QStringLiteral("f32") || format == QStringLiteral("bf16");
     for (const char* scale : {"", "tensor", "row", "column", "block"}) {
         if (plain && *scale) continue;
-        for (const char* act : {"f32", "bf16", "int8", "dynamic"})
+        for (const char* act : {"f32", "bf16", "int8", "dynamic", "dynamic fp8"})
             for (const auto& [m, n, k] : {std::tuple(1, 33, 130), std::tuple(5, 64, 64), std::tuple(17, 65, 96)}) {
                 const Case c{.weight = format.toStdString(),
                              .m = m,

@@ -197,7 +197,7 @@ void AbiProblem::makeActivations(const Case& c) {
     for (float& value : x) value = float(random() >> 8) / float(1 << 23) - 1;
     act_.pack_axis = act_.block_axis = act_.channel_axis = -1;
     act_.packing = act_.scale_dtype = act_.zero_dtype = "none";
-    act_.format = c.act == "bf16" ? "bf16" : c.act == "f32" ? "f32" : "int8";
+    act_.format = c.act == "bf16" ? "bf16" : c.act == "f32" ? "f32" : c.act == "dynamic fp8" ? "fp8_e4m3" : "int8";
     act_.bits = c.act == "bf16" ? 16 : c.act == "f32" ? 32 : 8;
     problem.act = &act_;
     x_.assign(x.begin(), x.end());
@@ -228,6 +228,22 @@ void AbiProblem::makeActivations(const Case& c) {
         } else {
             acts.push_back(tensor("act", "i8", {c.m, c.k}, bytesOf(codes)));
             acts.push_back(tensor("act_scale", "f32", {c.m}, bytesOf(scales)));
+        }
+    }
+    if (c.act == "dynamic fp8") {
+        act_.scale_dtype = "f32", act_.channel_axis = 0;
+        problem.flags |= QS_PROBLEM_DYNAMIC_ACT;
+        acts.push_back(tensor("act", "f32", {c.m, c.k}, bytesOf(x)));
+        for (std::int64_t i = 0; i < c.m; ++i) {
+            float top = 0;
+            for (std::int64_t j = 0; j < c.k; ++j) top = std::max(top, std::fabs(x[std::size_t(i * c.k + j)]));
+            const float s = top / 448 != 0 ? top / 448 : 1;
+            for (std::int64_t j = 0; j < c.k; ++j) { // the nearest multiple of the step at its size, half to even
+                const auto at = std::size_t(i * c.k + j);
+                const double v = std::clamp(double(x[at] / s), -448.0, 448.0);
+                const double step = std::ldexp(1.0, std::max(v == 0 ? -6 : std::ilogb(v), -6) - 3);
+                x_[at] = std::nearbyint(v / step) * step * double(s);
+            }
         }
     }
     if (!c.bias) return;

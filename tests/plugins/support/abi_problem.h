@@ -16,8 +16,9 @@ struct Case {
     std::string weight = "f32"; ///< f32 bf16 f16 nf4 int8 int4 ternary binary fp8_e4m3
     std::int64_t m = 1, n = 1, k = 1;
     bool kn = false, bias = false;
-    std::string act = "f32"; ///< f32 bf16 int8 (with scales) dynamic (f32, quantized within the run)
-    std::string scale = "";  ///< row column tensor block; empty: the format's own (nf4 block 64, the others row)
+    /// f32 bf16 int8 (with scales); f32 that is quantized within the run: dynamic (to int8), "dynamic fp8" (to e4m3)
+    std::string act = "f32";
+    std::string scale = ""; ///< row column tensor block; empty: the format's own (nf4 block 64, the others row)
     std::uint64_t block = 64;
     std::string op = "matmul", out = "f32"; ///< dequantize, quantize: m is 1
     std::string name() const;
