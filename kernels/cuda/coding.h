@@ -35,6 +35,19 @@ constexpr GroupScale scaleOf(ScaleRule rule, float absMax, float range) {
     return {1, 1};
 }
 
+inline constexpr float kE4m3Most = 448;
+/// The bits of an f32 of at most 448 in magnitude, rounded half to even to e4m3: 1 sign bit, 4 of exponent (bias 7), 3 of
+/// mantissa, subnormals kept.
+constexpr unsigned e4m3Of(std::uint32_t bits) {
+    const std::uint32_t magnitude = bits & 0x7fffffffu, sign = bits >> 24 & 0x80u;
+    if (magnitude >= 0x3c800000u) // 2^-6: 20 bits go, the exponent field loses 120
+        return sign | (((magnitude + 0x7ffffu + (magnitude >> 20 & 1)) >> 20) - (120u << 3));
+    const std::uint32_t shift = 141 - (magnitude >> 23); // to multiples of 2^-9
+    if (shift > 24) return sign;
+    const std::uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u, kept = mantissa >> shift;
+    const std::uint32_t rest = mantissa & ((1u << shift) - 1), half = 1u << (shift - 1);
+    return sign | (kept + (rest > half || (rest == half && (kept & 1)) ? 1u : 0u));
+}
 /// How many of the ascending thresholds are not above `order`.
 constexpr int reached(const std::uint32_t* thresholds, int count, std::uint32_t order) {
     int low = 0, high = count;

@@ -44,12 +44,18 @@ int padActivations(const void* x, Element type, std::int64_t m, std::int64_t k, 
 /// f32 [m][k] -> i8 [mPadded][depth] and a scale a row: max|x| / 127 + FLT_MIN, half to even.
 int quantizeRows(const float* x, std::int64_t m, std::int64_t k, std::int64_t mPadded, std::int64_t depth,
                  std::int8_t* q, float* scales, Stream stream);
+/// The same to e4m3: a scale of max|x| / 448, 1 where that is 0; clipped to +-448, half to even.
+int quantizeRowsE4m3(const float* x, std::int64_t m, std::int64_t k, std::int64_t mPadded, std::int64_t depth,
+                     std::uint8_t* q, float* scales, Stream stream);
 /// i8 [m][k] -> i8 [mPadded][depth].
 int padBytes(const std::int8_t* x, std::int64_t m, std::int64_t k, std::int64_t mPadded, std::int64_t depth,
              std::int8_t* to, Stream stream);
 /// Sums [m][ld] of integers -> y, times both scales.
 int finishIntegers(const std::int32_t* sums, std::int64_t ld, const float* xScale, const float* wScale,
                    const Target& to, Stream stream);
+/// Sums [m][ld] in f32 -> y, times both scales.
+int finishScaled(const float* sums, std::int64_t ld, const float* xScale, const float* wScale, const Target& to,
+                 Stream stream);
 /// f32 [m][n] -> y, with the bias; in place when y is the same memory.
 int finishFloats(const float* sums, const Target& to, Stream stream);
 
@@ -67,17 +73,25 @@ struct StoredMatrix {
 int dequantize(const StoredMatrix& from, void* to, Element type, Stream stream); ///< [rows][columns]
 int roundToBf16(const float* x, std::int64_t count, void* to, Stream stream);
 
+/// Sums over what a quantizer reads, W, and what it means, V, in f64: sum (V - W)^2, sum W^2, max |V - W|, max |W|.
+struct Measuring {
+    const float* levels = nullptr; ///< of stored codes: 16 for nf4, 1 << bits for a search; not needed for int8
+    double* partials = nullptr;    ///< 4 * kMostQuantizerBlocks
+    double* totals = nullptr;      ///< 4; null: not measured
+};
+inline constexpr std::int64_t kMostQuantizerBlocks = 1 << 16;
+
 /// nf4 as the reference: 15 thresholds, high nibble first, [rows][padded columns / 2] and an absmax a block; block
 /// even.
 int quantizeNf4(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t block, const float* thresholds,
-                std::uint8_t* codes, float* absmax, Stream stream);
+                std::uint8_t* codes, float* absmax, Stream stream, const Measuring& measuring = {});
 /// int8: `group` columns a scale, the last group of a row possibly short.
 int quantizeInt8(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t group, std::int8_t* q,
-                 float* scales, Stream stream);
+                 float* scales, Stream stream, const Measuring& measuring = {});
 
 /// Any other format whose codes are found by search: `group` columns a scale, [rows][whole bytes]; scales may be null.
 int quantizeBySearch(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t group, const Coding& coding,
-                     std::uint8_t* codes, float* scales, Stream stream);
+                     std::uint8_t* codes, float* scales, Stream stream, const Measuring& measuring = {});
 
 /// Reads `bytes` (a multiple of 16) once; keeps a word of their sum in *sink.
 int readStream(const void* data, std::int64_t bytes, std::uint32_t* sink, int processors, Stream stream);

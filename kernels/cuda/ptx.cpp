@@ -30,6 +30,17 @@ std::string skinnyName(int bits, int columns, int scaleMode, bool splitTiles) {
 std::string largeName(int bits, int scaleMode) {
     return "5largeILi" + std::to_string(bits) + "ELNS0_9ScaleModeE" + std::to_string(scaleMode) + 'E';
 }
+std::string quantizerName(Quantizer quantizer, bool measures) {
+    const char* flag = measures ? "Lb1E" : "Lb0E";
+    switch (quantizer) {
+    case Quantizer::Int8: return std::string("8Int8CodeE") + flag; // an argument of byteGroups
+    case Quantizer::E4m3: return std::string("8E4m3CodeE") + flag;
+    case Quantizer::Nf4: return std::string("9nf4BlocksI") + flag;
+    case Quantizer::Nf4Whole64: return std::string("11nf4Blocks64I") + flag;
+    case Quantizer::BySearch: break;
+    }
+    return std::string("10codeGroupsI") + flag;
+}
 std::string decodeName(bool toBf16) { return toBf16 ? "6decodeI13__nv_bfloat16E" : "6decodeIfE"; }
 
 } // namespace qs::cuda

@@ -17,10 +17,16 @@ std::string ptxOf(const std::vector<const char*>& texts, const std::string& part
 std::string skinnyName(int bits, int columns, int scaleMode, bool splitTiles);
 std::string largeName(int bits, int scaleMode);
 std::string decodeName(bool toBf16);
-inline constexpr const char* kQuantizeInt8Name = "10int8Groups";
-inline constexpr const char* kQuantizeNf4Name = "9nf4Blocks";
-inline constexpr const char* kQuantizeNf4Whole64Name = "11nf4Blocks64"; ///< rows of whole blocks of 64
-inline constexpr const char* kQuantizeBySearchName = "10codeGroups";
-inline constexpr const char* kFinishIntegersName = "8integers";
+inline constexpr const char* kFinishIntegersName = "7rescaleIiE";
+inline constexpr const char* kFinishScaledName = "7rescaleIfE";
+enum class Quantizer : int {
+    Int8,
+    E4m3,
+    Nf4,
+    Nf4Whole64, ///< rows of whole blocks of 64
+    BySearch
+};
+std::string quantizerName(Quantizer quantizer, bool measures);
+inline constexpr const char* kJoinTotalsName = "10joinTotals";
 
 } // namespace qs::cuda

@@ -62,7 +62,7 @@ void openDevice(cuda::Device& device, const qs_kv* kv, std::uint32_t n) {
     device.name = properties.name;
     device.architecture = "sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
     const char* path = qs_option(kv, n, "path");
-    device.blas.load(path ? path : "", device.stream);
+    device.blas.load(path ? path : "", device.stream, 10 * properties.major + properties.minor);
     int runtime = 0, driver = 0;
     cudaRuntimeGetVersion(&runtime), cudaDriverGetVersion(&driver);
     plugin::JsonText json;

@@ -27,7 +27,7 @@ std::string loadNewest(plugin::SharedLibrary& library, const std::string& folder
 
 } // namespace
 
-void Blas::load(const std::string& folder, cudaStream_t stream) {
+void Blas::load(const std::string& folder, cudaStream_t stream, int capability) {
     stream_ = stream;
     // cuBLAS needs cuBLASLt beside it, so that one first.
     libraries_.noLt = loadNewest(lt_, folder, "libcublasLt");
@@ -49,6 +49,10 @@ void Blas::load(const std::string& folder, cudaStream_t stream) {
           lt_.resolve(preferenceSet_, "cublasLtMatmulPreferenceSetAttribute") &&
           lt_.resolve(heuristic_, "cublasLtMatmulAlgoGetHeuristic") && lt_.resolve(matmul_, "cublasLtMatmul")))
         libraries_.noLt = lt_.path() + " lacks functions of cuBLASLt";
+    libraries_.noFp8 = libraries_.noLt;
+    if (capability < 89)
+        libraries_.noFp8 = "fp8 products need compute capability 8.9, the device has " +
+                           std::to_string(capability / 10) + '.' + std::to_string(capability % 10);
     if (libraries_.noBlas.empty()) {
         checkBlas(create_(&handle_), "cublasCreate");
         checkBlas(setStream_(handle_, stream_), "cublasSetStream");
@@ -80,16 +84,20 @@ void Blas::product(std::int64_t m, std::int64_t n, std::int64_t k, const void* x
               "cublasGemmEx");
 }
 
-Blas::Integers Blas::planIntegers(std::int64_t m, std::int64_t n, std::int64_t k) {
-    Integers plan;
-    const auto step = [](cublasStatus_t status) { checkBlas(status, "cuBLASLt's int8 product"); };
+Blas::ByteProduct Blas::planBytes(Byte type, std::int64_t m, std::int64_t n, std::int64_t k) {
+    ByteProduct plan;
+    plan.type = type;
+    const bool e4m3 = type == Byte::E4m3;
+    const std::string name = e4m3 ? "fp8" : "int8";
+    const cudaDataType element = e4m3 ? CUDA_R_8F_E4M3 : CUDA_R_8I, sum = e4m3 ? CUDA_R_32F : CUDA_R_32I;
+    const auto step = [&](cublasStatus_t status) { checkBlas(status, ("cuBLASLt's " + name + " product").c_str()); };
     try {
-        step(descCreate_(&plan.operation, CUBLAS_COMPUTE_32I, CUDA_R_32I));
+        step(descCreate_(&plan.operation, e4m3 ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32I, sum));
         const cublasOperation_t transposed = CUBLAS_OP_T;
         step(descSet_(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
-        step(layoutCreate_(&plan.a, CUDA_R_8I, std::uint64_t(k), std::uint64_t(n), k));
-        step(layoutCreate_(&plan.b, CUDA_R_8I, std::uint64_t(k), std::uint64_t(m), k));
-        step(layoutCreate_(&plan.c, CUDA_R_32I, std::uint64_t(n), std::uint64_t(m), n));
+        step(layoutCreate_(&plan.a, element, std::uint64_t(k), std::uint64_t(n), k));
+        step(layoutCreate_(&plan.b, element, std::uint64_t(k), std::uint64_t(m), k));
+        step(layoutCreate_(&plan.c, sum, std::uint64_t(n), std::uint64_t(m), n));
         cublasLtMatmulPreference_t preference = nullptr;
         step(preferenceCreate_(&preference));
         const std::size_t room = kWorkspaceBytes;
@@ -102,7 +110,8 @@ Blas::Integers Blas::planIntegers(std::int64_t m, std::int64_t n, std::int64_t k
                 heuristic_(ltHandle_, plan.operation, plan.a, plan.b, plan.c, plan.c, preference, 1, &result, &found);
         preferenceDestroy_(preference);
         step(status);
-        if (!found) throw plugin::Refusal(QS_UNIMPLEMENTED, "cuBLASLt has no int8 product for this shape and device");
+        if (!found)
+            throw plugin::Refusal(QS_UNIMPLEMENTED, "cuBLASLt has no " + name + " product for this shape and device");
         plan.algorithm = result.algo;
     } catch (...) {
         destroy(plan);
@@ -111,17 +120,20 @@ Blas::Integers Blas::planIntegers(std::int64_t m, std::int64_t n, std::int64_t k
     return plan;
 }
 
-void Blas::destroy(Integers& plan) {
+void Blas::destroy(ByteProduct& plan) {
     if (plan.operation) descDestroy_(plan.operation);
     for (cublasLtMatrixLayout_t layout : {plan.a, plan.b, plan.c})
         if (layout) layoutDestroy_(layout);
     plan = {};
 }
 
-void Blas::integers(const Integers& plan, const std::int8_t* x, const std::int8_t* w, std::int32_t* sums) {
+void Blas::multiplyBytes(const ByteProduct& plan, const void* x, const void* w, void* sums) {
     const std::int32_t one = 1, none = 0;
-    checkBlas(matmul_(ltHandle_, plan.operation, &one, w, plan.a, x, plan.b, &none, sums, plan.c, sums, plan.c,
-                      &plan.algorithm, workspace_.as<void>(), workspace_.bytes(), stream_),
+    const float oneF32 = 1, noneF32 = 0;
+    const bool e4m3 = plan.type == Byte::E4m3;
+    checkBlas(matmul_(ltHandle_, plan.operation, e4m3 ? static_cast<const void*>(&oneF32) : &one, w, plan.a, x, plan.b,
+                      e4m3 ? static_cast<const void*>(&noneF32) : &none, sums, plan.c, sums, plan.c, &plan.algorithm,
+                      workspace_.as<void>(), workspace_.bytes(), stream_),
               "cublasLtMatmul");
 }
 

@@ -13,8 +13,8 @@ namespace qs::cuda {
 
 class Blas {
 public:
-    /// `folder`: where the libraries are, or empty for the linker's places.
-    void load(const std::string& folder, cudaStream_t stream);
+    /// `folder`: where the libraries are, or empty for the linker's places. `capability`: of the device, 89 for 8.9.
+    void load(const std::string& folder, cudaStream_t stream, int capability);
     ~Blas();
     Blas() = default;
     Blas(const Blas&) = delete;
@@ -26,15 +26,17 @@ public:
     void product(std::int64_t m, std::int64_t n, std::int64_t k, const void* x, const void* w, cudaDataType type,
                  bool wIsKn, float* y);
 
-    /// sums[m,n] = x[m,k] W^T in int32; every size a multiple of 16.
-    struct Integers {
+    /// sums[m,n] = x[m,k] W^T of bytes: int8 with int32 sums, or e4m3 with f32 sums; every size a multiple of 16.
+    enum class Byte { Int8, E4m3 };
+    struct ByteProduct {
+        Byte type = Byte::Int8;
         cublasLtMatmulDesc_t operation = nullptr;
         cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
         cublasLtMatmulAlgo_t algorithm{};
     };
-    Integers planIntegers(std::int64_t m, std::int64_t n, std::int64_t k);
-    void destroy(Integers& plan);
-    void integers(const Integers& plan, const std::int8_t* x, const std::int8_t* w, std::int32_t* sums);
+    ByteProduct planBytes(Byte type, std::int64_t m, std::int64_t n, std::int64_t k);
+    void destroy(ByteProduct& plan);
+    void multiplyBytes(const ByteProduct& plan, const void* x, const void* w, void* sums);
 
 private:
     plugin::SharedLibrary blas_, lt_;

@@ -17,6 +17,8 @@ constexpr VariantRow kRows[] = {
      QS_VARIANT_REPACKS, QS_FUSION_FUSED},
     {Path::Integers, "cublaslt_i8", "cuBLASLt int8", "int8 products, int32 sums, both scales in f32",
      QS_VARIANT_BASELINE | QS_VARIANT_REPACKS, QS_FUSION_UNKNOWN},
+    {Path::E4m3, "cublaslt_e4m3", "cuBLASLt fp8", "fp8 products, sums in f32, both scales in f32",
+     QS_VARIANT_BASELINE | QS_VARIANT_REPACKS, QS_FUSION_UNKNOWN},
     {Path::F32, "cublas_f32", "cuBLAS f32", "f32 products and sums, no TF32", QS_VARIANT_BASELINE, QS_FUSION_UNKNOWN},
     {Path::Bf16, "cublas_bf16", "cuBLAS bf16", "x and weights rounded to bf16, sums in f32", QS_VARIANT_BASELINE,
      QS_FUSION_UNKNOWN},
@@ -38,20 +40,29 @@ const VariantRow* row(Path path) {
     return nullptr;
 }
 
+/// One scale for all of k, whatever the codes.
+bool scaledByChannel(const Stored& w, bool wIsKn, std::int64_t k) {
+    return (wIsKn ? w.rowStride : w.columnStride) == 0 || (wIsKn ? w.rowBlock : w.columnBlock) >= k;
+}
+
 void planProduct(const qs_problem& p, const Libraries& libraries, Plan& plan) {
     const qs_format act = plugin::given(p.act);
     const bool dynamic = p.flags & QS_PROBLEM_DYNAMIC_ACT, int8 = is(act.format, "int8"), bf16 = is(act.format, "bf16");
+    const bool e4m3 = is(act.format, "fp8_e4m3");
     const bool kn = p.flags & QS_PROBLEM_W_IS_KN;
-    if (!int8 && !bf16 && !is(act.format, "f32")) {
+    if (!int8 && !e4m3 && !bf16 && !is(act.format, "f32")) {
         plan.refusal =
             std::string("activations of format ") + (act.format ? act.format : "none") + " are not read here";
         return;
     }
-    if (dynamic && !int8) plan.refusal = "activations quantized in the run must be int8";
-    if (int8 && !is(act.scale_dtype, "f32")) plan.refusal = "int8 activations need an f32 scale a row";
-    if (!int8 && !is(act.scale_dtype, "none")) plan.refusal = "float activations with scales are not read here";
+    if (dynamic && !int8 && !e4m3) plan.refusal = "activations quantized in the run must be int8 or fp8_e4m3";
+    if (e4m3 && !dynamic) plan.refusal = "fp8 activations are quantized in the run";
+    if ((int8 || e4m3) && !is(act.scale_dtype, "f32")) plan.refusal = "quantized activations need an f32 scale a row";
+    if (!int8 && !e4m3 && !is(act.scale_dtype, "none"))
+        plan.refusal = "float activations with scales are not read here";
     if (!plan.refusal.empty()) return;
-    plan.refusal = readFormat(plugin::given(p.weight), kn ? p.k : p.n, kn ? p.n : p.k, plan.weight);
+    const qs_format weight = plugin::given(p.weight);
+    plan.refusal = readFormat(weight, kn ? p.k : p.n, kn ? p.n : p.k, plan.weight);
     if (!plan.refusal.empty()) return;
     const bool codes = plan.weight.kind == Stored::Kind::Codes;
     if (codes) plan.tiling = tilingOf(plan.weight, kn, p.n, p.k);
@@ -70,6 +81,13 @@ void planProduct(const qs_problem& p, const Libraries& libraries, Plan& plan) {
             plan.refusal = libraries.noLt;
         else
             add(Path::Integers, "i8", "i32");
+    } else if (e4m3) {
+        if (!is(plan.weight.dtype, "fp8_e4m3") || weight.codebook || !scaledByChannel(plan.weight, kn, p.k))
+            plan.refusal = "fp8 activations meet fp8_e4m3 weights with a scale a channel only";
+        else if (!libraries.noFp8.empty())
+            plan.refusal = libraries.noFp8;
+        else
+            add(Path::E4m3, "fp8_e4m3", "f32");
     } else {
         if (plan.tiling) {
             const bool skinny = prefersSkinny(p.m);
@@ -144,7 +162,8 @@ Plan planFor(const qs_problem& p, const Libraries& libraries) {
         if (plan.refusal.empty() && plan.weight.kind != Stored::Kind::Codes)
             plan.refusal = "there is nothing to decode";
         if (plan.refusal.empty()) plan.variants.push_back(row(Path::Dequantize));
-    } else if (is(p.op, "quantize") && p.weight) {
+    } else if ((is(p.op, "quantize") || is(p.op, "quantize_stats")) && p.weight) {
+        plan.measures = is(p.op, "quantize_stats");
         planQuantize(p, plan);
     } else if (is(p.op, "quant_act")) {
         plan.variants.push_back(row(Path::QuantizeActivations));
@@ -159,6 +178,7 @@ double nmseLimit(const VariantRow& row, const qs_problem& p) {
     if (row.path == Path::Dequantize && !is(p.out, "bf16")) return -1;
     const double rounded = is(p.out, "bf16") ? 0x1p-16 : 0; // half a unit of the last place is 2^-8 of a value at most
     if (row.path == Path::Integers) return 1e-12 + rounded;
+    if (row.path == Path::E4m3) return 1e-3; // the sums of these tensor cores keep about 14 bits
     if (row.path == Path::F32) return 1e-9 + rounded;
     if (row.path == Path::Dequantize) return rounded + 1e-9;
     // x, the level and sometimes its product with the scale are rounded, each by about 2.5e-6; few terms do not average out.

@@ -13,6 +13,7 @@ enum class Path {
     Skinny,            ///< our kernel for few rows of x
     Large,             ///< our kernel for many
     Integers,          ///< cuBLASLt, int8 x int8
+    E4m3,              ///< cuBLASLt, e4m3 x e4m3
     F32,               ///< cuBLAS over f32 weights
     Bf16,              ///< cuBLAS over weights rounded to bf16
     DequantizedInRun,  ///< our decoder to bf16 in every run, then cuBLAS
@@ -32,7 +33,7 @@ struct VariantRow {
 
 /// Libraries that were found, or why not.
 struct Libraries {
-    std::string noBlas, noLt; ///< empty: loaded
+    std::string noBlas{}, noLt{}, noFp8{}; ///< empty: loaded; fp8 products need a newer device, too
 };
 
 /// How our kernels would read the scales; nullopt: they cannot.
@@ -49,6 +50,7 @@ struct Plan {
     Stored weight;
     std::optional<Tiling> tiling;
     std::optional<Coder> coder; ///< of Path::QuantizeBySearch
+    bool measures = false;      ///< error sums are wanted beside the codes
 };
 Plan planFor(const qs_problem& problem, const Libraries& libraries);
 /// Largest NMSE that the variant's arithmetic explains.

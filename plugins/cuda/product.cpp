@@ -32,7 +32,7 @@ Product::Product(Device& device, const qs_problem& p, const VariantRow& row, Pla
     check(cudaDeviceSynchronize(), "prepare");
 }
 
-Product::~Product() { device_.blas.destroy(integers_); }
+Product::~Product() { device_.blas.destroy(bytes_); }
 
 void Product::prepareWeights(const qs_tensor* const* in, std::uint32_t count) {
     if (row_.path == Path::QuantizeActivations) {
@@ -53,6 +53,10 @@ void Product::prepareWeights(const qs_tensor* const* in, std::uint32_t count) {
             stored_ = Memory(plan_.coder->stored.data(), plan_.coder->stored.size());
         } else
             levels_ = Memory(nf4Thresholds().threshold, 15 * sizeof(float));
+        if (plan_.measures) {
+            measured_ = Memory(w.levels.data(), 4 * w.levels.size());
+            partials_ = Memory(4 * sizeof(double) * kMostQuantizerBlocks), totals_ = Memory(4 * sizeof(double));
+        }
         info_.upload_ms = since(begin), info_.weight_bytes = std::int64_t(bytes);
         return;
     }
@@ -75,7 +79,8 @@ void Product::prepareWeights(const qs_tensor* const* in, std::uint32_t count) {
         info_.upload_ms = since(uploaded);
         return;
     }
-    case Path::Integers: { // [nPadded][depth], zero beyond n and k
+    case Path::Integers:
+    case Path::E4m3: { // [nPadded][depth], zero beyond n and k
         std::vector<std::int8_t> padded(product(nPadded_, depth_));
         std::vector<float> channel(std::size_t(nPadded_), 1.f);
         for (std::int64_t r = 0; r < w.rows; ++r)
@@ -128,11 +133,13 @@ void Product::prepareRooms() {
         if (!xIsPadded()) padded_ = Memory(2 * product(row_.path == Path::Large ? mPadded_ : m_, depth_));
         break;
     case Path::Integers:
+    case Path::E4m3:
         x_ = Memory(product(m_, k_) * (dynamic_ ? 4 : 1));
         mPadded_ = roundUp(m_, 16);
         padded_ = Memory(product(mPadded_, depth_)), xScale_ = Memory(4 * std::size_t(mPadded_));
         sums_ = Memory(4 * product(mPadded_, nPadded_));
-        integers_ = device_.blas.planIntegers(mPadded_, nPadded_, depth_);
+        bytes_ = device_.blas.planBytes(row_.path == Path::E4m3 ? Blas::Byte::E4m3 : Blas::Byte::Int8, mPadded_,
+                                        nPadded_, depth_);
         break;
     case Path::F32: x_ = Memory(4 * product(m_, k_)); break;
     case Path::Bf16:
@@ -152,7 +159,8 @@ void Product::prepareRooms() {
     }
     if (isProduct_) {
         y_ = Memory(outSize * product(m_, n_));
-        const bool blas = row_.path != Path::Skinny && row_.path != Path::Large && row_.path != Path::Integers;
+        const bool blas = row_.path != Path::Skinny && row_.path != Path::Large && row_.path != Path::Integers &&
+                          row_.path != Path::E4m3;
         if (blas && (outBf16_ || bias_.bytes())) sums_ = Memory(4 * product(m_, n_));
     }
     info_.arg_bytes = std::int64_t(copies_[0].codes.bytes() + copies_[0].scales.bytes() + x_.bytes());
@@ -168,15 +176,22 @@ std::vector<std::string> Product::kernelNames() const {
                            shape_.mode == ScaleMode::EachK && shape_.block % 32 != 0)};
     case Path::Large: return {largeName(shape_.bits, mode)};
     case Path::Integers:
-        if (dynamic_) return {kQuantizeInt8Name, kFinishIntegersName};
+        if (dynamic_) return {quantizerName(Quantizer::Int8, false), kFinishIntegersName};
         return {kFinishIntegersName};
+    case Path::E4m3: return {quantizerName(Quantizer::E4m3, false), kFinishScaledName};
     case Path::DequantizedInRun: return {decodeName(true)};
     case Path::Dequantize: return {decodeName(outBf16_)};
     case Path::Quantize:
-        if (plan_.weight.signedBytes) return {kQuantizeInt8Name};
-        return {plan_.weight.columnBlock == 64 && k_ % 64 == 0 ? kQuantizeNf4Whole64Name : kQuantizeNf4Name};
-    case Path::QuantizeBySearch: return {kQuantizeBySearchName};
-    case Path::QuantizeActivations: return {kQuantizeInt8Name};
+    case Path::QuantizeBySearch: {
+        const bool whole = plan_.weight.columnBlock == 64 && k_ % 64 == 0;
+        const Quantizer quantizer = row_.path == Path::QuantizeBySearch ? Quantizer::BySearch
+                                    : plan_.weight.signedBytes          ? Quantizer::Int8
+                                    : whole                             ? Quantizer::Nf4Whole64
+                                                                        : Quantizer::Nf4;
+        if (!plan_.measures) return {quantizerName(quantizer, false)};
+        return {quantizerName(quantizer, true), kJoinTotalsName};
+    }
+    case Path::QuantizeActivations: return {quantizerName(Quantizer::Int8, false)};
     default: return {};
     }
 }
@@ -208,6 +223,8 @@ StoredMatrix Product::stored(const Weights& weights) const {
     matrix.columnBlock = w.columnBlock, matrix.columnStride = w.columnStride;
     return matrix;
 }
+
+Measuring Product::measuring() const { return {measured_.as<float>(), partials_.as<double>(), totals_.as<double>()}; }
 
 void Product::decode(const Weights& weights, void* to, Element type) const {
     check(dequantize(stored(weights), to, type, device_.stream), "dequantize");
@@ -245,26 +262,33 @@ void Product::run(std::uint32_t copy) {
                                       xScale_.as<float>(), stream)
                        : padBytes(x_.as<std::int8_t>(), m_, k_, mPadded_, depth_, padded_.as<std::int8_t>(), stream),
               "quantize x");
-        device_.blas.integers(integers_, padded_.as<std::int8_t>(), w.codes.as<std::int8_t>(),
-                              sums_.as<std::int32_t>());
+        device_.blas.multiplyBytes(bytes_, padded_.as<void>(), w.codes.as<void>(), sums_.as<void>());
         check(finishIntegers(sums_.as<std::int32_t>(), nPadded_, xScale_.as<float>(), w.scales.as<float>(), to, stream),
+              "scale");
+        return;
+    case Path::E4m3:
+        check(quantizeRowsE4m3(x_.as<float>(), m_, k_, mPadded_, depth_, padded_.as<std::uint8_t>(),
+                               xScale_.as<float>(), stream),
+              "quantize x");
+        device_.blas.multiplyBytes(bytes_, padded_.as<void>(), w.codes.as<void>(), sums_.as<void>());
+        check(finishScaled(sums_.as<float>(), nPadded_, xScale_.as<float>(), w.scales.as<float>(), to, stream),
               "scale");
         return;
     case Path::Dequantize: return decode(w, y_.as<void>(), outBf16_ ? Element::Bf16 : Element::F32);
     case Path::Quantize: {
         const Stored& format = plan_.weight;
         const std::int64_t group = format.columnStride ? format.columnBlock : k_;
-        check(format.signedBytes
-                  ? quantizeInt8(w.codes.as<float>(), n_, k_, group, y_.as<std::int8_t>(), yScale_.as<float>(), stream)
-                  : quantizeNf4(w.codes.as<float>(), n_, k_, group, levels_.as<float>(), y_.as<std::uint8_t>(),
-                                yScale_.as<float>(), stream),
+        check(format.signedBytes ? quantizeInt8(w.codes.as<float>(), n_, k_, group, y_.as<std::int8_t>(),
+                                                yScale_.as<float>(), stream, measuring())
+                                 : quantizeNf4(w.codes.as<float>(), n_, k_, group, levels_.as<float>(),
+                                               y_.as<std::uint8_t>(), yScale_.as<float>(), stream, measuring()),
               "quantize");
         return;
     }
     case Path::QuantizeBySearch: {
         const Coding coding = plan_.coder->on(levels_.as<std::uint32_t>(), stored_.as<std::uint8_t>());
         check(quantizeBySearch(w.codes.as<float>(), n_, k_, plan_.coder->group, coding, y_.as<std::uint8_t>(),
-                               yScale_.bytes() ? yScale_.as<float>() : nullptr, stream),
+                               yScale_.bytes() ? yScale_.as<float>() : nullptr, stream, measuring()),
               "quantize");
         return;
     }
@@ -297,7 +321,9 @@ void Product::download(qs_tensor* const* outs, std::uint32_t count, bool withSca
                                                                                           : "f32";
     check(cudaStreamSynchronize(device_.stream), row_.id);
     y_.toHost(plugin::output(outs, count, "out", type, y_.bytes()));
-    if (withScales && yScale_.bytes()) yScale_.toHost(plugin::output(outs, count, "out_scale", "f32", yScale_.bytes()));
+    if (!withScales) return;
+    if (yScale_.bytes()) yScale_.toHost(plugin::output(outs, count, "out_scale", "f32", yScale_.bytes()));
+    if (totals_.bytes()) totals_.toHost(plugin::output(outs, count, "out_sums", "f64", totals_.bytes()));
 }
 
 } // namespace qs::cuda

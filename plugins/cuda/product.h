@@ -40,6 +40,7 @@ private:
     bool xIsPadded() const;
     void prepareRooms();
     StoredMatrix stored(const Weights& w) const;
+    Measuring measuring() const;
     void decode(const Weights& w, void* to, Element type) const;
 
     Device& device_;
@@ -49,8 +50,9 @@ private:
     bool kn_, actBf16_ = false, dynamic_, outBf16_, isProduct_;
     std::vector<Weights> copies_;
     Memory levels_, stored_, bias_, x_, xScale_, padded_, sums_, dense_, y_, yScale_;
-    TiledWeight shape_; ///< without its contents
-    Blas::Integers integers_;
+    Memory measured_, partials_, totals_; ///< of quantizers: what codes mean, sums of blocks, of all
+    TiledWeight shape_;                   ///< without its contents
+    Blas::ByteProduct bytes_;
     qs_kernel_info info_{};
 };
 

@@ -81,29 +81,29 @@ double measureRoof(Device& device, const std::string& kind, const qs_host* host,
         });
         return 2.0 * double(bytes);
     }
-    const bool f32 = kind == "f32", i8 = kind == "i8";
-    if (!f32 && !i8 && kind != "bf16")
-        throw plugin::Refusal(QS_UNIMPLEMENTED, "roofs are read_bw, copy_bw, f32, bf16 and i8");
-    const std::string& missing = i8 ? device.blas.libraries().noLt : device.blas.libraries().noBlas;
+    const bool f32 = kind == "f32", i8 = kind == "i8", e4m3 = kind == "fp8_e4m3", byte = i8 || e4m3;
+    if (!f32 && !byte && kind != "bf16")
+        throw plugin::Refusal(QS_UNIMPLEMENTED, "roofs are read_bw, copy_bw, f32, bf16, i8 and fp8_e4m3");
+    const Libraries& libraries = device.blas.libraries();
+    const std::string& missing = e4m3 ? libraries.noFp8 : i8 ? libraries.noLt : libraries.noBlas;
     if (!missing.empty()) throw plugin::Refusal(QS_UNIMPLEMENTED, missing);
     const std::int64_t size = f32 ? 4096 : 8192;
     const std::size_t elements = std::size_t(size * size);
     // Zeros draw less power and run faster than numbers: small values of changing bits.
-    std::vector<std::uint8_t> bytes(elements * (f32 ? 4 : i8 ? 1 : 2));
+    std::vector<std::uint8_t> bytes(elements * (f32 ? 4 : byte ? 1 : 2));
     std::uint32_t state = 1;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
         state = state * 1664525u + 1013904223u;
         bytes[i] = std::uint8_t(state >> 24);
-        if (!i8 && i % (f32 ? 4 : 2) == (f32 ? 3u : 1u))
+        if (e4m3) bytes[i] &= 0xbf; // no NaN
+        if (!byte && i % (f32 ? 4 : 2) == (f32 ? 3u : 1u))
             bytes[i] = std::uint8_t(0x3c | (bytes[i] & 0x81)); // finite, below 1
     }
     const Memory x(bytes.data(), bytes.size()), w(bytes.data(), bytes.size()), y(4 * elements);
-    if (i8) {
-        Blas::Integers plan = device.blas.planIntegers(size, size, size);
+    if (byte) {
+        Blas::ByteProduct plan = device.blas.planBytes(e4m3 ? Blas::Byte::E4m3 : Blas::Byte::Int8, size, size, size);
         try {
-            time([&](std::uint32_t) {
-                device.blas.integers(plan, x.as<std::int8_t>(), w.as<std::int8_t>(), y.as<std::int32_t>());
-            });
+            time([&](std::uint32_t) { device.blas.multiplyBytes(plan, x.as<void>(), w.as<void>(), y.as<void>()); });
         } catch (...) {
             device.blas.destroy(plan);
             throw;

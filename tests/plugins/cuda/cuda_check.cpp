@@ -68,9 +68,34 @@ void checkProduct(AbiModule& module, const Case& c, bool time) {
     }
 }
 
-/// Quantizers give the reference's bits.
-void checkQuantize(AbiModule& module, const Case& c) {
-    const AbiProblem problem(c, 5, false);
+/// Sum (V - W)^2, sum W^2, max |V - W|, max |W| of what the codes mean; the problem's scale a row or block of it.
+std::vector<double> wantedSums(const Case& c, const AbiProblem& problem, const ReferenceCodes& expected) {
+    const qs_format& format = *problem.problem.weight;
+    const std::vector<float> table = qs::floatTable(*qs::findFormat("fp8_e4m3"));
+    const int bits = int(format.bits), perByte = 8 / bits;
+    const std::size_t rowBytes = expected.codes.size() / std::size_t(c.n);
+    std::vector<double> sums(4);
+    for (std::int64_t row = 0; row < c.n; ++row)
+        for (std::int64_t column = 0; column < c.k; ++column) {
+            const unsigned byte = expected.codes[std::size_t(row) * rowBytes + std::size_t(column / perByte)];
+            const int place = c.weight == "nf4" ? perByte - 1 - int(column % perByte) : int(column % perByte);
+            const unsigned code = byte >> (place * bits) & ((1u << bits) - 1);
+            const float level = c.weight == "nf4"     ? format.codebook[code]
+                                : expected.smallFloat ? table[code]
+                                : c.weight == "int8"  ? float(static_cast<signed char>(code))
+                                                      : float(int(code) + format.code_bias);
+            const float scale = expected.scales[std::size_t(row * expected.blocks + column / expected.block)];
+            const double w = double(problem.source[std::size_t(row * c.k + column)]), e = double(level * scale) - w;
+            sums[0] += e * e, sums[1] += w * w;
+            sums[2] = std::max(sums[2], std::fabs(e)), sums[3] = std::max(sums[3], std::fabs(w));
+        }
+    return sums;
+}
+
+/// Quantizers give the reference's bits, and the sums of f64.
+void checkQuantize(AbiModule& module, const Case& c, bool measures = false) {
+    AbiProblem problem(c, 5, false);
+    if (measures) problem.problem.op = "quantize_stats";
     qs_error error{};
     error.struct_size = sizeof error;
     qs_kernel* kernel = nullptr;
@@ -79,26 +104,34 @@ void checkQuantize(AbiModule& module, const Case& c) {
     const ReferenceCodes expected = referenceCodes(c, problem);
     std::vector<unsigned char> codes(expected.codes.size());
     std::vector<float> scales(expected.scales.size());
-    qs_tensor outs[2] = {};
+    std::vector<double> sums(4);
+    qs_tensor outs[3] = {};
     for (qs_tensor& t : outs) t.struct_size = sizeof t, t.rank = 1;
     outs[0].role = "out", outs[0].dtype = expected.smallFloat ? c.weight.c_str() : c.weight == "int8" ? "i8" : "u8";
     outs[0].out = codes.data(), outs[0].bytes = codes.size();
     outs[1].role = "out_scale", outs[1].dtype = "f32", outs[1].out = scales.data(), outs[1].bytes = 4 * scales.size();
-    qs_tensor* list[] = {&outs[0], &outs[1]};
+    outs[2].role = "out_sums", outs[2].dtype = "f64", outs[2].out = sums.data(), outs[2].bytes = 32;
+    qs_tensor* list[] = {&outs[0], &outs[1], &outs[2]};
     const qs_backend* table = module.table();
     const char* variant = c.weight == "nf4" || c.weight == "int8" ? "quantize" : "quantize_search";
     int code = table->prepare(module.context(), 0, &problem.problem, variant, problem.inputs.data(), 1, &kernel, &info,
                               &error);
-    if (!code) code = table->execute(kernel, nullptr, 0, list, 2, &error);
+    if (!code) code = table->execute(kernel, nullptr, 0, list, measures ? 3 : 2, &error);
     table->kernel_destroy(kernel);
-    const bool ok =
+    bool ok =
         code == 0 && codes == expected.codes && !std::memcmp(scales.data(), expected.scales.data(), 4 * scales.size());
+    const char* what = "other bits than the reference";
+    if (ok && measures) {
+        const std::vector<double> wanted = wantedSums(c, problem, expected);
+        for (std::size_t i = 0; i < 4; ++i) ok &= std::fabs(sums[i] - wanted[i]) <= 1e-12 * wanted[i];
+        what = "other sums than in f64";
+    }
     ok ? ++right : ++wrong;
-    if (!ok) std::printf("WRONG  %s: %s\n", c.name().c_str(), code ? error.msg : "other bits than the reference");
+    if (!ok) std::printf("WRONG  %s%s: %s\n", c.name().c_str(), measures ? ", measured" : "", code ? error.msg : what);
 }
 
 void showRoofs(AbiModule& module) {
-    for (const char* kind : {"read_bw", "copy_bw", "f32", "bf16", "i8"}) {
+    for (const char* kind : {"read_bw", "copy_bw", "f32", "bf16", "i8", "fp8_e4m3"}) {
         std::uint64_t samples[20];
         qs_run_opts opts{};
         opts.struct_size = sizeof opts, opts.warmup = 3, opts.iters = 20, opts.buffer_sets = 2, opts.max_seconds = 2;
@@ -118,14 +151,15 @@ void showRoofs(AbiModule& module) {
 }
 
 /// Bits are checked by checkQuantize(); here 30 runs are timed.
-void timeQuantize(AbiModule& module, const Case& c) {
-    const AbiProblem problem(c, 5, false);
+void timeQuantize(AbiModule& module, const Case& c, bool measures = false) {
+    AbiProblem problem(c, 5, false);
+    if (measures) problem.problem.op = "quantize_stats";
     PreparedKernel kernel(module, problem, "quantize");
     std::vector<double> us;
     for (int i = 0; i < 30 && kernel.error().empty(); ++i) us.push_back(double(kernel.sample(2)) * 1e-3);
     if (us.empty() || us[0] == 0) return void(std::printf("%s: %s\n", c.name().c_str(), kernel.error().c_str()));
     std::sort(us.begin(), us.end());
-    cold[keyOf(c)]["quantize"] = us[us.size() / 2];
+    cold[keyOf(c)][problem.problem.op] = us[us.size() / 2];
 }
 
 void goal(const char* what, double reached, double wanted) {
@@ -148,12 +182,14 @@ void showGoals(AbiModule& module) {
     auto &one = product("nf4", 1, n, k, "bf16"), &sixteen = product("nf4", 16, n, k, "bf16");
     auto& many = product("nf4", 1024, square, square, "bf16");
     auto& integers = product("int8", 1024, square, square, "int8");
+    auto& small = product("fp8_e4m3", 1024, square, square, "dynamic fp8");
     double best = 0;
     for (const char* id : {"mma_tiles", "mma_stream", "dequantize_cublas_bf16"})
         if (many[id] > 0 && (best == 0 || many[id] < best)) best = many[id];
     checkProduct(module, {.weight = "nf4", .n = codes, .k = codes, .op = "dequantize"}, true);
     for (const char* weight : {"nf4", "int8"})
-        timeQuantize(module, {.weight = weight, .n = codes, .k = codes, .op = "quantize"});
+        for (const bool measures : {false, true})
+            timeQuantize(module, {.weight = weight, .n = codes, .k = codes, .op = "quantize"}, measures);
     const double count = double(codes) * codes, nf4Bytes = 0.5 + 4.0 / 64;
     const auto ofCopy = [&](const Case& c, const char* id, double bytes) {
         return ratio(bytes * count / roofs["copy_bw"], cold[keyOf(c)][id]);
@@ -168,13 +204,19 @@ void showGoals(AbiModule& module) {
     goal("the same, fused tiles alone", ratio(many["dequantized_cublas_bf16"], many["mma_tiles"]), 0.75);
     goal("int8 x int8, M = 1024, with scaling: of cuBLASLt's rate at 8192 cubed",
          ratio(2.0 * 1024 * double(square * square) / roofs["i8"], integers["cublaslt_i8"]), 0.9);
+    goal("fp8 x fp8, M = 1024, with quantizing x and scaling: of cuBLASLt's rate at 8192 cubed",
+         ratio(2.0 * 1024 * double(square * square) / roofs["fp8_e4m3"], small["cublaslt_e4m3"]), 0.9);
     goal("nf4 dequantized to f32, 8192 x 8192: of the copy stream",
          ofCopy({.weight = "nf4", .n = codes, .k = codes, .op = "dequantize"}, "dequantize", 4 + nf4Bytes), 0.85);
     goal("nf4 quantized: of the copy stream",
          ofCopy({.weight = "nf4", .n = codes, .k = codes, .op = "quantize"}, "quantize", 4 + nf4Bytes), 0.85);
     goal("int8 quantized: of the copy stream",
          ofCopy({.weight = "int8", .n = codes, .k = codes, .op = "quantize"}, "quantize", 5), 0.85);
-    std::puts("Not here: bitsandbytes (install it beside), fp8 x fp8 and statistics (the backend has neither).");
+    goal("nf4 quantized with its error sums: of the copy stream",
+         ofCopy({.weight = "nf4", .n = codes, .k = codes, .op = "quantize"}, "quantize_stats", 4 + nf4Bytes), 0.85);
+    goal("int8 quantized with its error sums: of the copy stream",
+         ofCopy({.weight = "int8", .n = codes, .k = codes, .op = "quantize"}, "quantize_stats", 5), 0.85);
+    std::puts("Not here: bitsandbytes (install it beside).");
 }
 
 } // namespace
@@ -221,17 +263,32 @@ int main(int argc, char** argv) {
                               .act = act,
                               .scale = kn ? "column" : "row"},
                              false);
+    for (const bool kn : {false, true})
+        for (const std::int64_t m : {1, 3, 17, 128})
+            checkProduct(module,
+                         {.weight = "fp8_e4m3",
+                          .m = m,
+                          .n = 50,
+                          .k = 300,
+                          .kn = kn,
+                          .bias = m == 3,
+                          .act = "dynamic fp8",
+                          .scale = kn ? "column" : "row"},
+                         false);
     for (const char* weight : {"nf4", "int8", "ternary", "binary", "int4"})
         for (const char* out : {"f32", "bf16"})
             checkProduct(module, {.weight = weight, .n = 37, .k = 300, .op = "dequantize", .out = out}, false);
     for (const std::int64_t k : {1, 63, 64, 65, 1000, 4096})
         for (const char* weight : {"nf4", "int8"})
-            checkQuantize(module, {.weight = weight, .n = 19, .k = k, .op = "quantize"});
+            for (const bool measures : {false, true})
+                checkQuantize(module, {.weight = weight, .n = 19, .k = k, .op = "quantize"}, measures);
     for (const std::int64_t k : {1, 63, 64, 65, 1000, 4096})
         for (const char* weight : {"int4", "fp8_e4m3"})
             for (const char* scale : {"", "block"})
-                checkQuantize(module,
-                              {.weight = weight, .n = 19, .k = k, .scale = scale, .block = 32, .op = "quantize"});
+                for (const bool measures : {false, true})
+                    checkQuantize(module,
+                                  {.weight = weight, .n = 19, .k = k, .scale = scale, .block = 32, .op = "quantize"},
+                                  measures);
     std::printf("%d right, %d wrong\n", right, wrong);
     if (quick) return wrong != 0;
 

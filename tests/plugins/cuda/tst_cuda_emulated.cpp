@@ -1,32 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The device's kernels themselves, run on the host thread by thread (see emulated/): products against f64, decoders and
-// quantizers against the reference's bits. What a device alone can tell is left to cuda_check.
-#include "kernels/cuda/kernels.h"
-#include "kernels/nf4_thresholds.h"
-#include "plugins/cuda/plan.h"
-#include "tests/plugins/cuda/reference_codes.h"
+// The device's products themselves, run on the host thread by thread (see emulated/), against f64. What a device alone
+// can tell is left to cuda_check.
+#include "kernels/format.h"
+#include "tests/plugins/cuda/exact_memory.h"
 #include "tests/plugins/cuda/weight_rows.h"
+#include "tests/support/thinned.h"
 
 #include <QtTest>
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <set>
 
 using namespace qs::cuda;
 using namespace qs::test;
 
 namespace {
 
-/// Made of the elements, each NaN before it is written; the last of them are nobody's.
-template<class T> struct Guarded {
-    static constexpr std::size_t kGuard = 64;
-    explicit Guarded(std::int64_t count) : bytes((std::size_t(count) + kGuard) * sizeof(T), 0xff) {}
-    T* data() { return reinterpret_cast<T*>(bytes.data()); }
-    bool whole() const {
-        return std::all_of(bytes.end() - kGuard * sizeof(T), bytes.end(), [](unsigned char b) { return b == 0xff; });
-    }
-    std::vector<unsigned char> bytes;
-};
+/// Fibers are slower still where a sanitizer follows them.
+bool few(std::size_t turn) { return taken(turn) && taken(turn / kThinning); }
 
 struct Product {
     const Case& c;
@@ -45,12 +37,13 @@ struct Product {
                   stored.scaleCount ? static_cast<const float*>(problem.inputs[1]->data) : nullptr);
         const std::int64_t rows = large ? roundUp(c.m, 128) : c.m;
         Guarded<std::uint16_t> x(rows * w.depth);
-        padActivations(problem.acts[0]->data, bf16 ? Element::Bf16 : Element::F32, c.m, c.k, rows, w.depth, x.data(),
-                       nullptr);
+        const auto act = exact(problem.acts[0]);
+        padActivations(act.data(), bf16 ? Element::Bf16 : Element::F32, c.m, c.k, rows, w.depth, x.data(), nullptr);
         if (!x.whole()) return "padding wrote beyond x";
         Guarded<float> y32(outBf16 ? 0 : c.m * c.n);
         Guarded<std::uint16_t> y16(outBf16 ? c.m * c.n : 0);
-        const auto* bias = c.bias ? static_cast<const float*>(problem.inputs.back()->data) : nullptr;
+        const auto ownBias = c.bias ? exact(problem.inputs.back()) : std::vector<unsigned char>();
+        const auto* bias = c.bias ? reinterpret_cast<const float*>(ownBias.data()) : nullptr;
         const Target to{outBf16 ? static_cast<void*>(y16.data()) : y32.data(), outBf16, bias, c.m, c.n};
         const DeviceWeight weight{w.codes.data(), w.scales.data(), w.levels.data(), w.bits, w.mode, w.block, c.n,
                                   w.depth,        w.tiles};
@@ -73,11 +66,8 @@ class CudaEmulated : public QObject {
 private Q_SLOTS:
     void multiplies_data();
     void multiplies();
-    void dequantizes();
-    void dequantizesWholeRows();
-    void quantizes();
-    void nf4Decisions();
-    void quantizesActivations();
+    void multipliesByEveryCut();
+    void multipliesE4m3();
     void finishesIntegers();
 };
 
@@ -91,6 +81,7 @@ void CudaEmulated::multiplies() {
         std::uint64_t block;
     };
     bool skinny = false, large = false;
+    static std::size_t turn = 0;
     for (const auto& [m, n, k, block] : {Shape{1, 37, 200, 32}, Shape{3, 16, 128, 64}, Shape{9, 130, 300, 16},
                                          Shape{20, 33, 500, 128}, Shape{33, 65, 130, 48}, Shape{130, 17, 65, 64}}) {
         const Case c{.weight = format.toStdString(),
@@ -103,6 +94,7 @@ void CudaEmulated::multiplies() {
                      .scale = scale.toStdString(),
                      .block = block,
                      .out = m == 9 ? "bf16" : "f32"};
+        if (!few(turn++)) continue;
         const Product product(c);
         if (!product.plan.tiling) continue;
         for (const VariantRow* row : product.plan.variants) {
@@ -112,153 +104,77 @@ void CudaEmulated::multiplies() {
             (row->path == Path::Large ? large : skinny) = true;
         }
     }
-    QVERIFY(skinny && large);
+    ++turn; // so that rows take different shapes
+    QVERIFY(kThinning > 1 || (skinny && large));
 }
 
-void CudaEmulated::dequantizes() {
-    for (const char* format : {"nf4", "int8", "int4", "ternary", "binary", "fp8_e4m3"})
-        for (const char* scale : {"row", "column", "tensor", "block"}) {
-            const AbiProblem problem(
-                {.weight = format, .n = 7, .k = 101, .scale = scale, .block = 32, .op = "dequantize"});
-            const Plan plan = planFor(problem.problem, {});
-            QVERIFY2(!plan.variants.empty(), plan.refusal.c_str());
-            const Stored& w = plan.weight;
-            StoredMatrix matrix;
-            matrix.codes = static_cast<const std::uint8_t*>(problem.inputs[0]->data);
-            matrix.scales = w.scaleCount ? static_cast<const float*>(problem.inputs[1]->data) : nullptr;
-            matrix.levels = w.levels.data(), matrix.bits = w.bits, matrix.highFirst = w.highFirst;
-            matrix.rows = w.rows, matrix.columns = w.columns, matrix.rowBytes = w.rowBytes;
-            matrix.rowBlock = w.rowBlock, matrix.rowStride = w.rowStride;
-            matrix.columnBlock = w.columnBlock, matrix.columnStride = w.columnStride;
-            Guarded<float> y(7 * 101);
-            QCOMPARE(dequantize(matrix, y.data(), Element::F32, nullptr), 0);
-            QVERIFY(y.whole());
-            for (std::size_t i = 0; i < problem.dense.size(); ++i) QCOMPARE(y.data()[i], problem.dense[i]);
-            Guarded<std::uint16_t> halves(7 * 101), wanted(7 * 101);
-            QCOMPARE(dequantize(matrix, halves.data(), Element::Bf16, nullptr), 0);
-            QCOMPARE(roundToBf16(y.data(), 7 * 101, wanted.data(), nullptr), 0);
-            QVERIFY(halves.bytes == wanted.bytes);
+/// Every number of rows up to 64, and every number of warps that share the inner sum.
+void CudaEmulated::multipliesByEveryCut() {
+    std::set<std::pair<int, int>> cuts;
+    std::size_t turn = 0;
+    const auto multiply = [&](const Case& c) {
+        const Product product(c);
+        for (const VariantRow* row : product.plan.variants) {
+            if (row->path != Path::Skinny && row->path != Path::Large) continue;
+            const std::string wrong = product.run(*row);
+            QVERIFY2(wrong.empty(), (std::string(row->id) + ", " + c.name() + ": " + wrong).c_str());
+            const SkinnyShape shape = skinnyShape(c.m, c.k);
+            if (row->path == Path::Skinny) cuts.insert({shape.columns, shape.warps});
         }
+    };
+    for (std::int64_t m = 1; m <= 64; ++m)
+        if (few(turn++)) multiply({.weight = "nf4", .m = m, .n = 17, .k = 129, .bias = m % 2 == 0, .block = 64});
+    for (const std::int64_t m : {2, 11, 31})
+        for (const std::int64_t k : {100, 257, 1000, 2100})
+            for (const char* weight : {"nf4", "int8", "ternary"})
+                if (taken(turn++)) multiply({.weight = weight, .m = m, .n = 19, .k = k});
+    // 1, 2, 4 and 8 warps of 8 and 16 columns, at most 4 of 32.
+    QVERIFY(cuts.size() == 11 || (kThinning > 1 && cuts.size() >= 4));
 }
 
-void CudaEmulated::quantizes() {
-    for (const char* format : {"nf4", "int8", "int4", "fp8_e4m3"})
-        for (const std::uint64_t block : {0u, 32u, 64u, 100u}) {
-            if (!block && std::string(format) == "nf4") continue;
-            const Case c{.weight = format,
-                         .n = 5,
-                         .k = 201,
-                         .scale = block ? "block" : "row",
-                         .block = block ? block : 64,
-                         .op = "quantize"};
-            const AbiProblem problem(c, 5, false);
-            const ReferenceCodes expected = referenceCodes(c, problem);
-            const Plan plan = planFor(problem.problem, {});
-            QVERIFY2(!plan.variants.empty(), (c.name() + ": " + plan.refusal).c_str());
-            Guarded<std::uint8_t> codes(std::int64_t(expected.codes.size()));
-            Guarded<float> scales(std::int64_t(expected.scales.size()));
-            const float* x = problem.source.data();
-            if (plan.coder)
-                QCOMPARE(quantizeBySearch(x, c.n, c.k, plan.coder->group,
-                                          plan.coder->on(plan.coder->thresholds.data(), plan.coder->stored.data()),
-                                          codes.data(), scales.data(), nullptr),
-                         0);
-            else if (plan.weight.signedBytes)
-                QCOMPARE(quantizeInt8(x, c.n, c.k, expected.block, reinterpret_cast<std::int8_t*>(codes.data()),
-                                      scales.data(), nullptr),
-                         0);
-            else
-                QCOMPARE(quantizeNf4(x, c.n, c.k, expected.block, qs::nf4Thresholds().threshold, codes.data(),
-                                     scales.data(), nullptr),
-                         0);
-            QVERIFY(codes.whole() && scales.whole());
-            QVERIFY2(std::equal(expected.codes.begin(), expected.codes.end(), codes.bytes.begin()), c.name().c_str());
-            QVERIFY2(!std::memcmp(scales.data(), expected.scales.data(), 4 * expected.scales.size()), c.name().c_str());
+/// What stands around cuBLASLt's product of bytes, which is done here in f64.
+void CudaEmulated::multipliesE4m3() {
+    for (const bool kn : {false, true}) {
+        const Case c{.weight = "fp8_e4m3",
+                     .m = 5,
+                     .n = 19,
+                     .k = 203,
+                     .kn = kn,
+                     .bias = kn,
+                     .act = "dynamic fp8",
+                     .scale = kn ? "column" : "row"};
+        const AbiProblem problem(c);
+        const Plan plan = planFor(problem.problem, {});
+        QVERIFY2(!plan.variants.empty() && plan.variants.front()->path == Path::E4m3, plan.refusal.c_str());
+        const Stored& w = plan.weight;
+        const auto act = exact(problem.acts[0]);
+        const auto* codes = static_cast<const std::uint8_t*>(problem.inputs[0]->data);
+        const auto* scales = static_cast<const float*>(problem.inputs[1]->data);
+        const std::vector<float> table = qs::floatTable(*qs::findFormat("fp8_e4m3"));
+        Guarded<std::uint8_t> q(16 * 256);
+        Guarded<float> xScale(16), sums(5 * 32), y(c.m * c.n);
+        quantizeRowsE4m3(reinterpret_cast<const float*>(act.data()), c.m, c.k, 16, 256, q.data(), xScale.data(),
+                         nullptr);
+        std::vector<float> wScale;
+        for (std::int64_t n = 0; n < c.n; ++n) {
+            wScale.push_back(scales[kn ? w.scaleIndex(0, n) : w.scaleIndex(n, 0)]);
+            for (std::int64_t m = 0; m < c.m; ++m) {
+                double sum = 0;
+                for (std::int64_t k = 0; k < c.k; ++k)
+                    sum +=
+                        double(table[q.data()[m * 256 + k]]) * double(table[w.codeAt(codes, kn ? k : n, kn ? n : k)]);
+                sums.data()[m * 32 + n] = float(sum);
+            }
         }
-}
-
-/// Rows that the kernel loads and stores four at a time.
-void CudaEmulated::dequantizesWholeRows() {
-    for (const char* format : {"nf4", "int8", "int4", "ternary", "binary"})
-        for (const std::uint64_t block : {0u, 32u, 6u}) {
-            const Case c{.weight = format,
-                         .n = 3,
-                         .k = 1120,
-                         .scale = block ? "block" : "row",
-                         .block = block ? block : 64,
-                         .op = "dequantize"};
-            const AbiProblem problem(c);
-            const Plan plan = planFor(problem.problem, {});
-            QVERIFY2(!plan.variants.empty(), (c.name() + plan.refusal).c_str());
-            const Stored& w = plan.weight;
-            StoredMatrix matrix;
-            const auto* from = static_cast<const std::uint8_t*>(problem.inputs[0]->data);
-            std::vector<std::uint32_t> codes((w.weightBytes() + 3) / 4);
-            std::memcpy(codes.data(), from, w.weightBytes());
-            matrix.codes = reinterpret_cast<const std::uint8_t*>(codes.data());
-            matrix.scales = static_cast<const float*>(problem.inputs[1]->data), matrix.levels = w.levels.data();
-            matrix.bits = w.bits, matrix.highFirst = w.highFirst;
-            matrix.rows = w.rows, matrix.columns = w.columns, matrix.rowBytes = w.rowBytes;
-            matrix.rowBlock = w.rowBlock, matrix.rowStride = w.rowStride;
-            matrix.columnBlock = w.columnBlock, matrix.columnStride = w.columnStride;
-            Guarded<float> y(3 * 1120);
-            QCOMPARE(dequantize(matrix, y.data(), Element::F32, nullptr), 0);
-            QVERIFY(y.whole());
-            for (std::size_t i = 0; i < problem.dense.size(); ++i) QCOMPARE(y.data()[i], problem.dense[i]);
-            Guarded<std::uint16_t> halves(3 * 1120), wanted(3 * 1120);
-            QCOMPARE(dequantize(matrix, halves.data(), Element::Bf16, nullptr), 0);
-            QCOMPARE(roundToBf16(y.data(), 3 * 1120, wanted.data(), nullptr), 0);
-            QVERIFY(halves.bytes == wanted.bytes);
-        }
-}
-
-/// Blocks of 64 around every threshold, of many sizes, and a NaN, which is code 0 and no part of a scale.
-void CudaEmulated::nf4Decisions() {
-    const auto& t = qs::nf4Thresholds().threshold;
-    for (int i = 1; i < 15; ++i) QVERIFY(t[i] - t[i - 1] > 1.0f / 15); // what nf4Blocks64 relies on
-    constexpr std::int64_t kRows = 7, kColumns = 320;
-    std::vector<float> x(kRows * kColumns);
-    for (std::int64_t block = 0; block < kRows * kColumns / 64; ++block) {
-        const float bound = std::ldexp(1.0f + float(block) / 77, int(block * 7 % 240) - 120);
-        const float divisor = bound + std::numeric_limits<float>::min();
-        float* at = x.data() + block * 64;
-        for (int i = 0; i < 60; ++i) {
-            float v = t[i / 4] * divisor;
-            for (int step = 0; step < i % 4; ++step) v = std::nextafter(v, i % 4 == 2 ? 0.0f : 2 * v);
-            at[i] = v;
-        }
-        at[60] = bound, at[61] = -bound, at[62] = 0, at[63] = -0.0f;
+        const auto bias = kn ? exact(problem.inputs.back()) : std::vector<unsigned char>();
+        QCOMPARE(finishScaled(sums.data(), 32, xScale.data(), wScale.data(),
+                              {y.data(), false, kn ? reinterpret_cast<const float*>(bias.data()) : nullptr, c.m, c.n},
+                              nullptr),
+                 0);
+        QVERIFY(y.whole());
+        const double error = nmse({y.data(), y.data() + c.m * c.n}, problem.reference);
+        QVERIFY2(error < 1e-12, std::to_string(error).c_str());
     }
-    x[20 * 64] = std::numeric_limits<float>::quiet_NaN();
-    Guarded<std::uint8_t> codes(kRows * kColumns / 2), blocks(kRows * kColumns / 2);
-    Guarded<float> absmax(kRows * kColumns / 64);
-    QCOMPARE(quantizeNf4(x.data(), kRows, kColumns, 64, t, codes.data(), absmax.data(), nullptr), 0);
-    QVERIFY(codes.whole() && absmax.whole());
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        const float divisor = absmax.data()[i / 64] + std::numeric_limits<float>::min();
-        int wanted = 0;
-        for (int j = 0; j < 15; ++j) wanted += x[i] / divisor >= t[j];
-        QCOMPARE(codes.data()[i / 2] >> (i % 2 ? 0 : 4) & 15, wanted);
-    }
-}
-
-/// Half to even, a scale that is never 0, zeros in the padding.
-void CudaEmulated::quantizesActivations() {
-    std::vector<float> x(2 * 300, 0.0f);
-    x[0] = 1.0f, x[1] = -2.0f, x[299] = 0.5f;
-    Guarded<std::int8_t> q(16 * 384);
-    Guarded<float> scales(16);
-    QCOMPARE(quantizeRows(x.data(), 2, 300, 16, 384, q.data(), scales.data(), nullptr), 0);
-    QVERIFY(q.whole() && scales.whole());
-    QCOMPARE(scales.data()[0], 2.0f / 127);
-    QCOMPARE(scales.data()[1], std::numeric_limits<float>::min());
-    for (int i = 0; i < 16 * 384; ++i) QCOMPARE(int(q.data()[i]), i == 0 ? 64 : i == 1 ? -127 : i == 299 ? 32 : 0);
-    const std::vector<std::int8_t> given = {1, -2, 3, 4, -128, 6};
-    Guarded<std::int8_t> padded(3 * 8);
-    QCOMPARE(padBytes(given.data(), 2, 3, 3, 8, padded.data(), nullptr), 0);
-    QVERIFY(padded.whole());
-    for (int i = 0; i < 24; ++i)
-        QCOMPARE(int(padded.data()[i]), i < 16 && i % 8 < 3 ? int(given[std::size_t(i / 8 * 3 + i % 8)]) : 0);
 }
 
 void CudaEmulated::finishesIntegers() {

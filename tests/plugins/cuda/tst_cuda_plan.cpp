@@ -286,11 +286,25 @@ void CudaPlan::choosesByShape() {
     const Plan integers = planFor(int8.problem, {});
     QCOMPARE(integers.variants.size(), std::size_t(1));
     QVERIFY(integers.variants.front()->path == Path::Integers);
+    const AbiProblem fp8({.weight = "fp8_e4m3", .m = 4, .n = 8, .k = 8, .act = "dynamic fp8"}, 1, false);
+    const Plan bytes = planFor(fp8.problem, {});
+    QCOMPARE(bytes.variants.size(), std::size_t(1));
+    QVERIFY(bytes.variants.front()->path == Path::E4m3);
+    AbiProblem measured({.weight = "nf4", .n = 8, .k = 64, .op = "quantize"}, 1, false);
+    QVERIFY(!planFor(measured.problem, {}).measures);
+    measured.problem.op = "quantize_stats";
+    QVERIFY(planFor(measured.problem, {}).measures);
+    QVERIFY(planFor(measured.problem, {}).variants.front()->path == Path::Quantize);
 }
 
 void CudaPlan::declinesWithAReason() {
-    for (const Case& c : {Case{.weight = "nf4", .m = 2, .n = 4, .k = 64, .act = "int8"},
-                          Case{.weight = "int8", .m = 2, .n = 4, .k = 64, .act = "dynamic", .scale = "column"}}) {
+    for (const Case& c :
+         {Case{.weight = "nf4", .m = 2, .n = 4, .k = 64, .act = "int8"},
+          Case{.weight = "int8", .m = 2, .n = 4, .k = 64, .act = "dynamic", .scale = "column"},
+          Case{.weight = "int8", .m = 2, .n = 4, .k = 64, .act = "dynamic fp8"},
+          Case{.weight = "fp8_e4m3", .m = 2, .n = 4, .k = 64, .act = "dynamic"},
+          Case{.weight = "fp8_e4m3", .m = 2, .n = 4, .k = 64, .act = "dynamic fp8", .scale = "column"},
+          Case{.weight = "fp8_e4m3", .m = 2, .n = 4, .k = 64, .act = "dynamic fp8", .scale = "block", .block = 32}}) {
         const AbiProblem problem(c, 1, false);
         const Plan plan = planFor(problem.problem, {});
         QVERIFY2(plan.variants.empty() && !plan.refusal.empty(), c.name().c_str());
@@ -321,6 +335,10 @@ void CudaPlan::goesOnWithoutCublas() {
     QCOMPARE(planFor(f32.problem, none).refusal, none.noBlas);
     const AbiProblem int8({.weight = "int8", .n = 4, .k = 64, .act = "int8"}, 1, false);
     QCOMPARE(planFor(int8.problem, none).refusal, none.noLt);
+    const AbiProblem fp8({.weight = "fp8_e4m3", .n = 4, .k = 64, .act = "dynamic fp8"}, 1, false);
+    const Libraries old{"", "", "fp8 products need compute capability 8.9, the device has 8.0"};
+    QCOMPARE(planFor(fp8.problem, old).refusal, old.noFp8);
+    QVERIFY(planFor(int8.problem, old).refusal.empty());
 }
 
 QTEST_GUILESS_MAIN(CudaPlan)

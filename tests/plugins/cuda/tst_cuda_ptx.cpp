@@ -21,9 +21,11 @@ private Q_SLOTS:
     }
 #ifdef QS_CUDA_TEXTS
     void everyKernel() {
-        std::vector<std::string> names = {decodeName(true),   decodeName(false),       kQuantizeInt8Name,
-                                          kQuantizeNf4Name,   kQuantizeNf4Whole64Name, kQuantizeBySearchName,
-                                          kFinishIntegersName};
+        std::vector<std::string> names = {decodeName(true), decodeName(false), kFinishIntegersName, kFinishScaledName,
+                                          kJoinTotalsName};
+        for (const auto quantizer : {Quantizer::Int8, Quantizer::Nf4, Quantizer::Nf4Whole64, Quantizer::BySearch})
+            for (const bool measures : {false, true}) names.push_back(quantizerName(quantizer, measures));
+        names.push_back(quantizerName(Quantizer::E4m3, false));
         const std::size_t others = names.size();
         for (const int bits : {2, 4, 8})
             for (const int mode : {0, 1, 2}) {

@@ -7,8 +7,14 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <setjmp.h>
 #include <ucontext.h>
 #include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
 
 namespace qs::cuda {
 
@@ -23,7 +29,35 @@ Place thread, block, blockSize, gridSize;
 
 namespace {
 
-constexpr std::size_t kStackBytes = 64 * 1024, kWarp = 32;
+constexpr std::size_t kWarp = 32;
+/// Where a stack goes on. Contexts are slow, as they ask the system for the signals each time: jumps are not. But a
+/// sanitizer is told which stack it is on, and which shared memory a launch has, and does not like jumps between stacks.
+struct Point {
+    ucontext_t context;
+    jmp_buf jump;
+    bool begun = false;
+};
+#if defined(__SANITIZE_ADDRESS__)
+void change(Point& from, Point& to) { swapcontext(&from.context, &to.context); }
+constexpr std::size_t kStackBytes = 256 * 1024;
+void leaveFor(void** kept, const void* stack, std::size_t bytes) { __sanitizer_start_switch_fiber(kept, stack, bytes); }
+void arrive(void* kept, const void** stack, std::size_t* bytes) { __sanitizer_finish_switch_fiber(kept, stack, bytes); }
+void bound(unsigned char* all, std::size_t bytes) {
+    ASAN_UNPOISON_MEMORY_REGION(all, kSharedBytes);
+    ASAN_POISON_MEMORY_REGION(all + bytes, kSharedBytes - bytes);
+}
+#else
+constexpr std::size_t kStackBytes = 64 * 1024;
+void change(Point& from, Point& to) {
+    if (_setjmp(from.jump)) return;
+    if (to.begun) _longjmp(to.jump, 1);
+    to.begun = true;
+    setcontext(&to.context);
+}
+void leaveFor(void**, const void*, std::size_t) {}
+void arrive(void*, const void**, std::size_t*) {}
+void bound(unsigned char*, std::size_t) {}
+#endif
 
 struct Copy {
     void* to;
@@ -31,8 +65,9 @@ struct Copy {
 };
 struct Fiber {
     enum class State { Ready, AtBarrier, InExchange, Done } state = State::Ready;
-    ucontext_t context;
+    Point point;
     std::unique_ptr<char[]> stack{new char[kStackBytes]};
+    void* kept = nullptr;                 ///< the sanitizer's
     unsigned exchanges = 0;               ///< that it has begun
     std::size_t bytes = 0;                ///< of the last
     std::deque<std::vector<Copy>> groups; ///< the last is open
@@ -43,7 +78,9 @@ std::vector<Fiber> fibers;
 constexpr std::size_t kMostWarps = 32;
 alignas(16) unsigned char given[kMostWarps][2][kWarp * kMostExchanged];
 std::size_t running = 0;
-ucontext_t scheduler;
+Point scheduler;
+const void* schedulerStack = nullptr;
+std::size_t schedulerBytes = 0;
 const std::function<void()>* body = nullptr;
 
 [[noreturn]] void fail(const char* what) {
@@ -54,12 +91,23 @@ const std::function<void()>* body = nullptr;
 void pause(Fiber::State state) {
     Fiber& self = fibers[running];
     self.state = state;
-    swapcontext(&self.context, &scheduler);
+    leaveFor(&self.kept, schedulerStack, schedulerBytes);
+    change(self.point, scheduler);
+    arrive(self.kept, &schedulerStack, &schedulerBytes);
     thread.x = unsigned(running);
 }
 void start() {
+    arrive(nullptr, &schedulerStack, &schedulerBytes);
     (*body)();
     fibers[running].state = Fiber::State::Done;
+    leaveFor(nullptr, schedulerStack, schedulerBytes); // for good
+    change(fibers[running].point, scheduler);
+}
+void resume(Fiber& fiber) {
+    void* kept = nullptr;
+    leaveFor(&kept, fiber.stack.get(), kStackBytes);
+    change(scheduler, fiber.point);
+    arrive(kept, nullptr, nullptr);
 }
 
 bool all(std::size_t first, std::size_t count, Fiber::State state) {
@@ -82,17 +130,20 @@ void runBlock() {
     for (auto& fiber : fibers) {
         fiber.state = Fiber::State::Ready;
         fiber.groups.assign(1, {}), fiber.exchanges = 0;
-        getcontext(&fiber.context);
-        fiber.context.uc_stack.ss_sp = fiber.stack.get(), fiber.context.uc_stack.ss_size = kStackBytes;
-        fiber.context.uc_link = &scheduler;
-        makecontext(&fiber.context, start, 0);
+        ucontext_t& context = fiber.point.context;
+        getcontext(&context);
+        context.uc_stack.ss_sp = fiber.stack.get(), context.uc_stack.ss_size = kStackBytes;
+        context.uc_link = nullptr;
+        makecontext(&context, start, 0);
+        fiber.point.begun = false;
     }
+    scheduler.begun = true; // it runs
     while (!all(0, fibers.size(), Fiber::State::Done)) {
         bool moved = false;
         for (running = 0; running < fibers.size(); ++running) {
             if (fibers[running].state != Fiber::State::Ready) continue;
             thread.x = unsigned(running), moved = true;
-            swapcontext(&scheduler, &fibers[running].context);
+            resume(fibers[running]);
         }
         for (std::size_t first = 0; first < fibers.size(); first += kWarp) moved |= exchanged(first);
         if (moved) continue;
@@ -113,7 +164,10 @@ void launch(dim3 grid, unsigned threads, std::size_t sharedBytes, const std::fun
     body = &kernel, blockSize.x = threads, gridSize = {grid.x, grid.y};
     for (block.y = 0; block.y < grid.y; ++block.y)
         for (block.x = 0; block.x < grid.x; ++block.x) {
-            std::memset(shared, 0xff, sizeof shared), std::memset(memory, 0xff, sizeof memory); // NaN
+            for (unsigned char* all : {reinterpret_cast<unsigned char*>(shared), memory}) {
+                bound(all, sharedBytes);
+                std::memset(all, 0xff, sharedBytes); // NaN
+            }
             runBlock();
         }
 }
@@ -148,3 +202,4 @@ void waitGroups(int pending) {
 #include "kernels/cuda/product_2.cu"
 #include "kernels/cuda/product_4.cu"
 #include "kernels/cuda/product_8.cu"
+#include "kernels/cuda/quantize.cu"

@@ -98,7 +98,7 @@ void waitGroups(int pending);
 #define blockDim ::qs::cuda::emulated::blockSize
 #define gridDim ::qs::cuda::emulated::gridSize
 inline void __syncthreads() { qs::cuda::emulated::barrier(); }
-inline float __shfl_xor_sync(unsigned, float value, int mask) {
+template<class T> T __shfl_xor_sync(unsigned, T value, int mask) {
     return qs::cuda::emulated::exchanged(value)[(threadIdx.x % 32) ^ unsigned(mask)];
 }
 

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Error sums that a quantizer takes along, all in f64: every thread adds up its own, a block leaves four numbers, and one
+// more block adds those in their order, so that the same input gives the same sums.
+
+#include "kernels/cuda/grid.cuh"
+
+namespace qs::cuda {
+
+template<bool On> struct Measured {
+    __device__ __forceinline__ void add(float, float) {}
+    __device__ __forceinline__ void leave(double*) {}
+};
+
+template<> struct Measured<true> {
+    double se2 = 0, sw2 = 0, most = 0, top = 0;
+    /// w was stored as what decodes to v.
+    __device__ __forceinline__ void add(float w, float v) {
+        const double e = double(v) - double(w), x = double(w);
+        se2 += e * e, sw2 += x * x;
+        most = fmax(most, fabs(e)), top = fmax(top, fabs(x));
+    }
+    __device__ __forceinline__ void join(double otherSe2, double otherSw2, double otherMost, double otherTop) {
+        se2 += otherSe2, sw2 += otherSw2;
+        most = fmax(most, otherMost), top = fmax(top, otherTop);
+    }
+    /// All threads of the block, once.
+    __device__ void leave(double* to) {
+        static __shared__ double warps[32][4];
+        for (int offset = 16; offset; offset /= 2) {
+            const double a = __shfl_xor_sync(0xffffffffu, se2, offset), b = __shfl_xor_sync(0xffffffffu, sw2, offset);
+            const double c = __shfl_xor_sync(0xffffffffu, most, offset), d = __shfl_xor_sync(0xffffffffu, top, offset);
+            join(a, b, c, d);
+        }
+        const int warp = threadIdx.x / 32;
+        if (threadIdx.x % 32 == 0)
+            warps[warp][0] = se2, warps[warp][1] = sw2, warps[warp][2] = most, warps[warp][3] = top;
+        __syncthreads();
+        if (threadIdx.x != 0) return;
+        for (int i = 1; i < int(blockDim.x / 32); ++i) join(warps[i][0], warps[i][1], warps[i][2], warps[i][3]);
+        to[0] = se2, to[1] = sw2, to[2] = most, to[3] = top;
+    }
+};
+
+} // namespace qs::cuda

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Quantizers. Compiled without contraction: they give the reference's bits.
+#include "kernels/cuda/measuring.cuh"
+
+#include <cfloat>
+
+namespace qs::cuda {
+namespace {
+
+/// Largest magnitude over the block's threads, in every thread.
+__device__ float blockMax(float value) {
+    static __shared__ float warps[32];
+    for (int offset = 16; offset; offset /= 2) value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
+    __syncthreads(); // a former call's readers are done
+    if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = threadIdx.x % 32 < blockDim.x / 32 ? warps[threadIdx.x % 32] : 0.0f;
+    for (int offset = 16; offset; offset /= 2) value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
+    return value;
+}
+
+// Codes of a byte: the scale of the largest magnitude, the code of x, the value of a code; half to even.
+struct Int8Code {
+    __device__ __forceinline__ static float scale(float top) { return __fadd_rn(__fdiv_rn(top, 127.0f), FLT_MIN); }
+    __device__ __forceinline__ static std::uint8_t code(float x, float scale) {
+        return std::uint8_t(std::int8_t(__float2int_rn(fminf(fmaxf(rintf(__fdiv_rn(x, scale)), -127.0f), 127.0f))));
+    }
+    __device__ __forceinline__ static float value(std::uint8_t code) { return float(std::int8_t(code)); }
+};
+struct E4m3Code {
+    __device__ __forceinline__ static float scale(float top) { return scaleOf(ScaleRule::Float, top, kE4m3Most).scale; }
+    __device__ __forceinline__ static std::uint8_t code(float x, float scale) {
+        return std::uint8_t(e4m3Of(__float_as_uint(fminf(fmaxf(__fdiv_rn(x, scale), -kE4m3Most), kE4m3Most))));
+    }
+};
+
+/// One block a group of a row and turn; groups of a row follow each other. Columns beyond k, up to `stored`, become 0.
+template<class Code, bool Measure>
+__global__ void byteGroups(const float* x, std::int64_t m, std::int64_t k, std::int64_t group, std::int64_t groups,
+                           std::int64_t stored, std::int64_t count, std::uint8_t* q, float* scales, double* partials) {
+    Measured<Measure> sums;
+    const bool fours = k % 4 == 0 && group % 4 == 0 && stored % 4 == 0;
+    for (std::int64_t at = blockIdx.x; at < count; at += gridDim.x) {
+        const std::int64_t row = at / groups, part = at % groups;
+        const std::int64_t begin = part * group, end = begin + group < k ? begin + group : k;
+        const float* from = x + row * k;
+        std::uint8_t* to = q + row * stored;
+        float top = 0;
+        if (row < m && fours)
+            for (std::int64_t i = begin + 4 * threadIdx.x; i < end; i += 4 * blockDim.x) {
+                const float4 v = *reinterpret_cast<const float4*>(from + i);
+                top = fmaxf(top, fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w))));
+            }
+        else if (row < m)
+            for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) top = fmaxf(top, fabsf(from[i]));
+        const float scale = Code::scale(blockMax(top));
+        if (threadIdx.x == 0) scales[row * groups + part] = scale;
+        const auto coded = [&](float value) {
+            const std::uint8_t code = Code::code(value, scale);
+            if constexpr (Measure) sums.add(value, __fmul_rn(Code::value(code), scale));
+            return code;
+        };
+        const std::int64_t last = part == groups - 1 ? stored : end;
+        if (!fours) {
+            for (std::int64_t i = begin + threadIdx.x; i < last; i += blockDim.x)
+                to[i] = row < m && i < end ? coded(from[i]) : std::uint8_t(0);
+            continue;
+        }
+        for (std::int64_t i = begin + 4 * threadIdx.x; i < last; i += 4 * blockDim.x) {
+            std::uint32_t four = 0;
+            if (row < m && i < end) {
+                const float4 v = *reinterpret_cast<const float4*>(from + i);
+                four = coded(v.x) | std::uint32_t(coded(v.y)) << 8;
+                four |= std::uint32_t(coded(v.z)) << 16 | std::uint32_t(coded(v.w)) << 24;
+            }
+            *reinterpret_cast<std::uint32_t*>(to + i) = four;
+        }
+    }
+    sums.leave(partials + 4 * blockIdx.x);
+}
+
+/// Whole blocks of 64 that follow each other: half a warp a block, four blocks a half warp and turn, so that 2 KiB a
+/// warp are under way. A bucket of v holds one threshold at most, as they are more than 1/15 apart, so one comparison
+/// decides: the bucket does not fall when v rises, thresholds of lower buckets are below v, those of higher ones above.
+constexpr int kBuckets = 32;
+__device__ __forceinline__ int bucketOf(float v) {                           // v within -1 to 1, or NaN: any bucket
+    return int(__float_as_uint(__fmaf_rn(v, 15.0f, 8388624.0f)) % kBuckets); // 2^23 + 16: 1 to 31
+}
+template<bool Measure>
+__global__ void nf4Blocks64(const float4* x, std::int64_t blocks, const float* thresholds, std::uint16_t* codes,
+                            float* absmax, const float* levels, double* partials) {
+    static __shared__ float level[16];
+    if (Measure && threadIdx.x < 16) level[threadIdx.x] = levels[threadIdx.x];
+    Measured<Measure> sums;
+    static __shared__ float limit[kBuckets];
+    static __shared__ unsigned lower[kBuckets]; // thresholds in lower buckets
+    if (threadIdx.x < kBuckets) {
+        const int bucket = int(threadIdx.x);
+        float own = INFINITY;
+        unsigned count = 0;
+        for (int j = 0; j < 15; ++j) {
+            const int at = bucketOf(thresholds[j]);
+            count += at < bucket;
+            if (at == bucket) own = thresholds[j];
+        }
+        limit[bucket] = own, lower[bucket] = count;
+    }
+    __syncthreads();
+    constexpr int kTurns = 4;
+    const int lane = threadIdx.x % 32, half = lane / 16, sub = lane % 16;
+    for (std::int64_t first = firstIndex() / 32 * 2 * kTurns; first < blocks; first += indexStep() / 32 * 2 * kTurns) {
+        float4 v[kTurns];
+        float top[kTurns];
+#pragma unroll
+        for (int turn = 0; turn < kTurns; ++turn) {
+            const std::int64_t block = first + 2 * turn + half;
+            v[turn] = block < blocks ? __ldcs(x + block * 16 + sub) : make_float4(0, 0, 0, 0);
+        }
+#pragma unroll
+        for (int turn = 0; turn < kTurns; ++turn) {
+            float most = fmaxf(fmaxf(fabsf(v[turn].x), fabsf(v[turn].y)), fmaxf(fabsf(v[turn].z), fabsf(v[turn].w)));
+            for (int offset = 8; offset; offset /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, offset));
+            top[turn] = most;
+        }
+#pragma unroll
+        for (int turn = 0; turn < kTurns; ++turn) {
+            const std::int64_t block = first + 2 * turn + half;
+            if (block >= blocks) continue;
+            const float divisor = __fadd_rn(top[turn], FLT_MIN);
+            const auto code = [&](float value) {
+                const float q = __fdiv_rn(value, divisor);
+                const int bucket = bucketOf(q);
+                const unsigned found = q == q ? lower[bucket] + unsigned(q >= limit[bucket]) : 0u;
+                if constexpr (Measure) sums.add(value, __fmul_rn(level[found], top[turn]));
+                return found;
+            };
+            const unsigned low = code(v[turn].x) << 4 | code(v[turn].y), high = code(v[turn].z) << 4 | code(v[turn].w);
+            codes[block * 16 + sub] = std::uint16_t(low | high << 8);
+            if (sub == 0) absmax[block] = top[turn];
+        }
+    }
+    sums.leave(partials + 4 * blockIdx.x);
+}
+
+/// One warp a block of nf4 and turn; two codes a lane and step.
+template<bool Measure>
+__global__ void nf4Blocks(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t block,
+                          std::int64_t blocks, const float* thresholds, std::uint8_t* codes, float* absmax,
+                          const float* levels, double* partials) {
+    static __shared__ float limit[15], level[16];
+    if (threadIdx.x < 15) limit[threadIdx.x] = thresholds[threadIdx.x];
+    if (Measure && threadIdx.x < 16) level[threadIdx.x] = levels[threadIdx.x];
+    __syncthreads();
+    Measured<Measure> sums;
+    const int lane = threadIdx.x % 32;
+    for (std::int64_t warp = firstIndex() / 32; warp < rows * blocks; warp += indexStep() / 32) {
+        const std::int64_t row = warp / blocks, begin = warp % blocks * block;
+        const std::int64_t end = begin + block < columns ? begin + block : columns;
+        float top = 0;
+        for (std::int64_t i = begin + lane; i < end; i += 32) top = fmaxf(top, fabsf(x[row * columns + i]));
+        for (int offset = 16; offset; offset /= 2) top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, offset));
+        if (lane == 0) absmax[warp] = top;
+        const float divisor = __fadd_rn(top, FLT_MIN);
+        const auto code = [&](std::int64_t i) {
+            const float value = i < end ? x[row * columns + i] : 0.0f; // padding is 0
+            const float v = __fdiv_rn(value, divisor);
+            unsigned count = 0;
+            for (int j = 0; j < 15; ++j) count += v >= limit[j];
+            if (Measure && i < end) sums.add(value, __fmul_rn(level[count], top));
+            return count;
+        };
+        std::uint8_t* to = codes + (row * blocks * block + begin) / 2;
+        for (std::int64_t i = lane; i < block / 2; i += 32)
+            to[i] = std::uint8_t(code(begin + 2 * i) << 4 | code(begin + 2 * i + 1));
+    }
+    sums.leave(partials + 4 * blockIdx.x);
+}
+
+/// One warp a group and turn; a byte of codes a lane and step. Groups fill their bytes, but for the last of a row.
+template<bool Measure>
+__global__ void codeGroups(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t group,
+                           std::int64_t groups, Coding c, std::uint8_t* codes, float* scales, const float* levels,
+                           double* partials) {
+    static __shared__ std::uint32_t thresholds[256];
+    static __shared__ std::uint8_t stored[256];
+    static __shared__ float level[256];
+    for (int i = threadIdx.x; i <= c.count; i += blockDim.x) {
+        if (i < c.count) thresholds[i] = c.thresholds[i];
+        stored[i] = c.stored[i];
+    }
+    if constexpr (Measure)
+        for (int i = threadIdx.x; i < 1 << c.bits; i += blockDim.x) level[i] = levels[i];
+    __syncthreads();
+    c.thresholds = thresholds, c.stored = stored;
+    Measured<Measure> sums;
+    const int lane = threadIdx.x % 32, perByte = 8 / c.bits;
+    for (std::int64_t warp = firstIndex() / 32; warp < rows * groups; warp += indexStep() / 32) {
+        const std::int64_t row = warp / groups, begin = warp % groups * group;
+        const std::int64_t end = begin + group < columns ? begin + group : columns;
+        float top = 0;
+        for (std::int64_t i = begin + lane; i < end; i += 32) top = fmaxf(top, fabsf(x[row * columns + i]));
+        for (int offset = 16; offset; offset /= 2) top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, offset));
+        const GroupScale scale = scaleOf(c.rule, top, c.range);
+        if (lane == 0 && scales) scales[warp] = scale.scale;
+        std::uint8_t* to = codes + row * ((columns + perByte - 1) / perByte);
+        for (std::int64_t i = begin / perByte + lane; i < (end + perByte - 1) / perByte; i += 32) {
+            unsigned byte = 0;
+            for (int place = 0; place < perByte; ++place) {
+                const std::int64_t at = i * perByte + place;
+                unsigned code = c.padding;
+                if (at < end) {
+                    const float value = x[row * columns + at];
+                    code = codeOf(c, __float_as_uint(__fdiv_rn(value, scale.divisor)));
+                    if constexpr (Measure) sums.add(value, __fmul_rn(level[code], scale.scale));
+                }
+                byte |= code << shiftOf(c, place);
+            }
+            to[i] = std::uint8_t(byte);
+        }
+    }
+    sums.leave(partials + 4 * blockIdx.x);
+}
+
+/// One block: what the others left, in their order.
+__global__ void joinTotals(const double* partials, int count, double* totals) {
+    Measured<true> sums;
+    for (int i = threadIdx.x; i < count; i += blockDim.x)
+        sums.join(partials[4 * i], partials[4 * i + 1], partials[4 * i + 2], partials[4 * i + 3]);
+    sums.leave(totals);
+}
+
+unsigned blocksOf(std::int64_t wanted) {
+    return unsigned(wanted < kMostQuantizerBlocks ? wanted : kMostQuantizerBlocks);
+}
+
+int joined(const Measuring& measuring, unsigned blocks, Stream s) {
+    if (measuring.totals) QS_LAUNCH(joinTotals, 1, kThreads, 0, s, measuring.partials, int(blocks), measuring.totals);
+    return int(cudaGetLastError());
+}
+
+template<class Code>
+int byteRows(const float* x, std::int64_t m, std::int64_t k, std::int64_t mPadded, std::int64_t depth, std::uint8_t* q,
+             float* scales, Stream s) {
+    const auto kernel = byteGroups<Code, false>;
+    QS_LAUNCH(kernel, blocksOf(mPadded), kThreads, 0, s, x, m, k, k, 1, depth, mPadded, q, scales, nullptr);
+    return int(cudaGetLastError());
+}
+
+} // namespace
+
+int quantizeRows(const float* x, std::int64_t m, std::int64_t k, std::int64_t mPadded, std::int64_t depth,
+                 std::int8_t* q, float* scales, Stream s) {
+    return byteRows<Int8Code>(x, m, k, mPadded, depth, reinterpret_cast<std::uint8_t*>(q), scales, s);
+}
+int quantizeRowsE4m3(const float* x, std::int64_t m, std::int64_t k, std::int64_t mPadded, std::int64_t depth,
+                     std::uint8_t* q, float* scales, Stream s) {
+    return byteRows<E4m3Code>(x, m, k, mPadded, depth, q, scales, s);
+}
+int quantizeInt8(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t group, std::int8_t* q,
+                 float* scales, Stream s, const Measuring& measuring) {
+    const std::int64_t groups = (columns + group - 1) / group, count = rows * groups;
+    const unsigned threads = group <= 128 ? 64 : kThreads, blocks = blocksOf(count);
+    const auto kernel = measuring.totals ? byteGroups<Int8Code, true> : byteGroups<Int8Code, false>;
+    QS_LAUNCH(kernel, blocks, threads, 0, s, x, rows, columns, group, groups, columns, count,
+              reinterpret_cast<std::uint8_t*>(q), scales, measuring.partials);
+    return joined(measuring, blocks, s);
+}
+int quantizeNf4(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t block, const float* thresholds,
+                std::uint8_t* codes, float* absmax, Stream s, const Measuring& measuring) {
+    const std::int64_t blocks = (columns + block - 1) / block, warps = rows * blocks;
+    if (block == 64 && columns % 64 == 0) {
+        const std::int64_t wanted = (warps + 63) / 64, most = 4096; // more blocks would fill as many tables
+        const auto grid = unsigned(wanted < most ? wanted : most);
+        const auto kernel = measuring.totals ? nf4Blocks64<true> : nf4Blocks64<false>;
+        QS_LAUNCH(kernel, grid, kThreads, 0, s, reinterpret_cast<const float4*>(x), warps, thresholds,
+                  reinterpret_cast<std::uint16_t*>(codes), absmax, measuring.levels, measuring.partials);
+        return joined(measuring, grid, s);
+    }
+    const unsigned grid = blocksOf((warps + 7) / 8);
+    const auto kernel = measuring.totals ? nf4Blocks<true> : nf4Blocks<false>;
+    QS_LAUNCH(kernel, grid, kThreads, 0, s, x, rows, columns, block, blocks, thresholds, codes, absmax,
+              measuring.levels, measuring.partials);
+    return joined(measuring, grid, s);
+}
+int quantizeBySearch(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t group, const Coding& coding,
+                     std::uint8_t* codes, float* scales, Stream s, const Measuring& measuring) {
+    const std::int64_t groups = (columns + group - 1) / group, warps = rows * groups;
+    const unsigned grid = blocksOf((warps + 7) / 8);
+    const auto kernel = measuring.totals ? codeGroups<true> : codeGroups<false>;
+    QS_LAUNCH(kernel, grid, kThreads, 0, s, x, rows, columns, group, groups, coding, codes, scales, measuring.levels,
+              measuring.partials);
+    return joined(measuring, grid, s);
+}
+
+} // namespace qs::cuda

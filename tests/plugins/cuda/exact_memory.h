@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Memory of just the size for the emulated device: what lies beyond is a guard, or AddressSanitizer's.
+
+#include "kernels/cuda/kernels.h"
+#include "plugins/cuda/plan.h"
+#include "tests/plugins/support/abi_problem.h"
+
+#include <algorithm>
+
+namespace qs::test {
+
+/// Made of the elements, each NaN before it is written; the last of them are nobody's. AddressSanitizer guards the ends
+/// by itself, reads included.
+template<class T> struct Guarded {
+#if defined(__SANITIZE_ADDRESS__)
+    static constexpr std::size_t kGuard = 0;
+#else
+    static constexpr std::size_t kGuard = 64;
+#endif
+    explicit Guarded(std::int64_t count) : bytes((std::size_t(count) + kGuard) * sizeof(T), 0xff) {}
+    T* data() { return reinterpret_cast<T*>(bytes.data()); }
+    bool whole() const {
+        return std::all_of(bytes.end() - kGuard * sizeof(T), bytes.end(), [](unsigned char b) { return b == 0xff; });
+    }
+    std::vector<unsigned char> bytes;
+};
+
+/// Memory of just these bytes.
+inline std::vector<unsigned char> exact(const void* data, std::size_t bytes) {
+    const auto* at = static_cast<const unsigned char*>(data);
+    return {at, at + bytes};
+}
+inline std::vector<unsigned char> exact(const qs_tensor* tensor) { return exact(tensor->data, tensor->bytes); }
+
+/// What the kernel "dequantize" reads of a problem.
+struct StoredOperands {
+    std::vector<unsigned char> codes, scales;
+    cuda::StoredMatrix matrix;
+    StoredOperands(const AbiProblem& problem, const cuda::Plan& plan) : codes(exact(problem.inputs[0])) {
+        const cuda::Stored& w = plan.weight;
+        if (w.scaleCount) scales = exact(problem.inputs[1]);
+        matrix.codes = codes.data();
+        matrix.scales = w.scaleCount ? reinterpret_cast<const float*>(scales.data()) : nullptr;
+        matrix.levels = w.levels.data(), matrix.bits = w.bits, matrix.highFirst = w.highFirst;
+        matrix.rows = w.rows, matrix.columns = w.columns, matrix.rowBytes = w.rowBytes;
+        matrix.rowBlock = w.rowBlock, matrix.rowStride = w.rowStride;
+        matrix.columnBlock = w.columnBlock, matrix.columnStride = w.columnStride;
+    }
+};
+
+} // namespace qs::test
