@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Proofs and certificates: what is written is compared, and what does not compare is not left behind.
+#include "core/export/export_plan.h"
 #include "core/report/report.h"
 #include "tests/core/export/made_export.h"
 #include "tests/support/thinned.h"
@@ -222,11 +223,13 @@ void ExportTest::conv1dIsTurned() {
             qFatal("no config.json");
         config.close();
         const auto model = *openModel(folder.filePath(QStringLiteral("source")).toStdString());
-        const auto done = exportModel(
-            *model, request(spec.toLatin1().data(), layout.toLatin1().data(), folder.filePath(QStringLiteral("out"))),
-            Job{});
+        const auto asked =
+            request(spec.toLatin1().data(), layout.toLatin1().data(), folder.filePath(QStringLiteral("out")));
+        const auto done = exportModel(*model, asked, Job{});
         if (!done) qFatal("%s", done.error().message.c_str());
         if (!done->certificate.proof.proved()) qFatal("%s", summaryText(done->certificate).c_str());
+        const auto plan = planExport(*model, asked);
+        if (!plan || plan->bytes != done->certificate.proof.bytesWritten) qFatal("planned other bytes");
         return *openSafetensors(folder.filePath(QStringLiteral("out/model.safetensors")).toStdString());
     };
     const QTemporaryDir a, b;
