@@ -181,7 +181,7 @@ void Fields::values(std::uint64_t begin, std::size_t n, float* out) const {
         const bool shifts = zeros.info != nullptr;
         const float *scaleOf = own.data(), *zeroOf = zeroPoints.data();
         forEachScaleRun(grid, stored.shape, begin, n, [&](const ScaleRun& run) {
-            const float *scale = scaleOf + (run.scale - first), *zero = zeroOf + (run.scale - first);
+            const float *scale = scaleOf + (run.scale - first), *zero = shifts ? zeroOf + (run.scale - first) : nullptr;
             float* at = out + run.offset;
             for (std::size_t i = 0; shifts && i < run.count; ++i) at[i] -= zero[run.along ? i : 0];
             if (run.along)
