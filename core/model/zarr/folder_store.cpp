@@ -18,7 +18,6 @@ namespace fs = std::filesystem;
 constexpr int kMostDeep = 8;
 constexpr std::size_t kMostEntries = 200'000;
 constexpr std::size_t kLongestPointer = 1024; ///< of Git LFS: others are not looked into before they are read
-constexpr std::string_view kOfProcess = "ocdbt.process_";
 
 std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
 

@@ -7,6 +7,9 @@
 
 namespace qs::zarr {
 
+/// How names of folders begin that one process of several wrote.
+inline constexpr std::string_view kOfProcess = "ocdbt.process_";
+
 class FolderStore final : public Store {
 public:
     explicit FolderStore(std::string path) : path_(std::move(path)), folder_(path_) {}

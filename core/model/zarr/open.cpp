@@ -33,13 +33,20 @@ public:
         if (auto read = arrays(folder, {}); !read) return read;
         for (const auto& below : folder.databases())
             if (auto read = database(below); !read) return read;
-        if (folder.unmerged())
+        if (folder.unmerged()) {
+            const auto place = folderAt(*folder.unmerged());
             broken_.push_back(
-                {fmt::format(
-                     "{} has OCDBT databases of processes (ocdbt.process_0 and so on) and no manifest.ocdbt that "
-                     "puts them together: the checkpoint was not finished.",
-                     shown(model->path + '/' + *folder.unmerged())),
-                 model->path});
+                {fmt::format("{} has OCDBT databases of processes (ocdbt.process_0 and so on) and no manifest.ocdbt "
+                             "that puts them together: the checkpoint was not finished.",
+                             shown(place)),
+                 place});
+        }
+        if (!folder.databases().empty() &&
+            std::filesystem::path(model->path).filename().string().starts_with(zarr::kOfProcess))
+            model->warnings.push_back(
+                fmt::format("{} is what one process wrote of a checkpoint: open the folder above, or what "
+                            "others wrote reads as the fill value.",
+                            shown(model->path)));
         if (model->tensors.empty() && !broken_.empty()) return tl::unexpected(broken_.front());
         for (const auto& error : broken_) model->warnings.push_back(error.message);
         for (const auto& [reason, unread] : unread_)
@@ -65,6 +72,11 @@ private:
         if (unread.count++ == 0) unread.first = quotedName(name);
     }
 
+    /// Of "default/", or of "".
+    std::string folderAt(const std::string& below) const {
+        return below.empty() ? model->path : model->path + '/' + below.substr(0, below.size() - 1);
+    }
+
     /// `below`: what names begin with.
     Result<void> arrays(zarr::Store& store, const std::string& below) {
         looked_ = 0;
@@ -78,7 +90,7 @@ private:
 
     /// Of a folder below the model's. One that is broken leaves the others.
     Result<void> database(const std::string& below) {
-        zarr::DatabaseStore store((std::filesystem::path(model->path) / below).lexically_normal().string());
+        zarr::DatabaseStore store(folderAt(below));
         if (auto opened = store.open(); !opened) {
             broken_.push_back(opened.error());
             return {};

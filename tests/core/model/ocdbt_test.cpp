@@ -287,6 +287,10 @@ void OcdbtTest::notMerged() {
                               folder + QStringLiteral("/ocdbt.process_0/") + QLatin1String(name)));
     put(folder, QStringLiteral("_METADATA"), "{}");
     QS_REFUSED(*made_, QStringLiteral("the checkpoint was not finished"));
+    QVERIFY(made_->refusal().startsWith(folder + QStringLiteral(" has OCDBT databases")));
+    const auto part = opened(folder + QStringLiteral("/ocdbt.process_0"));
+    QCOMPARE(part->warnings.size(), std::size_t(1));
+    QVERIFY(text(part->warnings[0]).contains(QStringLiteral("is what one process wrote of a checkpoint")));
 }
 
 void OcdbtTest::manyKeys() {
