@@ -35,8 +35,8 @@ struct Worker {
     std::vector<std::uint32_t> roundedBins;
     std::vector<std::uint64_t> roundedCodes;
 
-    Worker(const QuantSpec& spec, DType source, std::size_t levels)
-        : encoder(spec, source), errorBins(kFloatBins), valueBins(kFloatBins), codeCounts(levels) {}
+    Worker(const QuantSpec& spec, DType source, std::shared_ptr<const TensorScales> scales, std::size_t levels)
+        : encoder(spec, source, std::move(scales)), errorBins(kFloatBins), valueBins(kFloatBins), codeCounts(levels) {}
     void flush() {
         error.add(errorBins), value.add(valueBins);
         std::fill(errorBins.begin(), errorBins.end(), 0u);
@@ -69,7 +69,7 @@ class TensorMeasurement {
 public:
     TensorMeasurement(const TensorView& view, const QuantSpec& spec, const AnalysisOptions& options,
                       const ScaleGrid& grid, const TensorPass& pass, const ElementsDone& onElements)
-        : view_(view), spec_(spec), grid_(grid), levels_(pass.levels()), onElements_(onElements),
+        : view_(view), spec_(spec), grid_(grid), levels_(pass.levels()), scales_(pass.scales()), onElements_(onElements),
           picture_(grid, options, pass.unitElements()),
           features_(std::size_t(std::max<std::int64_t>(1, grid.features))), pieces_(kMaxPieces),
           workers_(workerCount()) {
@@ -78,7 +78,7 @@ public:
 
     void add(const PassRange& range) {
         auto& slot = workers_[range.worker];
-        if (!slot) slot = std::make_unique<Worker>(spec_, view_.info->dtype, levels_.size());
+        if (!slot) slot = std::make_unique<Worker>(spec_, view_.info->dtype, scales_, levels_.size());
         Worker& worker = *slot;
         if (worker.binned + range.n > 0x7fffffff) worker.flush();
         worker.binned += range.n;
@@ -239,6 +239,7 @@ private:
     const QuantSpec& spec_;
     const ScaleGrid& grid_;
     std::span<const float> levels_;
+    std::shared_ptr<const TensorScales> scales_;
     const ElementsDone& onElements_;
     Picture picture_;
     std::size_t features_;

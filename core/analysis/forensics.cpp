@@ -17,6 +17,7 @@ namespace {
 struct Shared {
     std::vector<GroupParams> params;
     std::shared_ptr<const LearnedLevels> levels;
+    std::shared_ptr<const TensorScales> scales;
 };
 using SharedParams = std::shared_ptr<const Shared>;
 
@@ -39,7 +40,7 @@ Result<SharedParams> sharedParams(const TensorView& view, const QuantSpec& spec,
     const std::lock_guard lock(mutex);
     lastKey = key;
     lastDerived = view.info->derived;
-    last = std::make_shared<const Shared>(Shared{pass->shared(), pass->learned()});
+    last = std::make_shared<const Shared>(Shared{pass->shared(), pass->learned(), pass->scales()});
     return last;
 }
 
@@ -60,7 +61,9 @@ Result<GroupParams> blockParams(const TensorView& view, const QuantSpec& spec, c
         loadF32(view, begin / group * group, group, around.data());
         all = &around;
     }
-    return RunEncoder(spec, view.info->dtype).params(runOf(spec), all->data(), all->size());
+    Run run = runOf(spec);
+    run.index = begin;
+    return RunEncoder(spec, view.info->dtype, (*shared)->scales).params(run, all->data(), all->size());
 }
 
 /// A group of a format whose blocks hold several: its whole block is encoded.

@@ -223,13 +223,13 @@ private:
 /// Range by range, on all cores: what should be is computed from the source, what is there decoded from the files.
 Result<void> compareValues(Source& source, const Layout& layout, const Reading& there, const Model& written,
                            const std::string& name) {
-    source.pass.reset(); // measured anew
+    source.pass.reset(), source.scales.reset(); // measured anew
     const auto prepared = source.prepared();
     if (!prepared) return tl::unexpected(prepared.error());
     const TensorPass& pass = **prepared;
     PageKeeper pages(written);
     FirstDifference first;
-    std::vector<RunEncoder> encoders(workerCount(), RunEncoder(source.spec, source.view.info->dtype));
+    auto encoders = pass.encoders(source.spec, source.view.info->dtype);
     std::vector<Comparing> comparing(workerCount(), Comparing(there, pages, first));
     const auto done = pass.run(0, pass.units(), source.job, [&](const PassRange& range) {
         float* values = comparing[range.worker].room(range.begin, range.n);

@@ -86,8 +86,8 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, std::uint64_t exp
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})),
-      partial_(std::move(other.partial_)), buffer_(std::move(other.buffer_)), sums_(std::move(other.sums_)),
-      size_(other.size_) {}
+      partial_(std::move(other.partial_)), buffer_(std::move(other.buffer_)), written_(std::move(other.written_)),
+      at_(other.at_), size_(other.size_) {}
 
 AtomicFile::~AtomicFile() {
     if (fd_ >= 0) ::close(fd_);
@@ -101,24 +101,46 @@ Result<void> AtomicFile::makePartial() {
     return {};
 }
 
-Result<void> AtomicFile::writeOut(std::span<const std::byte> bytes) {
+Result<void> AtomicFile::writeAt(std::uint64_t offset, std::span<const std::byte> bytes) {
     NoSizeSignal guard;
-    for (std::size_t at = 0; at < bytes.size(); at += kBuffer)
-        sums_.push_back(XXH3_64bits(bytes.data() + at, std::min(kBuffer, bytes.size() - at)));
+    for (std::size_t at = 0; at < bytes.size(); at += kBuffer) {
+        const std::size_t n = std::min(kBuffer, bytes.size() - at);
+        written_.push_back({offset + at, n, XXH3_64bits(bytes.data() + at, n)});
+    }
     while (!bytes.empty()) {
-        const ssize_t n = ::pwrite(fd_, bytes.data(), std::min(bytes.size(), 64 * kBuffer), off_t(size_));
+        const ssize_t n = ::pwrite(fd_, bytes.data(), std::min(bytes.size(), 64 * kBuffer), off_t(offset));
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0)
             return fail(fmt::format("{} cannot be written: {}; nothing was left behind.", shown(path_),
                                     n == 0 ? "no progress" : std::strerror(errno)),
                         path_);
         bytes = bytes.subspan(std::size_t(n));
-        size_ += std::uint64_t(n);
+        offset += std::uint64_t(n);
+        size_ = std::max(size_, offset);
     }
     return {};
 }
 
-// Whole buffers only until commit(), so that each sum is of the bytes of one.
+Result<void> AtomicFile::writeOut(std::span<const std::byte> bytes) {
+    if (auto written = writeAt(at_, bytes); !written) return written;
+    at_ += bytes.size();
+    return {};
+}
+
+Result<void> AtomicFile::flush() {
+    if (auto written = writeOut(std::as_bytes(std::span(buffer_))); !written) return written;
+    buffer_.clear();
+    return {};
+}
+
+Result<void> AtomicFile::moveTo(std::uint64_t offset) {
+    if (at_ + buffer_.size() == offset) return {};
+    if (auto flushed = flush(); !flushed) return flushed;
+    at_ = offset;
+    return {};
+}
+
+// Whole buffers where they can be: each is a sum that is compared when it is read back.
 Result<void> AtomicFile::write(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
         if (buffer_.empty() && bytes.size() >= kBuffer) {
@@ -131,8 +153,7 @@ Result<void> AtomicFile::write(std::span<const std::byte> bytes) {
         buffer_.append(reinterpret_cast<const char*>(part.data()), part.size());
         bytes = bytes.subspan(part.size());
         if (buffer_.size() < kBuffer) continue;
-        if (auto written = writeOut(std::as_bytes(std::span(buffer_))); !written) return written;
-        buffer_.clear();
+        if (auto flushed = flush(); !flushed) return flushed;
     }
     return {};
 }
@@ -142,10 +163,9 @@ Result<void> AtomicFile::write(std::string_view text) { return write(std::as_byt
 /// Reads all of it again: a name is only for bytes that are there.
 Result<void> AtomicFile::readsBack(const Job& job) {
     buffer_.resize(kBuffer);
-    std::uint64_t at = 0;
-    for (const std::uint64_t sum : sums_) {
+    for (const auto& [at, bytes, sum] : written_) {
         if (job.cancelled()) return cancelledError();
-        const std::size_t length = std::min<std::uint64_t>(kBuffer, size_ - at);
+        const auto length = std::size_t(bytes);
         std::size_t got = 0;
         while (got < length) {
             const ssize_t n = ::pread(fd_, buffer_.data() + got, length - got, off_t(at + got));
@@ -163,14 +183,12 @@ Result<void> AtomicFile::readsBack(const Job& job) {
                                     "written, so the disk or its driver is at fault; nothing was left behind.",
                                     shown(path_), at, at + length),
                         path_, static_cast<long long>(at));
-        at += length;
     }
     return {};
 }
 
 Result<std::string> AtomicFile::finish() {
-    if (auto written = writeOut(std::as_bytes(std::span(buffer_))); !written) return tl::unexpected(written.error());
-    buffer_.clear();
+    if (auto flushed = flush(); !flushed) return tl::unexpected(flushed.error());
     return temporary_.empty() ? fmt::format("/proc/self/fd/{}", fd_) : temporary_;
 }
 
@@ -180,7 +198,7 @@ Result<void> AtomicFile::commit(const Job& job) {
             fmt::format("{} cannot be written: {}; nothing was left behind.", shown(path_), std::strerror(errno)),
             path_);
     };
-    if (auto written = writeOut(std::as_bytes(std::span(buffer_))); !written) return written;
+    if (auto flushed = flush(); !flushed) return flushed;
     // The reservation may have been more than what was written.
     if (::ftruncate(fd_, off_t(size_)) != 0) return cannot();
     if (auto same = readsBack(job); !same) return same;

@@ -31,6 +31,10 @@ public:
 
     Result<void> write(std::span<const std::byte> bytes); ///< buffered; errors name the path
     Result<void> write(std::string_view text);
+    /// At a place of its own, at once; nobody writes there again.
+    Result<void> writeAt(std::uint64_t offset, std::span<const std::byte> bytes);
+    /// Where write() goes on.
+    Result<void> moveTo(std::uint64_t offset);
     /// Writes out what is buffered, and says where that can be opened although it has no name yet: so that it can be
     /// looked at before it gets one. Nothing is written after it.
     Result<std::string> finish();
@@ -39,15 +43,20 @@ public:
 
 private:
     AtomicFile() = default;
+    /// Of at most a MiB as it was written.
+    struct Written {
+        std::uint64_t offset, bytes, sum; ///< XXH3
+    };
     Result<void> makePartial();
     Result<void> writeOut(std::span<const std::byte> bytes);
+    Result<void> flush();
     Result<void> readsBack(const Job& job);
     int fd_ = -1;
     std::string path_, temporary_; ///< temporary_: "" while the file has no name
     std::optional<PartialFolder> partial_;
     std::string buffer_;
-    std::vector<std::uint64_t> sums_; ///< XXH3 of every MiB written, the last one shorter
-    std::uint64_t size_ = 0;
+    std::vector<Written> written_;
+    std::uint64_t at_ = 0, size_ = 0; ///< where the buffer begins; the end of all that was written
 };
 
 /// Small files (JSON, HTML, ...) in one call.

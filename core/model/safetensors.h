@@ -43,6 +43,8 @@ Result<std::shared_ptr<Model>> openSafetensors(const std::string& path);
 Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path);
 Result<std::shared_ptr<Model>> openHuggingFaceFolder(const std::string& path);
 
+struct ProducedTogether;
+
 /// One tensor to write; `produce` is called once, in file order, and hands its bytes over in pieces.
 struct TensorToWrite {
     std::string name;
@@ -51,6 +53,14 @@ struct TensorToWrite {
     using Sink = std::function<Result<void>(std::span<const std::byte>)>;
     std::function<Result<void>(const Sink&)> produce;
     const PackedType* packed = nullptr; ///< in GGUF files: the elements are blocks of this type
+    /// Set where one pass over a source makes several tensors: writers that can place them call that instead.
+    std::shared_ptr<const ProducedTogether> together = nullptr;
+};
+/// Tensors of one file; each gets its bytes piece by piece, by their offset in it.
+struct ProducedTogether {
+    using Place = std::function<Result<void>(std::uint64_t offset, std::span<const std::byte>)>;
+    std::vector<std::string> names;
+    std::function<Result<void>(std::span<const Place>)> produce; ///< a place for each name, once
 };
 
 /// Writes one file atomically and byte-identically with the reference writer's order (dtype descending, then name;

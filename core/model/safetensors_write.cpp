@@ -8,6 +8,7 @@
 #include "core/model/tensor_stream.h"
 
 #include <algorithm>
+#include <cassert>
 #include <fmt/format.h>
 
 namespace qs {
@@ -35,6 +36,36 @@ void appendJson(std::string& out, std::string_view text) {
         }
     }
     out += '"';
+}
+
+/// In the order of the file, but those that one pass makes when the first of them is met. `begin`: of the first.
+Result<void> addAll(AtomicFile& file, TensorStream& stream, const std::vector<TensorToWrite>& tensors,
+                    const std::vector<std::uint64_t>& sizes, std::uint64_t begin) {
+    std::map<const ProducedTogether*, std::vector<TensorStream::Placed>> together;
+    std::uint64_t at = begin;
+    for (std::size_t i = 0; i < tensors.size(); at += sizes[i++])
+        if (tensors[i].together) together[tensors[i].together.get()].push_back({&tensors[i], at, sizes[i]});
+    at = begin;
+    for (std::size_t i = 0; i < tensors.size(); at += sizes[i++]) {
+        const auto* others = tensors[i].together.get();
+        if (!others) {
+            if (auto moved = file.moveTo(at); !moved) return moved;
+            if (auto added = stream.add(tensors[i], sizes[i]); !added) return added;
+            continue;
+        }
+        const auto found = together.find(others);
+        if (found == together.end()) continue; // with an earlier one
+        auto placed = std::move(found->second);
+        together.erase(found);
+        const auto placeOf = [&](const TensorStream::Placed& one) {
+            return std::find(others->names.begin(), others->names.end(), one.tensor->name) - others->names.begin();
+        };
+        std::sort(placed.begin(), placed.end(),
+                  [&](const auto& a, const auto& b) { return placeOf(a) < placeOf(b); });
+        assert(placed.size() == others->names.size() && "what is produced together is in one file");
+        if (auto added = stream.add(*others, placed); !added) return added;
+    }
+    return {};
 }
 
 } // namespace
@@ -97,8 +128,7 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
         if (auto written = file->write(text); !written) return tl::unexpected(written.error());
 
     TensorStream stream(*file, path, total, tensors.size(), job);
-    for (std::size_t i = 0; i < tensors.size(); ++i)
-        if (auto added = stream.add(tensors[i], sizes[i]); !added) return tl::unexpected(added.error());
+    if (auto all = addAll(*file, stream, tensors, sizes, 8 + header.size()); !all) return tl::unexpected(all.error());
     if (auto named = checkAndCommit(*file, opened, job, check); !named) return tl::unexpected(named.error());
     return whole;
 }

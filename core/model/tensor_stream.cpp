@@ -35,33 +35,60 @@ Result<std::uint64_t> byteCount(const TensorToWrite& tensor, const std::string& 
 
 Result<void> TensorStream::add(const TensorToWrite& tensor, std::uint64_t bytes) { return add(tensor, bytes, {}); }
 
+void TensorStream::say(const TensorToWrite& tensor) {
+    said_ = done_;
+    job_.progress({double(done_), double(total_), "Writing " + escapeForPeople(tensor.name, 60), index_, tensors_});
+}
+
+tl::unexpected<Error> TensorStream::wrongSize(const TensorToWrite& tensor, std::uint64_t given,
+                                              std::uint64_t bytes) const {
+    return fail(fmt::format("{}: tensor {} came with {} bytes, but its shape takes {}; nothing was written.",
+                            escapeForPeople(path_, 200), quotedName(tensor.name), given, bytes),
+                path_);
+}
+
 Result<void> TensorStream::add(const TensorToWrite& tensor, std::uint64_t bytes,
                                const std::function<void(std::span<const std::byte>)>& seen) {
-    std::uint64_t given = 0, said = done_;
-    const auto say = [&] {
-        said = done_;
-        job_.progress({double(done_), double(total_), "Writing " + escapeForPeople(tensor.name, 60), index_, tensors_});
-    };
-    const auto wrongSize = [&] {
-        return fail(fmt::format("{}: tensor {} came with {} bytes, but its shape takes {}; nothing was written.",
-                                escapeForPeople(path_, 200), quotedName(tensor.name), given, bytes),
-                    path_);
-    };
+    std::uint64_t given = 0;
     if (job_.cancelled()) return cancelledError();
-    say();
+    say(tensor);
     const auto produced = tensor.produce([&](std::span<const std::byte> piece) -> Result<void> {
         if (job_.cancelled()) return cancelledError();
         given += piece.size();
-        if (given > bytes) return wrongSize();
+        if (given > bytes) return wrongSize(tensor, given, bytes);
         if (seen) seen(piece);
         if (auto written = file_.write(piece); !written) return written;
         done_ += piece.size();
-        if (done_ - said >= kSayEvery) say();
+        if (done_ - said_ >= kSayEvery) say(tensor);
         return {};
     });
     if (!produced) return produced;
     ++index_;
-    return given == bytes ? Result<void>{} : wrongSize();
+    return given == bytes ? Result<void>{} : wrongSize(tensor, given, bytes);
+}
+
+Result<void> TensorStream::add(const ProducedTogether& together, std::span<const Placed> placed) {
+    if (job_.cancelled()) return cancelledError();
+    say(*placed.front().tensor);
+    std::vector<std::uint64_t> given(placed.size());
+    std::vector<ProducedTogether::Place> places;
+    for (std::size_t i = 0; i < placed.size(); ++i)
+        places.push_back([&, i](std::uint64_t offset, std::span<const std::byte> piece) -> Result<void> {
+            if (job_.cancelled()) return cancelledError();
+            const auto& [tensor, begin, bytes] = placed[i];
+            given[i] += piece.size();
+            if (offset > bytes || piece.size() > bytes - offset || given[i] > bytes)
+                return wrongSize(*tensor, given[i], bytes);
+            if (auto written = file_.writeAt(begin + offset, piece); !written) return written;
+            done_ += piece.size();
+            if (done_ - said_ >= kSayEvery) say(*tensor);
+            return {};
+        });
+    if (auto produced = together.produce(places); !produced) return produced;
+    index_ += placed.size();
+    for (std::size_t i = 0; i < placed.size(); ++i)
+        if (given[i] != placed[i].bytes) return wrongSize(*placed[i].tensor, given[i], placed[i].bytes);
+    return {};
 }
 
 Result<void> checkAndCommit(AtomicFile& file, const Model* opened, const Job& job,

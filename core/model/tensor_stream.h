@@ -22,10 +22,20 @@ public:
     Result<void> add(const TensorToWrite& tensor, std::uint64_t bytes,
                      const std::function<void(std::span<const std::byte>)>& seen);
 
+    /// A tensor that is written at `offset`, of which `bytes` are to come.
+    struct Placed {
+        const TensorToWrite* tensor;
+        std::uint64_t offset, bytes;
+    };
+    /// All of those that are produced together, in the order of their names.
+    Result<void> add(const ProducedTogether& together, std::span<const Placed> placed);
+
 private:
+    void say(const TensorToWrite& tensor);
+    tl::unexpected<Error> wrongSize(const TensorToWrite& tensor, std::uint64_t given, std::uint64_t bytes) const;
     AtomicFile& file_;
     std::string path_;
-    std::uint64_t total_, done_ = 0;
+    std::uint64_t total_, done_ = 0, said_ = 0;
     std::size_t tensors_, index_ = 0;
     const Job& job_;
 };

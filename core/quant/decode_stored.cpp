@@ -113,9 +113,9 @@ void Fields::loadScales(std::uint64_t first, std::size_t n, float* out) const {
         const std::uint64_t block = first / kNestedBlock, last = (first + n - 1) / kNestedBlock;
         const auto before = std::size_t(first - block * kNestedBlock);
         NestedScales nested;
-        nested.absMax.resize(std::size_t(last - block + 1));
-        loadF32(nestedScale, block, nested.absMax.size(), nested.absMax.data());
-        loadF32(nestedOffset, 0, 1, &nested.offset);
+        nested.grid.absMax.resize(std::size_t(last - block + 1));
+        loadF32(nestedScale, block, nested.grid.absMax.size(), nested.grid.absMax.data());
+        loadF32(nestedOffset, 0, 1, &nested.grid.offset);
         for (const std::byte code : scales.read(first - before, before + n, scratch()))
             nested.codes.push_back(std::uint8_t(code));
         const auto all = unnestScales(nested);

@@ -36,33 +36,6 @@ const std::array<std::uint8_t, kPlaces>& nearestByPlace() {
     return table;
 }
 
-using EightLanes = std::array<float, 8>;
-void add(EightLanes& into, const float* x) {
-    for (std::size_t k = 0; k < 8; ++k) into[k] += x[k];
-}
-
-/// Four columns of eight lanes, added up row by row through four levels.
-std::array<EightLanes, 4> cascade(const float* x, std::size_t rows) {
-    std::array<std::array<EightLanes, 4>, 4> level{};
-    const std::size_t power = std::max<std::size_t>(4, rows <= 1 ? 0 : std::size_t(std::bit_width(rows - 1)) / 4);
-    const std::size_t step = std::size_t(1) << power, mask = step - 1;
-    const auto addRow = [&](std::size_t row) {
-        for (std::size_t c = 0; c < 4; ++c) add(level[0][c], x + (row * 4 + c) * 8);
-    };
-    std::size_t row = 0;
-    while (row + step <= rows) {
-        for (std::size_t j = 0; j < step; ++j) addRow(row++);
-        for (std::size_t j = 1; j < 4; ++j) {
-            for (std::size_t c = 0; c < 4; ++c) add(level[j][c], level[j - 1][c].data()), level[j - 1][c] = {};
-            if ((row & (mask << (j * power))) != 0) break;
-        }
-    }
-    while (row < rows) addRow(row++);
-    for (std::size_t j = 1; j < 4; ++j)
-        for (std::size_t c = 0; c < 4; ++c) add(level[0][c], level[j][c].data());
-    return level[0];
-}
-
 } // namespace
 
 bool isBnb(const QuantSpec& spec) { return spec.effectiveDialect() == "bnb"; }
@@ -72,22 +45,67 @@ bool isFlattened(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     return shape.size() > 1 && isBnb(spec) && shape.back() % std::int64_t(spec.blockSize()) != 0;
 }
 
-float torchSum(std::span<const float> x) {
-    if (x.size() < 8) { // less than a vector: four columns of one lane
+// Four columns of eight lanes, added up row by row through four levels.
+TorchSum::TorchSum(std::uint64_t count) : rows_(count / 32) {
+    power_ = std::max(4u, rows_ <= 1 ? 0u : unsigned(std::bit_width(rows_ - 1)) / 4);
+}
+
+void TorchSum::addRow(const float* x) {
+    for (std::size_t c = 0; c < 4; ++c)
+        for (std::size_t k = 0; k < 8; ++k) level_[0][c][k] += x[c * 8 + k];
+    ++row_;
+    const std::uint64_t mask = (std::uint64_t(1) << power_) - 1;
+    if ((row_ & mask) != 0) return;
+    for (std::size_t j = 1; j < 4; ++j) {
+        for (std::size_t c = 0; c < 4; ++c) {
+            for (std::size_t k = 0; k < 8; ++k) level_[j][c][k] += level_[j - 1][c][k];
+            level_[j - 1][c] = {};
+        }
+        if ((row_ & (mask << (j * power_))) != 0) break;
+    }
+}
+
+void TorchSum::add(std::span<const float> x) {
+    if (!rest_.empty()) {
+        const auto more = x.first(std::min(x.size(), 32 - rest_.size()));
+        rest_.insert(rest_.end(), more.begin(), more.end());
+        x = x.subspan(more.size());
+        if (rest_.size() < 32) return;
+        addRow(rest_.data());
+        rest_.clear();
+    }
+    for (; x.size() >= 32; x = x.subspan(32)) addRow(x.data());
+    rest_.assign(x.begin(), x.end());
+}
+
+float TorchSum::sum() const {
+    const std::span<const float> x = rest_;
+    if (rows_ == 0 && x.size() < 8) { // less than a vector: four columns of one lane
         std::array<float, 4> columns{};
         std::size_t i = 0;
         for (; x.size() >= 4 && i < 4; ++i) columns[i] = 0.0f + x[i];
         for (; i < x.size(); ++i) columns[0] += x[i];
         return ((columns[0] + columns[1]) + columns[2]) + columns[3];
     }
-    const std::size_t vectors = x.size() / 8, rows = vectors / 4;
-    auto columns = cascade(x.data(), rows);
-    for (std::size_t i = rows * 4; i < vectors; ++i) add(columns[0], x.data() + 8 * i);
+    const auto add = [](Lanes& into, const float* more) {
+        for (std::size_t k = 0; k < 8; ++k) into[k] += more[k];
+    };
+    auto columns = level_[0];
+    for (std::size_t j = 1; j < 4; ++j)
+        for (std::size_t c = 0; c < 4; ++c) add(columns[c], level_[j][c].data());
+    const std::size_t vectors = x.size() / 8;
+    for (std::size_t i = 0; i < vectors; ++i) add(columns[0], x.data() + 8 * i);
     for (std::size_t c = 1; c < 4; ++c) add(columns[0], columns[c].data());
     float sum = 0;
     for (const float value : x.subspan(vectors * 8)) sum += value;
     for (const float lane : columns[0]) sum += lane;
     return sum;
+}
+
+float torchSum(std::span<const float> x) {
+    TorchSum sum(x.size());
+    sum.add(x);
+    return sum.sum();
 }
 
 std::span<const float> dynamicMap() {
@@ -107,37 +125,39 @@ std::span<const float> dynamicMap() {
     return map;
 }
 
-NestedScales nestScales(std::span<const float> scales) {
-    NestedScales out;
-    if (scales.empty()) return out;
-    out.offset = torchSum(scales) / float(scales.size());
-    out.codes.reserve(scales.size()); // there may be very many
-    const auto& nearest = nearestByPlace();
-    std::vector<float> rest;
-    for (std::size_t begin = 0; begin < scales.size(); begin += kNestedBlock) {
-        rest.clear();
-        float most = 0;
-        for (const float scale : scales.subspan(begin, std::min(kNestedBlock, scales.size() - begin))) {
-            rest.push_back(scale - out.offset);
-            most = std::max(most, std::fabs(rest.back()));
-        }
-        out.absMax.push_back(most);
-        const float inverse = 1.0f / most;
-        for (const float value : rest) {
-            const float within = std::clamp(value * inverse, -1.0f, 1.0f);
-            const float place = (within + 1.0f) * 0.5f * float(kPlaces - 1) + 0.5f;
-            out.codes.push_back(most > 0 && std::isfinite(place) ? nearest[std::size_t(place)] : std::uint8_t(0));
-        }
+std::uint8_t NestedGrid::code(std::uint64_t index, float scale) const {
+    const float most = absMax[std::size_t(index / kNestedBlock)];
+    const float within = std::clamp((scale - offset) * (1.0f / most), -1.0f, 1.0f);
+    const float place = (within + 1.0f) * 0.5f * float(kPlaces - 1) + 0.5f;
+    return most > 0 && std::isfinite(place) ? nearestByPlace()[std::size_t(place)] : std::uint8_t(0);
+}
+
+float NestedGrid::decoded(std::uint64_t index, std::uint8_t code) const {
+    return dynamicMap()[code] * absMax[std::size_t(index / kNestedBlock)] + offset;
+}
+
+void NestedGridOf::add(std::span<const float> scales) {
+    sum_.add(scales);
+    for (const float scale : scales) {
+        if (seen_++ % kNestedBlock == 0) least_.push_back(scale), most_.push_back(scale);
+        least_.back() = std::min(least_.back(), scale), most_.back() = std::max(most_.back(), scale);
     }
-    return out;
+}
+
+// A difference to the offset is rounded, and no larger scale has a smaller one.
+NestedGrid NestedGridOf::grid() const {
+    NestedGrid grid;
+    if (count_ == 0) return grid;
+    grid.offset = sum_.sum() / float(count_);
+    for (std::size_t i = 0; i < most_.size(); ++i)
+        grid.absMax.push_back(std::max(std::fabs(least_[i] - grid.offset), std::fabs(most_[i] - grid.offset)));
+    return grid;
 }
 
 std::vector<float> unnestScales(const NestedScales& nested) {
-    const auto map = dynamicMap();
     std::vector<float> out;
     out.reserve(nested.codes.size());
-    for (std::size_t i = 0; i < nested.codes.size(); ++i)
-        out.push_back(map[nested.codes[i]] * nested.absMax[i / kNestedBlock] + nested.offset);
+    for (std::size_t i = 0; i < nested.codes.size(); ++i) out.push_back(nested.grid.decoded(i, nested.codes[i]));
     return out;
 }
 

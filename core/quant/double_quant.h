@@ -9,6 +9,10 @@
 
 #include "core/quant/spec.h"
 
+#include <array>
+#include <cstdint>
+#include <vector>
+
 namespace qs {
 
 inline constexpr std::size_t kNestedBlock = 256;
@@ -18,18 +22,49 @@ bool isDoubleQuantized(const QuantSpec& spec);
 /// The blocks of this shape do not end with rows, so that the tensor counts as one row.
 bool isFlattened(const QuantSpec& spec, std::span<const std::int64_t> shape);
 
+/// What PyTorch adds up in f32, on one thread, of values that come some at a time.
+class TorchSum {
+public:
+    explicit TorchSum(std::uint64_t count); ///< of all values
+    void add(std::span<const float> x);
+    float sum() const;
+
+private:
+    using Lanes = std::array<float, 8>;
+    void addRow(const float* x);
+    std::uint64_t rows_, row_ = 0;
+    unsigned power_;
+    std::array<std::array<Lanes, 4>, 4> level_{};
+    std::vector<float> rest_; ///< less than a row
+};
+float torchSum(std::span<const float> x);
+
+/// What all 8-bit scales of a tensor are moved and scaled by.
+struct NestedGrid {
+    std::vector<float> absMax; ///< one per 256 scales
+    float offset = 0;
+    std::uint8_t code(std::uint64_t index, float scale) const; ///< of a scale as it was measured
+    float decoded(std::uint64_t index, std::uint8_t code) const;
+};
+/// From the scales of a tensor in their order, of which none is kept.
+class NestedGridOf {
+public:
+    explicit NestedGridOf(std::uint64_t scales) : sum_(scales), count_(scales) {}
+    void add(std::span<const float> scales);
+    NestedGrid grid() const;
+
+private:
+    TorchSum sum_;
+    std::uint64_t count_, seen_ = 0;
+    std::vector<float> least_, most_; ///< of each 256
+};
 struct NestedScales {
     std::vector<std::uint8_t> codes; ///< one per scale
-    std::vector<float> absMax;       ///< one per 256 scales
-    float offset = 0;
+    NestedGrid grid;
 };
-NestedScales nestScales(std::span<const float> scales);
 std::vector<float> unnestScales(const NestedScales& nested);
 /// The 256 values, ascending.
 std::span<const float> dynamicMap();
-/// What PyTorch adds up in f32, on one thread.
-float torchSum(std::span<const float> x);
-
 /// What values of a group are multiplied by, or, at the end of a tensor, divided by; `absMax` is never 0 there.
 inline constexpr float kLeastAbsMax = 1e-38f;
 /// Thresholds between the levels of nf4 and fp4, 0 between the zeros of fp4.

@@ -72,11 +72,21 @@ GroupParams paramsOfGroup(const Run& run, std::optional<DType> inputType, const 
     return paramsOfAbsMax(run, inputType, bestKernels().absMax(x, n, run.skipNonFinite));
 }
 
-RunEncoder::RunEncoder(const QuantSpec& spec, DType source)
+RunEncoder::RunEncoder(const QuantSpec& spec, DType source, std::shared_ptr<const TensorScales> scales)
     : inputType_(inputTypeOf(spec, source)), blocks_(codecOf(spec)), rule_(spec), sparsity_(spec.sparsity),
       seed_(spec.randomSeed()) {
     truncates_ = spec.effectiveDialect() == "maxtext" && codeSetOf(spec).encoder == Encoder::RoundInteger;
     if (isBnb(spec)) bnbBoundaries_ = bnbBoundaries(spec), bnbBlock_ = spec.blockSize();
+    if (scales && rule_.needsTensorScale()) rule_.setTensorBound(scales->largest);
+    if (scales && scales->nested) scales_ = std::move(scales);
+}
+
+// Codes are chosen by the maxima as they were, and decoded with what is stored of them.
+void RunEncoder::nest(std::uint64_t index, GroupParams* params, std::size_t groups) const {
+    if (!scales_) return;
+    const NestedGrid& grid = *scales_->nested;
+    for (std::uint64_t i = 0, first = index / bnbBlock_; i < groups; ++i)
+        params[i].scale = grid.decoded(first + i, grid.code(first + i, params[i].scale));
 }
 
 GroupParams RunEncoder::params(const Run& run, const float* x, std::size_t n) const {
@@ -87,6 +97,7 @@ GroupParams RunEncoder::params(const Run& run, const float* x, std::size_t n) co
     rule_.bounds(one, &bound);
     GroupParams params = rule_.params(bound);
     if (n < bnbBlock_) params.scale = std::max(params.scale, kLeastAbsMax); // the end of a tensor
+    nest(run.index, &params, 1);
     return params;
 }
 
@@ -102,6 +113,7 @@ void RunEncoder::params(const Run& run, GroupParams* out) {
     std::transform(bounds_.begin(), bounds_.end(), out, [&](auto b) { return rule_.params(b); });
     if (groups > 0 && run.n - (groups - 1) * run.group < bnbBlock_)
         out[groups - 1].scale = std::max(out[groups - 1].scale, kLeastAbsMax);
+    nest(run.index, out, groups);
 }
 
 void RunEncoder::operator()(const Run& asked, const RunOut& out) {

@@ -6,8 +6,10 @@
 #include "core/quant/block_encoder.h"
 #include "core/quant/code_measure.h"
 #include "core/quant/group_rule.h"
+#include "core/quant/tensor_scales.h"
 #include "kernels/kernel_set.h"
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -25,9 +27,10 @@ GroupParams paramsOfGroup(const Run& run, std::optional<DType> inputType, const 
 /// Quantizes and measures runs. One per worker: it keeps scratch.
 class RunEncoder {
 public:
-    RunEncoder(const QuantSpec& spec, DType source);
+    /// `scales`: of the tensor, where its groups are measured as they pass; see TensorPass::scales().
+    RunEncoder(const QuantSpec& spec, DType source, std::shared_ptr<const TensorScales> scales = nullptr);
     void operator()(const Run& run, const RunOut& out);
-    /// Scale and encoder input of one group of a run.
+    /// Scale and encoder input of one group of a run; x is element run.index of the tensor.
     GroupParams params(const Run& run, const float* x, std::size_t n) const;
     /// Of all groups of a run, one after another.
     void params(const Run& run, GroupParams* out);
@@ -44,12 +47,15 @@ private:
     void encodeRandomly(const Run& run, const float* x);
     void encodeFloatsRandomly(const Run& run, const float* x);
     void reserve(std::size_t n);
+    /// Scales of groups from element `index` on, as they are stored.
+    void nest(std::uint64_t index, GroupParams* params, std::size_t groups) const;
     std::optional<DType> inputType_;
     BlockEncoder blocks_;
     CodeMeasure measure_;
     GroupRule rule_;
     std::span<const float> bnbBoundaries_; ///< of bitsandbytes' codes; else empty
     std::size_t bnbBlock_ = 0;
+    std::shared_ptr<const TensorScales> scales_;
     bool truncates_ = false; ///< integers of MaxText's manual_quantize
     std::optional<Sparsity> sparsity_;
     std::optional<std::uint64_t> seed_; ///< of random rounding

@@ -71,7 +71,7 @@ std::string pythonFloat(double value) {
 }
 
 /// json.dumps() of what is no tensor in the state. With double quantization it says what the offset is, so that its
-/// length is only known when the scales are. Of those the maxima of 256 are kept, the others measured again at their turn.
+/// length is only known when the scales are. Of those the maxima of 256 are kept.
 Result<std::string> stateText(Source& source, std::vector<float>& outer) {
     const TensorInfo& original = *source.view.info;
     std::string text =
@@ -80,9 +80,10 @@ Result<std::string> stateText(Source& source, std::vector<float>& outer) {
     if (isDoubleQuantized(source.spec)) {
         const auto pass = source.prepared();
         if (!pass) return tl::unexpected(pass.error());
+        const NestedGrid nested = (*pass)->nested() ? *(*pass)->nested() : NestedGrid{};
         text += fmt::format(R"(, "nested_blocksize": {}, "nested_dtype": "float32", "nested_offset": {})", kNestedBlock,
-                            pythonFloat(double((*pass)->nested().offset)));
-        outer = (*pass)->nested().absMax;
+                            pythonFloat(double(nested.offset)));
+        outer = nested.absMax;
         source.pass.reset();
     }
     return text + "}";

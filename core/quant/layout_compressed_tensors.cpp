@@ -99,22 +99,34 @@ Result<void> produceNibbles(Source& source, const Sink& sink) {
         });
 }
 
-/// Zero points as a column of unsigned codes for each group, packed along the rows of the weight.
-Result<void> producePackedZeros(Source& source, const Sink& sink) {
-    const auto zeros = unsignedZeros(source);
-    if (!zeros) return tl::unexpected(zeros.error());
+/// Zero points as a column of unsigned codes for each group, packed along the rows of the weight: 32 rows are whole
+/// words.
+TakeParams takePackedZeros(const Source& source, const Sink& sink) {
     const auto bits = unsigned(source.spec.traits().bits);
-    const auto rows = std::size_t(source.grid.rows), groups = rows ? zeros->size() / rows : 0;
-    const auto words = std::size_t(wordsOf(rows, bits));
-    std::vector<std::byte> out(words * groups * 4), packed(words * 4);
-    std::vector<std::uint8_t> column(rows);
-    for (std::size_t g = 0; g < groups; ++g) {
-        for (std::size_t r = 0; r < rows; ++r) column[r] = (*zeros)[r * groups + g];
-        packWords(column.data(), rows, bits, packed.data());
-        for (std::size_t w = 0; w < words; ++w)
-            std::copy_n(packed.begin() + std::ptrdiff_t(4 * w), 4, out.begin() + std::ptrdiff_t(4 * (w * groups + g)));
-    }
-    return sinkBytes(sink, out);
+    const auto rows = std::size_t(source.grid.rows), groups = rows ? std::size_t(source.grid.scales) / rows : 0;
+    return [&source, sink, bits, rows, groups, seen = std::uint64_t(0), zeros = std::vector<std::uint8_t>()](
+               std::span<const GroupParams> params) mutable -> Result<void> {
+        std::vector<std::byte> out;
+        std::vector<std::uint8_t> column(32);
+        for (const GroupParams& one : params) {
+            const auto zero = unsignedZero(source, one, seen++);
+            if (!zero) return tl::unexpected(zero.error());
+            zeros.push_back(*zero);
+            if (zeros.size() < 32 * groups && seen < rows * groups) continue;
+            const std::size_t n = zeros.size() / groups, words = std::size_t(wordsOf(n, bits)), at = out.size();
+            out.resize(at + words * groups * 4);
+            std::vector<std::byte> packed(words * 4);
+            for (std::size_t g = 0; g < groups; ++g) {
+                for (std::size_t r = 0; r < n; ++r) column[r] = zeros[r * groups + g];
+                packWords(column.data(), n, bits, packed.data());
+                for (std::size_t w = 0; w < words; ++w)
+                    std::copy_n(packed.begin() + std::ptrdiff_t(4 * w), 4,
+                                out.begin() + std::ptrdiff_t(at + 4 * (w * groups + g)));
+            }
+            zeros.clear();
+        }
+        return sinkBytes(sink, out);
+    };
 }
 
 void addZeros(std::vector<TensorToWrite>& tensors, const SharedSource& source, Kind kind, const std::string& name,
@@ -128,9 +140,8 @@ void addZeros(std::vector<TensorToWrite>& tensors, const SharedSource& source, K
     }
     const auto words = wordsOf(std::uint64_t(source->grid.rows), unsigned(source->spec.traits().bits));
     tensors.push_back(
-        {name + "_zero_point", DType::I32, {std::int64_t(words), scaleShape.back()}, [source](const Sink& sink) {
-             return producePackedZeros(*source, sink);
-         }});
+        ofParams(source, name + "_zero_point", DType::I32, {std::int64_t(words), scaleShape.back()},
+                 [from = source.get()](const Sink& sink) { return takePackedZeros(*from, sink); }));
 }
 
 Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {

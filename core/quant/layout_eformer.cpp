@@ -41,14 +41,17 @@ Result<void> produceNf4(Source& source, const Sink& sink) {
                               source.spec.effectiveNan() == NanPolicy::Refuse &&
                               !inputTypeOf(source.spec, source.view.info->dtype) && !source.solved;
     const auto zero = std::uint8_t(source.spec.traits().zeroCode);
-    return streamSlabs(source, sink, place, [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
-        if (packedKernel) {
-            std::vector<float> absmax(range.n / block);
+    if (packedKernel)
+        return streamSlabs(source, sink, place, [=](const PassRange& range, RunEncoder&, GroupParams* params, std::byte* at) {
+            thread_local std::vector<float> absmax;
+            absmax.resize(range.n / block);
             bestKernels().quantizeNf4Packed(range.x, range.n, block, reinterpret_cast<std::uint8_t*>(at), absmax.data(),
                                             nullptr);
-            return;
-        }
-        std::vector<std::uint8_t> codes(range.n);
+            for (std::size_t i = 0; params && i < absmax.size(); ++i) params[i].scale = absmax[i];
+        });
+    return streamSlabs(source, sink, place, [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
+        thread_local std::vector<std::uint8_t> codes;
+        codes.resize(range.n);
         RunOut out;
         out.codes = codes.data();
         encode(range.run, out);
@@ -77,7 +80,7 @@ Result<void> produceTwoBit(Source& source, const Sink& sink) {
     const std::uint64_t quarter = source.view.info->elements / 4;
     std::vector<std::uint8_t> packed(quarter);
     const unsigned step = source.spec.traits().levels.size() == 2 ? 2 : 1; // binary: codes 0, 1 are q = -1, +1
-    std::vector<RunEncoder> encoders(workerCount(), RunEncoder(source.spec, source.view.info->dtype));
+    auto encoders = (*prepared)->encoders(source.spec, source.view.info->dtype);
     auto done = (*prepared)->run(0, (*prepared)->units(), source.job, [&](const PassRange& range) {
         std::vector<std::uint8_t> codes(range.n);
         RunOut out;

@@ -66,15 +66,14 @@ Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
     const std::string module(moduleOf(original.name));
     return std::vector<TensorToWrite>{
         {original.name, DType::I8, original.shape, [source](const Sink& sink) { return produceBytes(*source, sink); }},
-        {module + ".SCB",
-         DType::F32,
-         {original.shape[0]},
-         [source](const Sink& sink) -> Result<void> {
-             auto maxima = allScales(*source);
-             if (!maxima) return tl::unexpected(maxima.error());
-             std::transform(maxima->begin(), maxima->end(), maxima->begin(), maximumOf);
-             return sinkFloats(sink, DType::F32, *maxima);
-         }},
+        ofParams(source, module + ".SCB", DType::F32, {original.shape[0]},
+                 [](const Sink& sink) -> TakeParams {
+                     return [sink](std::span<const GroupParams> params) {
+                         std::vector<float> maxima;
+                         for (const GroupParams& one : params) maxima.push_back(maximumOf(one.scale));
+                         return sinkFloats(sink, DType::F32, maxima);
+                     };
+                 }),
         {module + ".weight_format", DType::U8, {}, [](const Sink& sink) {
              static constexpr std::byte kRows{0};
              return sink(std::span(&kRows, 1));

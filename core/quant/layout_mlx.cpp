@@ -71,9 +71,9 @@ Result<void> holds(const TensorInfo& tensor) {
     return {};
 }
 
-Result<void> produceParameters(Source& source, const Sink& sink, DType type, bool biases) {
-    std::uint64_t group = 0;
-    return eachParams(source, [&](std::span<const GroupParams> params) -> Result<void> {
+TakeParams takeParameters(const Source& source, const Sink& sink, DType type, bool biases) {
+    return [&source, sink, type, biases, group = std::uint64_t(0)](std::span<const GroupParams> params) mutable
+           -> Result<void> {
         std::vector<float> values;
         values.reserve(params.size());
         for (const GroupParams& one : params) {
@@ -90,7 +90,7 @@ Result<void> produceParameters(Source& source, const Sink& sink, DType type, boo
             values.push_back(value);
         }
         return sinkFloats(sink, type, values);
-    });
+    };
 }
 
 Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
@@ -109,9 +109,10 @@ Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
         };
     }
     const auto parameters = [&](const char* end, bool biases) {
-        return TensorToWrite{module + end, type, source->grid.scaleShape, [source, type, biases](const Sink& sink) {
-                                 return produceParameters(*source, sink, type, biases);
-                             }};
+        return ofParams(source, module + end, type, source->grid.scaleShape,
+                        [from = source.get(), type, biases](const Sink& sink) {
+                            return takeParameters(*from, sink, type, biases);
+                        });
     };
     return std::vector<TensorToWrite>{{original.name,
                                        DType::U32,

@@ -40,7 +40,8 @@ Result<void> produceCodes(Source& source, const TensorToWrite::Sink& sink) {
     const auto byteOf = [&](std::uint64_t element) {
         return element / features * rowBytes + (element % features ? packing.byteOf(element % features) : 0);
     };
-    std::vector<RunEncoder> encoders(workerCount(), RunEncoder(source.spec, source.view.info->dtype));
+    auto encoders = pass.encoders(source.spec, source.view.info->dtype);
+    SlabParams params(source);
     std::vector<std::uint8_t> packed;
     std::uint8_t carried = 0;
     for (std::uint64_t from = 0, to = 0; from < pass.units(); from = to) {
@@ -50,12 +51,13 @@ Result<void> produceCodes(Source& source, const TensorToWrite::Sink& sink) {
         const std::uint64_t whole = byteOf(pass.unitBegin(to)) - begin;
         packed.assign(whole + 2, 0);
         packed[0] = carried;
+        params.begin(from, to);
         const auto done = pass.run(from, to, source.job, [&](const PassRange& range) {
             thread_local std::vector<std::uint8_t> codes, bytes;
             codes.resize(range.n);
             RunOut out;
             out.codes = codes.data();
-            encoders[range.worker](range.run, out);
+            encoders[range.worker](params.measured(range, encoders[range.worker]).run, out);
             for (std::size_t at = 0, n = 0; at < range.n; at += n) {
                 const std::uint64_t row = (range.begin + at) / features, column = (range.begin + at) % features;
                 n = std::min<std::size_t>(range.n - at, features - column);
@@ -74,8 +76,9 @@ Result<void> produceCodes(Source& source, const TensorToWrite::Sink& sink) {
         });
         if (!done) return done;
         carried = packed[whole];
-        if (whole == 0) continue;
-        if (auto written = sink(std::as_bytes(std::span(packed).first(whole))); !written) return written;
+        if (whole > 0)
+            if (auto written = sink(std::as_bytes(std::span(packed).first(whole))); !written) return written;
+        if (auto taken = params.handOn(); !taken) return taken;
     }
     return {};
 }
@@ -103,8 +106,8 @@ void addNested(std::vector<TensorToWrite>& tensors, const std::shared_ptr<Source
     const auto nested = [source](const TensorToWrite::Sink& sink, bool offset) -> Result<void> {
         const auto pass = source->prepared();
         if (!pass) return tl::unexpected(pass.error());
-        const NestedScales& scales = (*pass)->nested();
-        return sinkFloats(sink, DType::F32, offset ? std::vector{scales.offset} : scales.absMax);
+        const NestedGrid grid = (*pass)->nested() ? *(*pass)->nested() : NestedGrid{};
+        return sinkFloats(sink, DType::F32, offset ? std::vector{grid.offset} : grid.absMax);
     };
     const std::string& name = source->view.info->name;
     tensors.push_back({name + ".nested_scale", DType::F32, {blocks}, [nested](const TensorToWrite::Sink& sink) {

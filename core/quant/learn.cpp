@@ -81,7 +81,7 @@ private:
         const auto pass =
             TensorPass::prepare(source.view, spec_, *grid, job_, std::make_shared<const LearnedLevels>(levels));
         if (!pass) return tl::unexpected(pass.error());
-        std::vector<RunEncoder> encoders(workerCount(), RunEncoder(spec_, source.view.info->dtype));
+        auto encoders = pass->encoders(spec_, source.view.info->dtype);
         return pass->run(0, pass->units(), job_, [&](const PassRange& range) { body(range, encoders[range.worker]); });
     }
 

@@ -2,16 +2,19 @@
 #include "core/quant/pass.h"
 
 #include "core/base/parallel.h"
+#include "core/base/text.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/mapped_file.h"
 #include "core/model/packed_type.h"
 
 #include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
 
 namespace qs {
 namespace {
 
-constexpr std::uint64_t kKeptBounds = std::uint64_t(1) << 20;
+constexpr std::uint64_t kKeptBounds = std::uint64_t(1) << 20; ///< of groups that are relative to the tensor
 
 std::uint64_t ceilDivide(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
 
@@ -29,35 +32,6 @@ Result<std::vector<GroupParams>> paramsOfBounds(const TensorView& view, GroupRul
     std::vector<GroupParams> params;
     params.reserve(bounds->size());
     for (const GroupBound& bound : *bounds) params.push_back(rule.params(bound));
-    return params;
-}
-
-/// The same of groups that ranges hold whole, without keeping their bounds: where there are very many, they are
-/// measured twice for a tensor's own scale.
-Result<std::vector<GroupParams>> paramsOfGroups(const TensorPass& pass, GroupRule& rule, std::size_t groups,
-                                                const Job& job) {
-    const auto each = [&](auto&& take) {
-        return pass.run(0, pass.units(), job, [&](const PassRange& range) {
-            thread_local std::vector<GroupBound> bounds;
-            bounds.resize((range.n + range.run.group - 1) / range.run.group);
-            rule.bounds(range.run, bounds.data());
-            take(range, std::span<const GroupBound>(bounds));
-        });
-    };
-    if (rule.needsTensorScale()) {
-        std::vector<float> largest(workerCount(), 0.0f);
-        const auto done = each([&](const PassRange& range, std::span<const GroupBound> bounds) {
-            float& most = largest[range.worker];
-            for (const GroupBound& bound : bounds) most = std::max(most, bound.high);
-        });
-        if (!done) return tl::unexpected(done.error());
-        rule.setTensorBound(*std::max_element(largest.begin(), largest.end()));
-    }
-    std::vector<GroupParams> params(groups, rule.params({}));
-    const auto done = each([&](const PassRange& range, std::span<const GroupBound> bounds) {
-        for (std::size_t i = 0; i < bounds.size(); ++i) params[range.firstGroup + i] = rule.params(bounds[i]);
-    });
-    if (!done) return tl::unexpected(done.error());
     return params;
 }
 
@@ -104,7 +78,10 @@ TensorPass::TensorPass(const TensorView& view, const QuantSpec& spec, const Scal
     if (elements_ == 0) return;
     const auto features = std::uint64_t(grid.features), group = std::uint64_t(grid.group);
     longGroups_ = grid.kind == ScaleKind::None || !grid.contiguous || grid.group > kLongGroup;
-    shares_ = longGroups_ || (grid.kind != ScaleKind::None && (hasTensorScale(spec) || isDoubleQuantized(spec)));
+    const bool few = std::uint64_t(grid.scales) <= kKeptBounds;
+    const bool ofTensor = !longGroups_ && grid.kind != ScaleKind::None && hasTensorScale(spec);
+    relative_ = (ofTensor && !few) || isDoubleQuantized(spec);
+    shares_ = longGroups_ || (ofTensor && few);
     segment_ = elements_;
     unit_ = rowAligned(features);
     rowByRow_ = !grid.contiguous;
@@ -128,7 +105,8 @@ TensorPass::TensorPass(const TensorView& view, const QuantSpec& spec, const Scal
 }
 
 Result<TensorPass> TensorPass::prepare(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
-                                       const Job& job, std::shared_ptr<const LearnedLevels> levels) {
+                                       const Job& job, std::shared_ptr<const LearnedLevels> levels,
+                                       std::shared_ptr<const TensorScales> scales) {
     TensorPass pass(view, spec, grid);
     if (!levels && isLearned(spec)) {
         auto learned = levelsOf(view, spec, job);
@@ -137,6 +115,10 @@ Result<TensorPass> TensorPass::prepare(const TensorView& view, const QuantSpec& 
     }
     if (levels) useLevels(pass.run_, *levels);
     pass.learned_ = std::move(levels);
+    if (pass.relative_) {
+        pass.scales_ = std::move(scales);
+        if (auto measured = pass.measureTensor(spec, job); !measured) return tl::unexpected(measured.error());
+    }
     if (!pass.shares_) return pass;
     GroupRule rule(spec);
     if (rule.isPlain() && (grid.contiguous || !spec.tiles)) {
@@ -144,16 +126,76 @@ Result<TensorPass> TensorPass::prepare(const TensorView& view, const QuantSpec& 
         if (!shared) return tl::unexpected(shared.error());
         pass.shared_ = std::move(*shared);
     } else {
-        const bool keeps = pass.longGroups_ || (rule.needsTensorScale() && std::uint64_t(grid.scales) <= kKeptBounds);
-        auto params = keeps ? paramsOfBounds(pass.view_, rule, spec, grid, job)
-                            : paramsOfGroups(pass, rule, std::size_t(grid.scales), job);
+        auto params = paramsOfBounds(pass.view_, rule, spec, grid, job);
         if (!params) return tl::unexpected(params.error());
         pass.shared_ = std::move(*params);
         pass.tensorScale_ = rule.needsTensorScale() ? rule.tensorScale() : 1.0f;
-        if (isDoubleQuantized(spec)) pass.nestScales(spec);
     }
     if (auto read = pass.allWasRead(); !read) return tl::unexpected(read.error());
     return pass;
+}
+
+// Very many scales are measured twice, and none is kept.
+Result<void> TensorPass::measureTensor(const QuantSpec& spec, const Job& job) {
+    GroupRule rule(spec);
+    if (!scales_) {
+        TensorScales found;
+        if (isDoubleQuantized(spec)) {
+            NestedGridOf nested{std::uint64_t(grid_.scales)};
+            std::vector<float> some;
+            const auto done = eachParams(spec, view_.info->dtype, kKeptBounds, job, [&](auto params) -> Result<void> {
+                some.resize(params.size());
+                std::transform(params.begin(), params.end(), some.begin(), [](const auto& p) { return p.scale; });
+                nested.add(some);
+                return {};
+            });
+            if (!done) return done;
+            found.nested = nested.grid();
+        } else {
+            std::vector<float> largest(workerCount(), 0.0f);
+            const auto done = run(0, units(), job, [&](const PassRange& range) {
+                thread_local std::vector<GroupBound> bounds;
+                bounds.resize((range.n + range.run.group - 1) / range.run.group);
+                rule.bounds(range.run, bounds.data());
+                float& most = largest[range.worker];
+                for (const GroupBound& bound : bounds) most = std::max(most, bound.high);
+            });
+            if (!done) return done;
+            found.largest = *std::max_element(largest.begin(), largest.end());
+        }
+        scales_ = std::make_shared<const TensorScales>(std::move(found));
+    }
+    if (rule.needsTensorScale()) rule.setTensorBound(scales_->largest);
+    tensorScale_ = rule.needsTensorScale() ? rule.tensorScale() : 1.0f;
+    return {};
+}
+
+std::vector<RunEncoder> TensorPass::encoders(const QuantSpec& spec, DType source) const {
+    return std::vector<RunEncoder>(workerCount(), RunEncoder(spec, source, scales_));
+}
+
+std::uint64_t TensorPass::groupOf(std::uint64_t element) const {
+    const auto features = std::uint64_t(grid_.features), group = std::uint64_t(grid_.group);
+    if (grid_.kind != ScaleKind::Block) return ceilDivide(element, group);
+    return element / features * ceilDivide(features, group) + ceilDivide(element % features, group);
+}
+
+Result<void> TensorPass::eachParams(const QuantSpec& spec, DType source, std::uint64_t most, const Job& job,
+                                    const std::function<Result<void>(std::span<const GroupParams>)>& take) const {
+    auto all = encoders(spec, source);
+    std::vector<GroupParams> params;
+    for (std::uint64_t first = 0, last = 0; first < units(); first = last) {
+        const std::uint64_t begin = groupOf(unitBegin(first));
+        do ++last;
+        while (last < units() && groupOf(unitBegin(last)) - begin < most);
+        params.assign(std::size_t(groupOf(unitBegin(last)) - begin), {});
+        const auto done = run(first, last, job, [&](const PassRange& range) {
+            all[range.worker].params(range.run, params.data() + (range.firstGroup - begin));
+        });
+        if (!done) return done;
+        if (auto taken = take(params); !taken) return taken;
+    }
+    return {};
 }
 
 TensorPass TensorPass::given(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
@@ -166,20 +208,6 @@ TensorPass TensorPass::given(const TensorView& view, const QuantSpec& spec, cons
     pass.shared_ = std::move(params);
     pass.tensorScale_ = tensorScale;
     return pass;
-}
-
-// Codes are chosen by the maxima as they were, and decoded with what is stored of them.
-void TensorPass::nestScales(const QuantSpec& spec) {
-    if (!shared_.empty() && elements_ % spec.blockSize() != 0)
-        shared_.back().scale = std::max(shared_.back().scale, kLeastAbsMax);
-    {
-        std::vector<float> scales(shared_.size());
-        std::transform(shared_.begin(), shared_.end(), scales.begin(), [](const GroupParams& p) { return p.scale; });
-        nested_ = std::make_shared<const NestedScales>(qs::nestScales(scales));
-    }
-    const auto map = dynamicMap();
-    for (std::size_t i = 0; i < shared_.size(); ++i)
-        shared_[i].scale = map[nested_->codes[i]] * nested_->absMax[i / kNestedBlock] + nested_->offset;
 }
 
 Result<void> TensorPass::allWasRead() const {
@@ -248,10 +276,15 @@ Result<void> TensorPass::run(std::uint64_t first, std::uint64_t last, const Job&
             const std::uint64_t begin = unitBegin(unit), end = unitBegin(unit + 1);
             populate(view_, begin, end);
             if (!direct) loadF32(view_, begin, end - begin, buffer.data());
-            runUnit(unit, direct ? direct + begin : buffer.data(), range, body);
+            const float* x = direct ? direct + begin : buffer.data();
+            if (nonFinite_ && !std::isfinite(bestKernels().absMax(x, std::size_t(end - begin), false)))
+                nonFinite_->store(true, std::memory_order_relaxed);
+            runUnit(unit, x, range, body);
         }
     });
     if (job.cancelled()) return cancelledError();
+    if (nonFinite_ && nonFinite_->load(std::memory_order_relaxed))
+        return fail(fmt::format("tensor '{}' holds NaN or Inf", escapeForPeople(view_.info->name, 80)));
     return allWasRead();
 }
 

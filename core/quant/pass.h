@@ -4,10 +4,11 @@
 // depends on the shape and the spec alone, so that sums kept per piece and folded in order are the same on any number
 // of cores.
 
-#include "core/quant/double_quant.h"
 #include "core/quant/encode.h"
 #include "core/quant/learn.h"
 #include "core/quant/quantizer.h"
+
+#include <atomic>
 
 namespace qs {
 
@@ -19,9 +20,10 @@ inline constexpr std::uint64_t kReadBytes = std::uint64_t(1) << 20; ///< the sam
 
 class TensorPass {
 public:
-    /// Measures the scales that no unit can see alone, and learns the codebook of a spec that has one, unless given.
+    /// Measures what no unit can see alone of the scales, and learns the codebook of a spec that has one, unless given.
     static Result<TensorPass> prepare(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
-                                      const Job& job, std::shared_ptr<const LearnedLevels> levels = nullptr);
+                                      const Job& job, std::shared_ptr<const LearnedLevels> levels = nullptr,
+                                      std::shared_ptr<const TensorScales> scales = nullptr);
 
     /// With scales that were decided before, in the form of shared(): one, one per long group, or all of the grid.
     static TensorPass given(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
@@ -37,12 +39,25 @@ public:
     Result<void> run(std::uint64_t first, std::uint64_t last, const Job& job,
                      const std::function<void(const PassRange&)>& body) const;
     /// Scales known before the pass: one for unscaled and whole-tensor scales, one per long group, or grid.scales of a
-    /// strided grid. Empty when groups are measured as they pass.
+    /// strided grid or where few are relative to one of the tensor. Empty when groups are measured as they pass.
     const std::vector<GroupParams>& shared() const { return shared_; }
     /// What stored scales are relative to: see scaletype=e4m3; 1 when to nothing.
     float tensorScale() const { return tensorScale_; }
-    /// scaletype=u8dq: what the scales of shared() come from; else empty, as of an empty tensor.
-    const NestedScales& nested() const { return *nested_; }
+    /// What the encoders of a pass must know of the tensor; null: nothing.
+    const std::shared_ptr<const TensorScales>& scales() const { return scales_; }
+    /// scaletype=u8dq: what its scales are relative to; else null.
+    const NestedGrid* nested() const { return scales_ && scales_->nested ? &*scales_->nested : nullptr; }
+    /// One for each worker.
+    std::vector<RunEncoder> encoders(const QuantSpec& spec, DType source) const;
+    /// Whether each range sees the scales of its own groups, which follow each other as the elements do.
+    bool measuresInOrder() const { return shared_.empty() && grid_.contiguous && elements_ > 0 && !longGroups_; }
+    /// Index of the group of an element, of such a pass; one past the last one at the end.
+    std::uint64_t groupOf(std::uint64_t element) const;
+    /// The scales of such a pass, at most about `most` groups at a time.
+    Result<void> eachParams(const QuantSpec& spec, DType source, std::uint64_t most, const Job& job,
+                            const std::function<Result<void>(std::span<const GroupParams>)>& take) const;
+    /// A NaN or Inf that is met sets it and ends a run with an error.
+    void refuseNonFinite(std::shared_ptr<std::atomic<bool>> met) { nonFinite_ = std::move(met); }
     /// What codes are decoded with; empty for Identity.
     std::span<const float> levels() const { return {run_.levels, std::size_t(run_.levelCount)}; }
     std::shared_ptr<const LearnedLevels> learned() const { return learned_; } ///< null: the format's own levels
@@ -50,7 +65,7 @@ public:
 private:
     TensorPass(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid);
     Result<void> allWasRead() const;
-    void nestScales(const QuantSpec& spec);
+    Result<void> measureTensor(const QuantSpec& spec, const Job& job);
     void runUnit(std::uint64_t unit, const float* x, PassRange& range,
                  const std::function<void(const PassRange&)>& body) const;
 
@@ -60,12 +75,14 @@ private:
     std::vector<std::int64_t> shape_;
     std::vector<GroupParams> shared_;
     std::shared_ptr<const LearnedLevels> learned_;
-    std::shared_ptr<const NestedScales> nested_ = std::make_shared<const NestedScales>();
+    std::shared_ptr<const TensorScales> scales_;
+    std::shared_ptr<std::atomic<bool>> nonFinite_;
     std::uint64_t elements_ = 0, segments_ = 0, unitsPerSegment_ = 0;
     std::uint64_t segment_ = 0, unit_ = 1; ///< elements
     bool rowByRow_ = false;                ///< groups end with rows, or scales follow columns: one call per row
     bool shares_ = false;                  ///< scales are measured in a pass of their own
     bool longGroups_ = false;              ///< one group holds whole ranges
+    bool relative_ = false;                ///< scales are measured as they pass, but relative to the tensor's
     float tensorScale_ = 1;
     friend Result<std::vector<GroupBound>> measureBounds(const TensorView&, const GroupRule&, const QuantSpec&,
                                                          const ScaleGrid&, const Job&);

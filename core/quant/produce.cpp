@@ -7,6 +7,7 @@
 #include "core/quant/trained.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 #include <utility>
@@ -15,7 +16,9 @@ namespace qs {
 namespace {
 
 constexpr std::uint64_t kSlabBytes = std::uint64_t(8) << 20;
-constexpr std::uint64_t kSlabGroups = std::uint64_t(1) << 20, kKeptGroups = std::uint64_t(4) << 20;
+constexpr std::uint64_t kSlabGroups = std::uint64_t(1) << 20;
+
+bool isFinite(const GroupParams& p) { return std::isfinite(p.scale) && std::isfinite(p.aux); }
 
 } // namespace
 
@@ -23,9 +26,16 @@ Result<const TensorPass*> Source::prepared() {
     if (!pass) {
         // Each pass goes over all of it once; rows that are short are many calls.
         const TensorView read = grid.contiguous ? forScan(view, kReadBytes) : view;
-        auto made = solved ? passOf(read, spec, grid, *solved, job) : TensorPass::prepare(read, spec, grid, job);
+        auto made = solved ? passOf(read, spec, grid, *solved, job)
+                           : TensorPass::prepare(read, spec, grid, job, nullptr, scales);
         if (!made) return tl::unexpected(made.error());
         pass.emplace(std::move(*made));
+        scales = pass->scales();
+        pass->refuseNonFinite(nonFinite);
+        if (nonFinite && !std::all_of(pass->shared().begin(), pass->shared().end(), isFinite)) {
+            nonFinite->store(true, std::memory_order_relaxed);
+            return fail(fmt::format("tensor '{}' holds NaN or Inf", escapeForPeople(view.info->name, 80)));
+        }
     }
     return &*pass;
 }
@@ -40,50 +50,56 @@ Result<std::shared_ptr<Source>> makeSource(const TensorView& view, const QuantSp
     return source;
 }
 
+TensorToWrite ofParams(const std::shared_ptr<Source>& source, std::string name, DType dtype,
+                       std::vector<std::int64_t> shape,
+                       std::function<TakeParams(const TensorToWrite::Sink&)> begin) {
+    source->ofParams[name] = begin;
+    return {std::move(name), dtype, std::move(shape), [source, begin](const TensorToWrite::Sink& sink) {
+                return eachParams(*source, begin(sink));
+            }};
+}
+
 TensorToWrite scaleTensor(const std::shared_ptr<Source>& source, const char* field) {
     const DType dtype = storedScaleType(source->spec, source->view.info->dtype);
-    return {source->view.info->name + field, dtype, source->grid.scaleShape,
-            [source, dtype](const TensorToWrite::Sink& sink) -> Result<void> {
-                if (isDoubleQuantized(source->spec)) {
-                    const auto pass = source->prepared();
-                    if (!pass) return tl::unexpected(pass.error());
-                    const auto& codes = (*pass)->nested().codes;
-                    return codes.empty() ? Result<void>{} : sink(std::as_bytes(std::span(codes)));
-                }
-                const bool keeps = hasZeroPoints(source->spec) && std::uint64_t(source->grid.scales) <= kKeptGroups;
-                return eachParams(*source, [&](std::span<const GroupParams> params) -> Result<void> {
-                    if (keeps) source->params.insert(source->params.end(), params.begin(), params.end());
-                    std::vector<float> scales(params.size());
-                    std::transform(params.begin(), params.end(), scales.begin(), [](const auto& p) { return p.scale; });
-                    if (info(dtype).bits > 8) return sinkFloats(sink, dtype, scales);
-                    const float unit = source->pass ? source->pass->tensorScale() : 1.0f;
-                    std::vector<std::uint8_t> bytes(scales.size());
-                    std::transform(scales.begin(), scales.end(), bytes.begin(),
-                                   [&](float scale) { return scaleByte(dtype, scale * unit); });
-                    return bytes.empty() ? Result<void>{} : sink(std::as_bytes(std::span(bytes)));
-                });
-            }};
+    const auto begin = [from = source.get(), dtype](const TensorToWrite::Sink& sink) -> TakeParams {
+        return [from, dtype, sink, index = std::uint64_t(0)](std::span<const GroupParams> params) mutable {
+            if (params.empty()) return Result<void>{};
+            if (info(dtype).bits > 8) {
+                std::vector<float> scales(params.size());
+                std::transform(params.begin(), params.end(), scales.begin(), [](const auto& p) { return p.scale; });
+                return sinkFloats(sink, dtype, scales);
+            }
+            const NestedGrid* nested = from->pass ? from->pass->nested() : nullptr;
+            const float unit = from->pass ? from->pass->tensorScale() : 1.0f;
+            const std::uint64_t last = std::uint64_t(from->grid.scales) - 1;
+            const bool isShort = nested && from->view.info->elements % from->spec.blockSize() != 0;
+            std::vector<std::uint8_t> bytes(params.size());
+            for (std::size_t i = 0; i < params.size(); ++i, ++index) {
+                const float measured = isShort && index == last ? std::max(params[i].aux, kLeastAbsMax) : params[i].aux;
+                bytes[i] = nested ? nested->code(index, measured) : scaleByte(dtype, params[i].scale * unit);
+            }
+            return sink(std::as_bytes(std::span(bytes)));
+        };
+    };
+    return ofParams(source, source->view.info->name + field, dtype, source->grid.scaleShape, begin);
 }
 
 TensorToWrite zeroTensor(const std::shared_ptr<Source>& source, const char* field) {
     const DType dtype = storedZeroType(source->spec);
-    return {source->view.info->name + field, dtype, source->grid.scaleShape,
-            [source, dtype](const TensorToWrite::Sink& sink) -> Result<void> {
-                const auto store = [&](std::span<const GroupParams> params) -> Result<void> {
-                    if (dtype != DType::I8) {
-                        std::vector<float> between(params.size());
-                        std::transform(params.begin(), params.end(), between.begin(),
-                                       [](const GroupParams& p) { return p.aux; });
-                        return sinkFloats(sink, dtype, between);
-                    }
-                    std::vector<std::int8_t> zeros(params.size());
-                    std::transform(params.begin(), params.end(), zeros.begin(),
-                                   [](const GroupParams& p) { return std::int8_t(p.aux); });
-                    return zeros.empty() ? Result<void>{} : sink(std::as_bytes(std::span(zeros)));
-                };
-                if (source->params.empty()) return eachParams(*source, store);
-                return store(std::exchange(source->params, {}));
-            }};
+    const auto begin = [dtype](const TensorToWrite::Sink& sink) -> TakeParams {
+        return [dtype, sink](std::span<const GroupParams> params) -> Result<void> {
+            if (dtype != DType::I8) {
+                std::vector<float> between(params.size());
+                std::transform(params.begin(), params.end(), between.begin(), [](const auto& p) { return p.aux; });
+                return sinkFloats(sink, dtype, between);
+            }
+            std::vector<std::int8_t> zeros(params.size());
+            std::transform(params.begin(), params.end(), zeros.begin(),
+                           [](const GroupParams& p) { return std::int8_t(p.aux); });
+            return zeros.empty() ? Result<void>{} : sink(std::as_bytes(std::span(zeros)));
+        };
+    };
+    return ofParams(source, source->view.info->name + field, dtype, source->grid.scaleShape, begin);
 }
 
 TensorToWrite tensorScaleTensor(const std::shared_ptr<Source>& source, const char* field) {
@@ -101,7 +117,7 @@ Result<std::vector<GroupParams>> measureParams(Source& source) {
     std::vector<GroupParams> params(std::size_t(source.grid.scales));
     const auto& shared = (*pass)->shared();
     if (!shared.empty()) return source.grid.kind == ScaleKind::None ? params : shared;
-    std::vector<RunEncoder> encoders(workerCount(), RunEncoder(source.spec, source.view.info->dtype));
+    auto encoders = (*pass)->encoders(source.spec, source.view.info->dtype);
     // Groups of an empty tensor have no range; their scale is that of nothing but zeros.
     if (source.view.info->elements == 0)
         std::fill(params.begin(), params.end(), encoders.front().params(runOf(source.spec), nullptr, 0));
@@ -112,33 +128,94 @@ Result<std::vector<GroupParams>> measureParams(Source& source) {
     return params;
 }
 
-Result<void> eachParams(Source& source, const std::function<Result<void>(std::span<const GroupParams>)>& take) {
+Result<void> eachParams(Source& source, const TakeParams& take) {
     const auto prepared = source.prepared();
     if (!prepared) return tl::unexpected(prepared.error());
     const TensorPass& pass = **prepared;
-    const ScaleGrid& grid = source.grid;
-    const bool inOrder = pass.shared().empty() && grid.contiguous && grid.group > 0 && grid.group <= grid.features &&
-                         std::uint64_t(grid.scales) > kSlabGroups;
-    if (!inOrder) {
-        const auto all = measureParams(source);
-        return all ? take(*all) : tl::unexpected(all.error());
-    }
-    const auto features = std::uint64_t(grid.features), group = std::uint64_t(grid.group);
-    const auto groupOf = [&](std::uint64_t element) {
-        return element / features * ((features + group - 1) / group) + element % features / group;
+    if (pass.measuresInOrder())
+        return pass.eachParams(source.spec, source.view.info->dtype, kSlabGroups, source.job, take);
+    const auto all = measureParams(source);
+    return all ? take(*all) : tl::unexpected(all.error());
+}
+
+SlabParams::SlabParams(Source& source)
+    : source_(source), active_(!source.takers.empty() && source.pass->measuresInOrder() && source.grid.group > 1) {
+    source.taken = source.taken || active_;
+}
+
+void SlabParams::begin(std::uint64_t firstUnit, std::uint64_t lastUnit) {
+    if (!active_) return;
+    const TensorPass& pass = *source_.pass;
+    first_ = pass.groupOf(pass.unitBegin(firstUnit));
+    params_.assign(std::size_t(pass.groupOf(pass.unitBegin(lastUnit)) - first_), {});
+}
+
+PassRange SlabParams::measured(const PassRange& range, RunEncoder& encode) {
+    PassRange out = range;
+    if (!active_) return out;
+    encode.params(range.run, of(range));
+    out.run.given = of(range), out.run.givenStride = 1;
+    return out;
+}
+
+Result<void> SlabParams::handOn() {
+    for (const TakeParams& take : source_.takers)
+        if (!active_)
+            break;
+        else if (auto taken = take(params_); !taken)
+            return taken;
+    return {};
+}
+
+void produceTogether(const std::shared_ptr<Source>& source, std::vector<TensorToWrite>& fields) {
+    if (source->view.info->bytes <= kReadBytes || source->ofParams.empty()) return;
+    auto together = std::make_shared<ProducedTogether>();
+    std::vector<std::function<Result<void>(const TensorToWrite::Sink&)>> producers;
+    for (const TensorToWrite& field : fields) together->names.push_back(field.name), producers.push_back(field.produce);
+    together->produce = [source, producers, names = together->names](auto places) -> Result<void> {
+        std::vector<TensorToWrite::Sink> sinks;
+        for (const auto& place : places)
+            sinks.push_back([&place, at = std::uint64_t(0)](std::span<const std::byte> bytes) mutable {
+                const std::uint64_t offset = std::exchange(at, at + bytes.size());
+                return place(offset, bytes);
+            });
+        const auto isOfParams = [&](std::size_t i) { return source->ofParams.contains(names[i]); };
+        source->takers.clear(), source->taken = false;
+        for (std::size_t i = 0; i < names.size(); ++i)
+            if (isOfParams(i)) source->takers.push_back(source->ofParams.at(names[i])(sinks[i]));
+        Result<void> done;
+        for (std::size_t i = 0; i < names.size() && done; ++i)
+            if (!isOfParams(i)) done = producers[i](sinks[i]);
+        source->takers.clear();
+        for (std::size_t i = 0; i < names.size() && done && !source->taken; ++i)
+            if (isOfParams(i)) done = producers[i](sinks[i]);
+        source->pass.reset();
+        return done;
     };
-    std::vector<RunEncoder> encoders(workerCount(), RunEncoder(source.spec, source.view.info->dtype));
-    std::vector<GroupParams> params;
+    for (TensorToWrite& field : fields) field.together = together;
+}
+
+Result<void> streamSlabs(
+    Source& source, const TensorToWrite::Sink& sink, const std::function<std::uint64_t(std::uint64_t)>& place,
+    const std::function<void(const PassRange&, RunEncoder&, GroupParams*, std::byte*)>& body) {
+    const auto prepared = source.prepared();
+    if (!prepared) return tl::unexpected(prepared.error());
+    const TensorPass& pass = **prepared;
+    auto encoders = pass.encoders(source.spec, source.view.info->dtype);
+    SlabParams params(source);
+    std::vector<std::byte> slab;
     for (std::uint64_t first = 0, last = 0; first < pass.units(); first = last) {
-        const std::uint64_t begin = groupOf(pass.unitBegin(first));
+        const std::uint64_t begin = place(pass.unitBegin(first));
         do ++last;
-        while (last < pass.units() && groupOf(pass.unitBegin(last)) - begin < kSlabGroups);
-        params.assign(groupOf(pass.unitBegin(last)) - begin, {});
+        while (last < pass.units() && place(pass.unitBegin(last)) - begin < kSlabBytes);
+        slab.resize(place(pass.unitBegin(last)) - begin);
+        params.begin(first, last);
         const auto done = pass.run(first, last, source.job, [&](const PassRange& range) {
-            encoders[range.worker].params(range.run, params.data() + (range.firstGroup - begin));
+            body(range, encoders[range.worker], params.of(range), slab.data() + (place(range.begin) - begin));
         });
         if (!done) return done;
-        if (auto taken = take(params); !taken) return taken;
+        if (auto written = sink(slab); !written) return written;
+        if (auto taken = params.handOn(); !taken) return taken;
     }
     return {};
 }
@@ -146,23 +223,14 @@ Result<void> eachParams(Source& source, const std::function<Result<void>(std::sp
 Result<void> streamSlabs(Source& source, const TensorToWrite::Sink& sink,
                          const std::function<std::uint64_t(std::uint64_t)>& place,
                          const std::function<void(const PassRange&, RunEncoder&, std::byte*)>& body) {
-    const auto prepared = source.prepared();
-    if (!prepared) return tl::unexpected(prepared.error());
-    const TensorPass& pass = **prepared;
-    std::vector<RunEncoder> encoders(workerCount(), RunEncoder(source.spec, source.view.info->dtype));
-    std::vector<std::byte> slab;
-    for (std::uint64_t first = 0, last = 0; first < pass.units(); first = last) {
-        const std::uint64_t begin = place(pass.unitBegin(first));
-        do ++last;
-        while (last < pass.units() && place(pass.unitBegin(last)) - begin < kSlabBytes);
-        slab.resize(place(pass.unitBegin(last)) - begin);
-        const auto done = pass.run(first, last, source.job, [&](const PassRange& range) {
-            body(range, encoders[range.worker], slab.data() + (place(range.begin) - begin));
-        });
-        if (!done) return done;
-        if (auto written = sink(slab); !written) return written;
-    }
-    return {};
+    return streamSlabs(source, sink, place,
+                       [&](const PassRange& range, RunEncoder& encode, GroupParams* params, std::byte* at) {
+                           if (!params) return body(range, encode, at);
+                           PassRange measured = range;
+                           encode.params(range.run, params);
+                           measured.run.given = params, measured.run.givenStride = 1;
+                           body(measured, encode, at);
+                       });
 }
 
 void appendAs(DType dtype, const float* values, std::size_t n, std::byte* at) {

@@ -7,8 +7,11 @@
 #include "core/quant/serve.h"
 #include "core/quant/stored.h"
 #include "core/quant/taken_tensors.h"
+#include "core/quant/trained.h"
 #include "core/quant/write_model.h"
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
@@ -18,11 +21,14 @@
 namespace qs {
 namespace {
 
+/// When NaN and Inf are looked for: reading all values for that alone takes as long as writing small codes.
+enum class NonFinites { Before, WhileWritten };
+
 /// Why a taken tensor cannot be written; "" when it can.
 Result<std::string> refusal(const Model& model, const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout,
-                            const Job& job) {
+                            NonFinites when, const Job& job) {
     if (auto ok = checkWritable(tensor, spec, layout); !ok) return ok.error().message;
-    if (spec.effectiveNan() == NanPolicy::Skip) return std::string();
+    if (spec.effectiveNan() == NanPolicy::Skip || when == NonFinites::WhileWritten) return std::string();
     const auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
     const auto found = countNonFinite(forScan(*view, kReadBytes), job);
@@ -30,7 +36,9 @@ Result<std::string> refusal(const Model& model, const TensorInfo& tensor, const 
     return found->nan + found->inf > 0 ? nonFiniteReason(tensor, found->nan, found->inf) : std::string();
 }
 
-Result<void> checkAll(const Model& model, const std::vector<TakenTensor>& taken, const Layout& layout, const Job& job) {
+/// A refusal counts all tensors that are refused, whenever the first of them is met.
+Result<void> checkAll(const Model& model, const std::vector<TakenTensor>& taken, const Layout& layout, NonFinites when,
+                      const Job& job) {
     std::vector<const TensorInfo*> refused, all;
     std::string first;
     // Scales of codes that stay would no longer be those that their reader looks for.
@@ -39,7 +47,7 @@ Result<void> checkAll(const Model& model, const std::vector<TakenTensor>& taken,
         if (job.cancelled()) return cancelledError();
         all.push_back(one.tensor);
         const auto part = fields.find(one.tensor->name);
-        auto why = part == fields.end() ? refusal(model, *one.tensor, one.spec, layout, job)
+        auto why = part == fields.end() ? refusal(model, *one.tensor, one.spec, layout, when, job)
                                         : partReason(*one.tensor, part->second);
         if (!why) return tl::unexpected(why.error());
         if (why->empty()) continue;
@@ -47,6 +55,7 @@ Result<void> checkAll(const Model& model, const std::vector<TakenTensor>& taken,
         refused.push_back(one.tensor);
     }
     if (refused.empty()) return {};
+    if (when == NonFinites::WhileWritten) return checkAll(model, taken, layout, NonFinites::Before, job);
     const std::string filter = filterWithout(model, all, refused);
     std::string message = fmt::format("{}: {} of {} tensors cannot be quantized, nothing was written; {}",
                                       escapeForPeople(model.path, 160), refused.size(), taken.size(), first);
@@ -60,7 +69,7 @@ void dropWhenOthersAreWritten(const Measured& last, const std::shared_ptr<Source
                               std::vector<TensorToWrite>& fields) {
     for (TensorToWrite& field : fields)
         field.produce = [last, source, produce = std::move(field.produce)](const TensorToWrite::Sink& sink) {
-            if (const auto before = last->lock(); before && before != source) before->pass.reset(), before->params = {};
+            if (const auto before = last->lock(); before && before != source) before->pass.reset();
             *last = source;
             return produce(sink);
         };
@@ -73,7 +82,8 @@ struct Parts {
     bool columnScales = false;
 };
 Result<Parts> partsOf(const Model& model, const TakenTensor& taken, const QuantizeRequest& request,
-                      const Layout& layout, const Measured& last, const Job& job) {
+                      const Layout& layout, const Measured& last,
+                      const std::shared_ptr<std::atomic<bool>>& nonFinite, const Job& job) {
     const auto view = model.view(*taken.tensor);
     if (!view) return tl::unexpected(view.error());
     auto source = makeSource(*view, taken.spec, job);
@@ -85,10 +95,12 @@ Result<Parts> partsOf(const Model& model, const TakenTensor& taken, const Quanti
         parts.columnScales = !(*solved)->columnScales.empty();
         (*source)->solved = std::move(*solved);
     }
+    if (taken.spec.effectiveNan() != NanPolicy::Skip) (*source)->nonFinite = nonFinite;
     auto tensors = layout.writeFrom ? layout.writeFrom(*source) : layout.write(*view, taken.spec, job);
     if (!tensors) return tl::unexpected(tensors.error());
     parts.tensors = std::move(*tensors);
     dropWhenOthersAreWritten(last, *source, parts.tensors);
+    produceTogether(*source, parts.tensors);
     parts.record = {taken.tensor, std::move(*source), {}, &layout, 0};
     for (const TensorToWrite& tensor : parts.tensors) {
         parts.record.fields.push_back(tensor.name);
@@ -121,6 +133,62 @@ std::string shardName(const ModelFile& file) {
     return name;
 }
 
+/// All tensors in a layout that takes them; `nonFinite` is set where that fails for a NaN or Inf.
+Result<WrittenFiles> writeTaken(const Model& model, const QuantizeRequest& request, const Layout& layout,
+                                std::vector<TakenTensor> taken, const std::shared_ptr<std::atomic<bool>>& nonFinite,
+                                const Job& job) {
+    Finish finish;
+    if (layout.config) {
+        auto config = layout.config(model, taken);
+        if (!config) return tl::unexpected(config.error());
+        finish.config = std::move(*config);
+    }
+    const auto turnedOnes = turnMatrices(model, finish.config, taken);
+
+    std::map<const TensorInfo*, const TakenTensor*> quantized;
+    for (const TakenTensor& one : taken) {
+        const auto original = turnedOnes.find(one.tensor);
+        quantized[original == turnedOnes.end() ? one.tensor : original->second.original] = &one;
+    }
+    std::vector<OutputShard> shards(model.files.size());
+    std::vector<WrittenTensor> records;
+    std::uint64_t copies = 0;
+    const auto last = std::make_shared<std::weak_ptr<Source>>();
+    for (std::size_t i = 0; i < shards.size(); ++i) {
+        shards[i].fileName = shardName(model.files[i]);
+        shards[i].metadata = model.files[i].metadata;
+    }
+    for (const TensorInfo& tensor : model.tensors) {
+        OutputShard& shard = shards[tensor.file];
+        const auto found = quantized.find(&tensor);
+        if (found == quantized.end()) {
+            auto copy = layout.copy ? layout.copy(model, tensor) : copyOf(model, tensor);
+            if (!copy) return tl::unexpected(copy.error());
+            records.push_back({&tensor, nullptr, {copy->name}, &layout, bytesOf(*copy)});
+            shard.tensors.push_back(std::move(*copy));
+            ++copies;
+            continue;
+        }
+        auto parts = partsOf(model, *found->second, request, layout, last, nonFinite, job);
+        if (!parts) return tl::unexpected(parts.error());
+        if (const auto turned = turnedOnes.find(found->second->tensor); turned != turnedOnes.end())
+            parts->record.source->turned = turned->second.turned;
+        for (auto& part : parts->tensors) shard.tensors.push_back(std::move(part));
+        records.push_back(std::move(parts->record));
+        if (layout.describes)
+            shard.metadata[std::string(kStoredPrefix) + tensor.name] =
+                storedText(tensor, found->second->spec, layout.id, parts->columnScales);
+    }
+    // What was decoded lies in the first of several files.
+    std::erase_if(shards, [](const OutputShard& shard) { return shard.tensors.empty(); });
+    if (request.prove) finish.prove = [&](const std::string& path) { return request.prove(path, records); };
+    auto result = layout.writeFiles ? layout.writeFiles(model, std::move(shards), request.output, job, finish)
+                                     : writeModel(model, std::move(shards), request.output, job, finish);
+    if (!result) return result;
+    result->quantizedTensors = taken.size(), result->copiedTensors = copies;
+    return result;
+}
+
 } // namespace
 
 Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& request, const Job& job) {
@@ -138,56 +206,17 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
     if (request.solve && (!layout->writeFrom || (request.columnScales && !layout->columnScales)))
         return fail(fmt::format("the {} layout cannot hold what {}: use layout native or plain", layout->id,
                                 layout->writeFrom ? "has a scale per column" : "a solver decided"));
-    if (auto ok = checkAll(model, *taken, *layout, job); !ok) return tl::unexpected(ok.error());
-    Finish finish;
-    if (layout->config) {
-        auto config = layout->config(model, *taken);
-        if (!config) return tl::unexpected(config.error());
-        finish.config = std::move(*config);
-    }
-    const auto turnedOnes = turnMatrices(model, finish.config, *taken);
-
-    std::map<const TensorInfo*, const TakenTensor*> quantized;
-    for (const TakenTensor& one : *taken) {
-        const auto original = turnedOnes.find(one.tensor);
-        quantized[original == turnedOnes.end() ? one.tensor : original->second.original] = &one;
-    }
-    std::vector<OutputShard> shards(model.files.size());
-    std::vector<WrittenTensor> records;
-    std::uint64_t copies = 0;
-    const auto last = std::make_shared<std::weak_ptr<Source>>();
-    for (std::size_t i = 0; i < shards.size(); ++i) {
-        shards[i].fileName = shardName(model.files[i]);
-        shards[i].metadata = model.files[i].metadata;
-    }
-    for (const TensorInfo& tensor : model.tensors) {
-        OutputShard& shard = shards[tensor.file];
-        const auto found = quantized.find(&tensor);
-        if (found == quantized.end()) {
-            auto copy = layout->copy ? layout->copy(model, tensor) : copyOf(model, tensor);
-            if (!copy) return tl::unexpected(copy.error());
-            records.push_back({&tensor, nullptr, {copy->name}, layout, bytesOf(*copy)});
-            shard.tensors.push_back(std::move(*copy));
-            ++copies;
-            continue;
-        }
-        auto parts = partsOf(model, *found->second, request, *layout, last, job);
-        if (!parts) return tl::unexpected(parts.error());
-        if (const auto turned = turnedOnes.find(found->second->tensor); turned != turnedOnes.end())
-            parts->record.source->turned = turned->second.turned;
-        for (auto& part : parts->tensors) shard.tensors.push_back(std::move(part));
-        records.push_back(std::move(parts->record));
-        if (layout->describes)
-            shard.metadata[std::string(kStoredPrefix) + tensor.name] =
-                storedText(tensor, found->second->spec, layout->id, parts->columnScales);
-    }
-    // What was decoded lies in the first of several files.
-    std::erase_if(shards, [](const OutputShard& shard) { return shard.tensors.empty(); });
-    if (request.prove) finish.prove = [&](const std::string& path) { return request.prove(path, records); };
-    auto result = layout->writeFiles ? layout->writeFiles(model, std::move(shards), request.output, job, finish)
-                                     : writeModel(model, std::move(shards), request.output, job, finish);
+    // Solvers and what was trained take values that were looked at.
+    const bool looksFirst = request.solve || std::any_of(taken->begin(), taken->end(),
+                                                         [](const TakenTensor& one) { return isTrained(one.spec); });
+    if (auto ok = checkAll(model, *taken, *layout, looksFirst ? NonFinites::Before : NonFinites::WhileWritten, job);
+        !ok)
+        return tl::unexpected(ok.error());
+    const auto nonFinite = looksFirst ? nullptr : std::make_shared<std::atomic<bool>>(false);
+    auto result = writeTaken(model, request, *layout, *taken, nonFinite, job);
+    if (!result && nonFinite && *nonFinite)
+        if (auto ok = checkAll(model, *taken, *layout, NonFinites::Before, job); !ok) return tl::unexpected(ok.error());
     if (!result) return result;
-    result->quantizedTensors = taken->size(), result->copiedTensors = copies;
     result->keptByLayout = kept.keptByLayout, result->whyKept = std::move(kept.whyKept);
     return result;
 }

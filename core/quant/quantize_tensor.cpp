@@ -81,7 +81,7 @@ Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& 
         }
     }
 
-    std::vector<RunEncoder> encoders(workerCount(), RunEncoder(spec, view.info->dtype));
+    auto encoders = pass->encoders(spec, view.info->dtype);
     std::vector<std::uint64_t> finite(kMaxPieces);
     const auto done = pass->run(0, pass->units(), job, [&](const PassRange& range) {
         ErrorSums sums;

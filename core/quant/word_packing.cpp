@@ -83,7 +83,7 @@ Result<std::vector<std::uint8_t>> codesOfColumns(Source& source, std::uint64_t f
     const int offset = unsignedOffset(source.spec);
     const auto features = std::uint64_t(source.grid.features);
     std::vector<std::uint8_t> codes(std::size_t(std::uint64_t(source.grid.rows) * width));
-    std::vector<RunEncoder> encoders(workerCount(), RunEncoder(source.spec, source.view.info->dtype));
+    auto encoders = (*prepared)->encoders(source.spec, source.view.info->dtype);
     const auto done = (*prepared)->run(0, (*prepared)->units(), source.job, [&](const PassRange& range) {
         thread_local std::vector<std::uint8_t> all;
         all.resize(range.n);
