@@ -69,8 +69,8 @@ class TensorMeasurement {
 public:
     TensorMeasurement(const TensorView& view, const QuantSpec& spec, const AnalysisOptions& options,
                       const ScaleGrid& grid, const TensorPass& pass, const ElementsDone& onElements)
-        : view_(view), spec_(spec), grid_(grid), levels_(pass.levels()), scales_(pass.scales()), onElements_(onElements),
-          picture_(grid, options, pass.unitElements()),
+        : view_(view), spec_(spec), grid_(grid), levels_(pass.levels()), scales_(pass.scales()),
+          onElements_(onElements), picture_(grid, options, pass.unitElements()),
           features_(std::size_t(std::max<std::int64_t>(1, grid.features))), pieces_(kMaxPieces),
           workers_(workerCount()) {
         if (options.statistics) statistics_.emplace(pass.view(), features_);

@@ -64,10 +64,14 @@ void asRead(const Layout& layout, const QuantSpec& spec, const PassRange& range,
     for (std::size_t begin = 0; begin < range.n; begin += group) {
         const std::size_t end = std::min(range.n, begin + group);
         const float scale = scales[begin / group];
-        const bool few = end - begin < table.size();
-        for (std::size_t k = 0; !few && k < table.size(); ++k) table[k] = layout.valueOf(set.levels[k], scale);
-        for (std::size_t i = begin; i < end; ++i)
-            values[i] = few ? layout.valueOf(set.levels[codes[i]], scale) : table[codes[i]];
+        const std::size_t n = end - begin;
+        if (n < table.size()) {
+            for (std::size_t i = begin; i < end; ++i) values[i] = layout.valueOf(set.levels[codes[i]], scale);
+            continue;
+        }
+        for (std::size_t k = 0; k < table.size(); ++k) table[k] = layout.valueOf(set.levels[k], scale);
+        static constexpr float kOne = 1;
+        bestKernels().dequantize(codes.data() + begin, n, n, &kOne, table.data(), int(table.size()), values + begin);
     }
 }
 

@@ -60,8 +60,7 @@ Result<void> addAll(AtomicFile& file, TensorStream& stream, const std::vector<Te
         const auto placeOf = [&](const TensorStream::Placed& one) {
             return std::find(others->names.begin(), others->names.end(), one.tensor->name) - others->names.begin();
         };
-        std::sort(placed.begin(), placed.end(),
-                  [&](const auto& a, const auto& b) { return placeOf(a) < placeOf(b); });
+        std::sort(placed.begin(), placed.end(), [&](const auto& a, const auto& b) { return placeOf(a) < placeOf(b); });
         assert(placed.size() == others->names.size() && "what is produced together is in one file");
         if (auto added = stream.add(*others, placed); !added) return added;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/code_measure.h"
 
+#include "core/base/lanes.h"
 #include "kernels/blocks/block_set.h"
 
 #include <algorithm>
@@ -21,8 +22,11 @@ bool isMeasured(const RunOut& out) {
 void decodeAffine(const Run& run, const GroupParams& params, const std::uint8_t* codes, std::size_t n, float* out) {
     const float first = run.levels[0], zero = params.aux, scale = params.scale;
     std::size_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        for (std::size_t k = 0; k < 16; ++k) out[i + k] = (float(codes[i + k]) + first - zero) * scale;
+    for (ByteLanes bytes; i + kLanes <= n; i += kLanes) {
+        load(bytes, codes + i);
+        store((__builtin_convertvector(__builtin_convertvector(bytes, IntLanes), FloatLanes) + first - zero) * scale,
+              out + i);
+    }
     for (; i < n; ++i) out[i] = (run.levels[codes[i]] - zero) * scale;
 }
 

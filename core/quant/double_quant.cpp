@@ -125,15 +125,23 @@ std::span<const float> dynamicMap() {
     return map;
 }
 
-std::uint8_t NestedGrid::code(std::uint64_t index, float scale) const {
-    const float most = absMax[std::size_t(index / kNestedBlock)];
-    const float within = std::clamp((scale - offset) * (1.0f / most), -1.0f, 1.0f);
-    const float place = (within + 1.0f) * 0.5f * float(kPlaces - 1) + 0.5f;
-    return most > 0 && std::isfinite(place) ? nearestByPlace()[std::size_t(place)] : std::uint8_t(0);
+void NestedGrid::encode(std::uint64_t index, std::span<const float> scales, std::uint8_t* codes) const {
+    const auto& nearest = nearestByPlace();
+    for (std::size_t i = 0; i < scales.size();) {
+        const float most = absMax[std::size_t((index + i) / kNestedBlock)], inverse = 1.0f / most;
+        const auto stop = std::min(scales.size(), i + std::size_t(kNestedBlock - (index + i) % kNestedBlock));
+        for (; i < stop; ++i) {
+            const float within = std::clamp((scales[i] - offset) * inverse, -1.0f, 1.0f);
+            const float place = (within + 1.0f) * 0.5f * float(kPlaces - 1) + 0.5f;
+            codes[i] = most > 0 && std::isfinite(place) ? nearest[std::size_t(place)] : std::uint8_t(0);
+        }
+    }
 }
 
-float NestedGrid::decoded(std::uint64_t index, std::uint8_t code) const {
-    return dynamicMap()[code] * absMax[std::size_t(index / kNestedBlock)] + offset;
+void NestedGrid::decode(std::uint64_t index, std::span<const std::uint8_t> codes, float* scales) const {
+    const auto map = dynamicMap();
+    for (std::size_t i = 0; i < codes.size(); ++i)
+        scales[i] = map[codes[i]] * absMax[std::size_t((index + i) / kNestedBlock)] + offset;
 }
 
 void NestedGridOf::add(std::span<const float> scales) {
@@ -155,9 +163,8 @@ NestedGrid NestedGridOf::grid() const {
 }
 
 std::vector<float> unnestScales(const NestedScales& nested) {
-    std::vector<float> out;
-    out.reserve(nested.codes.size());
-    for (std::size_t i = 0; i < nested.codes.size(); ++i) out.push_back(nested.grid.decoded(i, nested.codes[i]));
+    std::vector<float> out(nested.codes.size());
+    nested.grid.decode(0, nested.codes, out.data());
     return out;
 }
 

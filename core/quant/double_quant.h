@@ -43,8 +43,9 @@ float torchSum(std::span<const float> x);
 struct NestedGrid {
     std::vector<float> absMax; ///< one per 256 scales
     float offset = 0;
-    std::uint8_t code(std::uint64_t index, float scale) const; ///< of a scale as it was measured
-    float decoded(std::uint64_t index, std::uint8_t code) const;
+    /// Of scales as they were measured, from the one of that index on; and back.
+    void encode(std::uint64_t index, std::span<const float> scales, std::uint8_t* codes) const;
+    void decode(std::uint64_t index, std::span<const std::uint8_t> codes, float* scales) const;
 };
 /// From the scales of a tensor in their order, of which none is kept.
 class NestedGridOf {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/encode.h"
 
+#include "core/base/lanes.h"
 #include "core/quant/code_set.h"
 #include "core/quant/double_quant.h"
 
@@ -10,6 +11,8 @@
 
 namespace qs {
 namespace {
+
+constexpr std::size_t kPiece = 4096; ///< elements that go through two steps while they are in the first-level cache
 
 GroupStatistic statisticOf(const QuantSpec& spec, Encoder encoder) {
     const std::string calibration = spec.effectiveCalibration().id;
@@ -85,8 +88,13 @@ RunEncoder::RunEncoder(const QuantSpec& spec, DType source, std::shared_ptr<cons
 void RunEncoder::nest(std::uint64_t index, GroupParams* params, std::size_t groups) const {
     if (!scales_) return;
     const NestedGrid& grid = *scales_->nested;
-    for (std::uint64_t i = 0, first = index / bnbBlock_; i < groups; ++i)
-        params[i].scale = grid.decoded(first + i, grid.code(first + i, params[i].scale));
+    thread_local std::vector<std::uint8_t> codes;
+    thread_local std::vector<float> scales;
+    codes.resize(groups), scales.resize(groups);
+    for (std::size_t i = 0; i < groups; ++i) scales[i] = params[i].scale;
+    grid.encode(index / bnbBlock_, scales, codes.data());
+    grid.decode(index / bnbBlock_, codes, scales.data());
+    for (std::size_t i = 0; i < groups; ++i) params[i].scale = scales[i];
 }
 
 GroupParams RunEncoder::params(const Run& run, const float* x, std::size_t n) const {
@@ -268,24 +276,31 @@ void RunEncoder::altered(const Run& asked, const RunOut& out) {
 // bitsandbytes multiplies by the reciprocal of the absolute maximum, and divides what is left at the end of a tensor.
 void RunEncoder::multiplied(const Run& run, const RunOut& out) {
     reserve(run.n);
-    for (std::size_t begin = 0, g = 0; begin < run.n; begin += run.group, ++g) {
-        const std::size_t n = std::min(run.group, run.n - begin);
-        const float most = std::max(run.given[g * run.givenStride].aux, kLeastAbsMax), inverse = 1.0f / most;
-        const float* x = run.x + begin;
-        float* scaled = normalized_.data() + begin;
-        std::size_t i = 0;
-        for (; n >= bnbBlock_ && i + 16 <= n; i += 16)
-            for (std::size_t k = 0; k < 16; ++k) scaled[i + k] = x[i + k] * inverse;
-        for (; i < n; ++i) scaled[i] = x[i] / most; // whole blocks are whole 16s
-    }
     static constexpr GroupParams unit{1, 1};
     Run inner = run;
-    inner.x = normalized_.data(), inner.group = run.n, inner.given = &unit, inner.givenStride = 0;
+    inner.x = normalized_.data(), inner.given = &unit, inner.givenStride = 0;
     inner.encoder = Encoder::NearestLevel, inner.boundaries = bnbBoundaries_.data();
-    RunOut codesOnly;
-    codesOnly.codes = out.codes ? out.codes : codes_.data();
-    bestKernels().quantize(inner, codesOnly);
-    measure_(run, codesOnly.codes, out);
+    std::uint8_t* codes = out.codes ? out.codes : codes_.data();
+    const std::size_t step = std::max<std::size_t>(1, kPiece / run.group) * run.group;
+    for (std::size_t from = 0; from < run.n; from += step) {
+        const std::size_t to = std::min(run.n, from + step);
+        for (std::size_t begin = from, g = from / run.group; begin < to; begin += run.group, ++g) {
+            const std::size_t n = std::min(run.group, to - begin);
+            const float most = std::max(run.given[g * run.givenStride].aux, kLeastAbsMax), inverse = 1.0f / most;
+            const float* x = run.x + begin;
+            float* scaled = normalized_.data() + (begin - from);
+            std::size_t i = 0;
+            FloatLanes lanes;
+            for (; n >= bnbBlock_ && i + kLanes <= n; i += kLanes)
+                load(lanes, x + i), lanes *= inverse, store(lanes, scaled + i);
+            for (; i < n; ++i) scaled[i] = x[i] / most; // whole blocks are whole lanes
+        }
+        inner.n = inner.group = to - from;
+        RunOut codesOnly;
+        codesOnly.codes = codes + from;
+        bestKernels().quantize(inner, codesOnly);
+    }
+    measure_(run, codes, out);
 }
 
 // An integer is what is left of the quotient, as a cast does it.
@@ -324,8 +339,14 @@ void RunEncoder::shifted(const Run& run, const RunOut& out) {
             continue;
         }
         std::size_t i = 0;
-        for (; i + 16 <= n; i += 16)
-            for (std::size_t k = 0; k < 16; ++k) codes[i + k] = codeOf(x[i + k]);
+        for (FloatLanes v; i + kLanes <= n; i += kLanes) {
+            load(v, x + i);
+            v = v / p.scale + p.aux;
+            v = v < low ? low + FloatLanes{} : v;
+            v = v > high ? high + FloatLanes{} : v;
+            v = (v + 12582912.0f) - 12582912.0f - low;
+            store(__builtin_convertvector(__builtin_convertvector(v, IntLanes), ByteLanes), codes + i);
+        }
         for (; i < n; ++i) codes[i] = codeOf(x[i]);
     }
     measure_(run, codes_.data(), out);

@@ -160,6 +160,15 @@ float GroupRule::percentileOf(const float* x, std::size_t n) const {
 
 void GroupRule::bounds(const Run& run, GroupBound* out) const {
     const bool isAbsMax = measure_ == Measure::AbsMax && !affine_;
+    const bool aqt = family_ == Family::Aqt || family_ == Family::AqtMax || family_ == Family::AqtHalves;
+    if (isAbsMax && !aqt && (arguments_.empty() || arguments_.front() == 1)) { // as bound(), without the way there
+        const auto absMax = bestKernels().absMax;
+        for (std::size_t begin = 0, g = 0; begin < run.n; begin += run.group, ++g) {
+            const float most = absMax(run.x + begin, std::min(run.group, run.n - begin), run_.skipNonFinite);
+            out[g] = {-most, most};
+        }
+        return;
+    }
     GroupStatistics only;
     for (std::size_t begin = 0, g = 0; begin < run.n; begin += run.group, ++g) {
         const std::size_t n = std::min(run.group, run.n - begin);

@@ -78,8 +78,8 @@ Result<void> produceBytes(Source& source, const Sink& sink) {
             RunOut out;
             out.codes = reinterpret_cast<std::uint8_t*>(at);
             encode(range.run, out);
-            for (std::size_t i = 0; i < range.n; ++i)
-                at[i] = std::byte(bytes.empty() ? int(out.codes[i]) + offset : int(bytes[out.codes[i]]));
+            if (bytes.empty()) return moveCodes(out.codes, range.n, offset);
+            for (std::size_t i = 0; i < range.n; ++i) at[i] = std::byte(bytes[out.codes[i]]);
         });
 }
 
@@ -104,12 +104,12 @@ Result<void> produceNibbles(Source& source, const Sink& sink) {
 TakeParams takePackedZeros(const Source& source, const Sink& sink) {
     const auto bits = unsigned(source.spec.traits().bits);
     const auto rows = std::size_t(source.grid.rows), groups = rows ? std::size_t(source.grid.scales) / rows : 0;
-    return [&source, sink, bits, rows, groups, seen = std::uint64_t(0), zeros = std::vector<std::uint8_t>()](
-               std::span<const GroupParams> params) mutable -> Result<void> {
+    return [unsignedZero = UnsignedZero(source), sink, bits, rows, groups, seen = std::uint64_t(0),
+            zeros = std::vector<std::uint8_t>()](std::span<const GroupParams> params) mutable -> Result<void> {
         std::vector<std::byte> out;
         std::vector<std::uint8_t> column(32);
         for (const GroupParams& one : params) {
-            const auto zero = unsignedZero(source, one, seen++);
+            const auto zero = unsignedZero(one, seen++);
             if (!zero) return tl::unexpected(zero.error());
             zeros.push_back(*zero);
             if (zeros.size() < 32 * groups && seen < rows * groups) continue;
@@ -139,9 +139,8 @@ void addZeros(std::vector<TensorToWrite>& tensors, const SharedSource& source, K
         return;
     }
     const auto words = wordsOf(std::uint64_t(source->grid.rows), unsigned(source->spec.traits().bits));
-    tensors.push_back(
-        ofParams(source, name + "_zero_point", DType::I32, {std::int64_t(words), scaleShape.back()},
-                 [from = source.get()](const Sink& sink) { return takePackedZeros(*from, sink); }));
+    tensors.push_back(ofParams(source, name + "_zero_point", DType::I32, {std::int64_t(words), scaleShape.back()},
+                               [from = source.get()](const Sink& sink) { return takePackedZeros(*from, sink); }));
 }
 
 Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {

@@ -2,15 +2,14 @@
 // The fields of eformer's arrays: ArrayNF4 (packed, absmax), Array8B (weight, scale), Array1B (weight).
 #include "core/quant/layouts.h"
 
-#include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/quant/code_set.h"
 #include "core/quant/nibbles.h"
 #include "core/quant/produce.h"
 #include "core/quant/stored.h"
+#include "core/quant/unit_of.h"
 
 #include <algorithm>
-#include <atomic>
 #include <fmt/format.h>
 
 namespace qs {
@@ -18,6 +17,7 @@ namespace {
 
 using Sink = TensorToWrite::Sink;
 using SharedSource = std::shared_ptr<Source>;
+constexpr std::uint64_t kSlabBytes = std::uint64_t(4) << 20; ///< of four values each
 
 /// Packs the codes of one group, filling up the block with the code of 0.
 void packBlock(const std::uint8_t* codes, std::size_t n, std::size_t block, std::uint8_t zero, std::byte* at) {
@@ -42,13 +42,14 @@ Result<void> produceNf4(Source& source, const Sink& sink) {
                               !inputTypeOf(source.spec, source.view.info->dtype) && !source.solved;
     const auto zero = std::uint8_t(source.spec.traits().zeroCode);
     if (packedKernel)
-        return streamSlabs(source, sink, place, [=](const PassRange& range, RunEncoder&, GroupParams* params, std::byte* at) {
-            thread_local std::vector<float> absmax;
-            absmax.resize(range.n / block);
-            bestKernels().quantizeNf4Packed(range.x, range.n, block, reinterpret_cast<std::uint8_t*>(at), absmax.data(),
-                                            nullptr);
-            for (std::size_t i = 0; params && i < absmax.size(); ++i) params[i].scale = absmax[i];
-        });
+        return streamSlabs(
+            source, sink, place, [=](const PassRange& range, RunEncoder&, GroupParams* params, std::byte* at) {
+                thread_local std::vector<float> absmax;
+                absmax.resize(range.n / block);
+                bestKernels().quantizeNf4Packed(range.x, range.n, block, reinterpret_cast<std::uint8_t*>(at),
+                                                absmax.data(), nullptr);
+                for (std::size_t i = 0; params && i < absmax.size(); ++i) params[i].scale = absmax[i];
+            });
     return streamSlabs(source, sink, place, [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
         thread_local std::vector<std::uint8_t> codes;
         codes.resize(range.n);
@@ -68,32 +69,44 @@ Result<void> produceInt8(Source& source, const Sink& sink) {
             RunOut out;
             out.codes = reinterpret_cast<std::uint8_t*>(at);
             encode(range.run, out);
-            for (std::size_t i = 0; i < range.n; ++i) at[i] = std::byte(int(out.codes[i]) + offset);
+            moveCodes(out.codes, range.n, offset);
         });
 }
 
-// Byte i holds elements i, i + E/4, i + E/2 and i + 3E/4 at bits 0, 2, 4 and 6, each as q + 1; a quarter of a byte per
-// element is kept in memory until all four are there.
+// Byte i holds elements i, i + E/4, i + E/2 and i + 3E/4 at bits 0, 2, 4 and 6, each as q + 1: a slab of bytes takes the
+// units of four places.
 Result<void> produceTwoBit(Source& source, const Sink& sink) {
     const auto prepared = source.prepared();
     if (!prepared) return tl::unexpected(prepared.error());
+    const TensorPass& pass = **prepared;
     const std::uint64_t quarter = source.view.info->elements / 4;
-    std::vector<std::uint8_t> packed(quarter);
     const unsigned step = source.spec.traits().levels.size() == 2 ? 2 : 1; // binary: codes 0, 1 are q = -1, +1
-    auto encoders = (*prepared)->encoders(source.spec, source.view.info->dtype);
-    auto done = (*prepared)->run(0, (*prepared)->units(), source.job, [&](const PassRange& range) {
-        std::vector<std::uint8_t> codes(range.n);
-        RunOut out;
-        out.codes = codes.data();
-        encoders[range.worker](range.run, out);
-        for (std::size_t i = 0; i < range.n; ++i) {
-            const std::uint64_t element = range.begin + i;
-            const auto bits = std::uint8_t(unsigned(codes[i]) * step << (2 * (element / quarter)));
-            if (bits) std::atomic_ref(packed[element % quarter]).fetch_or(bits, std::memory_order_relaxed);
+    auto encoders = pass.encoders(source.spec, source.view.info->dtype);
+    std::vector<std::uint8_t> packed;
+    for (std::uint64_t first = 0, last = 0; first < quarter; first = last) {
+        last = std::min(quarter, first + kSlabBytes);
+        packed.assign(std::size_t(last - first), 0);
+        for (std::uint64_t q = 0; q < 4; ++q) {
+            const std::uint64_t begin = q * quarter + first, end = q * quarter + last;
+            const auto done =
+                pass.run(unitOf(pass, begin), unitOf(pass, end - 1) + 1, source.job, [&](const PassRange& range) {
+                    thread_local std::vector<std::uint8_t> codes;
+                    codes.resize(range.n);
+                    RunOut out;
+                    out.codes = codes.data();
+                    encoders[range.worker](range.run, out);
+                    // Units may begin before the slab and end behind it; no two have an element in common.
+                    const std::uint64_t from = std::max(range.begin, begin), to = std::min(range.begin + range.n, end);
+                    for (std::uint64_t element = from; element < to; ++element) {
+                        std::uint8_t& at = packed[std::size_t(element - begin)];
+                        at = std::uint8_t(at | unsigned(codes[std::size_t(element - range.begin)]) * step << (2 * q));
+                    }
+                });
+            if (!done) return done;
         }
-    });
-    if (!done) return done;
-    return packed.empty() ? Result<void>{} : sink(std::as_bytes(std::span(packed)));
+        if (auto written = sink(std::as_bytes(std::span(packed))); !written) return written;
+    }
+    return {};
 }
 
 } // namespace

@@ -4,9 +4,11 @@
 // points less 1, gptq_v2 as they are.
 #include "core/quant/layouts.h"
 
+#include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/quant/code_set.h"
 #include "core/quant/linear_weights.h"
+#include "core/quant/unit_of.h"
 #include "core/quant/word_packing.h"
 
 #include <algorithm>
@@ -18,7 +20,8 @@ namespace {
 
 using Sink = TensorToWrite::Sink;
 using SharedSource = std::shared_ptr<Source>;
-constexpr std::uint64_t kBandBytes = std::uint64_t(256) << 20; ///< codes in memory, one a byte
+constexpr std::uint64_t kSlabCodes = std::uint64_t(16) << 20; ///< in memory, one a byte
+constexpr std::uint64_t kSlabOutputs = 256;                   ///< at least: pieces of rows that are written
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     const int bits = spec.traits().bits;
@@ -56,20 +59,12 @@ std::vector<std::uint32_t> packedDown(const std::vector<std::uint8_t>& codes, st
     return out;
 }
 
-/// A band of inputs at a time, which is a band of the words: codes lie by output in the source. A tensor of more than one
-/// band is encoded again for each.
 Result<void> produceWeight(Source& source, const Sink& sink) {
-    const auto outputs = std::uint64_t(source.grid.rows), inputs = std::uint64_t(source.grid.features);
-    const std::uint64_t band = std::max<std::uint64_t>(1, kBandBytes / std::max<std::uint64_t>(1, outputs) / 32) * 32;
-    for (std::uint64_t first = 0; first < inputs; first += band) {
-        const std::uint64_t width = std::min(band, inputs - first);
-        const auto codes = codesOfColumns(source, first, width); // [out, in]: a stream for each output
-        if (!codes) return tl::unexpected(codes.error());
-        const auto packed =
-            packedDown(*codes, std::size_t(outputs), std::size_t(width), unsigned(source.spec.traits().bits));
-        if (auto written = sinkBytes(sink, std::as_bytes(std::span(packed))); !written) return written;
-    }
-    return {};
+    const auto outputs = std::size_t(source.grid.rows), inputs = std::size_t(source.grid.features);
+    const auto codes = codesOfColumns(source, 0, inputs); // [out, in]: a stream for each output
+    if (!codes) return tl::unexpected(codes.error());
+    const auto packed = packedDown(*codes, outputs, inputs, unsigned(source.spec.traits().bits));
+    return sinkBytes(sink, std::as_bytes(std::span(packed)));
 }
 
 Result<void> produceZeros(Source& source, const Sink& sink) {
@@ -102,6 +97,129 @@ std::int64_t groupOf(const Source& source) {
     return source.grid.kind == ScaleKind::Block ? std::int64_t(source.spec.blockSize()) : source.grid.features;
 }
 
+/// Columns [first, first + piece.size() / rows) of `rows` rows that are `stride` bytes long in the file.
+Result<void> putColumns(const ProducedTogether::Place& place, std::span<const std::byte> piece, std::uint64_t rows,
+                        std::uint64_t first, std::uint64_t stride) {
+    const std::uint64_t width = rows > 0 ? piece.size() / rows : 0;
+    if (width == stride) return sinkBytes([&](auto all) { return place(0, all); }, piece);
+    for (std::uint64_t row = 0; row < rows; ++row)
+        if (auto put = place(row * stride + first, piece.subspan(std::size_t(row * width), std::size_t(width))); !put)
+            return put;
+    return {};
+}
+
+/// A slab of outputs at a time, whose codes, zero points and scales are columns of the tensors in the file.
+class SlabsOfOutputs {
+public:
+    explicit SlabsOfOutputs(Source& source)
+        : source_(source), outputs_(std::uint64_t(source.grid.rows)), inputs_(std::uint64_t(source.grid.features)),
+          groups_(inputs_ / std::uint64_t(std::max<std::int64_t>(1, groupOf(source)))),
+          bits_(unsigned(source.spec.traits().bits)), offset_(unsignedOffset(source.spec)), unsignedZero_(source) {}
+
+    /// Places of qweight, qzeros and scales.
+    Result<void> produce(std::span<const ProducedTogether::Place> places) {
+        const auto prepared = source_.prepared();
+        if (!prepared) return tl::unexpected(prepared.error());
+        auto encoders = (*prepared)->encoders(source_.spec, source_.view.info->dtype);
+        const std::uint64_t slab = std::max(kSlabOutputs, kSlabCodes / std::max<std::uint64_t>(1, inputs_) / 32 * 32);
+        for (std::uint64_t first = 0; first < outputs_; first += slab) {
+            const std::uint64_t last = std::min(outputs_, first + slab);
+            if (auto coded = encode(**prepared, encoders, first, last); !coded) return coded;
+            const auto rows = std::size_t(last - first);
+            const auto words = packed(rows);
+            if (auto put = putColumns(places[0], std::as_bytes(std::span(words)), wordsOf(inputs_, bits_), first * 4,
+                                      outputs_ * 4);
+                !put)
+                return put;
+            if (auto put = putParameters(places, first, rows); !put) return put;
+        }
+        return {};
+    }
+
+private:
+    Result<void> encode(const TensorPass& pass, std::vector<RunEncoder>& encoders, std::uint64_t first,
+                        std::uint64_t last) {
+        const std::uint64_t begin = first * inputs_, end = last * inputs_;
+        codes_.resize(std::size_t(end - begin));
+        const auto& shared = pass.shared();
+        params_.assign(std::size_t((last - first) * groups_), {});
+        if (!shared.empty())
+            std::copy_n(shared.begin() + std::ptrdiff_t(first * groups_), params_.size(), params_.begin());
+        return pass.run(unitOf(pass, begin), unitOf(pass, end - 1) + 1, source_.job, [&](const PassRange& range) {
+            thread_local std::vector<std::uint8_t> codes;
+            thread_local std::vector<GroupParams> params;
+            RunEncoder& encoder = encoders[range.worker];
+            Run run = range.run;
+            if (shared.empty()) {
+                params.resize((range.n + run.group - 1) / run.group);
+                encoder.params(run, params.data());
+                run.given = params.data(), run.givenStride = 1;
+            }
+            codes.resize(range.n);
+            RunOut out;
+            out.codes = codes.data();
+            encoder(run, out);
+            moveCodes(codes.data(), range.n, offset_);
+            // Units may begin before the slab and end behind it.
+            const std::uint64_t from = std::max(range.begin, begin), to = std::min(range.begin + range.n, end);
+            if (from >= to) return;
+            std::copy_n(codes.begin() + std::ptrdiff_t(from - range.begin), to - from,
+                        codes_.begin() + std::ptrdiff_t(from - begin));
+            if (!shared.empty()) return;
+            const std::uint64_t skip = (from - range.begin) / run.group, count = (to - from) / run.group;
+            std::copy_n(params.begin() + std::ptrdiff_t(skip), count,
+                        params_.begin() + std::ptrdiff_t(range.firstGroup + skip - first * groups_));
+        });
+    }
+
+    /// Words of all inputs for the outputs of the slab; 16 streams at a time are a line of the cache.
+    std::vector<std::uint32_t> packed(std::size_t rows) const {
+        const auto words = std::size_t(wordsOf(inputs_, bits_));
+        std::vector<std::uint32_t> out(words * rows);
+        parallelFor((rows + 15) / 16, 1, [&](std::size_t from, std::size_t to, unsigned) {
+            std::vector<std::uint32_t> streams(16 * words);
+            for (std::size_t tile = from; tile < to; ++tile) {
+                const std::size_t first = tile * 16, n = std::min<std::size_t>(16, rows - first);
+                for (std::size_t r = 0; r < n; ++r)
+                    packWords(codes_.data() + (first + r) * inputs_, std::size_t(inputs_), bits_,
+                              reinterpret_cast<std::byte*>(streams.data() + r * words));
+                for (std::size_t w = 0; w < words; ++w)
+                    for (std::size_t r = 0; r < n; ++r) out[w * rows + first + r] = streams[r * words + w];
+            }
+        });
+        return out;
+    }
+
+    Result<void> putParameters(std::span<const ProducedTogether::Place> places, std::uint64_t first,
+                               std::size_t rows) const {
+        const int less = hasZeroPoints(source_.spec) ? 0 : 1;
+        const auto words = std::size_t(wordsOf(rows, bits_));
+        std::vector<std::byte> zeros(std::size_t(groups_) * words * 4), scales(std::size_t(groups_) * rows * 2);
+        std::vector<std::uint8_t> codes(rows);
+        std::vector<float> column(rows);
+        for (std::size_t g = 0; g < groups_; ++g) {
+            for (std::size_t r = 0; r < rows; ++r) {
+                const GroupParams& one = params_[r * std::size_t(groups_) + g];
+                const auto zero = unsignedZero_(one, (first + r) * groups_ + g);
+                if (!zero) return tl::unexpected(zero.error());
+                codes[r] = std::uint8_t(*zero - less), column[r] = one.scale;
+            }
+            packWords(codes.data(), rows, bits_, zeros.data() + g * words * 4);
+            appendAs(DType::F16, column.data(), rows, scales.data() + g * rows * 2);
+        }
+        if (auto put = putColumns(places[1], zeros, groups_, first * bits_ / 8, outputs_ * bits_ / 8); !put) return put;
+        return putColumns(places[2], scales, groups_, first * 2, outputs_ * 2);
+    }
+
+    Source& source_;
+    std::uint64_t outputs_, inputs_, groups_;
+    unsigned bits_;
+    int offset_;
+    UnsignedZero unsignedZero_;
+    std::vector<std::uint8_t> codes_;
+    std::vector<GroupParams> params_;
+};
+
 Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
     const TensorInfo& original = *source->view.info;
     auto ok = holds(original);
@@ -115,7 +233,7 @@ Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
         return TensorToWrite{module + name, dtype, std::move(shape),
                              [source, produce](const Sink& sink) { return produce(*source, sink); }};
     };
-    return std::vector{field(".qweight", DType::I32, {inputs * bits / 32, outputs}, produceWeight),
+    std::vector fields{field(".qweight", DType::I32, {inputs * bits / 32, outputs}, produceWeight),
                        field(".qzeros", DType::I32, {groups, outputs * bits / 32}, produceZeros),
                        field(".scales", DType::F16, {groups, outputs}, produceScales),
                        field(".g_idx", DType::I32, {inputs}, [](Source& from, const Sink& sink) {
@@ -124,6 +242,16 @@ Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
                                index[i] = std::int32_t(std::int64_t(i) / groupOf(from));
                            return sinkBytes(sink, std::as_bytes(std::span(index)));
                        })};
+    if (source->view.info->bytes <= kReadBytes) return fields;
+    auto together = std::make_shared<ProducedTogether>();
+    for (const TensorToWrite& one : fields) together->names.push_back(one.name);
+    together->produce = [source, index = fields.back().produce](auto places) -> Result<void> {
+        auto done = SlabsOfOutputs(*source).produce(places);
+        source->pass.reset();
+        return done ? index([&](auto bytes) { return places[3](0, bytes); }) : done;
+    };
+    for (TensorToWrite& one : fields) one.together = together;
+    return fields;
 }
 
 Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {

@@ -38,7 +38,8 @@ Result<void> holds(const TensorInfo& tensor) {
 /// The maximum that gives this scale when it is divided by 127.
 float maximumOf(float scale) {
     const float near = scale * 127.0f;
-    for (const float most : {near, std::nextafter(near, 0.0f), std::nextafter(near, INFINITY)})
+    if (near / 127.0f == scale) return near;
+    for (const float most : {std::nextafter(near, 0.0f), std::nextafter(near, INFINITY)})
         if (most / 127.0f == scale) return most;
     return near;
 }
@@ -54,7 +55,7 @@ Result<void> produceBytes(Source& source, const Sink& sink) {
             RunOut out;
             out.codes = reinterpret_cast<std::uint8_t*>(at);
             encode(range.run, out);
-            for (std::size_t i = 0; i < range.n; ++i) at[i] = std::byte(int(out.codes[i]) + offset);
+            moveCodes(out.codes, range.n, offset);
         });
 }
 

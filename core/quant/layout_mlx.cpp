@@ -72,14 +72,14 @@ Result<void> holds(const TensorInfo& tensor) {
 }
 
 TakeParams takeParameters(const Source& source, const Sink& sink, DType type, bool biases) {
-    return [&source, sink, type, biases, group = std::uint64_t(0)](std::span<const GroupParams> params) mutable
-           -> Result<void> {
+    return [&source, unsignedZero = UnsignedZero(source), sink, type, biases,
+            group = std::uint64_t(0)](std::span<const GroupParams> params) mutable -> Result<void> {
         std::vector<float> values;
         values.reserve(params.size());
         for (const GroupParams& one : params) {
             float value = one.scale;
             if (biases) {
-                const auto zero = unsignedZero(source, one, group++);
+                const auto zero = unsignedZero(one, group++);
                 if (!zero) return tl::unexpected(zero.error());
                 value *= -float(*zero);
             }

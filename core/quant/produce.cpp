@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/produce.h"
 
+#include "core/base/lanes.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/quant/code_set.h"
@@ -51,12 +52,10 @@ Result<std::shared_ptr<Source>> makeSource(const TensorView& view, const QuantSp
 }
 
 TensorToWrite ofParams(const std::shared_ptr<Source>& source, std::string name, DType dtype,
-                       std::vector<std::int64_t> shape,
-                       std::function<TakeParams(const TensorToWrite::Sink&)> begin) {
+                       std::vector<std::int64_t> shape, std::function<TakeParams(const TensorToWrite::Sink&)> begin) {
     source->ofParams[name] = begin;
-    return {std::move(name), dtype, std::move(shape), [source, begin](const TensorToWrite::Sink& sink) {
-                return eachParams(*source, begin(sink));
-            }};
+    return {std::move(name), dtype, std::move(shape),
+            [source, begin](const TensorToWrite::Sink& sink) { return eachParams(*source, begin(sink)); }};
 }
 
 TensorToWrite scaleTensor(const std::shared_ptr<Source>& source, const char* field) {
@@ -74,9 +73,15 @@ TensorToWrite scaleTensor(const std::shared_ptr<Source>& source, const char* fie
             const std::uint64_t last = std::uint64_t(from->grid.scales) - 1;
             const bool isShort = nested && from->view.info->elements % from->spec.blockSize() != 0;
             std::vector<std::uint8_t> bytes(params.size());
-            for (std::size_t i = 0; i < params.size(); ++i, ++index) {
-                const float measured = isShort && index == last ? std::max(params[i].aux, kLeastAbsMax) : params[i].aux;
-                bytes[i] = nested ? nested->code(index, measured) : scaleByte(dtype, params[i].scale * unit);
+            if (nested) {
+                std::vector<float> measured(params.size());
+                std::transform(params.begin(), params.end(), measured.begin(), [](const auto& p) { return p.aux; });
+                if (isShort && index + params.size() > last) measured.back() = std::max(measured.back(), kLeastAbsMax);
+                nested->encode(index, measured, bytes.data());
+                index += params.size();
+            } else {
+                std::transform(params.begin(), params.end(), bytes.begin(),
+                               [&](const GroupParams& p) { return scaleByte(dtype, p.scale * unit); });
             }
             return sink(std::as_bytes(std::span(bytes)));
         };
@@ -195,9 +200,9 @@ void produceTogether(const std::shared_ptr<Source>& source, std::vector<TensorTo
     for (TensorToWrite& field : fields) field.together = together;
 }
 
-Result<void> streamSlabs(
-    Source& source, const TensorToWrite::Sink& sink, const std::function<std::uint64_t(std::uint64_t)>& place,
-    const std::function<void(const PassRange&, RunEncoder&, GroupParams*, std::byte*)>& body) {
+Result<void> streamSlabs(Source& source, const TensorToWrite::Sink& sink,
+                         const std::function<std::uint64_t(std::uint64_t)>& place,
+                         const std::function<void(const PassRange&, RunEncoder&, GroupParams*, std::byte*)>& body) {
     const auto prepared = source.prepared();
     if (!prepared) return tl::unexpected(prepared.error());
     const TensorPass& pass = **prepared;
@@ -231,6 +236,14 @@ Result<void> streamSlabs(Source& source, const TensorToWrite::Sink& sink,
                            measured.run.given = params, measured.run.givenStride = 1;
                            body(measured, encode, at);
                        });
+}
+
+void moveCodes(std::uint8_t* codes, std::size_t n, int offset) {
+    if (offset == 0) return;
+    std::size_t i = 0;
+    for (ByteLanes lanes; i + kLanes <= n; i += kLanes)
+        load(lanes, codes + i), lanes += std::uint8_t(offset), store(lanes, codes + i);
+    for (; i < n; ++i) codes[i] = std::uint8_t(codes[i] + offset);
 }
 
 void appendAs(DType dtype, const float* values, std::size_t n, std::byte* at) {

@@ -21,10 +21,10 @@ struct Source {
     QuantSpec spec;
     ScaleGrid grid;
     Job job;
-    std::shared_ptr<const Solved> solved; ///< null: nothing was decided before
-    std::optional<TensorPass> pass;       ///< prepared when the first producer runs
-    std::shared_ptr<const TensorScales> scales = {};    ///< what was measured for the first of them
-    std::shared_ptr<std::atomic<bool>> nonFinite = {};  ///< see TensorPass::refuseNonFinite()
+    std::shared_ptr<const Solved> solved;              ///< null: nothing was decided before
+    std::optional<TensorPass> pass;                    ///< prepared when the first producer runs
+    std::shared_ptr<const TensorScales> scales = {};   ///< what was measured for the first of them
+    std::shared_ptr<std::atomic<bool>> nonFinite = {}; ///< see TensorPass::refuseNonFinite()
     /// Fields that are made of the scales alone, by their names; each is begun with where its bytes go.
     std::map<std::string, std::function<TakeParams(const TensorToWrite::Sink&)>> ofParams = {};
     std::vector<TakeParams> takers = {}; ///< of those that are written while the codes are
@@ -46,8 +46,7 @@ TensorToWrite zeroTensor(const std::shared_ptr<Source>& source, const char* fiel
 TensorToWrite tensorScaleTensor(const std::shared_ptr<Source>& source, const char* field);
 /// A field that is made of the scales and zero points, in their order.
 TensorToWrite ofParams(const std::shared_ptr<Source>& source, std::string name, DType dtype,
-                       std::vector<std::int64_t> shape,
-                       std::function<TakeParams(const TensorToWrite::Sink&)> begin);
+                       std::vector<std::int64_t> shape, std::function<TakeParams(const TensorToWrite::Sink&)> begin);
 /// Lets fields of a large source be written while one pass goes over it.
 void produceTogether(const std::shared_ptr<Source>& source, std::vector<TensorToWrite>& fields);
 /// All scales of the grid.
@@ -63,9 +62,7 @@ public:
     /// Measures the groups of a range, which then has their scales.
     PassRange measured(const PassRange& range, RunEncoder& encode);
     /// Where the scales of a range go, which whoever encodes it has found; null: nobody asks.
-    GroupParams* of(const PassRange& range) {
-        return active_ ? params_.data() + (range.firstGroup - first_) : nullptr;
-    }
+    GroupParams* of(const PassRange& range) { return active_ ? params_.data() + (range.firstGroup - first_) : nullptr; }
     Result<void> handOn();
 
 private:
@@ -80,10 +77,13 @@ Result<void> streamSlabs(Source& source, const TensorToWrite::Sink& sink,
                          const std::function<std::uint64_t(std::uint64_t element)>& place,
                          const std::function<void(const PassRange&, RunEncoder&, std::byte* at)>& body);
 /// The same; the body finds the scales by itself and puts them where it is told, unless that is null.
-Result<void> streamSlabs(
-    Source& source, const TensorToWrite::Sink& sink, const std::function<std::uint64_t(std::uint64_t element)>& place,
-    const std::function<void(const PassRange&, RunEncoder&, GroupParams* params, std::byte* at)>& body);
+Result<void>
+streamSlabs(Source& source, const TensorToWrite::Sink& sink,
+            const std::function<std::uint64_t(std::uint64_t element)>& place,
+            const std::function<void(const PassRange&, RunEncoder&, GroupParams* params, std::byte* at)>& body);
 
+/// Adds to codes, modulo 256.
+void moveCodes(std::uint8_t* codes, std::size_t n, int offset);
 /// f32 values as bytes of a float dtype, rounded half to even.
 void appendAs(DType dtype, const float* values, std::size_t n, std::byte* at);
 Result<void> sinkFloats(const TensorToWrite::Sink& sink, DType dtype, const std::vector<float>& values);

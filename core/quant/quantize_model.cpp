@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/text.h"
+#include "core/model/conventions/convention.h"
 #include "core/quant/conv1d.h"
 #include "core/quant/pass.h"
 #include "core/quant/produce.h"
@@ -15,6 +16,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -82,8 +84,8 @@ struct Parts {
     bool columnScales = false;
 };
 Result<Parts> partsOf(const Model& model, const TakenTensor& taken, const QuantizeRequest& request,
-                      const Layout& layout, const Measured& last,
-                      const std::shared_ptr<std::atomic<bool>>& nonFinite, const Job& job) {
+                      const Layout& layout, const Measured& last, const std::shared_ptr<std::atomic<bool>>& nonFinite,
+                      const Job& job) {
     const auto view = model.view(*taken.tensor);
     if (!view) return tl::unexpected(view.error());
     auto source = makeSource(*view, taken.spec, job);
@@ -157,6 +159,7 @@ Result<WrittenFiles> writeTaken(const Model& model, const QuantizeRequest& reque
     for (std::size_t i = 0; i < shards.size(); ++i) {
         shards[i].fileName = shardName(model.files[i]);
         shards[i].metadata = model.files[i].metadata;
+        shards[i].metadata.erase(kConfigKey);
     }
     for (const TensorInfo& tensor : model.tensors) {
         OutputShard& shard = shards[tensor.file];
@@ -181,9 +184,13 @@ Result<WrittenFiles> writeTaken(const Model& model, const QuantizeRequest& reque
     }
     // What was decoded lies in the first of several files.
     std::erase_if(shards, [](const OutputShard& shard) { return shard.tensors.empty(); });
+    // A file alone has no config.json to say what its readers must know.
+    if (!finish.config.empty() && !shards.empty() && !fileEnding(request.output).empty())
+        shards.front().metadata[kConfigKey] =
+            nlohmann::ordered_json::parse(finish.config).at("quantization_config").dump();
     if (request.prove) finish.prove = [&](const std::string& path) { return request.prove(path, records); };
     auto result = layout.writeFiles ? layout.writeFiles(model, std::move(shards), request.output, job, finish)
-                                     : writeModel(model, std::move(shards), request.output, job, finish);
+                                    : writeModel(model, std::move(shards), request.output, job, finish);
     if (!result) return result;
     result->quantizedTensors = taken.size(), result->copiedTensors = copies;
     return result;
@@ -230,6 +237,7 @@ Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> d
         shards[i].fileName = shardName(model.files[i]);
         for (const auto& [key, text] : model.files[i].metadata) {
             // A tensor of that name is there: it was stored plain, or in another way that needs no decoding.
+            if (key == kConfigKey) continue; // of what is decoded now
             if (!key.starts_with(kStoredPrefix))
                 shards[i].metadata[key] = text;
             else if (!model.find(key.substr(kStoredPrefix.size()))) {

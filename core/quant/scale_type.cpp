@@ -12,7 +12,10 @@ namespace {
 
 constexpr int kLowest = -127, kHighest = 127; ///< exponents of e8m0
 
-float twoTo(int exponent) { return std::ldexp(1.0f, std::clamp(exponent, kLowest, kHighest)); }
+float twoTo(int exponent) {
+    const int within = std::clamp(exponent, kLowest, kHighest);
+    return within == kLowest ? 0x1p-127f : std::bit_cast<float>(std::uint32_t(within + 127) << 23);
+}
 
 } // namespace
 
@@ -40,9 +43,12 @@ float powerOfTwoBelow(float x, int exponents) { return twoTo(std::ilogb(x) + exp
 float roundToE4m3(float x) {
     constexpr float kMost = 448, kLeastNormal = 0x1p-6f;
     const float within = std::min(x, kMost);
-    const int exponent = within < kLeastNormal ? -6 : std::ilogb(within);
-    const float rounded = std::ldexp(std::nearbyint(std::ldexp(within, 3 - exponent)), exponent - 3);
-    return rounded > 0 ? rounded : 0.125f;
+    if (!(within >= kLeastNormal)) { // multiples of 2^-9, as is what adding and taking off 1.5 * 2^14 leaves
+        const float rounded = (within + 24576.0f) - 24576.0f;
+        return rounded > 0 ? rounded : 0.125f;
+    }
+    const auto bits = std::bit_cast<std::uint32_t>(within); // to three bits of the mantissa, half to even
+    return std::bit_cast<float>((bits + 0x7ffffu + (bits >> 20 & 1)) & ~0xfffffu);
 }
 
 float roundToHalf(ScaleType type, float x) {

@@ -2,6 +2,7 @@
 #include "core/quant/serve.h"
 
 #include "core/base/text.h"
+#include "core/model/conventions/convention.h"
 #include "core/model/safetensors.h"
 #include "core/quant/layout.h"
 #include "core/quant/stored.h"
@@ -77,7 +78,9 @@ Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const M
     files.insert(files.end(), others.begin(), others.end());
     // Of fields that are no longer there nothing may be said in what is written from this model.
     for (ModelFile& file : files)
-        std::erase_if(file.metadata, [](const auto& entry) { return entry.first.starts_with(kStoredPrefix); });
+        std::erase_if(file.metadata, [](const auto& entry) {
+            return entry.first.starts_with(kStoredPrefix) || entry.first == kConfigKey;
+        });
     return std::shared_ptr<const Model>(served, &served->model);
 }
 

@@ -7,7 +7,6 @@
 #include "core/quant/nibbles.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -66,8 +65,7 @@ Result<void> producePackedRows(Source& source, const TensorToWrite::Sink& sink) 
         RunOut out;
         out.codes = codes.data();
         encode(range.run, out);
-        if (offset != 0)
-            for (auto& code : codes) code = std::uint8_t(code + offset);
+        moveCodes(codes.data(), range.n, offset);
         const std::uint64_t from = place(range.begin);
         for (std::size_t done = 0, n = 0; done < range.n; done += n) {
             const std::uint64_t element = range.begin + done;
@@ -105,24 +103,28 @@ Result<std::vector<std::uint8_t>> codesOfColumns(Source& source, std::uint64_t f
     return codes;
 }
 
-Result<std::uint8_t> unsignedZero(const Source& source, const GroupParams& params, std::uint64_t group) {
-    const int bits = source.spec.traits().bits, middle = 1 << (bits - 1);
-    if (!hasZeroPoints(source.spec)) return std::uint8_t(middle);
+UnsignedZero::UnsignedZero(const Source& source)
+    : source_(&source), bits_(source.spec.traits().bits), has_(hasZeroPoints(source.spec)) {}
+
+Result<std::uint8_t> UnsignedZero::operator()(const GroupParams& params, std::uint64_t group) const {
+    const int middle = 1 << (bits_ - 1);
+    if (!has_) return std::uint8_t(middle);
     const float zero = params.aux + float(middle);
-    if (!(zero >= 0 && zero < float(2 * middle)) || zero != std::floor(zero))
+    if (!(zero >= 0 && zero < float(2 * middle)) || zero != float(int(zero)))
         return fail(fmt::format("tensor '{}' has a zero point of {} in group {}, which {} bits do not hold",
-                                escapeForPeople(source.view.info->name, 80), params.aux, group, bits));
+                                escapeForPeople(source_->view.info->name, 80), params.aux, group, bits_));
     return std::uint8_t(zero);
 }
 
 Result<std::vector<std::uint8_t>> unsignedZeros(Source& source) {
     const auto count = std::size_t(source.grid.scales);
-    if (!hasZeroPoints(source.spec)) return std::vector<std::uint8_t>(count, *unsignedZero(source, {}, 0));
+    const UnsignedZero unsignedZero(source);
+    if (!hasZeroPoints(source.spec)) return std::vector<std::uint8_t>(count, *unsignedZero({}, 0));
     std::vector<std::uint8_t> zeros;
     zeros.reserve(count);
     const auto done = eachParams(source, [&](std::span<const GroupParams> params) -> Result<void> {
         for (const GroupParams& one : params) {
-            const auto zero = unsignedZero(source, one, zeros.size());
+            const auto zero = unsignedZero(one, zeros.size());
             if (!zero) return tl::unexpected(zero.error());
             zeros.push_back(*zero);
         }

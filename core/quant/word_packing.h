@@ -23,7 +23,16 @@ Result<void> producePackedRows(Source& source, const TensorToWrite::Sink& sink);
 /// The unsigned codes of columns [first, first + width) of a matrix, one a byte, row by row.
 Result<std::vector<std::uint8_t>> codesOfColumns(Source& source, std::uint64_t first, std::uint64_t width);
 /// A group's zero point as an unsigned number, that of 0 where there are none; `group` names it where it does not fit.
-Result<std::uint8_t> unsignedZero(const Source& source, const GroupParams& params, std::uint64_t group);
+class UnsignedZero {
+public:
+    explicit UnsignedZero(const Source& source);
+    Result<std::uint8_t> operator()(const GroupParams& params, std::uint64_t group) const;
+
+private:
+    const Source* source_;
+    int bits_;
+    bool has_;
+};
 /// The same of all groups, in C order of the scales.
 Result<std::vector<std::uint8_t>> unsignedZeros(Source& source);
 /// The scales, in C order.

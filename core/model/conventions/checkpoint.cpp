@@ -2,6 +2,7 @@
 #include "core/model/conventions/checkpoint.h"
 
 #include "core/base/text.h"
+#include "core/model/conventions/convention.h"
 #include "core/model/conventions/schemes.h"
 #include "core/model/file_set.h"
 #include "core/model/mapped_file.h"
@@ -60,13 +61,19 @@ CheckpointConfig readCheckpointConfig(const Model& model) {
         config.method = lower(textAt(quantization, "quant_method"));
         config.file = name;
     };
+    // What a file says of itself stands before what lies beside it.
+    const auto& metadata = model.files.front().metadata;
+    if (const auto said = metadata.find(kConfigKey); said != metadata.end() && said->second.size() <= kMostJson)
+        if (const auto tree = readJsonTree(said->second)) take("its metadata", *tree);
+    const bool isOwn = !config.file.empty();
     if (const auto tree = treeOf(folder / "config.json"); !tree)
         config.problem = tree.error().message;
     else if (tree->is_object()) {
         config.dtype = floatType(textAt(*tree, "torch_dtype"));
         if (!config.dtype) config.dtype = floatType(textAt(*tree, "dtype"));
         for (const char* key : {"compression_config", "quantization", "quantization_config"})
-            if (const auto found = tree->find(key); found != tree->end()) take("config.json", *found);
+            if (const auto found = isOwn ? tree->end() : tree->find(key); found != tree->end())
+                take("config.json", *found);
     }
     // Files of earlier writers, which name no method.
     for (const auto& [name, method] :

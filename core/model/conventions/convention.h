@@ -11,6 +11,9 @@ namespace qs {
 
 class Checkpoint;
 
+/// In the metadata of a file that has no config.json: what that would say under the same name.
+inline constexpr const char* kConfigKey = "quantization_config";
+
 struct Convention {
     const char* id;                     ///< "bitsandbytes-4bit"
     const char* title;                  ///< "bitsandbytes 4-bit"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/conventions/input_coded.h"
 
+#include "core/base/lanes.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -66,6 +68,13 @@ private:
                     words.insert(words.end(), more.begin(), more.end());
                 }
             }
+            if (!coding_.isAwq && coding_.order.empty() && coding_.group % 32 == 0 && t1 - t0 == 32) {
+                const std::size_t g = std::size_t(t0 / coding_.group - g0) * rows;
+                for (std::size_t i = 0; i < rows; ++i)
+                    ofOneGroup(words, i, rows, scales[g + i], zeros[g + i], out + i * columns + (t0 - c0));
+                t0 = t1;
+                continue;
+            }
             for (std::uint64_t c = t0; c < t1; ++c) {
                 const std::uint64_t g =
                     (coding_.order.empty() ? c / coding_.group : coding_.order[std::size_t(c)]) - g0;
@@ -92,6 +101,30 @@ private:
             for (std::size_t i = 0; i < rows; ++i)
                 std::copy_n(tile.data() + i * 32, t1 - t0, out + i * columns + (t0 - c0));
             t0 = t1;
+        }
+    }
+
+    /// 32 inputs of an output whose words are every `step`th from `first` on.
+    void ofOneGroup(const std::vector<std::uint32_t>& words, std::size_t first, std::size_t step, float scale,
+                    float zero, float* out) const {
+        std::uint32_t stream[9] = {};
+        std::uint8_t codes[32];
+        for (unsigned k = 0; k < coding_.bits; ++k) stream[k] = words[first + k * step];
+        if (coding_.bits == 4) {
+            unpackNibbles(reinterpret_cast<const std::uint8_t*>(stream), 32, codes);
+        } else {
+            const unsigned mask = (1u << coding_.bits) - 1;
+            for (unsigned c = 0; c < 32; ++c) {
+                const unsigned bit = c * coding_.bits;
+                const std::uint64_t wide = stream[bit / 32] | std::uint64_t(stream[bit / 32 + 1]) << 32;
+                codes[c] = std::uint8_t(wide >> (bit % 32) & mask);
+            }
+        }
+        for (std::size_t i = 0; i < 32; i += kLanes) {
+            ByteLanes lanes;
+            load(lanes, codes + i);
+            const auto whole = __builtin_convertvector(__builtin_convertvector(lanes, IntLanes), FloatLanes);
+            store(scale * (whole - zero), out + i);
         }
     }
 

@@ -55,6 +55,20 @@ template<class T> std::vector<T> copied(const Field& field, std::uint64_t begin,
 const float kE2m1Values[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
                                -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
 
+void unpackNibbles(const std::uint8_t* bytes, std::size_t n, std::uint8_t* codes) {
+    std::size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        std::uint32_t packed;
+        std::memcpy(&packed, bytes + i / 2, 4);
+        std::uint64_t x = packed;
+        x = (x | x << 16) & 0x0000ffff0000ffffu;
+        x = (x | x << 8) & 0x00ff00ff00ff00ffu;
+        x = (x | x << 4) & 0x0f0f0f0f0f0f0f0fu;
+        std::memcpy(codes + i, &x, 8);
+    }
+    for (; i < n; ++i) codes[i] = std::uint8_t(bytes[i / 2] >> (i % 2 * 4) & 15);
+}
+
 float e4m3(std::uint8_t code) {
     const int exponent = code >> 3 & 15, mantissa = code & 7;
     const float sign = code & 128 ? -1.0f : 1.0f;

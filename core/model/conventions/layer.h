@@ -65,6 +65,8 @@ private:
     std::vector<TensorInfo> parts_;
 };
 
+/// Two codes of four bits a byte, the first one low; `n` is even.
+void unpackNibbles(const std::uint8_t* bytes, std::size_t n, std::uint8_t* codes);
 /// The finite 8-bit floats with one NaN (F8_E4M3) and with infinities (F8_E5M2).
 float e4m3(std::uint8_t code);
 float e5m2(std::uint8_t code);

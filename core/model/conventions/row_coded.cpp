@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/conventions/row_coded.h"
 
+#include "core/base/lanes.h"
 #include "core/model/tensor_name.h"
+#include "kernels/kernel_set.h"
 #include "kernels/small_float.h"
 
 #include <algorithm>
@@ -31,6 +33,8 @@ public:
           coding_(std::move(coding)), columns_(std::uint64_t(shape().back())),
           matrixRows_(std::uint64_t(shape()[shape().size() - 2])),
           groups_(std::uint64_t(groupsOf(shape().back(), std::int64_t(coding_.group)))) {
+        for (unsigned code = 0; code < 1u << coding_.bits; ++code)
+            integers_ = integers_ && coding_.levels[code] == coding_.levels[0] + float(code);
         coding_.fields.clear(); // the base keeps them
         coding_.shape.clear();
         coding_.description.clear();
@@ -76,7 +80,7 @@ private:
                 const auto codes = field(1).octets(scaleRow * groups_, groups);
                 into.scales.resize(groups);
                 for (std::size_t g = 0; g < groups; ++g)
-                    into.scales[g] = coding_.scaleCoding == ScaleCoding::E8m0 ? e8m0(codes[g]) : e4m3(codes[g]);
+                    into.scales[g] = coding_.scaleCoding == ScaleCoding::E8m0 ? e8m0(codes[g]) : e4m3Levels()[codes[g]];
             }
             if (coding_.global >= 0) {
                 const float global = field(std::size_t(coding_.global)).floats(0, 1)[0];
@@ -104,8 +108,52 @@ private:
         }
     }
 
+    /// Whole groups of nibbles or bytes in their order, by vectors.
+    void decodeGroups(const std::uint8_t* bytes, std::size_t n, std::size_t firstGroup, const RowScales& s,
+                      float* out) const {
+        const auto group = std::size_t(coding_.group);
+        thread_local std::vector<std::uint8_t> unpacked;
+        const std::uint8_t* codes = bytes;
+        if (coding_.bits == 4) {
+            unpacked.resize(n);
+            unpackNibbles(bytes, n, unpacked.data());
+            codes = unpacked.data();
+        }
+        if (coding_.zeros < 0) {
+            bestKernels().dequantize(codes, n, group, s.scales.data() + firstGroup, coding_.levels, 1 << coding_.bits,
+                                     out);
+        } else {
+            for (std::size_t i = 0, g = firstGroup; i < n; ++g)
+                for (const float zero = s.zeros[g], scale = s.scales[g]; i < (g - firstGroup + 1) * group;
+                     i += kLanes) {
+                    ByteLanes lanes;
+                    load(lanes, codes + i);
+                    const auto whole = __builtin_convertvector(__builtin_convertvector(lanes, IntLanes), FloatLanes);
+                    store((whole + coding_.levels[0] - zero) * scale, out + i);
+                }
+        }
+        if (coding_.biases < 0) return;
+        if (coding_.roundsProducts && dtype() != DType::F32) {
+            const KernelSet& kernels = bestKernels();
+            thread_local std::vector<std::uint16_t> halves;
+            halves.resize(n);
+            (dtype() == DType::F16 ? kernels.f32ToF16 : kernels.f32ToBf16)(out, n, halves.data());
+            (dtype() == DType::F16 ? kernels.f16ToF32 : kernels.bf16ToF32)(halves.data(), n, out);
+        }
+        for (std::size_t i = 0, g = firstGroup; i < n; ++g)
+            for (const float bias = s.biases[g]; i < (g - firstGroup + 1) * group; i += kLanes) {
+                FloatLanes lanes;
+                load(lanes, out + i);
+                store(lanes + bias, out + i);
+            }
+    }
+
     void decode(std::span<const std::uint8_t> bytes, std::uint64_t firstByte, std::uint64_t first, std::size_t n,
                 const RowScales& s, float* out) const {
+        const bool isWhole = coding_.order.empty() && coding_.perWord == 0 && coding_.group % kLanes == 0 &&
+                             first % coding_.group == 0 && n % coding_.group == 0;
+        if (isWhole && (coding_.bits == 4 || coding_.bits == 8) && (coding_.zeros < 0 || integers_))
+            return decodeGroups(bytes.data(), n, std::size_t(first / coding_.group), s, out);
         const unsigned mask = (1u << coding_.bits) - 1;
         const auto codeAt = [&](std::uint64_t column) {
             const std::uint64_t bit = bitOf(column), at = bit / 8 - firstByte;
@@ -144,6 +192,7 @@ private:
     }
 
     RowCoding coding_;
+    bool integers_ = true; ///< levels that follow each other
     std::uint64_t columns_, matrixRows_, groups_;
 };
 

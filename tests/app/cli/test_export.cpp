@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // export: recipes, the certificate, and what happens when the target, the disk or the process gives way.
 #include "cli_run.h"
-#include "core/quant/layout.h"
+#include "exported.h"
+#include "layout_case.h"
 
 #include <QCryptographicHash>
 #include <QDirIterator>
@@ -20,44 +21,6 @@
 using namespace clitest;
 
 namespace {
-
-QString makeModel(const QString& folder, int rows) {
-    QDir().mkpath(folder);
-    put(folder + s("/config.json"), R"({"model_type": "llama"})");
-    return put(folder + s("/model.safetensors"),
-               safetensors({{"a.up_proj.weight", "F32", "[" + QByteArray::number(rows) + ",64]", ramp(rows * 64)},
-                            {"a.down_proj.weight", "F32", "[32,64]", ramp(32 * 64)},
-                            {"a.norm.weight", "F32", "[64]", ramp(64)}}));
-}
-
-/// Every file that the certificate names is there with the hash it has; nothing is missing.
-bool isWhole(const QString& folder) {
-    const auto certificate = QJsonDocument::fromJson(get(folder + s("/certificate.json"))).object();
-    const auto files = certificate[s("files")].toArray();
-    if (files.isEmpty() || certificate[s("result")].toString() != s("proved")) return false;
-    for (const auto& file : files) {
-        const auto bytes = get(folder + u'/' + file[s("name")].toString());
-        const auto hash = QCryptographicHash::hash(bytes, QCryptographicHash::Sha256).toHex();
-        if (QString::fromLatin1(hash) != file[s("sha256")].toString()) return false;
-    }
-    return true;
-}
-
-struct Case {
-    const char *layout, *spec;
-};
-/// One spec that each layout takes. A layout without a row here has no test of what happens when it cannot be written.
-constexpr Case kCases[] = {{"eformer", "nf4:block=64"},
-                           {"native", "int3:block=32"},
-                           {"plain", "int8"},
-                           {"bnb", "nf4:dialect=bnb"},
-                           {"compressed-tensors", "int4:dialect=ct:block=32:scaletype=bf16"},
-                           {"gptq", "int4:dialect=ct:block=32:scaletype=f16"},
-                           {"llm-int8", "int8"},
-                           {"mlx", "int4:sym=no:block=32:scaletype=bf16"},
-                           {"gguf", "q4_0"},
-                           {"hdf5", "nf4:block=64"},
-                           {"npz", "int8"}};
 
 /// A folder and a file where the layout writes both.
 QStringList outputNames(const QString& layout) {
@@ -79,9 +42,9 @@ QString makeGguf(const QString& path, int rows) {
 
 /// The arguments that export a model of so many rows.
 QStringList exportOf(const QTemporaryDir& dir, const QString& layout, int rows, const QString& out) {
-    const auto* found =
-        std::find_if(std::begin(kCases), std::end(kCases), [&](const auto& c) { return layout == s(c.layout); });
-    if (found == std::end(kCases)) qFatal("no spec for layout %s", qPrintable(layout));
+    const auto* found = std::find_if(std::begin(kLayoutCases), std::end(kLayoutCases),
+                                     [&](const auto& c) { return layout == s(c.layout); });
+    if (found == std::end(kLayoutCases)) qFatal("no spec for layout %s", qPrintable(layout));
     const QString model = dir.filePath(s(layout == s("gguf") ? "m%1.gguf" : "m%1").arg(rows));
     if (!QFileInfo::exists(model)) layout == s("gguf") ? makeGguf(model, rows) : makeModel(model, rows);
     const QString recipe =
@@ -190,10 +153,8 @@ private Q_SLOTS:
     }
 
     void everyLayoutHasACase() {
-        for (const auto& layout : qs::layouts())
-            QVERIFY2(std::any_of(std::begin(kCases), std::end(kCases),
-                                 [&](const auto& c) { return s(c.layout) == s(layout.id); }),
-                     layout.id);
+        const char* without = layoutWithoutCase(kLayoutCases);
+        QVERIFY2(!without, without);
     }
 
     static void addLayouts() {

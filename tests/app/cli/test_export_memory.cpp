@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Memory of exports in every layout: of a tensor of 128 MiB as F32, of which the file has holes alone, no layout keeps as
 // much as its bytes in memory.
-#include "core/quant/layout.h"
+#include "tests/app/cli/layout_case.h"
 #include "tests/app/cli/peak.h"
 #include "tests/core/model/made_gguf.h"
 
 #include <QTemporaryDir>
-#include <set>
 
 using namespace clitest;
 
@@ -15,24 +14,21 @@ namespace {
 constexpr qint64 kColumns = 4096, kRows = 8192;
 constexpr std::int64_t kMost = 56 * kMiB; ///< beyond what a small tensor takes: less than its 64 MiB in BF16
 
-struct Case {
-    const char* layout;
-    const char* spec;
-};
 /// One for every layout, and those whose scales are known only when all of a tensor was seen.
-constexpr Case kCases[] = {{"eformer", "nf4:block=64"},
-                           {"native", "int4:sym=no:block=32"},
-                           {"native", "nf4:dialect=bnb:scaletype=u8dq"},
-                           {"plain", "nf4:block=64"},
-                           {"bnb", "nf4:dialect=bnb:scaletype=u8dq"},
-                           {"compressed-tensors", "nvfp4:dialect=ct"},
-                           {"compressed-tensors", "int4:dialect=ct:sym=no:block=32"},
-                           {"gptq", "int4:dialect=ct:block=32:scaletype=f16"},
-                           {"llm-int8", "int8"},
-                           {"mlx", "int4:sym=no:block=32:scaletype=bf16"},
-                           {"gguf", "q4_0"},
-                           {"hdf5", "nf4:block=64"},
-                           {"npz", "int8"}};
+constexpr LayoutCase kCases[] = {{"eformer", "nf4:block=64"},
+                                 {"eformer", "ternary"},
+                                 {"native", "int4:sym=no:block=32"},
+                                 {"native", "nf4:dialect=bnb:scaletype=u8dq"},
+                                 {"plain", "nf4:block=64"},
+                                 {"bnb", "nf4:dialect=bnb:scaletype=u8dq"},
+                                 {"compressed-tensors", "nvfp4:dialect=ct"},
+                                 {"compressed-tensors", "int4:dialect=ct:sym=no:block=32"},
+                                 {"gptq", "int4:dialect=ct:block=32:scaletype=f16"},
+                                 {"llm-int8", "int8"},
+                                 {"mlx", "int4:sym=no:block=32:scaletype=bf16"},
+                                 {"gguf", "q4_0"},
+                                 {"hdf5", "nf4:block=64"},
+                                 {"npz", "int8"}};
 
 /// A file of one matrix of zeros, without its bytes on the disk; "" where that cannot be.
 QString sparse(const QString& folder, bool gguf, qint64 rows) {
@@ -63,15 +59,15 @@ class TestExportMemory : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void everyLayoutIsMeasured() {
-        std::set<std::string_view> measured;
-        for (const Case& one : kCases) measured.insert(one.layout);
-        for (const qs::Layout& layout : qs::layouts()) QVERIFY2(measured.contains(layout.id), layout.id);
+        const char* without = layoutWithoutCase(kCases);
+        QVERIFY2(!without, without);
     }
 
     void exported_data() {
         QTest::addColumn<QString>("layout");
         QTest::addColumn<QString>("spec");
-        for (const Case& one : kCases) QTest::addRow("%s %s", one.layout, one.spec) << s(one.layout) << s(one.spec);
+        for (const LayoutCase& one : kCases)
+            QTest::addRow("%s %s", one.layout, one.spec) << s(one.layout) << s(one.spec);
     }
     void exported() {
         if (kSanitized) QSKIP("the sanitizer's own memory is many times the program's");

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # All but the completion's list of commands is tested on the real binary.
-foreach(name memory export_memory golden contract analyze audit bench known_answers labs quantize export signals completion conventions)
+foreach(name memory export_memory golden contract analyze audit bench known_answers labs quantize export export_folder signals completion conventions)
   qs_add_test(test_cli_${name} SOURCES cli/test_${name}.cpp LIBS qs_cli)
   add_dependencies(test_cli_${name} quantscope-cli quantscope-worker)
 endforeach()

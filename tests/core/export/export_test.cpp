@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Proofs and certificates: what is written is compared, and what does not compare is not left behind.
 #include "core/export/export_plan.h"
+#include "core/model/conventions/convention.h"
 #include "core/report/report.h"
 #include "tests/core/export/made_export.h"
 #include "tests/support/thinned.h"
@@ -29,6 +30,8 @@ private Q_SLOTS:
     void proved();
     void provedByReadersOfOthers_data();
     void provedByReadersOfOthers();
+    void provedByReadersOfOthersInOneFile_data() { provedByReadersOfOthers_data(); }
+    void provedByReadersOfOthersInOneFile();
     void mlxInTheModelsType_data();
     void mlxInTheModelsType();
     void conv1dIsTurned_data();
@@ -124,6 +127,32 @@ void ExportTest::provedByReadersOfOthers() {
     QCOMPARE(proof.copied, std::uint64_t(2));
     QCOMPARE(proof.bytesWritten, proof.bytesPredicted);
     QVERIFY(proof.tensors[0].readAs != "F32");
+}
+
+/// A file alone says in its metadata what config.json would: its values are compared as those of a folder are.
+void ExportTest::provedByReadersOfOthersInOneFile() {
+    QFETCH(QString, layout);
+    QFETCH(QString, spec);
+    const QTemporaryDir folder, outputs;
+    const auto model = sample(folder);
+    const QString out = outputs.filePath(QStringLiteral("out.safetensors"));
+    QuantizeRequest asked{*parseSpec(spec.toStdString()), "^a", layout.toStdString(), out.toStdString()};
+    const auto done = exportModel(*model, asked, Job{});
+    QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+    const Proof& proof = done->certificate.proof;
+    QVERIFY2(proof.proved(), summaryText(done->certificate).c_str());
+    QCOMPARE(proof.equal, std::uint64_t(1));
+    QVERIFY(proof.tensors[0].readAs != "F32");
+    const auto written = openModel(out.toStdString());
+    QVERIFY(written.has_value());
+    QVERIFY((*written)->files.front().metadata.contains(kConfigKey));
+    // What is decoded of it, and what is quantized in another way, does not say that it is stored so.
+    const QString plain = outputs.filePath(QStringLiteral("plain.safetensors"));
+    QVERIFY(dequantizeModel(**written, {}, plain.toStdString(), Job{}).has_value());
+    QVERIFY(!(*openModel(plain.toStdString()))->files.front().metadata.contains(kConfigKey));
+    const QString other = outputs.filePath(QStringLiteral("other.safetensors"));
+    QVERIFY(exportModel(**written, request("int8", "native", other), Job{}).has_value());
+    QVERIFY(!(*openModel(other.toStdString()))->files.front().metadata.contains(kConfigKey));
 }
 
 void ExportTest::mlxInTheModelsType_data() {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-foreach(test bnb_layout native block learn gguf_values)
+foreach(test bnb_layout native block learn gguf_values together)
   qs_add_test(${test}_test SOURCES quant/${test}_test.cpp LIBS qs_core nlohmann_json::nlohmann_json)
 endforeach()
 foreach(test spec bnb word_layouts golden_layout edge folder user_formats)

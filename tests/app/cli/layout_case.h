@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Tables of tests that go through the registry of layouts.
+
+#include "core/quant/layout.h"
+
+#include <QtTest>
+#include <algorithm>
+#include <span>
+
+namespace clitest {
+
+/// A layout and a spec that it takes.
+struct LayoutCase {
+    const char *layout, *spec;
+};
+/// One spec that each layout takes. A layout without a row here has no test of what happens when it cannot be written.
+inline constexpr LayoutCase kLayoutCases[] = {{"eformer", "nf4:block=64"},
+                                              {"native", "int3:block=32"},
+                                              {"plain", "int8"},
+                                              {"bnb", "nf4:dialect=bnb"},
+                                              {"compressed-tensors", "int4:dialect=ct:block=32:scaletype=bf16"},
+                                              {"gptq", "int4:dialect=ct:block=32:scaletype=f16"},
+                                              {"llm-int8", "int8"},
+                                              {"mlx", "int4:sym=no:block=32:scaletype=bf16"},
+                                              {"gguf", "q4_0"},
+                                              {"hdf5", "nf4:block=64"},
+                                              {"npz", "int8"}};
+/// The first layout without a row; null: every one has one.
+inline const char* layoutWithoutCase(std::span<const LayoutCase> cases) {
+    for (const qs::Layout& layout : qs::layouts())
+        if (std::none_of(cases.begin(), cases.end(),
+                         [&](const LayoutCase& one) { return std::string_view(one.layout) == layout.id; }))
+            return layout.id;
+    return nullptr;
+}
+
+} // namespace clitest
