@@ -15,17 +15,25 @@ namespace qs::gui {
 
 using Weights = std::vector<const TensorInfo*>;
 
-/// Names and groups, per tensor of the model.
+/// Groups of tensors. A list may have a million rows in a file that is not much larger: what can be said of a tensor when
+/// it is shown is not kept, and a model without layers has no groups.
 struct TensorOutline {
     struct Group {
-        QString title; ///< "layers.3"; empty: the tensor stands alone
+        QString title; ///< "layers.3"
         std::vector<int> tensors;
         quint64 bytes = 0;
     };
-    std::vector<Group> groups;         ///< in the order in which the model works
-    std::vector<QString> names, roles; ///< escaped for people
-    std::vector<int> groupOf;
-    std::vector<int> weightOf; ///< which of the weights it is, -1: kept as it is
+    std::vector<Group> groups;
+    std::vector<int> order; ///< in which the model works: a tensor that stands alone, or ~ a group; none without groups
+    std::vector<int> rowOf; ///< per tensor: where it is in `order`; none without groups
+    std::vector<int> weights;  ///< per tensor: which of the weights it is, -1: kept as it is; none without weights
+    std::vector<bool> isBrief; ///< per tensor: nothing else is called as it is in short; none without groups
+    std::size_t count = 0;     ///< of tensors
+
+    int weightOf(int tensor) const { return weights.empty() ? -1 : weights[std::size_t(tensor)]; }
+    bool standsAlone(int tensor) const { return order.empty() || order[std::size_t(rowOf[std::size_t(tensor)])] >= 0; }
+    static QString name(const TensorInfo& tensor);      ///< for people
+    QString role(const Model& model, int tensor) const; ///< within its group, or in short
 };
 TensorOutline outlineOf(const Model& model);
 

@@ -47,7 +47,7 @@ void ModelSweep::setModel(std::shared_ptr<const Model> model, std::vector<const 
     known_.clear();
     model_ = std::move(model);
     weights_ = std::move(weights);
-    statistics_.assign(model_ ? model_->tensors.size() : 0, nullptr);
+    statistics_.assign(weights_.empty() ? 0 : model_->tensors.size(), nullptr);
 }
 
 void ModelSweep::setInputs(decltype(AnalysisOptions::inputs) inputs, const QuantSpec& first) {
@@ -119,12 +119,12 @@ void ModelSweep::stop() {
 }
 
 std::shared_ptr<const TensorStatistics> ModelSweep::statistics(const TensorInfo& tensor) const {
-    return model_ ? statistics_[indexOf(tensor)] : nullptr;
+    return statistics_.empty() ? nullptr : statistics_[indexOf(tensor)];
 }
 
 void ModelSweep::learn(const AnalysisRow& row) {
     const auto* tensor = model_ && row->statistics ? model_->find(row->tensor) : nullptr;
-    if (!tensor) return;
+    if (!tensor || statistics_.empty()) return;
     auto& known = statistics_[indexOf(*tensor)];
     if (!known) known = std::make_shared<TensorStatistics>(*row->statistics);
 }

@@ -4,9 +4,9 @@
 #include "core/model/derived_tensor.h"
 
 #include <QHash>
-#include <QSet>
 
 #include <algorithm>
+#include <string_view>
 
 namespace qs::gui {
 namespace {
@@ -16,9 +16,9 @@ QString escaped(const std::string& text, std::size_t most = 200) {
 }
 
 // Embeddings first, the stack, then final norms and the head: the order in which the model works.
-int flowRank(const TensorOutline::Group& group, const Model& model) {
-    if (!group.title.isEmpty()) return 1;
-    const auto& name = model.tensors[std::size_t(group.tensors.front())].name;
+int flowRank(int row, const Model& model) {
+    if (row < 0) return 1;
+    const auto& name = model.tensors[std::size_t(row)].name;
     const auto has = [&name](std::initializer_list<const char*> words) {
         return std::any_of(words.begin(), words.end(),
                            [&name](const char* word) { return name.find(word) != std::string::npos; });
@@ -27,59 +27,88 @@ int flowRank(const TensorOutline::Group& group, const Model& model) {
     return has({"norm", "ln_f"}) && !has({"embed"}) ? 2 : 0;
 }
 
-bool hasLayers(const TensorOutline& out) {
-    return std::any_of(out.groups.begin(), out.groups.end(), [](const auto& group) { return !group.title.isEmpty(); });
+/// Outside the stack, too, what nearly every name begins and ends with says nothing: "embed_tokens".
+std::string_view brief(std::string_view name) {
+    if (name.starts_with("model.")) name.remove_prefix(6);
+    if (name.ends_with(".weight")) name.remove_suffix(7);
+    return name;
 }
 
-/// Outside the stack, too, what nearly every name begins and ends with says nothing: "embed_tokens".
+/// Of tensors that are the same in short, the first is called so.
 void shortenOutside(TensorOutline& out, const Model& model) {
-    QSet<QString> used;
-    for (const auto& group : out.groups) {
-        if (!group.title.isEmpty()) continue;
-        for (const int tensor : group.tensors) {
-            std::string_view name = model.tensors[std::size_t(tensor)].name;
-            if (name.starts_with("model.")) name.remove_prefix(6);
-            if (name.ends_with(".weight")) name.remove_suffix(7);
-            const QString brief = escaped(std::string(name));
-            if (brief.isEmpty() || used.contains(brief)) continue;
-            used.insert(brief);
-            out.roles[std::size_t(tensor)] = brief;
-        }
-    }
+    out.isBrief.assign(out.count, false);
+    std::vector<int> alone;
+    for (const int row : out.order)
+        if (row >= 0) alone.push_back(row);
+    const auto briefOf = [&](int tensor) { return brief(model.tensors[std::size_t(tensor)].name); };
+    std::sort(alone.begin(), alone.end(), [&](int a, int b) {
+        const auto x = briefOf(a), y = briefOf(b);
+        return x != y ? x < y : a < b;
+    });
+    for (std::size_t i = 0; i < alone.size(); ++i)
+        out.isBrief[std::size_t(alone[i])] =
+            !briefOf(alone[i]).empty() && (i == 0 || briefOf(alone[i]) != briefOf(alone[i - 1]));
 }
 
 void orderByFlow(TensorOutline& out, const Model& model) {
-    std::stable_sort(out.groups.begin(), out.groups.end(),
-                     [&model](const auto& a, const auto& b) { return flowRank(a, model) < flowRank(b, model); });
-    for (std::size_t at = 0; at < out.groups.size(); ++at)
-        for (const int tensor : out.groups[at].tensors) out.groupOf[std::size_t(tensor)] = int(at);
+    std::stable_sort(out.order.begin(), out.order.end(),
+                     [&model](int a, int b) { return flowRank(a, model) < flowRank(b, model); });
+    out.rowOf.assign(out.count, 0);
+    for (std::size_t at = 0; at < out.order.size(); ++at) {
+        const int row = out.order[at];
+        if (row >= 0)
+            out.rowOf[std::size_t(row)] = int(at);
+        else
+            for (const int tensor : out.groups[std::size_t(~row)].tensors) out.rowOf[std::size_t(tensor)] = int(at);
+    }
 }
 
 } // namespace
 
+QString TensorOutline::name(const TensorInfo& tensor) { return escaped(tensor.name); }
+
+QString TensorOutline::role(const Model& model, int tensor) const {
+    const auto& info = model.tensors[std::size_t(tensor)];
+    if (!standsAlone(tensor)) {
+        const auto place = placeOf(info.name);
+        return place.role.empty() ? name(info) : escaped(place.role);
+    }
+    return !isBrief.empty() && isBrief[std::size_t(tensor)] ? escaped(std::string(brief(info.name))) : name(info);
+}
+
 TensorOutline outlineOf(const Model& model) {
     TensorOutline out;
+    out.count = model.tensors.size();
+    out.order.reserve(out.count);
     QHash<QString, int> known;
     int weights = 0;
-    for (std::size_t i = 0; i < model.tensors.size(); ++i) {
+    for (std::size_t i = 0; i < out.count; ++i) {
         const auto& tensor = model.tensors[i];
+        if (tensor.isWeight()) {
+            if (weights == 0) out.weights.assign(out.count, -1);
+            out.weights[i] = weights++;
+        }
         const auto place = placeOf(tensor.name);
         const auto title = place.layer >= 0 ? escaped(place.group) : QString();
-        int at = title.isEmpty() ? -1 : known.value(title, -1);
+        if (title.isEmpty()) {
+            out.order.push_back(int(i));
+            continue;
+        }
+        int at = known.value(title, -1);
         if (at < 0) {
             at = int(out.groups.size());
             out.groups.push_back({title, {}, 0});
-            if (!title.isEmpty()) known.insert(title, at);
+            known.insert(title, at);
+            out.order.push_back(~at);
         }
         auto& group = out.groups[std::size_t(at)];
-        out.names.push_back(escaped(tensor.name));
-        out.roles.push_back(title.isEmpty() || place.role.empty() ? out.names.back() : escaped(place.role));
-        out.groupOf.push_back(at);
-        out.weightOf.push_back(tensor.isWeight() ? weights++ : -1);
         group.tensors.push_back(int(i));
         group.bytes += storedBytes(tensor);
     }
-    if (hasLayers(out)) {
+    if (out.groups.empty()) {
+        out.order = {};
+    } else {
+        out.order.shrink_to_fit();
         shortenOutside(out, model);
         orderByFlow(out, model);
     }
@@ -87,9 +116,18 @@ TensorOutline outlineOf(const Model& model) {
 }
 
 const TensorInfo* ModelLayout::firstWeight(const Model& model) const {
-    for (const auto& group : outline.groups)
-        for (const int tensor : group.tensors)
-            if (model.tensors[std::size_t(tensor)].isWeight()) return &model.tensors[std::size_t(tensor)];
+    if (weights.empty()) return nullptr;
+    if (outline.order.empty()) return weights.front();
+    for (const int row : outline.order) {
+        const auto first = [&](int tensor) { return outline.weightOf(tensor) >= 0; };
+        if (row >= 0) {
+            if (first(row)) return &model.tensors[std::size_t(row)];
+            continue;
+        }
+        const auto& tensors = outline.groups[std::size_t(~row)].tensors;
+        const auto at = std::find_if(tensors.begin(), tensors.end(), first);
+        if (at != tensors.end()) return &model.tensors[std::size_t(*at)];
+    }
     return nullptr;
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace qs::gui {
 namespace {
@@ -68,16 +67,17 @@ TensorArrangement arrange(const Model& model, const TensorOutline& outline, cons
                           const ArrangementWish& wish, const Job& job) {
     TensorArrangement out;
     out.flat = wish.flat;
-    const auto count = outline.names.size();
+    out.isList = wish.flat || outline.groups.empty();
+    const auto count = outline.count;
     std::vector<bool> taken(count, true);
     if (!wish.filter.pattern().isEmpty())
         for (std::size_t i = 0; i < count && !job.cancelled(); ++i)
-            taken[i] = wish.filter.match(outline.names[i]).hasMatch();
+            taken[i] = wish.filter.match(TensorOutline::name(model.tensors[i])).hasMatch();
 
     std::vector<double> keys;
     if (wish.key != ArrangementWish::ByName)
         for (std::size_t i = 0; i < count && !job.cancelled(); ++i)
-            keys.push_back(sortKey(model.tensors[i], rows.at(std::size_t(outline.weightOf[i])), metric, wish.key));
+            keys.push_back(sortKey(model.tensors[i], rows.at(std::size_t(outline.weightOf(int(i)))), metric, wish.key));
     if (job.cancelled()) return {};
     const auto order = [&](std::vector<int>::iterator begin, std::vector<int>::iterator end) {
         if (!keys.empty())
@@ -86,28 +86,33 @@ TensorArrangement arrange(const Model& model, const TensorOutline& outline, cons
             std::reverse(begin, end);
     };
 
-    if (wish.flat) {
+    out.tensors.reserve(std::size_t(std::count(taken.begin(), taken.end(), true)));
+    if (out.isList) {
         for (std::size_t i = 0; i < count; ++i)
             if (taken[i]) out.tensors.push_back(int(i));
         order(out.tensors.begin(), out.tensors.end());
     } else {
-        std::vector<int> groups(outline.groups.size());
-        std::iota(groups.begin(), groups.end(), 0);
-        if (keys.empty() && wish.descending) std::reverse(groups.begin(), groups.end());
-        out.rowOf.assign(groups.size(), -1);
-        for (const int group : groups) {
+        const auto all = outline.order.size();
+        out.rowOf.assign(all, -1);
+        for (std::size_t i = 0; i < all; ++i) {
+            const auto row = keys.empty() && wish.descending ? all - 1 - i : i;
+            const int what = outline.order[row];
             const auto begin = out.tensors.size();
-            for (const int tensor : outline.groups[std::size_t(group)].tensors)
-                if (taken[std::size_t(tensor)]) out.tensors.push_back(tensor);
+            if (what < 0) {
+                for (const int tensor : outline.groups[std::size_t(~what)].tensors)
+                    if (taken[std::size_t(tensor)]) out.tensors.push_back(tensor);
+            } else if (taken[std::size_t(what)])
+                out.tensors.push_back(what);
             if (out.tensors.size() == begin) continue;
             order(out.tensors.begin() + std::ptrdiff_t(begin), out.tensors.end());
-            out.rowOf[std::size_t(group)] = int(out.groups.size());
-            out.groups.push_back(group);
+            out.rowOf[row] = int(out.rows.size());
+            out.rows.push_back(int(row));
             out.begin.push_back(int(begin));
         }
         out.begin.push_back(int(out.tensors.size()));
     }
     out.shown = int(out.tensors.size());
+    if (out.tensors.size() == count && std::is_sorted(out.tensors.begin(), out.tensors.end())) return out;
     out.placeOf.assign(count, -1);
     for (std::size_t i = 0; i < out.tensors.size(); ++i) out.placeOf[std::size_t(out.tensors[i])] = int(i);
     return out;

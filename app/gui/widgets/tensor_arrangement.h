@@ -11,13 +11,16 @@ namespace qs::gui {
 
 struct TensorArrangement {
     bool flat = false;
+    bool isList = true; ///< the rows are tensors: flat, or a model without groups
     int shown = 0;
     std::vector<int> tensors; ///< in the order shown
-    std::vector<int> placeOf; ///< per tensor of the model: index into `tensors`, -1: filtered away
+    std::vector<int>
+        placeOf; ///< per tensor of the model: index into `tensors`, -1: filtered away; none where all are in order
+    int placeAt(int tensor) const { return placeOf.empty() ? tensor : placeOf[std::size_t(tensor)]; }
     // Of a tree: the rows of its top level.
-    std::vector<int> groups; ///< of the outline
-    std::vector<int> begin;  ///< of their tensors in `tensors`, and the end
-    std::vector<int> rowOf;  ///< per group of the outline: its row, -1: none of its tensors is shown
+    std::vector<int> rows;  ///< of the outline's order
+    std::vector<int> begin; ///< of their tensors in `tensors`, and the end
+    std::vector<int> rowOf; ///< per row of the outline's order: its row here, -1: none of its tensors is shown
 };
 
 struct ArrangementWish {

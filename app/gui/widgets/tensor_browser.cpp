@@ -26,6 +26,15 @@ namespace {
 constexpr std::size_t kLarge = 20000; // tensors; above it, values are fetched less often
 constexpr int kUnfolded = 2000;       // rows; a larger tree stays folded, because a view lays its rows out in one turn
 
+/// All that there are, not those that it has come to.
+class Tensors final : public QTreeView {
+public:
+    void selectAll() override {
+        while (model()->canFetchMore({})) model()->fetchMore({});
+        QTreeView::selectAll();
+    }
+};
+
 QToolButton* switchButton(const QString& tip) {
     auto* button = new QToolButton;
     button->setCheckable(true);
@@ -40,7 +49,7 @@ QToolButton* switchButton(const QString& tip) {
 } // namespace
 
 TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), tree_(new TensorTree(session, this)), view_(new QTreeView),
+    : QWidget(parent), session_(session), tree_(new TensorTree(session, this)), view_(new Tensors),
       filter_(new QLineEdit), metric_(new QComboBox), asTree_(switchButton(QStringLiteral("Tree by layer"))),
       asTable_(switchButton(QStringLiteral("Flat table"))), shown_(new QLabel) {
     setAccessibleName(QStringLiteral("Tensors"));

@@ -15,6 +15,7 @@ namespace {
 
 // internalId: 0 for the top level, else the row of the group + 1.
 constexpr quintptr kTop = 0;
+constexpr int kFetched = 50'000;      // rows at a time
 constexpr std::size_t kLittle = 2000; // tensors that are filtered, sorted and looked over within 2 ms
 
 ColumnInfo columnOf(const Metric& metric) {
@@ -36,7 +37,7 @@ TensorTree::~TensorTree() {
     surveyJob_.cancel();
 }
 
-bool TensorTree::little() const { return outline().names.size() <= kLittle; }
+bool TensorTree::little() const { return outline().count <= kLittle; }
 
 // ---- what is shown -------------------------------------------------------------------------------------------------
 
@@ -51,7 +52,7 @@ void TensorTree::followModel() {
     survey_ = {};
     shown_ = {};
     shown_.flat = wish_.flat;
-    if (!wish_.flat) shown_.begin = {0};
+    fetched_ = 0;
     endResetModel();
     refreshValues(true);
     rearrange();
@@ -95,6 +96,7 @@ void TensorTree::show(TensorArrangement arrangement) {
     if (arrangement.flat != shown_.flat || shown_.tensors.empty()) {
         beginResetModel();
         shown_ = std::move(arrangement);
+        fetched_ = std::min(topRows(), kFetched);
         endResetModel();
         return;
     }
@@ -103,16 +105,19 @@ void TensorTree::show(TensorArrangement arrangement) {
     std::vector<int> tensors, groups; // what they stand for
     for (const auto& index : before) {
         tensors.push_back(tensorAt(index));
-        groups.push_back(tensors.back() < 0 ? shown_.groups[std::size_t(index.row())] : -1);
+        groups.push_back(tensors.back() < 0 ? shown_.rows[std::size_t(index.row())] : -1);
     }
     shown_ = std::move(arrangement);
+    fetched_ = std::min(topRows(), kFetched);
+    for (const int tensor : tensors) // what is selected stays so
+        if (tensor >= 0) fetched_ = std::max(fetched_, topRowOf(tensor) + 1);
     QModelIndexList after;
     for (qsizetype i = 0; i < before.size(); ++i) {
         const int tensor = tensors[std::size_t(i)], group = groups[std::size_t(i)];
         const int row = tensor < 0 ? shown_.rowOf[std::size_t(group)] : -1;
-        after << (tensor >= 0 ? place(tensor, before[i].column())
-                  : row < 0   ? QModelIndex()
-                              : createIndex(row, before[i].column(), kTop));
+        after << (tensor >= 0                  ? place(tensor, before[i].column())
+                  : row < 0 || row >= fetched_ ? QModelIndex()
+                                               : createIndex(row, before[i].column(), kTop));
     }
     changePersistentIndexList(before, after);
     Q_EMIT layoutChanged();
@@ -151,14 +156,16 @@ void TensorTree::lookOver() {
 
 // ---- indices -------------------------------------------------------------------------------------------------------
 
-bool TensorTree::standsAlone(int row) const {
-    return outline().groups[std::size_t(shown_.groups[std::size_t(row)])].title.isEmpty();
+bool TensorTree::standsAlone(int row) const { return outline().order[std::size_t(shown_.rows[std::size_t(row)])] >= 0; }
+
+const TensorOutline::Group& TensorTree::groupAt(int row) const {
+    return outline().groups[std::size_t(~outline().order[std::size_t(shown_.rows[std::size_t(row)])])];
 }
 
 int TensorTree::tensorAt(const QModelIndex& index) const {
     if (!index.isValid()) return -1;
     const int row = index.row();
-    if (shown_.flat) return shown_.tensors[std::size_t(row)];
+    if (shown_.isList) return shown_.tensors[std::size_t(row)];
     if (index.internalId() != kTop)
         return shown_.tensors[std::size_t(shown_.begin[std::size_t(index.internalId()) - 1] + row)];
     return standsAlone(row) ? shown_.tensors[std::size_t(shown_.begin[std::size_t(row)])] : -1;
@@ -170,19 +177,39 @@ const TensorInfo* TensorTree::tensor(const QModelIndex& index) const {
 }
 
 QModelIndex TensorTree::place(int tensor, int column) const {
-    const int at = shown_.placeOf[std::size_t(tensor)];
+    const int at = shown_.placeAt(tensor);
     if (at < 0) return {};
-    if (shown_.flat) return createIndex(at, column, kTop);
-    const int row = shown_.rowOf[std::size_t(outline().groupOf[std::size_t(tensor)])];
+    if (shown_.isList) return createIndex(at, column, kTop);
+    const int row = shown_.rowOf[std::size_t(outline().rowOf[std::size_t(tensor)])];
     if (standsAlone(row)) return createIndex(row, column, kTop);
     return createIndex(at - shown_.begin[std::size_t(row)], column, quintptr(row) + 1);
 }
 
-QModelIndex TensorTree::indexOf(const TensorInfo* tensor) const {
+int TensorTree::topRowOf(int tensor) const {
+    const int at = shown_.placeAt(tensor);
+    return at < 0 || shown_.isList ? at : shown_.rowOf[std::size_t(outline().rowOf[std::size_t(tensor)])];
+}
+
+QModelIndex TensorTree::indexOf(const TensorInfo* tensor) {
     if (!tensor || !model_) return {};
     const auto at = tensor - model_->tensors.data();
-    if (at < 0 || at >= std::ptrdiff_t(shown_.placeOf.size())) return {};
+    if (at < 0 || at >= std::ptrdiff_t(outline().count) || shown_.tensors.empty()) return {};
+    while (topRowOf(int(at)) >= fetched_) fetchMore({});
     return place(int(at), 0);
+}
+
+bool TensorTree::hasChildren(const QModelIndex& parent) const {
+    return parent.isValid() ? rowCount(parent) > 0 : topRows() > 0;
+}
+
+bool TensorTree::canFetchMore(const QModelIndex& parent) const { return !parent.isValid() && fetched_ < topRows(); }
+
+void TensorTree::fetchMore(const QModelIndex& parent) {
+    if (!canFetchMore(parent)) return;
+    const int next = fetched_ + std::min(kFetched, topRows() - fetched_);
+    beginInsertRows({}, fetched_, next - 1);
+    fetched_ = next;
+    endInsertRows();
 }
 
 QModelIndex TensorTree::firstTensor() const {
@@ -195,13 +222,13 @@ QModelIndex TensorTree::index(int row, int column, const QModelIndex& parent) co
 }
 
 QModelIndex TensorTree::parent(const QModelIndex& index) const {
-    if (!index.isValid() || shown_.flat || index.internalId() == kTop) return {};
+    if (!index.isValid() || shown_.isList || index.internalId() == kTop) return {};
     return createIndex(int(index.internalId() - 1), 0, kTop);
 }
 
 int TensorTree::rowCount(const QModelIndex& parent) const {
-    if (!parent.isValid()) return int(shown_.flat ? shown_.tensors.size() : shown_.groups.size());
-    if (shown_.flat || parent.internalId() != kTop || parent.column() != 0 || standsAlone(parent.row())) return 0;
+    if (!parent.isValid()) return fetched_;
+    if (shown_.isList || parent.internalId() != kTop || parent.column() != 0 || standsAlone(parent.row())) return 0;
     const auto row = std::size_t(parent.row());
     return shown_.begin[row + 1] - shown_.begin[row];
 }
@@ -216,9 +243,7 @@ Qt::ItemFlags TensorTree::flags(const QModelIndex& index) const {
 
 // ---- cells ---------------------------------------------------------------------------------------------------------
 
-const AnalysisRow& TensorTree::rowOf(int tensor) const {
-    return rows_.at(std::size_t(outline().weightOf[std::size_t(tensor)]));
-}
+const AnalysisRow& TensorTree::rowOf(int tensor) const { return rows_.at(std::size_t(outline().weightOf(tensor))); }
 
 double TensorTree::metricOf(int tensor) const {
     return sortKey(model_->tensors[std::size_t(tensor)], rowOf(tensor), metric_, ArrangementWish::ByMetric);
@@ -279,7 +304,7 @@ QString TensorTree::tip(int tensor, int column) const {
         }
     }
     const auto about = QStringLiteral("%1\n%2 %3")
-                           .arg(outline().names[std::size_t(tensor)], QString::fromLatin1(info.typeId()),
+                           .arg(TensorOutline::name(info), QString::fromLatin1(info.typeId()),
                                 QString::fromStdString(shapeTimes(info.shape)));
     return info.derived ? about + u'\n' + aboutDerived(info) : about;
 }
@@ -287,8 +312,7 @@ QString TensorTree::tip(int tensor, int column) const {
 QVariant TensorTree::data(const QModelIndex& index, int role) const {
     if (!index.isValid()) return {};
     const int at = tensorAt(index);
-    if (at < 0)
-        return groupData(outline().groups[std::size_t(shown_.groups[std::size_t(index.row())])], index.column(), role);
+    if (at < 0) return groupData(groupAt(index.row()), index.column(), role);
     const auto& tensor = model_->tensors[std::size_t(at)];
     const auto& row = rowOf(at);
     const auto& tokens = Theme::instance().tokens();
@@ -297,7 +321,7 @@ QVariant TensorTree::data(const QModelIndex& index, int role) const {
     switch (role) {
     case Qt::DisplayRole:
         switch (column) {
-        case Name: return (shown_.flat ? outline().names : outline().roles)[std::size_t(at)];
+        case Name: return shown_.flat ? TensorOutline::name(tensor) : outline().role(*model_, at);
         case Bytes: return QString::fromStdString(bytesText(storedBytes(tensor)));
         case Bpw: return known ? QString::fromStdString(fixedText(row->bpw, 2)) : QString();
         case MetricValue: return metricText(at);

@@ -37,13 +37,17 @@ public:
     bool anyFlags() const { return survey_.anyFlags; }
 
     const TensorInfo* tensor(const QModelIndex& index) const; ///< null for a group
-    QModelIndex indexOf(const TensorInfo* tensor) const;      ///< invalid: filtered away
+    QModelIndex indexOf(const TensorInfo* tensor);            ///< invalid: filtered away; fetches up to it
     QModelIndex firstTensor() const;
 
     QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
     QModelIndex parent(const QModelIndex& index) const override;
     int rowCount(const QModelIndex& parent = {}) const override;
     int columnCount(const QModelIndex& parent = {}) const override;
+    // A view keeps 40 bytes a row: it hears of a long list's rows as it comes to them.
+    bool hasChildren(const QModelIndex& parent = {}) const override;
+    bool canFetchMore(const QModelIndex& parent) const override;
+    void fetchMore(const QModelIndex& parent) override;
     Qt::ItemFlags flags(const QModelIndex& index) const override;
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
@@ -64,7 +68,10 @@ private:
     QVariant groupData(const TensorOutline::Group& group, int column, int role) const;
     QVariant metricText(int tensor) const;
     QString tip(int tensor, int column) const;
+    int topRows() const { return int(shown_.isList ? shown_.tensors.size() : shown_.rows.size()); }
+    int topRowOf(int tensor) const; ///< -1: filtered away
     bool standsAlone(int row) const;
+    const TensorOutline::Group& groupAt(int row) const; ///< of a row that does not stand alone
 
     Session& session_;
     std::shared_ptr<const Model> model_;
@@ -72,6 +79,7 @@ private:
     ModelRows rows_;
     const Metric* metric_ = nullptr;
     TensorArrangement shown_;
+    int fetched_ = 0; ///< of the top rows
     ArrangementWish wish_;
     TensorSurvey survey_;
     Job arrangeJob_, surveyJob_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Memory of the real `quantscope-cli inspect` over files made to fill it: in every format as many tiny tensors, names,
 // dimensions and metadata as the bytes allow. It takes at most twice the file and what the file unpacks to, and 64 MiB,
-// beyond what it takes for a file of one tensor. The window with a list of 100,000 tensors keeps to the same.
+// beyond what it takes for a file of one tensor. The window with a list of a million tensors keeps to the same.
 #include "core/model/file_format.h"
 #include "tests/app/cli/peak.h"
 #include "tests/core/model/made_gguf.h"
@@ -314,8 +314,10 @@ void MemoryTest::inspect() {
 void MemoryTest::window_data() {
     QTest::addColumn<QByteArray>("prefix");
     QTest::addColumn<QByteArray>("shape");
-    QTest::newRow("without elements") << QByteArray() << QByteArray("[0]");
-    QTest::newRow("of layers") << QByteArray("model.layers.7.mlp.experts.down_proj.") << QByteArray("[0]");
+    QTest::addColumn<int>("tensors");
+    QTest::newRow("without elements") << QByteArray() << QByteArray("[0]") << 100'000;
+    QTest::newRow("of layers") << QByteArray("model.layers.7.mlp.experts.down_proj.") << QByteArray("[0]") << 100'000;
+    QTest::newRow("a million") << QByteArray() << QByteArray("[0]") << 1'000'000;
 }
 
 /// Opened, with its tensors in the browser and the page painted.
@@ -325,6 +327,7 @@ void MemoryTest::window() {
     if (kSanitized) QSKIP("the sanitizer's own memory is many times the program's");
     QFETCH(QByteArray, prefix);
     QFETCH(QByteArray, shape);
+    QFETCH(int, tensors);
     QTemporaryDir folder;
     qputenv("XDG_CONFIG_HOME", folder.path().toUtf8());
     const auto shown = [&](const QString& file) {
@@ -334,7 +337,7 @@ void MemoryTest::window() {
         return peak.code == 0 && QFile::remove(picture) ? peak.bytes : -1;
     };
     const auto one = shown(put(folder.path(), name("one.safetensors"), smallFile()));
-    const auto many = put(folder.path(), name("many.safetensors"), madeFile(header(100'000, shape, prefix)));
+    const auto many = put(folder.path(), name("many.safetensors"), madeFile(header(tensors, shape, prefix)));
     const auto bytes = bytesAt(many), taken = shown(many) - one;
     qInfo("%.2f MiB take %.1f MiB, beyond %.1f", double(bytes) / kMiB, double(taken) / kMiB, double(one) / kMiB);
     QVERIFY(one > 0 && taken > 0);

@@ -75,6 +75,42 @@ private Q_SLOTS:
         QCOMPARE(tree.rowCount(), 0);
     }
 
+    /// A view hears of the rows as it comes to them: to the one that is selected, and to all when all are.
+    void aLongListIsFetchedAsItIsReached() {
+        QTemporaryDir folder;
+        QByteArray header = "{";
+        for (int i = 0; i < 50'300; ++i)
+            header += (i ? ",\"" : "\"") + QByteArray::number(i) +
+                      "\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}";
+        header += '}';
+        QByteArray file;
+        for (int i = 0; i < 8; ++i) file.append(char(std::uint64_t(header.size()) >> (8 * i)));
+        const QString path = folder.filePath(QStringLiteral("many.safetensors"));
+        QFile out(path);
+        QVERIFY(out.open(QIODevice::WriteOnly) && out.write(file + header) > 0 && out.flush());
+        Session session;
+        TensorBrowser browser(session);
+        TensorTree tree(session);
+        QVERIFY(openModel(session, path));
+        tree.followModel();
+        QTRY_COMPARE(tree.shown(), 50'300);
+        QCOMPARE(tree.rowCount(), 50'000);
+        QVERIFY(tree.canFetchMore({}));
+        const auto& last = session.model()->tensors.back();
+        const auto index = tree.indexOf(&last);
+        QCOMPARE(index.row(), 50'299);
+        QCOMPARE(tree.tensor(index), &last);
+        QVERIFY(!tree.canFetchMore({}));
+        const QPersistentModelIndex kept(index);
+        tree.sort(TensorTree::Name, Qt::DescendingOrder);
+        QTRY_COMPARE(kept.row(), 0);
+        QCOMPARE(tree.rowCount(), 50'000);
+        auto* view = browser.view();
+        QTRY_COMPARE(qobject_cast<TensorTree*>(view->model())->shown(), 50'300);
+        view->selectAll();
+        QCOMPARE(view->selectionModel()->selectedRows().size(), 50'300);
+    }
+
     void unmeasuredIsSaidNotZero() {
         QTemporaryDir folder;
         Session session;
