@@ -7,16 +7,15 @@
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
+#include "core/export/decoded_tensors.h"
 #include "core/export/export_model.h"
 #include "core/export/recipe.h"
-#include "core/model/derived_tensor.h"
 #include "core/quant/serve.h"
 #include "core/solve/inputs.h"
 #include "core/solve/row.h"
 
 #include <fmt/format.h>
 #include <limits>
-#include <set>
 
 namespace qs::cli {
 namespace {
@@ -63,15 +62,7 @@ Result<void> report(const WrittenFiles& written, const std::string& output, cons
 
 /// Layers that the source holds quantized and that nobody asked for: files hold them as what they decode to.
 Result<void> sayDecoded(const Model& source, const Exported& exported) {
-    std::set<std::string> stored;
-    for (const auto& [field, name] : storedFields(source)) stored.insert(name);
-    for (const TensorInfo& tensor : source.tensors)
-        if (tensor.packed || (tensor.derived && !tensor.derived->fields().empty())) stored.insert(tensor.name);
-    std::uint64_t decoded = 0;
-    for (const TensorProof& one : exported.certificate.proof.tensors) {
-        const TensorInfo* as = source.find(one.name);
-        decoded += one.spec.empty() && stored.contains(one.name) && !(as && as->packed && one.readAs == as->typeId());
-    }
+    const std::uint64_t decoded = decodedTensors(source, exported.certificate);
     if (decoded == 0) return {};
     return print(
         fmt::format("{} of those copied are stored quantized in the source and written as the values that they "

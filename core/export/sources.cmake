@@ -2,6 +2,7 @@
 target_sources(qs_core PRIVATE
   export/certificate.cpp
   export/certificate_columns.cpp
+  export/decoded_tensors.cpp
   export/equal_values.cpp
   export/export_model.cpp
   export/export_plan.cpp

@@ -12,6 +12,7 @@
 #include "app/gui/widgets/rule_editor.h"
 #include "core/base/text.h"
 #include "core/export/certificate_columns.h"
+#include "core/export/decoded_tensors.h"
 #include "core/export/recipe.h"
 
 #include <QButtonGroup>
@@ -272,7 +273,7 @@ void ExportPage::write() {
         [model = session_.model(), request = std::move(request)](const Job& job) {
             return exportModel(*model, request, job);
         },
-        [this, path](Result<Exported> done) {
+        [this, path, source = session_.model()](Result<Exported> done) {
             writing_.reset();
             look();
             if (!done) return say(QString::fromStdString(oneSentence(done.error().message)), true);
@@ -285,6 +286,10 @@ void ExportPage::write() {
                 said += tr("\n%1 tensors stay as they are in this layout; %2.")
                             .arg(done->written.keptByLayout)
                             .arg(QString::fromStdString(done->written.whyKept));
+            if (const auto decoded = decodedTensors(*source, done->certificate); decoded > 0)
+                said += tr("\n%1 of those copied are stored quantized in the source and were written as the values "
+                           "that they decode to.")
+                            .arg(decoded);
             say(said, false);
             status_->setToolTip(path);
             Q_EMIT exported(path);

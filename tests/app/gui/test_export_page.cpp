@@ -205,6 +205,12 @@ private Q_SLOTS:
         page.show();
         choose(page, "native");
         QTRY_VERIFY(textOf(page, "planHeadline").contains(QStringLiteral("written as the values")));
+        QTemporaryDir folder;
+        page.setOutputChooser([&](const QString&) { return folder.filePath(QStringLiteral("out.safetensors")); });
+        QSignalSpy exported(&page, &ExportPage::exported);
+        QTest::mouseClick(page.findChild<QPushButton*>(QStringLiteral("exportWrite")), Qt::LeftButton);
+        QVERIFY(exported.wait(60'000));
+        QVERIFY(textOf(page, "exportStatus").contains(QStringLiteral("were written as the values")));
         keepPicture(page, QStringLiteral("export_page_decoded"));
     }
 

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/export/decoded_tensors.h"
+
+#include "core/model/derived_tensor.h"
+#include "core/quant/serve.h"
+
+#include <set>
+
+namespace qs {
+
+std::uint64_t decodedTensors(const Model& source, const Certificate& certificate) {
+    std::set<std::string> stored;
+    for (const auto& [field, name] : storedFields(source)) stored.insert(name);
+    for (const TensorInfo& tensor : source.tensors)
+        if (tensor.packed || (tensor.derived && !tensor.derived->fields().empty())) stored.insert(tensor.name);
+    std::uint64_t decoded = 0;
+    for (const TensorProof& one : certificate.proof.tensors) {
+        const TensorInfo* as = source.find(one.name);
+        decoded += one.spec.empty() && stored.contains(one.name) && !(as && as->packed && one.readAs == as->typeId());
+    }
+    return decoded;
+}
+
+} // namespace qs
