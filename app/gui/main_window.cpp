@@ -6,6 +6,7 @@
 #include "app/gui/page_in_parts.h"
 #include "app/gui/session.h"
 #include "app/gui/session_saver.h"
+#include "app/gui/source_watch.h"
 #include "app/gui/spec_history.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/banner.h"
@@ -90,6 +91,7 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
         // The start page has its own place for it.
         if (session_.page() != QLatin1String("start")) banner_->say(sentence);
     });
+    new SourceWatch(session, this);
     connect(&session, &Session::noticed, banner_, [this](const QString& sentence) { banner_->say(sentence); });
     showPage(session.page());
     followModel();

@@ -14,6 +14,7 @@
 #include <QStandardPaths>
 #include <QTemporaryDir>
 #include <QTest>
+#include <cstdio>
 
 using namespace qs;
 using namespace qs::gui;
@@ -111,6 +112,32 @@ private Q_SLOTS:
         QVERIFY2(failed.front().front().toString().contains(QStringLiteral("is not there")),
                  qPrintable(failed.front().front().toString()));
         QVERIFY(!fresh.model());
+    }
+
+    /// Written to, replaced and removed under a window that has it open.
+    void aFileThatChangesWhileItIsOpenIsNoticed() {
+        const auto model = home_.filePath(QStringLiteral("watched.safetensors")),
+                   other = home_.filePath(QStringLiteral("other.safetensors"));
+        const auto write = [&](const QString& path, int seed) {
+            return writeModelFile(path, {{QStringLiteral("w"), {64, 64}, normalValues(64 * 64, 0.02, seed)}});
+        };
+        QVERIFY(write(model, 1));
+        Session session;
+        MainWindow window(session);
+        window.show();
+        QVERIFY(openModel(session, model));
+        QSignalSpy noticed(&session, &Session::noticed);
+        QVERIFY(write(model, 2));
+        QTRY_COMPARE(noticed.size(), qsizetype(1));
+        QVERIFY2(window.message().contains(QStringLiteral("watched.safetensors changed on disk")),
+                 qPrintable(window.message()));
+        QVERIFY(write(other, 3));
+        QCOMPARE(std::rename(QFile::encodeName(other).constData(), QFile::encodeName(model).constData()), 0);
+        QTRY_COMPARE(noticed.size(), qsizetype(2));
+        QVERIFY(QFile::remove(model));
+        QTRY_COMPARE(noticed.size(), qsizetype(3));
+        QVERIFY2(window.message().contains(QStringLiteral("is no longer where it was opened")),
+                 qPrintable(window.message()));
     }
 
     void aSessionThatNamesItselfIsRefused() {
