@@ -6,6 +6,7 @@
 #include "app/gui/widgets/tick_list.h"
 #include "core/base/text.h"
 
+#include <QAbstractItemView>
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDoubleSpinBox>
@@ -121,6 +122,10 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
         op_->addItem(QString::fromUtf8(op.title), QString::fromUtf8(op.id));
         op_->setItemData(op_->count() - 1, QString::fromUtf8(op.summary), Qt::ToolTipRole);
     }
+    // The longest title must not make the pane wider than it is; the list that opens is.
+    op_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    op_->setMinimumContentsLength(8);
+    op_->view()->setMinimumWidth(op_->view()->sizeHintForColumn(0) + 2 * Theme::kGap);
     line(tr("Operation"), op_, "planOp");
     act_ = new QComboBox;
     for (const auto& act : benchActs()) {

@@ -46,7 +46,7 @@ QTableView* tableOf(QAbstractItemModel* model, const char* name, const QString& 
     view->setSortingEnabled(true);
     view->sortByColumn(-1, Qt::AscendingOrder);
     asDataTable(*view, accessible);
-    view->horizontalHeader()->setStretchLastSection(true);
+    view->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
     return view;
 }
 
@@ -144,13 +144,13 @@ QWidget* ExportPage::results() {
     headline_ = wrapped("proofHeadline", "");
     inside->addWidget(headline_);
     auto* table = tableOf(tensors_, "proofTable", tr("How each tensor read back"), this);
-    constexpr std::array widths = {280, 80, 160, 90, 90, 70, 80};
+    constexpr std::array widths = {280, 80, 160, 90, 90, 70, 80, 90};
     for (std::size_t i = 0; i < widths.size(); ++i) table->setColumnWidth(int(i), widths[i]);
     inside->addWidget(table, 1);
     proofCard_->setBody(body);
     auto* files = tableOf(files_, "certifiedFiles", tr("Written files and their hashes"), this);
-    files->setColumnWidth(0, 300);
     files->setColumnWidth(1, 480);
+    files->setColumnWidth(2, 90);
     filesCard_->setBody(files);
     column->addWidget(proofCard_, 3);
     column->addWidget(filesCard_, 1);

@@ -42,9 +42,9 @@ ExportPlanView::ExportPlanView(QWidget* parent)
     view->setSortingEnabled(true);
     view->sortByColumn(-1, Qt::AscendingOrder);
     asDataTable(*view, tr("What each tensor would become"));
-    view->horizontalHeader()->setStretchLastSection(true);
-    constexpr std::array widths = {290, 160, 190, 60, 100, 70};
+    constexpr std::array widths = {290, 160, 190, 60, 100, 70, 90};
     for (std::size_t i = 0; i < widths.size(); ++i) view->setColumnWidth(int(i), widths[i]);
+    view->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
     inside->addWidget(view, 1);
     settle_->setSingleShot(true);
     settle_->setInterval(kSettleMs);
