@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 
 constexpr int kMostDeep = 8;
 constexpr std::size_t kMostEntries = 200'000;
-constexpr std::size_t kLongestPointer = 1024; ///< of Git LFS: others are not looked into before they are read
+// Pointers of Git LFS and pages of servers are no longer; others are not looked into before they are read.
+constexpr std::size_t kLongestPage = std::size_t(1) << 20, kHead = 256;
 
 std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
 
@@ -67,8 +68,8 @@ Result<Piece> FolderStore::find(const std::string& key) {
     auto file = folder_.open(key);
     if (!file) return tl::unexpected(file.error());
     if (!*file) return Piece();
-    if ((*file)->size() <= kLongestPointer) {
-        std::vector<std::byte> head((*file)->size());
+    if ((*file)->size() <= kLongestPage) {
+        std::vector<std::byte> head(std::min<std::size_t>((*file)->size(), kHead));
         (*file)->readInto(0, head);
         if (const auto is = placeholder(head); !is.empty()) return fail(fmt::format("{} {}", quotedName(key), is));
     }

@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/model/crc32c.h"
+#include "core/model/foreign_file.h"
 
 #include <algorithm>
 #include <cstring>
@@ -155,6 +156,10 @@ Result<Values::Chunk> Values::decoded(std::uint64_t number) const {
     if (!at) return Chunk();
     const auto wrong = [&](const Error& error) {
         const auto& path = at.file->path();
+        std::vector<std::byte> head(at.isFile() ? std::min<std::size_t>(at.file->size(), 256) : 0);
+        at.file->readInto(0, head);
+        if (const auto is = placeholder(head); !is.empty())
+            return fail(fmt::format("{} {}.", escapeForPeople(path, 200), is), path);
         if (at.isFile()) return fail(fmt::format("{}: {}.", escapeForPeople(path, 200), error.message), path);
         return fail(fmt::format("{}: of the chunk {}{}: {}.", escapeForPeople(path, 200), array_.fileName(file),
                                 at.held ? "" : fmt::format(" at byte {}", at.offset), error.message),

@@ -211,6 +211,8 @@ void SniffTest::pointersAmongTheParts_data() {
                                      << QStringLiteral("is a Git LFS pointer");
     QTest::newRow("web page") << QByteArray("<!DOCTYPE html><title>Sign in</title>")
                               << QStringLiteral("is a web page (HTML)");
+    QTest::newRow("long web page") << "<!DOCTYPE html><title>Sign in</title>" + QByteArray(20'000, ' ')
+                                   << QStringLiteral("is a web page (HTML)");
 }
 
 /// The file that people opened is right, and one that it names is not there yet.
@@ -241,6 +243,10 @@ void SniffTest::pointersAmongTheParts() {
         "\"fill_value\":0,\"order\":\"C\",\"filters\":null}");
     put(in("zarr"), QStringLiteral("0"), bytes);
     told(in("zarr"));
+    put(in("tfjs"), QStringLiteral("w"), bytes);
+    told(put(in("tfjs"), QStringLiteral("model.json"),
+             "{\"weightsManifest\":[{\"paths\":[\"w\"],\"weights\":[{\"name\":\"w\",\"shape\":[4],\"dtype\":"
+             "\"float32\"}]}]}"));
     std::filesystem::copy(QS_TEST_DATA "/gguf/split-00001-of-00003.gguf",
                           in("split-00001-of-00003.gguf").toStdString());
     put(folder_->path(), QStringLiteral("split-00002-of-00003.gguf"), bytes);
