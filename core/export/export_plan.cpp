@@ -58,7 +58,7 @@ void count(ExportPlan& plan, const PlannedTensor& row) {
 
 std::string becomesText(const PlannedTensor& row) {
     switch (row.becomes) {
-    case Becomes::Quantized: return "quantized";
+    case Becomes::Quantized: return row.spec;
     case Becomes::Copied: return "copied";
     case Becomes::Decoded: return "decoded to its values";
     case Becomes::Stays: return "stays: " + row.reason;
@@ -165,7 +165,6 @@ const Columns<PlannedTensor>& planColumns() {
     static const Columns<P> columns = {
         text("tensor", "Tensor", [](const P& p) -> Value { return escapeForPeople(p.name, 200); }),
         text("becomes", "Becomes", [](const P& p) -> Value { return becomesText(p); }),
-        text("spec", "Spec", [](const P& p) -> Value { return p.spec.empty() ? "as it is" : p.spec; }),
         text("dtype", "From", [](const P& p) -> Value { return p.dtype; }),
         text("shape", "Shape", [](const P& p) -> Value { return shapeTimes(p.shape); }),
         {{"bpw", "bpw", "", Show::Fixed, 4, Direction::LowerIsBetter, "8 x bytes / elements"},

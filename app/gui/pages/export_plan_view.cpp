@@ -23,8 +23,7 @@ constexpr int kSettleMs = 60; ///< of a drag of the slider
 
 ExportPlanView::ExportPlanView(QWidget* parent)
     : QWidget(parent),
-      rows_(new RowModel<PlannedTensor>(
-          inOrder(planColumns(), {"tensor", "spec", "becomes", "dtype", "shape", "bpw", "bytes"}), this)),
+      rows_(new RowModel<PlannedTensor>(inOrder(planColumns(), {"tensor", "becomes", "shape", "bpw", "bytes"}), this)),
       headline_(new QLabel), settle_(new QTimer(this)) {
     auto* inside = new QVBoxLayout(this);
     inside->setContentsMargins(0, 0, 0, 0);
@@ -42,7 +41,7 @@ ExportPlanView::ExportPlanView(QWidget* parent)
     view->setSortingEnabled(true);
     view->sortByColumn(-1, Qt::AscendingOrder);
     asDataTable(*view, tr("What each tensor would become"));
-    constexpr std::array widths = {290, 160, 190, 60, 100, 70, 90};
+    constexpr std::array widths = {290, 330, 110, 70, 90};
     for (std::size_t i = 0; i < widths.size(); ++i) view->setColumnWidth(int(i), widths[i]);
     view->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
     inside->addWidget(view, 1);
