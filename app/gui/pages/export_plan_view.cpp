@@ -40,7 +40,7 @@ ExportPlanView::ExportPlanView(QWidget* parent)
     view->setModel(sorted);
     view->setSortingEnabled(true);
     view->sortByColumn(-1, Qt::AscendingOrder);
-    asDataTable(*view, tr("What each tensor would become"));
+    asDataTable(*view, tr("What each tensor would become"), 26);
     constexpr std::array widths = {290, 330, 110, 70, 90};
     for (std::size_t i = 0; i < widths.size(); ++i) view->setColumnWidth(int(i), widths[i]);
     view->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
