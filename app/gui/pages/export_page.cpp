@@ -260,6 +260,8 @@ QString ExportPage::suggestedName() const {
 
 void ExportPage::write() {
     if (!session_.model() || writing_) return;
+    rules_->take();
+    if (rules_->wrong()) return;
     const QString path = chooseOutput_(suggestedName());
     if (path.isEmpty()) return;
     say(tr("Writing and proving %1").arg(QFileInfo(path).fileName()), false);

@@ -22,6 +22,7 @@ public:
     explicit RuleEditor(Session& session, QWidget* parent = nullptr);
     /// The lines that are shown are no rules, so the session has others.
     bool wrong() const;
+    void take(); ///< what is typed is in force now, not after a pause
     using PathChooser = std::function<QString(const QString& suggested)>;
     void setOpenChooser(PathChooser chooser) { chooseOpen_ = std::move(chooser); }
     void setSaveChooser(PathChooser chooser) { chooseSave_ = std::move(chooser); }
@@ -31,7 +32,6 @@ Q_SIGNALS:
 
 private:
     void show();
-    void take();
     void open();
     void save();
     void say(const QString& sentence, bool isWrong);

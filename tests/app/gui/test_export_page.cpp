@@ -154,6 +154,15 @@ private Q_SLOTS:
         for (const auto& one : page->certificate()->proof.tensors)
             if (one.name == "model.layers.0.mlp.down_proj.weight") QCOMPARE(one.spec, std::string("int8"));
 
+        // Typed, and exported before the pause after which it counts.
+        QTest::keyClick(lines, Qt::Key_Return);
+        QTest::keyClicks(lines, QStringLiteral("up_proj=int8"));
+        QTest::mouseClick(write, Qt::LeftButton);
+        QVERIFY(exported.wait(60'000));
+        for (const auto& one : page->certificate()->proof.tensors)
+            if (one.name == "model.layers.0.mlp.up_proj.weight") QCOMPARE(one.spec, std::string("int8"));
+        session_->setRules(QStringLiteral("down_proj=int8\nembed=keep"), false);
+
         const auto recipe = folder.filePath(QStringLiteral("recipe.json"));
         page->rules().setSaveChooser([&](const QString&) { return recipe; });
         QTest::mouseClick(page->findChild<QPushButton*>(QStringLiteral("saveRecipe")), Qt::LeftButton);
