@@ -77,13 +77,26 @@ Result<AuditResult> auditModel(std::shared_ptr<const Model> model, const Job& jo
     return result;
 }
 
+namespace {
+
+template<class Row>
+void addColumn(Columns<Row>& columns, const char* id, const char* title, const char* tip, Value (*get)(const Row&)) {
+    Column<Row> column;
+    column.id = id, column.title = title, column.tip = tip, column.value = get;
+    columns.push_back(std::move(column));
+}
+
+std::string foundText(std::size_t findings) {
+    return findings ? fmt::format("{} finding{}", findings, findings == 1 ? "" : "s") : "nothing found";
+}
+
+} // namespace
+
 const Columns<Finding>& findingColumns() {
     static const Columns<Finding> columns = [] {
         Columns<Finding> out;
         const auto add = [&](const char* id, const char* title, const char* tip, Value (*get)(const Finding&)) {
-            Column<Finding> column;
-            column.id = id, column.title = title, column.tip = tip, column.value = get;
-            out.push_back(std::move(column));
+            addColumn<Finding>(out, id, title, tip, get);
         };
         add("severity", "Severity", "fault: values are wrong; warning: likely a mistake; note: worth knowing",
             [](const Finding& f) -> Value { return std::string(severityId(f.check->severity)); });
@@ -93,6 +106,35 @@ const Columns<Finding>& findingColumns() {
         add("tensor", "Tensor", "Where; empty when it is about the whole checkpoint",
             [](const Finding& f) -> Value { return f.tensor; });
         add("evidence", "Evidence", "The figures that say so", [](const Finding& f) -> Value { return f.evidence; });
+        return out;
+    }();
+    return columns;
+}
+
+std::vector<CheckOutcome> checkOutcomes(const AuditResult& result) {
+    std::vector<CheckOutcome> outcomes;
+    for (const AuditCheck& check : auditChecks()) {
+        const auto n = std::count_if(result.findings.begin(), result.findings.end(),
+                                     [&](const Finding& f) { return f.check == &check; });
+        outcomes.push_back({&check, std::size_t(n)});
+    }
+    return outcomes;
+}
+
+const Columns<CheckOutcome>& outcomeColumns() {
+    static const Columns<CheckOutcome> columns = [] {
+        Columns<CheckOutcome> out;
+        const auto add = [&](const char* id, const char* title, const char* tip, Value (*get)(const CheckOutcome&)) {
+            addColumn<CheckOutcome>(out, id, title, tip, get);
+        };
+        add("title", "Check", "What was looked for",
+            [](const CheckOutcome& o) -> Value { return std::string(o.check->title); });
+        add("severity", "Would be a", "fault: values are wrong; warning: likely a mistake; note: worth knowing",
+            [](const CheckOutcome& o) -> Value { return std::string(severityId(o.check->severity)); });
+        add("outcome", "Outcome", "What it found",
+            [](const CheckOutcome& o) -> Value { return foundText(o.findings); });
+        add("summary", "Looks for", "What it looks for, and what to do about it",
+            [](const CheckOutcome& o) -> Value { return std::string(o.check->summary); });
         return out;
     }();
     return columns;
@@ -128,9 +170,9 @@ Result<Report> auditReport(const Model& model, const AuditResult& result, const 
     report.sections.push_back(std::move(section));
     Section checks;
     checks.title = "What was looked for";
-    for (const AuditCheck& check : auditChecks())
-        checks.text += fmt::format("{}{} ({}): {}", checks.text.empty() ? "" : "\n\n", check.title,
-                                   severityId(check.severity), check.summary);
+    for (const auto& [check, findings] : checkOutcomes(result))
+        checks.text += fmt::format("{}{} ({}), {}: {}", checks.text.empty() ? "" : "\n\n", check->title,
+                                   severityId(check->severity), foundText(findings), check->summary);
     report.sections.push_back(std::move(checks));
     return report;
 }

@@ -50,6 +50,15 @@ struct AuditResult {
 Result<AuditResult> auditModel(std::shared_ptr<const Model> model, const Job& job);
 
 const Columns<Finding>& findingColumns();
+
+/// What became of one check: "nothing found" is worth what was looked for.
+struct CheckOutcome {
+    const AuditCheck* check = nullptr;
+    std::size_t findings = 0;
+};
+std::vector<CheckOutcome> checkOutcomes(const AuditResult& result); ///< of every check, in the checks' order
+const Columns<CheckOutcome>& outcomeColumns();
+
 Result<Report> auditReport(const Model& model, const AuditResult& result, const std::string& commandLine,
                            const Job& job = {});
 /// "2 faults, 1 warning", "nothing found".

@@ -25,6 +25,7 @@
 namespace qs::gui {
 namespace {
 
+constexpr int kChecks = 420;                              ///< px: the words of the checks
 constexpr std::uint64_t kAtOnce = std::uint64_t(1) << 28; ///< bytes that are audited without being asked
 
 QString plain(const std::string& text) { return QString::fromStdString(text); }
@@ -43,22 +44,17 @@ void fit(QTableView& table) {
     for (int i = 0; i < table.model()->columnCount(); ++i) table.setColumnWidth(i, std::min(table.columnWidth(i), 360));
 }
 
-/// What was looked for: "nothing" is worth what the checks are.
-QString nothingFound() {
-    QStringList lines{AuditPage::tr("Nothing found by these %1 checks:").arg(auditChecks().size()), {}};
-    for (const auto& check : auditChecks()) lines << QString::fromUtf8(check.title);
-    return lines.join(u'\n');
-}
-
 } // namespace
 
 AuditPage::AuditPage(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), stack_(new QStackedLayout(this)), empty_(new EmptyState(session)),
       facts_(new QLabel), status_(new QLabel), start_(new QPushButton(tr("Audit"))),
       file_(new QPushButton(tr("Compare with a file…"))), folder_(new QPushButton(tr("Compare with a folder…"))),
-      findingsCard_(new Card(tr("Findings"))), differingCard_(new Card(tr("Differences from another checkpoint"))),
-      findings_(new QTableView), differing_(new QTableView),
+      findingsCard_(new Card(tr("Findings"))), checksCard_(new Card(tr("What was looked for"))),
+      differingCard_(new Card(tr("Differences from another checkpoint"))), findings_(new QTableView),
+      checks_(new QTableView), differing_(new QTableView),
       found_(new RowModel<Finding>(chosen(findingColumns(), {"severity", "title", "tensor", "evidence"}), this)),
+      outcomes_(new RowModel<CheckOutcome>(chosen(outcomeColumns(), {"title", "severity", "outcome"}), this)),
       rows_(new RowModel<DiffRow>(chosen(diffColumns(), {"tensor", "other", "status", "nmse", "sqnr_db", "max_abs",
                                                          "differing", "dtype", "other_dtype", "placement", "reason"}),
                                   this)) {
@@ -89,15 +85,24 @@ AuditPage::AuditPage(Session& session, QWidget* parent)
     grid->addLayout(header, 0, 0);
     grid->addWidget(status_, 1, 0);
     asDataTable(*findings_, tr("Findings of the audit"));
+    asDataTable(*checks_, tr("Checks of the audit and what each found"));
     asDataTable(*differing_, tr("Differences from another checkpoint"));
     findings_->setObjectName(QStringLiteral("auditFindings"));
     differing_->setObjectName(QStringLiteral("auditDifferences"));
+    checks_->setObjectName(QStringLiteral("auditChecks"));
     findings_->setModel(found_);
+    checks_->setModel(outcomes_);
     differing_->setModel(rows_);
-    for (QTableView* table : {findings_, differing_}) table->horizontalHeader()->setStretchLastSection(true);
+    for (QTableView* table : {findings_, checks_, differing_}) table->horizontalHeader()->setStretchLastSection(true);
     findingsCard_->setBody(findings_);
+    checksCard_->setBody(checks_);
+    checksCard_->setFixedWidth(kChecks);
     differingCard_->setBody(differing_);
-    grid->addWidget(findingsCard_, 2, 0);
+    auto* audited = new QHBoxLayout;
+    audited->setSpacing(Theme::kGap);
+    audited->addWidget(findingsCard_, 1);
+    audited->addWidget(checksCard_);
+    grid->addLayout(audited, 2, 0);
     grid->addWidget(differingCard_, 3, 0);
     grid->setRowStretch(2, 1);
     grid->setRowStretch(3, 1);
@@ -116,6 +121,8 @@ AuditPage::AuditPage(Session& session, QWidget* parent)
     });
     connect(findings_, &QTableView::clicked, this,
             [this](const QModelIndex& index) { open(found_->row(index.row()).tensor); });
+    connect(checks_, &QTableView::clicked, this,
+            [this](const QModelIndex& index) { show(outcomes_->row(index.row()).check); });
     connect(differing_, &QTableView::clicked, this, [this](const QModelIndex& index) {
         if (const auto* tensor = rows_->row(index.row()).a) open(tensor->name);
     });
@@ -147,6 +154,15 @@ void AuditPage::open(const std::string& tensor) {
     if (!found) return; // a finding about the whole checkpoint
     session_.selectTensor(found);
     session_.showPage(QStringLiteral("tensor"));
+}
+
+void AuditPage::show(const AuditCheck* check) {
+    const auto& rows = found_->rows();
+    const auto first = std::find_if(rows.begin(), rows.end(), [&](const Finding& f) { return f.check == check; });
+    if (first == rows.end()) return findings_->clearSelection();
+    const int row = int(first - rows.begin());
+    findings_->selectRow(row);
+    findings_->scrollTo(found_->index(row, 0));
 }
 
 void AuditPage::modelChanged() {
@@ -224,11 +240,15 @@ void AuditPage::draw() {
     const bool busy = running();
     for (QPushButton* button : {start_, file_, folder_}) button->setEnabled(session_.model() && !busy);
     findingsCard_->setLoading(busy && result_);
+    checksCard_->setLoading(busy && result_);
     differingCard_->setLoading(busy && diff_);
     if (!result_) {
         found_->setRows({});
+        outcomes_->setRows({});
         facts_->clear();
         findingsCard_->setNote({});
+        checksCard_->setNote({});
+        checksCard_->setMessage(busy ? tr("Auditing…") : tr("An audit fills this: what each check found."));
         findingsCard_->setMessage(busy ? tr("Auditing…") : tr("Not audited yet: press Audit."));
     } else {
         found_->setRows(result_->findings);
@@ -237,7 +257,11 @@ void AuditPage::draw() {
                             .arg(result_->tensors == 1 ? tr("1 tensor") : tr("%1 tensors").arg(result_->tensors))
                             .arg(plain(bytesText(result_->bytes)), plain(durationText(result_->seconds))));
         findingsCard_->setNote(plain(findingsText(result_->findings)));
-        findingsCard_->setMessage(result_->findings.empty() ? nothingFound() : QString());
+        findingsCard_->setMessage(result_->findings.empty() ? tr("Every check found nothing.") : QString());
+        outcomes_->setRows(checkOutcomes(*result_));
+        fit(*checks_);
+        checksCard_->setNote(tr("%1 checks").arg(auditChecks().size()));
+        checksCard_->setMessage({});
     }
     if (!diff_) {
         differingCard_->setNote({});

@@ -32,6 +32,7 @@ public:
     const std::optional<AuditResult>& result() const { return result_; }
     const std::optional<DiffResult>& differences() const { return diff_; }
     QTableView* findings() const { return findings_; }
+    QTableView* checks() const { return checks_; }
     QTableView* differing() const { return differing_; }
     void compareWith(const QString& path); ///< the other checkpoint: a file or a folder
 
@@ -47,6 +48,7 @@ private:
     void draw();
     void say(const QString& text, bool warn = false);
     void open(const std::string& tensor);
+    void show(const AuditCheck* check); ///< the first finding of it
 
     Session& session_;
     std::unique_ptr<LaneWork> lane_;
@@ -58,9 +60,10 @@ private:
     EmptyState* empty_;
     QLabel *facts_, *status_;
     QPushButton *start_, *file_, *folder_;
-    Card *findingsCard_, *differingCard_;
-    QTableView *findings_, *differing_;
+    Card *findingsCard_, *checksCard_, *differingCard_;
+    QTableView *findings_, *checks_, *differing_;
     RowModel<Finding>* found_;
+    RowModel<CheckOutcome>* outcomes_;
     RowModel<DiffRow>* rows_;
 };
 

@@ -186,6 +186,9 @@ void AuditTest::report() {
     const auto made = auditReport(*model, *result, "audit w", Job{});
     QVERIFY(made.has_value());
     QCOMPARE(findingsText(result->findings), std::string("1 fault"));
+    const std::string& checks = made->sections.back().text; // those that found nothing are named too
+    QVERIFY(checks.starts_with("NaN and Inf (fault), 1 finding: "));
+    QVERIFY(checks.find("Duplicated tensors (note), nothing found: ") != checks.npos);
     for (const ReportWriter& writer : reportWriters()) {
         const auto text = writer.render(*made);
         QVERIFY2(text && !text->empty(), writer.id);
