@@ -41,13 +41,12 @@ OperationsPanel::OperationsPanel(Session& session, const LabInputs& inputs, QWid
     auto* grid = new QGridLayout(this);
     grid->setContentsMargins({});
     grid->setSpacing(Theme::kGap);
-    grid->addWidget(sidebar(), 0, 0, 3, 1);
+    grid->addWidget(sidebar(), 0, 0, 2, 1);
     grid->addWidget(tableCard_, 0, 1, 1, 2);
     grid->addWidget(errorCard_, 1, 1);
     grid->addWidget(bytesCard_, 1, 2);
-    grid->setRowStretch(0, 100);
-    grid->setRowStretch(1, 100);
-    grid->setRowStretch(2, 1); // what a tall window has more than the results fill
+    grid->setRowStretch(0, 1);
+    grid->setRowStretch(1, 1);
     grid->setColumnStretch(1, 1);
     grid->setColumnStretch(2, 1);
     for (Card* card : {tableCard_, errorCard_, bytesCard_})
@@ -169,10 +168,9 @@ void OperationsPanel::show(std::vector<value::WhatIfRow> rows) {
     markRefused(rows);
     model_->setRows(std::move(rows));
     fitColumns(*table_);
-    constexpr int kAround = 76, kBar = 32; // px: title and margins of a card; a bar with its air
+    constexpr int kAround = 76; // px: title and margins of a card
     const int rowsHeight = table_->verticalHeader()->length() + table_->horizontalHeader()->height();
     tableCard_->setMaximumHeight(kAround + rowsHeight + 4);
-    for (Card* card : {errorCard_, bytesCard_}) card->setMaximumHeight(kAround + kBar * (model_->rowCount() + 1));
 }
 
 /// The field that an operation refused is framed, and the first reason stands below the fields.

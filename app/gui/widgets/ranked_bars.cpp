@@ -223,7 +223,8 @@ void RankedBars::paintEvent(QPaintEvent*) {
     const QRectF lane(names + 8, 0, std::max(8.0, width - names - 16 - textWidth_), height);
     const auto at = [&](double value) { return lane.left() + (value - lo_) / (hi_ - lo_) * lane.width(); };
 
-    const QRectF axis(0, viewport()->height() - axisHeight(), width, kAxis);
+    // Below the last row, or at the foot where there are more.
+    const QRectF axis(0, std::min(viewport()->height() - axisHeight(), count_ * height + 4), width, kAxis);
     painter.setClipRect(QRectF(0, 0, width, axis.top()));
     const int last = std::min(count_, firstVisible() + viewport()->height() / height + 2);
     for (int i = firstVisible(); i < last; ++i) {
