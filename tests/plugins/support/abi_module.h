@@ -65,9 +65,10 @@ public:
         double lastOutNmse = 0;
         int clock = 0;
     };
-    /// prepare, execute and, with iterations > 0, bench.
+    /// prepare, execute and, with iterations > 0, bench for at most `seconds`, which a machine that stops for a while does
+    /// not use up.
     Run run(const AbiProblem& problem, const std::string& variant, std::uint32_t iterations = 0,
-            std::uint32_t bufferSets = 1, double seconds = 1);
+            std::uint32_t bufferSets = 1, double seconds = 60);
 
 private:
     std::string error_;
