@@ -9,7 +9,7 @@ QS_INLINE void meetAll(typename P::Sum (&sum)[M][kVectors][parts], const I (&wor
                        std::size_t xRow, std::size_t xSet, const typename P::Table& table) {
     if constexpr (q < P::meetings) {
         QS_EACH(v, kVectors) {
-            const auto decoded = P::template decoded<q>(word[v], table);
+            const auto decoded = P::template decoded<q, parts>(word[v], table);
             QS_EACH(m, M)
             sum[m][v][q % parts] = P::meet(sum[m][v][q % parts], decoded,
                                            x + std::size_t(m) * xRow + std::size_t(v) * xSet + q * P::xWords);
@@ -21,7 +21,7 @@ template<class P, int M, int parts, int q>
 QS_INLINE void meetVector(typename P::Sum (&sum)[M][kVectors][parts], int v, I word, const std::uint32_t* x,
                           std::size_t xRow, const typename P::Table& table) {
     if constexpr (q < P::meetings) {
-        const auto decoded = P::template decoded<q>(word, table);
+        const auto decoded = P::template decoded<q, parts>(word, table);
         QS_EACH(m, M)
         sum[m][v][q % parts] = P::meet(sum[m][v][q % parts], decoded, x + std::size_t(m) * xRow + q * P::xWords);
         meetVector<P, M, parts, q + 1>(sum, v, word, x, xRow, table);
@@ -62,6 +62,13 @@ template<class P>
 concept ShortSums = false;
 #endif
 
+template<class P, int last, int parts> QS_INLINE typename P::Sum joined(const typename P::Sum (&part)[parts]) {
+    if constexpr (last == 0)
+        return part[0];
+    else
+        return P::add(joined<P, last - 1>(part), P::template whole<last>(part[last]));
+}
+
 template<class P, int M, bool sets> void gemv(const GemvCall& call) {
     constexpr int wanted = M * kVectors < kChains && !ShortSums<P> ? kChains / (M * kVectors) : 1;
     constexpr int parts = wanted < P::meetings ? wanted : P::meetings;
@@ -94,9 +101,7 @@ template<class P, int M, bool sets> void gemv(const GemvCall& call) {
             }
         }
         QS_EACH(m, M) QS_EACH(v, kVectors) {
-            typename P::Sum all = sum[m][v][0];
-            QS_EACH(i, parts - 1) all = P::add(all, sum[m][v][i + 1]);
-            const F done = P::finish(all, call, std::size_t(m), group);
+            const F done = P::finish(joined<P, parts - 1>(sum[m][v]), call, std::size_t(m), group);
             y[m][v] = scales ? fmaF(done, loadF(scales + std::size_t(v) * kLanes), y[m][v]) : addF(y[m][v], done);
         }
     }

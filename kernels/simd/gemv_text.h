@@ -40,7 +40,8 @@ template<LaneCodes c> struct Singles {
         F t;
     };
     static QS_INLINE Table table(const LaneWeights& w) { return {loadF(w.table)}; }
-    template<int q> static QS_INLINE F decoded(I word, const Table& t) { return decode<c, q>(word, t.t); }
+    template<int q, int> static QS_INLINE F decoded(I word, const Table& t) { return decode<c, q>(word, t.t); }
+    template<int> static QS_INLINE F whole(F part) { return part; }
     static QS_INLINE F meet(F sum, F decoded, const std::uint32_t* x) { return fmaF(decoded, set1F(x), sum); }
     static QS_INLINE F finish(F sum, const GemvCall&, std::size_t, std::size_t) { return sum; }
 };
@@ -54,7 +55,8 @@ template<LaneCodes c> struct Lookups {
     static QS_INLINE F add(F a, F b) { return addF(a, b); }
     struct Table {};
     static QS_INLINE Table table(const LaneWeights&) { return {}; }
-    template<int q> static QS_INLINE I decoded(I word, const Table&) { return shr<4 * q>(word); }
+    template<int q, int> static QS_INLINE I decoded(I word, const Table&) { return shr<4 * q>(word); }
+    template<int> static QS_INLINE F whole(F part) { return part; }
     static QS_INLINE F meet(F sum, I decoded, const std::uint32_t* x) {
         return addF(sum, lookup16(loadF(reinterpret_cast<const float*>(x)), decoded));
     }
@@ -89,7 +91,8 @@ template<LaneCodes c> struct Pairs {
         QS_EACH(i, tables) all.t[i] = loadI(w.table16[bits * i]);
         return all;
     }
-    template<int q> static QS_INLINE I decoded(I word, const Table& t) {
+    template<int> static QS_INLINE F whole(F part) { return part; }
+    template<int q, int> static QS_INLINE I decoded(I word, const Table& t) {
         if constexpr (c == LaneCodes::Bf16) return word;
         return lookupPairs(t.t[q % tables], shr<bits*(q - q % tables)>(word));
     }
@@ -98,23 +101,27 @@ template<LaneCodes c> struct Pairs {
 };
 #endif
 #ifdef QS_QUADS
-template<LaneCodes c> QS_INLINE I quad(I word) { // codes of a word that already stand lowest in their bytes
-    if constexpr (c == LaneCodes::Table4) return andI(word, set1I(0x0f0f0f0fu));
-    if constexpr (c == LaneCodes::Table2) return andI(word, set1I(0x03030303u));
-    if constexpr (c == LaneCodes::Table1) return andI(word, set1I(0x01010101u));
+/// Codes of a word that stand `up` bits above the lowest of their bytes.
+template<LaneCodes c, int up = 0> QS_INLINE I quad(I word) {
+    if constexpr (c == LaneCodes::Table4) return andI(word, set1I(0x0f0f0f0fu << up));
+    if constexpr (c == LaneCodes::Table2) return andI(word, set1I(0x03030303u << up));
+    if constexpr (c == LaneCodes::Table1) return andI(word, set1I(0x01010101u << up));
     if constexpr (c == LaneCodes::Int8) return word;
 }
 template<LaneCodes c> struct Quads {
     using Sum = I;
-    static constexpr int meetings = perWordOf<c>() / 4;
+    static constexpr int meetings = perWordOf<c>() / 4, bits = 32 / perWordOf<c>();
     static constexpr std::size_t xWords = 1;
     static QS_INLINE I zero() { return zeroI(); }
     static QS_INLINE I add(I a, I b) { return addI(a, b); }
     struct Table {};
     static QS_INLINE Table table(const LaneWeights&) { return {}; }
-    template<int q> static QS_INLINE I decoded(I word, const Table&) {
-        return quad<c>(shr<32 / perWordOf<c>() * q>(word));
+    /// A part of the sum has its codes where they stand, too large by a power of two, for no shift: of 131071 codes in
+    /// all its products stay below 2^31, as 15 * 16 * 128 for every other one do.
+    template<int q, int parts> static QS_INLINE I decoded(I word, const Table&) {
+        return quad<c, bits * (q % parts)>(shr<bits*(q - q % parts)>(word));
     }
+    template<int part> static QS_INLINE I whole(I sum) { return sar<bits * part>(sum); }
     static QS_INLINE I meet(I sum, I decoded, const std::uint32_t* x) {
         return dotQuads<c == LaneCodes::Int8>(sum, decoded, set1I(*x));
     }
@@ -123,7 +130,7 @@ template<LaneCodes c> struct Quads {
     static constexpr int largest = (1 << 32 / perWordOf<c>()) - 1;
     static constexpr std::size_t shortWords = c == LaneCodes::Int8 ? 0 : 32767 / (2 * 128 * largest * meetings);
     template<int q> static QS_INLINE I meetShort(I shorts, I word, const std::uint32_t* x) {
-        return addShorts(shorts, dotShorts(decoded<q>(word, {}), set1I(x[q])));
+        return addShorts(shorts, dotShorts(decoded<q, 1>(word, {}), set1I(x[q])));
     }
     static QS_INLINE I widen(I sum, I shorts) { return widenShorts(sum, shorts); }
 #endif
