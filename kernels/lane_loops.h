@@ -43,6 +43,7 @@ public:
     /// Until work(i, first part, end of the parts) is false.
     template<class Work> bool each(int worker, const Work& work) {
         const auto take = [&](std::size_t i, std::uint32_t atOnce) {
+            if (m_taken[i].load(std::memory_order_relaxed) >= m_parts) return true; // a read leaves its line shared
             for (std::uint32_t from; (from = m_taken[i].fetch_add(atOnce)) < m_parts;)
                 if (!work(i, std::size_t(from), std::size_t(std::min(from + atOnce, m_parts)))) return false;
             return true;

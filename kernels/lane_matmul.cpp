@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <thread>
 
 namespace qs {
 namespace {
@@ -33,15 +34,20 @@ public:
 
     bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
         const std::size_t rows = (m_problem.m + kGemvRows - 1) / kGemvRows * kGemvRows;
-        m_input->reset(m_problem, m_weights, m_problem.m == 1 ? 1 : m_problem.m == 2 ? 2 : rows, keep());
-        for (std::size_t m = 0; m < m_problem.m; ++m) m_input->read(m_problem, m_weights, in, m, m, *m_kernels);
-        const LaneOutput output(m_problem, *m_kernels, m_weights, *m_input, out);
+        m_room->input.reset(m_problem, m_weights, m_problem.m == 1 ? 1 : m_problem.m == 2 ? 2 : rows, keep());
+        const LaneOutput output(m_problem, *m_kernels, m_weights, m_room->input, out);
         std::atomic<bool> stopped{false};
+        std::atomic<std::size_t> nextRow{0}, rowsRead{0};
         Shares shares(m_weights.panels, team.size());
+        if (m_room->folded.size() < std::size_t(team.size())) m_room->folded.resize(std::size_t(team.size()));
         team.run([&](int worker) {
-            Aligned<std::uint32_t> folded(m_weights.scalePerK ? (m_problem.m > 2 ? kGemvRows : m_problem.m) *
-                                                                    m_weights.sets * m_input->rowWords()
-                                                              : 0);
+            for (std::size_t m; (m = nextRow.fetch_add(1)) < m_problem.m; rowsRead.fetch_add(1))
+                m_room->input.read(m_problem, m_weights, in, m, m, *m_kernels);
+            Aligned<std::uint32_t>& folded = m_room->folded[std::size_t(worker)];
+            if (m_weights.scalePerK && !folded.size())
+                folded = Aligned<std::uint32_t>((m_problem.m > 2 ? kGemvRows : m_problem.m) * m_weights.sets *
+                                                m_room->input.rowWords());
+            awaitRows(rowsRead, shareOf(m_weights.panels, worker, team.size()).first);
             const bool all = shares.each(worker, [&](std::size_t panel, std::size_t, std::size_t) {
                 if (stopped || stop()) return false;
                 for (std::size_t m = 0; m < m_problem.m; m += kGemvRows) times(panel, m, folded, output);
@@ -53,6 +59,23 @@ public:
     }
 
 private:
+    /// What a run needs beside the weights.
+    struct Room {
+        LaneInput input;
+        std::vector<Aligned<std::uint32_t>> folded; ///< of each worker
+    };
+
+    /// Until others have read their rows of x; asks for the start of a panel meanwhile, for the memory would be idle.
+    void awaitRows(const std::atomic<std::size_t>& rowsRead, std::size_t panel) const {
+        constexpr std::size_t kMostAhead = 32768, kAtOnce = 512; // bytes
+        const char* at = reinterpret_cast<const char*>(m_weights.stream.data() + panel * m_weights.panelWords());
+        const char* const end = at + std::min(m_weights.panelWords() * sizeof(std::uint32_t), kMostAhead);
+        while (rowsRead < m_problem.m) {
+            if (at >= end) std::this_thread::yield();
+            for (std::size_t i = 0; i < kAtOnce && at < end; i += 64, at += 64) __builtin_prefetch(at);
+        }
+    }
+
     /// Tables are larger than x: beyond two rows they no longer come from the cache in time.
     LaneInput::Keep keep() const {
         if (m_weights.scalePerK) return LaneInput::Keep::Floats;
@@ -74,16 +97,16 @@ private:
         GemvCall call{};
         call.weights = &w, call.rows = rows, call.y = y;
         call.words = w.words(panel);
-        call.xRow = m_input->rowWords();
-        call.x = m_input->words(m), call.xSums = m_input->sums(m);
+        call.xRow = m_room->input.rowWords();
+        call.x = m_room->input.words(m), call.xSums = m_room->input.sums(m);
         if (!w.scalePerK) {
             if (w.scales.size()) call.scales = w.scales.data() + panel * w.groups * kPanel;
             (keep() == LaneInput::Keep::Tables ? m_kernels->gemvLookups : m_kernels->gemv)[int(w.codes)](call);
         } else {
-            call.x = folded.data(), call.xSet = m_input->rowWords(), call.xRow = w.sets * call.xSet;
+            call.x = folded.data(), call.xSet = m_room->input.rowWords(), call.xRow = w.sets * call.xSet;
             for (std::size_t set = 0; set < w.sets; ++set)
                 for (std::size_t i = 0; i < rows; ++i)
-                    fold(m_input->floats(m + i), w.scalesPerK(panel, set),
+                    fold(m_room->input.floats(m + i), w.scalesPerK(panel, set),
                          folded.data() + i * call.xRow + set * call.xSet);
             (w.sets == 1 ? m_kernels->gemv : m_kernels->gemvSets)[int(w.codes)](call);
         }
@@ -92,7 +115,7 @@ private:
     }
 
     /// One for all clones: one of its own would be as cold as the copy.
-    std::shared_ptr<LaneInput> m_input = std::make_shared<LaneInput>();
+    std::shared_ptr<Room> m_room = std::make_shared<Room>();
 };
 
 bool integerTable(const MatmulProblem& problem, LaneCodes codes) {

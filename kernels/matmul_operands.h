@@ -65,10 +65,10 @@ private:
     std::vector<float> m_own, m_scales;
 };
 
-/// Row m of i8 activations: given, or quantized here. False (q untouched) when the row holds NaN or Inf.
+/// Row m of i8 activations: given, or quantized here. False (q and scale mean nothing) when the row holds NaN or Inf.
 bool int8Row(const MatmulProblem& problem, const MatmulInput& in, std::size_t m, std::int8_t* q, float* scale);
 
-/// Row m of f32 as what its e4m3 codes mean, by their format's own rule; the scale apart. False as above.
+/// Row m of f32 as what its e4m3 codes mean, by their format's own rule; the scale apart. False (values untouched) as above.
 bool fp8Row(const MatmulProblem& problem, const MatmulInput& in, std::size_t m, float* values, float* scale);
 
 void storeOutput(NumberType type, void* out, std::size_t i, float value);

@@ -146,11 +146,15 @@ template<LaneCodes c> struct Quads {
 
 #ifdef QS_QUADS
 std::int32_t sumBytes(const std::int8_t* bytes, std::size_t n) {
-    I sum = zeroI();
+    I sum = zeroI(), other = zeroI(); // each waits for its own additions
     std::size_t i = 0;
-    for (; i + 64 <= n; i += 64) sum = dotQuads<false>(sum, set1I(0x01010101u), loadI(bytes + i));
+    for (; i + 128 <= n; i += 128) {
+        sum = dotQuads<false>(sum, set1I(0x01010101u), loadI(bytes + i));
+        other = dotQuads<false>(other, set1I(0x01010101u), loadI(bytes + i + 64));
+    }
+    if (i + 64 <= n) sum = dotQuads<false>(sum, set1I(0x01010101u), loadI(bytes + i)), i += 64;
     alignas(64) std::int32_t lanes[kLanes];
-    storeI(lanes, sum);
+    storeI(lanes, addI(sum, other));
     std::int32_t all = 0;
     for (const std::int32_t lane : lanes) all += lane;
     for (; i < n; ++i) all += bytes[i];

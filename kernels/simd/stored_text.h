@@ -31,7 +31,7 @@ inline void quantizeInt8Stored(const float* x, std::size_t n, std::size_t group,
         std::int8_t* out = q + begin;
         // Both passes over a row ask for a half of the next one: a pass without would leave the memory idle.
         const bool shared = count >= 1024 && count <= kSharedRow;
-        const float* const next = row + count;
+        const float* const next = count < n - begin ? row + count : row;
         const unsigned bound = shared ? absMaxBitsOfRow(row, count, next) : absMaxBits(row, count);
         if (bound >= kInfinityBits) {
             reference::quantizeInt8Stored(row, count, count, out, scales + g);
