@@ -111,6 +111,7 @@ __attribute__((noinline)) void quantizeNf4Blocks(const float* x, std::size_t blo
     alignas(64) float bounds[16], aux[16], inverse15[16], lows[16][16], highs[16][16];
     for (std::size_t first = 0; first < blocks; first += together) {
         const std::size_t count = blocks - first < together ? blocks - first : together;
+        for (std::size_t i = 0; i < count * block; i += kPage) __builtin_prefetch(x + first * block + i + 6144);
         const __m512i maxBits = maxBitsOf16(x + first * block, block, count);
         // Infinite, NaN, or so large or small (but not 0) that a reciprocal, or a square when measured, leaves the
         // normal range: the general way.

@@ -73,6 +73,10 @@ inline double sumSquaredDeviation(const float* x, std::size_t n, float mean, boo
         });
 }
 
+/// Floats of a page of 4 KiB. One line of each is asked for well before the others: where pages are small, walking their
+/// tables takes longer than the lines that follow, and the memory would wait.
+constexpr std::size_t kPage = 1024;
+
 /// sumAbs() of finite values, prefetching the first half of the next row.
 inline double sumAbsOfRow(const float* row, std::size_t count, const float* next) {
     Doubles total = zeroDoubles();

@@ -12,6 +12,7 @@ QS_INLINE unsigned absMaxBitsOfRow(const float* row, std::size_t count, const fl
     Ints most = bitsOf(abs(load(row)));
     for (std::size_t i = 0; i + 32 <= count; i += 32) {
         __builtin_prefetch(next + i / 2);
+        if (i % kPage == 0) __builtin_prefetch(next + count + i);
         most = maxUnsigned(most, maxUnsigned(bitsOf(abs(load(row + i))), bitsOf(abs(load(row + i + 16)))));
     }
     for (std::size_t i = count / 32 * 32; i < count; i += 16)

@@ -63,7 +63,7 @@ inline std::size_t ternaryTurns(const float* row, std::size_t count, const float
 /// Rows of whole 64s: the sum that decides the next row's threshold is added up among the codes of this one, because
 /// each of both waits for its own additions. Elements done.
 inline std::size_t ternaryRows(const float* x, std::size_t n, std::size_t group, std::uint8_t* packed, float* scales) {
-    constexpr std::size_t kNextAhead = 2048;
+    constexpr std::size_t kNextAhead = 2048, kPageAhead = 4096;
     if (group % 64 || group > kSharedRow) return 0;
     const std::size_t rows = n / group;
     double total = rows ? sumAbsOfRow(x, group, x + group) : 0;
@@ -79,6 +79,7 @@ inline std::size_t ternaryRows(const float* x, std::size_t n, std::size_t group,
         TernaryTurn turn(limit);
         Doubles sum = zeroDoubles();
         for (std::size_t i = 0; i < group; i += 64) {
+            if (i % kPage == 0) __builtin_prefetch(next + i + kPageAhead);
 #pragma GCC unroll 4
             for (std::size_t k = 0; k < 64; k += 16) {
                 __builtin_prefetch(next + i + k + kNextAhead);
