@@ -119,7 +119,7 @@ template<LaneCodes c> struct Quads {
     /// A part of the sum has its codes where they stand, too large by a power of two, for no shift: of 131071 codes in
     /// all its products stay below 2^31, as 15 * 16 * 128 for every other one do.
     template<int q, int parts> static QS_INLINE I decoded(I word, const Table&) {
-        return quad<c, bits * (q % parts)>(shr<bits*(q - q % parts)>(word));
+        return quad<c, bits*(q % parts)>(shr<bits*(q - q % parts)>(word));
     }
     template<int part> static QS_INLINE I whole(I sum) { return sar<bits * part>(sum); }
     static QS_INLINE I meet(I sum, I decoded, const std::uint32_t* x) {

@@ -74,7 +74,7 @@ __attribute__((noinline)) std::size_t wholeNf4Groups(const Nf4ScaledCoder& coder
     std::size_t at = pass.ringAt, g = first; // groups of whole 64s keep `at` a multiple of 64
     const float* x = run.x + begin;
     std::uint8_t* codes = kCode ? out.codes + begin : nullptr;
-    alignas(64) float inverse15[16], scales[16], auxes[16];
+    alignas(64) float inverse15[16], scales[16], auxes[16], lows[16][16], highs[16][16];
     alignas(64) float groupSse[16], groupSsw[16];
     unsigned pending = 4;
     for (std::size_t count = 0; g < groups; g += count) {
@@ -90,8 +90,13 @@ __attribute__((noinline)) std::size_t wholeNf4Groups(const Nf4ScaledCoder& coder
         store(inverse15, min(set1(Nf4Thresholds::kBucketScale) / divisor, set1(3e38f)));
         if (out.scales) store(out.scales + g, count, bound);
         if (out.groupAbsMax) store(out.groupAbsMax + g, count, bound);
-        for (std::size_t k = 0; k < count; ++k) {
+        for (std::size_t k = 0; k < count; ++k) { // before all codes: those of a group would wait for this chain
             const auto group = coder.forGroup(auxes[k], scales[k], set1(inverse15[k]));
+            _mm512_store_ps(lows[k], group.low), _mm512_store_ps(highs[k], group.high);
+        }
+        for (std::size_t k = 0; k < count; ++k) {
+            const Nf4ScaledCoder::Group group = {set1(auxes[k]), set1(scales[k]), _mm512_load_ps(lows[k]),
+                                                 _mm512_load_ps(highs[k]), set1(inverse15[k]).v};
             for (std::size_t left = block;;) {
                 std::uint16_t* const errorRing = pass.errorRing + at;
                 std::uint16_t* const valueRing = pass.valueRing + at;
