@@ -11,10 +11,20 @@ int large2(const DeviceWeight&, const void*, const Target&, Stream);
 int large4(const DeviceWeight&, const void*, const Target&, Stream);
 int large8(const DeviceWeight&, const void*, const Target&, Stream);
 
+int staged2(const DeviceWeight&, const void*, const StagedShape&, const StagedRoom&, const Target&, Stream);
+int staged4(const DeviceWeight&, const void*, const StagedShape&, const StagedRoom&, const Target&, Stream);
+int staged8(const DeviceWeight&, const void*, const StagedShape&, const StagedRoom&, const Target&, Stream);
+
 int skinnyProduct(const DeviceWeight& w, const void* x, SkinnyShape shape, const Target& to, Stream stream) {
     if (w.bits == 2) return skinny2(w, x, shape, to, stream);
     if (w.bits == 4) return skinny4(w, x, shape, to, stream);
     return skinny8(w, x, shape, to, stream);
+}
+int stagedProduct(const DeviceWeight& w, const void* x, const StagedShape& shape, const StagedRoom& room,
+                  const Target& to, Stream stream) {
+    if (w.bits == 2) return staged2(w, x, shape, room, to, stream);
+    if (w.bits == 4) return staged4(w, x, shape, room, to, stream);
+    return staged8(w, x, shape, room, to, stream);
 }
 int largeProduct(const DeviceWeight& w, const void* x, const Target& to, Stream stream) {
     if (w.bits == 2) return large2(w, x, to, stream);

@@ -23,6 +23,13 @@ __device__ __forceinline__ std::uint32_t scaled(std::uint32_t pair, float low, f
 /// `once`: first to leave the cache; else other blocks want it too. A constant where it is called.
 __device__ __forceinline__ uint4 fetch(const uint4* at, bool once) { return once ? __ldcs(at) : __ldg(at); }
 
+/// Byte `i` of a word as a row of a table of 128 bytes a row, and `own` bytes into it: two instructions and the load.
+template<class Entry>
+__device__ __forceinline__ Entry entryOf(const std::uint32_t* table, std::uint32_t word, int i, std::uint32_t own) {
+    const std::uint32_t row = (i == 0 ? word << 7 : word >> (8 * i - 7)) & 0x7f80u;
+    return *reinterpret_cast<const Entry*>(reinterpret_cast<const unsigned char*>(table) + (row | own));
+}
+
 /// A lane's part of one tile, and its decoding for step j. a[0], a[2]: channel g; a[1], a[3]: channel g + 8.
 template<int Bits> struct Part;
 
@@ -35,11 +42,15 @@ template<> struct Part<4> {
     __device__ __forceinline__ static std::uint32_t word(const uint4& v, int i) {
         return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
     }
-    /// table[byte * 32 + lane]: the two values of a byte.
-    __device__ __forceinline__ void decode(int j, const std::uint32_t* table, int lane, std::uint32_t (&a)[4]) const {
-        const std::uint32_t low = word(lower, j / 2) >> (j % 2 * 16), up = word(upper, j / 2) >> (j % 2 * 16);
-        a[0] = table[(low & 255u) * 32u + lane], a[2] = table[((low >> 8) & 255u) * 32u + lane];
-        a[1] = table[(up & 255u) * 32u + lane], a[3] = table[((up >> 8) & 255u) * 32u + lane];
+    /// Bytes into a row of the table: the lane's own copy.
+    __device__ __forceinline__ static std::uint32_t own(int lane) { return unsigned(lane) * 4; }
+    /// Row byte of the table: the two values of a byte.
+    __device__ __forceinline__ void decode(int j, const std::uint32_t* table, std::uint32_t own,
+                                           std::uint32_t (&a)[4]) const {
+        const std::uint32_t low = word(lower, j / 2), up = word(upper, j / 2);
+        const int i = j % 2 * 2;
+        a[0] = entryOf<std::uint32_t>(table, low, i, own), a[2] = entryOf<std::uint32_t>(table, low, i + 1, own);
+        a[1] = entryOf<std::uint32_t>(table, up, i, own), a[3] = entryOf<std::uint32_t>(table, up, i + 1, own);
     }
     __device__ static void fillTable(std::uint32_t* table, const float* levels) {
         for (int i = threadIdx.x; i < 256 * 8; i += blockDim.x) { // four copies a store
@@ -54,12 +65,12 @@ template<> struct Part<2> {
     __device__ __forceinline__ void load(const std::uint8_t* tile, int lane, bool once) {
         both = fetch(reinterpret_cast<const uint4*>(tile) + lane, once);
     }
-    /// table (of uint2)[byte * 16 + lane % 16]: the four values of a byte.
-    __device__ __forceinline__ void decode(int j, const std::uint32_t* table, int lane, std::uint32_t (&a)[4]) const {
-        const std::uint32_t low = ((j < 4 ? both.x : both.y) >> (j % 4 * 8)) & 255u;
-        const std::uint32_t up = ((j < 4 ? both.z : both.w) >> (j % 4 * 8)) & 255u;
-        const auto* pairs = reinterpret_cast<const uint2*>(table) + lane % 16;
-        const uint2 first = pairs[low * 16u], second = pairs[up * 16u];
+    __device__ __forceinline__ static std::uint32_t own(int lane) { return unsigned(lane % 16) * 8; }
+    /// Row byte of the table: the four values of a byte.
+    __device__ __forceinline__ void decode(int j, const std::uint32_t* table, std::uint32_t own,
+                                           std::uint32_t (&a)[4]) const {
+        const uint2 first = entryOf<uint2>(table, j < 4 ? both.x : both.y, j % 4, own);
+        const uint2 second = entryOf<uint2>(table, j < 4 ? both.z : both.w, j % 4, own);
         a[0] = first.x, a[2] = first.y, a[1] = second.x, a[3] = second.y;
     }
     __device__ static void fillTable(std::uint32_t* table, const float* levels) {
@@ -88,30 +99,35 @@ template<> struct Part<8> {
         second = packBf16(__uint_as_float(__byte_perm(u, 0x4B000000u, 0x7442)) - offset,
                           __uint_as_float(__byte_perm(u, 0x4B000000u, 0x7443)) - offset);
     }
-    __device__ __forceinline__ void decode(int j, const std::uint32_t*, int, std::uint32_t (&a)[4]) const {
+    __device__ __forceinline__ static std::uint32_t own(int) { return 0; }
+    __device__ __forceinline__ void decode(int j, const std::uint32_t*, std::uint32_t, std::uint32_t (&a)[4]) const {
         pairs(Part<4>::word(lower[j / 4], j % 4), a[0], a[2]);
         pairs(Part<4>::word(upper[j / 4], j % 4), a[1], a[3]);
     }
     __device__ static void fillTable(std::uint32_t*, const float*) {}
 };
 
-/// Of ScaleMode::Inner: which block a step of 16 belongs to, without a division of 64 bits; steps are below 2^27.
+/// Of ScaleMode::Inner: which block a step of 16 belongs to, by a multiplication; steps are below 2^27.
 struct ScaleBlocks {
-    unsigned steps; ///< of a block
-    int shift = 0;  ///< its logarithm, or -1
-    int due;        ///< a scale holds for so many steps of a chunk, from a multiple of it: 1, 2, 4 or 8
+    unsigned steps;   ///< of a block
+    unsigned inverse; ///< of `steps`, times 2^32, rounded up
+    int due;          ///< a scale holds for so many steps of a chunk, from a multiple of it: 1, 2, 4 or 8
     std::int64_t count;
     __device__ __forceinline__ ScaleBlocks(const DeviceWeight& w, bool inner)
-        : steps(inner ? unsigned(w.block / 16) : 1), count(inner ? (w.depth + w.block - 1) / w.block : 0) {
-        while ((1u << shift) < steps) ++shift;
-        due = steps % 8 == 0 ? 8 : steps % 4 == 0 ? 4 : steps % 2 == 0 ? 2 : 1;
-        if (1u << shift != steps) shift = -1;
-    }
-    /// Of channel 0 of a tile; those of the others follow it.
-    __device__ __forceinline__ const float* at(const DeviceWeight& w, std::int64_t tile, std::int64_t chunk,
-                                               int step) const {
+        : steps(inner ? unsigned(w.block / 16) : 1), inverse(0xffffffffu / steps + 1),
+          due(inner ? stepsOfAScale(w.block) : 1), count(inner ? (w.depth + w.block - 1) / w.block : 0) {}
+    __device__ __forceinline__ unsigned of(int chunk, int step) const {
         const unsigned from = unsigned(chunk) * kSteps + unsigned(step);
-        return w.scales + (tile * count + (shift >= 0 ? from >> shift : from / steps)) * kTileRows;
+        if (steps == 1) return from;
+        const unsigned quotient = __umulhi(from, inverse); // or one more
+        return quotient - (quotient * steps > from ? 1 : 0);
+    }
+    /// Of channel 0 of a tile; those of the others follow it, then those of the next block.
+    __device__ __forceinline__ const float* first(const DeviceWeight& w, std::int64_t tile) const {
+        return w.scales + tile * count * kTileRows;
+    }
+    __device__ __forceinline__ const float* at(const DeviceWeight& w, std::int64_t tile, int chunk, int step) const {
+        return first(w, tile) + std::int64_t(of(chunk, step)) * kTileRows;
     }
 };
 

@@ -18,6 +18,13 @@ __device__ __forceinline__ void mma(float (&d)[4], const std::uint32_t (&a)[4], 
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+/// threadIdx.x % 32, without the remainder: what is masked is masked again at every use.
+__device__ __forceinline__ int laneOfWarp() {
+    unsigned lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return int(lane);
+}
+
 __device__ __forceinline__ void copyAsync(void* to, const void* from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(unsigned(__cvta_generic_to_shared(to))),
                  "l"(from));

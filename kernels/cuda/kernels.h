@@ -4,7 +4,7 @@
 // and does not wait. x is bf16, [mPadded][depth], zero beyond m and k (padActivations makes it so).
 
 #include "kernels/cuda/coding.h"
-#include "kernels/cuda/tiles.h"
+#include "kernels/cuda/staged.h"
 
 #include <cstdint>
 
@@ -34,6 +34,9 @@ struct DeviceWeight {
 // Products in bf16 on the tensor cores, sums in f32.
 /// Weights are read once for every 8, 16 or 32 rows of x; for small m. mPadded: a multiple of shape.columns.
 int skinnyProduct(const DeviceWeight& w, const void* x, SkinnyShape shape, const Target& to, Stream stream);
+/// x through shared memory, for blocks of many channels; m up to kStagedMost, and stagedTakes() the scales.
+int stagedProduct(const DeviceWeight& w, const void* x, const StagedShape& shape, const StagedRoom& room,
+                  const Target& to, Stream stream);
 /// Tiles of 128 x 128, x through shared memory. mPadded: a multiple of 128.
 int largeProduct(const DeviceWeight& w, const void* x, const Target& to, Stream stream);
 

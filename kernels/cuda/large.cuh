@@ -20,8 +20,9 @@ __global__ void __launch_bounds__(256) large(DeviceWeight w, const __nv_bfloat16
     Part<Bits>::fillTable(table, w.levels); // the first barrier below covers it
 
     constexpr int kRows = 2, kGroups = 8; // a warp: 32 channels x 64 rows of x; 4 x 2 warps
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int lane = laneOfWarp(), warp = threadIdx.x / 32;
     const int g = lane / 4, t = lane % 4;
+    const std::uint32_t own = Part<Bits>::own(lane);
     const std::int64_t firstTile = std::int64_t(blockIdx.x) * 8 + warp / 2 * kRows, deep = w.depth / kTileDepth;
     const std::int64_t firstColumn = std::int64_t(blockIdx.y) * kLargeRows;
     const int ownColumn = warp % 2 * 64;
@@ -65,10 +66,10 @@ __global__ void __launch_bounds__(256) large(DeviceWeight w, const __nv_bfloat16
                 std::uint32_t a[kRows][4];
 #pragma unroll
                 for (int r = 0; r < kRows; ++r) {
-                    part[r].decode(j, table, lane, a[r]);
+                    part[r].decode(j, table, own, a[r]);
                     if constexpr (Mode == ScaleMode::Inner) {
                         if ((j & (blocks.due - 1)) == 0) {
-                            const float* s = blocks.at(w, tiles[r], chunk, j) + g;
+                            const float* s = blocks.at(w, tiles[r], int(chunk), j) + g;
                             lower[r] = __ldg(s), upper[r] = __ldg(s + 8);
                         }
                         a[r][0] = scaled(a[r][0], lower[r], lower[r]), a[r][2] = scaled(a[r][2], lower[r], lower[r]);

@@ -2,11 +2,16 @@
 // The products for codes of 2 bits, in a unit of their own so that units compile side by side.
 #include "kernels/cuda/large.cuh"
 #include "kernels/cuda/skinny.cuh"
+#include "kernels/cuda/staged.cuh"
 
 namespace qs::cuda {
 
 int skinny2(const DeviceWeight& w, const void* x, SkinnyShape shape, const Target& to, Stream stream) {
     return skinnyByMode<2>(w, x, shape, to, stream);
+}
+int staged2(const DeviceWeight& w, const void* x, const StagedShape& shape, const StagedRoom& room, const Target& to,
+            Stream stream) {
+    return stagedByShape<2>(w, x, shape, room, to, stream);
 }
 int large2(const DeviceWeight& w, const void* x, const Target& to, Stream stream) {
     return largeByMode<2>(w, x, to, stream);

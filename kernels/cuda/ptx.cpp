@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/cuda/ptx.h"
 
+#include "kernels/cuda/tiles.h"
+
 #include <string_view>
 
 namespace qs::cuda {
@@ -22,10 +24,19 @@ std::string ptxOf(const std::vector<const char*>& texts, const std::string& part
     return {};
 }
 
-std::string skinnyName(int bits, int columns, int scaleMode, bool splitTiles) {
-    const int rows = columns == 32 && !splitTiles ? 2 : 1;
+namespace {
+std::string scalesOf(int bits, int mode, std::int64_t block) {
+    return "ELNS0_9ScaleModeE" + std::to_string(mode) + "ELi" +
+           std::to_string(compiledSteps(bits, ScaleMode(mode), block)) + 'E';
+}
+} // namespace
+std::string skinnyName(int bits, int columns, int scaleMode, std::int64_t block) {
+    const int rows = columns == 32 && (scaleMode != int(ScaleMode::EachK) || block % 32 == 0) ? 2 : 1;
     return "6skinnyILi" + std::to_string(bits) + "ELi" + std::to_string(rows) + "ELi" + std::to_string(columns / 8) +
-           "ELNS0_9ScaleModeE" + std::to_string(scaleMode) + 'E';
+           scalesOf(bits, scaleMode, block);
+}
+std::string stagedName(int bits, int columns, int scaleMode, std::int64_t block) {
+    return "6stagedILi" + std::to_string(bits) + "ELi" + std::to_string(columns / 8) + scalesOf(bits, scaleMode, block);
 }
 std::string largeName(int bits, int scaleMode) {
     return "5largeILi" + std::to_string(bits) + "ELNS0_9ScaleModeE" + std::to_string(scaleMode) + 'E';

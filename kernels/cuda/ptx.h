@@ -2,6 +2,7 @@
 #pragma once
 // The kernels as PTX, for whoever asks what was run.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,9 @@ std::vector<const char*> ptxTexts();
 std::string ptxOf(const std::vector<const char*>& texts, const std::string& part);
 
 /// Parts of the mangled names of our kernels.
-std::string skinnyName(int bits, int columns, int scaleMode, bool splitTiles);
+/// `block`: as in DeviceWeight.
+std::string skinnyName(int bits, int columns, int scaleMode, std::int64_t block);
+std::string stagedName(int bits, int columns, int scaleMode, std::int64_t block);
 std::string largeName(int bits, int scaleMode);
 std::string decodeName(bool toBf16);
 inline constexpr const char* kFinishIntegersName = "7rescaleIiE";

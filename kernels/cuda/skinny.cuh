@@ -11,43 +11,55 @@ namespace qs::cuda {
 /// Scales of blocks along k for channels g and g + 8 of a tile, at the last step of each block within a chunk.
 struct ChunkScales {
     float lower[kSteps], upper[kSteps];
-    __device__ __forceinline__ void load(const DeviceWeight& w, const ScaleBlocks& blocks, std::int64_t tile,
-                                         std::int64_t chunk, int g) {
+    /// `first`: of the lane's channel.
+    __device__ __forceinline__ void load(const float* first, const ScaleBlocks& blocks, int due, int chunk) {
 #pragma unroll
         for (int j = 0; j < kSteps; ++j) {
-            if (((j + 1) & (blocks.due - 1)) != 0) continue;
-            const float* s = blocks.at(w, tile, chunk, j) + g;
+            if (((j + 1) & (due - 1)) != 0) continue;
+            const float* s = first + std::int64_t(blocks.of(chunk, j)) * kTileRows;
             lower[j] = __ldg(s), upper[j] = __ldg(s + 8);
         }
     }
 };
 
-template<int Bits, int Rows, int Groups, ScaleMode Mode>
+/// Steps that a scale of ScaleMode::Inner holds for are `Due`, or known at run time where that is 0.
+template<int Bits, int Rows, int Groups, ScaleMode Mode, int Due>
 __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat16* __restrict__ x, Target to) {
     extern __shared__ std::uint32_t shared[];
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    const int lane = laneOfWarp(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const int g = lane / 4, t = lane % 4;
-    const std::int64_t firstTile = std::int64_t(blockIdx.x) * Rows, deep = w.depth / kTileDepth;
+    const std::uint32_t own = Part<Bits>::own(lane);
+    const std::int64_t firstTile = std::int64_t(blockIdx.x) * Rows;
+    const int deep = int(w.depth / kTileDepth);
     const std::int64_t firstColumn = std::int64_t(blockIdx.y) * Groups * 8;
     const ScaleBlocks blocks(w, Mode == ScaleMode::Inner);
+    const int due = Due ? Due : blocks.due;
     constexpr bool kScalesAhead = Mode == ScaleMode::Inner && Rows == 1; // with two rows the registers would not do
     Part<Bits> next[Rows];
     ChunkScales nextScales;
-    const auto ask = [&](std::int64_t chunk) {
+    const std::uint8_t* codes = w.codes + firstTile * deep * tileBytes(Bits);
+    const float* firstScale = blocks.first(w, firstTile) + g;
+    const auto ask = [&](int chunk) {
         if (chunk >= deep) return;
 #pragma unroll
         for (int r = 0; r < Rows; ++r)
-            if (firstTile + r < w.tiles)
-                next[r].load(w.codes + ((firstTile + r) * deep + chunk) * tileBytes(Bits), lane, true);
-        if constexpr (kScalesAhead) nextScales.load(w, blocks, firstTile, chunk, g);
+            if (r == 0 || firstTile + r < w.tiles)
+                next[r].load(codes + (std::int64_t(r) * deep + chunk) * tileBytes(Bits), lane, true);
+        if constexpr (kScalesAhead) nextScales.load(firstScale, blocks, due, chunk);
     };
     ask(warp);
     if constexpr (Bits != 8) {
         Part<Bits>::fillTable(shared, w.levels);
         __syncthreads();
     }
+    const uint2* ofX[Groups]; // null beyond m
+#pragma unroll
+    for (int c = 0; c < Groups; ++c) {
+        const std::int64_t row = firstColumn + c * 8 + g;
+        ofX[c] = row < to.m ? reinterpret_cast<const uint2*>(x + row * w.depth) + t : nullptr;
+    }
     float total[Rows][Groups][4] = {};
-    for (std::int64_t chunk = warp; chunk < deep; chunk += warps) {
+    for (int chunk = warp; chunk < deep; chunk += warps) {
         Part<Bits> part[Rows];
 #pragma unroll
         for (int r = 0; r < Rows; ++r) part[r] = next[r];
@@ -57,14 +69,13 @@ __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat1
         uint2 b[Groups][kSteps]; // x[column g][16j + 4t ..+3]
 #pragma unroll
         for (int c = 0; c < Groups; ++c) {
-            const std::int64_t row = firstColumn + c * 8 + g;
-            const auto* at = reinterpret_cast<const uint2*>(x + row * w.depth + chunk * kTileDepth) + t;
+            const uint2* at = ofX[c] + std::int64_t(chunk) * (kTileDepth / 4);
 #pragma unroll
-            for (int j = 0; j < kSteps; ++j) b[c][j] = row < to.m ? __ldg(at + 4 * j) : make_uint2(0, 0);
+            for (int j = 0; j < kSteps; ++j) b[c][j] = ofX[c] ? __ldg(at + 4 * j) : make_uint2(0, 0);
         }
         if constexpr (Mode == ScaleMode::EachK) { // the scale of k joins x; one block of channels a warp
             const auto* s = reinterpret_cast<const float4*>(w.scales + firstTile * kTileRows / w.block * w.depth +
-                                                            chunk * kTileDepth) +
+                                                            std::int64_t(chunk) * kTileDepth) +
                             t;
 #pragma unroll
             for (int j = 0; j < kSteps; ++j) {
@@ -76,13 +87,15 @@ __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat1
         }
 #pragma unroll
         for (int r = 0; r < Rows; ++r) {
-            if (firstTile + r >= w.tiles) break;
-            if constexpr (Mode == ScaleMode::Inner && !kScalesAhead) scales.load(w, blocks, firstTile + r, chunk, g);
+            if (r > 0 && firstTile + r >= w.tiles) break;
+            if constexpr (Mode == ScaleMode::Inner && !kScalesAhead)
+
+                scales.load(firstScale + r * blocks.count * kTileRows, blocks, due, chunk);
             float sum[Groups][4] = {};
 #pragma unroll
             for (int j = 0; j < kSteps; ++j) {
                 std::uint32_t a[4];
-                part[r].decode(j, shared, lane, a);
+                part[r].decode(j, shared, own, a);
 #pragma unroll
                 for (int c = 0; c < Groups; ++c) {
                     if constexpr (Mode == ScaleMode::Inner)
@@ -90,7 +103,7 @@ __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat1
                     else
                         mma(total[r][c], a, b[c][j].x, b[c][j].y);
                 }
-                if (Mode == ScaleMode::Inner && ((j + 1) & (blocks.due - 1)) == 0) {
+                if (Mode == ScaleMode::Inner && ((j + 1) & (due - 1)) == 0) {
 #pragma unroll
                     for (int c = 0; c < Groups; ++c)
 #pragma unroll
@@ -129,34 +142,39 @@ __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat1
     }
 }
 
-template<int Bits, int Rows, int Groups, ScaleMode Mode>
+template<int Bits, int Rows, int Groups, ScaleMode Mode, int Due>
 int launchSkinny(const DeviceWeight& w, const void* x, int warps, const Target& to, Stream stream) {
     const std::size_t sums = std::size_t(warps) * Rows * kTileRows * Groups * 8 * sizeof(float);
     const std::size_t bytes = Bits == 8 ? sums : sums > std::size_t(kTableBytes) ? sums : std::size_t(kTableBytes);
     const dim3 grid(unsigned((w.tiles + Rows - 1) / Rows), unsigned((to.m + Groups * 8 - 1) / (Groups * 8)));
-    const auto kernel = skinny<Bits, Rows, Groups, Mode>;
+    const auto kernel = skinny<Bits, Rows, Groups, Mode, Due>;
     QS_LAUNCH(kernel, grid, unsigned(warps * 32), bytes, stream, w, static_cast<const __nv_bfloat16*>(x), to);
     return int(cudaGetLastError());
 }
 
-template<int Bits, ScaleMode Mode>
+template<int Bits, ScaleMode Mode, int Due = kSteps>
 int skinnyByShape(const DeviceWeight& w, const void* x, SkinnyShape shape, const Target& to, Stream stream) {
-    if (shape.columns == 8) return launchSkinny<Bits, 1, 1, Mode>(w, x, shape.warps, to, stream);
-    if (shape.columns == 16) return launchSkinny<Bits, 1, 2, Mode>(w, x, shape.warps, to, stream);
+    if (shape.columns == 8) return launchSkinny<Bits, 1, 1, Mode, Due>(w, x, shape.warps, to, stream);
+    if (shape.columns == 16) return launchSkinny<Bits, 1, 2, Mode, Due>(w, x, shape.warps, to, stream);
     // Two tiles of channels a warp, unless a block of scales ends between them.
     if (Mode == ScaleMode::EachK && w.block % 32 != 0)
-        return launchSkinny<Bits, 1, 4, Mode>(w, x, shape.warps, to, stream);
-    return launchSkinny<Bits, 2, 4, Mode>(w, x, shape.warps, to, stream);
+        return launchSkinny<Bits, 1, 4, Mode, Due>(w, x, shape.warps, to, stream);
+    return launchSkinny<Bits, 2, 4, Mode, Due>(w, x, shape.warps, to, stream);
 }
 
 template<int Bits>
 int skinnyByMode(const DeviceWeight& w, const void* x, SkinnyShape shape, const Target& to, Stream stream) {
     switch (w.mode) {
     case ScaleMode::Channel: return skinnyByShape<Bits, ScaleMode::Channel>(w, x, shape, to, stream);
-    case ScaleMode::Inner: return skinnyByShape<Bits, ScaleMode::Inner>(w, x, shape, to, stream);
+    case ScaleMode::Inner: break;
     case ScaleMode::EachK: return skinnyByShape<Bits, ScaleMode::EachK>(w, x, shape, to, stream);
     }
-    return int(cudaErrorInvalidValue);
+    if constexpr (Bits == 4) {
+        const int steps = compiledSteps(Bits, w.mode, w.block);
+        if (steps == 4) return skinnyByShape<Bits, ScaleMode::Inner, 4>(w, x, shape, to, stream);
+        if (steps == 8) return skinnyByShape<Bits, ScaleMode::Inner, 8>(w, x, shape, to, stream);
+    }
+    return skinnyByShape<Bits, ScaleMode::Inner, 0>(w, x, shape, to, stream);
 }
 
 } // namespace qs::cuda

@@ -57,6 +57,20 @@ constexpr TilePlace placeInTile(int bits, int row, int k) {
     return {std::size_t(((upper * loads + load) * 32 + lane) * 16 + bit % 128 / 8), bit % 8};
 }
 
+/// Steps of 16 from a multiple of which on one scale of ScaleMode::Inner holds: 1, 2, 4 or 8.
+constexpr int stepsOfAScale(std::int64_t block) {
+    const std::int64_t steps = block / 16;
+    return steps % 8 == 0 ? 8 : steps % 4 == 0 ? 4 : steps % 2 == 0 ? 2 : 1;
+}
+
+/// What a kernel is compiled for: stepsOfAScale() of 4 and 8 for codes of 4 bits, which most are; 0: it asks. 8 where
+/// steps have no scales.
+constexpr int compiledSteps(int bits, ScaleMode mode, std::int64_t block) {
+    if (mode != ScaleMode::Inner) return kSteps;
+    const int steps = stepsOfAScale(block);
+    return bits == 4 && steps >= 4 ? steps : 0;
+}
+
 /// codes[n * k + i]: one code a byte (signed bytes as they are). scaleAt(n, k) is asked once for each scale.
 struct Codes {
     int bits;

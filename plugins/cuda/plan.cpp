@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plugins/cuda/plan.h"
 
+#include "kernels/cuda/staged.h"
 #include "plugins/common/entry.h"
 
 #include <limits>
@@ -12,6 +13,8 @@ using plugin::is;
 
 constexpr VariantRow kRows[] = {
     {Path::Skinny, "mma_stream", "Decode in registers, stream the weights",
+     "x and decoded weights in bf16, sums in f32", QS_VARIANT_REPACKS, QS_FUSION_FUSED},
+    {Path::Staged, "mma_staged", "Decode in registers, x shared by 256 channels",
      "x and decoded weights in bf16, sums in f32", QS_VARIANT_REPACKS, QS_FUSION_FUSED},
     {Path::Large, "mma_tiles", "Decode in registers, tiles of 128 x 128", "x and scaled weights in bf16, sums in f32",
      QS_VARIANT_REPACKS, QS_FUSION_FUSED},
@@ -91,7 +94,12 @@ void planProduct(const qs_problem& p, const Libraries& libraries, Plan& plan) {
     } else {
         if (plan.tiling) {
             const bool skinny = prefersSkinny(p.m);
+            const Tiling& tiling = *plan.tiling;
+            const bool staged = p.m <= kStagedMost && stagedTakes(tiling.bits, tiling.mode, tiling.block, p.n);
+            const bool stagedFirst = staged && prefersStaged(tiling.bits, p.m, p.n, p.k, kPlannedProcessors);
+            if (stagedFirst) add(Path::Staged, "bf16", "f32");
             if (skinny) add(Path::Skinny, "bf16", "f32");
+            if (staged && !stagedFirst) add(Path::Staged, "bf16", "f32");
             if (p.m >= kLargeLeast) add(Path::Large, "bf16", "f32");
             if (!skinny && p.m <= kSkinnyMost) add(Path::Skinny, "bf16", "f32");
         }

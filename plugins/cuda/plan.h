@@ -11,6 +11,7 @@ namespace qs::cuda {
 
 enum class Path {
     Skinny,            ///< our kernel for few rows of x
+    Staged,            ///< the same, where blocks of many channels share x
     Large,             ///< our kernel for many
     Integers,          ///< cuBLASLt, int8 x int8
     E4m3,              ///< cuBLASLt, e4m3 x e4m3

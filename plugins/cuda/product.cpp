@@ -67,6 +67,7 @@ void Product::prepareWeights(const qs_tensor* const* in, std::uint32_t count) {
 
     switch (row_.path) {
     case Path::Skinny:
+    case Path::Staged:
     case Path::Large: {
         TiledWeight t = tiled(w, *plan_.tiling, kn_, n_, k_, bytes, scales);
         info_.repack_ms = since(begin);
@@ -122,15 +123,23 @@ void Product::prepareWeights(const qs_tensor* const* in, std::uint32_t count) {
 }
 
 /// Already as our kernels read it.
-bool Product::xIsPadded() const { return actBf16_ && k_ == depth_ && (row_.path == Path::Skinny || m_ == mPadded_); }
+bool Product::xIsPadded() const { return actBf16_ && k_ == depth_ && (row_.path != Path::Large || m_ == mPadded_); }
+
+StagedShape Product::staged() const { return stagedShape(shape_.bits, m_, n_, k_, device_.processors); }
 
 void Product::prepareRooms() {
     const std::size_t outSize = outBf16_ ? 2 : 4;
     switch (row_.path) {
     case Path::Skinny: // reads no row beyond m
+    case Path::Staged: // nor does this
     case Path::Large:
         x_ = Memory(product(m_, k_) * (actBf16_ ? 2 : 4));
         if (!xIsPadded()) padded_ = Memory(2 * product(row_.path == Path::Large ? mPadded_ : m_, depth_));
+        if (row_.path == Path::Staged) {
+            const StagedShape shape = staged();
+            sums_ = Memory(4 * shape.sums), finished_ = Memory(4 * std::size_t(shape.groups));
+            finished_.zero();
+        }
         break;
     case Path::Integers:
     case Path::E4m3:
@@ -159,8 +168,7 @@ void Product::prepareRooms() {
     }
     if (isProduct_) {
         y_ = Memory(outSize * product(m_, n_));
-        const bool blas = row_.path != Path::Skinny && row_.path != Path::Large && row_.path != Path::Integers &&
-                          row_.path != Path::E4m3;
+        const bool blas = !isTiled() && row_.path != Path::Integers && row_.path != Path::E4m3;
         if (blas && (outBf16_ || bias_.bytes())) sums_ = Memory(4 * product(m_, n_));
     }
     info_.arg_bytes = std::int64_t(copies_[0].codes.bytes() + copies_[0].scales.bytes() + x_.bytes());
@@ -171,9 +179,8 @@ void Product::prepareRooms() {
 std::vector<std::string> Product::kernelNames() const {
     const int mode = int(shape_.mode);
     switch (row_.path) {
-    case Path::Skinny:
-        return {skinnyName(shape_.bits, skinnyShape(m_, k_).columns, mode,
-                           shape_.mode == ScaleMode::EachK && shape_.block % 32 != 0)};
+    case Path::Skinny: return {skinnyName(shape_.bits, skinnyShape(m_, k_).columns, mode, shape_.block)};
+    case Path::Staged: return {stagedName(shape_.bits, staged().columns, mode, shape_.block)};
     case Path::Large: return {largeName(shape_.bits, mode)};
     case Path::Integers:
         if (dynamic_) return {quantizerName(Quantizer::Int8, false), kFinishIntegersName};
@@ -237,6 +244,7 @@ void Product::run(std::uint32_t copy) {
     const Element xType = actBf16_ ? Element::Bf16 : Element::F32;
     switch (row_.path) {
     case Path::Skinny:
+    case Path::Staged:
     case Path::Large: {
         const bool large = row_.path == Path::Large;
         if (!xIsPadded())
@@ -253,7 +261,10 @@ void Product::run(std::uint32_t copy) {
                                   n_,
                                   depth_,
                                   shape_.tiles};
-        check(large ? largeProduct(weight, x, to, stream) : skinnyProduct(weight, x, skinnyShape(m_, k_), to, stream),
+        check(large ? largeProduct(weight, x, to, stream)
+              : row_.path == Path::Staged
+                  ? stagedProduct(weight, x, staged(), {sums_.as<float>(), finished_.as<std::uint32_t>()}, to, stream)
+                  : skinnyProduct(weight, x, skinnyShape(m_, k_), to, stream),
               row_.id);
         return;
     }

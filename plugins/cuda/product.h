@@ -40,6 +40,8 @@ private:
     bool xIsPadded() const;
     void prepareRooms();
     StoredMatrix stored(const Weights& w) const;
+    bool isTiled() const { return row_.path == Path::Skinny || row_.path == Path::Staged || row_.path == Path::Large; }
+    StagedShape staged() const;
     Measuring measuring() const;
     void decode(const Weights& w, void* to, Element type) const;
 
@@ -49,7 +51,7 @@ private:
     std::int64_t m_, n_, k_, depth_, mPadded_, nPadded_;
     bool kn_, actBf16_ = false, dynamic_, outBf16_, isProduct_;
     std::vector<Weights> copies_;
-    Memory levels_, stored_, bias_, x_, xScale_, padded_, sums_, dense_, y_, yScale_;
+    Memory levels_, stored_, bias_, x_, xScale_, padded_, sums_, dense_, y_, yScale_, finished_;
     Memory measured_, partials_, totals_; ///< of quantizers: what codes mean, sums of blocks, of all
     TiledWeight shape_;                   ///< without its contents
     Blas::ByteProduct bytes_;

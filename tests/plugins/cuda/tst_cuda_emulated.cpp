@@ -24,6 +24,7 @@ struct Product {
     const Case& c;
     const AbiProblem problem;
     Plan plan;
+    int processors = 4; ///< of the device
     explicit Product(const Case& c) : c(c), problem(c, unsigned(c.m + 3 * c.n + 7 * c.k)) {
         plan = planFor(problem.problem, {"none", "none"});
     }
@@ -47,9 +48,18 @@ struct Product {
         const Target to{outBf16 ? static_cast<void*>(y16.data()) : y32.data(), outBf16, bias, c.m, c.n};
         const DeviceWeight weight{w.codes.data(), w.scales.data(), w.levels.data(), w.bits, w.mode, w.block, c.n,
                                   w.depth,        w.tiles};
-        const int code = large ? largeProduct(weight, x.data(), to, nullptr)
-                               : skinnyProduct(weight, x.data(), skinnyShape(c.m, c.k), to, nullptr);
-        if (code) return "launch " + std::to_string(code);
+        if (row.path == Path::Staged) {
+            // Twice, so that what blocks count is 0 again after a run.
+            const StagedShape shape = stagedShape(w.bits, c.m, c.n, c.k, processors);
+            Guarded<float> sums(std::int64_t(shape.sums));
+            std::vector<std::uint32_t> finished(std::size_t(shape.groups), 0);
+            for (int turn = 0; turn < 2; ++turn)
+                if (stagedProduct(weight, x.data(), shape, {sums.data(), finished.data()}, to, nullptr))
+                    return "launch";
+            if (!sums.whole()) return "wrote beyond the sums";
+        } else if (large ? largeProduct(weight, x.data(), to, nullptr)
+                         : skinnyProduct(weight, x.data(), skinnyShape(c.m, c.k), to, nullptr))
+            return "launch";
         if (!y32.whole() || !y16.whole()) return "wrote beyond the result";
         std::vector<float> y(std::size_t(c.m * c.n));
         for (std::size_t i = 0; i < y.size(); ++i)
@@ -67,6 +77,7 @@ private Q_SLOTS:
     void multiplies_data();
     void multiplies();
     void multipliesByEveryCut();
+    void multipliesSharingX();
     void multipliesE4m3();
     void finishesIntegers();
 };
@@ -98,7 +109,7 @@ void CudaEmulated::multiplies() {
         const Product product(c);
         if (!product.plan.tiling) continue;
         for (const VariantRow* row : product.plan.variants) {
-            if (row->path != Path::Skinny && row->path != Path::Large) continue;
+            if (row->flags & QS_VARIANT_BASELINE) continue;
             const std::string wrong = product.run(*row);
             QVERIFY2(wrong.empty(), (std::string(row->id) + ", " + c.name() + ": " + wrong).c_str());
             (row->path == Path::Large ? large : skinny) = true;
@@ -115,7 +126,7 @@ void CudaEmulated::multipliesByEveryCut() {
     const auto multiply = [&](const Case& c) {
         const Product product(c);
         for (const VariantRow* row : product.plan.variants) {
-            if (row->path != Path::Skinny && row->path != Path::Large) continue;
+            if (row->flags & QS_VARIANT_BASELINE) continue;
             const std::string wrong = product.run(*row);
             QVERIFY2(wrong.empty(), (std::string(row->id) + ", " + c.name() + ": " + wrong).c_str());
             const SkinnyShape shape = skinnyShape(c.m, c.k);
@@ -130,6 +141,42 @@ void CudaEmulated::multipliesByEveryCut() {
                 if (taken(turn++)) multiply({.weight = weight, .m = m, .n = 19, .k = k});
     // 1, 2, 4 and 8 warps of 8 and 16 columns, at most 4 of 32.
     QVERIFY(cuts.size() == 11 || (kThinning > 1 && cuts.size() >= 4));
+}
+
+/// Blocks of many channels: every number of rows of x, blocks that share k or not, chunks without a partner, channels
+/// beyond the last, and scales of every length.
+void CudaEmulated::multipliesSharingX() {
+    std::set<std::int64_t> splits;
+    std::size_t turn = 0;
+    bool seen = false;
+    const auto multiply = [&](const Case& c, int processors, bool offered = true) {
+        Product product(c);
+        product.processors = processors;
+        const auto& rows = product.plan.variants;
+        const auto row = std::find_if(rows.begin(), rows.end(), [](auto* r) { return r->path == Path::Staged; });
+        QVERIFY2((row != rows.end()) == offered, c.name().c_str());
+        if (!offered || !few(turn++)) return;
+        const std::string wrong = product.run(**row);
+        QVERIFY2(wrong.empty(), (c.name() + ", " + std::to_string(processors) + ": " + wrong).c_str());
+        splits.insert(stagedShape(product.plan.tiling->bits, c.m, c.n, c.k, processors).splits);
+        seen = true;
+    };
+    for (std::int64_t m = 1; m <= 16; ++m)
+        multiply({.weight = "nf4", .m = m, .n = 261, .k = 640 + m, .bias = m % 2 == 0, .block = 64},
+                 int(m % 4) * 2 + 1);
+    for (const std::uint64_t block : {16, 32, 48, 96, 128, 192, 1024})
+        for (const char* weight : {"nf4", "ternary", "int8"})
+            multiply({.weight = weight, .m = 11, .n = 50, .k = 900, .scale = "block", .block = block}, int(block % 5));
+    for (const std::int64_t k : {1, 128, 129, 256, 257, 385})
+        multiply({.weight = "int4", .m = 3, .n = 70, .k = k, .act = "bf16", .scale = "row", .out = "bf16"}, 3);
+    for (const char* weight : {"nf4", "ternary", "int8"}) { // a scale for every k: the tiles of a warp share it, or not
+        const bool wide = std::string(weight) != "int8";
+        multiply({.weight = weight, .m = 5, .n = 200, .k = 300, .kn = true, .scale = "block", .block = 64}, 2);
+        multiply({.weight = weight, .m = 5, .n = 200, .k = 300, .kn = true, .scale = "block", .block = 32}, 2, !wide);
+        multiply({.weight = weight, .m = 16, .n = 40, .k = 300, .kn = true, .scale = "row"}, 2);
+    }
+    multiply({.weight = "nf4", .m = 17, .n = 70, .k = 300}, 3, false);
+    QVERIFY(seen && (kThinning > 1 || splits.size() >= 3));
 }
 
 /// What stands around cuBLASLt's product of bytes, which is done here in f64.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The host's part of the backend cuda: presence, what is declined, which kernel does which shape, and the layout of the
 // weights, read back as a warp reads it and multiplied with the instruction's own index rules.
-#include "kernels/cuda/tiles.h"
+#include "kernels/cuda/staged.h"
 #include "kernels/kernel_set.h"
 #include "plugins/cuda/plan.h"
 #include "plugins/cuda/presence.h"
@@ -32,6 +32,7 @@ private Q_SLOTS:
     void codesAsTheReference();
     void whatIsNotSearchedIsDeclined();
     void choosesByShape();
+    void cutsWithoutRest();
     void declinesWithAReason();
     void goesOnWithoutCublas();
 };
@@ -297,6 +298,43 @@ void CudaPlan::choosesByShape() {
     QVERIFY(planFor(measured.problem, {}).variants.front()->path == Path::Quantize);
 }
 
+/// Blocks that share x: all channels and all of k are someone's, nobody has nothing to do, and what is preferred moves
+/// fewer bytes.
+void CudaPlan::cutsWithoutRest() {
+    for (const int bits : {2, 4, 8})
+        for (const std::int64_t m : {1, 8, 9, 16})
+            for (const std::int64_t n : {1, 64, 256, 257, 4096, 8192, 28672})
+                for (const std::int64_t k : {1, 129, 4096, 28672})
+                    for (const int processors : {1, 46, 108, 132}) {
+                        const StagedShape shape = stagedShape(bits, m, n, k, processors);
+                        const std::int64_t deep = roundUp(k, kTileDepth) / kTileDepth;
+                        QVERIFY(shape.columns >= m && shape.columns <= 16 && shape.chunks % kStagedDeep == 0);
+                        QCOMPARE(shape.groups, roundUp(n, stagedChannels(bits)) / stagedChannels(bits));
+                        QVERIFY(shape.splits * shape.chunks >= deep && (shape.splits - 1) * shape.chunks < deep);
+                        const auto sums = std::int64_t(shape.sums);
+                        QCOMPARE(sums, shape.splits == 1
+                                           ? 0
+                                           : shape.groups * shape.splits * shape.columns * stagedChannels(bits));
+                    }
+    const StagedShape goal = stagedShape(4, 16, 8192, 28672, 132);
+    QVERIFY(goal.groups * goal.splits <= 132 && goal.groups * goal.splits >= 120);
+    const auto first = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+        const AbiProblem problem({.weight = "nf4", .m = m, .n = n, .k = k}, 1, false);
+        return planFor(problem.problem, {}).variants.front()->path;
+    };
+    for (const std::int64_t m : {2, 5, 8, 9, 16}) {
+        QVERIFY(first(m, 8192, 1024) == Path::Staged);
+        QVERIFY(first(m, 16, 256) == Path::Skinny); // one tile of channels, or a block for many
+    }
+    QVERIFY(first(1, 8192, 1024) == Path::Skinny && first(17, 8192, 1024) == Path::Skinny);
+    for (const std::int64_t m : {1, 2, 16}) { // both are there to be measured
+        const AbiProblem problem({.weight = "nf4", .m = m, .n = 512, .k = 256}, 1, false);
+        std::set<Path> paths;
+        for (const VariantRow* row : planFor(problem.problem, {}).variants) paths.insert(row->path);
+        QVERIFY(paths.count(Path::Staged) && paths.count(Path::Skinny));
+    }
+}
+
 void CudaPlan::declinesWithAReason() {
     for (const Case& c :
          {Case{.weight = "nf4", .m = 2, .n = 4, .k = 64, .act = "int8"},
@@ -329,7 +367,8 @@ void CudaPlan::goesOnWithoutCublas() {
     const Libraries none{"libcublas.so.13 is not installed", "libcublasLt.so.13 is not installed"};
     const AbiProblem nf4({.weight = "nf4", .n = 4, .k = 64}, 1, false);
     const Plan plan = planFor(nf4.problem, none);
-    QCOMPARE(plan.variants.size(), std::size_t(1));
+    QCOMPARE(plan.variants.size(), std::size_t(2));
+    for (const VariantRow* row : plan.variants) QVERIFY(!(row->flags & QS_VARIANT_BASELINE));
     QVERIFY(plan.variants.front()->path == Path::Skinny);
     const AbiProblem f32({.weight = "f32", .n = 4, .k = 64}, 1, false);
     QCOMPARE(planFor(f32.problem, none).refusal, none.noBlas);

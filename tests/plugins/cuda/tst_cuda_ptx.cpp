@@ -30,9 +30,18 @@ private Q_SLOTS:
         for (const int bits : {2, 4, 8})
             for (const int mode : {0, 1, 2}) {
                 names.push_back(largeName(bits, mode));
-                for (const int columns : {8, 16, 32}) names.push_back(skinnyName(bits, columns, mode, false));
+                for (const int columns : {8, 16, 32}) names.push_back(skinnyName(bits, columns, mode, 32));
             }
-        names.push_back(skinnyName(4, 32, 2, true));
+        for (const int columns : {8, 16})
+            for (const int bits : {2, 4, 8}) {
+                for (const int mode : {0, 2}) names.push_back(stagedName(bits, columns, mode, 64));
+                names.push_back(stagedName(bits, columns, 1, 32));
+                if (bits == 4)
+                    for (const int block : {64, 256}) names.push_back(stagedName(bits, columns, 1, block));
+            }
+        names.push_back(skinnyName(4, 32, 2, 16));
+        for (const int columns : {8, 16, 32})
+            for (const int block : {64, 128}) names.push_back(skinnyName(4, columns, 1, block));
         std::set<std::string> seen;
         for (std::size_t i = 0; i < names.size(); ++i) {
             const std::string text = ptxOf(ptxTexts(), names[i]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The machine code that ships: for every architecture the products are the tensor cores' own instructions, x of large
-// ones comes by asynchronous copies, and no kernel spills its sums into memory. Needs cuobjdump and nvdisasm.
+// and staged ones comes by asynchronous copies, and no kernel spills its sums into memory. Needs cuobjdump and nvdisasm.
 #include "kernels/cuda/ptx.h"
 
 #include <QProcess>
@@ -57,16 +57,19 @@ private Q_SLOTS:
     }
     void productsAreTensorInstructions() {
         for (const auto& [architecture, kernels] : architectures_) {
-            std::size_t skinny = 0, large = 0;
+            std::size_t skinny = 0, staged = 0, large = 0;
             for (const auto& [name, counts] : kernels) {
                 const bool isSkinny = name.contains("6skinnyILi"), isLarge = name.contains("5largeILi");
-                skinny += isSkinny, large += isLarge;
+                const bool isStaged = name.contains("6stagedILi");
+                skinny += isSkinny, staged += isStaged, large += isLarge;
                 const QByteArray what = architecture + " " + name;
-                QVERIFY2((counts.products > 0) == (isSkinny || isLarge), what.constData());
+                QVERIFY2((counts.products > 0) == (isSkinny || isStaged || isLarge), what.constData());
                 // A chunk of 128 is 8 steps; a warp of large ones does 2 x 8 groups of them.
                 QVERIFY2(!isSkinny || counts.products >= 8, what.constData());
                 QVERIFY2(!isLarge || counts.products >= 8 * 16, what.constData());
-                QCOMPARE(counts.copies > 0, isLarge);
+                // 2 or 4 tiles by 1 or 2 groups of 8 rows of x
+                QVERIFY2(!isStaged || counts.products >= 8 * 2, what.constData());
+                QCOMPARE(counts.copies > 0, isStaged || isLarge);
                 QVERIFY2(counts.otherProducts == 0 && counts.spills <= 8 && counts.lines > 8, what.constData());
             }
             for (const int bits : {2, 4, 8})
@@ -75,6 +78,7 @@ private Q_SLOTS:
                         return kernel.first.contains(qs::cuda::largeName(bits, mode).c_str());
                     }));
             QCOMPARE(large, std::size_t(9));
+            QCOMPARE(staged, std::size_t(22));
             QVERIFY(skinny >= 27);
         }
     }

@@ -162,8 +162,11 @@ void launch(dim3 grid, unsigned threads, std::size_t sharedBytes, const std::fun
         fail("a launch it cannot do");
     if (fibers.size() != threads) fibers = std::vector<Fiber>(threads);
     body = &kernel, blockSize.x = threads, gridSize = {grid.x, grid.y};
-    for (block.y = 0; block.y < grid.y; ++block.y)
-        for (block.x = 0; block.x < grid.x; ++block.x) {
+    static bool backwards = false; // no launch may rely on the order of its blocks
+    backwards = !backwards;
+    for (unsigned y = 0; y < grid.y; ++y)
+        for (unsigned x = 0; x < grid.x; ++x) {
+            block = backwards ? Place{grid.x - 1 - x, grid.y - 1 - y} : Place{x, y};
             for (unsigned char* all : {reinterpret_cast<unsigned char*>(shared), memory}) {
                 bound(all, sharedBytes);
                 std::memset(all, 0xff, sharedBytes); // NaN

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <utility>
 
 #define __global__
 #define __device__
@@ -61,6 +62,7 @@ inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 inline float __fdiv_rn(float a, float b) { return a / b; }
 inline int __float2int_rn(float value) { return int(std::nearbyint(value)); }
+inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned(std::uint64_t(a) * b >> 32); }
 inline std::uint32_t __byte_perm(std::uint32_t a, std::uint32_t b, std::uint32_t selector) {
     const std::uint64_t both = std::uint64_t(b) << 32 | a;
     std::uint32_t out = 0;
@@ -69,7 +71,9 @@ inline std::uint32_t __byte_perm(std::uint32_t a, std::uint32_t b, std::uint32_t
 }
 template<class T> T __ldg(const T* at) { return *at; }
 template<class T> T __ldcs(const T* at) { return *at; }
-inline void atomicAdd(std::uint32_t* to, std::uint32_t value) { *to += value; }
+template<class T> T __ldcg(const T* at) { return *at; }
+inline std::uint32_t atomicAdd(std::uint32_t* to, std::uint32_t value) { return std::exchange(*to, *to + value); }
+inline void __threadfence() {}
 
 namespace qs::cuda::emulated {
 
@@ -125,6 +129,7 @@ inline void mma(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, st
         d[i] = float(sum);
     }
 }
+inline int laneOfWarp() { return int(threadIdx.x % 32); }
 inline void copyAsync(void* to, const void* from) { emulated::copyLater(to, from); }
 inline void closeGroup() { emulated::closeGroup(); }
 template<int Pending> void waitGroups() { emulated::waitGroups(Pending); }
