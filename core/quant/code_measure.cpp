@@ -18,18 +18,6 @@ bool isMeasured(const RunOut& out) {
            out.groupAbsMax;
 }
 
-/// (level - zero point) * scale of consecutive integers, 16 at a time so that it is vectors.
-void decodeAffine(const Run& run, const GroupParams& params, const std::uint8_t* codes, std::size_t n, float* out) {
-    const float first = run.levels[0], zero = params.aux, scale = params.scale;
-    std::size_t i = 0;
-    for (ByteLanes bytes; i + kLanes <= n; i += kLanes) {
-        load(bytes, codes + i);
-        store((__builtin_convertvector(__builtin_convertvector(bytes, IntLanes), FloatLanes) + first - zero) * scale,
-              out + i);
-    }
-    for (; i < n; ++i) out[i] = (run.levels[codes[i]] - zero) * scale;
-}
-
 } // namespace
 
 void measureDecoded(const float* x, const float* decoded, std::size_t n, const GroupParams* params, std::size_t stride,
@@ -91,8 +79,8 @@ void CodeMeasure::operator()(const Run& run, const std::uint8_t* codes, const Ru
     if (!out.decoded && decoded_.size() < run.n) decoded_.resize(run.n);
     float* decoded = out.decoded ? out.decoded : decoded_.data();
     for (std::size_t g = 0; affine && g < groups; ++g)
-        decodeAffine(run, run.given[g * run.givenStride], codes + g * run.group,
-                     std::min(run.group, run.n - g * run.group), decoded + g * run.group);
+        bestBlocks().shiftedValues(codes + g * run.group, std::min(run.group, run.n - g * run.group),
+                                   run.given[g * run.givenStride], run.levels[0], decoded + g * run.group);
     if (!affine) bestKernels().dequantize(codes, run.n, run.group, scales_.data(), run.levels, run.levelCount, decoded);
     if (!isMeasured(out)) return;
     if (run.group % 16 == 0 && run.n % run.group == 0) return wholeGroups(run, codes, decoded, out);
@@ -105,7 +93,7 @@ void CodeMeasure::operator()(const Run& run, const std::uint8_t* codes, const Ru
 
 void CodeMeasure::wholeGroups(const Run& run, const std::uint8_t* codes, const float* decoded, const RunOut& out) {
     const KernelSet& kernels = bestKernels();
-    const BlockSet& blocks = blocksOf(kernels);
+    const BlockSet& blocks = bestBlocks();
     const std::size_t step = std::max<std::size_t>(1, kPiece / run.group) * run.group;
     const std::size_t most = std::min(step, run.n);
     if (errors_.size() < most) errors_.resize(most), places_.resize(most);

@@ -4,6 +4,7 @@
 #include "core/base/lanes.h"
 #include "core/quant/code_set.h"
 #include "core/quant/double_quant.h"
+#include "kernels/blocks/block_set.h"
 
 #include <algorithm>
 #include <bit>
@@ -317,37 +318,28 @@ void RunEncoder::truncated(const Run& run, const RunOut& out) {
     measure_(run, codes_.data(), out);
 }
 
-// Zero points. A quotient within the levels is far below 2^22, where adding and taking off 1.5 * 2^23 rounds it half to even.
+// Zero points.
 void RunEncoder::shifted(const Run& run, const RunOut& out) {
     reserve(run.n);
+    const KernelSet& kernels = bestKernels();
+    const BlockSet& blocks = bestBlocks();
     const float low = run.levels[0], high = run.levels[run.levelCount - 1];
+    const bool allFinite = std::isfinite(kernels.absMax(run.x, run.n, false));
     for (std::size_t begin = 0, g = 0; begin < run.n; begin += run.group, ++g) {
         const std::size_t n = std::min(run.group, run.n - begin);
         const GroupParams& p = run.given[g * run.givenStride];
         const float* x = run.x + begin;
         std::uint8_t* codes = codes_.data() + begin;
-        const auto codeOf = [&](float value) {
-            const float v = value / p.scale + p.aux, within = v < low ? low : v > high ? high : v;
-            return std::uint8_t(int((within + 12582912.0f) - 12582912.0f - low));
-        };
-        if (!std::isfinite(p.aux) || !(p.scale > 0) || !std::isfinite(bestKernels().absMax(x, n, false))) {
-            Run one = run; // the reference knows what NaN and Inf become
-            one.x = x, one.n = n, one.group = n, one.given = &p;
-            RunOut codesOnly;
-            codesOnly.codes = codes;
-            bestKernels().quantize(one, codesOnly);
+        const bool finite = allFinite || std::isfinite(kernels.absMax(x, n, false));
+        if (finite && std::isfinite(p.aux) && p.scale > 0) {
+            blocks.shiftedCodes(x, n, p, low, high, codes);
             continue;
         }
-        std::size_t i = 0;
-        for (FloatLanes v; i + kLanes <= n; i += kLanes) {
-            load(v, x + i);
-            v = v / p.scale + p.aux;
-            v = v < low ? low + FloatLanes{} : v;
-            v = v > high ? high + FloatLanes{} : v;
-            v = (v + 12582912.0f) - 12582912.0f - low;
-            store(__builtin_convertvector(__builtin_convertvector(v, IntLanes), ByteLanes), codes + i);
-        }
-        for (; i < n; ++i) codes[i] = codeOf(x[i]);
+        Run one = run; // the reference knows what NaN and Inf become
+        one.x = x, one.n = n, one.group = n, one.given = &p;
+        RunOut codesOnly;
+        codesOnly.codes = codes;
+        kernels.quantize(one, codesOnly);
     }
     measure_(run, codes_.data(), out);
 }

@@ -5,6 +5,7 @@
 #include "core/quant/code_set.h"
 #include "core/quant/encode.h"
 #include "core/quant/half_quadratic.h"
+#include "kernels/blocks/block_set.h"
 
 #include <algorithm>
 #include <cfloat>
@@ -85,19 +86,11 @@ GroupStatistics GroupRule::measure(const float* x, std::size_t n) const {
     if (measure_ == Measure::Fixed) return s;
     s.absMax = bestKernels().absMax(x, n, skip);
     if (measure_ == Measure::MinMax || affine_) {
-        float low[16] = {}, high[16] = {};
-        const bool finite = !skip || std::isfinite(bestKernels().absMax(x, n, false));
-        std::size_t i = 0;
-        for (; finite && i + 16 <= n; i += 16)
-            for (std::size_t k = 0; k < 16; ++k) {
-                low[k] = x[i + k] < low[k] ? x[i + k] : low[k];
-                high[k] = x[i + k] > high[k] ? x[i + k] : high[k];
-            }
-        for (; i < n; ++i) {
-            if (skip && !std::isfinite(x[i])) continue;
-            low[0] = std::min(low[0], x[i]), high[0] = std::max(high[0], x[i]);
-        }
-        s.min = *std::min_element(low, low + 16), s.max = *std::max_element(high, high + 16);
+        if (!skip || std::isfinite(bestKernels().absMax(x, n, false)))
+            bestBlocks().range(x, n, s.min, s.max);
+        else
+            for (std::size_t i = 0; i < n; ++i)
+                if (std::isfinite(x[i])) s.min = std::min(s.min, x[i]), s.max = std::max(s.max, x[i]);
     }
     if (measure_ != Measure::Rms && measure_ != Measure::AbsMean) return s;
     const double p = measure_ == Measure::AbsMean ? arguments_[1] : 2;

@@ -4,12 +4,13 @@
 #include <utility>
 
 namespace qs {
-namespace {
 
 const BlockSet& bestBlocks() {
     static const BlockSet& set = blocksOf(bestKernels());
     return set;
 }
+
+namespace {
 
 template<std::size_t format> struct Best {
     static const BlockCodec& codec() { return bestBlocks().codecs[format]; }

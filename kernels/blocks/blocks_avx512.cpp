@@ -12,7 +12,7 @@ QS_TARGET_END
 } // namespace
 
 const BlockSet& avx512Blocks() {
-    static const BlockSet set{"avx512", kCodecs, measure};
+    static const BlockSet set{"avx512", kCodecs, measure, range, shiftedCodes, shiftedValues};
     return set;
 }
 

@@ -10,7 +10,7 @@ namespace {
 } // namespace
 
 const BlockSet& scalarBlocks() {
-    static const BlockSet set{"scalar", kCodecs, measure};
+    static const BlockSet set{"scalar", kCodecs, measure, range, shiftedCodes, shiftedValues};
     return set;
 }
 

@@ -15,3 +15,5 @@
 #include "kernels/blocks/codecs_text.h"
 //
 #include "kernels/blocks/measure_text.h"
+//
+#include "kernels/blocks/shifted_text.h"

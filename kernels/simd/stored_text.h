@@ -128,8 +128,8 @@ inline void dequantize(const std::uint8_t* codes, std::size_t n, std::size_t gro
                        const float* levels, int levelCount, float* out) {
     bool integers = levelCount == 255;
     for (int i = 0; integers && i < levelCount; ++i) integers = levels[i] == float(i - 127);
-    if (group < 16 || (levelCount > 16 && !integers))
-        return reference::dequantize(codes, n, group, scales, levels, levelCount, out);
+    if (group < 16) return reference::dequantize(codes, n, group, scales, levels, levelCount, out);
+    const bool many = levelCount > 16 && !integers;
     alignas(64) float table[16] = {};
     for (int i = 0; i < 16 && i < levelCount; ++i) table[i] = levels[i];
     const Floats small = load(table);
@@ -140,7 +140,10 @@ inline void dequantize(const std::uint8_t* codes, std::size_t n, std::size_t gro
         std::size_t i = begin;
         for (; i + 16 <= begin + count; i += 16) {
             const Ints code = minUnsigned(loadBytes(codes + i), last);
-            store(out + i, (integers ? toFloats(code + offset) : lookup16(small, code)) * scale);
+            const Floats level = integers ? toFloats(code + offset)
+                                 : many   ? gather(levels, code)
+                                          : lookup16(small, code);
+            store(out + i, level * scale);
         }
         reference::dequantize(codes + i, begin + count - i, count, scales + g, levels, levelCount, out + i);
     }

@@ -4,6 +4,7 @@
 #include "tests/kernels/each_set.h"
 #include "tests/support/golden.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -67,6 +68,8 @@ private Q_SLOTS:
     void setsAgree();
     void measures_data() { supportedSets(); }
     void measures();
+    void shifts_data() { supportedSets(); }
+    void shifts();
     void registered();
 };
 
@@ -136,6 +139,38 @@ void BlockCodecs::setsAgree() {
 }
 
 /// Against sums in a plain loop.
+/// Integers with zero points, odd lengths and ties: codes and values of the reference.
+void BlockCodecs::shifts() {
+    QFETCH(const KernelSet*, kernels);
+    for (const auto& [low, high] : {std::pair(0, 15), std::pair(-8, 7), std::pair(0, 255), std::pair(-128, 127)})
+        for (const std::size_t n : {std::size_t(1), std::size_t(7), std::size_t(64), std::size_t(333)})
+            for (const float zero : {0.0f, 3.0f, -5.5f, 7.25f}) {
+                auto x = anything(n, unsigned(n) + unsigned(high));
+                const GroupParams params{0.25f, zero};
+                for (std::size_t i = 0; i < n; i += 3) x[i] = float(int(i % 41) - 20) * 0.125f; // halves of the scale
+                std::vector<float> levels;
+                for (int level = low; level <= high; ++level) levels.push_back(float(level));
+                Run run;
+                run.x = x.data(), run.n = n, run.group = n, run.given = &params;
+                run.encoder = Encoder::RoundAffine, run.zeroCode = -low;
+                run.levels = levels.data(), run.levelCount = int(levels.size());
+                std::vector<std::uint8_t> expected(n), codes(n);
+                std::vector<float> values(n), decoded(n);
+                RunOut out;
+                out.codes = expected.data(), out.decoded = values.data();
+                scalarKernels().quantize(run, out);
+                const BlockSet& blocks = blocksOf(*kernels);
+                float least = 1, most = -1;
+                blocks.range(x.data(), n, least, most);
+                QCOMPARE(least, std::min(0.0f, *std::min_element(x.begin(), x.end())));
+                QCOMPARE(most, std::max(0.0f, *std::max_element(x.begin(), x.end())));
+                blocks.shiftedCodes(x.data(), n, params, float(low), float(high), codes.data());
+                QVERIFY2(codes == expected, qPrintable(QStringLiteral("%1 to %2, %3").arg(low).arg(high).arg(n)));
+                blocks.shiftedValues(codes.data(), n, params, float(low), decoded.data());
+                for (std::size_t i = 0; i < n; ++i) QCOMPARE(decoded[i], values[i]);
+            }
+}
+
 void BlockCodecs::measures() {
     QFETCH(const KernelSet*, kernels);
     const std::size_t n = 1024, group = 32;

@@ -79,6 +79,17 @@ void PackedKernels::packedAndStored() {
     scalar.dequantizeNf4Packed(packed.data(), large, 64, scales.data(), nf4Levels().data(), d1.data());
     kernels->dequantizeNf4Packed(packed.data(), large, 64, scales.data(), nf4Levels().data(), d2.data());
     QVERIFY(sameBits(d1, d2));
+    // More levels than a register has, no integers; codes beyond them are the last.
+    std::vector<float> levels(201);
+    for (std::size_t i = 0; i < levels.size(); ++i) levels[i] = float(i) / 127.0f - 0.7f;
+    std::vector<std::uint8_t> many(1000);
+    for (std::size_t i = 0; i < many.size(); ++i) many[i] = std::uint8_t(i * 37);
+    for (const std::size_t group : {std::size_t(7), std::size_t(16), std::size_t(100), std::size_t(1000)}) {
+        std::vector<float> v1(many.size()), v2(many.size());
+        scalar.dequantize(many.data(), many.size(), group, scales.data(), levels.data(), 201, v1.data());
+        kernels->dequantize(many.data(), many.size(), group, scales.data(), levels.data(), 201, v2.data());
+        QVERIFY(sameBits(v1, v2));
+    }
     std::vector<std::int8_t> q1(large), q2(large);
     std::vector<float> otherScales(scales);
     scalar.quantizeInt8Stored(x.data(), large, 64, q1.data(), scales.data());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/conventions/input_coded.h"
 
-#include "core/base/lanes.h"
+#include "kernels/blocks/block_set.h"
 
 #include <algorithm>
 #include <cstring>
@@ -57,23 +57,24 @@ private:
             appendZeros(g, r0, r1, zeros);
         }
         // Tiles of 32 columns: rows of the result lie a power of two apart, too often the same lines of the cache.
+        const bool grouped = !coding_.isAwq && coding_.order.empty() && coding_.group % 32 == 0;
+        const std::uint64_t whole0 = (c0 + 31) / 32, whole1 = std::max(whole0, c1 / 32);
+        if (grouped && whole1 > whole0)
+            wholeTiles(r0, rows, whole0, whole1, &scales[0], &zeros[0], g0, c0, columns, out);
         std::vector<float> tile(rows * 32);
         std::vector<std::uint32_t> words;
         for (std::uint64_t t0 = c0; t0 < c1;) {
             const std::uint64_t t1 = std::min(c1, (t0 / 32 + 1) * 32);
+            if (grouped && t0 % 32 == 0 && t1 - t0 == 32) {
+                t0 = whole1 * 32;
+                continue;
+            }
             if (!coding_.isAwq) { // 32 inputs are `bits` rows of words, a stream from the lowest bit on
                 words.clear();
                 for (unsigned k = 0; k < coding_.bits; ++k) {
                     const auto more = field(0).words((t0 / 32 * coding_.bits + k) * outputs_ + r0, rows);
                     words.insert(words.end(), more.begin(), more.end());
                 }
-            }
-            if (!coding_.isAwq && coding_.order.empty() && coding_.group % 32 == 0 && t1 - t0 == 32) {
-                const std::size_t g = std::size_t(t0 / coding_.group - g0) * rows;
-                for (std::size_t i = 0; i < rows; ++i)
-                    ofOneGroup(words, i, rows, scales[g + i], zeros[g + i], out + i * columns + (t0 - c0));
-                t0 = t1;
-                continue;
             }
             for (std::uint64_t c = t0; c < t1; ++c) {
                 const std::uint64_t g =
@@ -104,27 +105,45 @@ private:
         }
     }
 
-    /// 32 inputs of an output whose words are every `step`th from `first` on.
-    void ofOneGroup(const std::vector<std::uint32_t>& words, std::size_t first, std::size_t step, float scale,
-                    float zero, float* out) const {
-        std::uint32_t stream[9] = {};
-        std::uint8_t codes[32];
-        for (unsigned k = 0; k < coding_.bits; ++k) stream[k] = words[first + k * step];
-        if (coding_.bits == 4) {
-            unpackNibbles(reinterpret_cast<const std::uint8_t*>(stream), 32, codes);
-        } else {
-            const unsigned mask = (1u << coding_.bits) - 1;
-            for (unsigned c = 0; c < 32; ++c) {
-                const unsigned bit = c * coding_.bits;
-                const std::uint64_t wide = stream[bit / 32] | std::uint64_t(stream[bit / 32 + 1]) << 32;
-                codes[c] = std::uint8_t(wide >> (bit % 32) & mask);
+    /// Tiles t0 to t1 of `rows` outputs, each of one group; scales and zero points are [groups from g0 on][rows]. The words of 16
+    /// outputs lie together, so that every row is written from its begin to its end.
+    void wholeTiles(std::uint64_t r0, std::size_t rows, std::uint64_t t0, std::uint64_t t1, const float* scales,
+                    const float* zeros, std::uint64_t g0, std::uint64_t c0, std::size_t columns, float* out) const {
+        constexpr std::size_t kBand = 16; // words of a line of the cache
+        const auto deep = std::size_t(t1 - t0) * coding_.bits;
+        std::vector<std::uint32_t> words((rows + kBand - 1) / kBand * kBand * deep);
+        std::vector<std::byte> scratch;
+        for (std::size_t k = 0; k < deep; ++k) {
+            const auto bytes = field(0).read(4 * ((t0 * coding_.bits + k) * outputs_ + r0), 4 * rows, scratch);
+            for (std::size_t i = 0; i < rows; i += kBand)
+                std::memcpy(&words[i * deep + k * kBand], bytes.data() + 4 * i, 4 * std::min(kBand, rows - i));
+        }
+        const BlockSet& blocks = bestBlocks();
+        const std::uint64_t end = t1 * 32;
+        std::vector<std::uint8_t> codes(std::size_t(end - t0 * 32));
+        for (std::size_t i = 0; i < rows; ++i) {
+            const std::uint32_t* at = &words[i / kBand * kBand * deep + i % kBand];
+            for (std::size_t t = 0; t < std::size_t(t1 - t0); ++t)
+                unpackStream(at + t * coding_.bits * kBand, kBand, &codes[t * 32]);
+            for (std::uint64_t c = t0 * 32, stop = 0; c < end; c = stop) {
+                stop = std::min<std::uint64_t>(end, (c / coding_.group + 1) * coding_.group);
+                const std::size_t g = std::size_t(c / coding_.group - g0) * rows + i;
+                blocks.shiftedValues(&codes[std::size_t(c - t0 * 32)], std::size_t(stop - c), {scales[g], zeros[g]}, 0,
+                                     out + i * columns + (c - c0));
             }
         }
-        for (std::size_t i = 0; i < 32; i += kLanes) {
-            ByteLanes lanes;
-            load(lanes, codes + i);
-            const auto whole = __builtin_convertvector(__builtin_convertvector(lanes, IntLanes), FloatLanes);
-            store(scale * (whole - zero), out + i);
+    }
+
+    /// 32 codes out of words that are every `step`th.
+    void unpackStream(const std::uint32_t* words, std::size_t step, std::uint8_t* codes) const {
+        std::uint32_t stream[9] = {};
+        for (unsigned k = 0; k < coding_.bits; ++k) stream[k] = words[k * step];
+        if (coding_.bits == 4) return unpackNibbles(reinterpret_cast<const std::uint8_t*>(stream), 32, codes);
+        const unsigned mask = (1u << coding_.bits) - 1;
+        for (unsigned c = 0; c < 32; ++c) {
+            const unsigned bit = c * coding_.bits;
+            const std::uint64_t wide = stream[bit / 32] | std::uint64_t(stream[bit / 32 + 1]) << 32;
+            codes[c] = std::uint8_t(wide >> (bit % 32) & mask);
         }
     }
 

@@ -3,7 +3,7 @@
 
 #include "core/base/lanes.h"
 #include "core/model/tensor_name.h"
-#include "kernels/kernel_set.h"
+#include "kernels/blocks/block_set.h"
 #include "kernels/small_float.h"
 
 #include <algorithm>
@@ -123,14 +123,8 @@ private:
             bestKernels().dequantize(codes, n, group, s.scales.data() + firstGroup, coding_.levels, 1 << coding_.bits,
                                      out);
         } else {
-            for (std::size_t i = 0, g = firstGroup; i < n; ++g)
-                for (const float zero = s.zeros[g], scale = s.scales[g]; i < (g - firstGroup + 1) * group;
-                     i += kLanes) {
-                    ByteLanes lanes;
-                    load(lanes, codes + i);
-                    const auto whole = __builtin_convertvector(__builtin_convertvector(lanes, IntLanes), FloatLanes);
-                    store((whole + coding_.levels[0] - zero) * scale, out + i);
-                }
+            for (std::size_t i = 0, g = firstGroup; i < n; i += group, ++g)
+                bestBlocks().shiftedValues(codes + i, group, {s.scales[g], s.zeros[g]}, coding_.levels[0], out + i);
         }
         if (coding_.biases < 0) return;
         if (coding_.roundsProducts && dtype() != DType::F32) {
