@@ -6,6 +6,7 @@
 #include "core/model/safetensors.h"
 #include "core/model/tensor_name.h"
 #include "core/model/tfjs/tfjs.h"
+#include "core/model/zarr/zarr.h"
 
 #include "core/base/text.h"
 
@@ -67,6 +68,17 @@ Result<FolderList> listFolder(const std::string& path) {
     return list;
 }
 
+/// Whether a folder, or one right in it, is a checkpoint of arrays.
+bool holdsArrays(const fs::path& folder, bool lookBelow = true) {
+    std::error_code failed;
+    for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+        std::error_code ignored;
+        if (looksLikeZarr(it->path().filename().string())) return true;
+        if (lookBelow && it->is_directory(ignored) && holdsArrays(it->path(), false)) return true;
+    }
+    return false;
+}
+
 /// Why a folder without safetensors does not open, and what nearby does.
 tl::unexpected<Error> nothingToOpen(const std::string& path, const FolderList& list) {
     const auto opensFolder = [](const fs::path& folder) {
@@ -93,6 +105,12 @@ tl::unexpected<Error> nothingToOpen(const std::string& path, const FolderList& l
                                             shown((below / snapshot).string())),
                                 path);
     }
+    // Training saves a folder for each step: the last is the newest.
+    looked = 0;
+    for (auto name = list.folders.rbegin(); name != list.folders.rend() && ++looked <= 100; ++name)
+        if (const fs::path below = fs::path(path) / *name; holdsArrays(below))
+            return fail(fmt::format("{} is no checkpoint itself; open {} in it.", shown(path), shown(below.string())),
+                        path);
     return fail(fmt::format("{} holds no safetensors file.", shown(path)), path);
 }
 

@@ -283,12 +283,15 @@ void SniffTest::foldersWithoutAModel_data() {
     QTest::newRow("pickles") << QStringLiteral("pytorch_model.bin") << QStringLiteral("is no PyTorch checkpoint");
     QTest::newRow("a model further down")
         << QStringLiteral("unet/model.safetensors") << QStringLiteral("open %1/unet in it");
+    QTest::newRow("steps of training") << QStringLiteral("9/_METADATA;100/params/zarr.json;notes/a.txt")
+                                       << QStringLiteral("open %1/100 in it");
 }
 
 void SniffTest::foldersWithoutAModel() {
     QFETCH(QString, file);
     QFETCH(QString, says);
-    if (!file.isEmpty()) put(folder_->path(), file, smallFile());
+    const QStringList files = file.split(u';', Qt::SkipEmptyParts);
+    for (const QString& each : files) put(folder_->path(), each, smallFile());
     const QString why = refusal(folder_->path());
     QVERIFY2(why.contains(says.contains(u'%') ? says.arg(folder_->path()) : says), qPrintable(why));
 }
