@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The block formats of ggml and what one instruction set has for them. The same text is compiled for every set, always
-// without fused operations and without sums across lanes, so that all sets give the same bits.
+// The block formats of ggml, integers with zero points, and the figures of decoded values, as one instruction set has them.
+// The same text is compiled for every set, always without fused operations and without sums across lanes, so that all
+// sets give the same bits.
 //
 // Arithmetic: ggml-quants.c, quantize_row_*_ref and dequantize_row_*, in f32. Bytes and values equal ggml's, except that
 // a value that ggml leaves undefined (a scale whose reciprocal overflows, sub-blocks under a scale of 0) gets a code

@@ -1,69 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Checkpoints under the names, fusions and orders of other ecosystems, against the one that they were made from.
-#include "core/analysis/diff.h"
 #include "core/model/mapped_file.h"
-#include "tests/core/quant/made_model.h"
+#include "made_diff.h"
+#include "tests/support/several.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
+#include <memory>
 
 using namespace qs;
 using namespace qs::test;
-
-namespace {
-
-using Values = std::vector<float>;
-
-Values normal(std::size_t n, unsigned seed) {
-    std::mt19937 random(seed);
-    std::normal_distribution<float> value(0, 0.02f);
-    Values out(n);
-    for (float& v : out) v = value(random);
-    return out;
-}
-TensorToWrite f32(std::string name, std::vector<std::int64_t> shape, Values values) {
-    return made(std::move(name), DType::F32, std::move(shape), std::move(values));
-}
-Values transposed(const Values& x, std::size_t rows, std::size_t columns) {
-    Values out(x.size());
-    for (std::size_t r = 0; r < rows; ++r)
-        for (std::size_t c = 0; c < columns; ++c) out[c * rows + r] = x[r * columns + c];
-    return out;
-}
-Values joined(std::initializer_list<Values> all) {
-    Values out;
-    for (const Values& each : all) out.insert(out.end(), each.begin(), each.end());
-    return out;
-}
-/// LlamaModel.permute of llama.cpp's converter.
-Values permuted(const Values& x, std::size_t columns, std::size_t head) {
-    Values out(x.size());
-    for (std::size_t row = 0; row < x.size() / columns; ++row) {
-        const std::size_t in = row % head, to = row - in + in % (head / 2) * 2 + in / (head / 2);
-        std::copy_n(x.begin() + std::ptrdiff_t(row * columns), columns, out.begin() + std::ptrdiff_t(to * columns));
-    }
-    return out;
-}
-
-DiffResult diffed(const std::shared_ptr<const Model>& a, const std::shared_ptr<const Model>& b) {
-    auto result = diffModels({a, b}, Job{});
-    if (!result) qFatal("%s", result.error().message.c_str());
-    return *result;
-}
-/// "q|blk.0.attn_q.weight|equal|canonical name|transposed"
-QStringList lines(const DiffResult& result) {
-    QStringList out;
-    for (const DiffRow& row : result.rows)
-        out << QStringLiteral("%1|%2|%3|%4|%5")
-                   .arg(QString::fromStdString(row.a ? row.a->name : ""),
-                        QString::fromStdString(row.b ? row.b->name : ""), QString::fromLatin1(diffStatusId(row.status)),
-                        QString::fromStdString(row.aligned), QString::fromStdString(placementText(row.placement)));
-    return out;
-}
-
-} // namespace
 
 class DiffTest : public QObject {
     Q_OBJECT
@@ -76,9 +22,6 @@ private Q_SLOTS:
     void transposedTiles_data();
     void transposedTiles();
     void byValues();
-    void sampleAndGguf();
-    void sampleAndTorch_data();
-    void sampleAndTorch();
     void memory();
     void itself();
     void cancelled();
@@ -311,79 +254,6 @@ void DiffTest::byValues() {
     QCOMPARE(lines(diffed(a, b)), expected);
 }
 
-/// The sample against a file that gguf's writer and ggml's encoder made of its first layer.
-void DiffTest::sampleAndGguf() {
-    const auto sample = openModel(QS_SOURCE_DIR "/resources/samples/tiny-llama");
-    const auto gguf = openModel(QS_TEST_DATA "/diff/layer0_attention.gguf");
-    QVERIFY(sample && gguf);
-    const auto result = diffed(*sample, *gguf);
-    QCOMPARE(result.rows.size(), (*sample)->tensors.size());
-    QCOMPARE(result.count(DiffStatus::OnlyA), (*sample)->tensors.size() - 5);
-    for (const DiffRow& row : result.rows) {
-        if (row.status == DiffStatus::OnlyA) continue;
-        QCOMPARE(row.aligned, std::string("canonical name"));
-        const bool norm = row.a->shape.size() == 1;
-        if (norm) {
-            QVERIFY(row.status == DiffStatus::Equal);
-            continue;
-        }
-        QVERIFY2(*row.sqnrDb() > 40 && *row.sqnrDb() < 60, row.a->name.c_str()); // what Q8_0 costs
-        const bool permutes =
-            row.b->name.find("attn_q") != std::string::npos || row.b->name.find("attn_k") != std::string::npos;
-        QCOMPARE(placementText(row.placement),
-                 std::string(permutes ? "rows paired within heads of 32 (llama.cpp)" : ""));
-    }
-}
-
-/// The sample against what PyTorch wrote of its first layer: fused, transposed, under names that say nothing.
-void DiffTest::sampleAndTorch_data() {
-    QTest::addColumn<QString>("file");
-    QTest::addColumn<QStringList>("expected");
-    const auto at = QStringLiteral("model.layers.0.");
-    const auto row = [&](const char* tensor, const QString& other, const char* rest) {
-        return at + QString::fromLatin1(tensor) + QLatin1Char('|') + other + QLatin1Char('|') +
-               QString::fromLatin1(rest);
-    };
-    const auto qkv = at + QStringLiteral("self_attn.qkv_proj.weight");
-    const auto both = at + QStringLiteral("mlp.gate_up_proj.weight");
-    QTest::newRow("fused.pt") << QStringLiteral("fused.pt")
-                              << QStringList{row("self_attn.q_proj.weight", qkv, "equal|part of|"),
-                                             row("self_attn.k_proj.weight", qkv, "equal|part of|rows 192 on"),
-                                             row("self_attn.v_proj.weight", qkv, "equal|part of|rows 256 on"),
-                                             row("mlp.gate_proj.weight", both, "equal|part of|"),
-                                             row("mlp.up_proj.weight", both, "equal|part of|rows 544 on")};
-    const auto conv = QStringLiteral("transformer.h.0.attn.c_attn.weight");
-    QTest::newRow("conv1d.pt") << QStringLiteral("conv1d.pt")
-                               << QStringList{
-                                      row("self_attn.q_proj.weight", conv, "equal|part of|transposed"),
-                                      row("self_attn.k_proj.weight", conv, "equal|part of|transposed, rows 192 on"),
-                                      row("self_attn.v_proj.weight", conv, "equal|part of|transposed, rows 256 on")};
-    QTest::newRow("layer0.onnx")
-        << QStringLiteral("layer0.onnx")
-        << QStringList{row("self_attn.k_proj.weight", QStringLiteral("onnx::MatMul_7"), "equal|values|transposed"),
-                       row("self_attn.v_proj.weight", QStringLiteral("onnx::MatMul_8"), "equal|values|transposed")};
-}
-
-void DiffTest::sampleAndTorch() {
-    QFETCH(QString, file);
-    QFETCH(QStringList, expected);
-    const auto sample = openModel(QS_SOURCE_DIR "/resources/samples/tiny-llama");
-    const auto other = openModel(QS_TEST_DATA "/diff/" + file.toStdString());
-    QVERIFY(sample.has_value());
-    QVERIFY2(other, other ? "" : other.error().message.c_str());
-    const auto result = diffed(*sample, *other);
-    QStringList aligned;
-    for (const auto& line : lines(result))
-        if (!line.contains(QStringLiteral("|only_a|"))) aligned << line;
-    std::sort(aligned.begin(), aligned.end());
-    expected.sort();
-    QCOMPARE(aligned, expected);
-    // And the other way about: every part is found again, none is left.
-    const auto back = diffed(*other, *sample);
-    QCOMPARE(back.count(DiffStatus::Equal), std::size_t(expected.size()));
-    QCOMPARE(back.count(DiffStatus::OnlyA), std::size_t(0));
-}
-
 /// Pages behind the scan are given back, also those of a few rows of what may be the same tensor.
 void DiffTest::memory() {
     const QTemporaryDir folder;
@@ -450,5 +320,10 @@ void DiffTest::report() {
     }
 }
 
-QTEST_GUILESS_MAIN(DiffTest)
+std::unique_ptr<QObject> makeDiffFilesTest();
+
+int main(int argc, char* argv[]) {
+    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<DiffTest>()); };
+    return qs::test::runAll(argc, argv, {make, makeDiffFilesTest});
+}
 #include "diff_test.moc"

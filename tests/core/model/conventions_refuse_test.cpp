@@ -5,9 +5,10 @@
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
 #include "made_file.h"
+#include "tests/support/several.h"
 
-#include <QtEndian>
 #include <functional>
+#include <memory>
 #include <sys/stat.h>
 
 using namespace qs;
@@ -90,9 +91,6 @@ private Q_SLOTS:
     void configThatIsNoFile();
     void configTooLong();
     void oneBadLayerAmongGoodOnes();
-    void methodThatNobodyKnows();
-    void damageIsReadOrRefused_data();
-    void damageIsReadOrRefused();
 };
 
 void ConventionsRefuseTest::lies_data() {
@@ -370,65 +368,10 @@ void ConventionsRefuseTest::oneBadLayerAmongGoodOnes() {
     QVERIFY(!(*model)->find(kK)->derived);
 }
 
-void ConventionsRefuseTest::methodThatNobodyKnows() {
-    QTemporaryDir at;
-    put(at.path(), QStringLiteral("model.safetensors"), smallFile("w"));
-    put(at.path(), QStringLiteral("config.json"), "{\"quantization_config\": {\"quant_method\": \"AQLM\"}}");
-    const auto model = openModel(at.path().toStdString());
-    QVERIFY(model);
-    QCOMPARE((*model)->warnings.size(), std::size_t(1));
-    QVERIFY((*model)->warnings.front().find("quantized by 'aqlm', but none is stored") != std::string::npos);
-    put(at.path(), QStringLiteral("config.json"), "{\"quantization_config\": null}");
-    QVERIFY((*openModel(at.path().toStdString()))->warnings.empty());
-}
+std::unique_ptr<QObject> makeConventionsDamageTest();
 
-void ConventionsRefuseTest::damageIsReadOrRefused_data() {
-    QTest::addColumn<QString>("folder");
-    for (const QString& name :
-         QDir(QStringLiteral(QS_TEST_DATA "/conventions")).entryList(QDir::Dirs | QDir::NoDotAndDotDot))
-        QTest::newRow(qPrintable(name)) << QStringLiteral(QS_TEST_DATA "/conventions/") + name;
+int main(int argc, char* argv[]) {
+    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<ConventionsRefuseTest>()); };
+    return qs::test::runAll(argc, argv, {make, makeConventionsDamageTest});
 }
-
-// Bytes changed at random in texts and small fields, digits by digits so that numbers stay numbers: whatever opens reads.
-void ConventionsRefuseTest::damageIsReadOrRefused() {
-    QFETCH(QString, folder);
-    const QByteArray file = bytesOf(folder + QStringLiteral("/model.safetensors"));
-    const bool hasConfig = QFile::exists(folder + QStringLiteral("/config.json"));
-    const QByteArray config = hasConfig ? bytesOf(folder + QStringLiteral("/config.json")) : QByteArray();
-    QTemporaryDir at;
-    std::uint64_t state = 17;
-    const auto random = [&](std::uint64_t n) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        return (state >> 33) % n;
-    };
-    const auto damage = [&](QByteArray& bytes, qsizetype end) {
-        for (std::uint64_t n = 1 + random(3); n > 0; --n) {
-            char& c = bytes[qsizetype(random(std::uint64_t(end)))];
-            c = c >= '0' && c <= '9' ? char('0' + random(10)) : random(4) ? c : char(random(256));
-        }
-    };
-    const qsizetype header = 8 + qFromLittleEndian<qint32>(file.constData());
-    int layers = 0;
-    for (int i = 0; i < 60; ++i) {
-        QByteArray damaged = file, otherConfig = config;
-        if (random(3) > 0 || !hasConfig)
-            damage(damaged, random(2) ? header : damaged.size());
-        else
-            damage(otherConfig, otherConfig.size());
-        put(at.path(), QStringLiteral("model.safetensors"), damaged);
-        if (hasConfig) put(at.path(), QStringLiteral("config.json"), otherConfig);
-        const auto model = openModel(at.path().toStdString());
-        if (!model) continue;
-        for (const auto& tensor : (*model)->tensors) {
-            QVERIFY(tensor.bytes < 100'000'000);
-            layers += tensor.derived != nullptr;
-            const auto view = (*model)->view(tensor);
-            std::vector<std::byte> values(tensor.bytes);
-            if (view) view->readInto(0, values);
-        }
-    }
-    QVERIFY(layers > 0);
-}
-
-QTEST_GUILESS_MAIN(ConventionsRefuseTest)
 #include "conventions_refuse_test.moc"

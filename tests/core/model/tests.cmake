@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 foreach(test safetensors_refuse safetensors_accept sharded atomic_file safetensors_write
-        tensor_name large_files sniff imatrix npy npz zip pytorch conventions conventions_refuse)
+        tensor_name large_files sniff imatrix npy npz zip pytorch conventions)
   qs_add_test(${test}_test SOURCES model/${test}_test.cpp LIBS qs_core ONE_THREAD)
 endforeach()
+qs_add_test(conventions_refuse_test SOURCES model/conventions_refuse_test.cpp model/conventions_damage_test.cpp LIBS qs_core ONE_THREAD)
 qs_add_test(pickle_test SOURCES model/pickle_test.cpp model/pickle_state_test.cpp LIBS qs_core ONE_THREAD)
 qs_add_test(gguf_test SOURCES model/gguf_test.cpp model/gguf_split_test.cpp LIBS qs_core ONE_THREAD)
 qs_add_test(mapped_file_test SOURCES model/mapped_file_test.cpp LIBS qs_core)
