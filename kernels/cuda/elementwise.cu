@@ -142,6 +142,76 @@ template<class T> __global__ void decode(StoredMatrix w, bool whole, T* to) {
     }
 }
 
+/// The codes of 16 bytes of results: 1 to 8 bytes.
+template<int Bytes> struct CodeWords {
+    unsigned words[Bytes == 8 ? 2 : 1];
+    __device__ __forceinline__ void load(const std::uint8_t* at) {
+        if constexpr (Bytes == 8) {
+            const uint2 both = __ldcs(reinterpret_cast<const uint2*>(at));
+            words[0] = both.x, words[1] = both.y;
+        } else if constexpr (Bytes == 4)
+            words[0] = __ldcs(reinterpret_cast<const std::uint32_t*>(at));
+        else if constexpr (Bytes == 2)
+            words[0] = __ldcs(reinterpret_cast<const std::uint16_t*>(at));
+        else
+            words[0] = __ldcs(at);
+    }
+};
+__device__ __forceinline__ void putEight(__nv_bfloat16* to, const float* v) {
+    *reinterpret_cast<uint4*>(to) =
+        make_uint4(packBf16(v[0], v[1]), packBf16(v[2], v[3]), packBf16(v[4], v[5]), packBf16(v[6], v[7]));
+}
+
+/// One run of codes, see groupOfRun(): 16 bytes of results a thread and turn, four turns under way.
+template<int Bits, bool HighFirst, class T>
+__global__ void decodeRun(const std::uint8_t* codes, const float* scales, const float* levels, unsigned count,
+                          Divisor perScale, T* to) {
+    static __shared__ float level[1 << Bits];
+    for (int i = threadIdx.x; i < 1 << Bits; i += blockDim.x) level[i] = levels[i];
+    __syncthreads();
+    constexpr int kValues = 16 / sizeof(T), kBytes = kValues * Bits / 8, kTurns = 4;
+    const unsigned step = gridDim.x * blockDim.x;
+    for (unsigned first = blockIdx.x * blockDim.x + threadIdx.x; first < count; first += kTurns * step) {
+        CodeWords<kBytes> code[kTurns];
+        float scale[kTurns];
+#pragma unroll
+        for (int turn = 0; turn < kTurns; ++turn) {
+            const unsigned at = first + turn * step;
+            if (at >= count) continue;
+            code[turn].load(codes + std::int64_t(at) * kBytes);
+            scale[turn] = scales ? __ldg(scales + perScale.of(at)) : 1.0f;
+        }
+#pragma unroll
+        for (int turn = 0; turn < kTurns; ++turn) {
+            const unsigned at = first + turn * step;
+            if (at >= count) continue;
+            float value[kValues];
+#pragma unroll
+            for (int i = 0; i < kValues; ++i) {
+                const int within = i * Bits % 8, bit = i * Bits - within + (HighFirst ? 8 - Bits - within : within);
+                value[i] = __fmul_rn(level[code[turn].words[bit / 32] >> bit % 32 & ((1u << Bits) - 1)], scale[turn]);
+            }
+            if constexpr (kValues == 8)
+                putEight(to + std::int64_t(at) * kValues, value);
+            else
+                putFour(to + std::int64_t(at) * kValues, value);
+        }
+    }
+}
+
+template<class T> int launchRun(const StoredMatrix& w, std::int64_t group, T* to, Stream s) {
+    constexpr int kValues = 16 / sizeof(T);
+    const auto kernel = w.bits == 2   ? decodeRun<2, false, T>
+                        : w.bits == 8 ? decodeRun<8, false, T>
+                        : w.highFirst ? decodeRun<4, true, T>
+                                      : decodeRun<4, false, T>;
+    const std::int64_t count = w.rows * w.columns / kValues, blocks = (count + 4 * kThreads - 1) / (4 * kThreads);
+    const unsigned most = 4096; // more would fill as many tables
+    QS_LAUNCH(kernel, blocks < most ? unsigned(blocks) : most, kThreads, 0, s, w.codes, w.scales, w.levels,
+              unsigned(count), Divisor(unsigned(group / kValues)), to);
+    return int(cudaGetLastError());
+}
+
 __global__ void stream(const uint4* data, std::int64_t count, std::uint32_t* sink) {
     uint4 sum = make_uint4(0, 0, 0, 0);
     const std::int64_t step = indexStep();
@@ -202,6 +272,11 @@ int dequantize(const StoredMatrix& from, void* to, Element type, Stream s) {
     w.columnBlock = from.columnBlock < from.columns ? from.columnBlock : from.columns;
     const bool aligned =
         reinterpret_cast<std::uintptr_t>(from.codes) % 4 == 0 && reinterpret_cast<std::uintptr_t>(to) % 16 == 0;
+    if (const std::int64_t group = groupOfRun(from, type);
+        group && aligned && reinterpret_cast<std::uintptr_t>(from.codes) % 8 == 0) {
+        if (type == Element::F32) return launchRun(from, group, static_cast<float*>(to), s);
+        return launchRun(from, group, static_cast<__nv_bfloat16*>(to), s);
+    }
     const bool whole = aligned && from.columns % 4 == 0 && from.rowBytes % 4 == 0;
     if (type == Element::F32)
         QS_LAUNCH(decode, blocks, kThreads, 0, s, w, whole, static_cast<float*>(to));

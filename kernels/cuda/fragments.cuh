@@ -107,20 +107,28 @@ template<> struct Part<8> {
     __device__ static void fillTable(std::uint32_t*, const float*) {}
 };
 
-/// Of ScaleMode::Inner: which block a step of 16 belongs to, by a multiplication; steps are below 2^27.
+/// Quotients by a number that does not change, by a multiplication instead of the twenty instructions of a division.
+struct Divisor {
+    unsigned by = 1, inverse = 0; ///< inverse: 2^32 / by, rounded up
+    Divisor() = default;
+    __host__ __device__ explicit Divisor(unsigned by) : by(by), inverse(0xffffffffu / by + 1) {}
+    __device__ __forceinline__ unsigned of(unsigned value) const {
+        if (by == 1) return value;
+        const unsigned quotient = __umulhi(value, inverse); // or one more
+        return quotient - (quotient * by > value ? 1 : 0);
+    }
+};
+
+/// Of ScaleMode::Inner: which block a step of 16 belongs to.
 struct ScaleBlocks {
-    unsigned steps;   ///< of a block
-    unsigned inverse; ///< of `steps`, times 2^32, rounded up
-    int due;          ///< a scale holds for so many steps of a chunk, from a multiple of it: 1, 2, 4 or 8
+    Divisor steps; ///< of a block
+    int due;       ///< a scale holds for so many steps of a chunk, from a multiple of it: 1, 2, 4 or 8
     std::int64_t count;
     __device__ __forceinline__ ScaleBlocks(const DeviceWeight& w, bool inner)
-        : steps(inner ? unsigned(w.block / 16) : 1), inverse(0xffffffffu / steps + 1),
-          due(inner ? stepsOfAScale(w.block) : 1), count(inner ? (w.depth + w.block - 1) / w.block : 0) {}
+        : steps(inner ? unsigned(w.block / 16) : 1), due(inner ? stepsOfAScale(w.block) : 1),
+          count(inner ? (w.depth + w.block - 1) / w.block : 0) {}
     __device__ __forceinline__ unsigned of(int chunk, int step) const {
-        const unsigned from = unsigned(chunk) * kSteps + unsigned(step);
-        if (steps == 1) return from;
-        const unsigned quotient = __umulhi(from, inverse); // or one more
-        return quotient - (quotient * steps > from ? 1 : 0);
+        return steps.of(unsigned(chunk) * kSteps + unsigned(step));
     }
     /// Of channel 0 of a tile; those of the others follow it, then those of the next block.
     __device__ __forceinline__ const float* first(const DeviceWeight& w, std::int64_t tile) const {

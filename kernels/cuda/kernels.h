@@ -73,6 +73,17 @@ struct StoredMatrix {
     std::int64_t rows = 0, columns = 0, rowBytes = 0;
     std::int64_t rowBlock = 1, rowStride = 0, columnBlock = 1, columnStride = 0;
 };
+/// Is all of it one run of codes of 2, 4 or 8 bits, a scale for each `group` of them? 0: it is not.
+inline std::int64_t groupOfRun(const StoredMatrix& w, Element to) {
+    const std::int64_t values = to == Element::F32 ? 4 : 8; // that are 16 bytes
+    if (w.bits == 1 || (w.highFirst && w.bits != 4) || w.rowBytes * 8 != w.columns * w.bits) return 0;
+    const bool ofRow = w.rowBlock == 1 && w.columnStride == 0 && w.rowStride == 1;
+    const bool ofBlock = w.rowBlock == 1 && w.columnStride == 1 && w.columns % w.columnBlock == 0 &&
+                         w.rowStride == w.columns / w.columnBlock;
+    const bool ofAll = !w.scales || (w.rowStride == 0 && w.columnStride == 0);
+    const std::int64_t group = ofAll ? w.rows * w.columns : ofRow ? w.columns : ofBlock ? w.columnBlock : 0;
+    return w.columns % values || group % values || w.rows * w.columns / values >= std::int64_t(1) << 31 ? 0 : group;
+}
 int dequantize(const StoredMatrix& from, void* to, Element type, Stream stream); ///< [rows][columns]
 int roundToBf16(const float* x, std::int64_t count, void* to, Stream stream);
 

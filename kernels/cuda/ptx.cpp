@@ -52,6 +52,10 @@ std::string quantizerName(Quantizer quantizer, bool measures) {
     }
     return std::string("10codeGroupsI") + flag;
 }
+std::string decodeRunName(int bits, bool highFirst, bool toBf16) {
+    return "9decodeRunILi" + std::to_string(bits) + (highFirst ? "ELb1E" : "ELb0E") +
+           (toBf16 ? "13__nv_bfloat16E" : "fE");
+}
 std::string decodeName(bool toBf16) { return toBf16 ? "6decodeI13__nv_bfloat16E" : "6decodeIfE"; }
 
 } // namespace qs::cuda

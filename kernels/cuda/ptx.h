@@ -20,6 +20,7 @@ std::string skinnyName(int bits, int columns, int scaleMode, std::int64_t block)
 std::string stagedName(int bits, int columns, int scaleMode, std::int64_t block);
 std::string largeName(int bits, int scaleMode);
 std::string decodeName(bool toBf16);
+std::string decodeRunName(int bits, bool highFirst, bool toBf16);
 inline constexpr const char* kFinishIntegersName = "7rescaleIiE";
 inline constexpr const char* kFinishScaledName = "7rescaleIfE";
 enum class Quantizer : int {

@@ -186,8 +186,13 @@ std::vector<std::string> Product::kernelNames() const {
         if (dynamic_) return {quantizerName(Quantizer::Int8, false), kFinishIntegersName};
         return {kFinishIntegersName};
     case Path::E4m3: return {quantizerName(Quantizer::E4m3, false), kFinishScaledName};
-    case Path::DequantizedInRun: return {decodeName(true)};
-    case Path::Dequantize: return {decodeName(outBf16_)};
+    case Path::DequantizedInRun:
+    case Path::Dequantize: {
+        const bool toBf16 = row_.path == Path::DequantizedInRun || outBf16_;
+        const StoredMatrix matrix = stored(copies_[0]);
+        if (!groupOfRun(matrix, toBf16 ? Element::Bf16 : Element::F32)) return {decodeName(toBf16)};
+        return {decodeRunName(matrix.bits, matrix.highFirst, toBf16)};
+    }
     case Path::Quantize:
     case Path::QuantizeBySearch: {
         const bool whole = plan_.weight.columnBlock == 64 && k_ % 64 == 0;

@@ -125,28 +125,35 @@ void CudaCodersEmulated::measures() {
         }
 }
 
-/// Rows that the kernel loads and stores four at a time.
+/// One run of codes, of several blocks of threads the last of which is not full; and rows that are loaded and stored
+/// four at a time.
 void CudaCodersEmulated::dequantizesWholeRows() {
+    struct Scale {
+        const char* kind;
+        std::uint64_t block;
+        bool run;
+    };
+    constexpr std::int64_t rows = 5, columns = 1120;
     for (const char* format : {"nf4", "int8", "int4", "ternary", "binary"})
-        for (const std::uint64_t block : {0u, 32u, 6u}) {
-            const Case c{.weight = format,
-                         .n = 3,
-                         .k = 1120,
-                         .scale = block ? "block" : "row",
-                         .block = block ? block : 64,
-                         .op = "dequantize"};
+        for (const auto& [scale, block, run] :
+             {Scale{"row", 64, true}, Scale{"tensor", 64, true}, Scale{"block", 32, true}, Scale{"block", 56, true},
+              Scale{"block", 64, false}, Scale{"block", 6, false}, Scale{"column", 64, false}}) {
+            const Case c{.weight = format, .n = rows, .k = columns, .scale = scale, .block = block, .op = "dequantize"};
             const AbiProblem problem(c);
             const Plan plan = planFor(problem.problem, {});
             QVERIFY2(!plan.variants.empty(), (c.name() + plan.refusal).c_str());
             const StoredOperands operands(problem, plan);
             const StoredMatrix& matrix = operands.matrix;
-            Guarded<float> y(3 * 1120);
+            const bool single = std::string(format) == "binary";
+            for (const Element type : {Element::F32, Element::Bf16})
+                QCOMPARE(groupOfRun(matrix, type) != 0, run && !single);
+            Guarded<float> y(rows * columns);
             QCOMPARE(dequantize(matrix, y.data(), Element::F32, nullptr), 0);
             QVERIFY(y.whole());
             for (std::size_t i = 0; i < problem.dense.size(); ++i) QCOMPARE(y.data()[i], problem.dense[i]);
-            Guarded<std::uint16_t> halves(3 * 1120), wanted(3 * 1120);
+            Guarded<std::uint16_t> halves(rows * columns), wanted(rows * columns);
             QCOMPARE(dequantize(matrix, halves.data(), Element::Bf16, nullptr), 0);
-            QCOMPARE(roundToBf16(y.data(), 3 * 1120, wanted.data(), nullptr), 0);
+            QCOMPARE(roundToBf16(y.data(), rows * columns, wanted.data(), nullptr), 0);
             QVERIFY(halves.bytes == wanted.bytes);
         }
 }

@@ -25,6 +25,11 @@ private Q_SLOTS:
                                           kJoinTotalsName};
         for (const auto quantizer : {Quantizer::Int8, Quantizer::Nf4, Quantizer::Nf4Whole64, Quantizer::BySearch})
             for (const bool measures : {false, true}) names.push_back(quantizerName(quantizer, measures));
+        for (const bool toBf16 : {false, true})
+            for (const int bits : {2, 4, 8}) {
+                names.push_back(decodeRunName(bits, false, toBf16));
+                if (bits == 4) names.push_back(decodeRunName(bits, true, toBf16));
+            }
         names.push_back(quantizerName(Quantizer::E4m3, false));
         const std::size_t others = names.size();
         for (const int bits : {2, 4, 8})

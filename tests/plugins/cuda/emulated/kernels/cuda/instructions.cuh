@@ -11,6 +11,7 @@
 
 #define __global__
 #define __device__
+#define __host__
 #define __forceinline__ inline
 #define __launch_bounds__(threads)
 #define __shared__ // one block at a time: what its threads share is static or global
