@@ -95,6 +95,12 @@ struct Measuring {
 };
 inline constexpr std::int64_t kMostQuantizerBlocks = 1 << 16;
 
+/// Rows of which a thread keeps its part, so that x is read once.
+inline constexpr int kKeptFours = 8;
+constexpr bool keepsRows(std::int64_t k, std::int64_t group, std::int64_t stored) {
+    const bool fours = k % 4 == 0 && group % 4 == 0 && stored % 4 == 0;
+    return fours && group > 1024 && group <= 4096 * kKeptFours && stored <= 4096 * kKeptFours;
+}
 /// nf4 as the reference: 15 thresholds, high nibble first, [rows][padded columns / 2] and an absmax a block; block
 /// even.
 int quantizeNf4(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t block, const float* thresholds,

@@ -41,16 +41,16 @@ std::string stagedName(int bits, int columns, int scaleMode, std::int64_t block)
 std::string largeName(int bits, int scaleMode) {
     return "5largeILi" + std::to_string(bits) + "ELNS0_9ScaleModeE" + std::to_string(scaleMode) + 'E';
 }
-std::string quantizerName(Quantizer quantizer, bool measures) {
-    const char* flag = measures ? "Lb1E" : "Lb0E";
+std::string quantizerName(Quantizer quantizer, bool measures, bool kept) {
+    const std::string flag = measures ? "Lb1E" : "Lb0E", whole = kept ? "Li8E" : "Li0E";
     switch (quantizer) {
-    case Quantizer::Int8: return std::string("8Int8CodeE") + flag; // an argument of byteGroups
-    case Quantizer::E4m3: return std::string("8E4m3CodeE") + flag;
-    case Quantizer::Nf4: return std::string("9nf4BlocksI") + flag;
-    case Quantizer::Nf4Whole64: return std::string("11nf4Blocks64I") + flag;
+    case Quantizer::Int8: return "8Int8CodeE" + flag + whole; // an argument of byteGroups
+    case Quantizer::E4m3: return "8E4m3CodeE" + flag + whole;
+    case Quantizer::Nf4: return "9nf4BlocksI" + flag;
+    case Quantizer::Nf4Whole64: return "11nf4Blocks64I" + flag;
     case Quantizer::BySearch: break;
     }
-    return std::string("10codeGroupsI") + flag;
+    return "10codeGroupsI" + flag;
 }
 std::string decodeRunName(int bits, bool highFirst, bool toBf16) {
     return "9decodeRunILi" + std::to_string(bits) + (highFirst ? "ELb1E" : "ELb0E") +

@@ -30,7 +30,8 @@ enum class Quantizer : int {
     Nf4Whole64, ///< rows of whole blocks of 64
     BySearch
 };
-std::string quantizerName(Quantizer quantizer, bool measures);
+/// `kept`: see keepsRows(), of the first two.
+std::string quantizerName(Quantizer quantizer, bool measures, bool kept = false);
 inline constexpr const char* kJoinTotalsName = "10joinTotals";
 
 } // namespace qs::cuda

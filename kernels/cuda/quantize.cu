@@ -2,6 +2,7 @@
 // Quantizers. Compiled without contraction: they give the reference's bits.
 #include "kernels/cuda/measuring.cuh"
 
+#include <algorithm>
 #include <cfloat>
 
 namespace qs::cuda {
@@ -19,23 +20,45 @@ __device__ float blockMax(float value) {
     return value;
 }
 
-// Codes of a byte: the scale of the largest magnitude, the code of x, the value of a code; half to even.
+/// Quotients by one divisor with the bits of a division: the product with the reciprocal and one correction, which is
+/// exact (Markstein) where neither that nor what it corrects underflows. Below 2^-20 the last bit may differ; no code
+/// changes there.
+struct Reciprocal {
+    float by, inverse; ///< inverse: 0 where divisions must do
+    __device__ __forceinline__ explicit Reciprocal(float divisor) {
+        by = divisor, inverse = by >= 0x1p-60f && by <= 0x1p60f ? __frcp_rn(by) : 0.0f;
+    }
+    __device__ __forceinline__ float times(float x) const {
+        const float q = __fmul_rn(x, inverse);
+        return __fmaf_rn(-__fmaf_rn(q, by, -x), inverse, q); // in this order -0 stays what it is
+    }
+    /// body(quotient of x), by the one way or the other: the test is not for every x.
+    template<class Body> __device__ __forceinline__ void quotients(const Body& body) const {
+        if (inverse != 0)
+            body([&](float x) { return times(x); });
+        else
+            body([&](float x) { return __fdiv_rn(x, by); });
+    }
+};
+
+// Codes of a byte: the scale of the largest magnitude, the code of x / scale, the value of a code; half to even.
 struct Int8Code {
     __device__ __forceinline__ static float scale(float top) { return __fadd_rn(__fdiv_rn(top, 127.0f), FLT_MIN); }
-    __device__ __forceinline__ static std::uint8_t code(float x, float scale) {
-        return std::uint8_t(std::int8_t(__float2int_rn(fminf(fmaxf(rintf(__fdiv_rn(x, scale)), -127.0f), 127.0f))));
+    __device__ __forceinline__ static std::uint8_t code(float q) { // 1.5 * 2^23 more has the whole number in its bits
+        return std::uint8_t(__float_as_uint(__fadd_rn(fminf(fmaxf(q, -127.0f), 127.0f), 12582912.0f)));
     }
     __device__ __forceinline__ static float value(std::uint8_t code) { return float(std::int8_t(code)); }
 };
 struct E4m3Code {
     __device__ __forceinline__ static float scale(float top) { return scaleOf(ScaleRule::Float, top, kE4m3Most).scale; }
-    __device__ __forceinline__ static std::uint8_t code(float x, float scale) {
-        return std::uint8_t(e4m3Of(__float_as_uint(fminf(fmaxf(__fdiv_rn(x, scale), -kE4m3Most), kE4m3Most))));
+    __device__ __forceinline__ static std::uint8_t code(float q) {
+        return std::uint8_t(e4m3Of(__float_as_uint(fminf(fmaxf(q, -kE4m3Most), kE4m3Most))));
     }
 };
 
 /// One block a group of a row and turn; groups of a row follow each other. Columns beyond k, up to `stored`, become 0.
-template<class Code, bool Measure>
+/// Kept: fours of a group that a thread keeps in registers, see keepsRows(); 0: x is read twice.
+template<class Code, bool Measure, int Kept>
 __global__ void byteGroups(const float* x, std::int64_t m, std::int64_t k, std::int64_t group, std::int64_t groups,
                            std::int64_t stored, std::int64_t count, std::uint8_t* q, float* scales, double* partials) {
     Measured<Measure> sums;
@@ -46,41 +69,58 @@ __global__ void byteGroups(const float* x, std::int64_t m, std::int64_t k, std::
         const float* from = x + row * k;
         std::uint8_t* to = q + row * stored;
         float top = 0;
-        if (row < m && fours)
+        [[maybe_unused]] float4 kept[Kept ? Kept : 1];
+        const auto place = [&](int e) { return begin + 4 * (threadIdx.x + std::int64_t(e) * blockDim.x); };
+        const auto most = [](const float4& v) {
+            return fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w)));
+        };
+        if constexpr (Kept != 0) {
+#pragma unroll
+            for (int e = 0; e < Kept; ++e)
+                kept[e] = row < m && place(e) < end ? __ldcs(reinterpret_cast<const float4*>(from + place(e)))
+                                                    : make_float4(0, 0, 0, 0);
+#pragma unroll
+            for (int e = 0; e < Kept; ++e) top = fmaxf(top, most(kept[e]));
+        } else if (row < m && fours)
             for (std::int64_t i = begin + 4 * threadIdx.x; i < end; i += 4 * blockDim.x) {
-                const float4 v = *reinterpret_cast<const float4*>(from + i);
-                top = fmaxf(top, fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w))));
+                top = fmaxf(top, most(*reinterpret_cast<const float4*>(from + i)));
             }
         else if (row < m)
             for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) top = fmaxf(top, fabsf(from[i]));
         const float scale = Code::scale(blockMax(top));
         if (threadIdx.x == 0) scales[row * groups + part] = scale;
-        const auto coded = [&](float value) {
-            const std::uint8_t code = Code::code(value, scale);
-            if constexpr (Measure) sums.add(value, __fmul_rn(Code::value(code), scale));
-            return code;
-        };
         const std::int64_t last = part == groups - 1 ? stored : end;
-        if (!fours) {
-            for (std::int64_t i = begin + threadIdx.x; i < last; i += blockDim.x)
-                to[i] = row < m && i < end ? coded(from[i]) : std::uint8_t(0);
-            continue;
-        }
-        for (std::int64_t i = begin + 4 * threadIdx.x; i < last; i += 4 * blockDim.x) {
-            std::uint32_t four = 0;
-            if (row < m && i < end) {
-                const float4 v = *reinterpret_cast<const float4*>(from + i);
-                four = coded(v.x) | std::uint32_t(coded(v.y)) << 8;
-                four |= std::uint32_t(coded(v.z)) << 16 | std::uint32_t(coded(v.w)) << 24;
-            }
-            *reinterpret_cast<std::uint32_t*>(to + i) = four;
-        }
+        Reciprocal(scale).quotients([&](const auto& quotient) {
+            const auto coded = [&](float value) {
+                const std::uint8_t code = Code::code(quotient(value));
+                if constexpr (Measure) sums.add(value, __fmul_rn(Code::value(code), scale));
+                return code;
+            };
+            const auto put = [&](std::int64_t i, const float4& v) {
+                std::uint32_t four = 0;
+                if (row < m && i < end) {
+                    four = coded(v.x) | std::uint32_t(coded(v.y)) << 8;
+                    four |= std::uint32_t(coded(v.z)) << 16 | std::uint32_t(coded(v.w)) << 24;
+                }
+                *reinterpret_cast<std::uint32_t*>(to + i) = four;
+            };
+            if constexpr (Kept != 0) {
+#pragma unroll
+                for (int e = 0; e < Kept; ++e)
+                    if (place(e) < last) put(place(e), kept[e]);
+            } else if (fours)
+                for (std::int64_t i = place(0); i < last; i += 4 * blockDim.x)
+                    put(i, row < m && i < end ? *reinterpret_cast<const float4*>(from + i) : make_float4(0, 0, 0, 0));
+            else
+                for (std::int64_t i = begin + threadIdx.x; i < last; i += blockDim.x)
+                    to[i] = row < m && i < end ? coded(from[i]) : std::uint8_t(0);
+        });
     }
     sums.leave(partials + 4 * blockIdx.x);
 }
 
-/// Whole blocks of 64 that follow each other: half a warp a block, four blocks a half warp and turn, so that 2 KiB a
-/// warp are under way. A bucket of v holds one threshold at most, as they are more than 1/15 apart, so one comparison
+/// Whole blocks of 64 that follow each other: eight lanes a block, so that the scale costs little, and eight blocks a
+/// warp, so that 2 KiB are under way. A bucket of v holds one threshold at most, as they are more than 1/15 apart, so one comparison
 /// decides: the bucket does not fall when v rises, thresholds of lower buckets are below v, those of higher ones above.
 constexpr int kBuckets = 32;
 __device__ __forceinline__ int bucketOf(float v) {                           // v within -1 to 1, or NaN: any bucket
@@ -92,8 +132,7 @@ __global__ void nf4Blocks64(const float4* x, std::int64_t blocks, const float* t
     static __shared__ float level[16];
     if (Measure && threadIdx.x < 16) level[threadIdx.x] = levels[threadIdx.x];
     Measured<Measure> sums;
-    static __shared__ float limit[kBuckets];
-    static __shared__ unsigned lower[kBuckets]; // thresholds in lower buckets
+    static __shared__ uint2 buckets[kBuckets]; // the bits of the threshold, how many are in lower buckets
     if (threadIdx.x < kBuckets) {
         const int bucket = int(threadIdx.x);
         float own = INFINITY;
@@ -103,39 +142,50 @@ __global__ void nf4Blocks64(const float4* x, std::int64_t blocks, const float* t
             count += at < bucket;
             if (at == bucket) own = thresholds[j];
         }
-        limit[bucket] = own, lower[bucket] = count;
+        buckets[bucket] = make_uint2(__float_as_uint(own), count);
     }
     __syncthreads();
-    constexpr int kTurns = 4;
-    const int lane = threadIdx.x % 32, half = lane / 16, sub = lane % 16;
-    for (std::int64_t first = firstIndex() / 32 * 2 * kTurns; first < blocks; first += indexStep() / 32 * 2 * kTurns) {
-        float4 v[kTurns];
+    constexpr int kTurns = 2, kAtOnce = 4, kEach = kTurns * kAtOnce; // blocks a warp
+    const int lane = threadIdx.x % 32, own = lane / 8, sub = lane % 8;
+    for (std::int64_t first = firstIndex() / 32 * kEach; first < blocks; first += indexStep() / 32 * kEach) {
+        float4 v[kTurns][2];
         float top[kTurns];
 #pragma unroll
-        for (int turn = 0; turn < kTurns; ++turn) {
-            const std::int64_t block = first + 2 * turn + half;
-            v[turn] = block < blocks ? __ldcs(x + block * 16 + sub) : make_float4(0, 0, 0, 0);
-        }
+        for (int turn = 0; turn < kTurns; ++turn)
+#pragma unroll
+            for (int part = 0; part < 2; ++part) {
+                const std::int64_t block = first + turn * kAtOnce + own;
+                v[turn][part] = block < blocks ? __ldcs(x + block * 16 + part * 8 + sub) : make_float4(0, 0, 0, 0);
+            }
 #pragma unroll
         for (int turn = 0; turn < kTurns; ++turn) {
-            float most = fmaxf(fmaxf(fabsf(v[turn].x), fabsf(v[turn].y)), fmaxf(fabsf(v[turn].z), fabsf(v[turn].w)));
-            for (int offset = 8; offset; offset /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, offset));
+            const auto larger = [](const float4& v) {
+                return fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w)));
+            };
+            float most = fmaxf(larger(v[turn][0]), larger(v[turn][1]));
+#pragma unroll
+            for (int offset = 4; offset; offset /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, offset));
             top[turn] = most;
         }
 #pragma unroll
         for (int turn = 0; turn < kTurns; ++turn) {
-            const std::int64_t block = first + 2 * turn + half;
+            const std::int64_t block = first + turn * kAtOnce + own;
             if (block >= blocks) continue;
-            const float divisor = __fadd_rn(top[turn], FLT_MIN);
-            const auto code = [&](float value) {
-                const float q = __fdiv_rn(value, divisor);
-                const int bucket = bucketOf(q);
-                const unsigned found = q == q ? lower[bucket] + unsigned(q >= limit[bucket]) : 0u;
-                if constexpr (Measure) sums.add(value, __fmul_rn(level[found], top[turn]));
-                return found;
-            };
-            const unsigned low = code(v[turn].x) << 4 | code(v[turn].y), high = code(v[turn].z) << 4 | code(v[turn].w);
-            codes[block * 16 + sub] = std::uint16_t(low | high << 8);
+            Reciprocal(__fadd_rn(top[turn], FLT_MIN)).quotients([&](const auto& quotient) {
+                const auto code = [&](float value) {
+                    const float q = quotient(value);
+                    const uint2 bucket = buckets[bucketOf(q)];
+                    const unsigned found = q == q ? bucket.y + unsigned(q >= __uint_as_float(bucket.x)) : 0u;
+                    if constexpr (Measure) sums.add(value, __fmul_rn(level[found], top[turn]));
+                    return found;
+                };
+#pragma unroll
+                for (int part = 0; part < 2; ++part) {
+                    const float4& four = v[turn][part];
+                    const unsigned low = code(four.x) << 4 | code(four.y), high = code(four.z) << 4 | code(four.w);
+                    codes[block * 16 + part * 8 + sub] = std::uint16_t(low | high << 8);
+                }
+            });
             if (sub == 0) absmax[block] = top[turn];
         }
     }
@@ -225,7 +275,7 @@ __global__ void codeGroups(const float* x, std::int64_t rows, std::int64_t colum
 __global__ void joinTotals(const double* partials, int count, double* totals) {
     Measured<true> sums;
     for (int i = threadIdx.x; i < count; i += blockDim.x)
-        sums.join(partials[4 * i], partials[4 * i + 1], partials[4 * i + 2], partials[4 * i + 3]);
+        sums.join(partials[4 * i], partials[4 * i + 1], partials[4 * i + 2], float(partials[4 * i + 3]));
     sums.leave(totals);
 }
 
@@ -238,11 +288,17 @@ int joined(const Measuring& measuring, unsigned blocks, Stream s) {
     return int(cudaGetLastError());
 }
 
+unsigned threadsOfRow(std::int64_t k, std::int64_t group, std::int64_t stored) {
+    if (keepsRows(k, group, stored)) return std::max(group, stored) <= 4 * kKeptFours * kThreads ? kThreads : 1024;
+    return group <= 128 ? 64 : kThreads;
+}
+
 template<class Code>
 int byteRows(const float* x, std::int64_t m, std::int64_t k, std::int64_t mPadded, std::int64_t depth, std::uint8_t* q,
              float* scales, Stream s) {
-    const auto kernel = byteGroups<Code, false>;
-    QS_LAUNCH(kernel, blocksOf(mPadded), kThreads, 0, s, x, m, k, k, 1, depth, mPadded, q, scales, nullptr);
+    const auto kernel = keepsRows(k, k, depth) ? byteGroups<Code, false, kKeptFours> : byteGroups<Code, false, 0>;
+    QS_LAUNCH(kernel, blocksOf(mPadded), threadsOfRow(k, k, depth), 0, s, x, m, k, k, 1, depth, mPadded, q, scales,
+              nullptr);
     return int(cudaGetLastError());
 }
 
@@ -259,8 +315,12 @@ int quantizeRowsE4m3(const float* x, std::int64_t m, std::int64_t k, std::int64_
 int quantizeInt8(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t group, std::int8_t* q,
                  float* scales, Stream s, const Measuring& measuring) {
     const std::int64_t groups = (columns + group - 1) / group, count = rows * groups;
-    const unsigned threads = group <= 128 ? 64 : kThreads, blocks = blocksOf(count);
-    const auto kernel = measuring.totals ? byteGroups<Int8Code, true> : byteGroups<Int8Code, false>;
+    const unsigned threads = threadsOfRow(columns, group, columns), blocks = blocksOf(count);
+    const bool keeps = keepsRows(columns, group, columns), measures = measuring.totals;
+    const auto kernel =
+        keeps      ? measures ? byteGroups<Int8Code, true, kKeptFours> : byteGroups<Int8Code, false, kKeptFours>
+             : measures ? byteGroups<Int8Code, true, 0>
+                   : byteGroups<Int8Code, false, 0>;
     QS_LAUNCH(kernel, blocks, threads, 0, s, x, rows, columns, group, groups, columns, count,
               reinterpret_cast<std::uint8_t*>(q), scales, measuring.partials);
     return joined(measuring, blocks, s);

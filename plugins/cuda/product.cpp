@@ -183,9 +183,9 @@ std::vector<std::string> Product::kernelNames() const {
     case Path::Staged: return {stagedName(shape_.bits, staged().columns, mode, shape_.block)};
     case Path::Large: return {largeName(shape_.bits, mode)};
     case Path::Integers:
-        if (dynamic_) return {quantizerName(Quantizer::Int8, false), kFinishIntegersName};
+        if (dynamic_) return {quantizerName(Quantizer::Int8, false, keepsRows(k_, k_, depth_)), kFinishIntegersName};
         return {kFinishIntegersName};
-    case Path::E4m3: return {quantizerName(Quantizer::E4m3, false), kFinishScaledName};
+    case Path::E4m3: return {quantizerName(Quantizer::E4m3, false, keepsRows(k_, k_, depth_)), kFinishScaledName};
     case Path::DequantizedInRun:
     case Path::Dequantize: {
         const bool toBf16 = row_.path == Path::DequantizedInRun || outBf16_;
@@ -200,10 +200,12 @@ std::vector<std::string> Product::kernelNames() const {
                                     : plan_.weight.signedBytes          ? Quantizer::Int8
                                     : whole                             ? Quantizer::Nf4Whole64
                                                                         : Quantizer::Nf4;
-        if (!plan_.measures) return {quantizerName(quantizer, false)};
-        return {quantizerName(quantizer, true), kJoinTotalsName};
+        const Stored& w = plan_.weight;
+        const bool kept = keepsRows(k_, w.columnStride ? w.columnBlock : k_, k_);
+        if (!plan_.measures) return {quantizerName(quantizer, false, kept)};
+        return {quantizerName(quantizer, true, kept), kJoinTotalsName};
     }
-    case Path::QuantizeActivations: return {quantizerName(Quantizer::Int8, false)};
+    case Path::QuantizeActivations: return {quantizerName(Quantizer::Int8, false, keepsRows(k_, k_, k_))};
     default: return {};
     }
 }

@@ -22,6 +22,7 @@ private Q_SLOTS:
     void nf4Decisions();
     void roundsToE4m3();
     void quantizesActivations();
+    void keepsTheBitsOfDivisions();
 };
 
 void CudaCodersEmulated::dequantizes() {
@@ -239,6 +240,52 @@ void CudaCodersEmulated::quantizesActivations() {
     QVERIFY(padded.whole());
     for (int i = 0; i < 24; ++i)
         QCOMPARE(int(padded.data()[i]), i < 16 && i % 8 < 3 ? int(given[std::size_t(i / 8 * 3 + i % 8)]) : 0);
+}
+
+/// Rows that threads keep and rows that they read twice, scales from the smallest normal to nearly the largest float,
+/// values at and around every tie: the codes of a division, whichever way the quotient is found; and the sums.
+void CudaCodersEmulated::keepsTheBitsOfDivisions() {
+    for (const std::int64_t columns : {999, 1020, 1028, 2052, 8196}) {
+        const std::int64_t rows = columns > 5000 ? 3 : 40, depth = roundUp(columns, 128);
+        QCOMPARE(keepsRows(columns, columns, columns), columns > 1024);
+        std::vector<float> x(std::size_t(rows * columns));
+        for (std::int64_t row = 0; row < rows; ++row) {
+            const float top = std::ldexp(1.0f + float(row * 37 % 64) / 63.99f, int(row * 83 % 253) - 126);
+            const float scale = top / 127 + std::numeric_limits<float>::min();
+            float* at = x.data() + row * columns;
+            for (std::int64_t i = 0; i < columns; ++i) {
+                float v = (float(i % 254) / 2 - 63.25f) * scale;
+                for (int step = 0; step < i / 254 % 5; ++step) v = std::nextafter(v, i % 2 ? 2 * v : 0.0f);
+                at[i] = v;
+            }
+            at[columns / 2] = -top, at[columns - 1] = 0;
+        }
+        Guarded<std::int8_t> q(rows * columns);
+        Guarded<std::uint8_t> e4m3(rows * depth);
+        Guarded<float> scales(rows), e4m3Scales(rows);
+        Guarded<double> partials(4 * kMostQuantizerBlocks), totals(4);
+        QCOMPARE(quantizeInt8(x.data(), rows, columns, columns, q.data(), scales.data(), nullptr,
+                              {nullptr, partials.data(), totals.data()}),
+                 0);
+        QCOMPARE(quantizeRowsE4m3(x.data(), rows, columns, rows, depth, e4m3.data(), e4m3Scales.data(), nullptr), 0);
+        QVERIFY(q.whole() && e4m3.whole() && scales.whole() && totals.whole());
+        double se2 = 0, top = 0;
+        for (std::int64_t row = 0; row < rows; ++row)
+            for (std::int64_t i = 0; i < depth; ++i) {
+                const bool inside = i < columns;
+                const float value = inside ? x[std::size_t(row * columns + i)] : 0.0f;
+                const float small = std::clamp(value / e4m3Scales.data()[row], -kE4m3Most, kE4m3Most);
+                QCOMPARE(unsigned(e4m3.data()[row * depth + i]), e4m3Of(std::bit_cast<std::uint32_t>(small)));
+                if (!inside) continue;
+                const float scale = scales.data()[row];
+                const int wanted = int(std::clamp(std::nearbyint(value / scale), -127.0f, 127.0f));
+                QCOMPARE(int(q.data()[row * columns + i]), wanted);
+                const double e = double(float(wanted) * scale) - double(value);
+                se2 += e * e, top = std::max(top, std::fabs(double(value)));
+            }
+        QVERIFY(std::fabs(totals.data()[0] - se2) <= 1e-12 * se2);
+        QCOMPARE(totals.data()[3], top);
+    }
 }
 
 QTEST_GUILESS_MAIN(CudaCodersEmulated)

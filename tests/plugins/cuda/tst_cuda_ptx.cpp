@@ -30,7 +30,8 @@ private Q_SLOTS:
                 names.push_back(decodeRunName(bits, false, toBf16));
                 if (bits == 4) names.push_back(decodeRunName(bits, true, toBf16));
             }
-        names.push_back(quantizerName(Quantizer::E4m3, false));
+        for (const bool measures : {false, true}) names.push_back(quantizerName(Quantizer::Int8, measures, true));
+        for (const bool kept : {false, true}) names.push_back(quantizerName(Quantizer::E4m3, false, kept));
         const std::size_t others = names.size();
         for (const int bits : {2, 4, 8})
             for (const int mode : {0, 1, 2}) {
