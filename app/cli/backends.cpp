@@ -57,7 +57,7 @@ Result<void> check(const Options& options, const std::vector<BackendSource>& sou
     ConformancePlan plan;
     plan.seconds = options.seconds;
     for (const auto& source : sources) {
-        if (source.shipped && (!source.built || !options.plugins.empty())) continue;
+        if (!source.named && (!source.built || !options.plugins.empty())) continue;
         auto done = checkConformance(source, plan, processJob(), [&](const auto& one) { checks.push_back(one); });
         if (!done) return done;
     }
@@ -96,7 +96,8 @@ Result<void> run(const Options& options) {
 
 Run declareBackends(CLI::App& app) {
     auto options = std::make_shared<Options>();
-    option(app, "--plugin", options->plugins, "A backend library of your own; may be given several times")
+    option(app, "--plugin", options->plugins,
+           "A backend library of your own, or a PJRT plugin for pjrt; may be given\nseveral times")
         .type("SO")
         .list();
     flag(app, "--check", options->check,

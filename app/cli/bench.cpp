@@ -36,6 +36,7 @@ std::optional<std::int64_t> rowsOnly(const std::string& text) {
 
 Result<void> addShapes(BenchmarkPlan& plan, const Options& options) {
     std::vector<std::int64_t> ms;
+    const auto shapes = plan.model ? modelShapes(*plan.model) : std::vector<ModelShape>{};
     for (const auto& text : options.shapes) {
         if (const auto m = rowsOnly(text); m && plan.model) {
             ms.push_back(*m);
@@ -43,10 +44,12 @@ Result<void> addShapes(BenchmarkPlan& plan, const Options& options) {
         }
         auto shape = parseShape(text);
         if (!shape) return tl::unexpected(shape.error());
+        const auto own = std::find_if(shapes.begin(), shapes.end(),
+                                      [&](const auto& one) { return one.n == shape->n && one.k == shape->k; });
+        if (own != shapes.end()) shape->tensor = own->tensors.front();
         plan.shapes.push_back(*shape);
     }
-    if (plan.model) {
-        const auto shapes = modelShapes(*plan.model);
+    if (plan.model && (!ms.empty() || plan.shapes.empty())) {
         if (shapes.empty()) return fail("The model has no float matrix to take shapes from.", plan.model->path);
         if (ms.empty()) ms = {1};
         for (auto& shape : benchShapes(shapes, ms)) plan.shapes.push_back(std::move(shape));
@@ -69,7 +72,7 @@ Result<void> addSpecs(BenchmarkPlan& plan, const Options& options) {
 /// A library of the user's is known by its file until it says its name; a name that is taken stays with its owner.
 void askNames(std::vector<BackendSource>& sources) {
     for (auto& source : sources) {
-        if (source.shipped) continue;
+        if (source.shipped) continue; // a PJRT plugin too: it is pjrt that runs it
         const auto answer = probeBackend(source, Deadlines{}, processJob());
         const bool taken = answer && std::any_of(sources.begin(), sources.end(),
                                                  [&](const auto& other) { return other.id == answer->id; });
@@ -85,15 +88,20 @@ Result<void> addBackends(BenchmarkPlan& plan, const Options& options) {
     std::set<std::string> asked;
     for (const auto& id : options.backends) {
         const bool exists = std::any_of(sources.begin(), sources.end(), [&](const auto& s) { return s.id == id; });
-        if (!exists)
-            return fail(fmt::format("There is no backend '{}'; the backends are {}.", escapeForPeople(id, 60),
-                                    escapeForPeople(known, 200)));
+        if (auto own = exists ? std::nullopt : sourceWithOptions(id, sources)) {
+            for (auto& source : sources) // meant to run with these options, then, and not without
+                if (source.id == own->baseId() && source.shipped) source.named = false;
+            sources.push_back(std::move(*own));
+        } else if (!exists)
+            return fail(fmt::format("There is no backend '{}'; the backends are {}, each also with options, as in "
+                                    "openblas:coretype=default.",
+                                    escapeForPeople(id, 60), escapeForPeople(known, 200)));
         asked.insert(id);
     }
     for (const auto& source : sources) {
         // Named libraries are meant to run; of the shipped ones those that are asked for, or all that are built.
         const bool taken =
-            !source.shipped || (asked.empty() ? source.built && options.plugins.empty() : asked.count(source.id) > 0);
+            source.named || (asked.empty() ? source.built && options.plugins.empty() : asked.count(source.id) > 0);
         if (taken) plan.backends.push_back(source);
     }
     return {};
@@ -127,8 +135,10 @@ Result<BenchmarkPlan> planOf(const Options& options) {
     return plan;
 }
 
-/// Columns that say the same in every row are left out; so are the wide ones on a narrow terminal.
-Table shown(const BenchmarkPlan& plan, const std::vector<BenchmarkRow>& rows) {
+/// Columns that say the same in every row are left out; so are the wide ones on a narrow terminal. What was timed comes
+/// first.
+Table shown(const BenchmarkPlan& plan, std::vector<BenchmarkRow> rows) {
+    std::stable_partition(rows.begin(), rows.end(), [](const auto& row) { return row.medianNs.has_value(); });
     std::vector<std::string_view> ids = {
         "backend", "spec",        "op",         "act",    "m",           "n",
         "k",       "cache",       "variant",    "status", "median_ns",   "speedup_vs_f32",
@@ -140,7 +150,11 @@ Table shown(const BenchmarkPlan& plan, const std::vector<BenchmarkRow>& rows) {
     if (plan.caches.size() == 1) std::erase(ids, "cache");
     if (narrowTerminal())
         for (const char* id : {"gflops", "roof_share", "format_nmse"}) std::erase(ids, id);
-    return withColumns(makeTable({}, benchmarkColumns(), rows), ids);
+    Table table = withColumns(makeTable({}, benchmarkColumns(), rows), ids);
+    const auto status = std::size_t(std::find(ids.begin(), ids.end(), "status") - ids.begin());
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        if (rows[i].busy) table.rows[i][status] = std::string("ok, busy");
+    return table;
 }
 
 /// The reasons of rows without a time, each said once.
@@ -176,11 +190,15 @@ std::string reasonsText(const std::vector<BenchmarkRow>& rows) {
 
 Result<void> printRun(const BenchmarkPlan& plan, const BenchmarkRun& run, const std::vector<ComparedRow>& compared) {
     std::string text = tableText(shown(plan, run.rows)) + reasonsText(run.rows);
-    if (!run.passes.empty())
+    // Of some shapes alone there is no pass.
+    if (std::any_of(run.passes.begin(), run.passes.end(), [](const auto& pass) { return pass.missing == 0; })) {
+        std::vector<std::string_view> ids = {"backend",           "spec",           "m",      "cache", "pass_ns",
+                                             "tokens_per_second", "speedup_vs_f32", "missing"};
+        if (std::any_of(run.passes.begin(), run.passes.end(), [](const auto& pass) { return !pass.reason.empty(); }))
+            ids.push_back("reason");
         text += "\nOne pass over the model, matrix products alone:\n" +
-                tableText(withColumns(
-                    makeTable({}, modelPassColumns(), run.passes),
-                    {"backend", "spec", "m", "cache", "pass_ns", "tokens_per_second", "speedup_vs_f32", "missing"}));
+                tableText(withColumns(makeTable({}, modelPassColumns(), run.passes), ids));
+    }
     if (!run.roofs.empty())
         text += "\nMeasured roofs:\n" + tableText(withColumns(makeTable({}, roofColumns(), run.roofs),
                                                               {"backend", "device", "kind", "per_second"}));
@@ -231,20 +249,20 @@ Result<void> run(const Options& options) {
 std::string commandLineOf(const Options& options) {
     std::string line = "quantscope-cli bench";
     const auto all = [&](const char* name, const std::vector<std::string>& values) {
-        for (const auto& value : values) line += fmt::format(" {} {}", name, value);
+        for (const auto& value : values) line += fmt::format(" {} {}", name, shellWord(value));
     };
     all("--backend", options.backends);
     all("--plugin", options.plugins);
     all("--spec", options.specs);
     all("--shape", options.shapes);
-    if (!options.model.empty()) line += " --model " + options.model;
+    if (!options.model.empty()) line += " --model " + shellWord(options.model);
     all("--op", options.ops);
     all("--act", options.acts);
     if (options.bias) line += " --bias";
     line += fmt::format(" --cache {} --seconds {}", options.cache, options.seconds);
     if (options.threads) line += fmt::format(" --threads {}", options.threads);
     if (options.seed != 1) line += fmt::format(" --seed {}", options.seed);
-    if (!options.compare.empty()) line += " --compare " + options.compare;
+    if (!options.compare.empty()) line += " --compare " + shellWord(options.compare);
     return line;
 }
 
@@ -264,13 +282,17 @@ Option addList(CLI::App& app, const char* name, std::vector<std::string>& values
 Run declareBench(CLI::App& app) {
     auto options = std::make_shared<Options>();
     addList(app, "--backend", options->backends, "ID",
-            "A backend to run; may be given several times (default: all that are built)");
-    addList(app, "--plugin", options->plugins, "SO", "A backend library of your own; may be given several times");
+            "A backend to run, with options of its own if you like, as in\n"
+            "openblas:coretype=default or pjrt:topology=v5e:2x2; may be given several times\n"
+            "(default: all that are built)");
+    addList(app, "--plugin", options->plugins, "SO",
+            "A backend library of your own, or a PJRT plugin for pjrt to run on; may be\ngiven several times");
     addList(app, "--spec", options->specs, "SPEC",
             "Format of the weights; may be given several times\n(default: nf4:block=64, int8 and f32)");
     addList(app, "--shape", options->shapes, "MxNxK",
             "Rows of x, columns of y, length of the sums (default: 1x4096x4096);\n"
-            "with --model a number alone is an M of the model's shapes");
+            "with --model a number alone is an M of all its shapes, and one of them takes\n"
+            "its values");
     option(app, "--model", options->model, "Take shapes and values from a checkpoint, and add up one pass over it")
         .type("PATH");
     addList(app, "--op", options->ops, "OP",

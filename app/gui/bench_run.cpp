@@ -63,8 +63,7 @@ void BenchRun::start(const BenchmarkPlan& plan) {
 }
 
 void BenchRun::cancel() {
-    asks_.cancel();
-    asking_ = false;
+    stopAsking();
     if (!running_) return;
     poll();
     running_ = false;
@@ -72,6 +71,15 @@ void BenchRun::cancel() {
     poll_.stop();
     Q_EMIT rowsChanged();
     Q_EMIT finished();
+}
+
+void BenchRun::stopAsking() {
+    if (!asking_) return;
+    asks_.cancel();
+    poll();
+    question_ = std::make_shared<Inbox>();
+    asking_ = false;
+    Q_EMIT answersChanged();
 }
 
 void BenchRun::ask(const BenchmarkPlan& plan) {

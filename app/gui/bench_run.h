@@ -35,6 +35,7 @@ public:
     void ask(const BenchmarkPlan& plan);
     const std::vector<Capability>& answers() const { return answers_; }
     bool asking() const { return asking_; }
+    void stopAsking(); ///< what has been answered stays
 
 Q_SIGNALS:
     void rowsChanged();

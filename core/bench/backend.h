@@ -47,11 +47,16 @@ using Options = std::vector<std::pair<std::string, std::string>>;
 
 /// Where a backend comes from.
 struct BackendSource {
-    std::string id;   ///< "cpu"; of a plugin that was named by path: its file name until it has answered
+    /// "cpu"; "openblas:coretype=default" with options of its own; of a plugin that was named by path: its file name
+    /// until it has answered
+    std::string id;
     std::string path; ///< empty: linked into the worker (cpu)
     Options options;  ///< "path", "threads", "topology", ...
     bool shipped = true;
-    bool built = true; ///< false: this build has no such module
+    bool built = true;  ///< false: this build has no such module
+    bool named = false; ///< by a path that the user gave: meant to run
+    std::string baseId() const { return id.substr(0, id.find(':')); }
+    const std::string* option(std::string_view key) const; ///< null: not given
 };
 
 struct ProbeResult {
@@ -166,8 +171,14 @@ struct Deadlines {
 };
 
 /// The four shipped backends (cpu openblas cuda pjrt), `built` or not, with the options that the environment gives
-/// (QUANTSCOPE_PJRT_PLUGIN, TPU_LIBRARY_PATH); then one per path of `plugins`.
+/// (QUANTSCOPE_PJRT_PLUGIN, TPU_LIBRARY_PATH); then one per path of `plugins`. A path that is a PJRT plugin is what the
+/// shipped pjrt runs on, before the environment; a second one makes another source of it.
 std::vector<BackendSource> backendSources(std::span<const std::string> plugins, const Options& options = {});
+/// One of `sources` with options of its own beside the plain one: "openblas:coretype=default",
+/// "pjrt:topology=v6e:1x1,chips_per_host_bounds=1,1,1". nullopt: no source has that id, or the options are none.
+std::optional<BackendSource> sourceWithOptions(std::string_view text, std::span<const BackendSource> sources);
+/// Whether a file is a PJRT plugin: it exports GetPjrtApi, and is no backend of ours. Loads nothing.
+bool isPjrtPlugin(const std::string& path);
 /// In a worker of its own. A source that is quarantined fails at once with the reason it was quarantined for.
 Outcome<ProbeResult> probeBackend(const BackendSource& source, const Deadlines& deadlines, const Job& job);
 /// Opens in a worker of its own, which ends with the Backend. `job` cancels a step that runs.

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 namespace qs {
 namespace {
@@ -40,7 +41,65 @@ fs::path moduleFolder() {
     return self.parent_path().parent_path() / "lib" / "quantscope" / "backends";
 }
 
+void setOption(BackendSource& source, const std::string& key, const std::string& value) {
+    std::erase_if(source.options, [&](const auto& option) { return option.first == key; });
+    source.options.emplace_back(key, value);
+}
+
+bool isKey(std::string_view text) {
+    const auto end = text.find('=');
+    return end != std::string_view::npos && end > 0 &&
+           text.substr(0, end).find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos;
+}
+
 } // namespace
+
+const std::string* BackendSource::option(std::string_view key) const {
+    for (const auto& [name, value] : options)
+        if (name == key) return &value;
+    return nullptr;
+}
+
+bool isPjrtPlugin(const std::string& path) {
+    constexpr std::string_view theirs("\0GetPjrtApi\0", 12), ours("\0quantscope_backend_query\0", 26);
+    constexpr std::size_t piece = 1 << 20;
+    std::ifstream in(path, std::ios::binary);
+    std::string text(piece, '\0');
+    std::size_t kept = 0;
+    bool pjrt = false;
+    // Names of symbols stand together: what follows the first of either is not read.
+    while (in && !pjrt) {
+        in.read(text.data() + kept, std::streamsize(piece - kept));
+        const std::string_view read(text.data(), kept + std::size_t(in.gcount()));
+        if (kept == 0 && !read.starts_with("\177ELF")) return false;
+        if (read.find(ours) != std::string_view::npos) return false;
+        pjrt = read.find(theirs) != std::string_view::npos;
+        kept = std::min(ours.size(), read.size());
+        std::copy(read.end() - std::ptrdiff_t(kept), read.end(), text.begin());
+    }
+    return pjrt;
+}
+
+std::optional<BackendSource> sourceWithOptions(std::string_view text, std::span<const BackendSource> sources) {
+    const auto colon = text.find(':');
+    const auto base = std::find_if(sources.begin(), sources.end(),
+                                   [&](const auto& source) { return source.id == text.substr(0, colon); });
+    if (colon == std::string_view::npos || base == sources.end()) return std::nullopt;
+    BackendSource out = *base;
+    out.id = std::string(text);
+    // A comma begins another option only where a key follows: values may hold commas.
+    std::string_view rest = text.substr(colon + 1);
+    while (true) {
+        if (!isKey(rest)) return std::nullopt;
+        const auto equals = rest.find('=');
+        auto end = rest.find(',', equals);
+        while (end != std::string_view::npos && !isKey(rest.substr(end + 1))) end = rest.find(',', end + 1);
+        setOption(out, std::string(rest.substr(0, equals)),
+                  std::string(rest.substr(equals + 1, end == std::string_view::npos ? end : end - equals - 1)));
+        if (end == std::string_view::npos) return out;
+        rest = rest.substr(end + 1);
+    }
+}
 
 std::vector<BackendSource> backendSources(std::span<const std::string> plugins, const Options& options) {
     std::vector<BackendSource> sources;
@@ -62,8 +121,25 @@ std::vector<BackendSource> backendSources(std::span<const std::string> plugins, 
         }
         sources.push_back(std::move(source));
     }
+    bool given = false; // the path of pjrt
     for (const auto& plugin : plugins) {
+        if (isPjrtPlugin(plugin)) {
+            const auto pjrt =
+                std::find_if(sources.begin(), sources.end(), [](const auto& s) { return s.id == "pjrt"; });
+            BackendSource more = *pjrt;
+            auto& source = given ? more : *pjrt;
+            const auto path = fs::absolute(plugin, error);
+            setOption(source, "path", error ? plugin : path.lexically_normal().string());
+            source.named = true;
+            if (given) {
+                more.id = "pjrt:path=" + *more.option("path");
+                sources.push_back(more);
+            }
+            given = true;
+            continue;
+        }
         BackendSource source;
+        source.named = true;
         const auto path = fs::absolute(plugin, error); // a bare name would be searched for among the system's libraries
         source.path = error ? plugin : path.lexically_normal().string();
         source.id = fs::path(plugin).filename().string();

@@ -25,7 +25,7 @@ std::string placeOfRow(const BenchmarkRow& row) {
 
 struct Point {
     double m, ns, low, high;
-    std::optional<Interval> ci;
+    std::optional<Interval> ci; ///< none of a time that is too long: it makes no winner and no loser
     std::size_t row;
 };
 
@@ -68,7 +68,7 @@ std::vector<LatencyChart> latencyCharts(std::span<const BenchmarkRow> rows, Late
                           *row.medianNs,
                           row.ciNs ? row.ciNs->low : kNaN,
                           row.ciNs ? row.ciNs->high : kNaN,
-                          row.ciNs,
+                          row.busy ? std::nullopt : row.ciNs,
                           i};
         const auto [at, first] = series[name].try_emplace(point.m, point);
         if (!first && point.ns < at->second.ns) at->second = point;

@@ -183,6 +183,14 @@ void addPreparation(Columns<Row>& columns) {
 
 } // namespace
 
+std::string shellWord(std::string_view text) {
+    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%^";
+    if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos) return std::string(text);
+    std::string out = "'";
+    for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return out + "'";
+}
+
 std::string rowKey(const BenchmarkRow& r) {
     return fmt::format("{}/{} {} {} act={}{} {}x{}x{} {} threads={} {}", r.backend, r.device, r.spec, r.op, r.act,
                        r.bias ? " bias" : "", r.m, r.n, r.k, cacheText(r.cache), r.threads,

@@ -72,6 +72,8 @@ struct BenchmarkRow {
     std::string command;                                        ///< reproduces this row
     std::vector<std::pair<std::string, std::string>> artifacts; ///< kind, text; see BenchmarkPlan::artifacts
 };
+/// A word that a POSIX shell gives to a program as it is: quoted where it must be. Commands are made of such words.
+std::string shellWord(std::string_view text);
 /// Appends to the reason.
 void remark(BenchmarkRow& row, const std::string& text);
 /// "cpu/cpu:0 nf4:block=64 matmul_t act=f32 1x4096x4096 cold nf4_gemv_f32": what names a row in another run.

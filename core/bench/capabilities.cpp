@@ -67,7 +67,10 @@ Result<std::vector<Capability>> capabilities(const BenchmarkPlan& plan, const Jo
                     row.status = answer.error().state;
                     row.reason = answer.error().reason;
                 } else {
-                    row.status = answer->level > QS_SUPPORT_NO ? RowState::Ok : RowState::Declined;
+                    const bool compiles = opened.devices[d].kind == QS_DEVICE_COMPILE_ONLY;
+                    row.status = answer->level == QS_SUPPORT_NO ? RowState::Declined
+                                 : compiles                     ? RowState::CompileOnly
+                                                                : RowState::Ok;
                     row.emulated = answer->level == QS_SUPPORT_EMULATED;
                     row.reason = answer->reason;
                     for (const auto& variant : answer->variants) row.variants.push_back(variant.title);

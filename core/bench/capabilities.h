@@ -9,7 +9,7 @@ namespace qs {
 struct Capability {
     std::string backend, device; ///< device empty: the backend could not be opened
     std::string spec;
-    RowState status = RowState::Unavailable; ///< Ok: it runs; Declined; else why the backend is not there
+    RowState status = RowState::Unavailable; ///< Ok: it runs; CompileOnly; Declined; else why the backend is not there
     bool emulated = false;
     std::string reason;
     std::vector<std::string> variants; ///< their titles

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <fmt/format.h>
 
 namespace qs {
@@ -21,14 +22,18 @@ bool isBaseline(const Question& question, const OpenedBackend& opened, const Var
 
 /// A command that asks for this question alone.
 std::string commandOf(const Question& q, const OpenedBackend& opened) {
-    const bool named = !opened.source.shipped && !opened.source.path.empty();
-    std::string out = "quantscope-cli bench --backend " + opened.source.id;
-    if (named) out += " --plugin " + opened.source.path;
-    out += fmt::format(" --spec {} --op {}", q.specTyped, q.request.op->id);
-    if (q.shape.tensor.empty())
-        out += " --shape " + shapeKey(q.shape);
-    else if (q.plan->model)
-        out += fmt::format(" --model {} --shape {}", q.plan->model->path, q.shape.m); // a number: an M of its shapes
+    const auto& source = opened.source;
+    std::string out = "quantscope-cli bench --backend " + shellWord(source.id);
+    // What the environment had named is named, so that the command does not need it.
+    const bool said = source.id.find("path=") != std::string::npos;
+    if (!source.shipped && !source.path.empty())
+        out += " --plugin " + shellWord(source.path);
+    else if (const auto* path = source.option("path"); path && source.baseId() == "pjrt" && !said)
+        out += " --plugin " + shellWord(*path);
+    out += fmt::format(" --spec {} --op {}", shellWord(q.specTyped), q.request.op->id);
+    // The model gives the values of the first of its tensors that have this shape.
+    if (!q.shape.tensor.empty() && q.plan->model) out += " --model " + shellWord(q.plan->model->path);
+    out += " --shape " + shapeKey({q.request.op->product ? q.shape.m : 1, q.shape.n, q.shape.k, {}});
     if (q.request.op->product) out += std::string(" --act ") + q.request.act->id;
     if (q.request.bias) out += " --bias";
     if (q.plan->threads) out += fmt::format(" --threads {}", q.plan->threads);
@@ -140,6 +145,8 @@ BenchmarkRow questionRow(const Question& q, const OpenedBackend& opened, std::ui
     row.k = q.request.k;
     row.bias = q.request.bias;
     row.threads = q.plan->threads ? q.plan->threads : workerCount();
+    if (const auto* own = opened.source.option("threads"))
+        if (const int count = std::atoi(own->c_str()); count > 0) row.threads = unsigned(count);
     row.tensor = q.shape.tensor;
     row.command = commandOf(q, opened);
     return row;

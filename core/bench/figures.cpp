@@ -62,6 +62,16 @@ double coldTraffic(const Operands& operands, const std::optional<std::int64_t>& 
     return bytes;
 }
 
+double warmTraffic(const Operands& operands, const std::optional<std::int64_t>& weightBytes) {
+    if (isQuantize(operands.problem)) {
+        double bytes = 0;
+        for (const auto& tensor : operands.inputs)
+            if (tensor.role == "source") bytes += double(tensor.bytes);
+        return bytes;
+    }
+    return weightTraffic(operands, operands.problem.op == "matmul" ? weightBytes : std::nullopt);
+}
+
 void fillFigures(BenchmarkRow& row, const Operands& operands) {
     const auto summary = summarize(std::span<const std::uint64_t>(row.samples));
     if (!summary || !(summary->median > 0)) return;
@@ -87,16 +97,21 @@ void dropTimes(BenchmarkRow& row, RowState status, std::string reason) {
     row.ciNs = row.speedupCi = std::nullopt;
 }
 
-void judgeByRoofs(BenchmarkRow& row, const Operands& operands, const OpenedBackend& opened, std::uint32_t device,
+void shareOfRoofs(BenchmarkRow& row, const Operands& operands, const OpenedBackend& opened, std::uint32_t device,
                   const Roofs& roofs, std::uint64_t cacheBytes) {
+    row.roofShare.reset();
+    row.roofKind.clear();
     if (!row.medianNs) return;
     const auto consider = [&](double perSecond, double roof, const std::string& kind) {
         const double share = perSecond / roof;
         if (!row.roofShare || share > *row.roofShare) row.roofShare = share, row.roofKind = kind;
     };
     const double seconds = *row.medianNs * 1e-9;
-    if (const auto roof = roofs.best(opened, device, "read_bw"); roof && row.cache == CacheState::Cold)
-        consider(coldTraffic(operands, row.weightBytes, cacheBytes) / seconds, *roof, "read_bw");
+    const bool cold = row.cache == CacheState::Cold;
+    if (const auto roof = roofs.best(opened, device, cold ? "read_bw" : Roofs::kWarm))
+        consider((cold ? coldTraffic(operands, row.weightBytes, cacheBytes) : warmTraffic(operands, row.weightBytes)) /
+                     seconds,
+                 *roof, cold ? "read_bw" : Roofs::kWarm);
     if (isProduct(row)) {
         // Without a word on its products a variant is held against the fastest arithmetic there is.
         const std::string said = computeRoofOf(row);
@@ -110,7 +125,12 @@ void judgeByRoofs(BenchmarkRow& row, const Operands& operands, const OpenedBacke
         }
         if (roof > 0) consider(operations(row) / seconds, roof, kind);
     }
-    if (row.roofShare && *row.roofShare > kMostOfRoof)
+}
+
+bool aboveTheRoof(const BenchmarkRow& row) { return row.roofShare && *row.roofShare > kMostOfRoof; }
+
+void refuseAboveTheRoof(BenchmarkRow& row) {
+    if (aboveTheRoof(row))
         dropTimes(row, RowState::Invalid,
                   fmt::format("{} times the measured {} roof: work was hoisted out of the timed loop, cached or not "
                               "waited for",

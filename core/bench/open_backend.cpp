@@ -20,7 +20,7 @@ Outcome<ProbeResult> probeBackend(const BackendSource& source, const Deadlines& 
     if (!answer) return tl::unexpected(answer.error());
     Fields fields(*answer);
     auto probe = probeFrom(fields);
-    if (!fields.problem() && source.shipped && probe.id != source.id)
+    if (!fields.problem() && source.shipped && probe.id != source.baseId())
         fields.refuse("it calls itself '" + probe.id + "'");
     if (fields.problem()) return tl::unexpected((*session)->refuse("probe", *fields.problem()));
     if (!source.path.empty()) probe.isolation = 1; // whatever a loaded library asks for
@@ -36,7 +36,7 @@ Outcome<std::unique_ptr<Backend>> openBackend(const BackendSource& source, const
     Fields fields(*loaded);
     auto environment = optionsFrom(fields, "environment");
     if (fields.problem()) return tl::unexpected((*session)->refuse("load", *fields.problem()));
-    const double seconds = source.id == "pjrt" && tpuPresent() ? std::max(deadlines.open, kTpuOpen) : deadlines.open;
+    const double seconds = source.baseId() == "pjrt" && tpuPresent() ? std::max(deadlines.open, kTpuOpen) : deadlines.open;
     const auto opened = (*session)->ask({{"call", "open"}}, seconds);
     if (!opened) return tl::unexpected(opened.error());
     return std::unique_ptr<Backend>(new RemoteBackend(std::move(*session), std::move(environment)));

@@ -34,7 +34,8 @@ void explain(OpenedBackend& out, const Job& job) {
 OpenedBackend openForBenchmark(const BenchmarkPlan& plan, const BackendSource& asked, const Job& job) {
     OpenedBackend out;
     out.source = asked;
-    if (plan.threads) out.source.options.emplace_back("threads", std::to_string(plan.threads));
+    if (plan.threads && !asked.option("threads"))
+        out.source.options.emplace_back("threads", std::to_string(plan.threads));
     if (!asked.built) {
         out.failure = {RowState::NotBuilt, fmt::format("this build has no backend {}", asked.id)};
         return out;
@@ -65,7 +66,7 @@ OpenedBackend openForBenchmark(const BenchmarkPlan& plan, const BackendSource& a
     return out;
 }
 
-std::optional<double> Roofs::sample(OpenedBackend& opened, std::uint32_t device, const char* kind,
+std::optional<double> Roofs::sample(OpenedBackend& opened, std::uint32_t device, const std::string& kind,
                                     const RunOptions& options) {
     if (!opened.backend || device >= opened.devices.size()) return std::nullopt;
     const DeviceInfo& info = opened.devices[device];
@@ -95,12 +96,28 @@ std::optional<double> Roofs::sample(OpenedBackend& opened, std::uint32_t device,
     return rate;
 }
 
-void Roofs::measure(OpenedBackend& opened, std::uint32_t device) {
+namespace {
+
+constexpr RunOptions kRoofRun{
+    .warmup = 1, .iterations = 30, .chain = 1, .bufferSets = 1, .cold = true, .maxSeconds = 0.3};
+constexpr std::uint32_t kPatient = 500; ///< samples: others on the machine take turns of milliseconds
+
+} // namespace
+
+void Roofs::measure(OpenedBackend& opened, std::uint32_t device, bool warm) {
     if (!opened.backend || device >= opened.devices.size()) return;
-    if (entries_.count({opened.source.id, opened.devices[device].id, kKinds[0]})) return;
-    for (const char* kind : kKinds)
-        sample(opened, device, kind,
-               {.warmup = 1, .iterations = 30, .chain = 1, .bufferSets = 1, .cold = true, .maxSeconds = 0.3});
+    const auto known = [&](const char* kind) {
+        return entries_.count({opened.source.id, opened.devices[device].id, kind}) > 0;
+    };
+    if (!known(kKinds[0]))
+        for (const char* kind : kKinds) sample(opened, device, kind, kRoofRun);
+    if (warm && opened.backend && !known(kWarm)) sample(opened, device, kWarm, kRoofRun);
+}
+
+void Roofs::again(OpenedBackend& opened, std::uint32_t device, const std::string& kind) {
+    auto run = kRoofRun;
+    run.iterations = kPatient;
+    sample(opened, device, kind, run);
 }
 
 std::optional<double> Roofs::probe(OpenedBackend& opened, std::uint32_t device, const char* kind) {

@@ -24,9 +24,12 @@ OpenedBackend openForBenchmark(const BenchmarkPlan& plan, const BackendSource& s
 class Roofs {
 public:
     static constexpr const char* kKinds[] = {"read_bw", "f32", "bf16", "i8"};
+    static constexpr const char* kWarm = "cache_bw"; ///< what a warm run is held against
 
-    /// Measures all kinds of a device, once.
-    void measure(OpenedBackend& opened, std::uint32_t device);
+    /// Measures all kinds of a device, once; the cache's when `warm` times are to be judged.
+    void measure(OpenedBackend& opened, std::uint32_t device, bool warm = false);
+    /// Measures one kind again: before a time is called impossible, for something else may have run beside the first try.
+    void again(OpenedBackend& opened, std::uint32_t device, const std::string& kind);
     /// One quick sample of a ceiling, which may raise it: operations or bytes a second.
     std::optional<double> probe(OpenedBackend& opened, std::uint32_t device, const char* kind);
     /// Best seen on the device; host devices share one machine and so one ceiling. nullopt: not measured.
@@ -43,7 +46,7 @@ private:
         bool host = false;
         std::size_t order = 0;
     };
-    std::optional<double> sample(OpenedBackend& opened, std::uint32_t device, const char* kind,
+    std::optional<double> sample(OpenedBackend& opened, std::uint32_t device, const std::string& kind,
                                  const RunOptions& options);
     std::map<Key, Entry> entries_;
 };

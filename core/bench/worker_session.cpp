@@ -38,7 +38,7 @@ Outcome<std::unique_ptr<WorkerSession>> WorkerSession::start(const BackendSource
         return refused(RowState::Unavailable,
                        escapeForPeople(source.path, 200) +
                            (std::filesystem::exists(source.path, error) ? " is not a file" : " does not exist"));
-    auto process = WorkerProcess::start(source.path.empty() ? source.id : source.path);
+    auto process = WorkerProcess::start(source.path.empty() ? source.baseId() : source.path);
     if (!process) return refused(RowState::Unavailable, process.error().message);
     return std::unique_ptr<WorkerSession>(new WorkerSession(std::move(*process), source, deadlines, job));
 }

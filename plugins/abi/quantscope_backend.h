@@ -60,8 +60,8 @@ extern "C" {
 
 /* Options by name, as the user gave them: {"path", "/opt/libtpu.so"}, {"threads", "2"}. Frozen. */
 typedef struct {
-    const char* key;
-    const char* value;
+    const char* key;   /* NUL-terminated, UTF-8, never NULL; lives for the call */
+    const char* value; /* likewise */
 } qs_kv;
 
 typedef struct {
@@ -140,8 +140,9 @@ typedef struct {
     /* Elements per scale on block_axis; 0 = per channel_axis or per tensor. The last block of a row may be short. nf4 rows
      * are zero-padded to whole blocks: the padding is in the tensor's dims, not in n and k. */
     uint64_t block;
+    /* Lives for the call: copy what you keep. */
     const float* codebook; /* codebook_n values, or NULL */
-    uint32_t codebook_n;
+    uint32_t codebook_n;   /* 0 without one */
     uint32_t pad;
 } qs_format;
 
@@ -163,8 +164,8 @@ typedef struct {
 typedef struct {
     uint32_t struct_size;
     uint32_t flags; /* QS_PROBLEM_* */
-    const char* op;
-    int64_t m, n, k;
+    const char* op;          /* see above; lives for the call, as all that this struct points to */
+    int64_t m, n, k;         /* numbers, not bytes: rows of x, columns of y, length of the sums; 1 or more */
     const qs_format* weight; /* NULL for quant_act */
     const qs_format* act;    /* NULL for dequantize and quantize */
     const char* compute;     /* demanded type of the products, "f32" "bf16" "i8"; NULL = the variant's choice */
@@ -179,11 +180,11 @@ typedef struct {
 typedef struct {
     uint32_t struct_size;
     uint32_t rank;     /* 0..4 */
-    const char* role;
+    const char* role;  /* one of those above; lives for the call, as `dtype` */
     const char* dtype; /* "f32" "bf16" "f16" "i8" "u8" "i32" "fp8_e4m3" "f64" */
     int64_t dims[4];   /* as stored: packed weights count bytes */
-    const void* data;  /* in */
-    void* out;         /* out */
+    const void* data;  /* in: the host's, for the call; NULL in an output */
+    void* out;         /* out: the host's, for the call; NULL in an input */
     uint64_t bytes;    /* of data or out */
 } qs_tensor;
 
@@ -219,7 +220,7 @@ typedef struct {
      * of them. It is then held to nmse_limit by these values, and its distance from the format's own product is shown
      * beside. 0: they cannot be given, and nmse_limit is held by the format's own values. */
     uint32_t levels_n, pad;
-    float levels[QS_MOST_LEVELS];
+    float levels[QS_MOST_LEVELS]; /* out: the first levels_n of them */
 } qs_variant;
 
 #define QS_FUSION_UNKNOWN 0
@@ -289,14 +290,18 @@ typedef struct {
     /* JSON object with the versions (plugin, runtime, driver, ...). Text functions write at most cap bytes with a final NUL
      * and set *need to the bytes wanted with it; buf may be NULL when cap is 0. */
     int32_t (*describe)(qs_ctx* ctx, char* buf, uint64_t cap, uint64_t* need, qs_error* error);
+    /* How many devices; `dev` below is 0 .. count-1. They do not change until close(). */
     int32_t (*device_count)(qs_ctx* ctx, uint32_t* out, qs_error* error);
+    /* What device `dev` is; the same answer whenever it is asked. */
     int32_t (*device_get)(qs_ctx* ctx, uint32_t dev, qs_device* out, qs_error* error);
-    /* A measured ceiling. kind "read_bw" "write_bw" (work: bytes a run), "f32" "bf16" "i8" (work: operations a run, a
-     * multiplication and an addition count two). Same threads as the kernels. */
+    /* A measured ceiling. kind "read_bw" "write_bw" (work: bytes a run; of the memory), "cache_bw" (the same, read
+     * again and again out of the nearest cache), "f32" "bf16" "i8" (work: operations a run, a multiplication and an
+     * addition count two). Same threads as the kernels. */
     int32_t (*roof)(qs_ctx* ctx, uint32_t dev, const char* kind, const qs_run_opts* opts, qs_run_result* result,
                     double* work, qs_error* error);
     /* Can you do this problem, and in how many ways? Cheap; asked for every shape. */
     int32_t (*query)(qs_ctx* ctx, uint32_t dev, const qs_problem* problem, qs_support* out, qs_error* error);
+    /* Way number `index` of 0 .. n_variants-1, as query() counted them for the same problem. */
     int32_t (*variant_get)(qs_ctx* ctx, uint32_t dev, const qs_problem* problem, uint32_t index, qs_variant* out,
                            qs_error* error);
     /* Takes the weights ("weight", "scale", ..., "bias"; for quantize "source"): repack, upload and compile, once. */

@@ -6,9 +6,11 @@
 namespace qs::cpu {
 namespace {
 
-constexpr std::size_t kColdBytes = std::size_t(512) << 20; ///< 4 times any last-level cache that we know
-constexpr std::size_t kPieceBytes = std::size_t(64) << 20; ///< of it a run reads the next piece
-constexpr std::size_t kWarmBytes = std::size_t(256) << 10; ///< per worker: what a core keeps to itself
+constexpr std::size_t kColdBytes = std::size_t(512) << 20;   ///< 4 times any last-level cache that we know
+constexpr std::size_t kPieceBytes = std::size_t(64) << 20;   ///< of it a run reads the next piece
+constexpr std::size_t kWarmBytes = std::size_t(256) << 10;   ///< per worker: what a core keeps to itself
+constexpr std::size_t kNearestBytes = std::size_t(16) << 10; ///< per worker: half of any first-level cache that we know
+constexpr std::size_t kPasses = 2000; ///< over it in one run: starting the team costs more than one
 constexpr std::size_t kSteps = 200000;
 
 } // namespace
@@ -23,20 +25,34 @@ int32_t roof(qs_ctx* ctx, uint32_t dev, const char* kindName, const qs_run_opts*
         if (!result.samples_ns || result.cap == 0)
             return fail(error, QS_INVALID_ARGUMENT, "The result has no room for samples.");
         const std::string_view kind = text(kindName);
-        const bool read = kind == "read_bw", write = kind == "write_bw";
+        const bool read = kind == "read_bw", write = kind == "write_bw", nearest = kind == "cache_bw";
         PeakKind peak = PeakKind::F32;
         if (kind == "bf16")
             peak = PeakKind::Bf16;
         else if (kind == "i8")
             peak = PeakKind::I8;
-        else if (kind != "f32" && !read && !write)
-            return fail(error, QS_UNIMPLEMENTED, "Roofs are read_bw, write_bw, f32, bf16 and i8.");
+        else if (kind != "f32" && !read && !write && !nearest)
+            return fail(error, QS_UNIMPLEMENTED, "Roofs are read_bw, write_bw, cache_bw, f32, bf16 and i8.");
         ctx->cancelled = false;
         const ThreadTeam::Pin pin(ctx->team);
         const int workers = ctx->team.size();
         double done = 0;
         int32_t code = QS_OK;
-        if (read || write) {
+        if (nearest) {
+            const std::size_t size = kNearestBytes * std::size_t(workers);
+            if (ctx->stream.size() < size) ctx->stream = Aligned<char>(size);
+            code = sample(opts, result, [&] {
+                std::atomic<std::uint32_t> sum{0};
+                ctx->team.run([&](int worker) {
+                    const char* own = ctx->stream.data() + std::size_t(worker) * kNearestBytes;
+                    std::uint32_t mine = 0;
+                    for (std::size_t pass = 0; pass < kPasses; ++pass) mine ^= readStream(own, kNearestBytes);
+                    sum += mine;
+                });
+                return !ctx->stop();
+            });
+            done = double(size) * double(kPasses);
+        } else if (read || write) {
             const bool cold = opts.buffer_sets > 1 || (opts.flags & QS_RUN_COLD);
             const std::size_t piece = cold ? kPieceBytes : kWarmBytes * std::size_t(workers);
             const std::size_t size = cold ? kColdBytes : piece;

@@ -128,6 +128,12 @@ void LatencyCard::draw() {
     for (const auto& series : chart->series)
         for (std::size_t i = 0; i < series.rows.size(); ++i)
             if (int(series.rows[i]) == shown_) picture.series << ringAt({std::log2(series.m[i]), series.ns[i] / 1e3});
+    // Room for the ring about a point at either end.
+    double least = std::numeric_limits<double>::max(), most = 0;
+    for (const auto& series : chart->series)
+        for (const double m : series.m) least = std::min(least, std::log2(m)), most = std::max(most, std::log2(m));
+    const double air = std::max(0.1, 0.03 * (most - least));
+    chart_->setXRange(least - air, most + air);
     chart_->setData(picture.series, picture.crossovers, true);
     setMessage({});
 }

@@ -46,9 +46,9 @@ MatrixCard::MatrixCard(QWidget* parent)
     });
 }
 
-void MatrixCard::setAnswers(const std::vector<Capability>& answers, bool asking) {
+void MatrixCard::setAnswers(const std::vector<Capability>& answers, bool asking, const QString& question) {
     model_->setAnswers(answers, !asking);
-    setNote(asking ? tr("asking") : QString());
+    setNote(asking ? tr("asking") : answers.empty() ? QString() : question);
     setMessage(!answers.empty() ? QString()
                : asking         ? tr("Asking the backends what they can run.")
                                 : tr("Choose backends and weights at the left, then Ask."));
@@ -104,7 +104,9 @@ QVariant CapabilityModel::data(const QModelIndex& index, int role) const {
     switch (role) {
     case Qt::DisplayRole: {
         const auto ways = answer->variants.size();
-        return ways > 1 ? QStringLiteral("%1 %2").arg(ways).arg(capabilityWord(*answer)) : capabilityWord(*answer);
+        return ways > 1 && answer->status == RowState::Ok
+                   ? QStringLiteral("%1 %2").arg(ways).arg(capabilityWord(*answer))
+                   : capabilityWord(*answer);
     }
     case Qt::ForegroundRole:
         if (answer->status == RowState::Ok) return answer->emulated ? tokens.text : tokens.dataC;

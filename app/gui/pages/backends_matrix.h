@@ -35,7 +35,8 @@ class MatrixCard : public Card {
     Q_OBJECT
 public:
     explicit MatrixCard(QWidget* parent = nullptr);
-    void setAnswers(const std::vector<Capability>& answers, bool asking);
+    /// `question`: what was asked, beside the specs.
+    void setAnswers(const std::vector<Capability>& answers, bool asking, const QString& question);
     /// "bad.so: crashed in open (SIGSEGV)", one a backend that is set aside; a button asks for another try.
     void setQuarantined(const QStringList& backends);
 

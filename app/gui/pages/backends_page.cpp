@@ -25,6 +25,32 @@
 #include <algorithm>
 
 namespace qs::gui {
+namespace {
+
+constexpr int kRest = 400; ///< ms without a change until the backends are asked again
+
+/// What capabilities() asks by; the shapes beside the first and the times make no difference.
+std::string questionOf(const BenchmarkPlan& plan) {
+    std::string out =
+        plan.ops.front() + ' ' + plan.acts.front() + (plan.bias ? " bias " : " ") + shapeKey(plan.shapes.front());
+    for (const auto& source : plan.backends) {
+        out += '\n' + source.id + ' ' + source.path;
+        for (const auto& [key, value] : source.options) out += ' ' + key + '=' + value;
+    }
+    for (const auto& [text, spec] : plan.specs) out += '\t' + text;
+    return out;
+}
+
+QString questionText(const BenchmarkPlan& plan) {
+    const auto* op = findBenchOp(plan.ops.front());
+    const auto& shape = plan.shapes.front();
+    QString out = QString::fromUtf8(op->title);
+    if (op->product)
+        out += QStringLiteral("   act %1   M %2").arg(QString::fromStdString(plan.acts.front())).arg(shape.m);
+    return out + QStringLiteral("   %1 × %2").arg(shape.n).arg(shape.k);
+}
+
+} // namespace
 
 BackendsPage::BackendsPage(Session& session, QWidget* parent)
     : PageInParts(parent), bench_(new BenchRun(session, this)), stages_(new StagedRefresh(this)) {
@@ -47,6 +73,8 @@ BackendsPage::BackendsPage(Session& session, QWidget* parent)
         row->insertWidget(0, card);
     });
     row->addLayout(cards(), 1);
+    askTimer_.setSingleShot(true);
+    connect(&askTimer_, &QTimer::timeout, this, [this] { ask(false); });
     addPart([this] {
         listen();
         refreshMatrix();
@@ -127,20 +155,21 @@ QLayout* BackendsPage::cards() {
 
 void BackendsPage::listen() {
     connect(plan_, &BackendsPlan::runAsked, this, &BackendsPage::start);
-    connect(plan_, &BackendsPlan::changed, this, &BackendsPage::askOnce);
+    connect(plan_, &BackendsPlan::changed, this, &BackendsPage::keepAsked);
     connect(plan_, &BackendsPlan::cancelAsked, bench_, &BenchRun::cancel);
-    connect(plan_, &BackendsPlan::askAsked, this, [this] {
-        if (auto plan = plan_->plan()) bench_->ask(*plan);
-    });
+    connect(plan_, &BackendsPlan::askAsked, this, [this] { ask(true); });
     connect(matrix_, &MatrixCard::retryAsked, this, [this](const std::string& backend) {
         for (const auto& source : plan_->sources())
             if (backend.empty() || source.id == backend) releaseQuarantine(source);
-        if (auto plan = plan_->plan()) bench_->ask(*plan);
+        ask(true);
     });
     connect(bench_, &BenchRun::rowsChanged, this, &BackendsPage::refresh);
     connect(bench_, &BenchRun::answersChanged, this, &BackendsPage::refreshMatrix);
     connect(bench_, &BenchRun::failed, this, [this](const QString& sentence) { say(sentence, true); });
-    connect(bench_, &BenchRun::finished, this, [this] { plan_->setRunning(false); });
+    connect(bench_, &BenchRun::finished, this, [this] {
+        plan_->setRunning(false);
+        keepAsked();
+    });
     connect(latency_, &LatencyCard::rowClicked, this, &BackendsPage::showRow);
     connect(speedup_, &SpeedupCard::rowClicked, this, &BackendsPage::showRow);
     connect(roofline_, &RooflineCard::rowClicked, this, &BackendsPage::showRow);
@@ -151,7 +180,7 @@ void BackendsPage::listen() {
 void BackendsPage::showEvent(QShowEvent* event) {
     PageInParts::showEvent(event);
     stages_->setActive(true);
-    askOnce();
+    keepAsked();
 }
 
 void BackendsPage::hideEvent(QHideEvent* event) {
@@ -159,14 +188,26 @@ void BackendsPage::hideEvent(QHideEvent* event) {
     stages_->setActive(false);
 }
 
-bool BackendsPage::settled() const { return !bench_->running() && !bench_->asking() && !stages_->pending(); }
+bool BackendsPage::settled() const {
+    return !bench_->running() && !bench_->asking() && !stages_->pending() && !askTimer_.isActive();
+}
 
-/// As soon as the page is seen and the shapes of the model are known.
-void BackendsPage::askOnce() {
-    if (asked_ || !isVisible()) return;
+/// The matrix answers the plan: at once when the page is first seen and the shapes of the model are known, afterwards
+/// when the plan has changed and rests. Not beside a benchmark, which it would disturb.
+void BackendsPage::keepAsked() {
+    if (!isVisible() || bench_->running()) return;
     const auto plan = plan_->plan();
-    if (!plan) return;
-    asked_ = true;
+    if (!plan || questionOf(*plan) == asked_) return askTimer_.stop();
+    if (asked_.empty()) return ask(false);
+    askTimer_.start(kRest);
+}
+
+void BackendsPage::ask(bool again) {
+    askTimer_.stop();
+    const auto plan = plan_->plan();
+    if (!plan || bench_->running() || (!again && questionOf(*plan) == asked_)) return;
+    asked_ = questionOf(*plan);
+    askedText_ = questionText(*plan);
     bench_->ask(*plan);
 }
 
@@ -180,11 +221,13 @@ void BackendsPage::start() {
     speedup_->show(-1);
     roofline_->show(-1);
     plan_->setRunning(true);
+    askTimer_.stop();
+    if (bench_->asking()) asked_.clear(), bench_->stopAsking(); // asked again when the times are taken
     bench_->start(*plan);
 }
 
 void BackendsPage::refreshMatrix() {
-    matrix_->setAnswers(bench_->answers(), bench_->asking());
+    matrix_->setAnswers(bench_->answers(), bench_->asking(), askedText_);
     plan_->setAnswers(bench_->answers());
     showQuarantine();
 }

@@ -7,6 +7,8 @@
 #include "app/gui/page_in_parts.h"
 #include "core/report/report.h"
 
+#include <QTimer>
+
 #include <functional>
 
 class QLabel;
@@ -46,7 +48,8 @@ private:
     QLayout* header();
     QLayout* cards();
     void listen();
-    void askOnce();
+    void keepAsked();
+    void ask(bool again);
     void start();
     void refresh();
     void refreshMatrix();
@@ -68,8 +71,10 @@ private:
     RooflineCard* roofline_ = nullptr;
     BenchTables* tables_ = nullptr;
     BenchDetail* detail_ = nullptr;
-    int shown_ = -1; ///< row of the run
-    bool asked_ = false;
+    int shown_ = -1;    ///< row of the run
+    QTimer askTimer_;   ///< the plan has changed: asked when it rests
+    std::string asked_; ///< the question that the matrix answers; empty: none
+    QString askedText_; ///< of it, what all cells share
 };
 
 } // namespace qs::gui

@@ -7,22 +7,33 @@
 #include "core/base/text.h"
 
 #include <QAbstractItemView>
+#include <QAction>
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QGridLayout>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QRegularExpression>
 #include <QScrollArea>
+#include <QSettings>
 #include <QVBoxLayout>
 
 #include <algorithm>
 
 namespace qs::gui {
 namespace {
+
+constexpr const char* kPlugins = "backends/plugins"; // of the settings
+
+/// The file that the user has named.
+QString pluginOf(const BackendSource& source) {
+    const auto* path = source.shipped ? source.option("path") : nullptr;
+    return QString::fromStdString(path ? *path : source.path);
+}
 
 QLabel* caption(const QString& text) {
     auto* label = new QLabel(text);
@@ -36,10 +47,7 @@ QLabel* caption(const QString& text) {
 TickList* BackendsPlan::list(QVBoxLayout* column, const QString& title, const char* name, int height) {
     auto* widget = new TickList(name, title);
     widget->setMinimumHeight(height);
-    connect(widget, &QListWidget::itemChanged, this, [this] {
-        estimate();
-        Q_EMIT changed();
-    });
+    connect(widget, &QListWidget::itemChanged, this, &BackendsPlan::estimate);
     column->addWidget(caption(title));
     column->addWidget(widget, height);
     return widget;
@@ -61,12 +69,22 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     inner->setAutoFillBackground(false);
     scroll->viewport()->setAutoFillBackground(false);
     whole->addWidget(scroll, 1);
-    backends_ = list(column, tr("Backends"), "planBackends", 94);
+    backends_ = list(column, tr("Backends"), "planBackends", 116);
     auto* plugin = new QPushButton(tr("Add a plugin…"));
-    plugin->setToolTip(tr("A shared library that exports quantscope_backend_query"));
+    plugin->setToolTip(tr("A backend library, or a PJRT plugin for pjrt: libtpu.so, xla_cuda_plugin.so, …"));
     connect(plugin, &QPushButton::clicked, this, [this] {
-        const QString path = QFileDialog::getOpenFileName(this, tr("A backend plugin"), {}, tr("Plugins (*.so)"));
+        const QString path =
+            QFileDialog::getOpenFileName(this, tr("A backend, or a PJRT plugin"), {}, tr("Libraries (*.so)"));
         if (!path.isEmpty()) addPlugin(path);
+    });
+    auto* remove = new QAction(tr("Remove the plugin"), backends_);
+    remove->setShortcut(QKeySequence::Delete);
+    remove->setShortcutContext(Qt::WidgetShortcut);
+    backends_->addAction(remove);
+    backends_->setContextMenuPolicy(Qt::ActionsContextMenu);
+    connect(remove, &QAction::triggered, this, [this] {
+        const int row = backends_->currentRow();
+        if (row >= 0 && sources_[std::size_t(row)].named) removePlugin(pluginOf(sources_[std::size_t(row)]));
     });
     column->addWidget(plugin);
 
@@ -116,7 +134,17 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     ms_ = new QLineEdit(QStringLiteral("1 4 16 64"));
     ms_->setFont(Theme::numbers());
     ms_->setToolTip(tr("Rows of x: tokens at once; numbers from 1 to 4096"));
+    bias_ = new QCheckBox(tr("bias"));
+    bias_->setObjectName(QStringLiteral("planBias"));
+    bias_->setAccessibleName(tr("With a bias"));
+    bias_->setToolTip(tr("A bias is added to every row of y"));
     line(tr("M"), ms_, "planM");
+    auto* first = new QHBoxLayout;
+    first->setSpacing(Theme::kSpace);
+    grid->removeWidget(ms_);
+    first->addWidget(ms_, 1);
+    first->addWidget(bias_);
+    grid->addLayout(first, grid->rowCount() - 1, 1);
     op_ = new QComboBox;
     for (const auto& op : benchOps()) {
         op_->addItem(QString::fromUtf8(op.title), QString::fromUtf8(op.id));
@@ -145,9 +173,6 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     seconds_->setSuffix(tr(" s a row"));
     seconds_->setFont(Theme::numbers());
     line(tr("Time"), seconds_, "planSeconds");
-    bias_ = new QCheckBox(tr("with a bias"));
-    line({}, bias_, "planBias");
-    bias_->setAccessibleName(tr("With a bias"));
     column->addLayout(grid);
     column->addStretch(1);
 
@@ -179,11 +204,8 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     connect(run_, &QPushButton::clicked, this, &BackendsPlan::runAsked);
     connect(cancel_, &QPushButton::clicked, this, &BackendsPlan::cancelAsked);
     connect(ask, &QPushButton::clicked, this, &BackendsPlan::askAsked);
-    for (auto* box : {op_, act_, cache_})
-        connect(box, &QComboBox::currentIndexChanged, this, [this] {
-            estimate();
-            Q_EMIT changed();
-        });
+    for (auto* box : {op_, act_, cache_}) connect(box, &QComboBox::currentIndexChanged, this, &BackendsPlan::estimate);
+    connect(bias_, &QCheckBox::toggled, this, &BackendsPlan::estimate);
     connect(ms_, &QLineEdit::textChanged, this, &BackendsPlan::estimate);
     connect(seconds_, &QDoubleSpinBox::valueChanged, this, &BackendsPlan::estimate);
     connect(&session, &Session::modelChanged, this, &BackendsPlan::listShapes);
@@ -191,6 +213,8 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
         stale_ = true;
         if (isVisible()) listSpecs();
     });
+    plugins_ = QSettings().value(QLatin1String(kPlugins)).toStringList();
+    plugins_.removeIf([](const QString& path) { return !QFileInfo::exists(path); });
     listBackends();
     listSpecs();
     listShapes();
@@ -231,7 +255,7 @@ Result<BenchmarkPlan> BackendsPlan::plan() const {
     for (int i = 0; i < shapeList_->count(); ++i) {
         if (!shapeList_->ticked(i)) continue;
         const auto& shape = shapes_[std::size_t(i)];
-        const std::string tensor = op && !op->wIsKn && !shape.tensors.empty() ? shape.tensors.front() : std::string();
+        const std::string tensor = shape.tensors.empty() ? std::string() : shape.tensors.front();
         for (const auto m : ms) plan.shapes.push_back({m, shape.n, shape.k, tensor});
     }
     if (plan.backends.empty()) return fail("choose at least one backend");
@@ -244,6 +268,9 @@ Result<BenchmarkPlan> BackendsPlan::plan() const {
 void BackendsPlan::estimate() {
     if (!cancel_) return; // still being built
     for (auto* list : {backends_, specList_, shapeList_}) list->fit();
+    const auto* op = findBenchOp(op_->currentData().toString().toStdString());
+    for (QWidget* ofProducts : {static_cast<QWidget*>(ms_), static_cast<QWidget*>(act_), static_cast<QWidget*>(bias_)})
+        ofProducts->setEnabled(op && op->product);
     const auto planned = plan();
     complaint_->setText(planned ? QString() : QString::fromStdString(oneSentence(planned.error().message)));
     complaint_->setVisible(!planned);
@@ -255,9 +282,9 @@ void BackendsPlan::estimate() {
             for (const auto& [text, spec] : planned->specs) {
                 const auto answer = variants_.find({backend.id, text});
                 known &= answer != variants_.end();
-                const auto variants = answer == variants_.end() ? 1 : answer->second;
-                rows += std::max<std::size_t>(1, variants); // none: a row that says why
-                timed += variants;
+                const auto ways = answer == variants_.end() ? Ways{1, 1} : answer->second;
+                rows += std::max<std::size_t>(1, ways.all); // none: a row that says why
+                timed += ways.timed;
             }
         const auto each = planned->shapes.size() * planned->caches.size();
         const auto time = QString::fromStdString(durationText(double(timed * each) * planned->secondsPerRow));
@@ -266,12 +293,33 @@ void BackendsPlan::estimate() {
                            .arg(time));
     }
     run_->setEnabled(bool(planned) && !running_);
+    Q_EMIT changed();
 }
 
 void BackendsPlan::setAnswers(const std::vector<Capability>& answers) {
     variants_.clear();
-    for (const auto& answer : answers) variants_[{answer.backend, answer.spec}] += answer.variants.size();
+    for (const auto& answer : answers) {
+        auto& ways = variants_[{answer.backend, answer.spec}];
+        ways.all += answer.variants.size();
+        if (answer.status == RowState::Ok) ways.timed += answer.variants.size();
+    }
     estimate();
+}
+
+void BackendsPlan::keepPlugins() {
+    QSettings().setValue(QLatin1String(kPlugins), plugins_);
+    listBackends();
+    estimate();
+}
+
+void BackendsPlan::addPlugin(const QString& path) {
+    if (!plugins_.contains(path)) plugins_ << path;
+    keepPlugins();
+}
+
+void BackendsPlan::removePlugin(const QString& path) {
+    plugins_.removeAll(path);
+    keepPlugins();
 }
 
 void BackendsPlan::setRunning(bool running) {

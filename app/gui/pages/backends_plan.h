@@ -29,7 +29,9 @@ public:
     /// What the controls say, or the sentence that stands under them.
     Result<BenchmarkPlan> plan() const;
     void setRunning(bool running);
+    /// A backend library, or a PJRT plugin for pjrt to run on; offered again after a restart, until it is removed.
     void addPlugin(const QString& path);
+    void removePlugin(const QString& path);
     void assumeCache(std::uint64_t bytes) { cacheBytes_ = bytes; } ///< of the host, for tests: fewer copies to make
     void setAnswers(const std::vector<Capability>& answers);       ///< how many variants there are to time
     const std::vector<BackendSource>& sources() const { return sources_; }
@@ -46,6 +48,7 @@ protected:
 private:
     TickList* list(QVBoxLayout* column, const QString& title, const char* name, int height);
     void listBackends();
+    void keepPlugins();
     void listSpecs();
     void listShapes();
     void estimate();
@@ -54,7 +57,10 @@ private:
     QStringList plugins_;
     std::vector<std::pair<std::string, QuantSpec>> specs_;
     std::vector<ModelShape> shapes_;
-    std::map<std::pair<std::string, std::string>, std::size_t> variants_; ///< by backend and spec
+    struct Ways {
+        std::size_t all = 0, timed = 0; ///< variants; of one that only compiles none is timed
+    };
+    std::map<std::pair<std::string, std::string>, Ways> variants_; ///< by backend and spec
     TickList *backends_ = nullptr, *specList_ = nullptr, *shapeList_ = nullptr;
     QLineEdit *ms_ = nullptr, *addSpec_ = nullptr, *addShape_ = nullptr;
     QComboBox *op_ = nullptr, *act_ = nullptr, *cache_ = nullptr;

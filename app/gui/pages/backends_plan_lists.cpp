@@ -17,6 +17,7 @@ namespace qs::gui {
 namespace {
 
 constexpr std::size_t kShapesTicked = 2; // of a model at first: the largest ones; a run of all takes minutes
+constexpr const char* kOwnChoice = "openblas:coretype=default"; // beside the core type that we choose for it
 
 } // namespace
 
@@ -24,23 +25,27 @@ void BackendsPlan::listBackends() {
     std::vector<std::string> off, paths;
     for (int i = 0; i < backends_->count(); ++i)
         if (!backends_->ticked(i)) off.push_back(sources_[std::size_t(i)].id);
+    if (backends_->count() == 0) off = {kOwnChoice};
     for (const auto& path : plugins_) paths.push_back(path.toStdString());
     sources_ = backendSources(paths);
+    if (auto own = sourceWithOptions(kOwnChoice, sources_); own && own->built)
+        sources_.insert(
+            std::find_if(sources_.begin(), sources_.end(), [](const auto& source) { return source.id == "openblas"; }) +
+                1,
+            std::move(*own));
     const QSignalBlocker blocker(backends_);
     backends_->clear();
     for (const auto& source : sources_) {
         QString text = QString::fromStdString(escapeForPeople(source.id, 40));
         if (!source.built) text += tr("   not built");
         const bool on = source.built && std::find(off.begin(), off.end(), source.id) == off.end();
-        backends_->add(text, on, QString::fromStdString(escapeForPeople(source.path, 200)));
+        QString tip = QString::fromStdString(escapeForPeople(source.path, 200));
+        if (source.id == kOwnChoice)
+            tip = tr("OpenBLAS with the core type that it detects itself, beside the one chosen for it");
+        for (const auto& [key, value] : source.options)
+            tip += u'\n' + QString::fromStdString(escapeForPeople(key + " = " + value, 200));
+        backends_->add(text, on, tip.trimmed());
     }
-}
-
-void BackendsPlan::addPlugin(const QString& path) {
-    if (!plugins_.contains(path)) plugins_ << path;
-    listBackends();
-    estimate();
-    Q_EMIT changed();
 }
 
 /// A and B first, then formats that do not quantize, then one spec of each of the others. At first A, another format and the widest
@@ -97,7 +102,6 @@ void BackendsPlan::listShapes() {
             shapeList_->add(text, i < kShapesTicked, names.join(u'\n'));
         }
         estimate();
-        Q_EMIT changed();
     };
     if (!session_.model()) return show({});
     const auto work = [model = session_.model()](const Job&) -> Result<std::vector<ModelShape>> {

@@ -96,6 +96,7 @@ LatencyPicture latencyPicture(const LatencyChart& chart, const BenchRows& rows) 
                        note;
             } else
                 endBand();
+            if (rows[line.rows[i]].busy) note += QObject::tr("  on a busy machine: too slow");
             series.notes << note;
         }
         picture.series << series;
@@ -224,11 +225,12 @@ QString rowText(const BenchmarkRow& row) {
                 (row.ciNs
                      ? QObject::tr(", 95 % CI %1 to %2 ns").arg(row.ciNs->low, 0, 'f', 0).arg(row.ciNs->high, 0, 'f', 0)
                      : QObject::tr(", no interval: fewer than 20 samples")));
-        line(QObject::tr("samples"), QObject::tr("%1 in %2 rounds by the %3 clock, %4 runs each")
-                                         .arg(row.samples.size())
-                                         .arg(row.roundMedians.size())
-                                         .arg(row.clock == 2 ? QObject::tr("device's") : QObject::tr("host's"))
-                                         .arg(row.chain));
+        line(QObject::tr("samples"),
+             QObject::tr("%1 in %2 rounds by the %3 clock, %4 each")
+                 .arg(row.samples.size())
+                 .arg(row.roundMedians.size())
+                 .arg(row.clock == 2 ? QObject::tr("device's") : QObject::tr("host's"))
+                 .arg(row.chain == 1 ? QObject::tr("one run") : QObject::tr("%1 runs").arg(row.chain)));
         line(QObject::tr("cache"), row.cache == CacheState::Cold
                                        ? QObject::tr("cold, %1 copies of the weights in turn").arg(row.bufferSets)
                                        : QObject::tr("warm, one copy of the weights"));

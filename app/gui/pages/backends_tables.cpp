@@ -77,7 +77,11 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
         inOrder(modelPassColumns(), {"backend", "spec", "m", "pass_ns", "tokens_per_second", "speedup_vs_f32",
                                      "products", "missing", "cache", "act", "op", "device", "variants", "reason"}),
         this);
-    compared_ = new RowModel<ComparedRow>(comparedColumns(), this);
+    // The change and its verdict stand beside the name, then what they come from.
+    compared_ = new RowModel<ComparedRow>(
+        inOrder(comparedColumns(), {"row", "ratio", "verdict", "old_ns", "median_ns", "ratio_low", "ratio_high",
+                                    "drift_low", "drift_high", "old_nmse", "nmse"}),
+        this);
     view_->setObjectName(QStringLiteral("benchResults"));
     asDataTable(*view_, tr("Results"));
     view_->setProperty("roomy", true); // words beside right-aligned numbers
@@ -108,6 +112,8 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
 void BenchTables::showChoice() {
     QAbstractItemModel* const models[] = {times_, correctness_, roofs_, passes_, compared_};
     sorted_->setSourceModel(models[choice_->currentIndex()]);
+    // A row of the baseline differs from the next at both ends of its name.
+    view_->setTextElideMode(choice_->currentIndex() == Baseline ? Qt::ElideMiddle : Qt::ElideRight);
     view_->sortByColumn(-1, Qt::AscendingOrder);
     fitColumns();
     explain();
@@ -115,18 +121,22 @@ void BenchTables::showChoice() {
 
 void BenchTables::fitColumns() {
     view_->resizeColumnsToContents();
-    variantWidth_ = view_->columnWidth(kVariant);
+    nameWidth_ = view_->columnWidth(nameColumn());
     giveWay();
 }
 
-/// What is compared stays in view: the names of the variants are elided, and whole under the mouse.
+int BenchTables::nameColumn() const { return sorted_->sourceModel() == compared_ ? 0 : kVariant; }
+
+/// What is compared stays in view: the names of variants and rows are elided, and whole under the mouse.
 void BenchTables::giveWay() {
-    constexpr int kCompared = 6, kLeast = 84;
-    if (sorted_->sourceModel() != times_ && sorted_->sourceModel() != correctness_) return;
+    const auto* model = sorted_->sourceModel();
+    if (model != times_ && model != correctness_ && model != compared_) return;
+    const bool named = model == compared_;
+    const int compared = named ? 5 : 6, least = named ? 160 : 84, name = nameColumn();
     int others = 0;
-    for (int column = 0; column < kCompared; ++column) others += column == kVariant ? 0 : view_->columnWidth(column);
-    const int room = std::max(kLeast, view_->viewport()->width() - others);
-    view_->setColumnWidth(kVariant, std::min(variantWidth_, room));
+    for (int column = 0; column < compared; ++column) others += column == name ? 0 : view_->columnWidth(column);
+    const int room = std::max(least, view_->viewport()->width() - others);
+    view_->setColumnWidth(name, std::min(nameWidth_, room));
 }
 
 void BenchTables::resizeEvent(QResizeEvent* event) {
@@ -158,7 +168,11 @@ void BenchTables::explain() {
     const int choice = choice_->currentIndex();
     const auto& rows = bench_.rows();
     const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.busy; });
-    setNote(busy && choice != Correctness                ? tr("%1 rows timed on a busy machine: too slow").arg(busy)
+    const auto& passes = bench_.run().passes;
+    const bool part =
+        !passes.empty() && std::all_of(passes.begin(), passes.end(), [](const auto& pass) { return pass.missing > 0; });
+    setNote(part && choice == Model                      ? tr("for sums tick every shape of the model, and run")
+            : busy && choice != Correctness              ? tr("%1 rows timed on a busy machine: too slow").arg(busy)
             : bench_.complete() && choice <= Correctness ? tr("correct before timed")
                                                          : QString());
     QString message;
@@ -195,7 +209,7 @@ void BenchTables::setBaseline(BenchBaseline baseline) {
 }
 
 std::vector<ComparedRow> BenchTables::compared() const {
-    return baseline_ ? compareRuns(*baseline_, bench_.rows()) : std::vector<ComparedRow>{};
+    return baseline_ ? compareRuns(*baseline_, bench_.rows(), bench_.run().roofs) : std::vector<ComparedRow>{};
 }
 
 } // namespace qs::gui

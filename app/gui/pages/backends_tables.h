@@ -37,6 +37,7 @@ private:
     void explain();
     void fitColumns();
     void giveWay();
+    int nameColumn() const;
     int current() const; ///< row of the run; -1: none
     const BenchRun& bench_;
     QTableView* view_;
@@ -47,9 +48,9 @@ private:
     RowModel<ModelPassRow>* passes_;
     RowModel<ComparedRow>* compared_;
     std::optional<BenchBaseline> baseline_;
-    int variantWidth_ = 0; ///< that its names need
-    int run_ = -1;         ///< whose rows are shown
-    int selected_ = -1;    ///< row of the run, in view or not
+    int nameWidth_ = 0; ///< that the names of variants or rows need
+    int run_ = -1;      ///< whose rows are shown
+    int selected_ = -1; ///< row of the run, in view or not
 };
 
 } // namespace qs::gui

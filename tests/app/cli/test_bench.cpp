@@ -81,6 +81,87 @@ private Q_SLOTS:
         QVERIFY(pass[s("m")].toInt() == 2 && pass[s("missing")].toInt() == 0 && pass[s("pass_ns")].toDouble() > 0);
         for (const auto& row : rowsOf(ran)) QVERIFY(!row.toObject()[s("tensor")].toString().isEmpty());
     }
+    /// The command of a row runs that row: its shape alone, with the model's values, by words that a shell takes as they
+    /// are.
+    void theCommandOfARowRunsIt() {
+        const QString folder = path("a model, it's mine");
+        QVERIFY(QDir().mkpath(folder));
+        const QDir sample(s(QS_SOURCE_DIR "/resources/samples/tiny-llama"));
+        for (const auto& name : sample.entryList(QDir::Files))
+            QVERIFY(QFile::copy(sample.filePath(name), QDir(folder).filePath(name)));
+        for (const char* op : {"matmul_t", "matmul"}) {
+            const auto ran = run(kQuick + QStringList{s("--model"), folder, s("--spec"), s("int8"), s("--shape"),
+                                                      s("2x192x544"), s("--op"), s(op), s("--json"), s("-")});
+            QVERIFY2(ran.code == 0, ran.err.constData());
+            const auto all = rowsOf(ran);
+            QVERIFY(!all.isEmpty());
+            for (const auto& row : all) { // none of the model's other shapes
+                QCOMPARE(row.toObject()[s("n")].toInt(), 192);
+                QVERIFY(row.toObject()[s("tensor")].toString().contains(s("down_proj")));
+            }
+            const auto first = all.at(0).toObject();
+            QString command = first[s("command")].toString();
+            QVERIFY2(command.startsWith(s("quantscope-cli bench --backend cpu ")), qPrintable(command));
+            command.replace(0, 14, s(QS_BIN_DIR "/quantscope-cli"));
+            QProcess shell;
+            shell.start(s("/bin/sh"), {s("-c"), command + s(" --json -")});
+            QVERIFY(shell.waitForFinished(60'000));
+            QVERIFY2(shell.exitCode() == 0, shell.readAllStandardError().constData());
+            const auto again = rows(shell.readAllStandardOutput());
+            QCOMPARE(again.size(), all.size());
+            for (const char* key : {"spec", "op", "act", "m", "n", "k", "cache", "tensor", "format_nmse", "command"})
+                QCOMPARE(again.at(0).toObject()[s(key)], first[s(key)]);
+        }
+    }
+    /// Both core types of OpenBLAS in one run, each against the chosen one.
+    void aBackendWithOptionsBesideThePlainOne() {
+        const auto ran = run({s("bench"), s("--backend"), s("openblas"), s("--backend"), s("openblas:coretype=default"),
+                              s("--spec"), s("f32"), s("--shape"), s("1x64x64"), s("--cache"), s("warm"),
+                              s("--seconds"), s("0.02"), s("--json"), s("-")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        QStringList seen;
+        for (const auto& value : rowsOf(ran)) {
+            const auto row = value.toObject();
+            if (row[s("status")].toString() == s("invalid")) continue;
+            seen << row[s("backend")].toString();
+            QVERIFY2(row[s("speedup_vs_f32")].isDouble(), qPrintable(row[s("reason")].toString()));
+            QVERIFY(row[s("command")].toString().contains(s("--backend ") + seen.last() + u' '));
+            const bool own = seen.last().contains(u':');
+            QCOMPARE(row[s("device_name")].toString().contains(s("OpenBLAS itself")), own);
+        }
+        QVERIFY(seen.contains(s("openblas")) && seen.contains(s("openblas:coretype=default")));
+        const auto none = run({s("bench"), s("--backend"), s("openblas:coretype"), s("--spec"), s("f32")});
+        QVERIFY(none.code == 1 && none.err.contains("There is no backend 'openblas:coretype'"));
+    }
+    /// A PJRT plugin is named like any other library; a topology is an option of pjrt.
+    void aPjrtPluginByItsPath() {
+        const QString fake = s(QS_BUILD_DIR "/lib/quantscope/test-backends/fake_pjrt.so");
+        if (!QFile::exists(fake)) QSKIP("this build has no pjrt backend");
+        const auto listed = run({s("backends"), s("--plugin"), fake, s("--json"), s("-")});
+        QVERIFY2(listed.code == 0, listed.err.constData());
+        const auto pjrt = rowsOf(listed).at(3).toObject();
+        QCOMPARE(pjrt[s("backend")].toString(), s("pjrt"));
+        QVERIFY2(pjrt[s("status")].toString() == s("available"), qPrintable(pjrt[s("reason")].toString()));
+        const auto ran = run({s("bench"), s("--plugin"), fake, s("--backend"), s("pjrt:topology=v6e:2x2"), s("--spec"),
+                              s("f32"), s("--shape"), s("1x4x8"), s("--json"), s("-")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        for (const auto& value : rowsOf(ran)) {
+            const auto row = value.toObject();
+            QCOMPARE(row[s("status")].toString(), s("compile_only"));
+            QVERIFY(row[s("command")].toString().contains(s("--plugin ") + fake));
+        }
+        QVERIFY(!rowsOf(ran).isEmpty());
+    }
+    /// For people what was timed comes first.
+    void whatWasTimedComesFirst() {
+        const auto ran = run({s("bench"), s("--backend"), s("cpu"), s("--plugin"),
+                              s(QS_BUILD_DIR "/lib/quantscope/test-backends/bad_crash.so"), s("--cache"), s("warm"),
+                              s("--seconds"), s("0.02"), s("--shape"), s("1x16x16"), s("--spec"), s("int8")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        const auto crashed = ran.out.indexOf("\nbad_crash.so "), reason = ran.out.indexOf("bad_crash.so crashed: ");
+        QVERIFY2(ran.out.lastIndexOf("\ncpu ", crashed) > 0 && crashed > 0 && reason > crashed, ran.out.constData());
+        QVERIFY(!ran.out.mid(crashed, ran.out.indexOf("\n\n", crashed) - crashed).contains("\ncpu "));
+    }
     void nothingMeasuredIsAFault() {
         // A library that is none: a row with its reason, and exit code 1.
         QVERIFY(!put(path("none.so"), "no library").isEmpty());
@@ -155,7 +236,7 @@ private Q_SLOTS:
         const auto add = [](const char* arguments, int code, const char* says) {
             QTest::newRow(arguments) << s(arguments) << code << s(says);
         };
-        add("--backend tpu", 1, "the backends are cpu, openblas, cuda, pjrt");
+        add("--backend tpu", 1, "the backends are cpu, openblas, cuda, pjrt, each also with options");
         add("--spec nf5", 1, "nf5");
         add("--shape 1x2", 1, "MxNxK");
         add("--shape 16", 1, "MxNxK");

@@ -22,12 +22,14 @@
 #include <QMenu>
 #include <QPlainTextEdit>
 #include <QPushButton>
+#include <QSettings>
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QToolButton>
 
 #include <cmath>
 #include <memory>
+#include <set>
 
 using namespace qs;
 using namespace qs::gui;
@@ -55,7 +57,7 @@ class TestBackendsPage : public QObject {
         auto* backends = find<QListWidget>(page, "planBackends");
         for (int i = 0; i < backends->count(); ++i) {
             const auto text = backends->item(i)->text();
-            const bool on = text.startsWith(QLatin1String("cpu")) || text.startsWith(QLatin1String("openblas"));
+            const bool on = text == QLatin1String("cpu") || text == QLatin1String("openblas");
             backends->item(i)->setCheckState(on && !text.contains(QLatin1String("not built")) ? Qt::Checked
                                                                                               : Qt::Unchecked);
         }
@@ -74,8 +76,83 @@ class TestBackendsPage : public QObject {
 private Q_SLOTS:
     void initTestCase() {
         Theme::install(Theme::Mode::Dark);
+        QCoreApplication::setOrganizationName(QStringLiteral("quantscope-tests"));
+        QSettings().clear(); // plugins of the run before
         session_ = std::make_unique<Session>();
         QVERIFY(openModel(*session_, samplePath()));
+    }
+
+    /// The matrix follows the plan: another spec, operation or activation is asked for when the plan rests.
+    void theMatrixFollowsThePlan() {
+        const auto page = make();
+        QTRY_VERIFY_WITH_TIMEOUT(page->settled(), 60'000);
+        plan(*page);
+        auto* specs = find<QListWidget>(*page, "planSpecs");
+        const auto added = specs->findItems(QStringLiteral("fp8_e4m3"), Qt::MatchExactly);
+        QCOMPARE(added.size(), 1);
+        added.front()->setCheckState(Qt::Checked);
+        auto* act = find<QComboBox>(*page, "planAct");
+        act->setCurrentIndex(act->findData(QStringLiteral("fp8_e4m3")));
+        QTRY_VERIFY_WITH_TIMEOUT(page->settled(), 60'000);
+        std::set<std::string> asked;
+        for (const auto& answer : page->bench().answers()) {
+            asked.insert(answer.spec);
+            if (answer.backend == "openblas") QCOMPARE(answer.status, RowState::Declined); // it quantizes no x
+        }
+        QCOMPARE(asked, (std::set<std::string>{"f32", "fp8_e4m3", "nf4:block=64"}));
+        const auto note = [&] {
+            auto* card = find<QTableView>(*page, "capabilityMatrix")->parentWidget();
+            while (card && !qobject_cast<Card*>(card)) card = card->parentWidget();
+            QString text;
+            for (const auto* label : card->findChildren<QLabel*>()) text += label->text() + u'|';
+            return text;
+        };
+        QVERIFY2(note().contains(QStringLiteral("act fp8_e4m3   M 1")), qPrintable(note()));
+        // What has neither M nor x does not ask for them.
+        auto* op = find<QComboBox>(*page, "planOp");
+        for (const char* id : {"dequantize", "quantize", "quantize_stats"}) {
+            op->setCurrentIndex(op->findData(QLatin1String(id)));
+            QVERIFY(!act->isEnabled() && !find<QLineEdit>(*page, "planM")->isEnabled());
+        }
+        QTRY_VERIFY_WITH_TIMEOUT(page->settled(), 60'000);
+        QVERIFY2(note().contains(QLatin1String("Quantize and measure")) && !note().contains(QLatin1String("act ")),
+                 qPrintable(note()));
+        op->setCurrentIndex(op->findData(QStringLiteral("matmul_t")));
+        QVERIFY(act->isEnabled());
+    }
+
+    /// A PJRT plugin by its path: pjrt runs on it, or compiles only; after a restart it is still there.
+    void aPjrtPluginIsKept() {
+        const QString fake = QStringLiteral(QS_BAD_DIR "/fake_pjrt.so");
+        if (!QFile::exists(fake)) QSKIP("this build has no pjrt backend");
+        qputenv("QUANTSCOPE_PJRT_TOPOLOGY", "v6e:2x2");
+        {
+            const auto page = make();
+            page->planner().addPlugin(fake);
+            QTRY_VERIFY_WITH_TIMEOUT(page->settled(), 60'000);
+            auto* matrix = find<QTableView>(*page, "capabilityMatrix");
+            bool compiles = false;
+            for (int column = 0; column < matrix->model()->columnCount(); ++column)
+                if (matrix->model()->headerData(column, Qt::Horizontal).toString() == QLatin1String("pjrt"))
+                    compiles = matrix->model()->index(0, column).data().toString() == QLatin1String("compile only");
+            QVERIFY(compiles);
+            keepPicture(*page, QStringLiteral("backends-compile-only"));
+        }
+        qunsetenv("QUANTSCOPE_PJRT_TOPOLOGY");
+        const auto named = [](BackendsPage& page) {
+            for (const auto& source : page.planner().sources())
+                if (source.named) return QString::fromStdString(*source.option("path"));
+            return QString();
+        };
+        const auto page = make();
+        QCOMPARE(named(*page), fake);
+        auto* backends = find<QListWidget>(*page, "planBackends");
+        backends->setCurrentItem(backends->findItems(QStringLiteral("pjrt"), Qt::MatchExactly).front());
+        backends->setFocus();
+        page->activateWindow();
+        for (auto* action : backends->actions()) action->trigger(); // Delete, or the context menu
+        QVERIFY(named(*page).isEmpty());
+        QVERIFY(named(*make()).isEmpty());
     }
 
     void asksWhatCouldRun() {
@@ -116,7 +193,7 @@ private Q_SLOTS:
             }
             return crashed && native && !page->bench().asking();
         };
-        page->bench().ask(*page->planner().plan());
+        QTest::mouseClick(find<QPushButton>(*page, "askBackends"), Qt::LeftButton);
         QTRY_VERIFY_WITH_TIMEOUT(answered(), 60'000);
         QVERIFY(retry->isVisible() && retry->toolTip().contains(QLatin1String("bad_load.so: crashed")));
         QVERIFY(quarantineReason(page->planner().sources().back()).has_value());
@@ -125,6 +202,7 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(answered(), 60'000);
         QVERIFY(retry->isVisible()); // it has died again
         for (const auto& source : page->planner().sources()) releaseQuarantine(source);
+        page->planner().removePlugin(QStringLiteral(QS_BAD_DIR "/bad_load.so"));
     }
 
     void runsShowsAndWrites() {
@@ -134,7 +212,8 @@ private Q_SLOTS:
         auto* backends = find<QListWidget>(*page, "planBackends");
         QStringList asked;
         for (int i = 0; i < backends->count(); ++i) {
-            if (backends->item(i)->text().contains(QLatin1String("not built"))) continue;
+            const auto text = backends->item(i)->text(); // with options of its own: another of the same
+            if (text.contains(QLatin1String("not built")) || text.contains(u':')) continue;
             backends->item(i)->setCheckState(Qt::Checked);
             asked << backends->item(i)->text();
         }
@@ -269,9 +348,17 @@ private Q_SLOTS:
         QTRY_COMPARE(choice->currentIndex(), 4);
         QCOMPARE(table->model()->rowCount(), int(rows.size()));
         for (int row = 0; row < table->model()->rowCount(); ++row) {
-            const auto verdict = table->model()->index(row, 6).data().toString();
+            const auto verdict = table->model()->index(row, 2).data().toString();
             QVERIFY2(verdict != QLatin1String("faster") && verdict != QLatin1String("slower"), qPrintable(verdict));
         }
+        // The verdict is in view in a small window too.
+        QVERIFY(table->visualRect(table->model()->index(0, 2)).right() < table->viewport()->width());
+        QVERIFY(table->columnWidth(0) >= 160);
+        keepPicture(*page, QStringLiteral("backends-baseline"));
+        choice->setCurrentIndex(2);
+        keepPicture(*page, QStringLiteral("backends-roofs"));
+        choice->setCurrentIndex(3);
+        keepPicture(*page, QStringLiteral("backends-model"));
         choice->setCurrentIndex(0);
         QCOMPARE(table->currentIndex().row(), int(withText - rows.begin())); // what was selected before
         for (const auto mode : {Theme::Mode::Light, Theme::Mode::Dark})
@@ -345,6 +432,7 @@ private Q_SLOTS:
             return std::string();
         };
         QTRY_VERIFY_WITH_TIMEOUT(!reason().empty(), 60'000);
+        page->planner().removePlugin(path);
     }
 };
 

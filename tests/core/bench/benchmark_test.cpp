@@ -154,12 +154,36 @@ private Q_SLOTS:
         QVERIFY(fast->reason.find("read_bw roof") != std::string::npos);
         QCOMPARE(find(run, "honest")->status, RowState::Ok);
         QVERIFY(*find(run, "honest")->roofShare < 0.1);
-        // From the cache no memory roof holds, but that of arithmetic does.
+        // From the cache no memory roof holds, but that of the cache does, and that of arithmetic.
         world.plan.caches = {CacheState::Warm};
         world.prototypes["fake"].computeRoof = 1e12;
         const auto warm = world.run();
         QCOMPARE(find(warm, "fast")->status, RowState::Invalid);
         QCOMPARE(find(warm, "fast")->roofKind, std::string("f32"));
+        world.prototypes["fake"].computeRoof = 1e15;
+        world.prototypes["fake"].cacheRoof = 1e11;
+        const auto cached = world.run();
+        QCOMPARE(find(cached, "fast")->status, RowState::Invalid);
+        QCOMPARE(find(cached, "fast")->roofKind, std::string("cache_bw"));
+        QCOMPARE(find(cached, "honest")->status, RowState::Ok);
+        QVERIFY(std::any_of(cached.roofs.begin(), cached.roofs.end(),
+                            [](const auto& roof) { return roof.kind == "cache_bw" && roof.perSecond == 1e11; }));
+    }
+    /// Something else ran while the roof was measured, and not any more when the kernel was timed.
+    void aRoofThatWasTooLowIsMeasuredAgain() {
+        World world;
+        auto& fake = world.add("fake", {variantOf("honest", Fault::None, 1e6)});
+        const double operations = 2 * 2 * 300 * 320;
+        fake.computeRoof = operations / 1e-3 * 1.2; // of 1 ms it takes 83 %
+        fake.hasRoofs = true;
+        for (const int slow : {1, 3, 1000}) {
+            fake.slowRoofs = slow;
+            const auto run = world.run();
+            const auto* row = find(run, "honest");
+            const bool itStays = slow == 1000;
+            QCOMPARE(row->status, itStays ? RowState::Invalid : RowState::Ok);
+            QVERIFY2(itStays || std::fabs(*row->roofShare - 1 / 1.2) < 0.01, row->reason.c_str());
+        }
     }
     void inTurns() {
         World world;
@@ -168,7 +192,7 @@ private Q_SLOTS:
         world.add("b", {variantOf("v3")});
         const auto run = world.run();
         // Each is calibrated and may read all its copies, then come rounds A B C D.
-        const auto rounds = run.rows.back().roundMedians.size();
+        const auto rounds = find(run, "v3")->roundMedians.size();
         QVERIFY(rounds >= 20 && world.seen.order.size() > 4 * rounds);
         const std::vector<std::string> order(world.seen.order.end() - std::ptrdiff_t(4 * rounds),
                                              world.seen.order.end());
@@ -176,6 +200,8 @@ private Q_SLOTS:
         QCOMPARE(std::set<std::string>(turn.begin(), turn.end()).size(), std::size_t(4));
         for (std::size_t i = 0; i < order.size(); ++i) QCOMPARE(order[i], turn[i % 4]);
         for (const auto& row : run.rows) QVERIFY(row.status == RowState::Declined || row.roundMedians.size() == rounds);
+        // What nobody could answer comes after what was measured.
+        QVERIFY(run.rows.front().medianNs && run.rows.back().status == RowState::Declined);
     }
     void speedUps() {
         World world;

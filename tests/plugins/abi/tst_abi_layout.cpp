@@ -47,6 +47,7 @@ private Q_SLOTS:
     }
     void everyStructIsListed();
     void growingStructsBeginWithTheirSize();
+    void everyFieldIsExplained();
 };
 
 void AbiLayout::everyStructIsListed() {
@@ -72,6 +73,36 @@ void AbiLayout::growingStructsBeginWithTheirSize() {
         QCOMPARE(std::string(cppRows[i + 1].field), std::string("struct_size"));
         QCOMPARE(cppRows[i + 1].size, std::size_t(4));
     }
+}
+
+/// Each field says on its line, or just above, what it is for: who owns it, in which unit. Sizes and padding are
+/// explained once, at the top.
+void AbiLayout::everyFieldIsExplained() {
+    QFile header(QStringLiteral(QS_SOURCE_DIR "/plugins/abi/quantscope_backend.h"));
+    QVERIFY(header.open(QIODevice::ReadOnly));
+    bool inStruct = false, inComment = false, said = false;
+    QString field;
+    int explained = 0;
+    for (const QString& raw : QString::fromUtf8(header.readAll()).split(u'\n')) {
+        const QString line = raw.trimmed();
+        if (raw.startsWith(QLatin1String("typedef struct {"))) inStruct = true, said = false;
+        if (raw.startsWith(u'}')) inStruct = false;
+        if (!inStruct || raw.startsWith(QLatin1String("typedef"))) continue;
+        if (inComment || (field.isEmpty() && line.startsWith(QLatin1String("/*")))) {
+            said = true;
+            inComment = !line.endsWith(QLatin1String("*/"));
+            continue;
+        }
+        field += u' ' + line;
+        if (!field.contains(u';')) continue; // a function's declaration goes on
+        const bool known = field.contains(QLatin1String(" struct_size;")) || field.contains(QLatin1String(" pad;"));
+        QVERIFY2(said || known || field.contains(QLatin1String("/*")), qPrintable(field));
+        explained += !known;
+        inComment = field.contains(QLatin1String("/*")) && !field.contains(QLatin1String("*/"));
+        said = false;
+        field.clear();
+    }
+    QVERIFY(explained > 80);
 }
 
 QTEST_GUILESS_MAIN(AbiLayout)

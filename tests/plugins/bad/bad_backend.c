@@ -170,7 +170,7 @@ static int32_t bad_device_count(qs_ctx* ctx, uint32_t* out, qs_error* error) {
 }
 
 static int32_t bad_device_get(qs_ctx* ctx, uint32_t dev, qs_device* out, qs_error* error) {
-    (void)ctx, (void)error;
+    MAY_FAIL("device", ctx->host, error);
     out->kind = lies("devices", "kind") ? 99 : QS_DEVICE_SIMULATED;
     snprintf(out->id, sizeof out->id, "bad:%u", dev);
     snprintf(out->name, sizeof out->name, "Device %u\x1b]0;title\x07", dev);
@@ -212,7 +212,8 @@ static int32_t bad_query(qs_ctx* ctx, uint32_t dev, const qs_problem* problem, q
 
 static int32_t bad_variant_get(qs_ctx* ctx, uint32_t dev, const qs_problem* problem, uint32_t index, qs_variant* out,
                                qs_error* error) {
-    (void)ctx, (void)dev, (void)problem, (void)index, (void)error;
+    (void)dev, (void)problem, (void)index;
+    MAY_FAIL("variant", ctx->host, error);
     snprintf(out->id, sizeof out->id, lies("query", "id") ? "No Such \x1b[31m" : "plain");
     snprintf(out->title, sizeof out->title, "plain loops");
     out->nmse_limit = lies("query", "limit") ? NAN : 1e-10;

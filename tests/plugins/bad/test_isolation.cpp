@@ -70,6 +70,9 @@ private Q_SLOTS:
                     << q(step) + u':' + q(kind) << q("crashed") << q(reason).arg(q(step));
             QTest::addRow("%s hang", step) << q(step) + q(":hang") << q("hung") << q("hung in %1 for 0.4").arg(q(step));
         }
+        // One by one, within the question for all.
+        QTest::newRow("a device") << q("device:crash") << q("crashed") << q("crashed in devices (SIGSEGV)");
+        QTest::newRow("a variant") << q("variant:hang") << q("hung") << q("hung in query for 0.4");
         QTest::addRow("open unavailable")
             << q("open:unavailable") << q("unavailable") << q("libvendor.so.9 is not installed");
         QTest::addRow("open declined") << q("open:declined") << q("declined") << q("not this one");

@@ -60,6 +60,44 @@ private Q_SLOTS:
         qunsetenv("QUANTSCOPE_PJRT_PLUGIN");
         QCOMPARE(q(pathOption()), QString());
     }
+    /// A backend with options of its own stands beside the plain one.
+    void sourcesWithOptions() {
+        const auto sources = backendSources({});
+        const auto own = sourceWithOptions("openblas:coretype=default", sources);
+        QVERIFY(own && own->shipped && own->path == sources[1].path);
+        QCOMPARE(q(own->baseId()), q("openblas"));
+        QCOMPARE(q(*own->option("coretype")), q("default"));
+        const auto tpu = sourceWithOptions("pjrt:topology=v6e:1x1,chips_per_host_bounds=1,1,1,path=/a=b,c", sources);
+        QVERIFY(tpu);
+        QCOMPARE(q(*tpu->option("topology")), q("v6e:1x1"));
+        QCOMPARE(q(*tpu->option("chips_per_host_bounds")), q("1,1,1"));
+        QCOMPARE(q(*tpu->option("path")), q("/a=b,c"));
+        for (const char* none : {"openblas", "openblas:", "openblas:coretype", "tpu:a=b", "openblas:=x", ""})
+            QVERIFY2(!sourceWithOptions(none, sources), none);
+    }
+    /// A PJRT plugin is no backend: pjrt runs on it, before what the environment says; another one is another source.
+    void pjrtPluginsByPath() {
+        const QString fake = q(QS_BAD_DIR "/fake_pjrt.so");
+        if (!QFile::exists(fake)) QSKIP("this build has no pjrt backend");
+        QVERIFY(isPjrtPlugin(fake.toStdString()));
+        QVERIFY(!isPjrtPlugin(pathOf("bad")) && !isPjrtPlugin("/etc/passwd") && !isPjrtPlugin("/nowhere"));
+        for (const auto& source : backendSources({})) QVERIFY(!isPjrtPlugin(source.path)); // pjrt.so says the word too
+        qputenv("QUANTSCOPE_PJRT_PLUGIN", "/opt/first.so");
+        const std::vector<std::string> named = {fake.toStdString()};
+        auto sources = backendSources(named);
+        qunsetenv("QUANTSCOPE_PJRT_PLUGIN");
+        QCOMPARE(sources.size(), std::size_t(4));
+        QVERIFY(sources[3].named && sources[3].shipped && !sources[0].named);
+        QCOMPARE(q(*sources[3].option("path")), fake);
+        QTemporaryDir dir;
+        const QString second = dir.filePath(q("second.so"));
+        QVERIFY(QFile::copy(fake, second));
+        const std::vector<std::string> both = {fake.toStdString(), second.toStdString()};
+        sources = backendSources(both);
+        QCOMPARE(sources.size(), std::size_t(5));
+        QCOMPARE(q(sources[4].id), q("pjrt:path=") + second);
+        QCOMPARE(q(*sources[3].option("path")), fake);
+    }
     void everyPluginIsARow() {
         std::vector<BackendSource> sources;
         for (const auto& [library, status] : kExpected) sources.push_back(badSource({}, library));

@@ -4,13 +4,15 @@
 //   FAKE_PJRT_FAIL=20 (slot that returns an error)                FAKE_PJRT_CODE=12
 //   FAKE_PJRT_EMPTY=20 (slot that succeeds and leaves its outputs alone)
 //   FAKE_PJRT_STATS=fused|materialised|peak|folded|unfilled            FAKE_PJRT_OUTPUT=short|type|count|nan
-//   FAKE_PJRT_AWAIT=1 (the event of a run carries an error) FAKE_PJRT_DIE=init-abort|init-hang|run-hang|compile-abort
+//   FAKE_PJRT_AWAIT=1 (the event of a run carries an error) FAKE_PJRT_DIE=init-abort|init-hang|run-hang|
+//     compile-abort|compile-hang|await-hang|noise (prints while it compiles, as if it answered)
 //   FAKE_PJRT_GROWN=1 (demands the sizes of a later version)
 // A callee of the real thing compares sizes; so does this one, with the sizes that are written down, not with sizeof.
 #include "plugins/pjrt/pjrt_abi.h"
 
 #include <atomic>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -34,7 +36,7 @@ struct Error : Counted {
     int code = 13;
 };
 struct Event : Counted {
-    bool bad = false;
+    bool bad = false, ofARun = false;
 };
 struct Array {
     std::int32_t type = 0;
@@ -128,6 +130,9 @@ std::vector<Array> arrays(const std::string& text) {
 
 Executable* compiled(const Padded<ProgramText>* program) {
     dieIf("compile-abort", false);
+    dieIf("compile-hang", true);
+    if (setting("FAKE_PJRT_DIE") == "noise")
+        for (int i = 0; i < 2000; ++i) std::printf("{\"id\":%d,\"answer\":{}}\n", i);
     const std::string text(program->f.code, program->f.codeSize);
     const auto begin = text.find("@main("), arrow = text.find(") -> ", begin), end = text.find(" {", arrow);
     auto* executable = new Executable;
@@ -278,6 +283,7 @@ void* execute(void* raw) {
             f.outputs[0][i] = buffer;
         }
         auto* done = new Event;
+        done->ofARun = true;
         done->bad = !setting("FAKE_PJRT_AWAIT").empty();
         f.done[0] = done;
     });
@@ -301,6 +307,7 @@ void* toHost(void* raw) {
 }
 void* await(void* raw) {
     auto* event = static_cast<Event*>(static_cast<Padded<HandleArgs>*>(raw)->f.handle);
+    if (event->ofARun) dieIf("await-hang", true);
     if (event != nullptr && event->bad) return errorOf("the device fell over", 14);
     return entry<HandleArgs>(Slot::EventAwait, raw, 24, [](HandleArgs&) {});
 }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A benchmark on a plugin that fails or lies: the row that each becomes, and another backend that goes on beside it.
+#include "bad_source.h"
+
+#include "core/bench/benchmark.h"
+
+using namespace qs;
+using namespace qs::test;
+
+namespace {
+
+QString q(const std::string& text) { return QString::fromStdString(text); }
+
+const std::string kBeside = "prepare:crash"; // and another backend that goes on
+
+/// f32, no longer than a moment.
+BenchmarkPlan planWith(const std::string& fault) {
+    BenchmarkPlan plan;
+    plan.specs = {{"f32", *parseSpec("f32")}};
+    plan.shapes = {{1, 64, 64, {}}};
+    plan.secondsPerRow = 0.01;
+    plan.cacheBytes = 1 << 20; // few copies to make
+    plan.artifacts = true;
+    BackendSource cpu;
+    cpu.id = "cpu";
+    plan.backends = {badSource(fault)};
+    if (fault == kBeside) plan.backends.push_back(cpu); // its own checks take their time
+    const bool hangs = fault.ends_with(":hang");
+    plan.open = [fault, hangs](const BackendSource& source, const Job& job) {
+        return openBackend(source, hangs && source.id != "cpu" ? hurried(fault) : patient(), job);
+    };
+    return plan;
+}
+
+} // namespace
+
+class TestRows : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void rows_data() {
+        QTest::addColumn<QString>("status");
+        QTest::addColumn<QString>("reason");
+        const std::tuple<const char*, const char*, const char*> faults[] = {
+            // Its times are made up: a microsecond for anything, on a machine of 4 GB/s by its own account.
+            {"none:", "invalid", "times the measured read_bw roof"},
+            {"execute:nan", "wrong", "is NaN"},
+            {"execute:beyond", "wrong", "after the tensor 'out' was overwritten"},
+            {"bench:last_out", "wrong", "the result of the last timed run is wrong"},
+            {"bench:n", "crashed", "answered with garbage in bench"},
+            {"prepare:null", "crashed", "answered with garbage in prepare"},
+            {"query:variants", "crashed", "answered with garbage in query"},
+            {"bench:failed", "failed", "no luck"},
+            {"query:declined", "declined", "not this one"},
+            {"open:crash", "crashed", "crashed in open (SIGSEGV)"},
+            {"query:crash", "crashed", "crashed in query (SIGSEGV)"},
+            {"roof:abort", "crashed", "crashed in roof (SIGABRT)"},
+            {"prepare:exit", "crashed", "crashed in prepare (exited with code 0 without an answer)"},
+            {"prepare:crash", "crashed", "crashed in prepare (SIGSEGV)"},
+            {"execute:crash", "crashed", "crashed in execute (SIGSEGV)"},
+            {"bench:crash", "crashed", "crashed in bench (SIGSEGV)"},
+            {"artifact:crash", "crashed", "crashed in artifact (SIGSEGV)"},
+            {"open:hang", "hung", "hung in open"},
+            {"prepare:hang", "hung", "hung in prepare"},
+            {"execute:hang", "hung", "hung in execute"},
+            {"bench:hang", "hung", "hung in bench"},
+        };
+        for (const auto& [fault, status, reason] : faults) QTest::newRow(fault) << q(status) << q(reason);
+    }
+    void rows() {
+        QFETCH(QString, status);
+        QFETCH(QString, reason);
+        const auto run = runBenchmark(planWith(QTest::currentDataTag()), {});
+        QVERIFY(run);
+        int bad = 0, fine = 0;
+        for (const auto& row : run->rows) {
+            if (row.backend == "cpu") {
+                fine += row.status == RowState::Ok;
+                continue;
+            }
+            ++bad;
+            QVERIFY2(q(rowStateText(row.status)) == status, row.reason.c_str());
+            QVERIFY2(q(row.reason).contains(reason), row.reason.c_str());
+            QVERIFY(!row.medianNs && row.samples.empty() && !row.gflops && !row.speedup);
+        }
+        QVERIFY(bad > 0); // one for each device, where it has said that it has two
+        QVERIFY(fine > 0 || QTest::currentDataTag() != kBeside); // nothing else is lost
+    }
+};
+
+QTEST_GUILESS_MAIN(TestRows)
+#include "test_rows.moc"
