@@ -231,10 +231,12 @@ private:
         for (int tries = 0;; ++tries) {
             shareOfRoofs(row, c.checked->operands(), *c.opened, c.device, state_.roofs, state_.coldBytes / 4);
             if (!aboveTheRoof(row) || *row.roofShare > kHopeless || tries == kTries || state_.job.cancelled()) break;
-            state_.roofs.again(*c.opened, c.device, row.roofKind);
+            bool measured = state_.roofs.again(*c.opened, c.device, row.roofKind);
             const bool host = c.opened->backend && c.opened->devices[c.device].kind == QS_DEVICE_CPU;
             for (auto& other : state_.backends) // those of the host share one machine and so one ceiling
-                if (host && &other != c.opened && other.source.id == "cpu") state_.roofs.again(other, 0, row.roofKind);
+                if (host && &other != c.opened && other.source.id == "cpu")
+                    measured |= state_.roofs.again(other, 0, row.roofKind);
+            if (!measured) break;
         }
         refuseAboveTheRoof(row);
     }

@@ -29,7 +29,8 @@ public:
     /// Measures all kinds of a device, once; the cache's when `warm` times are to be judged.
     void measure(OpenedBackend& opened, std::uint32_t device, bool warm = false);
     /// Measures one kind again: before a time is called impossible, for something else may have run beside the first try.
-    void again(OpenedBackend& opened, std::uint32_t device, const std::string& kind);
+    /// False: it has been measured often enough in this run.
+    bool again(OpenedBackend& opened, std::uint32_t device, const std::string& kind);
     /// One quick sample of a ceiling, which may raise it: operations or bytes a second.
     std::optional<double> probe(OpenedBackend& opened, std::uint32_t device, const char* kind);
     /// Best seen on the device; host devices share one machine and so one ceiling. nullopt: not measured.
@@ -44,6 +45,7 @@ private:
     struct Entry {
         MeasuredRoof roof;
         bool host = false;
+        int again = 0; ///< how often
         std::size_t order = 0;
     };
     std::optional<double> sample(OpenedBackend& opened, std::uint32_t device, const std::string& kind,

@@ -221,9 +221,9 @@ void BackendsPage::start() {
     speedup_->show(-1);
     roofline_->show(-1);
     plan_->setRunning(true);
+    bench_->start(*plan);
     askTimer_.stop();
     if (bench_->asking()) asked_.clear(), bench_->stopAsking(); // asked again when the times are taken
-    bench_->start(*plan);
 }
 
 void BackendsPage::refreshMatrix() {

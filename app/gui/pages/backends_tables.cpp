@@ -35,6 +35,8 @@ public:
     void setRows(const QAbstractItemModel* rows) { rows_ = rows; }
     QVariant data(const QModelIndex& index, int role) const override {
         const bool ofRows = sourceModel() == times_ || sourceModel() == rows_;
+        if (!ofRows && role == Qt::ToolTipRole && index.column() == 0) // a name that is elided
+            return QSortFilterProxyModel::data(index, Qt::DisplayRole);
         if (!ofRows || (role != Qt::DisplayRole && role != Qt::ToolTipRole))
             return QSortFilterProxyModel::data(index, role);
         const int at = mapToSource(index).row();
