@@ -190,6 +190,8 @@ template<class Coder>
 inline void groupsAsWanted(const Coder& coder, Pass& pass, std::size_t begin, std::size_t n, std::size_t g,
                            const GroupParams* params, const unsigned* maxBits, const bool* odd) {
     switch (wantedOf(pass)) {
+    case kDecoded: return groupsInF32<kDecoded>(coder, pass, begin, n, g, params, maxBits, odd);
+    case kCodes: return groupsInF32<kCodes>(coder, pass, begin, n, g, params, maxBits, odd);
     case kCodes | kSums: return groupsInF32<kCodes | kSums>(coder, pass, begin, n, g, params, maxBits, odd);
     case kCodes | kSums | kErrors:
         return groupsInF32<kCodes | kSums | kErrors>(coder, pass, begin, n, g, params, maxBits, odd);
@@ -247,8 +249,10 @@ inline void largeGroups(const Coder& coder, Pass& pass, std::size_t begin, std::
             params[k] = paramsFromAbsMax(run, fromBits(bits[k]));
         else
             params[k] = groupParams(set(), run, run.x + begin + k * run.group, sizeOf(k));
-        fine[k] = reference::sumsInF32(run, params[k], bits[k]) && usable(params[k], Coder::kHasQuotient);
-        odd[k] = fine[k] && mayBeOdd(run, params[k], fromBits(bits[k]), keepsSigns);
+        const bool inF32 =
+            pass.sums || !Coder::kHasCodes ? reference::sumsInF32(run, params[k], bits[k]) : bits[k] < kInfinityBits;
+        fine[k] = inF32 && usable(params[k], Coder::kHasQuotient);
+        odd[k] = pass.sums && fine[k] && mayBeOdd(run, params[k], fromBits(bits[k]), keepsSigns);
     }
     for (std::size_t k = 0; k < groups;) {
         const std::size_t first = k, at = first * run.group;
