@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // For a machine with a GPU: every variant of the backend cuda against the f64 result, then its time, then the goals of
 // tests/bench/README.md as ratios to what was measured beside them.
-//   cuda_check [--quick] [--goals] [--plugin cuda.so]
+//   cuda_check [--quick] [--goals] [--plugin cuda.so] [--bitsandbytes libbitsandbytes_cuda130.so]
 //   --quick   fewer shapes, no times
 //   --goals   times only what the goals need
+//   --bitsandbytes   the CUDA library of an installed bitsandbytes, for the goal that is held against it
 // Exit 0: all right; 1: something wrong; 77: no device, nothing checked. A wrong variant is not timed.
+#include "tests/plugins/cuda/bitsandbytes_peer.h"
 #include "tests/plugins/cuda/reference_codes.h"
 #include "tests/plugins/support/abi_module.h"
 
@@ -172,7 +174,7 @@ void goal(const char* what, double reached, double wanted) {
 }
 
 /// Each as a ratio that is to be at least what is wanted.
-void showGoals(AbiModule& module) {
+void showGoals(AbiModule& module, const std::string& bitsandbytes) {
     constexpr std::int64_t n = 8192, k = 28672, square = 4096, codes = 8192;
     const auto product = [&](const char* weight, std::int64_t m, std::int64_t rows, std::int64_t columns,
                              const char* act) -> std::map<std::string, double>& {
@@ -182,6 +184,7 @@ void showGoals(AbiModule& module) {
     };
     const auto ratio = [](double a, double b) { return a > 0 && b > 0 ? a / b : 0; };
     auto &one = product("nf4", 1, n, k, "bf16"), &sixteen = product("nf4", 16, n, k, "bf16");
+    auto &oneInt8 = product("int8", 1, n, k, "bf16"), &oneTernary = product("ternary", 1, n, k, "bf16");
     auto& many = product("nf4", 1024, square, square, "bf16");
     auto& integers = product("int8", 1024, square, square, "int8");
     auto& small = product("fp8_e4m3", 1024, square, square, "dynamic fp8");
@@ -198,6 +201,11 @@ void showGoals(AbiModule& module) {
     for (const char* weight : {"nf4", "int8"})
         for (const bool measures : {false, true})
             timeQuantize(module, {.weight = weight, .n = codes, .k = codes, .op = "quantize"}, measures);
+    PeerRun peer;
+    if (!bitsandbytes.empty()) {
+        peer = bitsandbytesNf4(bitsandbytes, {.weight = "nf4", .m = 1, .n = n, .k = k, .act = "bf16"});
+        std::printf("bitsandbytes: %s NMSE %.2e, median %.2f us\n", peer.problem.c_str(), peer.nmse, peer.us);
+    }
     const double count = double(codes) * codes, nf4Bytes = 0.5 + 4.0 / 64;
     const auto ofCopy = [&](const Case& c, const char* id, double bytes) {
         return ratio(bytes * count / roofs["copy_bw"], cold[keyOf(c)][id]);
@@ -206,7 +214,12 @@ void showGoals(AbiModule& module) {
     goal("nf4, M = 1, 8192 x 28672: of the read stream", ratio(double(n * k) * nf4Bytes / roofs["read_bw"], oneBest),
          0.80);
     goal("the same: times cuBLAS bf16", ratio(one["dequantized_cublas_bf16"], oneBest), 3.0);
+    goal("the same: times bitsandbytes (--bitsandbytes)", ratio(peer.us, oneBest), 1.3);
     goal("nf4, M = 16: the time of M = 1 over its own", ratio(oneBest, sixteenBest), 1 / 1.1);
+    goal("int8, M = 1, 8192 x 28672: of the read stream",
+         ratio(double(n * k) / roofs["read_bw"], best(oneInt8, {"mma_stream", "mma_staged"})), 0.80);
+    goal("ternary, M = 1, 8192 x 28672: of the read stream",
+         ratio(double(n * k) / 4 / roofs["read_bw"], best(oneTernary, {"mma_stream", "mma_staged"})), 0.80);
     goal("nf4, M = 1024, 4096 x 4096, best variant: times cuBLAS bf16",
          ratio(many["dequantized_cublas_bf16"], manyBest), 0.75);
     goal("the same, fused tiles alone", ratio(many["dequantized_cublas_bf16"], many["mma_tiles"]), 0.75);
@@ -224,18 +237,18 @@ void showGoals(AbiModule& module) {
          ofCopy({.weight = "nf4", .n = codes, .k = codes, .op = "quantize"}, "quantize_stats", 4 + nf4Bytes), 0.85);
     goal("int8 quantized with its error sums: of the copy stream",
          ofCopy({.weight = "int8", .n = codes, .k = codes, .op = "quantize"}, "quantize_stats", 5), 0.85);
-    std::puts("Not here: bitsandbytes (install it beside).");
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
-    std::string plugin = QS_BUILT_BACKENDS "/cuda.so";
+    std::string plugin = QS_BUILT_BACKENDS "/cuda.so", bitsandbytes;
     bool quick = false, goals = false;
     for (int i = 1; i < argc; ++i) {
         if (!std::strcmp(argv[i], "--quick")) quick = true;
         if (!std::strcmp(argv[i], "--goals")) goals = true;
         if (!std::strcmp(argv[i], "--plugin") && i + 1 < argc) plugin = argv[++i];
+        if (!std::strcmp(argv[i], "--bitsandbytes") && i + 1 < argc) bitsandbytes = argv[++i];
     }
     AbiModule module(plugin);
     if (!module.error().empty()) return std::printf("%s\n", module.error().c_str()), 1;
@@ -302,7 +315,7 @@ int main(int argc, char** argv) {
 
     showRoofs(module);
     if (goals) {
-        showGoals(module);
+        showGoals(module, bitsandbytes);
         return std::printf("%d right, %d wrong\n", right, wrong), wrong != 0;
     }
     for (const char* weight : {"nf4", "int8", "ternary", "f32"})
@@ -311,7 +324,7 @@ int main(int argc, char** argv) {
     for (const char* weight : {"nf4", "int8", "ternary"})
         checkProduct(module, {.weight = weight, .m = 1, .n = 8192, .k = 28672}, true);
     checkProduct(module, {.weight = "int8", .m = 512, .n = 4096, .k = 4096, .act = "int8"}, true);
-    showGoals(module);
+    showGoals(module, bitsandbytes);
     std::printf("%d right, %d wrong\n", right, wrong);
     return wrong != 0;
 }
