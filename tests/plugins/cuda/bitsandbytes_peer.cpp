@@ -79,9 +79,8 @@ void run(const Runtime& runtime, const Case& c, PeerRun& result) {
     std::vector<std::uint16_t> halves(std::size_t(c.m * c.n), 0xffff);
     void* y = rooms.room(2 * halves.size(), halves.data());
     const std::size_t weightBytes = problem.inputs[0]->bytes;
-    std::vector<void*> weights;
-    for (std::size_t i = 0; i < std::clamp<std::size_t>((std::size_t(400) << 20) / weightBytes + 1, 2, 512); ++i)
-        weights.push_back(upload(problem.inputs[0]));
+    std::vector<void*> weights(std::clamp<std::size_t>((std::size_t(400) << 20) / weightBytes + 1, 2, 512));
+    for (void*& weight : weights) weight = upload(problem.inputs[0]);
     const auto multiply = [&](std::size_t turn) {
         runtime.gemm(x, weights[turn % weights.size()], absmax, nullptr, nullptr, nullptr, y, nullptr, int(c.m),
                      int(c.n), int(c.k), int(c.block), 2, nullptr);
@@ -90,6 +89,7 @@ void run(const Runtime& runtime, const Case& c, PeerRun& result) {
     multiply(0);
     rooms.check(runtime.memcpy(halves.data(), y, 2 * halves.size(), 2)); // waits
     std::vector<float> values;
+    values.reserve(halves.size());
     for (const std::uint16_t half : halves) values.push_back(std::bit_cast<float>(std::uint32_t(half) << 16));
     result.nmse = nmse(values, problem.reference);
     if (!(result.nmse <= 1e-3)) return; // a wrong result is not timed

@@ -3,6 +3,7 @@
 #include "kernels/nf4_thresholds.h"
 #include "tests/plugins/cuda/exact_memory.h"
 #include "tests/plugins/cuda/reference_codes.h"
+#include "tests/support/thinned.h"
 
 #include <QtTest>
 #include <bit>
@@ -246,7 +247,7 @@ void CudaCodersEmulated::quantizesActivations() {
 /// values at and around every tie: the codes of a division, whichever way the quotient is found; and the sums.
 void CudaCodersEmulated::keepsTheBitsOfDivisions() {
     for (const std::int64_t columns : {999, 1020, 1028, 2052, 8196}) {
-        const std::int64_t rows = columns > 5000 ? 3 : 40, depth = roundUp(columns, 128);
+        const std::int64_t rows = columns > 5000 ? 3 : 40 / kThinning, depth = roundUp(columns, 128);
         QCOMPARE(keepsRows(columns, columns, columns), columns > 1024);
         std::vector<float> x(std::size_t(rows * columns));
         for (std::int64_t row = 0; row < rows; ++row) {
