@@ -135,6 +135,8 @@ Result<BenchmarkPlan> planOf(const Options& options) {
     return plan;
 }
 
+constexpr int kFused = 1; ///< of BenchmarkRow::fusion
+
 /// Columns that say the same in every row are left out; so are the wide ones on a narrow terminal. What was timed comes
 /// first.
 Table shown(const BenchmarkPlan& plan, std::vector<BenchmarkRow> rows) {
@@ -150,10 +152,17 @@ Table shown(const BenchmarkPlan& plan, std::vector<BenchmarkRow> rows) {
     if (plan.caches.size() == 1) std::erase(ids, "cache");
     if (narrowTerminal())
         for (const char* id : {"gflops", "roof_share", "format_nmse"}) std::erase(ids, id);
+    // What the compiler made of the weights, where it is not what one would expect.
+    if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.fusion > kFused; }))
+        ids.push_back("fusion");
     Table table = withColumns(makeTable({}, benchmarkColumns(), rows), ids);
-    const auto status = std::size_t(std::find(ids.begin(), ids.end(), "status") - ids.begin());
-    for (std::size_t i = 0; i < rows.size(); ++i)
-        if (rows[i].busy) table.rows[i][status] = std::string("ok, busy");
+    const auto at = [&](const char* id) { return std::size_t(std::find(ids.begin(), ids.end(), id) - ids.begin()); };
+    const auto status = at("status"), speedup = at("speedup_vs_f32");
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (!rows[i].busy) continue;
+        table.rows[i][status] = std::string("ok, busy");
+        table.rows[i][speedup] = std::string("busy"); // threads that waited for each other: no ratio of anything
+    }
     return table;
 }
 

@@ -90,7 +90,10 @@ Table arithmetic(const BenchmarkRun& run) {
 Table rowsWith(const BenchmarkRun& run, bool measured, const std::vector<std::string_view>& ids, const char* title) {
     std::vector<BenchmarkRow> rows;
     for (const auto& row : run.rows)
-        if (row.medianNs.has_value() == measured) rows.push_back(row);
+        if (row.medianNs.has_value() == measured) {
+            rows.push_back(row);
+            if (row.busy) rows.back().speedup.reset(); // threads that waited for each other: no ratio of anything
+        }
     Table table = telling(makeTable(title, benchmarkColumns(), rows), ids);
     table.title = title;
     return table;

@@ -215,6 +215,10 @@ void qualify(Contender& c, const Question& q, Gate& gate, const Job& job) {
         return stop(c, c.opened->failure);
     }
     if (!correct(c, job)) return release(c);
+    if (c.row.fusion == QS_FUSION_FOLDED) { // what would be timed is no product with quantized weights
+        stop(c, {RowState::Invalid, "the compiler made constants of the weights: no quantized product would be timed"});
+        return release(c);
+    }
     c.row.status = RowState::Ok;
 }
 

@@ -36,7 +36,8 @@ Outcome<std::unique_ptr<Backend>> openBackend(const BackendSource& source, const
     Fields fields(*loaded);
     auto environment = optionsFrom(fields, "environment");
     if (fields.problem()) return tl::unexpected((*session)->refuse("load", *fields.problem()));
-    const double seconds = source.baseId() == "pjrt" && tpuPresent() ? std::max(deadlines.open, kTpuOpen) : deadlines.open;
+    const double seconds =
+        source.baseId() == "pjrt" && tpuPresent() ? std::max(deadlines.open, kTpuOpen) : deadlines.open;
     const auto opened = (*session)->ask({{"call", "open"}}, seconds);
     if (!opened) return tl::unexpected(opened.error());
     return std::unique_ptr<Backend>(new RemoteBackend(std::move(*session), std::move(environment)));

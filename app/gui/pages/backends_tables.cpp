@@ -4,6 +4,7 @@
 #include "app/gui/widgets/data_table.h"
 
 #include <QComboBox>
+#include <QCoreApplication>
 #include <QSortFilterProxyModel>
 #include <QTableView>
 
@@ -25,7 +26,8 @@ Columns<BenchmarkRow> columnsOf(std::initializer_list<std::string_view> ids) {
 }
 
 constexpr int kVariant = 2; // column of times and correctness
-constexpr int kMedian = 4;  // column of the times
+constexpr int kMedian = 4;  // columns of the times
+constexpr int kSpeedup = 5;
 
 /// A time that is not there says why in a word, and in full under the mouse.
 class SortedRows : public QSortFilterProxyModel {
@@ -44,6 +46,9 @@ public:
         const auto& row = bench_.rows()[std::size_t(at)];
         if (role == Qt::ToolTipRole)
             return QString::fromStdString(row.reason.empty() && index.column() == kVariant ? row.variant : row.reason);
+        // Threads that waited for each other: no ratio of anything.
+        if (sourceModel() == times_ && index.column() == kSpeedup && row.busy)
+            return QCoreApplication::translate("qs::gui::BenchTables", "busy");
         if (sourceModel() != times_ || index.column() != kMedian || row.medianNs)
             return QSortFilterProxyModel::data(index, role);
         return QString::fromUtf8(rowStateText(row.status)).replace(u'_', u' ');

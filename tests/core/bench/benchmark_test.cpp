@@ -169,6 +169,18 @@ private Q_SLOTS:
         QVERIFY(std::any_of(cached.roofs.begin(), cached.roofs.end(),
                             [](const auto& roof) { return roof.kind == "cache_bw" && roof.perSecond == 1e11; }));
     }
+    /// Weights that the compiler made constants of: right, but no quantized product any more.
+    void foldedWeightsAreNeverTimed() {
+        World world;
+        world.add("fake", {variantOf("folded", Fault::Folded), variantOf("honest")});
+        const auto run = world.run();
+        const auto* folded = find(run, "folded");
+        QCOMPARE(folded->status, RowState::Invalid);
+        QVERIFY2(folded->reason.find("constants of the weights") != std::string::npos, folded->reason.c_str());
+        QVERIFY(!folded->medianNs && folded->nmse && find(run, "honest")->medianNs);
+        for (const auto& call : world.seen.order) QCOMPARE(call, std::string("fake.honest"));
+        QCOMPARE(world.seen.prepared, world.seen.destroyed);
+    }
     /// Something else ran while the roof was measured, and not any more when the kernel was timed.
     void aRoofThatWasTooLowIsMeasuredAgain() {
         World world;

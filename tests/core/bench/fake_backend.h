@@ -29,6 +29,7 @@ enum class Fault {
     FailInBench,
     DeclineTails,
     TailsWrong,
+    Folded,      ///< says that its weights became constants
     OtherLevels, ///< decodes by the codebook, whatever levels it has named
     NotTiming
 };
@@ -109,6 +110,7 @@ public:
         PreparedKernel out;
         out.handle = last_;
         out.info.prepareNs = 5e5;
+        if (v->fault == Fault::Folded) out.info.fusion = QS_FUSION_FOLDED;
         return out;
     }
     Outcome<void> execute(std::uint64_t kernel, std::span<const HostTensor> act,
