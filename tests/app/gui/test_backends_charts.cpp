@@ -65,6 +65,13 @@ private Q_SLOTS:
         // Overlapping intervals name no winner.
         rows[4].ciNs = Interval{4000, 9500};
         QVERIFY(latencyPicture(latencyCharts(rows, LatencyLines::Fastest)[0], rows).crossovers.isEmpty());
+        // Nor does a time that was taken on a busy machine, which says so under the mouse.
+        rows[4].ciNs = Interval{4950, 5050};
+        rows[2].busy = true;
+        const auto busy = latencyPicture(latencyCharts(rows, LatencyLines::Fastest)[0], rows);
+        QVERIFY(busy.crossovers.isEmpty());
+        QVERIFY2(busy.series[0].notes[1].contains(QLatin1String("busy machine")), qPrintable(busy.series[0].notes[1]));
+        QVERIFY(!busy.series[0].notes[0].contains(QLatin1String("busy")));
     }
 
     void noBandOverAPointWithoutInterval() {
