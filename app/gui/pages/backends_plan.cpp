@@ -88,7 +88,7 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     });
     column->addWidget(plugin);
 
-    specList_ = list(column, tr("Weights"), "planSpecs", 112);
+    specList_ = list(column, tr("Weights"), "planSpecs", 94);
     addSpec_ = new QLineEdit;
     addSpec_->setObjectName(QStringLiteral("planAddSpec"));
     addSpec_->setFont(Theme::numbers());
@@ -288,7 +288,7 @@ void BackendsPlan::estimate() {
             }
         const auto each = planned->shapes.size() * planned->caches.size();
         const auto time = QString::fromStdString(durationText(double(timed * each) * planned->secondsPerRow));
-        note_->setText((known ? tr("%1 rows: checked, then %2 of timing") : tr("%1 rows or more: at least %2"))
+        note_->setText((known ? tr("%1 rows: checked, then %2") : tr("%1 rows or more: at least %2"))
                            .arg(rows * each)
                            .arg(time));
     }
