@@ -9,6 +9,7 @@
 #include <ctime>
 #include <fmt/format.h>
 #include <fstream>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <sys/utsname.h>
 
@@ -36,7 +37,9 @@ std::string formatsVersion() {
     }
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned size = 0;
-    if (EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha256(), nullptr) != 1) return "unknown";
+    const int done = EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha256(), nullptr);
+    OPENSSL_thread_stop(); // what libcrypto keeps for a thread, which may end beside the process
+    if (done != 1) return "unknown";
     std::string hex;
     for (unsigned i = 0; i < 6; ++i) hex += fmt::format("{:02x}", digest[i]);
     return fmt::format("{} formats, {}", formats().size(), hex);

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,7 +41,16 @@ tl::unexpected<Error> unreadable(const std::string& path, int error) {
                 path);
 }
 
+/// What libcrypto keeps for a thread goes with the work: of a thread that ends beside the process it would stay.
+struct ThreadState {
+    ThreadState() = default;
+    ThreadState(const ThreadState&) = delete;
+    ThreadState& operator=(const ThreadState&) = delete;
+    ~ThreadState() { OPENSSL_thread_stop(); }
+};
+
 Result<std::string> hashOf(int fd, const std::string& path, const Job& job) {
+    const ThreadState thread;
     const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
     if (!context || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1)
         return fail("SHA-256 is not available in this build of libcrypto.", path);
