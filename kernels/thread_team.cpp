@@ -29,12 +29,14 @@ constexpr std::chrono::microseconds kSpinForWork{60}, kSpinForEnd{300};
 /// Spins for a while, then sleeps in the kernel until the value changes.
 void waitWhile(const std::atomic<std::uint32_t>& value, std::uint32_t old, std::chrono::microseconds spin) {
     const auto end = std::chrono::steady_clock::now() + spin;
-    do {
+    for (;;) {
         for (int i = 0; i < 64; ++i) {
             if (value.load(std::memory_order_acquire) != old) return;
             relax();
         }
-    } while (std::chrono::steady_clock::now() < end);
+        if (std::chrono::steady_clock::now() >= end) break;
+        std::this_thread::yield(); // to the worker that is waited for, where it shares this CPU
+    }
     while (value.load(std::memory_order_acquire) == old) value.wait(old, std::memory_order_acquire);
 }
 

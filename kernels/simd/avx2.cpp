@@ -39,8 +39,11 @@ QS_TARGET_END
 
 const KernelSet& avx2Kernels() {
     static const KernelSet kernels = makeSet("avx2", "AVX2", [] {
-        unsigned a = 0, b = 0, c = 0, d = 0; // clang 16 does not know "f16c" by name
-        const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+        // clang 16 does not know "f16c" by name. Asked once: in a virtual machine cpuid takes 10 us and more.
+        static const bool f16c = [] {
+            unsigned a = 0, b = 0, c = 0, d = 0;
+            return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+        }();
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && f16c &&
                __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
     });

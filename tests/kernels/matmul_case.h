@@ -109,13 +109,20 @@ inline float storeScale(NumberType type, float value, std::vector<std::uint8_t>&
     }
 }
 
+/// The problem without the weight; false when the packing cannot hold this shape.
+inline bool makeProblem(const FormatCase& from, std::size_t n, std::size_t k, bool kn, MatmulProblem& p) {
+    const WeightFormat& f = from.format;
+    p.n = n, p.k = k, p.weightIsKn = kn, p.weight = f;
+    const std::size_t perByte = f.bits < 8 ? 8 / std::size_t(f.bits) : 1;
+    return f.packing != Packing::Planar || (f.packAxis == 0 ? p.rows() : p.cols()) % perByte == 0;
+}
+
 /// False when the packing cannot hold this shape.
 inline bool makeWeight(const FormatCase& from, std::size_t n, std::size_t k, bool kn, unsigned seed, Weight& w) {
     const WeightFormat& f = from.format;
     MatmulProblem& p = w.problem;
-    p.n = n, p.k = k, p.weightIsKn = kn, p.weight = f;
+    if (!makeProblem(from, n, k, kn, p)) return false;
     const std::size_t rows = p.rows(), cols = p.cols(), perByte = f.bits < 8 ? 8 / std::size_t(f.bits) : 1;
-    if (f.packing == Packing::Planar && (f.packAxis == 0 ? rows : cols) % perByte) return false;
     const std::size_t width = from.padded ? (cols + f.block - 1) / f.block * f.block : cols;
     const bool down = f.packAxis == 0;
     w.rowBytes =

@@ -8,6 +8,8 @@
 #include "tests/support/thinned.h"
 
 #include <QtTest>
+#include <map>
+#include <tuple>
 
 using namespace qs;
 using namespace qs::test;
@@ -61,24 +63,38 @@ private Q_SLOTS:
 private:
     void run(const MatmulVariant& variant, const FormatCase& format, std::size_t m, std::size_t n, std::size_t k,
              bool kn, NumberType act, bool dynamic, bool bias, NumberType out);
+    /// The same for every variant: made once for all rows of a test.
+    struct Product {
+        Acts acts;
+        std::vector<double> want;
+        double spread = 0;
+    };
+    const Product& product(Weight& w, const FormatCase& format, NumberType act, bool dynamic);
+
     ThreadTeam m_one{1}, m_two{2};
+    const std::vector<FormatCase> m_formats = formatCases();
+    using Shape = std::tuple<const FormatCase*, std::size_t, std::size_t, bool>;
+    std::map<Shape, Weight> m_weights;
+    std::map<std::tuple<Shape, std::size_t, NumberType, bool, bool>, Product> m_products;
     std::size_t m_turn = 0;
     std::size_t m_done = 0; ///< products that the variant took
 };
 
 void Matmul::run(const MatmulVariant& variant, const FormatCase& format, std::size_t m, std::size_t n, std::size_t k,
                  bool kn, NumberType act, bool dynamic, bool bias, NumberType out) {
-    if (!taken(m_turn++)) return; // before the weight is made, which takes longer than the product
-    Weight w;
-    if (!makeWeight(format, n, k, kn, unsigned(n * 7 + k), w)) return;
-    w.problem.m = m, w.problem.bias = bias, w.problem.out = out;
-    const Acts a = makeActs(w.problem, act, dynamic, unsigned(m + k));
-    if (variant.declines(w.problem)) return;
+    if (!taken(m_turn++)) return;
+    MatmulProblem problem;
+    if (!makeProblem(format, n, k, kn, problem)) return;
+    problem.m = m, problem.bias = bias, problem.out = out, problem.act = act, problem.dynamicAct = dynamic;
+    if (variant.declines(problem)) return; // before the weight is made, which takes longer than the product
     ++m_done;
-    double spread = 0;
-    const auto want = expected(w, a, &spread);
+    const auto [at, fresh] = m_weights.try_emplace({&format, n, k, kn});
+    Weight& w = at->second;
+    if (fresh) QVERIFY(makeWeight(format, n, k, kn, unsigned(n * 7 + k), w));
+    w.problem = problem;
+    const Product& p = product(w, format, act, dynamic);
     for (ThreadTeam* team : {&m_one, &m_two}) {
-        const QByteArray wrong = check(variant, w, a, want, spread, *team);
+        const QByteArray wrong = check(variant, w, p.acts, p.want, p.spread, *team);
         const QByteArray what =
             QByteArray(variant.id) + ", " + format.name + (kn ? ", KN " : ", NK ") + QByteArray::number(qulonglong(m)) +
             "x" + QByteArray::number(qulonglong(n)) + "x" + QByteArray::number(qulonglong(k)) + " act " +
@@ -88,7 +104,18 @@ void Matmul::run(const MatmulVariant& variant, const FormatCase& format, std::si
     }
 }
 
+const Matmul::Product& Matmul::product(Weight& w, const FormatCase& format, NumberType act, bool dynamic) {
+    const MatmulProblem& p = w.problem;
+    const auto [at, fresh] = m_products.try_emplace({{&format, p.n, p.k, p.weightIsKn}, p.m, act, dynamic, p.bias});
+    if (fresh) {
+        at->second.acts = makeActs(w.problem, act, dynamic, unsigned(p.m + p.k));
+        at->second.want = expected(w, at->second.acts, &at->second.spread);
+    }
+    return at->second;
+}
+
 void Matmul::everyFormat_data() {
+    m_weights.clear(), m_products.clear();
     QTest::addColumn<int>("variant");
     int i = 0;
     for (const MatmulVariant* v : matmulVariants()) QTest::newRow(v->id) << i++;
@@ -99,7 +126,7 @@ void Matmul::everyFormat() {
     if (!v.supported()) QSKIP("not on this processor");
     if (QByteArray(v.id).startsWith("coders")) QSKIP("no products");
     m_turn = m_done = 0;
-    for (const FormatCase& format : formatCases()) {
+    for (const FormatCase& format : m_formats) {
         ++m_turn; // where some are taken, others of each format
         for (const bool kn : {false, true})
             for (const std::size_t m : {1, 4, 13}) {
@@ -121,7 +148,7 @@ void Matmul::awkwardSizes() {
     if (!v.supported()) QSKIP("not on this processor");
     if (QByteArray(v.id).startsWith("coders")) QSKIP("no products");
     constexpr std::size_t sizes[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 255, 1023};
-    const auto cases = formatCases();
+    const auto& cases = m_formats;
     std::size_t turn = 0;
     for (const std::size_t n : sizes)
         for (const std::size_t k : sizes) {
@@ -143,7 +170,7 @@ void Matmul::rows() {
     const MatmulVariant& v = *matmulVariants()[std::size_t(variant)];
     if (!v.supported()) QSKIP("not on this processor");
     if (QByteArray(v.id).startsWith("coders")) QSKIP("no products");
-    for (const FormatCase& format : formatCases()) {
+    for (const FormatCase& format : m_formats) {
         if (QByteArray(format.name) != "nf4:64" && QByteArray(format.name) != "int8 rows" &&
             QByteArray(format.name) != "ternary rows")
             continue;
