@@ -5,28 +5,34 @@
 namespace qs::cuda {
 
 int skinny2(const DeviceWeight&, const void*, SkinnyShape, const Target&, Stream);
+int skinny2Affine(const DeviceWeight&, const void*, SkinnyShape, const Target&, Stream);
 int skinny4(const DeviceWeight&, const void*, SkinnyShape, const Target&, Stream);
 int skinny8(const DeviceWeight&, const void*, SkinnyShape, const Target&, Stream);
 int large2(const DeviceWeight&, const void*, const Target&, Stream);
+int large2Affine(const DeviceWeight&, const void*, const Target&, Stream);
 int large4(const DeviceWeight&, const void*, const Target&, Stream);
 int large8(const DeviceWeight&, const void*, const Target&, Stream);
 
 int staged2(const DeviceWeight&, const void*, const StagedShape&, const StagedRoom&, const Target&, Stream);
+int staged2Affine(const DeviceWeight&, const void*, const StagedShape&, const StagedRoom&, const Target&, Stream);
 int staged4(const DeviceWeight&, const void*, const StagedShape&, const StagedRoom&, const Target&, Stream);
 int staged8(const DeviceWeight&, const void*, const StagedShape&, const StagedRoom&, const Target&, Stream);
 
 int skinnyProduct(const DeviceWeight& w, const void* x, SkinnyShape shape, const Target& to, Stream stream) {
+    if (w.affine) return skinny2Affine(w, x, shape, to, stream);
     if (w.bits == 2) return skinny2(w, x, shape, to, stream);
     if (w.bits == 4) return skinny4(w, x, shape, to, stream);
     return skinny8(w, x, shape, to, stream);
 }
 int stagedProduct(const DeviceWeight& w, const void* x, const StagedShape& shape, const StagedRoom& room,
                   const Target& to, Stream stream) {
+    if (w.affine) return staged2Affine(w, x, shape, room, to, stream);
     if (w.bits == 2) return staged2(w, x, shape, room, to, stream);
     if (w.bits == 4) return staged4(w, x, shape, room, to, stream);
     return staged8(w, x, shape, room, to, stream);
 }
 int largeProduct(const DeviceWeight& w, const void* x, const Target& to, Stream stream) {
+    if (w.affine) return large2Affine(w, x, to, stream);
     if (w.bits == 2) return large2(w, x, to, stream);
     if (w.bits == 4) return large4(w, x, to, stream);
     return large8(w, x, to, stream);

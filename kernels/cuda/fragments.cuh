@@ -2,6 +2,7 @@
 #pragma once
 // Registers of mma.m16n8k16: what a lane decodes from its part of a tile.
 
+#include "kernels/cuda/affine.h"
 #include "kernels/cuda/instructions.cuh"
 #include "kernels/cuda/kernels.h"
 
@@ -30,27 +31,38 @@ __device__ __forceinline__ Entry entryOf(const std::uint32_t* table, std::uint32
     return *reinterpret_cast<const Entry*>(reinterpret_cast<const unsigned char*>(table) + (row | own));
 }
 
+/// What a lane decodes by: a table in shared memory, which kernels fill, and where the lane's own copy begins.
+struct Table {
+    const std::uint32_t* entries;
+    std::uint32_t own;
+};
+__device__ __forceinline__ std::uint32_t wordOf(const uint4& v, int i) {
+    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
+
 /// A lane's part of one tile, and its decoding for step j. a[0], a[2]: channel g; a[1], a[3]: channel g + 8.
 template<int Bits> struct Part;
 
 template<> struct Part<4> {
+    static constexpr int kBits = 4, kTable = kTableBytes;
+    static constexpr bool kFewSteps = true; ///< compiled for some steps of a scale, see compiledSteps()
+    using Decoder = Table;
     uint4 lower, upper;
     __device__ __forceinline__ void load(const std::uint8_t* tile, int lane, bool once) {
         const auto* at = reinterpret_cast<const uint4*>(tile) + lane;
         lower = fetch(at, once), upper = fetch(at + 32, once);
     }
-    __device__ __forceinline__ static std::uint32_t word(const uint4& v, int i) {
-        return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+    __device__ __forceinline__ static Table decoder(const std::uint32_t* table, const DeviceWeight&, int lane) {
+        return {table, unsigned(lane) * 4};
     }
-    /// Bytes into a row of the table: the lane's own copy.
-    __device__ __forceinline__ static std::uint32_t own(int lane) { return unsigned(lane) * 4; }
     /// Row byte of the table: the two values of a byte.
-    __device__ __forceinline__ void decode(int j, const std::uint32_t* table, std::uint32_t own,
-                                           std::uint32_t (&a)[4]) const {
-        const std::uint32_t low = word(lower, j / 2), up = word(upper, j / 2);
+    __device__ __forceinline__ void decode(int j, const Table& table, std::uint32_t (&a)[4]) const {
+        const std::uint32_t low = wordOf(lower, j / 2), up = wordOf(upper, j / 2);
         const int i = j % 2 * 2;
-        a[0] = entryOf<std::uint32_t>(table, low, i, own), a[2] = entryOf<std::uint32_t>(table, low, i + 1, own);
-        a[1] = entryOf<std::uint32_t>(table, up, i, own), a[3] = entryOf<std::uint32_t>(table, up, i + 1, own);
+        const auto entry = [&](std::uint32_t word, int byte) {
+            return entryOf<std::uint32_t>(table.entries, word, byte, table.own);
+        };
+        a[0] = entry(low, i), a[2] = entry(low, i + 1), a[1] = entry(up, i), a[3] = entry(up, i + 1);
     }
     __device__ static void fillTable(std::uint32_t* table, const float* levels) {
         for (int i = threadIdx.x; i < 256 * 8; i += blockDim.x) { // four copies a store
@@ -61,16 +73,20 @@ template<> struct Part<4> {
 };
 
 template<> struct Part<2> {
+    static constexpr int kBits = 2, kTable = kTableBytes;
+    static constexpr bool kFewSteps = false;
+    using Decoder = Table;
     uint4 both;
     __device__ __forceinline__ void load(const std::uint8_t* tile, int lane, bool once) {
         both = fetch(reinterpret_cast<const uint4*>(tile) + lane, once);
     }
-    __device__ __forceinline__ static std::uint32_t own(int lane) { return unsigned(lane % 16) * 8; }
+    __device__ __forceinline__ static Table decoder(const std::uint32_t* table, const DeviceWeight&, int lane) {
+        return {table, unsigned(lane % 16) * 8};
+    }
     /// Row byte of the table: the four values of a byte.
-    __device__ __forceinline__ void decode(int j, const std::uint32_t* table, std::uint32_t own,
-                                           std::uint32_t (&a)[4]) const {
-        const uint2 first = entryOf<uint2>(table, j < 4 ? both.x : both.y, j % 4, own);
-        const uint2 second = entryOf<uint2>(table, j < 4 ? both.z : both.w, j % 4, own);
+    __device__ __forceinline__ void decode(int j, const Table& table, std::uint32_t (&a)[4]) const {
+        const uint2 first = entryOf<uint2>(table.entries, j < 4 ? both.x : both.y, j % 4, table.own);
+        const uint2 second = entryOf<uint2>(table.entries, j < 4 ? both.z : both.w, j % 4, table.own);
         a[0] = first.x, a[2] = first.y, a[1] = second.x, a[3] = second.y;
     }
     __device__ static void fillTable(std::uint32_t* table, const float* levels) {
@@ -83,7 +99,45 @@ template<> struct Part<2> {
     }
 };
 
+/// Codes of 2 bits in affine tiles: no table.
+struct Affine2 {
+    static constexpr int kBits = 2, kTable = 0;
+    static constexpr bool kFewSteps = true;
+    struct Decoder {
+        std::uint32_t terms[kAffinePlaces];
+    };
+    uint4 both;
+    __device__ __forceinline__ void load(const std::uint8_t* tile, int lane, bool once) {
+        both = fetch(reinterpret_cast<const uint4*>(tile) + lane, once);
+    }
+    __device__ __forceinline__ static Decoder decoder(const std::uint32_t*, const DeviceWeight& w, int) {
+        Decoder to;
+#pragma unroll
+        for (int p = 0; p < kAffinePlaces; ++p)
+            to.terms[p] = packBf16(affineTerm(w.offset, p), affineTerm(w.offset, p));
+        return to;
+    }
+    /// Pair `i` of the eight of a word.
+    __device__ __forceinline__ static std::uint32_t pair(std::uint32_t word, int i, const Decoder& decoder) {
+        const int p = i % kAffinePlaces;
+        const std::uint32_t shifted = word >> (i / kAffinePlaces * 2 * kAffinePlaces);
+        const std::uint32_t above128 = andOr(shifted, 0x00030003u << (2 * p), 0x43004300u);
+        const std::uint32_t factor = (0x3f80u - unsigned(p) * 0x100u) * 0x10001u; // affineFactor(p), twice
+        return fusedBf16(above128, factor, decoder.terms[p]);
+    }
+    __device__ __forceinline__ void decode(int j, const Decoder& decoder, std::uint32_t (&a)[4]) const {
+        const std::uint32_t low = wordOf(both, j / 4), up = wordOf(both, 2 + j / 4);
+        const int i = j % 4 * 2;
+        a[0] = pair(low, i, decoder), a[2] = pair(low, i + 1, decoder);
+        a[1] = pair(up, i, decoder), a[3] = pair(up, i + 1, decoder);
+    }
+    __device__ static void fillTable(std::uint32_t*, const float*) {}
+};
+
 template<> struct Part<8> {
+    static constexpr int kBits = 8, kTable = 0;
+    static constexpr bool kFewSteps = false;
+    struct Decoder {};
     uint4 lower[2], upper[2];
     __device__ __forceinline__ void load(const std::uint8_t* tile, int lane, bool once) {
         const auto* at = reinterpret_cast<const uint4*>(tile) + lane;
@@ -99,10 +153,10 @@ template<> struct Part<8> {
         second = packBf16(__uint_as_float(__byte_perm(u, 0x4B000000u, 0x7442)) - offset,
                           __uint_as_float(__byte_perm(u, 0x4B000000u, 0x7443)) - offset);
     }
-    __device__ __forceinline__ static std::uint32_t own(int) { return 0; }
-    __device__ __forceinline__ void decode(int j, const std::uint32_t*, std::uint32_t, std::uint32_t (&a)[4]) const {
-        pairs(Part<4>::word(lower[j / 4], j % 4), a[0], a[2]);
-        pairs(Part<4>::word(upper[j / 4], j % 4), a[1], a[3]);
+    __device__ __forceinline__ static Decoder decoder(const std::uint32_t*, const DeviceWeight&, int) { return {}; }
+    __device__ __forceinline__ void decode(int j, const Decoder&, std::uint32_t (&a)[4]) const {
+        pairs(wordOf(lower[j / 4], j % 4), a[0], a[2]);
+        pairs(wordOf(upper[j / 4], j % 4), a[1], a[3]);
     }
     __device__ static void fillTable(std::uint32_t*, const float*) {}
 };
@@ -138,6 +192,20 @@ struct ScaleBlocks {
         return first(w, tile) + std::int64_t(of(chunk, step)) * kTileRows;
     }
 };
+
+/// The sums over a block, times its scales, join the total and begin again: d[0], d[1] are of channel g, the others of
+/// g + 8.
+template<int Groups>
+__device__ __forceinline__ void joinScaled(float (&total)[Groups][4], float (&sum)[Groups][4], float lower,
+                                           float upper) {
+#pragma unroll
+    for (int c = 0; c < Groups; ++c)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            total[c][i] = fmaf(sum[c][i], i < 2 ? lower : upper, total[c][i]);
+            sum[c][i] = 0;
+        }
+}
 
 __device__ __forceinline__ void store(const Target& to, std::int64_t m, std::int64_t n, float value) {
     if (to.bias) value += to.bias[n];

@@ -18,6 +18,19 @@ __device__ __forceinline__ void mma(float (&d)[4], const std::uint32_t (&a)[4], 
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+/// a & b | c, written out: with two constants nvcc takes two instructions.
+__device__ __forceinline__ std::uint32_t andOr(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+    std::uint32_t d;
+    asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+    return d;
+}
+/// a b + c, rounded once, of both halves.
+__device__ __forceinline__ std::uint32_t fusedBf16(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+    std::uint32_t d;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+    return d;
+}
+
 /// threadIdx.x % 32, without the remainder: what is masked is masked again at every use.
 __device__ __forceinline__ int laneOfWarp() {
     unsigned lane;

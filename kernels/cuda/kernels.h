@@ -25,11 +25,18 @@ struct Target {
 struct DeviceWeight {
     const std::uint8_t* codes = nullptr;
     const float* scales = nullptr;
-    const float* levels = nullptr; ///< 1 << bits; unused for 8 bits
+    const float* levels = nullptr; ///< 1 << bits; unused for 8 bits and where affine
     int bits = 4;
     ScaleMode mode = ScaleMode::Channel;
     std::int64_t block = 0, n = 0, depth = 0, tiles = 0;
+    bool affine = false; ///< see TiledWeight
+    float offset = 0;
 };
+/// Of a weight whose arrays lie elsewhere.
+inline DeviceWeight deviceWeight(const TiledWeight& w, const std::uint8_t* codes, const float* scales,
+                                 const float* levels) {
+    return {codes, scales, levels, w.bits, w.mode, w.block, w.n, w.depth, w.tiles, w.affine, w.offset};
+}
 
 // Products in bf16 on the tensor cores, sums in f32.
 /// Weights are read once for every 8, 16 or 32 rows of x; for small m. mPadded: a multiple of shape.columns.

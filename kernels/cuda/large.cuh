@@ -12,17 +12,17 @@ inline constexpr int kLargeRows = 128, kHalfDepth = 64;
 inline constexpr int kRowStride = kHalfDepth + 16;
 inline constexpr int kStageBytes = kLargeRows * kRowStride * 2;
 
-template<int Bits, ScaleMode Mode>
+template<class Part, ScaleMode Mode>
 __global__ void __launch_bounds__(256) large(DeviceWeight w, const __nv_bfloat16* __restrict__ x, Target to) {
     extern __shared__ __align__(16) unsigned char memory[];
     auto* stages = reinterpret_cast<__nv_bfloat16*>(memory);
     auto* table = reinterpret_cast<std::uint32_t*>(memory + 2 * kStageBytes);
-    Part<Bits>::fillTable(table, w.levels); // the first barrier below covers it
+    Part::fillTable(table, w.levels); // the first barrier below covers it
 
     constexpr int kRows = 2, kGroups = 8; // a warp: 32 channels x 64 rows of x; 4 x 2 warps
     const int lane = laneOfWarp(), warp = threadIdx.x / 32;
     const int g = lane / 4, t = lane % 4;
-    const std::uint32_t own = Part<Bits>::own(lane);
+    const auto decoder = Part::decoder(table, w, lane);
     const std::int64_t firstTile = std::int64_t(blockIdx.x) * 8 + warp / 2 * kRows, deep = w.depth / kTileDepth;
     const std::int64_t firstColumn = std::int64_t(blockIdx.y) * kLargeRows;
     const int ownColumn = warp % 2 * 64;
@@ -48,10 +48,10 @@ __global__ void __launch_bounds__(256) large(DeviceWeight w, const __nv_bfloat16
     fetch(0);
     closeGroup();
     for (std::int64_t chunk = 0; chunk < deep; ++chunk) {
-        Part<Bits> part[kRows];
+        Part part[kRows];
 #pragma unroll
         for (int r = 0; r < kRows; ++r)
-            part[r].load(w.codes + (tiles[r] * deep + chunk) * tileBytes(Bits), lane, false);
+            part[r].load(w.codes + (tiles[r] * deep + chunk) * tileBytes(Part::kBits), lane, false);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const std::int64_t at = chunk * 2 + half;
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(256) large(DeviceWeight w, const __nv_bfloat16
                 std::uint32_t a[kRows][4];
 #pragma unroll
                 for (int r = 0; r < kRows; ++r) {
-                    part[r].decode(j, table, own, a[r]);
+                    part[r].decode(j, decoder, a[r]);
                     if constexpr (Mode == ScaleMode::Inner) {
                         if ((j & (blocks.due - 1)) == 0) {
                             const float* s = blocks.at(w, tiles[r], int(chunk), j) + g;
@@ -105,10 +105,10 @@ __global__ void __launch_bounds__(256) large(DeviceWeight w, const __nv_bfloat16
             }
 }
 
-template<int Bits, ScaleMode Mode>
+template<class Part, ScaleMode Mode>
 int launchLarge(const DeviceWeight& w, const void* x, const Target& to, Stream stream) {
-    constexpr int bytes = 2 * kStageBytes + (Bits == 8 ? 0 : kTableBytes);
-    const auto kernel = large<Bits, Mode>;
+    constexpr int bytes = 2 * kStageBytes + Part::kTable;
+    const auto kernel = large<Part, Mode>;
     if (const auto code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes))
         return int(code);
     const dim3 grid(unsigned((w.tiles + 7) / 8), unsigned((to.m + kLargeRows - 1) / kLargeRows));
@@ -116,11 +116,11 @@ int launchLarge(const DeviceWeight& w, const void* x, const Target& to, Stream s
     return int(cudaGetLastError());
 }
 
-template<int Bits> int largeByMode(const DeviceWeight& w, const void* x, const Target& to, Stream stream) {
+template<class Part> int largeByMode(const DeviceWeight& w, const void* x, const Target& to, Stream stream) {
     switch (w.mode) {
-    case ScaleMode::Channel: return launchLarge<Bits, ScaleMode::Channel>(w, x, to, stream);
-    case ScaleMode::Inner: return launchLarge<Bits, ScaleMode::Inner>(w, x, to, stream);
-    case ScaleMode::EachK: return launchLarge<Bits, ScaleMode::EachK>(w, x, to, stream);
+    case ScaleMode::Channel: return launchLarge<Part, ScaleMode::Channel>(w, x, to, stream);
+    case ScaleMode::Inner: return launchLarge<Part, ScaleMode::Inner>(w, x, to, stream);
+    case ScaleMode::EachK: return launchLarge<Part, ScaleMode::EachK>(w, x, to, stream);
     }
     return int(cudaErrorInvalidValue);
 }

@@ -7,14 +7,14 @@
 namespace qs::cuda {
 
 int skinny2(const DeviceWeight& w, const void* x, SkinnyShape shape, const Target& to, Stream stream) {
-    return skinnyByMode<2>(w, x, shape, to, stream);
+    return skinnyByMode<Part<2>>(w, x, shape, to, stream);
 }
 int staged2(const DeviceWeight& w, const void* x, const StagedShape& shape, const StagedRoom& room, const Target& to,
             Stream stream) {
-    return stagedByShape<2>(w, x, shape, room, to, stream);
+    return stagedByShape<Part<2>>(w, x, shape, room, to, stream);
 }
 int large2(const DeviceWeight& w, const void* x, const Target& to, Stream stream) {
-    return largeByMode<2>(w, x, to, stream);
+    return largeByMode<Part<2>>(w, x, to, stream);
 }
 
 } // namespace qs::cuda

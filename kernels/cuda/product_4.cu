@@ -7,14 +7,14 @@
 namespace qs::cuda {
 
 int skinny4(const DeviceWeight& w, const void* x, SkinnyShape shape, const Target& to, Stream stream) {
-    return skinnyByMode<4>(w, x, shape, to, stream);
+    return skinnyByMode<Part<4>>(w, x, shape, to, stream);
 }
 int staged4(const DeviceWeight& w, const void* x, const StagedShape& shape, const StagedRoom& room, const Target& to,
             Stream stream) {
-    return stagedByShape<4>(w, x, shape, room, to, stream);
+    return stagedByShape<Part<4>>(w, x, shape, room, to, stream);
 }
 int large4(const DeviceWeight& w, const void* x, const Target& to, Stream stream) {
-    return largeByMode<4>(w, x, to, stream);
+    return largeByMode<Part<4>>(w, x, to, stream);
 }
 
 } // namespace qs::cuda

@@ -7,14 +7,14 @@
 namespace qs::cuda {
 
 int skinny8(const DeviceWeight& w, const void* x, SkinnyShape shape, const Target& to, Stream stream) {
-    return skinnyByMode<8>(w, x, shape, to, stream);
+    return skinnyByMode<Part<8>>(w, x, shape, to, stream);
 }
 int staged8(const DeviceWeight& w, const void* x, const StagedShape& shape, const StagedRoom& room, const Target& to,
             Stream stream) {
-    return stagedByShape<8>(w, x, shape, room, to, stream);
+    return stagedByShape<Part<8>>(w, x, shape, room, to, stream);
 }
 int large8(const DeviceWeight& w, const void* x, const Target& to, Stream stream) {
-    return largeByMode<8>(w, x, to, stream);
+    return largeByMode<Part<8>>(w, x, to, stream);
 }
 
 } // namespace qs::cuda

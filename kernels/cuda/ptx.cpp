@@ -25,21 +25,26 @@ std::string ptxOf(const std::vector<const char*>& texts, const std::string& part
 }
 
 namespace {
-std::string scalesOf(int bits, int mode, std::int64_t block) {
+/// The first argument of a product: its Part.
+std::string partOf(int bits, bool affine) {
+    return affine ? "INS0_7Affine2E" : "INS0_4PartILi" + std::to_string(bits) + "EEE";
+}
+std::string scalesOf(int bits, bool affine, int mode, std::int64_t block) {
     return "ELNS0_9ScaleModeE" + std::to_string(mode) + "ELi" +
-           std::to_string(compiledSteps(bits, ScaleMode(mode), block)) + 'E';
+           std::to_string(compiledSteps(bits, affine, ScaleMode(mode), block)) + 'E';
 }
 } // namespace
-std::string skinnyName(int bits, int columns, int scaleMode, std::int64_t block) {
+std::string skinnyName(int bits, int columns, int scaleMode, std::int64_t block, bool affine) {
     const int rows = columns == 32 && (scaleMode != int(ScaleMode::EachK) || block % 32 == 0) ? 2 : 1;
-    return "6skinnyILi" + std::to_string(bits) + "ELi" + std::to_string(rows) + "ELi" + std::to_string(columns / 8) +
-           scalesOf(bits, scaleMode, block);
+    return "6skinny" + partOf(bits, affine) + "Li" + std::to_string(rows) + "ELi" + std::to_string(columns / 8) +
+           scalesOf(bits, affine, scaleMode, block);
 }
-std::string stagedName(int bits, int columns, int scaleMode, std::int64_t block) {
-    return "6stagedILi" + std::to_string(bits) + "ELi" + std::to_string(columns / 8) + scalesOf(bits, scaleMode, block);
+std::string stagedName(int bits, int columns, int scaleMode, std::int64_t block, bool affine) {
+    return "6staged" + partOf(bits, affine) + "Li" + std::to_string(columns / 8) +
+           scalesOf(bits, affine, scaleMode, block);
 }
-std::string largeName(int bits, int scaleMode) {
-    return "5largeILi" + std::to_string(bits) + "ELNS0_9ScaleModeE" + std::to_string(scaleMode) + 'E';
+std::string largeName(int bits, int scaleMode, bool affine) {
+    return "5large" + partOf(bits, affine) + "LNS0_9ScaleModeE" + std::to_string(scaleMode) + 'E';
 }
 std::string quantizerName(Quantizer quantizer, bool measures, bool kept) {
     const std::string flag = measures ? "Lb1E" : "Lb0E", whole = kept ? "Li8E" : "Li0E";

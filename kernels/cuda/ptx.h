@@ -15,10 +15,10 @@ std::vector<const char*> ptxTexts();
 std::string ptxOf(const std::vector<const char*>& texts, const std::string& part);
 
 /// Parts of the mangled names of our kernels.
-/// `block`: as in DeviceWeight.
-std::string skinnyName(int bits, int columns, int scaleMode, std::int64_t block);
-std::string stagedName(int bits, int columns, int scaleMode, std::int64_t block);
-std::string largeName(int bits, int scaleMode);
+/// `block`, `affine`: as in DeviceWeight.
+std::string skinnyName(int bits, int columns, int scaleMode, std::int64_t block, bool affine = false);
+std::string stagedName(int bits, int columns, int scaleMode, std::int64_t block, bool affine = false);
+std::string largeName(int bits, int scaleMode, bool affine = false);
 std::string decodeName(bool toBf16);
 std::string decodeRunName(int bits, bool highFirst, bool toBf16);
 inline constexpr const char* kFinishIntegersName = "7rescaleIiE";

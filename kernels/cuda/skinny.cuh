@@ -23,35 +23,42 @@ struct ChunkScales {
 };
 
 /// Steps that a scale of ScaleMode::Inner holds for are `Due`, or known at run time where that is 0.
-template<int Bits, int Rows, int Groups, ScaleMode Mode, int Due>
+template<class Part, int Rows, int Groups, ScaleMode Mode, int Due>
 __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat16* __restrict__ x, Target to) {
     extern __shared__ std::uint32_t shared[];
     const int lane = laneOfWarp(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const int g = lane / 4, t = lane % 4;
-    const std::uint32_t own = Part<Bits>::own(lane);
     const std::int64_t firstTile = std::int64_t(blockIdx.x) * Rows;
     const int deep = int(w.depth / kTileDepth);
     const std::int64_t firstColumn = std::int64_t(blockIdx.y) * Groups * 8;
     const ScaleBlocks blocks(w, Mode == ScaleMode::Inner);
     const int due = Due ? Due : blocks.due;
     constexpr bool kScalesAhead = Mode == ScaleMode::Inner && Rows == 1; // with two rows the registers would not do
-    Part<Bits> next[Rows];
+    // 512 bytes a warp would leave the memory idle: what is small is asked for two turns ahead.
+    constexpr int kAhead = Part::kBits == 2 && Rows == 1 ? 2 : 1;
+    Part next[kAhead][Rows];
     ChunkScales nextScales;
-    const std::uint8_t* codes = w.codes + firstTile * deep * tileBytes(Bits);
+    const std::uint8_t* codes = w.codes + firstTile * deep * tileBytes(Part::kBits);
     const float* firstScale = blocks.first(w, firstTile) + g;
-    const auto ask = [&](int chunk) {
+    const auto ask = [&](int chunk, Part(&to)[Rows]) {
         if (chunk >= deep) return;
 #pragma unroll
         for (int r = 0; r < Rows; ++r)
             if (r == 0 || firstTile + r < w.tiles)
-                next[r].load(codes + (std::int64_t(r) * deep + chunk) * tileBytes(Bits), lane, true);
-        if constexpr (kScalesAhead) nextScales.load(firstScale, blocks, due, chunk);
+                to[r].load(codes + (std::int64_t(r) * deep + chunk) * tileBytes(Part::kBits), lane, true);
     };
-    ask(warp);
-    if constexpr (Bits != 8) {
-        Part<Bits>::fillTable(shared, w.levels);
+    const auto askScales = [&](int chunk) {
+        if constexpr (kScalesAhead)
+            if (chunk < deep) nextScales.load(firstScale, blocks, due, chunk);
+    };
+#pragma unroll
+    for (int turn = 0; turn < kAhead; ++turn) ask(warp + turn * warps, next[turn]);
+    askScales(warp);
+    if constexpr (Part::kTable != 0) {
+        Part::fillTable(shared, w.levels);
         __syncthreads();
     }
+    const auto decoder = Part::decoder(shared, w, lane);
     const uint2* ofX[Groups]; // null beyond m
 #pragma unroll
     for (int c = 0; c < Groups; ++c) {
@@ -59,19 +66,32 @@ __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat1
         ofX[c] = row < to.m ? reinterpret_cast<const uint2*>(x + row * w.depth) + t : nullptr;
     }
     float total[Rows][Groups][4] = {};
-    for (int chunk = warp; chunk < deep; chunk += warps) {
-        Part<Bits> part[Rows];
+    uint2 b[Groups][kSteps];             // x[column g][16j + 4t ..+3]
+    constexpr bool kStays = Groups == 1; // what is beyond m stays 0; more would keep registers from the rest
 #pragma unroll
-        for (int r = 0; r < Rows; ++r) part[r] = next[r];
+    for (int j = 0; j < kSteps && kStays; ++j) b[0][j] = make_uint2(0, 0);
+    for (int chunk = warp; chunk < deep; chunk += warps) {
+        Part part[Rows];
+#pragma unroll
+        for (int r = 0; r < Rows; ++r) part[r] = next[0][r];
+#pragma unroll
+        for (int turn = 1; turn < kAhead; ++turn)
+#pragma unroll
+            for (int r = 0; r < Rows; ++r) next[turn - 1][r] = next[turn][r];
         ChunkScales scales = nextScales;
-        ask(chunk + warps);
+        ask(chunk + kAhead * warps, next[kAhead - 1]);
+        askScales(chunk + warps);
 
-        uint2 b[Groups][kSteps]; // x[column g][16j + 4t ..+3]
 #pragma unroll
         for (int c = 0; c < Groups; ++c) {
             const uint2* at = ofX[c] + std::int64_t(chunk) * (kTileDepth / 4);
+            if (ofX[c]) {
 #pragma unroll
-            for (int j = 0; j < kSteps; ++j) b[c][j] = ofX[c] ? __ldg(at + 4 * j) : make_uint2(0, 0);
+                for (int j = 0; j < kSteps; ++j) b[c][j] = __ldg(at + 4 * j);
+            } else if (!kStays) {
+#pragma unroll
+                for (int j = 0; j < kSteps; ++j) b[c][j] = make_uint2(0, 0);
+            }
         }
         if constexpr (Mode == ScaleMode::EachK) { // the scale of k joins x; one block of channels a warp
             const auto* s = reinterpret_cast<const float4*>(w.scales + firstTile * kTileRows / w.block * w.depth +
@@ -89,13 +109,12 @@ __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat1
         for (int r = 0; r < Rows; ++r) {
             if (r > 0 && firstTile + r >= w.tiles) break;
             if constexpr (Mode == ScaleMode::Inner && !kScalesAhead)
-
                 scales.load(firstScale + r * blocks.count * kTileRows, blocks, due, chunk);
             float sum[Groups][4] = {};
 #pragma unroll
             for (int j = 0; j < kSteps; ++j) {
                 std::uint32_t a[4];
-                part[r].decode(j, shared, own, a);
+                part[r].decode(j, decoder, a);
 #pragma unroll
                 for (int c = 0; c < Groups; ++c) {
                     if constexpr (Mode == ScaleMode::Inner)
@@ -103,16 +122,8 @@ __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat1
                     else
                         mma(total[r][c], a, b[c][j].x, b[c][j].y);
                 }
-                if (Mode == ScaleMode::Inner && ((j + 1) & (due - 1)) == 0) {
-#pragma unroll
-                    for (int c = 0; c < Groups; ++c)
-#pragma unroll
-                        for (int i = 0; i < 4; ++i) {
-                            const float scale = i < 2 ? scales.lower[j] : scales.upper[j];
-                            total[r][c][i] = fmaf(sum[c][i], scale, total[r][c][i]);
-                            sum[c][i] = 0;
-                        }
-                }
+                if (Mode == ScaleMode::Inner && ((j + 1) & (due - 1)) == 0)
+                    joinScaled(total[r], sum, scales.lower[j], scales.upper[j]);
             }
         }
     }
@@ -142,39 +153,39 @@ __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat1
     }
 }
 
-template<int Bits, int Rows, int Groups, ScaleMode Mode, int Due>
+template<class Part, int Rows, int Groups, ScaleMode Mode, int Due>
 int launchSkinny(const DeviceWeight& w, const void* x, int warps, const Target& to, Stream stream) {
     const std::size_t sums = std::size_t(warps) * Rows * kTileRows * Groups * 8 * sizeof(float);
-    const std::size_t bytes = Bits == 8 ? sums : sums > std::size_t(kTableBytes) ? sums : std::size_t(kTableBytes);
+    const std::size_t bytes = sums > std::size_t(Part::kTable) ? sums : std::size_t(Part::kTable);
     const dim3 grid(unsigned((w.tiles + Rows - 1) / Rows), unsigned((to.m + Groups * 8 - 1) / (Groups * 8)));
-    const auto kernel = skinny<Bits, Rows, Groups, Mode, Due>;
+    const auto kernel = skinny<Part, Rows, Groups, Mode, Due>;
     QS_LAUNCH(kernel, grid, unsigned(warps * 32), bytes, stream, w, static_cast<const __nv_bfloat16*>(x), to);
     return int(cudaGetLastError());
 }
 
-template<int Bits, ScaleMode Mode, int Due = kSteps>
+template<class Part, ScaleMode Mode, int Due = kSteps>
 int skinnyByShape(const DeviceWeight& w, const void* x, SkinnyShape shape, const Target& to, Stream stream) {
-    if (shape.columns == 8) return launchSkinny<Bits, 1, 1, Mode, Due>(w, x, shape.warps, to, stream);
-    if (shape.columns == 16) return launchSkinny<Bits, 1, 2, Mode, Due>(w, x, shape.warps, to, stream);
+    if (shape.columns == 8) return launchSkinny<Part, 1, 1, Mode, Due>(w, x, shape.warps, to, stream);
+    if (shape.columns == 16) return launchSkinny<Part, 1, 2, Mode, Due>(w, x, shape.warps, to, stream);
     // Two tiles of channels a warp, unless a block of scales ends between them.
     if (Mode == ScaleMode::EachK && w.block % 32 != 0)
-        return launchSkinny<Bits, 1, 4, Mode, Due>(w, x, shape.warps, to, stream);
-    return launchSkinny<Bits, 2, 4, Mode, Due>(w, x, shape.warps, to, stream);
+        return launchSkinny<Part, 1, 4, Mode, Due>(w, x, shape.warps, to, stream);
+    return launchSkinny<Part, 2, 4, Mode, Due>(w, x, shape.warps, to, stream);
 }
 
-template<int Bits>
+template<class Part>
 int skinnyByMode(const DeviceWeight& w, const void* x, SkinnyShape shape, const Target& to, Stream stream) {
     switch (w.mode) {
-    case ScaleMode::Channel: return skinnyByShape<Bits, ScaleMode::Channel>(w, x, shape, to, stream);
+    case ScaleMode::Channel: return skinnyByShape<Part, ScaleMode::Channel>(w, x, shape, to, stream);
     case ScaleMode::Inner: break;
-    case ScaleMode::EachK: return skinnyByShape<Bits, ScaleMode::EachK>(w, x, shape, to, stream);
+    case ScaleMode::EachK: return skinnyByShape<Part, ScaleMode::EachK>(w, x, shape, to, stream);
     }
-    if constexpr (Bits == 4) {
-        const int steps = compiledSteps(Bits, w.mode, w.block);
-        if (steps == 4) return skinnyByShape<Bits, ScaleMode::Inner, 4>(w, x, shape, to, stream);
-        if (steps == 8) return skinnyByShape<Bits, ScaleMode::Inner, 8>(w, x, shape, to, stream);
+    if constexpr (Part::kFewSteps) {
+        const int steps = compiledSteps(Part::kBits, w.affine, w.mode, w.block);
+        if (steps == 4) return skinnyByShape<Part, ScaleMode::Inner, 4>(w, x, shape, to, stream);
+        if (steps == 8) return skinnyByShape<Part, ScaleMode::Inner, 8>(w, x, shape, to, stream);
     }
-    return skinnyByShape<Bits, ScaleMode::Inner, 0>(w, x, shape, to, stream);
+    return skinnyByShape<Part, ScaleMode::Inner, 0>(w, x, shape, to, stream);
 }
 
 } // namespace qs::cuda

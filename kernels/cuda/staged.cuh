@@ -14,11 +14,10 @@ inline constexpr int kStagedDepth = kStagedDeep * kTileDepth, kStagedThreads = 3
 inline constexpr int kStagedRowBytes = 2 * kStagedDepth + 32;
 
 /// Steps that a scale of ScaleMode::Inner holds for are `Due`, or known at run time where that is 0.
-template<int Bits, int Groups, ScaleMode Mode, int Due> struct Stage {
-    static constexpr int kTiles = stagedTiles(Bits), kColumns = 8 * Groups, kXBytes = kColumns * kStagedRowBytes;
+template<class Part, int Groups, ScaleMode Mode, int Due> struct Stage {
+    static constexpr int kTiles = stagedTiles(Part::kBits), kColumns = 8 * Groups, kXBytes = kColumns * kStagedRowBytes;
     /// With a scale a step, stages are larger, and two of them do.
     static constexpr int kCount = Mode == ScaleMode::Inner && Due == 0 ? 2 : 3;
-    static constexpr int kTable = Bits == 8 ? 0 : kTableBytes;
     /// f32 of scales a warp.
     static constexpr int scales(int due) {
         return Mode == ScaleMode::Inner   ? kTiles * (kSteps / due) * kTileRows
@@ -28,16 +27,16 @@ template<int Bits, int Groups, ScaleMode Mode, int Due> struct Stage {
     static constexpr int bytes(int due) { return kXBytes + 4 * scales(due) * kStagedThreads / 32; }
 };
 
-template<int Bits, int Groups, ScaleMode Mode, int Due>
+template<class Part, int Groups, ScaleMode Mode, int Due>
 __global__ void __launch_bounds__(kStagedThreads)
     staged(DeviceWeight w, const __nv_bfloat16* __restrict__ x, std::int64_t chunks, StagedRoom room, Target to) {
     extern __shared__ __align__(16) unsigned char memory[];
-    using Stages = Stage<Bits, Groups, Mode, Due>;
+    using Stages = Stage<Part, Groups, Mode, Due>;
     constexpr int kTiles = Stages::kTiles, kCount = Stages::kCount, kColumns = Stages::kColumns;
     auto* table = reinterpret_cast<std::uint32_t*>(memory);
     const int lane = laneOfWarp(), warp = threadIdx.x / 32, across = warp % kStagedAcross, half = warp / kStagedAcross;
     const int g = lane / 4, t = lane % 4;
-    const std::uint32_t own = Part<Bits>::own(lane);
+    const auto decoder = Part::decoder(table, w, lane);
     const int deep = int(w.depth / kTileDepth), begin = int(blockIdx.y * chunks);
     const int end = begin + int(chunks) < deep ? begin + int(chunks) : deep;
     const std::int64_t firstTile = (std::int64_t(blockIdx.x) * kStagedAcross + across) * kTiles;
@@ -46,9 +45,9 @@ __global__ void __launch_bounds__(kStagedThreads)
     const ScaleBlocks blocks(w, Mode == ScaleMode::Inner);
     const int due = Due ? Due : blocks.due, stageBytes = Stages::bytes(due);
 
-    Part<Bits> part[kTiles];
+    Part part[kTiles];
     const auto ask = [&](int r, int chunk) {
-        part[r].load(w.codes + (tileAt(r) * deep + chunk) * tileBytes(Bits), lane, true);
+        part[r].load(w.codes + (tileAt(r) * deep + chunk) * tileBytes(Part::kBits), lane, true);
     };
     // A warp copies the rows `warp` and `warp + 8` of x, 16 bytes a lane, and its own scales.
     static_assert(kStagedThreads / 32 == 8 && 2 * kStagedDepth == 32 * 16);
@@ -61,7 +60,7 @@ __global__ void __launch_bounds__(kStagedThreads)
     const auto fetch = [&](int turn) {
         const int first = begin + kStagedDeep * turn;
         if (first >= end) return;
-        unsigned char* stage = memory + Stages::kTable + turn % kCount * stageBytes;
+        unsigned char* stage = memory + Part::kTable + turn % kCount * stageBytes;
         if (first + lane / 16 < end) {
 #pragma unroll
             for (int c = 0; c < Groups; ++c)
@@ -92,10 +91,10 @@ __global__ void __launch_bounds__(kStagedThreads)
     }
 #pragma unroll
     for (int turn = 0; turn < kCount - 1; ++turn) fetch(turn), closeGroup();
-    if constexpr (Bits != 8) Part<Bits>::fillTable(table, w.levels);
+    if constexpr (Part::kTable != 0) Part::fillTable(table, w.levels);
     for (int stage = 0; stage < kCount; ++stage) // rows beyond m
         for (int i = threadIdx.x; i < (kColumns - int(to.m)) * kStagedRowBytes / 16; i += kStagedThreads)
-            reinterpret_cast<uint4*>(memory + Stages::kTable + stage * stageBytes + to.m * kStagedRowBytes)[i] =
+            reinterpret_cast<uint4*>(memory + Part::kTable + stage * stageBytes + to.m * kStagedRowBytes)[i] =
                 make_uint4(0, 0, 0, 0);
 
     float total[kTiles][Groups][4] = {};
@@ -106,7 +105,7 @@ __global__ void __launch_bounds__(kStagedThreads)
         closeGroup(); // maybe empty
         const int chunk = begin + kStagedDeep * turn + half;
         if (chunk >= end) continue;
-        const unsigned char* stage = memory + Stages::kTable + turn % kCount * stageBytes;
+        const unsigned char* stage = memory + Part::kTable + turn % kCount * stageBytes;
         const auto* scales = reinterpret_cast<const float*>(stage + Stages::kXBytes) + warp * Stages::scales(due);
         uint2 b[Groups][kSteps]; // x[column g][16j + 4t ..+3]
 #pragma unroll
@@ -130,7 +129,7 @@ __global__ void __launch_bounds__(kStagedThreads)
 #pragma unroll
             for (int j = 0; j < kSteps; ++j) {
                 std::uint32_t a[4];
-                part[r].decode(j, table, own, a);
+                part[r].decode(j, decoder, a);
 #pragma unroll
                 for (int c = 0; c < Groups; ++c) {
                     if constexpr (Mode == ScaleMode::Inner)
@@ -140,14 +139,7 @@ __global__ void __launch_bounds__(kStagedThreads)
                 }
                 if (Mode == ScaleMode::Inner && ((j + 1) & (due - 1)) == 0) {
                     const float* s = scales + (r * (kSteps / due) + j / due) * kTileRows + g;
-                    const float lower = s[0], upper = s[8];
-#pragma unroll
-                    for (int c = 0; c < Groups; ++c)
-#pragma unroll
-                        for (int i = 0; i < 4; ++i) {
-                            total[r][c][i] = fmaf(sum[c][i], i < 2 ? lower : upper, total[r][c][i]);
-                            sum[c][i] = 0;
-                        }
+                    joinScaled(total[r], sum, s[0], s[8]);
                 }
             }
             if (chunk + kStagedDeep < end) ask(r, chunk + kStagedDeep);
@@ -155,7 +147,7 @@ __global__ void __launch_bounds__(kStagedThreads)
     }
 
     // [half][column][channel], where the table and the stages were
-    constexpr int kChannels = stagedChannels(Bits), kSums = kColumns * kChannels;
+    constexpr int kChannels = stagedChannels(Part::kBits), kSums = kColumns * kChannels;
     auto* partial = reinterpret_cast<float*>(memory);
     __syncthreads();
 #pragma unroll
@@ -207,14 +199,14 @@ __global__ void __launch_bounds__(kStagedThreads)
     if (threadIdx.x == 0) room.finished[blockIdx.x] = 0;
 }
 
-template<int Bits, int Groups, ScaleMode Mode, int Due>
+template<class Part, int Groups, ScaleMode Mode, int Due>
 int launchStaged(const DeviceWeight& w, const void* x, const StagedShape& shape, const StagedRoom& room,
                  const Target& to, Stream stream) {
-    using Own = Stage<Bits, Groups, Mode, Due>;
-    constexpr int kSumBytes = kStagedDeep * stagedChannels(Bits) * 8 * Groups * 4;
+    using Own = Stage<Part, Groups, Mode, Due>;
+    constexpr int kSumBytes = kStagedDeep * stagedChannels(Part::kBits) * 8 * Groups * 4;
     const int due = Due ? Due : Mode == ScaleMode::Inner ? stepsOfAScale(w.block) : kSteps;
-    const int staging = Own::kTable + Own::kCount * Own::bytes(due), bytes = staging > kSumBytes ? staging : kSumBytes;
-    const auto kernel = staged<Bits, Groups, Mode, Due>;
+    const int staging = Part::kTable + Own::kCount * Own::bytes(due), bytes = staging > kSumBytes ? staging : kSumBytes;
+    const auto kernel = staged<Part, Groups, Mode, Due>;
     if (const auto code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes))
         return int(code);
     const dim3 grid(unsigned(shape.groups), unsigned(shape.splits));
@@ -223,27 +215,27 @@ int launchStaged(const DeviceWeight& w, const void* x, const StagedShape& shape,
     return int(cudaGetLastError());
 }
 
-template<int Bits, int Groups>
+template<class Part, int Groups>
 int stagedByMode(const DeviceWeight& w, const void* x, const StagedShape& shape, const StagedRoom& room,
                  const Target& to, Stream stream) {
     switch (w.mode) {
-    case ScaleMode::Channel: return launchStaged<Bits, Groups, ScaleMode::Channel, 8>(w, x, shape, room, to, stream);
-    case ScaleMode::EachK: return launchStaged<Bits, Groups, ScaleMode::EachK, 8>(w, x, shape, room, to, stream);
+    case ScaleMode::Channel: return launchStaged<Part, Groups, ScaleMode::Channel, 8>(w, x, shape, room, to, stream);
+    case ScaleMode::EachK: return launchStaged<Part, Groups, ScaleMode::EachK, 8>(w, x, shape, room, to, stream);
     case ScaleMode::Inner: break;
     }
-    if constexpr (Bits == 4) {
-        const int steps = compiledSteps(Bits, w.mode, w.block);
-        if (steps == 4) return launchStaged<Bits, Groups, ScaleMode::Inner, 4>(w, x, shape, room, to, stream);
-        if (steps == 8) return launchStaged<Bits, Groups, ScaleMode::Inner, 8>(w, x, shape, room, to, stream);
+    if constexpr (Part::kFewSteps) {
+        const int steps = compiledSteps(Part::kBits, w.affine, w.mode, w.block);
+        if (steps == 4) return launchStaged<Part, Groups, ScaleMode::Inner, 4>(w, x, shape, room, to, stream);
+        if (steps == 8) return launchStaged<Part, Groups, ScaleMode::Inner, 8>(w, x, shape, room, to, stream);
     }
-    return launchStaged<Bits, Groups, ScaleMode::Inner, 0>(w, x, shape, room, to, stream);
+    return launchStaged<Part, Groups, ScaleMode::Inner, 0>(w, x, shape, room, to, stream);
 }
 
-template<int Bits>
+template<class Part>
 int stagedByShape(const DeviceWeight& w, const void* x, const StagedShape& shape, const StagedRoom& room,
                   const Target& to, Stream stream) {
-    if (shape.columns == 8) return stagedByMode<Bits, 1>(w, x, shape, room, to, stream);
-    return stagedByMode<Bits, 2>(w, x, shape, room, to, stream);
+    if (shape.columns == 8) return stagedByMode<Part, 1>(w, x, shape, room, to, stream);
+    return stagedByMode<Part, 2>(w, x, shape, room, to, stream);
 }
 
 } // namespace qs::cuda

@@ -8,6 +8,7 @@ namespace qs::cuda {
 TiledWeight tileCodes(const Codes& from, ScaleMode mode, std::int64_t block) {
     TiledWeight to;
     to.bits = from.bits, to.n = from.n, to.k = from.k, to.mode = mode, to.block = block;
+    to.affine = from.affine, to.offset = from.offset;
     to.tiles = roundUp(from.n, kTileRows) / kTileRows, to.depth = roundUp(from.k, kTileDepth);
     to.levels.assign(from.levels.begin(), from.levels.end());
     const std::int64_t deep = to.depth / kTileDepth;
@@ -17,7 +18,7 @@ TiledWeight tileCodes(const Codes& from, ScaleMode mode, std::int64_t block) {
     // The place of every code of a tile, once.
     std::vector<TilePlace> places;
     for (int row = 0; row < kTileRows; ++row)
-        for (int k = 0; k < kTileDepth; ++k) places.push_back(placeInTile(from.bits, row, k));
+        for (int k = 0; k < kTileDepth; ++k) places.push_back(placeInTile(from.bits, row, k, from.affine));
     for (std::int64_t n = 0; n < from.n; ++n)
         for (std::int64_t k = 0; k < from.k; ++k) {
             const TilePlace& place = places[std::size_t(n % kTileRows * kTileDepth + k % kTileDepth)];

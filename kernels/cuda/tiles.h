@@ -8,6 +8,9 @@
 // mma.m16n8k16 finds a0 and a2 (channel g), a1 and a3 (channel g+8) in its own registers, its products are those of
 // k = 16j .. 16j+15, and a scale block may be any multiple of 16. The order of k within a step differs from the
 // instruction's own; x is read in the same order, so the sum is the same.
+//
+// Affine tiles of 2 bits (see affine.h) hold the same codes in the same registers, but the two of a pair lie 16 bits apart:
+// the pairs of a channel, two a step, take two bits of both halves of a word each, eight pairs a word.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +32,9 @@ enum class ScaleMode : int {
 };
 
 struct TiledWeight {
-    int bits = 4;              ///< of a code: 2 4 8
+    int bits = 4;        ///< of a code: 2 4 8
+    bool affine = false; ///< of 2 bits: value = code + offset, and codes in the order of affine tiles
+    float offset = 0;
     std::int64_t n = 0, k = 0; ///< of the product
     std::int64_t tiles = 0;    ///< along n
     std::int64_t depth = 0;    ///< k rounded up to whole tiles
@@ -37,7 +42,7 @@ struct TiledWeight {
     std::int64_t block = 0;          ///< of Inner and EachK
     std::vector<std::uint8_t> codes; ///< [tiles][depth / 128][tileBytes]
     std::vector<float> scales;       ///< 0 beyond k, so that codes do not matter there
-    std::vector<float> levels;       ///< value of each code, 1 << bits of them; empty for signed bytes
+    std::vector<float> levels;       ///< value of each code, 1 << bits of them; empty for signed bytes and where affine
     std::uint64_t bytes() const { return codes.size() + 4 * scales.size(); }
 };
 
@@ -47,9 +52,13 @@ struct TilePlace {
     std::size_t byte;
     int shift;
 };
-constexpr TilePlace placeInTile(int bits, int row, int k) {
+constexpr TilePlace placeInTile(int bits, int row, int k, bool affine = false) {
     const int g = row % 8, upper = row / 8, j = k / 16, t = k % 16 / 4, i = k % 4;
     const int lane = 4 * g + t;
+    if (affine) {
+        const int pair = 2 * j + i / 2, within = 2 * (pair % 8);
+        return {std::size_t(lane * 16 + upper * 8 + pair / 8 * 4 + i % 2 * 2 + within / 8), within % 8};
+    }
     const int bit = (4 * j + i) * bits; // within what the lane holds of one channel: 32 codes
     if (bits == 2) return {std::size_t(lane * 16 + upper * 8 + bit / 8), bit % 8}; // one 16-byte load for both channels
     const int loads = bits / 4;                                                    // of 16 bytes, a channel
@@ -63,12 +72,12 @@ constexpr int stepsOfAScale(std::int64_t block) {
     return steps % 8 == 0 ? 8 : steps % 4 == 0 ? 4 : steps % 2 == 0 ? 2 : 1;
 }
 
-/// What a kernel is compiled for: stepsOfAScale() of 4 and 8 for codes of 4 bits, which most are; 0: it asks. 8 where
-/// steps have no scales.
-constexpr int compiledSteps(int bits, ScaleMode mode, std::int64_t block) {
+/// What a kernel is compiled for: stepsOfAScale() of 4 and 8 for codes of 4 bits and affine ones, which most are; 0: it
+/// asks. 8 where steps have no scales.
+constexpr int compiledSteps(int bits, bool affine, ScaleMode mode, std::int64_t block) {
     if (mode != ScaleMode::Inner) return kSteps;
     const int steps = stepsOfAScale(block);
-    return bits == 4 && steps >= 4 ? steps : 0;
+    return (bits == 4 || affine) && steps >= 4 ? steps : 0;
 }
 
 /// codes[n * k + i]: one code a byte (signed bytes as they are). scaleAt(n, k) is asked once for each scale.
@@ -77,6 +86,8 @@ struct Codes {
     std::int64_t n, k;
     std::span<const std::uint8_t> codes;
     std::span<const float> levels;
+    bool affine = false; ///< of 2 bits: into affine tiles, without levels
+    float offset = 0;
 };
 template<class ScaleAt> TiledWeight tile(const Codes& from, ScaleMode mode, std::int64_t block, const ScaleAt& scaleAt);
 

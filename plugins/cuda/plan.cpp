@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plugins/cuda/plan.h"
 
+#include "kernels/cuda/affine.h"
 #include "kernels/cuda/staged.h"
 #include "plugins/common/entry.h"
 
@@ -195,15 +196,20 @@ double nmseLimit(const VariantRow& row, const qs_problem& p) {
 
 TiledWeight tiled(const Stored& w, const Tiling& tiling, bool wIsKn, std::int64_t n, std::int64_t k,
                   const std::uint8_t* bytes, const float* scales) {
+    const auto affine = tiling.bits == 2 ? affineLevels(w.levels) : std::nullopt;
     std::vector<std::uint8_t> codes(std::size_t(n * k));
     for (std::int64_t row = 0; row < w.rows; ++row)
-        for (std::int64_t column = 0; column < w.columns; ++column)
+        for (std::int64_t column = 0; column < w.columns; ++column) {
+            const unsigned code = w.codeAt(bytes, row, column);
             codes[std::size_t(wIsKn ? column * k + row : row * k + column)] =
-                std::uint8_t(w.codeAt(bytes, row, column));
-    std::vector<float> levels = w.signedBytes ? std::vector<float>() : w.levels;
-    if (!w.signedBytes) levels.resize(std::size_t(1) << tiling.bits, 0.f);
-    return tile({tiling.bits, n, k, codes, levels}, tiling.mode, tiling.block, [&](std::int64_t ni, std::int64_t ki) {
-        return w.scaleCount ? scales[wIsKn ? w.scaleIndex(ki, ni) : w.scaleIndex(ni, ki)] : 1.f;
+                affine ? affine->codes[code] : std::uint8_t(code);
+        }
+    std::vector<float> levels;
+    if (!w.signedBytes && !affine) levels = w.levels, levels.resize(std::size_t(1) << tiling.bits, 0.f);
+    const Codes from{tiling.bits, n, k, codes, levels, affine.has_value(), affine ? affine->offset : 0.f};
+    const float step = affine ? affine->step : 1.f;
+    return tile(from, tiling.mode, tiling.block, [&](std::int64_t ni, std::int64_t ki) {
+        return w.scaleCount ? step * scales[wIsKn ? w.scaleIndex(ki, ni) : w.scaleIndex(ni, ki)] : step;
     });
 }
 

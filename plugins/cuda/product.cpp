@@ -179,9 +179,9 @@ void Product::prepareRooms() {
 std::vector<std::string> Product::kernelNames() const {
     const int mode = int(shape_.mode);
     switch (row_.path) {
-    case Path::Skinny: return {skinnyName(shape_.bits, skinnyShape(m_, k_).columns, mode, shape_.block)};
-    case Path::Staged: return {stagedName(shape_.bits, staged().columns, mode, shape_.block)};
-    case Path::Large: return {largeName(shape_.bits, mode)};
+    case Path::Skinny: return {skinnyName(shape_.bits, skinnyShape(m_, k_).columns, mode, shape_.block, shape_.affine)};
+    case Path::Staged: return {stagedName(shape_.bits, staged().columns, mode, shape_.block, shape_.affine)};
+    case Path::Large: return {largeName(shape_.bits, mode, shape_.affine)};
     case Path::Integers:
         if (dynamic_) return {quantizerName(Quantizer::Int8, false, keepsRows(k_, k_, depth_)), kFinishIntegersName};
         return {kFinishIntegersName};
@@ -259,15 +259,8 @@ void Product::run(std::uint32_t copy) {
                 padActivations(x_.as<void>(), xType, m_, k_, large ? mPadded_ : m_, depth_, padded_.as<void>(), stream),
                 "pad x");
         const void* x = xIsPadded() ? x_.as<void>() : padded_.as<void>();
-        const DeviceWeight weight{w.codes.as<std::uint8_t>(),
-                                  w.scales.as<float>(),
-                                  levels_.as<float>(),
-                                  shape_.bits,
-                                  shape_.mode,
-                                  shape_.block,
-                                  n_,
-                                  depth_,
-                                  shape_.tiles};
+        const DeviceWeight weight =
+            deviceWeight(shape_, w.codes.as<std::uint8_t>(), w.scales.as<float>(), levels_.as<float>());
         check(large ? largeProduct(weight, x, to, stream)
               : row_.path == Path::Staged
                   ? stagedProduct(weight, x, staged(), {sums_.as<float>(), finished_.as<std::uint32_t>()}, to, stream)

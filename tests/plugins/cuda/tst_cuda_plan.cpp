@@ -57,11 +57,11 @@ void CudaPlan::saysWhatIsMissing() {
 }
 
 void CudaPlan::everyCodeHasItsOwnPlace() {
-    for (const int bits : {2, 4, 8}) {
+    for (const auto& [bits, affine] : {std::pair{2, false}, {2, true}, {4, false}, {8, false}}) {
         std::set<std::size_t> places;
         for (int row = 0; row < kTileRows; ++row)
             for (int k = 0; k < kTileDepth; ++k) {
-                const TilePlace place = placeInTile(bits, row, k);
+                const TilePlace place = placeInTile(bits, row, k, affine);
                 QVERIFY(place.byte < tileBytes(bits) && place.shift % bits == 0 && place.shift < 8);
                 places.insert(place.byte * 8 + std::size_t(place.shift));
             }
@@ -113,6 +113,7 @@ void CudaPlan::multipliesAsAWarpDoes() {
     QCOMPARE(tiling->mode == ScaleMode::Channel, perChannel);
     const TiledWeight w = tiled(stored, *tiling, kn, n, k, static_cast<const std::uint8_t*>(problem.inputs[0]->data),
                                 static_cast<const float*>(problem.inputs[1]->data));
+    QCOMPARE(w.affine, w.bits == 2);
     const std::int64_t deep = w.depth / kTileDepth, blocks = w.block ? (w.depth + w.block - 1) / w.block : 0;
     const auto* x = static_cast<const float*>(problem.acts[0]->data); // one row
     const auto xAt = [&](std::int64_t i) { return i < k ? double(x[i]) : 0.0; };
@@ -135,11 +136,14 @@ void CudaPlan::multipliesAsAWarpDoes() {
                                                      : w.bits == 4
                                                          ? std::size_t((upper * 32 + lane) * 16)
                                                          : std::size_t(((upper * 2 + j / 4) * 32 + lane) * 16);
-                            const int bit = (4 * (w.bits == 8 ? j % 4 : j) + i) * w.bits;
+                            const int bit = w.affine // pairs of a step, 16 bits apart
+                                                ? j / 4 * 32 + (j % 4 * 2 + i / 2) * 2 + i % 2 * 16
+                                                : (4 * (w.bits == 8 ? j % 4 : j) + i) * w.bits;
                             const unsigned code =
                                 (bytes[load + std::size_t(bit / 8)] >> (bit % 8)) & ((1u << w.bits) - 1);
-                            const double level =
-                                w.levels.empty() ? double(static_cast<signed char>(code)) : double(w.levels[code]);
+                            const double level = w.affine           ? double(code) + double(w.offset)
+                                                 : w.levels.empty() ? double(static_cast<signed char>(code))
+                                                                    : double(w.levels[code]);
                             const std::int64_t at = first + i;
                             const float s = w.mode == ScaleMode::Channel ? w.scales[std::size_t(channel)]
                                             : w.mode == ScaleMode::Inner

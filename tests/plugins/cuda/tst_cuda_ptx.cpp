@@ -33,21 +33,23 @@ private Q_SLOTS:
         for (const bool measures : {false, true}) names.push_back(quantizerName(Quantizer::Int8, measures, true));
         for (const bool kept : {false, true}) names.push_back(quantizerName(Quantizer::E4m3, false, kept));
         const std::size_t others = names.size();
-        for (const int bits : {2, 4, 8})
+        for (const auto& [bits, affine] : {std::pair{2, false}, {2, true}, {4, false}, {8, false}}) {
             for (const int mode : {0, 1, 2}) {
-                names.push_back(largeName(bits, mode));
-                for (const int columns : {8, 16, 32}) names.push_back(skinnyName(bits, columns, mode, 32));
+                names.push_back(largeName(bits, mode, affine));
+                for (const int columns : {8, 16, 32}) names.push_back(skinnyName(bits, columns, mode, 32, affine));
             }
-        for (const int columns : {8, 16})
-            for (const int bits : {2, 4, 8}) {
-                for (const int mode : {0, 2}) names.push_back(stagedName(bits, columns, mode, 64));
-                names.push_back(stagedName(bits, columns, 1, 32));
-                if (bits == 4)
-                    for (const int block : {64, 256}) names.push_back(stagedName(bits, columns, 1, block));
+            for (const int columns : {8, 16}) {
+                for (const int mode : {0, 2}) names.push_back(stagedName(bits, columns, mode, 64, affine));
+                names.push_back(stagedName(bits, columns, 1, 32, affine));
             }
-        names.push_back(skinnyName(4, 32, 2, 16));
-        for (const int columns : {8, 16, 32})
-            for (const int block : {64, 128}) names.push_back(skinnyName(4, columns, 1, block));
+            if (bits != 4 && !affine) continue;
+            names.push_back(skinnyName(bits, 32, 2, 16, affine));
+            for (const int columns : {8, 16, 32})
+                for (const int block : {64, 256}) {
+                    names.push_back(skinnyName(bits, columns, 1, block, affine));
+                    if (columns < 32) names.push_back(stagedName(bits, columns, 1, block, affine));
+                }
+        }
         std::set<std::string> seen;
         for (std::size_t i = 0; i < names.size(); ++i) {
             const std::string text = ptxOf(ptxTexts(), names[i]);

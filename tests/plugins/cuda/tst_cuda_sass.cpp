@@ -11,7 +11,7 @@
 namespace {
 
 struct Counts {
-    int products = 0, otherProducts = 0, copies = 0, spills = 0, lines = 0;
+    int products = 0, otherProducts = 0, copies = 0, fused = 0, spills = 0, lines = 0;
 };
 using ByKernel = std::map<QByteArray, Counts>;
 
@@ -48,6 +48,7 @@ private Q_SLOTS:
             else if (line.contains("HMMA") || line.contains("IMMA"))
                 ++counts->otherProducts;
             counts->copies += line.contains("LDGSTS");
+            counts->fused += line.contains("HFMA2.BF16");
             counts->spills += line.contains(" STL") || line.contains("\tSTL");
         }
     }
@@ -59,8 +60,8 @@ private Q_SLOTS:
         for (const auto& [architecture, kernels] : architectures_) {
             std::size_t skinny = 0, staged = 0, large = 0;
             for (const auto& [name, counts] : kernels) {
-                const bool isSkinny = name.contains("6skinnyILi"), isLarge = name.contains("5largeILi");
-                const bool isStaged = name.contains("6stagedILi");
+                const bool isSkinny = name.contains("6skinnyI"), isLarge = name.contains("5largeI");
+                const bool isStaged = name.contains("6stagedI");
                 skinny += isSkinny, staged += isStaged, large += isLarge;
                 const QByteArray what = architecture + " " + name;
                 QVERIFY2((counts.products > 0) == (isSkinny || isStaged || isLarge), what.constData());
@@ -70,16 +71,17 @@ private Q_SLOTS:
                 // 2 or 4 tiles by 1 or 2 groups of 8 rows of x
                 QVERIFY2(!isStaged || counts.products >= 8 * 2, what.constData());
                 QCOMPARE(counts.copies > 0, isStaged || isLarge);
+                QCOMPARE(counts.fused > 0, name.contains("7Affine2")); // decoded by arithmetic
                 QVERIFY2(counts.otherProducts == 0 && counts.spills <= 8 && counts.lines > 8, what.constData());
             }
-            for (const int bits : {2, 4, 8})
+            for (const auto& [bits, affine] : {std::pair{2, false}, {2, true}, {4, false}, {8, false}})
                 for (const int mode : {0, 1, 2})
                     QVERIFY(std::any_of(kernels.begin(), kernels.end(), [&](const auto& kernel) {
-                        return kernel.first.contains(qs::cuda::largeName(bits, mode).c_str());
+                        return kernel.first.contains(qs::cuda::largeName(bits, mode, affine).c_str());
                     }));
-            QCOMPARE(large, std::size_t(9));
-            QCOMPARE(staged, std::size_t(22));
-            QVERIFY(skinny >= 27);
+            QCOMPARE(large, std::size_t(12));
+            QCOMPARE(staged, std::size_t(32));
+            QVERIFY(skinny >= 36);
         }
     }
 

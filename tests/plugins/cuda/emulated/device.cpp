@@ -203,6 +203,7 @@ void waitGroups(int pending) {
 
 #include "kernels/cuda/elementwise.cu"
 #include "kernels/cuda/product_2.cu"
+#include "kernels/cuda/product_2_affine.cu"
 #include "kernels/cuda/product_4.cu"
 #include "kernels/cuda/product_8.cu"
 #include "kernels/cuda/quantize.cu"

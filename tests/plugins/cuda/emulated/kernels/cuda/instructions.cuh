@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <utility>
 
@@ -130,6 +131,20 @@ inline void mma(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, st
         }
         d[i] = float(sum);
     }
+}
+inline std::uint32_t andOr(std::uint32_t a, std::uint32_t b, std::uint32_t c) { return (a & b) | c; }
+/// Exact products and sums, as the kernels want them; what f32 would have to round twice ends the program.
+inline std::uint32_t fusedBf16(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+    const auto half = [](std::uint32_t pair, int i) {
+        return double(std::bit_cast<float>(i ? pair & 0xffff0000u : pair << 16));
+    };
+    std::uint32_t d = 0;
+    for (int i = 0; i < 2; ++i) {
+        const double exact = half(a, i) * half(b, i) + half(c, i);
+        if (double(float(exact)) != exact) std::abort();
+        d |= std::uint32_t(__nv_bfloat16(float(exact)).bits) << 16 * i;
+    }
+    return d;
 }
 inline int laneOfWarp() { return int(threadIdx.x % 32); }
 inline void copyAsync(void* to, const void* from) { emulated::copyLater(to, from); }
