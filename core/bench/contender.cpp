@@ -23,7 +23,11 @@ bool isBaseline(const Question& question, const OpenedBackend& opened, const Var
 /// A command that asks for this question alone.
 std::string commandOf(const Question& q, const OpenedBackend& opened) {
     const auto& source = opened.source;
-    std::string out = "quantscope-cli bench --backend " + shellWord(source.id);
+    std::string id = source.id;
+    for (const char* key : {"topology", "chips_per_host_bounds"}) // of pjrt; from the environment or the plan
+        if (const auto* value = source.option(key); value && id.find(std::string(key) + '=') == std::string::npos)
+            id += (id.find(':') == std::string::npos ? ":" : ",") + std::string(key) + '=' + *value;
+    std::string out = "quantscope-cli bench --backend " + shellWord(id);
     // What the environment had named is named, so that the command does not need it.
     const bool said = source.id.find("path=") != std::string::npos;
     if (!source.shipped && !source.path.empty())

@@ -6,20 +6,20 @@
 #include "app/gui/widgets/tick_list.h"
 #include "core/base/text.h"
 
-#include <QAbstractItemView>
 #include <QAction>
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QGridLayout>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QRegularExpression>
 #include <QScrollArea>
 #include <QSettings>
+#include <QSpinBox>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -35,20 +35,23 @@ QString pluginOf(const BackendSource& source) {
     return QString::fromStdString(path ? *path : source.path);
 }
 
-QLabel* caption(const QString& text) {
+} // namespace
+
+QLabel* BackendsPlan::caption(const QString& text) {
     auto* label = new QLabel(text);
     label->setFont(Theme::words(11));
     label->setProperty("role", QStringLiteral("muted"));
     return label;
 }
 
-} // namespace
-
-TickList* BackendsPlan::list(QVBoxLayout* column, const QString& title, const char* name, int height) {
+TickList* BackendsPlan::list(QVBoxLayout* column, const QString& title, const char* name, int height, QWidget* beside) {
     auto* widget = new TickList(name, title);
     widget->setMinimumHeight(height);
     connect(widget, &QListWidget::itemChanged, this, &BackendsPlan::estimate);
-    column->addWidget(caption(title));
+    auto* line = new QHBoxLayout;
+    line->addWidget(caption(title), 1);
+    if (beside) line->addWidget(beside);
+    column->addLayout(line);
     column->addWidget(widget, height);
     return widget;
 }
@@ -69,14 +72,16 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     inner->setAutoFillBackground(false);
     scroll->viewport()->setAutoFillBackground(false);
     whole->addWidget(scroll, 1);
-    backends_ = list(column, tr("Backends"), "planBackends", 116);
-    auto* plugin = new QPushButton(tr("Add a plugin…"));
+    auto* plugin = new QToolButton;
+    plugin->setObjectName(QStringLiteral("planAddPlugin"));
+    plugin->setText(tr("Add a plugin…"));
     plugin->setToolTip(tr("A backend library, or a PJRT plugin for pjrt: libtpu.so, xla_cuda_plugin.so, …"));
-    connect(plugin, &QPushButton::clicked, this, [this] {
+    connect(plugin, &QToolButton::clicked, this, [this] {
         const QString path =
             QFileDialog::getOpenFileName(this, tr("A backend, or a PJRT plugin"), {}, tr("Libraries (*.so)"));
         if (!path.isEmpty()) addPlugin(path);
     });
+    backends_ = list(column, tr("Backends"), "planBackends", 116, plugin);
     auto* remove = new QAction(tr("Remove the plugin"), backends_);
     remove->setShortcut(QKeySequence::Delete);
     remove->setShortcutContext(Qt::WidgetShortcut);
@@ -86,9 +91,8 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
         const int row = backends_->currentRow();
         if (row >= 0 && sources_[std::size_t(row)].named) removePlugin(pluginOf(sources_[std::size_t(row)]));
     });
-    column->addWidget(plugin);
 
-    specList_ = list(column, tr("Weights"), "planSpecs", 94);
+    specList_ = list(column, tr("Weights"), "planSpecs", 72);
     addSpec_ = new QLineEdit;
     addSpec_->setObjectName(QStringLiteral("planAddSpec"));
     addSpec_->setFont(Theme::numbers());
@@ -104,7 +108,7 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     });
     column->addWidget(addSpec_);
 
-    shapeList_ = list(column, tr("Shapes N × K"), "planShapes", 92);
+    shapeList_ = list(column, tr("Shapes N × K"), "planShapes", 72);
     addShape_ = new QLineEdit;
     addShape_->setObjectName(QStringLiteral("planAddShape"));
     addShape_->setFont(Theme::numbers());
@@ -120,60 +124,7 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     });
     column->addWidget(addShape_);
 
-    auto* grid = new QGridLayout;
-    grid->setContentsMargins(0, 4, 0, 0);
-    grid->setHorizontalSpacing(Theme::kSpace);
-    grid->setVerticalSpacing(4);
-    grid->setColumnStretch(1, 1);
-    const auto line = [&](const QString& title, QWidget* widget, const char* name) {
-        widget->setObjectName(QLatin1String(name));
-        widget->setAccessibleName(title);
-        grid->addWidget(caption(title), grid->rowCount(), 0);
-        grid->addWidget(widget, grid->rowCount() - 1, 1);
-    };
-    ms_ = new QLineEdit(QStringLiteral("1 4 16 64"));
-    ms_->setFont(Theme::numbers());
-    ms_->setToolTip(tr("Rows of x: tokens at once; numbers from 1 to 4096"));
-    bias_ = new QCheckBox(tr("bias"));
-    bias_->setObjectName(QStringLiteral("planBias"));
-    bias_->setAccessibleName(tr("With a bias"));
-    bias_->setToolTip(tr("A bias is added to every row of y"));
-    line(tr("M"), ms_, "planM");
-    auto* first = new QHBoxLayout;
-    first->setSpacing(Theme::kSpace);
-    grid->removeWidget(ms_);
-    first->addWidget(ms_, 1);
-    first->addWidget(bias_);
-    grid->addLayout(first, grid->rowCount() - 1, 1);
-    op_ = new QComboBox;
-    for (const auto& op : benchOps()) {
-        op_->addItem(QString::fromUtf8(op.title), QString::fromUtf8(op.id));
-        op_->setItemData(op_->count() - 1, QString::fromUtf8(op.summary), Qt::ToolTipRole);
-    }
-    // The longest title must not make the pane wider than it is; the list that opens is.
-    op_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    op_->setMinimumContentsLength(8);
-    op_->view()->setMinimumWidth(op_->view()->sizeHintForColumn(0) + 2 * Theme::kGap);
-    line(tr("Operation"), op_, "planOp");
-    act_ = new QComboBox;
-    for (const auto& act : benchActs()) {
-        act_->addItem(QString::fromUtf8(act.id), QString::fromUtf8(act.id));
-        act_->setItemData(act_->count() - 1, QString::fromUtf8(act.title), Qt::ToolTipRole);
-    }
-    line(tr("Activations"), act_, "planAct");
-    cache_ = new QComboBox;
-    cache_->addItem(tr("cold: from memory"));
-    cache_->addItem(tr("warm: one copy"));
-    cache_->addItem(tr("both"));
-    line(tr("Cache"), cache_, "planCache");
-    seconds_ = new QDoubleSpinBox;
-    seconds_->setRange(0.05, 60);
-    seconds_->setValue(0.3);
-    seconds_->setSingleStep(0.1);
-    seconds_->setSuffix(tr(" s a row"));
-    seconds_->setFont(Theme::numbers());
-    line(tr("Time"), seconds_, "planSeconds");
-    column->addLayout(grid);
+    column->addLayout(fields());
     column->addStretch(1);
 
     note_ = new QLabel;
@@ -204,10 +155,6 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     connect(run_, &QPushButton::clicked, this, &BackendsPlan::runAsked);
     connect(cancel_, &QPushButton::clicked, this, &BackendsPlan::cancelAsked);
     connect(ask, &QPushButton::clicked, this, &BackendsPlan::askAsked);
-    for (auto* box : {op_, act_, cache_}) connect(box, &QComboBox::currentIndexChanged, this, &BackendsPlan::estimate);
-    connect(bias_, &QCheckBox::toggled, this, &BackendsPlan::estimate);
-    connect(ms_, &QLineEdit::textChanged, this, &BackendsPlan::estimate);
-    connect(seconds_, &QDoubleSpinBox::valueChanged, this, &BackendsPlan::estimate);
     connect(&session, &Session::modelChanged, this, &BackendsPlan::listShapes);
     connect(&session, &Session::specChanged, this, [this] {
         stale_ = true;
@@ -235,6 +182,7 @@ Result<BenchmarkPlan> BackendsPlan::plan() const {
                                                 : std::vector{CacheState::Cold};
     plan.bias = bias_->isChecked();
     plan.secondsPerRow = seconds_->value();
+    plan.threads = threads_->value() == threads_->maximum() ? 0 : unsigned(threads_->value());
     plan.artifacts = true;
     plan.cacheBytes = cacheBytes_;
     plan.model = session_.model();
@@ -242,7 +190,11 @@ Result<BenchmarkPlan> BackendsPlan::plan() const {
     for (int i = 0; i < specList_->count(); ++i)
         if (specList_->ticked(i)) plan.specs.push_back(specs_[std::size_t(i)]);
     for (int i = 0; i < backends_->count(); ++i)
-        if (backends_->ticked(i)) plan.backends.push_back(sources_[std::size_t(i)]);
+        if (backends_->ticked(i)) {
+            auto source = withTopology(sources_[std::size_t(i)]);
+            if (!source) return tl::unexpected(source.error());
+            plan.backends.push_back(std::move(*source));
+        }
     const auto* op = findBenchOp(plan.ops.front());
     std::vector<std::int64_t> ms;
     const auto words = ms_->text().split(QRegularExpression(QStringLiteral("[^0-9]+")), Qt::SkipEmptyParts);
@@ -288,9 +240,8 @@ void BackendsPlan::estimate() {
             }
         const auto each = planned->shapes.size() * planned->caches.size();
         const auto time = QString::fromStdString(durationText(double(timed * each) * planned->secondsPerRow));
-        note_->setText((known ? tr("%1 rows: checked, then %2") : tr("%1 rows or more: at least %2"))
-                           .arg(rows * each)
-                           .arg(time));
+        note_->setText(
+            (known ? tr("%1 rows: checked, then %2") : tr("%1 rows or more: at least %2")).arg(rows * each).arg(time));
     }
     run_->setEnabled(bool(planned) && !running_);
     Q_EMIT changed();

@@ -13,8 +13,10 @@ class QCheckBox;
 class QComboBox;
 class QDoubleSpinBox;
 class QLabel;
+class QLayout;
 class QLineEdit;
 class QPushButton;
+class QSpinBox;
 class QVBoxLayout;
 
 namespace qs::gui {
@@ -46,7 +48,11 @@ protected:
     void showEvent(QShowEvent* event) override;
 
 private:
-    TickList* list(QVBoxLayout* column, const QString& title, const char* name, int height);
+    static QLabel* caption(const QString& text);
+    TickList* list(QVBoxLayout* column, const QString& title, const char* name, int height, QWidget* beside = nullptr);
+    QLayout* fields();
+    void showTopology(); ///< its box, where a PJRT plugin is in the list
+    Result<BackendSource> withTopology(BackendSource source) const;
     void listBackends();
     void keepPlugins();
     void listSpecs();
@@ -66,6 +72,9 @@ private:
     QComboBox *op_ = nullptr, *act_ = nullptr, *cache_ = nullptr;
     QCheckBox* bias_ = nullptr;
     QDoubleSpinBox* seconds_ = nullptr;
+    QSpinBox* threads_ = nullptr;
+    QLineEdit* topology_ = nullptr;
+    QLabel* topologyCaption_ = nullptr;
     QLabel *note_ = nullptr, *complaint_ = nullptr;
     QPushButton *run_ = nullptr, *cancel_ = nullptr;
     std::uint64_t cacheBytes_ = 0;

@@ -46,6 +46,7 @@ void BackendsPlan::listBackends() {
             tip += u'\n' + QString::fromStdString(escapeForPeople(key + " = " + value, 200));
         backends_->add(text, on, tip.trimmed());
     }
+    showTopology();
 }
 
 /// A and B first, then formats that do not quantize, then one spec of each of the others. At first A, another format and the widest

@@ -7,6 +7,7 @@ target_sources(qs_gui PRIVATE
   pages/backends_matrix.cpp
   pages/backends_page.cpp
   pages/backends_plan.cpp
+  pages/backends_plan_fields.cpp
   pages/backends_plan_lists.cpp
   pages/backends_rows.cpp
   pages/backends_tables.cpp

@@ -1,209 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/gui/pages/backends_page.h"
-
-#include "app/gui/pages/backends_matrix.h"
-#include "app/gui/pages/backends_plan.h"
+// A benchmark run in the window: what it shows, what is clicked, what is written.
 #include "app/gui/pages/backends_rows.h"
-#include "app/gui/session.h"
-#include "app/gui/theme.h"
-#include "app/gui/widgets/card.h"
 #include "artefacts.h"
 #include "core/bench/compare.h"
-#include "opened_session.h"
+#include "opened_backends_page.h"
 
-#include <QAbstractItemModelTester>
 #include <QClipboard>
 #include <QComboBox>
-#include <QDoubleSpinBox>
 #include <QFile>
-#include <QLabel>
-#include <QLineEdit>
-#include <QListWidget>
 #include <QMenu>
 #include <QPlainTextEdit>
-#include <QPushButton>
-#include <QSettings>
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QToolButton>
 
 #include <cmath>
-#include <memory>
-#include <set>
 
 using namespace qs;
 using namespace qs::gui;
 
-class TestBackendsPage : public QObject {
+class TestBackendsPage : public QObject, OpenedBackendsPage {
     Q_OBJECT
-    std::unique_ptr<Session> session_;
-
-    template<class T> static T* find(QWidget& page, const char* name) {
-        return page.findChild<T*>(QLatin1String(name));
-    }
-    std::unique_ptr<BackendsPage> make(QSize size = {1356, 802}) {
-        auto page = std::make_unique<BackendsPage>(*session_);
-        page->setAutoFillBackground(true);
-        page->resize(size);
-        page->makeAllParts();
-        page->planner().assumeCache(std::uint64_t(16) << 20); // most of the time goes into making cold copies
-        page->show();
-        if (!QTest::qWaitFor([&] { return find<QPushButton>(*page, "runBench")->isEnabled(); }, 20'000))
-            qWarning("the plan cannot be run");
-        return page;
-    }
-    /// Small and quick: cpu and openblas, nf4 beside f32, two M, a twentieth of a second a row.
-    static void plan(BackendsPage& page, const QString& ms = QStringLiteral("1 4")) {
-        auto* backends = find<QListWidget>(page, "planBackends");
-        for (int i = 0; i < backends->count(); ++i) {
-            const auto text = backends->item(i)->text();
-            const bool on = text == QLatin1String("cpu") || text == QLatin1String("openblas");
-            backends->item(i)->setCheckState(on && !text.contains(QLatin1String("not built")) ? Qt::Checked
-                                                                                              : Qt::Unchecked);
-        }
-        auto* shapes = find<QListWidget>(page, "planShapes");
-        for (int i = 0; i < shapes->count(); ++i) shapes->item(i)->setCheckState(i == 0 ? Qt::Checked : Qt::Unchecked);
-        auto* specs = find<QListWidget>(page, "planSpecs");
-        for (int i = 0; i < specs->count(); ++i) {
-            const auto text = specs->item(i)->text();
-            const bool on = text == QLatin1String("nf4:block=64") || text == QLatin1String("f32");
-            specs->item(i)->setCheckState(on ? Qt::Checked : Qt::Unchecked);
-        }
-        find<QLineEdit>(page, "planM")->setText(ms);
-        find<QDoubleSpinBox>(page, "planSeconds")->setValue(0.05);
-    }
 
 private Q_SLOTS:
-    void initTestCase() {
-        Theme::install(Theme::Mode::Dark);
-        QCoreApplication::setOrganizationName(QStringLiteral("quantscope-tests"));
-        QSettings().clear(); // plugins of the run before
-        session_ = std::make_unique<Session>();
-        QVERIFY(openModel(*session_, samplePath()));
-    }
-
-    /// The matrix follows the plan: another spec, operation or activation is asked for when the plan rests.
-    void theMatrixFollowsThePlan() {
-        const auto page = make();
-        QTRY_VERIFY_WITH_TIMEOUT(page->settled(), 60'000);
-        plan(*page);
-        auto* specs = find<QListWidget>(*page, "planSpecs");
-        const auto added = specs->findItems(QStringLiteral("fp8_e4m3"), Qt::MatchExactly);
-        QCOMPARE(added.size(), 1);
-        added.front()->setCheckState(Qt::Checked);
-        auto* act = find<QComboBox>(*page, "planAct");
-        act->setCurrentIndex(act->findData(QStringLiteral("fp8_e4m3")));
-        QTRY_VERIFY_WITH_TIMEOUT(page->settled(), 60'000);
-        std::set<std::string> asked;
-        for (const auto& answer : page->bench().answers()) {
-            asked.insert(answer.spec);
-            if (answer.backend == "openblas") QCOMPARE(answer.status, RowState::Declined); // it quantizes no x
-        }
-        QCOMPARE(asked, (std::set<std::string>{"f32", "fp8_e4m3", "nf4:block=64"}));
-        const auto note = [&] {
-            auto* card = find<QTableView>(*page, "capabilityMatrix")->parentWidget();
-            while (card && !qobject_cast<Card*>(card)) card = card->parentWidget();
-            QString text;
-            for (const auto* label : card->findChildren<QLabel*>()) text += label->text() + u'|';
-            return text;
-        };
-        QVERIFY2(note().contains(QStringLiteral("act fp8_e4m3   M 1")), qPrintable(note()));
-        // What has neither M nor x does not ask for them.
-        auto* op = find<QComboBox>(*page, "planOp");
-        for (const char* id : {"dequantize", "quantize", "quantize_stats"}) {
-            op->setCurrentIndex(op->findData(QLatin1String(id)));
-            QVERIFY(!act->isEnabled() && !find<QLineEdit>(*page, "planM")->isEnabled());
-        }
-        QTRY_VERIFY_WITH_TIMEOUT(page->settled(), 60'000);
-        QVERIFY2(note().contains(QLatin1String("Quantize and measure")) && !note().contains(QLatin1String("act ")),
-                 qPrintable(note()));
-        op->setCurrentIndex(op->findData(QStringLiteral("matmul_t")));
-        QVERIFY(act->isEnabled());
-    }
-
-    /// A PJRT plugin by its path: pjrt runs on it, or compiles only; after a restart it is still there.
-    void aPjrtPluginIsKept() {
-        const QString fake = QStringLiteral(QS_BAD_DIR "/fake_pjrt.so");
-        if (!QFile::exists(fake)) QSKIP("this build has no pjrt backend");
-        qputenv("QUANTSCOPE_PJRT_TOPOLOGY", "v6e:2x2");
-        {
-            const auto page = make();
-            page->planner().addPlugin(fake);
-            QTRY_VERIFY_WITH_TIMEOUT(page->settled(), 60'000);
-            auto* matrix = find<QTableView>(*page, "capabilityMatrix");
-            bool compiles = false;
-            for (int column = 0; column < matrix->model()->columnCount(); ++column)
-                if (matrix->model()->headerData(column, Qt::Horizontal).toString() == QLatin1String("pjrt"))
-                    compiles = matrix->model()->index(0, column).data().toString() == QLatin1String("compile only");
-            QVERIFY(compiles);
-            keepPicture(*page, QStringLiteral("backends-compile-only"));
-        }
-        qunsetenv("QUANTSCOPE_PJRT_TOPOLOGY");
-        const auto named = [](BackendsPage& page) {
-            for (const auto& source : page.planner().sources())
-                if (source.named) return QString::fromStdString(*source.option("path"));
-            return QString();
-        };
-        const auto page = make();
-        QCOMPARE(named(*page), fake);
-        auto* backends = find<QListWidget>(*page, "planBackends");
-        backends->setCurrentItem(backends->findItems(QStringLiteral("pjrt"), Qt::MatchExactly).front());
-        backends->setFocus();
-        page->activateWindow();
-        for (auto* action : backends->actions()) action->trigger(); // Delete, or the context menu
-        QVERIFY(named(*page).isEmpty());
-        QVERIFY(named(*make()).isEmpty());
-    }
-
-    void asksWhatCouldRun() {
-        const auto page = make();
-        auto* matrix = find<QTableView>(*page, "capabilityMatrix");
-        const QAbstractItemModelTester tester(matrix->model());
-        QTRY_VERIFY_WITH_TIMEOUT(!page->bench().asking(), 60'000);
-        QVERIFY(!page->bench().answers().empty());
-        bool native = false;
-        for (const auto& answer : page->bench().answers())
-            native |= answer.backend == "cpu" && answer.spec == "nf4:block=64" && answer.status == RowState::Ok;
-        QVERIFY(native);
-        QVERIFY(matrix->isVisible());
-        // The answers say how much there is to time: the variants of what runs, a row for what does not.
-        plan(*page);
-        std::size_t rows = 0;
-        for (const auto& answer : page->bench().answers())
-            if ((answer.backend == "cpu" || answer.backend == "openblas") &&
-                (answer.spec == "nf4:block=64" || answer.spec == "f32"))
-                rows += 2 * std::max<std::size_t>(1, answer.variants.size()); // two M
-        QVERIFY2(find<QLabel>(*page, "planNote")->text().startsWith(QStringLiteral("%1 rows:").arg(rows)),
-                 qPrintable(find<QLabel>(*page, "planNote")->text()));
-    }
-
-    /// One that dies is a word in the matrix and a button; the others and the window go on.
-    void aCrashIsSetAsideAndTriedAgain() {
-        const auto page = make();
-        auto* retry = find<QToolButton>(*page, "retryBackends");
-        QTRY_VERIFY_WITH_TIMEOUT(!page->bench().asking(), 60'000);
-        QVERIFY(!retry->isVisible());
-        page->planner().addPlugin(QStringLiteral(QS_BAD_DIR "/bad_load.so"));
-        const auto answered = [&] {
-            bool crashed = false, native = false;
-            for (const auto& answer : page->bench().answers()) {
-                crashed |= answer.backend == "bad_load.so" && answer.status == RowState::Crashed &&
-                           answer.reason.find("SIGSEGV") != std::string::npos;
-                native |= answer.backend == "cpu" && answer.status == RowState::Ok;
-            }
-            return crashed && native && !page->bench().asking();
-        };
-        QTest::mouseClick(find<QPushButton>(*page, "askBackends"), Qt::LeftButton);
-        QTRY_VERIFY_WITH_TIMEOUT(answered(), 60'000);
-        QVERIFY(retry->isVisible() && retry->toolTip().contains(QLatin1String("bad_load.so: crashed")));
-        QVERIFY(quarantineReason(page->planner().sources().back()).has_value());
-        QTest::mouseClick(retry, Qt::LeftButton);
-        QVERIFY(page->bench().asking());
-        QTRY_VERIFY_WITH_TIMEOUT(answered(), 60'000);
-        QVERIFY(retry->isVisible()); // it has died again
-        for (const auto& source : page->planner().sources()) releaseQuarantine(source);
-        page->planner().removePlugin(QStringLiteral(QS_BAD_DIR "/bad_load.so"));
-    }
+    void initTestCase() { QVERIFY(open("quantscope-tests-backends")); }
 
     void runsShowsAndWrites() {
         QTemporaryDir folder;
@@ -405,35 +225,6 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(!page->bench().rows().empty(), 60'000);
         QTest::mouseClick(find<QPushButton>(*page, "cancelBench"), Qt::LeftButton);
         QVERIFY(!page->bench().running() && !page->bench().rows().empty());
-    }
-
-    void anUnusablePlanSaysWhy() {
-        const auto page = make();
-        find<QLineEdit>(*page, "planM")->setText(QStringLiteral("0 5000"));
-        auto* complaint = find<QLabel>(*page, "planComplaint");
-        QVERIFY(complaint->isVisible());
-        QVERIFY(complaint->text().contains(QLatin1String("1 to 4096")));
-        QVERIFY(!find<QPushButton>(*page, "runBench")->isEnabled());
-        find<QLineEdit>(*page, "planM")->setText(QStringLiteral("1"));
-        QVERIFY(find<QPushButton>(*page, "runBench")->isEnabled());
-    }
-
-    void aPluginThatIsNoneIsAColumnWithItsReason() {
-        QTemporaryDir folder;
-        const QString path = folder.filePath(QStringLiteral("broken.so"));
-        QFile file(path);
-        QVERIFY(file.open(QIODevice::WriteOnly) && file.write("no library") > 0);
-        file.close();
-        const auto page = make();
-        page->planner().addPlugin(path);
-        QTest::mouseClick(find<QPushButton>(*page, "askBackends"), Qt::LeftButton);
-        const auto reason = [&] {
-            for (const auto& answer : page->bench().answers())
-                if (answer.backend.find("broken") != std::string::npos) return answer.reason;
-            return std::string();
-        };
-        QTRY_VERIFY_WITH_TIMEOUT(!reason().empty(), 60'000);
-        page->planner().removePlugin(path);
     }
 };
 

@@ -17,12 +17,14 @@ qs_add_test(test_tensor_browser SOURCES ${gui}/test_tensor_browser.cpp LIBS qs_g
 qs_add_test(test_main_window SOURCES ${gui}/test_main_window.cpp LIBS qs_gui)
 qs_add_test(test_compare_page SOURCES ${gui}/test_compare_page.cpp LIBS qs_gui)
 qs_add_test(test_backends_charts SOURCES ${gui}/test_backends_charts.cpp LIBS qs_gui)
-qs_add_test(test_backends_page SOURCES ${gui}/test_backends_page.cpp LIBS qs_gui)
-target_compile_definitions(test_backends_page PRIVATE QS_BAD_DIR="${CMAKE_BINARY_DIR}/lib/quantscope/test-backends")
-add_dependencies(test_backends_page quantscope-worker qs_backend_bad_load)
-# One of its plugins crashes; the sanitizer must let the worker die of its own signal.
-set_tests_properties(test_backends_page PROPERTIES
-  ENVIRONMENT "QT_QPA_PLATFORM=offscreen;ASAN_OPTIONS=handle_segv=0:handle_abort=0:detect_leaks=1")
+foreach(name test_backends_page test_backends_plan)
+  qs_add_test(${name} SOURCES ${gui}/${name}.cpp LIBS qs_gui)
+  target_compile_definitions(${name} PRIVATE QS_BAD_DIR="${CMAKE_BINARY_DIR}/lib/quantscope/test-backends")
+  add_dependencies(${name} quantscope-worker qs_backend_bad_load)
+  # One of the plugins crashes; the sanitizer must let the worker die of its own signal.
+  set_tests_properties(${name} PROPERTIES
+    ENVIRONMENT "QT_QPA_PLATFORM=offscreen;ASAN_OPTIONS=handle_segv=0:handle_abort=0:detect_leaks=1")
+endforeach()
 qs_add_test(test_conventions SOURCES ${gui}/test_conventions.cpp LIBS qs_gui)
 qs_add_test(test_export_page SOURCES ${gui}/test_export_page.cpp LIBS qs_gui)
 add_dependencies(test_export_page quantscope-worker) # lays out HDF5
@@ -40,6 +42,6 @@ foreach(wrong "--nonsense" "--theme=pink" "--page=nowhere" "--size=3" "--spec=zz
 endforeach()
 # They judge how long the event loop is held: nobody else's threads beside them.
 if(NOT QS_SANITIZE) # whose times nobody judges
-  set_tests_properties(test_main_window test_turns test_block_slider test_backends_page PROPERTIES RUN_SERIAL ON)
+  set_tests_properties(test_main_window test_turns test_block_slider test_backends_page test_backends_plan PROPERTIES RUN_SERIAL ON)
 endif()
 set_tests_properties(test_turns PROPERTIES TIMEOUT 600) # up to five processes, where the machine is loaded
