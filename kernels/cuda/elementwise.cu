@@ -82,16 +82,6 @@ __global__ void padI8(const std::int8_t* x, std::int64_t m, std::int64_t k, std:
         }
 }
 
-template<class T>
-__global__ void rescale(const T* sums, std::int64_t ld, const float* xScale, const float* wScale, Target to) {
-    for (std::int64_t m = blockIdx.y; m < to.m; m += rowStep())
-        for (std::int64_t n = firstIndex(); n < to.n; n += indexStep())
-            store(to, m, n, float(sums[m * ld + n]) * xScale[m] * wScale[n]);
-}
-__global__ void floats(const float* sums, Target to) {
-    for (std::int64_t m = blockIdx.y; m < to.m; m += rowStep())
-        for (std::int64_t n = firstIndex(); n < to.n; n += indexStep()) store(to, m, n, sums[m * to.n + n]);
-}
 __global__ void round16(const float* x, std::int64_t count, __nv_bfloat16* to) {
     for (std::int64_t i = firstIndex(); i < count; i += indexStep()) to[i] = __float2bfloat16_rn(x[i]);
 }
@@ -103,6 +93,57 @@ __device__ __forceinline__ void putFour(float* to, const float (&v)[4]) {
 }
 __device__ __forceinline__ void putFour(__nv_bfloat16* to, const float (&v)[4]) {
     *reinterpret_cast<uint2*>(to) = make_uint2(packBf16(v[0], v[1]), packBf16(v[2], v[3]));
+}
+
+/// What follows a product, four columns of four rows a thread and turn: sums times both scales, or as they are. `whole`:
+/// rows are whole loads and stores of four.
+constexpr int kFinishedRows = 4;
+template<class T, bool Scaled>
+__global__ void finish(const T* sums, std::int64_t ld, const float* xScale, const float* wScale, bool whole,
+                       Target to) {
+    const std::int64_t fours = (to.n + 3) / 4;
+    for (std::int64_t first = std::int64_t(blockIdx.y) * kFinishedRows; first < to.m;
+         first += rowStep() * kFinishedRows)
+        for (std::int64_t i = firstIndex(); i < fours; i += indexStep()) {
+            const std::int64_t n = 4 * i;
+            const int rows = to.m - first < kFinishedRows ? int(to.m - first) : kFinishedRows;
+            if (!whole) {
+                for (std::int64_t m = first; m < first + rows; ++m)
+                    for (int j = 0; j < 4 && n + j < to.n; ++j) {
+                        const float sum = float(sums[m * ld + n + j]);
+                        store(to, m, n + j, Scaled ? sum * xScale[m] * wScale[n + j] : sum);
+                    }
+                continue;
+            }
+            struct alignas(16) Four {
+                T v[4];
+            };
+            Four read[kFinishedRows];
+#pragma unroll
+            for (int r = 0; r < kFinishedRows; ++r)
+                if (r < rows) read[r] = *reinterpret_cast<const Four*>(sums + (first + r) * ld + n);
+            const float4 none = make_float4(0, 0, 0, 0);
+            const float4 w = Scaled ? *reinterpret_cast<const float4*>(wScale + n) : none;
+            const float4 bias = to.bias ? *reinterpret_cast<const float4*>(to.bias + n) : none;
+            const float ofW[4] = {w.x, w.y, w.z, w.w}, ofBias[4] = {bias.x, bias.y, bias.z, bias.w};
+#pragma unroll
+            for (int r = 0; r < kFinishedRows; ++r) {
+                if (r >= rows) break;
+                const float ofX = Scaled ? xScale[first + r] : 1.0f;
+                float value[4];
+#pragma unroll
+                for (int j = 0; j < 4; ++j) {
+                    value[j] = float(read[r].v[j]);
+                    if constexpr (Scaled) value[j] = value[j] * ofX * ofW[j];
+                    if (to.bias) value[j] += ofBias[j];
+                }
+                const std::int64_t at = (first + r) * to.n + n;
+                if (to.bf16)
+                    putFour(static_cast<__nv_bfloat16*>(to.y) + at, value);
+                else
+                    putFour(static_cast<float*>(to.y) + at, value);
+            }
+        }
 }
 
 /// Four columns a thread and turn. Sizes are below 2^31, as are the blocks of scales. `whole`: rows of codes are whole
@@ -205,6 +246,17 @@ __global__ void decodeRun(const std::uint8_t* codes, const float* scales, const 
     }
 }
 
+template<class T, bool Scaled>
+int launchFinish(const T* sums, std::int64_t ld, const float* xScale, const float* wScale, const Target& to, Stream s) {
+    const auto aligned = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at) % 16 == 0; };
+    const bool whole =
+        to.n % 4 == 0 && ld % 4 == 0 && aligned(sums) && aligned(wScale) && aligned(to.bias) && aligned(to.y);
+    const auto kernel = finish<T, Scaled>;
+    QS_LAUNCH(kernel, gridOf((to.m + kFinishedRows - 1) / kFinishedRows, (to.n + 3) / 4), kThreads, 0, s, sums, ld,
+              xScale, wScale, whole, to);
+    return int(cudaGetLastError());
+}
+
 template<class T> int launchRun(const StoredMatrix& w, std::int64_t group, T* to, Stream s) {
     constexpr int kValues = 16 / sizeof(T);
     const auto kernel = w.bits == 2   ? decodeRun<2, false, T>
@@ -218,22 +270,26 @@ template<class T> int launchRun(const StoredMatrix& w, std::int64_t group, T* to
     return int(cudaGetLastError());
 }
 
-__global__ void stream(const uint4* data, std::int64_t count, std::uint32_t* sink) {
+/// Several passes read out of the cache that all multiprocessors share: in each a block reads what another read before.
+template<bool Cached> __global__ void stream(const uint4* data, std::int64_t count, int passes, std::uint32_t* sink) {
     uint4 sum = make_uint4(0, 0, 0, 0);
     const std::int64_t step = indexStep();
-    std::int64_t i = firstIndex();
-    for (; i + 3 * step < count; i += 4 * step) { // four loads under way
-        const uint4 a = __ldcs(data + i), b = __ldcs(data + i + step), c = __ldcs(data + i + 2 * step),
-                    d = __ldcs(data + i + 3 * step);
-        sum.x ^= a.x ^ b.x ^ c.x ^ d.x, sum.y ^= a.y ^ b.y ^ c.y ^ d.y;
-        sum.z ^= a.z ^ b.z ^ c.z ^ d.z, sum.w ^= a.w ^ b.w ^ c.w ^ d.w;
-    }
-    for (; i < count; i += step) {
-        const uint4 a = __ldcs(data + i);
-        sum.x ^= a.x, sum.y ^= a.y, sum.z ^= a.z, sum.w ^= a.w;
+    const auto read = [&](std::int64_t i) { return Cached ? __ldcg(data + i) : __ldcs(data + i); };
+    for (int pass = 0; pass < passes; ++pass) {
+        const unsigned block = (blockIdx.x + unsigned(pass)) % gridDim.x;
+        std::int64_t i = std::int64_t(block) * blockDim.x + threadIdx.x;
+        for (; i + 3 * step < count; i += 4 * step) { // four loads under way
+            const uint4 a = read(i), b = read(i + step), c = read(i + 2 * step), d = read(i + 3 * step);
+            sum.x ^= a.x ^ b.x ^ c.x ^ d.x, sum.y ^= a.y ^ b.y ^ c.y ^ d.y;
+            sum.z ^= a.z ^ b.z ^ c.z ^ d.z, sum.w ^= a.w ^ b.w ^ c.w ^ d.w;
+        }
+        for (; i < count; i += step) {
+            const uint4 a = read(i);
+            sum.x ^= a.x, sum.y ^= a.y, sum.z ^= a.z, sum.w ^= a.w;
+        }
     }
     const std::uint32_t all = sum.x ^ sum.y ^ sum.z ^ sum.w;
-    if (all == 0x9E3779B9u) atomicAdd(sink, 1u); // hardly ever, but the compiler cannot know
+    if (all == kStreamSign) atomicAdd(sink, 1u); // hardly ever, but the compiler cannot know
 }
 
 } // namespace
@@ -255,17 +311,14 @@ int padBytes(const std::int8_t* x, std::int64_t m, std::int64_t k, std::int64_t 
 }
 int finishIntegers(const std::int32_t* sums, std::int64_t ld, const float* xScale, const float* wScale,
                    const Target& to, Stream s) {
-    QS_LAUNCH(rescale, gridOf(to.m, to.n), kThreads, 0, s, sums, ld, xScale, wScale, to);
-    return int(cudaGetLastError());
+    return launchFinish<std::int32_t, true>(sums, ld, xScale, wScale, to, s);
 }
 int finishScaled(const float* sums, std::int64_t ld, const float* xScale, const float* wScale, const Target& to,
                  Stream s) {
-    QS_LAUNCH(rescale, gridOf(to.m, to.n), kThreads, 0, s, sums, ld, xScale, wScale, to);
-    return int(cudaGetLastError());
+    return launchFinish<float, true>(sums, ld, xScale, wScale, to, s);
 }
 int finishFloats(const float* sums, const Target& to, Stream s) {
-    QS_LAUNCH(floats, gridOf(to.m, to.n), kThreads, 0, s, sums, to);
-    return int(cudaGetLastError());
+    return launchFinish<float, false>(sums, to.n, nullptr, nullptr, to, s);
 }
 int roundToBf16(const float* x, std::int64_t count, void* to, Stream s) {
     QS_LAUNCH(round16, blocksFor(count), kThreads, 0, s, x, count, static_cast<__nv_bfloat16*>(to));
@@ -290,8 +343,10 @@ int dequantize(const StoredMatrix& from, void* to, Element type, Stream s) {
         QS_LAUNCH(decode, blocks, kThreads, 0, s, w, whole, static_cast<__nv_bfloat16*>(to));
     return int(cudaGetLastError());
 }
-int readStream(const void* data, std::int64_t bytes, std::uint32_t* sink, int processors, Stream s) {
-    QS_LAUNCH(stream, unsigned(processors * 8), kThreads, 0, s, static_cast<const uint4*>(data), bytes / 16, sink);
+int readStream(const void* data, std::int64_t bytes, int passes, std::uint32_t* sink, int processors, Stream s) {
+    const auto kernel = passes > 1 ? stream<true> : stream<false>;
+    QS_LAUNCH(kernel, unsigned(processors * 8), kThreads, 0, s, static_cast<const uint4*>(data), bytes / 16, passes,
+              sink);
     return int(cudaGetLastError());
 }
 

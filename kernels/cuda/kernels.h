@@ -120,7 +120,9 @@ int quantizeInt8(const float* x, std::int64_t rows, std::int64_t columns, std::i
 int quantizeBySearch(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t group, const Coding& coding,
                      std::uint8_t* codes, float* scales, Stream stream, const Measuring& measuring = {});
 
-/// Reads `bytes` (a multiple of 16) once; keeps a word of their sum in *sink.
-int readStream(const void* data, std::int64_t bytes, std::uint32_t* sink, int processors, Stream stream);
+/// Reads `bytes` (a multiple of 16) so many times; several passes come from the cache that all multiprocessors share, and
+/// from no nearer one. *sink counts threads whose words have a certain sum, so that nothing may be left out.
+int readStream(const void* data, std::int64_t bytes, int passes, std::uint32_t* sink, int processors, Stream stream);
+inline constexpr std::uint32_t kStreamSign = 0x9E3779B9u; ///< that sum, of all words of a thread by exclusive or
 
 } // namespace qs::cuda

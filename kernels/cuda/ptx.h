@@ -21,8 +21,8 @@ std::string stagedName(int bits, int columns, int scaleMode, std::int64_t block,
 std::string largeName(int bits, int scaleMode, bool affine = false);
 std::string decodeName(bool toBf16);
 std::string decodeRunName(int bits, bool highFirst, bool toBf16);
-inline constexpr const char* kFinishIntegersName = "7rescaleIiE";
-inline constexpr const char* kFinishScaledName = "7rescaleIfE";
+inline constexpr const char* kFinishIntegersName = "6finishIiLb1E";
+inline constexpr const char* kFinishScaledName = "6finishIfLb1E";
 enum class Quantizer : int {
     Int8,
     E4m3,

@@ -120,5 +120,6 @@ struct SkinnyShape {
 SkinnyShape skinnyShape(std::int64_t m, std::int64_t k);
 bool prefersSkinny(std::int64_t m); ///< else the large tiles
 inline constexpr std::int64_t kSkinnyMost = 128, kLargeLeast = 17;
+inline constexpr std::int64_t kLargeMost = 65535 * 128; ///< rows of the grid
 
 } // namespace qs::cuda

@@ -7,6 +7,7 @@
 #include "plugins/cuda/product.h"
 #include "plugins/cuda/timing.h"
 
+#include <charconv>
 #include <memory>
 
 using namespace qs;
@@ -17,6 +18,7 @@ struct qs_ctx {
     std::atomic<bool> cancelled{false};
     cuda::Device device;
     ~qs_ctx() {
+        device.blas.close(); // it works in the stream
         if (device.stream) cudaStreamDestroy(device.stream);
     }
 };
@@ -47,10 +49,12 @@ void openDevice(cuda::Device& device, const qs_kv* kv, std::uint32_t n) {
         throw Refusal(QS_UNAVAILABLE,
                       std::string("no device: ") + (code ? cudaGetErrorString(code) : "the driver sees none"));
     const char* wanted = qs_option(kv, n, "device");
-    const int number = wanted ? std::atoi(wanted) : 0;
-    if (number < 0 || number >= count)
+    const std::string_view text = wanted ? wanted : "0";
+    int number = -1;
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (problem != std::errc() || end != text.data() + text.size() || number < 0 || number >= count)
         throw Refusal(QS_INVALID_ARGUMENT,
-                      std::string("there is no device ") + wanted + ", only " + std::to_string(count));
+                      "there is no device " + std::string(text) + ", only 0 to " + std::to_string(count - 1));
     cudaDeviceProp properties{};
     cuda::check(cudaGetDeviceProperties(&properties, number), "the device's properties");
     if (properties.major < 8)
@@ -59,6 +63,7 @@ void openDevice(cuda::Device& device, const qs_kv* kv, std::uint32_t n) {
     // Not a non-blocking one: copies go through the default stream, and the two must wait for each other.
     cuda::check(cudaStreamCreate(&device.stream), "a stream");
     device.processors = properties.multiProcessorCount, device.memory = properties.totalGlobalMem;
+    device.l2 = std::size_t(std::max(properties.l2CacheSize, 0));
     device.name = properties.name;
     device.architecture = "sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
     const char* path = qs_option(kv, n, "path");
@@ -106,8 +111,13 @@ std::int32_t deviceGet(qs_ctx* ctx, std::uint32_t dev, qs_device* out, qs_error*
     return QS_OK;
 }
 
-std::int32_t query(qs_ctx* ctx, std::uint32_t, const qs_problem* problem, qs_support* out, qs_error* error) {
+void mustBeThe(std::uint32_t dev) {
+    if (dev) throw Refusal(QS_NOT_FOUND, "the context has one device");
+}
+
+std::int32_t query(qs_ctx* ctx, std::uint32_t dev, const qs_problem* problem, qs_support* out, qs_error* error) {
     return plugin::guarded(error, [&] {
+        mustBeThe(dev);
         const cuda::Plan plan = cuda::planFor(plugin::given(problem), ctx->device.blas.libraries());
         auto answer = plugin::given(out);
         answer.level = plan.variants.empty() ? QS_SUPPORT_NO : QS_SUPPORT_NATIVE;
@@ -117,21 +127,24 @@ std::int32_t query(qs_ctx* ctx, std::uint32_t, const qs_problem* problem, qs_sup
     });
 }
 
-std::int32_t variantGet(qs_ctx* ctx, std::uint32_t, const qs_problem* problem, std::uint32_t index, qs_variant* out,
+std::int32_t variantGet(qs_ctx* ctx, std::uint32_t dev, const qs_problem* problem, std::uint32_t index, qs_variant* out,
                         qs_error* error) {
     return plugin::guarded(error, [&] {
+        mustBeThe(dev);
         const auto p = plugin::given(problem);
         const cuda::Plan plan = cuda::planFor(p, ctx->device.blas.libraries());
-        const cuda::VariantRow& row = plugin::variantAt(plan.variants, index);
+        cuda::VariantRow row = plugin::variantAt(plan.variants, index);
+        if (row.path == cuda::Path::E4m3 && cuda::scalesItself(ctx->device, p)) row.note = cuda::kScaledInProduct;
         plugin::giveVariant(out, row, row.flags, cuda::nmseLimit(row, p));
     });
 }
 
-std::int32_t prepare(qs_ctx* ctx, std::uint32_t, const qs_problem* problem, const char* variant,
+std::int32_t prepare(qs_ctx* ctx, std::uint32_t dev, const qs_problem* problem, const char* variant,
                      const qs_tensor* const* in, std::uint32_t n, qs_kernel** out, qs_kernel_info* info,
                      qs_error* error) {
     *out = nullptr;
     return plugin::guarded(error, [&] {
+        mustBeThe(dev);
         const auto p = plugin::given(problem);
         cuda::Plan plan = cuda::planFor(p, ctx->device.blas.libraries());
         if (plan.variants.empty()) throw Refusal(QS_UNIMPLEMENTED, plan.refusal);
@@ -168,13 +181,15 @@ std::int32_t bench(qs_kernel* kernel, const qs_tensor* const* act, std::uint32_t
     });
 }
 
-std::int32_t roof(qs_ctx* ctx, std::uint32_t, const char* kind, const qs_run_opts* options, qs_run_result* out,
+std::int32_t roof(qs_ctx* ctx, std::uint32_t dev, const char* kind, const qs_run_opts* options, qs_run_result* out,
                   double* work, qs_error* error) {
     return plugin::guarded(error, [&] {
+        mustBeThe(dev);
         const auto opts = plugin::given(options);
         auto result = plugin::given(out);
         ctx->cancelled = false;
-        *work = cuda::measureRoof(ctx->device, kind ? kind : "", ctx->host, ctx->cancelled, opts, result);
+        const double done = cuda::measureRoof(ctx->device, kind ? kind : "", ctx->host, ctx->cancelled, opts, result);
+        if (work) *work = done;
         plugin::give(out, result);
     });
 }

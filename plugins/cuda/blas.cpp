@@ -6,6 +6,10 @@
 namespace qs::cuda {
 namespace {
 
+/// CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F, which headers before CUDA 12.9 lack, and libraries would take for another.
+constexpr std::int32_t kScaleOfARow = 3;
+constexpr std::size_t kRowsAreScaledFrom = 120900;
+
 void checkBlas(cublasStatus_t status, const char* what) {
     if (status != CUBLAS_STATUS_SUCCESS)
         throw plugin::Refusal(status == CUBLAS_STATUS_ALLOC_FAILED ? QS_RESOURCE_EXHAUSTED : QS_INTERNAL,
@@ -38,8 +42,8 @@ void Blas::load(const std::string& folder, cudaStream_t stream, int capability) 
           blas_.resolve(gemm_, "cublasGemmEx")))
         libraries_.noBlas = blas_.path() + " lacks functions of cuBLAS";
     if (libraries_.noLt.empty() &&
-        !(lt_.resolve(ltCreate_, "cublasLtCreate") && lt_.resolve(ltDestroy_, "cublasLtDestroy") &&
-          lt_.resolve(descCreate_, "cublasLtMatmulDescCreate") &&
+        !(lt_.resolve(ltVersion_, "cublasLtGetVersion") && lt_.resolve(ltCreate_, "cublasLtCreate") &&
+          lt_.resolve(ltDestroy_, "cublasLtDestroy") && lt_.resolve(descCreate_, "cublasLtMatmulDescCreate") &&
           lt_.resolve(descDestroy_, "cublasLtMatmulDescDestroy") &&
           lt_.resolve(descSet_, "cublasLtMatmulDescSetAttribute") &&
           lt_.resolve(layoutCreate_, "cublasLtMatrixLayoutCreate") &&
@@ -49,23 +53,25 @@ void Blas::load(const std::string& folder, cudaStream_t stream, int capability) 
           lt_.resolve(preferenceSet_, "cublasLtMatmulPreferenceSetAttribute") &&
           lt_.resolve(heuristic_, "cublasLtMatmulAlgoGetHeuristic") && lt_.resolve(matmul_, "cublasLtMatmul")))
         libraries_.noLt = lt_.path() + " lacks functions of cuBLASLt";
+    // A library that does not begin, as with a driver older than it wants, leaves our kernels as they are.
+    const auto began = [](std::string& missing, const char* call, cublasStatus_t status) {
+        if (status != CUBLAS_STATUS_SUCCESS)
+            missing = std::string(call) + " failed with status " + std::to_string(int(status));
+        return missing.empty();
+    };
+    if (libraries_.noBlas.empty() && began(libraries_.noBlas, "cublasCreate", create_(&handle_)))
+        checkBlas(setStream_(handle_, stream_), "cublasSetStream");
+    if (libraries_.noLt.empty() && began(libraries_.noLt, "cublasLtCreate", ltCreate_(&ltHandle_)))
+        workspace_ = Memory(kWorkspaceBytes);
     libraries_.noFp8 = libraries_.noLt;
     if (capability < 89)
         libraries_.noFp8 = "fp8 products need compute capability 8.9, the device has " +
                            std::to_string(capability / 10) + '.' + std::to_string(capability % 10);
-    if (libraries_.noBlas.empty()) {
-        checkBlas(create_(&handle_), "cublasCreate");
-        checkBlas(setStream_(handle_, stream_), "cublasSetStream");
-    }
-    if (libraries_.noLt.empty()) {
-        checkBlas(ltCreate_(&ltHandle_), "cublasLtCreate");
-        workspace_ = Memory(kWorkspaceBytes);
-    }
 }
 
-Blas::~Blas() {
-    if (handle_) destroy_(handle_);
-    if (ltHandle_) ltDestroy_(ltHandle_);
+void Blas::close() {
+    if (handle_) destroy_(std::exchange(handle_, nullptr));
+    if (ltHandle_) ltDestroy_(std::exchange(ltHandle_, nullptr));
 }
 
 std::string Blas::version() const {
@@ -84,55 +90,87 @@ void Blas::product(std::int64_t m, std::int64_t n, std::int64_t k, const void* x
               "cublasGemmEx");
 }
 
-Blas::ByteProduct Blas::planBytes(Byte type, std::int64_t m, std::int64_t n, std::int64_t k) {
+Blas::ByteProduct& Blas::ByteProduct::operator=(ByteProduct&& other) noexcept {
+    std::swap(owner, other.owner), std::swap(operation, other.operation);
+    std::swap(a, other.a), std::swap(b, other.b), std::swap(c, other.c);
+    type = other.type, scaled = other.scaled, algorithm = other.algorithm;
+    return *this;
+}
+Blas::ByteProduct::~ByteProduct() {
+    if (!owner) return;
+    if (operation) owner->descDestroy_(operation);
+    for (cublasLtMatrixLayout_t layout : {a, b, c})
+        if (layout) owner->layoutDestroy_(layout);
+}
+
+/// With xScale the product scales, else it leaves its sums. What failed first, or success.
+cublasStatus_t Blas::fill(ByteProduct& plan, std::int64_t m, std::int64_t n, std::int64_t k, cudaDataType to,
+                          const float* xScale) const {
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    const auto step = [&](cublasStatus_t result) { return (status = result) == CUBLAS_STATUS_SUCCESS; };
+    const auto set = [&](cublasLtMatmulDescAttributes_t what, const auto& value) {
+        return step(descSet_(plan.operation, what, &value, sizeof value));
+    };
+    plan.owner = this, plan.scaled = xScale != nullptr;
+    const bool e4m3 = plan.type == Byte::E4m3;
+    const cudaDataType element = e4m3 ? CUDA_R_8F_E4M3 : CUDA_R_8I, sum = e4m3 ? CUDA_R_32F : CUDA_R_32I;
+    if (!step(descCreate_(&plan.operation, e4m3 ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32I, sum)) ||
+        !set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T))
+        return status;
+    // Its A are our weights. The heuristic wants both pointers; that of the weights is set again before each run.
+    const std::int32_t rows = kScaleOfARow;
+    if (plan.scaled &&
+        !(set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, rows) && set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, rows) &&
+          set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, xScale) && set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, xScale)))
+        return status;
+    if (!step(layoutCreate_(&plan.a, element, std::uint64_t(k), std::uint64_t(n), k)) ||
+        !step(layoutCreate_(&plan.b, element, std::uint64_t(k), std::uint64_t(m), k)) ||
+        !step(layoutCreate_(&plan.c, to, std::uint64_t(n), std::uint64_t(m), n)))
+        return status;
+    cublasLtMatmulPreference_t preference = nullptr;
+    if (!step(preferenceCreate_(&preference))) return status;
+    const std::size_t room = kWorkspaceBytes;
+    cublasLtMatmulHeuristicResult_t result{};
+    int found = 0;
+    if (step(preferenceSet_(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room, sizeof room)) &&
+        step(heuristic_(ltHandle_, plan.operation, plan.a, plan.b, plan.c, plan.c, preference, 1, &result, &found)) &&
+        (!found || result.state != CUBLAS_STATUS_SUCCESS))
+        status = CUBLAS_STATUS_NOT_SUPPORTED;
+    preferenceDestroy_(preference);
+    plan.algorithm = result.algo;
+    return status;
+}
+
+Blas::ByteProduct Blas::planBytes(Byte type, std::int64_t m, std::int64_t n, std::int64_t k) const {
     ByteProduct plan;
     plan.type = type;
     const bool e4m3 = type == Byte::E4m3;
     const std::string name = e4m3 ? "fp8" : "int8";
-    const cudaDataType element = e4m3 ? CUDA_R_8F_E4M3 : CUDA_R_8I, sum = e4m3 ? CUDA_R_32F : CUDA_R_32I;
-    const auto step = [&](cublasStatus_t status) { checkBlas(status, ("cuBLASLt's " + name + " product").c_str()); };
-    try {
-        step(descCreate_(&plan.operation, e4m3 ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32I, sum));
-        const cublasOperation_t transposed = CUBLAS_OP_T;
-        step(descSet_(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
-        step(layoutCreate_(&plan.a, element, std::uint64_t(k), std::uint64_t(n), k));
-        step(layoutCreate_(&plan.b, element, std::uint64_t(k), std::uint64_t(m), k));
-        step(layoutCreate_(&plan.c, sum, std::uint64_t(n), std::uint64_t(m), n));
-        cublasLtMatmulPreference_t preference = nullptr;
-        step(preferenceCreate_(&preference));
-        const std::size_t room = kWorkspaceBytes;
-        cublasLtMatmulHeuristicResult_t result{};
-        int found = 0;
-        cublasStatus_t status =
-            preferenceSet_(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room, sizeof room);
-        if (status == CUBLAS_STATUS_SUCCESS)
-            status =
-                heuristic_(ltHandle_, plan.operation, plan.a, plan.b, plan.c, plan.c, preference, 1, &result, &found);
-        preferenceDestroy_(preference);
-        step(status);
-        if (!found)
-            throw plugin::Refusal(QS_UNIMPLEMENTED, "cuBLASLt has no " + name + " product for this shape and device");
-        plan.algorithm = result.algo;
-    } catch (...) {
-        destroy(plan);
-        throw;
-    }
+    const cublasStatus_t status = fill(plan, m, n, k, e4m3 ? CUDA_R_32F : CUDA_R_32I, nullptr);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED)
+        throw plugin::Refusal(QS_UNIMPLEMENTED, "cuBLASLt has no " + name + " product for this shape and device");
+    checkBlas(status, ("cuBLASLt's " + name + " product").c_str());
     return plan;
 }
 
-void Blas::destroy(ByteProduct& plan) {
-    if (plan.operation) descDestroy_(plan.operation);
-    for (cublasLtMatrixLayout_t layout : {plan.a, plan.b, plan.c})
-        if (layout) layoutDestroy_(layout);
-    plan = {};
+std::optional<Blas::ByteProduct> Blas::planScaled(std::int64_t m, std::int64_t n, std::int64_t k, bool toBf16,
+                                                  const float* xScale) const {
+    if (!libraries_.noFp8.empty() || ltVersion_() < kRowsAreScaledFrom) return std::nullopt;
+    ByteProduct plan;
+    plan.type = Byte::E4m3;
+    if (fill(plan, m, n, k, toBf16 ? CUDA_R_16BF : CUDA_R_32F, xScale) != CUBLAS_STATUS_SUCCESS) return std::nullopt;
+    return plan;
 }
 
-void Blas::multiplyBytes(const ByteProduct& plan, const void* x, const void* w, void* sums) {
+void Blas::multiplyBytes(const ByteProduct& plan, const void* x, const void* w, void* to, const float* wScale) {
     const std::int32_t one = 1, none = 0;
     const float oneF32 = 1, noneF32 = 0;
     const bool e4m3 = plan.type == Byte::E4m3;
+    if (plan.scaled)
+        checkBlas(descSet_(plan.operation, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &wScale, sizeof wScale),
+                  "the scales of cuBLASLt's fp8 product");
     checkBlas(matmul_(ltHandle_, plan.operation, e4m3 ? static_cast<const void*>(&oneF32) : &one, w, plan.a, x, plan.b,
-                      e4m3 ? static_cast<const void*>(&noneF32) : &none, sums, plan.c, sums, plan.c, &plan.algorithm,
+                      e4m3 ? static_cast<const void*>(&noneF32) : &none, to, plan.c, to, plan.c, &plan.algorithm,
                       workspace_.as<void>(), workspace_.bytes(), stream_),
               "cublasLtMatmul");
 }

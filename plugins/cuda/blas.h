@@ -8,6 +8,7 @@
 
 #include <cublasLt.h>
 #include <cublas_v2.h>
+#include <optional>
 
 namespace qs::cuda {
 
@@ -15,12 +16,14 @@ class Blas {
 public:
     /// `folder`: where the libraries are, or empty for the linker's places. `capability`: of the device, 89 for 8.9.
     void load(const std::string& folder, cudaStream_t stream, int capability);
-    ~Blas();
+    ~Blas() { close(); }
+    void close(); ///< before the stream ends
     Blas() = default;
     Blas(const Blas&) = delete;
     Blas& operator=(const Blas&) = delete;
     const Libraries& libraries() const { return libraries_; }
     std::string version() const;
+    const void* anywhere() const { return workspace_.as<void>(); } ///< aligned memory of the device, for asking
 
     /// y[m,n] (f32) = x[m,k] W; W [k,n] or [n,k]. Both of `type`, products in f32 for f32 (no TF32), sums in f32.
     void product(std::int64_t m, std::int64_t n, std::int64_t k, const void* x, const void* w, cudaDataType type,
@@ -30,15 +33,30 @@ public:
     enum class Byte { Int8, E4m3 };
     struct ByteProduct {
         Byte type = Byte::Int8;
+        bool scaled = false; ///< results are the sums times both scales
+        const Blas* owner = nullptr;
         cublasLtMatmulDesc_t operation = nullptr;
         cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
         cublasLtMatmulAlgo_t algorithm{};
+
+        ByteProduct() = default;
+        ByteProduct(ByteProduct&& other) noexcept { *this = std::move(other); }
+        ByteProduct& operator=(ByteProduct&& other) noexcept;
+        ~ByteProduct();
     };
-    ByteProduct planBytes(Byte type, std::int64_t m, std::int64_t n, std::int64_t k);
-    void destroy(ByteProduct& plan);
-    void multiplyBytes(const ByteProduct& plan, const void* x, const void* w, void* sums);
+    ByteProduct planBytes(Byte type, std::int64_t m, std::int64_t n, std::int64_t k) const;
+    /// y[m,n] (f32 or bf16) = x[m,k] W^T of e4m3, times xScale[m] and a scale of each row of W; nullopt: this cuBLASLt
+    /// does not scale rows (before 12.9), or not this product on this device. What the scales point to is needed when it
+    /// runs.
+    std::optional<ByteProduct> planScaled(std::int64_t m, std::int64_t n, std::int64_t k, bool toBf16,
+                                          const float* xScale) const;
+    /// `wScale`: of a plan that scales.
+    void multiplyBytes(const ByteProduct& plan, const void* x, const void* w, void* to, const float* wScale = nullptr);
 
 private:
+    cublasStatus_t fill(ByteProduct& plan, std::int64_t m, std::int64_t n, std::int64_t k, cudaDataType to,
+                        const float* xScale) const;
+
     plugin::SharedLibrary blas_, lt_;
     Libraries libraries_;
     cudaStream_t stream_ = nullptr;
@@ -56,6 +74,7 @@ private:
                                       const void*, cudaDataType, int, const void*, cudaDataType, int, const void*,
                                       void*, cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
     GemmEx gemm_ = nullptr;
+    decltype(&cublasLtGetVersion) ltVersion_ = nullptr;
     decltype(&cublasLtCreate) ltCreate_ = nullptr;
     decltype(&cublasLtDestroy) ltDestroy_ = nullptr;
     decltype(&cublasLtMatmulDescCreate) descCreate_ = nullptr;

@@ -11,6 +11,7 @@ namespace qs::cuda {
 
 inline void check(int code, const char* what) {
     if (code == cudaSuccess) return;
+    (void)cudaGetLastError(); // a failed allocation must not be taken for the next launch's failure
     const auto error = static_cast<cudaError_t>(code);
     throw plugin::Refusal(error == cudaErrorMemoryAllocation ? QS_RESOURCE_EXHAUSTED : QS_INTERNAL,
                           std::string(what) + ": " + cudaGetErrorString(error));
@@ -40,8 +41,8 @@ public:
         if (bytes_) check(cudaMemcpy(other.data_, data_, bytes_, cudaMemcpyDeviceToDevice), "copy on the device");
         return other;
     }
-    void toHost(void* host) const {
-        if (bytes_) check(cudaMemcpy(host, data_, bytes_, cudaMemcpyDeviceToHost), "copy from the device");
+    void toHost(void* host, std::size_t bytes) const { // its first
+        if (bytes) check(cudaMemcpy(host, data_, bytes, cudaMemcpyDeviceToHost), "copy from the device");
     }
     void zero() {
         if (bytes_) check(cudaMemset(data_, 0, bytes_), "clear memory of the device");

@@ -21,7 +21,7 @@ constexpr VariantRow kRows[] = {
      QS_VARIANT_REPACKS, QS_FUSION_FUSED},
     {Path::Integers, "cublaslt_i8", "cuBLASLt int8", "int8 products, int32 sums, both scales in f32",
      QS_VARIANT_BASELINE | QS_VARIANT_REPACKS, QS_FUSION_UNKNOWN},
-    {Path::E4m3, "cublaslt_e4m3", "cuBLASLt fp8", "fp8 products, sums in f32, both scales in f32",
+    {Path::E4m3, "cublaslt_e4m3", "cuBLASLt fp8", "fp8 products, sums in f32, both scales in f32 in a pass of its own",
      QS_VARIANT_BASELINE | QS_VARIANT_REPACKS, QS_FUSION_UNKNOWN},
     {Path::F32, "cublas_f32", "cuBLAS f32", "f32 products and sums, no TF32", QS_VARIANT_BASELINE, QS_FUSION_UNKNOWN},
     {Path::Bf16, "cublas_bf16", "cuBLAS bf16", "x and weights rounded to bf16, sums in f32", QS_VARIANT_BASELINE,
@@ -101,7 +101,7 @@ void planProduct(const qs_problem& p, const Libraries& libraries, Plan& plan) {
             if (stagedFirst) add(Path::Staged, "bf16", "f32");
             if (skinny) add(Path::Skinny, "bf16", "f32");
             if (staged && !stagedFirst) add(Path::Staged, "bf16", "f32");
-            if (p.m >= kLargeLeast) add(Path::Large, "bf16", "f32");
+            if (p.m >= kLargeLeast && p.m <= kLargeMost) add(Path::Large, "bf16", "f32");
             if (!skinny && p.m <= kSkinnyMost) add(Path::Skinny, "bf16", "f32");
         }
         if (libraries.noBlas.empty()) {
@@ -153,10 +153,13 @@ std::optional<Tiling> tilingOf(const Stored& w, bool wIsKn, std::int64_t n, std:
 Plan planFor(const qs_problem& p, const Libraries& libraries) {
     Plan plan;
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    const auto tooMany = [](std::int64_t a, std::int64_t b) { return a > (std::int64_t(1) << 44) / b; };
     if (p.m < 1 || p.n < 1 || p.k < 1)
         plan.refusal = "an empty product";
     else if (p.m > most || p.n > most || p.k > most)
         plan.refusal = "sizes of 2^31 and above";
+    else if (tooMany(p.m, p.n) || tooMany(p.n, p.k) || tooMany(p.m, p.k))
+        plan.refusal = "a matrix of more than 2^44 elements, which no device holds";
     else if (!is(p.out, "f32") && !is(p.out, "bf16") && (is(p.op, "matmul") || is(p.op, "dequantize")))
         plan.refusal = std::string("results of type ") + (p.out ? p.out : "none");
     if (!plan.refusal.empty()) return plan;
@@ -192,6 +195,11 @@ double nmseLimit(const VariantRow& row, const qs_problem& p) {
     if (row.path == Path::Dequantize) return rounded + 1e-9;
     // x, the level and sometimes its product with the scale are rounded, each by about 2.5e-6; few terms do not average out.
     return (p.k < 64 ? 1.4e-4 : 2e-5) + rounded;
+}
+
+CacheStream cacheStream(std::size_t l2) {
+    const std::size_t bytes = l2 / 4 / 4096 * 4096;
+    return {bytes, bytes ? int((std::size_t(1) << 30) / bytes) + 2 : 0};
 }
 
 TiledWeight tiled(const Stored& w, const Tiling& tiling, bool wIsKn, std::int64_t n, std::int64_t k,

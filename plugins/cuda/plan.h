@@ -32,6 +32,9 @@ struct VariantRow {
     int fusion;          ///< QS_FUSION_*
 };
 
+/// Of Path::E4m3, whose own note is that of the other way.
+inline constexpr const char* kScaledInProduct = "fp8 products, sums in f32, both scales in f32 by cuBLASLt itself";
+
 /// Libraries that were found, or why not.
 struct Libraries {
     std::string noBlas{}, noLt{}, noFp8{}; ///< empty: loaded; fp8 products need a newer device, too
@@ -56,6 +59,14 @@ struct Plan {
 Plan planFor(const qs_problem& problem, const Libraries& libraries);
 /// Largest NMSE that the variant's arithmetic explains.
 double nmseLimit(const VariantRow& row, const qs_problem& problem);
+
+/// What is read again and again to find out how fast a cache of `l2` bytes is: a quarter of it, as either half of it may
+/// hold a copy; about 1 GiB in all, so that the launch does not count. 0 bytes: too small a cache.
+struct CacheStream {
+    std::size_t bytes;
+    int passes;
+};
+CacheStream cacheStream(std::size_t l2);
 
 /// The weight as our kernels read it.
 TiledWeight tiled(const Stored& weight, const Tiling& tiling, bool wIsKn, std::int64_t n, std::int64_t k,

@@ -13,7 +13,20 @@ namespace {
 using plugin::is;
 std::uint64_t product(std::int64_t a, std::int64_t b) { return std::uint64_t(a) * std::uint64_t(b); }
 
+/// cuBLASLt writes whole rows, adds no bias in f32, and decides about the rest.
+std::optional<Blas::ByteProduct> scaledProduct(const Blas& blas, std::int64_t m, std::int64_t n, std::int64_t k,
+                                               bool toBf16, bool bias, const float* xScale) {
+    if (bias || n % 16 != 0) return std::nullopt;
+    return blas.planScaled(roundUp(m, 16), n, roundUp(k, kTileDepth), toBf16, xScale);
+}
+
 } // namespace
+
+bool scalesItself(const Device& device, const qs_problem& p) {
+    return scaledProduct(device.blas, p.m, p.n, p.k, is(p.out, "bf16"), p.flags & QS_PROBLEM_BIAS,
+                         static_cast<const float*>(device.blas.anywhere()))
+        .has_value();
+}
 
 Product::Product(Device& device, const qs_problem& p, const VariantRow& row, Plan plan, const qs_tensor* const* in,
                  std::uint32_t count)
@@ -31,8 +44,6 @@ Product::Product(Device& device, const qs_problem& p, const VariantRow& row, Pla
     prepareRooms();
     check(cudaDeviceSynchronize(), "prepare");
 }
-
-Product::~Product() { device_.blas.destroy(bytes_); }
 
 void Product::prepareWeights(const qs_tensor* const* in, std::uint32_t count) {
     if (row_.path == Path::QuantizeActivations) {
@@ -146,6 +157,11 @@ void Product::prepareRooms() {
         x_ = Memory(product(m_, k_) * (dynamic_ ? 4 : 1));
         mPadded_ = roundUp(m_, 16);
         padded_ = Memory(product(mPadded_, depth_)), xScale_ = Memory(4 * std::size_t(mPadded_));
+        if (row_.path == Path::E4m3)
+            if (auto scaled = scaledProduct(device_.blas, m_, n_, k_, outBf16_, bias_.bytes(), xScale_.as<float>())) {
+                bytes_ = std::move(*scaled);
+                break;
+            }
         sums_ = Memory(4 * product(mPadded_, nPadded_));
         bytes_ = device_.blas.planBytes(row_.path == Path::E4m3 ? Blas::Byte::E4m3 : Blas::Byte::Int8, mPadded_,
                                         nPadded_, depth_);
@@ -167,12 +183,13 @@ void Product::prepareRooms() {
         break;
     }
     if (isProduct_) {
-        y_ = Memory(outSize * product(m_, n_));
+        y_ = Memory(outSize * product(bytes_.scaled ? mPadded_ : m_, n_));
         const bool blas = !isTiled() && row_.path != Path::Integers && row_.path != Path::E4m3;
         if (blas && (outBf16_ || bias_.bytes())) sums_ = Memory(4 * product(m_, n_));
     }
+    yBytes_ = isProduct_ ? outSize * product(m_, n_) : y_.bytes();
     info_.arg_bytes = std::int64_t(copies_[0].codes.bytes() + copies_[0].scales.bytes() + x_.bytes());
-    info_.out_bytes = std::int64_t(y_.bytes() + yScale_.bytes());
+    info_.out_bytes = std::int64_t(yBytes_ + yScale_.bytes());
     info_.temp_bytes = std::int64_t(padded_.bytes() + sums_.bytes() + dense_.bytes());
 }
 
@@ -185,7 +202,9 @@ std::vector<std::string> Product::kernelNames() const {
     case Path::Integers:
         if (dynamic_) return {quantizerName(Quantizer::Int8, false, keepsRows(k_, k_, depth_)), kFinishIntegersName};
         return {kFinishIntegersName};
-    case Path::E4m3: return {quantizerName(Quantizer::E4m3, false, keepsRows(k_, k_, depth_)), kFinishScaledName};
+    case Path::E4m3:
+        if (bytes_.scaled) return {quantizerName(Quantizer::E4m3, false, keepsRows(k_, k_, depth_))};
+        return {quantizerName(Quantizer::E4m3, false, keepsRows(k_, k_, depth_)), kFinishScaledName};
     case Path::DequantizedInRun:
     case Path::Dequantize: {
         const bool toBf16 = row_.path == Path::DequantizedInRun || outBf16_;
@@ -281,6 +300,9 @@ void Product::run(std::uint32_t copy) {
         check(quantizeRowsE4m3(x_.as<float>(), m_, k_, mPadded_, depth_, padded_.as<std::uint8_t>(),
                                xScale_.as<float>(), stream),
               "quantize x");
+        if (bytes_.scaled)
+            return device_.blas.multiplyBytes(bytes_, padded_.as<void>(), w.codes.as<void>(), y_.as<void>(),
+                                              w.scales.as<float>());
         device_.blas.multiplyBytes(bytes_, padded_.as<void>(), w.codes.as<void>(), sums_.as<void>());
         check(finishScaled(sums_.as<float>(), nPadded_, xScale_.as<float>(), w.scales.as<float>(), to, stream),
               "scale");
@@ -331,10 +353,12 @@ void Product::download(qs_tensor* const* outs, std::uint32_t count, bool withSca
                        : outBf16_                                                         ? "bf16"
                                                                                           : "f32";
     check(cudaStreamSynchronize(device_.stream), row_.id);
-    y_.toHost(plugin::output(outs, count, "out", type, y_.bytes()));
+    y_.toHost(plugin::output(outs, count, "out", type, yBytes_), yBytes_);
     if (!withScales) return;
-    if (yScale_.bytes()) yScale_.toHost(plugin::output(outs, count, "out_scale", "f32", yScale_.bytes()));
-    if (totals_.bytes()) totals_.toHost(plugin::output(outs, count, "out_sums", "f64", totals_.bytes()));
+    if (yScale_.bytes())
+        yScale_.toHost(plugin::output(outs, count, "out_scale", "f32", yScale_.bytes()), yScale_.bytes());
+    if (totals_.bytes())
+        totals_.toHost(plugin::output(outs, count, "out_sums", "f64", totals_.bytes()), totals_.bytes());
 }
 
 } // namespace qs::cuda

@@ -14,14 +14,17 @@ struct Device {
     Blas blas;
     int processors = 0;
     std::size_t memory = 0;
+    std::size_t l2 = 0; ///< bytes of the cache that all multiprocessors share
     std::string name, architecture, versions;
 };
+
+/// Does cuBLASLt scale rows and channels of this product of e4m3 itself? Else a pass over its sums does.
+bool scalesItself(const Device& device, const qs_problem& problem);
 
 class Product {
 public:
     Product(Device& device, const qs_problem& problem, const VariantRow& row, Plan plan, const qs_tensor* const* in,
             std::uint32_t count);
-    ~Product();
     Product(const Product&) = delete;
     Product& operator=(const Product&) = delete;
 
@@ -54,6 +57,7 @@ private:
     Memory levels_, stored_, bias_, x_, xScale_, padded_, sums_, dense_, y_, yScale_, finished_;
     Memory measured_, partials_, totals_; ///< of quantizers: what codes mean, sums of blocks, of all
     TiledWeight shape_;                   ///< without its contents
+    std::size_t yBytes_ = 0;              ///< of the result; there may be room for padding behind it
     Blas::ByteProduct bytes_;
     qs_kernel_info info_{};
 };

@@ -29,6 +29,8 @@ private:
 
 void timeOnDevice(cudaStream_t stream, const qs_host* host, const std::atomic<bool>& cancelled, const qs_run_opts& opts,
                   qs_run_result& result, const std::function<void(std::uint32_t)>& run) {
+    if (!result.samples_ns || result.cap == 0)
+        throw plugin::Refusal(QS_INVALID_ARGUMENT, "the result has no room for samples");
     const qs_host h = plugin::given(host);
     const auto stop = [&] {
         if (cancelled.load() || (h.should_stop && h.should_stop(h.user)))
@@ -64,11 +66,23 @@ double measureRoof(Device& device, const std::string& kind, const qs_host* host,
         Memory data(bytes), sink(4);
         data.zero(), sink.zero();
         time([&](std::uint32_t) {
-            check(readStream(data.as<void>(), std::int64_t(bytes), sink.as<std::uint32_t>(), device.processors,
+            check(readStream(data.as<void>(), std::int64_t(bytes), 1, sink.as<std::uint32_t>(), device.processors,
                              device.stream),
                   "the read stream");
         });
         return double(bytes);
+    }
+    if (kind == "cache_bw") {
+        const CacheStream cache = cacheStream(device.l2);
+        if (!cache.bytes) throw plugin::Refusal(QS_UNIMPLEMENTED, "the device does not say how large its cache is");
+        Memory data(cache.bytes), sink(4);
+        data.zero(), sink.zero();
+        time([&](std::uint32_t) {
+            check(readStream(data.as<void>(), std::int64_t(cache.bytes), cache.passes, sink.as<std::uint32_t>(),
+                             device.processors, device.stream),
+                  "the stream out of the cache");
+        });
+        return double(cache.bytes) * cache.passes;
     }
     if (kind == "copy_bw") { // half of the bytes read, half written
         constexpr std::size_t bytes = std::size_t(1) << 30;
@@ -83,7 +97,7 @@ double measureRoof(Device& device, const std::string& kind, const qs_host* host,
     }
     const bool f32 = kind == "f32", i8 = kind == "i8", e4m3 = kind == "fp8_e4m3", byte = i8 || e4m3;
     if (!f32 && !byte && kind != "bf16")
-        throw plugin::Refusal(QS_UNIMPLEMENTED, "roofs are read_bw, copy_bw, f32, bf16, i8 and fp8_e4m3");
+        throw plugin::Refusal(QS_UNIMPLEMENTED, "roofs are read_bw, cache_bw, copy_bw, f32, bf16, i8 and fp8_e4m3");
     const Libraries& libraries = device.blas.libraries();
     const std::string& missing = e4m3 ? libraries.noFp8 : i8 ? libraries.noLt : libraries.noBlas;
     if (!missing.empty()) throw plugin::Refusal(QS_UNIMPLEMENTED, missing);
@@ -101,14 +115,8 @@ double measureRoof(Device& device, const std::string& kind, const qs_host* host,
     }
     const Memory x(bytes.data(), bytes.size()), w(bytes.data(), bytes.size()), y(4 * elements);
     if (byte) {
-        Blas::ByteProduct plan = device.blas.planBytes(e4m3 ? Blas::Byte::E4m3 : Blas::Byte::Int8, size, size, size);
-        try {
-            time([&](std::uint32_t) { device.blas.multiplyBytes(plan, x.as<void>(), w.as<void>(), y.as<void>()); });
-        } catch (...) {
-            device.blas.destroy(plan);
-            throw;
-        }
-        device.blas.destroy(plan);
+        const auto plan = device.blas.planBytes(e4m3 ? Blas::Byte::E4m3 : Blas::Byte::Int8, size, size, size);
+        time([&](std::uint32_t) { device.blas.multiplyBytes(plan, x.as<void>(), w.as<void>(), y.as<void>()); });
     } else {
         time([&](std::uint32_t) {
             device.blas.product(size, size, size, x.as<void>(), w.as<void>(), f32 ? CUDA_R_32F : CUDA_R_16BF, false,

@@ -135,7 +135,7 @@ void checkQuantize(AbiModule& module, const Case& c, bool measures = false) {
 }
 
 void showRoofs(AbiModule& module) {
-    for (const char* kind : {"read_bw", "copy_bw", "f32", "bf16", "i8", "fp8_e4m3"}) {
+    for (const char* kind : {"read_bw", "cache_bw", "copy_bw", "f32", "bf16", "i8", "fp8_e4m3"}) {
         std::uint64_t samples[20];
         qs_run_opts opts{};
         opts.struct_size = sizeof opts, opts.warmup = 3, opts.iters = 20, opts.buffer_sets = 2, opts.max_seconds = 2;

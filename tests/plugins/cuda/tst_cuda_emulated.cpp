@@ -7,6 +7,7 @@
 #include "tests/support/thinned.h"
 
 #include <QtTest>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -81,6 +82,8 @@ private Q_SLOTS:
     void multipliesSharingX();
     void multipliesE4m3();
     void finishesIntegers();
+    void finishesByFours();
+    void readsEverythingInEachPass();
 };
 
 void CudaEmulated::multiplies_data() { addWeightRows(); }
@@ -242,6 +245,58 @@ void CudaEmulated::finishesIntegers() {
     QCOMPARE(finishFloats(wanted, {halves.data(), true, nullptr, 2, 2}, nullptr), 0);
     QVERIFY(halves.whole());
     for (int i = 0; i < 4; ++i) QCOMPARE(std::bit_cast<float>(std::uint32_t(halves.data()[i]) << 16), wanted[i]);
+}
+
+/// Whole rows of four, the last rows fewer than a thread does, against the same one by one.
+void CudaEmulated::finishesByFours() {
+    for (const std::int64_t m : {1, 4, 7})
+        for (const std::int64_t n : {20, 1028, 19}) {
+            const std::int64_t ld = roundUp(n, 16);
+            std::vector<std::int32_t> sums(std::size_t(m * ld));
+            std::vector<float> xScale, wScale, bias, plain;
+            for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = std::int32_t(i * 2654435761u) / 64;
+            for (std::int64_t i = 0; i < m; ++i) xScale.push_back(float(i + 1) / 7);
+            for (std::int64_t i = 0; i < ld; ++i) wScale.push_back(float(i % 13) / 11), bias.push_back(float(i) * 1e5f);
+            for (const bool biased : {false, true})
+                for (const bool bf16 : {false, true}) {
+                    Guarded<float> y(bf16 ? 0 : m * n);
+                    Guarded<std::uint16_t> halves(bf16 ? m * n : 0);
+                    const Target to{bf16 ? static_cast<void*>(halves.data()) : y.data(), bf16,
+                                    biased ? bias.data() : nullptr, m, n};
+                    QCOMPARE(finishIntegers(sums.data(), ld, xScale.data(), wScale.data(), to, nullptr), 0);
+                    QVERIFY(y.whole() && halves.whole());
+                    for (std::int64_t i = 0; i < m; ++i)
+                        for (std::int64_t j = 0; j < n; ++j) {
+                            const float sum = float(sums[std::size_t(i * ld + j)]);
+                            const float scaled = sum * xScale[std::size_t(i)] * wScale[std::size_t(j)];
+                            const float wanted = biased ? scaled + bias[std::size_t(j)] : scaled;
+                            const std::uint32_t bits = std::bit_cast<std::uint32_t>(wanted);
+                            if (bf16)
+                                QCOMPARE(halves.data()[i * n + j],
+                                         std::uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16));
+                            else
+                                QCOMPARE(y.data()[i * n + j], wanted);
+                        }
+                }
+        }
+}
+
+/// A word that is the sign anywhere: the thread that reads it, and in each pass another, finds it.
+void CudaEmulated::readsEverythingInEachPass() {
+    for (const std::int64_t count : {1, 1000, 4096, 40000})
+        for (const std::int64_t at : {std::int64_t(0), count / 3, count - 1})
+            for (const int passes : {1, 3}) {
+                std::vector<std::array<std::uint32_t, 4>> data(std::size_t(count), {0, 0, 0, 0});
+                data[std::size_t(at)][at % 4] = kStreamSign;
+                std::uint32_t found = 0;
+                QCOMPARE(readStream(data.data(), 16 * count, passes, &found, 1, nullptr), 0);
+                QCOMPARE(found, std::uint32_t(passes));
+            }
+    const CacheStream h200 = cacheStream(std::size_t(50) << 20);
+    QVERIFY(h200.bytes % 16 == 0 && h200.bytes >= std::size_t(12) << 20 && h200.bytes <= std::size_t(13) << 20);
+    QVERIFY(h200.passes > 80 && h200.passes < 90);
+    QCOMPARE(cacheStream(0).bytes, std::size_t(0));
+    QVERIFY(cacheStream(std::size_t(4) << 20).passes > 1000); // and no nearer cache
 }
 
 QTEST_GUILESS_MAIN(CudaEmulated)
