@@ -13,6 +13,7 @@
 #include <bit>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <random>
 #include <set>
 
@@ -360,6 +361,16 @@ void CudaPlan::declinesWithAReason() {
     QVERIFY(planFor(nf4.problem, {}).refusal.find("e8m0") != std::string::npos);
     nf4.problem.m = 0;
     QVERIFY(!planFor(nf4.problem, {}).refusal.empty());
+    AbiProblem huge({.weight = "nf4", .m = 32, .n = 4, .k = 64}, 1, false);
+    const auto hasTiles = [&] {
+        const auto rows = planFor(huge.problem, {}).variants;
+        return std::any_of(rows.begin(), rows.end(), [](auto* row) { return row->path == Path::Large; });
+    };
+    QVERIFY(hasTiles());
+    huge.problem.m = kLargeMost + 1; // rows of tiles of 128, of which a grid takes 65535
+    QVERIFY(!hasTiles());
+    huge.problem.n = huge.problem.k = std::numeric_limits<std::int32_t>::max(); // bytes beyond 64 bits
+    QVERIFY(planFor(huge.problem, {}).refusal.find("2^44") != std::string::npos);
     // Blocks that the tensor cores' steps of 16 straddle: only by decoding everything first.
     const AbiProblem odd({.weight = "nf4", .n = 4, .k = 120, .block = 20}, 1, false);
     const Plan plan = planFor(odd.problem, {});
