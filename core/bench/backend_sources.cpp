@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/backend.h"
+#include "core/bench/elf_exports.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 namespace qs {
 namespace {
@@ -61,23 +61,7 @@ const std::string* BackendSource::option(std::string_view key) const {
 }
 
 bool isPjrtPlugin(const std::string& path) {
-    constexpr std::string_view theirs("\0GetPjrtApi\0", 12), ours("\0quantscope_backend_query\0", 26);
-    constexpr std::size_t piece = 1 << 20;
-    std::ifstream in(path, std::ios::binary);
-    std::string text(piece, '\0');
-    std::size_t kept = 0;
-    bool pjrt = false;
-    // Names of symbols stand together: what follows the first of either is not read.
-    while (in && !pjrt) {
-        in.read(text.data() + kept, std::streamsize(piece - kept));
-        const std::string_view read(text.data(), kept + std::size_t(in.gcount()));
-        if (kept == 0 && !read.starts_with("\177ELF")) return false;
-        if (read.find(ours) != std::string_view::npos) return false;
-        pjrt = read.find(theirs) != std::string_view::npos;
-        kept = std::min(ours.size(), read.size());
-        std::copy(read.end() - std::ptrdiff_t(kept), read.end(), text.begin());
-    }
-    return pjrt;
+    return elfDefines(path, "GetPjrtApi") && !elfDefines(path, "quantscope_backend_query");
 }
 
 std::optional<BackendSource> sourceWithOptions(std::string_view text, std::span<const BackendSource> sources) {

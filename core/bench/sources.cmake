@@ -5,6 +5,7 @@ target_sources(qs_core PRIVATE
   bench/backend_columns.cpp
   bench/backend_list.cpp
   bench/backend_sources.cpp
+  bench/elf_exports.cpp
   bench/local_backend.cpp
   bench/open_backend.cpp
   bench/plugin_table.cpp

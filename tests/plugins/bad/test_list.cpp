@@ -3,7 +3,9 @@
 #include "bad_source.h"
 
 #include "core/bench/backend_list.h"
+#include "core/bench/elf_exports.h"
 
+#include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -59,6 +61,57 @@ private Q_SLOTS:
         qunsetenv("TPU_LIBRARY_PATH");
         qunsetenv("QUANTSCOPE_PJRT_PLUGIN");
         QCOMPARE(q(pathOption()), QString());
+    }
+    /// What a library defines is looked up in its tables, not searched for in its bytes.
+    void definedSymbols() {
+        const std::string query = "quantscope_backend_query";
+        QVERIFY(elfDefines(pathOf("bad"), query));
+        QVERIFY(elfDefines(pathOf("bad_query"), query)); // with the older table of hashes
+        for (const char* none : {"quantscope_backend_quer", "quantscope_backend_query2", "backend_query", "memcpy", ""})
+            QVERIFY2(!elfDefines(pathOf("bad"), none) && !elfDefines(pathOf("bad_query"), none), none);
+        QVERIFY(!elfDefines("/dev/zero", query) && !elfDefines("/", query) && !elfDefines("/nowhere", query));
+        QTemporaryDir folder;
+        const QString large = folder.filePath(q("large.so"));
+        QVERIFY(QFile::copy(q(pathOf("bad_query")), large));
+        QFile file(large);
+        QVERIFY(file.setPermissions(QFile::ReadOwner | QFile::WriteOwner));
+        QVERIFY(file.open(QIODevice::ReadWrite) && file.resize(300 << 20) && file.seek(200 << 20));
+        QVERIFY(file.write(QByteArray("\0GetPjrtApi\0", 12)) == 12 && file.flush());
+        const auto bytesRead = [] { // by this process so far
+            QFile io(q("/proc/self/io"));
+            return io.open(QIODevice::ReadOnly) ? io.readAll().split('\n')[0].split(' ').last().toLongLong() : -1;
+        };
+        const auto before = bytesRead();
+        QVERIFY(!isPjrtPlugin(large.toStdString())); // a text in its bytes is no symbol
+        QVERIFY(elfDefines(large.toStdString(), query));
+        QVERIFY2(before > 0 && bytesRead() - before < 100'000, qPrintable(QString::number(bytesRead() - before)));
+    }
+    /// Cut short or overwritten anywhere: an answer, and no read beyond the file.
+    void hostileTables() {
+        QTemporaryDir folder;
+        const QString path = folder.filePath(q("hostile.so"));
+        const auto answer = [&] { return elfDefines(path.toStdString(), "quantscope_backend_query"); };
+        for (const char* library : {"bad", "bad_query"}) {
+            QFile file(q(pathOf(library))), out(path);
+            QVERIFY(file.open(QIODevice::ReadOnly));
+            const QByteArray whole = file.readAll();
+            QVERIFY(out.open(QIODevice::ReadWrite | QIODevice::Truncate | QIODevice::Unbuffered));
+            QVERIFY(out.write(whole) == whole.size() && answer());
+            quint64 sections = 0; // e_shoff
+            memcpy(&sections, whole.constData() + 40, 8);
+            int kept = 0, tried = 0;
+            for (const char fill : {'\0', '\x7f', '\xff'})
+                for (const quint64 begin : {quint64(0), sections})
+                    for (quint64 at = begin; at < std::min(begin + 2048, quint64(whole.size()) - 4); at += 4) {
+                        QVERIFY(out.seek(qint64(at)) && out.write(QByteArray(4, fill)) == 4);
+                        kept += answer();
+                        ++tried;
+                        QVERIFY(out.seek(qint64(at)) && out.write(whole.constData() + at, 4) == 4);
+                    }
+            QVERIFY(kept > 0 && kept < tried); // some of what was overwritten is not looked at
+            QVERIFY(answer());
+            for (int part = 15; part >= 0; --part) QVERIFY(out.resize(whole.size() * part / 16) && !answer());
+        }
     }
     /// A backend with options of its own stands beside the plain one.
     void sourcesWithOptions() {
