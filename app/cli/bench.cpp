@@ -6,6 +6,7 @@
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
 #include "core/bench/bench_report.h"
+#include "core/bench/bench_table.h"
 #include "core/quant/serve.h"
 
 #include <algorithm>
@@ -135,70 +136,8 @@ Result<BenchmarkPlan> planOf(const Options& options) {
     return plan;
 }
 
-constexpr int kFused = 1; ///< of BenchmarkRow::fusion
-
-/// Columns that say the same in every row are left out; so are the wide ones on a narrow terminal. What was timed comes
-/// first.
-Table shown(const BenchmarkPlan& plan, std::vector<BenchmarkRow> rows) {
-    std::stable_partition(rows.begin(), rows.end(), [](const auto& row) { return row.medianNs.has_value(); });
-    std::vector<std::string_view> ids = {
-        "backend", "spec",        "op",         "act",    "m",           "n",
-        "k",       "cache",       "variant",    "status", "median_ns",   "speedup_vs_f32",
-        "gflops",  "weight_gbps", "roof_share", "nmse",   "approx_nmse", "format_nmse"};
-    const bool approximate = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.approx; });
-    if (!approximate) std::erase(ids, "approx_nmse");
-    if (plan.ops.size() == 1) std::erase(ids, "op");
-    if (plan.acts.size() == 1) std::erase(ids, "act");
-    if (plan.caches.size() == 1) std::erase(ids, "cache");
-    if (narrowTerminal())
-        for (const char* id : {"gflops", "roof_share", "format_nmse"}) std::erase(ids, id);
-    // What the compiler made of the weights, where it is not what one would expect.
-    if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.fusion > kFused; }))
-        ids.push_back("fusion");
-    Table table = withColumns(makeTable({}, benchmarkColumns(), rows), ids);
-    const auto at = [&](const char* id) { return std::size_t(std::find(ids.begin(), ids.end(), id) - ids.begin()); };
-    const auto status = at("status"), speedup = at("speedup_vs_f32");
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (!rows[i].busy) continue;
-        table.rows[i][status] = std::string("ok, busy");
-        table.rows[i][speedup] = std::string("busy"); // threads that waited for each other: no ratio of anything
-    }
-    return table;
-}
-
-/// The reasons of rows without a time, each said once.
-std::string reasonsText(const std::vector<BenchmarkRow>& rows) {
-    std::vector<std::pair<std::string, std::size_t>> reasons;
-    for (const auto& row : rows) {
-        const std::string& why = row.medianNs ? row.speedupReason : row.reason;
-        if (why.empty()) continue;
-        const std::string text =
-            row.medianNs ? "no speed-up: " + why : fmt::format("{} {}: {}", row.backend, rowStateText(row.status), why);
-        const auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.first == text; });
-        if (known != reasons.end())
-            ++known->second;
-        else
-            reasons.emplace_back(text, 1);
-    }
-    std::string out;
-    constexpr std::size_t most = 12;
-    for (std::size_t i = 0; i < reasons.size() && i < most; ++i)
-        out += fmt::format("{} x {}\n", reasons[i].second, oneSentence(reasons[i].first));
-    if (reasons.size() > most) out += fmt::format("{} more reasons; --json lists them all.\n", reasons.size() - most);
-    const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.busy; });
-    if (busy)
-        out += fmt::format(
-            "{} of {} rows were timed on a busy machine, and are too slow: close other programs, then run again\n",
-            busy, rows.size());
-    for (const auto& row : rows)
-        if (row.approx && row.approxNmse)
-            out += fmt::format("{} on {} decodes approximately: NMSE {} against the values of {}\n", row.variant,
-                               row.backend, significantText(*row.approxNmse, 3), row.spec);
-    return out.empty() ? out : "\n" + out;
-}
-
 Result<void> printRun(const BenchmarkPlan& plan, const BenchmarkRun& run, const std::vector<ComparedRow>& compared) {
-    std::string text = tableText(shown(plan, run.rows)) + reasonsText(run.rows);
+    std::string text = tableText(benchTable(plan, run.rows, narrowTerminal())) + benchRemarks(run.rows);
     // Of some shapes alone there is no pass.
     if (std::any_of(run.passes.begin(), run.passes.end(), [](const auto& pass) { return pass.missing == 0; })) {
         std::vector<std::string_view> ids = {"backend",           "spec",           "m",      "cache", "pass_ns",

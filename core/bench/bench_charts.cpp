@@ -2,6 +2,8 @@
 // Latency against M, speed-up by shape, and the roofline, out of rows.
 #include "core/bench/bench_charts.h"
 
+#include "core/bench/opened.h"
+
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -166,7 +168,7 @@ std::vector<Roofline> rooflines(std::span<const BenchmarkRow> rows, std::span<co
             if (roof.backend != line.backend || roof.device != line.device || roof.perSecond <= 0) continue;
             if (roof.kind == "read_bw")
                 line.bytesPerSecond = roof.perSecond;
-            else
+            else if (roof.kind != Roofs::kWarm) // points are of a cold cache
                 line.peaks.emplace_back(roof.kind, roof.perSecond);
         }
     }

@@ -106,8 +106,12 @@ void addFigures(Columns<Row>& columns) {
     add({"roof_share", "Of the roof", "", Show::Percent, 1, kHigher,
          "Of the nearest measured roof; above 105 % is invalid and shows no speed"},
         figureOf(&Row::roofShare));
-    add({"roof", "Roof", "", Show::Text, 0, kNone, "read_bw: memory; f32, bf16, i8: arithmetic"},
-        [](const Row& r) -> Value { return r.roofKind; });
+    add({"roof", "Roof", "", Show::Text, 0, kNone,
+         "read_bw: memory; cache_bw: the nearest cache; f32, bf16, i8: arithmetic; no cache roof: a warm time that is "
+         "held against arithmetic alone"},
+        [](const Row& r) -> Value {
+            return r.roofKind + (!r.withoutCacheRoof ? "" : r.roofKind.empty() ? "no cache roof" : ", no cache roof");
+        });
     add({"intensity", "Op/byte", "", Show::Significant, 3, kNone, "2 M N K / (weights + scales + x + y, once each)"},
         figureOf(&Row::intensity));
 }

@@ -2,6 +2,7 @@
 #include "core/bench/bench_report.h"
 
 #include "core/base/text.h"
+#include "core/bench/bench_table.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -90,11 +91,10 @@ Table arithmetic(const BenchmarkRun& run) {
 Table rowsWith(const BenchmarkRun& run, bool measured, const std::vector<std::string_view>& ids, const char* title) {
     std::vector<BenchmarkRow> rows;
     for (const auto& row : run.rows)
-        if (row.medianNs.has_value() == measured) {
-            rows.push_back(row);
-            if (row.busy) rows.back().speedup.reset(); // threads that waited for each other: no ratio of anything
-        }
-    Table table = telling(makeTable(title, benchmarkColumns(), rows), ids);
+        if (row.medianNs.has_value() == measured) rows.push_back(row);
+    Table all = makeTable(title, benchmarkColumns(), rows);
+    sayBusy(all, rows);
+    Table table = telling(all, ids);
     table.title = title;
     return table;
 }
@@ -144,7 +144,9 @@ Report benchmarkReport(const BenchmarkPlan& plan, const BenchmarkRun& run, const
                               "Not measured, and why");
         !table.rows.empty())
         tables.push_back(std::move(table));
-    report.sections.push_back(sectionOf("Rows", commonText(plan), std::move(tables), {}, true));
+    std::string text = commonText(plan);
+    if (const auto warm = cacheRoofText(run.rows); !warm.empty()) text += (text.empty() ? "" : " ") + warm + '.';
+    report.sections.push_back(sectionOf("Rows", text, std::move(tables), {}, true));
     report.sections.push_back(sectionOf(
         "Correctness and preparation",
         "Kernel error is that of the variant on the quantized operands, against f64; format error is what quantization "

@@ -60,10 +60,11 @@ struct BenchmarkRow {
     std::optional<double> weightGbps; ///< packed weights and scales / median; f32 bytes for dequantize and quantize
     std::optional<double> speedup;    ///< median of per-round ratios to openblas f32
     std::optional<Interval> speedupCi;
-    std::string speedupReason;                               ///< why there is none
-    std::optional<double> intensity;                         ///< operations a byte of minimum traffic
-    std::optional<double> roofShare;                         ///< of the nearest measured roof; over 1.05 is invalid
-    std::string roofKind;                                    ///< which one
+    std::string speedupReason;       ///< why there is none
+    std::optional<double> intensity; ///< operations a byte of minimum traffic
+    std::optional<double> roofShare; ///< of the nearest measured roof; over 1.05 is invalid
+    std::string roofKind;            ///< which one
+    bool withoutCacheRoof = false;   ///< warm, but no cache was measured: held against arithmetic alone
     std::uint32_t bufferSets = 1, iterations = 0, chain = 1; ///< of a round
     std::optional<double> probeRead, probeF32; ///< of the host, medians over these rounds: bytes, operations a second
     std::size_t repeatedRounds = 0;            ///< because a probe fell below 70 % of its best

@@ -101,6 +101,7 @@ void shareOfRoofs(BenchmarkRow& row, const Operands& operands, const OpenedBacke
                   const Roofs& roofs, std::uint64_t cacheBytes) {
     row.roofShare.reset();
     row.roofKind.clear();
+    row.withoutCacheRoof = false;
     if (!row.medianNs) return;
     const auto consider = [&](double perSecond, double roof, const std::string& kind) {
         const double share = perSecond / roof;
@@ -112,6 +113,8 @@ void shareOfRoofs(BenchmarkRow& row, const Operands& operands, const OpenedBacke
         consider((cold ? coldTraffic(operands, row.weightBytes, cacheBytes) : warmTraffic(operands, row.weightBytes)) /
                      seconds,
                  *roof, cold ? "read_bw" : Roofs::kWarm);
+    else
+        row.withoutCacheRoof = !cold;
     if (isProduct(row)) {
         // Without a word on its products a variant is held against the fastest arithmetic there is.
         const std::string said = computeRoofOf(row);

@@ -244,6 +244,9 @@ QString rowText(const BenchmarkRow& row) {
     if (row.roofShare)
         line(QObject::tr("of the roof"),
              QObject::tr("%1 % of %2").arg(100 * *row.roofShare, 0, 'f', 1).arg(str(row.roofKind)));
+    if (row.withoutCacheRoof)
+        line(QObject::tr("cache roof"), QObject::tr("none: the backend does not measure a cache; held against "
+                                                    "arithmetic alone"));
     if (row.nmse)
         line(QObject::tr("kernel NMSE"), QObject::tr("%1 (limit %2) over %3 of %4 outputs, and %5 small shapes")
                                              .arg(figure(row.nmse, {}), figure(row.nmseLimit, {}))

@@ -1,75 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The whole run against fakes: who is timed, in which order, and what the rows say.
-#include "core/bench/bench_report.h"
 #include "core/quant/encode.h"
-#include "fake_backend.h"
+#include "fake_world.h"
 
 #include <QTest>
 #include <set>
 
 using namespace qs;
 using namespace benchtest;
-
-namespace {
-
-FakeVariant variantOf(const char* id, Fault fault = Fault::None, double ns = 1e6) {
-    FakeVariant out;
-    out.variant.id = id;
-    out.variant.note = "f32 products, f32 sums";
-    out.fault = fault;
-    out.ns = ns;
-    return out;
-}
-
-/// One fake process per source; all write into `seen`.
-struct World {
-    std::map<std::string, FakeBackend> prototypes;
-    std::map<std::string, Failure> absent;
-    Seen seen;
-    BenchmarkPlan plan;
-    int opened = 0;
-
-    World() {
-        plan.specs = {{"nf4", *parseSpec("nf4")}};
-        plan.shapes = {{2, 300, 320, {}}};
-        plan.secondsPerRow = 0.5;
-        plan.cacheBytes = 1 << 20;
-        plan.open = [this](const BackendSource& source, const Job&) -> Outcome<std::unique_ptr<Backend>> {
-            if (const auto at = absent.find(source.id); at != absent.end()) return tl::unexpected(at->second);
-            ++opened;
-            auto fake = std::make_unique<FakeBackend>(prototypes.at(source.id));
-            fake->name = source.id;
-            fake->seen = &seen;
-            return fake;
-        };
-    }
-    FakeBackend& add(const char* id, std::vector<FakeVariant> variants) {
-        BackendSource source;
-        source.id = id;
-        plan.backends.push_back(source);
-        auto& fake = prototypes[id];
-        fake.variants = std::move(variants);
-        return fake;
-    }
-    void addOpenblas(double ns) {
-        auto sgemm = variantOf("sgemm", Fault::None, ns);
-        sgemm.variant.baseline = true;
-        add("openblas", {sgemm}).only = "f32";
-    }
-    BenchmarkRun run() {
-        auto result = runBenchmark(plan, {});
-        if (!result) qFatal("%s", result.error().message.c_str());
-        return *result;
-    }
-};
-
-const BenchmarkRow* find(const BenchmarkRun& run, const char* variant, const char* spec = nullptr) {
-    for (const auto& row : run.rows)
-        if (row.variant == variant && (!spec || row.spec == spec)) return &row;
-    return nullptr;
-}
-
-} // namespace
 
 class BenchmarkTest : public QObject {
     Q_OBJECT
@@ -215,47 +153,6 @@ private Q_SLOTS:
         // What nobody could answer comes after what was measured.
         QVERIFY(run.rows.front().medianNs && run.rows.back().status == RowState::Declined);
     }
-    void speedUps() {
-        World world;
-        world.addOpenblas(4e6);
-        world.add("cpu", {variantOf("v", Fault::None, 1e6)});
-        world.plan.specs = {{"nf4", *parseSpec("nf4")}};
-        auto run = world.run();
-        // The yardstick is measured and shown though f32 was not asked for.
-        const auto* base = find(run, "sgemm", "f32");
-        QVERIFY(base && base->baseline && std::fabs(*base->speedup - 1) < 1e-9);
-        const auto* row = find(run, "v", "nf4");
-        QVERIFY(row->speedup && std::fabs(*row->speedup - 4) < 0.02 && row->speedupCi);
-        QVERIFY(row->medianNs && row->ciNs && row->ciNs->low <= *row->medianNs && *row->medianNs <= row->ciNs->high);
-        QVERIFY(std::fabs(*row->gflops - 2.0 * 2 * 300 * 320 / *row->medianNs) < 1e-9);
-        QVERIFY(std::fabs(*row->weightGbps - 300 * (160 + 5 * 4) / *row->medianNs) < 1e-9);
-        QVERIFY(row->nmse && *row->nmse < 1e-12 && row->formatNmse && *row->formatNmse > 1e-3);
-        QCOMPARE(row->checkedOutputs, std::uint64_t(600));
-        QVERIFY(row->samples.size() >= 20 && row->samples.size() <= 2000 && row->prepareNs);
-
-        world.absent["openblas"] = {RowState::Unavailable, "libopenblas.so.0 is not installed"};
-        run = world.run();
-        row = find(run, "v", "nf4");
-        QVERIFY(!row->speedup && row->speedupReason.find("libopenblas.so.0") != std::string::npos);
-        QVERIFY(run.rows.front().status == RowState::Unavailable || run.rows.back().status == RowState::Unavailable);
-    }
-    void oneBaselineRowForAllActivations() {
-        World world;
-        world.addOpenblas(4e6);
-        world.plan.specs = {{"f32", *parseSpec("f32")}};
-        world.plan.acts = {"f32", "bf16"};
-        const auto run = world.run();
-        int baselines = 0;
-        for (const auto& row : run.rows) baselines += row.baseline && row.act == "f32";
-        QCOMPARE(baselines, 1);
-        for (const auto& row : run.rows) QVERIFY2(row.speedup, row.act.c_str());
-    }
-    void withoutBaseline() {
-        World world;
-        world.add("cpu", {variantOf("v")});
-        const auto run = world.run();
-        QVERIFY(!run.rows[0].speedup && run.rows[0].speedupReason == "openblas is not part of this run");
-    }
     void coldAndWarm() {
         World world;
         world.add("fake", {variantOf("v")});
@@ -390,32 +287,6 @@ private Q_SLOTS:
         for (const char* text : {"", "1", "1x2", "1x2x3x4", "0x1x1", "1xx1", "1x-2x3", "1x2x3 ", "1x2x99999999999"})
             QVERIFY2(!parseShape(text), text);
         QCOMPARE(shapeKey(*parseShape("3x128x4096")), std::string("3x128x4096"));
-    }
-    void reported() {
-        World world;
-        world.addOpenblas(4e6);
-        world.add("cpu", {variantOf("v", Fault::None, 1e6), variantOf("bad", Fault::NotANumber)});
-        world.plan.shapes = {{1, 300, 320, {}}, {4, 300, 320, {}}};
-        world.plan.artifacts = true;
-        const auto run = world.run();
-        QVERIFY(find(run, "v")->artifacts.size() == 1 && find(run, "v")->artifacts[0].first == "source");
-        const auto charts = latencyCharts(run.rows);
-        QCOMPARE(charts.size(), std::size_t(1));
-        QCOMPARE(charts[0].series.size(), std::size_t(2));
-        QCOMPARE(charts[0].series[0].m, (std::vector<double>{1, 4}));
-        const auto maps = speedupMaps(run.rows);
-        QVERIFY(maps.size() == 1 && maps[0].shapes.size() == 2 && maps[0].columns.size() == 3);
-        const auto report = benchmarkReport(world.plan, run);
-        QCOMPARE(report.data.rows.size(), run.rows.size());
-        for (const auto* key : {"seed", "options", "governor", "affinity", "compiler", "cpu", "backend_cpu"})
-            QVERIFY2(std::any_of(report.provenance.begin(), report.provenance.end(),
-                                 [&](const auto& p) { return p.first == key; }),
-                     key);
-        for (const auto& writer : reportWriters()) QVERIFY2(writer.render(report).has_value(), writer.id);
-        // No figure of a row without a time, and no 0 for one that is missing.
-        const auto json = *findReportWriter("json")->render(report);
-        QVERIFY(json.find("\"roofs\": [") != std::string::npos);
-        QVERIFY(json.find("\"median_ns\": 0,") == std::string::npos);
     }
 };
 

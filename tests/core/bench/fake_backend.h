@@ -65,15 +65,16 @@ public:
     std::string declines; ///< a reason: every query is refused
     double readRoof = 1e11, computeRoof = 1e13;
     std::vector<double> probeFactors; ///< of the read roof, one a call, then 1
-    double cacheRoof = 1e13;
-    int slowRoofs = 0; ///< so many times the compute roof is measured at a tenth, beside somebody else
+    double cacheRoof = 1e13;          ///< 0: not measured
+    int slowRoofs = 0;                ///< so many times the compute roof is measured at a tenth, beside somebody else
 
     Outcome<std::string> describe() override { return "{\"plugin\": \"fake\"}"; }
     Outcome<std::vector<DeviceInfo>> devices() override {
         return std::vector<DeviceInfo>{{"fake:0", "Fake", "none", deviceKind, 0}};
     }
     Outcome<RoofSamples> roof(std::uint32_t, const std::string& kind, const RunOptions&) override {
-        if (!hasRoofs) return tl::unexpected(Failure{RowState::Declined, "no roofs here"});
+        if (!hasRoofs || (kind == "cache_bw" && cacheRoof <= 0))
+            return tl::unexpected(Failure{RowState::Declined, "no roofs here"});
         RoofSamples out;
         double rate = kind == "read_bw" ? readRoof : kind == "cache_bw" ? cacheRoof : computeRoof;
         if (kind == "f32" && slowRoofs > 0) --slowRoofs, rate /= 10;

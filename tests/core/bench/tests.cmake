@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 qs_add_test(test_wire SOURCES bench/test_wire.cpp LIBS qs_core)
-foreach(name operands gate benchmark)
+foreach(name operands gate benchmark rows)
   qs_add_test(test_bench_${name} SOURCES bench/${name}_test.cpp LIBS qs_core)
 endforeach()
 foreach(name statistics compare shapes)

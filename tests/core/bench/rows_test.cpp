@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What is made of the rows of a run against fakes: speed-ups, the table of the command, the report.
+#include "core/bench/bench_charts.h"
+#include "core/bench/bench_report.h"
+#include "core/bench/bench_table.h"
+#include "fake_world.h"
+
+#include <QTest>
+
+using namespace qs;
+using namespace benchtest;
+
+namespace {
+
+std::string textOf(const Table& table) {
+    std::string out;
+    for (const auto& row : table.rows)
+        for (std::size_t c = 0; c < row.size(); ++c) out += cellText(table.columns[c], row[c]) + '|';
+    return out;
+}
+
+} // namespace
+
+class RowsTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void speedUps() {
+        World world;
+        world.addOpenblas(4e6);
+        world.add("cpu", {variantOf("v", Fault::None, 1e6)});
+        world.plan.specs = {{"nf4", *parseSpec("nf4")}};
+        auto run = world.run();
+        // The yardstick is measured and shown though f32 was not asked for.
+        const auto* base = find(run, "sgemm", "f32");
+        QVERIFY(base && base->baseline && std::fabs(*base->speedup - 1) < 1e-9);
+        const auto* row = find(run, "v", "nf4");
+        QVERIFY(row->speedup && std::fabs(*row->speedup - 4) < 0.02 && row->speedupCi);
+        QVERIFY(row->medianNs && row->ciNs && row->ciNs->low <= *row->medianNs && *row->medianNs <= row->ciNs->high);
+        QVERIFY(std::fabs(*row->gflops - 2.0 * 2 * 300 * 320 / *row->medianNs) < 1e-9);
+        QVERIFY(std::fabs(*row->weightGbps - 300 * (160 + 5 * 4) / *row->medianNs) < 1e-9);
+        QVERIFY(row->nmse && *row->nmse < 1e-12 && row->formatNmse && *row->formatNmse > 1e-3);
+        QCOMPARE(row->checkedOutputs, std::uint64_t(600));
+        QVERIFY(row->samples.size() >= 20 && row->samples.size() <= 2000 && row->prepareNs);
+
+        world.absent["openblas"] = {RowState::Unavailable, "libopenblas.so.0 is not installed"};
+        run = world.run();
+        row = find(run, "v", "nf4");
+        QVERIFY(!row->speedup && row->speedupReason.find("libopenblas.so.0") != std::string::npos);
+        QVERIFY(run.rows.front().status == RowState::Unavailable || run.rows.back().status == RowState::Unavailable);
+    }
+    void oneBaselineRowForAllActivations() {
+        World world;
+        world.addOpenblas(4e6);
+        world.plan.specs = {{"f32", *parseSpec("f32")}};
+        world.plan.acts = {"f32", "bf16"};
+        const auto run = world.run();
+        int baselines = 0;
+        for (const auto& row : run.rows) baselines += row.baseline && row.act == "f32";
+        QCOMPARE(baselines, 1);
+        for (const auto& row : run.rows) QVERIFY2(row.speedup, row.act.c_str());
+    }
+    void withoutBaseline() {
+        World world;
+        world.add("cpu", {variantOf("v")});
+        const auto run = world.run();
+        QVERIFY(!run.rows[0].speedup && run.rows[0].speedupReason == "openblas is not part of this run");
+    }
+    void reported() {
+        World world;
+        world.addOpenblas(4e6);
+        world.add("cpu", {variantOf("v", Fault::None, 1e6), variantOf("bad", Fault::NotANumber)});
+        world.plan.shapes = {{1, 300, 320, {}}, {4, 300, 320, {}}};
+        world.plan.artifacts = true;
+        const auto run = world.run();
+        QVERIFY(find(run, "v")->artifacts.size() == 1 && find(run, "v")->artifacts[0].first == "source");
+        const auto charts = latencyCharts(run.rows);
+        QCOMPARE(charts.size(), std::size_t(1));
+        QCOMPARE(charts[0].series.size(), std::size_t(2));
+        QCOMPARE(charts[0].series[0].m, (std::vector<double>{1, 4}));
+        const auto maps = speedupMaps(run.rows);
+        QVERIFY(maps.size() == 1 && maps[0].shapes.size() == 2 && maps[0].columns.size() == 3);
+        const auto report = benchmarkReport(world.plan, run);
+        QCOMPARE(report.data.rows.size(), run.rows.size());
+        for (const auto* key : {"seed", "options", "governor", "affinity", "compiler", "cpu", "backend_cpu"})
+            QVERIFY2(std::any_of(report.provenance.begin(), report.provenance.end(),
+                                 [&](const auto& p) { return p.first == key; }),
+                     key);
+        for (const auto& writer : reportWriters()) QVERIFY2(writer.render(report).has_value(), writer.id);
+        // No figure of a row without a time, and no 0 for one that is missing.
+        const auto json = *findReportWriter("json")->render(report);
+        QVERIFY(json.find("\"roofs\": [") != std::string::npos);
+        QVERIFY(json.find("\"median_ns\": 0,") == std::string::npos);
+    }
+    /// Of threads that waited for each other there is no ratio: the word stands in its place, for people and in reports.
+    void busyRowsHaveNoSpeedUp() {
+        World world;
+        world.addOpenblas(4e6);
+        auto& fake = world.add("cpu", {variantOf("v", Fault::None, 1e6)});
+        world.plan.specs = {{"nf4", *parseSpec("nf4")}, {"f32", *parseSpec("f32")}};
+        const auto quiet = world.run();
+        for (auto* one : {&fake, &world.prototypes.at("openblas")}) one->probeFactors.assign(2000, 0.5);
+        const auto busy = world.run();
+        for (const auto* run : {&quiet, &busy}) {
+            const bool isBusy = run == &busy;
+            const auto* row = find(*run, "v", "nf4");
+            QVERIFY(row && row->medianNs && row->busy == isBusy);
+            const auto table = benchTable(world.plan, run->rows, false);
+            const auto report = *findReportWriter("html")->render(benchmarkReport(world.plan, *run));
+            const std::string text = textOf(table);
+            QVERIFY2((text.find("ok, busy") != std::string::npos) == isBusy, text.c_str());
+            QVERIFY2((text.find("4.00") == std::string::npos) == isBusy, text.c_str());
+            QCOMPARE(benchRemarks(run->rows).find("timed on a busy machine") != std::string::npos, isBusy);
+            QCOMPARE(report.find(">busy<") != std::string::npos, isBusy);
+            std::ptrdiff_t words = 0;
+            for (std::size_t c = 0; c < table.columns.size(); ++c)
+                for (const auto& cells : table.rows)
+                    words += table.columns[c].id == "speedup_vs_f32" && cells[c] == Value(std::string("busy"));
+            QCOMPARE(words,
+                     std::count_if(run->rows.begin(), run->rows.end(), [](const auto& one) { return one.busy; }));
+        }
+    }
+    /// A backend that measures no cache: its warm times say so wherever they are shown.
+    void warmTimesWithoutACacheRoof() {
+        World world;
+        auto& fake = world.add("fake", {variantOf("v")});
+        world.plan.caches = {CacheState::Cold, CacheState::Warm};
+        for (const bool measured : {true, false}) {
+            fake.cacheRoof = measured ? 1e13 : 0;
+            const auto run = world.run();
+            for (const auto& line : rooflines(run.rows, run.roofs)) // of a cache there is no line over cold points
+                for (const auto& [kind, peak] : line.peaks) QVERIFY(kind == "f32" || kind == "bf16" || kind == "i8");
+            QVERIFY(!run.rows[0].withoutCacheRoof && run.rows[1].withoutCacheRoof == !measured);
+            const std::string text = textOf(benchTable(world.plan, run.rows, false)) + benchRemarks(run.rows),
+                              report = *findReportWriter("html")->render(benchmarkReport(world.plan, run));
+            QCOMPARE(text.find("f32, no cache roof") != std::string::npos, !measured);
+            for (const auto* one : {&text, &report})
+                QCOMPARE(one->find("1 warm row is not held against the speed of a cache") != std::string::npos,
+                         !measured);
+        }
+    }
+};
+
+QTEST_GUILESS_MAIN(RowsTest)
+#include "rows_test.moc"
