@@ -6,8 +6,10 @@
 namespace qs::cuda {
 namespace {
 
-/// CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F, which headers before CUDA 12.9 lack, and libraries would take for another.
+// What headers before CUDA 12.9 lack: CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F and CUBLASLT_MATMUL_DESC_A_SCALE_MODE, _B_.
+// Older libraries could take them for something else.
 constexpr std::int32_t kScaleOfARow = 3;
+constexpr int kModeOfA = 31, kModeOfB = 32;
 constexpr std::size_t kRowsAreScaledFrom = 120900;
 
 void checkBlas(cublasStatus_t status, const char* what) {
@@ -108,8 +110,9 @@ cublasStatus_t Blas::fill(ByteProduct& plan, std::int64_t m, std::int64_t n, std
                           const float* xScale) const {
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
     const auto step = [&](cublasStatus_t result) { return (status = result) == CUBLAS_STATUS_SUCCESS; };
-    const auto set = [&](cublasLtMatmulDescAttributes_t what, const auto& value) {
-        return step(descSet_(plan.operation, what, &value, sizeof value));
+    const auto set = [&](int what, const auto& value) {
+        const auto attribute = static_cast<cublasLtMatmulDescAttributes_t>(what);
+        return step(descSet_(plan.operation, attribute, &value, sizeof value));
     };
     plan.owner = this, plan.scaled = xScale != nullptr;
     const bool e4m3 = plan.type == Byte::E4m3;
@@ -120,8 +123,8 @@ cublasStatus_t Blas::fill(ByteProduct& plan, std::int64_t m, std::int64_t n, std
     // Its A are our weights. The heuristic wants both pointers; that of the weights is set again before each run.
     const std::int32_t rows = kScaleOfARow;
     if (plan.scaled &&
-        !(set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, rows) && set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, rows) &&
-          set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, xScale) && set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, xScale)))
+        !(set(kModeOfA, rows) && set(kModeOfB, rows) && set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, xScale) &&
+          set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, xScale)))
         return status;
     if (!step(layoutCreate_(&plan.a, element, std::uint64_t(k), std::uint64_t(n), k)) ||
         !step(layoutCreate_(&plan.b, element, std::uint64_t(k), std::uint64_t(m), k)) ||
