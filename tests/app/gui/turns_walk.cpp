@@ -9,6 +9,7 @@
 #include "app/gui/widgets/tensor_browser.h"
 #include "app/gui/widgets/tensor_tree.h"
 #include "tests/app/gui/opened_session.h"
+#include "tests/support/thinned.h"
 
 #include <QButtonGroup>
 #include <QComboBox>
@@ -26,6 +27,9 @@ using namespace qs::gui;
 
 namespace {
 
+/// Where nobody judges the times, layers enough for every step to have something to do.
+constexpr int kLayers = qs::test::kThinning > 1 ? 150 : 1500, kFewLayers = qs::test::kThinning > 1 ? 20 : 150;
+
 class Walk {
 public:
     explicit Walk(TimedApplication& application) : application_(application), window_(session_) {
@@ -36,7 +40,7 @@ public:
     }
 
     int run() {
-        open(QStringLiteral("open 10500 tensors"), 1500);
+        open(QStringLiteral("open %1 tensors").arg(7 * kLayers), kLayers);
         step(
             QStringLiteral("sweep"), [] {}, [this] { return measured(); });
         arrange();
@@ -44,7 +48,7 @@ public:
         step(
             QStringLiteral("close"), [this] { session_.close(); }, [this] { return tree_->rowCount() == 0; });
         session_.showPage(QStringLiteral("start"));
-        open(QStringLiteral("open 1050 tensors"), 150);
+        open(QStringLiteral("open %1 tensors").arg(7 * kFewLayers), kFewLayers);
         for (const auto& page : pages())
             step(
                 onPage("show", page), [&] { show(page); }, [&] { return shown(page); });
@@ -52,7 +56,7 @@ public:
         useParts();
         useSpec();
         useWindow();
-        open(QStringLiteral("open another model"), 143);
+        open(QStringLiteral("open another model"), kFewLayers - 7);
         changeTheme();
         return failed_;
     }

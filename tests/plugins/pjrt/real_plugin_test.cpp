@@ -3,6 +3,7 @@
 #include "made_formats.h"
 #include "opened_backend.h"
 #include "real_plugin.h"
+#include "tests/support/thinned.h"
 
 #include <QtTest>
 
@@ -19,7 +20,7 @@ class RealPluginTest : public QObject {
     std::unique_ptr<OpenedBackend> backend_;
     int programs_ = 0;
     /// A program takes a tenth of a second to compile: all of them only where they are demanded, else a share.
-    std::size_t every_ = qEnvironmentVariableIsEmpty("QUANTSCOPE_REQUIRE_PJRT") ? 8 : 1, turn_ = 0;
+    std::size_t every_ = qEnvironmentVariableIsEmpty("QUANTSCOPE_REQUIRE_PJRT") ? 11 * kThinning : 1, turn_ = 0;
 
     void everyVariant(MadeProblem& problem, const std::string& where) {
         const auto variants = backend_->variants(problem);
