@@ -3,6 +3,7 @@
 #include "cli_run.h"
 #include "exported.h"
 #include "layout_case.h"
+#include "tests/support/thinned.h"
 
 #include <QCryptographicHash>
 #include <QDirIterator>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 using namespace clitest;
+using qs::test::kThinning;
 
 namespace {
 
@@ -236,7 +238,7 @@ private Q_SLOTS:
         QVERIFY(run(exportOf(dir, layout, 4096, output.filePath(s("other-") + name))).code == 0);
         const auto wholes = QList{contentsOf(out), contentsOf(output.filePath(s("other-") + name))};
         QVERIFY(wholes[0] != wholes[1]);
-        for (int i = 0; i < 5; ++i) {
+        for (int i = 0; i < (kThinning > 1 ? 2 : 5); ++i) {
             QProcess process;
             process.start(binary(), exportOf(dir, layout, i % 2 ? 2048 : 4096, out));
             QVERIFY(process.waitForStarted());
@@ -328,7 +330,8 @@ private Q_SLOTS:
         const int usual = int(timer.elapsed());
         QVERIFY(isWhole(out));
         int killed = 0, finished = 0;
-        for (int i = 0; i < 25; ++i) {
+        constexpr int kRuns = int(25 / kThinning);
+        for (int i = 0; i < kRuns; ++i) {
             QProcess process;
             process.start(binary(), arguments(i % 2 ? "nf4:block=64" : "int8"));
             QVERIFY(process.waitForStarted());
@@ -338,7 +341,7 @@ private Q_SLOTS:
             ++(process.exitStatus() == QProcess::CrashExit ? killed : finished);
             QVERIFY2(isWhole(out), qPrintable(entries(out).join(u' ')));
         }
-        qInfo("%d of 25 runs of %d ms killed, %d had finished", killed, usual, finished);
+        qInfo("%d of %d runs of %d ms killed, %d had finished", killed, kRuns, usual, finished);
         QVERIFY(killed > 0);
         QVERIFY(run(arguments("int8")).code == 0);
         QVERIFY(isWhole(out));
