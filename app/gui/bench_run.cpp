@@ -5,6 +5,7 @@
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "core/base/text.h"
+#include "core/bench/busy_rows.h"
 
 #include <mutex>
 
@@ -43,23 +44,45 @@ void BenchRun::start(const BenchmarkPlan& plan) {
         if (!run) return tl::unexpected(run.error());
         return std::make_shared<BenchmarkRun>(std::move(*run));
     };
-    runJob<std::shared_ptr<BenchmarkRun>>(this, lane_->job(), work, [this](Result<std::shared_ptr<BenchmarkRun>> run) {
-        poll();
-        running_ = false;
-        lane_.reset();
-        if (!asking_) poll_.stop();
-        if (run) {
-            run_ = std::move(**run);
-            complete_ = true;
-        } else {
-            const auto sentence = QString::fromStdString(oneSentence(run.error().message));
-            Q_EMIT failed(sentence);
-        }
-        Q_EMIT rowsChanged();
-        Q_EMIT finished();
-    });
+    runJob<std::shared_ptr<BenchmarkRun>>(
+        this, lane_->job(), work, [this](Result<std::shared_ptr<BenchmarkRun>> run) { finish(std::move(run)); });
     poll_.start();
     Q_EMIT rowsChanged();
+}
+
+void BenchRun::again() {
+    const auto part = busyPart(plan_, run_.rows);
+    if (running_ || !complete_ || !part) return;
+    running_ = true;
+    lane_ = std::make_unique<LaneWork>(session_, "Benchmark");
+    const auto work = [part = *part, whole = run_](const Job& job) -> Result<std::shared_ptr<BenchmarkRun>> {
+        const auto fresh = runBenchmark(part, job);
+        if (!fresh) return tl::unexpected(fresh.error());
+        auto merged = std::make_shared<BenchmarkRun>(whole);
+        replaceBusy(*merged, *fresh, part.model ? modelShapes(*part.model) : std::vector<ModelShape>());
+        return merged;
+    };
+    runJob<std::shared_ptr<BenchmarkRun>>(this, lane_->job(), work, [this](Result<std::shared_ptr<BenchmarkRun>> run) {
+        if (run) ++number_; // other rows in the same places
+        finish(std::move(run));
+    });
+    Q_EMIT rowsChanged();
+}
+
+void BenchRun::finish(Result<std::shared_ptr<BenchmarkRun>> run) {
+    poll();
+    running_ = false;
+    lane_.reset();
+    if (!asking_) poll_.stop();
+    if (run) {
+        run_ = std::move(**run);
+        complete_ = true;
+    } else {
+        const auto sentence = QString::fromStdString(oneSentence(run.error().message));
+        Q_EMIT failed(sentence);
+    }
+    Q_EMIT rowsChanged();
+    Q_EMIT finished();
 }
 
 void BenchRun::cancel() {

@@ -23,6 +23,7 @@ public:
     ~BenchRun() override;
 
     void start(const BenchmarkPlan& plan); ///< cancels the one before; its rows go
+    void again();                          ///< times what is busy in a complete run again, and puts it in its place
     void cancel();                         ///< what was measured stays
     bool running() const { return running_; }
     const std::vector<BenchmarkRow>& rows() const { return run_.rows; }
@@ -46,6 +47,7 @@ Q_SIGNALS:
 private:
     struct Inbox;
     void poll();
+    void finish(Result<std::shared_ptr<BenchmarkRun>> run);
     Session& session_;
     BenchmarkPlan plan_;
     BenchmarkRun run_;

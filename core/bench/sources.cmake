@@ -28,6 +28,7 @@ target_sources(qs_core PRIVATE
   bench/bench_plots.cpp
   bench/bench_report.cpp
   bench/bench_table.cpp
+  bench/busy_rows.cpp
   bench/benchmark.cpp
   bench/capabilities.cpp
   bench/check_output.cpp

@@ -2,10 +2,13 @@
 #include "app/gui/pages/backends_charts.h"
 
 #include "app/gui/bench_run.h"
+#include "app/gui/theme.h"
 
 #include <QComboBox>
+#include <QLabel>
 #include <QSignalBlocker>
 #include <QToolButton>
+#include <QVBoxLayout>
 
 #include <algorithm>
 #include <cmath>
@@ -151,7 +154,26 @@ SpeedupCard::SpeedupCard(const BenchRun& bench, QWidget* parent)
     map_->setObjectName(QStringLiteral("speedupMap"));
     map_->setAccessibleName(tr("Speed-up over f32 sgemm"));
     map_->setGap(2);
-    setBody(map_);
+    auto* body = new QWidget;
+    auto* column = new QVBoxLayout(body);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(4);
+    busy_ = new QLabel;
+    busy_->setObjectName(QStringLiteral("speedupBusy"));
+    busy_->setFont(Theme::words(11));
+    busy_->setProperty("role", QStringLiteral("warn"));
+    busy_->setWordWrap(true);
+    busy_->setFixedHeight(2 * busy_->fontMetrics().lineSpacing() + 2);
+    busy_->hide();
+    column->addWidget(busy_);
+    column->addWidget(map_, 1);
+    setBody(body);
+    again_ = new QToolButton;
+    again_->setObjectName(QStringLiteral("againBench"));
+    again_->setToolTip(tr("Times what was timed beside something else on the machine; the other rows stay"));
+    again_->hide();
+    addCorner(again_);
+    connect(again_, &QToolButton::clicked, this, &SpeedupCard::againAsked);
     group_ = corner(*this, "speedupGroup", tr("Operation of the speed-up map"));
     connect(group_, &QComboBox::activated, this, &SpeedupCard::draw);
     map_->setDescribe([this](int row, int column) {
@@ -182,7 +204,34 @@ void SpeedupCard::refresh() {
     draw();
 }
 
+/// Of threads that waited for each other there is no ratio; what there is instead is said, with the way out of it.
+void SpeedupCard::explainBusy() {
+    const auto& rows = bench_.rows();
+    const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.busy; });
+    again_->setVisible(busy > 0 && bench_.complete() && !bench_.running());
+    again_->setText(busy == 1 ? tr("Time the busy row again") : tr("Time %1 busy rows again").arg(busy));
+    const auto at = std::size_t(std::max(0, group_->currentIndex()));
+    const int cells = at < maps_.size() ? maps_[at].busy : 0;
+    busy_->setVisible(cells > 0);
+    if (cells == 0) return;
+    static const QString start = QStringLiteral("the machine was busy: ");
+    QString why; // "reading memory ran at 34 % of its best"
+    for (const int row : maps_[at].rows)
+        if (row >= 0 && why.isEmpty())
+            why = QString::fromStdString(rows[std::size_t(row)].reason).section(start, 1).section(u';', 0, 0);
+    const auto all = std::count_if(maps_[at].rows.begin(), maps_[at].rows.end(), [](int row) { return row >= 0; });
+    busy_->setText((cells == all
+                        ? tr("All cells were timed beside something else on the machine")
+                        : tr("%1 of %2 cells were timed beside something else on the machine").arg(cells).arg(all)) +
+                   (why.isEmpty() ? QString() : tr(" (%1)").arg(why)) +
+                   tr(", and no ratio of such times means anything. Close other programs, then time them again."));
+    auto policy = busy_->sizePolicy(); // else the cards of the page share their height by the width of this text
+    policy.setHeightForWidth(false);
+    busy_->setSizePolicy(policy);
+}
+
 void SpeedupCard::draw() {
+    explainBusy();
     const auto at = std::size_t(std::max(0, group_->currentIndex()));
     if (at >= maps_.size()) {
         return setMessage(bench_.rows().empty()
@@ -190,10 +239,6 @@ void SpeedupCard::draw() {
                               : tr("No speed-up is known: the yardstick, openblas f32, was not timed beside these."));
     }
     map_->setData(speedupPicture(maps_[at]));
-    const int busy = maps_[at].busy;
-    setNote(busy > 0               ? tr("hatched: %1 timed on a busy machine").arg(busy)
-            : group_->count() == 1 ? group_->itemText(0)
-                                   : QString());
     const auto& cells = maps_[at].rows;
     const auto cell = shown_ < 0 ? cells.end() : std::find(cells.begin(), cells.end(), shown_);
     const auto index = int(cell - cells.begin()), columns = int(maps_[at].columns.size());

@@ -6,6 +6,7 @@
 #include "app/gui/widgets/card.h"
 
 class QComboBox;
+class QLabel;
 
 namespace qs::gui {
 
@@ -41,12 +42,16 @@ public:
 
 Q_SIGNALS:
     void rowClicked(int row);
+    void againAsked(); ///< what is busy is to be timed again
 
 private:
     void draw();
+    void explainBusy();
     int rowAt(int row, int column) const; ///< -1: none
     const BenchRun& bench_;
     HeatMap* map_;
+    QLabel* busy_;       ///< over the map: why cells are hatched, and what to do
+    QToolButton* again_; ///< the busy rows
     QComboBox* group_;
     std::vector<SpeedupMap> maps_;
     int shown_ = -1; ///< outlined in the map that has it

@@ -172,6 +172,15 @@ void BackendsPage::listen() {
     });
     connect(latency_, &LatencyCard::rowClicked, this, &BackendsPage::showRow);
     connect(speedup_, &SpeedupCard::rowClicked, this, &BackendsPage::showRow);
+    connect(speedup_, &SpeedupCard::againAsked, this, [this] {
+        bench_->again();
+        if (!bench_->running()) return;
+        say({}, false);
+        shown_ = -1; // the rows that come may be others
+        plan_->setRunning(true);
+        askTimer_.stop();
+        if (bench_->asking()) asked_.clear(), bench_->stopAsking();
+    });
     connect(roofline_, &RooflineCard::rowClicked, this, &BackendsPage::showRow);
     connect(tables_, &BenchTables::rowSelected, this, &BackendsPage::showRow);
     connect(&Theme::instance(), &Theme::changed, this, &BackendsPage::refresh);

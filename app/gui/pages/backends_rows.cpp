@@ -234,12 +234,13 @@ QString rowText(const BenchmarkRow& row) {
         line(QObject::tr("cache"), row.cache == CacheState::Cold
                                        ? QObject::tr("cold, %1 copies of the weights in turn").arg(row.bufferSets)
                                        : QObject::tr("warm, one copy of the weights"));
-        line(QObject::tr("speed-up"), row.speedup ? figure(row.speedup, QStringLiteral("×")) +
-                                                        (row.speedupCi ? QObject::tr(", 95 % CI %1 to %2")
-                                                                             .arg(row.speedupCi->low, 0, 'f', 2)
-                                                                             .arg(row.speedupCi->high, 0, 'f', 2)
-                                                                       : QString())
-                                                  : str(row.speedupReason));
+        line(QObject::tr("speed-up"), row.busy      ? QObject::tr("busy: no ratio of such a time means anything")
+                                      : row.speedup ? figure(row.speedup, QStringLiteral("×")) +
+                                                          (row.speedupCi ? QObject::tr(", 95 % CI %1 to %2")
+                                                                               .arg(row.speedupCi->low, 0, 'f', 2)
+                                                                               .arg(row.speedupCi->high, 0, 'f', 2)
+                                                                         : QString())
+                                                    : str(row.speedupReason));
     }
     if (row.roofShare)
         line(QObject::tr("of the roof"),

@@ -9,6 +9,7 @@
 #include <QTableView>
 
 #include <algorithm>
+#include <map>
 
 namespace qs::gui {
 namespace {
@@ -35,10 +36,22 @@ public:
     SortedRows(const BenchRun& bench, QObject* parent) : QSortFilterProxyModel(parent), bench_(bench) {}
     void setTimes(const QAbstractItemModel* times) { times_ = times; }
     void setRows(const QAbstractItemModel* rows) { rows_ = rows; }
+    void setCompared(const QAbstractItemModel* compared) { compared_ = compared; }
+    /// Words that all names of the baseline's rows have say nothing about one of them.
+    void setCommon(const QStringList& words, bool oneDevice) {
+        common_ = words;
+        oneDevice_ = oneDevice;
+    }
     QVariant data(const QModelIndex& index, int role) const override {
         const bool ofRows = sourceModel() == times_ || sourceModel() == rows_;
         if (!ofRows && role == Qt::ToolTipRole && index.column() == 0) // a name that is elided
             return QSortFilterProxyModel::data(index, Qt::DisplayRole);
+        if (sourceModel() == compared_ && role == Qt::DisplayRole && index.column() == 0) {
+            QStringList words = QSortFilterProxyModel::data(index, role).toString().split(u' ');
+            words.removeIf([this](const QString& word) { return common_.contains(word); });
+            if (oneDevice_ && !words.isEmpty()) words.front() = words.front().section(u'/', 0, 0);
+            return words.join(QStringLiteral("  "));
+        }
         if (!ofRows || (role != Qt::DisplayRole && role != Qt::ToolTipRole))
             return QSortFilterProxyModel::data(index, role);
         const int at = mapToSource(index).row();
@@ -56,8 +69,20 @@ public:
 
 private:
     const BenchRun& bench_;
-    const QAbstractItemModel *times_ = nullptr, *rows_ = nullptr;
+    const QAbstractItemModel *times_ = nullptr, *rows_ = nullptr, *compared_ = nullptr;
+    QStringList common_;
+    bool oneDevice_ = false; ///< of each backend
 };
+
+QStringList commonWords(const std::vector<ComparedRow>& rows) {
+    if (rows.size() < 2) return {};
+    QStringList common = QString::fromStdString(rows.front().key).split(u' ');
+    for (const auto& row : rows) {
+        const auto words = QString::fromStdString(row.key).split(u' ');
+        common.removeIf([&](const QString& word) { return !words.contains(word); });
+    }
+    return common;
+}
 
 } // namespace
 
@@ -89,6 +114,7 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
         inOrder(comparedColumns(), {"row", "ratio", "verdict", "old_ns", "median_ns", "ratio_low", "ratio_high",
                                     "drift_low", "drift_high", "old_nmse", "nmse"}),
         this);
+    sorted->setCompared(compared_);
     view_->setObjectName(QStringLiteral("benchResults"));
     asDataTable(*view_, tr("Results"));
     view_->setProperty("roomy", true); // words beside right-aligned numbers
@@ -139,7 +165,8 @@ void BenchTables::giveWay() {
     const auto* model = sorted_->sourceModel();
     if (model != times_ && model != correctness_ && model != compared_) return;
     const bool named = model == compared_;
-    const int compared = named ? 5 : 6, least = named ? 160 : 84, name = nameColumn();
+    const int compared = named ? 3 : 6, // the change and its verdict are what is read there
+        least = named ? 160 : 84, name = nameColumn();
     int others = 0;
     for (int column = 0; column < compared; ++column) others += column == name ? 0 : view_->columnWidth(column);
     const int room = std::max(least, view_->viewport()->width() - others);
@@ -166,7 +193,7 @@ void BenchTables::refresh() {
     }
     roofs_->setRows(bench_.run().roofs);
     passes_->setRows(bench_.run().passes);
-    compared_->setRows(compared());
+    setCompared();
     if (first || bench_.complete()) fitColumns();
     explain();
 }
@@ -210,9 +237,21 @@ void BenchTables::select(int row) {
 
 void BenchTables::setBaseline(BenchBaseline baseline) {
     baseline_ = std::move(baseline);
-    compared_->setRows(compared());
+    setCompared();
     choice_->setCurrentIndex(Baseline);
     showChoice();
+}
+
+void BenchTables::setCompared() {
+    const auto rows = compared();
+    std::map<QString, QString> devices;
+    bool one = true;
+    for (const auto& row : rows) {
+        const auto device = QString::fromStdString(row.key).section(u' ', 0, 0);
+        one &= devices.try_emplace(device.section(u'/', 0, 0), device).first->second == device;
+    }
+    static_cast<SortedRows*>(sorted_)->setCommon(commonWords(rows), one && rows.size() > 1);
+    compared_->setRows(rows);
 }
 
 std::vector<ComparedRow> BenchTables::compared() const {

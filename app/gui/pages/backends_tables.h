@@ -37,6 +37,7 @@ private:
     void explain();
     void fitColumns();
     void giveWay();
+    void setCompared();
     int nameColumn() const;
     int current() const; ///< row of the run; -1: none
     const BenchRun& bench_;

@@ -4,10 +4,12 @@
 #include "artefacts.h"
 #include "core/bench/compare.h"
 #include "opened_backends_page.h"
+#include "tests/core/bench/fake_world.h"
 
 #include <QClipboard>
 #include <QComboBox>
 #include <QFile>
+#include <QLabel>
 #include <QMenu>
 #include <QPlainTextEdit>
 #include <QTableView>
@@ -174,7 +176,16 @@ private Q_SLOTS:
         }
         // The verdict is in view in a small window too.
         QVERIFY(table->visualRect(table->model()->index(0, 2)).right() < table->viewport()->width());
-        QVERIFY(table->columnWidth(0) >= 160);
+        // And so is the whole name of a row, less what all of them have in common.
+        for (int row = 0; row < table->model()->rowCount(); ++row) {
+            const auto name = table->model()->index(row, 0);
+            QVERIFY2(table->fontMetrics().horizontalAdvance(name.data().toString()) < table->columnWidth(0) - 8,
+                     qPrintable(QStringLiteral("%1 in %2 px of %3")
+                                    .arg(name.data().toString())
+                                    .arg(table->columnWidth(0))
+                                    .arg(table->viewport()->width())));
+            QVERIFY(name.data(Qt::ToolTipRole).toString().contains(QLatin1String("act=f32")));
+        }
         keepPicture(*page, QStringLiteral("backends-baseline"));
         choice->setCurrentIndex(2);
         keepPicture(*page, QStringLiteral("backends-roofs"));
@@ -192,6 +203,56 @@ private Q_SLOTS:
                                        .arg(mode == Theme::Mode::Dark ? u"dark" : u"light")
                                        .arg(size.width()));
             }
+    }
+
+    /// On a busy machine: the word in place of a ratio, why the map is hatched, and a button that times those rows again.
+    void busyRowsAreTimedAgain() {
+        benchtest::World world;
+        world.addOpenblas(4e6);
+        world.add("cpu", {benchtest::variantOf("v", benchtest::Fault::None, 1e6)});
+        world.plan.specs = {{"nf4", *parseSpec("nf4")}, {"f32", *parseSpec("f32")}};
+        for (auto& [id, fake] : world.prototypes) fake.probeFactors.assign(2000, 0.5);
+        const auto page = make();
+        QTRY_VERIFY_WITH_TIMEOUT(page->settled(), 60'000);
+        auto* table = find<QTableView>(*page, "benchResults");
+        auto* text = find<QPlainTextEdit>(*page, "benchDetail");
+        auto* why = find<QLabel>(*page, "speedupBusy");
+        auto* again = find<QToolButton>(*page, "againBench");
+        QVERIFY(!why->isVisible() && !again->isVisible());
+        QSignalSpy finished(&page->bench(), &BenchRun::finished);
+        page->bench().start(world.plan);
+        QVERIFY(finished.wait(60'000));
+        const auto speedups = [&](bool busy) { // cells that show it as that
+            int count = 0;
+            for (std::size_t i = 0; i < page->bench().rows().size(); ++i) {
+                const auto cell = table->model()->index(int(i), 5).data().toString();
+                if (page->bench().rows()[i].medianNs) count += (cell == QLatin1String("busy")) == busy;
+            }
+            return count;
+        };
+        QTRY_VERIFY_WITH_TIMEOUT(page->settled(), 60'000);
+        QVERIFY(speedups(true) >= 3);
+        QCOMPARE(speedups(false), 0);
+        QVERIFY2(text->toPlainText().contains(QLatin1String("busy: no ratio")), qPrintable(text->toPlainText()));
+        QVERIFY2(why->isVisible() && why->text().contains(QLatin1String("beside something else")) &&
+                     why->text().contains(QLatin1String("reading memory ran at 50 % of its best")),
+                 qPrintable(why->text()));
+        QCOMPARE(again->text(), QStringLiteral("Time %1 busy rows again").arg(speedups(true)));
+        QVERIFY(again->isVisible());
+        for (const auto mode : {Theme::Mode::Light, Theme::Mode::Dark}) {
+            Theme::instance().setMode(mode);
+            QTRY_VERIFY(page->settled());
+            keepPicture(*page, QStringLiteral("backends-busy-%1").arg(mode == Theme::Mode::Dark ? u"dark" : u"light"));
+        }
+        for (auto& [id, fake] : world.prototypes) fake.probeFactors.clear();
+        QTest::mouseClick(again, Qt::LeftButton);
+        QVERIFY(page->bench().running() && find<QPushButton>(*page, "cancelBench")->isVisible());
+        QVERIFY(finished.wait(60'000));
+        QTRY_VERIFY_WITH_TIMEOUT(page->settled(), 60'000);
+        QCOMPARE(speedups(true), 0);
+        QVERIFY(speedups(false) >= 3);
+        QVERIFY(!why->isVisible() && !again->isVisible());
+        QVERIFY(find<QPushButton>(*page, "runBench")->isVisible());
     }
 
     void escapeKeepsWhatWasMeasured() {

@@ -3,9 +3,11 @@
 #include "core/bench/bench_charts.h"
 #include "core/bench/bench_report.h"
 #include "core/bench/bench_table.h"
+#include "core/bench/busy_rows.h"
 #include "fake_world.h"
 
 #include <QTest>
+#include <cmath>
 
 using namespace qs;
 using namespace benchtest;
@@ -118,6 +120,42 @@ private Q_SLOTS:
             QCOMPARE(words,
                      std::count_if(run->rows.begin(), run->rows.end(), [](const auto& one) { return one.busy; }));
         }
+    }
+    /// What was busy is timed again alone, and takes the place of nothing else.
+    void busyRowsTimedAgain() {
+        World world;
+        world.addOpenblas(4e6);
+        world.add("cpu", {variantOf("v", Fault::None, 1e6)});
+        world.add("other", {variantOf("w", Fault::None, 2e6)});
+        world.plan.specs = {{"nf4", *parseSpec("nf4")}, {"f32", *parseSpec("f32")}};
+        world.plan.shapes = {{1, 300, 320, {}}, {4, 300, 320, {}}};
+        const auto whole = world.run();
+        QVERIFY(!busyPart(world.plan, whole.rows));
+        auto run = whole;
+        auto at = std::find_if(run.rows.begin(), run.rows.end(),
+                               [](const auto& row) { return row.variant == "v" && row.spec == "nf4" && row.m == 4; });
+        QVERIFY(at != run.rows.end());
+        at->busy = true;
+        at->medianNs = 9e9;
+        const auto part = busyPart(world.plan, run.rows);
+        QVERIFY(part && part->specs.size() == 1 && part->specs[0].first == "nf4");
+        QVERIFY(part->shapes.size() == 1 && part->shapes[0].m == 4);
+        QVERIFY(part->backends.size() == 2 && part->backends[0].id == "openblas" && part->backends[1].id == "cpu");
+        auto again = *runBenchmark(*part, {});
+        QVERIFY(!again.rows.empty() && !again.roofs.empty());
+        for (auto& roof : again.roofs) roof.perSecond /= 2;
+        auto stillBusy = again;
+        for (auto& row : stillBusy.rows) row.busy = true;
+        QCOMPARE(replaceBusy(run, stillBusy, {}), std::size_t(0));
+        QCOMPARE(*at->medianNs, 9e9);
+        QCOMPARE(replaceBusy(run, again, {}), std::size_t(1));
+        QVERIFY(!at->busy && *at->medianNs < 2e6 && std::fabs(*at->speedup - 4) < 0.05);
+        QCOMPARE(run.rows.size(), whole.rows.size());
+        for (std::size_t i = 0; i < run.rows.size(); ++i)
+            if (&run.rows[i] != &*at) QCOMPARE(run.rows[i].samples, whole.rows[i].samples);
+        for (std::size_t i = 0; i < run.roofs.size(); ++i)
+            QCOMPARE(run.roofs[i].perSecond, whole.roofs[i].perSecond); // the higher one
+        QCOMPARE(run.provenance.back().first, std::string("timed_again"));
     }
     /// A backend that measures no cache: its warm times say so wherever they are shown.
     void warmTimesWithoutACacheRoof() {
