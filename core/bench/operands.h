@@ -68,6 +68,8 @@ inline bool isQuantize(const Problem& problem) { return problem.op == "quantize"
 Result<Operands> makeOperands(const OperandRequest& request, std::shared_ptr<const BenchWeights> weights);
 
 /// How a spec's weights cross the interface; fails for formats that it has no packing for.
+/// Why no backend can be given weights of this spec, whatever their shape; nullopt: they cross the interface.
+std::optional<std::string> whyNotCrossing(const QuantSpec& spec);
 Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid);
 
 /// Streams of the operands, so that none depends on the size of another.

@@ -135,6 +135,20 @@ Result<void> addCodes(BenchWeights& weights, const Packing& packing) {
 
 } // namespace
 
+std::optional<std::string> whyNotCrossing(const QuantSpec& spec) {
+    const auto& traits = spec.traits();
+    if (traits.kind == FormatKind::Identity) return std::nullopt;
+    const char* unsaid = !spec.isSymmetric()                       ? "zero points"
+                         : spec.tiles                              ? "tiles"
+                         : spec.effectiveScaleType() != "f32"      ? "scales of another type than f32"
+                         : spec.effectiveDialect() == "aqt_halves" ? "levels without a zero"
+                                                                   : nullptr;
+    if (unsaid) return fmt::format("{} do not cross the backend interface yet", unsaid);
+    if (isLearned(spec) || !packingOf(traits)) // a backend has to know the levels beforehand
+        return fmt::format("the format {} has no packing in the backend interface", spec.format);
+    return std::nullopt;
+}
+
 Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid) {
     const auto& traits = spec.traits();
     OperandFormat format;
@@ -143,15 +157,10 @@ Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid)
         format.bits = std::uint32_t(traits.bits);
         return format;
     }
-    const char* unsaid = !spec.isSymmetric()                  ? "zero points"
-                         : spec.tiles                         ? "tiles"
-                         : spec.effectiveScaleType() != "f32" ? "scales of another type than f32"
-                         : grid.scaleShape.size() == 1 && spec.effectiveDialect() == "bnb" ? "blocks that cross rows"
-                         : spec.effectiveDialect() == "aqt_halves"                         ? "levels without a zero"
-                                                                                           : nullptr;
-    if (unsaid) return fail(fmt::format("{} do not cross the backend interface yet", unsaid));
-    const auto* packing = isLearned(spec) ? nullptr : packingOf(traits); // a backend has to know the levels beforehand
-    if (!packing) return fail(fmt::format("the format {} has no packing in the backend interface", spec.format));
+    if (const auto why = whyNotCrossing(spec)) return fail(*why);
+    if (grid.scaleShape.size() == 1 && spec.effectiveDialect() == "bnb")
+        return fail("blocks that cross rows do not cross the backend interface yet");
+    const auto* packing = packingOf(traits);
     format.bits = packing->bits;
     format.packing = packing->packing;
     format.packAxis = packing->bits < 8 ? 1 : -1;

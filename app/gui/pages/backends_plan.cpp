@@ -5,6 +5,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/tick_list.h"
 #include "core/base/text.h"
+#include "core/bench/operands.h"
 
 #include <QAction>
 #include <QCheckBox>
@@ -101,6 +102,10 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     connect(addSpec_, &QLineEdit::returnPressed, this, [this] {
         const auto spec = parseSpec(addSpec_->text().trimmed().toStdString());
         if (!spec) return complaint_->setText(QString::fromStdString(oneSentence(spec.error().message)));
+        if (const auto why = whyNotCrossing(*spec)) {
+            complaint_->setText(QString::fromStdString(*why));
+            return complaint_->setVisible(true);
+        }
         specs_.emplace_back(addSpec_->text().trimmed().toStdString(), *spec);
         specList_->add(addSpec_->text().trimmed(), true);
         addSpec_->clear();

@@ -8,6 +8,7 @@
 #include "app/gui/session.h"
 #include "app/gui/widgets/tick_list.h"
 #include "core/base/text.h"
+#include "core/bench/operands.h"
 
 #include <QSignalBlocker>
 
@@ -81,9 +82,13 @@ void BackendsPlan::listSpecs() {
     for (const auto& spec : all.inOrder()) specs_.emplace_back(specText(spec), spec);
     const QSignalBlocker blocker(specList_);
     specList_->clear();
-    for (const auto& [text, spec] : specs_)
-        specList_->add(QString::fromStdString(text), std::find(on.begin(), on.end(), text) != on.end(),
-                       QString::fromStdString(canonicalText(spec)));
+    for (const auto& [text, spec] : specs_) {
+        const auto why = whyNotCrossing(spec);
+        QString name = QString::fromStdString(text), tip = QString::fromStdString(canonicalText(spec));
+        if (why) name += tr("   no backend"), tip += u'\n' + QString::fromStdString(*why);
+        specList_->add(name, !why && std::find(on.begin(), on.end(), text) != on.end(), tip);
+        if (why) specList_->disable(specList_->count() - 1);
+    }
     estimate();
 }
 

@@ -31,6 +31,11 @@ void TickList::add(const QString& text, bool on, const QString& tip) {
     addItem(item);
 }
 
+void TickList::disable(int row) {
+    item(row)->setCheckState(Qt::Unchecked);
+    item(row)->setFlags(Qt::ItemIsSelectable);
+}
+
 void TickList::fit() { setMaximumHeight(std::max(minimumHeight(), count() * kItem + 6)); }
 
 } // namespace qs::gui

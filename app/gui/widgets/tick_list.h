@@ -11,6 +11,7 @@ class TickList : public QListWidget {
 public:
     TickList(const char* name, const QString& accessibleName, QWidget* parent = nullptr);
     void add(const QString& text, bool on, const QString& tip = {});
+    void disable(int row); ///< grey, and not ticked
     bool ticked(int row) const { return item(row)->checkState() == Qt::Checked; }
     void tick(int row) { item(row)->setCheckState(Qt::Checked); }
     /// No higher than what it lists, but at least its minimum.

@@ -248,6 +248,30 @@ private Q_SLOTS:
         page->planner().removePlugin(QStringLiteral(QS_BAD_DIR "/bad_load.so"));
     }
 
+    /// What no backend can be given is grey, with the reason, and never part of a plan.
+    void formatsThatNoBackendTakes() {
+        const auto page = make();
+        auto* specs = find<QListWidget>(*page, "planSpecs");
+        const auto item = [&](const char* format) {
+            const auto found = specs->findItems(QLatin1String(format), Qt::MatchStartsWith);
+            return found.isEmpty() ? nullptr : found.front();
+        };
+        QVERIFY(item("nf4") && (item("nf4")->flags() & Qt::ItemIsEnabled));
+        for (const char* none : {"q4_0", "mxfp4", "nvfp4"}) {
+            QVERIFY2(item(none) && !(item(none)->flags() & Qt::ItemIsEnabled), none);
+            QVERIFY(item(none)->checkState() == Qt::Unchecked);
+            QVERIFY2(item(none)->text().endsWith(QLatin1String("no backend")) &&
+                         item(none)->toolTip().contains(QLatin1String("backend interface")),
+                     qPrintable(item(none)->toolTip()));
+        }
+        auto* add = find<QLineEdit>(*page, "planAddSpec");
+        add->setText(QStringLiteral("int8:sym=no"));
+        QTest::keyClick(add, Qt::Key_Return);
+        auto* complaint = find<QLabel>(*page, "planComplaint");
+        QVERIFY2(complaint->isVisible() && complaint->text().contains(QLatin1String("zero points")),
+                 qPrintable(complaint->text()));
+    }
+
     void anUnusablePlanSaysWhy() {
         const auto page = make();
         find<QLineEdit>(*page, "planM")->setText(QStringLiteral("0 5000"));
