@@ -219,9 +219,9 @@ __global__ void nf4Blocks(const float* x, std::int64_t rows, std::int64_t column
             if (Measure && i < end) sums.add(value, __fmul_rn(level[count], top));
             return count;
         };
-        std::uint8_t* to = codes + (row * blocks * block + begin) / 2;
+        const std::int64_t to = (row * blocks * block + begin) / 2;
         for (std::int64_t i = lane; i < block / 2; i += 32)
-            to[i] = std::uint8_t(code(begin + 2 * i) << 4 | code(begin + 2 * i + 1));
+            codes[to + i] = std::uint8_t(code(begin + 2 * i) << 4 | code(begin + 2 * i + 1));
     }
     sums.leave(partials + 4 * blockIdx.x);
 }

@@ -84,8 +84,8 @@ __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat1
 
 #pragma unroll
         for (int c = 0; c < Groups; ++c) {
-            const uint2* at = ofX[c] + std::int64_t(chunk) * (kTileDepth / 4);
             if (ofX[c]) {
+                const uint2* at = ofX[c] + std::int64_t(chunk) * (kTileDepth / 4);
 #pragma unroll
                 for (int j = 0; j < kSteps; ++j) b[c][j] = __ldg(at + 4 * j);
             } else if (!kStays) {

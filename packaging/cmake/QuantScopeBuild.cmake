@@ -30,6 +30,13 @@ endif()
 if(QS_SANITIZE)
   add_compile_options(-fsanitize=${QS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${QS_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang") # which does not say so itself in every version
+    string(REPLACE "," ";" sanitizers "${QS_SANITIZE}")
+    foreach(sanitizer IN LISTS sanitizers)
+      string(TOUPPER "${sanitizer}" sanitizer)
+      add_compile_definitions(__SANITIZE_${sanitizer}__)
+    endforeach()
+  endif()
 endif()
 # The checks of every pointer double the time to compile. They stay where bytes from outside are read (core/base, core/model; the fuzz
 # targets also core/quant); elsewhere AddressSanitizer tells of a bad pointer.
@@ -39,10 +46,12 @@ set(QS_CALLED_CHECKS "")
 if(QS_SANITIZE MATCHES undefined)
   set(QS_LESS_UBSAN -fno-sanitize=null,alignment,vptr,object-size)
 endif()
-if(QS_SANITIZE MATCHES address AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+if(QS_SANITIZE MATCHES address) # g++ compiles the kernels, whatever compiles the rest
   # Calls instead of inlined checks: a minute less for each unrolled file, and a quarter less to compile what does not count values.
   set(QS_SIMD_SANITIZE ${QS_LESS_UBSAN} --param=asan-instrumentation-with-call-threshold=50)
-  set(QS_CALLED_CHECKS --param=asan-instrumentation-with-call-threshold=0)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set(QS_CALLED_CHECKS --param=asan-instrumentation-with-call-threshold=0)
+  endif()
 endif()
 
 # Tests are some hundred and fifty programs: lld links them in a fraction of GNU ld's time.

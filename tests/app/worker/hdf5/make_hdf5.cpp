@@ -31,7 +31,7 @@ hid_t newFile(const char* name, hid_t creation = H5P_DEFAULT) {
 
 template<class T> std::vector<T> counted(std::size_t n, double scale = 1) {
     std::vector<T> values(n);
-    for (std::size_t i = 0; i < n; ++i) values[i] = T((double(i) - 3) * scale);
+    for (std::size_t i = 0; i < n; ++i) values[i] = T(std::int64_t((double(i) - 3) * scale));
     return values;
 }
 
