@@ -183,6 +183,22 @@ private Q_SLOTS:
         for (const std::int64_t m : {1, 2, 3, 5, 17}) QVERIFY(std::count(ms.begin(), ms.end(), m));
         QVERIFY(shortBlock && oneBlock && below && above);
     }
+    /// A dialect whose blocks cross rows that they do not divide gets rows that they divide, not a fault of the variant.
+    void tailsCanBeMade() {
+        for (const char* text : {"nf4:dialect=bnb", "nf4:block=4096:dialect=bnb", "fp4:dialect=bnb", "nf4", "int8"})
+            for (const auto& op : benchOps()) {
+                const auto spec = parseSpec(text);
+                QVERIFY2(spec, text);
+                bool ragged = false;
+                for (const auto& s : tailShapes(*spec, op)) {
+                    const std::int64_t rows = op.wIsKn ? s.k : s.n, columns = op.wIsKn ? s.n : s.k;
+                    const auto made = makeWeights(*spec, rows, columns, *weightValues(rows, columns, 5, nullptr), {});
+                    QVERIFY2(made, made ? "" : made.error().message.c_str());
+                    ragged |= rows % 16 == 15;
+                }
+                QVERIFY(ragged);
+            }
+    }
     void onceForEachVariant() {
         Seen seen;
         FakeBackend fake;
