@@ -31,7 +31,13 @@ hid_t newFile(const char* name, hid_t creation = H5P_DEFAULT) {
 
 template<class T> std::vector<T> counted(std::size_t n, double scale = 1) {
     std::vector<T> values(n);
-    for (std::size_t i = 0; i < n; ++i) values[i] = T(std::int64_t((double(i) - 3) * scale));
+    for (std::size_t i = 0; i < n; ++i) {
+        const double value = (double(i) - 3) * scale;
+        if constexpr (std::is_integral_v<T>)
+            values[i] = T(std::int64_t(value)); // a negative double is nothing that an unsigned type can be
+        else
+            values[i] = T(value);
+    }
     return values;
 }
 
