@@ -7,3 +7,4 @@ foreach(name statistics compare shapes)
   qs_add_test(test_bench_${name} SOURCES bench/${name}_test.cpp LIBS qs_core ONE_THREAD)
 endforeach()
 qs_add_test(test_bench_coders SOURCES bench/coders_test.cpp LIBS qs_core qs_plugin_cpu)
+set_tests_properties(test_bench_coders PROPERTIES RUN_SERIAL ON) # as tst_cpu_backend
