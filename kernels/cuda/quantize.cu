@@ -116,7 +116,7 @@ __global__ void byteGroups(const float* x, std::int64_t m, std::int64_t k, std::
                     to[i] = row < m && i < end ? coded(from[i]) : std::uint8_t(0);
         });
     }
-    sums.leave(partials + 4 * blockIdx.x);
+    sums.leaveOfBlock(partials);
 }
 
 /// Whole blocks of 64 that follow each other: eight lanes a block, so that the scale costs little, and eight blocks a
@@ -189,7 +189,7 @@ __global__ void nf4Blocks64(const float4* x, std::int64_t blocks, const float* t
             if (sub == 0) absmax[block] = top[turn];
         }
     }
-    sums.leave(partials + 4 * blockIdx.x);
+    sums.leaveOfBlock(partials);
 }
 
 /// One warp a block of nf4 and turn; two codes a lane and step.
@@ -223,7 +223,7 @@ __global__ void nf4Blocks(const float* x, std::int64_t rows, std::int64_t column
         for (std::int64_t i = lane; i < block / 2; i += 32)
             codes[to + i] = std::uint8_t(code(begin + 2 * i) << 4 | code(begin + 2 * i + 1));
     }
-    sums.leave(partials + 4 * blockIdx.x);
+    sums.leaveOfBlock(partials);
 }
 
 /// One warp a group and turn; a byte of codes a lane and step. Groups fill their bytes, but for the last of a row.
@@ -268,7 +268,7 @@ __global__ void codeGroups(const float* x, std::int64_t rows, std::int64_t colum
             to[i] = std::uint8_t(byte);
         }
     }
-    sums.leave(partials + 4 * blockIdx.x);
+    sums.leaveOfBlock(partials);
 }
 
 /// One block: what the others left, in their order.
