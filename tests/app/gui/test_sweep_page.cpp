@@ -31,7 +31,7 @@ class TestSweepPage : public QObject {
     void click(const char* name) { QTest::mouseClick(the<QAbstractButton>(name), Qt::LeftButton); }
     bool quiet() {
         QTest::qWait(20);
-        return QTest::qWaitFor([&] { return !sweep()->running(); }, 60'000);
+        return QTest::qWaitFor([&] { return !sweep()->running(); }, 150'000); // sanitized, beside other tests
     }
     void onlyTick(const QStringList& lines) {
         auto* list = the<TickList>("sweepFormats");
