@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-target_sources(qs_core PRIVATE
+target_sources(qs_core_read PRIVATE
   base/column.cpp
   base/nearest_word.cpp
   base/parallel.cpp

@@ -81,6 +81,8 @@ std::string escapeForPeople(std::string_view text, std::size_t maxChars) {
     return out;
 }
 
+std::string shownPath(const std::string& path) { return escapeForPeople(path, 200); }
+
 std::string shapeText(std::span<const std::int64_t> shape) {
     std::string out = "[";
     for (std::size_t i = 0; i < shape.size(); ++i) {

@@ -11,6 +11,9 @@ namespace qs {
 
 /// Control, bidi-override and invalid UTF-8 characters as \u{..}; at most `maxChars` characters, the middle elided with "…".
 std::string escapeForPeople(std::string_view text, std::size_t maxChars = 120);
+
+/// A path in a message: escapeForPeople with room for 200 characters.
+std::string shownPath(const std::string& path);
 /// "[256, 688]"; more than 8 dimensions are elided.
 std::string shapeText(std::span<const std::int64_t> shape);
 std::string wholeShapeText(std::span<const std::int64_t> shape); ///< never elided: what machines read

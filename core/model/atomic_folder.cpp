@@ -24,8 +24,6 @@ namespace fs = std::filesystem;
 constexpr const char* kMarker = ".quantscope";
 constexpr const char* kMarkerFirstLine = "QuantScope wrote the files below and may replace them";
 
-std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
-
 /// What lies in a folder, at any depth, relative to it; folders are named by their contents alone.
 std::vector<std::string> contents(const fs::path& folder, std::error_code& failed) {
     std::vector<std::string> names;
@@ -40,19 +38,20 @@ std::vector<std::string> contents(const fs::path& folder, std::error_code& faile
 Result<void> mayBeReplaced(const std::string& path) {
     std::error_code failed;
     const auto names = contents(path, failed);
-    if (failed) return fail(fmt::format("{} cannot be listed: {}.", shown(path), failed.message()), path);
+    if (failed) return fail(fmt::format("{} cannot be listed: {}.", shownPath(path), failed.message()), path);
     if (names.empty()) return {};
     std::ifstream marker(fs::path(path) / kMarker);
     std::string line;
     if (!std::getline(marker, line) || line != kMarkerFirstLine)
-        return fail(fmt::format("{} is not empty and was not written by QuantScope; choose a new folder.", shown(path)),
-                    path);
+        return fail(
+            fmt::format("{} is not empty and was not written by QuantScope; choose a new folder.", shownPath(path)),
+            path);
     std::set<std::string> ours{kMarker, kWritingMarker};
     while (std::getline(marker, line)) ours.insert(line);
     for (const auto& name : names)
         if (!ours.contains(name))
             return fail(fmt::format("{} holds {}, which QuantScope did not write; move it away or choose a new folder.",
-                                    shown(path), escapeForPeople(name, 100)),
+                                    shownPath(path), escapeForPeople(name, 100)),
                         path);
     return {};
 }
@@ -65,8 +64,9 @@ Result<void> holdsNoInput(const std::string& path, const Model* opened) {
         for (const auto& source : {fs::path(file.path), fs::weakly_canonical(file.path, failed)}) {
             const auto below = source.lexically_relative(target);
             if (!below.empty() && *below.begin() != "..")
-                return fail(
-                    fmt::format("{} holds the opened {}; choose another folder.", shown(path), shown(file.path)), path);
+                return fail(fmt::format("{} holds the opened {}; choose another folder.", shownPath(path),
+                                        shownPath(file.path)),
+                            path);
         }
     return {};
 }
@@ -93,7 +93,7 @@ Result<AtomicFolder> AtomicFolder::create(const std::string& path, const Model* 
 
 Result<void> AtomicFolder::commit() {
     const auto cannot = [&](const char* why) {
-        return fail(fmt::format("{} cannot be written: {}; nothing was left behind.", shown(path_), why), path_);
+        return fail(fmt::format("{} cannot be written: {}; nothing was left behind.", shownPath(path_), why), path_);
     };
     const std::string partial = partial_.path();
     std::error_code failed;

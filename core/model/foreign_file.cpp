@@ -54,7 +54,7 @@ bool looksLikeSafetensors(std::span<const std::byte> head, std::uint64_t size) {
     return length >= 2 && length <= size - 8 && (head[8] == std::byte('{') || isSpace(head[8]));
 }
 
-std::string_view textOf(std::span<const std::byte> head) {
+std::string_view asText(std::span<const std::byte> head) {
     return {reinterpret_cast<const char*>(head.data()), head.size()};
 }
 
@@ -83,7 +83,7 @@ std::string notWhole(std::uint64_t size, const std::string& path) {
 }
 
 std::string placeholder(std::span<const std::byte> head) {
-    const std::string_view text = textOf(head);
+    const std::string_view text = asText(head);
     if (text.starts_with("version https://git-lfs.github.com/spec"))
         return "is a Git LFS pointer, not the file itself; run \"git lfs pull\" in its repository";
     if (beginsWith(text, {"<!doctype", "<html"}))
@@ -94,7 +94,7 @@ std::string placeholder(std::span<const std::byte> head) {
 }
 
 std::string foreignFile(std::span<const std::byte> head) {
-    const std::string_view text = textOf(head);
+    const std::string_view text = asText(head);
     for (const auto& magic : kMagics)
         if (text.size() > magic.at && text.substr(magic.at).starts_with(magic.bytes)) return magic.is;
     if (auto instead = placeholder(head); !instead.empty()) return instead;

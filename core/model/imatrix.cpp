@@ -29,9 +29,10 @@ bool isName(std::string_view name) {
     return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < '\x7f'; });
 }
 
-class Walk {
+class ImatrixWalk {
 public:
-    Walk(std::uint64_t size, const ReadBytes& read, const std::string& path) : size_(size), read_(read), path_(path) {}
+    ImatrixWalk(std::uint64_t size, const ReadBytes& read, const std::string& path)
+        : size_(size), read_(read), path_(path) {}
 
     Result<std::vector<TensorInfo>> tensors() {
         std::vector<TensorInfo> out;
@@ -110,7 +111,7 @@ private:
 } // namespace
 
 Result<std::vector<TensorInfo>> parseImatrix(std::uint64_t fileSize, const ReadBytes& read, const std::string& path) {
-    return Walk(fileSize, read, path).tensors();
+    return ImatrixWalk(fileSize, read, path).tensors();
 }
 
 bool looksLikeImatrix(std::span<const std::byte> head) {

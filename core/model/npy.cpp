@@ -116,7 +116,7 @@ constexpr Type kTypes[] = {{"f2", DType::F16}, {"f4", DType::F32}, {"f8", DType:
                            {"c8", DType::C64}, {"V2", DType::BF16}};
 
 /// What is wrong, or "".
-std::string readType(const std::string& descr, DType& dtype, bool& isBigEndian) {
+std::string readDescr(const std::string& descr, DType& dtype, bool& isBigEndian) {
     const std::string shown = quotedName(descr);
     if (descr.empty()) return "its descr is empty";
     const char order = descr[0];
@@ -157,7 +157,8 @@ Result<NpyHeader> parseNpyHeader(std::span<const std::byte> head, std::uint64_t 
     Literal literal({reinterpret_cast<const char*>(raw) + start, std::size_t(length)});
     if (auto why = literal.read(); !why.empty()) return fail(std::move(why));
     NpyHeader header;
-    if (auto why = readType(literal.descr, header.dtype, header.isBigEndian); !why.empty()) return fail(std::move(why));
+    if (auto why = readDescr(literal.descr, header.dtype, header.isBigEndian); !why.empty())
+        return fail(std::move(why));
     header.fortran = literal.fortran;
     header.shape = std::move(literal.shape);
     header.dataBegin = start + length;

@@ -22,9 +22,9 @@ constexpr std::size_t kDeepest = 200, kMostRank = 64, kMostClasses = 3, kLongest
 constexpr std::uint64_t kPerTensor = sizeof(TorchTensor) + sizeof(TensorInfo) + 224, kPerStorage = 352;
 constexpr std::uint64_t kMostNames = std::uint64_t(64) << 20, kMostElements = std::uint64_t(1) << 59;
 
-class Walk {
+class StateWalk {
 public:
-    Walk(const Pickle& pickle, const std::string& prefix, ListBudget* budget)
+    StateWalk(const Pickle& pickle, const std::string& prefix, ListBudget* budget)
         : p_(pickle), prefix_(prefix), seen_(pickle.values()), budget_(budget) {}
 
     Result<TorchState> read(const std::string& name) {
@@ -375,7 +375,7 @@ private:
 
 Result<TorchState> readTorchState(const Pickle& pickle, const std::string& name, const std::string& prefix,
                                   ListBudget* budget) {
-    return Walk(pickle, prefix, budget).read(name);
+    return StateWalk(pickle, prefix, budget).read(name);
 }
 
 } // namespace qs

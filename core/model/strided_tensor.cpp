@@ -12,7 +12,7 @@ namespace qs {
 namespace {
 
 constexpr std::uint64_t kPiece = std::uint64_t(4) << 20;
-constexpr std::uint64_t kMost = std::uint64_t(std::numeric_limits<std::int64_t>::max());
+constexpr std::uint64_t kMostBytes = std::uint64_t(std::numeric_limits<std::int64_t>::max());
 
 template<std::size_t N> void pick(std::byte* to, const std::byte* from, std::size_t count, std::size_t step) {
     for (std::size_t i = 0; i < count; ++i, to += N, from += step) std::memcpy(to, from, N);
@@ -54,12 +54,12 @@ Result<std::uint64_t> StridedLayout::extent() const {
         std::uint64_t reach = 0;
         overflows |= __builtin_mul_overflow(size - 1, std::uint64_t(strides[i]), &reach) ||
                      __builtin_add_overflow(last, reach, &last) || __builtin_mul_overflow(elements, size, &elements) ||
-                     elements > kMost / 16;
+                     elements > kMostBytes / 16;
     }
     const auto item = std::uint64_t(info(dtype).bits) / 8;
     std::uint64_t bytes = 0, end = 0;
     overflows |= __builtin_mul_overflow(last, item, &bytes) || __builtin_add_overflow(bytes, item, &bytes) ||
-                 __builtin_add_overflow(offset, bytes, &end) || end > kMost;
+                 __builtin_add_overflow(offset, bytes, &end) || end > kMostBytes;
     if (overflows) return fail("its sizes and strides overflow");
     return isEmpty ? 0 : bytes;
 }

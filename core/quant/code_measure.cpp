@@ -11,7 +11,8 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kPiece = 4096; ///< elements that go through all steps while they are in the first-level cache
+constexpr std::size_t kMeasuredPiece =
+    4096; ///< elements that go through all steps while they are in the first-level cache
 
 bool isMeasured(const RunOut& out) {
     return out.sums || out.codeCounts || out.errorBins || out.valueBins || out.groupSse || out.groupSsw ||
@@ -94,7 +95,7 @@ void CodeMeasure::operator()(const Run& run, const std::uint8_t* codes, const Ru
 void CodeMeasure::wholeGroups(const Run& run, const std::uint8_t* codes, const float* decoded, const RunOut& out) {
     const KernelSet& kernels = bestKernels();
     const BlockSet& blocks = bestBlocks();
-    const std::size_t step = std::max<std::size_t>(1, kPiece / run.group) * run.group;
+    const std::size_t step = std::max<std::size_t>(1, kMeasuredPiece / run.group) * run.group;
     const std::size_t most = std::min(step, run.n);
     if (errors_.size() < most) errors_.resize(most), places_.resize(most);
     for (std::size_t at = 0; at < run.n; at += step) {

@@ -13,7 +13,8 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kPiece = 4096; ///< elements that go through two steps while they are in the first-level cache
+constexpr std::size_t kEncodedPiece =
+    4096; ///< elements that go through two steps while they are in the first-level cache
 
 GroupStatistic statisticOf(const QuantSpec& spec, Encoder encoder) {
     const std::string calibration = spec.effectiveCalibration().id;
@@ -282,7 +283,7 @@ void RunEncoder::multiplied(const Run& run, const RunOut& out) {
     inner.x = normalized_.data(), inner.given = &unit, inner.givenStride = 0;
     inner.encoder = Encoder::NearestLevel, inner.boundaries = bnbBoundaries_.data();
     std::uint8_t* codes = out.codes ? out.codes : codes_.data();
-    const std::size_t step = std::max<std::size_t>(1, kPiece / run.group) * run.group;
+    const std::size_t step = std::max<std::size_t>(1, kEncodedPiece / run.group) * run.group;
     for (std::size_t from = 0; from < run.n; from += step) {
         const std::size_t to = std::min(run.n, from + step);
         for (std::size_t begin = from, g = from / run.group; begin < to; begin += run.group, ++g) {

@@ -52,3 +52,5 @@ target_sources(qs_core PRIVATE
   quant/word_packing.cpp
   quant/write_model.cpp
 )
+# Rows of the registry: their functions have the same names.
+qs_alone(quant/layout_bnb.cpp quant/layout_compressed_tensors.cpp quant/layout_eformer.cpp quant/layout_gguf.cpp quant/layout_gptq.cpp quant/layout_hdf5.cpp quant/layout_llm_int8.cpp quant/layout_mlx.cpp quant/layout_native.cpp quant/layout_npz.cpp quant/layout_plain.cpp)

@@ -12,7 +12,7 @@
 namespace qs {
 namespace {
 
-std::string shown(std::string_view text) { return escapeForPeople(text, 40); }
+std::string shownValue(std::string_view text) { return escapeForPeople(text, 40); }
 
 /// "nf4 has", "nf4 and int8 have".
 std::string thoseWith(bool (*takes)(const FormatTraits&)) {
@@ -115,7 +115,7 @@ Result<void> validateOptions(const QuantSpec& spec, const FormatTraits& traits) 
         return fail("scaletype=u8dq is the double quantization of bitsandbytes: use nf4:dialect=bnb:scaletype=u8dq or "
                     "fp4:dialect=bnb:scaletype=u8dq");
     if (spec.scaleType && !std::count(types.begin(), types.end(), *spec.scaleType))
-        return fail(fmt::format("{} has no scaletype {}: use scaletype={}", spec.format, shown(*spec.scaleType),
+        return fail(fmt::format("{} has no scaletype {}: use scaletype={}", spec.format, shownValue(*spec.scaleType),
                                 fmt::join(nearestFirst(*spec.scaleType, types), " or scaletype=")));
     if (spec.bits && widths.empty())
         return refuse("a choice of bits", "bits", [](const FormatTraits& f) { return !f.bitWidths.empty(); });
@@ -132,16 +132,16 @@ Result<void> validateCalibration(const QuantSpec& spec) {
     if (!std::count(applicable.begin(), applicable.end(), id)) {
         if (applicable.empty() && spec.scaleKind() != ScaleKind::None)
             return fail(fmt::format("dialect={} of {} has its own search: leave calib={} out", spec.effectiveDialect(),
-                                    spec.format, shown(id)));
+                                    spec.format, shownValue(id)));
         if (applicable.empty())
-            return fail(
-                fmt::format("{} without a scale has nothing to calibrate: leave calib={} out", spec.format, shown(id)));
+            return fail(fmt::format("{} without a scale has nothing to calibrate: leave calib={} out", spec.format,
+                                    shownValue(id)));
         QuantSpec affine = spec;
         affine.symmetric = false;
         if (spec.isSymmetric() && spec.traits().affine && checkSpec(affine))
             return fail(fmt::format("calib={} is for zero points, which {} has with sym=no: use {}", id, spec.format,
                                     specText(affine)));
-        return fail(fmt::format("calib={} does not apply to {}{}: use calib={}", shown(id), spec.format,
+        return fail(fmt::format("calib={} does not apply to {}{}: use calib={}", shownValue(id), spec.format,
                                 spec.scaleKind() == ScaleKind::None ? " without a scale"
                                 : spec.isSymmetric()                ? ""
                                                                     : " with sym=no",
@@ -155,7 +155,8 @@ Result<void> validateCalibration(const QuantSpec& spec) {
 Result<void> checkSpec(const QuantSpec& spec) {
     const FormatTraits* traits = findFormat(spec.format);
     if (!traits)
-        return fail(fmt::format("there is no format '{}': use {}", shown(spec.format), nearestFormats(spec.format)));
+        return fail(
+            fmt::format("there is no format '{}': use {}", shownValue(spec.format), nearestFormats(spec.format)));
     if (const auto* trained = spec.dialect ? findTrained(*spec.dialect) : nullptr) {
         const QuantSpec plain = withoutTrained(spec);
         QuantSpec right = trained->base;
@@ -167,7 +168,7 @@ Result<void> checkSpec(const QuantSpec& spec) {
     }
     const auto dialects = words(traits->dialects);
     if (spec.dialect && !std::count(dialects.begin(), dialects.end(), *spec.dialect))
-        return fail(fmt::format("{} has no dialect '{}': use dialect={}", spec.format, shown(*spec.dialect),
+        return fail(fmt::format("{} has no dialect '{}': use dialect={}", spec.format, shownValue(*spec.dialect),
                                 fmt::join(nearestFirst(*spec.dialect, dialects), " or dialect=")));
     if (traits->kind == FormatKind::Identity && spec.scaleKind() != ScaleKind::None)
         return fail(fmt::format("{} has no scales: use {}", spec.format, spec.format));

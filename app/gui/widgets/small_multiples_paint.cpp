@@ -38,7 +38,7 @@ QPainterPath markPath(int series, QPointF at, double r) {
     return path;
 }
 
-double crisp(double pixel) { return std::floor(pixel) + 0.5; }
+double crispAt(double pixel) { return std::floor(pixel) + 0.5; }
 
 } // namespace
 
@@ -89,14 +89,14 @@ void SmallMultiples::paintPanel(QPainter& painter, int index) const {
     const auto xTicks = linearTicks(x_.lo, x_.hi, std::clamp(int(plot.width() / 48), 2, 6));
     const auto yTicks = linearTicks(y_.lo, y_.hi, std::clamp(int(plot.height() / 26), 2, 6));
     for (const auto& tick : yTicks.ticks) {
-        const double y = crisp(at(plot, x_.lo, tick.at).y());
+        const double y = crispAt(at(plot, x_.lo, tick.at).y());
         painter.setPen(QPen(tokens.line, 1));
         painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y));
         painter.setPen(tokens.muted);
         painter.drawText(QRectF(rect.left(), y - 8, 28, 16), Qt::AlignRight | Qt::AlignVCenter, tick.label);
     }
     for (const auto& tick : xTicks.ticks) {
-        const double x = crisp(at(plot, tick.at, y_.lo).x());
+        const double x = crispAt(at(plot, tick.at, y_.lo).x());
         painter.setPen(QPen(tokens.line, 1));
         painter.drawLine(QPointF(x, plot.top()), QPointF(x, plot.bottom()));
         painter.setPen(tokens.muted);

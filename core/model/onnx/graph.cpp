@@ -22,9 +22,9 @@ constexpr std::size_t kMostLabel = 100, kMostPrefix = 250, kMostMetadata = 10'00
 using enum Wire;
 
 /// A walk down the messages. Each step returns false after the first thing that is wrong.
-class Walk {
+class GraphWalk {
 public:
-    Walk(std::uint64_t size, const ReadBytes& read) : size_(size), read_(read), budget_(size) {}
+    GraphWalk(std::uint64_t size, const ReadBytes& read) : size_(size), read_(read), budget_(size) {}
     File file;
     std::string why;
     std::uint64_t place = 0;
@@ -305,7 +305,7 @@ Result<File> parse(std::uint64_t fileSize, const ReadBytes& read, const std::str
                         "keep their tensors in files beside them.",
                         shown, fileSize),
             path, 0);
-    Walk walk(fileSize, read);
+    GraphWalk walk(fileSize, read);
     if (!walk.model())
         return fail(fmt::format("{}: {} (byte {} of an ONNX model).", shown, walk.why, walk.place), path,
                     static_cast<long long>(walk.place));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // analyze: rows, what is missing, provenance, and the files it writes.
 #include "cli_run.h"
+#include "tests/support/test_program.h"
 
 #include <QCryptographicHash>
 #include <QTemporaryDir>
@@ -133,5 +134,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestAnalyze)
+QS_TEST(TestAnalyze)
 #include "test_analyze.moc"

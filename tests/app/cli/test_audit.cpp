@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // audit and diff on the real binary: findings, exit codes, files, what quantize wrote against what it was made from.
 #include "cli_run.h"
+#include "tests/support/test_program.h"
 
 #include <QTemporaryDir>
 
@@ -65,5 +66,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestAudit)
+QS_TEST(TestAudit)
 #include "test_audit.moc"

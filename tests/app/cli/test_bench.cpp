@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The command bench on the real program and its worker: the rows of the contract, comparison, refusals.
 #include "cli_run.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <QTemporaryDir>
@@ -265,5 +266,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestBench)
+QS_TEST(TestBench)
 #include "test_bench.moc"

@@ -2,6 +2,7 @@
 // The bash completion, asked in a real bash.
 #include "app/cli/command.h"
 #include "cli_run.h"
+#include "tests/support/test_program.h"
 
 #include <QRegularExpression>
 #include <QStandardPaths>
@@ -78,5 +79,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestCompletion)
+QS_TEST(TestCompletion)
 #include "test_completion.moc"

@@ -2,6 +2,7 @@
 // Exit codes, and that every complaint is one sentence of at most 500 bytes.
 #include "app/cli/command.h"
 #include "cli_run.h"
+#include "tests/support/test_program.h"
 
 #include <QRegularExpression>
 #include <QTemporaryDir>
@@ -183,5 +184,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestContract)
+QS_TEST(TestContract)
 #include "test_contract.moc"

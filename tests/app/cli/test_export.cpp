@@ -3,6 +3,7 @@
 #include "cli_run.h"
 #include "exported.h"
 #include "layout_case.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <QCryptographicHash>
@@ -349,5 +350,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestExport)
+QS_TEST(TestExport)
 #include "test_export.moc"

@@ -4,6 +4,7 @@
 #include "tests/app/cli/layout_case.h"
 #include "tests/app/cli/peak.h"
 #include "tests/core/model/made_gguf.h"
+#include "tests/support/test_program.h"
 
 #include <QTemporaryDir>
 
@@ -92,5 +93,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestExportMemory)
+QS_TEST(TestExportMemory)
 #include "test_export_memory.moc"

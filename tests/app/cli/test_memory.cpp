@@ -8,6 +8,7 @@
 #include "tests/core/model/made_ocdbt.h"
 #include "tests/core/model/made_protobuf.h"
 #include "tests/core/model/made_zip.h"
+#include "tests/support/test_program.h"
 
 #include <QDirIterator>
 #include <functional>
@@ -349,5 +350,5 @@ void MemoryTest::window() {
     QVERIFY2(taken <= 2 * bytes + 64 * kMiB, qPrintable(name("%1 bytes over").arg(taken - 2 * bytes - 64 * kMiB)));
 }
 
-QTEST_GUILESS_MAIN(MemoryTest)
+QS_TEST(MemoryTest)
 #include "test_memory.moc"

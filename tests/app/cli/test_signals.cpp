@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A run that is stopped leaves nothing behind: asked to (SIGINT, SIGTERM) or not (SIGKILL).
 #include "cli_run.h"
+#include "tests/support/test_program.h"
 
 #include <QElapsedTimer>
 #include <QStorageInfo>
@@ -106,5 +107,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSignals)
+QS_TEST(TestSignals)
 #include "test_signals.moc"

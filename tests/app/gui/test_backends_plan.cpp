@@ -5,6 +5,7 @@
 #include "artefacts.h"
 #include "core/bench/benchmark.h"
 #include "opened_backends_page.h"
+#include "tests/support/test_program.h"
 
 #include <QAbstractItemModelTester>
 #include <QComboBox>
@@ -302,5 +303,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestBackendsPlan)
+QS_TEST(TestBackendsPlan)
 #include "test_backends_plan.moc"

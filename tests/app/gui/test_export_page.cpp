@@ -7,6 +7,7 @@
 #include "artefacts.h"
 #include "core/export/recipe.h"
 #include "opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <QComboBox>
 #include <QLabel>
@@ -239,5 +240,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestExportPage)
+QS_TEST(TestExportPage)
 #include "test_export_page.moc"

@@ -9,6 +9,7 @@
 #include "choose_file.h"
 #include "model_file.h"
 #include "opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <QComboBox>
 #include <QMenu>
@@ -149,5 +150,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestGivenInputs)
+QS_TEST(TestGivenInputs)
 #include "test_given_inputs.moc"

@@ -10,6 +10,7 @@
 #include "artefacts.h"
 #include "model_file.h"
 #include "opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <QAbstractItemModelTester>
 #include <QComboBox>
@@ -256,5 +257,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestLabsPage)
+QS_TEST(TestLabsPage)
 #include "test_labs_page.moc"

@@ -5,6 +5,7 @@
 #include "app/gui/theme.h"
 #include "artefacts.h"
 #include "opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <QAbstractItemModelTester>
 #include <QComboBox>
@@ -267,5 +268,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestOverviewPage)
+QS_TEST(TestOverviewPage)
 #include "test_overview_page.moc"

@@ -5,6 +5,7 @@
 #include "app/gui/widgets/plot_chart.h"
 #include "app/gui/widgets/plot_range.h"
 #include "artefacts.h"
+#include "tests/support/test_program.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -354,5 +355,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestPlotChart)
+QS_TEST(TestPlotChart)
 #include "test_plot_chart.moc"

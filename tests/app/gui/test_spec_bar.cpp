@@ -7,6 +7,7 @@
 #include "app/gui/widgets/spec_more.h"
 #include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <QAbstractButton>
 #include <QComboBox>
@@ -319,5 +320,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestSpecBar)
+QS_TEST(TestSpecBar)
 #include "test_spec_bar.moc"

@@ -5,6 +5,7 @@
 #include "app/gui/widgets/tensor_tree.h"
 #include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <QAbstractItemModelTester>
 #include <QLineEdit>
@@ -284,5 +285,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestTensorBrowser)
+QS_TEST(TestTensorBrowser)
 #include "test_tensor_browser.moc"

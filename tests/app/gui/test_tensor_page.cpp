@@ -12,6 +12,7 @@
 #include "app/gui/widgets/staged_refresh.h"
 #include "artefacts.h"
 #include "model_file.h"
+#include "tests/support/test_program.h"
 
 #include <QApplication>
 #include <QSignalSpy>
@@ -322,5 +323,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestTensorPage)
+QS_TEST(TestTensorPage)
 #include "test_tensor_page.moc"

@@ -5,6 +5,7 @@
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/tick_list.h"
 #include "tests/app/gui/artefacts.h"
+#include "tests/support/test_program.h"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -268,5 +269,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestTheme)
+QS_TEST(TestTheme)
 #include "test_theme.moc"

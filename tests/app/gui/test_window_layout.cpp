@@ -7,6 +7,7 @@
 #include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/layout_walk.h"
 #include "tests/app/gui/opened_session.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <QButtonGroup>
@@ -160,5 +161,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestWindowLayout)
+QS_TEST(TestWindowLayout)
 #include "test_window_layout.moc"

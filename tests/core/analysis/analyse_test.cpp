@@ -4,6 +4,7 @@
 #include "core/quant/solved.h"
 #include "core/solve/solver.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/test_program.h"
 
 #include <numeric>
 #include <random>
@@ -273,5 +274,5 @@ void AnalyseTest::cancels() {
     QVERIFY(!row && row.error().cancelled);
 }
 
-QTEST_GUILESS_MAIN(AnalyseTest)
+QS_TEST(AnalyseTest)
 #include "analyse_test.moc"

@@ -2,7 +2,7 @@
 // Checkpoints under the names, fusions and orders of other ecosystems, against the one that they were made from.
 #include "core/model/mapped_file.h"
 #include "made_diff.h"
-#include "tests/support/several.h"
+#include "tests/support/test_program.h"
 
 #include <cmath>
 #include <limits>
@@ -320,10 +320,5 @@ void DiffTest::report() {
     }
 }
 
-std::unique_ptr<QObject> makeDiffFilesTest();
-
-int main(int argc, char* argv[]) {
-    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<DiffTest>()); };
-    return qs::test::runAll(argc, argv, {make, makeDiffFilesTest});
-}
+QS_TEST(DiffTest)
 #include "diff_test.moc"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Rows become cells: what was not measured is never a number.
 #include "core/base/column.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -86,5 +87,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(ColumnTest)
+QS_TEST(ColumnTest)
 #include "column_test.moc"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What people read: names that lie, and the fixed spellings of numbers.
 #include "core/base/text.h"
+#include "tests/support/test_program.h"
 
 #include <QElapsedTimer>
 #include <QtTest>
@@ -178,5 +179,5 @@ void TextTest::sentences() {
     QVERIFY(oneSentence(std::string(1 << 20, '\x01')).size() <= 500);
 }
 
-QTEST_GUILESS_MAIN(TextTest)
+QS_TEST(TextTest)
 #include "text_test.moc"

@@ -2,6 +2,7 @@
 // The whole run against fakes: who is timed, in which order, and what the rows say.
 #include "core/quant/encode.h"
 #include "fake_world.h"
+#include "tests/support/test_program.h"
 
 #include <QTest>
 #include <set>
@@ -290,5 +291,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(BenchmarkTest)
+QS_TEST(BenchmarkTest)
 #include "benchmark_test.moc"

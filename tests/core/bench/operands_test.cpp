@@ -2,6 +2,7 @@
 // The tensors that cross the interface, read back by its words alone.
 #include "core/bench/reference.h"
 #include "fake_backend.h"
+#include "tests/support/test_program.h"
 
 #include <QTest>
 
@@ -185,5 +186,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(OperandsTest)
+QS_TEST(OperandsTest)
 #include "operands_test.moc"

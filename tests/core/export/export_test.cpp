@@ -4,6 +4,7 @@
 #include "core/model/conventions/convention.h"
 #include "core/report/report.h"
 #include "tests/core/export/made_export.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <QFile>
@@ -351,5 +352,5 @@ void ExportTest::failedProofLeavesNothing() {
         }
 }
 
-QTEST_GUILESS_MAIN(ExportTest)
+QS_TEST(ExportTest)
 #include "export_test.moc"

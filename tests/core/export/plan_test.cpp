@@ -3,6 +3,7 @@
 #include "core/export/export_plan.h"
 #include "core/export/recipe.h"
 #include "tests/core/export/made_export.h"
+#include "tests/support/test_program.h"
 
 #include <set>
 
@@ -219,5 +220,5 @@ void PlanTest::recipesGoOutAndComeBack() {
     }
 }
 
-QTEST_GUILESS_MAIN(PlanTest)
+QS_TEST(PlanTest)
 #include "plan_test.moc"

@@ -3,6 +3,7 @@
 #include "core/model/atomic_file.h"
 #include "core/model/model.h"
 #include "made_file.h"
+#include "tests/support/test_program.h"
 
 #include <csignal>
 #include <functional>
@@ -379,5 +380,5 @@ void AtomicFileTest::othersFoldersStay() {
     QCOMPARE(names(), before);
 }
 
-QTEST_GUILESS_MAIN(AtomicFileTest)
+QS_TEST(AtomicFileTest)
 #include "atomic_file_test.moc"

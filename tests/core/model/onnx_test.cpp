@@ -7,7 +7,7 @@
 #include "made_file.h"
 #include "made_protobuf.h"
 #include "real_file.h"
-#include "tests/support/several.h"
+#include "tests/support/test_program.h"
 
 #include <filesystem>
 #include <sys/stat.h>
@@ -339,10 +339,5 @@ void OnnxTest::metadata() {
     QCOMPARE(metadata.at("graph"), std::string("types"));
 }
 
-std::unique_ptr<QObject> makeOnnxOutsideTest();
-
-int main(int argc, char* argv[]) {
-    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<OnnxTest>()); };
-    return qs::test::runAll(argc, argv, {make, makeOnnxOutsideTest});
-}
+QS_TEST(OnnxTest)
 #include "onnx_test.moc"

@@ -3,6 +3,7 @@
 // pickle_test, hostile archives in zip_test.
 #include "core/model/model.h"
 #include "made_zip.h"
+#include "tests/support/test_program.h"
 
 #include <QCryptographicHash>
 #include <QHash>
@@ -305,5 +306,5 @@ void PytorchTest::folders() {
     QVERIFY((*openModel(path.toStdString()))->find("safe"));
 }
 
-QTEST_GUILESS_MAIN(PytorchTest)
+QS_TEST(PytorchTest)
 #include "pytorch_test.moc"

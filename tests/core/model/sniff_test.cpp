@@ -4,6 +4,7 @@
 #include "core/model/model.h"
 #include "made_file.h"
 #include "made_protobuf.h"
+#include "tests/support/test_program.h"
 
 #include <filesystem>
 #include <set>
@@ -305,5 +306,5 @@ void SniffTest::pipeInAFolder() {
     QVERIFY(!opened && text(opened.error().message).endsWith(QStringLiteral("is a pipe, not a regular file.")));
 }
 
-QTEST_GUILESS_MAIN(SniffTest)
+QS_TEST(SniffTest)
 #include "sniff_test.moc"

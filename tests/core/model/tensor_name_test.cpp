@@ -2,6 +2,7 @@
 // What a name says, in the spellings of the model families.
 #include "core/model/model.h"
 #include "core/model/tensor_name.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -133,5 +134,5 @@ void TensorNameTest::quoted() {
     QCOMPARE(QString::fromStdString(quotedName(std::string(1 << 20, 'n'))).size(), 102);
 }
 
-QTEST_GUILESS_MAIN(TensorNameTest)
+QS_TEST(TensorNameTest)
 #include "tensor_name_test.moc"

@@ -5,6 +5,7 @@
 #include "core/quant/layout.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/golden.h"
+#include "tests/support/test_program.h"
 
 #include <cmath>
 
@@ -104,5 +105,5 @@ void BnbTest::sizes() {
     QCOMPARE((*openModel(back))->find("x")->elements, std::uint64_t(0));
 }
 
-QTEST_GUILESS_MAIN(BnbTest)
+QS_TEST(BnbTest)
 #include "bnb_test.moc"

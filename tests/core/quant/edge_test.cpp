@@ -2,6 +2,7 @@
 // compute=input against a plain computation, extreme values, and every format in every layout through files.
 #include "core/quant/layout.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <algorithm>
@@ -182,5 +183,5 @@ void EdgeTest::everyFormatInEveryLayout() {
     QVERIFY(accepted > 50 && refused > 20);
 }
 
-QTEST_GUILESS_MAIN(EdgeTest)
+QS_TEST(EdgeTest)
 #include "edge_test.moc"

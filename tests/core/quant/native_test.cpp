@@ -6,6 +6,7 @@
 #include "core/quant/serve.h"
 #include "core/quant/stored.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <cmath>
@@ -289,5 +290,5 @@ void NativeTest::lies() {
     QVERIFY2(QString::fromStdString(decoded.error().message).contains(says), decoded.error().message.c_str());
 }
 
-QTEST_GUILESS_MAIN(NativeTest)
+QS_TEST(NativeTest)
 #include "native_test.moc"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Rules that contradict each other, and the sentence that each gets.
 #include "made_rule.h"
+#include "tests/support/test_program.h"
 
 #include <memory>
 
@@ -92,7 +93,6 @@ void RuleRefuseTest::gridRefusals() {
     QVERIFY(says("int4:block=5:sparse=2/4", "use a spec without sparse"));
 }
 
-std::unique_ptr<QObject> makeRuleRefuseTest();
-std::unique_ptr<QObject> makeRuleRefuseTest() { return std::make_unique<RuleRefuseTest>(); }
+QS_TEST(RuleRefuseTest)
 
 #include "rule_refuse_test.moc"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/spec.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 #include <algorithm>
@@ -240,5 +241,5 @@ void SpecTest::adviceWorks() {
     QVERIFY(followed > 600);
 }
 
-QTEST_GUILESS_MAIN(SpecTest)
+QS_TEST(SpecTest)
 #include "spec_test.moc"

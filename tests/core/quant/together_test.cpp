@@ -5,6 +5,7 @@
 #include "core/quant/layout.h"
 #include "core/quant/produce.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <algorithm>
@@ -137,5 +138,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TogetherTest)
+QS_TEST(TogetherTest)
 #include "together_test.moc"

@@ -4,6 +4,7 @@
 #include "core/quant/layout.h"
 #include "core/quant/user_formats.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/test_program.h"
 
 #include <QFile>
 #include <QTemporaryDir>
@@ -123,5 +124,5 @@ void UserFormats::decodedElsewhere() {
     QCOMPARE(storedSize(request.spec, shape, DType::F32)->total(), bytes);
 }
 
-QTEST_GUILESS_MAIN(UserFormats)
+QS_TEST(UserFormats)
 #include "user_formats_test.moc"

@@ -4,6 +4,7 @@
 #include "core/quant/scale_type.h"
 #include "tests/core/model/made_gguf.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/test_program.h"
 
 #include <QFile>
 #include <bit>
@@ -355,5 +356,5 @@ void WordLayoutsTest::refusals() {
     }
 }
 
-QTEST_GUILESS_MAIN(WordLayoutsTest)
+QS_TEST(WordLayoutsTest)
 #include "word_layouts_test.moc"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The report of a real analysis of a golden file, beside a tensor that is refused.
 #include "core/analysis/analysis_report.h"
+#include "tests/support/test_program.h"
 
 #include <QTest>
 #include <algorithm>
@@ -128,5 +129,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestAnalysisReport)
+QS_TEST(TestAnalysisReport)
 #include "test_analysis_report.moc"

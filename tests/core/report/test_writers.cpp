@@ -2,6 +2,7 @@
 // Every writer on a report with hostile names, figures that are missing, and more rows than a page.
 #include "core/base/text.h"
 #include "core/report/report.h"
+#include "tests/support/test_program.h"
 
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -226,5 +227,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestWriters)
+QS_TEST(TestWriters)
 #include "test_writers.moc"

@@ -4,6 +4,7 @@
 #include "core/model/atomic_file.h"
 #include "core/model/model.h"
 #include "core/session/session_file.h"
+#include "tests/support/test_program.h"
 
 #include <QFile>
 #include <QTemporaryDir>
@@ -23,7 +24,8 @@ SessionFile made() {
     session.sources = {{"/models/tiny/a.safetensors", std::string(64, 'a'), 1'000, 5},
                        {"/models/tiny/b \xc3\xa9.safetensors", "", 0, -5}};
     session.recipe = R"({"version":1,"default":"nf4:block=64","rules":[]})";
-    session.history = {{"nf4:block=64", "int8", false}, {"nf4:block=128", "int8", true, "down_proj=int8\nx=keep", true}};
+    session.history = {{"nf4:block=64", "int8", false},
+                       {"nf4:block=128", "int8", true, "down_proj=int8\nx=keep", true}};
     session.at = 1;
     session.view = {{"page", "tensor"}, {"tensor", "layers.0.w\n\"x\""}};
     session.results = {{"nf4:block=64", {"a", "b"}, {"nmse", "bpw"}, {0.25, 4.5, std::nan(""), 1e-300}},
@@ -199,5 +201,5 @@ void SessionFileTest::sourcesThatChanged() {
     QVERIFY2(sentence().contains(QStringLiteral("is not there")), qPrintable(sentence()));
 }
 
-QTEST_GUILESS_MAIN(SessionFileTest)
+QS_TEST(SessionFileTest)
 #include "session_file_test.moc"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What is left behind: no descriptor, no zombie, no process; and a worker that outlives its program is none.
 #include "bad_source.h"
+#include "tests/support/test_program.h"
 
 #include <QDir>
 #include <QFile>
@@ -158,8 +159,10 @@ private Q_SLOTS:
     }
 };
 
-/// The other role of this program: opens a backend, says so, and waits for its end.
-static int hold(const std::string& fault) {
+/// The other role of this program: opens a backend with the fault argv[2], says so, and waits for its end.
+static int hold(int argc, char** argv) {
+    if (argc != 3) return 2;
+    const std::string fault = argv[2];
     auto opened = openBackend(badSource(fault), patient(), {});
     if (!opened) return 1;
     std::puts("open");
@@ -169,10 +172,6 @@ static int hold(const std::string& fault) {
     for (;;) pause();
 }
 
-int main(int argc, char** argv) {
-    if (argc == 3 && std::string(argv[1]) == "--hold") return hold(argv[2]);
-    QCoreApplication app(argc, argv);
-    TestProcesses test;
-    return QTest::qExec(&test, argc, argv);
-}
+QS_OTHER_MAIN("--hold", hold)
+QS_TEST(TestProcesses)
 #include "test_processes.moc"

@@ -3,6 +3,7 @@
 #include "bad_source.h"
 
 #include "core/bench/benchmark.h"
+#include "tests/support/test_program.h"
 
 using namespace qs;
 using namespace qs::test;
@@ -87,5 +88,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestRows)
+QS_TEST(TestRows)
 #include "test_rows.moc"

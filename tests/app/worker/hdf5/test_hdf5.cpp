@@ -6,7 +6,7 @@
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
 #include "core/quant/quantizer.h"
-#include "tests/support/several.h"
+#include "tests/support/test_program.h"
 
 #include <QFile>
 #include <QProcess>
@@ -388,10 +388,5 @@ void TestHdf5::noReaderAtAll() {
              opened.error().message.c_str());
 }
 
-std::unique_ptr<QObject> makeKerasTest();
-
-int main(int argc, char* argv[]) {
-    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<TestHdf5>()); };
-    return qs::test::runAll(argc, argv, {make, makeKerasTest});
-}
+QS_TEST(TestHdf5)
 #include "test_hdf5.moc"
