@@ -11,6 +11,11 @@ namespace {
 volatile std::sig_atomic_t gSignal = 0;
 const Job* gJob = nullptr;
 
+std::string& sentenceOfStop() {
+    static std::string sentence = "stopped; nothing was written.";
+    return sentence;
+}
+
 extern "C" void onSignal(int number) {
     gSignal = number;
     gJob->cancel(); // a lock-free store
@@ -36,5 +41,8 @@ void catchSignals() {
 }
 
 int caughtSignal() { return gSignal; }
+
+void stoppedWith(std::string sentence) { sentenceOfStop() = std::move(sentence); }
+const std::string& stoppedSentence() { return sentenceOfStop(); }
 
 } // namespace qs::cli

@@ -10,4 +10,8 @@ const Job& processJob();
 void catchSignals();
 int caughtSignal(); ///< 0 when none
 
+/// What a stopped command says when it has kept something; without it nothing was written.
+void stoppedWith(std::string sentence);
+const std::string& stoppedSentence();
+
 } // namespace qs::cli
