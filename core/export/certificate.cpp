@@ -82,6 +82,17 @@ std::string certificateText(const Certificate& c) {
     return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::string certificateRows(const Certificate& c) {
+    Json rows = Json::array();
+    for (const auto& one : c.proof.tensors) {
+        Json row{{"tensor", one.name}};
+        row.update(jsonOf(one));
+        row.erase("name");
+        rows.push_back(std::move(row));
+    }
+    return rows.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 Result<Certificate> readCertificate(const std::string& path) {
     const auto wrong = [&](const std::string& why) {
         return fail(fmt::format("{} is not a certificate: {}.", escapeForPeople(path, 200), why), path);

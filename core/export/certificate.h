@@ -23,6 +23,8 @@ struct Certificate {
     double bitsPerWeight() const;
 };
 std::string certificateText(const Certificate& certificate);
+/// Its tensors alone as a JSON array of rows: "tensor" beside the fields that the certificate has.
+std::string certificateRows(const Certificate& certificate);
 Result<Certificate> readCertificate(const std::string& path);
 /// Hashes of a written file, or of every file of a folder but the certificate itself.
 Result<std::vector<CertifiedFile>> certifyFiles(const std::string& path, const std::string& output, const Job& job);

@@ -105,7 +105,8 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
     }
     std::string config;
     WrittenFiles kept;
-    if (const auto can = (*layout)->takesModel ? (*layout)->takesModel(model) : Result<void>{}; !can)
+    if ((*layout)->warns) plan.warning = (*layout)->warns(taken);
+    if (const auto can = checkModel(model, **layout); !can)
         plan.problem = can.error().message;
     else if (!first.empty())
         plan.problem = first;
@@ -152,6 +153,7 @@ std::string summaryText(const ExportPlan& plan) {
     if (plan.decoded > 0)
         text += fmt::format(" {} are stored quantized in the source and are written as the values that they decode to.",
                             plan.decoded);
+    if (!plan.warning.empty()) text += ' ' + plan.warning;
     for (const std::string& rule : plan.unmatched)
         text += fmt::format(" The rule '{}' matches no tensor.", escapeForPeople(rule, 60));
     return text;

@@ -252,6 +252,15 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
     return Json{{"quantization_config", std::move(json)}}.dump();
 }
 
+std::string warns(std::span<const TakenTensor> taken) {
+    const auto affine = [](const TakenTensor& one) { return hasZeroPoints(one.spec); };
+    const auto count = std::count_if(taken.begin(), taken.end(), affine);
+    if (count == 0) return {};
+    return fmt::format("{} of {} quantized tensors have zero points (sym=no), which compressed-tensors itself decodes "
+                       "and transformers 5.23 does not load: without sym=no it does.",
+                       count, taken.size());
+}
+
 } // namespace
 
 Layout compressedTensorsLayout() {
@@ -266,7 +275,8 @@ Layout compressedTensorsLayout() {
             .writeFrom = writeFrom,
             .holds = holds,
             .config = config,
-            .describes = false};
+            .describes = false,
+            .warns = warns};
 }
 
 } // namespace qs
