@@ -31,6 +31,10 @@ std::string placementText(const Placement& placement) {
         add(fmt::format("q, k and v of each head of {} together", placement.head));
     else if (placement.offset > 0)
         add(fmt::format("rows {} on", placement.offset));
+    if (placement.permuted())
+        add(fmt::format("{} permuted", !placement.columnsPermuted ? "rows"
+                                       : !placement.rowsPermuted  ? "columns"
+                                                                  : "rows and columns"));
     return text;
 }
 
@@ -72,7 +76,8 @@ const Columns<DiffRow>& diffColumns() {
         add({"aligned", "Aligned by", "", Show::Text, 0, none,
              "name, the name that GGUF has for it, as a part of a fused tensor, or by its values"},
             [](const DiffRow& r) -> Value { return r.aligned; });
-        add({"placement", "Placement", "", Show::Text, 0, none, "Where the values of one lie in the other"},
+        add({"placement", "Placement", "", Show::Text, 0, none,
+             "Where the values of one lie in the other; permuted: the same rows or columns in another order"},
             [](const DiffRow& r) -> Value { return placementText(r.placement); });
         add({"dtype", "Dtype", "", Show::Text, 0, none, "In A"},
             [](const DiffRow& r) -> Value { return std::string(r.a ? r.a->typeId() : ""); });
@@ -108,7 +113,8 @@ std::string diffText(const DiffResult& result) {
                                        {DiffStatus::OnlyA, "only in A"},
                                        {DiffStatus::OnlyB, "only in B"},
                                        {DiffStatus::Refused, "not comparable"}})
-        if (const auto n = result.count(status)) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, what);
+        if (const auto n = result.count(status) + (status == DiffStatus::Equal ? result.equalLeftOut : 0))
+            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, what);
     return text.empty() ? "no tensors" : text;
 }
 

@@ -18,6 +18,7 @@ target_sources(qs_core PRIVATE
   analysis/diff.cpp
   analysis/diff_compare.cpp
   analysis/diff_names.cpp
+  analysis/diff_permuted.cpp
   analysis/diff_report.cpp
   analysis/forensics.cpp
   analysis/histogram.cpp
