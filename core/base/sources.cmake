@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-  base/byte_count.cpp
-target_sources(qs_core PRIVATE
 target_sources(qs_core_read PRIVATE
+  base/byte_count.cpp
   base/column.cpp
   base/nearest_word.cpp
   base/parallel.cpp

@@ -5,6 +5,7 @@
 #include "core/model/foreign_file.h"
 #include "core/model/mapped_file.h"
 #include "core/model/onnx/onnx.h"
+#include "core/model/onnx/quantized.h"
 #include "core/model/tensor_name.h"
 
 #include <fmt/format.h>
@@ -41,6 +42,7 @@ public:
             model->warnings.push_back(fmt::format("{}: the files of {} tensors are missing; the first, {}, is in {}.",
                                                   shownPath(path), missing_, firstMissing_, firstLocation_));
         nameApart(*model);
+        onnx::addQuantizedLayers(*model, parsed->dequantized);
         return {};
     }
 
