@@ -26,7 +26,7 @@ int complain(const std::string& sentence, int code) {
 
 int stopped() {
     const int signal = qs::cli::caughtSignal();
-    return complain("stopped; nothing was written.", signal ? 128 + signal : 1);
+    return complain(qs::cli::stoppedSentence(), signal ? 128 + signal : 1);
 }
 
 /// CLI11 only says that a command is required.
@@ -34,6 +34,13 @@ std::string unknownCommand(const char* asked) {
     std::string known;
     for (const auto& command : qs::cli::commands()) known += (known.empty() ? "" : ", ") + std::string(command.name);
     return "there is no command '" + qs::escapeForPeople(asked) + "'; the commands are " + known + ".";
+}
+
+/// "Could not convert: --block = x": what the option takes is a number.
+std::string notANumber(const std::string& what) {
+    const auto option = what.find("--"), equals = what.find(" = ");
+    if (option == std::string::npos || equals == std::string::npos || equals < option) return what;
+    return what.substr(option, equals - option) + " takes a number, not '" + what.substr(equals + 3) + "'";
 }
 
 int run(const std::function<qs::Result<void>()>& command) {
@@ -83,6 +90,7 @@ int main(int argc, char** argv) {
                             2);
         const std::string who = chosen.empty() ? "" : " " + chosen.front()->get_name();
         std::string what = qs::escapeForPeople(e.what(), 250);
+        if (dynamic_cast<const CLI::ConversionError*>(&e)) what = notANumber(what);
         while (!what.empty() && (what.back() == '.' || what.back() == ' ')) what.pop_back();
         return complain(what + "; see `quantscope-cli" + who + " --help`.", 2);
     }

@@ -58,7 +58,10 @@ Result<std::vector<Case>> casesOf(const Options& options) {
         if (equals == std::string::npos || at == std::end(kOperands))
             return fail(fmt::format("'{}' is no operand: use {} = a spec, keep or forward, for example y:x=int8",
                                     escapeForPeople(text, 60), fmt::join(kOperands, ", ")));
-        for (auto& each : cases) each.choices[std::size_t(at - std::begin(kOperands))] = text.substr(equals + 1);
+        const std::string choice = text.substr(equals + 1);
+        if (choice != "keep" && choice != "forward")
+            if (const auto spec = parseSpec(choice); !spec) return tl::unexpected(spec.error());
+        for (auto& each : cases) each.choices[std::size_t(at - std::begin(kOperands))] = choice;
     }
     return cases;
 }

@@ -56,6 +56,7 @@ Result<std::shared_ptr<Model>> sniffAndOpen(const std::string& path) {
         auto file = MappedFile::open(path);
         if (!file) return tl::unexpected(file.error());
         if (const auto why = notWhole((*file)->size(), path); !why.empty()) return refused(why);
+        if (const auto is = foreignName(path); !is.empty()) return refused(is);
         head.resize(std::min<std::size_t>((*file)->size(), 4096));
         (*file)->readInto(0, head);
     }

@@ -141,7 +141,11 @@ Result<void> setKey(QuantSpec& spec, std::string_view key, std::string_view valu
     }
     if (key == "bits") {
         const auto bits = number<std::uint32_t>(value);
-        if (!bits) return fail(fmt::format("bits={} is not a whole number: use for example bits=4", shown(value)));
+        if (!bits) {
+            const auto widths = words(spec.traits().bitWidths);
+            return fail(fmt::format("bits={} is not a whole number: use bits={}", shown(value),
+                                    widths.empty() ? "4" : fmt::format("{}", fmt::join(widths, " or bits="))));
+        }
         spec.bits = *bits;
         return {};
     }
