@@ -165,19 +165,25 @@ private:
     bool node(Range range, const std::string& prefix, std::size_t index, int depth) {
         // Attributes may come before the names; they are walked when those are known.
         Message names(read_, range);
-        Range name, output, op, domain;
+        Range name, output, op, domain, second;
         bool hasAttributes = false;
+        int inputs = 0;
         for (Field f; names.next(f);) {
             if (f.wire != Length) continue;
+            if (f.number == 1 && inputs++ == 1) second = f.range;
             if (f.number == 2 && output.end == 0) output = f.range;
             if (f.number == 3) name = f.range;
             if (f.number == 4) op = f.range;
             if (f.number == 5) hasAttributes = true;
             if (f.number == 7) domain = f.range;
         }
-        if (!good(names) || !hasAttributes) return !names.failed();
+        if (!good(names)) return false;
         const auto opName = label(op, "node"), domainName = label(domain, "");
-        const bool isConstant = opName == "Constant" && (domainName.empty() || domainName == "ai.onnx");
+        const bool isOwn = domainName.empty() || domainName == "ai.onnx";
+        if (isOwn && second.end > 0 && (opName == "MatMul" || opName == "Gemm") && !transposesB(range))
+            multiplies(prefix + label(second, "", kMostName));
+        if (!hasAttributes) return true;
+        const bool isConstant = opName == "Constant" && isOwn;
         const auto own = label(name, fmt::format("{}_{}", opName, index));
         Message message(read_, range);
         for (Field f; message.next(f);)
@@ -185,6 +191,27 @@ private:
                 !attribute(f.range, prefix, own, isConstant ? output : Range{}, depth))
                 return false;
         return good(message);
+    }
+
+    /// transB=1 of Gemm: its weight is [out, in].
+    bool transposesB(Range node) {
+        Message message(read_, node);
+        for (Field f; message.next(f);) {
+            if (f.number != 5 || f.wire != Length) continue;
+            Message parts(read_, f.range);
+            bool isIt = false, set = false;
+            for (Field part; parts.next(part);) {
+                if (part.number == 1 && part.wire == Length) isIt = label(part.range, "") == "transB";
+                if (part.number == 3 && part.wire == Varint) set = part.value != 0;
+            }
+            if (isIt && set) return true;
+        }
+        return false;
+    }
+
+    void multiplies(std::string name) {
+        if (file.outputLast.size() < kMostTensors && budget_.take(64 + ListBudget::of(name)))
+            file.outputLast.insert(std::move(name));
     }
 
     bool attribute(Range range, const std::string& prefix, const std::string& node, Range constant, int depth) {
