@@ -25,7 +25,7 @@ struct Options {
     std::vector<std::string> specs, filters;
     OutputFiles outputs;
     Learning learning;
-    std::string solver;
+    std::string solver, decoded = "f32";
     std::string commandLine;
 };
 
@@ -68,8 +68,9 @@ Result<void> printRows(const Options& options, const AnalysisPlan& plan, const A
     if (plan.options.inputs) ids.insert(ids.end() - 1, {"weighted_nmse", "output_nmse"});
     if (narrowTerminal()) std::erase(ids, "shape"), std::erase(ids, "max_abs");
     const Table shown = withColumns(table, ids);
-    const Table sums = withColumns(makeTable({}, totalColumns(), totals(result.rows)),
-                                   {"spec", "tensors", "refused", "bytes_before", "bytes", "bpw", "nmse", "sqnr_db"});
+    const Table sums =
+        withColumns(makeTable({}, totalColumns(), totals(result.rows, plan.model.get())),
+                    {"spec", "tensors", "refused", "bytes_before", "bytes", "bpw", "bpw_all", "nmse", "sqnr_db"});
     const std::string& inputs = options.learning.activations;
     std::string below = "\nWeight-space error: a screening proxy, not accuracy.\n";
     if (plan.options.inputs)
@@ -77,6 +78,7 @@ Result<void> printRows(const Options& options, const AnalysisPlan& plan, const A
                              inputs == "synthetic" ? "synthetic, seed 1" : escapeForPeople(inputs, 160));
     if (plan.options.solve)
         below += fmt::format("Codes are those of solver {}.\n", escapeForPeople(options.solver, 80));
+    for (const std::string& sentence : remarksOf(result.rows)) below += sentence + "\n";
     return print(tableText(shown) + reasonsText(result.rows) + "\n" + tableText(sums) + below);
 }
 
@@ -141,6 +143,9 @@ Result<void> run(const Options& options) {
         });
 
     AnalysisPlan plan{*model, std::move(*tensors), std::move(*specs), {}};
+    const auto decoded = decodedAs(options.decoded);
+    if (!decoded) return tl::unexpected(decoded.error());
+    plan.options.decodedAs = *decoded;
     if (auto ready = useInputs(options, plan); !ready) return ready;
     auto result = analyse(plan, job);
     if (!result) return tl::unexpected(result.error());
@@ -178,6 +183,7 @@ Run declareAnalyze(CLI::App& app) {
     option(app, "--solver", options->solver, "Measure what this solver makes of each layer; see `solvers`")
         .type("SOLVER");
     options->learning.declare(app);
+    addDecoded(app, options->decoded);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         std::string line = "quantscope-cli analyze " + options->path;
@@ -186,6 +192,7 @@ Run declareAnalyze(CLI::App& app) {
         if (!options->solver.empty()) line += " --solver " + options->solver;
         if (!options->learning.activations.empty()) line += " --activations " + options->learning.activations;
         if (options->learning.share != "tensor") line += " --share-codebook " + options->learning.share;
+        if (options->decoded != "f32") line += " --decoded " + options->decoded;
         options->commandLine = line;
         return run(*options);
     };

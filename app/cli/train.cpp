@@ -76,8 +76,9 @@ Result<void> run(const Options& options) {
     auto x = value::inputsFor(inputs->get(), tensor->info->name, options.rows, tensor->info->lastAxis());
     if (!x) return tl::unexpected(x.error());
     tensor->values.dtype = DType::F32;
-    const auto result =
-        value::trainQat({std::move(tensor->values), std::move(*x), *spec, options.steps, options.rate}, processJob());
+    const auto result = value::trainQat(
+        {std::move(tensor->values), std::move(*x), forTensor(*spec, *tensor->info), options.steps, options.rate},
+        processJob());
     if (!result) return tl::unexpected(result.error());
     Row row{
         tensor->info->name, options.spec, *inputs ? escapeForPeople((*inputs)->title(), 60) : "synthetic, seed 1", {},

@@ -26,7 +26,7 @@ Result<void> run(const Options& options) {
     if (!tensor) return tl::unexpected(tensor.error());
     if (auto fine = options.outputs.check(tensor->opened.get()); !fine) return fine;
     const Job& job = processJob();
-    const auto subject = value::whatIfSubject(std::move(tensor->values), *spec, job);
+    const auto subject = value::whatIfSubject(std::move(tensor->values), forTensor(*spec, *tensor->info), job);
     if (!subject) return tl::unexpected(subject.error());
     const auto operations = value::whatIfOperations();
     bool all = true;

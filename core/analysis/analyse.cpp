@@ -8,6 +8,13 @@
 
 namespace qs {
 
+std::span<const DecodedAsTraits> decodedAsChoices() {
+    static constexpr DecodedAsTraits choices[] = {
+        {DecodedAs::F32, "f32", "the f32 values that codes decode to"},
+        {DecodedAs::Source, "source", "those values as a file of the source's type holds them"}};
+    return choices;
+}
+
 Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
                                const std::function<void(AnalysisRow)>& onRow) {
     const auto started = std::chrono::steady_clock::now();

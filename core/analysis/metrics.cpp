@@ -78,6 +78,10 @@ Figure outliers(const Row& row) {
     return hasStatistics(row) ? Figure(double(row.statistics->outlierChannels)) : std::nullopt;
 }
 
+Figure outlierColumns(const Row& row) {
+    return hasStatistics(row) ? Figure(double(row.statistics->outlierColumns)) : std::nullopt;
+}
+
 const char* whyUnmeasured(const Row& row) {
     if (row.status == Status::Refused) return "the tensor was refused";
     if (row.status == Status::Failed) return "the measurement failed";
@@ -161,8 +165,11 @@ const Metric kMetrics[] = {
     {"kurtosis", "Kurtosis", "", kNone, Show::Fixed, 2, "excess kurtosis of W: m4 / m2^2 - 3", false, kurtosis,
      whyNoStatistics},
     {"crest", "Crest", "", kNone, Show::Fixed, 2, "max|W| / rms(W)", false, crest, whyNoStatistics},
-    {"outlier_channels", "Outlier channels", "", kNone, Show::Integer, 0, "rows with max|W| above 6 x the median row's",
+    {"outlier_channels", "Outlier rows", "", kNone, Show::Integer, 0, "rows with max|W| above 6 x the median row's",
      false, outliers, whyNoStatistics},
+    {"outlier_columns", "Outlier columns", "", kNone, Show::Integer, 0,
+     "columns (indices of the last axis) with max|W| above 6 x the median column's", false, outlierColumns,
+     whyNoStatistics},
     {"weighted_nmse", "Weighted NMSE", "", kLower, Show::Significant, 4,
      "sum a_j E_ij^2 / sum a_j W_ij^2 with a_j = E[x_j^2] of the layer's inputs", true, weightedNmse, whyNoInputs},
     {"output_nmse", "Output NMSE", "", kLower, Show::Significant, 4, "||X E^T||^2 / ||X W^T||^2 on the layer's inputs",

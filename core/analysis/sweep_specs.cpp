@@ -21,7 +21,8 @@ bool has(const FormatTraits& traits, ScaleKind kind) { return traits.scaleKinds 
 bool takesBlocks(const QuantSpec& spec) {
     const auto& traits = spec.traits();
     return has(traits, ScaleKind::Block) && traits.minBlock < traits.maxBlock && !spec.block && !spec.axes &&
-           !spec.tiles && (spec.scale == ScaleSpelling::Default || spec.scale == ScaleSpelling::Block) &&
+           !spec.keepsOutput && !spec.tiles &&
+           (spec.scale == ScaleSpelling::Default || spec.scale == ScaleSpelling::Block) &&
            (spec.scale == ScaleSpelling::Block || spec.scaleKind() != ScaleKind::None);
 }
 

@@ -113,7 +113,7 @@ private:
                 if (!got) return tl::unexpected(got.error());
                 values = *got;
             }
-            made.emplace_back(key, makeWeights(spec, rows, columns, values, job_));
+            made.emplace_back(key, makeWeights(spec, rows, columns, values, job_, op.wIsKn));
             return made.back().second;
         };
         const auto group = [&](const BenchAct& act, std::int64_t m) -> Result<void> {

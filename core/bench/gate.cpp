@@ -54,7 +54,7 @@ Result<std::shared_ptr<std::vector<Gate::Case>>> Gate::cases(const OperandReques
                            columns = request.op->wIsKn ? shape.n : shape.k;
         auto values = weightValues(rows, columns, request.seed, nullptr);
         if (!values) return tl::unexpected(values.error());
-        auto weights = makeWeights(spec, rows, columns, *values, job);
+        auto weights = makeWeights(spec, rows, columns, *values, job, request.op->wIsKn);
         if (!weights) return tl::unexpected(weights.error());
         auto operands = makeOperands(small, *weights);
         if (!operands) return tl::unexpected(operands.error());

@@ -140,6 +140,7 @@ std::optional<std::string> whyNotCrossing(const QuantSpec& spec) {
     if (traits.kind == FormatKind::Identity) return std::nullopt;
     const char* unsaid = !spec.isSymmetric()                       ? "zero points"
                          : spec.tiles                              ? "tiles"
+                         : spec.isFlat()                           ? "blocks of a flattened kernel (flat=yes)"
                          : spec.effectiveScaleType() != "f32"      ? "scales of another type than f32"
                          : spec.effectiveDialect() == "aqt_halves" ? "levels without a zero"
                                                                    : nullptr;
@@ -180,11 +181,12 @@ Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid)
 
 Result<std::shared_ptr<const BenchWeights>> makeWeights(const QuantSpec& spec, std::int64_t rows, std::int64_t columns,
                                                         std::shared_ptr<const std::vector<float>> values,
-                                                        const Job& job) {
+                                                        const Job& job, bool outputLast) {
     const std::vector<std::int64_t> dims = {rows, columns};
     TensorInfo info;
     info.name = "W";
     info.shape = dims;
+    info.outputLast = outputLast;
     info.elements = values->size();
     info.bytes = 4 * values->size();
     const TensorView view{&info, std::as_bytes(std::span(*values)), nullptr};

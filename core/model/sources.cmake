@@ -50,6 +50,7 @@ target_sources(qs_core_read PRIVATE
   model/onnx/tensor.cpp
   model/onnx/values.cpp
   model/onnx/wire.cpp
+  model/output_axis.cpp
   model/output_path.cpp
   model/packed_type.cpp
   model/partial_folder.cpp

@@ -41,10 +41,6 @@ const std::array<std::uint8_t, kPlaces>& nearestByPlace() {
 bool isBnb(const QuantSpec& spec) { return spec.effectiveDialect() == "bnb"; }
 bool isDoubleQuantized(const QuantSpec& spec) { return isBnb(spec) && spec.effectiveScaleType() == "u8dq"; }
 
-bool isFlattened(const QuantSpec& spec, std::span<const std::int64_t> shape) {
-    return shape.size() > 1 && isBnb(spec) && shape.back() % std::int64_t(spec.blockSize()) != 0;
-}
-
 // Four columns of eight lanes, added up row by row through four levels.
 TorchSum::TorchSum(std::uint64_t count) : rows_(count / 32) {
     power_ = std::max(4u, rows_ <= 1 ? 0u : unsigned(std::bit_width(rows_ - 1)) / 4);

@@ -53,6 +53,8 @@ struct Layout {
     Result<TensorToWrite> (*copy)(const Model& model, const TensorInfo& tensor) = nullptr;
     /// What its readers make of a level and a scale where that is not their product, but within 2 ulp of it.
     float (*valueOf)(float level, float scale) = nullptr;
+    /// What it stores in another type or size than analysis counts, a sentence without its end; "": nothing. Null: never.
+    std::string (*remark)(const TensorInfo& tensor, const QuantSpec& spec) = nullptr;
 };
 std::span<const Layout> layouts();
 const Layout* findLayout(std::string_view id);
@@ -102,9 +104,20 @@ struct WrittenFiles {
     std::string whyKept = {};                ///< of the first
     std::vector<SkippedTensor> skipped = {}; ///< of the copied: see QuantizeRequest::skipRefused
     std::vector<std::string> warnings = {};  ///< of the layout; sentences
+    std::vector<std::string> remarks = {};   ///< see writingRemarks(); a sentence each
 };
 /// The `quantize` command: refuses the whole request if one taken tensor is refused.
 Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& request, const Job& job);
+
+/// Tensors that are written, and their bytes.
+struct WrittenSize {
+    const TensorInfo* tensor = nullptr;
+    const QuantSpec* spec = nullptr;
+    std::uint64_t bytes = 0;
+};
+/// What people must know before they choose: what a layout stores otherwise than analysis counts, and which tensors take
+/// more bytes than in the source. A sentence each.
+std::vector<std::string> writingRemarks(const Layout& layout, std::span<const WrittenSize> sizes);
 
 /// The `dequantize` command: obeys the `quantscope.NAME` metadata (crops padding, restores dtype).
 Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> decode, const std::string& output,

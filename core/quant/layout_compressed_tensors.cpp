@@ -29,8 +29,7 @@ bool isFloatScale(const QuantSpec& spec) {
 }
 
 Result<Kind> kindOf(const QuantSpec& spec) {
-    const bool rows = spec.scaleKind() == ScaleKind::Tensor ||
-                      (spec.scaleKind() == ScaleKind::Axes && spec.reducedAxes() == std::vector<int>{-1});
+    const bool rows = spec.scaleKind() == ScaleKind::Tensor || spec.hasScalePerRow();
     const bool groups = spec.scaleKind() == ScaleKind::Block && !spec.tiles;
     if (hasIntegerCodes(spec) && isFloatScale(spec)) {
         if (groups || (rows && spec.traits().bits < 8 && spec.scaleKind() != ScaleKind::Tensor)) return Kind::Pack;

@@ -19,7 +19,7 @@ using Sink = TensorToWrite::Sink;
 using SharedSource = std::shared_ptr<Source>;
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
-    const bool rows = spec.scaleKind() == ScaleKind::Axes && spec.reducedAxes() == std::vector<int>{-1};
+    const bool rows = spec.hasScalePerRow();
     if (spec.format != "int8" || !rows || !hasIntegerCodes(spec) || hasZeroPoints(spec) || spec.tiles ||
         scaleTypeOf(spec) != ScaleType::F32)
         return fail(fmt::format("the llm-int8 layout holds int8 with an f32 scale per row and no zero points, not {}: "

@@ -41,8 +41,9 @@ Result<const TensorPass*> Source::prepared() {
     return &*pass;
 }
 
-Result<std::shared_ptr<Source>> makeSource(const TensorView& view, const QuantSpec& spec, const Job& job) {
+Result<std::shared_ptr<Source>> makeSource(const TensorView& view, const QuantSpec& asked, const Job& job) {
     if (auto ok = checkQuantizable(*view.info); !ok) return tl::unexpected(ok.error());
+    const QuantSpec spec = forTensor(asked, *view.info);
     auto grid = scaleGrid(spec, view.info->shape);
     if (!grid) return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), grid.error().message));
     auto source = std::make_shared<Source>();

@@ -215,6 +215,10 @@ Result<WrittenFiles> writeTaken(const Model& model, const QuantizeRequest& reque
             shard.metadata[std::string(kStoredPrefix) + tensor.name] =
                 storedText(tensor, found->second->spec, layout.id, parts->columnScales);
     }
+    std::vector<WrittenSize> sizes;
+    for (const WrittenTensor& record : records)
+        if (record.source) sizes.push_back({record.original, &record.source->spec, record.bytes});
+    auto remarks = writingRemarks(layout, sizes);
     // What was decoded lies in the first of several files.
     std::erase_if(shards, [](const OutputShard& shard) { return shard.tensors.empty(); });
     // A file alone has no config.json to say what its readers must know.
@@ -226,6 +230,7 @@ Result<WrittenFiles> writeTaken(const Model& model, const QuantizeRequest& reque
                                     : writeModel(model, std::move(shards), request.output, job, finish);
     if (!result) return result;
     result->quantizedTensors = taken.size(), result->copiedTensors = copies;
+    result->remarks = std::move(remarks);
     return result;
 }
 

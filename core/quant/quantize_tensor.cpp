@@ -47,9 +47,10 @@ Result<QuantizedTensor> quantizeTensor(const TensorView& view, const QuantSpec& 
     return quantizeSolved(view, spec, {}, job);
 }
 
-Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& spec, const Solved& solved,
+Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& asked, const Solved& solved,
                                        const Job& job) {
     if (auto ok = checkQuantizable(*view.info); !ok) return tl::unexpected(ok.error());
+    const QuantSpec spec = forTensor(asked, *view.info);
     auto grid = scaleGrid(spec, view.info->shape);
     if (!grid) return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), grid.error().message));
     // What a solver decided stands before what was trained.

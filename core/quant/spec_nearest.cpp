@@ -16,13 +16,21 @@ std::vector<std::string_view> formatIds() {
 
 /// One per key of a spec, the one that is forgotten first in front.
 constexpr void (*kForget[])(QuantSpec&) = {
-    [](QuantSpec& s) { s.compute.reset(); },   [](QuantSpec& s) { s.decode.reset(); },
-    [](QuantSpec& s) { s.bits.reset(); },      [](QuantSpec& s) { s.stochastic.reset(); },
-    [](QuantSpec& s) { s.sparsity.reset(); },  [](QuantSpec& s) { s.calibration.reset(); },
-    [](QuantSpec& s) { s.scaleType.reset(); }, [](QuantSpec& s) { s.symmetric.reset(); },
-    [](QuantSpec& s) { s.tiles.reset(); },     [](QuantSpec& s) { s.scale = ScaleSpelling::Default; },
-    [](QuantSpec& s) { s.axes.reset(); },      [](QuantSpec& s) { s.block.reset(); },
-    [](QuantSpec& s) { s.dialect.reset(); },   [](QuantSpec& s) { s.nan.reset(); },
+    [](QuantSpec& s) { s.compute.reset(); },
+    [](QuantSpec& s) { s.decode.reset(); },
+    [](QuantSpec& s) { s.bits.reset(); },
+    [](QuantSpec& s) { s.stochastic.reset(); },
+    [](QuantSpec& s) { s.sparsity.reset(); },
+    [](QuantSpec& s) { s.calibration.reset(); },
+    [](QuantSpec& s) { s.scaleType.reset(); },
+    [](QuantSpec& s) { s.symmetric.reset(); },
+    [](QuantSpec& s) { s.flat.reset(); },
+    [](QuantSpec& s) { s.tiles.reset(); },
+    [](QuantSpec& s) { s.scale = ScaleSpelling::Default; },
+    [](QuantSpec& s) { s.axes.reset(), s.keepsOutput = false; },
+    [](QuantSpec& s) { s.block.reset(); },
+    [](QuantSpec& s) { s.dialect.reset(); },
+    [](QuantSpec& s) { s.nan.reset(); },
 };
 
 } // namespace

@@ -154,7 +154,7 @@ Result<void> leftAlone(const AskedTensor& asked, const Layout& layout) {
 Result<void> checkWritable(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout) {
     if (auto ok = checkQuantizable(tensor); !ok) return ok;
     auto ok = layout.holds ? layout.holds(tensor) : Result<void>{};
-    if (ok) ok = layout.accepts(spec, tensor.shape);
+    if (ok) ok = layout.accepts(forTensor(spec, tensor), tensor.shape);
     if (!ok) return fail(fmt::format("tensor '{}': {}", escapeForPeople(tensor.name, 80), ok.error().message));
     return {};
 }
@@ -172,7 +172,7 @@ Result<std::vector<TakenTensor>> takenTensors(const Model& model, const Quantize
     for (const AskedTensor& one : *asked) {
         const auto held = leftAlone(one, layout);
         if (held)
-            taken.push_back({one.tensor, *one.spec});
+            taken.push_back({one.tensor, forTensor(*one.spec, *one.tensor)});
         else if (kept.keptByLayout++ == 0)
             kept.whyKept = fmt::format("tensor '{}': {}", escapeForPeople(one.tensor->name, 80), held.error().message);
     }

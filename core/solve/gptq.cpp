@@ -40,7 +40,7 @@ class Gptq {
 public:
     Gptq(const Problem& problem, const Job& job)
         : problem_(problem), job_(job), spec_(problem.spec), shape_(problem.weight.info->shape),
-          grid_(*scaleGrid(spec_, shape_)), k_(std::size_t(problem.weight.info->lastAxis())),
+          grid_(*scaleGrid(spec_, *problem.weight.info)), k_(std::size_t(problem.weight.info->lastAxis())),
           rows_(problem.weight.info->elements / k_), w_(weightsOf(problem.weight)) {}
 
     Result<Solved> run(std::string& remark) {

@@ -31,8 +31,11 @@ Result<void> checkProblem(const Problem& problem) {
                                 found->inf));
     if (problem.spec.effectiveCompute() == Compute::Input)
         return fail("compute=input is the seeds' own arithmetic, which solvers do not follow: leave compute out");
-    if (auto grid = scaleGrid(problem.spec, tensor.shape); !grid)
+    if (auto grid = scaleGrid(problem.spec, tensor); !grid)
         return fail(fmt::format("tensor '{}': {}", name, grid.error().message));
+    if (problem.spec.isFlat() && tensor.shape.size() > 2)
+        return fail(fmt::format("tensor '{}' of shape {}: solvers look at blocks of the last axis: leave flat out",
+                                name, shapeText(tensor.shape)));
     return {};
 }
 
@@ -45,6 +48,7 @@ std::vector<float> weightsOf(const TensorView& weight) {
 TensorInfo f32Info(const TensorInfo& like) {
     TensorInfo info;
     info.name = like.name, info.shape = like.shape, info.elements = like.elements, info.bytes = 4 * like.elements;
+    info.outputLast = like.outputLast;
     return info;
 }
 

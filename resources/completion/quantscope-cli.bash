@@ -31,6 +31,7 @@ _quantscope_cli() {
 
     case $previous in
     --layout) COMPREPLY=($(compgen -W "$(_quantscope_cli_ids layouts)" -- "$current")); return ;;
+    --decoded) COMPREPLY=($(compgen -W "f32 source" -- "$current")); return ;;
     --decode) COMPREPLY=($(compgen -W "table poly" -- "$current")); return ;;
     --backend) COMPREPLY=($(compgen -W "cpu openblas cuda pjrt" -- "$current")); return ;;
     --op) COMPREPLY=($(compgen -W "matmul_t matmul dequantize quantize" -- "$current")); return ;;
@@ -68,6 +69,8 @@ _quantscope_cli_specs() {
     dialect=*) values=$(_quantscope_cli_words dialects) ;;
     scaletype=*) values=$(_quantscope_cli_words scale_types) ;;
     bits=*) values=$(_quantscope_cli_words bit_widths) ;;
+    axis=*) values='out -1 0 0,1' ;;
+    flat=*) values='yes no' ;;
     block=*) values='16 32 64 128 256 512 1024' ;;
     sym=*) values='yes no' ;;
     round=*) values='nearest stochastic,' ;;

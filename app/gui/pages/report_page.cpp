@@ -308,6 +308,7 @@ void ReportPage::make(std::shared_ptr<const AnalysisResult> result) {
     for (const auto& [text, spec] : plan_.specs) command += " --spec " + text;
     if (const auto& inputs = session_.inputs(); inputs.any())
         command += " --activations " + (inputs.file ? escapeForPeople(inputs.file->path, 400) : "synthetic");
+    if (session_.decodedAs() == DecodedAs::Source) command += " --decoded source";
     const auto work = [plan = plan_, result, parts = contents(), command, dark = Theme::instance().isDark(),
                        ratio = devicePixelRatioF()](const Job& job) -> Result<Made> {
         auto report = analysisReport(plan, *result, parts, command, job);

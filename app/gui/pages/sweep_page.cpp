@@ -86,7 +86,7 @@ Result<SweepPlan> SweepPage::plan() const {
         if (box->isChecked()) blocks.push_back(box->text().toUInt());
     auto specs = sweepSpecs(lines(), blocks);
     if (!specs) return tl::unexpected(specs.error());
-    return SweepPlan{session_.model(), tensorsOf(session_), std::move(*specs)};
+    return SweepPlan{session_.model(), tensorsOf(session_), std::move(*specs), session_.decodedAs()};
 }
 
 void SweepPage::modelChanged() {

@@ -12,8 +12,8 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 bool flagged(const TensorAnalysis& row) {
-    return row.status != Status::Ok || row.nan || row.inf || !row.warnings.empty() ||
-           (row.statistics && row.statistics->outlierChannels > 0);
+    return row.status != Status::Ok || row.nan || row.inf || !row.warnings.empty() || row.isLarger() ||
+           (row.statistics && row.statistics->outlierChannels + row.statistics->outlierColumns > 0);
 }
 
 double metricOf(const AnalysisRow& row, const Metric* metric) {
@@ -52,8 +52,15 @@ QString flagsOf(const AnalysisRow& row, bool sentence) {
     if (row->nan) flags << (sentence ? QStringLiteral("%1 NaN").arg(row->nan) : QStringLiteral("NaN"));
     if (row->inf) flags << (sentence ? QStringLiteral("%1 Inf").arg(row->inf) : QStringLiteral("Inf"));
     if (row->statistics && row->statistics->outlierChannels > 0)
-        flags << (sentence ? QStringLiteral("%1 outlier channels").arg(row->statistics->outlierChannels)
-                           : QStringLiteral("outliers"));
+        flags << (sentence ? QStringLiteral("%1 outlier rows").arg(row->statistics->outlierChannels)
+                           : QStringLiteral("outlier rows"));
+    if (row->statistics && row->statistics->outlierColumns > 0)
+        flags << (sentence ? QStringLiteral("%1 outlier columns").arg(row->statistics->outlierColumns)
+                           : QStringLiteral("outlier columns"));
+    if (row->isLarger())
+        flags << (sentence
+                      ? QString::fromStdString(row->larger.empty() ? "stores more bits than the source" : row->larger)
+                      : QStringLiteral("larger than the source"));
     if (!row->warnings.empty()) {
         if (sentence)
             for (const auto& warning : row->warnings) flags << QString::fromStdString(warning);

@@ -184,6 +184,8 @@ private:
         if (opName == "DequantizeLinear" && (isStandard || domainName == "com.microsoft") && inputs.size() > 1 &&
             !dequantize(range, inputs, prefix))
             return false;
+        if (isStandard && inputs.size() > 1 && inputs[1].end > 0 && (opName == "MatMul" || opName == "Gemm") && !transposesB(range))
+            multiplies(prefix + label(inputs[1], "", kMostName));
         if (!hasAttributes) return true;
         const bool isConstant = opName == "Constant" && isStandard;
         const auto own = label(name, fmt::format("{}_{}", opName, index));
@@ -224,6 +226,27 @@ private:
             return refuse(range.begin, budget_.why("its list of tensors"));
         file.dequantized.push_back(std::move(out));
         return true;
+    }
+
+    /// transB=1 of Gemm: its weight is [out, in].
+    bool transposesB(Range node) {
+        Message message(read_, node);
+        for (Field f; message.next(f);) {
+            if (f.number != 5 || f.wire != Length) continue;
+            Message parts(read_, f.range);
+            bool isIt = false, set = false;
+            for (Field part; parts.next(part);) {
+                if (part.number == 1 && part.wire == Length) isIt = label(part.range, "") == "transB";
+                if (part.number == 3 && part.wire == Varint) set = part.value != 0;
+            }
+            if (isIt && set) return true;
+        }
+        return false;
+    }
+
+    void multiplies(std::string name) {
+        if (file.outputLast.size() < kMostTensors && budget_.take(64 + ListBudget::of(name)))
+            file.outputLast.insert(std::move(name));
     }
 
     bool attribute(Range range, const std::string& prefix, const std::string& node, Range constant, int depth) {

@@ -36,6 +36,7 @@ public:
         for (const auto& unread : parsed->unread)
             model->warnings.push_back(fmt::format("{}: {}.", shownPath(path), unread));
         model->tensors.reserve(parsed->tensors.size());
+        outputLast_ = std::move(parsed->outputLast);
         for (; !parsed->tensors.empty(); parsed->tensors.pop_front())
             if (auto added = add(parsed->tensors.front()); !added) return added;
         if (missing_ > 0)
@@ -84,6 +85,7 @@ private:
             info.offset = offset;
         info.name = std::move(tensor.name);
         info.shape = std::move(tensor.shape);
+        info.outputLast = info.shape.size() >= 2 && outputLast_.contains(info.name);
         model->tensors.push_back(std::move(info));
         return {};
     }
@@ -107,6 +109,7 @@ private:
     }
 
     ConfinedFolder folder_;
+    std::set<std::string> outputLast_;
     std::map<std::string, int> files_;
     std::size_t missing_ = 0;
     std::string firstMissing_, firstLocation_;

@@ -45,6 +45,9 @@ private Q_SLOTS:
     void blockMapPools();
     void causes();
     void cancels();
+    void outlierAxes();
+    void largerThanTheSource();
+    void decodedAsTheSource();
 };
 
 void AnalyseTest::knownAnswers() {
@@ -236,6 +239,9 @@ void AnalyseTest::blockMapPools() {
     QCOMPARE(row.channels.channels, std::int64_t(64));
     QCOMPARE(row.channels.absMax[40], 1000.0f);
     QCOMPARE(row.statistics->outlierChannels, std::int64_t(1));
+    QCOMPARE(row.statistics->outlierColumns, std::int64_t(1));
+    QCOMPARE(row.columns.channels, std::int64_t(256));
+    QCOMPARE(row.columns.absMax[130], 1000.0f);
 }
 
 void AnalyseTest::causes() {
@@ -272,6 +278,111 @@ void AnalyseTest::cancels() {
     job.cancel();
     const auto row = analyseTensor(*model, model->tensors[0], *parseSpec("nf4"), AnalysisOptions{}, job);
     QVERIFY(!row && row.error().cancelled);
+}
+
+/// Inputs that are loud are columns; both axes are counted, whatever the spec, the shape and the thread.
+void AnalyseTest::outlierAxes() {
+    constexpr std::size_t rows = 96, columns = 320;
+    auto values = samples(rows * columns, std::normal_distribution<double>(0, 1));
+    for (const std::size_t column : {3, 64, 100, 200, 201, 319})
+        for (std::size_t row = 0; row < rows; ++row) values[row * columns + column] *= 40;
+    for (const std::size_t row : {7, 90})
+        for (std::size_t column = 0; column < columns; ++column) values[row * columns + column] *= 2000;
+    auto holed = values;
+    holed[5] = std::numeric_limits<float>::quiet_NaN();
+    holed[columns * 50 + 9] = std::numeric_limits<float>::infinity();
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("w", DType::F32, {rows, columns}, values)});
+    const auto cubes = opened(folder, {made("w", DType::F32, {8, 12, columns}, values)}, "cubes.safetensors");
+    const auto holes = opened(folder, {made("w", DType::F32, {rows, columns}, holed)}, "holes.safetensors");
+    for (const auto& one : {model, cubes, holes})
+        for (const char* text : {"nf4:nan=skip", "int8:nan=skip", "nf4:dialect=bnb:block=4096:nan=skip",
+                                 "int8:axis=0:nan=skip", "int8:block=32:flat=yes:nan=skip"})
+            for (const Detail detail : {Detail::Figures, Detail::Inspect}) {
+                const auto row = analysed(*one, text, detail);
+                QCOMPARE(figure(row, "outlier_columns"), 6.0);
+                QCOMPARE(figure(row, "outlier_channels"), 2.0);
+                QCOMPARE(row.columns.channels, std::int64_t(detail == Detail::Inspect ? columns : 0));
+            }
+    const auto alone = measureStatistics(*model, model->tensors[0], Job{});
+    QVERIFY(alone && alone->outlierColumns == 6 && alone->outlierChannels == 2);
+    // Rows that are longer than a worker keeps maxima for.
+    auto wide = samples(4 * 70'000, std::normal_distribution<double>(0, 1));
+    for (std::size_t i = 0; i < wide.size(); ++i)
+        wide[i] = i % 70'000 == 69'999 ? 900.0f : std::clamp(wide[i], -1.f, 1.f);
+    const auto long1 = opened(folder, {made("w", DType::F32, {4, 70'000}, wide)}, "wide.safetensors");
+    QCOMPARE(analysed(*long1, "int8", Detail::Figures).statistics->outlierColumns, std::int64_t(1));
+}
+
+/// What takes more bits than the source says so, in every row, with the spec that does not.
+void AnalyseTest::largerThanTheSource() {
+    const QTemporaryDir folder;
+    const auto model =
+        opened(folder, {made("conv.weight", DType::F16, {16, 8, 3, 3}, std::vector<std::uint16_t>(1152, 0x3c00)),
+                        made("w", DType::F16, {4, 5632}, std::vector<std::uint16_t>(4 * 5632, 0x3c00))});
+    const auto row = [&](std::size_t tensor, const char* text) {
+        return *analyseTensor(*model, model->tensors[tensor], *parseSpec(text), {}, Job{});
+    };
+    const auto conv = row(0, "int8");
+    QVERIFY(conv.isLarger() && std::fabs(conv.bpw - 18.6667) < 1e-4);
+    QCOMPARE(conv.larger, std::string("stores 18.6667 bits per weight, more than the 16.0000 of the source (F16): use "
+                                      "int8:axis=out"));
+    QVERIFY(row(0, "nf4").larger.ends_with("use nf4:flat=yes"));
+    QVERIFY(row(1, "nf4:block=65536").larger.ends_with("use nf4:block=5632"));
+    for (const char* text : {"int8:axis=out", "nf4:flat=yes", "int8:scale=tensor"}) {
+        const auto fine = row(0, text);
+        QVERIFY2(!fine.isLarger() && fine.larger.empty(), text);
+    }
+    QVERIFY(row(1, "f32").larger.ends_with("of the source (F16)"));
+    const auto shared = std::make_shared<const TensorAnalysis>(conv);
+    const auto remarks = remarksOf({shared});
+    QVERIFY(remarks.size() == 2 &&
+            remarks[0].find("in 1 of 1 tensors; the first, conv.weight, stores 18.6667") != std::string::npos);
+    for (const auto& column : analysisColumns()) {
+        if (column.id == "reason")
+            QVERIFY(std::get<std::string>(column.value(shared)).find("use int8:axis=out") != std::string::npos);
+        if (column.id == "source_bpw") QCOMPARE(std::get<double>(column.value(shared)), 16.0);
+    }
+}
+
+/// The errors of a file in the source's type are those of its values, rounded once more than the codes.
+void AnalyseTest::decodedAsTheSource() {
+    const auto wide = samples(48 * 160, std::normal_distribution<double>(0, 0.05));
+    for (const DType type : {DType::BF16, DType::F16}) {
+        std::vector<std::uint16_t> halves(wide.size());
+        const KernelSet& kernels = bestKernels();
+        (type == DType::F16 ? kernels.f32ToF16 : kernels.f32ToBf16)(wide.data(), wide.size(), halves.data());
+        std::vector<float> w(wide.size());
+        (type == DType::F16 ? kernels.f16ToF32 : kernels.bf16ToF32)(halves.data(), w.size(), w.data());
+        const QTemporaryDir folder;
+        const auto model = opened(folder, {made("w", type, {48, 160}, halves)});
+        for (const char* text : {"int8", "nf4", "int8:axis=0", "int4:sym=no", "ternary:scale=tensor"}) {
+            const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString(),
+                              back = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
+            QVERIFY(quantizeModel(*model, {*parseSpec(text), ".", "native", path}, Job{}));
+            QVERIFY(dequantizeModel(**openModel(path), {}, back, Job{}));
+            const auto file = *openModel(back);
+            QVERIFY(file->tensors[0].dtype == type);
+            std::vector<float> v(w.size());
+            loadF32(*file->view(file->tensors[0]), 0, v.size(), v.data());
+            double se2 = 0;
+            for (std::size_t i = 0; i < v.size(); ++i)
+                se2 += (double(v[i]) - double(w[i])) * (double(v[i]) - double(w[i]));
+            AnalysisOptions options;
+            options.decodedAs = DecodedAs::Source;
+            for (const Detail detail : {Detail::Figures, Detail::Inspect}) {
+                options.detail = detail;
+                const auto row = *analyseTensor(*model, model->tensors[0], *parseSpec(text), options, Job{});
+                QVERIFY2(std::fabs(row.sums.se2 - se2) <= 1e-9 * se2, text);
+                QVERIFY(row.decodedAs == type);
+                const auto plain = analysed(*model, text, detail);
+                QVERIFY(plain.decodedAs == DType::F32 && plain.sums.se2 != row.sums.se2);
+                QCOMPARE(row.codeCounts, plain.codeCounts);
+                QCOMPARE(figure(row, "clip_share"), figure(plain, "clip_share"));
+                QCOMPARE(row.channels.absMax, plain.channels.absMax);
+            }
+        }
+    }
 }
 
 QS_TEST(AnalyseTest)

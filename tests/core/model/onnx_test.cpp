@@ -32,6 +32,7 @@ private Q_SLOTS:
     void overTwoGigabytes();
     void namesOfNestedTensors();
     void namesThatAreTheSame();
+    void outputAxes();
     void readAndNotMapped();
     void metadata();
     void weightsOfDequantizeLinear();
@@ -350,6 +351,23 @@ void OnnxTest::readAndNotMapped() {
     qunsetenv("QS_READ");
     QVERIFY(!model->files[0].mapping->isMapped());
     compareWithSums(*model, QStringLiteral(QS_TEST_DATA "/onnx/types.sha256"));
+}
+
+/// What MatMul and Gemm multiply by is [in, out], unless Gemm transposes it; kernels of convolutions are [out, ...].
+void OnnxTest::outputAxes() {
+    const auto inputs = [](const char* first, const char* second) { return pb::part(1, first) + pb::part(1, second); };
+    const auto matrix = [](const char* name) {
+        return pb::initializer(pb::tensor(name, 1, pb::dims({2, 2}), pb::raw(zeros(16))));
+    };
+    const auto model = open(
+        pb::model(pb::node("MatMul", "", "a", inputs("x", "product")) + pb::node("Gemm", "", "b", inputs("a", "gemm")) +
+                  pb::node("Gemm", "", "c", inputs("b", "turned") + pb::attribute("transB", pb::number(3, 1))) +
+                  pb::node("Conv", "", "d", inputs("c", "kernel")) + pb::node("MatMul", "", "e", inputs("left", "d")) +
+                  matrix("product") + matrix("gemm") + matrix("turned") + matrix("kernel") + matrix("left")));
+    QStringList last;
+    for (const TensorInfo& tensor : model->tensors)
+        if (tensor.outputLast) last << QString::fromStdString(tensor.name);
+    QCOMPARE(last, (QStringList{QStringLiteral("gemm"), QStringLiteral("product")}));
 }
 
 void OnnxTest::metadata() {

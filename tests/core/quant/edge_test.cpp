@@ -52,6 +52,9 @@ private Q_SLOTS:
     void inputTypes();
     void extremes();
     void everyFormatInEveryLayout();
+    void outputChannels();
+    void flattenedKernels();
+    void orientation();
 };
 
 void EdgeTest::computeInInputType() {
@@ -181,6 +184,109 @@ void EdgeTest::everyFormatInEveryLayout() {
                 }
     }
     QVERIFY(accepted > 50 && refused > 20);
+}
+
+/// A scale per output channel, first or last, whatever the rank; it comes back from files.
+void EdgeTest::outputChannels() {
+    struct Case {
+        const char* name;
+        std::vector<std::int64_t> shape, scales;
+        std::string meant;
+    };
+    const Case cases[] = {{"conv.weight", {16, 8, 3, 3}, {16, 1, 1, 1}, "int8:axis=1,2,3"},
+                          {"conv/kernel:0", {3, 3, 8, 16}, {1, 1, 1, 16}, "int8:axis=0,1,2"},
+                          {"dense/kernel", {24, 10}, {1, 10}, "int8:axis=0"},
+                          {"linear.weight", {10, 24}, {10, 1}, "int8:axis=-1"},
+                          {"norm.weight", {24}, {1}, "int8:axis=-1"}};
+    const QuantSpec spec = *parseSpec("int8:axis=out");
+    for (const Case& one : cases) {
+        std::size_t n = 1;
+        for (const auto dim : one.shape) n *= std::size_t(dim);
+        std::vector<float> x(n);
+        for (std::size_t i = 0; i < n; ++i) x[i] = float(std::sin(double(i) * 1.3)) * float(1 + i % 7);
+        const QTemporaryDir folder;
+        const auto model = opened(folder, {made(one.name, DType::F32, one.shape, x)});
+        const TensorInfo& tensor = model->tensors[0];
+        QCOMPARE(specText(forTensor(spec, tensor)), one.meant);
+        const auto values = quantizeTensor(*model->view(tensor), spec, Job{});
+        QVERIFY(values && values->grid.scaleShape == one.scales);
+        const bool last = tensor.outputLast;
+        const auto channels = std::size_t(last ? one.shape.back() : one.shape.front());
+        std::vector<float> largest(one.shape.size() == 1 ? 1 : channels);
+        for (std::size_t i = 0; i < n; ++i) {
+            float& most = largest[largest.size() == 1 ? 0 : last ? i % channels : i / (n / channels)];
+            most = std::max(most, std::fabs(x[i]));
+        }
+        for (std::size_t c = 0; c < largest.size(); ++c) QCOMPARE(values->scales[c], largest[c] / 127 + FLT_MIN);
+        QCOMPARE(storedSize(spec, tensor)->total(), std::uint64_t(n + 4 * largest.size()));
+        for (const char* layout : {"native", "eformer", "plain"}) {
+            const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString(),
+                              back = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
+            const auto done = quantizeModel(*model, {spec, ".", layout, path}, Job{});
+            QVERIFY2(done, done ? "" : done.error().message.c_str());
+            QVERIFY(dequantizeModel(**openModel(path), {}, back, Job{}));
+            QVERIFY(valuesOf<float>(**openModel(back), one.name) == materialize(*values));
+        }
+    }
+    // The default stays eformer's: the last axis is reduced, and nothing else.
+    const auto grid = scaleGrid(*parseSpec("int8"), std::vector<std::int64_t>{16, 8, 3, 3});
+    QCOMPARE(grid->scaleShape, (std::vector<std::int64_t>{16, 8, 3, 1}));
+}
+
+/// Blocks over all axes but the first: 3 x 3 kernels are no longer padded to a block each.
+void EdgeTest::flattenedKernels() {
+    const std::vector<std::int64_t> shape = {16, 8, 3, 3};
+    std::vector<float> x(16 * 72);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(std::sin(double(i) * 1.3)) * float(1 + i % 7);
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("conv.weight", DType::F32, shape, x)});
+    const auto flat = opened(folder, {made("conv.weight", DType::F32, {16, 72}, x)}, "flat.safetensors");
+    QVERIFY(bitsPerWeight(*storedSize(*parseSpec("nf4"), shape, DType::F32), x.size()) > 90);
+    for (const char* text : {"nf4:flat=yes", "int8:block=32:flat=yes", "int4:sym=no:flat=yes", "codebook:flat=yes",
+                             "ternary:scale=block:flat=yes", "int4:block=24:scaletype=e4m3:flat=yes"}) {
+        const QuantSpec spec = *parseSpec(text);
+        const auto values = quantizeTensor(*model->view(model->tensors[0]), spec, Job{});
+        QVERIFY(values.has_value());
+        QuantSpec plain = spec;
+        plain.flat.reset();
+        const auto rows = quantizeTensor(*flat->view(flat->tensors[0]), plain, Job{});
+        QVERIFY(materialize(*values) == materialize(*rows));
+        const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString(),
+                          back = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
+        const auto done = quantizeModel(*model, {spec, ".", "native", path}, Job{});
+        QVERIFY2(done, done ? "" : done.error().message.c_str());
+        const auto out = *openModel(path);
+        QVERIFY(dequantizeModel(*out, {}, back, Job{}));
+        QVERIFY(valuesOf<float>(**openModel(back), "conv.weight") == materialize(*values));
+        std::uint64_t bytes = 0;
+        for (const auto& tensor : out->tensors) bytes += tensor.bytes;
+        QCOMPARE(storedSize(spec, shape, DType::F32)->total(), bytes);
+        QVERIFY(bitsPerWeight(*storedSize(spec, shape, DType::F32), x.size()) < 10);
+        QCOMPARE(std::string(defaultLayout(spec).id), std::string("native"));
+        const auto refused = quantizeModel(*model, {spec, ".", "eformer", path}, Job{});
+        QVERIFY(!refused && refused.error().message.find("native") != std::string::npos);
+    }
+}
+
+/// Names and the type of the model say where the output channels are.
+void EdgeTest::orientation() {
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("a.c_attn.weight", DType::F32, {4, 12}, std::vector<float>(48)),
+                                       made("b.kernel", DType::F32, {4, 4}, std::vector<float>(16)),
+                                       made("lstm/recurrent_kernel", DType::F32, {4, 4}, std::vector<float>(16)),
+                                       made("wte.weight", DType::F32, {8, 4}, std::vector<float>(32)),
+                                       made("x.kernel", DType::F32, {4}, std::vector<float>(4))});
+    const auto last = [](const Model& m) {
+        QStringList names;
+        for (const TensorInfo& tensor : m.tensors)
+            if (tensor.outputLast) names << QString::fromStdString(tensor.name);
+        return names;
+    };
+    QCOMPARE(last(*model), (QStringList{QStringLiteral("b.kernel"), QStringLiteral("lstm/recurrent_kernel")}));
+    QFile config(folder.filePath(QStringLiteral("config.json")));
+    QVERIFY(config.open(QIODevice::WriteOnly) && config.write(R"({"model_type":"gpt2"})") > 0);
+    config.close();
+    QVERIFY(last(**openModel(folder.path().toStdString())).contains(QStringLiteral("a.c_attn.weight")));
 }
 
 QS_TEST(EdgeTest)
