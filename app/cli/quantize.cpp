@@ -45,6 +45,7 @@ Result<void> report(const Exported& exported) {
     if (exported.written.keptByLayout > 0)
         text = fmt::format("{} of those copied stay as they are in this layout; {}.\n", exported.written.keptByLayout,
                            exported.written.whyKept);
+    for (const std::string& warning : exported.written.warnings) text += warning + "\n";
     text += fmt::format("Proof: {}\n", summaryText(exported.certificate));
     if (exported.cpuOfWriting + exported.cpuOfProof >= kToldSeconds)
         text += fmt::format("CPU time: {:.2f} s to read, quantize and write, {:.2f} s to prove and hash.\n",

@@ -38,11 +38,16 @@ const std::array<std::uint8_t, kPlaces>& nearestByPlace() {
 
 } // namespace
 
-bool isBnb(const QuantSpec& spec) { return spec.effectiveDialect() == "bnb"; }
-bool isDoubleQuantized(const QuantSpec& spec) { return isBnb(spec) && spec.effectiveScaleType() == "u8dq"; }
+bool isBnb4(const QuantSpec& spec) {
+    return spec.traits().kind == FormatKind::Codebook && spec.effectiveDialect() == "bnb";
+}
+bool isBnb8(const QuantSpec& spec) {
+    return spec.traits().kind == FormatKind::Integer && spec.effectiveDialect() == "bnb";
+}
+bool isDoubleQuantized(const QuantSpec& spec) { return isBnb4(spec) && spec.effectiveScaleType() == "u8dq"; }
 
 bool isFlattened(const QuantSpec& spec, std::span<const std::int64_t> shape) {
-    return shape.size() > 1 && isBnb(spec) && shape.back() % std::int64_t(spec.blockSize()) != 0;
+    return shape.size() > 1 && isBnb4(spec) && shape.back() % std::int64_t(spec.blockSize()) != 0;
 }
 
 // Four columns of eight lanes, added up row by row through four levels.

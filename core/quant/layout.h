@@ -92,8 +92,9 @@ struct WrittenFiles {
     std::vector<std::string> paths;
     std::uint64_t bytes = 0;
     std::uint64_t quantizedTensors = 0, copiedTensors = 0;
-    std::uint64_t keptByLayout = 0; ///< of the copied: see Layout::holds
-    std::string whyKept = {};       ///< of the first
+    std::uint64_t keptByLayout = 0;         ///< of the copied: see Layout::holds
+    std::string whyKept = {};               ///< of the first
+    std::vector<std::string> warnings = {}; ///< about tensors that were quantized, a sentence each
 };
 /// The `quantize` command: refuses the whole request if one taken tensor is refused.
 Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& request, const Job& job);

@@ -33,9 +33,9 @@ Result<std::string> refusal(const Model& model, const TensorInfo& tensor, const 
     if (spec.effectiveNan() == NanPolicy::Skip || when == NonFinites::WhileWritten) return std::string();
     const auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
-    const auto found = countNonFinite(forScan(*view, kReadBytes), job);
+    const auto found = countNotTaken(forScan(*view, kReadBytes), spec, job);
     if (!found) return tl::unexpected(found.error());
-    return found->nan + found->inf > 0 ? nonFiniteReason(tensor, found->nan, found->inf) : std::string();
+    return found->any() ? notTakenReason(tensor, spec, *found) : std::string();
 }
 
 /// A refusal counts all tensors that are refused, whenever the first of them is met.
@@ -193,6 +193,11 @@ Result<WrittenFiles> writeTaken(const Model& model, const QuantizeRequest& reque
                                     : writeModel(model, std::move(shards), request.output, job, finish);
     if (!result) return result;
     result->quantizedTensors = taken.size(), result->copiedTensors = copies;
+    for (const WrittenTensor& record : records)
+        if (record.source)
+            for (const std::string& warning : record.source->warnings)
+                result->warnings.push_back(
+                    fmt::format("Tensor '{}': {}.", escapeForPeople(record.original->name, 80), warning));
     return result;
 }
 

@@ -159,7 +159,7 @@ Result<ScaleGrid> gridOf(const QuantSpec& spec, std::span<const std::int64_t> sh
         if (grid.scaleShape.empty()) grid.scaleShape.push_back(1);
         grid.scaleShape.back() = blocks;
         grid.scales = grid.rows * blocks;
-        if (spec.traits().padsLastBlock && !isBnb(spec)) grid.paddedFeatures = blocks * block;
+        if (spec.traits().padsLastBlock && !isBnb4(spec)) grid.paddedFeatures = blocks * block;
         return grid;
     }
     }
@@ -187,7 +187,7 @@ Result<StoredSize> storedSize(const QuantSpec& spec, std::span<const std::int64_
     if (grid->scales > 0 && hasTensorScale(spec)) size.scales += 4;
     if (hasZeroPoints(spec))
         size.scales += std::uint64_t(grid->scales) * std::uint64_t(info(storedZeroType(spec)).bits) / 8;
-    const bool pads = traits.padsLastBlock && !isBnb(spec);
+    const bool pads = traits.padsLastBlock && !isBnb4(spec);
     if (isDoubleQuantized(spec))
         size.scales += 4 * ((std::uint64_t(grid->scales) + kNestedBlock - 1) / kNestedBlock + 1);
     if (pads) size.padding = std::uint64_t(grid->rows) * std::uint64_t(grid->paddedFeatures) / 2 - size.codes;
