@@ -94,6 +94,23 @@ QuantSpec withBlock(const QuantSpec& spec, std::uint32_t block) {
     return out;
 }
 
+QuantSpec withDialect(const QuantSpec& spec, const std::optional<std::string>& dialect) {
+    const auto under = [&dialect](QuantSpec out) {
+        out.dialect = dialect;
+        if (dialect == "maxtext") { // manual_quantize: one scale, from a maximum that is given
+            out.block.reset(), out.axes.reset(), out.tiles.reset(), out.flat.reset();
+            out.keepsOutput = false;
+            out.scale = ScaleSpelling::Tensor;
+            out.calibration = Calibration{"fixed", {1, 1}};
+        }
+        return out;
+    };
+    QuantSpec plain;
+    plain.format = spec.format, plain.bits = spec.bits;
+    const QuantSpec fitted = consistent(under(spec)), own = under(plain);
+    return fitted.dialect == dialect || !works(own) ? fitted : own;
+}
+
 std::vector<std::uint32_t> blockStops(const FormatTraits& format) {
     std::vector<std::uint32_t> out;
     for (std::uint64_t block = 1; block <= format.maxBlock; block *= 2)

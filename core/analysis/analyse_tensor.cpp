@@ -345,15 +345,17 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
     measurement.finish(row);
     row.warnings = passWarnings(spec, pass->shared(), tensor.elements);
     row.larger = largerText(asked, tensor, row.bpw);
-    if (std::uint64_t(row.sums.n) != tensor.elements) {
-        const auto found = countNonFinite(*view, job);
+    NotTaken notTaken;
+    if (std::uint64_t(row.sums.n) != tensor.elements || std::isnan(row.sums.se2)) {
+        const auto found = countNotTaken(*view, spec, job);
         if (!found) return tl::unexpected(found.error());
+        notTaken = *found;
         row.nan = found->nan, row.inf = found->inf;
     }
     if (auto same = model.unchanged(tensor); !same) return tl::unexpected(same.error());
     row.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    if (row.nan + row.inf > 0 && spec.effectiveNan() == NanPolicy::Refuse) {
-        std::string reason = nonFiniteReason(tensor, row.nan, row.inf);
+    if (notTaken.any() && spec.effectiveNan() == NanPolicy::Refuse) {
+        std::string reason = notTakenReason(tensor, spec, notTaken);
         return refused(std::move(row), std::move(reason));
     }
     if (options.inputs && tensor.elements > 0) {

@@ -110,7 +110,7 @@ private:
         const Moments m = look(x, n, begin, part);
         const std::int64_t index = begin / columns_;
         if (m.nan + m.inf > 0) return; // such rows say nothing about columns
-        if (!facts_.rowRms.empty()) facts_.rowRms[std::size_t(index)] = float(std::sqrt(m.s2 / m.n));
+        if (!facts_.rowRms.empty()) facts_.rowRms[std::size_t(index)] = float(std::sqrt(m.squares() / m.n));
         if (m.min == m.max && columns_ > 1) (m.min == 0 ? part.zeroRows : part.equalRows).push_back(index);
         if (hasColumns_) {
             if (part.low.empty()) part.low.assign(n, INFINITY), part.high.assign(n, -INFINITY);

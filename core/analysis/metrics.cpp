@@ -30,11 +30,15 @@ Figure sqnr(const Row& row) {
     const Figure value = nmse(row);
     return value && *value > 0 ? finite(-10 * std::log10(*value)) : std::nullopt;
 }
+constexpr double kSmallError = 0.5; ///< ||E||^2 relative to ||W|| ||V||
+
 Figure cosine(const Row& row) {
     const ErrorSums& sums = row.sums;
     if (!measured(row) || !(sums.sw2 > 0) || !(sums.sv2 > 0)) return std::nullopt;
-    // Out of the error, not of <W, V>: 1 - cos of a good format is smaller than what the sums of the products keep.
     const double w = std::sqrt(sums.sw2), v = std::sqrt(sums.sv2);
+    // Where the error is small out of it: 1 - cos of a good format is smaller than what the sums of the products keep.
+    // Else out of <W, V>: a large error is nearly all the difference of the norms, and would cancel.
+    if (!(sums.se2 < kSmallError * w * v)) return finite(sums.swv / w / v);
     const double difference = (sums.sv2 - sums.sw2) / (w + v);
     return finite(1 - std::max(0.0, sums.se2 - difference * difference) / (2 * w * v));
 }

@@ -19,14 +19,15 @@ TensorStatistics statisticsOf(const Moments& m) {
     TensorStatistics out;
     out.moments = m;
     if (m.n == 0) return out;
-    const double mean = m.s1 / m.n, e2 = m.s2 / m.n, e3 = m.s3 / m.n, e4 = m.s4 / m.n;
-    out.mean = mean;
+    const double d = m.s1 / m.n, e2 = m.s2 / m.n, e3 = m.s3 / m.n, e4 = m.s4 / m.n; // about the pivot
+    out.mean = double(m.pivot) + d;
     // Equal values: the power sums would leave a rounding error where the spread is 0.
-    const double m2 = m.min == m.max ? 0.0 : std::max(0.0, e2 - mean * mean);
+    const double m2 = m.min == m.max ? 0.0 : std::max(0.0, e2 - d * d);
     out.std = std::sqrt(m2);
-    const double m4 = e4 - 4 * mean * e3 + 6 * mean * mean * e2 - 3 * mean * mean * mean * mean;
+    const double m4 = e4 - d * (4 * e3 - d * (6 * e2 - d * 3 * d));
     out.kurtosis = m2 > 0 ? m4 / (m2 * m2) - 3 : std::nan("");
-    out.crest = e2 > 0 ? out.absMax() / std::sqrt(e2) : std::nan("");
+    const double rms = std::sqrt(m.squares() / m.n);
+    out.crest = rms > 0 ? out.absMax() / rms : std::nan("");
     return out;
 }
 

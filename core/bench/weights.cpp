@@ -3,6 +3,7 @@
 #include "core/base/parallel.h"
 #include "core/bench/operands.h"
 #include "core/quant/code_set.h"
+#include "core/quant/double_quant.h"
 #include "core/quant/encode.h"
 #include "core/quant/learn.h"
 #include "core/quant/produce.h"
@@ -159,7 +160,7 @@ Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid)
         return format;
     }
     if (const auto why = whyNotCrossing(spec)) return fail(*why);
-    if (grid.scaleShape.size() == 1 && spec.effectiveDialect() == "bnb")
+    if (grid.scaleShape.size() == 1 && isBnb4(spec))
         return fail("blocks that cross rows do not cross the backend interface yet");
     const auto* packing = packingOf(traits);
     format.bits = packing->bits;

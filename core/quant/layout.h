@@ -103,7 +103,7 @@ struct WrittenFiles {
     std::uint64_t keptByLayout = 0;          ///< of the copied: see Layout::holds
     std::string whyKept = {};                ///< of the first
     std::vector<SkippedTensor> skipped = {}; ///< of the copied: see QuantizeRequest::skipRefused
-    std::vector<std::string> warnings = {};  ///< of the layout; sentences
+    std::vector<std::string> warnings = {};  ///< of the layout, and about tensors that were quantized; sentences
     std::vector<std::string> remarks = {};   ///< see writingRemarks(); a sentence each
 };
 /// The `quantize` command: refuses the whole request if one taken tensor is refused.

@@ -33,9 +33,9 @@ Result<std::string> refusal(const Model& model, const TensorInfo& tensor, const 
     if (spec.effectiveNan() == NanPolicy::Skip || when == NonFinites::WhileWritten) return std::string();
     const auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
-    const auto found = countNonFinite(forScan(*view, kReadBytes), job);
+    const auto found = countNotTaken(forScan(*view, kReadBytes), spec, job);
     if (!found) return tl::unexpected(found.error());
-    return found->nan + found->inf > 0 ? nonFiniteReason(tensor, found->nan, found->inf) : std::string();
+    return found->any() ? notTakenReason(tensor, spec, *found) : std::string();
 }
 
 /// The same, or that it is a field of a stored tensor: the scales of codes that stay would no longer be those that their
@@ -231,6 +231,11 @@ Result<WrittenFiles> writeTaken(const Model& model, const QuantizeRequest& reque
     if (!result) return result;
     result->quantizedTensors = taken.size(), result->copiedTensors = copies;
     result->remarks = std::move(remarks);
+    for (const WrittenTensor& record : records)
+        if (record.source)
+            for (const std::string& warning : record.source->warnings)
+                result->warnings.push_back(
+                    fmt::format("Tensor '{}': {}.", escapeForPeople(record.original->name, 80), warning));
     return result;
 }
 
@@ -266,7 +271,8 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
     if (layout->config && fileEnding(request.output).empty() && !hasConfig(model))
         kept.warnings.push_back("The source has no config.json: the one that was written says how the weights are "
                                 "quantized and nothing of the network, whose own loaders need too.");
-    result->skipped = std::move(kept.skipped), result->warnings = std::move(kept.warnings);
+    result->skipped = std::move(kept.skipped);
+    result->warnings.insert(result->warnings.begin(), kept.warnings.begin(), kept.warnings.end());
     return result;
 }
 

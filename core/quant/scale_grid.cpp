@@ -140,12 +140,12 @@ QuantSpec forTensor(const QuantSpec& spec, const TensorInfo& tensor) {
 std::vector<std::int64_t> blockedShape(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     std::vector<std::int64_t> out(shape.begin(), shape.end());
     if (spec.scaleKind() != ScaleKind::Block) return out;
-    if (shape.size() > 1 && isBnb(spec) && shape.back() % std::int64_t(spec.blockSize()) != 0) return {product(shape)};
+    if (shape.size() > 1 && isBnb4(spec) && shape.back() % std::int64_t(spec.blockSize()) != 0) return {product(shape)};
     if (shape.size() > 2 && spec.isFlat()) return {shape.front(), product(shape.subspan(1))};
     return out;
 }
 
-bool padsBlocks(const QuantSpec& spec) { return spec.traits().padsLastBlock && !isBnb(spec) && !spec.isFlat(); }
+bool padsBlocks(const QuantSpec& spec) { return spec.traits().padsLastBlock && !isBnb4(spec) && !spec.isFlat(); }
 
 Result<ScaleGrid> scaleGrid(const QuantSpec& spec, const TensorInfo& tensor) {
     return scaleGrid(forTensor(spec, tensor), tensor.shape);

@@ -211,7 +211,7 @@ Result<void> gptqAccepts(const QuantSpec& spec, const Settings&) {
     };
     if (spec.traits().kind == FormatKind::Identity) return refuse("has no codes", "int4:block=128");
     if (codecOf(spec)) return refuse("encodes blocks as a whole", "int4:block=32:sym=no, or --solver awq");
-    if (isBnb(spec)) return refuse("has blocks that cross rows", "another dialect");
+    if (isBnb4(spec)) return refuse("has blocks that cross rows", "another dialect");
     if (spec.sparsity) return refuse("drops values by their neighbours", "a spec without sparse");
     if (spec.randomSeed()) return refuse("rounds at random", "round=nearest");
     return {};

@@ -161,15 +161,8 @@ void SpecMore::connectControls() {
         this->apply(spec);
     });
     connect(dialect_, &QComboBox::currentIndexChanged, this, [this](int index) {
-        auto spec = spec_;
-        spec.dialect = index > 0 ? std::optional(dialect_->itemText(index).toStdString()) : std::nullopt;
-        if (spec.dialect == "maxtext") { // manual_quantize: one scale, from a maximum that is given
-            spec.block.reset(), spec.axes.reset(), spec.tiles.reset(), spec.flat.reset();
-            spec.keepsOutput = false;
-            spec.scale = ScaleSpelling::Tensor;
-            spec.calibration = Calibration{"fixed", {1, 1}};
-        }
-        this->apply(consistent(spec));
+        const auto dialect = index > 0 ? std::optional(dialect_->itemText(index).toStdString()) : std::nullopt;
+        this->apply(withDialect(spec_, dialect));
     });
     connect(scaleType_, &QComboBox::currentIndexChanged, this, [this](int index) {
         auto spec = spec_;

@@ -5,6 +5,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/spec_bar.h"
 #include "app/gui/widgets/spec_more.h"
+#include "core/quant/calibration.h"
 #include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/opened_session.h"
 #include "tests/support/test_program.h"
@@ -53,6 +54,18 @@ private Q_SLOTS:
         QCOMPARE(withBlock(withFormat({}, *nf4), 97).blockSize(), 98u);
         QCOMPARE(withBlock(withFormat({}, *nf4), 1).blockSize(), 2u);
         QCOMPARE(withBlock(withFormat({}, *nf4), 1u << 20).blockSize(), 65536u);
+    }
+
+    // Every dialect of a format can be chosen from any of its specs, and is what comes out.
+    void everyDialectCanBeChosen() {
+        for (const char* text : {"int8", "int8:block=64", "int8:sym=no:nan=skip", "nf4:block=16", "mxfp4:block=64"}) {
+            const auto spec = *parseSpec(text);
+            for (const auto dialect : words(spec.traits().dialects)) {
+                const auto chosen = withDialect(spec, std::string(dialect));
+                QVERIFY2(validate(chosen).has_value(), specText(chosen).c_str());
+                QCOMPARE(chosen.effectiveDialect(), std::string(dialect));
+            }
+        }
     }
 
     // Where there is nothing to choose nothing is spelled.

@@ -2,8 +2,11 @@
 #include "core/analysis/forensics.h"
 #include "core/analysis/input_errors.h"
 #include "core/quant/solved.h"
+#include "core/solve/problem.h"
 #include "core/solve/solver.h"
+#include "core/value/tensor.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/golden.h"
 #include "tests/support/test_program.h"
 
 #include <numeric>
@@ -37,6 +40,10 @@ class AnalyseTest : public QObject {
 private Q_SLOTS:
     void knownAnswers();
     void goldenFigures();
+    void figuresOfNumPy_data();
+    void figuresOfNumPy();
+    void overflowingThreshold();
+    void beyondF16();
     void sameFiguresTwice();
     void onInputs();
     void solved();
@@ -97,6 +104,94 @@ void AnalyseTest::goldenFigures() {
         const double found = figure(analysed(*model, text, Detail::Figures), "sqnr_db");
         QVERIFY2(std::fabs(found - db) <= tolerance, qPrintable(QStringLiteral("%1 dB").arg(found)));
     }
+}
+
+void AnalyseTest::figuresOfNumPy_data() {
+    QTest::addColumn<QString>("name");
+    for (const auto& [name, tensor] : readGolden(QS_TEST_DATA "/metrics/vectors.safetensors").tensors)
+        if (tensor.dtype == "F64") QTest::newRow(name.c_str()) << QString::fromStdString(name);
+}
+
+/// Every figure of tensors at extreme scales against f64 NumPy, to six digits.
+void AnalyseTest::figuresOfNumPy() {
+    QFETCH(QString, name);
+    static const GoldenFile file = readGolden(QS_TEST_DATA "/metrics/vectors.safetensors");
+    static constexpr const char* kFigures[] = {
+        "mse",           "rmse",       "mae",      "max_abs",    "nmse",          "sqnr_db",
+        "cosine",        "1-cos",      "bias",     "clip_share", "zero_share",    "sign_flips",
+        "code_entropy",  "dead_codes", "kurtosis", "crest",      "weighted_nmse", "output_nmse",
+        "hessian_trace", "p50",        "p95",      "p99"};
+    const std::string full = name.toStdString(), of = full.substr(0, full.find('/')), spec = full.substr(of.size() + 1);
+    const GoldenTensor &w = file[of], &given = file[of + ".inputs"];
+    const auto expected = file[full].as<double>();
+    QCOMPARE(expected.size(), std::size(kFigures));
+    auto inputs = std::make_shared<LayerInputs>();
+    value::Tensor rows;
+    rows.shape = given.shape, rows.values = given.as<float>();
+    inputs->columnWeights = solve::meanSquares(rows);
+    inputs->rows = std::make_shared<const value::Tensor>(std::move(rows));
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("w", DType::F32, w.shape, w.as<float>())});
+    for (const Detail detail : {Detail::Figures, Detail::Inspect}) {
+        AnalysisOptions options;
+        options.detail = detail;
+        options.inputs = [&](const TensorInfo&) -> Result<std::shared_ptr<const LayerInputs>> { return inputs; };
+        const auto row = analyseTensor(*model, model->tensors[0], *parseSpec(spec), options, Job{});
+        QVERIFY2(row && row->status == Status::Ok, full.c_str());
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            const std::string_view id = kFigures[i];
+            const bool angle = id == "1-cos", within = id.starts_with("p");
+            const double is = angle ? 1 - figure(*row, "cosine") : figure(*row, kFigures[i]), should = expected[i];
+            const double mae = expected[2];
+            // What cancels keeps the digits that its terms have; 1 - cos those of a double beside 1.
+            double allowed = 5e-7 * std::fabs(should);
+            if (id == "bias") allowed += 2e-8 * mae;
+            // The 1e-6 that a value may lie beyond is itself rounded where levels count from a zero point.
+            if (id == "clip_share" && !parseSpec(spec)->isSymmetric()) allowed += 1.5 / double(w.elements());
+            if (id == "sqnr_db") allowed += 10 / std::log(10.0) * 5e-7; // an NMSE of nearly 1
+            if (angle) allowed = 1e-4 * std::fabs(should) + 3e-14 + (expected[4] < 0.25 ? 1e-7 * expected[4] : 1);
+            if (within) allowed = std::fabs(should) / 32 + 4e-40;
+            const bool same = std::isnan(should) ? std::isnan(is) : std::fabs(is - should) <= allowed;
+            QVERIFY2(same, qPrintable(QStringLiteral("%1: %2, not %3 (%4)")
+                                          .arg(QString::fromUtf8(kFigures[i]))
+                                          .arg(is, 0, 'g', 12)
+                                          .arg(should, 0, 'g', 12)
+                                          .arg((is - should) / should)));
+        }
+    }
+}
+
+/// Values are finite, their variance is not: all codes are 0, and that is said.
+void AnalyseTest::overflowingThreshold() {
+    const QTemporaryDir folder;
+    for (const float second : {-3e38f, 3e38f}) {
+        const auto model = opened(folder, {made("w", DType::F32, {4, 32}, std::vector<float>(128, second))});
+        auto values = std::vector<float>(128, second);
+        values[5] = 3e38f;
+        const auto wide = opened(folder, {made("w", DType::F32, {4, 32}, values)}, "wide.safetensors");
+        for (const auto& one : {model, wide}) {
+            const auto row = analysed(*one, "ternary");
+            QVERIFY2(row.status == Status::Ok, row.reason.c_str());
+            QCOMPARE(row.codeCounts, (std::vector<std::uint64_t>{0, 128, 0}));
+            QCOMPARE(row.warnings.size(), std::size_t(1));
+            QVERIFY(row.warnings[0].find("every value becomes 0") != std::string::npos);
+        }
+    }
+}
+
+/// int8:dialect=bnb casts to f16, which does not hold every float.
+void AnalyseTest::beyondF16() {
+    const QTemporaryDir folder;
+    std::vector<float> x(128, 0.5f);
+    x[70] = 65519; // becomes 65504
+    const auto fits = opened(folder, {made("w", DType::F32, {2, 64}, x)});
+    QVERIFY(analysed(*fits, "int8:dialect=bnb").status == Status::Ok);
+    x[71] = -65520;
+    const auto model = opened(folder, {made("w", DType::F32, {2, 64}, x)}, "large.safetensors");
+    const auto row = analysed(*model, "int8:dialect=bnb");
+    QVERIFY(row.status == Status::Refused);
+    QCOMPARE(row.reason, std::string("tensor 'w' holds 1 values that overflow in f16, to which int8:dialect=bnb casts: "
+                                     "use int8"));
 }
 
 void AnalyseTest::sameFiguresTwice() {

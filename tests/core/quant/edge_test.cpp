@@ -6,6 +6,7 @@
 #include "tests/support/thinned.h"
 
 #include <algorithm>
+#include <array>
 #include <cfloat>
 #include <cmath>
 
@@ -49,6 +50,9 @@ class EdgeTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void computeInInputType();
+    void lowestInteger();
+    void ternaryOverflows();
+    void llmInt8Refuses();
     void inputTypes();
     void extremes();
     void everyFormatInEveryLayout();
@@ -85,11 +89,76 @@ void EdgeTest::computeInInputType() {
                 for (std::size_t c = 1; c < levels.size(); ++c)
                     if (std::fabs(n - levels[c]) < std::fabs(n - levels[best])) best = c;
                 QCOMPARE(std::size_t(nf4.codes[i]), best);
-                const double q = std::clamp(std::nearbyint(type(x[i] / scale)), -127.0, 127.0);
-                QCOMPARE(double(int8.codes[i]) - 127, q);
+                const double q = std::clamp(std::nearbyint(type(x[i] / scale)), -128.0, 127.0);
+                QCOMPARE(double(int8.codes[i]) - 128, q);
             }
         }
     }
+}
+
+/// What eformer 0.0.101 stores of a BF16: the quotient is rounded to -127.5 before it is rounded to an integer.
+void EdgeTest::lowestInteger() {
+    const std::vector<double> x = {1.46875, -1.4765625, 0.5, 0.25};
+    std::vector<std::uint16_t> stored;
+    for (const double v : x) stored.push_back(bitsOf(v, false));
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("w", DType::BF16, {1, 4}, stored)});
+    for (const char* layout : {"eformer", "native", "plain"}) {
+        const std::string path = folder.filePath(QString::fromLatin1(layout)).toStdString() + ".safetensors";
+        const auto done = quantizeModel(*model, {*parseSpec("int8:compute=input"), {}, layout, path}, Job{});
+        QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+        const auto written = *openModel(path);
+        if (std::string_view(layout) == "eformer")
+            QCOMPARE(valuesOf<std::int8_t>(*written, "w.weight"), (std::vector<std::int8_t>{126, -128, 43, 22}));
+        const std::string back = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
+        QVERIFY(dequantizeModel(*written, {}, back, Job{}));
+        std::vector<float> values(4);
+        const auto plain = *openModel(back);
+        loadF32(*plain->view(*plain->find("w")), 0, 4, values.data());
+        const auto scale = double(quantized(*model, "int8:compute=input").scales[0]);
+        for (std::size_t i = 0; i < 4; ++i) {
+            const double code = std::array{126, -128, 43, 22}[i];
+            QCOMPARE(double(values[i]), roundedTo(code * scale, 7, -126));
+        }
+    }
+}
+
+/// The variance overflows f32 though every value is finite: all codes are 0 in the file, and the export says so.
+void EdgeTest::ternaryOverflows() {
+    const QTemporaryDir folder;
+    std::vector<float> x(64, 3e38f);
+    for (const bool alternates : {false, true}) {
+        for (std::size_t i = 0; alternates && i < x.size(); i += 2) x[i] = -3e38f;
+        const auto model = opened(folder, {made("w", DType::F32, {8, 8}, x)});
+        const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
+        const auto done = quantizeModel(*model, {*parseSpec("ternary"), {}, "eformer", path}, Job{});
+        QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+        QCOMPARE(done->warnings.size(), std::size_t(1));
+        QVERIFY2(done->warnings[0].starts_with("Tensor 'w': the standard deviation overflows f32"),
+                 done->warnings[0].c_str());
+        QCOMPARE(valuesOf<std::uint8_t>(**openModel(path), "w.weight"), std::vector<std::uint8_t>(16, 0x55));
+    }
+    // An infinity still is one.
+    x[3] = INFINITY;
+    const auto model = opened(folder, {made("w", DType::F32, {8, 8}, x)}, "infinite.safetensors");
+    const std::string path = folder.filePath(QStringLiteral("none.safetensors")).toStdString();
+    const auto done = quantizeModel(*model, {*parseSpec("ternary"), {}, "eformer", path}, Job{});
+    QVERIFY(!done && done.error().message.find("0 NaN and 1 Inf") != std::string::npos);
+}
+
+void EdgeTest::llmInt8Refuses() {
+    const QTemporaryDir folder;
+    std::vector<float> x(64, 1.0f);
+    x[9] = 70000;
+    const auto model = opened(folder, {made("p.weight", DType::F32, {8, 8}, x)});
+    const auto says = [&](const char* spec) {
+        const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
+        const auto done = quantizeModel(*model, {*parseSpec(spec), "p", "llm-int8", path}, Job{});
+        return done ? std::string("written") : done.error().message;
+    };
+    QVERIFY2(says("int8").find("not int8: use int8:dialect=bnb") != std::string::npos, says("int8").c_str());
+    const std::string large = says("int8:dialect=bnb");
+    QVERIFY2(large.find("1 values that overflow in f16") != std::string::npos, large.c_str());
 }
 
 void EdgeTest::inputTypes() {
