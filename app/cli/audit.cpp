@@ -36,11 +36,13 @@ Result<void> run(const Options& options) {
     const auto result = auditModel(*model, processJob());
     if (!result) return tl::unexpected(result.error());
     if (options.outputs.any()) {
-        const auto report = auditReport(**model, *result, options.commandLine, processJob());
+        auto report = auditReport(**model, *result, options.commandLine, processJob());
         if (!report) return tl::unexpected(report.error());
         if (!options.outputs.standardOutput())
             if (auto done = printFindings(*result); !done) return done;
-        return options.outputs.write(*report);
+        auto paths = pathsOf(model->get());
+        paths.push_back(options.path);
+        return options.outputs.write(std::move(*report), paths);
     }
     return printFindings(*result);
 }

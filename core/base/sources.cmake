@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 target_sources(qs_core PRIVATE
   base/column.cpp
+  base/machine_memory.cpp
   base/nearest_word.cpp
   base/parallel.cpp
   base/random.cpp

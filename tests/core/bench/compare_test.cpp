@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/bench_report.h"
 
+#include <QTemporaryDir>
 #include <QTest>
+#include <sys/stat.h>
 
 using namespace qs;
 
@@ -170,6 +172,15 @@ private Q_SLOTS:
         QFETCH(QByteArray, text);
         const auto read = parseBenchBaseline(std::string_view(text.constData(), std::size_t(text.size())), "old.json");
         QVERIFY(!read && read.error().message.find("old.json") != std::string::npos);
+    }
+    /// Nothing is ever written into it: opening it would wait for ever.
+    void aPipeIsNoFile() {
+        const QTemporaryDir folder;
+        const auto path = folder.filePath(QStringLiteral("pipe.json")).toStdString();
+        QCOMPARE(::mkfifo(path.c_str(), 0600), 0);
+        const auto read = readBenchBaseline(path);
+        QVERIFY(!read &&
+                read.error().message.find("is no file; give a file that `bench --json` wrote") != std::string::npos);
     }
     void oddFieldsAreLeftOut() {
         const auto read = parseBenchBaseline(
