@@ -52,11 +52,13 @@ Result<void> run(const Options& options) {
     const auto result = auditModel(*model, processJob());
     if (!result) return tl::unexpected(result.error());
     if (options.outputs.any()) {
-        const auto report = auditReport(**model, *result, options.commandLine, processJob());
+        auto report = auditReport(**model, *result, options.commandLine, processJob());
         if (!report) return tl::unexpected(report.error());
         if (!options.outputs.standardOutput())
             if (auto done = printFindings(*result); !done) return done;
-        if (auto done = options.outputs.write(*report); !done) return done;
+        auto paths = pathsOf(model->get());
+        paths.push_back(options.path);
+        if (auto done = options.outputs.write(std::move(*report), paths); !done) return done;
     } else if (auto done = printFindings(*result); !done) {
         return done;
     }

@@ -197,8 +197,12 @@ Result<void> run(const Options& options) {
     if (!options.compare.empty()) compared = compareRuns(before, result->rows, result->roofs);
     if (!options.outputs.standardOutput())
         if (auto done = printRun(*plan, *result, compared); !done) return done;
-    if (options.outputs.any())
-        if (auto done = options.outputs.write(benchmarkReport(*plan, *result, compared)); !done) return done;
+    if (options.outputs.any()) {
+        auto paths = benchPaths(*plan);
+        paths.insert(paths.end(), options.plugins.begin(), options.plugins.end());
+        paths.insert(paths.end(), {options.model, options.compare});
+        if (auto done = options.outputs.write(benchmarkReport(*plan, *result, compared), paths); !done) return done;
+    }
     if (stopped) {
         stoppedWith(fmt::format("stopped; {} rows that were done are {}.", result->rows.size(),
                                 options.outputs.any() ? "written" : "printed"));

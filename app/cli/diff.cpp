@@ -41,11 +41,14 @@ Result<void> run(const Options& options) {
     if (!result) return tl::unexpected(result.error());
     if (options.changed) keepChanged(*result);
     if (options.outputs.any()) {
-        const auto report = diffReport(plan, *result, options.commandLine, processJob());
+        auto report = diffReport(plan, *result, options.commandLine, processJob());
         if (!report) return tl::unexpected(report.error());
         if (!options.outputs.standardOutput())
             if (auto done = printRows(*result); !done) return done;
-        return options.outputs.write(*report);
+        auto paths = pathsOf(a->get());
+        for (auto& path : pathsOf(b->get())) paths.push_back(std::move(path));
+        paths.insert(paths.end(), {options.a, options.b});
+        return options.outputs.write(std::move(*report), paths);
     }
     return printRows(*result);
 }

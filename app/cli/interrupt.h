@@ -14,4 +14,14 @@ int caughtSignal(); ///< 0 when none
 void stoppedWith(std::string sentence);
 const std::string& stoppedSentence();
 
+/// While one lives a signal ends the process where it is, after a moment: for steps that do not ask the job (a question to
+/// a reader that does not answer, one product of a large layer) and that write nothing.
+class EndsAtOnce {
+public:
+    EndsAtOnce();
+    ~EndsAtOnce();
+    EndsAtOnce(const EndsAtOnce&) = delete;
+    EndsAtOnce& operator=(const EndsAtOnce&) = delete;
+};
+
 } // namespace qs::cli

@@ -3,6 +3,7 @@
 #include "app/cli/command.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/terminal.h"
+#include "core/base/job_scope.h"
 #include "core/base/text.h"
 #include "core/quant/forced_isa.h"
 #include "core/quant/trained.h"
@@ -45,6 +46,7 @@ std::string notANumber(const std::string& what) {
 
 int run(const std::function<qs::Result<void>()>& command) {
     try {
+        const qs::JobScope scope(&qs::cli::processJob());
         const auto done = command();
         qs::cli::clearProgress();
         if (done) return 0;

@@ -25,7 +25,10 @@ Option addTensorFilters(CLI::App& app, std::vector<std::string>& filters) {
 }
 
 Result<std::shared_ptr<const Model>> open(const std::string& path) {
-    auto model = openModel(path);
+    auto model = [&] {
+        const EndsAtOnce reading;
+        return openModel(path);
+    }();
     if (!model) return model;
     constexpr std::size_t most = 10;
     const auto& warnings = (*model)->warnings;

@@ -76,12 +76,14 @@ Result<void> run(const Options& options) {
     const auto result = runSweep(plan, job);
     if (!result) return tl::unexpected(result.error());
     if (options.outputs.any()) {
-        const auto report = sweepReport(plan, *result, options.commandLine, job);
+        auto report = sweepReport(plan, *result, options.commandLine, job);
         if (job.cancelled()) return cancelledError();
         if (!report) return tl::unexpected(report.error());
         if (!options.outputs.standardOutput())
             if (auto done = printPoints(*result); !done) return done;
-        if (auto done = options.outputs.write(*report); !done) return done;
+        auto paths = pathsOf(model->get());
+        paths.push_back(options.path);
+        if (auto done = options.outputs.write(std::move(*report), paths); !done) return done;
     } else if (auto done = printPoints(*result); !done)
         return done;
     if (std::none_of(result->points.begin(), result->points.end(), [](const SweepPoint& p) { return p.complete(); })) {

@@ -218,11 +218,10 @@ private:
         auto* m = menu("&Help");
         add(m, QStringLiteral("&Keys"), Qt::Key_F1, [this] { window_.showKeys(); });
         add(m, QStringLiteral("&About QuantScope"), {}, [this] {
-            QMessageBox::about(
-                &window_, QStringLiteral("QuantScope"),
-                QStringLiteral("<b>QuantScope %1</b><p>A workbench for weight quantization.</p>"
-                               "<p>GPL-3.0-or-later with a permission for backends; see LICENSE-EXCEPTION.</p>")
-                    .arg(QApplication::applicationVersion()));
+            QMessageBox::about(&window_, QStringLiteral("QuantScope"),
+                               QStringLiteral("QuantScope %1\n\nA workbench for weight quantization.\n\n"
+                                              "GPL-3.0-or-later with a permission for backends; see LICENSE-EXCEPTION.")
+                                   .arg(QApplication::applicationVersion()));
         });
     }
 

@@ -18,6 +18,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <fmt/format.h>
 
 namespace qs {
 namespace {
@@ -290,6 +291,15 @@ TensorAnalysis refused(TensorAnalysis row, std::string reason) {
     return row;
 }
 
+/// Why the figures are none although nothing was refused: comparisons with NaN are false, so that a largest error of 0
+/// may stand where nothing was compared.
+std::string whyUnusable(const TensorAnalysis& row, std::uint64_t elements) {
+    if (elements > 0 && row.sums.n == 0) return fmt::format("none of its {} values is finite", elements);
+    const ErrorSums& sums = row.sums;
+    if (!std::isnan(sums.se2) && !std::isnan(sums.sv2) && std::isfinite(sums.maxAbs)) return {};
+    return "what the codes decode to holds NaN or Inf: a scale is beyond the range of its type";
+}
+
 } // namespace
 
 Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
@@ -357,6 +367,11 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
     if (notTaken.any() && spec.effectiveNan() == NanPolicy::Refuse) {
         std::string reason = notTakenReason(tensor, spec, notTaken);
         return refused(std::move(row), std::move(reason));
+    }
+    if (std::string what = whyUnusable(row, tensor.elements); !what.empty()) {
+        row.status = Status::Failed;
+        row.reason = std::move(what);
+        return row;
     }
     if (options.inputs && tensor.elements > 0) {
         auto inputs = options.inputs(tensor);

@@ -2,6 +2,7 @@
 target_sources(qs_core_read PRIVATE
   base/byte_count.cpp
   base/column.cpp
+  base/machine_memory.cpp
   base/nearest_word.cpp
   base/parallel.cpp
   base/random.cpp

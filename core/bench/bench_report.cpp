@@ -104,6 +104,17 @@ Table rowsWith(const BenchmarkRun& run, bool measured, const std::vector<std::st
 
 } // namespace
 
+std::vector<std::string> benchPaths(const BenchmarkPlan& plan) {
+    std::vector<std::string> paths;
+    for (const auto& source : plan.backends) {
+        if (!source.path.empty()) paths.push_back(source.path);
+        for (const auto& [key, value] : source.options)
+            if (value.find('/') != std::string::npos) paths.push_back(value);
+    }
+    if (plan.model) paths.push_back(plan.model->path);
+    return paths;
+}
+
 Report benchmarkReport(const BenchmarkPlan& plan, const BenchmarkRun& run, const std::vector<ComparedRow>& compared) {
     Report report;
     report.title = plan.model ? plan.model->title : "Backends";

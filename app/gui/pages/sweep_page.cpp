@@ -269,8 +269,9 @@ void SweepPage::saveTo(const QString& path) {
     lane_ = std::make_unique<LaneWork>(session_, "Writing the sweep");
     const auto work = [plan = *plan_, result = *result_, writer,
                        path = path.toStdString()](const Job& job) -> Result<std::uint64_t> {
-        const auto report = sweepReport(plan, result, {}, job);
+        auto report = sweepReport(plan, result, {}, job);
         if (!report) return tl::unexpected(report.error());
+        withoutFolders(*report, {plan.model->path});
         const auto bytes = writer->render(*report);
         if (!bytes) return tl::unexpected(bytes.error());
         if (job.cancelled()) return cancelledError();

@@ -48,6 +48,8 @@ private Q_SLOTS:
     void onInputs();
     void solved();
     void nonFinite();
+    void decodesToNan();
+    void manyRowsShareHistograms();
     void exactAndEmpty();
     void blockMapPools();
     void causes();
@@ -296,6 +298,38 @@ void AnalyseTest::nonFinite() {
         QCOMPARE(skipped.inf, std::uint64_t(2));
         QCOMPARE(skipped.sums.n, 509.0);
     }
+}
+
+/// Scales beyond their type: comparisons with NaN are false, and a largest error of 0 would be "ok".
+void AnalyseTest::decodesToNan() {
+    const QTemporaryDir folder;
+    std::vector<float> x(128, 3e38f);
+    x[1] = 0, x[70] = -3e38f;
+    const auto model = opened(folder, {made("w", DType::F32, {2, 64}, x)});
+    for (const char* text : {"int4:scaletype=f16:block=64", "nf4:scaletype=f16:block=64"}) {
+        const auto spec = parseSpec(text);
+        if (!spec) continue;
+        const auto row = analysed(*model, text, Detail::Figures);
+        const auto largest = findMetric("max_abs")->value(row);
+        QVERIFY2(row.status != Status::Ok || (largest && *largest > 0), text);
+    }
+    const auto holes = opened(
+        folder, {made("w", DType::F32, {2, 2}, std::vector<float>(4, std::numeric_limits<float>::quiet_NaN()))}, "n");
+    const auto none = analysed(*holes, "int8:nan=skip", Detail::Figures);
+    QVERIFY(none.status == Status::Failed && none.reason == "none of its 4 values is finite");
+}
+
+void AnalyseTest::manyRowsShareHistograms() {
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made<float>("a", DType::F32, {2, 2}, {0.5f, -2, 0, 1}),
+                                       made<float>("b", DType::F32, {2, 2}, {1, 2, 3, 4})});
+    AnalysisPlan plan{model, {&model->tensors[0], &model->tensors[1]}, {{"int8", *parseSpec("int8")}}, {}};
+    std::uint64_t handed = 0;
+    const auto result = analyse(plan, Job{}, [&](const AnalysisRow& row) { handed += row->error.total(); });
+    QVERIFY(result && result->rows.size() == 2 && result->pooled.size() == 1);
+    QCOMPARE(handed, std::uint64_t(8)); // whole, on the way
+    QCOMPARE(result->pooled[0]->error.total(), std::uint64_t(8));
+    for (const auto& row : result->rows) QVERIFY(row->error.counts().empty() && row->value.counts().empty());
 }
 
 void AnalyseTest::exactAndEmpty() {
