@@ -14,11 +14,11 @@ constexpr std::uint64_t kOwnColumns = 65536;                 ///< a worker keeps
 constexpr std::uint64_t kShortRows = 4096;                   ///< shorter rows are taken several at a time, in elements
 constexpr std::uint64_t kProfilePoints = 2048;
 
-std::size_t cellOf(std::uint64_t index, std::uint64_t count, std::size_t cells) {
+std::size_t sharedCell(std::uint64_t index, std::uint64_t count, std::size_t cells) {
     return std::size_t(cells == count ? index : index * cells / count);
 }
 
-std::int64_t outliers(std::vector<float> maxima) {
+std::int64_t aboveMedian(std::vector<float> maxima) {
     std::erase_if(maxima, [](float value) { return std::isnan(value); });
     if (maxima.size() < 2) return 0;
     const std::size_t middle = maxima.size() / 2;
@@ -45,7 +45,8 @@ void AxisMaxima::add(const PassRange& range, bool allFinite) {
     for (std::size_t done = 0; done < range.n;) {
         const std::uint64_t at = range.begin + done;
         const auto part = std::size_t(std::min<std::uint64_t>(range.n - done, columns_ - at % columns_));
-        rowMax_.raise(cellOf(at / columns_, rows_, rowMax_.size()), bestKernels().absMax(range.x + done, part, true));
+        rowMax_.raise(sharedCell(at / columns_, rows_, rowMax_.size()),
+                      bestKernels().absMax(range.x + done, part, true));
         done += part;
     }
     addColumns(range, allFinite);
@@ -55,7 +56,8 @@ void AxisMaxima::addColumns(const PassRange& range, bool allFinite) {
     if (period_ == 0) {
         for (std::size_t i = 0; i < range.n; ++i)
             if (std::isfinite(range.x[i]))
-                wideMax_.raise(cellOf((range.begin + i) % columns_, columns_, wideMax_.size()), std::fabs(range.x[i]));
+                wideMax_.raise(sharedCell((range.begin + i) % columns_, columns_, wideMax_.size()),
+                               std::fabs(range.x[i]));
         return;
     }
     auto& maxima = own_[range.worker];
@@ -81,14 +83,14 @@ std::vector<float> AxisMaxima::columnMaxima() const {
     return all;
 }
 
-std::int64_t AxisMaxima::outlierRows() const { return outliers(rowMax_.values()); }
-std::int64_t AxisMaxima::outlierColumns() const { return outliers(columnMaxima()); }
+std::int64_t AxisMaxima::outlierRows() const { return aboveMedian(rowMax_.values()); }
+std::int64_t AxisMaxima::outlierColumns() const { return aboveMedian(columnMaxima()); }
 
 ChannelProfile AxisMaxima::columnProfile() const {
     const auto all = columnMaxima();
     MaxCells points(std::min<std::size_t>(all.size(), kProfilePoints));
     for (std::size_t i = 0; i < all.size(); ++i)
-        if (!std::isnan(all[i])) points.raise(cellOf(i, all.size(), points.size()), all[i]);
+        if (!std::isnan(all[i])) points.raise(sharedCell(i, all.size(), points.size()), all[i]);
     return {std::int64_t(columns_), points.values(), {}};
 }
 

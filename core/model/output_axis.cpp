@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 3> kKerasFormats = {"hdf5", "keras", "ker
 /// Formats whose writers turn what they are given, and keep the names. The reader of ONNX asks the graph.
 constexpr std::array<std::string_view, 2> kTurningFormats = {"tflite", "onnx"};
 
-template<std::size_t N> bool isOneOf(std::string_view word, const std::array<std::string_view, N>& words) {
+template<std::size_t N> bool isAmong(std::string_view word, const std::array<std::string_view, N>& words) {
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
@@ -45,13 +45,13 @@ bool isKerasVariable(std::string_view name) {
 } // namespace
 
 bool isConv1dName(std::string_view tensorName) {
-    return takeLast(tensorName) == "weight" && isOneOf(takeLast(tensorName), kConv1dModules);
+    return takeLast(tensorName) == "weight" && isAmong(takeLast(tensorName), kConv1dModules);
 }
 
-bool isConv1dType(std::string_view modelType) { return isOneOf(modelType, kConv1dTypes); }
+bool isConv1dType(std::string_view modelType) { return isAmong(modelType, kConv1dTypes); }
 
 void markOutputAxes(Model& model) {
-    const bool turns = isOneOf(model.format, kTurningFormats), numbers = isOneOf(model.format, kKerasFormats);
+    const bool turns = isAmong(model.format, kTurningFormats), numbers = isAmong(model.format, kKerasFormats);
     bool conv1d = false;
     for (TensorInfo& tensor : model.tensors) {
         if (tensor.shape.size() < 2 || turns) continue;

@@ -49,7 +49,7 @@ Table withoutSubtitle(Table cards) {
     return cards;
 }
 
-void append(std::string& out, const Table& table) {
+void appendMarkdown(std::string& out, const Table& table) {
     if (table.columns.empty()) return;
     if (!table.title.empty()) out += "**" + cell(table.title) + "**\n\n";
     for (const auto& column : table.columns) out += "| " + cell(headerText(column)) + ' ';
@@ -73,8 +73,8 @@ Result<std::string> renderMarkdown(const Report& report) {
         out += "### " + cell(section.title) + "\n\n";
         if (!section.text.empty()) out += cell(section.text.substr(0, section.text.find("\n\n"))) + "\n\n";
         if (!section.note.empty()) out += "> " + cell(section.note) + "\n\n";
-        append(out, withoutSubtitle(section.cards));
-        for (const auto& table : section.tables) append(out, table);
+        appendMarkdown(out, withoutSubtitle(section.cards));
+        for (const auto& table : section.tables) appendMarkdown(out, table);
     }
     out += "<sub>";
     for (std::size_t i = 0; i < report.provenance.size(); ++i) {

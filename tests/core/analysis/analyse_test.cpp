@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/forensics.h"
 #include "core/analysis/input_errors.h"
+#include "core/quant/layout.h"
 #include "core/quant/solved.h"
 #include "core/solve/problem.h"
 #include "core/solve/solver.h"
