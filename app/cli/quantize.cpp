@@ -10,10 +10,12 @@
 #include "core/export/decoded_tensors.h"
 #include "core/export/export_model.h"
 #include "core/export/recipe.h"
+#include "core/model/atomic_file.h"
 #include "core/quant/serve.h"
 #include "core/solve/inputs.h"
 #include "core/solve/row.h"
 
+#include <filesystem>
 #include <fmt/format.h>
 #include <limits>
 
@@ -21,16 +23,19 @@ namespace qs::cli {
 namespace {
 
 struct QuantizeOptions {
-    std::string path, layout = "eformer", output;
+    std::string path, layout, output;
     std::vector<std::string> specs, filters;
-    std::string solver;
+    std::string solver, certificate;
     Learning learning;
-    OutputFiles rows; ///< what the solver did, as JSON
+    OutputFiles rows; ///< the certificate, and what the solver did, as JSON
+    bool skipRefused = false;
 };
 
 struct ExportOptions {
     std::string path, recipe, layout, output;
     std::vector<std::string> filters;
+    OutputFiles rows; ///< the certificate, as JSON
+    bool skipRefused = false;
 };
 
 struct DequantizeOptions {
@@ -39,12 +44,27 @@ struct DequantizeOptions {
 
 constexpr double kToldSeconds = 1; ///< of CPU time: what takes less needs no account of it
 
+constexpr std::size_t kMostNamed = 20; ///< refused tensors in the terminal; JSON has all
+
+/// Tensors that --skip-refused has left as they are.
+std::string skippedText(const std::vector<SkippedTensor>& skipped) {
+    if (skipped.empty()) return {};
+    std::string text = fmt::format("{} refused tensors of those copied stay as they are:\n", skipped.size());
+    for (std::size_t i = 0; i < skipped.size() && i < kMostNamed; ++i)
+        text += fmt::format("  {}: {}\n", escapeForPeople(skipped[i].name, 80), oneSentence(skipped[i].reason));
+    if (skipped.size() > kMostNamed)
+        text += fmt::format("  and {} more; --json lists all\n", skipped.size() - kMostNamed);
+    return text;
+}
+
 /// What the layout leaves alone, and the proof.
 Result<void> report(const Exported& exported) {
-    std::string text;
+    std::string text = skippedText(exported.written.skipped);
+    for (const auto& warning : exported.written.warnings) text += "Warning: " + warning + '\n';
     if (exported.written.keptByLayout > 0)
-        text = fmt::format("{} of those copied stay as they are in this layout; {}.\n", exported.written.keptByLayout,
-                           exported.written.whyKept);
+        text += fmt::format("{} of those copied stay as they are in this layout; {}.\n", exported.written.keptByLayout,
+                            exported.written.whyKept);
+    for (const std::string& remark : exported.written.remarks) text += remark + "\n";
     text += fmt::format("Proof: {}\n", summaryText(exported.certificate));
     if (exported.cpuOfWriting + exported.cpuOfProof >= kToldSeconds)
         text += fmt::format("CPU time: {:.2f} s to read, quantize and write, {:.2f} s to prove and hash.\n",
@@ -79,8 +99,43 @@ std::string solvedText(const std::vector<solve::SolveRow>& rows) {
                        rows.front().inputs);
 }
 
-Result<void> writeRows(const OutputFiles& files, const std::vector<solve::SolveRow>& rows) {
-    return files.writeJson("{\"rows\": " + jsonRows(makeTable({}, solve::solveColumns(), rows)) + "}\n");
+/// What --json writes: rows of the solver where there is one, else those of the certificate, and that itself.
+Result<void> writeRows(const OutputFiles& files, const Exported& exported, const std::vector<solve::SolveRow>& rows) {
+    std::string skipped;
+    for (const auto& [name, reason] : exported.written.skipped)
+        skipped += fmt::format("{}{{\"tensor\": {}, \"reason\": {}}}", skipped.empty() ? "" : ", ", jsonString(name),
+                               jsonString(reason));
+    std::string warnings;
+    for (const auto& warning : exported.written.warnings)
+        warnings += (warnings.empty() ? "" : ", ") + jsonString(warning);
+    return files.writeJson(fmt::format("{{\"rows\": {}, \"skipped\": [{}], \"warnings\": [{}], \"certificate\": {}}}\n",
+                                       rows.empty() ? certificateRows(exported.certificate)
+                                                    : jsonRows(makeTable({}, solve::solveColumns(), rows)),
+                                       skipped, warnings, certificateText(exported.certificate)));
+}
+
+/// Beside the certificate of a folder, or of a file that has none of its own.
+Result<void> writeCertificate(const std::string& path, const Exported& exported) {
+    if (path.empty()) return {};
+    const std::string text = certificateText(exported.certificate);
+    if (path == "-") return print(text);
+    if (auto done = writeWholeFile(path, text); !done) return done;
+    return print(fmt::format("Certificate: {}\n", escapeForPeople(path, 300)));
+}
+
+/// Paths that nothing else has.
+Result<void> checkCertificate(const QuantizeOptions& options, const Model& model) {
+    if (options.certificate.empty()) return {};
+    if (options.certificate == "-") {
+        if (!options.rows.standardOutput()) return {};
+        return fail("--certificate and --json both name the standard output; give one of them a file.");
+    }
+    if (auto fine = notAnInput(options.certificate, model); !fine) return fine;
+    std::error_code error;
+    if (std::filesystem::weakly_canonical(options.certificate, error) ==
+        std::filesystem::weakly_canonical(options.output, error))
+        return fail("--certificate and --output both name one file; give each its own.");
+    return {};
 }
 
 /// What is decided before the writing: by a solver, or codebooks that tensors share or inputs weigh.
@@ -98,8 +153,6 @@ Result<void> prepareSolving(const QuantizeOptions& options, const Model& model, 
                                     "synthetic to try it out.",
                                     solver.id));
         request.columnScales = solver.columnScales;
-    } else if (options.rows.any()) {
-        return fail("--json lists what a solver did: use it with --solver.");
     }
     Learning learning = options.learning;
     if (auto ready = learning.prepare(std::span(&request.spec, 1), settings.has_value()); !ready) return ready;
@@ -133,7 +186,7 @@ Result<void> prepareSolving(const QuantizeOptions& options, const Model& model, 
 }
 
 Result<void> checkLayout(const std::string& id) {
-    if (findLayout(id)) return {};
+    if (id.empty() || findLayout(id)) return {};
     std::string known;
     for (const auto& layout : layouts()) known += (known.empty() ? "" : ", ") + std::string(layout.id);
     return fail(fmt::format("There is no layout '{}'; the layouts are {}.", escapeForPeople(id), known));
@@ -161,14 +214,18 @@ Result<void> exportAs(const ExportOptions& options) {
     const auto model = servedModel(*source, processJob());
     if (!model) return tl::unexpected(model.error());
     if (auto fine = notAnInput(options.output, **model); !fine) return fine;
+    if (auto fine = options.rows.check(model->get()); !fine) return fine;
     QuantizeRequest request{{}, joined(options.filters), options.layout, options.output};
+    request.skipRefused = options.skipRefused;
     recipe->applyTo(request);
     auto exported = exportModel(**model, request, processJob());
     if (!exported) return tl::unexpected(exported.error());
+    if (options.rows.standardOutput()) return writeRows(options.rows, *exported, {});
     if (auto done = sayUnmatched(*recipe, **model); !done) return done;
     if (auto done = report(exported->written, options.output, asWhat(*recipe)); !done) return done;
     if (auto done = sayDecoded(**source, *exported); !done) return done;
-    return report(*exported);
+    if (auto done = report(*exported); !done) return done;
+    return options.rows.any() ? writeRows(options.rows, *exported, {}) : Result<void>{};
 }
 
 Result<void> quantize(const QuantizeOptions& options) {
@@ -184,7 +241,9 @@ Result<void> quantize(const QuantizeOptions& options) {
     if (auto fine = notAnInput(options.output, **model); !fine) return fine;
     if (auto taken = select(**model, options.filters); !taken) return tl::unexpected(taken.error());
     if (auto fine = options.rows.check(model->get()); !fine) return fine;
+    if (auto fine = checkCertificate(options, **model); !fine) return fine;
     QuantizeRequest request{{}, joined(options.filters), options.layout, options.output};
+    request.skipRefused = options.skipRefused;
     recipe->applyTo(request);
     std::vector<solve::SolveRow> rows;
     std::optional<solve::Settings> settings;
@@ -192,14 +251,18 @@ Result<void> quantize(const QuantizeOptions& options) {
     if (auto ready = prepareSolving(options, **model, request, settings, codebooks, rows); !ready) return ready;
     auto exported = exportModel(**model, request, processJob(), Beside::Nothing);
     if (!exported) return tl::unexpected(exported.error());
-    if (options.rows.standardOutput()) return writeRows(options.rows, rows);
+    if (options.certificate == "-" || options.rows.standardOutput()) {
+        if (auto done = writeCertificate(options.certificate, *exported); !done) return done;
+        return options.rows.any() ? writeRows(options.rows, *exported, rows) : Result<void>{};
+    }
     if (!rows.empty())
         if (auto done = print(solvedText(rows)); !done) return done;
     if (auto done = sayUnmatched(*recipe, **model); !done) return done;
     if (auto done = report(exported->written, options.output, asWhat(*recipe)); !done) return done;
     if (auto done = sayDecoded(**source, *exported); !done) return done;
     if (auto done = report(*exported); !done) return done;
-    return options.rows.any() ? writeRows(options.rows, rows) : Result<void>{};
+    if (auto done = writeCertificate(options.certificate, *exported); !done) return done;
+    return options.rows.any() ? writeRows(options.rows, *exported, rows) : Result<void>{};
 }
 
 Result<void> dequantize(const DequantizeOptions& options) {
@@ -225,12 +288,17 @@ Run declareQuantize(CLI::App& app) {
         .oneAtATime()
         .type("SPEC");
     addTensorFilters(app, options->filters);
-    option(app, "--layout", options->layout, "How it is stored (default: eformer); see `layouts`").type("LAYOUT");
+    option(app, "--layout", options->layout,
+           "How it is stored (default: what writes files that end as OUT does, else eformer);\nsee `layouts`")
+        .type("LAYOUT");
     option(app, "--solver", options->solver,
            "Keep the output of each layer on --activations: gptq or awq, with options\n"
            "such as gptq:order=act; see `solvers`")
         .type("SOLVER");
     options->learning.declare(app);
+    flag(app, "--skip-refused", options->skipRefused, "Keep tensors that are refused as they are, and name them");
+    option(app, "--certificate", options->certificate, "What was proved, with the SHA-256 of every file, as JSON")
+        .type("FILE");
     options->rows.declare(app, {"json"});
     option(app, "-o,--output", options->output, "A .safetensors, .gguf, .h5 or .npz file, or a Hugging Face folder")
         .required()
@@ -244,6 +312,8 @@ Run declareExport(CLI::App& app) {
     option(app, "--recipe", options->recipe, "A JSON file: which tensors get which spec").required().type("RECIPE");
     addTensorFilters(app, options->filters);
     option(app, "--layout", options->layout, "How it is stored; see `layouts`").required().type("LAYOUT");
+    flag(app, "--skip-refused", options->skipRefused, "Keep tensors that are refused as they are, and name them");
+    options->rows.declare(app, {"json"});
     option(app, "-o,--output", options->output, "A .safetensors, .gguf, .h5 or .npz file, or a Hugging Face folder")
         .required()
         .type("OUT");

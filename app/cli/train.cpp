@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <fmt/format.h>
+#include <optional>
 
 namespace qs::cli {
 namespace {
@@ -68,17 +69,22 @@ Result<void> run(const Options& options) {
     if (!spec) return tl::unexpected(spec.error());
     if (!options.name.empty())
         if (auto fine = checkTrainedId(options.name, *spec); !fine) return fine;
-    auto tensor = labTensor(options.path, options.tensor, false);
+    auto tensor = labTensor(options.path, options.tensor, false, [&](const TensorInfo& info) {
+        return value::qatNeed(info.elements, std::uint64_t(info.lastAxis()), std::uint64_t(options.rows));
+    });
     if (!tensor) return tl::unexpected(tensor.error());
     if (auto fine = options.outputs.check(tensor->opened.get()); !fine) return fine;
     const auto inputs = labInputs(options.inputs);
     if (!inputs) return tl::unexpected(inputs.error());
+    std::optional<EndsAtOnce> computing(std::in_place);
     auto x = value::inputsFor(inputs->get(), tensor->info->name, options.rows, tensor->info->lastAxis());
     if (!x) return tl::unexpected(x.error());
     tensor->values.dtype = DType::F32;
-    const auto result =
-        value::trainQat({std::move(tensor->values), std::move(*x), *spec, options.steps, options.rate}, processJob());
+    const auto result = value::trainQat(
+        {std::move(tensor->values), std::move(*x), forTensor(*spec, *tensor->info), options.steps, options.rate},
+        processJob());
     if (!result) return tl::unexpected(result.error());
+    computing.reset();
     Row row{
         tensor->info->name, options.spec, *inputs ? escapeForPeople((*inputs)->title(), 60) : "synthetic, seed 1", {},
         options.steps,      &*result};
@@ -95,7 +101,7 @@ Result<void> run(const Options& options) {
         "error: NMSE = ||X (Q(V) - W)\xe1\xb5\x80||\xc2\xb2 / ||X W\xe1\xb5\x80||\xc2\xb2.";
     report.specs = options.spec + " = " + canonicalText(*spec);
     report.seeds = *inputs ? "none: every step is deterministic" : "synthetic X 1";
-    report.commandLine = options.commandLine;
+    report.commandLine = options.commandLine, report.paths = {options.path, options.inputs};
     Plot plot;
     plot.kind = Plot::Kind::Lines, plot.title = "Output error while training";
     plot.xTitle = "step", plot.yTitle = "output NMSE";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/model_layout.h"
 #include "core/base/text.h"
+#include "core/model/norm_name.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,15 +13,14 @@ namespace {
 // In the order of the data flow; the first word that a role contains decides.
 int roleRank(const std::string& role) {
     static constexpr std::pair<const char*, int> order[] = {
-        {"embed", 20}, {"wte", 20}, {"wpe", 21},   {"lm_head", 30}, {"head", 30}, {"qkv", 1},
-        {"query", 1},  {"q_", 1},   {"kv_", 2},    {"key", 2},      {"k_", 2},    {"value", 3},
-        {"v_", 3},     {"o_", 4},   {"out", 4},    {"c_attn", 1},   {"attn", 4},  {"gate", 5},
-        {"up", 6},     {"fc1", 6},  {"c_fc", 6},   {"w1", 5},       {"w3", 6},    {"down", 7},
-        {"fc2", 7},    {"w2", 7},   {"c_proj", 7}, {"norm", 10},    {"ln_", 10},
+        {"embed", 20}, {"wte", 20},   {"wpe", 21}, {"lm_head", 30}, {"head", 30}, {"qkv", 1},    {"query", 1},
+        {"q_", 1},     {"kv_", 2},    {"key", 2},  {"k_", 2},       {"value", 3}, {"v_", 3},     {"o_", 4},
+        {"out", 4},    {"c_attn", 1}, {"attn", 4}, {"gate", 5},     {"up", 6},    {"fc1", 6},    {"c_fc", 6},
+        {"w1", 5},     {"w3", 6},     {"down", 7}, {"fc2", 7},      {"w2", 7},    {"c_proj", 7}, {"ln_", 10},
     };
     for (const auto& [word, rank] : order)
         if (role.find(word) != std::string::npos) return rank;
-    return 9;
+    return saysNorm(role) ? 10 : 9;
 }
 
 QString briefName(QString name) {

@@ -31,6 +31,10 @@ std::string placementText(const Placement& placement) {
         add(fmt::format("q, k and v of each head of {} together", placement.head));
     else if (placement.offset > 0)
         add(fmt::format("rows {} on", placement.offset));
+    if (placement.permuted())
+        add(fmt::format("{} permuted", !placement.columnsPermuted ? "rows"
+                                       : !placement.rowsPermuted  ? "columns"
+                                                                  : "rows and columns"));
     return text;
 }
 
@@ -72,7 +76,8 @@ const Columns<DiffRow>& diffColumns() {
         add({"aligned", "Aligned by", "", Show::Text, 0, none,
              "name, the name that GGUF has for it, as a part of a fused tensor, or by its values"},
             [](const DiffRow& r) -> Value { return r.aligned; });
-        add({"placement", "Placement", "", Show::Text, 0, none, "Where the values of one lie in the other"},
+        add({"placement", "Placement", "", Show::Text, 0, none,
+             "Where the values of one lie in the other; permuted: the same rows or columns in another order"},
             [](const DiffRow& r) -> Value { return placementText(r.placement); });
         add({"dtype", "Dtype", "", Show::Text, 0, none, "In A"},
             [](const DiffRow& r) -> Value { return std::string(r.a ? r.a->typeId() : ""); });
@@ -93,7 +98,9 @@ const Columns<DiffRow>& diffColumns() {
         add({"cosine", "Cosine", "", Show::Fixed, 6, Direction::HigherIsBetter, "Of A and B as vectors"},
             [figure](const DiffRow& r) -> Value { return figure(r.cosine()); });
         add({"max_abs", "Max error", "", Show::Significant, 4, Direction::LowerIsBetter, "Largest |B - A|"},
-            [measured](const DiffRow& r) -> Value { return measured(r) ? Value(r.maxAbs) : Value(); });
+            [measured](const DiffRow& r) -> Value { // of the finite ones alone it would say that little differs
+                return measured(r) && r.nonFinite == 0 ? Value(r.maxAbs) : Value();
+            });
         add({"reason", "Reason", "", Show::Text, 0, none, "Why there are no figures"},
             [](const DiffRow& r) -> Value { return r.reason; });
         return out;
@@ -108,7 +115,8 @@ std::string diffText(const DiffResult& result) {
                                        {DiffStatus::OnlyA, "only in A"},
                                        {DiffStatus::OnlyB, "only in B"},
                                        {DiffStatus::Refused, "not comparable"}})
-        if (const auto n = result.count(status)) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, what);
+        if (const auto n = result.count(status) + (status == DiffStatus::Equal ? result.equalLeftOut : 0))
+            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, what);
     return text.empty() ? "no tensors" : text;
 }
 

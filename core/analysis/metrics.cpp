@@ -30,11 +30,15 @@ Figure sqnr(const Row& row) {
     const Figure value = nmse(row);
     return value && *value > 0 ? finite(-10 * std::log10(*value)) : std::nullopt;
 }
+constexpr double kSmallError = 0.5; ///< ||E||^2 relative to ||W|| ||V||
+
 Figure cosine(const Row& row) {
     const ErrorSums& sums = row.sums;
     if (!measured(row) || !(sums.sw2 > 0) || !(sums.sv2 > 0)) return std::nullopt;
-    // Out of the error, not of <W, V>: 1 - cos of a good format is smaller than what the sums of the products keep.
     const double w = std::sqrt(sums.sw2), v = std::sqrt(sums.sv2);
+    // Where the error is small out of it: 1 - cos of a good format is smaller than what the sums of the products keep.
+    // Else out of <W, V>: a large error is nearly all the difference of the norms, and would cancel.
+    if (!(sums.se2 < kSmallError * w * v)) return finite(sums.swv / w / v);
     const double difference = (sums.sv2 - sums.sw2) / (w + v);
     return finite(1 - std::max(0.0, sums.se2 - difference * difference) / (2 * w * v));
 }
@@ -76,6 +80,10 @@ Figure kurtosis(const Row& row) { return hasStatistics(row) ? finite(row.statist
 Figure crest(const Row& row) { return hasStatistics(row) ? finite(row.statistics->crest) : std::nullopt; }
 Figure outliers(const Row& row) {
     return hasStatistics(row) ? Figure(double(row.statistics->outlierChannels)) : std::nullopt;
+}
+
+Figure outlierColumns(const Row& row) {
+    return hasStatistics(row) ? Figure(double(row.statistics->outlierColumns)) : std::nullopt;
 }
 
 const char* whyUnmeasured(const Row& row) {
@@ -161,8 +169,11 @@ const Metric kMetrics[] = {
     {"kurtosis", "Kurtosis", "", kNone, Show::Fixed, 2, "excess kurtosis of W: m4 / m2^2 - 3", false, kurtosis,
      whyNoStatistics},
     {"crest", "Crest", "", kNone, Show::Fixed, 2, "max|W| / rms(W)", false, crest, whyNoStatistics},
-    {"outlier_channels", "Outlier channels", "", kNone, Show::Integer, 0, "rows with max|W| above 6 x the median row's",
+    {"outlier_channels", "Outlier rows", "", kNone, Show::Integer, 0, "rows with max|W| above 6 x the median row's",
      false, outliers, whyNoStatistics},
+    {"outlier_columns", "Outlier columns", "", kNone, Show::Integer, 0,
+     "columns (indices of the last axis) with max|W| above 6 x the median column's", false, outlierColumns,
+     whyNoStatistics},
     {"weighted_nmse", "Weighted NMSE", "", kLower, Show::Significant, 4,
      "sum a_j E_ij^2 / sum a_j W_ij^2 with a_j = E[x_j^2] of the layer's inputs", true, weightedNmse, whyNoInputs},
     {"output_nmse", "Output NMSE", "", kLower, Show::Significant, 4, "||X E^T||^2 / ||X W^T||^2 on the layer's inputs",

@@ -13,7 +13,7 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kMostRoles = 64, kMostLayers = 256, kMostLevels = 32;
+constexpr std::size_t kMostRoles = 64, kMostLayers = 256, kMostDrawnLevels = 32;
 
 std::string titleOf(const Metric& metric) {
     return headerText({metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, {}});
@@ -222,7 +222,7 @@ std::vector<Plot> codebooks(const AnalysisPlan& plan, const RowsBySpec& specs, c
             area.x.push_back(bins.lo + bins.width() * (double(b) + 0.5));
             area.y.push_back(100 * bins.counts[b] / double(values.total()));
         }
-        if (levels.size() <= kMostLevels) density.verticals.assign(levels.begin(), levels.end());
+        if (levels.size() <= kMostDrawnLevels) density.verticals.assign(levels.begin(), levels.end());
         plots.push_back(std::move(density));
 
         Plot share;

@@ -124,6 +124,7 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
     }
     AnalysisOptions options;
     options.statistics = false;
+    options.decodedAs = plan.decodedAs;
     for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
         const TensorInfo& tensor = *plan.tensors[t];
         progress.what = "Sweeping " + escapeForPeople(tensor.name);

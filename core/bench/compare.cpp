@@ -169,6 +169,8 @@ Result<BenchBaseline> parseBenchBaseline(std::string_view text, const std::strin
 
 Result<BenchBaseline> readBenchBaseline(const std::string& path) {
     std::error_code error;
+    if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+        return fail(fmt::format("{} is no file; give a file that `bench --json` wrote.", escapeForPeople(path)), path);
     const auto size = std::filesystem::file_size(path, error);
     if (!error && size > kLargest)
         return fail(fmt::format("{} is too large for a benchmark's result.", escapeForPeople(path)), path);

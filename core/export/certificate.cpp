@@ -61,6 +61,10 @@ double Certificate::bitsPerWeight() const {
     return proof.quantizedElements ? 8.0 * double(proof.quantizedBytes) / double(proof.quantizedElements) : 0;
 }
 
+double Certificate::bitsPerWeightOfAll() const {
+    return proof.elements ? 8.0 * double(proof.bytesWritten) / double(proof.elements) : 0;
+}
+
 std::string certificateText(const Certificate& c) {
     Json json;
     json["quantscope"] = c.version;
@@ -69,6 +73,7 @@ std::string certificateText(const Certificate& c) {
     json["layout"] = c.layout;
     json["result"] = c.proof.proved() ? "proved" : "not all compared";
     json["bpw"] = c.bitsPerWeight();
+    json["bpw_all"] = c.bitsPerWeightOfAll();
     json["bytes_predicted"] = c.proof.bytesPredicted;
     json["bytes_written"] = c.proof.bytesWritten;
     json["tensors_equal"] = c.proof.equal;
@@ -80,6 +85,17 @@ std::string certificateText(const Certificate& c) {
     json["tensors"] = Json::array();
     for (const auto& one : c.proof.tensors) json["tensors"].push_back(jsonOf(one));
     return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string certificateRows(const Certificate& c) {
+    Json rows = Json::array();
+    for (const auto& one : c.proof.tensors) {
+        Json row{{"tensor", one.name}};
+        row.update(jsonOf(one));
+        row.erase("name");
+        rows.push_back(std::move(row));
+    }
+    return rows.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Result<Certificate> readCertificate(const std::string& path) {
@@ -141,8 +157,11 @@ Result<std::vector<CertifiedFile>> certifyFiles(const std::string& path, const s
 
 std::string summaryText(const Certificate& c) {
     const Proof& proof = c.proof;
-    std::string text = fmt::format("{:.4f} bpw over {} quantized tensors; {} of tensors written, as predicted; ",
-                                   c.bitsPerWeight(), proof.quantized, bytesText(proof.bytesWritten));
+    std::string text =
+        fmt::format("{:.4f} bpw in {} quantized tensor{}, {:.4f} bpw over all {} tensors of the file; {} of "
+                    "tensors written, as predicted; ",
+                    c.bitsPerWeight(), proof.quantized, proof.quantized == 1 ? "" : "s", c.bitsPerWeightOfAll(),
+                    proof.tensors.size(), bytesText(proof.bytesWritten));
     if (proof.proved()) return text + "opened again, every value is what was analysed.";
     return text + fmt::format("{} of {} tensors were not compared: {}.", proof.notCompared, proof.tensors.size(),
                               std::find_if(proof.tensors.begin(), proof.tensors.end(), [](const TensorProof& one) {

@@ -2,6 +2,7 @@
 #include "core/export/export_model.h"
 
 #include "core/model/atomic_file.h"
+#include "core/quant/taken_tensors.h"
 #include "core/quant/write_model.h"
 #include "core/report/report.h"
 
@@ -46,7 +47,9 @@ Result<Exported> exportModel(const Model& model, QuantizeRequest request, const 
     Certificate& certificate = out.certificate;
     certificate.version = toolVersion();
     certificate.source = model.title, certificate.sourceFormat = model.format;
-    certificate.layout = request.layout.empty() ? "eformer" : request.layout;
+    const auto layout = requestedLayout(request);
+    if (!layout) return tl::unexpected(layout.error());
+    certificate.layout = (*layout)->id;
     const double begin = cpuSeconds();
     std::optional<AtomicFile> second; // of a single file; made before that has its name, so that both can be written
     request.prove = [&](const std::string& path, const std::vector<WrittenTensor>& tensors) -> Result<void> {

@@ -14,7 +14,7 @@
 namespace qs {
 namespace {
 
-constexpr std::uintmax_t kMostBytes = std::uintmax_t(16) << 20;
+constexpr std::uintmax_t kMostRecipe = std::uintmax_t(16) << 20;
 constexpr std::string_view kKeep = "keep";
 
 /// Nothing for "keep".
@@ -79,7 +79,7 @@ Result<Recipe> readRecipe(const std::string& path) {
     std::error_code failed;
     const auto size = std::filesystem::file_size(path, failed);
     if (failed) return fail(fmt::format("{} cannot be read: {}.", escapeForPeople(path, 200), failed.message()), path);
-    if (size > kMostBytes)
+    if (size > kMostRecipe)
         return fail(fmt::format("{} is not a recipe: it is longer than 16 MiB.", escapeForPeople(path, 200)), path);
     std::ifstream in(path, std::ios::binary);
     const std::string text(std::istreambuf_iterator<char>(in), {});

@@ -24,6 +24,19 @@ namespace fs = std::filesystem;
 constexpr const char* kMarker = ".quantscope";
 constexpr const char* kMarkerFirstLine = "QuantScope wrote the files below and may replace them";
 
+constexpr std::uintmax_t kLongestMarker = std::uintmax_t(64) << 20;
+
+/// A name as one line of the marker: a name may hold the end of a line, and would else be taken for two.
+std::string markerLine(const std::string& name) {
+    std::string line;
+    for (const char c : name)
+        if (c == '\n' || c == '\\')
+            line += c == '\n' ? "\\n" : "\\\\";
+        else
+            line += c;
+    return line;
+}
+
 /// What lies in a folder, at any depth, relative to it; folders are named by their contents alone.
 std::vector<std::string> contents(const fs::path& folder, std::error_code& failed) {
     std::vector<std::string> names;
@@ -40,16 +53,20 @@ Result<void> mayBeReplaced(const std::string& path) {
     const auto names = contents(path, failed);
     if (failed) return fail(fmt::format("{} cannot be listed: {}.", shownPath(path), failed.message()), path);
     if (names.empty()) return {};
-    std::ifstream marker(fs::path(path) / kMarker);
+    const fs::path markerPath = fs::path(path) / kMarker;
+    std::ifstream marker; // a pipe would never end, and a link may lead anywhere
+    if (fs::symlink_status(markerPath, failed).type() == fs::file_type::regular &&
+        fs::file_size(markerPath, failed) <= kLongestMarker)
+        marker.open(markerPath);
     std::string line;
-    if (!std::getline(marker, line) || line != kMarkerFirstLine)
+    if (!marker.is_open() || !std::getline(marker, line) || line != kMarkerFirstLine)
         return fail(
             fmt::format("{} is not empty and was not written by QuantScope; choose a new folder.", shownPath(path)),
             path);
     std::set<std::string> ours{kMarker, kWritingMarker};
     while (std::getline(marker, line)) ours.insert(line);
     for (const auto& name : names)
-        if (!ours.contains(name))
+        if (!ours.contains(markerLine(name)))
             return fail(fmt::format("{} holds {}, which QuantScope did not write; move it away or choose a new folder.",
                                     shownPath(path), escapeForPeople(name, 100)),
                         path);
@@ -101,7 +118,7 @@ Result<void> AtomicFolder::commit() {
     if (failed) return cannot(failed.message().c_str());
     std::string marker = std::string(kMarkerFirstLine) + "\n";
     for (const auto& name : names)
-        if (name != kWritingMarker) marker += name + "\n";
+        if (name != kWritingMarker) marker += markerLine(name) + "\n";
     if (auto written = writeWholeFile((fs::path(partial) / kMarker).string(), marker); !written) return written;
 
     // Asked again: hours may have passed since create().

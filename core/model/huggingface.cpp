@@ -2,6 +2,7 @@
 // Folders in the Hugging Face layout. Symlinks are followed: in the hub's cache every file is one, into ../../blobs/.
 #include "core/model/file_format.h"
 #include "core/model/file_set.h"
+#include "core/model/foreign_file.h"
 #include "core/model/pytorch.h"
 #include "core/model/safetensors.h"
 #include "core/model/tensor_name.h"
@@ -83,6 +84,7 @@ tl::unexpected<Error> nothingToOpen(const std::string& path, const FolderList& l
         const auto inside = listFolder(folder.string());
         return inside && (!inside->weights.empty() || !inside->indexes.empty());
     };
+    if (const auto is = foreignName(path); !is.empty()) return fail(fmt::format("{} {}.", shownPath(path), is), path);
     if (!list.opening.empty())
         return fail(fmt::format("{} holds no safetensors file; open {} in it.", shownPath(path),
                                 shownPath((fs::path(path) / list.opening.front()).string())),

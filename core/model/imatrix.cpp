@@ -16,7 +16,7 @@
 namespace qs {
 namespace {
 
-constexpr std::uint64_t kLeastEntry = 4 + 1 + 4 + 4 + 4, kPerSeen = 80;
+constexpr std::uint64_t kLeastRow = 4 + 1 + 4 + 4 + 4, kPerSeen = 80;
 constexpr std::int32_t kMostEntries = 262'144, kMostName = 256;
 
 std::int32_t i32At(std::span<const std::byte> bytes, std::size_t at) {
@@ -42,7 +42,7 @@ public:
             return wrong(fmt::format("it has {} entries, where 1 to {} can be", entries, kMostEntries), 0);
         ListBudget budget(size_);
         // Pages that nothing is written to are no memory: without a second list while it grows.
-        out.reserve(2 * std::size_t(std::min<std::uint64_t>(std::uint64_t(entries), size_ / kLeastEntry)));
+        out.reserve(2 * std::size_t(std::min<std::uint64_t>(std::uint64_t(entries), size_ / kLeastRow)));
         std::set<std::string> seen;
         for (std::int32_t i = 0; i < entries; ++i) {
             const std::uint64_t begin = at_;

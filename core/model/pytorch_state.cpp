@@ -17,7 +17,7 @@ namespace {
 using Ref = Pickle::Ref;
 using Kind = Pickle::Kind;
 
-constexpr std::size_t kDeepest = 200, kMostRank = 64, kMostClasses = 3, kLongestKey = 65536, kLongestStorage = 1024;
+constexpr std::size_t kDeepest = 200, kDeepestShape = 64, kMostClasses = 3, kLongestKey = 65536, kLongestStorage = 1024;
 // As parsed, in the list and with strides of its own; the rows of both maps of storages.
 constexpr std::uint64_t kPerTensor = sizeof(TorchTensor) + sizeof(TensorInfo) + 224, kPerStorage = 352;
 constexpr std::uint64_t kMostNames = std::uint64_t(64) << 20, kMostElements = std::uint64_t(1) << 59;
@@ -286,7 +286,7 @@ private:
     bool readSizes(Ref value, std::vector<std::int64_t>& sizes) const {
         if (p_.kind(value) == Kind::Object && p_.itemCount(p_.object(value).args) == 1) // torch.Size
             value = p_.item(p_.object(value).args, 0);
-        if (p_.kind(value) != Kind::Tuple || p_.itemCount(value) > kMostRank) return false;
+        if (p_.kind(value) != Kind::Tuple || p_.itemCount(value) > kDeepestShape) return false;
         for (const Ref item : p_.items(value)) {
             if (!countOf(item)) return false;
             sizes.push_back(p_.number(item));

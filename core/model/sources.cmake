@@ -33,6 +33,7 @@ target_sources(qs_core_read PRIVATE
   model/list_budget.cpp
   model/mapped_file.cpp
   model/model.cpp
+  model/norm_name.cpp
   model/npy.cpp
   model/npz.cpp
   model/npz_write.cpp
@@ -45,9 +46,11 @@ target_sources(qs_core_read PRIVATE
   model/onnx/field_values.cpp
   model/onnx/graph.cpp
   model/onnx/open.cpp
+  model/onnx/quantized.cpp
   model/onnx/tensor.cpp
   model/onnx/values.cpp
   model/onnx/wire.cpp
+  model/output_axis.cpp
   model/output_path.cpp
   model/packed_type.cpp
   model/partial_folder.cpp

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/strided_tensor.h"
 
+#include "core/base/text.h"
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
 
 #include <algorithm>
 #include <cstring>
+#include <fmt/format.h>
 #include <limits>
 
 namespace qs {
 namespace {
 
 constexpr std::uint64_t kPiece = std::uint64_t(4) << 20;
+constexpr std::uint64_t kRepeatedBytes = std::uint64_t(4) << 30, kRepeatedRatio = 1000; // as for HDF5
 constexpr std::uint64_t kMostBytes = std::uint64_t(std::numeric_limits<std::int64_t>::max());
 
 template<std::size_t N> void pick(std::byte* to, const std::byte* from, std::size_t count, std::size_t step) {
@@ -143,6 +146,10 @@ Result<void> placeStrided(TensorInfo& tensor, std::shared_ptr<MappedFile> file, 
     if (!extent) return tl::unexpected(extent.error());
     if (layout.offset > file->size() || *extent > file->size() - layout.offset)
         return fail("its elements lie beyond the end of the file");
+    const std::uint64_t declared = bytesOf(layout);
+    if (declared > kRepeatedBytes && declared / kRepeatedRatio > *extent)
+        return fail(fmt::format("it declares {} where {} are stored (strides of 0 repeat them)", bytesText(declared),
+                                bytesText(*extent)));
     tensor.dtype = layout.dtype;
     tensor.shape = layout.shape;
     tensor.elements = 1;

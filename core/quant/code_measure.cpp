@@ -39,8 +39,10 @@ void measureDecoded(const float* x, const float* decoded, std::size_t n, const G
             if (out.groupAbsMax) out.groupAbsMax[group + i] = counts ? std::fabs(w) : 0.0f;
         }
         if (!counts) continue;
-        const float low = (run.levels[0] - zero) * scale * 1.000001f,
-                    high = (run.levels[run.levelCount - 1] - zero) * scale * 1.000001f;
+        constexpr float kWider = 1.000001f;
+        const float first = run.levels[0], last = run.levels[run.levelCount - 1];
+        const float low = zero == 0 ? first * scale * kWider : (first * kWider - zero) * scale,
+                    high = zero == 0 ? last * scale * kWider : (last * kWider - zero) * scale;
         const double wd = double(w), vd = double(v), ed = double(e);
         sums.n += 1;
         sums.se += ed, sums.se2 += ed * ed, sums.sae += std::fabs(ed);

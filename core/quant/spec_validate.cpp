@@ -37,15 +37,19 @@ std::string scaleAdvice(const FormatTraits& traits) {
 Result<void> validateScale(const QuantSpec& spec, const FormatTraits& traits) {
     static constexpr const char* spellings[] = {"", "none", "tensor", "channel", "block"};
     const char* spelled = spellings[std::size_t(spec.scale)];
-    if (spec.block && spec.axes)
+    const bool axes = spec.axes || spec.keepsOutput;
+    const std::string listed = spec.keepsOutput ? std::string("out")
+                               : spec.axes      ? fmt::format("{}", fmt::join(*spec.axes, ","))
+                                                : std::string();
+    if (spec.block && axes)
         return fail(fmt::format("block={} and axis cannot both say where the scales are: use {}", *spec.block,
                                 scaleAdvice(traits)));
     if (spec.block && spec.scale != ScaleSpelling::Default && spec.scale != ScaleSpelling::Block)
         return fail(fmt::format("block={} contradicts scale={}: use {}:block={} or {}:scale={}", *spec.block, spelled,
                                 spec.format, *spec.block, spec.format, spelled));
-    if (spec.axes && spec.scale != ScaleSpelling::Default)
+    if (axes && spec.scale != ScaleSpelling::Default)
         return fail(fmt::format("axis and scale={} both say where the scales are: use {}:axis={} or {}:scale={}",
-                                spelled, spec.format, fmt::join(*spec.axes, ","), spec.format, spelled));
+                                spelled, spec.format, listed, spec.format, spelled));
     const ScaleKind kind = spec.scaleKind();
     if (!takes(traits, kind)) {
         const std::string_view asked = kind == ScaleKind::Block    ? "scales per block"
@@ -79,6 +83,23 @@ Result<void> validateBlock(const QuantSpec& spec, const FormatTraits& traits) {
     return fail(fmt::format("block of {} must be {}: use {}", spec.format, rule, advice));
 }
 
+/// flat=yes is a word about blocks whose scales are their own.
+Result<void> validateFlat(const QuantSpec& spec, const FormatTraits& traits) {
+    if (!spec.flat) return {};
+    if (!takes(traits, ScaleKind::Block))
+        return fail(fmt::format("{} has no blocks, which flat is about: leave flat out", spec.format));
+    if (!spec.isFlat()) return {};
+    if (spec.tiles) return fail("tile and flat=yes both say where the blocks are: leave one of them out");
+    if (spec.scaleKind() != ScaleKind::Block)
+        return fail(fmt::format("flat=yes is about blocks: use {}:block={}:flat=yes, or leave flat out", spec.format,
+                                traits.defaultBlock));
+    if (spec.effectiveDialect() == "bnb")
+        return fail("dialect=bnb has blocks that run over the whole tensor already: leave flat out");
+    if (spec.effectiveDialect() == "ggml")
+        return fail(fmt::format("dialect=ggml of {} has blocks of the last axis alone: leave flat out", spec.format));
+    return {};
+}
+
 /// "int4 and int8 have": which formats take what this one does not.
 std::string takers(bool (*takes)(const FormatTraits&)) {
     const bool any = std::any_of(formats().begin(), formats().end(), takes);
@@ -90,7 +111,7 @@ Result<void> validateOptions(const QuantSpec& spec, const FormatTraits& traits) 
         return fail(fmt::format("{} does not have {}: leave {} out; {}", spec.format, what, key, takers(takes)));
     };
     if (spec.tiles && !traits.tiles) return refuse("tiles", "tile", [](const FormatTraits& f) { return f.tiles; });
-    if (spec.tiles && (spec.block || spec.axes || spec.scale != ScaleSpelling::Default))
+    if (spec.tiles && (spec.block || spec.axes || spec.keepsOutput || spec.scale != ScaleSpelling::Default))
         return fail(fmt::format("tile and block, axis or scale both say where the scales are: leave one of them out"));
     if (!spec.isSymmetric() && !traits.affine)
         return refuse("zero points", "sym", [](const FormatTraits& f) { return f.affine; });
@@ -175,6 +196,7 @@ Result<void> checkSpec(const QuantSpec& spec) {
     if (auto ok = validateScale(spec, *traits); !ok) return ok;
     if (auto ok = checkDialect(spec); !ok) return ok;
     if (auto ok = validateBlock(spec, *traits); !ok) return ok;
+    if (auto ok = validateFlat(spec, *traits); !ok) return ok;
     if (auto ok = validateOptions(spec, *traits); !ok) return ok;
     if (auto ok = validateCalibration(spec); !ok) return ok;
     if (spec.effectiveDecode() == Decode::Poly && traits->polyLevels.empty())

@@ -17,7 +17,7 @@ using Align = PdfPages::Align;
 constexpr PdfFont kBody{.size = 9}, kSmall{.size = 8}, kHeading{.size = 13, .bold = true},
     kCell{.mono = true, .size = 7.2}, kHead{.size = 7.2, .bold = true};
 
-std::string shown(std::string_view text, std::size_t maxChars = 2000) { return escapeForPeople(text, maxChars); }
+std::string shownInPdf(std::string_view text, std::size_t maxChars = 2000) { return escapeForPeople(text, maxChars); }
 
 void heading(PdfPages& pages, const std::string& text, double needed = 140) {
     pages.y += 14;
@@ -121,11 +121,11 @@ void pictures(PdfPages& pages, const std::vector<Plot>& plots) {
         pages.reserve(height + title + 10);
         for (std::size_t k = 0; k < count; ++k) {
             const double x = pages.margin + (half + gap) * double(k);
-            pages.text(shown(plots[i + k].title), x, pages.y, wide ? pages.inner : half, {.size = 8.5, .bold = true},
-                       Ink::Text, Align::Left, false);
+            pages.text(shownInPdf(plots[i + k].title), x, pages.y, wide ? pages.inner : half,
+                       {.size = 8.5, .bold = true}, Ink::Text, Align::Left, false);
             if (!row[k].handle) {
-                pages.text("This plot could not be drawn: " + shown(row[k].problem), x, pages.y + title, half, kSmall,
-                           Ink::Warn);
+                pages.text("This plot could not be drawn: " + shownInPdf(row[k].problem), x, pages.y + title, half,
+                           kSmall, Ink::Warn);
                 continue;
             }
             const RsvgRectangle place{x, pages.y + title, row[k].width, row[k].height};
@@ -196,9 +196,9 @@ void table(PdfPages& pages, const Table& table) {
     };
     pages.reserve(60);
     if (!table.title.empty())
-        pages.y +=
-            pages.text(shown(table.title), pages.margin, pages.y, pages.inner, {.size = 9, .bold = true}, Ink::Text) +
-            4;
+        pages.y += pages.text(shownInPdf(table.title), pages.margin, pages.y, pages.inner, {.size = 9, .bold = true},
+                              Ink::Text) +
+                   4;
     header();
     for (std::size_t r = 0; r < rows; ++r) {
         if (pages.y + rowHeight > pages.bottom) {
@@ -222,7 +222,7 @@ void table(PdfPages& pages, const Table& table) {
 void provenance(PdfPages& pages, const Report& report) {
     heading(pages, "Provenance");
     for (const auto& [key, value] : report.provenance) {
-        const std::string text = shown(value);
+        const std::string text = shownInPdf(value);
         const double h = pages.textHeight(text, pages.inner - 110, kCell);
         pages.reserve(h + 5);
         pages.text(provenanceTitle(key), pages.margin, pages.y, 106, kSmall, Ink::Muted, Align::Left, false);
@@ -233,17 +233,18 @@ void provenance(PdfPages& pages, const Report& report) {
 }
 
 int draw(cairo_t* cairo, const Report& report, int total) {
-    PdfPages pages(cairo, fmt::format("QuantScope {} · {}", toolVersion(), shown(report.title)), total);
+    PdfPages pages(cairo, fmt::format("QuantScope {} · {}", toolVersion(), shownInPdf(report.title)), total);
     pages.y += pages.text("QuantScope", pages.margin, pages.y, pages.inner, {.size = 9, .bold = true}, Ink::Accent) + 2;
-    pages.y +=
-        pages.text(shown(report.title), pages.margin, pages.y, pages.inner, {.size = 19, .bold = true}, Ink::Text) + 3;
-    if (!report.subtitle.empty()) paragraph(pages, shown(report.subtitle));
+    pages.y += pages.text(shownInPdf(report.title), pages.margin, pages.y, pages.inner, {.size = 19, .bold = true},
+                          Ink::Text) +
+               3;
+    if (!report.subtitle.empty()) paragraph(pages, shownInPdf(report.subtitle));
     for (const auto& section : report.sections) {
         heading(pages, section.title, section.tables.empty() && !section.plots.empty() ? 240 : 140);
-        if (!section.note.empty()) note(pages, shown(section.note));
+        if (!section.note.empty()) note(pages, shownInPdf(section.note));
         for (std::size_t from = 0; from < section.text.size();) {
             const std::size_t to = std::min(section.text.find("\n\n", from), section.text.size());
-            paragraph(pages, shown(section.text.substr(from, to - from)));
+            paragraph(pages, shownInPdf(section.text.substr(from, to - from)));
             from = to + 2;
         }
         cards(pages, section.cards);
@@ -255,15 +256,16 @@ int draw(cairo_t* cairo, const Report& report, int total) {
     return pages.page();
 }
 
-cairo_status_t append(void* closure, const unsigned char* bytes, unsigned length) {
+cairo_status_t appendBytes(void* closure, const unsigned char* bytes, unsigned length) {
     static_cast<std::string*>(closure)->append(reinterpret_cast<const char*>(bytes), length);
     return CAIRO_STATUS_SUCCESS;
 }
 
 std::string rendered(const Report& report, int total, int& pages) {
     std::string out;
-    cairo_surface_t* surface = cairo_pdf_surface_create_for_stream(append, &out, PdfPages::width, PdfPages::height);
-    cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_TITLE, shown(report.title).c_str());
+    cairo_surface_t* surface =
+        cairo_pdf_surface_create_for_stream(appendBytes, &out, PdfPages::width, PdfPages::height);
+    cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_TITLE, shownInPdf(report.title).c_str());
     cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATOR,
                                    fmt::format("QuantScope {}", toolVersion()).c_str());
     for (const auto& [key, value] : report.provenance)

@@ -77,8 +77,20 @@ Result<void> check(const QatPlan& plan) {
 
 } // namespace
 
+MemoryNeed qatNeed(std::uint64_t elements, std::uint64_t columns, std::uint64_t rows) {
+    const auto bytes = [elements, k = std::max<std::uint64_t>(1, columns)](std::uint64_t m) {
+        const std::uint64_t whole = 2 * m < k ? 4 * (elements / k) * m + 12 * m * k : 12 * k * k + 8 * m * k;
+        return 40 * elements + whole;
+    };
+    return {"Training this tensor", bytes, rows, "rows of inputs"};
+}
+
 Result<QatResult> trainQat(const QatPlan& plan, const Job& job, const std::function<bool(const QatStep&)>& onStep) {
     if (auto good = check(plan); !good) return tl::unexpected(good.error());
+    // What is loaded already is no longer available, and is counted: the estimate is on the safe side.
+    const auto rows = std::uint64_t(plan.inputs.shape[0]), columns = std::uint64_t(plan.inputs.shape[1]);
+    if (auto fits = fitsMemory(qatNeed(plan.weight.values.size(), columns, rows)); !fits)
+        return tl::unexpected(fits.error());
     const std::vector<float>& w = plan.weight.values;
     const auto k = std::size_t(plan.weight.shape.back());
     OutputError outputs(plan.inputs, w.size() / k, job);

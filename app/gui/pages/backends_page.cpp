@@ -279,7 +279,9 @@ void BackendsPage::write(const ReportWriter& writer) {
                        path = path.toStdString(),
                        complete = bench_->complete()](const Job&) mutable -> Result<std::uint64_t> {
         if (!complete) run.provenance = incompleteProvenance();
-        const auto text = writer.render(benchmarkReport(plan, run, compared));
+        auto report = benchmarkReport(plan, run, compared);
+        withoutFolders(report, benchPaths(plan));
+        const auto text = writer.render(report);
         if (!text) return tl::unexpected(text.error());
         if (auto done = writeWholeFile(path, *text); !done) return tl::unexpected(done.error());
         return text->size();

@@ -188,6 +188,7 @@ Result<BenchmarkPlan> BackendsPlan::plan() const {
     plan.bias = bias_->isChecked();
     plan.secondsPerRow = seconds_->value();
     plan.threads = threads_->value() == threads_->maximum() ? 0 : unsigned(threads_->value());
+    plan.memoryBytes = std::uint64_t(memory_->value()) << 20;
     plan.artifacts = true;
     plan.cacheBytes = cacheBytes_;
     plan.model = session_.model();

@@ -288,6 +288,8 @@ void ExportPage::write() {
                 said += tr("\n%1 tensors stay as they are in this layout; %2.")
                             .arg(done->written.keptByLayout)
                             .arg(QString::fromStdString(done->written.whyKept));
+            for (const std::string& remark : done->written.remarks) said += u'\n' + QString::fromStdString(remark);
+            for (const auto& warning : done->written.warnings) said += u'\n' + QString::fromStdString(warning);
             if (const auto decoded = decodedTensors(*source, done->certificate); decoded > 0)
                 said += tr("\n%1 of those copied are stored quantized in the source and were written as the values "
                            "that they decode to.")

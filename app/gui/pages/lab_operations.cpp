@@ -123,7 +123,7 @@ void OperationsPanel::run() {
     std::vector<std::string> arguments;
     for (const QLineEdit* edit : arguments_) arguments.push_back(edit->text().toStdString());
     using Rows = std::vector<value::WhatIfRow>;
-    const auto work = [model = session_.model(), tensor, spec = session_.spec(),
+    const auto work = [model = session_.model(), tensor, spec = forTensor(session_.spec(), *tensor),
                        arguments](const Job& job) -> Result<Rows> {
         auto w = labTensor(*model, *tensor, false);
         if (!w) return tl::unexpected(w.error());

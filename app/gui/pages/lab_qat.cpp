@@ -208,8 +208,8 @@ void QatPanel::begin() {
     curve_.clear();
     result_.reset();
     tensorName_ = tensor->name;
-    const auto work = [model = session_.model(), tensor, spec = session_.spec(), inputs = inputs_, box = inbox_,
-                       rows = inputsCount_->value(), steps = steps_->value(),
+    const auto work = [model = session_.model(), tensor, spec = forTensor(session_.spec(), *tensor), inputs = inputs_,
+                       box = inbox_, rows = inputsCount_->value(), steps = steps_->value(),
                        rate = rate_->value()](const Job& job) -> Result<value::QatResult> {
         auto w = labTensor(*model, *tensor, false);
         if (!w) return tl::unexpected(w.error());

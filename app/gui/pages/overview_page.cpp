@@ -162,6 +162,7 @@ QWidget* OverviewPage::layersTab() {
         share_->setAxes(tr("worst tensors"), tr("share of squared error, %"));
         share_->setXDecimals(0);
         bytes_->setToken(0);
+        bytes_->setFromZero(true);
         bytes_->setAxisVisible(false);
     });
     return tab;

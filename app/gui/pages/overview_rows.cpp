@@ -203,6 +203,8 @@ void OverviewPicture::work() {
     if (model) bytes = byteShares(*model, layout->weights, rows, spec);
     for (std::size_t weight = 0; weight < layout->weights.size(); ++weight) {
         const auto& row = rows.at(weight);
+        if (row && row->isLarger() && ++larger == 1)
+            largest = grid.shown[weight] + u' ' + QString::fromStdString(row->larger);
         if (!row || row->status == Status::Ok) continue;
         if (++refused == 1) refusal = grid.shown[weight] + QStringLiteral(": ") + missingReason(*metric, row);
     }

@@ -25,7 +25,7 @@ namespace qs::gui {
 
 namespace {
 constexpr std::size_t kTickedAtFirst = 6; // with A and B no more than a session remembers
-constexpr std::size_t kLittle = 2000;     // weights times specs that are drawn up within 2 ms
+constexpr std::size_t kFewTensors = 2000; // weights times specs that are drawn up within 2 ms
 
 QString textOf(const QuantSpec& spec) { return QString::fromStdString(specText(spec)); }
 } // namespace
@@ -214,7 +214,7 @@ void SpecSetView::refresh() {
         picture->work();
         return picture;
     };
-    const bool little = session_.weights().size() * (asked.specs.size() + 1) <= kLittle;
+    const bool little = session_.weights().size() * (asked.specs.size() + 1) <= kFewTensors;
     runJobOrNow<Drawn>(little, this, job_, work, [this](Result<Drawn> picture) {
         drawing_ = false;
         if (picture) show(*picture);

@@ -24,6 +24,14 @@ QString kurtosisText(double kurtosis) {
     return std::isfinite(kurtosis) ? text(fixedText(kurtosis, 2)) : QStringLiteral("–");
 }
 
+void setRole(QLabel& label, bool warns) {
+    const QString role = warns ? QStringLiteral("warn") : QStringLiteral("muted");
+    if (label.property("role").toString() == role) return;
+    label.setProperty("role", role);
+    label.style()->unpolish(&label);
+    label.style()->polish(&label);
+}
+
 } // namespace
 
 TensorHeader::TensorHeader(QWidget* parent)
@@ -39,7 +47,8 @@ TensorHeader::TensorHeader(QWidget* parent)
     layout->addStretch(1);
     sigma_->setToolTip(tr("Standard deviation of the finite weights"));
     kurtosis_->setToolTip(tr("Excess kurtosis m4 / m2² − 3: 0 for a normal distribution, large for heavy tails"));
-    outliers_->setToolTip(tr("Rows whose largest |w| is more than 6 times the median row's"));
+    outliers_->setToolTip(tr("Rows, and columns (indices of the last axis), whose largest |w| is more than 6 times the "
+                             "median one's"));
     holes_->setToolTip(tr("Values that are not numbers or infinite"));
     for (QLabel* label : {facts_, sigma_, kurtosis_, outliers_, holes_}) {
         label->setFont(Theme::numbers(11));
@@ -53,8 +62,11 @@ void TensorHeader::setTensor(const TensorInfo* tensor, const AnalysisRow& row, c
     if (!tensor) return;
     name_ = text(escapeForPeople(tensor->name, 400));
     title_->setToolTip(name_);
-    facts_->setToolTip(tensor->derived ? text(escapeForPeople(tensor->derived->description(), 200)) : QString());
-    const bool sized = row && row->bytesAfter > 0;
+    const bool sized = row && row->bytesAfter > 0, larger = row && row->isLarger();
+    facts_->setToolTip(larger            ? text(row->larger)
+                       : tensor->derived ? text(escapeForPeople(tensor->derived->description(), 200))
+                                         : QString());
+    setRole(*facts_, larger);
     facts_->setText(QStringLiteral("%1  %2   %3")
                         .arg(QString::fromLatin1(tensor->typeId()), text(shapeTimes(tensor->shape)),
                              sized ? text(bytesText(row->bytesBefore) + " → " + bytesText(row->bytesAfter))
@@ -64,17 +76,14 @@ void TensorHeader::setTensor(const TensorInfo* tensor, const AnalysisRow& row, c
     };
     sigma_->setText(statistics ? number("σ", statistics->std, 3) : tr("σ not measured"));
     kurtosis_->setText(statistics ? tr("kurtosis %1").arg(kurtosisText(statistics->kurtosis)) : QString());
-    outliers_->setText(statistics ? tr("outlier channels %1").arg(statistics->outlierChannels) : QString());
+    outliers_->setText(
+        statistics ? tr("outlier rows %1  columns %2").arg(statistics->outlierChannels).arg(statistics->outlierColumns)
+                   : QString());
     const quint64 nan = statistics ? statistics->moments.nan : 0, inf = statistics ? statistics->moments.inf : 0;
     QString holes = statistics ? tr("NaN %1").arg(nan) : QString();
     if (inf > 0) holes += tr("  Inf %1").arg(inf);
     holes_->setText(holes);
-    const QString role = nan + inf > 0 ? QStringLiteral("warn") : QStringLiteral("muted");
-    if (holes_->property("role").toString() != role) {
-        holes_->setProperty("role", role);
-        holes_->style()->unpolish(holes_);
-        holes_->style()->polish(holes_);
-    }
+    setRole(*holes_, nan + inf > 0);
     setAccessibleName(name_ + u' ' + facts_->text());
     elide();
 }

@@ -59,7 +59,8 @@ void Peek::showFor(const TensorInfo& tensor, const QRect& cell) {
                QStringLiteral("%1, %2").arg(QString::fromStdString(significantText(double(s->moments.min))),
                                             QString::fromStdString(significantText(double(s->moments.max)))));
         addRow(QStringLiteral("excess kurtosis"), QString::fromStdString(fixedText(s->kurtosis, 2)));
-        addRow(QStringLiteral("outlier channels"), QString::number(s->outlierChannels));
+        addRow(QStringLiteral("outlier rows"), QString::number(s->outlierChannels));
+        addRow(QStringLiteral("outlier columns"), QString::number(s->outlierColumns));
         addRow(QStringLiteral("NaN, Inf"), QStringLiteral("%1, %2").arg(s->moments.nan).arg(s->moments.inf));
     } else {
         addRow(QStringLiteral("statistics"), QStringLiteral("not measured"), true);

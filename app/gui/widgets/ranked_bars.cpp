@@ -64,7 +64,7 @@ void RankedBars::setBars(int count, const BarExtents& extents, std::function<Ran
         for (int i = 0; i < count_; ++i) nameWidth_ = std::max(nameWidth_, words.horizontalAdvance(bar_(i).name) + 5);
     }
     textWidth_ = QFontMetricsF(Theme::numbers(11)).averageCharWidth() * double(text) + 2;
-    dots_ = any && most > least && ((least > 0 && least > most / 2) || (most < 0 && most < least / 2));
+    dots_ = !fromZero_ && any && most > least && ((least > 0 && least > most / 2) || (most < 0 && most < least / 2));
     const double margin = dots_ ? (most - least) * 0.04 : 0;
     lo_ = dots_ ? least - margin : std::min(0.0, least);
     hi_ = dots_ ? most + margin : std::max(0.0, most);
@@ -93,6 +93,7 @@ int RankedBars::rowHeight() const {
 }
 
 void RankedBars::setToken(int token) { token_ = token; }
+void RankedBars::setFromZero(bool on) { fromZero_ = on; }
 
 void RankedBars::setCurrent(int index) {
     if (index == current_) return;

@@ -38,9 +38,11 @@ public:
     void setAxis(const QString& title); ///< what the length means, with unit
     void setAxisVisible(bool on);       ///< off: the figures at the ends of the rows say it all
     void setToken(int token);           ///< 0..3: dataA..dataD
+    void setFromZero(bool on);          ///< on: bars begin at 0 however close the values lie; before setBars()
     void setCurrent(int index);         ///< -1: none; does not scroll
     void setLinked(int index);          ///< highlighted as under the mouse; scrolls to it; -1: none
     int current() const { return current_; }
+    double axisBegin() const { return lo_; } ///< where bars and dots are measured from
     void setDescribe(std::function<QString(int)> describe); ///< tooltip
     QRect barRect(int index) const;                         ///< the whole row, in viewport pixels
     QString dataAsTsv() const;
@@ -70,7 +72,7 @@ private:
     std::function<RankedBar(int)> bar_;
     QString axis_;
     double lo_ = 0, hi_ = 0; ///< of the axis
-    bool dots_ = false, axisVisible_ = true;
+    bool dots_ = false, axisVisible_ = true, fromZero_ = false;
     double textWidth_ = 0, nameWidth_ = 0;
     int token_ = 2, current_ = -1, hover_ = -1;
     std::function<QString(int)> describe_;

@@ -368,7 +368,7 @@ QVariant TensorTree::headerData(int section, Qt::Orientation orientation, int ro
     }
     static const char* titles[] = {"Tensor", "bpw ↓", "", "bytes", "flags"};
     static const char* tips[] = {"Name, by layer", "True stored bits per weight", "", "Bytes in the file",
-                                 "NaN, outlier channels, refusals"};
+                                 "NaN, outlier rows and columns, refusals, more bits than the source"};
     if (role == Qt::DisplayRole) return QString::fromUtf8(titles[section]);
     if (role == Qt::ToolTipRole) return QString::fromUtf8(tips[section]);
     return {};

@@ -69,6 +69,7 @@ CheckpointConfig readCheckpointConfig(const Model& model) {
     if (const auto tree = treeOf(folder / "config.json"); !tree)
         config.problem = tree.error().message;
     else if (tree->is_object()) {
+        config.modelType = textAt(*tree, "model_type");
         config.dtype = floatType(textAt(*tree, "torch_dtype"));
         if (!config.dtype) config.dtype = floatType(textAt(*tree, "dtype"));
         for (const char* key : {"compression_config", "quantization", "quantization_config"})

@@ -5,6 +5,7 @@
 #include "core/model/foreign_file.h"
 #include "core/model/mapped_file.h"
 #include "core/model/onnx/onnx.h"
+#include "core/model/onnx/quantized.h"
 #include "core/model/tensor_name.h"
 
 #include <fmt/format.h>
@@ -35,12 +36,14 @@ public:
         for (const auto& unread : parsed->unread)
             model->warnings.push_back(fmt::format("{}: {}.", shownPath(path), unread));
         model->tensors.reserve(parsed->tensors.size());
+        outputLast_ = std::move(parsed->outputLast);
         for (; !parsed->tensors.empty(); parsed->tensors.pop_front())
             if (auto added = add(parsed->tensors.front()); !added) return added;
         if (missing_ > 0)
             model->warnings.push_back(fmt::format("{}: the files of {} tensors are missing; the first, {}, is in {}.",
                                                   shownPath(path), missing_, firstMissing_, firstLocation_));
         nameApart(*model);
+        onnx::addQuantizedLayers(*model, parsed->dequantized);
         return {};
     }
 
@@ -82,6 +85,7 @@ private:
             info.offset = offset;
         info.name = std::move(tensor.name);
         info.shape = std::move(tensor.shape);
+        info.outputLast = info.shape.size() >= 2 && outputLast_.contains(info.name);
         model->tensors.push_back(std::move(info));
         return {};
     }
@@ -105,6 +109,7 @@ private:
     }
 
     ConfinedFolder folder_;
+    std::set<std::string> outputLast_;
     std::map<std::string, int> files_;
     std::size_t missing_ = 0;
     std::string firstMissing_, firstLocation_;

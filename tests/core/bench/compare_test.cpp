@@ -2,7 +2,9 @@
 #include "core/bench/bench_report.h"
 #include "tests/support/test_program.h"
 
+#include <QTemporaryDir>
 #include <QTest>
+#include <sys/stat.h>
 
 using namespace qs;
 
@@ -171,6 +173,15 @@ private Q_SLOTS:
         QFETCH(QByteArray, text);
         const auto read = parseBenchBaseline(std::string_view(text.constData(), std::size_t(text.size())), "old.json");
         QVERIFY(!read && read.error().message.find("old.json") != std::string::npos);
+    }
+    /// Nothing is ever written into it: opening it would wait for ever.
+    void aPipeIsNoFile() {
+        const QTemporaryDir folder;
+        const auto path = folder.filePath(QStringLiteral("pipe.json")).toStdString();
+        QCOMPARE(::mkfifo(path.c_str(), 0600), 0);
+        const auto read = readBenchBaseline(path);
+        QVERIFY(!read &&
+                read.error().message.find("is no file; give a file that `bench --json` wrote") != std::string::npos);
     }
     void oddFieldsAreLeftOut() {
         const auto read = parseBenchBaseline(

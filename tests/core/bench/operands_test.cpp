@@ -39,6 +39,19 @@ private Q_SLOTS:
         QVERIFY(normalVariate(1, 2, 3) != normalVariate(2, 2, 3) && normalVariate(1, 2, 3) != normalVariate(1, 3, 3));
     }
 
+    /// axis=out follows the operation: rows of [N, K], columns of [K, N]; flat=yes says that it does not cross.
+    void outputAxis() {
+        const auto spec = *parseSpec("int8:axis=out");
+        const auto values = *weightValues(6, 40, 3, nullptr);
+        const auto rows = *makeWeights(spec, 6, 40, values, {}), columns = *makeWeights(spec, 6, 40, values, {}, true);
+        QCOMPARE(rows->format.channelAxis, 0);
+        QCOMPARE(columns->format.channelAxis, 1);
+        QCOMPARE(rows->quantized.scales.size(), std::size_t(6));
+        QCOMPARE(columns->quantized.scales.size(), std::size_t(40));
+        const auto flat = makeWeights(*parseSpec("nf4:flat=yes"), 6, 40, values, {});
+        QVERIFY(!flat && flat.error().message.find("flat=yes") != std::string::npos);
+    }
+
     /// Every spec and awkward shape: what the interface's words decode to is what quantization materializes.
     void packed_data() {
         QTest::addColumn<QString>("spec");

@@ -59,7 +59,7 @@ void ExportTest::proved_data() {
                                                         {"nf4:dialect=bnb", "bnb"},
                                                         {"fp4:dialect=bnb:block=32", "bnb"},
                                                         {"nf4:dialect=bnb:scaletype=u8dq", "bnb"},
-                                                        {"int8", "llm-int8"}};
+                                                        {"int8:dialect=bnb", "llm-int8"}};
     for (const auto& [spec, layout] : rows)
         for (const char* kind : {"file", "folder"})
             QTest::addRow("%s %s %s", spec, layout, kind) << QString::fromLatin1(spec) << QString::fromLatin1(layout);
@@ -222,7 +222,7 @@ void ExportTest::conv1dIsTurned_data() {
     };
     row("bnb", "nf4:dialect=bnb", "gpt2", true);
     row("bnb", "fp4:dialect=bnb:scaletype=u8dq", "gpt2", true);
-    row("llm-int8", "int8", "gpt2", true);
+    row("llm-int8", "int8:dialect=bnb", "gpt2", true);
     row("bnb", "nf4:dialect=bnb", "gpt_bigcode", false); // its c_attn is a linear layer
     row("native", "nf4:block=64", "gpt2", false);
 }

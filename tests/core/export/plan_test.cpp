@@ -20,6 +20,8 @@ private Q_SLOTS:
     void refusalsAreRows();
     void whatTheLayoutCannotSayTogether();
     void decodedLayersAreSaid();
+    void whatIsStoredOtherwise();
+    void bothBitsPerWeight();
     void rulesAsLines();
     void linesThatAreNoRules_data();
     void linesThatAreNoRules();
@@ -34,7 +36,7 @@ const std::pair<const char*, const char*> kCases[] = {{"eformer", "nf4"},
                                                       {"native", "int4:sym=no:block=32"},
                                                       {"native", "nvfp4"},
                                                       {"bnb", "nf4:dialect=bnb:scaletype=u8dq"},
-                                                      {"llm-int8", "int8"},
+                                                      {"llm-int8", "int8:dialect=bnb"},
                                                       {"compressed-tensors", "int4:dialect=ct:block=64"},
                                                       {"compressed-tensors", "nvfp4"},
                                                       {"gptq", "int4:block=32:scaletype=f16:sym=no"},
@@ -172,6 +174,59 @@ void PlanTest::decodedLayersAreSaid() {
     QVERIFY(derived > 1);
     QCOMPARE(plan->decoded, std::uint64_t(derived - 1));
     QVERIFY(summaryText(*plan).find("written as the values that they decode to") != std::string::npos);
+}
+
+/// mlx keeps scales and biases of an F32 source in f32, whatever the spec's scaletype; larger tensors are said too.
+void PlanTest::whatIsStoredOtherwise() {
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("a.weight", DType::F32, {64, 320}, wavy(64 * 320))});
+    QuantizeRequest asked{*parseSpec("int4:sym=no:block=32:scaletype=bf16"), {}, "mlx", {}};
+    const auto plan = planExport(*model, asked);
+    QVERIFY(plan && plan->remarks.size() == 1);
+    QCOMPARE(
+        plan->remarks[0],
+        std::string("Layout mlx, 1 tensor: scales and biases are stored as F32, not bf16, because the source is F32 "
+                    "and readers compute in their type; 6.0000 bits per weight."));
+    QCOMPARE(8.0 * double(plan->bytes) / double(plan->elements), 6.0);
+    QVERIFY(summaryText(*plan).find(plan->remarks[0]) != std::string::npos);
+    asked.output = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
+    const auto done = exportModel(*model, asked, Job{});
+    QVERIFY(done && done->written.remarks == plan->remarks);
+
+    const auto half =
+        opened(folder, {made("a.weight", DType::BF16, {64, 320}, std::vector<std::uint16_t>(64 * 320, 0x3f80))},
+               "half.safetensors");
+    QVERIFY(planExport(*half, asked)->remarks.empty());
+    const auto conv =
+        opened(folder, {made("c.weight", DType::F16, {16, 8, 3, 3}, std::vector<std::uint16_t>(1152, 0x3c00))},
+               "conv.safetensors");
+    const auto larger = planExport(*conv, {*parseSpec("int8"), {}, "eformer", {}});
+    QVERIFY(larger && larger->remarks.size() == 1);
+    QCOMPARE(
+        larger->remarks[0],
+        std::string("1 of 1 quantized tensors take more bytes than in the source; the first, c.weight stores 18.6667 "
+                    "bits per weight, more than the 16.0000 of the source (F16): use int8:axis=out."));
+    QVERIFY(planExport(*conv, {*parseSpec("int8:axis=out"), {}, "eformer", {}})->remarks.empty());
+}
+
+/// Of the quantized tensors, and of all that the file holds; each has its name.
+void PlanTest::bothBitsPerWeight() {
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("a.weight", DType::F32, {64, 320}, wavy(64 * 320)),
+                                       made("b.bias", DType::F32, {1024}, wavy(1024))});
+    QuantizeRequest asked{
+        *parseSpec("nf4"), {}, "eformer", folder.filePath(QStringLiteral("out.safetensors")).toStdString()};
+    const auto plan = planExport(*model, asked);
+    const auto done = exportModel(*model, asked, Job{});
+    QVERIFY(plan && done);
+    const double all = 8.0 * (64 * 320 * 4.5 / 8 + 4096) / (64 * 320 + 1024);
+    QCOMPARE(done->certificate.bitsPerWeight(), 4.5);
+    QCOMPARE(done->certificate.bitsPerWeightOfAll(), all);
+    const auto has = [](const std::string& text, const std::string& part) { return text.find(part) != text.npos; };
+    QVERIFY(has(summaryText(*plan), "quantized at 4.5000 bpw; 5.8095 bpw over all tensors of the file"));
+    QVERIFY(has(summaryText(done->certificate),
+                "4.5000 bpw in 1 quantized tensor, 5.8095 bpw over all 2 tensors of the file"));
+    QVERIFY(has(certificateText(done->certificate), "\"bpw_all\": 5.80952380952"));
 }
 
 void PlanTest::rulesAsLines() {

@@ -32,6 +32,7 @@ private Q_SLOTS:
     void openedInput();
     void folderAppearsWhole();
     void folderIsReplacedOnlyIfOurs();
+    void namesOverTwoLines();
     void folderOfAnOpenedInput();
     void killedFolderIsTidiedUp();
     void othersFoldersStay();
@@ -317,6 +318,27 @@ void AtomicFileTest::folderIsReplacedOnlyIfOurs() {
     QCOMPARE(names(), QStringList{QStringLiteral("dir")});
     put(folder_->path(), QStringLiteral("file"), "x");
     QVERIFY(text(AtomicFolder::create(at("file")).error().message).contains(QStringLiteral("is a file, not a folder")));
+}
+
+/// A name with the end of a line in it is one name, and what it ends with is not ours for that.
+void AtomicFileTest::namesOverTwoLines() {
+    const auto writeOne = [&](const std::string& name) {
+        auto folder = AtomicFolder::create(at("dir"));
+        if (!folder) return text(folder.error().message);
+        if (!writeWholeFile(folder->partialPath() + "/" + name, "x")) return QStringLiteral("not written");
+        const auto done = folder->commit();
+        return done ? QString() : text(done.error().message);
+    };
+    QCOMPARE(writeOne("first\nnotes.txt"), QString());
+    QCOMPARE(writeOne("second\nnotes.txt"), QString()); // replaces what we wrote
+    put(folder_->path(), QStringLiteral("dir/notes.txt"), "mine");
+    QVERIFY(writeOne("third").contains(QStringLiteral("holds notes.txt, which QuantScope did not write")));
+    QCOMPARE(bytesOf(text(at("dir/notes.txt"))), QByteArray("mine"));
+    // A marker that is a pipe is none.
+    QVERIFY(QDir().mkdir(text(at("piped"))));
+    QCOMPARE(::mkfifo(at("piped/.quantscope").c_str(), 0600), 0);
+    QVERIFY(text(AtomicFolder::create(at("piped")).error().message)
+                .contains(QStringLiteral("was not written by QuantScope")));
 }
 
 void AtomicFileTest::folderOfAnOpenedInput() {

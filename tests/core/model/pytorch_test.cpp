@@ -190,6 +190,9 @@ void PytorchTest::lies_data() {
          "does not fit into its storage");
     const QByteArray huge = "\x8a\x08" + le(std::uint64_t(1) << 62, 8);
     with("sizes that overflow", pickle(6, 0, huge + huge + "\x86"), "its sizes and strides overflow");
+    const QByteArray many = "\x8a\x08" + le(std::uint64_t(1) << 40, 8);
+    with("strides of 0 that repeat one number", pickle(6, 0, many + "K\x01\x86", QByteArray("K\0K\x01\x86", 5)),
+         "it declares 4.00 TiB where 4 B are stored (strides of 0 repeat them)");
     with("strides that overflow", pickle(6, 0, "K\x02K\x03\x86", huge + huge + "\x86"),
          "its sizes and strides overflow");
     with("one more stride", pickle(6, 0, "K\x02K\x03\x86", "K\x01K\x01K\x01\x87"),

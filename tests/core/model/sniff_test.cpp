@@ -32,6 +32,7 @@ private Q_SLOTS:
     void foldersWithoutAModel_data();
     void foldersWithoutAModel();
     void pipeInAFolder();
+    void filesLikeOthersAreToldByTheirNames();
 
 private:
     /// The sentence that opening gives; "" when it opens.
@@ -252,6 +253,23 @@ void SniffTest::pointersAmongTheParts() {
                           in("split-00001-of-00003.gguf").toStdString());
     put(folder_->path(), QStringLiteral("split-00002-of-00003.gguf"), bytes);
     told(in("split-00001-of-00003.gguf"));
+}
+
+/// Their first bytes are those of an ONNX model.
+void SniffTest::filesLikeOthersAreToldByTheirNames() {
+    const QByteArray bytes = pb::number(1, 1) + pb::part(2, "meta");
+    const auto in = [&](const char* name) { return put(folder_->path(), QString::fromLatin1(name), bytes); };
+    const auto says = [&](const QString& path, const char* word) {
+        const QString why = refusal(path);
+        return why.contains(QLatin1String(word)) && !why.contains(QLatin1String("ONNX model)"));
+    };
+    QVERIFY(says(in("saved/saved_model.pb"), "TensorFlow SavedModel"));
+    QVERIFY(says(folder_->filePath(QStringLiteral("saved")), "TensorFlow SavedModel"));
+    QVERIFY(says(in("m.mlmodel"), "Core ML"));
+    in("m.mlpackage/Data/com.apple.CoreML/model.mlmodel");
+    QVERIFY(says(folder_->filePath(QStringLiteral("m.mlpackage")), "Core ML"));
+    in("renamed/Data/com.apple.CoreML/model.mlmodel"), in("renamed/Manifest.json");
+    QVERIFY(says(folder_->filePath(QStringLiteral("renamed")), "Core ML"));
 }
 
 void SniffTest::unfinishedDownloads() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a name says, in the spellings of the model families.
 #include "core/model/model.h"
+#include "core/model/norm_name.h"
 #include "core/model/tensor_name.h"
 #include "tests/support/test_program.h"
 
@@ -17,6 +18,7 @@ private Q_SLOTS:
     void differsWithinALayer();
     void naturalOrder();
     void quoted();
+    void norms();
 };
 
 void TensorNameTest::places_data() {
@@ -126,6 +128,14 @@ void TensorNameTest::naturalOrder() {
         for (std::size_t j = 0; j < sorted.size(); ++j)
             QVERIFY2(naturalLess(sorted[i], sorted[j]) == (i < j),
                      qPrintable(QString::fromStdString(sorted[i] + " and " + sorted[j])));
+}
+
+void TensorNameTest::norms() {
+    for (const char* name : {"norm", "input_layernorm", "norm1", "norm_f", "ln.norm", "batch_normalization", "norms.0",
+                             "normal_norm", "batchnorm2d"})
+        QVERIFY2(saysNorm(name), name);
+    for (const char* name : {"normal_", "normal_proj", "abnormal", "enormous", "normed", "q_proj", ""})
+        QVERIFY2(!saysNorm(name), name);
 }
 
 void TensorNameTest::quoted() {

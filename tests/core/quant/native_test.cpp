@@ -93,7 +93,10 @@ void NativeTest::longRows_data() {
                              "nvfp4:scaletype=ue4m3",
                              "nf4:dialect=bnb",
                              "fp4:dialect=bnb:block=32:scaletype=u8dq",
-                             "mxfp4:tile=0x4"})
+                             "mxfp4:tile=0x4",
+                             "int8:axis=out",
+                             "nf4:block=6:flat=yes",
+                             "ternary:scale=block:block=7:flat=yes"})
         QTest::newRow(spec) << QString::fromLatin1(spec);
 }
 
@@ -133,6 +136,9 @@ std::vector<std::string> specsOf(const FormatTraits& format) {
                                         ":scale=block",
                                         ":axis=0",
                                         ":axis=0,1",
+                                        ":axis=out",
+                                        ":block=16:flat=yes",
+                                        ":block=6:flat=yes:sym=no",
                                         ":tile=0x3,1x4",
                                         ":tile=0x4",
                                         ":tile=1x4",

@@ -37,6 +37,17 @@ QList<pid_t> processes(const QByteArray& name, const QByteArray& line) {
     return found;
 }
 
+/// Processes that a worker of this program has started, wherever they have gone.
+QStringList withOurMark() {
+    const QByteArray mark = "QUANTSCOPE_WORKER_MARK=" + QByteArray::number(getpid()) + '-';
+    QStringList found;
+    for (const auto& entry : QDir(q("/proc")).entryList(QDir::Dirs)) {
+        QFile environment(q("/proc/") + entry + q("/environ"));
+        if (environment.open(QIODevice::ReadOnly) && environment.readAll().contains(mark)) found << entry;
+    }
+    return found;
+}
+
 QByteArray childOf(pid_t parent) { return "PPid:\t" + QByteArray::number(parent); }
 QByteArray inGroup(pid_t leader) { return "NSpgid:\t" + QByteArray::number(leader); }
 
@@ -73,6 +84,33 @@ private Q_SLOTS:
         QVERIFY2(QString::fromStdString(kernel.error().reason).startsWith(q("crashed in prepare (SIGSEGV)")),
                  kernel.error().reason.c_str());
         QTRY_COMPARE(processes(kWorker, inGroup(workers.front())).size(), qsizetype(0));
+    }
+    /// One that has left the group and the session of its worker is found by the mark in its environment.
+    void childrenThatLeaveTheGroupDieToo() {
+        auto opened = openBackend(badSource("prepare:daemon"), patient(), {});
+        QVERIFY(opened);
+        Product product;
+        QVERIFY(!(*opened)->prepare(0, product.problem, "plain", {&product.weight, 1}));
+        QTRY_COMPARE(withOurMark(), QStringList());
+    }
+    void secretsStayOutside() {
+        qputenv("AWS_SECRET_ACCESS_KEY", "hush");
+        qputenv("QS_TEST_NOT_A_SECRET", "1");
+        const auto opened = openBackend(badSource("open:secret"), patient(), {});
+        qunsetenv("AWS_SECRET_ACCESS_KEY");
+        qunsetenv("QS_TEST_NOT_A_SECRET");
+        QVERIFY(!opened);
+        QVERIFY2(opened.error().reason.find("the secret is not here") != std::string::npos,
+                 opened.error().reason.c_str());
+    }
+    void memoryHasAnEnd() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+        QSKIP("a sanitizer's shadow takes terabytes: there is no limit under it");
+#endif
+        const auto opened = openBackend(badSource("open:memory"), patient(), {});
+        QVERIFY(!opened);
+        QVERIFY2(opened.error().reason.find("there is an end of memory") != std::string::npos,
+                 opened.error().reason.c_str());
     }
     /// A worker is started by a thread; the end of that thread must not end the worker.
     void theOpeningThreadMayEnd() {

@@ -44,6 +44,9 @@ private Q_SLOTS:
         const std::tuple<const char*, const char*, const char*> faults[] = {
             // Its times are made up: a microsecond for anything, on a machine of 4 GB/s by its own account.
             {"none:", "invalid", "times the measured read_bw roof"},
+            {"bench:zero", "invalid", "a run is said to have taken 0 ns"},
+            {"bench:one", "invalid", "a run is said to have taken 1 ns"},
+            {"bench:long", "invalid", "but the answer came after"},
             {"execute:nan", "wrong", "is NaN"},
             {"execute:beyond", "wrong", "after the tensor 'out' was overwritten"},
             {"bench:last_out", "wrong", "the result of the last timed run is wrong"},
