@@ -84,7 +84,7 @@ tl::unexpected<Error> nothingToOpen(const std::string& path, const FolderList& l
         const auto inside = listFolder(folder.string());
         return inside && (!inside->weights.empty() || !inside->indexes.empty());
     };
-    if (const auto is = foreignName(path); !is.empty()) return fail(fmt::format("{} {}.", shown(path), is), path);
+    if (const auto is = foreignName(path); !is.empty()) return fail(fmt::format("{} {}.", shownPath(path), is), path);
     if (!list.opening.empty())
         return fail(fmt::format("{} holds no safetensors file; open {} in it.", shownPath(path),
                                 shownPath((fs::path(path) / list.opening.front()).string())),
