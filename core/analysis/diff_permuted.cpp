@@ -12,7 +12,7 @@
 namespace qs {
 namespace {
 
-constexpr std::int64_t kBand = std::int64_t(1) << 16; ///< elements that one worker holds
+constexpr std::int64_t kPermutedBand = std::int64_t(1) << 16; ///< elements that one worker holds
 
 /// Of a value's bits; 0 and -0 are one value.
 std::uint64_t mixedBits(float value) {
@@ -33,7 +33,7 @@ struct Signatures {
 Signatures signaturesOf(const TensorView& view, const Matrix& matrix, const Job& job) {
     Signatures out;
     out.rows.assign(std::size_t(matrix.rows), 0);
-    const std::int64_t band = std::max<std::int64_t>(1, kBand / matrix.columns);
+    const std::int64_t band = std::max<std::int64_t>(1, kPermutedBand / matrix.columns);
     std::vector<std::vector<std::uint64_t>> columns(workerCount());
     std::vector<std::vector<float>> rooms(workerCount());
     parallelFor(std::size_t((matrix.rows + band - 1) / band), 1, [&](std::size_t first, std::size_t last, unsigned id) {
