@@ -297,7 +297,7 @@ std::string whyUnusable(const TensorAnalysis& row, std::uint64_t elements) {
     if (elements > 0 && row.sums.n == 0) return fmt::format("none of its {} values is finite", elements);
     const ErrorSums& sums = row.sums;
     if (!std::isnan(sums.se2) && !std::isnan(sums.sv2) && std::isfinite(sums.maxAbs)) return {};
-    return "what the codes decode to holds NaN or Inf: a scale is beyond the range of its type";
+    return "no largest error: what the codes decode to, or its difference from a weight, is NaN or beyond f32";
 }
 
 } // namespace
