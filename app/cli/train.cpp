@@ -33,12 +33,12 @@ const Columns<Row>& columns() {
         const auto number = [](double value) { return std::isfinite(value) ? Value(value) : Value(); };
         constexpr auto lower = Direction::LowerIsBetter;
         return Columns<Row>{
-            {{"tensor", "Tensor", "", Show::Text, 0, Direction::None, ""},
+            {{"tensor", "Tensor", "", Show::Name, 0, Direction::None, ""},
              [](const Row& r) { return Value(r.tensor); }},
             {{"spec", "Spec", "", Show::Text, 0, Direction::None, ""}, [](const Row& r) { return Value(r.spec); }},
-            {{"nearest_nmse", "Nearest", "", Show::Significant, 4, lower, "output NMSE of rounding to nearest"},
+            {{"nearest_nmse", "Nearest", "", Show::Scientific, 4, lower, "output NMSE of rounding to nearest"},
              [](const Row& r) { return Value(r.result->startLoss); }},
-            {{"trained_nmse", "Trained", "", Show::Significant, 4, lower, "output NMSE of the best step"},
+            {{"trained_nmse", "Trained", "", Show::Scientific, 4, lower, "output NMSE of the best step"},
              [](const Row& r) { return Value(r.result->bestLoss); }},
             {{"gain_db", "Gain", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "of the output's SQNR"},
              [number](const Row& r) {
@@ -49,7 +49,7 @@ const Columns<Row>& columns() {
              [](const Row& r) { return Value(std::int64_t(r.result->bestStep)); }},
             {{"steps", "Steps", "", Show::Integer, 0, Direction::None, ""},
              [](const Row& r) { return Value(std::int64_t(r.steps)); }},
-            {{"weight_nmse", "Weight NMSE", "", Show::Significant, 4, lower, "of the trained weights against W"},
+            {{"weight_nmse", "Weight NMSE", "", Show::Scientific, 4, lower, "of the trained weights against W"},
              [](const Row& r) { return r.result->weightNmse ? Value(*r.result->weightNmse) : Value(); }},
             {{"inputs", "Inputs", "", Show::Text, 0, Direction::None, ""},
              [](const Row& r) { return Value(r.inputs); }},
@@ -108,7 +108,7 @@ Result<void> run(const Options& options) {
     plot.series = {{"this step", {}, {}, {}}, {"best so far", {}, {}, {}}};
     Columns<value::QatStep> curve = {{{"step", "Step", "", Show::Integer, 0, Direction::None, ""},
                                       [](const value::QatStep& s) { return Value(std::int64_t(s.step)); }},
-                                     {{"nmse", "NMSE", "", Show::Significant, 4, Direction::LowerIsBetter, ""},
+                                     {{"nmse", "NMSE", "", Show::Scientific, 4, Direction::LowerIsBetter, ""},
                                       [](const value::QatStep& s) { return Value(s.loss); }},
                                      {{"best", "Best", "", Show::Significant, 4, Direction::LowerIsBetter, ""},
                                       [](const value::QatStep& s) { return Value(s.best); }}};

@@ -72,7 +72,7 @@ QString TensorOutline::role(const Model& model, int tensor) const {
     const auto& info = model.tensors[std::size_t(tensor)];
     if (!standsAlone(tensor)) {
         const auto place = placeOf(info.name);
-        return place.role.empty() ? name(info) : escaped(place.role);
+        return place.inLayer.empty() ? name(info) : escaped(place.inLayer);
     }
     return !isBrief.empty() && isBrief[std::size_t(tensor)] ? escaped(std::string(brief(info.name))) : name(info);
 }

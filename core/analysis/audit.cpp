@@ -154,6 +154,7 @@ const Columns<Finding>& findingColumns() {
         add("title", "Finding", "What it is", [](const Finding& f) -> Value { return std::string(f.check->title); });
         add("tensor", "Tensor", "Where; empty when it is about the whole checkpoint",
             [](const Finding& f) -> Value { return f.tensor; });
+        out.back().show = Show::Name;
         add("evidence", "Evidence", "The figures that say so", [](const Finding& f) -> Value { return f.evidence; });
         return out;
     }();

@@ -52,7 +52,7 @@ Columns<AnalysisRow> makeAnalysisColumns() {
     Columns<Row> columns;
     const auto add = [&](ColumnInfo info, auto get) { columns.push_back(column<Row>(std::move(info), get)); };
     const auto counted = [](const Row& r) { return r->status == Status::Ok || r->nan + r->inf > 0; };
-    add({"tensor", "Tensor", "", Show::Text, 0, Direction::None, "Name in the file"},
+    add({"tensor", "Tensor", "", Show::Name, 0, Direction::None, "Name in the file"},
         [](const Row& r) -> Value { return r->tensor; });
     add({"shape", "Shape", "", Show::Shape, 0, Direction::None, "Dimensions in numpy order"},
         [](const Row& r) -> Value { return wholeShapeText(r->shape); });
@@ -108,7 +108,7 @@ Columns<SpecTotal> makeTotalColumns() {
     add({"bpw_all", "bpw of all", "bit", Show::Fixed, 4, Direction::LowerIsBetter,
          "Stored bits per weight of the whole model: what is not measured counts as it is in the source"},
         [](const Row& r) -> Value { return r.allElements ? Value(r.bpwAll()) : Value(); });
-    add({"nmse", "NMSE", "", Show::Significant, 4, Direction::LowerIsBetter,
+    add({"nmse", "NMSE", "", Show::Scientific, 4, Direction::LowerIsBetter,
          "||E||^2 / ||W||^2 of all tensors together"},
         [](const Row& r) { return r.sums.sw2 > 0 ? figure(r.sums.se2 / r.sums.sw2) : Value(); });
     add({"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "-10 log10(NMSE) of all tensors together"},

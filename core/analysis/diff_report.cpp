@@ -67,9 +67,9 @@ const Columns<DiffRow>& diffColumns() {
             return row.power > 0 || row.otherPower > 0 || row.differing > 0 || (row.status == DiffStatus::Equal);
         };
         const auto none = Direction::None;
-        add({"tensor", "Tensor", "", Show::Text, 0, none, "Name in A"},
+        add({"tensor", "Tensor", "", Show::Name, 0, none, "Name in A"},
             [](const DiffRow& r) -> Value { return r.a ? r.a->name : std::string(); });
-        add({"other", "In B", "", Show::Text, 0, none, "Name in B"},
+        add({"other", "In B", "", Show::Name, 0, none, "Name in B"},
             [](const DiffRow& r) -> Value { return r.b ? r.b->name : std::string(); });
         add({"status", "Status", "", Show::Text, 0, none, "equal: every value, as f32"},
             [](const DiffRow& r) -> Value { return std::string(diffStatusId(r.status)); });
@@ -90,7 +90,7 @@ const Columns<DiffRow>& diffColumns() {
         add({"differing", "Differing", "", Show::Integer, 0, Direction::LowerIsBetter,
              "Values that are not equal as f32"},
             [measured](const DiffRow& r) -> Value { return measured(r) ? Value(std::int64_t(r.differing)) : Value(); });
-        add({"nmse", "NMSE", "", Show::Significant, 4, Direction::LowerIsBetter, "||B - A||^2 / ||A||^2"},
+        add({"nmse", "NMSE", "", Show::Scientific, 4, Direction::LowerIsBetter, "||B - A||^2 / ||A||^2"},
             [figure](const DiffRow& r) -> Value { return figure(r.nmse()); });
         add({"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter,
              "-10 log10 NMSE; none where B equals A"},

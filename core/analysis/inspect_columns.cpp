@@ -16,7 +16,7 @@ Columns<InspectRow> makeColumns(bool withStatistics) {
         out.value = std::move(get);
         columns.push_back(std::move(out));
     };
-    add({"name", "Name", "", Show::Text, 0, Direction::None, "Name in the file"},
+    add({"name", "Name", "", Show::Name, 0, Direction::None, "Name in the file"},
         [](const InspectRow& r) -> Value { return r.info.name; });
     add({"dtype", "Dtype", "", Show::Text, 0, Direction::None, "Element type as the file names it"},
         [](const InspectRow& r) -> Value { return std::string(r.info.typeId()); });

@@ -142,11 +142,11 @@ const char* whyNoStatistics(const Row& row) {
 constexpr auto kLower = Direction::LowerIsBetter, kNone = Direction::None;
 constexpr auto kHigher = Direction::HigherIsBetter;
 const Metric kMetrics[] = {
-    {"mse", "MSE", "", kLower, Show::Significant, 4, "mean of E^2", true, mse, whyNotFinite},
+    {"mse", "MSE", "", kLower, Show::Scientific, 4, "mean of E^2", true, mse, whyNotFinite},
     {"rmse", "RMSE", "", kLower, Show::Significant, 4, "square root of the mean of E^2", true, rmse, whyNotFinite},
     {"mae", "MAE", "", kLower, Show::Significant, 4, "mean of |E|", true, mae, whyNotFinite},
     {"max_abs", "Max |E|", "", kLower, Show::Significant, 4, "largest |E|", true, maxAbs, whyNotFinite},
-    {"nmse", "NMSE", "", kLower, Show::Significant, 4, "||E||^2 / ||W||^2", true, nmse, whyNoRatio},
+    {"nmse", "NMSE", "", kLower, Show::Scientific, 4, "||E||^2 / ||W||^2", true, nmse, whyNoRatio},
     {"sqnr_db", "SQNR", "dB", kHigher, Show::Fixed, 2, "-10 log10(||E||^2 / ||W||^2)", true, sqnr, whyNoSqnr},
     {"cosine", "Cosine", "", kHigher, Show::Significant, 6, "<W, V> / (||W|| ||V||)", true, cosine, whyNoCosine},
     {"bias", "Bias", "", kNone, Show::Significant, 4, "mean of E", true, bias, whyNotFinite},
@@ -174,9 +174,9 @@ const Metric kMetrics[] = {
     {"outlier_columns", "Outlier columns", "", kNone, Show::Integer, 0,
      "columns (indices of the last axis) with max|W| above 6 x the median column's", false, outlierColumns,
      whyNoStatistics},
-    {"weighted_nmse", "Weighted NMSE", "", kLower, Show::Significant, 4,
+    {"weighted_nmse", "Weighted NMSE", "", kLower, Show::Scientific, 4,
      "sum a_j E_ij^2 / sum a_j W_ij^2 with a_j = E[x_j^2] of the layer's inputs", true, weightedNmse, whyNoInputs},
-    {"output_nmse", "Output NMSE", "", kLower, Show::Significant, 4, "||X E^T||^2 / ||X W^T||^2 on the layer's inputs",
+    {"output_nmse", "Output NMSE", "", kLower, Show::Scientific, 4, "||X E^T||^2 / ||X W^T||^2 on the layer's inputs",
      true, outputNmse, whyNoOutput},
     {"hessian_trace", "Hessian trace", "", kLower, Show::Significant, 4,
      "mean diagonal of the Hessian of the squared output error, 2 E[x_j^2], times ||E||^2", true, hessianTrace,

@@ -57,6 +57,7 @@ std::vector<Plot> placeMaps(const AnalysisPlan& plan, const RowsBySpec& specs, c
         plot.xTitle = "layer", plot.yTitle = "role";
         plot.cellTitle = titleOf(metric);
         plot.cellDecimals = metric.decimals;
+        plot.lowIsGood = metric.better != Direction::HigherIsBetter;
         plot.emptyTitle = "not measured or without error";
         plot.rowLabels = roles;
         const std::size_t columns = std::min(kMostLayers, layers.size());
@@ -105,6 +106,7 @@ std::vector<Plot> rankings(const AnalysisPlan& plan, const RowsBySpec& specs, co
                          : fmt::format("All {} tensors, worst first, {}", ranked.size(), plan.specs[s].first);
         plot.xTitle = titleOf(metric);
         plot.color = 2;
+        plot.namesTensors = true;
         auto& series = plot.series.emplace_back();
         series.name = plan.specs[s].first;
         for (std::size_t i = 0; i < ranked.size() && i < most; ++i) {

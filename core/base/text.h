@@ -25,6 +25,8 @@ std::string bytesText(std::uint64_t bytes);
 std::string fixedText(double value, int decimals);
 /// Significant digits for magnitudes of unknown size: "0.0381", "1.24e-07".
 std::string significantText(double value, int digits = 4);
+/// The same digits, always with the power of ten: "3.81e-03"; 0 is "0".
+std::string scientificText(double value, int digits = 4);
 /// Seconds for a progress lane: "0.4 s", "2 min 5 s".
 std::string durationText(double seconds);
 /// At most 500 bytes, one line: the contract for an error sentence.

@@ -122,7 +122,7 @@ const Columns<ModelPassRow>& modelPassColumns() {
             [](const R& r) -> Value { return r.m; });
         add({"cache", "Cache", "", Show::Text, 0, kNoDirection, "State of the cache"},
             [](const R& r) -> Value { return std::string(cacheText(r.cache)); });
-        add({"pass_ns", "Products", "ns", Show::Significant, 4, Direction::LowerIsBetter,
+        add({"pass_ns", "Products", "µs", Show::Time, 4, Direction::LowerIsBetter,
              "Sum of count x median over the model's shapes: the matrix products of one pass alone"},
             [figure](const R& r) { return figure(r.ns); });
         add({"tokens_per_second", "Tokens/s", "", Show::Significant, 4, Direction::HigherIsBetter,

@@ -5,6 +5,7 @@
 #include "core/export/recipe.h"
 #include "core/model/derived_tensor.h"
 #include "core/quant/conv1d.h"
+#include "core/quant/offers.h"
 #include "core/quant/produce.h"
 #include "core/quant/serve.h"
 #include "core/quant/taken_tensors.h"
@@ -81,7 +82,9 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
     const auto parts = storedFields(model);
 
     std::vector<TakenTensor> taken;
-    std::string first; // refusal
+    std::string first;                     // refusal
+    std::vector<const TensorInfo*> bySpec; // that the request's own spec is for
+    bool specFits = true;
     plan.tensors.reserve(model.tensors.size());
     for (const TensorInfo& tensor : model.tensors) {
         PlannedTensor row;
@@ -99,11 +102,16 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
                 row.becomes = ok ? Becomes::Quantized : Becomes::Refused;
                 if (!ok) row.reason = ok.error().message;
                 if (!ok && first.empty()) first = row.reason;
+                if (one.spec == &request.spec) {
+                    bySpec.push_back(&tensor);
+                    specFits = specFits && (*layout)->accepts(spec, tensor.shape);
+                }
                 taken.push_back({&tensor, spec});
             }
         }
         plan.tensors.push_back(std::move(row));
     }
+    if (!specFits) plan.offers = specsThatFit(request.spec, bySpec, *layout);
     std::string config;
     WrittenFiles kept;
     if ((*layout)->warns) plan.warning = (*layout)->warns(taken);
@@ -171,7 +179,8 @@ const Columns<PlannedTensor>& planColumns() {
         return Column<P>{{id, title, "", Show::Text, 0, Direction::None, ""}, value};
     };
     static const Columns<P> columns = {
-        text("tensor", "Tensor", [](const P& p) -> Value { return escapeForPeople(p.name, 200); }),
+        {{"tensor", "Tensor", "", Show::Name, 0, Direction::None, ""},
+         [](const P& p) -> Value { return escapeForPeople(p.name, 500); }},
         text("becomes", "Becomes", [](const P& p) -> Value { return becomesText(p); }),
         text("dtype", "From", [](const P& p) -> Value { return p.dtype; }),
         text("shape", "Shape", [](const P& p) -> Value { return shapeTimes(p.shape); }),

@@ -31,6 +31,7 @@ struct ExportPlan {
     std::vector<PlannedTensor> tensors;    ///< in the order of the model
     std::string problem;                   ///< why nothing can be written as it stands, one sentence; "": nothing known
     std::string warning;                   ///< what readers of the layout do not do with it; "": nothing to say
+    std::vector<QuantSpec> offers;         ///< that would do in the place of the request's spec, the nearest first
     std::vector<std::string> unmatched;    ///< rules that match no tensor
     std::vector<std::string> remarks;      ///< see writingRemarks()
     std::uint64_t bytes = 0, elements = 0; ///< of all tensors

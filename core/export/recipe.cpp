@@ -156,6 +156,41 @@ Result<std::string> rulesText(const std::vector<TensorRule>& rules) {
     return text;
 }
 
+namespace {
+
+/// A regex that matches this name alone.
+std::string exactRegex(const std::string& tensor) {
+    return '^' + QRegularExpression::escape(QString::fromStdString(tensor)).toStdString() + '$';
+}
+
+} // namespace
+
+const TensorRule* firstRule(const std::vector<TensorRule>& rules, const std::string& tensor) {
+    const QString name = QString::fromStdString(tensor);
+    for (const TensorRule& rule : rules)
+        if (QRegularExpression(QString::fromStdString(rule.regex)).match(name).hasMatch()) return &rule;
+    return nullptr;
+}
+
+const TensorRule* ruleFor(const std::vector<TensorRule>& rules, const std::string& tensor) {
+    const std::string regex = exactRegex(tensor);
+    for (const TensorRule& rule : rules)
+        if (rule.regex == regex) return &rule;
+    return nullptr;
+}
+
+std::vector<TensorRule> withRuleFor(std::vector<TensorRule> rules, const std::string& tensor,
+                                    const std::optional<QuantSpec>& spec) {
+    rules = withoutRuleFor(std::move(rules), tensor);
+    rules.insert(rules.begin(), {exactRegex(tensor), spec});
+    return rules;
+}
+
+std::vector<TensorRule> withoutRuleFor(std::vector<TensorRule> rules, const std::string& tensor) {
+    std::erase_if(rules, [regex = exactRegex(tensor)](const TensorRule& rule) { return rule.regex == regex; });
+    return rules;
+}
+
 std::vector<std::string> unmatchedRules(const Recipe& recipe, const Model& model) {
     std::vector<std::string> out;
     for (const TensorRule& rule : recipe.rules) {

@@ -82,6 +82,7 @@ struct TensorPlace {
     int layer = -1;
     std::string group;
     std::string role;
+    std::string inLayer; ///< the role with the expert's number: "experts.5.down_proj"
 };
 TensorPlace placeOf(std::string_view tensorName);
 

@@ -2,6 +2,7 @@
 #include "core/base/text.h"
 #include "core/model/conventions/convention.h"
 #include "core/quant/conv1d.h"
+#include "core/quant/offers.h"
 #include "core/quant/pass.h"
 #include "core/quant/produce.h"
 #include "core/quant/refused_filter.h"
@@ -47,6 +48,18 @@ Result<std::string> whyRefused(const Model& model, const TakenTensor& taken, con
     return refusal(model, *taken.tensor, taken.spec, layout, when, job);
 }
 
+/// What would do for all tensors that have the spec of the refused one; none where no other spec helps.
+std::vector<QuantSpec> offersFor(const std::vector<TakenTensor>& taken, const TensorInfo& refused,
+                                 const Layout& layout) {
+    const auto found =
+        std::find_if(taken.begin(), taken.end(), [&](const TakenTensor& one) { return one.tensor == &refused; });
+    if (found == taken.end() || layout.accepts(found->spec, refused.shape)) return {};
+    std::vector<const TensorInfo*> tensors;
+    for (const TakenTensor& one : taken)
+        if (one.spec == found->spec) tensors.push_back(one.tensor);
+    return specsThatFit(found->spec, tensors, &layout);
+}
+
 /// A refusal counts all tensors that are refused, whenever the first of them is met.
 Result<void> checkAll(const Model& model, const std::vector<TakenTensor>& taken, const Layout& layout, NonFinites when,
                       const Job& job) {
@@ -64,6 +77,7 @@ Result<void> checkAll(const Model& model, const std::vector<TakenTensor>& taken,
     }
     if (refused.empty()) return {};
     if (when == NonFinites::WhileWritten) return checkAll(model, taken, layout, NonFinites::Before, job);
+    first += offersText(offersFor(taken, *refused.front(), layout));
     const std::string filter = filterWithout(model, all, refused);
     std::string message = fmt::format("{}: {} of {} tensors cannot be quantized, nothing was written; {}",
                                       escapeForPeople(model.path, 160), refused.size(), taken.size(), first);

@@ -29,6 +29,7 @@ target_sources(qs_core PRIVATE
   quant/layout_plain.cpp
   quant/learn.cpp
   quant/linear_weights.cpp
+  quant/offers.cpp
   quant/load.cpp
   quant/native_packing.cpp
   quant/pass.cpp

@@ -38,9 +38,11 @@ struct Plot {
     std::string emptyTitle = "not measured"; ///< what a hatched cell means
     /// HeatMap: range of the colours, so that plots can share it; NaN: that of the cells.
     double cellLow = std::numeric_limits<double>::quiet_NaN(), cellHigh = std::numeric_limits<double>::quiet_NaN();
-    int color = 0;      ///< which data colour (a b c d) the first series has
-    bool logY = false;  ///< also of Scatter. HeatMap: cells are ratios; half is as far from 1 as double, and as plain
-    SymlogAxis symlogX; ///< of Area and Lines; x holds values, not places
+    int color = 0;     ///< which data colour (a b c d) the first series has
+    bool logY = false; ///< also of Scatter. HeatMap: cells are ratios; half is as far from 1 as double, and as plain
+    bool lowIsGood = true;     ///< HeatMap: the colours are turned else, so that bright is worse
+    bool namesTensors = false; ///< Bars: the categories are names of tensors
+    SymlogAxis symlogX;        ///< of Area and Lines; x holds values, not places
     // Of Scatter.
     struct Range {
         double low = std::numeric_limits<double>::quiet_NaN(), high = std::numeric_limits<double>::quiet_NaN();

@@ -5,6 +5,7 @@
 #include "app/gui/pages/export_plan_view.h"
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
+#include "app/gui/tensor_menu.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
@@ -121,7 +122,16 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
         choose(0);
         look();
     });
-    connect(rules_, &RuleEditor::judged, this, &ExportPage::allow);
+    connect(rules_, &RuleEditor::judged, this, [this] {
+        plan_->setDimmed(rules_->wrong());
+        planCard_->setNote(rules_->wrong() ? tr("of the rules before: a line is wrong") : QString());
+        allow();
+    });
+    connect(plan_, &ExportPlanView::offered, &session, &Session::setSpec);
+    plan_->setTensorMenu([this](const std::string& name, const QPoint& at) {
+        const auto* tensor = session_.model() ? session_.model()->find(name) : nullptr;
+        if (tensor) popUpTensorMenu(*this, at, session_, *tensor);
+    });
     connect(plan_, &ExportPlanView::planned, this, &ExportPage::allow);
     connect(&session, &Session::jobCancelled, this, [this] {
         if (std::exchange(writing_, nullptr)) say(tr("Cancelled; nothing was written."), false);
@@ -168,7 +178,7 @@ QWidget* ExportPage::sidebar() {
     lines->setContentsMargins(0, 0, 0, 0);
     lines->setSpacing(Theme::kGap);
     spec_ = wrapped("exportSpec", "muted");
-    spec_->setFont(Theme::numbers());
+    spec_->setFont(Theme::code());
     layout_ = new QComboBox;
     layout_->setObjectName(QStringLiteral("exportLayout"));
     layout_->setAccessibleName(tr("Layout"));

@@ -144,7 +144,7 @@ QWidget* QatPanel::sidebar() {
     save_->setObjectName(QStringLiteral("qatSave"));
     name_ = new QLineEdit;
     name_->setObjectName(QStringLiteral("qatName"));
-    name_->setFont(Theme::numbers());
+    name_->setFont(Theme::code());
     name_->setAccessibleName(tr("Name of the trained spec"));
     keep_ = new QPushButton(tr("Keep as a spec"));
     keep_->setObjectName(QStringLiteral("qatKeep"));

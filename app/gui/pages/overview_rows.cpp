@@ -49,6 +49,7 @@ RoleMap roleMap(const RoleGrid& grid, const ModelRows& rows, const Metric& metri
     map.rows = grid.rows;
     map.columns = grid.columns;
     map.rowLabels = grid.roles;
+    map.rowsAreRoles = true;
     map.columnLabels = grid.layers;
     map.xTitle = grid.layers.isEmpty() ? QStringLiteral("tensors in reading order") : QStringLiteral("layer");
     map.yTitle = grid.roles.isEmpty() ? QString() : QStringLiteral("role");

@@ -61,7 +61,7 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(Theme::kSpace);
     typed_->setObjectName(QStringLiteral("addSpec"));
-    typed_->setFont(Theme::numbers());
+    typed_->setFont(Theme::code());
     typed_->setPlaceholderText(tr("Add a spec, e.g. nf4:block=32"));
     typed_->setAccessibleName(tr("Add a spec"));
     complaint_->setProperty("role", QStringLiteral("warn"));
@@ -239,11 +239,12 @@ void SpecSetView::Picture::work() {
     map.columns = int(columns.size());
     for (const auto& spec : specs) map.rowLabels << textOf(spec);
     map.columnLabels = labels;
+    map.columnsAreNames = true;
     map.xTitle = perTensor ? tr("tensor, in name order") : tr("role, worst tensor");
     map.unit = (QString::fromUtf8(metric->title) + u' ' + QString::fromUtf8(metric->unit)).trimmed();
     map.lowIsGood = metric->better != Direction::HigherIsBetter;
     // Formats lie decades apart in squared error; a linear scale would show one of them only.
-    map.logColour = metric->show == Show::Significant && map.lowIsGood;
+    map.logColour = map.lowIsGood && (metric->show == Show::Significant || metric->show == Show::Scientific);
     map.decimals = metric->show == Show::Fixed ? metric->decimals : -1;
     worst.assign(specs.size() * columns.size(), -1);
     map.values.fill(float(std::nan("")), qsizetype(worst.size()));

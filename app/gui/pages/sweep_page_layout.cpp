@@ -113,7 +113,7 @@ QWidget* SweepPage::sidebar() {
     column->addWidget(formats_, 1);
     typed_ = new QLineEdit;
     typed_->setObjectName(QStringLiteral("sweepAdd"));
-    typed_->setFont(Theme::numbers());
+    typed_->setFont(Theme::code());
     typed_->setPlaceholderText(tr("Add a spec, e.g. int4:calib=mse"));
     typed_->setAccessibleName(tr("Add a spec"));
     connect(typed_, &QLineEdit::returnPressed, this, &SweepPage::addTyped);

@@ -2,6 +2,7 @@
 #include "app/gui/pages/tensor_page_header.h"
 
 #include "app/gui/theme.h"
+#include "app/gui/widgets/name_text.h"
 #include "app/gui/widgets/selectable_label.h"
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
@@ -89,14 +90,14 @@ void TensorHeader::setTensor(const TensorInfo* tensor, const AnalysisRow& row, c
 }
 
 void TensorHeader::elide() {
-    // The name may take what the facts leave; its start goes first, because the end says what the tensor is.
+    // The name may take what the facts leave.
     int taken = 0;
     for (const QLabel* label : {facts_, sigma_, kurtosis_, outliers_, holes_})
         taken += label->sizeHint().width() + kSpacing;
     const int available = std::max(80, width() - taken - kSpacing);
     const QFontMetrics metrics = title_->fontMetrics();
     title_->setFixedWidth(std::min(available, metrics.horizontalAdvance(name_) + 2));
-    title_->setText(metrics.elidedText(name_, Qt::ElideLeft, title_->width()));
+    title_->setText(fittedName(name_, title_->font(), title_->width()));
 }
 
 void TensorHeader::resizeEvent(QResizeEvent* event) {

@@ -54,7 +54,7 @@ std::array<QRgb, 256> ColourScale::colours() const {
     table[0] = qRgba(0, 0, 0, 0);
     for (int i = 1; i < 256; ++i) {
         const double t = (i - 1) / 254.0;
-        table[std::size_t(i)] = (diverging ? Theme::diverging(2 * t - 1) : Theme::viridis(t)).rgb();
+        table[std::size_t(i)] = (diverging ? Theme::diverging(2 * t - 1) : Theme::viridis(turned ? 1 - t : t)).rgb();
     }
     return table;
 }

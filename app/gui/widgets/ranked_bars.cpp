@@ -3,6 +3,7 @@
 
 #include "app/gui/theme.h"
 #include "app/gui/widgets/colour_scale.h"
+#include "app/gui/widgets/name_text.h"
 #include "app/gui/widgets/shared_painting.h"
 
 #include <QApplication>
@@ -85,6 +86,8 @@ void RankedBars::setAxisVisible(bool on) {
     updateScroll();
     viewport()->update();
 }
+
+void RankedBars::setNamesTensors() { namesTensors_ = true; }
 
 int RankedBars::axisHeight() const { return axisVisible_ ? kAxis : 0; }
 
@@ -193,10 +196,16 @@ void RankedBars::keyPressEvent(QKeyEvent* event) {
 }
 
 void RankedBars::contextMenuEvent(QContextMenuEvent* event) {
-    QMenu menu(this);
-    menu.addAction(tr("Copy picture (PNG)"), this, [this] { QApplication::clipboard()->setImage(grab().toImage()); });
-    menu.addAction(tr("Copy data (TSV)"), this, [this] { QApplication::clipboard()->setText(dataAsTsv()); });
-    menu.exec(event->globalPos());
+    auto* menu = new QMenu(this);
+    menu->setObjectName(QStringLiteral("tensorMenu"));
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    const int index = event->reason() == QContextMenuEvent::Keyboard
+                          ? current_
+                          : indexAt(viewport()->mapFromGlobal(event->globalPos()));
+    if (barActions_ && index >= 0) barActions_(*menu, index);
+    menu->addAction(tr("Copy picture (PNG)"), this, [this] { QApplication::clipboard()->setImage(grab().toImage()); });
+    menu->addAction(tr("Copy data (TSV)"), this, [this] { QApplication::clipboard()->setText(dataAsTsv()); });
+    menu->popup(event->globalPos());
 }
 
 QString RankedBars::dataAsTsv() const {
@@ -238,7 +247,8 @@ void RankedBars::paintEvent(QPaintEvent*) {
         painter.setFont(words);
         painter.setPen(i == current_ || i == hover_ ? tokens.text : tokens.muted);
         painter.drawText(QRectF(4, row.top(), names - 4, height), Qt::AlignLeft | Qt::AlignVCenter,
-                         wordMetrics.elidedText(bar.name, Qt::ElideMiddle, names - 4));
+                         namesTensors_ ? fittedName(bar.name, words, names - 4)
+                                       : wordMetrics.elidedText(bar.name, Qt::ElideMiddle, names - 4));
         painter.setFont(numbers);
         const QRectF area(lane.left(), row.top() + (height - 10) / 2.0, lane.width(), 10);
         if (!std::isfinite(bar.value)) {

@@ -109,11 +109,11 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
     sparsity_->setToolTip(QStringLiteral("N/M: of every M consecutive values the N largest magnitudes stay"));
     sparsity_->setPlaceholderText(QStringLiteral("none, e.g. 2/4"));
     text_->setObjectName(QStringLiteral("specText"));
-    for (auto* edit : {text_, axes_, numbers_, tiles_, sparsity_, seed_}) edit->setFont(Theme::numbers(12));
+    for (auto* edit : {text_, axes_, numbers_, tiles_, sparsity_, seed_}) edit->setFont(Theme::code(12));
     clip_->setFont(Theme::numbers(12));
     problem_->setWordWrap(true);
     problem_->setProperty("role", QStringLiteral("warn"));
-    full_->setFont(Theme::numbers(10));
+    full_->setFont(Theme::code(10));
     full_->setProperty("role", QStringLiteral("muted"));
     full_->setAccessibleName(QStringLiteral("All keys of the spec"));
     full_->setReadOnly(true);

@@ -4,6 +4,7 @@
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/name_text.h"
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
 
@@ -328,6 +329,7 @@ QVariant TensorTree::data(const QModelIndex& index, int role) const {
         case Flags: return flagsOf(row, false);
         default: return {};
         }
+    case kNameRole: return column == Name;
     case Qt::FontRole:
         if (column == Bpw || column == Bytes) return Theme::numbers();
         if (column == MetricValue) return known && !std::isnan(metricOf(at)) ? Theme::numbers() : Theme::words(11);

@@ -2,6 +2,7 @@
 #include "core/model/conventions/checkpoint.h"
 
 #include "core/base/text.h"
+#include "core/model/conventions/attention.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/conventions/schemes.h"
 #include "core/model/file_set.h"
@@ -33,6 +34,13 @@ std::optional<DType> floatType(const std::string& name) {
     return {};
 }
 
+std::optional<std::int64_t> sizeAt(const nlohmann::json& object, const char* key) {
+    const auto found = object.find(key);
+    if (found == object.end() || !found->is_number_integer()) return {};
+    const auto value = found->get<std::int64_t>();
+    return value > 0 ? std::optional(value) : std::nullopt;
+}
+
 /// The tree of a file beside the weights; null where there is no such file.
 Result<nlohmann::json> treeOf(const fs::path& path) {
     std::error_code failed;
@@ -49,6 +57,24 @@ Result<nlohmann::json> treeOf(const fs::path& path) {
 }
 
 } // namespace
+
+/// Models of text and pictures have the entries one level deeper.
+AttentionSizes attentionSizes(const Model& model) {
+    AttentionSizes sizes;
+    if (model.files.empty()) return sizes;
+    const fs::path folder =
+        model.folder.empty() ? fs::path(model.files.front().path).parent_path() : fs::path(model.folder);
+    const auto tree = treeOf(folder / "config.json");
+    if (!tree || !tree->is_object()) return sizes;
+    const auto text = tree->find("text_config");
+    const nlohmann::json& of = text != tree->end() && text->is_object() ? *text : *tree;
+    const auto heads = sizeAt(of, "num_attention_heads"), width = sizeAt(of, "hidden_size");
+    sizes.kvHeads = sizeAt(of, "num_key_value_heads");
+    if (!sizes.kvHeads) sizes.kvHeads = heads;
+    sizes.headSize = sizeAt(of, "head_dim");
+    if (!sizes.headSize && heads && width && *width % *heads == 0) sizes.headSize = *width / *heads;
+    return sizes;
+}
 
 CheckpointConfig readCheckpointConfig(const Model& model) {
     CheckpointConfig config;

@@ -18,6 +18,9 @@ private Q_SLOTS:
     void everyLayoutIsPlanned();
     void rulesAndWhatStays();
     void refusalsAreRows();
+    void refusalsOfferWhatFits_data();
+    void refusalsOfferWhatFits();
+    void aRuleForOneTensor();
     void whatTheLayoutCannotSayTogether();
     void decodedLayersAreSaid();
     void whatIsStoredOtherwise();
@@ -141,6 +144,62 @@ void PlanTest::refusalsAreRows() {
     QVERIFY(!written && written.error().message.find(plan->problem) != std::string::npos);
     for (const auto& row : plan->tensors)
         QCOMPARE(row.becomes == Becomes::Refused, row.bytes == 0 && !row.reason.empty());
+}
+
+void PlanTest::refusalsOfferWhatFits_data() {
+    QTest::addColumn<QString>("layout");
+    QTest::addColumn<QString>("spec");
+    QTest::addColumn<QString>("offer");
+    const auto row = [](const char* layout, const char* spec, const char* offer) {
+        QTest::addRow("%s %s", layout, spec)
+            << QString::fromLatin1(layout) << QString::fromLatin1(spec) << QString::fromLatin1(offer);
+    };
+    row("bnb", "nf4:block=64", "nf4:block=64:dialect=bnb");
+    // The columns of the sample are no multiples of 128.
+    row("compressed-tensors", "int4:dialect=ct:block=128:scaletype=bf16", "int4:block=32:dialect=ct:scaletype=bf16");
+    row("gptq", "int4:dialect=ct:block=128:scaletype=f16", "int4:block=32:dialect=ct:scaletype=f16");
+    row("mlx", "int4:sym=no:block=64:scaletype=bf16", "int4:block=32:scaletype=bf16:sym=no");
+    row("mlx", "nf4", "");
+}
+
+/// Each offer is a spec under which the whole model can be written; the command line names the same.
+void PlanTest::refusalsOfferWhatFits() {
+    QFETCH(QString, layout);
+    QFETCH(QString, spec);
+    QFETCH(QString, offer);
+    const auto model = *openModel(sampleFolder().toStdString());
+    QuantizeRequest asked{*parseSpec(spec.toStdString()), {}, layout.toStdString(), {}};
+    const auto plan = planExport(*model, asked);
+    QVERIFY(plan && plan->refused > 0 && !plan->offers.empty());
+    if (!offer.isEmpty())
+        QCOMPARE(QString::fromStdString(canonicalText(plan->offers.front())),
+                 QString::fromStdString(canonicalText(*parseSpec(offer.toStdString()))));
+    asked.output = (QDir::tempPath() + QStringLiteral("/never")).toStdString();
+    const auto written = quantizeModel(*model, asked, Job{});
+    QVERIFY(!written);
+    for (const QuantSpec& one : plan->offers) {
+        QVERIFY2(written.error().message.find(specText(one)) != std::string::npos, written.error().message.c_str());
+        asked.spec = one;
+        const auto again = planExport(*model, asked);
+        QVERIFY2(again && again->problem.empty() && again->offers.empty(), specText(one).c_str());
+    }
+}
+
+void PlanTest::aRuleForOneTensor() {
+    const std::string name = "model.layers.1.mlp.down_proj.weight", other = "model.layers.11.mlp.down_proj.weight";
+    auto rules = *parseRules("down_proj=int8\n");
+    QCOMPARE(firstRule(rules, name), &rules[0]);
+    QVERIFY(!ruleFor(rules, name));
+    rules = withRuleFor(rules, name, std::nullopt);
+    QCOMPARE(rules.size(), std::size_t(2));
+    QCOMPARE(firstRule(rules, name), &rules[0]);
+    QVERIFY(!rules[0].spec && ruleFor(rules, name) == &rules[0]);
+    QCOMPARE(firstRule(rules, other), &rules[1]);
+    rules = withRuleFor(rules, name, *parseSpec("nf4")); // in the place of the earlier one
+    QCOMPARE(rules.size(), std::size_t(2));
+    const auto lines = rulesText(rules);
+    QVERIFY(lines && parseRules(*lines));
+    QCOMPARE(withoutRuleFor(rules, name).size(), std::size_t(1));
 }
 
 /// bitsandbytes has one setting for a model: 4 and 8 bits do not mix, nor do two kinds of 4.

@@ -16,6 +16,7 @@ private Q_SLOTS:
     void places();
     void theSameInAllLayers();
     void differsWithinALayer();
+    void expertsInALayer();
     void naturalOrder();
     void quoted();
     void norms();
@@ -117,6 +118,16 @@ void TensorNameTest::differsWithinALayer() {
                                                 QString::fromLatin1(name))));
         }
     }
+}
+
+// Experts of one layer are told apart by their number.
+void TensorNameTest::expertsInALayer() {
+    const auto inLayer = [](const char* name) { return QString::fromStdString(placeOf(name).inLayer); };
+    QCOMPARE(inLayer("model.layers.7.mlp.experts.127.down_proj.weight"), QStringLiteral("experts.127.down_proj"));
+    QCOMPARE(inLayer("model.layers.7.block_sparse_moe.experts.5.w1.weight"), QStringLiteral("experts.5.w1"));
+    QCOMPARE(inLayer("model.layers.7.mlp.experts.5.w1.bias"), QStringLiteral("experts.5.w1.bias"));
+    for (const char* plain : {"model.layers.7.self_attn.q_proj.weight", "lm_head.weight", "features.0.weight"})
+        QCOMPARE(inLayer(plain), QString::fromStdString(placeOf(plain).role));
 }
 
 void TensorNameTest::naturalOrder() {

@@ -91,6 +91,27 @@ private Q_SLOTS:
         QVERIFY(plotSvg(plot).find("class=\"hatch\"") == std::string::npos);
     }
 
+    /// As in the window: bright is worse, whichever end that is.
+    void brightIsWorse() {
+        Plot plot;
+        plot.kind = Plot::Kind::HeatMap;
+        plot.rowLabels = {"q"}, plot.categories = {"0", "1"};
+        plot.cells = {10, 40};
+        const auto colours = [&plot] {
+            QStringList out;
+            const QRegularExpression cell(QStringLiteral("fill=\"(#[0-9a-f]{6})\"><title>"));
+            const QString svg = QString::fromStdString(plotSvg(plot));
+            for (auto at = cell.globalMatch(svg); at.hasNext();) out << at.next().captured(1);
+            return out;
+        };
+        const QStringList errors = colours();
+        QCOMPARE(errors.size(), 2);
+        plot.lowIsGood = false;
+        const QStringList ratios = colours();
+        QCOMPARE(errors, QStringList(ratios.crbegin(), ratios.crend()));
+        QVERIFY(plotSvg(plot).find("bright: worse") != std::string::npos);
+    }
+
     void halfIsAsPlainAsDouble() {
         Plot plot;
         plot.kind = Plot::Kind::HeatMap;

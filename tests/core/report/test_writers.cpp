@@ -244,6 +244,37 @@ private Q_SLOTS:
         QVERIFY(md.contains("Input SHA-256"));
     }
 
+    /// However wide the other columns are: the numbers of layer and expert and the role stay.
+    void pdfKeepsTheNumbersOfNames() {
+        const QString tool = QStandardPaths::findExecutable(QStringLiteral("pdftotext"));
+        if (tool.isEmpty()) QSKIP("pdftotext (poppler-utils) is not installed, so the text of the PDF is not read.");
+        Table t;
+        t.columns = {{"tensor", "Tensor", "", Show::Name, 0, Direction::None, "Name"}};
+        for (int c = 0; c < 9; ++c)
+            t.columns.push_back({"c" + std::to_string(c), "Column", "", Show::Fixed, 4, Direction::None, ""});
+        for (int i = 0; i < 40; ++i) {
+            auto& row = t.rows.emplace_back();
+            row.push_back("model.layers." + std::to_string(i) + ".mlp.experts." + std::to_string(100 + i) +
+                          ".down_proj.weight");
+            for (int c = 0; c < 9; ++c) row.push_back(123456.25);
+        }
+        Report r;
+        r.title = "names";
+        r.sections.push_back({"Tensors", {}, {}, {}, {t}, {}, false});
+        QTemporaryDir dir;
+        QFile file(dir.filePath(QStringLiteral("r.pdf")));
+        QVERIFY(file.open(QIODevice::WriteOnly) && file.write(rendered("pdf", r)) > 0);
+        file.close();
+        QProcess process;
+        process.start(tool, {QStringLiteral("-layout"), file.fileName(), QStringLiteral("-")});
+        QVERIFY(process.waitForFinished());
+        const auto text = QString::fromUtf8(process.readAllStandardOutput());
+        QVERIFY(text.contains(QStringLiteral("Names are without")));
+        for (int i = 0; i < 40; ++i) {
+            const QRegularExpression row(QStringLiteral("\\b%1\\..*\\b%2\\.down").arg(i).arg(100 + i));
+            QVERIFY2(text.contains(row), qPrintable(text.left(3000)));
+        }
+    }
     void pdfHasPagesAndText() {
         const auto pdf = rendered("pdf", report(200));
         QVERIFY(pdf.startsWith("%PDF-"));
