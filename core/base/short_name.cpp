@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kMostParts = 32; // a hostile name may have a million dots
 constexpr std::size_t kMostChars = 500;
 
-bool isNumbered(std::string_view part) {
+bool hasDigit(std::string_view part) {
     return std::any_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
@@ -101,12 +101,12 @@ std::string nameWithin(std::string_view name, const Fits& fits) {
     }
     std::string out = parts.joined(end, last);
     for (std::size_t i = 0; i + 1 < end && !fits(out); ++i) {
-        if (isNumbered(parts.text[i])) continue;
+        if (hasDigit(parts.text[i])) continue;
         parts.kept[i] = false;
         out = parts.joined(end, last);
     }
     const auto withWord = [&](std::size_t chars) { return parts.joined(end, escapeForPeople(last, chars)); };
-    if (!fits(out) && !(end > 1 && isNumbered(last))) {
+    if (!fits(out) && !(end > 1 && hasDigit(last))) {
         const std::size_t whole = nameChars(last);
         out = longestThatFits(std::min<std::size_t>(4, whole), whole, withWord, fits);
     }
@@ -127,12 +127,12 @@ SharedParts::SharedParts(std::size_t count, const std::function<std::string_view
     for (std::size_t i = 0; i < count; ++i) rest[i] = name(i);
     while (front_.size() < kMostParts) {
         const auto next = frequent(count, [&](std::size_t i) { return firstPart(rest[i]); });
-        if (next.find_last_of("./") == std::string_view::npos || isNumbered(next)) break;
+        if (next.find_last_of("./") == std::string_view::npos || hasDigit(next)) break;
         front_.emplace_back(next);
         for (auto& text : rest) text = text.starts_with(next) ? text.substr(next.size()) : std::string_view();
     }
     const auto ending = frequent(count, [&](std::size_t i) { return lastPart(name(i)); });
-    if (!isNumbered(ending)) back_ = ending;
+    if (!hasDigit(ending)) back_ = ending;
     if (front_.empty() && back_.empty()) return;
     std::vector<std::uint64_t> hashes(count);
     for (std::size_t i = 0; i < count; ++i) hashes[i] = nameHash(cut(name(i)));
