@@ -148,8 +148,7 @@ std::vector<QuantSpec> specsThatFit(const QuantSpec& wanted, std::span<const Ten
     return specsNear(
         wanted,
         [&](const QuantSpec& spec) {
-            return std::all_of(shapes.begin(), shapes.end(),
-                               [&](const auto& one) { return takes(spec, *one.second); });
+            return std::all_of(shapes.begin(), shapes.end(), [&](const auto& one) { return takes(spec, *one.second); });
         },
         most);
 }

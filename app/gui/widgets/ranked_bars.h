@@ -45,7 +45,7 @@ public:
     void setCurrent(int index);         ///< -1: none; does not scroll
     void setLinked(int index);          ///< highlighted as under the mouse; scrolls to it; -1: none
     int current() const { return current_; }
-    double axisBegin() const { return lo_; } ///< where bars and dots are measured from
+    double axisBegin() const { return lo_; }                ///< where bars and dots are measured from
     void setDescribe(std::function<QString(int)> describe); ///< tooltip
     /// Puts actions of a bar in front of the context menu.
     void setBarActions(std::function<void(QMenu&, int index)> add) { barActions_ = std::move(add); }
