@@ -21,7 +21,7 @@
 namespace qs::gui {
 
 namespace {
-constexpr int kLeast = 20, kMost = 30, kAxis = 18; // px, heights
+constexpr int kLeast = 20, kMost = 64, kAxis = 18; // px, heights; few bars share the room there is
 constexpr int kMeasured = 200;                     // bars whose names are measured: 1 ms
 } // namespace
 
@@ -250,7 +250,8 @@ void RankedBars::paintEvent(QPaintEvent*) {
                          namesTensors_ ? fittedName(bar.name, words, names - 4)
                                        : wordMetrics.elidedText(bar.name, Qt::ElideMiddle, names - 4));
         painter.setFont(numbers);
-        const QRectF area(lane.left(), row.top() + (height - 10) / 2.0, lane.width(), 10);
+        const double thick = std::clamp(height / 3.0, 10.0, 18.0);
+        const QRectF area(lane.left(), row.top() + (height - thick) / 2.0, lane.width(), thick);
         if (!std::isfinite(bar.value)) {
             painter.fillRect(area, QBrush(tokens.faint, Qt::BDiagPattern));
             painter.setPen(tokens.warn);
