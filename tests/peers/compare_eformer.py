@@ -169,7 +169,7 @@ def main():
                 quotient = divided_in(x.dtype, x, divided).astype(np.float32)
                 codes = np.clip(np.round(quotient), -128, 127).astype(np.int8)
                 check(f"int8.input.{axis}.{name}.weight", ours[name + ".weight"], codes)
-                ulp = 2.0**-10 if x.dtype == np.float16 else 1e-6
+                ulp = 2.0**-9 if x.dtype == np.float16 else 1e-6
                 near = np.abs(np.abs(quotient) % 1 - 0.5) <= np.abs(quotient) * ulp
                 near = near if x.dtype != ml_dtypes.bfloat16 else np.zeros_like(near)
                 check(f"int8.input.{axis}.{name}.eformer", np.where(near, q, ours[name + ".weight"]), q)

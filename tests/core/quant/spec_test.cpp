@@ -186,7 +186,7 @@ void SpecTest::refusals_data() {
     row("int8:axis=x", "is not a list of axes");
     row("int8:axis=0:block=32", "cannot both");
     row("int8:scale=tensor:block=32", "contradicts");
-    row("int8:dialect=bnb", "use dialect=eformer");
+    row("int4:dialect=bnb", "use dialect=eformer");
     row("ternary:dialect=bitnet:scale=none", "use ternary:scale=tensor:dialect=bitnet");
     row("f16:block=64", "has no scales");
 }
