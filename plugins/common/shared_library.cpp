@@ -51,6 +51,11 @@ bool SharedLibrary::load(const std::string& name) {
     return handle_ != nullptr;
 }
 
+void SharedLibrary::unload() {
+    if (handle_) ::dlclose(handle_);
+    handle_ = nullptr;
+}
+
 bool SharedLibrary::isLoaded(const std::string& name) {
     void* handle = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
     if (handle) ::dlclose(handle); // only the count that NOLOAD added

@@ -12,8 +12,10 @@ std::string findSharedLibrary(const std::string& soname);
 
 class SharedLibrary {
 public:
-    /// A soname or a path; never unloaded. False: problem() is the linker's sentence.
+    /// A soname or a path; not unloaded unless asked for. False: problem() is the linker's sentence.
     bool load(const std::string& name);
+    /// What is resolved is invalid afterwards. The linker keeps a library that others have opened, too.
+    void unload();
     static bool isLoaded(const std::string& name); ///< by whomever, in this process
     explicit operator bool() const { return handle_ != nullptr; }
     const std::string& problem() const { return problem_; }

@@ -76,6 +76,9 @@ std::int32_t open(const qs_host* host, const qs_kv* kv, std::uint32_t n, qs_ctx*
         const openblas::CoreType type = openblas::chooseCoreType(qs_option(kv, n, "coretype"));
         *out = new qs_ctx{host, openblas::Library(libraryFile(kv, n), type, threadCount(kv, n))};
         const auto h = plugin::given(host);
+        if (h.log && (*out)->library.hasPoorCore())
+            h.log(h.user, 2,
+                  ("openblas: core type " + (*out)->library.coreText() + "; its times are no yardstick here").c_str());
         const auto threads = double((*out)->library.team().size());
         if (h.log && (*out)->library.scaling() < 0.8 * threads)
             h.log(h.user, 2,
@@ -103,8 +106,8 @@ std::int32_t deviceGet(qs_ctx* ctx, std::uint32_t dev, qs_device* out, qs_error*
     device.mem_total = std::uint64_t(::sysconf(_SC_PHYS_PAGES)) * std::uint64_t(::sysconf(_SC_PAGESIZE));
     plugin::put(device.id, "cpu:0");
     const auto& library = ctx->library;
-    plugin::put(device.name, "OpenBLAS, " + std::to_string(ctx->library.team().size()) + " threads, core type " +
-                                 library.coreName() + " (" + library.coreType().origin + ")");
+    plugin::put(device.name,
+                "OpenBLAS, " + std::to_string(library.team().size()) + " threads, core type " + library.coreText());
     plugin::put(device.arch, ctx->library.coreName());
     plugin::give(out, device);
     return QS_OK;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plugins/openblas/library.h"
 
-#include "kernels/cpu_features.h"
 #include "plugins/common/entry.h"
 #include "plugins/common/json_text.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 
@@ -12,7 +12,6 @@ namespace qs::openblas {
 namespace {
 
 constexpr int kRowMajor = 101, kNoTrans = 111, kTrans = 112; // cblas.h
-constexpr const char* kVariable = "OPENBLAS_CORETYPE";
 
 /// They live as long as the process: the library is never unloaded.
 std::vector<int>& workersOfLibrary() {
@@ -22,41 +21,47 @@ std::vector<int>& workersOfLibrary() {
 
 } // namespace
 
-CoreType chooseCoreType(const char* wanted) {
-    if (wanted && std::string_view(wanted) == "default") return {"", "OpenBLAS itself"};
-    if (wanted && *wanted) return {wanted, "option"};
-    const char* set = std::getenv(kVariable);
-    if (const char* type = openblasCoreType()) {
-        const bool over = set && *set && std::string_view(set) != type;
-        return {type, "features of the processor" + (over ? std::string(", over ") + set + " of the environment" : "")};
-    }
-    if (set && *set) return {set, "environment"};
-    return {"", "OpenBLAS itself"};
-}
-
 Library::Library(const std::string& name, const CoreType& coreType, std::size_t threads)
     : coreType_(coreType), cpus_(plugin::usableCpus()) {
     if (threads) cpus_.resize(std::min(threads, cpus_.size()));
-    // Read once, by the library's own constructor.
-    if (coreType_.name.empty())
-        ::unsetenv(kVariable);
-    else
-        ::setenv(kVariable, coreType_.name.c_str(), 1);
     team_ = std::make_unique<ThreadTeam>(int(cpus_.size()));
     const std::set<int> before = plugin::threadIds();
-    if (!library_.load(name)) throw plugin::Refusal(QS_UNAVAILABLE, library_.problem());
+    load(name);
     if (!library_.resolve(gemm_, "cblas_sgemm") || !library_.resolve(gemv_, "cblas_sgemv") ||
         !library_.resolve(setThreads_, "openblas_set_num_threads"))
         throw plugin::Refusal(QS_UNAVAILABLE, library_.path() + " is no OpenBLAS: it lacks cblas_sgemm, cblas_sgemv or "
                                                                 "openblas_set_num_threads");
-    library_.resolve(config_, "openblas_get_config");
-    library_.resolve(coreName_, "openblas_get_corename");
     setThreads_(int(cpus_.size()));
     for (const int id : plugin::threadIds())
         if (!before.contains(id)) workersOfLibrary().push_back(id);
     for (const int id : workersOfLibrary()) // in the order in which they take work
         if (pinned_ + 1 < cpus_.size() && plugin::pinThread(id, cpus_[pinned_ + 1])) ++pinned_;
     if (cpus_.size() > 1) scaling_ = measureScaling();
+}
+
+void Library::load(const std::string& name) {
+    const auto loaded = [&](const std::string& core) {
+        // Read once, by the library's own constructor. A library that stays keeps its core.
+        if (library_ && (!config_ || std::string_view(config_()).find("DYNAMIC_ARCH") == std::string_view::npos))
+            return coreName();
+        if (library_) library_.unload();
+        if (core.empty())
+            ::unsetenv(kCoreVariable);
+        else
+            ::setenv(kCoreVariable, core.c_str(), 1);
+        if (!library_.load(name)) throw plugin::Refusal(QS_UNAVAILABLE, library_.problem());
+        library_.resolve(config_, "openblas_get_config");
+        library_.resolve(coreName_, "openblas_get_corename");
+        loadedWith_ = core;
+        return coreName();
+    };
+    loadBestCore(coreType_.names, loaded);
+}
+
+bool Library::hasPoorCore() const {
+    const auto& names = coreType_.names;
+    return !names.empty() &&
+           std::none_of(names.begin(), names.end(), [&](const auto& each) { return sameCore(each, coreName()); });
 }
 
 void Library::multiply(std::int64_t m, std::int64_t n, std::int64_t k, const float* x, const float* w, bool wIsKn,
@@ -95,8 +100,8 @@ std::string Library::describe() const {
     plugin::JsonText json;
     json.text("plugin", "1.0").text("library", library_.path());
     json.text("config", config_ ? config_() : "unknown").text("corename", coreName());
-    json.yes("coretype_forced", !coreType_.name.empty());
-    if (!coreType_.name.empty()) json.text("coretype", coreType_.name);
+    json.yes("coretype_forced", !loadedWith_.empty());
+    if (!loadedWith_.empty()) json.text("coretype", loadedWith_).text("coretype_wanted", coreType_.wanted());
     json.text("coretype_from", coreType_.origin);
     json.number("threads", double(cpus_.size())).text("cpus", cpus).yes("pinned", pinned_ + 1 == cpus_.size());
     json.number("thread_scaling", scaling_);

@@ -6,6 +6,7 @@
 #include "kernels/thread_team.h"
 #include "plugins/common/pinned_threads.h"
 #include "plugins/common/shared_library.h"
+#include "plugins/openblas/core_type.h"
 
 #include <cstdint>
 #include <memory>
@@ -15,16 +16,6 @@
 namespace qs::openblas {
 
 inline constexpr const char* kSoname = "libopenblas.so.0";
-
-/// Which core type to load with, and who says so.
-struct CoreType {
-    std::string name;   ///< empty: OpenBLAS detects it
-    std::string origin; ///< "option", "features of the processor", "environment", "OpenBLAS itself"
-};
-/// `wanted`: the option, "default" or a name, or nullptr. The features count before the environment, whose variable is
-/// often set for the sake of equal digits on unequal machines: a yardstick must not be slowed by what nobody set for
-/// it.
-CoreType chooseCoreType(const char* wanted);
 
 class Library {
 public:
@@ -39,8 +30,10 @@ public:
 
     ThreadTeam& team() const { return *team_; } ///< as many threads as OpenBLAS uses, on the same CPUs
     std::string describe() const;               ///< JSON
-    std::string coreName() const { return coreName_ ? coreName_() : "unknown"; } ///< as OpenBLAS calls it
-    const CoreType& coreType() const { return coreType_; }
+    std::string coreName() const { return coreName_ ? coreName_() : "unknown"; }       ///< as OpenBLAS calls it
+    std::string coreText() const { return openblas::coreText(coreType_, coreName()); } ///< wanted and taken
+    /// The library took a core that nobody would choose for this processor.
+    bool hasPoorCore() const;
     /// Speed of a product on all threads over that on one; 1 with one thread.
     double scaling() const { return scaling_; }
 
@@ -52,10 +45,12 @@ private:
     using SetThreads = void (*)(int);
     using Text = char* (*)();
 
+    void load(const std::string& name);
     double measureScaling() const;
 
     plugin::SharedLibrary library_;
     CoreType coreType_;
+    std::string loadedWith_; ///< the value of OPENBLAS_CORETYPE; empty: none
     std::vector<int> cpus_;
     std::unique_ptr<ThreadTeam> team_;
     std::size_t pinned_ = 0;

@@ -8,10 +8,11 @@
 //   --only TEXT       contestants whose name contains TEXT, and ours
 //   --ggml FOLDER     of libggml-base.so and libggml-cpu.so
 //   --bitsandbytes    libbitsandbytes_cpu.so
-//   --openblas        libopenblas.so.0 by default; --coretype SkylakeX by default, "" for its own choice
+//   --openblas        libopenblas.so.0 by default; --coretype by the features of the processor, "" for its own
 //   --self-check      tiny sizes, ours and the libraries named after it
 // NMSE is against the f64 product of the f32 weights and activations, so it shows the format and the arithmetic.
 
+#include "kernels/cpu_features.h"
 #include "kernels/kernel_set.h"
 #include "kernels/roofs.h"
 #include "tests/bench/peers.h"
@@ -104,7 +105,8 @@ struct Options {
 
 bool parse(int argc, char** argv, Options& o) {
     Contest& c = o.contest;
-    c.openblas = "libopenblas.so.0", c.coreType = "SkylakeX";
+    c.openblas = "libopenblas.so.0";
+    if (const auto cores = openblasCores(cpuFeatures()); !cores.empty()) c.coreType = cores.front();
     for (int i = 1; i < argc; ++i) {
         const std::string name = argv[i];
         const auto value = [&] { return i + 1 < argc ? argv[++i] : ""; };

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The backend openblas through the interface. Where libopenblas is not installed, what needs it is skipped.
 #include "kernels/cpu_features.h"
+#include "plugins/openblas/core_type.h"
 #include "tests/plugins/support/abi_module.h"
 #include "tests/support/test_program.h"
 
 #include <QtTest>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 using namespace qs::test;
+Q_DECLARE_METATYPE(qs::CpuFeatures)
 
 class OpenBlasBackend : public QObject {
     Q_OBJECT
@@ -15,6 +18,12 @@ private Q_SLOTS:
     void initTestCase();
     void saysWhatIsMissing();
     void refusesALibraryThatIsNone();
+    void coresOfProcessors_data();
+    void coresOfProcessors();
+    void librariesThatKnowLess_data();
+    void librariesThatKnowLess();
+    void loadsAgainForACoreThatIsKnown();
+    void saysWantedAndTaken();
     void saysHowItWasLoaded();
     void showsTheCall();
     void multiplies_data();
@@ -64,20 +73,114 @@ void OpenBlasBackend::refusesALibraryThatIsNone() {
     QVERIFY2(problem.find("is no OpenBLAS") != std::string::npos, problem.c_str());
 }
 
+void OpenBlasBackend::coresOfProcessors_data() {
+    using Has = qs::CpuFeatures;
+    QTest::addColumn<Has>("has");
+    QTest::addColumn<QString>("cores");
+    const auto row = [](const char* name, const Has& has, const char* cores) {
+        QTest::newRow(name) << has << QString::fromLatin1(cores);
+    };
+    row("Pentium 4", {}, "");
+    row("Sandy Bridge", {}, "");
+    row("Haswell", {.avx2 = true}, "HASWELL");
+    row("Knights Landing", {.avx2 = true}, "HASWELL"); // AVX-512 without BW, DQ and VL
+    row("Skylake-X", {.avx2 = true, .avx512 = true}, "SKYLAKEX HASWELL");
+    row("Ice Lake", {.avx2 = true, .avx512 = true}, "SKYLAKEX HASWELL");
+    row("Cooper Lake", {.avx2 = true, .avx512 = true, .avx512Bf16 = true}, "COOPERLAKE SKYLAKEX HASWELL");
+    row("Sapphire Rapids", {.avx2 = true, .avx512 = true, .avx512Bf16 = true, .amx = true},
+        "SAPPHIRERAPIDS COOPERLAKE SKYLAKEX HASWELL");
+    // A virtual machine hides the tiles of family 6, model 207.
+    row("Emerald Rapids without AMX", {.avx2 = true, .avx512 = true, .avx512Bf16 = true},
+        "COOPERLAKE SKYLAKEX HASWELL");
+    row("Opteron", {.amd = true}, "");
+    row("Piledriver", {.amd = true, .fma4 = true}, "");
+    row("Excavator", {.amd = true, .fma4 = true, .avx2 = true}, "");
+    for (const char* zen : {"Zen 1", "Zen 2", "Zen 3", "Hygon Dhyana"})
+        row(zen, {.amd = true, .avx2 = true}, "ZEN HASWELL");
+    for (const char* zen : {"Zen 4", "Zen 5"})
+        row(zen, {.amd = true, .avx2 = true, .avx512 = true, .avx512Bf16 = true}, "COOPERLAKE SKYLAKEX ZEN HASWELL");
+    row("tiles without AVX-512", {.avx2 = true, .avx512Bf16 = true, .amx = true}, "HASWELL");
+}
+
+void OpenBlasBackend::coresOfProcessors() {
+    QFETCH(qs::CpuFeatures, has);
+    QFETCH(QString, cores);
+    QStringList chosen;
+    for (const char* core : qs::openblasCores(has)) chosen << QString::fromLatin1(core);
+    QCOMPARE(chosen.join(u' '), cores);
+}
+
+void OpenBlasBackend::librariesThatKnowLess_data() {
+    QTest::addColumn<QString>("knows"); ///< names, in lower case
+    QTest::addColumn<QString>("other"); ///< what it takes for a name that it does not know
+    QTest::addColumn<QString>("tried");
+    QTest::addColumn<QString>("taken");
+    const auto row = [](const char* name, const char* knows, const char* other, const char* tried, const char* taken) {
+        QTest::newRow(name) << QString::fromLatin1(knows) << QString::fromLatin1(other) << QString::fromLatin1(tried)
+                            << QString::fromLatin1(taken);
+    };
+    row("all", "sapphirerapids cooperlake skylakex haswell", "Prescott", "SAPPHIRERAPIDS", "sapphirerapids");
+    // 0.3.21 knows neither name, and chooses by features then.
+    row("0.3.21", "skylakex zen haswell", "Cooperlake", "SAPPHIRERAPIDS", "Cooperlake");
+    row("0.3.10", "skylakex zen haswell", "Prescott", "SAPPHIRERAPIDS COOPERLAKE SKYLAKEX", "skylakex");
+    row("0.3.21 without bf16", "skylakex zen haswell", "SkylakeX", "SAPPHIRERAPIDS COOPERLAKE", "SkylakeX");
+    row("only old ones", "nehalem", "Prescott", "SAPPHIRERAPIDS COOPERLAKE SKYLAKEX HASWELL", "Prescott");
+    row("one core", "", "Haswell", "SAPPHIRERAPIDS COOPERLAKE SKYLAKEX", "Haswell");
+}
+
+void OpenBlasBackend::librariesThatKnowLess() {
+    QFETCH(QString, knows);
+    QFETCH(QString, other);
+    QFETCH(QString, tried);
+    QFETCH(QString, taken);
+    const std::vector<std::string> names{"SAPPHIRERAPIDS", "COOPERLAKE", "SKYLAKEX", "HASWELL"};
+    QStringList asked, answered;
+    const std::size_t last = qs::openblas::loadBestCore(names, [&](const std::string& name) {
+        asked << QString::fromStdString(name);
+        const QString lower = asked.last().toLower();
+        answered << (knows.split(u' ').contains(lower) ? lower : other);
+        return answered.last().toStdString();
+    });
+    QCOMPARE(asked.join(u' '), tried);
+    QCOMPARE(answered.last(), taken);
+    QCOMPARE(names[last], asked.last().toStdString());
+}
+
+void OpenBlasBackend::loadsAgainForACoreThatIsKnown() {
+    const auto cores = qs::openblasCores(qs::cpuFeatures());
+    if (cores.empty()) QSKIP("this processor leaves the core to OpenBLAS");
+    AbiModule other(QS_BUILT_BACKENDS "/openblas.so");
+    QCOMPARE(other.open({{"path", QS_FAKE_OPENBLAS}, {"threads", "1"}}), std::string());
+    const auto json = nlohmann::json::parse(other.describe());
+    QCOMPARE(json.at("corename").get<std::string>(), std::string("Haswell"));
+    QCOMPARE(json.at("coretype").get<std::string>(), std::string("HASWELL"));
+    QCOMPARE(json.at("coretype_wanted").get<std::string>(), std::string(cores.front()));
+    QCOMPARE(json.at("coretype_from").get<std::string>().substr(0, 25), std::string("features of the processor"));
+}
+
+void OpenBlasBackend::saysWantedAndTaken() {
+    using qs::openblas::coreText;
+    QCOMPARE(coreText({{"COOPERLAKE", "SKYLAKEX"}, "features of the processor"}, "SkylakeX"),
+             std::string("SkylakeX, COOPERLAKE wanted (features of the processor)"));
+    QCOMPARE(coreText({{"SKYLAKEX"}, "option"}, "SkylakeX"), std::string("SkylakeX (option)"));
+    QCOMPARE(coreText({{}, "OpenBLAS itself"}, "Zen"), std::string("Zen (OpenBLAS itself)"));
+}
+
 void OpenBlasBackend::saysHowItWasLoaded() {
     NEEDS_OPENBLAS;
     const auto json = nlohmann::json::parse(module.describe());
     QVERIFY(json.at("config").get<std::string>().find("OpenBLAS") != std::string::npos);
     QVERIFY(!json.at("corename").get<std::string>().empty());
-    const char* wanted = qs::openblasCoreType();
-    const bool set = qEnvironmentVariableIsSet("OPENBLAS_CORETYPE");
-    QCOMPARE(json.at("coretype_forced").get<bool>(), wanted != nullptr || set);
-    if (wanted) QCOMPARE(json.at("coretype").get<std::string>(), std::string(wanted));
-    if (json.at("coretype_forced").get<bool>()) {
-        const auto forced = QString::fromStdString(json.at("coretype").get<std::string>());
-        QCOMPARE(QString::fromStdString(json.at("corename").get<std::string>()).compare(forced, Qt::CaseInsensitive),
-                 0);
-    }
+    // What the features want comes before the environment; a library takes one of these cores, or the forced one.
+    const auto cores = qs::openblasCores(qs::cpuFeatures());
+    const QString set = qEnvironmentVariable("OPENBLAS_CORETYPE");
+    QCOMPARE(json.at("coretype_forced").get<bool>(), !cores.empty() || !set.isEmpty());
+    if (!json.at("coretype_forced").get<bool>()) return;
+    const auto wanted = json.at("coretype_wanted").get<std::string>(), taken = json.at("corename").get<std::string>();
+    QCOMPARE(wanted, cores.empty() ? set.toStdString() : std::string(cores.front()));
+    QVERIFY2(cores.empty() || std::any_of(cores.begin(), cores.end(),
+                                          [&](const char* core) { return qs::openblas::sameCore(core, taken); }),
+             taken.c_str());
     QVERIFY(json.at("threads").get<int>() >= 1);
     QVERIFY(json.at("pinned").get<bool>());
 }
