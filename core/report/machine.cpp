@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/parallel.h"
+#include "core/report/machine.h"
 #include "core/report/report.h"
 #include "kernels/format.h"
 #include "kernels/kernel_set.h"
@@ -15,14 +16,6 @@
 
 namespace qs {
 namespace {
-
-std::string cpuName() {
-    std::ifstream info("/proc/cpuinfo");
-    for (std::string line; std::getline(info, line);)
-        if (line.starts_with("model name"))
-            if (const auto colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
-    return "unknown";
-}
 
 /// Changes whenever a format's levels, blocks or scales do, so nobody has to remember to count it up.
 std::string formatsVersion() {
@@ -60,6 +53,14 @@ std::string date() {
 }
 
 } // namespace
+
+std::string cpuName() {
+    std::ifstream info("/proc/cpuinfo");
+    for (std::string line; std::getline(info, line);)
+        if (line.starts_with("model name"))
+            if (const auto colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
+    return "unknown";
+}
 
 const char* toolVersion() { return QS_VERSION; }
 

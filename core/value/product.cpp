@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/value/product.h"
 
+#include "core/value/kept_variants.h"
+
 #include <algorithm>
 
 namespace qs::value {
-namespace {
-
-const MatmulVariant& bestVariant(const MatmulProblem& problem) {
+// Those for so many rows. They add in the same order, so that none of them changes a bit of the result.
+std::vector<const MatmulVariant*> productCandidates(const MatmulProblem& problem) {
     const auto variants = matmulVariants();
-    const MatmulVariant* best = variants.front(); // the reference does everything
+    std::vector<const MatmulVariant*> found;
     for (const MatmulVariant* variant : variants.subspan(1)) {
-        if (variant->compute != NumberType::F32 || !variant->supported() || variant->declines(problem)) continue;
-        if (variant->fromM > problem.m || (best != variants.front() && variant->fromM <= best->fromM)) continue;
-        best = variant;
+        if (variant->compute != NumberType::F32 || variant->fromM > problem.m) continue;
+        if (!variant->supported() || variant->declines(problem)) continue;
+        if (!found.empty() && variant->fromM < found.front()->fromM) continue;
+        if (!found.empty() && variant->fromM > found.front()->fromM) found.clear();
+        found.push_back(variant);
     }
-    return *best;
+    if (found.empty()) found.push_back(variants.front()); // the reference does everything
+    return found;
 }
-
-} // namespace
 
 PreparedProduct::PreparedProduct(const float* w, std::size_t m, std::size_t n, std::size_t k, bool weightIsKn) {
     problem_.m = m, problem_.n = n, problem_.k = k, problem_.weightIsKn = weightIsKn;
@@ -27,7 +29,8 @@ PreparedProduct::PreparedProduct(const float* w, std::size_t m, std::size_t n, s
     WeightOperand operand;
     operand.codes = w;
     operand.rowBytes = problem_.cols() * sizeof(float);
-    prepared_ = bestVariant(problem_).prepare(problem_, operand, team_);
+    variant_ = &variantChoices().fastest(productCandidates(problem_), problem_);
+    prepared_ = variant_->prepare(problem_, operand, team_);
 }
 
 bool PreparedProduct::run(const float* x, float* y, const Job& job) {
@@ -40,8 +43,10 @@ bool PreparedProduct::run(const float* x, float* y, const Job& job) {
 }
 
 bool product(const float* x, const float* w, std::size_t m, std::size_t n, std::size_t k, bool weightIsKn, float* y,
-             const Job& job) {
-    return PreparedProduct(w, m, n, k, weightIsKn).run(x, y, job);
+             const Job& job, std::string* kernel) {
+    PreparedProduct prepared(w, m, n, k, weightIsKn);
+    if (kernel) *kernel = prepared.kernel();
+    return prepared.run(x, y, job);
 }
 
 } // namespace qs::value

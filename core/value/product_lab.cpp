@@ -122,6 +122,8 @@ const Columns<LabRow>& labColumns() {
                          "largest |E| of the product"},
                         [](const LabRow& row) { return row.error ? Value(row.error->maxAbs) : Value(); }});
         text("reason", "Reason", "Why it was not measured", &LabRow::reason);
+        text("kernel", "Kernel", "Which of our f32 kernels multiplied: the fastest here, by a measurement",
+             &LabRow::kernel);
         return list;
     }();
     return columns;
@@ -171,13 +173,15 @@ Result<std::vector<LabRow>> runLab(const LabPlan& plan, const Job& job) {
                    left.error,
                    right.error,
                    std::nullopt,
+                   {},
                    {}};
         row.reason = left.refused.empty() ? right.refused : left.refused;
         if (row.reason.empty()) {
             const auto m = std::size_t(each.lhs->shape[0]), n = std::size_t(each.rhs->shape[0]);
             const auto k = std::size_t(each.lhs->shape[1]);
             std::vector<float> should(m * n), is(m * n);
-            if (!product(each.lhs->values.data(), each.rhs->values.data(), m, n, k, false, should.data(), job) ||
+            if (!product(each.lhs->values.data(), each.rhs->values.data(), m, n, k, false, should.data(), job,
+                         &row.kernel) ||
                 !product(left.value.values.data(), right.value.values.data(), m, n, k, false, is.data(), job))
                 return cancelledError();
             row.error = deviation(should, is);

@@ -41,6 +41,7 @@ struct LabRow {
     std::string product, formula, lhs, rhs; ///< lhs and rhs: the choices as text
     std::optional<Deviation> lhsError, rhsError, error;
     std::string reason; ///< why it was not measured
+    std::string kernel; ///< that multiplied
 };
 const Columns<LabRow>& labColumns();
 /// A choice that does not parse, or a spec that refuses its operand, makes a row with the reason. Error: wrong shapes,

@@ -6,6 +6,7 @@ target_sources(qs_core PRIVATE
   value/elementwise.cpp
   value/gather.cpp
   value/inputs.cpp
+  value/kept_variants.cpp
   value/kv_cache.cpp
   value/mesh.cpp
   value/npy.cpp

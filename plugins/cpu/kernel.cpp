@@ -34,12 +34,10 @@ int32_t prepare(qs_ctx* ctx, uint32_t dev, const qs_problem* problem, const char
         std::string why;
         const auto variants = variantsFor(asked.problem, &why);
         const MatmulVariant* variant = nullptr;
-        for (const MatmulVariant* v : variants)
-            if (text(variantId).empty() || text(variantId) == v->id) {
-                variant = v;
-                break;
-            }
         if (variants.empty()) return fail(error, QS_UNIMPLEMENTED, why);
+        if (text(variantId).empty()) variant = fastestOf(variants, asked.problem);
+        for (const MatmulVariant* v : variants)
+            if (text(variantId) == v->id) variant = v;
         if (!variant)
             return fail(error, QS_NOT_FOUND,
                         "The variant " + std::string(text(variantId)) + " does not do this problem.");

@@ -5,6 +5,7 @@
 #include "kernels/format.h"
 #include "kernels/kernel_set.h"
 #include "kernels/matmul_operands.h"
+#include "kernels/variant_choice.h"
 
 #include <array>
 #include <cmath>
@@ -205,6 +206,13 @@ std::vector<const MatmulVariant*> variantsFor(const MatmulProblem& problem, std:
     };
     std::stable_sort(found.begin(), found.end(), [&](auto* a, auto* b) { return rank(a) < rank(b); });
     return found;
+}
+
+const MatmulVariant* fastestOf(std::span<const MatmulVariant* const> variants, const MatmulProblem& problem) {
+    static VariantChoices choices;
+    std::size_t meant = 0;
+    while (meant < variants.size() && variants[meant]->fromM == variants.front()->fromM) ++meant;
+    return meant ? &choices.fastest(variants.first(meant), problem) : nullptr;
 }
 
 Operands operandsOf(const MatmulProblem& problem, const qs_tensor* const* in, uint32_t n) {

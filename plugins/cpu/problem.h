@@ -16,8 +16,10 @@ struct Understood {
 };
 Understood understand(const qs_problem* theirs);
 
-/// Variants that do it, the likely fastest first.
+/// Variants that do it: those meant for this M first, in a fixed order. Which is the fastest only a clock says.
 std::vector<const MatmulVariant*> variantsFor(const MatmulProblem& problem, std::string* why);
+/// The one to take when nobody names one, of what variantsFor() gave: the fastest here that is meant for this M.
+const MatmulVariant* fastestOf(std::span<const MatmulVariant* const> variants, const MatmulProblem& problem);
 
 struct Operands {
     WeightOperand weight;

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // QAT, the dot-general lab, the KV cache and the what-if operations: known answers, and what they refuse.
 #include "core/value/dot_general.h"
+#include "core/value/kept_variants.h"
 #include "core/value/kv_cache.h"
+#include "core/value/product.h"
 #include "core/value/product_lab.h"
 #include "core/value/qat.h"
 #include "core/value/synthetic.h"
 #include "core/value/what_if.h"
 #include "tests/support/test_program.h"
 
+#include <QTemporaryDir>
 #include <QtTest>
 
 #include <cmath>
+#include <sys/stat.h>
 
 using namespace qs;
 using namespace qs::value;
@@ -166,6 +170,66 @@ private Q_SLOTS:
         QCOMPARE(shards.size(), std::size_t(3));
         QVERIFY(!shards[0].reason.empty() && shards[1].caused->exact() && !shards[2].caused->exact());
         QCOMPARE(*shards[1].bytesPerDevice, std::uint64_t(64 * 24 + 64 * 2 * 4));
+    }
+
+    /// The file of choices: whole, of this machine alone, and no obstacle when it is broken or something else.
+    void choicesOfKernelsAreKept() {
+        QTemporaryDir folder;
+        const std::string path = folder.filePath(QStringLiteral("new/kernels.json")).toStdString();
+        const VariantKeeper mine = keptIn(path, "one machine"), other = keptIn(path, "another");
+        QVERIFY(mine.load().empty());
+        mine.store({{"m=1", "gemv_f32_avx2"}});
+        mine.store({{"m=48", "gemm_f32_avx512"}}); // another process has not seen the first
+        const VariantKeeper::Choices both{{"m=1", "gemv_f32_avx2"}, {"m=48", "gemm_f32_avx512"}};
+        QVERIFY(mine.load() == both && other.load().empty());
+        const QString name = QString::fromStdString(path);
+        for (const char* bytes : {"", "{", "[]", "7", "{\"machine\":\"one machine\",\"fastest\":{\"m=1\":7}}",
+                                  "{\"machine\":\"one machine\",\"fastest\":\"m\"}", "{\"machine\":[[[["}) {
+            QFile file(name);
+            QVERIFY(file.open(QIODevice::WriteOnly) && file.write(bytes) >= 0);
+            file.close();
+            QVERIFY2(mine.load().empty(), bytes);
+        }
+        mine.store(both);
+        QVERIFY(mine.load() == both);
+        QVERIFY(QFile::resize(name, 30 << 20)); // far more than choices need
+        QVERIFY(mine.load().empty());
+        QVERIFY(QFile::remove(name));
+        QCOMPARE(::mkfifo(path.c_str(), 0600), 0); // nobody waits for who writes there
+        QVERIFY(mine.load().empty());
+        QVERIFY(keptIn("", "one machine").load == nullptr);
+        keptIn("/proc/nowhere/kernels.json", "one machine").store(both); // goes nowhere
+    }
+
+    /// The kernels that may multiply for the labs give equal bits; which one did is said.
+    void theKernelIsSaid() {
+        const Tensor x = syntheticInputs(5, 96, 1), w = weights(24, 96), g = weights(5, 24);
+        LabChoices choices;
+        choices.fill("int8");
+        const auto rows = runLab({x, w, g, choices}, {});
+        QVERIFY(rows && rows->size() == 3);
+        for (const LabRow& row : *rows) {
+            QVERIFY2(!row.kernel.empty(), row.product.c_str());
+            const auto at = std::find_if(matmulVariants().begin(), matmulVariants().end(),
+                                         [&](const MatmulVariant* v) { return row.kernel == v->id; });
+            QVERIFY(at != matmulVariants().end() && (*at)->compute == NumberType::F32);
+        }
+        for (const std::size_t m : {std::size_t(1), std::size_t(3), std::size_t(20), std::size_t(70)}) {
+            MatmulProblem p;
+            p.m = m, p.n = 130, p.k = 2100, p.compute = NumberType::F32, p.weight.id = "f32";
+            const Tensor a = syntheticInputs(std::int64_t(m), 2100, 2), b = weights(130, 2100);
+            WeightOperand operand;
+            operand.codes = b.values.data(), operand.rowBytes = p.k * sizeof(float);
+            ThreadTeam team(1);
+            std::vector<float> first;
+            for (const MatmulVariant* each : productCandidates(p)) {
+                std::vector<float> y(m * p.n);
+                QVERIFY(
+                    each->prepare(p, operand, team)->run({a.values.data(), nullptr}, {y.data(), nullptr}, team, {}));
+                if (first.empty()) first = y;
+                QVERIFY2(y == first, each->id);
+            }
+        }
     }
 };
 
