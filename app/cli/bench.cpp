@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "core/bench/bench_report.h"
 #include "core/bench/bench_table.h"
+#include "core/bench/machine_load.h"
 #include "core/quant/serve.h"
 
 #include <algorithm>
@@ -174,6 +175,15 @@ BenchmarkRun incompleteRun(const BenchmarkPlan& plan, std::vector<BenchmarkRow> 
     return run;
 }
 
+/// Before a run of more than a minute: rows that are timed beside other programs are of no use.
+void warnOfLoad(const BenchmarkPlan& plan) {
+    const auto rows = plan.ops.size() * plan.specs.size() * plan.shapes.size() * plan.acts.size() * plan.caches.size() *
+                      plan.backends.size();
+    if (double(rows) * plan.secondsPerRow < 60) return;
+    if (const auto load = machineLoad(0.3, processJob()); load && load->busy())
+        warn(busyText(*load) + ": rows that are timed now will be marked busy");
+}
+
 Result<void> run(const Options& options) {
     auto plan = planOf(options);
     if (!plan) return tl::unexpected(plan.error());
@@ -184,6 +194,7 @@ Result<void> run(const Options& options) {
         if (!read) return tl::unexpected(read.error());
         before = std::move(*read);
     }
+    warnOfLoad(*plan);
     std::vector<BenchmarkRow> rows; // what is kept of a run that is stopped
     auto result = runBenchmark(*plan, processJob(), [&](const BenchmarkRow& row) { rows.push_back(row); });
     clearProgress();

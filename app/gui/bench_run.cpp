@@ -6,15 +6,20 @@
 #include "app/gui/session.h"
 #include "core/base/text.h"
 #include "core/bench/busy_rows.h"
+#include "core/session/kept_results.h"
 
 #include <mutex>
 
 namespace qs::gui {
+namespace {
+constexpr const char* kBenchKept = "bench"; // in session files
+}
 
 // Where the work leaves what the window has not seen yet.
 struct BenchRun::Inbox {
     std::mutex mutex;
     std::vector<BenchmarkRow> rows;
+    std::vector<std::shared_ptr<const std::string>> texts; // of the rows
     std::vector<Capability> answers;
 };
 
@@ -23,29 +28,87 @@ BenchRun::BenchRun(Session& session, QObject* parent)
     poll_.setInterval(100);
     connect(&poll_, &QTimer::timeout, this, &BenchRun::poll);
     connect(&session, &Session::jobCancelled, this, &BenchRun::cancel);
+    connect(&session, &Session::modelChanged, this, [this] {
+        if (!texts_.empty() && session_.model() && !session_.restored(QLatin1String(kBenchKept))) keep(); // rows stay
+    });
 }
 
-BenchRun::~BenchRun() { asks_.cancel(); }
+BenchRun::~BenchRun() {
+    asks_.cancel();
+    restoring_.cancel();
+}
+
+/// On the thread that has measured: rows are long.
+std::shared_ptr<BenchRun::Done> BenchRun::doneOf(BenchmarkRun run) {
+    auto done = std::make_shared<Done>();
+    for (const auto& row : run.rows) done->texts.push_back(std::make_shared<const std::string>(keptBenchRow(row)));
+    done->run = std::move(run);
+    return done;
+}
+
+void BenchRun::keep() {
+    KeptBench kept;
+    kept.plan = plan_;
+    kept.plan.model.reset();
+    for (const auto& source : plan_.backends) kept.backends.push_back(source.id);
+    kept.run.roofs = run_.roofs, kept.run.passes = run_.passes, kept.run.provenance = run_.provenance;
+    kept.run.seconds = run_.seconds;
+    kept.complete = complete_;
+    session_.keep(QLatin1String(kBenchKept),
+                  [kept = std::move(kept), texts = texts_] { return keptBench(kept, texts); });
+}
+
+void BenchRun::takeRestored(const std::vector<BackendSource>& sources) {
+    const auto text = session_.restored(QLatin1String(kBenchKept));
+    if (!text || text == restored_ || running_) return;
+    restored_ = text;
+    restoring_.cancel();
+    restoring_ = Job();
+    const auto work = [text, model = session_.model()](const Job&) -> Result<std::shared_ptr<KeptBench>> {
+        auto kept = benchKept(*text, model);
+        if (!kept) return tl::unexpected(kept.error());
+        return std::make_shared<KeptBench>(std::move(*kept));
+    };
+    runJob<std::shared_ptr<KeptBench>>(
+        this, restoring_, work, [this, sources](Result<std::shared_ptr<KeptBench>> kept) {
+            if (running_) return;
+            if (!kept) return Q_EMIT failed(QString::fromStdString(oneSentence(kept.error().message)));
+            plan_ = std::move((*kept)->plan);
+            for (const auto& id : (*kept)->backends)
+                for (const auto& source : sources)
+                    if (source.id == id) plan_.backends.push_back(source);
+            run_ = std::move((*kept)->run);
+            texts_.clear(); // the session has them as one text
+            complete_ = (*kept)->complete;
+            ++number_;
+            Q_EMIT rowsChanged();
+            Q_EMIT finished();
+        });
+}
 
 void BenchRun::start(const BenchmarkPlan& plan) {
     lane_.reset();
+    restoring_.cancel();
     plan_ = plan;
     run_ = {};
+    texts_.clear();
     complete_ = false;
     ++number_;
     running_ = true;
     inbox_ = std::make_shared<Inbox>();
     lane_ = std::make_unique<LaneWork>(session_, "Benchmark");
-    const auto work = [plan, inbox = inbox_](const Job& job) -> Result<std::shared_ptr<BenchmarkRun>> {
+    const auto work = [plan, inbox = inbox_](const Job& job) -> Result<std::shared_ptr<Done>> {
         auto run = runBenchmark(plan, job, [&](const BenchmarkRow& row) {
+            auto text = std::make_shared<const std::string>(keptBenchRow(row));
             const std::lock_guard lock(inbox->mutex);
             inbox->rows.push_back(row);
+            inbox->texts.push_back(std::move(text));
         });
         if (!run) return tl::unexpected(run.error());
-        return std::make_shared<BenchmarkRun>(std::move(*run));
+        return doneOf(std::move(*run));
     };
-    runJob<std::shared_ptr<BenchmarkRun>>(
-        this, lane_->job(), work, [this](Result<std::shared_ptr<BenchmarkRun>> run) { finish(std::move(run)); });
+    runJob<std::shared_ptr<Done>>(this, lane_->job(), work,
+                                  [this](Result<std::shared_ptr<Done>> done) { finish(std::move(done)); });
     poll_.start();
     Q_EMIT rowsChanged();
 }
@@ -55,30 +118,31 @@ void BenchRun::again() {
     if (running_ || !complete_ || !part) return;
     running_ = true;
     lane_ = std::make_unique<LaneWork>(session_, "Benchmark");
-    const auto work = [part = *part, whole = run_](const Job& job) -> Result<std::shared_ptr<BenchmarkRun>> {
+    const auto work = [part = *part, whole = run_](const Job& job) mutable -> Result<std::shared_ptr<Done>> {
         const auto fresh = runBenchmark(part, job);
         if (!fresh) return tl::unexpected(fresh.error());
-        auto merged = std::make_shared<BenchmarkRun>(whole);
-        replaceBusy(*merged, *fresh, part.model ? modelShapes(*part.model) : std::vector<ModelShape>());
-        return merged;
+        replaceBusy(whole, *fresh, part.model ? modelShapes(*part.model) : std::vector<ModelShape>());
+        return doneOf(std::move(whole));
     };
-    runJob<std::shared_ptr<BenchmarkRun>>(this, lane_->job(), work, [this](Result<std::shared_ptr<BenchmarkRun>> run) {
-        if (run) ++number_; // other rows in the same places
-        finish(std::move(run));
+    runJob<std::shared_ptr<Done>>(this, lane_->job(), work, [this](Result<std::shared_ptr<Done>> done) {
+        if (done) ++number_; // other rows in the same places
+        finish(std::move(done));
     });
     Q_EMIT rowsChanged();
 }
 
-void BenchRun::finish(Result<std::shared_ptr<BenchmarkRun>> run) {
+void BenchRun::finish(Result<std::shared_ptr<Done>> done) {
     poll();
     running_ = false;
     lane_.reset();
     if (!asking_) poll_.stop();
-    if (run) {
-        run_ = std::move(**run);
+    if (done) {
+        run_ = std::move((*done)->run);
+        texts_ = std::move((*done)->texts);
         complete_ = true;
+        keep();
     } else {
-        const auto sentence = QString::fromStdString(oneSentence(run.error().message));
+        const auto sentence = QString::fromStdString(oneSentence(done.error().message));
         Q_EMIT failed(sentence);
     }
     Q_EMIT rowsChanged();
@@ -133,10 +197,12 @@ void BenchRun::ask(const BenchmarkPlan& plan) {
 
 void BenchRun::poll() {
     std::vector<BenchmarkRow> rows;
+    Texts texts;
     std::vector<Capability> answers;
     {
         const std::lock_guard lock(inbox_->mutex);
         rows.swap(inbox_->rows);
+        texts.swap(inbox_->texts);
     }
     {
         const std::lock_guard lock(question_->mutex);
@@ -144,6 +210,8 @@ void BenchRun::poll() {
     }
     if (!rows.empty()) {
         run_.rows.insert(run_.rows.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+        texts_.insert(texts_.end(), texts.begin(), texts.end());
+        keep();
         Q_EMIT rowsChanged();
     }
     if (!answers.empty()) {

@@ -31,6 +31,8 @@ public:
     bool complete() const { return complete_; }
     int number() const { return number_; } ///< another one with each start: the rows begin anew
     const BenchmarkPlan& plan() const { return plan_; }
+    /// What an opened session held, once; `sources`: the backends that there are. Nothing while one runs.
+    void takeRestored(const std::vector<BackendSource>& sources);
 
     /// Asks every backend what it could run; answers arrive one by one.
     void ask(const BenchmarkPlan& plan);
@@ -46,15 +48,24 @@ Q_SIGNALS:
 
 private:
     struct Inbox;
+    using Texts = std::vector<std::shared_ptr<const std::string>>;
+    struct Done {
+        BenchmarkRun run;
+        Texts texts;
+    };
+    static std::shared_ptr<Done> doneOf(BenchmarkRun run);
     void poll();
-    void finish(Result<std::shared_ptr<BenchmarkRun>> run);
+    void keep(); ///< for session files
+    void finish(Result<std::shared_ptr<Done>> done);
     Session& session_;
     BenchmarkPlan plan_;
     BenchmarkRun run_;
+    Texts texts_;                                 ///< of its rows, as they are kept
+    std::shared_ptr<const std::string> restored_; ///< what was taken
     std::vector<Capability> answers_;
     std::shared_ptr<Inbox> inbox_, question_;
     std::unique_ptr<LaneWork> lane_; ///< while the benchmark runs
-    Job asks_;
+    Job asks_, restoring_;
     QTimer poll_;
     int number_ = 0;
     bool running_ = false, asking_ = false, complete_ = false;

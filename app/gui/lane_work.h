@@ -7,6 +7,7 @@
 
 #include <QPointer>
 
+#include <memory>
 #include <string>
 
 namespace qs::gui {
@@ -22,8 +23,12 @@ public:
 
     const Job& job() const { return job_; }
 
+    void sayAgain() const; ///< the last progress: other work that the lane showed is over
+
 private:
+    struct Said;
     QPointer<Session> session_;
+    std::shared_ptr<Said> said_; ///< progress on its way to the lane looks whether this is still there
     Job job_;
 };
 

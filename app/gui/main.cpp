@@ -154,7 +154,11 @@ int main(int argc, char** argv) {
     MainWindow window(session);
     if (!forDevelopers) {
         window.restoreFrom(settings);
-        window.saver().startAutosave();
+        const int often = qEnvironmentVariableIntValue("QS_AUTOSAVE_MS"); // of tests
+        if (often > 0)
+            window.saver().startAutosave(often);
+        else
+            window.saver().startAutosave();
     }
     if (sizeMatch.hasMatch()) window.resize(sizeMatch.captured(1).toInt(), sizeMatch.captured(2).toInt());
     window.show();

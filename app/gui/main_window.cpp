@@ -10,6 +10,7 @@
 #include "app/gui/spec_history.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/banner.h"
+#include "app/gui/widgets/focus_keeper.h"
 #include "app/gui/widgets/job_lane.h"
 #include "app/gui/widgets/keys_dialog.h"
 #include "app/gui/widgets/open_dialogs.h"
@@ -96,7 +97,8 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
     showPage(session.page());
     followModel();
     stack_->setFocusPolicy(Qt::ClickFocus);
-    stack_->setFocus();                                     // not the first button
+    stack_->setFocus(); // not the first button
+    new FocusKeeper(*this, *stack_);
     QTimer::singleShot(kQuietMs, this, &PlotChart::warmUp); // before the first page with charts needs it
 }
 
@@ -182,7 +184,9 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
     switch (event->key()) {
     case Qt::Key_Up: return step(-1);
     case Qt::Key_Down: return step(1);
-    case Qt::Key_Space: return peek();
+    case Qt::Key_Space:
+        if (!event->isAutoRepeat()) peek(); // the popup takes the key's repeats
+        return;
     default: QMainWindow::keyPressEvent(event);
     }
 }
@@ -191,7 +195,7 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
     if (watched == browser_->view() && event->type() == QEvent::KeyPress &&
         static_cast<QKeyEvent*>(event)->key() == Qt::Key_Space &&
         static_cast<QKeyEvent*>(event)->modifiers() == Qt::NoModifier) {
-        peek();
+        if (!static_cast<QKeyEvent*>(event)->isAutoRepeat()) peek();
         return true;
     }
     return QMainWindow::eventFilter(watched, event);

@@ -57,6 +57,14 @@ private:
         return add(menu, QString::fromLatin1(text) + QLatin1Char('\t') + QString::fromLatin1(key), {}, std::move(act));
     }
 
+    /// A command that does nothing while no model is open.
+    QAction* ofModel(QAction* action) {
+        const auto enable = [this, action] { action->setEnabled(bool(session_.model())); };
+        enable();
+        QObject::connect(&session_, &Session::modelChanged, action, enable);
+        return action;
+    }
+
     void file() {
         auto* m = menu("&File");
         add(m, QStringLiteral("&Open file…"), QKeySequence::Open, [this] { askForFile(session_, &window_); });
@@ -76,46 +84,44 @@ private:
         const auto enable = [this, decode] { decode->setEnabled(session_.hasStored()); };
         enable();
         QObject::connect(&session_, &Session::modelChanged, decode, enable);
-        add(m, QStringLiteral("&Close model"), Qt::CTRL | Qt::Key_W, [this] {
+        ofModel(add(m, QStringLiteral("&Close model"), Qt::CTRL | Qt::Key_W, [this] {
             session_.close();
             session_.showPage(QString::fromLatin1(pages().front().id));
-        });
+        }));
         m->addSeparator();
         const auto saveAs = [this] { askWhereToSave(session_, window_.saver(), &window_); };
-        auto* save = add(m, QStringLiteral("Sa&ve session"), QKeySequence::Save, [this, saveAs] {
+        ofModel(add(m, QStringLiteral("Sa&ve session"), QKeySequence::Save, [this, saveAs] {
             if (window_.saver().path().isEmpty())
                 saveAs();
             else
                 window_.saver().save(window_.saver().path());
-        });
-        auto* saveElsewhere = add(m, QStringLiteral("Save session &as…"), Qt::CTRL | Qt::SHIFT | Qt::Key_S, saveAs);
-        const auto enableSave = [this, save, saveElsewhere] {
-            save->setEnabled(bool(session_.model()));
-            saveElsewhere->setEnabled(bool(session_.model()));
-        };
-        enableSave();
-        QObject::connect(&session_, &Session::modelChanged, save, enableSave);
+        }));
+        ofModel(add(m, QStringLiteral("Save session &as…"), Qt::CTRL | Qt::SHIFT | Qt::Key_S, saveAs));
         m->addSeparator();
-        add(m, QStringLiteral("&Report"), Qt::CTRL | Qt::Key_R, [this] { page("report"); });
-        add(m, QStringLiteral("&Export"), Qt::CTRL | Qt::Key_E, [this] { page("export"); });
+        ofModel(add(m, QStringLiteral("&Report"), Qt::CTRL | Qt::Key_R, [this] { page("report"); }));
+        ofModel(add(m, QStringLiteral("&Export"), Qt::CTRL | Qt::Key_E, [this] { page("export"); }));
         m->addSeparator();
         add(m, QStringLiteral("&Quit"), Qt::CTRL | Qt::Key_Q, [this] { window_.close(); });
     }
 
     void edit() {
         auto* m = menu("&Edit");
-        auto* undo =
-            add(m, QStringLiteral("&Undo spec change"), QKeySequence::Undo, [this] { window_.history().undo(); });
-        auto* redo = add(m, QStringLiteral("&Redo spec change"), Qt::CTRL | Qt::SHIFT | Qt::Key_Z,
+        auto* undo = add(m, window_.history().undoText(), QKeySequence::Undo, [this] { window_.history().undo(); });
+        auto* redo = add(m, window_.history().redoText(), Qt::CTRL | Qt::SHIFT | Qt::Key_Z,
                          [this] { window_.history().redo(); });
         const auto enable = [this, undo, redo] {
-            undo->setEnabled(window_.history().canUndo());
-            redo->setEnabled(window_.history().canRedo());
+            const auto& history = window_.history();
+            undo->setText(history.undoText());
+            redo->setText(history.redoText());
+            undo->setEnabled(session_.model() && history.canUndo());
+            redo->setEnabled(session_.model() && history.canRedo());
         };
         enable();
         QObject::connect(&window_.history(), &SpecHistory::changed, undo, enable);
+        QObject::connect(&session_, &Session::modelChanged, undo, enable);
         m->addSeparator();
-        add(m, QStringLiteral("&Copy table"), QKeySequence::Copy, [this] { copyTable(window_.browser().view()); });
+        ofModel(
+            add(m, QStringLiteral("&Copy table"), QKeySequence::Copy, [this] { copyTable(window_.browser().view()); }));
         add(m, QStringLiteral("Copy &picture"), Qt::CTRL | Qt::SHIFT | Qt::Key_C,
             [this] { copyPicture(window_.currentPage()); });
         m->addSeparator();
@@ -124,18 +130,19 @@ private:
 
     void tensor() {
         auto* m = menu("&Tensor");
-        add(m, QStringLiteral("&Filter"), QKeySequence::Find, [this] {
+        ofModel(add(m, QStringLiteral("&Filter"), QKeySequence::Find, [this] {
             window_.setBrowserWanted(true);
             if (!window_.browser().isVisible()) page("tensor");
             window_.browser().focusFilter();
-        });
-        addShown(m, "&Previous", "Up", [this] { window_.step(-1); });
-        addShown(m, "&Next", "Down", [this] { window_.step(1); });
-        add(m, QStringLiteral("Same role, layer &before"), Qt::Key_BracketLeft,
-            [this] { session_.selectSameRole(-1); });
-        add(m, QStringLiteral("Same role, layer &after"), Qt::Key_BracketRight, [this] { session_.selectSameRole(1); });
+        }));
+        ofModel(addShown(m, "&Previous", "Up", [this] { window_.step(-1); }));
+        ofModel(addShown(m, "&Next", "Down", [this] { window_.step(1); }));
+        ofModel(add(m, QStringLiteral("Same role, layer &before"), Qt::Key_BracketLeft,
+                    [this] { session_.selectSameRole(-1); }));
+        ofModel(add(m, QStringLiteral("Same role, layer &after"), Qt::Key_BracketRight,
+                    [this] { session_.selectSameRole(1); }));
         m->addSeparator();
-        addShown(m, "Pee&k", "Space", [this] { window_.peek(); });
+        ofModel(addShown(m, "Pee&k", "Space", [this] { window_.peek(); }));
     }
 
     void spec() {
@@ -143,25 +150,25 @@ private:
         const auto known = presets();
         for (std::size_t i = 0; i < known.size(); ++i) {
             const auto spec = known[i];
-            add(m, QString::fromStdString(specText(spec)), QKeySequence(int(Qt::Key_1) + int(i)),
-                [this, spec] { session_.setSpec(spec); });
+            ofModel(add(m, QString::fromStdString(specText(spec)), QKeySequence(int(Qt::Key_1) + int(i)),
+                        [this, spec] { session_.setSpec(spec); }));
         }
         m->addSeparator();
-        auto* baseline = add(m, QStringLiteral("Second spec &B beside A"), Qt::Key_B,
-                             [this] { session_.setComparing(!session_.comparing()); });
+        auto* baseline = ofModel(add(m, QStringLiteral("Second spec &B beside A"), Qt::Key_B,
+                                     [this] { session_.setComparing(!session_.comparing()); }));
         baseline->setCheckable(true);
         const auto follow = [this, baseline] { baseline->setChecked(session_.comparing()); };
         QObject::connect(&session_, &Session::specChanged, baseline, follow);
-        add(m, QStringLiteral("S&wap A and B"), Qt::Key_X, [this] {
+        ofModel(add(m, QStringLiteral("S&wap A and B"), Qt::Key_X, [this] {
             const auto a = session_.spec();
             session_.setSpec(session_.specB());
             session_.setSpecB(a);
-        });
-        add(m, QStringLiteral("&Analyse the model under A"), Qt::Key_F5,
-            [this] { session_.analyseModel(session_.spec()); });
-        auto* decoded = add(m, QStringLiteral("&Errors as the source's type"), {}, [this] {
+        }));
+        ofModel(add(m, QStringLiteral("&Analyse the model under A"), Qt::Key_F5,
+                    [this] { session_.analyseModel(session_.spec()); }));
+        auto* decoded = ofModel(add(m, QStringLiteral("&Errors as the source's type"), {}, [this] {
             session_.setDecodedAs(session_.decodedAs() == DecodedAs::F32 ? DecodedAs::Source : DecodedAs::F32);
-        });
+        }));
         decoded->setObjectName(QStringLiteral("decodedAsSource"));
         decoded->setToolTip(
             QStringLiteral("Errors of F16 and BF16 tensors: of the f32 values that codes decode to, or, "
@@ -178,13 +185,14 @@ private:
             const auto id = QString::fromLatin1(row.id);
             // Ten digits; the pages behind them have keys of their own.
             const auto digit = QKeySequence(Qt::ALT | Qt::Key(Qt::Key_0 + number % 10));
-            add(m, QString::fromUtf8(row.title), number++ <= 10 ? digit : QKeySequence(),
-                [this, id] { page(id.toLatin1().constData()); });
+            auto* shown = add(m, QString::fromUtf8(row.title), number++ <= 10 ? digit : QKeySequence(),
+                              [this, id] { page(id.toLatin1().constData()); });
+            if (row.usesSpecBar || row.usesBrowser) ofModel(shown);
         }
-        add(m, QStringLiteral("Compare page"), Qt::Key_C, [this] { page("compare"); })->setVisible(true);
+        ofModel(add(m, QStringLiteral("Compare page"), Qt::Key_C, [this] { page("compare"); }));
         m->addSeparator();
-        auto* browser = add(m, QStringLiteral("Tensor &browser"), Qt::Key_F9,
-                            [this] { window_.setBrowserWanted(!window_.browserWanted()); });
+        auto* browser = ofModel(add(m, QStringLiteral("Tensor &browser"), Qt::Key_F9,
+                                    [this] { window_.setBrowserWanted(!window_.browserWanted()); }));
         browser->setCheckable(true);
         browser->setChecked(true);
         QObject::connect(m, &QMenu::aboutToShow, browser,

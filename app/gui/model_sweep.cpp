@@ -63,11 +63,13 @@ void ModelSweep::setDecodedAs(DecodedAs decodedAs, const QuantSpec& first) {
 void ModelSweep::measureAgain(const QuantSpec& first) {
     std::vector<QuantSpec> again = specs();
     again.insert(again.end(), queue_.begin(), queue_.end());
-    cancel();
+    queue_.clear();
+    const bool was = stop();
     known_.clear();
     Q_EMIT rowsChanged();
     ask(first);
     for (const auto& spec : again) ask(spec);
+    if (was && !running()) Q_EMIT stopped();
 }
 
 ModelSweep::Under* ModelSweep::find(const QuantSpec& spec) {
@@ -112,19 +114,21 @@ void ModelSweep::withdraw(const QuantSpec& spec) {
     if (!feed_ || canonicalText(running_) != text) return;
     stop();
     next();
+    if (!running()) Q_EMIT stopped();
 }
 
 void ModelSweep::cancel() {
     queue_.clear();
-    stop();
+    if (stop()) Q_EMIT stopped();
 }
 
-void ModelSweep::stop() {
-    if (!feed_) return;
+bool ModelSweep::stop() {
+    if (!feed_) return false;
     job_.cancel();
     take(); // what is done is done
     feed_.reset();
     poll_.stop();
+    return true;
 }
 
 std::shared_ptr<const TensorStatistics> ModelSweep::statistics(const TensorInfo& tensor) const {

@@ -44,6 +44,7 @@ Q_SIGNALS:
     void progressed(const qs::Progress& progress, double secondsLeft);
     void finished(const QString& what, double seconds, double gigabytesPerSecond);
     void failed(const QString& sentence);
+    void stopped(); ///< a run was withdrawn or cancelled, and none follows it
 
 private:
     struct Feed;
@@ -55,7 +56,7 @@ private:
     void measureAgain(const QuantSpec& first);
     void next();
     void take();
-    void stop();
+    bool stop(); ///< true: there was a run
     Under* find(const QuantSpec& spec);
     std::size_t indexOf(const TensorInfo& tensor) const { return std::size_t(&tensor - model_->tensors.data()); }
 

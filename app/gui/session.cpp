@@ -28,7 +28,11 @@ Session::Session(QObject* parent)
     connect(this, &Session::pageRequested, this, &Session::showPage);
     connect(&d->sweep, &ModelSweep::rowsChanged, this, &Session::rowsChanged);
     connect(&d->sweep, &ModelSweep::progressed, this, &Session::jobProgress);
-    connect(&d->sweep, &ModelSweep::finished, this, &Session::jobFinished);
+    connect(&d->sweep, &ModelSweep::finished, this, [this](const QString& what, double seconds, double rate) {
+        Q_EMIT jobFinished(what, seconds, rate);
+        endedInLane();
+    });
+    connect(&d->sweep, &ModelSweep::stopped, this, &Session::endedInLane);
     connect(&d->sweep, &ModelSweep::failed, this, [this](const QString& sentence) {
         Q_EMIT failed(sentence);
         setInputs({}); // what they say of no layer must not keep the model from being measured
@@ -133,6 +137,19 @@ void Session::setRules(const QString& rules, bool keepsRest) {
     Q_EMIT rulesChanged();
 }
 
+void Session::setMovedLevels(MovedLevels levels) {
+    if (levels == movedLevels_) return;
+    movedLevels_ = std::move(levels);
+    Q_EMIT movedLevelsChanged();
+}
+
+void Session::setSpec(const QuantSpec& spec, MovedLevels levels) {
+    const bool others = levels != movedLevels_;
+    movedLevels_ = std::move(levels);
+    setSpec(spec);
+    if (others) Q_EMIT movedLevelsChanged();
+}
+
 void Session::setMetric(const QString& id) {
     if (id == metric_ || !findMetric(id.toStdString())) return;
     metric_ = id;
@@ -200,6 +217,12 @@ void Session::beginWork(const LaneWork& work) { d->work.push_back(&work); }
 
 void Session::endWork(const LaneWork& work) {
     std::erase(d->work, &work);
+    endedInLane();
+}
+
+/// Some of the work that the lane may show is over: it shows what still runs, or nothing.
+void Session::endedInLane() {
+    if (!d->sweep.running() && !d->work.empty()) d->work.back()->sayAgain();
     Q_EMIT workEnded();
 }
 
@@ -213,12 +236,26 @@ void Session::showPage(const QString& id) {
     Q_EMIT pageChanged(id);
 }
 
+void Session::keep(const QString& name, KeptText text) {
+    if (!text) return void(d->kept.erase(name));
+    // Whoever saves takes a copy of this list, not of what the functions own.
+    const auto owned = std::make_shared<const KeptText>(std::move(text));
+    d->kept[name] = {[owned] { return (*owned)(); }, nullptr, ++d->keptNumber};
+}
+
+const std::map<QString, Session::Kept>& Session::kept() const { return d->kept; }
+
+std::shared_ptr<const std::string> Session::restored(const QString& name) const {
+    const auto at = d->kept.find(name);
+    return at == d->kept.end() ? nullptr : at->second.restored;
+}
+
 SessionState Session::state() const {
     return {.path = model_ ? QString::fromStdString(model_->path) : QString(),
             .tensor = tensor_ ? QString::fromStdString(tensor_->name) : QString(),
             .page = page_,
-            .specA = QString::fromStdString(canonicalText(specA_)),
-            .specB = QString::fromStdString(canonicalText(specB_)),
+            .specA = QString::fromStdString(specText(specA_)),
+            .specB = QString::fromStdString(specText(specB_)),
             .metric = metric_,
             .comparing = comparing_};
 }
@@ -231,6 +268,12 @@ void Session::restore(const SessionState& state) {
     }
     d->wanted = state;
     open(state.path);
+}
+
+const QDateTime& Session::diedAt() const { return d->diedAt; }
+void Session::setDiedAt(const QDateTime& when) {
+    d->diedAt = when;
+    Q_EMIT recentFilesChanged();
 }
 
 const SessionState& Session::resumable() const { return d->resumable; }

@@ -5,14 +5,18 @@
 #include "app/gui/given_inputs.h"
 #include "app/gui/model_layout.h"
 #include "app/gui/model_rows.h"
+#include "app/gui/moved_levels.h"
 #include "app/gui/session_state.h"
 #include "core/analysis/forensics.h"
 #include "core/base/job.h"
 
+#include <QDateTime>
 #include <QObject>
 #include <QString>
 #include <QStringList>
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -64,6 +68,10 @@ public:
     const QString& rules() const { return rules_; }
     bool keepsRest() const { return keepsRest_; } ///< what no rule matches stays as it is, and is not under spec A
     void setRules(const QString& rules, bool keepsRest);
+    /// What the codebook page made of a format's levels.
+    const MovedLevels& movedLevels() const { return movedLevels_; }
+    void setMovedLevels(MovedLevels levels);
+    void setSpec(const QuantSpec& spec, MovedLevels levels); ///< both in one step of the history
     /// Id of the metric that heat-map, bars and tree show; default "nmse".
     QString metric() const { return metric_; }
     void setMetric(const QString& id);
@@ -101,10 +109,24 @@ public:
     void showPage(const QString& id);
 
     // ---- what a crash may not lose
+    using KeptText = std::function<std::string()>; ///< called on a worker thread; it owns what it writes down
+    struct Kept {
+        KeptText text;
+        std::shared_ptr<const std::string> restored; ///< out of a session file; null: the page has kept it since
+        int number = 0;                              ///< another one when the contents are
+    };
+    /// What a page has computed, for session files, by its name; null: nothing any more. It goes with the model.
+    void keep(const QString& name, KeptText text);
+    const std::map<QString, Kept>& kept() const;
+    /// What the session that was opened held; null: nothing, or the page has other results since.
+    std::shared_ptr<const std::string> restored(const QString& name) const;
     SessionState state() const;
     void restore(const SessionState& state); ///< opens its path; the rest follows when the model is there
     const SessionState& resumable() const;   ///< what the last run ended with; empty path: nothing
     void setResumable(const SessionState& state);
+    /// The last run ended unexpectedly; resumable() is of this moment. Invalid: it did not.
+    const QDateTime& diedAt() const;
+    void setDiedAt(const QDateTime& when);
 
 Q_SIGNALS:
     void modelChanged();
@@ -117,6 +139,7 @@ Q_SIGNALS:
     void selectionChanged();
     void specChanged(); ///< A, B or comparing
     void rulesChanged();
+    void movedLevelsChanged();
     void metricChanged();
     void inputsChanged();
     void currentStarted(); ///< current() is stale now
@@ -125,7 +148,7 @@ Q_SIGNALS:
     void jobProgress(const qs::Progress& progress, double secondsLeft); ///< of the background job
     void jobFinished(const QString& what, double seconds, double gigabytesPerSecond);
     void jobCancelled();
-    void workEnded(); ///< a LaneWork is over
+    void workEnded(); ///< a LaneWork is over, or a run over the model that nothing follows
     /// A page asks for another one by its id ("tensor"); the window switches.
     void pageRequested(const QString& pageId);
     void pageChanged(const QString& id); ///< page() is another one now
@@ -139,6 +162,7 @@ private:
     void applySaved();
     void inspect(bool a, bool b);
     void specEdited(bool a, bool b);
+    void endedInLane();
     std::unique_ptr<Private> d;
     std::shared_ptr<const Model> model_;
     std::shared_ptr<const ModelLayout> layout_ = std::make_shared<ModelLayout>();
@@ -150,6 +174,7 @@ private:
     GivenInputs inputs_;
     DecodedAs decodedAs_ = DecodedAs::F32;
     AnalysisRow currentA_, currentB_;
+    MovedLevels movedLevels_;
 };
 
 } // namespace qs::gui

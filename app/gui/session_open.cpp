@@ -3,6 +3,7 @@
 #include "app/gui/run_job.h"
 #include "app/gui/session_private.h"
 #include "app/gui/session_results.h"
+#include "app/gui/spec_edit.h"
 #include "core/base/text.h"
 #include "core/quant/serve.h"
 
@@ -41,7 +42,7 @@ void Session::openSaved(const QString& path, const SessionState& view) {
             // What was saved by itself is a convenience: without it the place alone is restored.
             if (!view.path.isEmpty()) return restore(view);
             Q_EMIT failed(QString::fromStdString(oneSentence(saved.error().message)));
-            return;
+            return endedInLane();
         }
         const auto& file = saved->file;
         if (!view.path.isEmpty() && view.path.toStdString() != file.opened) return restore(view);
@@ -49,13 +50,13 @@ void Session::openSaved(const QString& path, const SessionState& view) {
             const auto why =
                 saved->changed.empty() ? escapeForPeople(file.opened, 200) + " is not there." : saved->changed.front();
             Q_EMIT failed(QString::fromStdString(oneSentence(why)));
-            return;
+            return endedInLane();
         }
         if (looksLikeSession(file.opened)) { // one that names itself would open for ever
             Q_EMIT failed(QString::fromStdString(oneSentence(
                 fmt::format("{} names another session, {}, instead of a checkpoint.",
                             escapeForPeople(saved->path.toStdString(), 200), escapeForPeople(file.opened, 200)))));
-            return;
+            return endedInLane();
         }
         d->wanted = view;
         if (view.path.isEmpty()) {
@@ -83,8 +84,10 @@ void Session::applySaved() {
     if (!saved) return;
     if (saved->changed.empty())
         for (const auto& results : saved->file.results)
-            if (const auto spec = parseSpec(results.spec)) d->sweep.restore(*spec, rowsOf(results, *model_));
+            if (const auto spec = savedSpec(results.spec)) d->sweep.restore(*spec, rowsOf(results, *model_));
     Q_EMIT sessionOpened(saved->file, saved->path);
+    if (saved->changed.empty() && d->diedAt.isValid() && saved->path == d->resumable.saved)
+        Q_EMIT noticed(QStringLiteral("Restored as of %1.").arg(momentText(d->diedAt)));
     if (!saved->changed.empty())
         Q_EMIT noticed(QString::fromStdString(oneSentence(
             saved->changed.front() +
@@ -113,7 +116,7 @@ void Session::open(const QString& path) {
             d->wanted = {};
             d->saved.reset();
             Q_EMIT failed(QString::fromStdString(oneSentence(opened.error().message)));
-            return;
+            return endedInLane();
         }
         adopt(std::move(*opened));
     });
@@ -152,12 +155,17 @@ void Session::adopt(Opened opened) {
     d->recent.prepend(path);
     while (d->recent.size() > kRecent) d->recent.removeLast();
 
+    if (d->saved && d->saved->changed.empty())
+        for (auto& [name, text] : d->saved->file.kept) {
+            const auto held = std::make_shared<const std::string>(std::move(text));
+            d->kept[QString::fromStdString(name)] = {[held] { return *held; }, held, ++d->keptNumber};
+        }
     const auto wanted = std::exchange(d->wanted, {});
     const auto settings = [this] { return std::tuple(specA_, specB_, comparing_, metric_); };
     const auto before = settings();
     if (!wanted.path.isEmpty()) {
-        if (const auto a = parseSpec(wanted.specA.toStdString())) specA_ = *a;
-        if (const auto b = parseSpec(wanted.specB.toStdString())) specB_ = *b;
+        if (const auto a = savedSpec(wanted.specA.toStdString())) specA_ = *a;
+        if (const auto b = savedSpec(wanted.specB.toStdString())) specB_ = *b;
         comparing_ = wanted.comparing;
         if (findMetric(wanted.metric.toStdString())) metric_ = wanted.metric;
     }
@@ -188,6 +196,7 @@ void Session::close() {
     d->probeB.forget();
     d->sweep.setModel(nullptr, {});
     d->decoding.reset();
+    d->kept.clear();
     stored_ = false;
     const bool had = model_ != nullptr;
     tensor_ = nullptr;

@@ -35,6 +35,9 @@ struct Session::Private {
     std::vector<const LaneWork*> work;
     QStringList recent;
     SessionState resumable, wanted; // wanted: to apply once its model is open
+    QDateTime diedAt;
+    std::map<QString, Kept> kept;
+    int keptNumber = 0;
     struct Saved {
         SessionFile file;
         QString path;

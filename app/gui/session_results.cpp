@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/session_results.h"
 
+#include "app/gui/spec_edit.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -61,7 +63,7 @@ bool isPossible(const TensorAnalysis& was, std::span<const double> values) {
 
 SessionResults resultsOf(const QuantSpec& spec, const ModelRows& rows, std::size_t weights) {
     SessionResults results;
-    results.spec = canonicalText(spec);
+    results.spec = specText(spec);
     for (const auto& column : kColumns) results.metrics.emplace_back(column.id);
     for (std::size_t i = 0; i < weights; ++i) {
         const auto row = rows.at(i);
@@ -74,7 +76,7 @@ SessionResults resultsOf(const QuantSpec& spec, const ModelRows& rows, std::size
 
 std::vector<AnalysisRow> rowsOf(const SessionResults& results, const Model& model) {
     std::vector<AnalysisRow> rows;
-    const auto spec = parseSpec(results.spec);
+    const auto spec = savedSpec(results.spec);
     std::vector<std::string> ids;
     for (const auto& column : kColumns) ids.emplace_back(column.id);
     if (!spec || results.metrics != ids) return rows;

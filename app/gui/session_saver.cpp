@@ -37,6 +37,7 @@ struct SessionSaver::Snapshot {
     std::shared_ptr<const Model> model;
     std::size_t weights = 0;
     std::vector<std::pair<QuantSpec, ModelRows>> rows;
+    std::map<QString, Session::Kept> kept;
 
     /// Equal for equal contents.
     QByteArray key() const {
@@ -45,6 +46,7 @@ struct SessionSaver::Snapshot {
                          QByteArray::number(qulonglong(at));
         for (const auto& [spec, known] : rows)
             key += ' ' + QByteArray::fromStdString(canonicalText(spec)) + QByteArray::number(qlonglong(known.size()));
+        for (const auto& [name, one] : kept) key += ' ' + name.toUtf8() + QByteArray::number(one.number);
         return key;
     }
 
@@ -62,6 +64,9 @@ struct SessionSaver::Snapshot {
                      {"metric", state.metric.toStdString()}};
         for (const auto& [spec, known] : rows)
             if (!known.isEmpty()) file.results.push_back(resultsOf(spec, known, weights));
+        for (const auto& [name, one] : kept)
+            if (auto text = one.text(); text.size() <= kLongestKept)
+                file.kept.emplace(name.toStdString(), std::move(text));
         return file;
     }
 };
@@ -81,7 +86,8 @@ SessionSaver::Snapshot SessionSaver::snapshot() const {
                  history_.at(),
                  session_.model(),
                  session_.weights().size(),
-                 {}};
+                 {},
+                 session_.kept()};
     for (const auto& spec : session_.analysedSpecs()) now.rows.emplace_back(spec, session_.modelRows(spec));
     return now;
 }
@@ -133,8 +139,12 @@ QString SessionSaver::autosavePath() {
     return QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/autosave.qscope");
 }
 
+QString SessionSaver::recoveredPath() {
+    return QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/recovered.qscope");
+}
+
 void SessionSaver::opened(const SessionFile& file, const QString& path) {
-    path_ = path == autosavePath() ? QString() : path;
+    path_ = path == autosavePath() || path == recoveredPath() ? QString() : path; // nobody chose those places
     if (!path_.isEmpty()) session_.addRecentFile(path_);
     history_.restore(file.history, file.at);
 }

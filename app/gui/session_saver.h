@@ -26,7 +26,8 @@ public:
     void save(const QString& path);
     /// From now on, when something has changed, every `milliseconds`.
     void startAutosave(int milliseconds = 30'000);
-    static QString autosavePath(); ///< in the user's folder for data
+    static QString autosavePath();  ///< in the user's folder for data
+    static QString recoveredPath(); ///< where that of a run that ended unexpectedly is put aside
 
 Q_SIGNALS:
     void saved(const QString& path);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/session_state.h"
 
+#include "app/gui/run_mark.h"
 #include "app/gui/session.h"
 #include "app/gui/session_saver.h"
 
@@ -28,7 +29,8 @@ void write(const Saved& saved) {
 
 class Autosave : public QObject {
 public:
-    Autosave(Session& session, int milliseconds) : QObject(&session), session_(session) {
+    Autosave(Session& session, int milliseconds, const QString& folder)
+        : QObject(&session), session_(session), mark_(folder) {
         auto* timer = new QTimer(this);
         connect(timer, &QTimer::timeout, this, [this] { save(); });
         timer->start(milliseconds);
@@ -37,6 +39,7 @@ public:
         if (pending_ != written_) write(pending_);
     }
     /// The session's members are gone when children are destroyed: only what was noted before is written then.
+    bool anotherDied() const { return mark_.anotherDied(); }
     void note() { pending_ = {session_.state(), session_.recentFiles()}; }
 
 private:
@@ -47,10 +50,16 @@ private:
         QThreadPool::globalInstance()->start([saved = pending_] { write(saved); });
     }
     Session& session_;
+    RunMark mark_;
     Saved pending_, written_;
 };
 
 } // namespace
+
+QString momentText(const QDateTime& when) {
+    const auto time = when.time().toString(QStringLiteral("HH:mm:ss"));
+    return when.date() == QDate::currentDate() ? time : when.date().toString(Qt::ISODate) + u' ' + time;
+}
 
 SessionState readState(const QSettings& s) {
     const auto text = [&s](const char* key) {
@@ -70,6 +79,7 @@ void writeState(QSettings& s, const SessionState& state) {
         {"path", state.path},   {"tensor", state.tensor}, {"page", state.page},           {"specA", state.specA},
         {"specB", state.specB}, {"metric", state.metric}, {"comparing", state.comparing},
     };
+    s.setValue(QStringLiteral("session/when"), QDateTime::currentDateTime());
     for (const auto& [key, value] : values) s.setValue(QStringLiteral("session/") + QLatin1String(key), value);
 }
 
@@ -77,9 +87,18 @@ void keepSaved(Session& session, int milliseconds) {
     const QSettings settings;
     session.setRecentFiles(settings.value(QStringLiteral("recent")).toStringList());
     auto last = readState(settings);
-    if (const auto autosave = SessionSaver::autosavePath(); QFileInfo::exists(autosave)) last.saved = autosave;
+    const auto saved = SessionSaver::autosavePath(), kept = SessionSaver::recoveredPath();
+    auto* autosave = new Autosave(session, milliseconds, QFileInfo(saved).path());
+    const bool died = autosave->anotherDied() && !last.path.isEmpty();
+    if (QFileInfo::exists(saved)) last.saved = saved;
+    if (died && !last.saved.isEmpty()) { // what is opened next is saved in its place
+        QFile::remove(kept);
+        if (QFile::rename(saved, kept)) last.saved = kept;
+    }
     session.setResumable(last);
-    auto* autosave = new Autosave(session, milliseconds);
+    if (died)
+        session.setDiedAt(last.saved.isEmpty() ? settings.value(QStringLiteral("session/when")).toDateTime()
+                                               : QFileInfo(last.saved).lastModified());
     const auto note = [autosave] { autosave->note(); };
     for (auto signal : {&Session::modelChanged, &Session::tensorChanged, &Session::specChanged, &Session::metricChanged,
                         &Session::recentFilesChanged})

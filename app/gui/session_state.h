@@ -2,6 +2,7 @@
 #pragma once
 // What is written down every few seconds, so that a crash loses little: where the user was, not what was computed.
 
+#include <QDateTime>
 #include <QString>
 #include <QStringList>
 
@@ -13,11 +14,14 @@ class Session;
 
 struct SessionState {
     QString path, tensor, page;   ///< path "": nothing was open
-    QString specA, specB, metric; ///< canonical texts
+    QString specA, specB, metric; ///< specs as they were typed
     bool comparing = false;
     QString saved = {}; ///< a session file with the history and the results of this; "": none
     bool operator==(const SessionState&) const = default;
 };
+
+/// "23:41:07", with the day when it was another one.
+QString momentText(const QDateTime& when);
 
 SessionState readState(const QSettings& settings);
 void writeState(QSettings& settings, const SessionState& state);

@@ -119,9 +119,38 @@ std::vector<std::uint32_t> blockStops(const FormatTraits& format) {
     return out;
 }
 
+Result<QuantSpec> savedSpec(const std::string& text) {
+    auto spec = parseSpec(text);
+    if (!spec || canonicalText(*spec) != text) return spec;
+    const auto leaveOut = [&spec, &text](auto field) {
+        QuantSpec less = *spec;
+        field(less);
+        if (validate(less) && canonicalText(less) == text) *spec = std::move(less);
+    };
+    leaveOut([](QuantSpec& s) { s.scale = ScaleSpelling::Default; });
+    leaveOut([](QuantSpec& s) { s.block.reset(); });
+    leaveOut([](QuantSpec& s) { s.axes.reset(); });
+    if (spec->axes) leaveOut([](QuantSpec& s) { s.axes.reset(), s.scale = ScaleSpelling::Channel; });
+    leaveOut([](QuantSpec& s) { s.calibration.reset(); });
+    leaveOut([](QuantSpec& s) { s.decode.reset(); });
+    leaveOut([](QuantSpec& s) { s.nan.reset(); });
+    leaveOut([](QuantSpec& s) { s.compute.reset(); });
+    leaveOut([](QuantSpec& s) { s.dialect.reset(); });
+    leaveOut([](QuantSpec& s) { s.scaleType.reset(); });
+    leaveOut([](QuantSpec& s) { s.symmetric.reset(); });
+    leaveOut([](QuantSpec& s) { s.stochastic.reset(); });
+    leaveOut([](QuantSpec& s) { s.bits.reset(); });
+    return spec;
+}
+
 std::vector<QuantSpec> presets() {
     std::vector<QuantSpec> out;
-    for (const auto& format : formats()) out.push_back(withFormat({}, format));
+    for (const auto& format : formats()) {
+        const auto spec = withFormat({}, format);
+        // Signs without a scale are what nobody wants: -27 dB.
+        const bool scaled = format.defaultScale == ScaleKind::None && takes(format, ScaleKind::Axes);
+        out.push_back(scaled ? withScale(spec, ScaleKind::Axes) : spec);
+    }
     for (const auto& format : formats()) {
         if (!takes(format, ScaleKind::Block) || format.defaultScale == ScaleKind::Block) continue;
         out.push_back(withScale(withFormat({}, format), ScaleKind::Block));

@@ -28,10 +28,15 @@ QuantSpec withDialect(const QuantSpec& spec, const std::optional<std::string>& d
 /// Fields that the rest of the spec leaves no room for go back to their defaults.
 QuantSpec consistent(QuantSpec spec);
 
+/// Of a text that was saved. Earlier versions saved specs in full spelling: of such a one only what the format does not
+/// have anyway stays.
+Result<QuantSpec> savedSpec(const std::string& text);
+
 /// Powers of two that the format takes as a block.
 std::vector<std::uint32_t> blockStops(const FormatTraits& format);
 
-/// What the keys 1 to 9 set: the formats in their order, then what they are per block.
+/// What the keys 1 to 9 set: the formats in their order, each with a scale where it can have one, then what they are
+/// per block.
 std::vector<QuantSpec> presets();
 
 } // namespace qs::gui

@@ -2,6 +2,7 @@
 #include "app/gui/spec_history.h"
 
 #include "app/gui/session.h"
+#include "app/gui/spec_edit.h"
 
 #include <algorithm>
 
@@ -12,25 +13,36 @@ constexpr std::size_t kSteps = 500;
 } // namespace
 
 SpecHistory::SpecHistory(Session& session, QObject* parent) : QObject(parent), session_(session), steps_{now()} {
-    connect(&session, &Session::specChanged, this, &SpecHistory::note);
-    connect(&session, &Session::rulesChanged, this, &SpecHistory::note);
+    for (auto signal : {&Session::specChanged, &Session::rulesChanged, &Session::movedLevelsChanged})
+        connect(&session, signal, this, &SpecHistory::note);
 }
 
 SpecHistory::Step SpecHistory::now() const {
-    return {session_.spec(), session_.specB(), session_.comparing(), session_.rules(), session_.keepsRest()};
+    return {session_.spec(),  session_.specB(),     session_.comparing(),
+            session_.rules(), session_.keepsRest(), session_.movedLevels()};
+}
+
+SpecHistory::Of SpecHistory::changeOf(const Step& before, const Step& after) {
+    if (after.rules != before.rules || after.keepsRest != before.keepsRest) return Of::Rules;
+    return after.levels != before.levels ? Of::Levels : Of::Spec;
+}
+
+/// The same format and comparing, and soon after it: the same drag. Lines that are typed are slower.
+bool SpecHistory::continues(const Step& step, Of change) const {
+    const auto& last = steps_[at_];
+    return at_ > 0 && at_ + 1 == steps_.size() && sinceLast_.isValid() && change == last_ &&
+           sinceLast_.elapsed() < (change == Of::Rules ? kOneThoughtMs : kOneGestureMs) &&
+           step.comparing == last.comparing && step.keepsRest == last.keepsRest && step.a.format == last.a.format &&
+           step.b.format == last.b.format && step.levels.how == last.levels.how &&
+           step.levels.levels.empty() == last.levels.levels.empty();
 }
 
 void SpecHistory::note() {
     if (travelling_ || now() == steps_[at_]) return;
-    // Same format and comparing, and soon after the last: the same drag. Lines that are typed are slower.
     const auto step = now();
-    const auto& last = steps_[at_];
-    const bool typed = step.rules != last.rules;
-    const bool sameGesture = at_ > 0 && at_ + 1 == steps_.size() && sinceLast_.isValid() && typed == typed_ &&
-                             sinceLast_.elapsed() < (typed ? kOneThoughtMs : kOneGestureMs) &&
-                             step.comparing == last.comparing && step.keepsRest == last.keepsRest &&
-                             step.a.format == last.a.format && step.b.format == last.b.format;
-    typed_ = typed;
+    const Of change = changeOf(steps_[at_], step);
+    const bool sameGesture = continues(step, change);
+    last_ = change;
     sinceLast_.start();
     if (sameGesture) {
         steps_[at_] = step;
@@ -52,6 +64,7 @@ void SpecHistory::go(std::size_t to) {
     session_.setSpecB(step.b);
     session_.setComparing(step.comparing);
     session_.setRules(step.rules, step.keepsRest);
+    session_.setMovedLevels(step.levels);
     travelling_ = false;
     Q_EMIT changed();
 }
@@ -59,8 +72,12 @@ void SpecHistory::go(std::size_t to) {
 std::vector<SessionStep> SpecHistory::steps() const {
     std::vector<SessionStep> steps;
     for (const auto& step : steps_)
-        steps.push_back(
-            {canonicalText(step.a), canonicalText(step.b), step.comparing, step.rules.toStdString(), step.keepsRest});
+        steps.push_back({specText(step.a),
+                         specText(step.b),
+                         step.comparing,
+                         step.rules.toStdString(),
+                         step.keepsRest,
+                         {step.levels.format, step.levels.levels, step.levels.how.toStdString()}});
     return steps;
 }
 
@@ -68,10 +85,16 @@ void SpecHistory::restore(const std::vector<SessionStep>& steps, std::size_t at)
     std::vector<Step> kept;
     std::size_t to = 0;
     for (std::size_t i = 0; i < steps.size(); ++i) {
-        const auto a = parseSpec(steps[i].specA), b = parseSpec(steps[i].specB);
+        const auto a = savedSpec(steps[i].specA), b = savedSpec(steps[i].specB);
         if (i == at) to = kept.size();
         if (a && b)
-            kept.push_back({*a, *b, steps[i].comparing, QString::fromStdString(steps[i].rules), steps[i].keepsRest});
+            kept.push_back(
+                {*a,
+                 *b,
+                 steps[i].comparing,
+                 QString::fromStdString(steps[i].rules),
+                 steps[i].keepsRest,
+                 {steps[i].levels.format, steps[i].levels.values, QString::fromStdString(steps[i].levels.how)}});
     }
     if (kept.empty()) return;
     if (kept.size() > kSteps) {
@@ -82,6 +105,19 @@ void SpecHistory::restore(const std::vector<SessionStep>& steps, std::size_t at)
     steps_ = std::move(kept);
     go(std::min(to, steps_.size() - 1));
 }
+
+/// What going from step `from` to the next one, or back, changes.
+QString SpecHistory::changeText(std::size_t from) const {
+    const Of change = from + 1 < steps_.size() ? changeOf(steps_[from], steps_[from + 1]) : Of::Spec;
+    return change == Of::Rules    ? QStringLiteral("change of rules")
+           : change == Of::Levels ? QStringLiteral("change of levels")
+                                  : QStringLiteral("spec change");
+}
+
+QString SpecHistory::undoText() const {
+    return QStringLiteral("&Undo ") + changeText(canUndo() ? at_ - 1 : steps_.size());
+}
+QString SpecHistory::redoText() const { return QStringLiteral("&Redo ") + changeText(at_); }
 
 void SpecHistory::undo() {
     if (canUndo()) go(at_ - 1);

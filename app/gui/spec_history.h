@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Undo and redo over both specs and the recipe. A drag of the slider is one step, and so are rules typed in one go.
+// Undo and redo over both specs, the recipe and the levels that were moved. A drag of the slider or of a level is one
+// step, and so are rules typed in one go.
 
+#include "app/gui/moved_levels.h"
 #include "core/quant/spec.h"
 #include "core/session/session_file.h"
 
@@ -22,6 +24,8 @@ public:
     bool canRedo() const { return at_ + 1 < steps_.size(); }
     void undo();
     void redo();
+    QString undoText() const; ///< "Undo spec change": what undo() takes back
+    QString redoText() const;
     /// As a session file keeps them, and back; what is no spec any more is left out.
     std::vector<SessionStep> steps() const;
     std::size_t at() const { return at_; }
@@ -36,8 +40,13 @@ private:
         bool comparing = false;
         QString rules;
         bool keepsRest = false;
+        MovedLevels levels;
         bool operator==(const Step&) const = default;
     };
+    enum class Of { Spec, Rules, Levels };
+    static Of changeOf(const Step& before, const Step& after);
+    bool continues(const Step& step, Of change) const; ///< the gesture that made the last step
+    QString changeText(std::size_t from) const;
     Step now() const;
     void note();
     void go(std::size_t to);
@@ -45,7 +54,8 @@ private:
     std::vector<Step> steps_;
     std::size_t at_ = 0;
     QElapsedTimer sinceLast_;
-    bool travelling_ = false, typed_ = false;
+    bool travelling_ = false;
+    Of last_ = Of::Spec;
 };
 
 } // namespace qs::gui

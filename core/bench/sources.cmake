@@ -42,6 +42,7 @@ target_sources(qs_core PRIVATE
   bench/gate.cpp
   bench/group.cpp
   bench/host.cpp
+  bench/machine_load.cpp
   bench/opened.cpp
   bench/operands.cpp
   bench/random_values.cpp

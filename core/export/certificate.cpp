@@ -98,15 +98,23 @@ std::string certificateRows(const Certificate& c) {
     return rows.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+namespace {
+
+tl::unexpected<Error> noCertificate(const std::string& path, const std::string& why) {
+    return fail(fmt::format("{} is not a certificate: {}.", escapeForPeople(path, 200), why), path);
+}
+
+} // namespace
+
 Result<Certificate> readCertificate(const std::string& path) {
-    const auto wrong = [&](const std::string& why) {
-        return fail(fmt::format("{} is not a certificate: {}.", escapeForPeople(path, 200), why), path);
-    };
     std::error_code failed;
     if (const auto size = fs::file_size(path, failed); failed || size > kMostBytes)
-        return wrong(failed ? failed.message() : "it is longer than 256 MiB");
+        return noCertificate(path, failed ? failed.message() : "it is longer than 256 MiB");
     std::ifstream in(path, std::ios::binary);
-    const std::string text(std::istreambuf_iterator<char>(in), {});
+    return parseCertificate(std::string(std::istreambuf_iterator<char>(in), {}), path);
+}
+
+Result<Certificate> parseCertificate(const std::string& text, const std::string& path) {
     try {
         const Json json = Json::parse(text);
         Certificate c;
@@ -124,7 +132,7 @@ Result<Certificate> readCertificate(const std::string& path) {
         }
         return c;
     } catch (const Json::exception& error) {
-        return wrong(escapeForPeople(error.what(), 160));
+        return noCertificate(path, escapeForPeople(error.what(), 160));
     }
 }
 

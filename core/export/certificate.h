@@ -27,6 +27,7 @@ std::string certificateText(const Certificate& certificate);
 /// Its tensors alone as a JSON array of rows: "tensor" beside the fields that the certificate has.
 std::string certificateRows(const Certificate& certificate);
 Result<Certificate> readCertificate(const std::string& path);
+Result<Certificate> parseCertificate(const std::string& text, const std::string& path); ///< path: for sentences
 /// Hashes of a written file, or of every file of a folder but the certificate itself.
 Result<std::vector<CertifiedFile>> certifyFiles(const std::string& path, const std::string& output, const Job& job);
 /// "4.5000 bpw in 10 quantized tensors, 5.6021 bpw over all 12 tensors of the file; 1.20 MiB of tensors written ..."

@@ -34,6 +34,7 @@ public:
         const auto at = at_.find(path);
         if (at == at_.end() || reader_.rows()[at->second].dtype != DType::U8) return fail("it has no " + path);
         std::string text(row(at->second).bytes > kMostText ? 0 : row(at->second).bytes, '\0');
+        if (row(at->second).bytes > kMostText) return fail(path + " is too long");
         if (!reader_.read(at->second, 0, std::as_writable_bytes(std::span(text))))
             return tl::unexpected(reader_.failure().error());
         return text;
@@ -64,6 +65,11 @@ Result<SessionFile> readParts(Hdf5Reader& reader) {
     auto recipe = parts.text("/recipe");
     if (!recipe) return tl::unexpected(recipe.error());
     session.recipe = std::move(*recipe);
+    for (const auto& name : from->kept) {
+        auto one = parts.text("/kept/" + name);
+        if (!one) return tl::unexpected(one.error());
+        session.kept.emplace(name, std::move(*one));
+    }
     for (std::uint64_t i = 0; i < from->results; ++i) {
         const auto at = fmt::format("/results/{}", i);
         const auto head = parts.text(at + "/rows");
@@ -87,6 +93,7 @@ bool looksLikeSession(const std::string& path) { return path.ends_with(".qscope"
 Result<void> writeSession(const std::string& path, const SessionFile& session, const Job& job) {
     std::vector<Hdf5Text> texts{{"/session", sessionText(session)},
                                 {"/recipe", session.recipe.empty() ? "{}" : session.recipe}};
+    for (const auto& [name, text] : session.kept) texts.push_back({"/kept/" + name, text});
     std::vector<Hdf5Table> tables;
     for (std::size_t i = 0; i < session.results.size(); ++i) {
         const auto& r = session.results[i];

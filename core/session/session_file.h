@@ -16,6 +16,7 @@ namespace qs {
 class Model;
 
 constexpr int kSessionVersion = 1;
+constexpr std::uint64_t kLongestKept = 128u << 20; ///< bytes of one of SessionFile::kept
 
 struct SessionSource {
     std::string path;   ///< absolute
@@ -25,10 +26,17 @@ struct SessionSource {
 };
 
 struct SessionStep {
-    std::string specA, specB; ///< canonical texts
+    std::string specA, specB; ///< as they were typed
     bool comparing = false;
     std::string rules = {}; ///< of the recipe, a line each
     bool keepsRest = false; ///< what no rule matches stays as it is
+    struct Levels {
+        std::string format;         ///< whose levels were moved
+        std::vector<double> values; ///< ascending; empty: none were
+        std::string how;            ///< they were learned like this
+        bool operator==(const Levels&) const = default;
+    };
+    Levels levels = {};
     bool operator==(const SessionStep&) const = default;
 };
 
@@ -47,6 +55,7 @@ struct SessionFile {
     std::size_t at = 0; ///< the step in force
     std::map<std::string, std::string> view;
     std::vector<SessionResults> results;
+    std::map<std::string, std::string> kept; ///< what pages have computed, by their names; see kept_results.h
 };
 
 bool looksLikeSession(const std::string& path); ///< by its name: *.qscope

@@ -3,6 +3,7 @@
 
 #include "core/bench/wire.h"
 
+#include <cmath>
 #include <fmt/format.h>
 
 namespace qs {
@@ -11,7 +12,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kLongest = 1u << 16, kLongestRules = 1u << 20, kMostSources = 100'000, kMostSteps = 10'000,
-                      kMostResults = 10'000, kMostTensors = 1'000'000;
+                      kMostResults = 10'000, kMostLevels = 1u << 12, kLongestName = 40, kMostTensors = 1'000'000;
 
 std::string textOf(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
 
@@ -24,19 +25,39 @@ std::vector<std::string> textsFrom(Fields& fields, const char* key) {
     return texts;
 }
 
+SessionStep::Levels levelsFrom(Fields& step) {
+    Fields fields(step.object("levels"));
+    SessionStep::Levels levels{fields.text("format", 64), {}, fields.text("how", kLongest)};
+    for (const auto& value : fields.array("values", kMostLevels)) {
+        const double level = value.is_number() ? value.get<double>() : std::nan("");
+        if (!(std::fabs(level) < 1e7) || (!levels.values.empty() && level <= levels.values.back()))
+            fields.refuse("'values' holds levels that do not ascend");
+        levels.values.push_back(level);
+    }
+    step.take(fields);
+    return levels;
+}
+
 } // namespace
 
 std::string sessionText(const SessionFile& session) {
     json sources = json::array(), history = json::array();
     for (const auto& s : session.sources)
         sources.push_back({{"path", s.path}, {"sha256", s.sha256}, {"size", s.size}, {"mtime_ns", s.mtimeNs}});
-    for (const auto& step : session.history)
-        history.push_back({{"a", step.specA},
-                           {"b", step.specB},
-                           {"comparing", step.comparing},
-                           {"rules", step.rules},
-                           {"keeps_rest", step.keepsRest}});
+    for (const auto& step : session.history) {
+        json one = {{"a", step.specA},
+                    {"b", step.specB},
+                    {"comparing", step.comparing},
+                    {"rules", step.rules},
+                    {"keeps_rest", step.keepsRest}};
+        if (const auto& moved = step.levels; !moved.values.empty())
+            one["levels"] = {{"format", moved.format}, {"values", moved.values}, {"how", moved.how}};
+        history.push_back(std::move(one));
+    }
+    json kept = json::array();
+    for (const auto& [name, text] : session.kept) kept.push_back(name);
     return textOf({{"opened", session.opened},
+                   {"kept", kept},
                    {"sources", sources},
                    {"history", history},
                    {"at", session.at},
@@ -62,6 +83,7 @@ Result<SessionHead> sessionFromText(const std::string& text) {
         SessionStep step{one.text("a", kLongest), one.text("b", kLongest), one.flag("comparing")};
         if (item.contains("rules")) // there were sessions before there were rules
             step.rules = one.text("rules", kLongestRules), step.keepsRest = one.flag("keeps_rest");
+        if (item.contains("levels")) step.levels = levelsFrom(one);
         session.history.push_back(std::move(step));
         fields.take(one);
     }
@@ -73,6 +95,11 @@ Result<SessionHead> sessionFromText(const std::string& text) {
         fields.take(one);
     }
     head.results = fields.count("results", kMostResults);
+    if (fields.has("kept")) head.kept = textsFrom(fields, "kept"); // earlier ones have none
+    for (const auto& name : head.kept)
+        if (name.empty() || name.size() > kLongestName ||
+            name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") != name.npos)
+            fields.refuse("'kept' holds what is no name of a page's results");
     if (fields.problem()) return fail(*fields.problem());
     return head;
 }

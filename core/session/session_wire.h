@@ -11,8 +11,9 @@
 namespace qs {
 
 struct SessionHead {
-    SessionFile session;       ///< all but the recipe and the results
-    std::uint64_t results = 0; ///< how many there are
+    SessionFile session;           ///< all but the recipe and the results
+    std::uint64_t results = 0;     ///< how many there are
+    std::vector<std::string> kept; ///< names of what pages have computed
 };
 
 std::string sessionText(const SessionFile& session);

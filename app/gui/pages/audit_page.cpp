@@ -11,6 +11,7 @@
 #include "app/gui/widgets/open_dialogs.h"
 #include "core/base/text.h"
 #include "core/quant/serve.h"
+#include "core/session/kept_results.h"
 
 #include <QFileDialog>
 #include <QGridLayout>
@@ -27,6 +28,8 @@ namespace {
 
 constexpr int kChecks = 420;                              ///< px: the words of the checks
 constexpr std::uint64_t kAtOnce = std::uint64_t(1) << 28; ///< bytes that are audited without being asked
+
+constexpr const char *kAuditKept = "audit", *kDiffKept = "diff"; // in session files
 
 QString plain(const std::string& text) { return QString::fromStdString(text); }
 
@@ -138,6 +141,7 @@ AuditPage::AuditPage(Session& session, QWidget* parent)
 }
 
 AuditPage::~AuditPage() {
+    restoring_.cancel();
     if (lane_) lane_->job().cancel();
 }
 
@@ -167,6 +171,7 @@ void AuditPage::show(const AuditCheck* check) {
 
 void AuditPage::modelChanged() {
     lane_.reset();
+    restoring_.cancel();
     result_.reset();
     rows_->setRows({});
     diff_.reset();
@@ -182,19 +187,58 @@ void AuditPage::modelChanged() {
 void AuditPage::showEvent(QShowEvent* event) {
     if (event) QWidget::showEvent(event);
     if (!session_.model() || !std::exchange(fresh_, false)) return;
-    if (session_.model()->totalBytes() <= kAtOnce) audit();
+    if (!takeRestored() && session_.model()->totalBytes() <= kAtOnce) audit();
+}
+
+bool AuditPage::takeRestored() {
+    const auto found = session_.restored(QLatin1String(kAuditKept)), diff = session_.restored(QLatin1String(kDiffKept));
+    if (!found && !diff) return false;
+    struct Answer {
+        std::optional<Result<AuditResult>> audit;
+        std::optional<Result<KeptDiff>> diff;
+    };
+    restoring_ = Job();
+    const auto work = [found, diff, model = session_.model()](const Job& job) -> Result<Answer> {
+        Answer answer;
+        if (found) answer.audit = auditKept(*found);
+        if (diff) answer.diff = diffKept(*diff, model, job);
+        return answer;
+    };
+    runJob<Answer>(this, restoring_, work, [this](Result<Answer> answer) {
+        if (!answer) return;
+        auto& [audited, compared] = *answer;
+        if (audited && *audited && !result_) result_ = std::move(**audited);
+        if (compared && *compared && !diff_)
+            plan_ = std::move((*compared)->plan), diff_ = std::move((*compared)->result);
+        if (audited && !*audited) say(plain(oneSentence(audited->error().message)), true);
+        if (compared && !*compared) say(plain(oneSentence(compared->error().message)), true);
+        draw();
+        Q_EMIT settled();
+    });
+    return found != nullptr;
 }
 
 void AuditPage::audit() {
     if (!session_.model()) return;
     lane_ = std::make_unique<LaneWork>(session_, "Auditing");
-    const auto work = [model = session_.model()](const Job& job) { return auditModel(model, job); };
-    runJob<AuditResult>(this, lane_->job(), work, [this](Result<AuditResult> result) {
+    struct Answer {
+        AuditResult result;
+        std::string kept;
+    };
+    const auto work = [model = session_.model()](const Job& job) -> Result<Answer> {
+        auto result = auditModel(model, job);
+        if (!result) return tl::unexpected(result.error());
+        auto kept = keptAudit(*result);
+        return Answer{std::move(*result), std::move(kept)};
+    };
+    runJob<Answer>(this, lane_->job(), work, [this](Result<Answer> result) {
         lane_.reset();
-        if (result)
-            result_ = std::move(*result);
-        else if (!result.error().cancelled)
+        if (result) {
+            result_ = std::move(result->result);
+            session_.keep(QLatin1String(kAuditKept), [kept = std::move(result->kept)] { return kept; });
+        } else if (!result.error().cancelled) {
             say(plain(oneSentence(result.error().message)), true);
+        }
         draw();
         Q_EMIT settled();
     });
@@ -205,26 +249,28 @@ void AuditPage::audit() {
 void AuditPage::compareWith(const QString& path) {
     if (!session_.model()) return;
     struct Answer {
-        DiffPlan plan;
-        DiffResult result;
+        KeptDiff diff;
+        std::string kept;
     };
     lane_ = std::make_unique<LaneWork>(session_, "Comparing two checkpoints");
     const auto work = [a = session_.model(), path = path.toStdString()](const Job& job) -> Result<Answer> {
         auto b = openModel(path);
         if (b) b = servedModel(*b, job); // what `quantize` stored as what it decodes to
         if (!b) return tl::unexpected(b.error());
-        Answer answer{{a, *b}, {}};
-        auto result = diffModels(answer.plan, job);
+        Answer answer{{{a, *b}, {}}, {}};
+        auto result = diffModels(answer.diff.plan, job);
         if (!result) return tl::unexpected(result.error());
-        answer.result = std::move(*result);
+        answer.diff.result = std::move(*result);
+        answer.kept = keptDiff(answer.diff);
         return answer;
     };
     runJob<Answer>(this, lane_->job(), work, [this](Result<Answer> answer) {
         lane_.reset();
         if (answer) {
             rows_->setRows({}); // of the other models
-            plan_ = std::move(answer->plan);
-            diff_ = std::move(answer->result);
+            plan_ = std::move(answer->diff.plan);
+            diff_ = std::move(answer->diff.result);
+            session_.keep(QLatin1String(kDiffKept), [kept = std::move(answer->kept)] { return kept; });
             say({});
         } else if (!answer.error().cancelled) {
             say(plain(oneSentence(answer.error().message)), true);

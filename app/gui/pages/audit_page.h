@@ -45,6 +45,7 @@ protected:
 private:
     void modelChanged();
     void audit();
+    bool takeRestored(); ///< what an opened session held; false: no audit
     void draw();
     void say(const QString& text, bool warn = false);
     void open(const std::string& tensor);
@@ -52,6 +53,7 @@ private:
 
     Session& session_;
     std::unique_ptr<LaneWork> lane_;
+    Job restoring_;
     std::optional<AuditResult> result_;
     std::optional<DiffResult> diff_;
     std::optional<DiffPlan> plan_; ///< of the differences: keeps both models

@@ -7,7 +7,9 @@
 #include "app/gui/pages/backends_plan.h"
 #include "app/gui/pages/backends_tables.h"
 #include "app/gui/run_job.h"
+#include "app/gui/session.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/banner.h"
 #include "app/gui/widgets/staged_refresh.h"
 #include "core/base/text.h"
 #include "core/bench/bench_report.h"
@@ -27,7 +29,8 @@
 namespace qs::gui {
 namespace {
 
-constexpr int kRest = 400; ///< ms without a change until the backends are asked again
+constexpr double kLongSeconds = 60, kWatchSeconds = 0.3; ///< a run that is worth asking about; how long it is looked
+constexpr int kRest = 400;                               ///< ms without a change until the backends are asked again
 
 /// What capabilities() asks by; the shapes beside the first and the times make no difference.
 std::string questionOf(const BenchmarkPlan& plan) {
@@ -53,16 +56,20 @@ QString questionText(const BenchmarkPlan& plan) {
 } // namespace
 
 BackendsPage::BackendsPage(Session& session, QWidget* parent)
-    : PageInParts(parent), bench_(new BenchRun(session, this)), stages_(new StagedRefresh(this)) {
+    : PageInParts(parent), session_(session), bench_(new BenchRun(session, this)), stages_(new StagedRefresh(this)) {
     choosePath_ = [this](const QString& suggested, bool save) {
         return save ? QFileDialog::getSaveFileName(this, tr("Write the results"), suggested)
                     : QFileDialog::getOpenFileName(this, tr("Results of an earlier run"), suggested,
                                                    tr("JSON (*.json)"));
     };
+    loadProbe_ = [](const Job& job) { return machineLoad(kWatchSeconds, job); };
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
     layout->setSpacing(Theme::kGap);
     layout->addLayout(header());
+    busy_ = new Banner;
+    busy_->setObjectName(QStringLiteral("benchBusy"));
+    layout->addWidget(busy_);
     auto* row = new QHBoxLayout;
     row->setSpacing(Theme::kGap);
     layout->addLayout(row, 1);
@@ -154,7 +161,7 @@ QLayout* BackendsPage::cards() {
 }
 
 void BackendsPage::listen() {
-    connect(plan_, &BackendsPlan::runAsked, this, &BackendsPage::start);
+    connect(plan_, &BackendsPlan::runAsked, this, &BackendsPage::startIfQuiet);
     connect(plan_, &BackendsPlan::changed, this, &BackendsPage::keepAsked);
     connect(plan_, &BackendsPlan::cancelAsked, bench_, &BenchRun::cancel);
     connect(plan_, &BackendsPlan::askAsked, this, [this] { ask(true); });
@@ -162,6 +169,9 @@ void BackendsPage::listen() {
         for (const auto& source : plan_->sources())
             if (backend.empty() || source.id == backend) releaseQuarantine(source);
         ask(true);
+    });
+    connect(&session_, &Session::modelChanged, this, [this] {
+        if (isVisible()) bench_->takeRestored(plan_->sources());
     });
     connect(bench_, &BenchRun::rowsChanged, this, &BackendsPage::refresh);
     connect(bench_, &BenchRun::answersChanged, this, &BackendsPage::refreshMatrix);
@@ -189,6 +199,7 @@ void BackendsPage::listen() {
 void BackendsPage::showEvent(QShowEvent* event) {
     PageInParts::showEvent(event);
     stages_->setActive(true);
+    bench_->takeRestored(plan_->sources());
     keepAsked();
 }
 
@@ -220,7 +231,27 @@ void BackendsPage::ask(bool again) {
     bench_->ask(*plan);
 }
 
+void BackendsPage::startIfQuiet() {
+    probing_.cancel();
+    if (plan_->secondsNeeded() < kLongSeconds) return start();
+    probing_ = Job();
+    runJob<std::optional<MachineLoad>>(
+        this, probing_, [probe = loadProbe_](const Job& job) { return Result<std::optional<MachineLoad>>(probe(job)); },
+        [this](Result<std::optional<MachineLoad>> load) {
+            if (bench_->running()) return;
+            if (!load || !*load || !(*load)->busy()) return start();
+            auto sentence = QString::fromStdString(busyText(**load));
+            sentence[0] = sentence[0].toUpper();
+            busy_->offer(
+                tr("%1: rows that are timed now will be marked busy, and no ratio of them means anything. They "
+                   "would take at least %2.")
+                    .arg(sentence, QString::fromStdString(durationText(plan_->secondsNeeded()))),
+                tr("Run all the same"), [this] { start(); });
+        });
+}
+
 void BackendsPage::start() {
+    busy_->say({});
     auto plan = plan_->plan();
     if (!plan) return;
     say({}, false);

@@ -5,6 +5,7 @@
 #include "app/gui/bench_run.h"
 #include "app/gui/page.h"
 #include "app/gui/page_in_parts.h"
+#include "core/bench/machine_load.h"
 #include "core/report/report.h"
 
 #include <QTimer>
@@ -18,6 +19,7 @@ class QToolButton;
 namespace qs::gui {
 
 class BackendsPlan;
+class Banner;
 class BenchDetail;
 class BenchTables;
 class LatencyCard;
@@ -36,6 +38,9 @@ public:
     /// Asks for a path; tests put their own in place of the dialog. Empty: declined.
     using PathChooser = std::function<QString(const QString& suggested, bool save)>;
     void setPathChooser(PathChooser chooser) { choosePath_ = std::move(chooser); }
+    /// What else runs on the machine; tests put their own in its place. Asked on a worker thread.
+    using LoadProbe = std::function<std::optional<MachineLoad>(const Job&)>;
+    void setLoadProbe(LoadProbe probe) { loadProbe_ = std::move(probe); }
 
 Q_SIGNALS:
     void written(const QString& path);
@@ -50,6 +55,7 @@ private:
     void listen();
     void keepAsked();
     void ask(bool again);
+    void startIfQuiet(); ///< asks first where it is long and the machine is busy
     void start();
     void refresh();
     void refreshMatrix();
@@ -59,10 +65,14 @@ private:
     void loadBaseline();
     void say(const QString& sentence, bool wrong);
 
+    Session& session_;
     BenchRun* bench_;
     BackendsPlan* plan_ = nullptr;
     StagedRefresh* stages_;
     PathChooser choosePath_;
+    LoadProbe loadProbe_;
+    Job probing_;
+    Banner* busy_ = nullptr;
     QLabel *note_ = nullptr, *status_ = nullptr;
     QToolButton* export_ = nullptr;
     MatrixCard* matrix_ = nullptr;

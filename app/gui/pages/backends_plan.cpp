@@ -245,7 +245,8 @@ void BackendsPlan::estimate() {
                 timed += ways.timed;
             }
         const auto each = planned->shapes.size() * planned->caches.size();
-        const auto time = QString::fromStdString(durationText(double(timed * each) * planned->secondsPerRow));
+        secondsNeeded_ = double(timed * each) * planned->secondsPerRow;
+        const auto time = QString::fromStdString(durationText(secondsNeeded_));
         note_->setText(
             (known ? tr("%1 rows: checked, then %2") : tr("%1 rows or more: at least %2")).arg(rows * each).arg(time));
     }

@@ -31,6 +31,7 @@ public:
     /// What the controls say, or the sentence that stands under them.
     Result<BenchmarkPlan> plan() const;
     void setRunning(bool running);
+    double secondsNeeded() const { return secondsNeeded_; } ///< by plan() at least, as the note under it says
     /// A backend library, or a PJRT plugin for pjrt to run on; offered again after a restart, until it is removed.
     void addPlugin(const QString& path);
     void removePlugin(const QString& path);
@@ -78,6 +79,7 @@ private:
     QLabel *note_ = nullptr, *complaint_ = nullptr;
     QPushButton *run_ = nullptr, *cancel_ = nullptr;
     std::uint64_t cacheBytes_ = 0;
+    double secondsNeeded_ = 0;
     bool running_ = false, stale_ = false; ///< the list of specs
 };
 

@@ -227,7 +227,7 @@ QString rowText(const BenchmarkRow& row) {
                      : QObject::tr(", no interval: fewer than 20 samples")));
         line(QObject::tr("samples"),
              QObject::tr("%1 in %2 rounds by the %3 clock, %4 each")
-                 .arg(row.samples.size())
+                 .arg(row.samples.empty() ? QObject::tr("not kept,") : QString::number(row.samples.size()))
                  .arg(row.roundMedians.size())
                  .arg(row.clock == 2 ? QObject::tr("device's") : QObject::tr("host's"))
                  .arg(row.chain == 1 ? QObject::tr("one run") : QObject::tr("%1 runs").arg(row.chain)));

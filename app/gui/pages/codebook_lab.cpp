@@ -13,13 +13,21 @@ namespace qs::gui {
 CodebookLab::CodebookLab(QObject* parent) : QObject(parent) {}
 CodebookLab::~CodebookLab() { job_.cancel(); }
 
+bool CodebookLab::edited() const {
+    return row_ && !moved_.levels.empty() && moved_.format == row_->spec.format &&
+           moved_.levels.size() == row_->levels.size();
+}
+
+/// The figures of the levels as they are now.
+void CodebookLab::refit() {
+    if (ready()) fit_ = edited() ? fitOf(measured_->density, moved_.levels) : gap().fit;
+}
+
 void CodebookLab::setRow(const AnalysisRow& row) {
     if (row == row_) return;
     const bool same = row && row_ && row->spec.format == row_->spec.format && row->levels.size() == row_->levels.size();
     row_ = row;
     if (!same) {
-        edited_ = false;
-        how_.clear();
         measured_.reset();
         fit_ = {};
     }
@@ -36,22 +44,24 @@ void CodebookLab::setRow(const AnalysisRow& row) {
     runJob<Answer>(this, job_, work, [this](Result<Answer> answer) {
         if (!answer) return;
         measured_ = std::move(*answer);
-        if (ready()) {
-            if (edited_)
-                fit_ = fitOf(measured_->density, std::vector<double>(fit_.levels));
-            else
-                fit_ = gap().fit;
-        }
+        refit();
         Q_EMIT changed();
     });
 }
 
+void CodebookLab::setMoved(const MovedLevels& moved) {
+    if (moved == moved_) return;
+    moved_ = moved;
+    refit();
+    Q_EMIT changed();
+}
+
 void CodebookLab::setLevels(std::vector<double> levels, const QString& how) {
     if (!ready()) return;
-    fit_ = fitOf(measured_->density, levels);
-    edited_ = true;
-    how_ = how;
+    moved_ = {row_->spec.format, std::move(levels), how};
+    refit();
     Q_EMIT changed();
+    Q_EMIT levelsEdited(moved_);
 }
 
 void CodebookLab::moveLevel(int code, double value) {
@@ -94,11 +104,11 @@ Result<void> CodebookLab::useLevels(const std::vector<float>& learned, const QSt
 }
 
 void CodebookLab::reset() {
-    if (!ready()) return;
-    edited_ = false;
-    how_.clear();
-    fit_ = gap().fit;
+    if (!ready() || !edited()) return;
+    moved_ = {};
+    refit();
     Q_EMIT changed();
+    Q_EMIT levelsEdited(moved_);
 }
 
 Result<QString> CodebookLab::save(const QString& id) const {
@@ -114,7 +124,7 @@ Result<QString> CodebookLab::save(const QString& id) const {
     format.id = id.toStdString();
     format.title = format.id;
     format.made =
-        fmt::format("{} levels, {} from {}", fit_.levels.size(), edited_ ? "moved" : "taken", specText(row_->spec));
+        fmt::format("{} levels, {} from {}", fit_.levels.size(), edited() ? "moved" : "taken", specText(row_->spec));
     for (const double level : fit_.levels)
         if (format.levels.empty() || float(level / range) > format.levels.back())
             format.levels.push_back(float(level / range));

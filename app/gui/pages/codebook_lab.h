@@ -2,6 +2,7 @@
 #pragma once
 // The levels that the codebook page shows and lets people move, with what they do to the selected tensor's W / scale.
 
+#include "app/gui/moved_levels.h"
 #include "core/analysis/lloyd_gap.h"
 #include "core/base/job.h"
 
@@ -16,19 +17,22 @@ public:
     explicit CodebookLab(QObject* parent = nullptr);
     ~CodebookLab() override;
 
-    /// Measured beside the window; levels that were moved stay while the format does.
+    /// Measured beside the window; levels that were moved come with the format that they were moved of.
     void setRow(const AnalysisRow& row);
+    /// Takes over what was moved before: undone, redone or out of a session.
+    void setMoved(const MovedLevels& moved);
+    const MovedLevels& moved() const { return moved_; }
     bool ready() const { return measured_ && measured_->gap; }
     const CodebookFit& fit() const { return fit_; }         ///< of the levels as they are now
     const LloydGap& gap() const { return *measured_->gap; } ///< of the format's own; when ready()
-    bool edited() const { return edited_; }
+    bool edited() const;                                    ///< the levels are not the format's own
     /// Between its neighbours; the boundaries are the middles from now on.
     void moveLevel(int code, double value);
     void useBest(); ///< Lloyd-Max
     /// The levels that `learned` found for many tensors, in units of the largest magnitude; refused when they are not as
     /// many as the format's.
     Result<void> useLevels(const std::vector<float>& learned, const QString& how);
-    const QString& how() const { return how_; } ///< the levels were learned; empty: moved by hand, or the format's own
+    QString how() const { return edited() ? moved_.how : QString(); } ///< they were learned; empty: moved by hand
     /// The codebook spec with the scales and the size of the format; the reason when its levels are of another kind.
     Result<QuantSpec> learnable() const;
     void reset();
@@ -38,6 +42,7 @@ public:
 
 Q_SIGNALS:
     void changed();
+    void levelsEdited(const qs::gui::MovedLevels& moved); ///< by one of the calls above, not by setMoved()
 
 private:
     struct Measured {
@@ -48,8 +53,8 @@ private:
     AnalysisRow row_;
     std::shared_ptr<const Measured> measured_; ///< of row_, or of the one before while it is measured
     CodebookFit fit_;
-    bool edited_ = false;
-    QString how_;
+    void refit();
+    MovedLevels moved_; ///< maybe of another format than the row's
     Job job_;
 };
 

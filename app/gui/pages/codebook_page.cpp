@@ -158,6 +158,9 @@ void CodebookPage::listen() {
         lab_.moveLevel(code, level);
     });
     connect(&lab_, &CodebookLab::changed, this, &CodebookPage::showLab);
+    connect(&lab_, &CodebookLab::levelsEdited, &session_, &Session::setMovedLevels); // undone with the rest
+    connect(&session_, &Session::movedLevelsChanged, this, [this] { lab_.setMoved(session_.movedLevels()); });
+    lab_.setMoved(session_.movedLevels());
     connect(gap_, &GapCard::saved, this, &CodebookPage::useSaved);
     connect(occupancy_, &OccupancyCard::codeHovered, this, &CodebookPage::showCode);
     connect(table_, &CodeTableCard::codeSelected, this, &CodebookPage::showCode);
@@ -259,7 +262,7 @@ void CodebookPage::useSaved(const QString& id) {
     spec.format = id.toStdString();
     for (auto clear : {&QuantSpec::dialect, &QuantSpec::scaleType}) (spec.*clear).reset();
     spec.decode.reset(), spec.compute.reset(), spec.bits.reset(), spec.symmetric.reset(), spec.stochastic.reset();
-    if (validate(spec)) session_.setSpec(spec);
+    if (validate(spec)) session_.setSpec(spec, {}); // the levels that were moved are its own now
 }
 
 void CodebookPage::addStages() {

@@ -15,6 +15,7 @@
 #include "core/export/certificate_columns.h"
 #include "core/export/decoded_tensors.h"
 #include "core/export/recipe.h"
+#include "core/session/kept_results.h"
 
 #include <QButtonGroup>
 #include <QComboBox>
@@ -36,6 +37,8 @@ namespace qs::gui {
 namespace {
 
 constexpr int kSide = 320;
+constexpr int kExportStatusLines = 5;
+constexpr const char* kExportKept = "export"; ///< in session files
 
 QTableView* tableOf(QAbstractItemModel* model, const char* name, const QString& accessible, QObject* parent) {
     auto* view = new QTableView;
@@ -116,6 +119,7 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
     connect(&session, &Session::modelChanged, this, [this] {
         choose(0);
         look();
+        if (isVisible()) takeRestored();
     });
     connect(&session, &Session::specChanged, this, &ExportPage::look);
     connect(&session, &Session::rulesChanged, this, [this] {
@@ -140,7 +144,31 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
     look();
 }
 
-ExportPage::~ExportPage() = default;
+ExportPage::~ExportPage() { restoring_.cancel(); }
+
+void ExportPage::keep() {
+    KeptExport kept{layout_->currentData().toString().toStdString(), shownPath_.toStdString(), shown_};
+    session_.keep(QLatin1String(kExportKept), [kept = std::move(kept)] { return keptExport(kept); });
+}
+
+void ExportPage::takeRestored() {
+    const auto text = session_.restored(QLatin1String(kExportKept));
+    if (!text || text == restored_) return;
+    restored_ = text;
+    restoring_.cancel();
+    restoring_ = Job();
+    runJob<KeptExport>(
+        this, restoring_, [text](const Job&) { return exportKept(*text); },
+        [this](Result<KeptExport> kept) {
+            if (!kept) return say(QString::fromStdString(oneSentence(kept.error().message)), true);
+            if (const int at = layout_->findData(QString::fromStdString(kept->layout)); at >= 0) {
+                const QSignalBlocker quiet(layout_);
+                layout_->setCurrentIndex(at);
+            }
+            look();
+            if (kept->certificate) present(*kept->certificate, QString::fromStdString(kept->path));
+        });
+}
 
 QWidget* ExportPage::results() {
     auto* both = new QWidget;
@@ -193,6 +221,9 @@ QWidget* ExportPage::sidebar() {
     auto* open = new QPushButton(tr("Open a certificate"));
     open->setObjectName(QStringLiteral("openCertificate"));
     status_ = wrapped("exportStatus", "muted");
+    // Its room is there before it is used: else the buttons move under the mouse when something was written.
+    status_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+    status_->setFixedHeight(kExportStatusLines * status_->fontMetrics().lineSpacing() + 2);
     rules_ = new RuleEditor(session_);
     auto* recipe = new QLabel(tr("Rules that come before it"));
     recipe->setProperty("role", QStringLiteral("muted"));
@@ -206,6 +237,7 @@ QWidget* ExportPage::sidebar() {
     connect(layout_, &QComboBox::currentIndexChanged, this, [this] {
         choose(0);
         look();
+        if (session_.model()) keep();
     });
     connect(write_, &QPushButton::clicked, this, &ExportPage::write);
     connect(open, &QPushButton::clicked, this, &ExportPage::openCertificate);
@@ -254,6 +286,7 @@ void ExportPage::choose(int tab) {
 
 void ExportPage::showEvent(QShowEvent* event) {
     QWidget::showEvent(event);
+    takeRestored();
     if (planIsOld_) plan();
 }
 
@@ -290,6 +323,7 @@ void ExportPage::write() {
             look();
             if (!done) return say(QString::fromStdString(oneSentence(done.error().message)), true);
             present(done->certificate, QString::fromStdString(done->certificatePath));
+            keep();
             // A path has no place to break at: its folder is elided to one line, and the tooltip has it all.
             const QString file = QFileInfo(path).fileName(),
                           in = status_->fontMetrics().elidedText(QFileInfo(path).path(), Qt::ElideMiddle, kSide - 40);
@@ -316,11 +350,13 @@ void ExportPage::openCertificate() {
     const auto read = readCertificate(path.toStdString());
     if (!read) return say(QString::fromStdString(oneSentence(read.error().message)), true);
     present(*read, path);
+    keep();
     say({}, false);
 }
 
 void ExportPage::present(const Certificate& certificate, const QString& path) {
     shown_ = certificate;
+    shownPath_ = path;
     tensors_->setRows(certificate.proof.tensors);
     files_->setRows(certificate.files);
     headline_->setText(QString::fromStdString(summaryText(certificate)));
@@ -335,7 +371,7 @@ void ExportPage::present(const Certificate& certificate, const QString& path) {
 
 void ExportPage::say(const QString& sentence, bool wrong) {
     status_->setText(sentence);
-    status_->setToolTip({});
+    status_->setToolTip(wrong ? sentence : QString());
     status_->setProperty("role", wrong ? QStringLiteral("warn") : QStringLiteral("muted"));
     status_->style()->polish(status_);
     if (wrong) Q_EMIT failed(sentence);

@@ -57,6 +57,8 @@ private:
     void write();
     void openCertificate();
     void present(const Certificate& certificate, const QString& path);
+    void keep();         ///< layout and certificate, for session files
+    void takeRestored(); ///< what an opened session held, once
     void say(const QString& sentence, bool wrong);
     QString suggestedName() const;
 
@@ -75,6 +77,9 @@ private:
     QPushButton* write_ = nullptr;
     std::unique_ptr<LaneWork> writing_;
     std::optional<Certificate> shown_;
+    QString shownPath_;                           ///< of the certificate
+    std::shared_ptr<const std::string> restored_; ///< what was taken
+    Job restoring_;
 };
 
 } // namespace qs::gui

@@ -31,6 +31,7 @@ namespace qs::gui {
 
 namespace {
 
+constexpr int kReportStatusLines = 3; // of what became of a file
 constexpr std::size_t kMostSpecs = 8; // as many as a session remembers
 
 struct Made {
@@ -166,9 +167,14 @@ QWidget* ReportPage::sidebar() {
     status_->setFont(Theme::words(11));
     status_->setWordWrap(true);
     status_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    status_->hide();
+    // Its room is there before it is used: else the buttons move under the mouse when a file is written.
+    status_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+    status_->setFixedHeight(kReportStatusLines * status_->fontMetrics().lineSpacing() + 2);
     openFolder_ = new QPushButton(tr("Open folder"));
     openFolder_->hide();
+    auto policy = openFolder_->sizePolicy();
+    policy.setRetainSizeWhenHidden(true);
+    openFolder_->setSizePolicy(policy);
     connect(openFolder_, &QPushButton::clicked, this,
             [this] { QDesktopServices::openUrl(QUrl::fromLocalFile(folder_)); });
     grid->addWidget(status_, int(buttons_.size()), 0, 1, 2);
@@ -373,7 +379,7 @@ void ReportPage::say(const QString& sentence, bool wrong, const QString& folder)
     status_->setText(sentence);
     status_->setProperty("role", wrong ? QStringLiteral("warn") : QStringLiteral("muted"));
     status_->style()->polish(status_);
-    status_->setVisible(!sentence.isEmpty());
+    status_->setToolTip(sentence);
     openFolder_->setVisible(!folder.isEmpty());
     if (!folder.isEmpty()) folder_ = folder;
     if (wrong) Q_EMIT failed(sentence);

@@ -100,6 +100,11 @@ public:
         error_->setTextInteractionFlags(Qt::TextSelectableByMouse);
         error_->hide();
         column->addWidget(error_);
+        died_ = label({}, Theme::words(12), "warn");
+        died_->setObjectName(QStringLiteral("endedUnexpectedly"));
+        died_->setTextFormat(Qt::PlainText);
+        died_->hide();
+        column->addWidget(died_);
         auto* lists = new QWidget; // as high as the longer list
         lists->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
         auto* cards = new QHBoxLayout(lists);
@@ -209,6 +214,10 @@ private:
 
         clear(offers_);
         const auto& last = session_.resumable();
+        const auto& died = session_.diedAt();
+        died_->setVisible(died.isValid() && !session_.model());
+        died_->setText(QStringLiteral("The last run ended unexpectedly. Resume brings back %1 as of %2.")
+                           .arg(shown(QFileInfo(last.path).fileName()), momentText(died)));
         if (!last.path.isEmpty()) {
             const auto what = shown(QFileInfo(last.path).fileName());
             addRow(offers_, QStringLiteral("clock"), QStringLiteral("Resume %1").arg(what),
@@ -224,7 +233,7 @@ private:
     }
 
     Session& session_;
-    QLabel* error_ = nullptr;
+    QLabel *error_ = nullptr, *died_ = nullptr;
     QVBoxLayout *recent_ = nullptr, *offers_ = nullptr;
 };
 

@@ -13,6 +13,7 @@
 #include "app/gui/widgets/tick_list.h"
 #include "core/base/text.h"
 #include "core/model/atomic_file.h"
+#include "core/session/kept_results.h"
 
 #include <QCheckBox>
 #include <QFileInfo>
@@ -28,8 +29,11 @@
 namespace qs::gui {
 namespace {
 
-constexpr double kSweepRowsAtOnce = double(1 << 28); ///< elements times specs that are measured without being asked
+constexpr double kSweepWorkAtOnce = double(1 << 28); ///< elements times specs that are measured without being asked
 constexpr std::size_t kSweepRowsAtOnce = 8000;       ///< and tensors times specs
+
+constexpr const char* kSweepKept = "sweep"; ///< in session files
+constexpr qint64 kKeepMs = 10'000;          ///< how often what is measured so far is kept
 
 QString asText(const std::string& text) { return QString::fromStdString(text); }
 
@@ -49,6 +53,7 @@ struct SweepPage::Inbox {
 };
 
 SweepPage::~SweepPage() {
+    restoring_.cancel();
     if (lane_) lane_->job().cancel();
 }
 
@@ -91,6 +96,7 @@ Result<SweepPlan> SweepPage::plan() const {
 
 void SweepPage::modelChanged() {
     lane_.reset();
+    restoring_.cancel();
     inbox_.reset();
     poll_.stop();
     plan_.reset();
@@ -110,14 +116,42 @@ void SweepPage::showEvent(QShowEvent* event) {
     if (event) PageInParts::showEvent(event);
     if (!session_.model() || !std::exchange(fresh_, false)) return;
     estimate();
+    if (takeRestored()) return draw();
     const auto planned = plan();
     if (!planned) return draw();
     double work = 0;
     for (const auto* tensor : planned->tensors) work += double(tensor->elements) * double(planned->specs.size());
-    if (work <= kSweepRowsAtOnce && planned->tensors.size() * planned->specs.size() <= kSweepRowsAtOnce)
+    if (work <= kSweepWorkAtOnce && planned->tensors.size() * planned->specs.size() <= kSweepRowsAtOnce)
         begin();
     else
         draw();
+}
+
+void SweepPage::keep() {
+    sinceKept_.start();
+    const auto held = std::make_shared<const KeptSweep>(KeptSweep{*plan_, *result_, finished_});
+    session_.keep(QLatin1String(kSweepKept), [held] { return keptSweep(*held); });
+}
+
+bool SweepPage::takeRestored() {
+    const auto text = session_.restored(QLatin1String(kSweepKept));
+    if (!text) return false;
+    restoring_ = Job();
+    const auto work = [text, model = session_.model()](const Job&) { return sweepKept(*text, model); };
+    runJob<KeptSweep>(this, restoring_, work, [this](Result<KeptSweep> kept) {
+        if (result_ || running()) return; // another one was begun
+        if (kept) {
+            plan_ = std::move(kept->plan);
+            result_ = std::move(kept->result);
+            finished_ = kept->complete;
+            say(finished_ ? tr("As it was measured before.") : tr("Not all of it was measured: press Sweep."));
+        } else {
+            say(asText(oneSentence(kept.error().message)), true);
+        }
+        draw();
+        Q_EMIT settled();
+    });
+    return true;
 }
 
 void SweepPage::estimate() {
@@ -138,6 +172,7 @@ void SweepPage::begin() {
     plan_ = std::move(*planned);
     result_.reset();
     finished_ = false;
+    sinceKept_.start();
     inbox_ = std::make_shared<Inbox>();
     lane_ = std::make_unique<LaneWork>(session_, "Sweeping formats and block sizes");
     const auto work = [plan = *plan_, box = inbox_](const Job& job) {
@@ -152,6 +187,7 @@ void SweepPage::begin() {
         if (result) {
             result_ = std::move(*result);
             finished_ = true;
+            keep();
             estimate();
         } else if (!result.error().cancelled)
             say(asText(oneSentence(result.error().message)), true);
@@ -173,13 +209,15 @@ void SweepPage::poll() {
     if (!latest) return;
     markFrontier(*latest);
     result_ = std::move(latest);
+    if (sinceKept_.elapsed() > kKeepMs) keep();
     draw();
 }
 
 void SweepPage::draw() {
     stop_->setVisible(running());
     start_->setVisible(!running());
-    save_->setVisible(!running() && finished_ && result_);
+    save_->setVisible(finished_ && result_); // in its place while it is written
+    save_->setEnabled(!running());
     if (!result_) {
         const QString sentence = running() ? tr("Measuring the first tensors…") : tr("Not measured yet: press Sweep.");
         plotsCard_->setMessage(sentence);

@@ -7,6 +7,7 @@
 #include "app/gui/row_model.h"
 #include "core/analysis/sweep.h"
 
+#include <QElapsedTimer>
 #include <QTimer>
 
 #include <optional>
@@ -55,6 +56,8 @@ private:
     void modelChanged();
     void estimate(); ///< what a press of the button would do
     void begin();
+    void keep();         ///< for session files
+    bool takeRestored(); ///< what an opened session held; false: nothing
     void poll();
     void draw();
     void showClass(int index);
@@ -63,6 +66,8 @@ private:
 
     Session& session_;
     std::unique_ptr<LaneWork> lane_;
+    Job restoring_;
+    QElapsedTimer sinceKept_;
     std::shared_ptr<Inbox> inbox_;
     std::optional<SweepPlan> plan_; ///< of the result
     std::optional<SweepResult> result_;

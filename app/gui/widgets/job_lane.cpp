@@ -37,10 +37,13 @@ JobLane::JobLane(Session& session, QWidget* parent)
                           .arg(threads)
                           .arg(threads == 1 ? QStringLiteral("thread") : QStringLiteral("threads")));
     machine_->setToolTip(QStringLiteral("Instruction set and threads that the kernels use"));
-    rate_->setToolTip(QStringLiteral("Weight bytes analysed a second in the last run over the model"));
+    rate_->setObjectName(QStringLiteral("laneRate"));
+    rate_->setToolTip(QStringLiteral("Weight bytes analysed a second in the run that is named at the left"));
     rate_->setMinimumWidth(72);
     rate_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-    rate_->hide(); // until something was analysed
+    auto policy = rate_->sizePolicy(); // what stands before it does not move
+    policy.setRetainSizeWhenHidden(true);
+    rate_->setSizePolicy(policy);
 
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(Theme::kMargin, 1, Theme::kMargin, 0);
@@ -59,7 +62,9 @@ JobLane::JobLane(Session& session, QWidget* parent)
                       .itemsTotal = 0},
                      -1);
     });
-    connect(&session, &Session::failed, this, [this] { idle(QStringLiteral("Stopped: the reason is shown above")); });
+    connect(&session, &Session::failed, this, [this] {
+        if (!session_.laneBusy()) idle(QStringLiteral("Stopped: the reason is shown above"));
+    });
     connect(&session, &Session::modelChanged, this, [this] { idle({}); });
     connect(&session, &Session::jobCancelled, this,
             [this] { idle(QStringLiteral("Cancelled; what was measured is kept")); });
@@ -67,6 +72,7 @@ JobLane::JobLane(Session& session, QWidget* parent)
         if (!session_.laneBusy() && bar_->isVisibleTo(this)) idle({});
     });
     connect(&session, &Session::jobFinished, this, [this](const QString& what, double seconds, double rate) {
+        if (session_.laneBusy()) return; // other work says how far it is
         idle(QStringLiteral("Analysed the model under %1 in %2")
                  .arg(what, seconds < 0.1 ? QStringLiteral("less than 0.1 s")
                                           : QString::fromStdString(durationText(seconds))));
@@ -88,7 +94,7 @@ void JobLane::say(const QString& sentence) {
 }
 
 void JobLane::idle(const QString& sentence) {
-    for (auto* widget : std::initializer_list<QWidget*>{bar_, count_, left_, hint_}) widget->hide();
+    for (auto* widget : std::initializer_list<QWidget*>{bar_, count_, left_, hint_, rate_}) widget->hide();
     say(sentence.isEmpty() ? QStringLiteral("Ready") : sentence);
 }
 
@@ -100,6 +106,7 @@ void JobLane::showProgress(const Progress& progress, double secondsLeft) {
     count_->setText(QStringLiteral("%1 of %2").arg(progress.items).arg(progress.itemsTotal));
     left_->setText(secondsLeft >= 0 ? QString::fromStdString(durationText(secondsLeft)) + QStringLiteral(" left")
                                     : QString());
+    rate_->hide(); // it was of the run before
     bar_->show();
     hint_->show();
     count_->setVisible(progress.itemsTotal > 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// bpw, SQNR and max |error|: of the selected tensor, or of the whole model on a page that shows the model.
+// bpw, SQNR and max |error|: of the selected tensor, or of the whole model on a page that shows the model. A word says
+// which.
 
 #include "core/analysis/analysis.h"
 
@@ -20,6 +21,7 @@ class KeyFigures : public QWidget {
 public:
     explicit KeyFigures(Session& session, QWidget* parent = nullptr);
     QString text(int figure) const; ///< 0 bpw, 1 SQNR, 2 max |error|
+    QString owner() const;          ///< "Model", "Tensor"
 
 private:
     struct Figures {
@@ -32,6 +34,7 @@ private:
     void print(QLabel* label, const std::optional<double>& value, int figure, bool b, const QString& why);
 
     Session& session_;
+    QLabel* owner_;
     std::array<QLabel*, 3> values_, seconds_, captions_;
 };
 

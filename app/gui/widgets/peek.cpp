@@ -102,7 +102,10 @@ void Peek::showFor(const TensorInfo& tensor, const QRect& cell) {
 }
 
 void Peek::keyPressEvent(QKeyEvent* event) {
-    if (event->key() == Qt::Key_Space) return hide();
+    if (event->key() == Qt::Key_Space) {
+        if (!event->isAutoRepeat()) hide(); // a key that is held shows it once
+        return;
+    }
     QFrame::keyPressEvent(event);
 }
 

@@ -19,6 +19,7 @@ target_sources(qs_gui PRIVATE
   widgets/tensor_tree.cpp
   widgets/top_bar.cpp
   widgets/colour_scale.cpp
+  widgets/focus_keeper.cpp
   widgets/format_box.cpp
   widgets/inputs_button.cpp
   widgets/heat_map.cpp

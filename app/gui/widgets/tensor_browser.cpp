@@ -21,11 +21,14 @@
 #include <QToolButton>
 #include <QTreeView>
 
+#include <algorithm>
+
 namespace qs::gui {
 namespace {
 
-constexpr std::size_t kLarge = 20000; // tensors; above it, values are fetched less often
-constexpr int kUnfolded = 2000;       // rows; a larger tree stays folded, because a view lays its rows out in one turn
+constexpr std::size_t kLarge = 20000;  // tensors; above it, values are fetched less often
+constexpr std::size_t kSelected = 500; // tensors that are selected anew in one turn
+constexpr int kUnfolded = 2000;        // rows; a larger tree stays folded, because a view lays its rows out in one turn
 
 /// All that there are, not those that it has come to.
 class Tensors final : public QTreeView {
@@ -237,7 +240,17 @@ void TensorBrowser::followSession() {
         view_->selectionModel()->isSelected(index))
         return;
     view_->setCurrentIndex(index);
+    selectAllOf(session_.selection());
     view_->scrollTo(index);
+}
+
+/// What was chosen in the table is chosen in the tree too, and what a filter has left of it.
+void TensorBrowser::selectAllOf(const std::vector<const TensorInfo*>& tensors) {
+    if (tensors.size() < 2 || tensors.size() > kSelected) return;
+    QItemSelection rows;
+    for (const auto* tensor : tensors)
+        if (const auto index = tree_->indexOf(tensor); index.isValid()) rows.select(index, index);
+    view_->selectionModel()->select(rows, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
 }
 
 void TensorBrowser::takeSelection() {
@@ -246,7 +259,14 @@ void TensorBrowser::takeSelection() {
     for (const auto& index : view_->selectionModel()->selectedRows())
         if (const auto* tensor = tree_->tensor(index)) selection.push_back(tensor);
     session_.setSelection(std::move(selection));
-    if (const auto* tensor = tree_->tensor(view_->currentIndex())) session_.selectTensor(tensor);
+    const auto* tensor = tree_->tensor(view_->currentIndex());
+    // The row that a click has just taken out is the current one: it must not take the others with it.
+    const auto& chosen = session_.selection();
+    const auto isChosen = [&](const TensorInfo* one) {
+        return std::find(chosen.begin(), chosen.end(), one) != chosen.end();
+    };
+    if (tensor && !chosen.empty() && !isChosen(tensor)) tensor = isChosen(session_.tensor()) ? nullptr : chosen.front();
+    if (tensor) session_.selectTensor(tensor);
 }
 
 void TensorBrowser::moveCurrent(int step) {

@@ -6,6 +6,8 @@
 #include <QTimer>
 #include <QWidget>
 
+#include <vector>
+
 class QAbstractItemView;
 class QComboBox;
 class QLabel;
@@ -47,6 +49,7 @@ private:
     void followSession();
     void refreshRows();
     void takeSelection();
+    void selectAllOf(const std::vector<const TensorInfo*>& tensors);
     void fitColumns();
     void countShown();
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A benchmark run in the window: what it shows, what is clicked, what is written.
 #include "app/gui/pages/backends_rows.h"
+#include "app/gui/widgets/banner.h"
 #include "artefacts.h"
 #include "core/bench/compare.h"
 #include "opened_backends_page.h"
@@ -17,6 +18,7 @@
 #include <QTemporaryDir>
 #include <QToolButton>
 
+#include <atomic>
 #include <cmath>
 
 using namespace qs;
@@ -254,6 +256,40 @@ private Q_SLOTS:
         QVERIFY(speedups(false) >= 3);
         QVERIFY(!why->isVisible() && !again->isVisible());
         QVERIFY(find<QPushButton>(*page, "runBench")->isVisible());
+    }
+
+    /// A run of minutes beside other programs is asked about first, a short one is not.
+    void aLongRunOnABusyMachineIsAskedAbout() {
+        const auto page = make();
+        plan(*page);
+        QTRY_VERIFY_WITH_TIMEOUT(page->settled(), 60'000);
+        std::atomic<int> asked = 0;
+        page->setLoadProbe([&](const Job&) {
+            ++asked;
+            return std::optional(MachineLoad{3.4, 4});
+        });
+        auto* run = find<QPushButton>(*page, "runBench");
+        auto* seconds = find<QDoubleSpinBox>(*page, "planSeconds");
+        auto* banner = find<Banner>(*page, "benchBusy");
+        QTest::mouseClick(run, Qt::LeftButton);
+        QVERIFY(page->bench().running() && asked == 0);
+        page->bench().cancel();
+        seconds->setValue(seconds->maximum());
+        QTRY_VERIFY(page->planner().secondsNeeded() > 60);
+        QTest::mouseClick(run, Qt::LeftButton);
+        QTRY_VERIFY(banner->isVisible());
+        QCOMPARE(asked.load(), 1);
+        QVERIFY(!page->bench().running());
+        QVERIFY2(banner->text().startsWith(u"Other programs keep 3.4 of 4 processors busy"),
+                 qPrintable(banner->text()));
+        keepPicture(*page, QStringLiteral("backends-busy-asked"));
+        QTest::mouseClick(banner->findChild<QPushButton*>(), Qt::LeftButton);
+        QVERIFY(page->bench().running() && !banner->isVisible());
+        page->bench().cancel();
+        page->setLoadProbe([](const Job&) { return std::optional(MachineLoad{0.1, 4}); });
+        QTest::mouseClick(run, Qt::LeftButton);
+        QTRY_VERIFY(page->bench().running());
+        page->bench().cancel();
     }
 
     void escapeKeepsWhatWasMeasured() {

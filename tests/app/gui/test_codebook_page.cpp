@@ -5,6 +5,7 @@
 #include "app/gui/pages/codebook_lab.h"
 #include "app/gui/pages/codebook_page_cards.h"
 #include "app/gui/session.h"
+#include "app/gui/spec_history.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/staged_refresh.h"
 #include "artefacts.h"
@@ -152,6 +153,48 @@ private Q_SLOTS:
         QTest::mouseClick(page_->findChild<QPushButton*>(QStringLiteral("reset")), Qt::LeftButton);
         QCOMPARE(card<GapCard>()->figures(), before);
         QCOMPARE(chart->markers()[12].x, was);
+    }
+
+    /// Ctrl+Z takes back what was changed last: the levels, and not the A/B toggle before them.
+    void movedLevelsAreUndone() {
+        SpecHistory history(*session_);
+        session_->setComparing(true);
+        QTRY_VERIFY(session_->current() && !session_->currentIsStale());
+        QTRY_VERIFY(card<GapCard>()->figures().startsWith(QStringLiteral("SQNR ")));
+        const QString own = card<GapCard>()->figures();
+        QTest::mouseClick(page_->findChild<QPushButton*>(QStringLiteral("useBest")), Qt::LeftButton);
+        const QString best = card<GapCard>()->figures();
+        QVERIFY(best != own);
+        QTest::qWait(450); // another gesture
+        card<CodeTableCard>()->table()->selectRow(5);
+        auto* level = page_->findChild<QDoubleSpinBox*>(QStringLiteral("level"));
+        level->setValue(level->value() - 0.05);
+        const QString moved = card<GapCard>()->figures();
+        QVERIFY(moved != best);
+        QCOMPARE(history.undoText(), QStringLiteral("&Undo change of levels"));
+        history.undo();
+        QCOMPARE(card<GapCard>()->figures(), best);
+        history.undo();
+        QCOMPARE(card<GapCard>()->figures(), own);
+        QVERIFY(session_->comparing());
+        QCOMPARE(history.undoText(), QStringLiteral("&Undo spec change"));
+        history.redo();
+        QCOMPARE(card<GapCard>()->figures(), best);
+        use("int8"); // its own levels
+        QVERIFY(!session_->movedLevels().levels.empty());
+        history.undo();
+        QTRY_VERIFY(session_->current() && session_->current()->spec.format == "nf4");
+        QTRY_COMPARE(card<GapCard>()->figures(), best);
+        // As a session file has them.
+        const auto steps = history.steps();
+        Session other;
+        SpecHistory restored(other);
+        restored.restore(steps, history.at());
+        QCOMPARE(other.movedLevels(), session_->movedLevels());
+        history.undo();
+        history.undo();
+        QVERIFY(!session_->comparing());
+        QCOMPARE(card<GapCard>()->figures(), own);
     }
 
     void theBestLevelsBecomeAFormat() {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The window driven by events: pages, keys, drops, errors, state, and how long the event loop is ever held.
+#include "app/gui/lane_work.h"
 #include "app/gui/main_window.h"
 #include "app/gui/menus.h"
 #include "app/gui/page.h"
 #include "app/gui/spec_edit.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/job_lane.h"
 #include "app/gui/widgets/key_figures.h"
 #include "app/gui/widgets/tensor_browser.h"
 #include "core/quant/layout.h"
@@ -19,11 +21,15 @@
 #include <QElapsedTimer>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QMimeData>
+#include <QProgressBar>
 #include <QPushButton>
+#include <QSemaphore>
 #include <QSettings>
 #include <QSlider>
 #include <QTemporaryDir>
+#include <QThreadPool>
 #include <QTimer>
 #include <QToolButton>
 #include <QTreeView>
@@ -64,6 +70,27 @@ private:
     QElapsedTimer clock_;
     qint64 longest_ = 0;
     double cpu_ = 0, longestCpu_ = 0;
+};
+
+// All threads of the pool wait: what is started meanwhile does not begin.
+class HeldPool {
+public:
+    HeldPool() : threads_(QThreadPool::globalInstance()->maxThreadCount()) {
+        for (int i = 0; i < threads_; ++i)
+            QThreadPool::globalInstance()->start([this] {
+                begun_.release();
+                held_.acquire();
+            });
+        begun_.acquire(threads_);
+    }
+    ~HeldPool() {
+        held_.release(threads_);
+        QThreadPool::globalInstance()->waitForDone();
+    }
+
+private:
+    int threads_;
+    QSemaphore begun_, held_;
 };
 
 } // namespace
@@ -207,6 +234,138 @@ private Q_SLOTS:
         keys->close();
     }
 
+    /// A run over the model that a spec supersedes which is measured already: nothing runs, and the lane says so.
+    void aWithdrawnRunLeavesTheLane() {
+        Session session;
+        MainWindow window(session);
+        window.show();
+        window.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&window));
+        QVERIFY(openModel(session, samplePath()));
+        QTest::keyClick(&window, Qt::Key_1);
+        QVERIFY(everythingMeasured(session, session.spec()));
+        QTRY_VERIFY(!session.busy());
+        auto* lane = window.findChild<JobLane*>();
+        auto* bar = lane->findChild<QProgressBar*>();
+        auto* rate = lane->findChild<QLabel*>(QStringLiteral("laneRate"));
+        session.selectTensor(nullptr); // whose picture would come first
+        session.showPage(QStringLiteral("start"));
+        QTRY_COMPARE(window.currentPage()->objectName(), QStringLiteral("page-start"));
+        QTest::qWait(50);
+        const HeldPool held; // Qt fills large areas on the same pool: no page with charts now
+        const auto analysing = [&] { return bar->isVisible() && lane->text().startsWith(u"Analysing"); };
+        QTest::keyClick(&window, Qt::Key_7);
+        QTRY_VERIFY(analysing());
+        QVERIFY(session.laneBusy() && !rate->isVisible()); // that of the run before is not of this one
+        QTest::keyClick(&window, Qt::Key_1);
+        QVERIFY(!session.laneBusy());
+        QVERIFY(!bar->isVisible());
+        QCOMPARE(lane->text(), QStringLiteral("Ready"));
+        QTest::keyClick(&window, Qt::Key_7);
+        QTRY_VERIFY(analysing());
+        QTest::keyClick(&window, Qt::Key_Z, Qt::ControlModifier);
+        QCOMPARE(session.spec(), presets()[0]);
+        QCOMPARE(lane->text(), QStringLiteral("Ready"));
+
+        // What still runs is shown in the place of what is over, and nothing late of that.
+        QTest::keyClick(&window, Qt::Key_7);
+        QTRY_VERIFY(analysing());
+        const LaneWork second(session, "Second");
+        auto first = std::make_unique<LaneWork>(session, "First");
+        QTRY_VERIFY(analysing()); // the run over the model speaks all the time
+        QTest::keyClick(&window, Qt::Key_1);
+        QCOMPARE(lane->text(), QStringLiteral("First"));
+        QTest::qWait(60); // work is heard 20 times a second
+        first->job().progress({.done = 1, .total = 2, .what = "First", .items = 0, .itemsTotal = 0});
+        first.reset();
+        QCOMPARE(lane->text(), QStringLiteral("Second"));
+        QTest::qWait(60);
+        QCOMPARE(lane->text(), QStringLiteral("Second"));
+        QTest::keyClick(&window, Qt::Key_Escape);
+        QCOMPARE(lane->text(), QStringLiteral("Cancelled; what was measured is kept"));
+    }
+
+    void commandsOfAModelNeedOne() {
+        Session session;
+        MainWindow window(session);
+        window.show();
+        window.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&window));
+        const auto named = [&](const QString& title) -> QAction* {
+            for (auto* action : window.findChildren<QAction*>())
+                if (action->text().remove(u'&').section(u'\t', 0, 0) == title) return action;
+            return nullptr;
+        };
+        const QStringList ofModel{QStringLiteral("Close model"),   QStringLiteral("Report"),
+                                  QStringLiteral("Export"),        QStringLiteral("Copy table"),
+                                  QStringLiteral("Filter"),        QStringLiteral("Next"),
+                                  QStringLiteral("Peek"),          QStringLiteral("Second spec B beside A"),
+                                  QStringLiteral("Overview"),      QStringLiteral("Analyse the model under A"),
+                                  QStringLiteral("Tensor browser")};
+        for (const auto& title : ofModel) QVERIFY2(named(title) && !named(title)->isEnabled(), qPrintable(title));
+        for (const char* title : {"Open file…", "Keys", "Open"})
+            QVERIFY2(named(QString::fromUtf8(title)) && named(QString::fromUtf8(title))->isEnabled(), title);
+        const auto before = session.spec();
+        QTest::keyClick(&window, Qt::Key_3);
+        QCOMPARE(session.spec(), before);
+        QVERIFY(openModel(session, samplePath()));
+        for (const auto& title : ofModel) QVERIFY2(named(title)->isEnabled(), qPrintable(title));
+        QTest::keyClick(&window, Qt::Key_W, Qt::ControlModifier);
+        QTRY_VERIFY(!session.model());
+        for (const auto& title : ofModel) QVERIFY2(!named(title)->isEnabled(), qPrintable(title));
+    }
+
+    /// The repeats of a key that is held neither hide nor show the peek.
+    void spaceThatIsHeldPeeksOnce() {
+        Session session;
+        MainWindow window(session);
+        window.show();
+        window.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&window));
+        QVERIFY(openModel(session, samplePath()));
+        QTRY_VERIFY(window.browser().isVisible() && window.browser().view()->currentIndex().isValid());
+        auto* view = window.browser().view();
+        view->setFocus();
+        QTest::keyPress(view, Qt::Key_Space);
+        auto* peek = QApplication::activePopupWidget();
+        QVERIFY(peek);
+        for (int i = 0; i < 3; ++i) {
+            QKeyEvent again(QEvent::KeyPress, Qt::Key_Space, Qt::NoModifier, QStringLiteral(" "), true);
+            QApplication::sendEvent(peek, &again);
+            QCOMPARE(QApplication::activePopupWidget(), peek);
+        }
+        QTest::keyClick(peek, Qt::Key_Space);
+        QVERIFY(!QApplication::activePopupWidget());
+        QKeyEvent again(QEvent::KeyPress, Qt::Key_Space, Qt::NoModifier, QStringLiteral(" "), true);
+        QApplication::sendEvent(view, &again);
+        QVERIFY(!QApplication::activePopupWidget());
+    }
+
+    /// A button that is switched off while its work runs keeps the focus for when it is on again.
+    void theFocusWaitsForAPressedButton() {
+        Session session;
+        MainWindow window(session);
+        window.show();
+        window.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&window));
+        QVERIFY(openModel(session, samplePath()));
+        QTest::mouseClick(window.findChild<QToolButton*>(QStringLiteral("rail-audit")), Qt::LeftButton);
+        QTRY_VERIFY(window.findChild<QPushButton*>(QStringLiteral("auditStart")));
+        auto* start = window.findChild<QPushButton*>(QStringLiteral("auditStart"));
+        QTRY_VERIFY(start->isVisible() && start->isEnabled() && !session.laneBusy());
+        start->setFocus();
+        {
+            const HeldPool held;
+            QTest::keyClick(start, Qt::Key_Space);
+            QVERIFY(!start->isEnabled());
+            auto* there = QApplication::focusWidget();
+            QVERIFY2(there && !there->inherits("QAbstractButton"),
+                     there ? there->metaObject()->className() : "nothing");
+        }
+        QTRY_VERIFY(start->isEnabled());
+        QCOMPARE(QApplication::focusWidget(), start);
+    }
+
     void everyKeyIsListedOnce() {
         Session session;
         MainWindow window(session);
@@ -346,9 +505,12 @@ private Q_SLOTS:
         MainWindow window(session);
         window.show();
         QVERIFY(openModel(session, samplePath()));
-        session.showPage(QStringLiteral("tensor"));
-        QVERIFY(tensorMeasured(session));
         auto* figures = window.findChild<KeyFigures*>();
+        QTRY_COMPARE(session.page(), QStringLiteral("overview"));
+        QCOMPARE(figures->owner(), QStringLiteral("Model")); // whose figures they are is said
+        session.showPage(QStringLiteral("tensor"));
+        QCOMPARE(figures->owner(), QStringLiteral("Tensor"));
+        QVERIFY(tensorMeasured(session));
         const auto before = figures->text(0);
         QString atSignal;
         connect(&session, &Session::currentChanged, this, [&] { atSignal = figures->text(0); });

@@ -1,24 +1,50 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Session files in the window: saved, opened again, with sources that changed, and saved by themselves.
 #include "app/gui/main_window.h"
+#include "app/gui/pages/audit_page.h"
+#include "app/gui/pages/export_page.h"
+#include "app/gui/pages/sweep_page.h"
 #include "app/gui/session.h"
 #include "app/gui/session_saver.h"
 #include "app/gui/spec_history.h"
 #include "app/gui/theme.h"
 #include "core/session/session_file.h"
+#include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/model_file.h"
 #include "tests/app/gui/opened_session.h"
 #include "tests/support/test_program.h"
 
+#include <QDir>
 #include <QFile>
+#include <QLabel>
+#include <QProcess>
+#include <QPushButton>
+#include <QScopeGuard>
 #include <QSettings>
 #include <QStandardPaths>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QToolButton>
 #include <cstdio>
 
 using namespace qs;
 using namespace qs::gui;
+
+namespace {
+
+// Counts the work that the lane is told of while this lives.
+class LaneCount : public QObject {
+public:
+    explicit LaneCount(Session& session) {
+        connect(&session, &Session::jobProgress, this, [this] { ++begun_; });
+    }
+    int begun() const { return begun_; }
+
+private:
+    int begun_ = 0;
+};
+
+} // namespace
 
 class TestSessionFile : public QObject {
     Q_OBJECT
@@ -167,11 +193,202 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(
             [&] {
                 const auto read = readSession(SessionSaver::autosavePath().toStdString());
-                return read && read->at < read->history.size() &&
-                       read->history[read->at].specA == canonicalText(*parseSpec("int8:block=16"));
+                return read && read->at < read->history.size() && read->history[read->at].specA == "int8:block=16";
             }(),
             20000);
         QVERIFY(window.saver().path().isEmpty()); // nobody chose that place
+    }
+
+    /// Specs stand in a session file and in the settings as the user spelled them, and so they come back.
+    void specsKeepTheirSpelling() {
+        const auto file = home_.filePath(QStringLiteral("spelled.qscope"));
+        {
+            Session session;
+            MainWindow window(session);
+            QVERIFY(openModel(session, samplePath()));
+            session.setSpec(*parseSpec("int4:block=32"));
+            session.setSpecB(*parseSpec("fp8_e4m3"));
+            session.setComparing(true);
+            QCOMPARE(session.state().specA, QStringLiteral("int4:block=32"));
+            QCOMPARE(session.state().specB, QStringLiteral("fp8_e4m3"));
+            QVERIFY(everythingMeasured(session, session.spec()));
+            QSignalSpy saved(&window.saver(), &SessionSaver::saved);
+            window.saver().save(file);
+            QVERIFY(saved.wait(20000));
+        }
+        auto kept = readSession(file.toStdString());
+        QVERIFY(kept);
+        QCOMPARE(kept->history[kept->at].specA, std::string("int4:block=32"));
+        bool found = false;
+        for (const auto& results : kept->results) found |= results.spec == "int4:block=32";
+        QVERIFY(found);
+        const auto reopened = [&] {
+            Session session;
+            MainWindow window(session);
+            if (!openModel(session, file)) return QString();
+            const auto row = session.modelRows(session.spec()).at(0);
+            return QString::fromStdString(specText(session.spec()) + " " + specText(session.specB()) + " " +
+                                          (row ? row->specAsTyped : "no row"));
+        };
+        QCOMPARE(reopened(), QStringLiteral("int4:block=32 fp8_e4m3 int4:block=32"));
+        // Earlier versions wrote them in full.
+        const auto full = [](std::string& text) { text = canonicalText(*parseSpec(text)); };
+        for (auto& step : kept->history) full(step.specA), full(step.specB);
+        for (auto& results : kept->results) full(results.spec);
+        QVERIFY(writeSession(file.toStdString(), *kept));
+        QCOMPARE(reopened(), QStringLiteral("int4:block=32 fp8_e4m3 int4:block=32"));
+    }
+
+    /// What pages have computed is in the session: nothing is computed again, and nobody is asked to.
+    void whatPagesComputedComesBack() {
+        const auto file = home_.filePath(QStringLiteral("computed.qscope"));
+        const auto other = home_.filePath(QStringLiteral("compared.safetensors"));
+        QVERIFY(!writeLayeredModel(other, 2, 16).isEmpty());
+        std::size_t findings = 0, points = 0, rows = 0;
+        {
+            Session session;
+            MainWindow window(session);
+            window.resize(1280, 680); // where there is the least room
+            window.show();
+            QVERIFY(openModel(session, samplePath()));
+            session.showPage(QStringLiteral("audit"));
+            AuditPage* audit = nullptr;
+            QTRY_VERIFY((audit = window.findChild<AuditPage*>()) && audit->isVisible());
+            QTRY_VERIFY_WITH_TIMEOUT(audit->result() && !audit->running(), 60000);
+            audit->compareWith(other);
+            QTRY_VERIFY_WITH_TIMEOUT(audit->differences() && !audit->running(), 60000);
+            session.showPage(QStringLiteral("sweep"));
+            SweepPage* sweep = nullptr;
+            QTRY_VERIFY((sweep = window.findChild<SweepPage*>()) && sweep->isVisible());
+            if (!sweep->running())
+                QTest::mouseClick(window.findChild<QPushButton*>(QStringLiteral("sweepStart")), Qt::LeftButton);
+            QTRY_VERIFY_WITH_TIMEOUT(sweep->result() && !sweep->running(), 300000);
+            session.showPage(QStringLiteral("export"));
+            ExportPage* exports = nullptr;
+            QTRY_VERIFY((exports = window.findChild<ExportPage*>()) && exports->isVisible());
+            exports->setOutputChooser(
+                [&](const QString&) { return home_.filePath(QStringLiteral("out.safetensors")); });
+            QSignalSpy exported(exports, &ExportPage::exported);
+            auto* write = window.findChild<QPushButton*>(QStringLiteral("exportWrite"));
+            QTRY_VERIFY_WITH_TIMEOUT(write->isEnabled(), 20000);
+            const auto place = [&] { return write->mapTo(&window, QPoint()); };
+            const auto before = place();
+            QTest::mouseClick(write, Qt::LeftButton);
+            QVERIFY(exported.wait(60000));
+            QTest::qWait(50);
+            QCOMPARE(place(), before); // nothing moves under the mouse
+            QVERIFY(exports->certificate());
+            findings = audit->result()->findings.size(), points = sweep->result()->points.size();
+            rows = audit->differences()->rows.size();
+            QSignalSpy saved(&window.saver(), &SessionSaver::saved);
+            window.saver().save(file);
+            QVERIFY(saved.wait(60000));
+        }
+        Session session;
+        MainWindow window(session);
+        window.show();
+        QVERIFY(openModel(session, file));
+        QTRY_COMPARE(session.page(), QStringLiteral("export"));
+        ExportPage* exports = nullptr;
+        QTRY_VERIFY((exports = window.findChild<ExportPage*>()) && exports->certificate());
+        QVERIFY(exports->certificate()->proof.proved());
+        QTRY_VERIFY(!session.busy());
+        const LaneCount lane(session); // no work is begun
+        session.showPage(QStringLiteral("audit"));
+        AuditPage* audit = nullptr;
+        QTRY_VERIFY((audit = window.findChild<AuditPage*>()) && audit->result() && audit->differences());
+        QCOMPARE(audit->result()->findings.size(), findings);
+        QCOMPARE(audit->differences()->rows.size(), rows);
+        session.showPage(QStringLiteral("sweep"));
+        SweepPage* sweep = nullptr;
+        QTRY_VERIFY((sweep = window.findChild<SweepPage*>()) && sweep->result());
+        QCOMPARE(sweep->result()->points.size(), points);
+        QVERIFY(sweep->result()->points.front().sqnrDb());
+        QCOMPARE(lane.begun(), 0);
+        // A session of a page that was never seen again is as whole as before.
+        const auto again = home_.filePath(QStringLiteral("again.qscope"));
+        QSignalSpy saved(&window.saver(), &SessionSaver::saved);
+        window.saver().save(again);
+        QVERIFY(saved.wait(60000));
+        const auto first = readSession(file.toStdString()), second = readSession(again.toStdString());
+        QVERIFY(first && second && first->kept == second->kept);
+        QCOMPARE(first->kept.size(), std::size_t(4));
+        // Another checkpoint has none of it.
+        QVERIFY(openModel(session, other));
+        QVERIFY(session.kept().empty());
+    }
+
+    /// The program itself, killed: the next start says so, and brings back what it had computed.
+    void aKilledProgramIsNoticedAndRestored() {
+        const QTemporaryDir place;
+        QProcess program;
+        auto environment = QProcessEnvironment::systemEnvironment();
+        for (const auto& [name, value] : {std::pair{"XDG_CONFIG_HOME", "config"}, std::pair{"XDG_DATA_HOME", "data"}})
+            environment.insert(QLatin1String(name), place.filePath(QLatin1String(value)));
+        environment.insert(QStringLiteral("QT_QPA_PLATFORM"), QStringLiteral("offscreen"));
+        environment.insert(QStringLiteral("QS_AUTOSAVE_MS"), QStringLiteral("100"));
+        program.setProcessEnvironment(environment);
+        program.start(QStringLiteral(QS_BIN_DIR "/quantscope"),
+                      {samplePath(), QStringLiteral("--page"), QStringLiteral("audit")});
+        QVERIFY(program.waitForStarted());
+        const auto data = place.filePath(QStringLiteral("data/QuantScope/QuantScope"));
+        const auto saved = data + QStringLiteral("/autosave.qscope");
+        QTRY_VERIFY_WITH_TIMEOUT(
+            [&] {
+                const auto read = readSession(saved.toStdString());
+                return read && read->kept.contains("audit");
+            }(),
+            60000);
+        QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(place.filePath(QStringLiteral("config/QuantScope/QuantScope.conf"))),
+                                 20000);
+        const auto marks = [&] { return QDir(data).entryList({QStringLiteral("running-*")}).size(); };
+        QCOMPARE(marks(), 1);
+        program.kill(); // SIGKILL
+        QVERIFY(program.waitForFinished());
+        QCOMPARE(program.exitStatus(), QProcess::CrashExit);
+        QCOMPARE(marks(), 1);
+
+        qputenv("XDG_DATA_HOME", place.filePath(QStringLiteral("data")).toLocal8Bit());
+        QStandardPaths::setTestModeEnabled(false);
+        const QString names[] = {QCoreApplication::organizationName(), QCoreApplication::applicationName()};
+        QCoreApplication::setOrganizationName(QStringLiteral("QuantScope"));
+        QCoreApplication::setApplicationName(QStringLiteral("QuantScope"));
+        QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, place.filePath(QStringLiteral("config")));
+        const auto restore = qScopeGuard([&] {
+            qunsetenv("XDG_DATA_HOME");
+            QStandardPaths::setTestModeEnabled(true);
+            QCoreApplication::setOrganizationName(names[0]);
+            QCoreApplication::setApplicationName(names[1]);
+            QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, home_.path());
+        });
+        {
+            Session session;
+            keepSaved(session);
+            MainWindow window(session);
+            window.show();
+            auto* said = window.findChild<QLabel*>(QStringLiteral("endedUnexpectedly"));
+            QVERIFY(said && said->isVisible());
+            QVERIFY2(said->text().startsWith(u"The last run ended unexpectedly. Resume brings back tiny-llama as of "),
+                     qPrintable(said->text()));
+            QVERIFY(!QFile::exists(saved)); // put aside: what is opened next is saved there
+            keepPicture(window, QStringLiteral("start-after-a-crash"));
+            QSignalSpy opened(&session, &Session::modelChanged);
+            for (auto* button : window.findChildren<QToolButton*>())
+                if (button->accessibleName() == u"Resume tiny-llama") QTest::mouseClick(button, Qt::LeftButton);
+            QVERIFY(opened.wait(20000));
+            QTRY_VERIFY2(window.message().startsWith(u"Restored as of "), qPrintable(window.message()));
+            AuditPage* audit = nullptr;
+            QTRY_VERIFY((audit = window.findChild<AuditPage*>()) && audit->result());
+            QVERIFY(session.restored(QStringLiteral("audit"))); // not audited again
+            QVERIFY(window.saver().path().isEmpty());
+            QCOMPARE(marks(), 1);
+        }
+        QCOMPARE(marks(), 0);
+        Session session; // after an end as it should be
+        keepSaved(session);
+        MainWindow window(session);
+        window.show();
+        QVERIFY(!window.findChild<QLabel*>(QStringLiteral("endedUnexpectedly"))->isVisible());
     }
 };
 

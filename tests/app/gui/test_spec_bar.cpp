@@ -82,6 +82,39 @@ private Q_SLOTS:
             for (std::size_t j = 0; j < i; ++j) QVERIFY(canonicalText(known[i]) != canonicalText(known[j]));
     }
 
+    /// Signs are of use with a scale alone: the keys 3 and 4 give that.
+    void presetsAreTheScaledMembers() {
+        for (const auto& spec : presets()) {
+            const bool canHave =
+                scaleChoices(spec.traits()).size() > 1 || spec.traits().defaultScale != ScaleKind::None;
+            QVERIFY2(!canHave || spec.scaleKind() != ScaleKind::None, specText(spec).c_str());
+        }
+        QCOMPARE(specText(presets()[2]), std::string("binary:scale=channel"));
+        QCOMPARE(specText(presets()[3]), std::string("ternary:scale=channel"));
+    }
+
+    /// Sessions keep the spelling of the user, and what earlier versions wrote in full becomes short.
+    void savedSpecsAreShort() {
+        for (const char* text : {"nf4:block=64", "nf4", "int8:axis=0", "int4:block=32:calib=mse", "f32", "q4_k",
+                                 "ternary:scale=channel", "int4:tile=0x64,1x64"}) {
+            const auto typed = savedSpec(text);
+            QVERIFY(typed);
+            QCOMPARE(specText(*typed), std::string(text));
+            const auto full = canonicalText(*typed);
+            const auto from = savedSpec(full);
+            QVERIFY2(from, full.c_str());
+            QCOMPARE(canonicalText(*from), full);
+            QVERIFY2(specText(*from).size() <= std::string(text).size() || full == text, specText(*from).c_str());
+        }
+        for (const auto& format : formats()) {
+            const auto plain = withFormat({}, format);
+            const auto from = savedSpec(canonicalText(plain));
+            QVERIFY(from && canonicalText(*from) == canonicalText(plain));
+            QVERIFY2(specText(*from).size() <= specText(plain).size(), specText(*from).c_str());
+        }
+        QVERIFY(!savedSpec("nonsense"));
+    }
+
     void controlsDriveTheSession() {
         Session session;
         SpecBar bar(session);

@@ -295,6 +295,49 @@ private Q_SLOTS:
         keepPicture(browser, QStringLiteral("browser-tree"));
     }
 
+    /// Several rows that were chosen in the table are chosen in the tree, and a click that takes one out leaves the rest.
+    void severalRowsStaySelectedInTheTree() {
+        Session session;
+        TensorBrowser browser(session);
+        browser.resize(300, 700);
+        browser.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&browser));
+        QVERIFY(openModel(session, samplePath()));
+        auto* view = browser.view();
+        QTRY_VERIFY(view->currentIndex().isValid());
+        QTest::mouseClick(browser.findChild<QToolButton*>(QStringLiteral("asTable")), Qt::LeftButton);
+        const auto click = [&](int row, Qt::KeyboardModifiers with) {
+            const auto index = view->model()->index(row, 0);
+            QTest::mouseClick(view->viewport(), Qt::LeftButton, with, view->visualRect(index).center());
+        };
+        click(1, Qt::NoModifier);
+        click(4, Qt::ControlModifier);
+        click(7, Qt::ControlModifier);
+        click(8, Qt::ControlModifier);
+        QCOMPARE(session.selection().size(), std::size_t(4));
+        click(8, Qt::ControlModifier); // out again: the current row, but not selected
+        QCOMPARE(session.selection().size(), std::size_t(3));
+        QCOMPARE(view->selectionModel()->selectedRows().size(), 3);
+        const auto chosen = session.selection();
+        QTest::mouseClick(browser.findChild<QToolButton*>(QStringLiteral("asTree")), Qt::LeftButton);
+        QTRY_COMPARE(view->selectionModel()->selectedRows().size(), 3);
+        QCOMPARE(session.selection().size(), std::size_t(3));
+        const auto picture = browser.grab().toImage();
+        for (const auto& index : view->selectionModel()->selectedRows()) {
+            const auto name = index.data(Qt::ToolTipRole).toString().section(u'\n', 0, 0).toStdString();
+            QVERIFY2(
+                std::any_of(chosen.begin(), chosen.end(), [&](const auto* tensor) { return tensor->name == name; }),
+                name.c_str());
+            const auto row = view->visualRect(index);
+            if (!view->viewport()->rect().contains(row)) continue;
+            const auto at = view->viewport()->mapTo(&browser, QPoint(view->viewport()->width() / 2, row.top() + 1));
+            QCOMPARE(picture.pixelColor(at), Theme::instance().tokens().selection);
+        }
+        keepPicture(browser, QStringLiteral("browser-several"));
+        QTest::mouseClick(browser.findChild<QToolButton*>(QStringLiteral("asTable")), Qt::LeftButton);
+        QTRY_COMPARE(view->selectionModel()->selectedRows().size(), 3);
+    }
+
     void aLargeTreeIsFoldedButShowsTheSelectedTensor() {
         QTemporaryDir folder;
         Session session;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 set(gui "${CMAKE_CURRENT_LIST_DIR}")
-qs_add_tests(test_gui KIND windows LIBS qs_gui NEEDS quantscope-cli quantscope-worker qs_backend_bad_load
+qs_add_tests(test_gui KIND windows LIBS qs_gui NEEDS quantscope quantscope-cli quantscope-worker qs_backend_bad_load
   TESTS
     ${gui}/test_heat_map.cpp ${gui}/test_plot_chart.cpp ${gui}/test_overview_page.cpp ${gui}/test_tensor_page.cpp
     ${gui}/test_codebook_page.cpp ${gui}/test_window_layout.cpp ${gui}/test_given_inputs.cpp ${gui}/test_audit_page.cpp

@@ -3,6 +3,7 @@
 #include "core/hdf5/image.h"
 #include "core/model/atomic_file.h"
 #include "core/model/model.h"
+#include "core/session/kept_results.h"
 #include "core/session/session_file.h"
 #include "tests/support/test_program.h"
 
@@ -26,7 +27,9 @@ SessionFile made() {
     session.recipe = R"({"version":1,"default":"nf4:block=64","rules":[]})";
     session.history = {{"nf4:block=64", "int8", false},
                        {"nf4:block=128", "int8", true, "down_proj=int8\nx=keep", true}};
+    session.history[1].levels = {"nf4", {-1, -0.25, 0.5, 1}, "Lloyd-Max"};
     session.at = 1;
+    session.kept = {{"audit", "{\"findings\":[]}"}, {"bench", std::string(100'000, 'x')}};
     session.view = {{"page", "tensor"}, {"tensor", "layers.0.w\n\"x\""}};
     session.results = {{"nf4:block=64", {"a", "b"}, {"nmse", "bpw"}, {0.25, 4.5, std::nan(""), 1e-300}},
                        {"int8", {}, {"nmse"}, {}}};
@@ -45,6 +48,9 @@ private Q_SLOTS:
     void refused();
     void everyTruncationIsRefused();
     void sourcesThatChanged();
+    void benchmarksAreKept();
+    void resultsThatLieAreRefused_data();
+    void resultsThatLieAreRefused();
 
 private:
     std::string at(const char* name) const { return folder_.filePath(QString::fromLatin1(name)).toStdString(); }
@@ -73,6 +79,7 @@ void SessionFileTest::comesBack() {
     QVERIFY(read->history == session.history);
     QCOMPARE(read->at, session.at);
     QVERIFY(read->view == session.view);
+    QVERIFY(read->kept == session.kept);
     QCOMPARE(read->results.size(), std::size_t(2));
     QCOMPARE(q(read->results[0].spec), QStringLiteral("nf4:block=64"));
     QCOMPARE(read->results[0].tensors, session.results[0].tensors);
@@ -156,6 +163,68 @@ void SessionFileTest::everyTruncationIsRefused() {
         cut.close();
         QVERIFY2(!readSession(at("cut.qscope")), QByteArray::number(n).constData());
     }
+}
+
+void SessionFileTest::benchmarksAreKept() {
+    BenchmarkRow row;
+    row.backend = "cpu", row.device = "cpu:0", row.spec = "nf4", row.op = "matmul_t", row.act = "f32";
+    row.m = 1, row.n = 4096, row.k = 11008, row.cache = CacheState::Warm, row.status = RowState::Declined;
+    row.reason = "quotes \" and\nlines \xc3\xa9", row.nmse = 1.0 / 3, row.medianNs = 12345.678;
+    row.ciNs = Interval{1.5, 2.5}, row.samples = {1, 2, ~std::uint64_t(0)}, row.roundMedians = {0.1, 1e300};
+    row.weightBytes = -1, row.busy = true, row.artifacts = {{"asm", "nop"}};
+    KeptBench bench;
+    bench.plan.specs = {{"nf4", *parseSpec("nf4")}};
+    bench.plan.shapes = {{1, 4096, 11008, "w"}};
+    bench.plan.caches = {CacheState::Warm};
+    bench.backends = {"cpu", "openblas"};
+    bench.run.roofs = {{"cpu", "cpu:0", "read_bw", 1e10, 7, ""}};
+    bench.run.passes.emplace_back().ns = 17;
+    bench.run.provenance = {{"clock", "3 GHz"}};
+    const auto one = std::make_shared<const std::string>(keptBenchRow(row));
+    const auto text = keptBench(bench, {one, one});
+    const auto back = benchKept(text, nullptr);
+    QVERIFY2(back, back ? "" : back.error().message.c_str());
+    QCOMPARE(back->run.rows.size(), std::size_t(2));
+    for (const auto& read : back->run.rows) QCOMPARE(q(keptBenchRow(read)), q(*one));
+    QVERIFY(back->run.rows[0].status == RowState::Declined && back->run.rows[0].cache == CacheState::Warm);
+    QVERIFY(!back->run.rows[0].speedup && back->run.rows[0].nmse == 1.0 / 3);
+    QVERIFY(back->backends == bench.backends && back->plan.backends.empty()); // nothing to load comes out of a file
+    QVERIFY(back->plan.shapes == bench.plan.shapes && back->plan.caches == bench.plan.caches);
+    QCOMPARE(q(back->plan.specs.at(0).first), QStringLiteral("nf4"));
+    QVERIFY(!back->complete && back->run.roofs.at(0).samples == 7 && back->run.passes.at(0).ns == 17.0);
+    QVERIFY(back->run.provenance == bench.run.provenance);
+    for (std::size_t n = 0; n < text.size(); n += text.size() / 9) QVERIFY(!benchKept(text.substr(0, n), nullptr));
+}
+
+void SessionFileTest::resultsThatLieAreRefused_data() {
+    QTest::addColumn<QString>("kind");
+    QTest::addColumn<QString>("text");
+    const auto row = [](const char* tag, const char* kind, const char* text) {
+        QTest::newRow(tag) << QString::fromLatin1(kind) << QString::fromLatin1(text);
+    };
+    row("an unknown check", "audit",
+        R"({"findings":[{"check":"luck","tensor":"","evidence":""}],"tensors":1,"bytes":1,"seconds":1})");
+    row("a count below 0", "audit", R"({"findings":[],"tensors":-1,"bytes":1,"seconds":1})");
+    row("a list of numbers", "audit", R"({"findings":[1],"tensors":1,"bytes":1,"seconds":1})");
+    row("nested", "audit", R"({"findings":[[[[[[[[[[[]]]]]]]]]]],"tensors":1,"bytes":1,"seconds":1})");
+    row("points missing", "sweep",
+        R"({"tensors":[],"classes":["all"],"specs":[],"points":[],"seconds":1,"source_bytes":1,"complete":true})");
+    row("no certificate", "export", R"({"layout":"native","path":"p","certificate":"{}"})");
+    row("another file", "diff",
+        R"({"other":"/nowhere/at/all","paths":[],"sizes":[],"times":[],"rows":[],"bytes":1,"seconds":1})");
+}
+
+void SessionFileTest::resultsThatLieAreRefused() {
+    QFETCH(QString, kind);
+    QFETCH(QString, text);
+    const auto said = [](const auto& result) { return result ? QString() : q(result.error().message); };
+    const auto from = text.toStdString();
+    const auto model = std::make_shared<Model>();
+    const auto why = kind == u"audit"   ? said(auditKept(from))
+                     : kind == u"sweep" ? said(sweepKept(from, model))
+                     : kind == u"diff"  ? said(diffKept(from, model, {}))
+                                        : said(exportKept(from));
+    QVERIFY(!why.isEmpty());
 }
 
 void SessionFileTest::sourcesThatChanged() {

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/text.h"
+#include "core/quant/serve.h"
+#include "core/session/kept_json.h"
+#include "core/session/kept_results.h"
+#include "core/session/session_file.h"
+
+namespace qs {
+namespace kept {
+namespace {
+
+constexpr int kStatuses = int(DiffStatus::Refused) + 1, kOrders = int(Placement::Rows::HeadByHead) + 1;
+
+struct RowKept {
+    DiffRow row;
+    std::string a, b; ///< names of its tensors; empty: none
+    int order = 0;
+};
+struct DiffKept {
+    std::string other;
+    std::vector<std::string> paths;
+    std::vector<std::uint64_t> sizes;
+    std::vector<std::int64_t> times;
+    std::vector<RowKept> rows;
+    std::uint64_t bytes = 0;
+    double seconds = 0;
+};
+
+} // namespace
+
+template<class Io> static void fields(Io& io, RowKept& one) {
+    auto& row = one.row;
+    io("a", one.a);
+    io("b", one.b);
+    io.named("status", row.status, kStatuses, diffStatusId);
+    io("aligned", row.aligned);
+    io("transposed", row.placement.transposed);
+    io("order", one.order);
+    io("head", row.placement.head);
+    io("offset", row.placement.offset);
+    io("in_a", row.inA);
+    io("elements", row.elements);
+    io("differing", row.differing);
+    io("non_finite", row.nonFinite);
+    io("error", row.errorPower);
+    io("power", row.power);
+    io("other_power", row.otherPower);
+    io("product", row.product);
+    io("max_abs", row.maxAbs);
+    io("reason", row.reason);
+}
+template<class Io> static void fields(Io& io, DiffKept& all) {
+    io("other", all.other);
+    io("paths", all.paths);
+    io("sizes", all.sizes);
+    io("times", all.times);
+    io("rows", all.rows);
+    io("bytes", all.bytes);
+    io("seconds", all.seconds);
+}
+
+} // namespace kept
+
+std::string keptDiff(const KeptDiff& diff) {
+    kept::DiffKept all;
+    all.other = diff.plan.b->path;
+    if (const auto sources = sourcesOf(*diff.plan.b, 0))
+        for (const auto& source : *sources) {
+            all.paths.push_back(source.path);
+            all.sizes.push_back(source.size);
+            all.times.push_back(source.mtimeNs);
+        }
+    for (const auto& row : diff.result.rows) {
+        all.rows.push_back({row, row.a ? row.a->name : "", row.b ? row.b->name : "", int(row.placement.rows)});
+        all.rows.back().row.a = all.rows.back().row.b = nullptr;
+    }
+    all.bytes = diff.result.bytes, all.seconds = diff.result.seconds;
+    return kept::textOf(all);
+}
+
+Result<KeptDiff> diffKept(const std::string& text, const std::shared_ptr<const Model>& a, const Job& job) {
+    auto all = kept::fromText<kept::DiffKept>(text);
+    if (!all) return fail("the kept comparison is damaged: " + all.error());
+    auto b = openModel(all->other);
+    if (b) b = servedModel(*b, job);
+    if (!b) return tl::unexpected(b.error());
+    const auto sources = sourcesOf(**b, 0, job);
+    if (!sources) return tl::unexpected(sources.error());
+    bool same = sources->size() == all->paths.size() && all->sizes.size() == all->paths.size() &&
+                all->times.size() == all->paths.size();
+    for (std::size_t i = 0; same && i < sources->size(); ++i) {
+        const auto& source = (*sources)[i];
+        same = source.path == all->paths[i] && source.size == all->sizes[i] && source.mtimeNs == all->times[i];
+    }
+    const auto changed = escapeForPeople(all->other, 200) + " has changed since it was compared: compare again";
+    if (!same) return fail(changed);
+    KeptDiff diff{{a, *b}, {{}, all->bytes, all->seconds}};
+    for (auto& one : all->rows) {
+        auto& row = one.row;
+        row.a = one.a.empty() ? nullptr : a->find(one.a);
+        row.b = one.b.empty() ? nullptr : (*b)->find(one.b);
+        if ((!row.a && !one.a.empty()) || (!row.b && !one.b.empty()) || (!row.a && !row.b)) return fail(changed);
+        if (one.order < 0 || one.order >= kept::kOrders) return fail("the kept comparison is damaged: an order");
+        row.placement.rows = Placement::Rows(one.order);
+        diff.result.rows.push_back(std::move(row));
+    }
+    return diff;
+}
+
+} // namespace qs
