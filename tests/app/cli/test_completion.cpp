@@ -19,9 +19,10 @@ QStringList offered(const QStringList& words, const QString& folder = {}) {
     for (const auto& word : words) quoted << u'\'' + word + u'\'';
     bash.start(s("bash"),
                {s("--norc"), s("-c"),
-                s("source '" QS_SOURCE_DIR "/resources/completion/quantscope-cli.bash'; COMP_WORDS=('%1' %2); "
-                  "COMP_CWORD=%3; _quantscope_cli; printf '%s\\n' \"${COMPREPLY[@]}\"")
-                    .arg(binary(), quoted.join(u' '))
+                s("source '%1/resources/completion/quantscope-cli.bash'; COMP_WORDS=('%2' %3); "
+                  "COMP_CWORD=%4; _quantscope_cli; printf '%s\\n' \"${COMPREPLY[@]}\"")
+                    .arg(QDir(s(QS_SOURCE_DIR)).absolutePath(), QDir::current().absoluteFilePath(binary()),
+                         quoted.join(u' '))
                     .arg(words.size())});
     if (!bash.waitForFinished()) return {};
     return QString::fromUtf8(bash.readAllStandardOutput()).split(u'\n', Qt::SkipEmptyParts);
