@@ -15,7 +15,7 @@ struct PlanKept {
     bool cold = false, warm = false, bias = false;
     double seconds = 2;
     unsigned threads = 0;
-    std::uint64_t seed = 1;
+    std::uint64_t seed = 1, memory = 0;
 };
 struct BenchKept {
     PlanKept plan;
@@ -47,6 +47,7 @@ template<class Io> static void fields(Io& io, PlanKept& plan) {
     io("seconds", plan.seconds);
     io("threads", plan.threads);
     io("seed", plan.seed);
+    io("memory", plan.memory);
 }
 template<class Io> static void asked(Io& io, BenchmarkRow& row) {
     io("backend", row.backend);
@@ -110,6 +111,7 @@ template<class Io> static void timed(Io& io, BenchmarkRow& row) {
     io("intensity", row.intensity);
     io("roof_share", row.roofShare);
     io("roof_kind", row.roofKind);
+    io("in_caches", row.inCaches);
     io("without_cache_roof", row.withoutCacheRoof);
     io("buffer_sets", row.bufferSets);
     io("iterations", row.iterations);
@@ -177,8 +179,8 @@ static std::string withoutSamples(const std::string& row) {
 std::string keptBench(const KeptBench& bench, const std::vector<std::shared_ptr<const std::string>>& rows) {
     const auto& plan = bench.plan;
     kept::BenchKept all;
-    all.plan = {plan.ops,  plan.acts,          {},           plan.shapes, false, false,
-                plan.bias, plan.secondsPerRow, plan.threads, plan.seed};
+    all.plan = {plan.ops,  plan.acts,          {},           plan.shapes, false,           false,
+                plan.bias, plan.secondsPerRow, plan.threads, plan.seed,   plan.memoryBytes};
     for (const auto& [text, spec] : plan.specs) all.plan.specs.push_back(text);
     for (const auto cache : plan.caches) (cache == CacheState::Cold ? all.plan.cold : all.plan.warm) = true;
     all.backends = bench.backends;
@@ -205,7 +207,7 @@ Result<KeptBench> benchKept(const std::string& text, const std::shared_ptr<const
     plan.ops = std::move(all->plan.ops), plan.acts = std::move(all->plan.acts);
     plan.shapes = std::move(all->plan.shapes);
     plan.bias = all->plan.bias, plan.secondsPerRow = all->plan.seconds, plan.threads = all->plan.threads;
-    plan.seed = all->plan.seed;
+    plan.seed = all->plan.seed, plan.memoryBytes = all->plan.memory;
     plan.caches.clear();
     if (all->plan.cold) plan.caches.push_back(CacheState::Cold);
     if (all->plan.warm) plan.caches.push_back(CacheState::Warm);

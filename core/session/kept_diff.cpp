@@ -22,7 +22,7 @@ struct DiffKept {
     std::vector<std::uint64_t> sizes;
     std::vector<std::int64_t> times;
     std::vector<RowKept> rows;
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0, equalLeftOut = 0;
     double seconds = 0;
 };
 
@@ -39,6 +39,8 @@ template<class Io> static void fields(Io& io, RowKept& one) {
     io("head", row.placement.head);
     io("offset", row.placement.offset);
     io("in_a", row.inA);
+    io("rows_permuted", row.placement.rowsPermuted);
+    io("columns_permuted", row.placement.columnsPermuted);
     io("elements", row.elements);
     io("differing", row.differing);
     io("non_finite", row.nonFinite);
@@ -56,6 +58,7 @@ template<class Io> static void fields(Io& io, DiffKept& all) {
     io("times", all.times);
     io("rows", all.rows);
     io("bytes", all.bytes);
+    io("equal_left_out", all.equalLeftOut);
     io("seconds", all.seconds);
 }
 
@@ -75,6 +78,7 @@ std::string keptDiff(const KeptDiff& diff) {
         all.rows.back().row.a = all.rows.back().row.b = nullptr;
     }
     all.bytes = diff.result.bytes, all.seconds = diff.result.seconds;
+    all.equalLeftOut = diff.result.equalLeftOut;
     return kept::textOf(all);
 }
 
@@ -94,7 +98,10 @@ Result<KeptDiff> diffKept(const std::string& text, const std::shared_ptr<const M
     }
     const auto changed = escapeForPeople(all->other, 200) + " has changed since it was compared: compare again";
     if (!same) return fail(changed);
-    KeptDiff diff{{a, *b}, {{}, all->bytes, all->seconds}};
+    KeptDiff diff;
+    diff.plan.a = a, diff.plan.b = *b;
+    diff.result.bytes = all->bytes, diff.result.seconds = all->seconds;
+    diff.result.equalLeftOut = std::size_t(all->equalLeftOut);
     for (auto& one : all->rows) {
         auto& row = one.row;
         row.a = one.a.empty() ? nullptr : a->find(one.a);

@@ -16,7 +16,7 @@ struct SweepKept {
     std::vector<SweepPoint> points;
     double seconds = 0;
     std::uint64_t sourceBytes = 0;
-    bool complete = true;
+    bool complete = true, asSource = false;
 };
 
 } // namespace
@@ -53,6 +53,7 @@ template<class Io> static void fields(Io& io, SweepKept& all) {
     io("seconds", all.seconds);
     io("source_bytes", all.sourceBytes);
     io("complete", all.complete);
+    io("as_source", all.asSource);
 }
 
 } // namespace kept
@@ -65,6 +66,7 @@ std::string keptSweep(const KeptSweep& sweep) {
                         sweep.result.seconds,
                         sweep.result.sourceBytes,
                         sweep.complete};
+    all.asSource = sweep.plan.decodedAs == DecodedAs::Source;
     for (const auto* tensor : sweep.plan.tensors) all.tensors.push_back(tensor->name);
     for (const auto& spec : sweep.plan.specs) all.specs.push_back({spec.line, specText(spec.spec), spec.block});
     return kept::textOf(all);
@@ -77,6 +79,7 @@ Result<KeptSweep> sweepKept(const std::string& text, const std::shared_ptr<const
         {model, {}, {}},
         {std::move(all->classes), std::move(all->points), all->specs.size(), all->seconds, all->sourceBytes},
         all->complete};
+    sweep.plan.decodedAs = all->asSource ? DecodedAs::Source : DecodedAs::F32;
     const auto& result = sweep.result;
     if (result.points.size() != result.classes.size() * result.specs || result.points.empty())
         return fail("the kept sweep is damaged: points are missing");

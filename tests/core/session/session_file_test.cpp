@@ -208,10 +208,10 @@ void SessionFileTest::resultsThatLieAreRefused_data() {
     row("a list of numbers", "audit", R"({"findings":[1],"tensors":1,"bytes":1,"seconds":1})");
     row("nested", "audit", R"({"findings":[[[[[[[[[[[]]]]]]]]]]],"tensors":1,"bytes":1,"seconds":1})");
     row("points missing", "sweep",
-        R"({"tensors":[],"classes":["all"],"specs":[],"points":[],"seconds":1,"source_bytes":1,"complete":true})");
+        R"({"tensors":[],"classes":["all"],"specs":[],"points":[],"seconds":1,"source_bytes":1,"complete":true,"as_source":false})");
     row("no certificate", "export", R"({"layout":"native","path":"p","certificate":"{}"})");
     row("another file", "diff",
-        R"({"other":"/nowhere/at/all","paths":[],"sizes":[],"times":[],"rows":[],"bytes":1,"seconds":1})");
+        R"({"other":"/nowhere/at/all","paths":[],"sizes":[],"times":[],"rows":[],"bytes":1,"equal_left_out":0,"seconds":1})");
 }
 
 void SessionFileTest::resultsThatLieAreRefused() {
