@@ -12,7 +12,7 @@ constexpr std::pair<const char*, Role> kRoles[] = {
     {"primary", Role::Primary}, {"quiet", Role::Quiet},   {"corner", Role::Corner}, {"row", Role::Row},
     {"rail", Role::Rail},       {"inline", Role::Inline}, {"popup", Role::Popup}};
 
-const Tokens& tokens() { return Theme::instance().tokens(); }
+const Tokens& currentTokens() { return Theme::instance().tokens(); }
 
 bool has(QStyle::State state, QStyle::StateFlag flag) { return state & flag; }
 
@@ -37,7 +37,7 @@ bool isEmbedded(const QWidget* edit) {
            (edit->parentWidget()->inherits("QAbstractSpinBox") || edit->parentWidget()->inherits("QComboBox"));
 }
 
-QColor onAccent() { return Theme::instance().isDark() ? tokens().bg : tokens().surface; }
+QColor onAccent() { return Theme::instance().isDark() ? currentTokens().bg : currentTokens().surface; }
 
 QFont withPixels(QFont font, int px) {
     font.setPixelSize(px);
@@ -56,7 +56,7 @@ Sides buttonSides(const QWidget* widget) {
 }
 
 Box fieldBox(QStyle::State state, const QWidget* widget) {
-    const auto& t = tokens();
+    const auto& t = currentTokens();
     const auto role = roleOf(widget);
     const bool on = has(state, QStyle::State_Enabled), hover = on && has(state, QStyle::State_MouseOver);
     const bool focused = on && has(state, QStyle::State_HasFocus);
@@ -76,7 +76,7 @@ Box fieldBox(QStyle::State state, const QWidget* widget) {
 }
 
 Box buttonBox(QStyle::State state, const QWidget* widget) {
-    const auto& t = tokens();
+    const auto& t = currentTokens();
     const auto role = roleOf(widget);
     const bool on = has(state, QStyle::State_Enabled), hover = on && has(state, QStyle::State_MouseOver);
     const bool focused = on && has(state, QStyle::State_HasFocus), checked = has(state, QStyle::State_On);
@@ -120,7 +120,7 @@ void drawIcon(QPainter& painter, const QRect& rect, const char* name, const QCol
 }
 
 void drawTick(QPainter& painter, const QRect& rect, QStyle::State state) {
-    const auto& t = tokens();
+    const auto& t = currentTokens();
     const bool on = has(state, QStyle::State_Enabled);
     const bool checked = has(state, QStyle::State_On) || has(state, QStyle::State_NoChange);
     drawBox(painter, rect, {checked ? t.accent : t.raised, checked ? t.accent : on ? t.faint : t.line, {}, 1, 4});

@@ -131,7 +131,7 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
         planCard_->setNote(rules_->wrong() ? tr("of the rules before: a line is wrong") : QString());
         allow();
     });
-    connect(plan_, &ExportPlanView::offered, &session, &Session::setSpec);
+    connect(plan_, &ExportPlanView::offered, &session, [&session](const QuantSpec& spec) { session.setSpec(spec); });
     plan_->setTensorMenu([this](const std::string& name, const QPoint& at) {
         const auto* tensor = session_.model() ? session_.model()->find(name) : nullptr;
         if (tensor) popUpTensorMenu(*this, at, session_, *tensor);
