@@ -23,7 +23,7 @@ struct Options {
 Result<void> run(const Options& options) {
     const auto file = labInputs(options.inputs);
     if (!file) return tl::unexpected(file.error());
-    if (auto fine = options.outputs.check(nullptr); !fine) return fine;
+    if (auto fine = options.outputs.check(); !fine) return fine;
     auto plan = *file ? (*file)->keysAndValues() : value::syntheticKv(options.heads, options.tokens, options.dim, 1);
     if (!plan) return tl::unexpected(plan.error());
     if (!options.specs.empty()) plan->specs = options.specs;
@@ -58,7 +58,8 @@ Run declareKvCache(CLI::App& app) {
     option(app, "--inputs", options->inputs,
            "A checkpoint with tensors k and v (q too, if it has one) of [heads, tokens, head size]; without it: "
            "synthetic ones")
-        .type("FILE");
+        .type("FILE")
+        .reads();
     option(app, "--spec", options->specs, "Of K and V; may be given several times").type("SPEC").oneAtATime();
     const auto size = [&](const char* name, std::int64_t& into, const char* text, int most) {
         option(app, name, into, text).type("N").range(1, most).showDefault();

@@ -39,12 +39,22 @@ struct DequantizeOptions {
 
 constexpr double kToldSeconds = 1; ///< of CPU time: what takes less needs no account of it
 
+/// Files of the source's folder that the output does not have.
+std::string leftOutText(const std::vector<LeftOut>& files) {
+    constexpr std::size_t most = 20;
+    std::string text;
+    for (std::size_t i = 0; i < files.size() && i < most; ++i)
+        text += fmt::format("Left out: {}: {}.\n", escapeForPeople(files[i].name, 200), files[i].why);
+    if (files.size() > most) text += fmt::format("Left out: {} more files.\n", files.size() - most);
+    return text;
+}
+
 /// What the layout leaves alone, and the proof.
 Result<void> report(const Exported& exported) {
-    std::string text;
+    std::string text = leftOutText(exported.written.leftOut);
     if (exported.written.keptByLayout > 0)
-        text = fmt::format("{} of those copied stay as they are in this layout; {}.\n", exported.written.keptByLayout,
-                           exported.written.whyKept);
+        text += fmt::format("{} of those copied stay as they are in this layout; {}.\n", exported.written.keptByLayout,
+                            exported.written.whyKept);
     text += fmt::format("Proof: {}\n", summaryText(exported.certificate));
     if (exported.cpuOfWriting + exported.cpuOfProof >= kToldSeconds)
         text += fmt::format("CPU time: {:.2f} s to read, quantize and write, {:.2f} s to prove and hash.\n",
@@ -160,7 +170,6 @@ Result<void> exportAs(const ExportOptions& options) {
     if (!source) return tl::unexpected(source.error());
     const auto model = servedModel(*source, processJob());
     if (!model) return tl::unexpected(model.error());
-    if (auto fine = notAnInput(options.output, **model); !fine) return fine;
     QuantizeRequest request{{}, joined(options.filters), options.layout, options.output};
     recipe->applyTo(request);
     auto exported = exportModel(**model, request, processJob());
@@ -181,9 +190,8 @@ Result<void> quantize(const QuantizeOptions& options) {
     if (!source) return tl::unexpected(source.error());
     const auto model = servedModel(*source, processJob());
     if (!model) return tl::unexpected(model.error());
-    if (auto fine = notAnInput(options.output, **model); !fine) return fine;
     if (auto taken = select(**model, options.filters); !taken) return tl::unexpected(taken.error());
-    if (auto fine = options.rows.check(model->get()); !fine) return fine;
+    if (auto fine = options.rows.check(); !fine) return fine;
     QuantizeRequest request{{}, joined(options.filters), options.layout, options.output};
     recipe->applyTo(request);
     std::vector<solve::SolveRow> rows;
@@ -205,12 +213,12 @@ Result<void> quantize(const QuantizeOptions& options) {
 Result<void> dequantize(const DequantizeOptions& options) {
     auto model = open(options.path);
     if (!model) return tl::unexpected(model.error());
-    if (auto fine = notAnInput(options.output, **model); !fine) return fine;
     std::optional<Decode> decode;
     if (!options.decode.empty()) decode = options.decode == "poly" ? Decode::Poly : Decode::Table;
     auto written = dequantizeModel(**model, decode, options.output, processJob());
     if (!written) return tl::unexpected(written.error());
-    return report(*written, options.output, "tensors decoded");
+    if (auto done = report(*written, options.output, "tensors decoded"); !done) return done;
+    return print(leftOutText(written->leftOut));
 }
 
 } // namespace
@@ -234,19 +242,24 @@ Run declareQuantize(CLI::App& app) {
     options->rows.declare(app, {"json"});
     option(app, "-o,--output", options->output, "A .safetensors, .gguf, .h5 or .npz file, or a Hugging Face folder")
         .required()
-        .type("OUT");
+        .type("OUT")
+        .exports();
     return [options] { return quantize(*options); };
 }
 
 Run declareExport(CLI::App& app) {
     auto options = std::make_shared<ExportOptions>();
     addPath(app, options->path);
-    option(app, "--recipe", options->recipe, "A JSON file: which tensors get which spec").required().type("RECIPE");
+    option(app, "--recipe", options->recipe, "A JSON file: which tensors get which spec")
+        .required()
+        .type("RECIPE")
+        .reads();
     addTensorFilters(app, options->filters);
     option(app, "--layout", options->layout, "How it is stored; see `layouts`").required().type("LAYOUT");
     option(app, "-o,--output", options->output, "A .safetensors, .gguf, .h5 or .npz file, or a Hugging Face folder")
         .required()
-        .type("OUT");
+        .type("OUT")
+        .exports();
     return [options] { return exportAs(*options); };
 }
 
@@ -256,7 +269,10 @@ Run declareDequantize(CLI::App& app) {
     option(app, "--decode", options->decode, "Decode 4-bit codes by table or by polynomial (default: as the file says)")
         .oneOf({"table", "poly"})
         .type("table|poly");
-    option(app, "-o,--output", options->output, "A .safetensors file, or a Hugging Face folder").required().type("OUT");
+    option(app, "-o,--output", options->output, "A .safetensors file, or a Hugging Face folder")
+        .required()
+        .type("OUT")
+        .exports();
     return [options] { return dequantize(*options); };
 }
 

@@ -2,6 +2,8 @@
 #include "core/model/atomic_file.h"
 
 #include "core/base/text.h"
+#include "core/model/companion.h"
+#include "core/model/folder_lock.h"
 #include "core/model/model.h"
 #include "core/model/output_path.h"
 
@@ -12,8 +14,8 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <set>
+#include <sstream>
 #include <sys/stat.h>
 #include <utility>
 
@@ -42,7 +44,8 @@ Result<void> mayBeReplaced(const std::string& path) {
     const auto names = contents(path, failed);
     if (failed) return fail(fmt::format("{} cannot be listed: {}.", shown(path), failed.message()), path);
     if (names.empty()) return {};
-    std::ifstream marker(fs::path(path) / kMarker);
+    constexpr std::size_t kMostMarker = std::size_t(64) << 20;
+    std::istringstream marker(readCompanion((fs::path(path) / kMarker).string(), kMostMarker).value_or(std::string()));
     std::string line;
     if (!std::getline(marker, line) || line != kMarkerFirstLine)
         return fail(fmt::format("{} is not empty and was not written by QuantScope; choose a new folder.", shown(path)),
@@ -84,6 +87,11 @@ Result<AtomicFolder> AtomicFolder::create(const std::string& path, const Model* 
     auto target = outputPath(path);
     if (!target) return tl::unexpected(target.error());
     if (auto apart = holdsNoInput(target->path, opened); !apart) return tl::unexpected(apart.error());
+    {
+        const auto lock = FolderLock::take(target->folder);
+        if (!lock) return tl::unexpected(lock.error());
+        adoptStalePartial(target->path, kMarker);
+    }
     if (auto good = checkTarget(target->path); !good) return tl::unexpected(good.error());
     removeStalePartials(target->path);
     auto partial = PartialFolder::create(target->path, 0777);
@@ -104,6 +112,8 @@ Result<void> AtomicFolder::commit() {
         if (name != kWritingMarker) marker += name + "\n";
     if (auto written = writeWholeFile((fs::path(partial) / kMarker).string(), marker); !written) return written;
 
+    const auto lock = FolderLock::take(fs::path(path_).parent_path().string());
+    if (!lock) return tl::unexpected(lock.error());
     // Asked again: hours may have passed since create().
     if (auto good = checkTarget(path_); !good) return good;
     // An empty folder is replaced by plain rename; one of ours changes places with the new one, so that at any moment

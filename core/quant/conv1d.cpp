@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/conv1d.h"
 
+#include "core/model/companion.h"
 #include "core/model/strided_tensor.h"
 #include "core/quant/linear_weights.h"
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace qs {
@@ -24,13 +24,10 @@ Conv1dLayers::Conv1dLayers(const Model& model, const std::string& entries) {
     if (model.folder.empty() || entries.empty()) return;
     const auto written = nlohmann::json::parse(entries);
     if (written.value("/quantization_config/quant_method"_json_pointer, "") != "bitsandbytes") return;
-    std::ifstream in(std::filesystem::path(model.folder) / "config.json", std::ios::binary);
-    const auto config = nlohmann::json::parse(in, nullptr, false);
-    if (!config.is_object()) return;
-    const auto type = config.find("model_type");
-    known_ =
-        type != config.end() && type->is_string() &&
-        std::find(kModelTypes.begin(), kModelTypes.end(), type->get_ref<const std::string&>()) != kModelTypes.end();
+    // One that cannot be read is refused when it is to be written again.
+    const auto config = readCompanionTree((std::filesystem::path(model.folder) / "config.json").string());
+    if (!config) return;
+    known_ = std::find(kModelTypes.begin(), kModelTypes.end(), textAt(*config, "model_type")) != kModelTypes.end();
 }
 
 bool Conv1dLayers::has(const TensorInfo& tensor) const {

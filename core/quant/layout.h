@@ -72,8 +72,10 @@ struct WrittenTensor {
     const Layout* layout = nullptr;
     std::uint64_t bytes = 0; ///< as the layout says before anything is written
 };
+struct LeftOut;
 /// Opens what was written before it has its name; may add files to a folder.
-using Prove = std::function<Result<void>(const std::string& path, const std::vector<WrittenTensor>& tensors)>;
+using Prove = std::function<Result<void>(const std::string& path, const std::vector<WrittenTensor>& tensors,
+                                         const std::vector<LeftOut>& leftOut)>;
 
 struct QuantizeRequest {
     QuantSpec spec;
@@ -87,6 +89,13 @@ struct QuantizeRequest {
     std::vector<TensorRule> rules = {}; ///< before `spec`
     bool keepsRest = false;             ///< what no rule matches stays as it is
     Prove prove = {};                   ///< an error of it is that of the writing, of which nothing stays
+    /// Of a single file: see Naming. Null: the certificate of what had its name goes.
+    std::function<Result<void>()> before = {}, after = {};
+};
+/// A file of the source's folder that is not copied.
+struct LeftOut {
+    std::string name; ///< relative to the folder
+    std::string why;  ///< the end of a sentence: "it is a symlink out of the model's folder"
 };
 struct WrittenFiles {
     std::vector<std::string> paths;
@@ -94,6 +103,7 @@ struct WrittenFiles {
     std::uint64_t quantizedTensors = 0, copiedTensors = 0;
     std::uint64_t keptByLayout = 0; ///< of the copied: see Layout::holds
     std::string whyKept = {};       ///< of the first
+    std::vector<LeftOut> leftOut = {};
 };
 /// The `quantize` command: refuses the whole request if one taken tensor is refused.
 Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& request, const Job& job);

@@ -2,6 +2,7 @@
 #include "app/gui/pages/export_page.h"
 
 #include "app/gui/lane_work.h"
+#include "app/gui/output_check.h"
 #include "app/gui/pages/export_plan_view.h"
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
@@ -125,6 +126,7 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
     connect(plan_, &ExportPlanView::planned, this, &ExportPage::allow);
     connect(&session, &Session::jobCancelled, this, [this] {
         if (std::exchange(writing_, nullptr)) say(tr("Cancelled; nothing was written."), false);
+        if (std::exchange(checking_, nullptr)) say(tr("Cancelled; the files were not compared."), false);
         look();
     });
     look();
@@ -272,7 +274,9 @@ void ExportPage::write() {
     look();
     runJob<Exported>(
         this, writing_->job(),
-        [model = session_.model(), request = std::move(request)](const Job& job) {
+        [model = session_.model(), request = std::move(request),
+         check = outputCheck(session_)](const Job& job) -> Result<Exported> {
+            if (auto fine = check(request.output); !fine) return tl::unexpected(fine.error());
             return exportModel(*model, request, job);
         },
         [this, path, source = session_.model()](Result<Exported> done) {
@@ -288,6 +292,10 @@ void ExportPage::write() {
                 said += tr("\n%1 tensors stay as they are in this layout; %2.")
                             .arg(done->written.keptByLayout)
                             .arg(QString::fromStdString(done->written.whyKept));
+            for (const auto& left : done->written.leftOut)
+                said +=
+                    tr("\nLeft out: %1: %2.")
+                        .arg(QString::fromStdString(escapeForPeople(left.name, 100)), QString::fromStdString(left.why));
             if (const auto decoded = decodedTensors(*source, done->certificate); decoded > 0)
                 said += tr("\n%1 of those copied are stored quantized in the source and were written as the values "
                            "that they decode to.")
@@ -304,7 +312,17 @@ void ExportPage::openCertificate() {
     const auto read = readCertificate(path.toStdString());
     if (!read) return say(QString::fromStdString(oneSentence(read.error().message)), true);
     present(*read, path);
-    say({}, false);
+    say(tr("Comparing the files with the certificate"), false);
+    checking_ = std::make_unique<LaneWork>(session_, "Comparing files with their certificate");
+    runJob<CheckedCertificate>(
+        this, checking_->job(), [path = path.toStdString()](const Job& job) { return checkCertificate(path, job); },
+        [this, path](Result<CheckedCertificate> checked) {
+            checking_.reset();
+            if (!checked) return say(QString::fromStdString(oneSentence(checked.error().message)), true);
+            // Of two that an interrupted export left, it may be the other one.
+            present(checked->certificate, path);
+            say(QString::fromStdString(checkText(*checked)), !checked->holds());
+        });
 }
 
 void ExportPage::present(const Certificate& certificate, const QString& path) {

@@ -73,7 +73,7 @@ private:
     QLabel *headline_ = nullptr, *status_ = nullptr, *spec_ = nullptr, *takes_ = nullptr;
     QComboBox* layout_ = nullptr;
     QPushButton* write_ = nullptr;
-    std::unique_ptr<LaneWork> writing_;
+    std::unique_ptr<LaneWork> writing_, checking_;
     std::optional<Certificate> shown_;
 };
 

@@ -2,10 +2,10 @@
 #include "core/model/conventions/checkpoint.h"
 
 #include "core/base/text.h"
+#include "core/model/companion.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/conventions/schemes.h"
 #include "core/model/file_set.h"
-#include "core/model/mapped_file.h"
 #include "core/model/tensor_name.h"
 
 #include <algorithm>
@@ -33,28 +33,27 @@ std::optional<DType> floatType(const std::string& name) {
     return {};
 }
 
-/// The tree of a file beside the weights; null where there is no such file.
-Result<nlohmann::json> treeOf(const fs::path& path) {
-    std::error_code failed;
-    if (!fs::exists(path, failed)) return nlohmann::json();
-    const auto file = MappedFile::open(path.string(), FileAccess::Pread);
-    if (!file) return tl::unexpected(file.error());
-    if ((*file)->size() > kMostJson)
-        return fail(fmt::format("{} is longer than {} bytes.", escapeForPeople(path.string(), 200), kMostJson));
-    std::string text((*file)->size(), '\0');
-    (*file)->readInto(0, std::as_writable_bytes(std::span(text)));
-    auto tree = readJsonTree(text);
-    if (!tree) return fail(fmt::format("{} {}.", escapeForPeople(path.string(), 200), tree.error().message));
-    return tree;
+fs::path folderOfConfig(const Model& model) {
+    return model.folder.empty() ? fs::path(model.files.front().path).parent_path() : fs::path(model.folder);
 }
 
 } // namespace
 
+std::vector<std::string> configPaths(const Model& model) {
+    std::vector<std::string> paths;
+    if (model.files.empty()) return paths;
+    for (const char* name : {"config.json", "quantize_config.json", "quant_config.json"}) {
+        auto path = (folderOfConfig(model) / name).string();
+        std::error_code failed;
+        if (fs::exists(path, failed)) paths.push_back(std::move(path));
+    }
+    return paths;
+}
+
 CheckpointConfig readCheckpointConfig(const Model& model) {
     CheckpointConfig config;
     if (model.files.empty()) return config;
-    const fs::path folder =
-        model.folder.empty() ? fs::path(model.files.front().path).parent_path() : fs::path(model.folder);
+    const fs::path folder = folderOfConfig(model);
     const auto take = [&](const char* name, const nlohmann::json& quantization) {
         if (!quantization.is_object()) return;
         config.quantization = quantization;
@@ -66,7 +65,7 @@ CheckpointConfig readCheckpointConfig(const Model& model) {
     if (const auto said = metadata.find(kConfigKey); said != metadata.end() && said->second.size() <= kMostJson)
         if (const auto tree = readJsonTree(said->second)) take("its metadata", *tree);
     const bool isOwn = !config.file.empty();
-    if (const auto tree = treeOf(folder / "config.json"); !tree)
+    if (const auto tree = readCompanionTree((folder / "config.json").string()); !tree)
         config.problem = tree.error().message;
     else if (tree->is_object()) {
         config.dtype = floatType(textAt(*tree, "torch_dtype"));
@@ -79,7 +78,7 @@ CheckpointConfig readCheckpointConfig(const Model& model) {
     for (const auto& [name, method] :
          {std::pair("quantize_config.json", "gptq"), std::pair("quant_config.json", "awq")}) {
         if (!config.file.empty()) break;
-        const auto tree = treeOf(folder / name);
+        const auto tree = readCompanionTree((folder / name).string());
         if (!tree) {
             config.problem = tree.error().message;
             continue;

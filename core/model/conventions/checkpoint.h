@@ -20,6 +20,8 @@ struct CheckpointConfig {
     std::optional<DType> dtype;  ///< torch_dtype or dtype, where it is F32, F16 or BF16
 };
 CheckpointConfig readCheckpointConfig(const Model& model);
+/// The files beside the weights that say so, those that are there.
+std::vector<std::string> configPaths(const Model& model);
 
 class Schemes;
 

@@ -23,7 +23,8 @@ SessionFile made() {
     session.sources = {{"/models/tiny/a.safetensors", std::string(64, 'a'), 1'000, 5},
                        {"/models/tiny/b \xc3\xa9.safetensors", "", 0, -5}};
     session.recipe = R"({"version":1,"default":"nf4:block=64","rules":[]})";
-    session.history = {{"nf4:block=64", "int8", false}, {"nf4:block=128", "int8", true, "down_proj=int8\nx=keep", true}};
+    session.history = {{"nf4:block=64", "int8", false},
+                       {"nf4:block=128", "int8", true, "down_proj=int8\nx=keep", true}};
     session.at = 1;
     session.view = {{"page", "tensor"}, {"tensor", "layers.0.w\n\"x\""}};
     session.results = {{"nf4:block=64", {"a", "b"}, {"nmse", "bpw"}, {0.25, 4.5, std::nan(""), 1e-300}},
@@ -111,8 +112,8 @@ void SessionFileTest::refused_data() {
     QTest::newRow("no JSON") << QStringLiteral("is a damaged session: text that is no JSON object");
     QTest::newRow("step out of range") << QStringLiteral("is a damaged session: 'at' is not a count up to 0");
     QTest::newRow("a text") << QStringLiteral("cannot be read as HDF5");
-    QTest::newRow("missing") << QStringLiteral("cannot be opened: No such file");
-    QTest::newRow("folder") << QStringLiteral("is not a file");
+    QTest::newRow("missing") << QStringLiteral("does not exist");
+    QTest::newRow("folder") << QStringLiteral("is a folder, not a regular file");
 }
 
 void SessionFileTest::refused() {
