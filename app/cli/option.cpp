@@ -10,6 +10,7 @@ namespace {
 struct OptionMark {
     PathUse use = PathUse::None;
     std::string unless;
+    std::string name; ///< of the option: another one may come to lie at its address
 };
 std::map<const CLI::Option*, OptionMark>& optionMarks() {
     static std::map<const CLI::Option*, OptionMark> all;
@@ -24,7 +25,8 @@ Option marked(CLI::Option* declared, const OptionMark& mark) {
 
 PathUse pathUse(const CLI::Option* declared) {
     const auto found = optionMarks().find(declared);
-    return found == optionMarks().end() ? PathUse::None : found->second.use;
+    const bool isIt = found != optionMarks().end() && found->second.name == declared->get_name();
+    return isIt ? found->second.use : PathUse::None;
 }
 
 void addPaths(const CLI::App& command, RunFiles& files) {
@@ -55,9 +57,11 @@ Option Option::oneOf(std::vector<std::string> values) const {
 Option Option::check(std::function<std::string(const std::string&)> problem) const {
     return Option(declared_->check(std::move(problem)));
 }
-Option Option::reads(const std::string& unless) const { return marked(declared_, {PathUse::Input, unless}); }
-Option Option::writes() const { return marked(declared_, {PathUse::Output, "-"}); }
-Option Option::exports() const { return marked(declared_, {PathUse::Export, {}}); }
+Option Option::reads(const std::string& unless) const {
+    return marked(declared_, {PathUse::Input, unless, declared_->get_name()});
+}
+Option Option::writes() const { return marked(declared_, {PathUse::Output, "-", declared_->get_name()}); }
+Option Option::exports() const { return marked(declared_, {PathUse::Export, {}, declared_->get_name()}); }
 bool Option::given() const { return declared_->count() > 0; }
 
 Option option(CLI::App& app, const std::string& name, std::string& into, const std::string& text) {
