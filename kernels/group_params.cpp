@@ -91,13 +91,35 @@ void ErrorSums::merge(const ErrorSums& other) {
     clipped += other.clipped, zeros += other.zeros, signFlips += other.signFlips;
 }
 
+float pivotOf(const float* x, std::size_t n) {
+    constexpr std::size_t kMost = 15;
+    float some[kMost];
+    std::size_t count = 0;
+    const std::size_t step = n / kMost + (n % kMost != 0);
+    for (std::size_t i = 0; i < n; i += step)
+        if (std::isfinite(x[i])) some[count++] = x[i];
+    if (count == 0) return 0;
+    std::nth_element(some, some + count / 2, some + count);
+    return some[count / 2];
+}
+
+double Moments::squares() const {
+    const double p = double(pivot);
+    return s2 + p * (2 * s1 + p * n);
+}
+
 void Moments::merge(const Moments& other) {
     if (other.n > 0) {
+        if (n == 0) pivot = other.pivot;
         min = n > 0 ? std::min(min, other.min) : other.min;
         max = n > 0 ? std::max(max, other.max) : other.max;
+        const double d = double(other.pivot) - double(pivot), a = other.s1, b = other.s2, c = other.s3; // moved by d
+        n += other.n;
+        s1 += a + other.n * d;
+        s2 += b + d * (2 * a + other.n * d);
+        s3 += c + d * (3 * b + d * (3 * a + other.n * d));
+        s4 += other.s4 + d * (4 * c + d * (6 * b + d * (4 * a + other.n * d)));
     }
-    n += other.n;
-    s1 += other.s1, s2 += other.s2, s3 += other.s3, s4 += other.s4;
     nan += other.nan, inf += other.inf, zeros += other.zeros;
 }
 

@@ -42,11 +42,15 @@ struct ErrorSums {
 
 /// Of finite elements, f64 sums.
 struct Moments {
-    double n = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0; ///< raw power sums
+    double n = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0; ///< sums of powers of x - pivot
+    float pivot = 0;                              ///< among the values, so that a mean far from 0 costs no digits
     float min = 0, max = 0;                       ///< 0 when n == 0
     std::uint64_t nan = 0, inf = 0, zeros = 0;
+    double squares() const; ///< sum x^2
     void merge(const Moments& other);
 };
+/// The median of a few finite values that are spread over x; 0 where none of them is finite.
+float pivotOf(const float* x, std::size_t n);
 
 struct AboveSum {
     double sum = 0;

@@ -3,6 +3,7 @@
 #include "app/cli/declare.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output_files.h"
+#include "app/cli/row_spool.h"
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "core/analysis/analysis_report.h"
@@ -25,7 +26,7 @@ struct Options {
     std::vector<std::string> specs, filters;
     OutputFiles outputs;
     Learning learning;
-    std::string solver;
+    std::string solver, decoded = "f32";
     std::string commandLine;
 };
 
@@ -42,42 +43,95 @@ Result<std::vector<std::pair<std::string, QuantSpec>>> parsed(const std::vector<
 }
 
 /// The reasons of rows without figures, each said once.
-std::string reasonsText(const std::vector<AnalysisRow>& rows) {
-    std::vector<std::pair<std::string, std::size_t>> reasons;
-    for (const auto& row : rows) {
-        if (row->status == Status::Ok) continue;
+class Reasons {
+public:
+    void add(const AnalysisRow& row) {
+        if (row->status == Status::Ok) return;
         const auto known =
-            std::find_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.first == row->reason; });
-        if (known != reasons.end())
+            std::find_if(reasons_.begin(), reasons_.end(), [&](const auto& r) { return r.first == row->reason; });
+        if (known != reasons_.end())
             ++known->second;
+        else if (reasons_.size() < kMost)
+            reasons_.emplace_back(row->reason, 1);
         else
-            reasons.emplace_back(row->reason, 1);
+            ++more_;
     }
-    std::string out;
-    constexpr std::size_t most = 8;
-    for (std::size_t i = 0; i < reasons.size() && i < most; ++i)
-        out += fmt::format("{} refused: {}\n", reasons[i].second, oneSentence(reasons[i].first));
-    if (reasons.size() > most) out += fmt::format("{} more reasons; --json lists them all.\n", reasons.size() - most);
-    return out.empty() ? out : "\n" + out;
+    std::string text() const {
+        std::string out;
+        for (const auto& [reason, rows] : reasons_) out += fmt::format("{} refused: {}\n", rows, oneSentence(reason));
+        if (more_) out += fmt::format("{} more rows for other reasons; --json lists them all.\n", more_);
+        return out.empty() ? out : "\n" + out;
+    }
+
+private:
+    static constexpr std::size_t kMost = 8;
+    std::vector<std::pair<std::string, std::size_t>> reasons_;
+    std::size_t more_ = 0;
+};
+
+void mergeTotals(SpecTotal& into, const SpecTotal& from) {
+    into.tensors += from.tensors, into.refused += from.refused, into.elements += from.elements;
+    into.bytesBefore += from.bytesBefore, into.bytesAfter += from.bytesAfter;
+    into.allBytes += from.bytesAfter - from.bytesBefore;
+    into.sums.merge(from.sums);
+    into.bpw = into.elements ? 8.0 * double(into.bytesAfter) / double(into.elements) : 0;
 }
 
-Result<void> printRows(const Options& options, const AnalysisPlan& plan, const AnalysisResult& result) {
-    const Table table = makeTable({}, analysisColumns(), result.rows);
+/// What is said under the table.
+struct Below {
+    Reasons reasons;
+    std::vector<SpecTotal> totals;
+    std::vector<std::string> remarks; ///< of the first remarkedRows rows
+    std::size_t rows = 0, measured = 0, remarkedRows = 0;
+    AnalysisRow first;
+
+    void add(const std::vector<AnalysisRow>& some, const Model* model) {
+        if (rows == 0) remarks = remarksOf(some), remarkedRows = some.size();
+        for (const auto& row : some) {
+            reasons.add(row);
+            if (!first) first = row;
+            ++rows, measured += row->status == Status::Ok;
+        }
+        for (auto& total : qs::totals(some, model)) {
+            const auto known = std::find_if(totals.begin(), totals.end(),
+                                            [&](const SpecTotal& t) { return t.specAsTyped == total.specAsTyped; });
+            if (known == totals.end())
+                totals.push_back(std::move(total));
+            else
+                mergeTotals(*known, total);
+        }
+    }
+};
+
+std::vector<std::string_view> shownColumns(const AnalysisPlan& plan) {
     std::vector<std::string_view> ids = {"tensor", "shape", "spec", "bpw", "sqnr_db", "nmse", "max_abs", "status"};
     if (plan.specs.size() == 1) std::erase(ids, "spec");
     if (plan.options.inputs) ids.insert(ids.end() - 1, {"weighted_nmse", "output_nmse"});
     if (narrowTerminal()) std::erase(ids, "shape"), std::erase(ids, "max_abs");
-    const Table shown = withColumns(table, ids);
-    const Table sums = withColumns(makeTable({}, totalColumns(), totals(result.rows)),
-                                   {"spec", "tensors", "refused", "bytes_before", "bytes", "bpw", "nmse", "sqnr_db"});
+    return ids;
+}
+
+Result<void> printBelow(const Options& options, const AnalysisPlan& plan, const Below& below) {
+    const Table sums =
+        withColumns(makeTable({}, totalColumns(), below.totals),
+                    {"spec", "tensors", "refused", "bytes_before", "bytes", "bpw", "bpw_all", "nmse", "sqnr_db"});
     const std::string& inputs = options.learning.activations;
-    std::string below = "\nWeight-space error: a screening proxy, not accuracy.\n";
+    std::string text = "\nWeight-space error: a screening proxy, not accuracy.\n";
     if (plan.options.inputs)
-        below += fmt::format("Inputs of the layers: {}.\n",
-                             inputs == "synthetic" ? "synthetic, seed 1" : escapeForPeople(inputs, 160));
-    if (plan.options.solve)
-        below += fmt::format("Codes are those of solver {}.\n", escapeForPeople(options.solver, 80));
-    return print(tableText(shown) + reasonsText(result.rows) + "\n" + tableText(sums) + below);
+        text += fmt::format("Inputs of the layers: {}.\n",
+                            inputs == "synthetic" ? "synthetic, seed 1" : escapeForPeople(inputs, 160));
+    if (plan.options.solve) text += fmt::format("Codes are those of solver {}.\n", escapeForPeople(options.solver, 80));
+    for (const std::string& sentence : below.remarks)
+        text += (below.rows > below.remarkedRows ? fmt::format("Of the first {} rows: ", below.remarkedRows) : "") +
+                sentence + "\n";
+    return print(below.reasons.text() + "\n" + tableText(sums) + text);
+}
+
+Result<void> printRows(const Options& options, const AnalysisPlan& plan, const AnalysisResult& result,
+                       const Below& below) {
+    const Table table = withColumns(makeTable({}, analysisColumns(), result.rows), shownColumns(plan));
+    if (auto done = print(tableText(table)); !done) return done;
+    return printBelow(options, plan, below);
 }
 
 Result<void> useSolver(const std::string& text, const Learning& learning, AnalysisPlan& plan) {
@@ -121,6 +175,113 @@ Result<void> useInputs(const Options& options, AnalysisPlan& plan) {
     return {};
 }
 
+Result<void> anyMeasured(const Options& options, const Below& below) {
+    if (below.measured > 0 || !below.first) return {};
+    const TensorAnalysis& first = *below.first;
+    return fail(fmt::format("{}: none of the {} rows could be measured; the first, {} as {}: {}",
+                            escapeForPeople(options.path, 160), below.rows, escapeForPeople(first.tensor),
+                            escapeForPeople(first.specAsTyped), first.reason),
+                options.path);
+}
+
+constexpr std::size_t kRowsKept = 4096; ///< in memory, some kilobytes each; of more, only those of a piece are
+
+/// Reports with plots look at all rows at once; a million of them take gigabytes, which is said in the manual.
+bool isLong(const Options& options, const AnalysisPlan& plan) {
+    for (const char* id : {"html", "pdf", "md"})
+        if (options.outputs.wants(id)) return false;
+    return plan.codebooks.empty() && plan.tensors.size() * plan.specs.size() > kRowsKept;
+}
+
+/// The rows of the pieces one after another, as if the plan had been analysed at once.
+Result<void> spoolRows(const AnalysisPlan& plan, RowSpool& spool, Below& below) {
+    Progress before;
+    before.itemsTotal = plan.tensors.size() * plan.specs.size();
+    for (const auto* tensor : plan.tensors) before.total += double(tensor->bytes) * double(plan.specs.size());
+    const std::size_t most = std::max<std::size_t>(1, kRowsKept / plan.specs.size());
+    for (std::size_t first = 0; first < plan.tensors.size(); first += most) {
+        const std::size_t end = std::min(first + most, plan.tensors.size());
+        AnalysisPlan piece{plan.model, {}, plan.specs, plan.options};
+        piece.tensors.assign(plan.tensors.begin() + std::ptrdiff_t(first), plan.tensors.begin() + std::ptrdiff_t(end));
+        const Job job([&before](const Progress& progress) {
+            Progress whole = before;
+            whole.done += progress.done, whole.items += progress.items, whole.what = progress.what;
+            showProgress(whole);
+        });
+        const auto result = analyse(piece, job, [&job](const AnalysisRow&) {
+            if (processJob().cancelled()) job.cancel();
+        });
+        if (!result) return tl::unexpected(result.error());
+        if (processJob().cancelled()) return cancelledError();
+        below.add(result->rows, plan.model.get());
+        std::vector<Value> cells;
+        for (const auto& row : result->rows) {
+            cells.clear();
+            for (const auto& column : analysisColumns()) cells.push_back(column.value(row));
+            if (auto kept = spool.add(cells); !kept) return kept;
+        }
+        for (const auto* tensor : piece.tensors) before.done += double(tensor->bytes) * double(plan.specs.size());
+        before.items += result->rows.size();
+    }
+    return {};
+}
+
+Result<void> printSpool(const AnalysisPlan& plan, RowSpool& spool) {
+    const auto& all = analysisColumns();
+    std::vector<ColumnInfo> columns;
+    std::vector<std::size_t> picked;
+    for (const auto id : shownColumns(plan))
+        for (std::size_t c = 0; c < all.size(); ++c)
+            if (all[c].id == id) picked.push_back(c), columns.push_back(all[c]);
+    return printTable(columns, spool.size(), [&](std::size_t r) {
+        const auto cells = spool.row(r);
+        std::vector<Value> shown;
+        for (const auto c : picked) shown.push_back(cells[c]);
+        return shown;
+    });
+}
+
+/// The file of a report whose rows are those of the spool: what the writer makes of no rows is put around them.
+Result<void> writeSpool(const OutputFiles& outputs, const char* id, const Report& report, RowSpool& spool) {
+    constexpr std::size_t atOnce = 1024;
+    const bool isJson = std::string_view(id) == "json";
+    return outputs.writeInPieces(id, [&](const OutputFiles::Sink& put) -> Result<void> {
+        const auto around = findReportWriter(id)->render(report);
+        if (!around) return tl::unexpected(around.error());
+        const auto rows = isJson ? around->find("[]") + 1 : around->size();
+        auto done = put(std::string_view(*around).substr(0, rows));
+        Report piece;
+        piece.data.columns = report.data.columns;
+        for (std::size_t first = 0; done && first < spool.size(); first += atOnce) {
+            piece.data.rows = spool.rows(first, atOnce);
+            if (isJson) {
+                const auto text = jsonRows(piece.data);
+                done = put((first ? "," : "") + text.substr(1, text.size() - 3)); // without its brackets
+            } else if (const auto text = findReportWriter(id)->render(piece); text)
+                done = put(std::string_view(*text).substr(text->find("\r\n") + 2));
+        }
+        return done ? put((isJson ? "\n" : "") + around->substr(rows)) : done;
+    });
+}
+
+Result<void> runInPieces(const Options& options, const AnalysisPlan& plan, const std::vector<std::string>& paths,
+                         Below& below) {
+    RowSpool spool;
+    if (auto done = spoolRows(plan, spool, below); !done) return done;
+    if (!options.outputs.standardOutput()) {
+        if (auto done = printSpool(plan, spool); !done) return done;
+        if (auto done = printBelow(options, plan, below); !done) return done;
+    }
+    if (!options.outputs.any()) return {};
+    const ReportContents none{false, false, false, false, false, false};
+    auto report = analysisReport(plan, {}, none, options.commandLine, processJob());
+    if (!report) return tl::unexpected(report.error());
+    const Report shown = options.outputs.shown(std::move(*report), paths);
+    for (const char* id : {"json", "csv"})
+        if (auto done = writeSpool(options.outputs, id, shown, spool); !done) return done;
+    return {};
+}
+
 Result<void> run(const Options& options) {
     auto specs = parsed(options.specs);
     if (!specs) return tl::unexpected(specs.error());
@@ -141,28 +302,30 @@ Result<void> run(const Options& options) {
         });
 
     AnalysisPlan plan{*model, std::move(*tensors), std::move(*specs), {}};
+    const auto decoded = decodedAs(options.decoded);
+    if (!decoded) return tl::unexpected(decoded.error());
+    plan.options.decodedAs = *decoded;
     if (auto ready = useInputs(options, plan); !ready) return ready;
+    auto paths = pathsOf(model->get());
+    paths.insert(paths.end(), {options.path, options.learning.activations});
+    Below below;
+    if (isLong(options, plan)) {
+        auto done = runInPieces(options, plan, paths, below);
+        return done ? anyMeasured(options, below) : done;
+    }
     auto result = analyse(plan, job);
     if (!result) return tl::unexpected(result.error());
+    below.add(result->rows, plan.model.get());
     if (options.outputs.any()) {
         auto report = analysisReport(plan, *result, {}, options.commandLine);
         if (job.cancelled()) return cancelledError();
         if (!report) return tl::unexpected(report.error());
         if (!options.outputs.standardOutput())
-            if (auto done = printRows(options, plan, *result); !done) return done;
-        if (auto done = options.outputs.write(*report); !done) return done;
-    } else if (auto done = printRows(options, plan, *result); !done)
+            if (auto done = printRows(options, plan, *result, below); !done) return done;
+        if (auto done = options.outputs.write(std::move(*report), paths); !done) return done;
+    } else if (auto done = printRows(options, plan, *result, below); !done)
         return done;
-
-    const auto ok = [](const AnalysisRow& row) { return row->status == Status::Ok; };
-    if (std::none_of(result->rows.begin(), result->rows.end(), ok)) {
-        const auto& first = *result->rows.front();
-        return fail(fmt::format("{}: none of the {} rows could be measured; the first, {} as {}: {}",
-                                escapeForPeople(options.path, 160), result->rows.size(), escapeForPeople(first.tensor),
-                                escapeForPeople(first.specAsTyped), first.reason),
-                    options.path);
-    }
-    return {};
+    return anyMeasured(options, below);
 }
 
 } // namespace
@@ -178,6 +341,7 @@ Run declareAnalyze(CLI::App& app) {
     option(app, "--solver", options->solver, "Measure what this solver makes of each layer; see `solvers`")
         .type("SOLVER");
     options->learning.declare(app);
+    addDecoded(app, options->decoded);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         std::string line = "quantscope-cli analyze " + options->path;
@@ -186,6 +350,7 @@ Run declareAnalyze(CLI::App& app) {
         if (!options->solver.empty()) line += " --solver " + options->solver;
         if (!options->learning.activations.empty()) line += " --activations " + options->learning.activations;
         if (options->learning.share != "tensor") line += " --share-codebook " + options->learning.share;
+        if (options->decoded != "f32") line += " --decoded " + options->decoded;
         options->commandLine = line;
         return run(*options);
     };

@@ -13,7 +13,7 @@ namespace qs::cli {
 namespace {
 
 struct Options {
-    std::string path;
+    std::string path, failOn;
     OutputFiles outputs;
     std::string commandLine;
 };
@@ -29,6 +29,22 @@ Result<void> printFindings(const AuditResult& result) {
                                     durationText(result.seconds), findingsText(result.findings)));
 }
 
+/// The severities that --fail-on may name, the mild ones too: "warning" includes faults.
+constexpr Severity kFailures[] = {Severity::Fault, Severity::Warning};
+
+Result<void> verdict(const Options& options, const AuditResult& result) {
+    for (const Severity least : kFailures) {
+        if (options.failOn != severityId(least)) continue;
+        std::vector<Finding> failures;
+        for (const Finding& one : result.findings)
+            if (one.check->severity >= least) failures.push_back(one);
+        if (!failures.empty())
+            return fail(fmt::format("{}: the audit found {} (--fail-on {}).", escapeForPeople(options.path, 160),
+                                    findingsText(failures), options.failOn));
+    }
+    return {};
+}
+
 Result<void> run(const Options& options) {
     auto model = open(options.path);
     if (!model) return tl::unexpected(model.error());
@@ -36,13 +52,17 @@ Result<void> run(const Options& options) {
     const auto result = auditModel(*model, processJob());
     if (!result) return tl::unexpected(result.error());
     if (options.outputs.any()) {
-        const auto report = auditReport(**model, *result, options.commandLine, processJob());
+        auto report = auditReport(**model, *result, options.commandLine, processJob());
         if (!report) return tl::unexpected(report.error());
         if (!options.outputs.standardOutput())
             if (auto done = printFindings(*result); !done) return done;
-        return options.outputs.write(*report);
+        auto paths = pathsOf(model->get());
+        paths.push_back(options.path);
+        if (auto done = options.outputs.write(std::move(*report), paths); !done) return done;
+    } else if (auto done = printFindings(*result); !done) {
+        return done;
     }
-    return printFindings(*result);
+    return verdict(options, *result);
 }
 
 } // namespace
@@ -50,9 +70,16 @@ Result<void> run(const Options& options) {
 Run declareAudit(CLI::App& app) {
     auto options = std::make_shared<Options>();
     addPath(app, options->path);
+    std::vector<std::string> severities;
+    for (const Severity one : kFailures) severities.emplace_back(severityId(one));
+    option(app, "--fail-on", options->failOn,
+           "Exit with 1 when there is a fault, or with `warning` when there is a warning or\na fault (default: never)")
+        .type("SEVERITY")
+        .oneOf(severities);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         options->commandLine = "quantscope-cli audit " + options->path;
+        if (!options->failOn.empty()) options->commandLine += " --fail-on " + options->failOn;
         return run(*options);
     };
 }

@@ -4,6 +4,7 @@
 #include "app/cli/output_files.h"
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
+#include "core/base/byte_count.h"
 #include "core/base/text.h"
 #include "core/bench/bench_report.h"
 #include "core/bench/bench_table.h"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <optional>
 #include <set>
 
 namespace qs::cli {
@@ -19,7 +21,7 @@ namespace {
 
 struct Options {
     std::vector<std::string> backends, plugins, specs, shapes, ops, acts;
-    std::string model, cache = "cold", compare, commandLine;
+    std::string model, cache = "cold", memory, compare, commandLine;
     bool bias = false;
     double seconds = 2;
     unsigned threads = 0;
@@ -117,6 +119,12 @@ Result<BenchmarkPlan> planOf(const Options& options) {
     plan.threads = options.threads;
     plan.seed = options.seed;
     plan.commandLine = options.commandLine;
+    if (!options.memory.empty()) {
+        const auto bytes = parseByteCount(options.memory);
+        if (!bytes) return tl::unexpected(bytes.error());
+        if (*bytes == 0) return fail("--memory must be above 0.");
+        plan.memoryBytes = *bytes;
+    }
     plan.caches.clear();
     if (auto fine = pluginsExist(options.plugins); !fine) return tl::unexpected(fine.error());
     if (options.cache != "warm") plan.caches.push_back(CacheState::Cold);
@@ -157,6 +165,14 @@ Result<void> printRun(const BenchmarkPlan& plan, const BenchmarkRun& run, const 
     return print(text);
 }
 
+BenchmarkRun incompleteRun(const BenchmarkPlan& plan, std::vector<BenchmarkRow> rows) {
+    BenchmarkRun run;
+    run.rows = std::move(rows);
+    run.provenance = incompleteProvenance();
+    run.provenance.emplace_back("command_line", plan.commandLine);
+    return run;
+}
+
 Result<void> run(const Options& options) {
     auto plan = planOf(options);
     if (!plan) return tl::unexpected(plan.error());
@@ -167,15 +183,30 @@ Result<void> run(const Options& options) {
         if (!read) return tl::unexpected(read.error());
         before = std::move(*read);
     }
-    const auto result = runBenchmark(*plan, processJob());
-    if (!result) return tl::unexpected(result.error());
+    std::vector<BenchmarkRow> rows; // what is kept of a run that is stopped
+    auto result = runBenchmark(*plan, processJob(), [&](const BenchmarkRow& row) { rows.push_back(row); });
     clearProgress();
+    std::optional<Error> stopped;
+    if (!result) {
+        if (!result.error().cancelled || rows.empty()) return tl::unexpected(result.error());
+        stopped = result.error();
+        result = incompleteRun(*plan, std::move(rows));
+    }
     std::vector<ComparedRow> compared;
     if (!options.compare.empty()) compared = compareRuns(before, result->rows, result->roofs);
     if (!options.outputs.standardOutput())
         if (auto done = printRun(*plan, *result, compared); !done) return done;
-    if (options.outputs.any())
-        if (auto done = options.outputs.write(benchmarkReport(*plan, *result, compared)); !done) return done;
+    if (options.outputs.any()) {
+        auto paths = benchPaths(*plan);
+        paths.insert(paths.end(), options.plugins.begin(), options.plugins.end());
+        paths.insert(paths.end(), {options.model, options.compare});
+        if (auto done = options.outputs.write(benchmarkReport(*plan, *result, compared), paths); !done) return done;
+    }
+    if (stopped) {
+        stoppedWith(fmt::format("stopped; {} rows that were done are {}.", result->rows.size(),
+                                options.outputs.any() ? "written" : "printed"));
+        return tl::unexpected(*stopped);
+    }
 
     // Where no device is, compiling is all that was asked for.
     const auto ok = [](const BenchmarkRow& row) {
@@ -208,6 +239,7 @@ std::string commandLineOf(const Options& options) {
     if (options.bias) line += " --bias";
     line += fmt::format(" --cache {} --seconds {}", options.cache, options.seconds);
     if (options.threads) line += fmt::format(" --threads {}", options.threads);
+    if (!options.memory.empty()) line += " --memory " + shellWord(options.memory);
     if (options.seed != 1) line += fmt::format(" --seed {}", options.seed);
     if (!options.compare.empty()) line += " --compare " + shellWord(options.compare);
     return line;
@@ -259,6 +291,10 @@ Run declareBench(CLI::App& app) {
     option(app, "--threads", options->threads, "Threads of the backends (default: all cores)")
         .type("N")
         .range(1u, 4096u);
+    option(app, "--memory", options->memory,
+           "Memory for copies of the weights and for roofs, such as 512MiB (default: half of\n"
+           "what is free); with little of it a row says that it is not cold")
+        .type("SIZE");
     option(app, "--seed", options->seed, "Seed of weights and activations (default: 1)")
         .type("N")
         .check([](const std::string& text) { return text.starts_with('-') ? "a seed is 0 or more" : std::string(); });

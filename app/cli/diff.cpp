@@ -14,6 +14,8 @@ namespace {
 
 struct Options {
     std::string a, b;
+    std::vector<std::string> filters;
+    bool changed = false;
     OutputFiles outputs;
     std::string commandLine;
 };
@@ -33,15 +35,19 @@ Result<void> run(const Options& options) {
     const auto b = openServed(options.b);
     if (!b) return tl::unexpected(b.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
-    const DiffPlan plan{*a, *b};
-    const auto result = diffModels(plan, processJob());
+    const DiffPlan plan{*a, *b, joined(options.filters)};
+    auto result = diffModels(plan, processJob());
     if (!result) return tl::unexpected(result.error());
+    if (options.changed) keepChanged(*result);
     if (options.outputs.any()) {
-        const auto report = diffReport(plan, *result, options.commandLine, processJob());
+        auto report = diffReport(plan, *result, options.commandLine, processJob());
         if (!report) return tl::unexpected(report.error());
         if (!options.outputs.standardOutput())
             if (auto done = printRows(*result); !done) return done;
-        return options.outputs.write(*report);
+        auto paths = pathsOf(a->get());
+        for (auto& path : pathsOf(b->get())) paths.push_back(std::move(path));
+        paths.insert(paths.end(), {options.a, options.b});
+        return options.outputs.write(std::move(*report), paths);
     }
     return printRows(*result);
 }
@@ -58,9 +64,13 @@ Run declareDiff(CLI::App& app) {
         .required()
         .type("")
         .reads();
+    addTensorFilters(app, options->filters);
+    flag(app, "--changed", options->changed, "Leave out tensors that are equal; their number is still said");
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         options->commandLine = "quantscope-cli diff " + options->a + " " + options->b;
+        for (const auto& filter : options->filters) options->commandLine += " --tensor '" + filter + "'";
+        if (options->changed) options->commandLine += " --changed";
         return run(*options);
     };
 }

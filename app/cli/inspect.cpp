@@ -210,7 +210,7 @@ Run declareInspect(CLI::App& app) {
     auto options = std::make_shared<Options>();
     addPath(app, options->path);
     flag(app, "--stats", options->statistics,
-         "Also mean, std, min, max, kurtosis, outlier channels and NaN of float tensors");
+         "Also mean, std, min, max, kurtosis, outlier rows and columns and NaN of float tensors");
     options->outputs.declare(app, {"json"});
     return [options] { return run(*options); };
 }

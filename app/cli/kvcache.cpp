@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <optional>
 
 namespace qs::cli {
 namespace {
@@ -24,11 +25,18 @@ Result<void> run(const Options& options) {
     const auto file = labInputs(options.inputs);
     if (!file) return tl::unexpected(file.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
+    if (!*file)
+        if (auto fits = sayNeed(value::kvNeed(std::uint64_t(options.heads), std::uint64_t(options.tokens),
+                                              std::uint64_t(options.dim), std::uint64_t(value::kSyntheticQueries)));
+            !fits)
+            return fits;
+    std::optional<EndsAtOnce> computing(std::in_place);
     auto plan = *file ? (*file)->keysAndValues() : value::syntheticKv(options.heads, options.tokens, options.dim, 1);
     if (!plan) return tl::unexpected(plan.error());
     if (!options.specs.empty()) plan->specs = options.specs;
     const auto rows = value::runKvCache(*plan, processJob());
     if (!rows) return tl::unexpected(rows.error());
+    computing.reset();
     LabReport report;
     report.title = "KV cache";
     report.subtitle = *file ? escapeForPeople((*file)->title()) : "synthetic Q, K and V";
@@ -37,7 +45,7 @@ Result<void> run(const Options& options) {
         "to the attention weights and to the output of attention.";
     report.specs = fmt::format("{}", fmt::join(plan->specs, "; "));
     report.seeds = *file ? "none: every step is deterministic" : "synthetic 1";
-    report.commandLine = options.commandLine;
+    report.commandLine = options.commandLine, report.paths = {options.inputs};
     const auto& k = plan->k.shape;
     if (auto done =
             putLab(options.outputs, nullptr, makeTable({}, value::kvColumns(), *rows),

@@ -19,7 +19,16 @@ void addLabTensor(CLI::App& app, std::string& name) {
         .required();
 }
 
-Result<LabTensor> labTensor(const std::string& path, const std::string& name, bool flat) {
+Result<void> sayNeed(const MemoryNeed& need) {
+    if (auto fits = fitsMemory(need); !fits) return fits;
+    if (const auto bytes = need.bytes(need.size); bytes >= std::uint64_t(1) << 30)
+        warn(fmt::format("{} takes about {} of memory.", need.what, bytesText(bytes)));
+    return {};
+}
+
+Result<LabTensor> labTensor(const std::string& path, const std::string& name, bool flat,
+                            const std::function<MemoryNeed(const TensorInfo&)>& need) {
+    const EndsAtOnce reading;
     const auto opened = open(path);
     if (!opened) return tl::unexpected(opened.error());
     const auto listing = servedListing(**opened);
@@ -41,6 +50,8 @@ Result<LabTensor> labTensor(const std::string& path, const std::string& name, bo
         return fail(fmt::format("tensor '{}' is {}: only F64, F32, F16 and BF16 are quantized",
                                 escapeForPeople(found->name), found->typeId()),
                     path);
+    if (need)
+        if (auto fits = sayNeed(need(*found)); !fits) return tl::unexpected(fits.error());
     const auto model = servedTensor(*opened, found->name, processJob());
     if (!model) return tl::unexpected(model.error());
     found = (*model)->find(found->name);
@@ -58,6 +69,7 @@ Result<LabTensor> labTensor(const std::string& path, const std::string& name, bo
 
 Result<std::shared_ptr<const value::InputFile>> labInputs(const std::string& path) {
     if (path.empty()) return std::shared_ptr<const value::InputFile>();
+    const EndsAtOnce reading;
     auto opened = value::InputFile::open(path);
     if (!opened) return opened;
     if (const auto& source = (*opened)->source()) runFiles().reads(*source);
@@ -95,7 +107,9 @@ Result<void> putLab(const OutputFiles& outputs, const Model* model, const Table&
     report.sections.push_back(std::move(section));
     if (!outputs.standardOutput())
         if (auto done = print(text()); !done) return done;
-    return outputs.write(report);
+    auto paths = pathsOf(model);
+    paths.insert(paths.end(), contents.paths.begin(), contents.paths.end());
+    return outputs.write(std::move(report), paths);
 }
 
 } // namespace qs::cli

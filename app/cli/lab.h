@@ -3,8 +3,11 @@
 // What the lab commands share: one tensor of a checkpoint, inputs for it, and a report of one table.
 
 #include "app/cli/output_files.h"
+#include "core/base/machine_memory.h"
 #include "core/quant/spec.h"
 #include "core/value/inputs.h"
+
+#include <functional>
 
 namespace qs::cli {
 
@@ -16,7 +19,11 @@ struct LabTensor {
 };
 /// The one that `name` names, else the only one that it takes as an expression; more or none are an error. `flat`: as
 /// rows of the last axis. Tensors that `quantize` stored are decoded under their own names.
-Result<LabTensor> labTensor(const std::string& path, const std::string& name, bool flat);
+/// `need`: what will be done with it takes so much memory, which is asked before the tensor is read.
+Result<LabTensor> labTensor(const std::string& path, const std::string& name, bool flat,
+                            const std::function<MemoryNeed(const TensorInfo&)>& need = {});
+/// Refuses what does not fit, and says what takes more than a GiB.
+Result<void> sayNeed(const MemoryNeed& need);
 void addLabTensor(CLI::App& app, std::string& name);
 /// Null for "": synthetic.
 Result<std::shared_ptr<const value::InputFile>> labInputs(const std::string& path);
@@ -26,6 +33,7 @@ struct LabReport {
     std::string specs, seeds, commandLine;
     std::vector<Plot> plots;
     std::vector<std::pair<std::string, Table>> more; ///< further arrays of the JSON
+    std::vector<std::string> paths = {};             ///< as typed, beside the model's
 };
 /// Prints the table and what stands below it, or writes the files that were asked for.
 Result<void> putLab(const OutputFiles& outputs, const Model* model, const Table& table,

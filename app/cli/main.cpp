@@ -4,6 +4,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
+#include "core/base/job_scope.h"
 #include "core/base/text.h"
 #include "core/quant/forced_isa.h"
 #include "core/quant/trained.h"
@@ -27,7 +28,7 @@ int complain(const std::string& sentence, int code) {
 
 int stopped() {
     const int signal = qs::cli::caughtSignal();
-    return complain("stopped; nothing was written.", signal ? 128 + signal : 1);
+    return complain(qs::cli::stoppedSentence(), signal ? 128 + signal : 1);
 }
 
 /// CLI11 only says that a command is required.
@@ -37,8 +38,16 @@ std::string unknownCommand(const char* asked) {
     return "there is no command '" + qs::escapeForPeople(asked) + "'; the commands are " + known + ".";
 }
 
+/// "Could not convert: --block = x": what the option takes is a number.
+std::string notANumber(const std::string& what) {
+    const auto option = what.find("--"), equals = what.find(" = ");
+    if (option == std::string::npos || equals == std::string::npos || equals < option) return what;
+    return what.substr(option, equals - option) + " takes a number, not '" + what.substr(equals + 3) + "'";
+}
+
 int run(const std::function<qs::Result<void>()>& command) {
     try {
+        const qs::JobScope scope(&qs::cli::processJob());
         const auto done = command();
         qs::cli::clearProgress();
         if (done) return 0;
@@ -84,6 +93,7 @@ int main(int argc, char** argv) {
                             2);
         const std::string who = chosen.empty() ? "" : " " + chosen.front()->get_name();
         std::string what = qs::escapeForPeople(e.what(), 250);
+        if (dynamic_cast<const CLI::ConversionError*>(&e)) what = notANumber(what);
         while (!what.empty() && (what.back() == '.' || what.back() == ' ')) what.pop_back();
         return complain(what + "; see `quantscope-cli" + who + " --help`.", 2);
     }

@@ -38,7 +38,8 @@ void addPaths(const CLI::App& command, RunFiles& files) {
             if (path == optionMarks().at(declared).unless) continue;
             if (use == PathUse::Input) files.reads(path, as);
             if (use == PathUse::Output) files.writes(path, as);
-            if (use == PathUse::Export) files.exports(path, as);
+            if (use == PathUse::Export) files.exports(path, as, false);
+            if (use == PathUse::CertifiedExport) files.exports(path, as, true);
         }
     }
 }
@@ -61,6 +62,7 @@ Option Option::reads(const std::string& unless) const {
     return marked(declared_, {PathUse::Input, unless, declared_->get_name()});
 }
 Option Option::writes() const { return marked(declared_, {PathUse::Output, "-", declared_->get_name()}); }
+Option Option::certifies() const { return marked(declared_, {PathUse::CertifiedExport, {}, declared_->get_name()}); }
 Option Option::exports() const { return marked(declared_, {PathUse::Export, {}, declared_->get_name()}); }
 bool Option::given() const { return declared_->count() > 0; }
 

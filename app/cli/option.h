@@ -36,8 +36,9 @@ public:
 
     /// Its value is the path of an input, a file or a folder; `unless` is a value that is none.
     Option reads(const std::string& unless = {}) const;
-    Option writes() const;  ///< of an output file
-    Option exports() const; ///< of an exported file, or a folder; see RunFiles
+    Option writes() const;    ///< of an output file
+    Option exports() const;   ///< of an exported file, or a folder; see RunFiles
+    Option certifies() const; ///< the same with its certificate
 
     bool given() const; ///< after parsing
 
@@ -46,7 +47,7 @@ private:
 };
 
 /// What the value of an option is to a run.
-enum class PathUse { None, Input, Output, Export };
+enum class PathUse { None, Input, Output, Export, CertifiedExport };
 PathUse pathUse(const CLI::Option* declared);
 /// All paths that a parsed command was given.
 void addPaths(const CLI::App& command, RunFiles& files);

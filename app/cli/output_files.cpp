@@ -41,6 +41,15 @@ void OutputFiles::declare(CLI::App& app, std::initializer_list<const char*> ids)
     for (auto& file : files_) // files_ is complete: its elements stay where they are
         file.option =
             option(app, std::string("--") + file.writer->id, file.path, file.writer->title).type("FILE").writes();
+    if (ids.size() > 1) // reports have a provenance
+        flag(app, "--paths", paths_, "In these files name folders too, not the last name of a path alone");
+}
+
+std::vector<std::string> pathsOf(const Model* model) {
+    if (!model) return {};
+    std::vector<std::string> paths = {model->path};
+    for (const auto& file : model->files) paths.push_back(file.path);
+    return paths;
 }
 
 bool OutputFiles::any() const {
@@ -107,7 +116,13 @@ Result<void> OutputFiles::put(const std::vector<std::pair<const File*, std::stri
     return {};
 }
 
-Result<void> OutputFiles::write(const Report& report) const {
+Report OutputFiles::shown(Report report, const std::vector<std::string>& paths) const {
+    if (!paths_) withoutFolders(report, paths);
+    return report;
+}
+
+Result<void> OutputFiles::write(Report report, const std::vector<std::string>& paths) const {
+    report = shown(std::move(report), paths);
     std::vector<std::pair<const File*, std::string>> rendered;
     for (const auto& file : files_) {
         if (file.path.empty()) continue;
@@ -124,10 +139,11 @@ Result<void> OutputFiles::writeJson(std::string_view text) const {
     return {};
 }
 
-Result<void> OutputFiles::writeJsonInPieces(const std::function<Result<void>(const Sink&)>& produce) const {
+Result<void> OutputFiles::writeInPieces(std::string_view id,
+                                        const std::function<Result<void>(const Sink&)>& produce) const {
     constexpr std::size_t piece = 65'536;
     for (const auto& file : files_) {
-        if (file.path.empty()) continue;
+        if (file.path.empty() || id != file.writer->id) continue;
         std::optional<AtomicFile> whole;
         std::ofstream through;
         if (file.path != "-" && isSpecial(file.path))
@@ -161,6 +177,7 @@ Result<void> OutputFiles::writeJsonInPieces(const std::function<Result<void>(con
         if (auto rest = pass(); !rest) return rest;
         if (!whole) return {};
         if (auto named = whole->commit(); !named) return named;
+        if (standardOutput()) return {};
         return print(fmt::format("Wrote {} ({}).\n", escapeForPeople(file.path, 300), bytesText(size)));
     }
     return {};

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <optional>
 
 namespace qs::cli {
 namespace {
@@ -58,7 +59,10 @@ Result<std::vector<Case>> casesOf(const Options& options) {
         if (equals == std::string::npos || at == std::end(kOperands))
             return fail(fmt::format("'{}' is no operand: use {} = a spec, keep or forward, for example y:x=int8",
                                     escapeForPeople(text, 60), fmt::join(kOperands, ", ")));
-        for (auto& each : cases) each.choices[std::size_t(at - std::begin(kOperands))] = text.substr(equals + 1);
+        const std::string choice = text.substr(equals + 1);
+        if (choice != "keep" && choice != "forward")
+            if (const auto spec = parseSpec(choice); !spec) return tl::unexpected(spec.error());
+        for (auto& each : cases) each.choices[std::size_t(at - std::begin(kOperands))] = choice;
     }
     return cases;
 }
@@ -66,13 +70,17 @@ Result<std::vector<Case>> casesOf(const Options& options) {
 Result<void> run(const Options& options) {
     const auto cases = casesOf(options);
     if (!cases) return tl::unexpected(cases.error());
-    auto tensor = labTensor(options.path, options.tensor, true);
+    auto tensor = labTensor(options.path, options.tensor, true, [&](const TensorInfo& info) {
+        const auto k = std::max<std::uint64_t>(1, std::uint64_t(info.lastAxis()));
+        return value::labNeed(std::uint64_t(options.rows), info.elements / k, k);
+    });
     if (!tensor) return tl::unexpected(tensor.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
     const auto inputs = labInputs(options.inputs), gradients = labInputs(options.gradients);
     if (!inputs) return tl::unexpected(inputs.error());
     if (!gradients) return tl::unexpected(gradients.error());
     const auto& name = tensor->info->name;
+    std::optional<EndsAtOnce> computing(std::in_place);
     auto x = value::inputsFor(inputs->get(), name, options.rows, tensor->values.shape[1]);
     if (!x) return tl::unexpected(x.error());
     auto g = value::gradientsFor(gradients->get(), name, x->shape[0], tensor->values.shape[0]);
@@ -89,6 +97,7 @@ Result<void> run(const Options& options) {
         if (!some) return tl::unexpected(some.error());
         for (auto& row : *some) measured = measured || row.error, rows.push_back({each.name, std::move(row)});
     }
+    computing.reset();
     Columns<Row> columns;
     columns.push_back({{"preset", "Preset", "", Show::Text, 0, Direction::None, "or own choice"},
                        [](const Row& row) { return Value(row.name); }});
@@ -101,6 +110,7 @@ Result<void> run(const Options& options) {
         "Y = X W\xe1\xb5\x80, dX = G W, dW = G\xe1\xb5\x80 X with every operand under its own spec, against the same "
         "products in f32. Operands in the order Y: X, W; dX: G, W; dW: X, G.";
     report.specs = specs, report.commandLine = options.commandLine;
+    report.paths = {options.path, options.inputs, options.gradients};
     const bool synthetic = !*inputs || !*gradients;
     report.seeds = synthetic ? "synthetic X 1, synthetic G 2" : "none: every step is deterministic";
     const std::string below = fmt::format(

@@ -10,10 +10,12 @@
 #include "core/export/decoded_tensors.h"
 #include "core/export/export_model.h"
 #include "core/export/recipe.h"
+#include "core/model/atomic_file.h"
 #include "core/quant/serve.h"
 #include "core/solve/inputs.h"
 #include "core/solve/row.h"
 
+#include <filesystem>
 #include <fmt/format.h>
 #include <limits>
 
@@ -21,16 +23,19 @@ namespace qs::cli {
 namespace {
 
 struct QuantizeOptions {
-    std::string path, layout = "eformer", output;
+    std::string path, layout, output;
     std::vector<std::string> specs, filters;
-    std::string solver;
+    std::string solver, certificate;
     Learning learning;
-    OutputFiles rows; ///< what the solver did, as JSON
+    OutputFiles rows; ///< the certificate, and what the solver did, as JSON
+    bool skipRefused = false;
 };
 
 struct ExportOptions {
     std::string path, recipe, layout, output;
     std::vector<std::string> filters;
+    OutputFiles rows; ///< the certificate, as JSON
+    bool skipRefused = false;
 };
 
 struct DequantizeOptions {
@@ -39,22 +44,36 @@ struct DequantizeOptions {
 
 constexpr double kToldSeconds = 1; ///< of CPU time: what takes less needs no account of it
 
+constexpr std::size_t kMostNamed = 20; ///< refused tensors and files in the terminal; JSON has all
+
 /// Files of the source's folder that the output does not have.
 std::string leftOutText(const std::vector<LeftOut>& files) {
-    constexpr std::size_t most = 20;
     std::string text;
-    for (std::size_t i = 0; i < files.size() && i < most; ++i)
+    for (std::size_t i = 0; i < files.size() && i < kMostNamed; ++i)
         text += fmt::format("Left out: {}: {}.\n", escapeForPeople(files[i].name, 200), files[i].why);
-    if (files.size() > most) text += fmt::format("Left out: {} more files.\n", files.size() - most);
+    if (files.size() > kMostNamed) text += fmt::format("Left out: {} more files.\n", files.size() - kMostNamed);
+    return text;
+}
+
+/// Tensors that --skip-refused has left as they are.
+std::string skippedText(const std::vector<SkippedTensor>& skipped) {
+    if (skipped.empty()) return {};
+    std::string text = fmt::format("{} refused tensors of those copied stay as they are:\n", skipped.size());
+    for (std::size_t i = 0; i < skipped.size() && i < kMostNamed; ++i)
+        text += fmt::format("  {}: {}\n", escapeForPeople(skipped[i].name, 80), oneSentence(skipped[i].reason));
+    if (skipped.size() > kMostNamed)
+        text += fmt::format("  and {} more; --json lists all\n", skipped.size() - kMostNamed);
     return text;
 }
 
 /// What the layout leaves alone, and the proof.
 Result<void> report(const Exported& exported) {
-    std::string text = leftOutText(exported.written.leftOut);
+    std::string text = leftOutText(exported.written.leftOut) + skippedText(exported.written.skipped);
+    for (const auto& warning : exported.written.warnings) text += "Warning: " + warning + '\n';
     if (exported.written.keptByLayout > 0)
         text += fmt::format("{} of those copied stay as they are in this layout; {}.\n", exported.written.keptByLayout,
                             exported.written.whyKept);
+    for (const std::string& remark : exported.written.remarks) text += remark + "\n";
     text += fmt::format("Proof: {}\n", summaryText(exported.certificate));
     if (exported.cpuOfWriting + exported.cpuOfProof >= kToldSeconds)
         text += fmt::format("CPU time: {:.2f} s to read, quantize and write, {:.2f} s to prove and hash.\n",
@@ -89,8 +108,28 @@ std::string solvedText(const std::vector<solve::SolveRow>& rows) {
                        rows.front().inputs);
 }
 
-Result<void> writeRows(const OutputFiles& files, const std::vector<solve::SolveRow>& rows) {
-    return files.writeJson("{\"rows\": " + jsonRows(makeTable({}, solve::solveColumns(), rows)) + "}\n");
+/// What --json writes: rows of the solver where there is one, else those of the certificate, and that itself.
+Result<void> writeRows(const OutputFiles& files, const Exported& exported, const std::vector<solve::SolveRow>& rows) {
+    std::string skipped;
+    for (const auto& [name, reason] : exported.written.skipped)
+        skipped += fmt::format("{}{{\"tensor\": {}, \"reason\": {}}}", skipped.empty() ? "" : ", ", jsonString(name),
+                               jsonString(reason));
+    std::string warnings;
+    for (const auto& warning : exported.written.warnings)
+        warnings += (warnings.empty() ? "" : ", ") + jsonString(warning);
+    return files.writeJson(fmt::format("{{\"rows\": {}, \"skipped\": [{}], \"warnings\": [{}], \"certificate\": {}}}\n",
+                                       rows.empty() ? certificateRows(exported.certificate)
+                                                    : jsonRows(makeTable({}, solve::solveColumns(), rows)),
+                                       skipped, warnings, certificateText(exported.certificate)));
+}
+
+/// Beside the certificate of a folder, or of a file that has none of its own.
+Result<void> writeCertificate(const std::string& path, const Exported& exported) {
+    if (path.empty()) return {};
+    const std::string text = certificateText(exported.certificate);
+    if (path == "-") return print(text);
+    if (auto done = writeWholeFile(path, text); !done) return done;
+    return print(fmt::format("Certificate: {}\n", escapeForPeople(path, 300)));
 }
 
 /// What is decided before the writing: by a solver, or codebooks that tensors share or inputs weigh.
@@ -108,8 +147,6 @@ Result<void> prepareSolving(const QuantizeOptions& options, const Model& model, 
                                     "synthetic to try it out.",
                                     solver.id));
         request.columnScales = solver.columnScales;
-    } else if (options.rows.any()) {
-        return fail("--json lists what a solver did: use it with --solver.");
     }
     Learning learning = options.learning;
     if (auto ready = learning.prepare(std::span(&request.spec, 1), settings.has_value()); !ready) return ready;
@@ -143,7 +180,7 @@ Result<void> prepareSolving(const QuantizeOptions& options, const Model& model, 
 }
 
 Result<void> checkLayout(const std::string& id) {
-    if (findLayout(id)) return {};
+    if (id.empty() || findLayout(id)) return {};
     std::string known;
     for (const auto& layout : layouts()) known += (known.empty() ? "" : ", ") + std::string(layout.id);
     return fail(fmt::format("There is no layout '{}'; the layouts are {}.", escapeForPeople(id), known));
@@ -170,14 +207,18 @@ Result<void> exportAs(const ExportOptions& options) {
     if (!source) return tl::unexpected(source.error());
     const auto model = servedModel(*source, processJob());
     if (!model) return tl::unexpected(model.error());
+    if (auto fine = options.rows.check(); !fine) return fine;
     QuantizeRequest request{{}, joined(options.filters), options.layout, options.output};
+    request.skipRefused = options.skipRefused;
     recipe->applyTo(request);
     auto exported = exportModel(**model, request, processJob());
     if (!exported) return tl::unexpected(exported.error());
+    if (options.rows.standardOutput()) return writeRows(options.rows, *exported, {});
     if (auto done = sayUnmatched(*recipe, **model); !done) return done;
     if (auto done = report(exported->written, options.output, asWhat(*recipe)); !done) return done;
     if (auto done = sayDecoded(**source, *exported); !done) return done;
-    return report(*exported);
+    if (auto done = report(*exported); !done) return done;
+    return options.rows.any() ? writeRows(options.rows, *exported, {}) : Result<void>{};
 }
 
 Result<void> quantize(const QuantizeOptions& options) {
@@ -192,7 +233,10 @@ Result<void> quantize(const QuantizeOptions& options) {
     if (!model) return tl::unexpected(model.error());
     if (auto taken = select(**model, options.filters); !taken) return tl::unexpected(taken.error());
     if (auto fine = options.rows.check(); !fine) return fine;
+    if (options.certificate == "-" && options.rows.standardOutput())
+        return fail("--certificate and --json both name the standard output; give one of them a file.");
     QuantizeRequest request{{}, joined(options.filters), options.layout, options.output};
+    request.skipRefused = options.skipRefused;
     recipe->applyTo(request);
     std::vector<solve::SolveRow> rows;
     std::optional<solve::Settings> settings;
@@ -200,14 +244,18 @@ Result<void> quantize(const QuantizeOptions& options) {
     if (auto ready = prepareSolving(options, **model, request, settings, codebooks, rows); !ready) return ready;
     auto exported = exportModel(**model, request, processJob(), Beside::Nothing);
     if (!exported) return tl::unexpected(exported.error());
-    if (options.rows.standardOutput()) return writeRows(options.rows, rows);
+    if (options.certificate == "-" || options.rows.standardOutput()) {
+        if (auto done = writeCertificate(options.certificate, *exported); !done) return done;
+        return options.rows.any() ? writeRows(options.rows, *exported, rows) : Result<void>{};
+    }
     if (!rows.empty())
         if (auto done = print(solvedText(rows)); !done) return done;
     if (auto done = sayUnmatched(*recipe, **model); !done) return done;
     if (auto done = report(exported->written, options.output, asWhat(*recipe)); !done) return done;
     if (auto done = sayDecoded(**source, *exported); !done) return done;
     if (auto done = report(*exported); !done) return done;
-    return options.rows.any() ? writeRows(options.rows, rows) : Result<void>{};
+    if (auto done = writeCertificate(options.certificate, *exported); !done) return done;
+    return options.rows.any() ? writeRows(options.rows, *exported, rows) : Result<void>{};
 }
 
 Result<void> dequantize(const DequantizeOptions& options) {
@@ -233,12 +281,18 @@ Run declareQuantize(CLI::App& app) {
         .oneAtATime()
         .type("SPEC");
     addTensorFilters(app, options->filters);
-    option(app, "--layout", options->layout, "How it is stored (default: eformer); see `layouts`").type("LAYOUT");
+    option(app, "--layout", options->layout,
+           "How it is stored (default: what writes files that end as OUT does, else eformer);\nsee `layouts`")
+        .type("LAYOUT");
     option(app, "--solver", options->solver,
            "Keep the output of each layer on --activations: gptq or awq, with options\n"
            "such as gptq:order=act; see `solvers`")
         .type("SOLVER");
     options->learning.declare(app);
+    flag(app, "--skip-refused", options->skipRefused, "Keep tensors that are refused as they are, and name them");
+    option(app, "--certificate", options->certificate, "What was proved, with the SHA-256 of every file, as JSON")
+        .type("FILE")
+        .writes();
     options->rows.declare(app, {"json"});
     option(app, "-o,--output", options->output, "A .safetensors, .gguf, .h5 or .npz file, or a Hugging Face folder")
         .required()
@@ -256,10 +310,12 @@ Run declareExport(CLI::App& app) {
         .reads();
     addTensorFilters(app, options->filters);
     option(app, "--layout", options->layout, "How it is stored; see `layouts`").required().type("LAYOUT");
+    flag(app, "--skip-refused", options->skipRefused, "Keep tensors that are refused as they are, and name them");
+    options->rows.declare(app, {"json"});
     option(app, "-o,--output", options->output, "A .safetensors, .gguf, .h5 or .npz file, or a Hugging Face folder")
         .required()
         .type("OUT")
-        .exports();
+        .certifies();
     return [options] { return exportAs(*options); };
 }
 

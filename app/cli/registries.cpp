@@ -34,6 +34,14 @@ std::string scaleNames(std::uint8_t kinds) {
     return out;
 }
 
+/// Blocks that a word may spread over the flattened kernel.
+bool takesFlat(const FormatTraits& f) {
+    QuantSpec spec;
+    spec.format = f.id, spec.flat = true;
+    if (f.defaultScale != ScaleKind::Block) spec.scale = ScaleSpelling::Block;
+    return validate(spec).has_value();
+}
+
 /// What a spec of the format may say, for completion and for programs.
 std::string keysOf(const FormatTraits& f) {
     const auto several = [](std::string_view list) { return list.find(' ') != list.npos; };
@@ -42,6 +50,7 @@ std::string keysOf(const FormatTraits& f) {
                                                  {(f.scaleKinds & std::uint8_t(ScaleKind::Axes)) != 0, "axis"},
                                                  {f.maxBlock > f.minBlock, "block"},
                                                  {f.tiles, "tile"},
+                                                 {takesFlat(f), "flat"},
                                                  {several(f.bitWidths), "bits"},
                                                  {!f.calibrations.empty(), "calib"},
                                                  {several(f.scaleTypes), "scaletype"},

@@ -33,7 +33,10 @@ Option addTensorFilters(CLI::App& app, std::vector<std::string>& filters) {
 }
 
 Result<std::shared_ptr<const Model>> open(const std::string& path) {
-    auto model = openModel(path);
+    auto model = [&] {
+        const EndsAtOnce reading;
+        return openModel(path);
+    }();
     if (!model) return model;
     runFiles().reads(**model);
     if (auto fine = runFiles().apart(); !fine) return tl::unexpected(fine.error());
@@ -92,6 +95,20 @@ Result<void> pluginsExist(const std::vector<std::string>& paths) {
                                     error ? ": " + error.message() : std::string()),
                         path);
     return {};
+}
+
+Option addDecoded(CLI::App& app, std::string& decoded) {
+    return option(app, "--decoded", decoded,
+                  "What errors are measured on: the f32 values that codes decode to\n"
+                  "(default), or those values as a file of the source's type holds them")
+        .oneOf({"f32", "source"})
+        .type("f32|source");
+}
+
+Result<DecodedAs> decodedAs(const std::string& id) {
+    for (const auto& choice : decodedAsChoices())
+        if (id == choice.id) return choice.value;
+    return fail(fmt::format("--decoded is f32 or source, not '{}'.", escapeForPeople(id, 40)));
 }
 
 } // namespace qs::cli

@@ -3,12 +3,16 @@
 // PATH, --spec and --tensor, the same in every command that takes them.
 
 #include "app/cli/option.h"
+#include "core/analysis/analysis.h"
 #include "core/quant/layout.h"
 
 namespace qs::cli {
 
 Option addPath(CLI::App& app, std::string& path);
 Option addTensorFilters(CLI::App& app, std::vector<std::string>& filters);
+/// --decoded: what errors are measured on.
+Option addDecoded(CLI::App& app, std::string& decoded);
+Result<DecodedAs> decodedAs(const std::string& id);
 
 /// Of this process; every model that open() opens is an input.
 RunFiles& runFiles();

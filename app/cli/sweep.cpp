@@ -20,7 +20,7 @@ struct Options {
     std::vector<std::string> lines, filters;
     std::vector<std::uint32_t> blocks;
     OutputFiles outputs;
-    std::string commandLine;
+    std::string commandLine, decoded = "f32";
 };
 
 /// The frontier of each class; with one class, everything.
@@ -70,16 +70,20 @@ Result<void> run(const Options& options) {
             for (const auto& file : files)
                 if (!sha256OfFile(file.path, job)) return;
         });
-    const SweepPlan plan{*model, std::move(*tensors), std::move(*specs)};
+    const auto decoded = decodedAs(options.decoded);
+    if (!decoded) return tl::unexpected(decoded.error());
+    const SweepPlan plan{*model, std::move(*tensors), std::move(*specs), *decoded};
     const auto result = runSweep(plan, job);
     if (!result) return tl::unexpected(result.error());
     if (options.outputs.any()) {
-        const auto report = sweepReport(plan, *result, options.commandLine, job);
+        auto report = sweepReport(plan, *result, options.commandLine, job);
         if (job.cancelled()) return cancelledError();
         if (!report) return tl::unexpected(report.error());
         if (!options.outputs.standardOutput())
             if (auto done = printPoints(*result); !done) return done;
-        if (auto done = options.outputs.write(*report); !done) return done;
+        auto paths = pathsOf(model->get());
+        paths.push_back(options.path);
+        if (auto done = options.outputs.write(std::move(*report), paths); !done) return done;
     } else if (auto done = printPoints(*result); !done)
         return done;
     if (std::none_of(result->points.begin(), result->points.end(), [](const SweepPoint& p) { return p.complete(); })) {
@@ -105,12 +109,14 @@ Run declareSweep(CLI::App& app) {
         .type("N")
         .oneAtATime();
     addTensorFilters(app, options->filters);
+    addDecoded(app, options->decoded);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         std::string line = "quantscope-cli sweep " + options->path;
         for (const auto& spec : options->lines) line += " --spec " + spec;
         for (const auto block : options->blocks) line += fmt::format(" --block {}", block);
         for (const auto& filter : options->filters) line += " --tensor " + filter;
+        if (options->decoded != "f32") line += " --decoded " + options->decoded;
         options->commandLine = line;
         return run(*options);
     };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/terminal.h"
 
+#include "core/base/short_name.h"
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -54,6 +55,12 @@ std::string elided(const std::string& text, std::size_t width) {
     return out;
 }
 
+std::string cellWithin(const ColumnInfo& column, const Value& value, std::size_t longest) {
+    const std::string text = cellText(column, value);
+    return column.show == Show::Name ? nameWithin(escapeForPeople(text, 1000), longest)
+                                     : escapeForPeople(text, longest);
+}
+
 /// Takes width away from the widest text column until the row fits; figures are never cut.
 void fit(std::vector<std::size_t>& widths, const std::vector<ColumnInfo>& columns, std::size_t room) {
     std::size_t sum = 2 * (widths.size() - 1);
@@ -90,14 +97,16 @@ Result<void> putTable(const std::vector<ColumnInfo>& columns, std::size_t rows, 
     for (std::size_t r = 0; r < rows; ++r) {
         const auto& cells = row(r);
         for (std::size_t c = 0; c < columns.size(); ++c)
-            widths[c] = std::max(widths[c], shownWidth(escapeForPeople(cellText(columns[c], cells[c]), longest)));
+            widths[c] = std::max(widths[c], shownWidth(cellWithin(columns[c], cells[c], longest)));
     }
     if (terminal) fit(widths, columns, std::size_t(std::max(40, terminalWidth(STDOUT_FILENO))));
 
     const auto putLine = [&](const auto& cell, bool isHeader) {
         std::string line;
         for (std::size_t c = 0; c < columns.size(); ++c) {
-            const std::string text = elided(cell(c), widths[c]);
+            const bool isName = !isHeader && columns[c].show == Show::Name;
+            const auto fits = [&](std::string_view part) { return shownWidth(part) <= widths[c]; };
+            const std::string text = isName ? nameWithin(cell(c), fits) : elided(cell(c), widths[c]);
             const std::size_t shown = shownWidth(text);
             const std::string pad(widths[c] > shown ? widths[c] - shown : 0, ' ');
             if (c) line += "  ";
@@ -109,7 +118,7 @@ Result<void> putTable(const std::vector<ColumnInfo>& columns, std::size_t rows, 
     if (auto done = putLine([&](std::size_t c) { return headerText(columns[c]); }, true); !done) return done;
     for (std::size_t r = 0; r < rows; ++r) {
         const auto& cells = row(r);
-        const auto cell = [&](std::size_t c) { return escapeForPeople(cellText(columns[c], cells[c]), longest); };
+        const auto cell = [&](std::size_t c) { return cellWithin(columns[c], cells[c], longest); };
         if (auto done = putLine(cell, false); !done) return done;
     }
     return {};

@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <fmt/format.h>
+#include <optional>
 
 namespace qs::cli {
 namespace {
@@ -32,12 +33,12 @@ const Columns<Row>& columns() {
         const auto number = [](double value) { return std::isfinite(value) ? Value(value) : Value(); };
         constexpr auto lower = Direction::LowerIsBetter;
         return Columns<Row>{
-            {{"tensor", "Tensor", "", Show::Text, 0, Direction::None, ""},
+            {{"tensor", "Tensor", "", Show::Name, 0, Direction::None, ""},
              [](const Row& r) { return Value(r.tensor); }},
             {{"spec", "Spec", "", Show::Text, 0, Direction::None, ""}, [](const Row& r) { return Value(r.spec); }},
-            {{"nearest_nmse", "Nearest", "", Show::Significant, 4, lower, "output NMSE of rounding to nearest"},
+            {{"nearest_nmse", "Nearest", "", Show::Scientific, 4, lower, "output NMSE of rounding to nearest"},
              [](const Row& r) { return Value(r.result->startLoss); }},
-            {{"trained_nmse", "Trained", "", Show::Significant, 4, lower, "output NMSE of the best step"},
+            {{"trained_nmse", "Trained", "", Show::Scientific, 4, lower, "output NMSE of the best step"},
              [](const Row& r) { return Value(r.result->bestLoss); }},
             {{"gain_db", "Gain", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "of the output's SQNR"},
              [number](const Row& r) {
@@ -48,7 +49,7 @@ const Columns<Row>& columns() {
              [](const Row& r) { return Value(std::int64_t(r.result->bestStep)); }},
             {{"steps", "Steps", "", Show::Integer, 0, Direction::None, ""},
              [](const Row& r) { return Value(std::int64_t(r.steps)); }},
-            {{"weight_nmse", "Weight NMSE", "", Show::Significant, 4, lower, "of the trained weights against W"},
+            {{"weight_nmse", "Weight NMSE", "", Show::Scientific, 4, lower, "of the trained weights against W"},
              [](const Row& r) { return r.result->weightNmse ? Value(*r.result->weightNmse) : Value(); }},
             {{"inputs", "Inputs", "", Show::Text, 0, Direction::None, ""},
              [](const Row& r) { return Value(r.inputs); }},
@@ -68,17 +69,22 @@ Result<void> run(const Options& options) {
     if (!spec) return tl::unexpected(spec.error());
     if (!options.name.empty())
         if (auto fine = checkTrainedId(options.name, *spec); !fine) return fine;
-    auto tensor = labTensor(options.path, options.tensor, false);
+    auto tensor = labTensor(options.path, options.tensor, false, [&](const TensorInfo& info) {
+        return value::qatNeed(info.elements, std::uint64_t(info.lastAxis()), std::uint64_t(options.rows));
+    });
     if (!tensor) return tl::unexpected(tensor.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
     const auto inputs = labInputs(options.inputs);
     if (!inputs) return tl::unexpected(inputs.error());
+    std::optional<EndsAtOnce> computing(std::in_place);
     auto x = value::inputsFor(inputs->get(), tensor->info->name, options.rows, tensor->info->lastAxis());
     if (!x) return tl::unexpected(x.error());
     tensor->values.dtype = DType::F32;
-    const auto result =
-        value::trainQat({std::move(tensor->values), std::move(*x), *spec, options.steps, options.rate}, processJob());
+    const auto result = value::trainQat(
+        {std::move(tensor->values), std::move(*x), forTensor(*spec, *tensor->info), options.steps, options.rate},
+        processJob());
     if (!result) return tl::unexpected(result.error());
+    computing.reset();
     Row row{
         tensor->info->name, options.spec, *inputs ? escapeForPeople((*inputs)->title(), 60) : "synthetic, seed 1", {},
         options.steps,      &*result};
@@ -95,14 +101,14 @@ Result<void> run(const Options& options) {
         "error: NMSE = ||X (Q(V) - W)\xe1\xb5\x80||\xc2\xb2 / ||X W\xe1\xb5\x80||\xc2\xb2.";
     report.specs = options.spec + " = " + canonicalText(*spec);
     report.seeds = *inputs ? "none: every step is deterministic" : "synthetic X 1";
-    report.commandLine = options.commandLine;
+    report.commandLine = options.commandLine, report.paths = {options.path, options.inputs};
     Plot plot;
     plot.kind = Plot::Kind::Lines, plot.title = "Output error while training";
     plot.xTitle = "step", plot.yTitle = "output NMSE";
     plot.series = {{"this step", {}, {}, {}}, {"best so far", {}, {}, {}}};
     Columns<value::QatStep> curve = {{{"step", "Step", "", Show::Integer, 0, Direction::None, ""},
                                       [](const value::QatStep& s) { return Value(std::int64_t(s.step)); }},
-                                     {{"nmse", "NMSE", "", Show::Significant, 4, Direction::LowerIsBetter, ""},
+                                     {{"nmse", "NMSE", "", Show::Scientific, 4, Direction::LowerIsBetter, ""},
                                       [](const value::QatStep& s) { return Value(s.loss); }},
                                      {{"best", "Best", "", Show::Significant, 4, Direction::LowerIsBetter, ""},
                                       [](const value::QatStep& s) { return Value(s.best); }}};

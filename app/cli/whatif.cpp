@@ -26,7 +26,7 @@ Result<void> run(const Options& options) {
     if (!tensor) return tl::unexpected(tensor.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
     const Job& job = processJob();
-    const auto subject = value::whatIfSubject(std::move(tensor->values), *spec, job);
+    const auto subject = value::whatIfSubject(std::move(tensor->values), forTensor(*spec, *tensor->info), job);
     if (!subject) return tl::unexpected(subject.error());
     const auto operations = value::whatIfOperations();
     bool all = true;
@@ -45,7 +45,7 @@ Result<void> run(const Options& options) {
     report.text = "Caused: against the same operation on the decoded values. After: against the operation on the "
                   "original. Direct: the original moved first and quantized once.";
     report.specs = options.spec + " = " + canonicalText(*spec);
-    report.commandLine = options.commandLine;
+    report.commandLine = options.commandLine, report.paths = {options.path};
     if (auto done = putLab(options.outputs, tensor->opened.get(), makeTable({}, value::whatIfColumns(), rows),
                            {"operation", "detail", "shape", "caused_nmse", "sqnr_before_db", "sqnr_db",
                             "sqnr_direct_db", "devices", "bytes_per_device", "bytes_total", "note"},

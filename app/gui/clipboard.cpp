@@ -3,6 +3,7 @@
 
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/plot_chart.h"
+#include "core/report/report.h"
 
 #include <QAbstractItemView>
 #include <QApplication>
@@ -56,7 +57,8 @@ QString asTsv(const QAbstractItemView& view) {
         cells.clear();
         for (const int column : columns) {
             auto text = row.siblingAtColumn(column).data().toString();
-            cells << text.replace(QLatin1Char('\t'), QLatin1Char(' ')).replace(QLatin1Char('\n'), QLatin1Char(' '));
+            text.replace(QLatin1Char('\t'), QLatin1Char(' ')).replace(QLatin1Char('\n'), QLatin1Char(' '));
+            cells << QString::fromStdString(harmlessCell(text.toStdString())); // it may be pasted into a spreadsheet
         }
         lines << cells.join(QLatin1Char('\t'));
     }

@@ -128,8 +128,11 @@ void MainWindow::showPage(const QString& id) {
 
 void MainWindow::followModel() {
     const auto& model = session_.model();
-    setWindowTitle(model ? QString::fromStdString(escapeForPeople(model->title)) + QStringLiteral(" – QuantScope")
-                         : QStringLiteral("QuantScope"));
+    // Twice: alone Qt takes it for the place of its mark of a changed document.
+    const auto titled = [](QString name) { return name.replace(QLatin1String("[*]"), QLatin1String("[*][*]")); };
+    setWindowTitle(model
+                       ? titled(QString::fromStdString(escapeForPeople(model->title))) + QStringLiteral(" – QuantScope")
+                       : QStringLiteral("QuantScope"));
     if (const auto* page = findPage(session_.page()))
         browser_->setVisible(page->usesBrowser && browserWanted_ && model);
     if (!model) return;

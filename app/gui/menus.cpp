@@ -159,6 +159,16 @@ private:
         });
         add(m, QStringLiteral("&Analyse the model under A"), Qt::Key_F5,
             [this] { session_.analyseModel(session_.spec()); });
+        auto* decoded = add(m, QStringLiteral("&Errors as the source's type"), {}, [this] {
+            session_.setDecodedAs(session_.decodedAs() == DecodedAs::F32 ? DecodedAs::Source : DecodedAs::F32);
+        });
+        decoded->setObjectName(QStringLiteral("decodedAsSource"));
+        decoded->setToolTip(
+            QStringLiteral("Errors of F16 and BF16 tensors: of the f32 values that codes decode to, or, "
+                           "when checked, of those values as a file of that type holds them"));
+        decoded->setCheckable(true);
+        QObject::connect(m, &QMenu::aboutToShow, decoded,
+                         [this, decoded] { decoded->setChecked(session_.decodedAs() == DecodedAs::Source); });
     }
 
     void view() {
@@ -208,11 +218,10 @@ private:
         auto* m = menu("&Help");
         add(m, QStringLiteral("&Keys"), Qt::Key_F1, [this] { window_.showKeys(); });
         add(m, QStringLiteral("&About QuantScope"), {}, [this] {
-            QMessageBox::about(
-                &window_, QStringLiteral("QuantScope"),
-                QStringLiteral("<b>QuantScope %1</b><p>A workbench for weight quantization.</p>"
-                               "<p>GPL-3.0-or-later with a permission for backends; see LICENSE-EXCEPTION.</p>")
-                    .arg(QApplication::applicationVersion()));
+            QMessageBox::about(&window_, QStringLiteral("QuantScope"),
+                               QStringLiteral("QuantScope %1\n\nA workbench for weight quantization.\n\n"
+                                              "GPL-3.0-or-later with a permission for backends; see LICENSE-EXCEPTION.")
+                                   .arg(QApplication::applicationVersion()));
         });
     }
 

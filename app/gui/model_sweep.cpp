@@ -51,11 +51,20 @@ void ModelSweep::setModel(std::shared_ptr<const Model> model, std::vector<const 
 }
 
 void ModelSweep::setInputs(decltype(AnalysisOptions::inputs) inputs, const QuantSpec& first) {
+    inputs_ = std::move(inputs);
+    measureAgain(first);
+}
+
+void ModelSweep::setDecodedAs(DecodedAs decodedAs, const QuantSpec& first) {
+    decodedAs_ = decodedAs;
+    measureAgain(first);
+}
+
+void ModelSweep::measureAgain(const QuantSpec& first) {
     std::vector<QuantSpec> again = specs();
     again.insert(again.end(), queue_.begin(), queue_.end());
     cancel();
     known_.clear();
-    inputs_ = std::move(inputs);
     Q_EMIT rowsChanged();
     ask(first);
     for (const auto& spec : again) ask(spec);
@@ -172,14 +181,15 @@ void ModelSweep::next() {
     clock_.start();
     poll_.start();
 
-    const auto work = [feed, model = model_, weights = weights_, spec = running_, inputs = inputs_, fresh,
-                       again](const Job& job) -> Result<double> {
+    const auto work = [feed, model = model_, weights = weights_, spec = running_, inputs = inputs_,
+                       decodedAs = decodedAs_, fresh, again](const Job& job) -> Result<double> {
         double bytes = 0;
         for (const auto* indices : {&fresh, &again}) {
             for (std::size_t at = 0; at < indices->size(); at += kChunk) {
                 AnalysisPlan plan{.model = model, .tensors = {}, .specs = {{specText(spec), spec}}, .options = {}};
                 plan.options.statistics = indices == &fresh;
                 plan.options.inputs = inputs;
+                plan.options.decodedAs = decodedAs;
                 std::unordered_map<std::string_view, std::size_t> indexOf;
                 for (std::size_t i = at; i < std::min(indices->size(), at + kChunk); ++i) {
                     const auto* tensor = weights[(*indices)[i]];

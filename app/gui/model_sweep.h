@@ -23,6 +23,7 @@ public:
     void setModel(std::shared_ptr<const Model> model, std::vector<const TensorInfo*> weights); ///< forgets everything
     /// Forgets every row and measures the known specs again, `first` before the others.
     void setInputs(decltype(AnalysisOptions::inputs) inputs, const QuantSpec& first);
+    void setDecodedAs(DecodedAs decodedAs, const QuantSpec& first); ///< the same
     /// Queued behind what runs; what a cancelled run left is kept and only the rest is measured.
     void ask(const QuantSpec& spec);
     /// Stops a run under this spec and takes it out of the queue.
@@ -51,6 +52,7 @@ private:
         ModelRows rows;
         std::shared_ptr<const PooledHistograms> pooled; ///< of the rows; replaced, never written
     };
+    void measureAgain(const QuantSpec& first);
     void next();
     void take();
     void stop();
@@ -62,6 +64,7 @@ private:
     std::deque<std::unique_ptr<Under>> known_; ///< newest last
     std::deque<QuantSpec> queue_;
     decltype(AnalysisOptions::inputs) inputs_;
+    DecodedAs decodedAs_ = DecodedAs::F32;
     std::vector<std::shared_ptr<const TensorStatistics>> statistics_; ///< per tensor of the model
     std::shared_ptr<Feed> feed_;                                      ///< of the run in progress
     QuantSpec running_;

@@ -41,7 +41,7 @@ OutputCheck outputCheck(const Session& session) {
         if (model) all.reads(*model);
         if (inputs) all.reads(*inputs);
         for (const auto& [file, as] : files) all.reads(file, as);
-        all.exports(path, "the output");
+        all.exports(path, "the output", true);
         return all.apart();
     };
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/model_layout.h"
+#include "core/base/short_name.h"
 #include "core/base/text.h"
+#include "core/model/norm_name.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,23 +14,19 @@ namespace {
 // In the order of the data flow; the first word that a role contains decides.
 int roleRank(const std::string& role) {
     static constexpr std::pair<const char*, int> order[] = {
-        {"embed", 20}, {"wte", 20}, {"wpe", 21},   {"lm_head", 30}, {"head", 30}, {"qkv", 1},
-        {"query", 1},  {"q_", 1},   {"kv_", 2},    {"key", 2},      {"k_", 2},    {"value", 3},
-        {"v_", 3},     {"o_", 4},   {"out", 4},    {"c_attn", 1},   {"attn", 4},  {"gate", 5},
-        {"up", 6},     {"fc1", 6},  {"c_fc", 6},   {"w1", 5},       {"w3", 6},    {"down", 7},
-        {"fc2", 7},    {"w2", 7},   {"c_proj", 7}, {"norm", 10},    {"ln_", 10},
+        {"embed", 20}, {"wte", 20},   {"wpe", 21}, {"lm_head", 30}, {"head", 30}, {"qkv", 1},    {"query", 1},
+        {"q_", 1},     {"kv_", 2},    {"key", 2},  {"k_", 2},       {"value", 3}, {"v_", 3},     {"o_", 4},
+        {"out", 4},    {"c_attn", 1}, {"attn", 4}, {"gate", 5},     {"up", 6},    {"fc1", 6},    {"c_fc", 6},
+        {"w1", 5},     {"w3", 6},     {"down", 7}, {"fc2", 7},      {"w2", 7},    {"c_proj", 7}, {"ln_", 10},
     };
     for (const auto& [word, rank] : order)
         if (role.find(word) != std::string::npos) return rank;
-    return 9;
+    return saysNorm(role) ? 10 : 9;
 }
 
-QString briefName(QString name) {
-    for (const auto ending : {u".weight", u".kernel"})
-        if (name.endsWith(QStringView(ending))) name.chop(7);
-    for (const auto beginning : {u"model.", u"transformer."})
-        if (const QStringView wrapper(beginning); name.startsWith(wrapper)) name.remove(0, wrapper.size());
-    return name;
+QString forPeople(std::string_view text) { return QString::fromStdString(escapeForPeople(text, 500)); }
+QString roleTitle(const std::string& role) {
+    return QString::fromStdString(nameWithin(escapeForPeople(role, 500), 24));
 }
 
 constexpr std::size_t kMostOutside = 6; // rows for roles that no layer has; the others share one
@@ -45,14 +43,15 @@ RoleGrid roleGrid(const Weights& weights) {
     std::vector<TensorPlace> places;
     std::map<Role, int> stacked, outside;
     std::map<int, int> columns; // layer -> column: only layers that occur
+    const SharedParts shared(weights.size(), [&](std::size_t i) -> std::string_view { return weights[i]->name; });
     for (const auto* tensor : weights) {
         places.push_back(placeOf(tensor->name));
         const auto& place = places.back();
         const Role role{roleRank(place.role), place.role};
         ++(place.layer >= 0 ? stacked : outside)[role];
         if (place.layer >= 0) columns.emplace(place.layer, 0);
-        grid.shown.push_back(QString::fromStdString(escapeForPeople(tensor->name)));
-        grid.brief.push_back(briefName(grid.shown.back()));
+        grid.shown.push_back(forPeople(tensor->name));
+        grid.brief.push_back(forPeople(shared.brief(tensor->name)));
     }
     const int count = int(weights.size());
     grid.rowOf.resize(weights.size());
@@ -68,7 +67,7 @@ RoleGrid roleGrid(const Weights& weights) {
     } else {
         std::map<std::string, int> rows;
         for (const auto& [role, n] : stacked) rows.emplace(role.name, int(rows.size()));
-        for (const auto& [role, n] : stacked) grid.roles << QString::fromStdString(escapeForPeople(role.name, 24));
+        for (const auto& [role, n] : stacked) grid.roles << roleTitle(role.name);
         std::size_t own = 0;
         for (const auto& [role, n] : outside) {
             if (rows.contains(role.name)) continue;
@@ -77,7 +76,7 @@ RoleGrid roleGrid(const Weights& weights) {
                 continue;
             }
             rows[role.name] = int(grid.roles.size());
-            grid.roles << QString::fromStdString(escapeForPeople(role.name, 24));
+            grid.roles << roleTitle(role.name);
         }
         if (own >= kMostOutside) grid.roles << QStringLiteral("others");
         grid.rows = int(grid.roles.size());

@@ -3,6 +3,7 @@
 // One table model for every vector of rows with Columns<Row>.
 
 #include "app/gui/theme.h"
+#include "app/gui/widgets/name_text.h"
 #include "core/base/column.h"
 
 #include <QAbstractTableModel>
@@ -65,7 +66,8 @@ public:
             if (auto* s = std::get_if<std::string>(&value)) return QString::fromStdString(*s);
             return {};
         case Qt::TextAlignmentRole: return int(Qt::AlignVCenter | (isNumeric(column) ? Qt::AlignRight : Qt::AlignLeft));
-        case Qt::FontRole: return isNumeric(column) ? Theme::numbers() : Theme::words();
+        case kNameRole: return column.show == Show::Name;
+        case Qt::FontRole: return isNumeric(column) || column.show == Show::Code ? Theme::numbers() : Theme::words();
         case Qt::ToolTipRole: // a column may be too narrow for it
             if (auto* s = std::get_if<std::string>(&value); s && s->size() > 12) return QString::fromStdString(*s);
             return {};

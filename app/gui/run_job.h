@@ -4,7 +4,7 @@
 // cancel() or after the receiver is gone is dropped. Rows on the way are polled from where the work leaves them, so
 // that a fast job cannot flood the event loop.
 
-#include "core/base/job.h"
+#include "core/base/job_scope.h"
 #include "core/base/result.h"
 
 #include <QCoreApplication>
@@ -27,6 +27,7 @@ void runJob(QObject* receiver, Job job, std::function<Result<T>(const Job&)> wor
         auto result = std::make_shared<Result<T>>(cancelledError());
         if (!job.cancelled()) {
             try {
+                const JobScope scope(&job);
                 *result = work(job);
             } catch (const std::bad_alloc&) {
                 *result = fail("not enough memory for this step");

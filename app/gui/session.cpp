@@ -149,13 +149,23 @@ void Session::setInputs(GivenInputs inputs) {
     inspect(true, comparing_);
 }
 
+void Session::setDecodedAs(DecodedAs decodedAs) {
+    if (decodedAs == decodedAs_) return;
+    decodedAs_ = decodedAs;
+    d->probeA.forget();
+    d->probeB.forget();
+    Q_EMIT inputsChanged();
+    d->sweep.setDecodedAs(decodedAs_, specA_);
+    inspect(true, comparing_);
+}
+
 void Session::inspect(bool a, bool b) {
     if (!model_ || !tensor_ || !(a || b)) return;
     stale_ = true;
     Q_EMIT currentStarted();
     const auto known = statistics(*tensor_);
-    if (a) d->probeA.ask(model_, *tensor_, specA_, known, inputs_.ofLayers());
-    if (b) d->probeB.ask(model_, *tensor_, specB_, known, inputs_.ofLayers());
+    if (a) d->probeA.ask(model_, *tensor_, specA_, known, inputs_.ofLayers(), decodedAs_);
+    if (b) d->probeB.ask(model_, *tensor_, specB_, known, inputs_.ofLayers(), decodedAs_);
 }
 
 int Session::weightIndex(const TensorInfo* tensor) const {

@@ -72,6 +72,10 @@ public:
     const GivenInputs& inputs() const { return inputs_; }
     void setInputs(GivenInputs inputs);
 
+    /// What errors are measured on; another one has everything measured again.
+    DecodedAs decodedAs() const { return decodedAs_; }
+    void setDecodedAs(DecodedAs decodedAs);
+
     // ---- the selected tensor under A and B (Detail::Inspect), replaced live as the spec moves; null while none is
     // ready
     AnalysisRow current() const { return currentA_; }
@@ -144,6 +148,7 @@ private:
     bool comparing_ = false, stale_ = false, stored_ = false, keepsRest_ = false;
     QString rules_, metric_, page_;
     GivenInputs inputs_;
+    DecodedAs decodedAs_ = DecodedAs::F32;
     AnalysisRow currentA_, currentB_;
 };
 

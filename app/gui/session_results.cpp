@@ -65,7 +65,7 @@ SessionResults resultsOf(const QuantSpec& spec, const ModelRows& rows, std::size
     for (const auto& column : kColumns) results.metrics.emplace_back(column.id);
     for (std::size_t i = 0; i < weights; ++i) {
         const auto row = rows.at(i);
-        if (!row || row->status != Status::Ok) continue;
+        if (!row || row->status != Status::Ok || row->decodedAs != DType::F32) continue;
         results.tensors.push_back(row->tensor);
         for (const auto& column : kColumns) results.values.push_back(column.get(*row));
     }

@@ -30,7 +30,8 @@ QuantSpec consistent(QuantSpec spec) {
         return works(spec);
     };
     if (leftOut(spec.calibration) || leftOut(spec.stochastic) || leftOut(spec.sparsity) || leftOut(spec.scaleType) ||
-        leftOut(spec.compute) || leftOut(spec.symmetric) || leftOut(spec.tiles) || leftOut(spec.dialect))
+        leftOut(spec.compute) || leftOut(spec.symmetric) || leftOut(spec.tiles) || leftOut(spec.flat) ||
+        leftOut(spec.dialect))
         return spec;
     spec.decode.reset();
     return spec;
@@ -41,6 +42,8 @@ QuantSpec withFormat(const QuantSpec& spec, const FormatTraits& format) {
     out.format = format.id;
     out.scale = ScaleSpelling::Default;
     out.axes.reset();
+    out.keepsOutput = false;
+    out.flat.reset();
     out.calibration.reset();
     out.dialect.reset();
     out.tiles.reset();
@@ -61,6 +64,8 @@ QuantSpec withScale(const QuantSpec& spec, ScaleKind kind) {
     QuantSpec out = spec;
     out.block.reset();
     out.axes.reset();
+    out.keepsOutput = false;
+    out.flat.reset();
     out.tiles.reset();
     out.scale = ScaleSpelling::Default;
     const auto& format = spec.traits();
@@ -82,10 +87,28 @@ QuantSpec withBlock(const QuantSpec& spec, std::uint32_t block) {
     QuantSpec out = spec;
     out.scale = ScaleSpelling::Default;
     out.axes.reset();
+    out.keepsOutput = false;
     out.tiles.reset();
     const auto step = std::max(1u, format.blockMultiple);
     out.block = std::clamp((block + step / 2) / step * step, format.minBlock, format.maxBlock);
     return out;
+}
+
+QuantSpec withDialect(const QuantSpec& spec, const std::optional<std::string>& dialect) {
+    const auto under = [&dialect](QuantSpec out) {
+        out.dialect = dialect;
+        if (dialect == "maxtext") { // manual_quantize: one scale, from a maximum that is given
+            out.block.reset(), out.axes.reset(), out.tiles.reset(), out.flat.reset();
+            out.keepsOutput = false;
+            out.scale = ScaleSpelling::Tensor;
+            out.calibration = Calibration{"fixed", {1, 1}};
+        }
+        return out;
+    };
+    QuantSpec plain;
+    plain.format = spec.format, plain.bits = spec.bits;
+    const QuantSpec fitted = consistent(under(spec)), own = under(plain);
+    return fitted.dialect == dialect || !works(own) ? fitted : own;
 }
 
 std::vector<std::uint32_t> blockStops(const FormatTraits& format) {

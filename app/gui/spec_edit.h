@@ -7,6 +7,8 @@
 
 #include <QString>
 
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace qs::gui {
@@ -21,6 +23,8 @@ std::vector<ScaleChoice> scaleChoices(const FormatTraits& format);
 QuantSpec withFormat(const QuantSpec& spec, const FormatTraits& format);
 QuantSpec withScale(const QuantSpec& spec, ScaleKind kind);
 QuantSpec withBlock(const QuantSpec& spec, std::uint32_t block);
+/// A dialect that leaves no room for the scales or other fields of the spec comes with its own.
+QuantSpec withDialect(const QuantSpec& spec, const std::optional<std::string>& dialect);
 /// Fields that the rest of the spec leaves no room for go back to their defaults.
 QuantSpec consistent(QuantSpec spec);
 

@@ -2,6 +2,7 @@
 #include "app/gui/model_layout.h"
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
+#include "core/model/norm_name.h"
 
 #include <QHash>
 
@@ -24,7 +25,7 @@ int flowRank(int row, const Model& model) {
                            [&name](const char* word) { return name.find(word) != std::string::npos; });
     };
     if (has({"head", "output", "classifier"})) return 3;
-    return has({"norm", "ln_f"}) && !has({"embed"}) ? 2 : 0;
+    return (saysNorm(name) || has({"ln_f"})) && !has({"embed"}) ? 2 : 0;
 }
 
 /// Outside the stack, too, what nearly every name begins and ends with says nothing: "embed_tokens".
@@ -71,7 +72,7 @@ QString TensorOutline::role(const Model& model, int tensor) const {
     const auto& info = model.tensors[std::size_t(tensor)];
     if (!standsAlone(tensor)) {
         const auto place = placeOf(info.name);
-        return place.role.empty() ? name(info) : escaped(place.role);
+        return place.inLayer.empty() ? name(info) : escaped(place.inLayer);
     }
     return !isBrief.empty() && isBrief[std::size_t(tensor)] ? escaped(std::string(brief(info.name))) : name(info);
 }

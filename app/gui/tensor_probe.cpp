@@ -26,7 +26,7 @@ void TensorProbe::forget() {
 
 void TensorProbe::ask(const std::shared_ptr<const Model>& model, const TensorInfo& tensor, const QuantSpec& spec,
                       const std::shared_ptr<const TensorStatistics>& known,
-                      const decltype(AnalysisOptions::inputs)& inputs) {
+                      const decltype(AnalysisOptions::inputs)& inputs, DecodedAs decodedAs) {
     cancel();
     const auto key = canonicalText(spec);
     const auto same = [&](const Remembered& r) { return r.tensor == tensor.name && r.spec == key; };
@@ -37,11 +37,13 @@ void TensorProbe::ask(const std::shared_ptr<const Model>& model, const TensorInf
     job_ = Job();
     running_ = true;
     ++begun_;
-    const auto work = [model, &tensor, spec, known, inputs, ended = ended_](const Job& job) -> Result<AnalysisRow> {
+    const auto work = [model, &tensor, spec, known, inputs, decodedAs,
+                       ended = ended_](const Job& job) -> Result<AnalysisRow> {
         AnalysisOptions options;
         options.detail = Detail::Inspect;
         options.statistics = !known;
         options.inputs = inputs;
+        options.decodedAs = decodedAs;
         auto result = analyseTensor(*model, tensor, spec, options, job);
         if (!result) return tl::unexpected(result.error());
         ++*ended;

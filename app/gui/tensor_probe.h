@@ -22,8 +22,8 @@ public:
     /// answered() or failed() follows from the event loop; at once, before ask() returns, when the answer is
     /// remembered.
     void ask(const std::shared_ptr<const Model>& model, const TensorInfo& tensor, const QuantSpec& spec,
-             const std::shared_ptr<const TensorStatistics>& known,
-             const decltype(AnalysisOptions::inputs)& inputs = {});
+             const std::shared_ptr<const TensorStatistics>& known, const decltype(AnalysisOptions::inputs)& inputs = {},
+             DecodedAs decodedAs = DecodedAs::F32);
     void cancel();
     void forget(); ///< cancel, and drop what is remembered
     bool running() const { return running_; }

@@ -170,6 +170,15 @@ QFont Theme::numbers(int px) {
     return font;
 }
 
+// JetBrains Mono draws ".=" and "!=" as one sign, by a feature that Qt cannot switch off before 6.7.
+QFont Theme::code(int px) {
+    static const QStringList families = {QStringLiteral("JetBrains Mono NL"), QStringLiteral("DejaVu Sans Mono"),
+                                         QFontDatabase::systemFont(QFontDatabase::FixedFont).family()};
+    auto& font = withFamilies(families, px, QFont::Normal);
+    if (font.styleHint() != QFont::Monospace) font.setStyleHint(QFont::Monospace);
+    return font;
+}
+
 // matplotlib's viridis at 17 even steps; linear in between is within 1 of each channel's eye.
 QColor Theme::viridis(double t) {
     static constexpr std::array<QRgb, 17> stops = {

@@ -32,6 +32,7 @@ public:
     // Inter for words, JetBrains Mono for every number (fallbacks: system UI, DejaVu Sans Mono). Pixel sizes.
     static QFont words(int px = 12, int weight = QFont::Normal);
     static QFont numbers(int px = 11);
+    static QFont code(int px = 11);    ///< of specs and regular expressions: no sign is drawn as a part of another
     static QColor viridis(double t);   ///< 0..1
     static QColor diverging(double t); ///< -1 blue .. 0 neutral .. 1 orange
 

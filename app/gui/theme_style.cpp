@@ -26,7 +26,10 @@ constexpr std::pair<const char*, QPalette::ColorRole> kLabelRoles[] = {
     {"caption", QPalette::LinkVisited}, {"warn", QPalette::BrightText},
     {"accent", QPalette::Link},         {"data-b", QPalette::Shadow}};
 
+/// Tips are labels too. Names come from files: what looks like HTML in them is shown, not rendered, unless a label says
+/// that its text is rich.
 void polishLabel(QLabel& label) {
+    if (label.textFormat() == Qt::AutoText) label.setTextFormat(Qt::PlainText);
     const auto name = label.property("role").toString();
     for (const auto& [id, role] : kLabelRoles)
         if (name == QLatin1String(id)) return label.setForegroundRole(role);

@@ -3,10 +3,12 @@
 // file of HDF5 in a sandbox. Started by the program, never by hand: what it needs comes through the descriptor --cfg.
 #include "app/worker/hdf5/reader.h"
 #include "app/worker/server.h"
+#include "core/base/machine_memory.h"
 
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <string_view>
@@ -26,6 +28,27 @@ int usage() {
 }
 
 void onProgramGone(int) { qs::worker::endGroup(); }
+
+#if defined(__has_feature)
+#define QS_CLANG_SHADOW (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define QS_CLANG_SHADOW 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || QS_CLANG_SHADOW
+constexpr bool kHasShadow = true; // terabytes of a sanitizer's own
+#else
+constexpr bool kHasShadow = false;
+#endif
+
+/// A plugin may take three quarters of the machine's memory: allocations beyond fail in it and nowhere else. Only what is
+/// private and can be written counts (RLIMIT_DATA), not the addresses that CUDA and XLA reserve, nor shared operands.
+void limitMemory() {
+    std::uint64_t most = qs::totalMemory() / 4 * 3;
+    if (const char* asked = std::getenv("QUANTSCOPE_WORKER_MEMORY")) most = std::strtoull(asked, nullptr, 10) << 20;
+    if (kHasShadow || most == 0) return;
+    const rlimit limit{most, most};
+    setrlimit(RLIMIT_DATA, &limit);
+}
 
 /// Before a plugin is loaded: dies with the program, alone and without a core file.
 void shelter() {
@@ -57,5 +80,6 @@ int main(int argc, char** argv) {
     fcntl(descriptor, F_SETFD, FD_CLOEXEC); // a plugin's children must not hold the line
     shelter();
     if (reads) qs::worker::readHdf5(qs::Descriptor(descriptor), descriptor + 1, descriptor + 2);
+    limitMemory();
     qs::worker::Server(qs::Descriptor(descriptor), backend).run();
 }

@@ -3,10 +3,12 @@
 #include "app/worker/server.h"
 
 #include "core/bench/wire_values.h"
+#include "core/bench/worker_environment.h"
 
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <iterator>
 #include <poll.h>
 #include <thread>
@@ -30,6 +32,7 @@ void logToStderr(int level, std::string_view text) {
 } // namespace
 
 void endGroup() {
+    endMarked(std::getenv(kWorkerMark));
     if (getpgrp() == getpid()) kill(0, SIGKILL);
     _exit(1);
 }

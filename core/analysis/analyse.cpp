@@ -8,10 +8,30 @@
 
 namespace qs {
 
+std::span<const DecodedAsTraits> decodedAsChoices() {
+    static constexpr DecodedAsTraits choices[] = {
+        {DecodedAs::F32, "f32", "the f32 values that codes decode to"},
+        {DecodedAs::Source, "source", "those values as a file of the source's type holds them"}};
+    return choices;
+}
+
+namespace {
+
+/// Histograms take 262 KB a row: those of all rows of a spec are added up, and rows are kept without their own.
+AnalysisRow withoutHistograms(TensorAnalysis row) {
+    { [[maybe_unused]] const FloatHistogram gone = std::move(row.error); }
+    { [[maybe_unused]] const FloatHistogram gone = std::move(row.value); }
+    return std::make_shared<const TensorAnalysis>(std::move(row));
+}
+
+} // namespace
+
 Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
                                const std::function<void(AnalysisRow)>& onRow) {
     const auto started = std::chrono::steady_clock::now();
     AnalysisResult result;
+    std::vector<std::shared_ptr<PooledHistograms>> pooled;
+    for (std::size_t i = 0; i < plan.specs.size(); ++i) pooled.push_back(std::make_shared<PooledHistograms>());
     Progress progress;
     progress.itemsTotal = plan.tensors.size() * plan.specs.size();
     for (const TensorInfo* tensor : plan.tensors) progress.total += double(tensor->bytes) * double(plan.specs.size());
@@ -39,15 +59,21 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
                 row->statistics = statistics;
             row->specAsTyped = asTyped;
             result.sourceBytes += scan.bytes();
-            auto shared = std::make_shared<const TensorAnalysis>(std::move(*row));
-            result.rows.push_back(shared);
-            if (onRow) onRow(shared);
+            if (row->status == Status::Ok) pooled[at]->merge(*row);
+            if (onRow) {
+                const auto whole = std::make_shared<const TensorAnalysis>(std::move(*row));
+                onRow(whole);
+                result.rows.push_back(withoutHistograms(*whole));
+            } else {
+                result.rows.push_back(withoutHistograms(std::move(*row)));
+            }
             progress.done += double(tensor->bytes);
             ++progress.items;
         }
         releasePages(*plan.model, *tensor);
     }
     job.progress(progress);
+    result.pooled.assign(pooled.begin(), pooled.end());
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     return result;
 }

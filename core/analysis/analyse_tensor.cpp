@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
 #include "core/quant/code_set.h"
+#include "core/quant/larger.h"
 #include "core/quant/pass.h"
 #include "core/quant/solved.h"
 #include "core/quant/trained.h"
@@ -17,6 +18,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <fmt/format.h>
 
 namespace qs {
 namespace {
@@ -26,7 +28,7 @@ struct Worker {
     RunEncoder encoder;
     std::vector<std::uint32_t> errorBins, valueBins;
     std::vector<std::uint64_t> codeCounts;
-    std::vector<float> sse, ssw, absMax;
+    std::vector<float> sse, ssw, absMax, decoded;
     std::vector<GroupParams> params;
     std::uint64_t binned = 0;
     FloatHistogram error, value;
@@ -73,7 +75,11 @@ public:
           onElements_(onElements), picture_(grid, options, pass.unitElements()),
           features_(std::size_t(std::max<std::int64_t>(1, grid.features))), pieces_(kMaxPieces),
           workers_(workerCount()) {
-        if (options.statistics) statistics_.emplace(pass.view(), features_);
+        if (options.statistics)
+            statistics_.emplace(pass.view());
+        else if (picture_.wantsBlocks())
+            maxima_.emplace(view.info->elements, view.info->lastAxis());
+        if (options.decodedAs == DecodedAs::Source && view.info->dtype != DType::F64) rounded_ = view.info->dtype;
     }
 
     void add(const PassRange& range) {
@@ -82,20 +88,19 @@ public:
         Worker& worker = *slot;
         if (worker.binned + range.n > 0x7fffffff) worker.flush();
         worker.binned += range.n;
-        if (decided_) {
-            addDecided(worker, range);
-            if (statistics_) statistics_->add(range, picture_, !picture_.wantsBlocks());
-            if (onElements_) onElements_(range.n);
-            return;
-        }
         RunOut out = worker.outputs(pieces_[range.piece]);
-        if (!picture_.wantsBlocks())
+        if (decided_)
+            addDecided(worker, range);
+        else if (rounded_ != DType::F32)
+            addRounded(worker, range);
+        else if (!picture_.wantsBlocks())
             worker.encoder(range.run, out);
         else if (grid_.kind == ScaleKind::Block)
             addBlocks(worker, range, out);
         else
             addRows(worker, range, out);
-        if (statistics_) statistics_->add(range, picture_, !picture_.wantsBlocks());
+        if (statistics_) statistics_->add(range);
+        if (maxima_) maxima_->add(range, std::isfinite(bestKernels().absMax(range.x, range.n, false)));
         if (onElements_) onElements_(range.n);
     }
 
@@ -104,6 +109,7 @@ public:
         decided_ = &tensor;
         values_ = materialize(tensor);
         applyColumnScales(columnScales, 0, values_.data(), values_.size());
+        roundTo(rounded_, values_.data(), values_.size());
     }
     const std::vector<float>& decidedValues() const { return values_; }
 
@@ -125,7 +131,9 @@ public:
                 if (code < row.codeCounts.size()) ++row.codeCounts[code];
         row.p50 = row.error.absPercentile(50), row.p95 = row.error.absPercentile(95),
         row.p99 = row.error.absPercentile(99);
-        if (statistics_) row.statistics = statistics_->finish(picture_);
+        if (statistics_) row.statistics = statistics_->finish();
+        if (picture_.wantsBlocks()) row.columns = (statistics_ ? statistics_->maxima() : *maxima_).columnProfile();
+        row.decodedAs = rounded_;
         row.blockMap = picture_.map();
         row.channels = picture_.channels();
     }
@@ -148,6 +156,22 @@ private:
     void addDecided(Worker& worker, const PassRange& range) {
         RunOut unused = worker.roundedOutputs();
         worker.encoder(range.run, unused);
+        addErrors(worker, range, values_.data() + range.begin);
+    }
+
+    /// The same from the values that codes decode to, as the source's type holds them.
+    void addRounded(Worker& worker, const PassRange& range) {
+        RunOut out = worker.roundedOutputs();
+        out.codeCounts = worker.codeCounts.empty() ? nullptr : worker.codeCounts.data();
+        if (worker.decoded.size() < range.n) worker.decoded.resize(range.n);
+        out.decoded = worker.decoded.data();
+        worker.encoder(range.run, out);
+        roundTo(rounded_, worker.decoded.data(), range.n);
+        addErrors(worker, range, worker.decoded.data());
+    }
+
+    /// `values`: what the elements of the range decode to.
+    void addErrors(Worker& worker, const PassRange& range, const float* values) {
         ErrorSums& sums = pieces_[range.piece];
         const auto piece = std::size_t(std::max<std::int64_t>(1, picture_.blockElements()));
         for (std::size_t done = 0; done < range.n;) {
@@ -158,7 +182,8 @@ private:
                 double sse = 0, ssw = 0;
                 float absMax = 0;
                 for (std::size_t i = begin; i < std::min(begin + piece, n); ++i) {
-                    const float w = range.x[done + i], v = values_[at + i], e = v - w;
+                    const float w = range.x[done + i], v = values[done + i], e = v - w;
+                    if (!std::isfinite(w)) continue;
                     addError(sums, w, v, e);
                     ++worker.errorBins[std::bit_cast<std::uint32_t>(e) >> 18];
                     sse += double(e) * double(e), ssw += double(w) * double(w);
@@ -244,6 +269,8 @@ private:
     Picture picture_;
     std::size_t features_;
     std::optional<StatisticsGatherer> statistics_;
+    std::optional<AxisMaxima> maxima_; ///< where no statistics are gathered
+    DType rounded_ = DType::F32;       ///< that decoded values are rounded to
     std::vector<ErrorSums> pieces_;
     std::vector<std::unique_ptr<Worker>> workers_;
     const QuantizedTensor* decided_ = nullptr;
@@ -264,6 +291,15 @@ TensorAnalysis refused(TensorAnalysis row, std::string reason) {
     return row;
 }
 
+/// Why the figures are none although nothing was refused: comparisons with NaN are false, so that a largest error of 0
+/// may stand where nothing was compared.
+std::string whyUnusable(const TensorAnalysis& row, std::uint64_t elements) {
+    if (elements > 0 && row.sums.n == 0) return fmt::format("none of its {} values is finite", elements);
+    const ErrorSums& sums = row.sums;
+    if (!std::isnan(sums.se2) && !std::isnan(sums.sv2) && std::isfinite(sums.maxAbs)) return {};
+    return "no largest error: what the codes decode to, or its difference from a weight, is NaN or beyond f32";
+}
+
 } // namespace
 
 Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
@@ -277,10 +313,11 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
     });
 }
 
-Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
+Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tensor, const QuantSpec& asked,
                                      const AnalysisOptions& options, const Job& job, const ElementsDone& onElements) {
     const auto started = std::chrono::steady_clock::now();
-    TensorAnalysis row = startRow(tensor, spec);
+    TensorAnalysis row = startRow(tensor, asked);
+    const QuantSpec spec = forTensor(asked, tensor);
     if (auto ok = checkQuantizable(tensor); !ok) return refused(std::move(row), ok.error().message);
     const auto grid = scaleGrid(spec, tensor.shape);
     if (!grid) return refused(std::move(row), grid.error().message);
@@ -317,16 +354,24 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
     if (!done) return tl::unexpected(done.error());
     measurement.finish(row);
     row.warnings = passWarnings(spec, pass->shared(), tensor.elements);
-    if (std::uint64_t(row.sums.n) != tensor.elements) {
-        const auto found = countNonFinite(*view, job);
+    row.larger = largerText(asked, tensor, row.bpw);
+    NotTaken notTaken;
+    if (std::uint64_t(row.sums.n) != tensor.elements || std::isnan(row.sums.se2)) {
+        const auto found = countNotTaken(*view, spec, job);
         if (!found) return tl::unexpected(found.error());
+        notTaken = *found;
         row.nan = found->nan, row.inf = found->inf;
     }
     if (auto same = model.unchanged(tensor); !same) return tl::unexpected(same.error());
     row.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    if (row.nan + row.inf > 0 && spec.effectiveNan() == NanPolicy::Refuse) {
-        std::string reason = nonFiniteReason(tensor, row.nan, row.inf);
+    if (notTaken.any() && spec.effectiveNan() == NanPolicy::Refuse) {
+        std::string reason = notTakenReason(tensor, spec, notTaken);
         return refused(std::move(row), std::move(reason));
+    }
+    if (std::string what = whyUnusable(row, tensor.elements); !what.empty()) {
+        row.status = Status::Failed;
+        row.reason = std::move(what);
+        return row;
     }
     if (options.inputs && tensor.elements > 0) {
         auto inputs = options.inputs(tensor);

@@ -29,6 +29,7 @@ struct TensorStatistics {
     double mean = 0, std = 0, kurtosis = 0; ///< excess kurtosis: m4/m2^2 - 3; population std
     double crest = 0;                       ///< max|x| / rms
     std::int64_t outlierChannels = 0;       ///< rows whose absmax > 6 x the median row absmax
+    std::int64_t outlierColumns = 0;        ///< indices of the last axis, by the same rule
     std::optional<double> conversionError;  ///< F64 only: max |x - f32(x)|
     double absMax() const;
 };
@@ -41,10 +42,10 @@ struct BlockMap {
     std::vector<float> nmse; ///< rows * columns
 };
 
-/// One entry per output channel (row of the last-axis view), reduced by max to at most 2,048 points.
+/// One entry per row (or column) of the last-axis view, reduced by max to at most 2,048 points.
 struct ChannelProfile {
     std::int64_t channels = 0;
-    std::vector<float> absMax, nmse;
+    std::vector<float> absMax, nmse; ///< nmse: of rows alone
 };
 
 enum class Detail {
@@ -62,6 +63,16 @@ struct InputErrors {
     std::optional<double> weightedNmse, outputNmse, hessianTrace;
 };
 
+/// What the error is measured on: the f32 values that codes decode to, or those values as a file of the source's type
+/// holds them. The two differ where the source is F16 or BF16.
+enum class DecodedAs { F32, Source };
+struct DecodedAsTraits {
+    DecodedAs value;
+    const char* id;
+    const char* title;
+};
+std::span<const DecodedAsTraits> decodedAsChoices();
+
 struct TensorAnalysis {
     std::string tensor;
     DType dtype = DType::F32;
@@ -73,6 +84,7 @@ struct TensorAnalysis {
     std::string reason; ///< why refused, failed, or why a figure is missing
     std::uint64_t bytesBefore = 0, bytesAfter = 0;
     double bpw = 0;
+    DType decodedAs = DType::F32; ///< type of the reconstruction that the error is of
     ErrorSums sums;
     std::uint64_t nan = 0, inf = 0;
     std::vector<float> levels;             ///< that codes decode to, in units of the scale
@@ -85,15 +97,21 @@ struct TensorAnalysis {
     bool solved = false;                   ///< codes are a solver's: clipping and the Lloyd gap are not measured
     std::optional<TensorStatistics> statistics;
     BlockMap blockMap;
-    ChannelProfile channels;
+    ChannelProfile channels; ///< rows
+    ChannelProfile columns;  ///< of the weights alone
     std::vector<std::string> warnings;
+    std::string larger; ///< why it stores more bits than the source, and what does not; "": it does not
     double seconds = 0; ///< of the pass
+    /// Bits per weight in the source; 0 of an empty tensor.
+    double sourceBpw() const { return elements ? 8.0 * double(bytesBefore) / double(elements) : 0; }
+    bool isLarger() const { return status == Status::Ok && elements > 0 && bpw > sourceBpw(); }
 };
 
 struct AnalysisOptions {
     Detail detail = Detail::Figures;
     int mapRows = 512, mapColumns = 512; ///< upper bounds of the block map
     bool statistics = true;
+    DecodedAs decodedAs = DecodedAs::F32;
     std::shared_ptr<const LearnedLevels> levels = {}; ///< of a spec that learns them; null: from the tensor itself
     /// Null, or none for a tensor: not measured on inputs.
     std::function<Result<std::shared_ptr<const LayerInputs>>(const TensorInfo&)> inputs = {};
@@ -166,9 +184,15 @@ struct SpecTotal {
     std::uint64_t tensors = 0, refused = 0, elements = 0, bytesBefore = 0, bytesAfter = 0;
     double bpw = 0;
     ErrorSums sums;
+    std::uint64_t allBytes = 0, allElements = 0; ///< of the whole model, where it was given
+    double bpwAll() const { return allElements ? 8.0 * double(allBytes) / double(allElements) : 0; }
 };
-std::vector<SpecTotal> totals(const std::vector<AnalysisRow>& rows);
+/// `model`: whose tensors the rows are of; what is not measured of it stays as it is. Null: not counted.
+std::vector<SpecTotal> totals(const std::vector<AnalysisRow>& rows, const Model* model = nullptr);
 const Columns<SpecTotal>& totalColumns();
+/// What must be known about rows taken together, a sentence each: specs that store more bits than the source has, and
+/// what the errors of F16 and BF16 sources are measured on.
+std::vector<std::string> remarksOf(const std::vector<AnalysisRow>& rows);
 
 // ---- inspect -----------------------------------------------------------------------------------------------------
 

@@ -45,9 +45,10 @@ Section summary(const AnalysisPlan& plan, const AnalysisResult& result) {
     if (refused)
         section.text +=
             fmt::format(" {} could not be measured: the reasons are listed below.", counted(refused, "row"));
-    section.cards =
-        withColumns(makeTable({}, totalColumns(), totals(result.rows)),
-                    {"spec", "spec_full", "bpw", "sqnr_db", "nmse", "bytes_before", "bytes", "tensors", "refused"});
+    for (const std::string& sentence : remarksOf(result.rows)) section.text += " " + sentence;
+    section.cards = withColumns(
+        makeTable({}, totalColumns(), totals(result.rows, plan.model.get())),
+        {"spec", "spec_full", "bpw", "bpw_all", "sqnr_db", "nmse", "bytes_before", "bytes", "tensors", "refused"});
     return section;
 }
 
@@ -105,6 +106,18 @@ std::vector<Table> tensorTables(const AnalysisPlan& plan, const AnalysisResult& 
         reasons.title = "Not measured, and why";
         reasons.rows = std::move(refused);
         tables.push_back(std::move(reasons));
+    }
+    Table larger = withColumns(data, {"tensor", "spec", "bpw", "source_bpw", "reason"});
+    std::vector<std::vector<Value>> aboveSource;
+    for (std::size_t i = 0; i < result.rows.size() && i < larger.rows.size(); ++i)
+        if (result.rows[i]->isLarger()) {
+            larger.rows[i].back() = result.rows[i]->larger;
+            aboveSource.push_back(larger.rows[i]);
+        }
+    if (!aboveSource.empty()) {
+        larger.title = "Larger than the source";
+        larger.rows = std::move(aboveSource);
+        tables.push_back(std::move(larger));
     }
     const std::unordered_set<const TensorInfo*> taken(plan.tensors.begin(), plan.tensors.end());
     std::vector<InspectRow> kept;

@@ -9,6 +9,7 @@ namespace qs {
 /// Which parts a report holds; the report page shows them as checkboxes.
 struct ReportContents {
     bool summary = true, heatMaps = true, ranking = true, histograms = true, tensors = true, codebooks = true;
+    bool folders = false; ///< of the files, in the provenance; applied by who knows all paths: see withoutFolders()
 };
 using Provenance = std::vector<std::pair<std::string, std::string>>;
 /// Of what is measured on a model: its files with their SHA-256, the specs, the machine.

@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 #include <fmt/format.h>
+#include <iterator>
 
 namespace qs {
 namespace {
@@ -28,9 +29,9 @@ constexpr std::array<AuditCheck, 8> kChecks = {{
     {"column_order", "Columns in another order", Severity::Fault,
      "Columns that follow those of the other tensors only after neighbours, or the halves of blocks of 32, change "
      "places: the mark of nibbles that were unpacked in the wrong order.",
-     findColumnOrder},
+     findColumnOrder, true},
     {"label", "Labels that the contents contradict", Severity::Warning,
-     "The file's name, its keys or its config.json name a type that no weight has.", findLabel},
+     "The file's name, its keys or its config.json name a type that no weight has.", findLabel, true},
     {"already_quantized", "Already quantized", Severity::Warning,
      "Floats of few distinct values per block or row: they were quantized before. Quantizing them again adds error to "
      "error; begin with the original.",
@@ -38,7 +39,7 @@ constexpr std::array<AuditCheck, 8> kChecks = {{
     {"channels", "Constant or dead channels", Severity::Warning,
      "Rows or columns of one value: of 0 they do nothing, of another one they are rarely meant.", findChannels},
     {"duplicate", "Duplicated tensors", Severity::Note,
-     "Tensors of the same shape and values: stored twice, read twice.", findDuplicates},
+     "Tensors of the same shape and values: stored twice, read twice.", findDuplicates, true},
 }};
 
 } // namespace
@@ -54,9 +55,59 @@ const char* severityId(Severity severity) {
 
 std::span<const AuditCheck> auditChecks() { return kChecks; }
 
+namespace {
+
+/// See findDuplicates() and findColumnOrder(): smaller ones have no part in either.
+bool mayBeCompared(const TensorFacts& facts) {
+    return facts.info->elements >= 256 || facts.columnRms.size() >= 64 || facts.rowRms.size() >= 64;
+}
+
+/// Checks that look at one tensor at a time, over those that were read last; what others need of them is kept.
+class AuditInPieces {
+public:
+    explicit AuditInPieces(std::shared_ptr<const Model> model) : piece_{model, {}}, kept_{model, {}} {
+        found_.resize(auditChecks().size());
+    }
+    void add(TensorFacts facts) {
+        piece_.tensors.push_back(std::move(facts));
+        if (piece_.tensors.size() == kPiece) look();
+    }
+    void look() {
+        run(piece_, false);
+        for (auto& facts : piece_.tensors)
+            if (mayBeCompared(facts))
+                kept_.tensors.push_back(std::move(facts));
+            else
+                kept_.matricesLeftOut += facts.info->shape.size() == 2;
+        piece_.tensors.clear();
+    }
+    std::vector<Finding> finish() {
+        look();
+        run(kept_, true);
+        std::vector<Finding> all;
+        for (const Severity severity : {Severity::Fault, Severity::Warning, Severity::Note})
+            for (std::size_t i = 0; i < found_.size(); ++i)
+                if (auditChecks()[i].severity == severity)
+                    std::move(found_[i].begin(), found_[i].end(), std::back_inserter(all));
+        return all;
+    }
+
+private:
+    static constexpr std::size_t kPiece = 1024;
+    void run(const AuditedModel& audited, bool acrossTensors) {
+        for (std::size_t i = 0; i < found_.size(); ++i)
+            if (const AuditCheck& check = auditChecks()[i]; check.acrossTensors == acrossTensors)
+                check.find(audited, check, found_[i]);
+    }
+    AuditedModel piece_, kept_;
+    std::vector<std::vector<Finding>> found_; ///< of each check
+};
+
+} // namespace
+
 Result<AuditResult> auditModel(std::shared_ptr<const Model> model, const Job& job) {
     const auto start = std::chrono::steady_clock::now();
-    AuditedModel audited{model, {}};
+    AuditInPieces audit(model);
     AuditResult result;
     const auto total = double(model->totalBytes());
     for (const TensorInfo& tensor : model->tensors) {
@@ -65,14 +116,12 @@ Result<AuditResult> auditModel(std::shared_ptr<const Model> model, const Job& jo
         auto facts = gatherFacts(*model, tensor, job);
         if (!facts) return tl::unexpected(facts.error());
         condense(*facts); // memory stays bounded: the sampled rows go
-        audited.tensors.push_back(std::move(*facts));
+        audit.add(std::move(*facts));
         ++result.tensors, result.bytes += tensor.bytes;
     }
-    for (const Severity severity : {Severity::Fault, Severity::Warning, Severity::Note})
-        for (const AuditCheck& check : auditChecks()) {
-            if (job.cancelled()) return cancelledError();
-            if (check.severity == severity) check.find(audited, check, result.findings);
-        }
+    if (job.cancelled()) return cancelledError();
+    result.findings = audit.finish();
+    if (job.cancelled()) return cancelledError();
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
 }
@@ -105,6 +154,7 @@ const Columns<Finding>& findingColumns() {
         add("title", "Finding", "What it is", [](const Finding& f) -> Value { return std::string(f.check->title); });
         add("tensor", "Tensor", "Where; empty when it is about the whole checkpoint",
             [](const Finding& f) -> Value { return f.tensor; });
+        out.back().show = Show::Name;
         add("evidence", "Evidence", "The figures that say so", [](const Finding& f) -> Value { return f.evidence; });
         return out;
     }();

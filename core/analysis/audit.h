@@ -25,10 +25,12 @@ struct Finding {
     std::string evidence; ///< a sentence with the figures that say so
 };
 
-/// What checks look at: facts in the model's order.
+/// What checks look at: facts in the model's order. A check of each tensor by itself sees some of them at a time, one
+/// across tensors all that can have a part in what it finds.
 struct AuditedModel {
     std::shared_ptr<const Model> model;
     std::vector<TensorFacts> tensors;
+    std::size_t matricesLeftOut = 0; ///< too small for any check across tensors
 };
 
 /// THE list of checks.
@@ -38,6 +40,7 @@ struct AuditCheck {
     Severity severity;
     const char* summary; ///< what it looks for, and what to do about it
     void (*find)(const AuditedModel& audited, const AuditCheck& self, std::vector<Finding>& out);
+    bool acrossTensors = false; ///< compares tensors with each other, or looks at the model
 };
 std::span<const AuditCheck> auditChecks();
 

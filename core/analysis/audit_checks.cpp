@@ -13,7 +13,7 @@
 namespace qs {
 namespace {
 
-std::string counted(std::uint64_t n, std::string_view what) {
+std::string countedWord(std::uint64_t n, std::string_view what) {
     return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
@@ -53,7 +53,7 @@ void findChannels(const AuditedModel& audited, const AuditCheck& self, Findings&
         const auto say = [&](const Channels& channels, std::int64_t all, std::string_view what, std::string_view how) {
             if (channels.count)
                 said.push_back(
-                    fmt::format("{} of {} {} ({})", counted(channels.count, what), all, how, placesText(channels)));
+                    fmt::format("{} of {} {} ({})", countedWord(channels.count, what), all, how, placesText(channels)));
         };
         say(facts.zeroRows, facts.rows, "row", "all 0");
         say(facts.equalRows, facts.rows, "row", "of one value");

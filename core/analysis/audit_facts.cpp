@@ -14,7 +14,7 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kBand = 65536; ///< elements that one worker reads at a time
+constexpr std::size_t kFactsBand = 65536; ///< elements that one worker reads at a time
 constexpr std::size_t kFewRows = 64, kRowLength = 4096;
 constexpr std::int64_t kMostColumns = 1 << 22; ///< beyond, columns are not told apart
 constexpr std::int64_t kProfileColumns = 32768, kProfileRows = 2048;
@@ -63,9 +63,9 @@ public:
     Result<void> run(const Job& job) {
         const auto elements = std::size_t(view_.info->elements);
         // Whole rows, or where rows are long a part of one.
-        const bool whole = matrix_ && std::size_t(columns_) <= kBand * 16;
+        const bool whole = matrix_ && std::size_t(columns_) <= kFactsBand * 16;
         const std::size_t unit =
-            whole ? std::max<std::size_t>(1, kBand / std::size_t(columns_)) * std::size_t(columns_) : kBand;
+            whole ? std::max<std::size_t>(1, kFactsBand / std::size_t(columns_)) * std::size_t(columns_) : kFactsBand;
         const std::size_t units = (elements + unit - 1) / unit;
         parallelFor(units, 1, [&](std::size_t first, std::size_t last, unsigned worker) {
             for (std::size_t i = first; i < last && !job.cancelled(); ++i)
@@ -110,7 +110,7 @@ private:
         const Moments m = look(x, n, begin, part);
         const std::int64_t index = begin / columns_;
         if (m.nan + m.inf > 0) return; // such rows say nothing about columns
-        if (!facts_.rowRms.empty()) facts_.rowRms[std::size_t(index)] = float(std::sqrt(m.s2 / m.n));
+        if (!facts_.rowRms.empty()) facts_.rowRms[std::size_t(index)] = float(std::sqrt(m.squares() / m.n));
         if (m.min == m.max && columns_ > 1) (m.min == 0 ? part.zeroRows : part.equalRows).push_back(index);
         if (hasColumns_) {
             if (part.low.empty()) part.low.assign(n, INFINITY), part.high.assign(n, -INFINITY);

@@ -100,7 +100,7 @@ double correlation(const Member& member, Kind kind, const Profile& sum, const Or
 
 void findColumnOrder(const AuditedModel& audited, const AuditCheck& self, Findings& out) {
     std::map<std::size_t, std::vector<Member>> bySize;
-    std::size_t tried = 0;
+    std::size_t tried = audited.matricesLeftOut * orders().size();
     const auto add = [&](const TensorFacts& facts, Kind kind, const std::vector<float>& rms) {
         if (auto profile = profileOf(rms); !profile.empty())
             bySize[rms.size()].push_back({&facts, kind, std::move(profile)});

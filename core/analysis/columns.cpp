@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/analysis.h"
 #include "core/base/text.h"
+#include "core/model/derived_tensor.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -21,6 +22,7 @@ std::string reasonOf(const TensorAnalysis& row) {
     std::string text = row.reason;
     const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
     for (const std::string& warning : row.warnings) add(warning);
+    if (!row.larger.empty()) add(row.larger);
     if (row.statistics && row.statistics->conversionError.value_or(0) > 0)
         add(fmt::format("F64 is rounded to f32 first, by at most {:.3g}", *row.statistics->conversionError));
     // Metrics that miss for the same reason are named together.
@@ -50,7 +52,7 @@ Columns<AnalysisRow> makeAnalysisColumns() {
     Columns<Row> columns;
     const auto add = [&](ColumnInfo info, auto get) { columns.push_back(column<Row>(std::move(info), get)); };
     const auto counted = [](const Row& r) { return r->status == Status::Ok || r->nan + r->inf > 0; };
-    add({"tensor", "Tensor", "", Show::Text, 0, Direction::None, "Name in the file"},
+    add({"tensor", "Tensor", "", Show::Name, 0, Direction::None, "Name in the file"},
         [](const Row& r) -> Value { return r->tensor; });
     add({"shape", "Shape", "", Show::Shape, 0, Direction::None, "Dimensions in numpy order"},
         [](const Row& r) -> Value { return wholeShapeText(r->shape); });
@@ -66,6 +68,11 @@ Columns<AnalysisRow> makeAnalysisColumns() {
     for (const Metric& metric : metrics())
         add({metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, metric.formula},
             [&metric](const Row& r) { return figure(metric.value(*r)); });
+    add({"source_bpw", "Source bpw", "bit", Show::Fixed, 4, Direction::None, "Bits per weight in the source"},
+        [](const Row& r) -> Value { return r->elements ? Value(r->sourceBpw()) : Value(); });
+    add({"decoded_as", "Decoded as", "", Show::Text, 0, Direction::None,
+         "Type of the reconstruction that the error is measured on"},
+        [](const Row& r) -> Value { return std::string(info(r->decodedAs).id); });
     add({"nan", "NaN", "", Show::Integer, 0, Direction::None, "Values that are not a number"},
         [counted](const Row& r) { return counted(r) ? integer(r->nan) : Value(); });
     add({"inf", "Inf", "", Show::Integer, 0, Direction::None, "Infinite values"},
@@ -95,9 +102,13 @@ Columns<SpecTotal> makeTotalColumns() {
         [](const Row& r) { return integer(r.bytesBefore); });
     add({"bytes", "Bytes", "", Show::Bytes, 0, Direction::LowerIsBetter, "Stored bytes in the default layout"},
         [](const Row& r) { return integer(r.bytesAfter); });
-    add({"bpw", "bpw", "bit", Show::Fixed, 4, Direction::LowerIsBetter, "True stored bits per weight"},
+    add({"bpw", "bpw", "bit", Show::Fixed, 4, Direction::LowerIsBetter,
+         "True stored bits per weight of the measured tensors"},
         [](const Row& r) -> Value { return r.elements ? Value(r.bpw) : Value(); });
-    add({"nmse", "NMSE", "", Show::Significant, 4, Direction::LowerIsBetter,
+    add({"bpw_all", "bpw of all", "bit", Show::Fixed, 4, Direction::LowerIsBetter,
+         "Stored bits per weight of the whole model: what is not measured counts as it is in the source"},
+        [](const Row& r) -> Value { return r.allElements ? Value(r.bpwAll()) : Value(); });
+    add({"nmse", "NMSE", "", Show::Scientific, 4, Direction::LowerIsBetter,
          "||E||^2 / ||W||^2 of all tensors together"},
         [](const Row& r) { return r.sums.sw2 > 0 ? figure(r.sums.se2 / r.sums.sw2) : Value(); });
     add({"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "-10 log10(NMSE) of all tensors together"},
@@ -119,15 +130,19 @@ const Columns<SpecTotal>& totalColumns() {
     return columns;
 }
 
-std::vector<SpecTotal> totals(const std::vector<AnalysisRow>& rows) {
+std::vector<SpecTotal> totals(const std::vector<AnalysisRow>& rows, const Model* model) {
     std::vector<SpecTotal> out;
+    std::uint64_t allBytes = 0, allElements = 0;
+    for (std::size_t i = 0; model && i < model->tensors.size(); ++i)
+        allBytes += storedBytes(model->tensors[i]), allElements += model->tensors[i].elements;
     for (const AnalysisRow& row : rows) {
         SpecTotal* total = nullptr;
         for (auto& candidate : out)
             if (candidate.specAsTyped == row->specAsTyped) total = &candidate;
         if (!total) {
-            out.push_back({row->specAsTyped, canonicalText(row->spec), 0, 0, 0, 0, 0, 0, {}});
-            total = &out.back();
+            total = &out.emplace_back();
+            total->specAsTyped = row->specAsTyped, total->specFull = canonicalText(row->spec);
+            total->allBytes = allBytes, total->allElements = allElements;
         }
         if (row->status != Status::Ok) {
             ++total->refused;
@@ -137,6 +152,7 @@ std::vector<SpecTotal> totals(const std::vector<AnalysisRow>& rows) {
         total->elements += row->elements;
         total->bytesBefore += row->bytesBefore;
         total->bytesAfter += row->bytesAfter;
+        total->allBytes += row->bytesAfter - row->bytesBefore;
         total->sums.merge(row->sums);
         total->bpw = total->elements ? 8.0 * double(total->bytesAfter) / double(total->elements) : 0;
     }

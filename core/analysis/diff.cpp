@@ -2,7 +2,9 @@
 #include "core/analysis/diff.h"
 
 #include "core/analysis/diff_compare.h"
+#include "core/analysis/diff_permuted.h"
 #include "core/base/text.h"
+#include "core/quant/layout.h"
 #include "core/quant/pass.h"
 
 #include <algorithm>
@@ -31,6 +33,7 @@ public:
     }
 
     Result<DiffResult> run() {
+        if (auto known = findWanted(); !known) return tl::unexpected(known.error());
         std::vector<const TensorInfo*> left;
         for (const TensorInfo& a : plan_.a->tensors) {
             if (auto done = align(a, left); !done) return tl::unexpected(done.error());
@@ -40,7 +43,7 @@ public:
         std::stable_sort(out_.rows.begin(), out_.rows.end(),
                          [](const DiffRow& x, const DiffRow& y) { return x.a && y.a && x.a < y.a; });
         for (const TensorInfo& b : plan_.b->tensors)
-            if (!taken_.contains(&b)) {
+            if (!taken_.contains(&b) && wants(b)) {
                 DiffRow row;
                 row.b = &b, row.status = DiffStatus::OnlyB, row.elements = b.elements;
                 out_.rows.push_back(std::move(row));
@@ -49,12 +52,30 @@ public:
     }
 
 private:
+    Result<void> findWanted() {
+        if (plan_.tensorRegex.empty()) return {};
+        for (const auto& model : {plan_.a, plan_.b}) {
+            const auto found = selectTensors(*model, plan_.tensorRegex);
+            if (!found) return tl::unexpected(found.error());
+            wanted_.insert(found->begin(), found->end());
+        }
+        if (wanted_.empty())
+            return fail(fmt::format("The tensor filter '{}' takes no tensor of A or B.",
+                                    escapeForPeople(plan_.tensorRegex, 80)));
+        return {};
+    }
+    bool wants(const TensorInfo& tensor) const { return plan_.tensorRegex.empty() || wanted_.contains(&tensor); }
+
     /// By its name, as a part, or as what holds parts; else it is left for its values.
     Result<void> align(const TensorInfo& a, std::vector<const TensorInfo*>& left) {
         const std::string name = canonicalTensorName(a.name);
         const TensorInfo* b = plan_.b->find(a.name);
         const bool same = b != nullptr;
         if (const auto at = byName_.find(name); !b && at != byName_.end()) b = at->second;
+        if (b && !wants(a) && !wants(*b)) {
+            taken_.insert(b);
+            return {};
+        }
         if (b) return compare(a, *b, same ? "name" : "canonical name", name);
         for (const FusedRole& fused : fusedRoles()) {
             auto done = asWhole(a, name, fused);
@@ -62,7 +83,7 @@ private:
             if (!done) return tl::unexpected(done.error());
             if (*done) return {};
         }
-        left.push_back(&a);
+        if (wants(a)) left.push_back(&a);
         return {};
     }
 
@@ -126,6 +147,10 @@ private:
             row.a = partsAreA ? &part : &whole, row.b = partsAreA ? &whole : &part;
             row.inA = !partsAreA, row.aligned = "part of", row.elements = part.elements;
             taken_.insert(row.b);
+            if (!wants(part) && !wants(whole)) {
+                offset += Matrix(part).rows;
+                continue;
+            }
             const Pairing pairing{partModel, wholeModel, &part, &whole, partsAreA};
             const auto best =
                 hasValues(part) && hasValues(whole)
@@ -172,9 +197,26 @@ private:
     Result<void> measure(const Pairing& pairing, DiffRow row) {
         say(*pairing.part);
         if (auto done = compareAll(pairing, row.placement, job_, row); !done) return done;
+        if (mayBePermuted(row)) {
+            const auto found = findPermutation(pairing, job_);
+            if (!found) return tl::unexpected(found.error());
+            if (*found) {
+                row.placement = {};
+                row.placement.rowsPermuted = (*found)->rows, row.placement.columnsPermuted = (*found)->columns;
+                row.status = DiffStatus::Equal;
+                row.differing = 0, row.errorPower = 0, row.maxAbs = 0;
+                row.product = row.otherPower = row.power;
+            }
+        }
         out_.bytes += pairing.part->bytes + pairing.whole->bytes;
         out_.rows.push_back(std::move(row));
         return {};
+    }
+
+    /// The same values in another order have the same power, but for the rounding of its sum.
+    static bool mayBePermuted(const DiffRow& row) {
+        return row.status == DiffStatus::Different && row.nonFinite == 0 && row.differing > 1 &&
+               std::fabs(row.power - row.otherPower) <= 1e-9 * row.power;
     }
 
     Result<void> compareBytes(DiffRow& row) {
@@ -220,6 +262,7 @@ private:
     const Job& job_;
     std::map<std::string, const TensorInfo*> byName_, ours_; ///< canonical names of B and A
     std::set<const TensorInfo*> taken_;                      ///< of B
+    std::set<const TensorInfo*> wanted_;                     ///< of both: what the filter takes
     std::set<const TensorInfo*> parts_;                      ///< of A, compared with their fused tensor
     DiffResult out_;
     double total_ = 0;
@@ -232,6 +275,11 @@ Result<DiffResult> diffModels(const DiffPlan& plan, const Job& job) {
     auto result = Diff(plan, job).run();
     if (result) result->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
+}
+
+void keepChanged(DiffResult& result) {
+    result.equalLeftOut += std::erase_if(
+        result.rows, [](const DiffRow& row) { return row.status == DiffStatus::Equal && !row.placement.permuted(); });
 }
 
 std::size_t DiffResult::count(DiffStatus status) const {

@@ -26,6 +26,8 @@ struct Placement {
     Rows rows = Rows::InOrder;
     std::int64_t head = 0;   ///< rows of a head
     std::int64_t offset = 0; ///< first row of the part; of HeadByHead its number, times `head`
+    bool rowsPermuted = false, columnsPermuted = false; ///< in an order that no convention has
+    bool permuted() const { return rowsPermuted || columnsPermuted; }
     std::int64_t rowOf(std::int64_t row) const;
 };
 std::string placementText(const Placement& placement); ///< "transposed, rows 256 on"; "" for none
@@ -50,17 +52,21 @@ struct DiffRow {
 };
 
 struct DiffResult {
-    std::vector<DiffRow> rows; ///< in A's order, then what only B has
-    std::uint64_t bytes = 0;   ///< read of both
+    std::vector<DiffRow> rows;    ///< in A's order, then what only B has
+    std::size_t equalLeftOut = 0; ///< rows that keepChanged() has taken away
+    std::uint64_t bytes = 0;      ///< read of both
     double seconds = 0;
     std::size_t count(DiffStatus status) const;
 };
 
 struct DiffPlan {
     std::shared_ptr<const Model> a, b;
+    std::string tensorRegex = {}; ///< unanchored, of names in A or in B; "": all tensors
 };
-/// Cancellable; bounded memory.
+/// Cancellable; bounded memory. Fails on a filter that is no regular expression or takes no tensor.
 Result<DiffResult> diffModels(const DiffPlan& plan, const Job& job);
+/// Leaves the rows that say of a change: tensors that are equal in their order are counted and go.
+void keepChanged(DiffResult& result);
 
 const Columns<DiffRow>& diffColumns();
 /// "36 equal, 2 different, 1 only in A"

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fmt/format.h>
 
 namespace qs {
 namespace {
@@ -293,6 +294,9 @@ Result<void> compareAll(const Pairing& pairing, const Placement& placement, cons
     row.errorPower = all.error, row.power = all.a, row.otherPower = all.b, row.product = all.product;
     row.maxAbs = all.most;
     row.status = all.differing ? DiffStatus::Different : DiffStatus::Equal;
+    if (all.nonFinite)
+        row.reason =
+            fmt::format("{} values are NaN or Inf in one of them alone: there is no largest error", all.nonFinite);
     return {};
 }
 

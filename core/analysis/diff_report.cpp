@@ -31,6 +31,10 @@ std::string placementText(const Placement& placement) {
         add(fmt::format("q, k and v of each head of {} together", placement.head));
     else if (placement.offset > 0)
         add(fmt::format("rows {} on", placement.offset));
+    if (placement.permuted())
+        add(fmt::format("{} permuted", !placement.columnsPermuted ? "rows"
+                                       : !placement.rowsPermuted  ? "columns"
+                                                                  : "rows and columns"));
     return text;
 }
 
@@ -63,16 +67,17 @@ const Columns<DiffRow>& diffColumns() {
             return row.power > 0 || row.otherPower > 0 || row.differing > 0 || (row.status == DiffStatus::Equal);
         };
         const auto none = Direction::None;
-        add({"tensor", "Tensor", "", Show::Text, 0, none, "Name in A"},
+        add({"tensor", "Tensor", "", Show::Name, 0, none, "Name in A"},
             [](const DiffRow& r) -> Value { return r.a ? r.a->name : std::string(); });
-        add({"other", "In B", "", Show::Text, 0, none, "Name in B"},
+        add({"other", "In B", "", Show::Name, 0, none, "Name in B"},
             [](const DiffRow& r) -> Value { return r.b ? r.b->name : std::string(); });
         add({"status", "Status", "", Show::Text, 0, none, "equal: every value, as f32"},
             [](const DiffRow& r) -> Value { return std::string(diffStatusId(r.status)); });
         add({"aligned", "Aligned by", "", Show::Text, 0, none,
              "name, the name that GGUF has for it, as a part of a fused tensor, or by its values"},
             [](const DiffRow& r) -> Value { return r.aligned; });
-        add({"placement", "Placement", "", Show::Text, 0, none, "Where the values of one lie in the other"},
+        add({"placement", "Placement", "", Show::Text, 0, none,
+             "Where the values of one lie in the other; permuted: the same rows or columns in another order"},
             [](const DiffRow& r) -> Value { return placementText(r.placement); });
         add({"dtype", "Dtype", "", Show::Text, 0, none, "In A"},
             [](const DiffRow& r) -> Value { return std::string(r.a ? r.a->typeId() : ""); });
@@ -85,7 +90,7 @@ const Columns<DiffRow>& diffColumns() {
         add({"differing", "Differing", "", Show::Integer, 0, Direction::LowerIsBetter,
              "Values that are not equal as f32"},
             [measured](const DiffRow& r) -> Value { return measured(r) ? Value(std::int64_t(r.differing)) : Value(); });
-        add({"nmse", "NMSE", "", Show::Significant, 4, Direction::LowerIsBetter, "||B - A||^2 / ||A||^2"},
+        add({"nmse", "NMSE", "", Show::Scientific, 4, Direction::LowerIsBetter, "||B - A||^2 / ||A||^2"},
             [figure](const DiffRow& r) -> Value { return figure(r.nmse()); });
         add({"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter,
              "-10 log10 NMSE; none where B equals A"},
@@ -93,7 +98,9 @@ const Columns<DiffRow>& diffColumns() {
         add({"cosine", "Cosine", "", Show::Fixed, 6, Direction::HigherIsBetter, "Of A and B as vectors"},
             [figure](const DiffRow& r) -> Value { return figure(r.cosine()); });
         add({"max_abs", "Max error", "", Show::Significant, 4, Direction::LowerIsBetter, "Largest |B - A|"},
-            [measured](const DiffRow& r) -> Value { return measured(r) ? Value(r.maxAbs) : Value(); });
+            [measured](const DiffRow& r) -> Value { // of the finite ones alone it would say that little differs
+                return measured(r) && r.nonFinite == 0 ? Value(r.maxAbs) : Value();
+            });
         add({"reason", "Reason", "", Show::Text, 0, none, "Why there are no figures"},
             [](const DiffRow& r) -> Value { return r.reason; });
         return out;
@@ -108,7 +115,8 @@ std::string diffText(const DiffResult& result) {
                                        {DiffStatus::OnlyA, "only in A"},
                                        {DiffStatus::OnlyB, "only in B"},
                                        {DiffStatus::Refused, "not comparable"}})
-        if (const auto n = result.count(status)) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, what);
+        if (const auto n = result.count(status) + (status == DiffStatus::Equal ? result.equalLeftOut : 0))
+            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, what);
     return text.empty() ? "no tensors" : text;
 }
 

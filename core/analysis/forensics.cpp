@@ -92,8 +92,9 @@ ErrorSums measureInBlock(const TensorView& view, const QuantSpec& spec, const Sc
 
 } // namespace
 
-Result<BlockForensics> inspectBlock(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
+Result<BlockForensics> inspectBlock(const Model& model, const TensorInfo& tensor, const QuantSpec& asked,
                                     std::int64_t row, std::int64_t block) {
+    const QuantSpec spec = forTensor(asked, tensor);
     if (auto ok = checkQuantizable(tensor); !ok) return tl::unexpected(ok.error());
     const auto grid = scaleGrid(spec, tensor.shape);
     if (!grid) return tl::unexpected(grid.error());

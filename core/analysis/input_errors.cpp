@@ -29,6 +29,7 @@ Result<InputErrors> errorsOnInputs(const TensorView& view, const QuantSpec& spec
         auto codes = quantizeSolved(view, spec, own, job);
         if (!codes) return tl::unexpected(codes.error());
         v = materialize(*codes);
+        if (options.decodedAs == DecodedAs::Source) roundTo(view.info->dtype, v.data(), v.size());
     }
     const std::size_t columns = inputs.columnWeights.size();
     double error = 0, weightedError = 0, weightedWhole = 0, weights = 0;

@@ -16,7 +16,7 @@ Columns<InspectRow> makeColumns(bool withStatistics) {
         out.value = std::move(get);
         columns.push_back(std::move(out));
     };
-    add({"name", "Name", "", Show::Text, 0, Direction::None, "Name in the file"},
+    add({"name", "Name", "", Show::Name, 0, Direction::None, "Name in the file"},
         [](const InspectRow& r) -> Value { return r.info.name; });
     add({"dtype", "Dtype", "", Show::Text, 0, Direction::None, "Element type as the file names it"},
         [](const InspectRow& r) -> Value { return std::string(r.info.typeId()); });
@@ -50,8 +50,11 @@ Columns<InspectRow> makeColumns(bool withStatistics) {
               [](const Statistics& s) { return double(s.moments.max); });
     addFigure({"kurtosis", "Kurtosis", "", Show::Fixed, 2, none, "Excess kurtosis: m4 / m2^2 - 3"},
               [](const Statistics& s) { return s.kurtosis; });
-    addCount({"outliers", "Outliers", "", Show::Integer, 0, none, "Rows with max|x| above 6 x the median row's"},
+    addCount({"outliers", "Outlier rows", "", Show::Integer, 0, none, "Rows with max|x| above 6 x the median row's"},
              [](const Statistics& s) { return std::uint64_t(s.outlierChannels); });
+    addCount({"outlier_columns", "Outlier columns", "", Show::Integer, 0, none,
+              "Columns (indices of the last axis) with max|x| above 6 x the median column's"},
+             [](const Statistics& s) { return std::uint64_t(s.outlierColumns); });
     addCount({"nan", "NaN", "", Show::Integer, 0, none, "Values that are not a number"},
              [](const Statistics& s) { return s.moments.nan; });
     addCount({"inf", "Inf", "", Show::Integer, 0, none, "Infinite values"},

@@ -12,8 +12,8 @@ namespace qs {
 namespace {
 
 constexpr int kRounds = 200;
-constexpr std::size_t kMany = 64; ///< levels, for which starting a thread takes less than the iteration
-constexpr double kLeast = 1e-6;   ///< relative saving of a round, 4e-6 dB
+constexpr std::size_t kMany = 64;   ///< levels, for which starting a thread takes less than the iteration
+constexpr double kLeastGain = 1e-6; ///< relative saving of a round, 4e-6 dB
 
 } // namespace
 
@@ -57,7 +57,8 @@ std::optional<LloydGap> lloydGap(const TensorAnalysis& row, const Density& densi
     // From where the levels are, too: it cannot end worse than it begins.
     std::vector<double> found[] = {compandedLevels(density, levels.size()), levels};
     const auto iterate = [&](std::size_t begin, std::size_t end, unsigned) {
-        for (std::size_t i = begin; i < end; ++i) found[i] = lloydMax(density, std::move(found[i]), kRounds, kLeast);
+        for (std::size_t i = begin; i < end; ++i)
+            found[i] = lloydMax(density, std::move(found[i]), kRounds, kLeastGain);
     };
     if (levels.size() < kMany)
         iterate(0, 2, 0);

@@ -30,11 +30,15 @@ Figure sqnr(const Row& row) {
     const Figure value = nmse(row);
     return value && *value > 0 ? finite(-10 * std::log10(*value)) : std::nullopt;
 }
+constexpr double kSmallError = 0.5; ///< ||E||^2 relative to ||W|| ||V||
+
 Figure cosine(const Row& row) {
     const ErrorSums& sums = row.sums;
     if (!measured(row) || !(sums.sw2 > 0) || !(sums.sv2 > 0)) return std::nullopt;
-    // Out of the error, not of <W, V>: 1 - cos of a good format is smaller than what the sums of the products keep.
     const double w = std::sqrt(sums.sw2), v = std::sqrt(sums.sv2);
+    // Where the error is small out of it: 1 - cos of a good format is smaller than what the sums of the products keep.
+    // Else out of <W, V>: a large error is nearly all the difference of the norms, and would cancel.
+    if (!(sums.se2 < kSmallError * w * v)) return finite(sums.swv / w / v);
     const double difference = (sums.sv2 - sums.sw2) / (w + v);
     return finite(1 - std::max(0.0, sums.se2 - difference * difference) / (2 * w * v));
 }
@@ -76,6 +80,10 @@ Figure kurtosis(const Row& row) { return hasStatistics(row) ? finite(row.statist
 Figure crest(const Row& row) { return hasStatistics(row) ? finite(row.statistics->crest) : std::nullopt; }
 Figure outliers(const Row& row) {
     return hasStatistics(row) ? Figure(double(row.statistics->outlierChannels)) : std::nullopt;
+}
+
+Figure outlierColumns(const Row& row) {
+    return hasStatistics(row) ? Figure(double(row.statistics->outlierColumns)) : std::nullopt;
 }
 
 const char* whyUnmeasured(const Row& row) {
@@ -134,11 +142,11 @@ const char* whyNoStatistics(const Row& row) {
 constexpr auto kLower = Direction::LowerIsBetter, kNone = Direction::None;
 constexpr auto kHigher = Direction::HigherIsBetter;
 const Metric kMetrics[] = {
-    {"mse", "MSE", "", kLower, Show::Significant, 4, "mean of E^2", true, mse, whyNotFinite},
+    {"mse", "MSE", "", kLower, Show::Scientific, 4, "mean of E^2", true, mse, whyNotFinite},
     {"rmse", "RMSE", "", kLower, Show::Significant, 4, "square root of the mean of E^2", true, rmse, whyNotFinite},
     {"mae", "MAE", "", kLower, Show::Significant, 4, "mean of |E|", true, mae, whyNotFinite},
     {"max_abs", "Max |E|", "", kLower, Show::Significant, 4, "largest |E|", true, maxAbs, whyNotFinite},
-    {"nmse", "NMSE", "", kLower, Show::Significant, 4, "||E||^2 / ||W||^2", true, nmse, whyNoRatio},
+    {"nmse", "NMSE", "", kLower, Show::Scientific, 4, "||E||^2 / ||W||^2", true, nmse, whyNoRatio},
     {"sqnr_db", "SQNR", "dB", kHigher, Show::Fixed, 2, "-10 log10(||E||^2 / ||W||^2)", true, sqnr, whyNoSqnr},
     {"cosine", "Cosine", "", kHigher, Show::Significant, 6, "<W, V> / (||W|| ||V||)", true, cosine, whyNoCosine},
     {"bias", "Bias", "", kNone, Show::Significant, 4, "mean of E", true, bias, whyNotFinite},
@@ -161,11 +169,14 @@ const Metric kMetrics[] = {
     {"kurtosis", "Kurtosis", "", kNone, Show::Fixed, 2, "excess kurtosis of W: m4 / m2^2 - 3", false, kurtosis,
      whyNoStatistics},
     {"crest", "Crest", "", kNone, Show::Fixed, 2, "max|W| / rms(W)", false, crest, whyNoStatistics},
-    {"outlier_channels", "Outlier channels", "", kNone, Show::Integer, 0, "rows with max|W| above 6 x the median row's",
+    {"outlier_channels", "Outlier rows", "", kNone, Show::Integer, 0, "rows with max|W| above 6 x the median row's",
      false, outliers, whyNoStatistics},
-    {"weighted_nmse", "Weighted NMSE", "", kLower, Show::Significant, 4,
+    {"outlier_columns", "Outlier columns", "", kNone, Show::Integer, 0,
+     "columns (indices of the last axis) with max|W| above 6 x the median column's", false, outlierColumns,
+     whyNoStatistics},
+    {"weighted_nmse", "Weighted NMSE", "", kLower, Show::Scientific, 4,
      "sum a_j E_ij^2 / sum a_j W_ij^2 with a_j = E[x_j^2] of the layer's inputs", true, weightedNmse, whyNoInputs},
-    {"output_nmse", "Output NMSE", "", kLower, Show::Significant, 4, "||X E^T||^2 / ||X W^T||^2 on the layer's inputs",
+    {"output_nmse", "Output NMSE", "", kLower, Show::Scientific, 4, "||X E^T||^2 / ||X W^T||^2 on the layer's inputs",
      true, outputNmse, whyNoOutput},
     {"hessian_trace", "Hessian trace", "", kLower, Show::Significant, 4,
      "mean diagonal of the Hessian of the squared output error, 2 E[x_j^2], times ||E||^2", true, hessianTrace,

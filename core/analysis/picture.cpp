@@ -9,7 +9,6 @@ namespace qs {
 namespace {
 
 constexpr std::int64_t kChannelPoints = 2048;
-constexpr std::int64_t kRowMaxima = std::int64_t(1) << 24; ///< more rows share an entry, which keeps memory bounded
 
 /// Relative error; NaN (leave out) when there is an error on nothing.
 float nmseOf(double sse, double ssw) {
@@ -31,11 +30,10 @@ std::vector<float> MaxCells::values() const {
 }
 
 Picture::Picture(const ScaleGrid& grid, const AnalysisOptions& options, std::size_t unitElements)
-    : inspect_(options.detail == Detail::Inspect && grid.rows * grid.features > 0),
-      statistics_(options.statistics && grid.rows * grid.features > 0), rows_(grid.rows), features_(grid.features) {
+    : inspect_(options.detail == Detail::Inspect && grid.rows * grid.features > 0), rows_(grid.rows),
+      features_(grid.features) {
     blockElements_ = grid.kind == ScaleKind::Block ? grid.group : std::clamp<std::int64_t>(features_, 1, 64);
     blocksPerRow_ = (features_ + blockElements_ - 1) / blockElements_;
-    if (statistics_) rowMax_ = MaxCells(std::size_t(std::min(rows_, kRowMaxima)));
     if (!inspect_) return;
     mapRows_ = int(std::min<std::int64_t>(rows_, std::max(1, options.mapRows)));
     mapColumns_ = int(std::min<std::int64_t>(blocksPerRow_, std::max(1, options.mapColumns)));
@@ -51,12 +49,7 @@ Picture::Picture(const ScaleGrid& grid, const AnalysisOptions& options, std::siz
     parts_.resize(std::size_t(rows_) * unitsPerRow_);
 }
 
-void Picture::addRowMax(std::uint64_t row, float absMax) {
-    if (statistics_) rowMax_.raise(pooled(row, rows_, rowMax_.size()), absMax);
-}
-
 void Picture::addRow(std::uint64_t row, double sse, double ssw, float absMax) {
-    addRowMax(row, absMax);
     const std::size_t point = pooled(row, rows_, channelMax_.size());
     channelMax_.raise(point, absMax);
     if (const float nmse = nmseOf(sse, ssw); !std::isnan(nmse)) channelNmse_.raise(point, nmse);
@@ -113,18 +106,6 @@ void Picture::finish() {
 ChannelProfile Picture::channels() const {
     if (!inspect_) return {};
     return {rows_, channelMax_.values(), channelNmse_.values()};
-}
-
-std::int64_t Picture::outlierRows() const {
-    std::vector<float> maxima = rowMax_.values();
-    std::erase_if(maxima, [](float value) { return std::isnan(value); });
-    if (maxima.size() < 2) return 0;
-    const std::size_t middle = maxima.size() / 2;
-    std::nth_element(maxima.begin(), maxima.begin() + std::ptrdiff_t(middle), maxima.end());
-    double median = double(maxima[middle]);
-    if (maxima.size() % 2 == 0)
-        median = (median + double(*std::max_element(maxima.begin(), maxima.begin() + std::ptrdiff_t(middle)))) / 2;
-    return std::count_if(maxima.begin(), maxima.end(), [&](float value) { return double(value) > 6 * median; });
 }
 
 } // namespace qs

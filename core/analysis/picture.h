@@ -28,31 +28,28 @@ private:
     std::vector<std::uint32_t> cells_;
 };
 
-/// Block map, channel profile and row maxima, fed with the figures of consecutive blocks.
+/// Block map and channel profile, fed with the figures of consecutive blocks.
 class Picture {
 public:
     Picture(const ScaleGrid& grid, const AnalysisOptions& options, std::size_t unitElements);
     std::int64_t blockElements() const { return blockElements_; }
     bool wantsBlocks() const { return inspect_; }
-    bool wantsRows() const { return statistics_; }
 
     /// Whole rows from `row` on, or a part of one row that begins at element `column`, a multiple of blockElements().
     void addBlocks(std::uint64_t row, std::uint64_t column, std::size_t n, const float* sse, const float* ssw,
                    const float* absMax);
-    void addRowMax(std::uint64_t row, float absMax);
 
     void finish(); ///< once, after the pass: puts the parts of long rows together
     BlockMap map() const;
     ChannelProfile channels() const;
-    std::int64_t outlierRows() const;
 
 private:
     void addRow(std::uint64_t row, double sse, double ssw, float absMax);
-    bool inspect_ = false, statistics_ = false;
+    bool inspect_ = false;
     std::int64_t rows_ = 0, features_ = 0, blockElements_ = 64, blocksPerRow_ = 0;
     int mapRows_ = 0, mapColumns_ = 0;
     std::vector<std::uint32_t> columnCell_; ///< map column of a block
-    MaxCells cells_, channelMax_, channelNmse_, rowMax_;
+    MaxCells cells_, channelMax_, channelNmse_;
     struct RowPart {
         double sse = 0, ssw = 0;
         float absMax = 0;

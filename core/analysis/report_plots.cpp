@@ -13,7 +13,7 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kMostRoles = 64, kMostLayers = 256, kMostLevels = 32;
+constexpr std::size_t kMostRoles = 64, kMostLayers = 256, kMostDrawnLevels = 32;
 
 std::string titleOf(const Metric& metric) {
     return headerText({metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, {}});
@@ -57,6 +57,7 @@ std::vector<Plot> placeMaps(const AnalysisPlan& plan, const RowsBySpec& specs, c
         plot.xTitle = "layer", plot.yTitle = "role";
         plot.cellTitle = titleOf(metric);
         plot.cellDecimals = metric.decimals;
+        plot.lowIsGood = metric.better != Direction::HigherIsBetter;
         plot.emptyTitle = "not measured or without error";
         plot.rowLabels = roles;
         const std::size_t columns = std::min(kMostLayers, layers.size());
@@ -105,6 +106,7 @@ std::vector<Plot> rankings(const AnalysisPlan& plan, const RowsBySpec& specs, co
                          : fmt::format("All {} tensors, worst first, {}", ranked.size(), plan.specs[s].first);
         plot.xTitle = titleOf(metric);
         plot.color = 2;
+        plot.namesTensors = true;
         auto& series = plot.series.emplace_back();
         series.name = plan.specs[s].first;
         for (std::size_t i = 0; i < ranked.size() && i < most; ++i) {
@@ -222,7 +224,7 @@ std::vector<Plot> codebooks(const AnalysisPlan& plan, const RowsBySpec& specs, c
             area.x.push_back(bins.lo + bins.width() * (double(b) + 0.5));
             area.y.push_back(100 * bins.counts[b] / double(values.total()));
         }
-        if (levels.size() <= kMostLevels) density.verticals.assign(levels.begin(), levels.end());
+        if (levels.size() <= kMostDrawnLevels) density.verticals.assign(levels.begin(), levels.end());
         plots.push_back(std::move(density));
 
         Plot share;

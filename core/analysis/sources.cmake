@@ -12,12 +12,14 @@ target_sources(qs_core PRIVATE
   analysis/audit_order.cpp
   analysis/audit_quantized.cpp
   analysis/audit_shares.cpp
+  analysis/axis_maxima.cpp
   analysis/block_cause.cpp
   analysis/codebook.cpp
   analysis/columns.cpp
   analysis/diff.cpp
   analysis/diff_compare.cpp
   analysis/diff_names.cpp
+  analysis/diff_permuted.cpp
   analysis/diff_report.cpp
   analysis/forensics.cpp
   analysis/histogram.cpp
@@ -26,6 +28,7 @@ target_sources(qs_core PRIVATE
   analysis/lloyd_gap.cpp
   analysis/metrics.cpp
   analysis/picture.cpp
+  analysis/remarks.cpp
   analysis/report_plots.cpp
   analysis/statistics.cpp
   analysis/sweep.cpp

@@ -19,14 +19,15 @@ TensorStatistics statisticsOf(const Moments& m) {
     TensorStatistics out;
     out.moments = m;
     if (m.n == 0) return out;
-    const double mean = m.s1 / m.n, e2 = m.s2 / m.n, e3 = m.s3 / m.n, e4 = m.s4 / m.n;
-    out.mean = mean;
+    const double d = m.s1 / m.n, e2 = m.s2 / m.n, e3 = m.s3 / m.n, e4 = m.s4 / m.n; // about the pivot
+    out.mean = double(m.pivot) + d;
     // Equal values: the power sums would leave a rounding error where the spread is 0.
-    const double m2 = m.min == m.max ? 0.0 : std::max(0.0, e2 - mean * mean);
+    const double m2 = m.min == m.max ? 0.0 : std::max(0.0, e2 - d * d);
     out.std = std::sqrt(m2);
-    const double m4 = e4 - 4 * mean * e3 + 6 * mean * mean * e2 - 3 * mean * mean * mean * mean;
+    const double m4 = e4 - d * (4 * e3 - d * (6 * e2 - d * 3 * d));
     out.kurtosis = m2 > 0 ? m4 / (m2 * m2) - 3 : std::nan("");
-    out.crest = e2 > 0 ? out.absMax() / std::sqrt(e2) : std::nan("");
+    const double rms = std::sqrt(m.squares() / m.n);
+    out.crest = rms > 0 ? out.absMax() / rms : std::nan("");
     return out;
 }
 
@@ -42,22 +43,16 @@ double conversionErrorOf(const TensorView& view, std::uint64_t begin, std::size_
     return largest;
 }
 
-StatisticsGatherer::StatisticsGatherer(const TensorView& view, std::size_t features)
-    : view_(&view), features_(features), pieces_(kMaxPieces),
+StatisticsGatherer::StatisticsGatherer(const TensorView& view)
+    : view_(&view), maxima_(view.info->elements, view.info->lastAxis()), pieces_(kMaxPieces),
       conversion_(view.info->dtype == DType::F64 ? kMaxPieces : 0) {}
 
-void StatisticsGatherer::add(const PassRange& range, Picture& picture, bool rowMaxima) {
-    const KernelSet& kernels = bestKernels();
-    pieces_[range.piece].merge(kernels.moments(range.x, range.n));
+void StatisticsGatherer::add(const PassRange& range) {
+    const Moments found = bestKernels().moments(range.x, range.n);
+    pieces_[range.piece].merge(found);
     if (!conversion_.empty())
         conversion_[range.piece] = std::max(conversion_[range.piece], conversionErrorOf(*view_, range.begin, range.n));
-    if (!rowMaxima) return;
-    for (std::size_t done = 0; done < range.n;) {
-        const std::size_t at = std::size_t(range.begin) + done,
-                          part = std::min(range.n - done, features_ - at % features_);
-        picture.addRowMax(at / features_, kernels.absMax(range.x + done, part, true));
-        done += part;
-    }
+    maxima_.add(range, found.nan + found.inf == 0);
 }
 
 Moments StatisticsGatherer::moments() const {
@@ -66,9 +61,9 @@ Moments StatisticsGatherer::moments() const {
     return all;
 }
 
-TensorStatistics StatisticsGatherer::finish(const Picture& picture) const {
+TensorStatistics StatisticsGatherer::finish() const {
     TensorStatistics out = statisticsOf(moments());
-    out.outlierChannels = picture.outlierRows();
+    out.outlierChannels = maxima_.outlierRows(), out.outlierColumns = maxima_.outlierColumns();
     if (!conversion_.empty()) out.conversionError = *std::max_element(conversion_.begin(), conversion_.end());
     return out;
 }
@@ -83,14 +78,12 @@ Result<TensorStatistics> measureStatistics(const Model& model, const TensorInfo&
     QuantSpec plain;
     plain.format = "f32";
     const auto grid = scaleGrid(plain, tensor.shape);
-    Picture picture(*grid, AnalysisOptions{}, kChunk);
-    StatisticsGatherer gatherer(view, std::size_t(std::max<std::int64_t>(1, grid->features)));
-    const auto done =
-        forEachRange(view, plain, *grid, job, [&](const PassRange& range) { gatherer.add(range, picture, true); });
+    StatisticsGatherer gatherer(view);
+    const auto done = forEachRange(view, plain, *grid, job, [&](const PassRange& range) { gatherer.add(range); });
     if (!done) return tl::unexpected(done.error());
     releasePages(model, tensor);
     if (auto same = model.unchanged(tensor); !same) return tl::unexpected(same.error());
-    return gatherer.finish(picture);
+    return gatherer.finish();
 }
 
 } // namespace qs

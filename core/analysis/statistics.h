@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/analysis/analysis.h"
-#include "core/analysis/picture.h"
+#include "core/analysis/axis_maxima.h"
 
 #include <atomic>
 
@@ -17,15 +17,15 @@ double conversionErrorOf(const TensorView& view, std::uint64_t begin, std::size_
 /// Gathers statistics range by range; pieces are folded in order.
 class StatisticsGatherer {
 public:
-    StatisticsGatherer(const TensorView& view, std::size_t features);
-    /// `rowMax` is given |x| maxima of whole rows unless the blocks of the picture did that.
-    void add(const PassRange& range, Picture& picture, bool rowMaxima);
-    Moments moments() const;
-    TensorStatistics finish(const Picture& picture) const;
+    explicit StatisticsGatherer(const TensorView& view);
+    void add(const PassRange& range);
+    TensorStatistics finish() const;
+    const AxisMaxima& maxima() const { return maxima_; }
 
 private:
+    Moments moments() const;
     const TensorView* view_;
-    std::size_t features_;
+    AxisMaxima maxima_;
     std::vector<Moments> pieces_;
     std::vector<double> conversion_;
 };

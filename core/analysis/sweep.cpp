@@ -124,6 +124,7 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
     }
     AnalysisOptions options;
     options.statistics = false;
+    options.decodedAs = plan.decodedAs;
     for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
         const TensorInfo& tensor = *plan.tensors[t];
         progress.what = "Sweeping " + escapeForPeople(tensor.name);
@@ -172,7 +173,7 @@ const Columns<SweepPoint>& sweepColumns() {
         figure({"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter,
                 "-10 log10 of the NMSE of the class's tensors taken together"},
                &Row::sqnrDb);
-        figure({"nmse", "NMSE", "", Show::Significant, 4, Direction::LowerIsBetter, "sum E^2 / sum W^2"}, &Row::nmse);
+        figure({"nmse", "NMSE", "", Show::Scientific, 4, Direction::LowerIsBetter, "sum E^2 / sum W^2"}, &Row::nmse);
         list.push_back({{"frontier", "Frontier", "", Show::Text, 0, Direction::None,
                          "no other spec of the sweep has fewer bits and no more error"},
                         [](const Row& r) { return Value(r.frontier); }});
@@ -185,6 +186,7 @@ const Columns<SweepPoint>& sweepColumns() {
                         [](const Row& r) { return r.complete() ? Value(std::int64_t(r.bytes)) : Value(); }});
         text("worst_tensor", "Worst tensor", "the one with the least SQNR",
              [](const Row& r) { return r.worstTensor.empty() ? Value() : Value(r.worstTensor); });
+        list.back().show = Show::Name;
         text("spec_full", "Spec in full", "", [](const Row& r) { return Value(r.specFull); });
         text("reason", "Reason", "why it was not measured", [](const Row& r) {
             if (!r.reason.empty()) return Value(r.reason);

@@ -31,6 +31,7 @@ struct SweepPlan {
     std::shared_ptr<const Model> model;
     std::vector<const TensorInfo*> tensors;
     std::vector<SweepSpec> specs;
+    DecodedAs decodedAs = DecodedAs::F32;
 };
 
 /// A class under a spec. Without figures until all its tensors were measured: half a class has another mean.

@@ -77,6 +77,8 @@ Result<Report> sweepReport(const SweepPlan& plan, const SweepResult& result, con
         "its tensors were measured.";
     section.text = "A mark is a spec, a thin line joins the block sizes of one format, the heavy line is the frontier: "
                    "specs than which no other one has fewer bits and no more error.";
+    for (const auto& choice : decodedAsChoices())
+        if (choice.value == plan.decodedAs) section.text += fmt::format(" Errors are measured on {}.", choice.title);
     section.plots = sweepPlots(plan, result);
     std::vector<SweepPoint> best;
     for (std::size_t c = 0; c < result.classes.size(); ++c) {

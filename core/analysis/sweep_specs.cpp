@@ -9,7 +9,7 @@
 namespace qs {
 namespace {
 
-constexpr std::array<std::uint32_t, 5> kBlocks = {16, 32, 64, 128, 256};
+constexpr std::array<std::uint32_t, 5> kSweptBlocks = {16, 32, 64, 128, 256};
 
 // What people choose between; all other formats are there to be asked for.
 constexpr std::string_view kUsual[] = {"nf4",  "af4",   "int2",    "int3",     "int4",  "int5", "int6",
@@ -21,13 +21,14 @@ bool has(const FormatTraits& traits, ScaleKind kind) { return traits.scaleKinds 
 bool takesBlocks(const QuantSpec& spec) {
     const auto& traits = spec.traits();
     return has(traits, ScaleKind::Block) && traits.minBlock < traits.maxBlock && !spec.block && !spec.axes &&
-           !spec.tiles && (spec.scale == ScaleSpelling::Default || spec.scale == ScaleSpelling::Block) &&
+           !spec.keepsOutput && !spec.tiles &&
+           (spec.scale == ScaleSpelling::Default || spec.scale == ScaleSpelling::Block) &&
            (spec.scale == ScaleSpelling::Block || spec.scaleKind() != ScaleKind::None);
 }
 
 } // namespace
 
-std::span<const std::uint32_t> usualSweepBlocks() { return kBlocks; }
+std::span<const std::uint32_t> usualSweepBlocks() { return kSweptBlocks; }
 
 std::vector<SweepLine> sweepLines() {
     std::vector<SweepLine> lines;

@@ -4,7 +4,9 @@
 #include "core/base/text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <cstdlib>
 
 namespace qs {
 namespace {
@@ -18,7 +20,10 @@ std::string signedBytes(double bytes) {
 
 } // namespace
 
-bool isNumeric(const ColumnInfo& column) { return column.show != Show::Text && column.show != Show::Shape; }
+bool isNumeric(const ColumnInfo& column) {
+    return column.show != Show::Text && column.show != Show::Name && column.show != Show::Code &&
+           column.show != Show::Shape && column.show != Show::Times;
+}
 
 namespace {
 
@@ -29,6 +34,22 @@ std::string shownShape(const std::string& whole) {
     std::size_t end = 0;
     for (int i = 0; i < 6; ++i) end = whole.find(',', end) + 1;
     return whole.substr(0, end) + " … " + std::to_string(commas + 1 - 6) + " more]";
+}
+
+std::string microseconds(double ns, int digits) { return significantText(ns / 1000, digits > 0 ? digits : 4); }
+
+/// Each number of the list in µs, the rest as it is.
+std::string shownTimes(const std::string& list, int digits) {
+    std::string out;
+    for (const char* at = list.c_str(); *at;) {
+        char* end = nullptr;
+        const double ns = std::isdigit(static_cast<unsigned char>(*at)) ? std::strtod(at, &end) : 0;
+        if (!end)
+            out += *at++;
+        else
+            out += microseconds(ns, digits), at = end;
+    }
+    return out;
 }
 
 } // namespace
@@ -44,8 +65,13 @@ std::string headerText(const ColumnInfo& column) {
 std::string cellText(const ColumnInfo& column, const Value& value) {
     if (std::holds_alternative<std::monostate>(value)) return "not measured";
     if (const auto* b = std::get_if<bool>(&value)) return *b ? "yes" : "no";
-    if (const auto* s = std::get_if<std::string>(&value)) return column.show == Show::Shape ? shownShape(*s) : *s;
-    if (const auto* i = std::get_if<std::int64_t>(&value))
+    if (const auto* s = std::get_if<std::string>(&value))
+        return column.show == Show::Shape   ? shownShape(*s)
+               : column.show == Show::Times ? shownTimes(*s, column.decimals)
+                                            : *s;
+    if (const auto* i = std::get_if<std::int64_t>(&value); i && column.show == Show::Time)
+        return microseconds(double(*i), column.decimals);
+    else if (i)
         return column.show != Show::Bytes ? std::to_string(*i)
                : *i < 0                   ? signedBytes(double(*i))
                                           : bytesText(std::uint64_t(*i));
@@ -54,6 +80,8 @@ std::string cellText(const ColumnInfo& column, const Value& value) {
     case Show::Fixed: return fixedText(d, column.decimals);
     case Show::Percent: return fixedText(100 * d, column.decimals) + " %";
     case Show::Bytes: return signedBytes(d);
+    case Show::Time: return microseconds(d, column.decimals);
+    case Show::Scientific: return scientificText(d, column.decimals > 0 ? column.decimals : 4);
     case Show::Integer: return fixedText(d, 0);
     default: return significantText(d, column.decimals > 0 ? column.decimals : 4);
     }

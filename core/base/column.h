@@ -15,14 +15,27 @@ namespace qs {
 using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
 
 enum class Direction { None, LowerIsBetter, HigherIsBetter };
-enum class Show { Text, Integer, Bytes, Fixed, Significant, Percent, Shape };
+enum class Show {
+    Text,
+    Integer,
+    Bytes,
+    Fixed,
+    Significant,
+    Percent,
+    Shape,
+    Scientific, ///< "3.81e-03": figures over many magnitudes, alike in all rows
+    Name,       ///< of a tensor: cut by nameWithin() where it has no room
+    Code,       ///< a hash or the like, in the type of figures
+    Time,       ///< the value is in ns, people read µs
+    Times       ///< a list of times: "[1200,1300]" in ns, people read µs
+};
 
 struct ColumnInfo {
     std::string id;    ///< JSON key and CSV header
     std::string title; ///< table header, without the arrow
     std::string unit;  ///< "" when none
     Show show = Show::Text;
-    int decimals = 2; ///< Fixed and Percent: decimals; Significant: digits
+    int decimals = 2; ///< Fixed and Percent: decimals; Significant, Scientific, Time: digits
     Direction better = Direction::None;
     std::string tip; ///< one sentence, with the formula where there is one
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/parallel.h"
 
+#include "core/base/job_scope.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -103,7 +105,8 @@ void parallelFor(std::size_t count, std::size_t grain,
         {
             const SaysPlaced after{placed};
             for (unsigned worker = 1; worker < workers; ++worker) {
-                others.emplace_back([&work, &placed, worker] {
+                others.emplace_back([&work, &placed, worker, job = JobScope::current()] {
+                    const JobScope scope(job);
                     work(worker);
                     placed.wait(false, std::memory_order_acquire);
                 });

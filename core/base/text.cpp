@@ -81,6 +81,8 @@ std::string escapeForPeople(std::string_view text, std::size_t maxChars) {
     return out;
 }
 
+std::string shownPath(const std::string& path) { return escapeForPeople(path, 200); }
+
 std::string shapeText(std::span<const std::int64_t> shape) {
     std::string out = "[";
     for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -130,11 +132,16 @@ std::string significantText(double value, int digits) {
     if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
     if (value == 0) return "0";
     const double magnitude = std::fabs(value);
-    if (magnitude < 1e-4 || magnitude >= 1e7) return fmt::format("{:.{}e}", value, std::max(0, digits - 2));
+    if (magnitude < 1e-4 || magnitude >= 1e7) return scientificText(value, digits);
     // The digits before the point after rounding: 9.9999 has two.
     const double rounded = std::stod(fmt::format("{:.{}e}", magnitude, std::max(0, digits - 1)));
     const int integerDigits = int(std::floor(std::log10(rounded))) + 1;
     return fmt::format("{:.{}f}", value, std::clamp(digits - integerDigits, 0, 9));
+}
+
+std::string scientificText(double value, int digits) {
+    if (!std::isfinite(value) || value == 0) return significantText(value, digits);
+    return fmt::format("{:.{}e}", value, std::max(0, digits - 2));
 }
 
 std::string durationText(double seconds) {

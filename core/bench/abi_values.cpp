@@ -197,6 +197,7 @@ qs_run_opts runOptions(const RunOptions& from) {
     options.buffer_sets = std::max(1u, from.bufferSets);
     options.flags = from.cold ? QS_RUN_COLD : 0;
     options.max_seconds = from.maxSeconds;
+    options.memory_bytes = from.memoryBytes;
     return options;
 }
 

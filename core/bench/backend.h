@@ -131,6 +131,7 @@ struct RunOptions {
     std::uint32_t warmup = 1, iterations = 10, chain = 1, bufferSets = 1;
     bool cold = false;
     double maxSeconds = 2;
+    std::uint64_t memoryBytes = 0; ///< of a roof: the most that what it reads may take; 0: as the backend likes
 };
 struct RunSamples {
     std::vector<std::uint64_t> ns; ///< of one run each

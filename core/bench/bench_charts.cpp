@@ -15,7 +15,7 @@
 namespace qs {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoFigure = std::numeric_limits<double>::quiet_NaN();
 
 std::string seriesOf(const BenchmarkRow& row, LatencyLines lines) {
     const bool variant = lines == LatencyLines::Variants && !row.variant.empty();
@@ -68,8 +68,8 @@ std::vector<LatencyChart> latencyCharts(std::span<const BenchmarkRow> rows, Late
         if (!series.count(name)) order[title].push_back(name);
         const Point point{double(row.m),
                           *row.medianNs,
-                          row.ciNs ? row.ciNs->low : kNaN,
-                          row.ciNs ? row.ciNs->high : kNaN,
+                          row.ciNs ? row.ciNs->low : kNoFigure,
+                          row.ciNs ? row.ciNs->high : kNoFigure,
                           row.busy ? std::nullopt : row.ciNs,
                           i};
         const auto [at, first] = series[name].try_emplace(point.m, point);
@@ -123,10 +123,11 @@ std::vector<SpeedupMap> speedupMaps(std::span<const BenchmarkRow> rows) {
         const std::size_t r = indexIn(map->shapes, fmt::format("{}x{}x{}", row.m, row.n, row.k));
         const std::size_t c = indexIn(map->columns, row.backend + " " + row.spec);
         // Threads that wait for each other beside something else make a yardstick thousands of times as slow.
-        cells.push_back({std::size_t(map - out.begin()), r, c, i, row.busy ? kNaN : row.speedup.value_or(kNaN)});
+        cells.push_back(
+            {std::size_t(map - out.begin()), r, c, i, row.busy ? kNoFigure : row.speedup.value_or(kNoFigure)});
     }
     for (auto& map : out) {
-        map.cells.assign(map.shapes.size() * map.columns.size(), kNaN);
+        map.cells.assign(map.shapes.size() * map.columns.size(), kNoFigure);
         map.rows.assign(map.cells.size(), -1);
     }
     for (const auto& cell : cells) {

@@ -56,16 +56,15 @@ void addFigures(Columns<Row>& columns) {
     const auto add = [&](ColumnInfo info, auto get) { columns.push_back({std::move(info), get}); };
     add({"status", "Status", "", Show::Text, 0, kNone, "ok, declined, wrong, invalid, unavailable, crashed, hung, ..."},
         [](const Row& r) -> Value { return std::string(rowStateText(r.status)); });
-    add({"prepare_ns", "Prepare", "ns", Show::Significant, 4, kLower,
-         "Whole prepare call: repack, upload, compile; once"},
+    add({"prepare_ns", "Prepare", "µs", Show::Time, 4, kLower, "Whole prepare call: repack, upload, compile; once"},
         figureOf(&Row::prepareNs));
-    add({"median_ns", "Median", "ns", Show::Significant, 4, kLower, "Median time of one run; no outlier is dropped"},
+    add({"median_ns", "Median", "µs", Show::Time, 4, kLower, "Median time of one run; no outlier is dropped"},
         figureOf(&Row::medianNs));
-    add({"ci_ns", "95 % CI", "ns", Show::Shape, 0, kNone,
+    add({"ci_ns", "95 % CI", "µs", Show::Times, 4, kNone,
          "Of the median, by ranks (n ± 1.96 √n) / 2; none below 20 samples"},
         [](const Row& r) { return list(r.ciNs); });
-    add({"min_ns", "Min", "ns", Show::Significant, 4, kLower, "Fastest run"}, figureOf(&Row::minNs));
-    add({"p95_ns", "p95", "ns", Show::Significant, 4, kLower, "95 % of the runs took at most that long"},
+    add({"min_ns", "Min", "µs", Show::Time, 4, kLower, "Fastest run"}, figureOf(&Row::minNs));
+    add({"p95_ns", "p95", "µs", Show::Time, 4, kLower, "95 % of the runs took at most that long"},
         figureOf(&Row::p95Ns));
     add({"sample_count", "Samples", "", Show::Integer, 0, kNone, "Timed runs that were kept: all"},
         [](const Row& r) -> Value { return std::int64_t(r.samples.size()); });
@@ -82,18 +81,18 @@ void addFigures(Columns<Row>& columns) {
         [](const Row& r) { return r.speedupCi ? Value(r.speedupCi->high) : Value(); });
     add({"speedup_reason", "No speed-up because", "", Show::Text, 0, kNone, "Why there is no speed-up"},
         [](const Row& r) -> Value { return r.speedupReason; });
-    add({"nmse", "Kernel NMSE", "", Show::Significant, 3, kLower,
+    add({"nmse", "Kernel NMSE", "", Show::Scientific, 3, kLower,
          "Σ(y−r)²/Σr² of the variant against f64 on the same quantized operands"},
         figureOf(&Row::nmse));
-    add({"tail_nmse", "Tail NMSE", "", Show::Significant, 3, kLower, "The largest over the small shapes of the gate"},
+    add({"tail_nmse", "Tail NMSE", "", Show::Scientific, 3, kLower, "The largest over the small shapes of the gate"},
         figureOf(&Row::worstNmse));
     add({"nmse_limit", "NMSE limit", "", Show::Significant, 3, kNone,
          "What the gate accepts, more where the sums cancel; 0: exact"},
         figureOf(&Row::nmseLimit));
-    add({"format_nmse", "Format NMSE", "", Show::Significant, 3, kLower,
+    add({"format_nmse", "Format NMSE", "", Show::Scientific, 3, kLower,
          "Product with the quantized weights against the product with W, same x, in f64: what the format costs"},
         figureOf(&Row::formatNmse));
-    add({"approx_nmse", "Approx. NMSE", "", Show::Significant, 3, kLower,
+    add({"approx_nmse", "Approx. NMSE", "", Show::Scientific, 3, kLower,
          "Of an approximate variant against the format's own values; its kernel NMSE is by its own rule"},
         figureOf(&Row::approxNmse));
     add({"checked_outputs", "Checked", "", Show::Integer, 0, kNone,
@@ -168,17 +167,18 @@ void addPreparation(Columns<Row>& columns) {
     text("variant_title", "Variant title", "In words", &Row::variantTitle);
     text("variant_note", "Arithmetic", "Products and sums that the variant uses", &Row::variantNote);
     text("device_name", "Device name", "As the backend names it", &Row::deviceName);
-    text("tensor", "Tensor", "Whose values W has; empty: seeded random values", &Row::tensor);
+    add({"tensor", "Tensor", "", Show::Name, 0, kNone, "Whose values W has; empty: seeded random values"},
+        [](const Row& r) -> Value { return r.tensor; });
     text("reason", "Reason", "Why the row is not ok, and remarks", &Row::reason);
     text("command", "Command", "Runs this row again", &Row::command);
-    add({"round_medians_ns", "Round medians", "ns", Show::Shape, 0, kNone, "One a round, in the order of the rounds"},
+    add({"round_medians_ns", "Round medians", "µs", Show::Times, 4, kNone, "One a round, in the order of the rounds"},
         [](const Row& r) -> Value {
             std::vector<long long> medians;
             for (const double ns : r.roundMedians)
                 if (std::isfinite(ns)) medians.push_back(std::llround(ns));
             return medians.empty() ? Value() : Value(fmt::format("[{}]", fmt::join(medians, ", ")));
         });
-    add({"samples", "Raw samples", "ns", Show::Shape, 0, kNone, "Every timed run, in the order taken"},
+    add({"samples", "Raw samples", "µs", Show::Times, 4, kNone, "Every timed run, in the order taken"},
         [](const Row& r) -> Value {
             if (r.samples.empty()) return {};
             return fmt::format("[{}]", fmt::join(r.samples, ", "));

@@ -29,6 +29,8 @@ constexpr std::array<BenchAct, 4> kActs = {{
     {"fp8_e4m3", "fp8 (e4m3) activations, quantized per row during the run", "f32", true},
 }};
 
+constexpr std::uint64_t kLeastMemory = 1 << 20;
+
 template<class List> std::string idsOf(const List& list) {
     std::string out;
     for (const auto& item : list) out += (out.empty() ? "" : ", ") + std::string(item.id);
@@ -86,6 +88,9 @@ Result<void> checkPlan(const BenchmarkPlan& plan) {
     if (plan.shapes.empty()) return fail("The benchmark has no shape; give one, for instance 1x4096x4096.");
     if (!(plan.secondsPerRow > 0) || plan.secondsPerRow > 3600)
         return fail("The time for a row must be above 0 and at most 3600 seconds.");
+    if (plan.memoryBytes && plan.memoryBytes < kLeastMemory)
+        return fail(fmt::format("The memory limit is {}; give at least {}.", bytesText(plan.memoryBytes),
+                                bytesText(kLeastMemory)));
     for (const auto& shape : plan.shapes) {
         const double bytes = 4 * (double(shape.n) * double(shape.k) + double(shape.m) * double(shape.k + shape.n));
         if (bytes > 64.0 * 1024 * 1024 * 1024)

@@ -58,7 +58,10 @@ struct BenchmarkPlan {
     std::vector<BackendSource> backends; ///< from backendSources()
     bool bias = false;
     double secondsPerRow = 2; ///< of timing; checks and preparation come on top
-    unsigned threads = 0;     ///< 0: all cores
+    /// That copies of the weights and what measures roofs may take together, in bytes; 0: half of what is free. With
+    /// less than copies need that no cache holds, a cold row says that it is not.
+    std::uint64_t memoryBytes = 0;
+    unsigned threads = 0; ///< 0: all cores
     std::uint64_t seed = 1;
     std::shared_ptr<const Model> model; ///< of BenchShape::tensor
     bool artifacts = false;             ///< keep what each variant can show of what it ran

@@ -44,7 +44,8 @@ Table telling(const Table& table, const std::vector<std::string_view>& ids) {
     std::vector<std::string_view> kept;
     for (std::size_t c = 0; c < all.columns.size(); ++c) {
         const std::string& id = all.columns[c].id;
-        const bool choice = id == "op" || id == "act" || id == "cache" || id == "device" || id == "roof";
+        const bool told = id == "cache" && !all.rows.empty() && all.rows.front()[c] == Value(std::string("not cold"));
+        const bool choice = !told && (id == "op" || id == "act" || id == "cache" || id == "device" || id == "roof");
         const auto same = [&](const auto& row) { return row[c] == all.rows.front()[c]; };
         const auto missing = [](const Value& value) {
             const auto* text = std::get_if<std::string>(&value);
@@ -59,13 +60,15 @@ Table telling(const Table& table, const std::vector<std::string_view>& ids) {
 }
 
 /// What the columns that were left out have in common.
-std::string commonText(const BenchmarkPlan& plan) {
+std::string commonText(const BenchmarkPlan& plan, const BenchmarkRun& run) {
     std::string out;
     const auto add = [&](const std::string& text) { out += (out.empty() ? "All rows: " : ", ") + text; };
     if (plan.ops.size() == 1)
         if (const auto* op = findBenchOp(plan.ops.front())) add(op->title);
     if (plan.acts.size() == 1) add(plan.acts.front() + " activations");
-    if (plan.caches.size() == 1) add(std::string(cacheText(plan.caches.front())) + " cache");
+    const bool inCaches =
+        std::any_of(run.rows.begin(), run.rows.end(), [](const BenchmarkRow& row) { return row.inCaches; });
+    if (plan.caches.size() == 1 && !inCaches) add(std::string(cacheText(plan.caches.front())) + " cache");
     return out.empty() ? out : out + ".";
 }
 
@@ -93,13 +96,24 @@ Table rowsWith(const BenchmarkRun& run, bool measured, const std::vector<std::st
     for (const auto& row : run.rows)
         if (row.medianNs.has_value() == measured) rows.push_back(row);
     Table all = makeTable(title, benchmarkColumns(), rows);
-    sayBusy(all, rows);
+    sayConditions(all, rows);
     Table table = telling(all, ids);
     table.title = title;
     return table;
 }
 
 } // namespace
+
+std::vector<std::string> benchPaths(const BenchmarkPlan& plan) {
+    std::vector<std::string> paths;
+    for (const auto& source : plan.backends) {
+        if (!source.path.empty()) paths.push_back(source.path);
+        for (const auto& [key, value] : source.options)
+            if (value.find('/') != std::string::npos) paths.push_back(value);
+    }
+    if (plan.model) paths.push_back(plan.model->path);
+    return paths;
+}
 
 Report benchmarkReport(const BenchmarkPlan& plan, const BenchmarkRun& run, const std::vector<ComparedRow>& compared) {
     Report report;
@@ -144,7 +158,7 @@ Report benchmarkReport(const BenchmarkPlan& plan, const BenchmarkRun& run, const
                               "Not measured, and why");
         !table.rows.empty())
         tables.push_back(std::move(table));
-    std::string text = commonText(plan);
+    std::string text = commonText(plan, run);
     if (const auto warm = cacheRoofText(run.rows); !warm.empty()) text += (text.empty() ? "" : " ") + warm + '.';
     report.sections.push_back(sectionOf("Rows", text, std::move(tables), {}, true));
     report.sections.push_back(sectionOf(

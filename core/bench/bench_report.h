@@ -11,6 +11,9 @@ namespace qs {
 Report benchmarkReport(const BenchmarkPlan& plan, const BenchmarkRun& run,
                        const std::vector<ComparedRow>& compared = {});
 
+/// Of the model and of the libraries: see withoutFolders().
+std::vector<std::string> benchPaths(const BenchmarkPlan& plan);
+
 std::vector<Plot> benchmarkPlots(const BenchmarkRun& run);
 
 } // namespace qs

@@ -64,7 +64,8 @@ struct BenchmarkRow {
     std::optional<double> intensity; ///< operations a byte of minimum traffic
     std::optional<double> roofShare; ///< of the nearest measured roof; over 1.05 is invalid
     std::string roofKind;            ///< which one
-    bool withoutCacheRoof = false;   ///< warm, but no cache was measured: held against arithmetic alone
+    bool inCaches = false;           ///< cold, but the memory limit leaves too few copies: caches may hold them
+    bool withoutCacheRoof = false;   ///< read from caches, but no cache was measured: held against arithmetic alone
     std::uint32_t bufferSets = 1, iterations = 0, chain = 1; ///< of a round
     std::optional<double> probeRead, probeF32; ///< of the host, medians over these rounds: bytes, operations a second
     std::size_t repeatedRounds = 0;            ///< because a probe fell below 70 % of its best

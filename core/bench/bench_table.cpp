@@ -12,15 +12,22 @@ namespace {
 
 constexpr int kFused = 1; ///< of BenchmarkRow::fusion
 
+std::size_t rowsInCaches(std::span<const BenchmarkRow> rows) {
+    return std::size_t(std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.inCaches; }));
+}
+
 std::size_t rowsWithoutCacheRoof(std::span<const BenchmarkRow> rows) {
     return std::size_t(std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.withoutCacheRoof; }));
 }
 
 } // namespace
 
-void sayBusy(Table& table, std::span<const BenchmarkRow> rows) {
+void sayConditions(Table& table, std::span<const BenchmarkRow> rows) {
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
-        const bool status = table.columns[c].id == "status", speedup = table.columns[c].id == "speedup_vs_f32";
+        const std::string& id = table.columns[c].id;
+        for (std::size_t i = 0; id == "cache" && i < rows.size(); ++i)
+            if (rows[i].inCaches) table.rows[i][c] = std::string("not cold");
+        const bool status = id == "status", speedup = id == "speedup_vs_f32";
         if (!status && !speedup) continue;
         for (std::size_t i = 0; i < rows.size(); ++i)
             if (rows[i].busy) table.rows[i][c] = std::string(status ? "ok, busy" : "busy");
@@ -45,7 +52,7 @@ Table benchTable(const BenchmarkPlan& plan, std::vector<BenchmarkRow> rows, bool
     if (!approximate) std::erase(ids, "approx_nmse");
     if (plan.ops.size() == 1) std::erase(ids, "op");
     if (plan.acts.size() == 1) std::erase(ids, "act");
-    if (plan.caches.size() == 1) std::erase(ids, "cache");
+    if (plan.caches.size() == 1 && !rowsInCaches(rows)) std::erase(ids, "cache");
     if (narrow)
         for (const char* id : {"gflops", "roof_share", "format_nmse"}) std::erase(ids, id);
     // What the compiler made of the weights, where it is not what one would expect.
@@ -54,7 +61,7 @@ Table benchTable(const BenchmarkPlan& plan, std::vector<BenchmarkRow> rows, bool
     // What a warm time is held against, where it is not a cache.
     if (rowsWithoutCacheRoof(rows)) ids.push_back("roof");
     Table table = withColumns(makeTable({}, benchmarkColumns(), rows), ids);
-    sayBusy(table, rows);
+    sayConditions(table, rows);
     return table;
 }
 
@@ -81,6 +88,10 @@ std::string benchRemarks(const std::vector<BenchmarkRow>& rows) {
         out += fmt::format(
             "{} of {} rows were timed on a busy machine, and are too slow: close other programs, then run again\n",
             busy, rows.size());
+    if (const auto count = rowsInCaches(rows))
+        out += fmt::format("{} of {} rows are not cold: within the memory limit caches may hold the copies of the "
+                           "weights\n",
+                           count, rows.size());
     if (const auto text = cacheRoofText(rows); !text.empty()) out += text + "\n";
     for (const auto& row : rows)
         if (row.approx && row.approxNmse)

@@ -11,9 +11,9 @@ namespace qs {
 Table benchTable(const BenchmarkPlan& plan, std::vector<BenchmarkRow> rows, bool narrow);
 /// The reasons of rows without a time, each said once; busy rows; approximate variants. Empty, or begins with a new line.
 std::string benchRemarks(const std::vector<BenchmarkRow>& rows);
-/// The word "busy" in place of a speed-up of threads that waited for each other: no ratio of anything. `table` has a
-/// line for each of `rows`.
-void sayBusy(Table& table, std::span<const BenchmarkRow> rows);
+/// The word "busy" in place of a speed-up of threads that waited for each other: no ratio of anything; "not cold" of rows
+/// whose copies caches may hold. `table` has a line for each of `rows`.
+void sayConditions(Table& table, std::span<const BenchmarkRow> rows);
 /// A sentence about rows that are BenchmarkRow::withoutCacheRoof; empty: there are none.
 std::string cacheRoofText(std::span<const BenchmarkRow> rows);
 

@@ -15,6 +15,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::uint64_t kMostForRoofs = std::uint64_t(512) << 20; ///< more than caches hold
+
 /// (N, K) with its M: weights are quantized once for all of them.
 struct Matrix {
     BenchShape first;
@@ -46,9 +48,10 @@ double checkSeconds(const BenchmarkPlan& plan) { return std::clamp(plan.secondsP
 std::string planText(const BenchmarkPlan& plan) {
     std::string caches;
     for (const auto cache : plan.caches) caches += (caches.empty() ? "" : ",") + std::string(cacheText(cache));
-    return fmt::format("{} s a row, {} threads, cache {}, activations {}, operations {}{}", plan.secondsPerRow,
+    return fmt::format("{} s a row, {} threads, cache {}, activations {}, operations {}{}{}", plan.secondsPerRow,
                        plan.threads ? std::to_string(plan.threads) : "all", caches, fmt::join(plan.acts, ","),
-                       fmt::join(plan.ops, ","), plan.bias ? ", bias" : "");
+                       fmt::join(plan.ops, ","), plan.bias ? ", bias" : "",
+                       plan.memoryBytes ? ", at most " + bytesText(plan.memoryBytes) + " of memory" : "");
 }
 
 class Runner {
@@ -58,6 +61,11 @@ public:
         state_.coldBytes = coldBytes(plan);
         const std::uint64_t memory = availableMemory();
         state_.memoryBytes = memory ? memory / 2 : std::uint64_t(2) << 30;
+        if (plan.memoryBytes) {
+            const std::uint64_t roofs = std::min(plan.memoryBytes / 4, kMostForRoofs);
+            state_.roofs.limitMemory(roofs);
+            state_.memoryBytes = std::min(state_.memoryBytes, plan.memoryBytes - roofs);
+        }
         state_.emit = [this](BenchmarkRow row) {
             run_.rows.push_back(std::move(row));
             if (onRow_) onRow_(run_.rows.back());
@@ -105,7 +113,7 @@ private:
                 if (!got) return tl::unexpected(got.error());
                 values = *got;
             }
-            made.emplace_back(key, makeWeights(spec, rows, columns, values, job_));
+            made.emplace_back(key, makeWeights(spec, rows, columns, values, job_, op.wIsKn));
             return made.back().second;
         };
         const auto group = [&](const BenchAct& act, std::int64_t m) -> Result<void> {

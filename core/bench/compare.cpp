@@ -220,9 +220,9 @@ const Columns<ComparedRow>& comparedColumns() {
         constexpr auto none = Direction::None, lower = Direction::LowerIsBetter;
         add({"row", "Row", "", Show::Text, 0, none, "Backend, spec, operation, shape, cache state and variant"},
             [](const R& r) -> Value { return r.key; });
-        add({"old_ns", "Before", "ns", Show::Significant, 4, lower, "Median of the earlier run"},
+        add({"old_ns", "Before", "µs", Show::Time, 4, lower, "Median of the earlier run"},
             [figure](const R& r) { return figure(r.oldNs); });
-        add({"median_ns", "Now", "ns", Show::Significant, 4, lower, "Median of this run"},
+        add({"median_ns", "Now", "µs", Show::Time, 4, lower, "Median of this run"},
             [figure](const R& r) { return figure(r.ns); });
         add({"ratio", "Speed-up", "x", Show::Fixed, 3, Direction::HigherIsBetter,
              "Before / now; above 1 is faster now"},
@@ -241,9 +241,9 @@ const Columns<ComparedRow>& comparedColumns() {
             [](const R& r) { return r.drift ? Value(r.drift->low) : Value(); });
         add({"drift_high", "Machine, most", "x", Show::Fixed, 3, none, "The same, the most"},
             [](const R& r) { return r.drift ? Value(r.drift->high) : Value(); });
-        add({"old_nmse", "NMSE before", "", Show::Significant, 3, lower, "Kernel error of the earlier run"},
+        add({"old_nmse", "NMSE before", "", Show::Scientific, 3, lower, "Kernel error of the earlier run"},
             [figure](const R& r) { return figure(r.oldNmse); });
-        add({"nmse", "NMSE now", "", Show::Significant, 3, lower, "Kernel error of this run"},
+        add({"nmse", "NMSE now", "", Show::Scientific, 3, lower, "Kernel error of this run"},
             [figure](const R& r) { return figure(r.nmse); });
         return out;
     }();

@@ -54,7 +54,7 @@ Result<std::vector<Offer>> askForOffers(Backend& backend, const ConformancePlan&
             const std::int64_t rows = op.wIsKn ? kK : kN, columns = op.wIsKn ? kN : kK;
             auto values = weightValues(rows, columns, kConformanceSeed, nullptr);
             if (!values) return tl::unexpected(values.error());
-            const auto weights = makeWeights(*spec, rows, columns, *values, job);
+            const auto weights = makeWeights(*spec, rows, columns, *values, job, op.wIsKn);
             if (!weights) {
                 wordless(text);
                 continue;

@@ -42,6 +42,7 @@ std::string commandOf(const Question& q, const OpenedBackend& opened) {
     if (q.request.bias) out += " --bias";
     if (q.plan->threads) out += fmt::format(" --threads {}", q.plan->threads);
     if (q.plan->seed != 1) out += fmt::format(" --seed {}", q.plan->seed);
+    if (q.plan->memoryBytes) out += fmt::format(" --memory {}", q.plan->memoryBytes);
     out += fmt::format(" --seconds {}", q.plan->secondsPerRow);
     return out;
 }

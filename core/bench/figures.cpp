@@ -108,7 +108,7 @@ void shareOfRoofs(BenchmarkRow& row, const Operands& operands, const OpenedBacke
         if (!row.roofShare || share > *row.roofShare) row.roofShare = share, row.roofKind = kind;
     };
     const double seconds = *row.medianNs * 1e-9;
-    const bool cold = row.cache == CacheState::Cold;
+    const bool cold = row.cache == CacheState::Cold && !row.inCaches;
     if (const auto roof = roofs.best(opened, device, cold ? "read_bw" : Roofs::kWarm))
         consider((cold ? coldTraffic(operands, row.weightBytes, cacheBytes) : warmTraffic(operands, row.weightBytes)) /
                      seconds,

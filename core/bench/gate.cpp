@@ -3,6 +3,7 @@
 #include "core/bench/gate.h"
 
 #include "core/base/text.h"
+#include "core/quant/double_quant.h"
 
 #include <algorithm>
 #include <chrono>
@@ -30,7 +31,7 @@ std::vector<TailShape> tailShapes(const QuantSpec& spec, const BenchOp& op) {
         shapes.push_back({1, 64, 4 * 64});
     else
         for (auto& shape : shapes) shape.m = 1;
-    if (spec.effectiveDialect() == "bnb") // whose blocks cross rows that they do not divide, which no backend is given
+    if (isBnb4(spec)) // whose blocks cross rows that they do not divide, which no backend is given
         for (auto& shape : shapes) {
             auto& columns = op.wIsKn ? shape.n : shape.k;
             columns = (columns + block - 1) / block * block;
@@ -54,7 +55,7 @@ Result<std::shared_ptr<std::vector<Gate::Case>>> Gate::cases(const OperandReques
                            columns = request.op->wIsKn ? shape.n : shape.k;
         auto values = weightValues(rows, columns, request.seed, nullptr);
         if (!values) return tl::unexpected(values.error());
-        auto weights = makeWeights(spec, rows, columns, *values, job);
+        auto weights = makeWeights(spec, rows, columns, *values, job, request.op->wIsKn);
         if (!weights) return tl::unexpected(weights.error());
         auto operands = makeOperands(small, *weights);
         if (!operands) return tl::unexpected(operands.error());

@@ -31,19 +31,24 @@ public:
         // The yardstick is in every batch, so that the ratios of every round are its own.
         for (auto& c : contenders_)
             if (c.isBaseline) qualifyOne(c);
+        std::uint64_t yardsticks = 0;
+        for (const auto& c : contenders_)
+            if (c.isBaseline && c.alive) yardsticks += memoryOf(c);
         std::vector<Contender*> batch;
-        std::uint64_t bytes = 0;
+        std::uint64_t bytes = yardsticks;
         for (auto& c : contenders_) {
             if (state_.job.cancelled()) return cancelledError();
             if (c.isBaseline) continue;
             qualifyOne(c);
             if (!c.alive) continue;
+            if (const auto more = memoryOf(c); bytes + more <= state_.memoryBytes || batch.empty()) {
+                bytes += more;
+            } else {
+                if (auto done = time(batch); !done) return done;
+                batch.clear();
+                bytes = yardsticks + more;
+            }
             batch.push_back(&c);
-            bytes += memoryOf(c);
-            if (bytes < state_.memoryBytes) continue;
-            if (auto done = time(batch); !done) return done;
-            batch.clear();
-            bytes = 0;
         }
         if (auto done = time(batch); !done) return done;
         for (auto& c : contenders_) // what was measured comes first
@@ -122,7 +127,12 @@ private:
     void qualifyOne(Contender& c) {
         if (state_.job.cancelled()) return;
         const Question& q = questions_[indexOf(c)];
-        if (c.checked && c.opened->backend && !c.row.variant.empty()) {
+        const bool asked = c.checked && c.opened->backend && !c.row.variant.empty();
+        if (asked && plan_.memoryBytes && copyBytes(c) > state_.memoryBytes) {
+            c.row.status = RowState::Declined;
+            c.row.reason = fmt::format("one copy of the weights takes {}, more than the memory limit of {} leaves",
+                                       bytesText(copyBytes(c)), bytesText(plan_.memoryBytes));
+        } else if (asked) {
             state_.progress(0, fmt::format("Checking {} on {}, {}", c.row.variant, c.row.backend, shapeKey(shape_)));
             qualify(c, q, state_.gate, state_.job);
         } else if (c.checked && !c.row.variant.empty()) {
@@ -130,7 +140,7 @@ private:
             c.row.reason = c.opened->failure.reason;
         }
         const bool warm = std::find(plan_.caches.begin(), plan_.caches.end(), CacheState::Warm) != plan_.caches.end();
-        if (c.alive) return state_.roofs.measure(*c.opened, c.device, warm);
+        if (c.alive) return state_.roofs.measure(*c.opened, c.device, warm || tooFewCopies(c));
         if (!c.row.variant.empty() && !state_.job.cancelled()) emitStopped(c);
     }
 
@@ -146,11 +156,16 @@ private:
         }
     }
 
+    bool isHost(const Contender& c) const { return c.opened->devices[c.device].kind == QS_DEVICE_CPU; }
+    std::uint64_t coldBytesOf(const Contender& c) const { return isHost(c) ? state_.coldBytes : kDeviceCold; }
     std::uint64_t setsOf(const Contender& c) const {
-        const bool host = c.opened->devices[c.device].kind == QS_DEVICE_CPU;
-        const std::uint64_t bytes = copyBytes(c), wanted = host ? state_.coldBytes : kDeviceCold;
-        const std::uint64_t most = std::min(kMostSets, std::max<std::uint64_t>(2, state_.memoryBytes / 2 / bytes));
-        return std::clamp<std::uint64_t>((wanted + bytes - 1) / bytes, 2, most);
+        const std::uint64_t bytes = copyBytes(c), wanted = coldBytesOf(c), least = plan_.memoryBytes ? 1 : 2;
+        const std::uint64_t most = std::min(kMostSets, std::max(least, state_.memoryBytes / 2 / bytes));
+        return std::clamp<std::uint64_t>((wanted + bytes - 1) / bytes, least, std::max<std::uint64_t>(least, most));
+    }
+    /// The memory limit leaves copies that caches may hold: twice what they hold must be there.
+    bool tooFewCopies(const Contender& c) const {
+        return plan_.memoryBytes && setsOf(c) < kMostSets && 2 * setsOf(c) * copyBytes(c) < coldBytesOf(c);
     }
     std::uint64_t memoryOf(const Contender& c) const {
         const bool cold = std::find(plan_.caches.begin(), plan_.caches.end(), CacheState::Cold) != plan_.caches.end();
@@ -318,7 +333,12 @@ private:
         }
         fillFigures(row, c.checked->operands());
         const std::uint64_t held = row.bufferSets * copyBytes(c);
-        if (cache == CacheState::Cold && c.opened->devices[c.device].kind == QS_DEVICE_CPU && held < state_.coldBytes)
+        row.inCaches = cache == CacheState::Cold && tooFewCopies(c);
+        if (row.inCaches)
+            remark(row, fmt::format("not cold: within the memory limit of {} the copies hold {}, and {} would be more "
+                                    "than caches keep",
+                                    bytesText(plan_.memoryBytes), bytesText(held), bytesText(coldBytesOf(c))));
+        else if (cache == CacheState::Cold && isHost(c) && held < state_.coldBytes)
             remark(row, fmt::format("not wholly cold: the copies hold only {}", bytesText(held)));
         return row;
     }

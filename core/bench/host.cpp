@@ -107,13 +107,6 @@ std::uint64_t lastLevelCacheBytes(const std::string& sysfs) {
     return total;
 }
 
-std::uint64_t availableMemory() {
-    std::ifstream in("/proc/meminfo");
-    for (std::string line; std::getline(in, line);)
-        if (line.starts_with("MemAvailable:")) return std::strtoull(line.c_str() + 13, nullptr, 10) << 10;
-    return 0;
-}
-
 std::vector<std::pair<std::string, std::string>> hostProvenance() {
     const auto cpus = allowedCpus();
     const std::uint64_t cache = lastLevelCacheBytes();

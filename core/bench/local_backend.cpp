@@ -18,7 +18,7 @@ constexpr std::uint64_t kLongestText = 2u << 20; ///< escaped it still fits a fr
 tl::unexpected<Failure> unsupported(const char* step) {
     return tl::unexpected(Failure{RowState::Declined, fmt::format("the backend has no {}()", step)});
 }
-tl::unexpected<Failure> failed(const char* step, std::int32_t code, const qs_error& error) {
+tl::unexpected<Failure> callFailed(const char* step, std::int32_t code, const qs_error& error) {
     return tl::unexpected(failureOf(step, code, error));
 }
 
@@ -32,7 +32,7 @@ Outcome<void> checkTensors(std::span<const HostTensor> tensors) {
 template<class Ask> Outcome<std::string> longText(const char* step, Ask&& ask) {
     auto error = sized<qs_error>();
     std::uint64_t need = 0;
-    if (const auto code = ask(nullptr, 0, &need, &error); code != QS_OK) return failed(step, code, error);
+    if (const auto code = ask(nullptr, 0, &need, &error); code != QS_OK) return callFailed(step, code, error);
     if (need > std::uint64_t(1) << 40) return garbage(step, fmt::format("a text of {} bytes", need));
     if (need > kLongestText)
         return tl::unexpected(
@@ -40,7 +40,7 @@ template<class Ask> Outcome<std::string> longText(const char* step, Ask&& ask) {
                                                   bytesText(need), bytesText(kLongestText))});
     std::string text(need, '\0');
     std::uint64_t again = 0;
-    if (const auto code = ask(text.data(), need, &again, &error); code != QS_OK) return failed(step, code, error);
+    if (const auto code = ask(text.data(), need, &again, &error); code != QS_OK) return callFailed(step, code, error);
     const auto end = text.find('\0');
     if (again > need || (need > 0 && end == std::string::npos)) return garbage(step, "a text without an end");
     text.resize(need ? end : 0);
@@ -85,7 +85,7 @@ Outcome<std::unique_ptr<LocalBackend>> LocalBackend::open(const qs_backend* tabl
         read->open(&backend->abiHost_, values.data(), std::uint32_t(values.size()), &backend->context_, &error);
     if (code != QS_OK) {
         backend->context_ = nullptr;
-        return failed("open", code, error);
+        return callFailed("open", code, error);
     }
     if (!backend->context_) return garbage("open", "success without a context");
     return backend;
@@ -113,13 +113,13 @@ Outcome<std::vector<DeviceInfo>> LocalBackend::devices() {
     Call call(*this);
     std::uint32_t count = 0;
     if (const auto code = table_.device_count(context_, &count, &call.error); code != QS_OK)
-        return failed("devices", code, call.error);
+        return callFailed("devices", code, call.error);
     if (count > kMostDevices) return garbage("devices", fmt::format("{} devices", count));
     std::vector<DeviceInfo> devices;
     for (std::uint32_t i = 0; i < count; ++i) {
         auto out = sized<qs_device>();
         if (const auto code = table_.device_get(context_, i, &out, &call.error); code != QS_OK)
-            return failed("devices", code, call.error);
+            return callFailed("devices", code, call.error);
         auto device = deviceOf(out);
         if (!device) return tl::unexpected(device.error());
         devices.push_back(std::move(*device));
@@ -137,7 +137,7 @@ Outcome<RoofSamples> LocalBackend::roof(std::uint32_t device, const std::string&
     double work = 0;
     Call call(*this);
     const auto code = table_.roof(context_, device, kind.c_str(), &opts, &result, &work, &call.error);
-    if (code != QS_OK) return failed("roof", code, call.error);
+    if (code != QS_OK) return callFailed("roof", code, call.error);
     auto samples = samplesOf("roof", result, room);
     if (!samples) return tl::unexpected(samples.error());
     if (!(work > 0 && work < 1e18)) return garbage("roof", fmt::format("{} as the work of a run", work));
@@ -154,7 +154,7 @@ Outcome<Support> LocalBackend::query(std::uint32_t device, const Problem& proble
     Call call(*this);
     const auto code = table_.query(context_, device, abi.get(), &out, &call.error);
     if (code == QS_UNIMPLEMENTED) return Support{QS_SUPPORT_NO, failureOf("query", code, call.error).reason, {}};
-    if (code != QS_OK) return failed("query", code, call.error);
+    if (code != QS_OK) return callFailed("query", code, call.error);
     const auto reason = textOf(out.reason);
     if (!reason) return garbage("query", "a text without an end");
     if (out.level < QS_SUPPORT_NO || out.level > QS_SUPPORT_NATIVE)
@@ -167,7 +167,7 @@ Outcome<Support> LocalBackend::query(std::uint32_t device, const Problem& proble
     for (std::uint32_t i = 0; i < out.n_variants; ++i) {
         auto from = sized<qs_variant>();
         if (const auto got = table_.variant_get(context_, device, abi.get(), i, &from, &call.error); got != QS_OK)
-            return failed("query", got, call.error);
+            return callFailed("query", got, call.error);
         auto variant = variantOf(from);
         if (!variant) return tl::unexpected(variant.error());
         if (!ids.insert(variant->id).second) return garbage("query", "two variants called '" + variant->id + "'");
@@ -191,7 +191,7 @@ Outcome<PreparedKernel> LocalBackend::prepare(std::uint32_t device, const Proble
     const auto code = table_.prepare(context_, device, abi.get(), variant.c_str(), tensors.in(), tensors.count(),
                                      &kernel, &info, &call.error);
     const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
-    if (code != QS_OK) return failed("prepare", code, call.error);
+    if (code != QS_OK) return callFailed("prepare", code, call.error);
     if (!kernel) return garbage("prepare", "success without a kernel");
     PreparedKernel prepared{++lastHandle_, kernelInfoOf(info)};
     prepared.info.prepareNs = took.count();
@@ -215,7 +215,7 @@ Outcome<void> LocalBackend::execute(std::uint64_t handle, std::span<const HostTe
     const AbiTensors in(act, false), out(outs, true);
     Call call(*this);
     const auto code = table_.execute(*kernel, in.in(), in.count(), out.out(), out.count(), &call.error);
-    if (code != QS_OK) return failed("execute", code, call.error);
+    if (code != QS_OK) return callFailed("execute", code, call.error);
     return {};
 }
 
@@ -236,7 +236,7 @@ Outcome<RunSamples> LocalBackend::bench(std::uint64_t handle, std::span<const Ho
     result.last_out = lastOut ? out.out()[0] : nullptr;
     Call call(*this);
     const auto code = table_.bench(*kernel, in.in(), in.count(), &opts, &result, &call.error);
-    if (code != QS_OK) return failed("bench", code, call.error);
+    if (code != QS_OK) return callFailed("bench", code, call.error);
     return samplesOf("bench", result, room);
 }
 

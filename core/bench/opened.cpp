@@ -67,7 +67,7 @@ OpenedBackend openForBenchmark(const BenchmarkPlan& plan, const BackendSource& a
 }
 
 std::optional<double> Roofs::sample(OpenedBackend& opened, std::uint32_t device, const std::string& kind,
-                                    const RunOptions& options) {
+                                    RunOptions options) {
     if (!opened.backend || device >= opened.devices.size()) return std::nullopt;
     const DeviceInfo& info = opened.devices[device];
     const std::size_t order = entries_.size();
@@ -77,6 +77,7 @@ std::optional<double> Roofs::sample(OpenedBackend& opened, std::uint32_t device,
         entry.host = info.kind == QS_DEVICE_CPU;
         entry.order = order;
     }
+    options.memoryBytes = memoryBytes_;
     const auto samples = opened.backend->roof(device, kind, options);
     if (!samples) {
         if (entry.roof.samples == 0) entry.roof.reason = samples.error().reason;
@@ -99,7 +100,7 @@ std::optional<double> Roofs::sample(OpenedBackend& opened, std::uint32_t device,
 namespace {
 
 constexpr RunOptions kRoofRun{
-    .warmup = 1, .iterations = 30, .chain = 1, .bufferSets = 1, .cold = true, .maxSeconds = 0.3};
+    .warmup = 1, .iterations = 30, .chain = 1, .bufferSets = 1, .cold = true, .maxSeconds = 0.3, .memoryBytes = 0};
 constexpr std::uint32_t kPatient = 500; ///< samples: others on the machine take turns of milliseconds
 constexpr int kOften = 8;               ///< on a machine that stays busy it gets no better, and takes a while
 
@@ -126,7 +127,13 @@ bool Roofs::again(OpenedBackend& opened, std::uint32_t device, const std::string
 
 std::optional<double> Roofs::probe(OpenedBackend& opened, std::uint32_t device, const char* kind) {
     return sample(opened, device, kind,
-                  {.warmup = 1, .iterations = 2, .chain = 1, .bufferSets = 1, .cold = true, .maxSeconds = 0.01});
+                  {.warmup = 1,
+                   .iterations = 2,
+                   .chain = 1,
+                   .bufferSets = 1,
+                   .cold = true,
+                   .maxSeconds = 0.01,
+                   .memoryBytes = 0});
 }
 
 std::optional<double> Roofs::best(const OpenedBackend& opened, std::uint32_t device, std::string_view kind) const {

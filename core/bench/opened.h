@@ -26,6 +26,9 @@ public:
     static constexpr const char* kKinds[] = {"read_bw", "f32", "bf16", "i8"};
     static constexpr const char* kWarm = "cache_bw"; ///< what a warm run is held against
 
+    /// The most that what a backend reads may take; 0: as it likes.
+    void limitMemory(std::uint64_t bytes) { memoryBytes_ = bytes; }
+
     /// Measures all kinds of a device, once; the cache's when `warm` times are to be judged.
     void measure(OpenedBackend& opened, std::uint32_t device, bool warm = false);
     /// Measures one kind again: before a time is called impossible, for something else may have run beside the first try.
@@ -49,8 +52,9 @@ private:
         std::size_t order = 0;
     };
     std::optional<double> sample(OpenedBackend& opened, std::uint32_t device, const std::string& kind,
-                                 const RunOptions& options);
+                                 RunOptions options);
     std::map<Key, Entry> entries_;
+    std::uint64_t memoryBytes_ = 0;
 };
 
 } // namespace qs

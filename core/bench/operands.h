@@ -36,9 +36,10 @@ struct BenchWeights {
 /// [rows, columns] seeded random values, or those of a tensor of that shape.
 Result<std::shared_ptr<const std::vector<float>>> weightValues(std::int64_t rows, std::int64_t columns,
                                                                std::uint64_t seed, const TensorView* tensor);
+/// `outputLast`: the matrix is [K, N], of y = x W; axis=out then keeps its columns.
 Result<std::shared_ptr<const BenchWeights>> makeWeights(const QuantSpec& spec, std::int64_t rows, std::int64_t columns,
                                                         std::shared_ptr<const std::vector<float>> values,
-                                                        const Job& job);
+                                                        const Job& job, bool outputLast = false);
 
 struct OperandRequest {
     const BenchOp* op = nullptr;

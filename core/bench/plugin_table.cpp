@@ -14,7 +14,7 @@ namespace {
 
 /// No table of any version is larger: a bigger size is a lie.
 constexpr std::uint32_t kLargestTable = 64 * 1024;
-constexpr std::size_t kLongestText = 200;
+constexpr std::size_t kLongestName = 200;
 
 void logFromPlugin(void* user, std::int32_t level, const char* text) {
     const auto& host = *static_cast<PluginHost*>(user);
@@ -25,8 +25,8 @@ std::int32_t shouldStop(void* user) { return static_cast<PluginHost*>(user)->sto
 /// Empty when the pointer is NULL or the text has no end.
 std::string ownText(const char* text) {
     if (!text) return {};
-    const std::size_t length = strnlen(text, kLongestText);
-    return length == kLongestText ? std::string() : escapeForPeople({text, length});
+    const std::size_t length = strnlen(text, kLongestName);
+    return length == kLongestName ? std::string() : escapeForPeople({text, length});
 }
 
 } // namespace

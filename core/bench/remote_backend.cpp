@@ -4,11 +4,36 @@
 #include "core/bench/abi_values.h"
 #include "core/bench/wire_values.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <fmt/format.h>
 
 namespace qs {
 
 using nlohmann::json;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A worker tells its own times; nothing that it says can have taken longer than the answer.
+Outcome<void> plausibleTimes(const RunSamples& samples, const RunOptions& options, Clock::time_point asked) {
+    if (!samples.timingValid) return {};
+    const double wall = std::chrono::duration<double, std::nano>(Clock::now() - asked).count();
+    const auto invalid = [](std::string why) { return tl::unexpected(Failure{RowState::Invalid, std::move(why)}); };
+    double sum = 0;
+    for (const auto ns : samples.ns) {
+        if (ns <= 1) return invalid(fmt::format("a run is said to have taken {} ns: nothing was waited for", ns));
+        sum += double(ns) * std::max(1u, options.chain);
+    }
+    constexpr double slack = 1e6; // ns; and 2 % between two clocks
+    if (sum <= 1.02 * wall + slack) return {};
+    return invalid(fmt::format("its runs are said to have taken {:.4g} s, but the answer came after {:.4g} s",
+                               sum * 1e-9, wall * 1e-9));
+}
+
+} // namespace
 
 Outcome<json> RemoteBackend::ask(json request, double seconds, Lists lists) {
     json drop = json::array(), buffers = json::array();
@@ -64,6 +89,7 @@ Outcome<std::vector<DeviceInfo>> RemoteBackend::devices() {
 }
 
 Outcome<RoofSamples> RemoteBackend::roof(std::uint32_t device, const std::string& kind, const RunOptions& options) {
+    const auto asked = Clock::now();
     const auto answer = ask({{"call", "roof"}, {"device", device}, {"kind", kind}, {"options", wireOf(options)}},
                             options.maxSeconds + session_->deadlines().runSlack);
     if (!answer) return tl::unexpected(answer.error());
@@ -73,6 +99,7 @@ Outcome<RoofSamples> RemoteBackend::roof(std::uint32_t device, const std::string
     roof.work = fields.number("work");
     if (!(roof.work > 0)) fields.refuse("'work' is not positive");
     if (fields.problem()) return tl::unexpected(session_->refuse("roof", *fields.problem()));
+    if (auto fine = plausibleTimes(roof, options, asked); !fine) return tl::unexpected(fine.error());
     return roof;
 }
 
@@ -109,12 +136,14 @@ Outcome<void> RemoteBackend::execute(std::uint64_t kernel, std::span<const HostT
 Outcome<RunSamples> RemoteBackend::bench(std::uint64_t kernel, std::span<const HostTensor> act,
                                          const RunOptions& options, const HostTensor* lastOut) {
     const auto last = lastOut ? std::span<const HostTensor>(lastOut, 1) : std::span<const HostTensor>();
+    const auto asked = Clock::now();
     const auto answer = ask({{"call", "bench"}, {"kernel", kernel}, {"options", wireOf(options)}},
                             options.maxSeconds + session_->deadlines().runSlack, {{"act", act}, {"outs", last}});
     if (!answer) return tl::unexpected(answer.error());
     Fields fields(*answer);
     auto samples = samplesFrom(fields);
     if (fields.problem()) return tl::unexpected(session_->refuse("bench", *fields.problem()));
+    if (auto fine = plausibleTimes(samples, options, asked); !fine) return tl::unexpected(fine.error());
     return samples;
 }
 

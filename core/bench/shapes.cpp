@@ -9,7 +9,7 @@
 namespace qs {
 namespace {
 
-constexpr auto kNone = Direction::None;
+constexpr auto kNoDirection = Direction::None;
 
 using Asked = std::tuple<std::string, std::string, std::string, std::string, std::string, std::int64_t, CacheState>;
 Asked askedOf(const BenchmarkRow& r) { return {r.backend, r.device, r.spec, r.op, r.act, r.m, r.cache}; }
@@ -111,17 +111,18 @@ const Columns<ModelPassRow>& modelPassColumns() {
         };
         const auto figure = [](const std::optional<double>& v) { return v ? Value(*v) : Value(); };
         const auto text = [&](const char* id, const char* title, std::string R::*field, const char* tip) {
-            add({id, title, "", Show::Text, 0, kNone, tip}, [field](const R& r) -> Value { return r.*field; });
+            add({id, title, "", Show::Text, 0, kNoDirection, tip}, [field](const R& r) -> Value { return r.*field; });
         };
         text("backend", "Backend", &R::backend, "Id of the backend");
         text("device", "Device", &R::device, "Id of the device");
         text("spec", "Spec", &R::spec, "Format of all weights");
         text("op", "Op", &R::op, "The operation");
         text("act", "Activations", &R::act, "Type of x");
-        add({"m", "M", "", Show::Integer, 0, kNone, "Tokens in one pass"}, [](const R& r) -> Value { return r.m; });
-        add({"cache", "Cache", "", Show::Text, 0, kNone, "State of the cache"},
+        add({"m", "M", "", Show::Integer, 0, kNoDirection, "Tokens in one pass"},
+            [](const R& r) -> Value { return r.m; });
+        add({"cache", "Cache", "", Show::Text, 0, kNoDirection, "State of the cache"},
             [](const R& r) -> Value { return std::string(cacheText(r.cache)); });
-        add({"pass_ns", "Products", "ns", Show::Significant, 4, Direction::LowerIsBetter,
+        add({"pass_ns", "Products", "µs", Show::Time, 4, Direction::LowerIsBetter,
              "Sum of count x median over the model's shapes: the matrix products of one pass alone"},
             [figure](const R& r) { return figure(r.ns); });
         add({"tokens_per_second", "Tokens/s", "", Show::Significant, 4, Direction::HigherIsBetter,
@@ -130,7 +131,7 @@ const Columns<ModelPassRow>& modelPassColumns() {
         add({"speedup_vs_f32", "Speed-up", "x", Show::Fixed, 2, Direction::HigherIsBetter,
              "The same products in openblas f32 / these"},
             [figure](const R& r) { return figure(r.speedup); });
-        add({"products", "Measured", "", Show::Integer, 0, kNone, "Products with a time"},
+        add({"products", "Measured", "", Show::Integer, 0, kNoDirection, "Products with a time"},
             [](const R& r) -> Value { return std::int64_t(r.products); });
         add({"missing", "Missing", "", Show::Integer, 0, Direction::LowerIsBetter, "Products without one"},
             [](const R& r) -> Value { return std::int64_t(r.missing); });

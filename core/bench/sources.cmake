@@ -17,6 +17,7 @@ target_sources(qs_core PRIVATE
   bench/wire.cpp
   bench/wire_fields.cpp
   bench/wire_values.cpp
+  bench/worker_environment.cpp
   bench/worker_process.cpp
   bench/worker_session.cpp
 )

@@ -54,7 +54,7 @@ private:
 };
 
 tl::expected<pid_t, int> spawnHere(const std::string& program, const std::vector<std::string>& arguments,
-                                   const std::vector<int>& descriptors, bool emptyEnvironment) {
+                                   const std::vector<int>& descriptors, const std::vector<std::string>& environment) {
     // Above the numbers that they get, so that none overwrites another.
     std::vector<Descriptor> high;
     for (const int descriptor : descriptors) {
@@ -64,6 +64,9 @@ tl::expected<pid_t, int> spawnHere(const std::string& program, const std::vector
     std::vector<char*> argv{const_cast<char*>(program.c_str())};
     for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
+    std::vector<char*> variables;
+    for (const auto& variable : environment) variables.push_back(const_cast<char*>(variable.c_str()));
+    variables.push_back(nullptr);
 
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -79,9 +82,7 @@ tl::expected<pid_t, int> spawnHere(const std::string& program, const std::vector
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     pid_t pid = -1;
-    char* nothing[] = {nullptr};
-    const int error =
-        posix_spawn(&pid, program.c_str(), &actions, &attributes, argv.data(), emptyEnvironment ? nothing : environ);
+    const int error = posix_spawn(&pid, program.c_str(), &actions, &attributes, argv.data(), variables.data());
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     if (error) return tl::unexpected(error);
@@ -91,9 +92,9 @@ tl::expected<pid_t, int> spawnHere(const std::string& program, const std::vector
 } // namespace
 
 tl::expected<pid_t, int> spawn(const std::string& program, const std::vector<std::string>& arguments,
-                               const std::vector<int>& descriptors, bool emptyEnvironment) {
+                               const std::vector<int>& descriptors, const std::vector<std::string>& environment) {
     return Starter::instance().run(std::packaged_task<tl::expected<pid_t, int>()>(
-        [&] { return spawnHere(program, arguments, descriptors, emptyEnvironment); }));
+        [&] { return spawnHere(program, arguments, descriptors, environment); }));
 }
 
 } // namespace qs

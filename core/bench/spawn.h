@@ -8,9 +8,9 @@
 
 namespace qs {
 
-/// Runs a program in a process group of its own with these as its descriptors 0, 1, 2, 3 ... and no others. The error
-/// is errno. Started from a thread that never ends, because PR_SET_PDEATHSIG fires when the starting THREAD does.
+/// Runs a program in a process group of its own with these as its descriptors 0, 1, 2, 3 ... and no others, and with
+/// "NAME=value" as its environment. The error is errno. Started from a thread that never ends, because PR_SET_PDEATHSIG fires when the starting THREAD does.
 tl::expected<pid_t, int> spawn(const std::string& program, const std::vector<std::string>& arguments,
-                               const std::vector<int>& descriptors, bool emptyEnvironment = false);
+                               const std::vector<int>& descriptors, const std::vector<std::string>& environment);
 
 } // namespace qs

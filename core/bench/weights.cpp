@@ -3,6 +3,7 @@
 #include "core/base/parallel.h"
 #include "core/bench/operands.h"
 #include "core/quant/code_set.h"
+#include "core/quant/double_quant.h"
 #include "core/quant/encode.h"
 #include "core/quant/learn.h"
 #include "core/quant/produce.h"
@@ -140,6 +141,7 @@ std::optional<std::string> whyNotCrossing(const QuantSpec& spec) {
     if (traits.kind == FormatKind::Identity) return std::nullopt;
     const char* unsaid = !spec.isSymmetric()                       ? "zero points"
                          : spec.tiles                              ? "tiles"
+                         : spec.isFlat()                           ? "blocks of a flattened kernel (flat=yes)"
                          : spec.effectiveScaleType() != "f32"      ? "scales of another type than f32"
                          : spec.effectiveDialect() == "aqt_halves" ? "levels without a zero"
                                                                    : nullptr;
@@ -158,7 +160,7 @@ Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid)
         return format;
     }
     if (const auto why = whyNotCrossing(spec)) return fail(*why);
-    if (grid.scaleShape.size() == 1 && spec.effectiveDialect() == "bnb")
+    if (grid.scaleShape.size() == 1 && isBnb4(spec))
         return fail("blocks that cross rows do not cross the backend interface yet");
     const auto* packing = packingOf(traits);
     format.bits = packing->bits;
@@ -180,11 +182,12 @@ Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid)
 
 Result<std::shared_ptr<const BenchWeights>> makeWeights(const QuantSpec& spec, std::int64_t rows, std::int64_t columns,
                                                         std::shared_ptr<const std::vector<float>> values,
-                                                        const Job& job) {
+                                                        const Job& job, bool outputLast) {
     const std::vector<std::int64_t> dims = {rows, columns};
     TensorInfo info;
     info.name = "W";
     info.shape = dims;
+    info.outputLast = outputLast;
     info.elements = values->size();
     info.bytes = 4 * values->size();
     const TensorView view{&info, std::as_bytes(std::span(*values)), nullptr};

@@ -101,7 +101,7 @@ tl::expected<bool, WireFault> Channel::readHeader() {
             return broken("more descriptors than a frame may carry");
     }
     if (header_[0] != kMagic || header_[3] != 0) return broken("bytes that are no frame");
-    if (header_[1] > kLongestFrame) return broken(fmt::format("a frame of {} bytes", header_[1]));
+    if (header_[1] > longest_) return broken(fmt::format("a frame of {} bytes", header_[1]));
     if (header_[2] != arrived_.size())
         return broken(fmt::format("{} descriptors instead of {}", arrived_.size(), header_[2]));
     return true;

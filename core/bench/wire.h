@@ -54,10 +54,13 @@ public:
                                        double seconds = 5);
     /// A frame that is here already; nullopt: poll descriptor() and ask again.
     tl::expected<std::optional<Frame>, WireFault> receive();
+    /// Of the other side; a longer one is no frame.
+    void limitFrames(std::size_t longest) { longest_ = longest; }
 
 private:
     tl::expected<bool, WireFault> readHeader();
     Descriptor socket_;
+    std::size_t longest_ = kLongestFrame;
     std::size_t headerGot_ = 0, bodyGot_ = 0;
     std::uint32_t header_[4] = {};
     std::string body_;

@@ -254,8 +254,13 @@ PreparedKernel kernelFrom(Fields& fields) {
 }
 
 json wireOf(const RunOptions& o) {
-    return {{"warmup", o.warmup}, {"iterations", o.iterations}, {"chain", o.chain}, {"buffer_sets", o.bufferSets},
-            {"cold", o.cold},     {"max_seconds", o.maxSeconds}};
+    return {{"warmup", o.warmup},
+            {"iterations", o.iterations},
+            {"chain", o.chain},
+            {"buffer_sets", o.bufferSets},
+            {"cold", o.cold},
+            {"max_seconds", o.maxSeconds},
+            {"memory_bytes", o.memoryBytes}};
 }
 
 RunOptions runOptionsFrom(Fields& fields) {
@@ -267,6 +272,7 @@ RunOptions runOptionsFrom(Fields& fields) {
     o.cold = fields.flag("cold");
     o.maxSeconds = fields.number("max_seconds");
     if (!(o.maxSeconds >= 0)) fields.refuse("'max_seconds' is not a time");
+    o.memoryBytes = fields.count("memory_bytes", UINT64_MAX);
     return o;
 }
 

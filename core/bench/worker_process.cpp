@@ -3,12 +3,14 @@
 
 #include "core/base/text.h"
 #include "core/bench/spawn.h"
+#include "core/bench/worker_environment.h"
 
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
@@ -57,15 +59,21 @@ std::string workerProgram() {
 }
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::string& backend) {
-    return startWith({"--backend", backend, "--cfg", "3"}, {}, false);
+    auto environment = workerEnvironment(environ);
+    auto mark = newWorkerMark();
+    environment.push_back(std::string(kWorkerMark) + '=' + mark);
+    auto started = startWith({"--backend", backend, "--cfg", "3"}, {}, environment);
+    if (started) (*started)->mark_ = std::move(mark);
+    return started;
 }
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::startReader(int file, int window) {
-    return startWith({"--hdf5", "--cfg", "3"}, {file, window}, true);
+    return startWith({"--hdf5", "--cfg", "3"}, {file, window}, {});
 }
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::startWith(const std::vector<std::string>& arguments,
-                                                                const std::vector<int>& more, bool emptyEnvironment) {
+                                                                const std::vector<int>& more,
+                                                                const std::vector<std::string>& environment) {
     const std::string program = workerProgram();
     const auto failed = [&](int error) {
         return fail(
@@ -85,7 +93,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::startWith(const std::vecto
     fcntl(errRead.get(), F_SETFL, O_NONBLOCK);
     std::vector<int> descriptors{nothing.get(), outWrite.get(), errWrite.get(), theirs.get()};
     descriptors.insert(descriptors.end(), more.begin(), more.end());
-    const auto pid = spawn(program, arguments, descriptors, emptyEnvironment);
+    const auto pid = spawn(program, arguments, descriptors, environment);
     if (!pid) return failed(pid.error());
     return std::unique_ptr<WorkerProcess>(
         new WorkerProcess(*pid, std::move(ours), std::move(outRead), std::move(errRead)));
@@ -127,12 +135,20 @@ bool WorkerProcess::dead() const {
     return pid_ < 0 || awaitEnd(pid_, 0, info);
 }
 
+double WorkerProcess::cpuSeconds() const {
+    clockid_t clock{};
+    timespec used{};
+    if (pid_ < 0 || clock_getcpuclockid(pid_, &clock) != 0 || clock_gettime(clock, &used) != 0) return 0;
+    return double(used.tv_sec) + double(used.tv_nsec) * 1e-9;
+}
+
 std::string WorkerProcess::end(double grace) {
     if (pid_ < 0) return ending_;
     siginfo_t info{};
     const bool itself = awaitEnd(pid_, grace, info);
     if (itself && info.si_pid == pid_) ending_ = endingOf(info);
     kill(-pid_, SIGKILL);
+    if (!mark_.empty()) endMarked(mark_.c_str());
     if (awaitEnd(pid_, kUnkillable, info))
         waitpid(pid_, nullptr, 0);
     else

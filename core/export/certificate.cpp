@@ -84,6 +84,7 @@ Json certificateJson(const Certificate& c) {
     json["layout"] = c.layout;
     json["result"] = c.proof.proved() ? "proved" : "not all compared";
     json["bpw"] = c.bitsPerWeight();
+    json["bpw_all"] = c.bitsPerWeightOfAll();
     json["bytes_predicted"] = c.proof.bytesPredicted;
     json["bytes_written"] = c.proof.bytesWritten;
     json["tensors_equal"] = c.proof.equal;
@@ -106,8 +107,23 @@ double Certificate::bitsPerWeight() const {
     return proof.quantizedElements ? 8.0 * double(proof.quantizedBytes) / double(proof.quantizedElements) : 0;
 }
 
+double Certificate::bitsPerWeightOfAll() const {
+    return proof.elements ? 8.0 * double(proof.bytesWritten) / double(proof.elements) : 0;
+}
+
 std::string certificateText(const Certificate& c) {
     return certificateJson(c).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string certificateRows(const Certificate& c) {
+    Json rows = Json::array();
+    for (const auto& one : c.proof.tensors) {
+        Json row{{"tensor", one.name}};
+        row.update(jsonOf(one));
+        row.erase("name");
+        rows.push_back(std::move(row));
+    }
+    return rows.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Result<Certificate> parseCertificate(std::string_view text, const std::string& path) {
@@ -162,8 +178,11 @@ Result<std::vector<CertifiedFile>> certifyFiles(const std::string& path, const s
 
 std::string summaryText(const Certificate& c) {
     const Proof& proof = c.proof;
-    std::string text = fmt::format("{:.4f} bpw over {} quantized tensors; {} of tensors written, as predicted; ",
-                                   c.bitsPerWeight(), proof.quantized, bytesText(proof.bytesWritten));
+    std::string text =
+        fmt::format("{:.4f} bpw in {} quantized tensor{}, {:.4f} bpw over all {} tensors of the file; {} of "
+                    "tensors written, as predicted; ",
+                    c.bitsPerWeight(), proof.quantized, proof.quantized == 1 ? "" : "s", c.bitsPerWeightOfAll(),
+                    proof.tensors.size(), bytesText(proof.bytesWritten));
     if (proof.proved()) return text + "opened again, every value is what was analysed.";
     return text + fmt::format("{} of {} tensors were not compared: {}.", proof.notCompared, proof.tensors.size(),
                               std::find_if(proof.tensors.begin(), proof.tensors.end(), [](const TensorProof& one) {

@@ -24,8 +24,11 @@ struct Certificate {
     std::shared_ptr<const Certificate> previous = {};
     /// Of the quantized tensors.
     double bitsPerWeight() const;
+    double bitsPerWeightOfAll() const; ///< of all tensors, copied ones too
 };
 std::string certificateText(const Certificate& certificate);
+/// Its tensors alone as a JSON array of rows: "tensor" beside the fields that the certificate has.
+std::string certificateRows(const Certificate& certificate);
 Result<Certificate> parseCertificate(std::string_view text, const std::string& path);
 Result<Certificate> readCertificate(const std::string& path);
 /// Hashes of a written file, or of every file of a folder but the certificate itself.
@@ -48,7 +51,7 @@ Result<CheckedCertificate> checkCertificate(const std::string& path, const Job& 
 /// "All 3 files are as certified.", or which is not and why.
 std::string checkText(const CheckedCertificate& checked);
 
-/// "10 tensors at 4.5000 bpw, 1.20 MiB as predicted; every value reads back as analysed."
+/// "4.5000 bpw in 10 quantized tensors, 5.6021 bpw over all 12 tensors of the file; 1.20 MiB of tensors written ..."
 std::string summaryText(const Certificate& certificate);
 
 } // namespace qs

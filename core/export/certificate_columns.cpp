@@ -27,7 +27,8 @@ template<class Row> Column<Row> bytes(const char* id, const char* title, const c
 const Columns<TensorProof>& proofColumns() {
     using T = TensorProof;
     static const Columns<T> columns = {
-        text<T>("tensor", "Tensor", "", [](const T& t) -> Value { return escapeForPeople(t.name, 200); }),
+        {{"tensor", "Tensor", "", Show::Name, 0, Direction::None, ""},
+         [](const T& t) -> Value { return escapeForPeople(t.name, 500); }},
         text<T>("result", "Read back",
                 "equal: every value is what was analysed; copied: byte for byte what the source holds",
                 [](const T& t) -> Value { return resultText(t); }),
@@ -48,7 +49,7 @@ const Columns<CertifiedFile>& certifiedFileColumns() {
     static const Columns<F> columns = {
         text<F>("name", "File", "", [](const F& f) -> Value { return escapeForPeople(f.name, 200); }),
         bytes<F>("bytes", "Bytes", "", [](const F& f) -> Value { return std::int64_t(f.bytes); }),
-        text<F>("sha256", "SHA-256", "", [](const F& f) -> Value { return f.sha256; })};
+        {{"sha256", "SHA-256", "", Show::Code, 0, Direction::None, ""}, [](const F& f) -> Value { return f.sha256; }}};
     return columns;
 }
 

@@ -4,6 +4,7 @@
 #include "core/export/certificate_change.h"
 #include "core/model/atomic_file.h"
 #include "core/quant/certificate_path.h"
+#include "core/quant/taken_tensors.h"
 #include "core/quant/write_model.h"
 #include "core/report/report.h"
 
@@ -48,7 +49,9 @@ Result<Exported> exportModel(const Model& model, QuantizeRequest request, const 
     Certificate& certificate = out.certificate;
     certificate.version = toolVersion();
     certificate.source = model.title, certificate.sourceFormat = model.format;
-    certificate.layout = request.layout.empty() ? "eformer" : request.layout;
+    const auto layout = requestedLayout(request);
+    if (!layout) return tl::unexpected(layout.error());
+    certificate.layout = (*layout)->id;
     const double begin = cpuSeconds();
     std::optional<CertificateChange> change; // of a single file
     request.prove = [&](const std::string& path, const std::vector<WrittenTensor>& tensors,

@@ -5,6 +5,7 @@
 #include "core/export/recipe.h"
 #include "core/model/derived_tensor.h"
 #include "core/quant/conv1d.h"
+#include "core/quant/offers.h"
 #include "core/quant/produce.h"
 #include "core/quant/serve.h"
 #include "core/quant/taken_tensors.h"
@@ -44,7 +45,7 @@ Result<void> planCopy(const Model& model, const Layout& layout, PlannedTensor& r
 }
 
 void count(ExportPlan& plan, const PlannedTensor& row) {
-    plan.bytes += row.bytes;
+    plan.bytes += row.bytes, plan.elements += row.elements;
     switch (row.becomes) {
     case Becomes::Quantized:
         ++plan.quantized, plan.quantizedElements += row.elements, plan.quantizedBytes += row.bytes;
@@ -81,7 +82,9 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
     const auto parts = storedFields(model);
 
     std::vector<TakenTensor> taken;
-    std::string first; // refusal
+    std::string first;                     // refusal
+    std::vector<const TensorInfo*> bySpec; // that the request's own spec is for
+    bool specFits = true;
     plan.tensors.reserve(model.tensors.size());
     for (const TensorInfo& tensor : model.tensors) {
         PlannedTensor row;
@@ -92,20 +95,27 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
             if (auto held = leftAlone(one, **layout); !held) {
                 row.becomes = Becomes::Stays, row.reason = held.error().message;
             } else {
-                row.spec = specText(*one.spec);
+                const QuantSpec spec = forTensor(*one.spec, tensor);
+                row.spec = specText(spec);
                 const auto ok = part != parts.end() ? Result<void>(fail(partReason(tensor, part->second)))
-                                                    : checkWritable(tensor, *one.spec, **layout);
+                                                    : checkWritable(tensor, spec, **layout);
                 row.becomes = ok ? Becomes::Quantized : Becomes::Refused;
                 if (!ok) row.reason = ok.error().message;
                 if (!ok && first.empty()) first = row.reason;
-                taken.push_back({&tensor, *one.spec});
+                if (one.spec == &request.spec) {
+                    bySpec.push_back(&tensor);
+                    specFits = specFits && (*layout)->accepts(spec, tensor.shape);
+                }
+                taken.push_back({&tensor, spec});
             }
         }
         plan.tensors.push_back(std::move(row));
     }
+    if (!specFits) plan.offers = specsThatFit(request.spec, bySpec, *layout);
     std::string config;
     WrittenFiles kept;
-    if (const auto can = (*layout)->takesModel ? (*layout)->takesModel(model) : Result<void>{}; !can)
+    if ((*layout)->warns) plan.warning = (*layout)->warns(taken);
+    if (const auto can = checkModel(model, **layout); !can)
         plan.problem = can.error().message;
     else if (!first.empty())
         plan.problem = first;
@@ -119,6 +129,7 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
             plan.problem = entries.error().message;
     }
     const Conv1dLayers layers(model, config);
+    std::vector<WrittenSize> sizes;
     std::size_t next = 0; // of taken
     for (std::size_t i = 0; i < model.tensors.size(); ++i) {
         if (job.cancelled()) return tl::unexpected(cancelledError());
@@ -130,12 +141,14 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
             const auto bytes = bytesOf(model, other ? *other : tensor, taken[next].spec, **layout, job);
             if (!bytes) return tl::unexpected(bytes.error());
             row.bytes = *bytes;
+            sizes.push_back({&tensor, &taken[next].spec, row.bytes});
         } else if (!isTaken) {
             if (auto ok = planCopy(model, **layout, row, tensor); !ok) return tl::unexpected(ok.error());
         }
         next += isTaken;
         count(plan, row);
     }
+    plan.remarks = writingRemarks(**layout, sizes);
     return plan;
 }
 
@@ -144,14 +157,17 @@ std::string summaryText(const ExportPlan& plan) {
         return plan.refused > 0 ? fmt::format("{} of {} tensors cannot be written this way, so nothing would be: {}.",
                                               plan.refused, plan.refused + plan.quantized, plan.problem)
                                 : plan.problem + '.';
-    std::string text = fmt::format(
-        "{} of {} tensors quantized at {:.4f} bpw; {} of tensors in all.", plan.quantized, plan.tensors.size(),
-        plan.quantizedElements ? 8.0 * double(plan.quantizedBytes) / double(plan.quantizedElements) : 0.0,
-        bytesText(plan.bytes));
+    std::string text =
+        fmt::format("{} of {} tensors quantized at {:.4f} bpw; {:.4f} bpw over all tensors of the file, {}.",
+                    plan.quantized, plan.tensors.size(),
+                    plan.quantizedElements ? 8.0 * double(plan.quantizedBytes) / double(plan.quantizedElements) : 0.0,
+                    plan.elements ? 8.0 * double(plan.bytes) / double(plan.elements) : 0.0, bytesText(plan.bytes));
     if (plan.stays > 0) text += fmt::format(" {} stay as they are in this layout.", plan.stays);
     if (plan.decoded > 0)
         text += fmt::format(" {} are stored quantized in the source and are written as the values that they decode to.",
                             plan.decoded);
+    if (!plan.warning.empty()) text += ' ' + plan.warning;
+    for (const std::string& remark : plan.remarks) text += " " + remark;
     for (const std::string& rule : plan.unmatched)
         text += fmt::format(" The rule '{}' matches no tensor.", escapeForPeople(rule, 60));
     return text;
@@ -163,7 +179,8 @@ const Columns<PlannedTensor>& planColumns() {
         return Column<P>{{id, title, "", Show::Text, 0, Direction::None, ""}, value};
     };
     static const Columns<P> columns = {
-        text("tensor", "Tensor", [](const P& p) -> Value { return escapeForPeople(p.name, 200); }),
+        {{"tensor", "Tensor", "", Show::Name, 0, Direction::None, ""},
+         [](const P& p) -> Value { return escapeForPeople(p.name, 500); }},
         text("becomes", "Becomes", [](const P& p) -> Value { return becomesText(p); }),
         text("dtype", "From", [](const P& p) -> Value { return p.dtype; }),
         text("shape", "Shape", [](const P& p) -> Value { return shapeTimes(p.shape); }),

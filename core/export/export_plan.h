@@ -28,10 +28,13 @@ struct PlannedTensor {
 };
 
 struct ExportPlan {
-    std::vector<PlannedTensor> tensors; ///< in the order of the model
-    std::string problem;                ///< why nothing can be written as it stands, one sentence; "": nothing known
-    std::vector<std::string> unmatched; ///< rules that match no tensor
-    std::uint64_t bytes = 0;            ///< of all tensors
+    std::vector<PlannedTensor> tensors;    ///< in the order of the model
+    std::string problem;                   ///< why nothing can be written as it stands, one sentence; "": nothing known
+    std::string warning;                   ///< what readers of the layout do not do with it; "": nothing to say
+    std::vector<QuantSpec> offers;         ///< that would do in the place of the request's spec, the nearest first
+    std::vector<std::string> unmatched;    ///< rules that match no tensor
+    std::vector<std::string> remarks;      ///< see writingRemarks()
+    std::uint64_t bytes = 0, elements = 0; ///< of all tensors
     std::uint64_t quantized = 0, quantizedElements = 0, quantizedBytes = 0;
     std::uint64_t decoded = 0, stays = 0, refused = 0;
 };

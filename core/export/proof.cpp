@@ -313,7 +313,7 @@ Result<void> proveOne(const Model& original, const WrittenTensor& record, const 
 } // namespace
 
 void Proof::add(TensorProof one) {
-    bytesPredicted += one.bytesPredicted, bytesWritten += one.bytesWritten;
+    bytesPredicted += one.bytesPredicted, bytesWritten += one.bytesWritten, elements += one.elements;
     equal += one.result == Comparison::Equal, copied += one.result == Comparison::Copied;
     notCompared += one.result == Comparison::NotCompared;
     if (!one.spec.empty()) ++quantized, quantizedElements += one.elements, quantizedBytes += one.bytesWritten;

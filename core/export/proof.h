@@ -32,6 +32,7 @@ struct Proof {
     std::uint64_t quantized = 0;         ///< tensors
     std::uint64_t quantizedElements = 0; ///< of them
     std::uint64_t quantizedBytes = 0;    ///< as written
+    std::uint64_t elements = 0;          ///< of all tensors
     std::uint64_t equal = 0, copied = 0, notCompared = 0;
     void add(TensorProof one);
     bool proved() const { return notCompared == 0; }

@@ -12,7 +12,7 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t(16) << 20;
+constexpr std::size_t kMostRecipe = std::size_t(16) << 20;
 constexpr std::string_view kKeep = "keep";
 
 /// Nothing for "keep".
@@ -45,7 +45,7 @@ Result<Recipe> parseRecipe(const std::string& text, const std::string& path) {
     const auto wrong = [&](const std::string& why) {
         return fail(fmt::format("{} is not a recipe: {}.", escapeForPeople(path, 200), why), path);
     };
-    const auto tree = readJsonTree(text, kMostBytes);
+    const auto tree = readJsonTree(text, kMostRecipe);
     if (!tree && nlohmann::json::accept(text)) return wrong("it " + tree.error().message);
     if (!tree || !tree->is_object()) return wrong("it is not a JSON object");
     const auto& json = *tree;
@@ -76,7 +76,7 @@ Result<Recipe> parseRecipe(const std::string& text, const std::string& path) {
 }
 
 Result<Recipe> readRecipe(const std::string& path) {
-    const auto text = readCompanion(path, kMostBytes);
+    const auto text = readCompanion(path, kMostRecipe);
     if (!text) return tl::unexpected(text.error());
     return parseRecipe(*text, path);
 }
@@ -148,6 +148,41 @@ Result<std::string> rulesText(const std::vector<TensorRule>& rules) {
         text += line + '\n';
     }
     return text;
+}
+
+namespace {
+
+/// A regex that matches this name alone.
+std::string exactRegex(const std::string& tensor) {
+    return '^' + QRegularExpression::escape(QString::fromStdString(tensor)).toStdString() + '$';
+}
+
+} // namespace
+
+const TensorRule* firstRule(const std::vector<TensorRule>& rules, const std::string& tensor) {
+    const QString name = QString::fromStdString(tensor);
+    for (const TensorRule& rule : rules)
+        if (QRegularExpression(QString::fromStdString(rule.regex)).match(name).hasMatch()) return &rule;
+    return nullptr;
+}
+
+const TensorRule* ruleFor(const std::vector<TensorRule>& rules, const std::string& tensor) {
+    const std::string regex = exactRegex(tensor);
+    for (const TensorRule& rule : rules)
+        if (rule.regex == regex) return &rule;
+    return nullptr;
+}
+
+std::vector<TensorRule> withRuleFor(std::vector<TensorRule> rules, const std::string& tensor,
+                                    const std::optional<QuantSpec>& spec) {
+    rules = withoutRuleFor(std::move(rules), tensor);
+    rules.insert(rules.begin(), {exactRegex(tensor), spec});
+    return rules;
+}
+
+std::vector<TensorRule> withoutRuleFor(std::vector<TensorRule> rules, const std::string& tensor) {
+    std::erase_if(rules, [regex = exactRegex(tensor)](const TensorRule& rule) { return rule.regex == regex; });
+    return rules;
 }
 
 std::vector<std::string> unmatchedRules(const Recipe& recipe, const Model& model) {

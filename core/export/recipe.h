@@ -22,6 +22,13 @@ std::string recipeText(const Recipe& recipe);
 Result<std::vector<TensorRule>> parseRules(const std::string& lines);
 /// The same back; fails where a regex does not fit in a line of its own.
 Result<std::string> rulesText(const std::vector<TensorRule>& rules);
+/// The rule that decides for a name, and the one that is for this very name; null: none.
+const TensorRule* firstRule(const std::vector<TensorRule>& rules, const std::string& tensor);
+const TensorRule* ruleFor(const std::vector<TensorRule>& rules, const std::string& tensor);
+/// With a rule for this very name in front, in the place of an earlier one; without it.
+std::vector<TensorRule> withRuleFor(std::vector<TensorRule> rules, const std::string& tensor,
+                                    const std::optional<QuantSpec>& spec);
+std::vector<TensorRule> withoutRuleFor(std::vector<TensorRule> rules, const std::string& tensor);
 /// Rules that match no tensor of the model, as they were written.
 std::vector<std::string> unmatchedRules(const Recipe& recipe, const Model& model);
 

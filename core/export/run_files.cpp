@@ -86,11 +86,12 @@ void RunFiles::writes(const std::string& path, const std::string& as) {
     if (!path.empty() && path != "-") outputs_.push_back(placeOf(path, as));
 }
 
-void RunFiles::exports(const std::string& path, const std::string& as) {
+void RunFiles::exports(const std::string& path, const std::string& as, bool certified) {
     if (path.empty()) return; // what is wrong with it, the export says
     writes(path, as);
     const auto certificate = certificatePathFor(path);
-    if (!pathLiesIn(certificate, path)) writes(certificate, "the certificate of " + as);
+    if (pathLiesIn(certificate, path)) return;
+    (certified ? outputs_ : removed_).push_back(placeOf(certificate, "the certificate of " + as));
 }
 
 Result<void> RunFiles::apart(const Place& output, const Place& input) {
@@ -111,6 +112,10 @@ Result<void> RunFiles::apart(const Place& output, const Place& input) {
 }
 
 Result<void> RunFiles::apart() const {
+    for (const Place& gone : removed_)
+        for (const Place& input : inputs_)
+            if (same(gone, input))
+                if (auto fine = apart(gone, input); !fine) return fine;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
         const Place& output = outputs_[i];
         if (output.isSpecial) continue; // /dev/null, a pipe: nothing is lost

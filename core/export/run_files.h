@@ -19,8 +19,8 @@ public:
     /// The files of a model that was opened, its folder, and what lies beside it and says how it is quantized.
     void reads(const Model& model);
     void writes(const std::string& path, const std::string& as);
-    /// A file that is exported, or a folder; and its certificate.
-    void exports(const std::string& path, const std::string& as);
+    /// A file that is exported, or a folder; and its certificate, which is written, or goes with what is replaced.
+    void exports(const std::string& path, const std::string& as, bool certified);
     /// The sentence names the output and the input.
     Result<void> apart() const;
 
@@ -33,7 +33,7 @@ private:
     static Place placeOf(const std::string& path, const std::string& as);
     static bool same(const Place& a, const Place& b);
     static Result<void> apart(const Place& output, const Place& input);
-    std::vector<Place> inputs_, outputs_;
+    std::vector<Place> inputs_, outputs_, removed_;
 };
 
 } // namespace qs

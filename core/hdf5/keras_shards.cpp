@@ -22,8 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostShards = 1000; ///< each may take a process of its own
 
-std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
-
 /// The files, and the paths that each is said to hold.
 using Shards = std::map<std::string, std::vector<std::string>>;
 
@@ -55,11 +53,11 @@ Result<void> addShard(Model& model, const std::string& path) {
     auto mapping = MappedFile::open(path);
     if (!mapping) return tl::unexpected(mapping.error());
     if (const auto why = notWhole((*mapping)->size(), path); !why.empty())
-        return fail(fmt::format("{} {}.", shown(path), why), path, 0);
+        return fail(fmt::format("{} {}.", shownPath(path), why), path, 0);
     std::vector<std::byte> head(std::min<std::size_t>((*mapping)->size(), 4096));
     (*mapping)->readInto(0, head);
     if (const auto is = looksLikeHdf5(head) ? std::string() : foreignFile(head); !is.empty())
-        return fail(fmt::format("{} {}.", shown(path), is), path, 0);
+        return fail(fmt::format("{} {}.", shownPath(path), is), path, 0);
     auto descriptor = openAgain(**mapping);
     if (!descriptor) return tl::unexpected(descriptor.error());
     const auto number = std::uint32_t(model.files.size());
@@ -73,13 +71,13 @@ Result<std::shared_ptr<Model>> openKerasShards(const std::string& path) {
     auto mapping = MappedFile::open(path);
     if (!mapping) return tl::unexpected(mapping.error());
     if ((*mapping)->size() > kMostJson)
-        return fail(fmt::format("{} is longer than {} MiB.", shown(path), kMostJson >> 20), path);
+        return fail(fmt::format("{} is longer than {} MiB.", shownPath(path), kMostJson >> 20), path);
     std::string text((*mapping)->size(), '\0'); // a copy: it must not change between the checks and the use
     (*mapping)->readInto(0, std::as_writable_bytes(std::span(text)));
     const auto tree = readJsonTree(text);
-    if (!tree) return fail(fmt::format("{} {}.", shown(path), tree.error().message), path);
+    if (!tree) return fail(fmt::format("{} {}.", shownPath(path), tree.error().message), path);
     const auto shards = shardsOf(*tree);
-    if (!shards) return fail(fmt::format("{} {}.", shown(path), shards.error().message), path);
+    if (!shards) return fail(fmt::format("{} {}.", shownPath(path), shards.error().message), path);
 
     auto model = newModel(path, "keras-shards");
     const fs::path folder = fs::path(model->path).parent_path();
@@ -106,16 +104,16 @@ Result<std::shared_ptr<Model>> openKerasShards(const std::string& path) {
         }
     }
     if (model->files.empty())
-        return fail(fmt::format("{}: none of its {} files is there{}.", shown(path), shards->size(),
+        return fail(fmt::format("{}: none of its {} files is there{}.", shownPath(path), shards->size(),
                                 missing.empty() ? "" : "; the first is " + quotedName(missing.front())),
                     path);
     if (!missing.empty())
-        model->warnings.push_back(fmt::format("{}: {} of {} files are missing; the first is {}.", shown(path),
+        model->warnings.push_back(fmt::format("{}: {} of {} files are missing; the first is {}.", shownPath(path),
                                               missing.size(), shards->size(), quotedName(missing.front())));
     if (absent > 0)
         model->warnings.push_back(
             fmt::format("{}: {} entries of weight_map are in none of the files that they name; the first is {}.",
-                        shown(path), absent, firstAbsent));
+                        shownPath(path), absent, firstAbsent));
     sortByName(*model);
     dropDuplicates(*model);
     return model;

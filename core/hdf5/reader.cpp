@@ -2,6 +2,7 @@
 #include "core/hdf5/reader.h"
 
 #include "core/hdf5/window.h"
+#include "core/model/list_budget.h"
 
 #include <algorithm>
 #include <cstring>
@@ -23,17 +24,31 @@ Result<std::shared_ptr<Hdf5Reader>> Hdf5Reader::open(const std::string& path, co
     return reader;
 }
 
+/// A row as it lies in a list that grows, with its texts.
+std::uint64_t Hdf5Reader::memoryOf(const Hdf5Row& row) {
+    std::uint64_t bytes = sizeof row + sizeof row / 2 + ListBudget::heap(row.shape.capacity() * 8) +
+                          ListBudget::heap(row.quantizedShape.capacity() * 8);
+    for (const auto* text : {&row.path, &row.reason, &row.note}) bytes += ListBudget::of(*text);
+    for (const auto& [key, text] : row.quantized) bytes += 128 + ListBudget::of(key) + ListBudget::of(text);
+    return bytes;
+}
+
 Result<void> Hdf5Reader::list(std::uint64_t base, std::uint64_t length) {
-    const auto answer = process_->ask({{"call", "open"}, {"base", base}, {"length", length}}, deadlines_.open);
+    const auto answer = ask({{"call", "open"}, {"base", base}, {"length", length}}, deadlines_.open);
     if (!answer) return tl::unexpected(answer.error());
     auto opened = hdf5OpenedFrom(*answer);
     if (!opened) return process_->broken("answered with garbage: " + opened.error());
     metadata_ = std::move(opened->metadata);
+    ListBudget budget(length);
     while (rows_.size() < opened->rows) {
-        const auto some = process_->ask({{"call", "rows"}, {"from", rows_.size()}}, deadlines_.rows);
+        const auto before = rows_.size();
+        const auto some = ask({{"call", "rows"}, {"from", before}}, deadlines_.rows);
         if (!some) return tl::unexpected(some.error());
-        if (const auto taken = hdf5RowsFrom(*some, opened->rows - rows_.size(), length, rows_); !taken)
+        if (const auto taken = hdf5RowsFrom(*some, opened->rows - before, length, rows_); !taken)
             return process_->broken("answered with garbage: " + taken.error());
+        for (std::size_t i = before; i < rows_.size(); ++i)
+            if (!budget.take(memoryOf(rows_[i])))
+                return process_->broken("lists too much: " + budget.why("the list of tensors"));
     }
     return {};
 }
@@ -48,8 +63,7 @@ Result<Hdf5Reader::Tile> Hdf5Reader::tile(std::size_t row, std::uint64_t number)
     const Hdf5Row& tensor = rows_[row];
     const std::uint64_t size = std::uint64_t(info(tensor.dtype).bits) / 8, most = kHdf5WindowBytes / size;
     const auto begin = number * most, count = std::min(most, tensor.elements - begin);
-    const auto answer =
-        process_->ask({{"call", "read"}, {"row", row}, {"begin", begin}, {"count", count}}, deadlines_.read);
+    const auto answer = ask({{"call", "read"}, {"row", row}, {"begin", begin}, {"count", count}}, deadlines_.read);
     if (!answer) return tl::unexpected(answer.error());
     Fields fields(*answer);
     if (fields.count("bytes", UINT64_MAX) != count * size)
@@ -90,7 +104,7 @@ Result<void> Hdf5Reader::failure() const {
 
 Result<std::map<std::string, int>> Hdf5Reader::probe() {
     const std::lock_guard lock(mutex_);
-    const auto answer = process_->ask({{"call", "probe"}}, deadlines_.read);
+    const auto answer = ask({{"call", "probe"}}, deadlines_.read);
     if (!answer) return tl::unexpected(answer.error());
     std::map<std::string, int> denied;
     Fields fields(*answer);

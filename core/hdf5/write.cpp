@@ -17,8 +17,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kSeconds = 600;
-constexpr std::uint64_t kHeaders = 1u << 20, kHeadersOfTensor = 2048;
+constexpr double kWriteSeconds = 600;
+constexpr std::uint64_t kHeaderRoom = 1u << 20, kHeadersOfTensor = 2048;
 constexpr std::size_t kLongestName = 4000;
 
 /// The types that HDF5 has by our names, and those that are U8 to it.
@@ -88,12 +88,12 @@ Result<Plan> planFile(const std::string& path, const std::vector<TensorToWrite>&
         json{{"sets", std::move(sets)}, {"attributes", root == described.end() ? json::object() : jsonOf(root->second)}}
             .dump(-1, ' ', false, json::error_handler_t::replace);
     // Headers and links are some hundred bytes a tensor, and less than three times its texts.
-    const std::uint64_t room = 3 * text.size() + kHeaders + tensors.size() * kHeadersOfTensor;
+    const std::uint64_t room = 3 * text.size() + kHeaderRoom + tensors.size() * kHeadersOfTensor;
     const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     auto process = Hdf5Process::start(path, nothing, room, "it is not written");
     if (!process) return tl::unexpected(process.error());
     std::memcpy((*process)->window().data(), text.data(), text.size());
-    const auto answer = (*process)->ask({{"call", "plan"}, {"bytes", text.size()}}, kSeconds);
+    const auto answer = (*process)->ask({{"call", "plan"}, {"bytes", text.size()}}, kWriteSeconds);
     if (!answer) return tl::unexpected(answer.error());
     Fields fields(*answer);
     Plan plan{nullptr, {}, fields.count("end", INT64_MAX)};

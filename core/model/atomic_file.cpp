@@ -25,8 +25,6 @@ namespace {
 
 constexpr std::size_t kBuffer = std::size_t(1) << 20;
 
-std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
-
 } // namespace
 
 Result<AtomicFile> AtomicFile::create(const std::string& path, std::uint64_t expectedBytes) {
@@ -50,7 +48,7 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, std::uint64_t exp
         if (auto made = file.makePartial(); !made) return tl::unexpected(made.error());
         file.fd_ = ::open(file.temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (file.fd_ < 0)
-            return fail(fmt::format("{} cannot be written: {}.", shown(path), std::strerror(errno)), path);
+            return fail(fmt::format("{} cannot be written: {}.", shownPath(path), std::strerror(errno)), path);
     }
     if (exists) {
         // Best effort for the owner: only root may give files away. After it, because it clears bits of the mode.
@@ -73,12 +71,12 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, std::uint64_t exp
         const std::uint64_t available = known ? std::uint64_t(space.f_bavail) * space.f_frsize : 0;
         const bool cannotReserve = error == EOPNOTSUPP || error == ENOSYS;
         if (error == ENOSPC || (cannotReserve && known && available < expectedBytes))
-            return fail(fmt::format("{} cannot be written: it needs {}, and {} are free.", shown(path),
+            return fail(fmt::format("{} cannot be written: it needs {}, and {} are free.", shownPath(path),
                                     bytesText(expectedBytes), bytesText(available)),
                         path);
         if (error == EFBIG)
-            return fail(fmt::format("{} cannot be written: {} are over the limit for the size of a file.", shown(path),
-                                    bytesText(expectedBytes)),
+            return fail(fmt::format("{} cannot be written: {} are over the limit for the size of a file.",
+                                    shownPath(path), bytesText(expectedBytes)),
                         path);
     }
     file.buffer_.reserve(kBuffer);
@@ -112,7 +110,7 @@ Result<void> AtomicFile::writeAt(std::uint64_t offset, std::span<const std::byte
         const ssize_t n = ::pwrite(fd_, bytes.data(), std::min(bytes.size(), 64 * kBuffer), off_t(offset));
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0)
-            return fail(fmt::format("{} cannot be written: {}; nothing was left behind.", shown(path_),
+            return fail(fmt::format("{} cannot be written: {}; nothing was left behind.", shownPath(path_),
                                     n == 0 ? "no progress" : std::strerror(errno)),
                         path_);
         bytes = bytes.subspan(std::size_t(n));
@@ -175,14 +173,14 @@ Result<void> AtomicFile::readsBack(const Job& job) {
             if (n <= 0)
                 return fail(fmt::format("{} cannot be written: reading it back failed at byte {} ({}); nothing was "
                                         "left behind.",
-                                        shown(path_), failedAt, n == 0 ? "it ends there" : std::strerror(errno)),
+                                        shownPath(path_), failedAt, n == 0 ? "it ends there" : std::strerror(errno)),
                             path_, static_cast<long long>(failedAt));
             got += std::size_t(n);
         }
         if (XXH3_64bits(buffer_.data(), length) != sum)
             return fail(fmt::format("{} cannot be written: its bytes {} to {} read back differently from what was "
                                     "written, so the disk or its driver is at fault; nothing was left behind.",
-                                    shown(path_), at, at + length),
+                                    shownPath(path_), at, at + length),
                         path_, static_cast<long long>(at));
     }
     return {};
@@ -194,8 +192,9 @@ Result<std::string> AtomicFile::finish() {
 }
 
 tl::unexpected<Error> AtomicFile::cannot() const {
-    return fail(fmt::format("{} cannot be written: {}; nothing was left behind.", shown(path_), std::strerror(errno)),
-                path_);
+    return fail(
+        fmt::format("{} cannot be written: {}; nothing was left behind.", shownPath(path_), std::strerror(errno)),
+        path_);
 }
 
 Result<void> AtomicFile::commit(const Job& job, const Naming& naming) {
@@ -253,7 +252,7 @@ Result<void> notAnOpenedInput(const std::string& path, const Model* opened) {
     for (const auto& file : opened->files)
         if (file.mapping && file.mapping->device() == std::uint64_t(status.st_dev) &&
             file.mapping->inode() == std::uint64_t(status.st_ino))
-            return fail(fmt::format("{} is open as the input; write to another file.", shown(path)), path);
+            return fail(fmt::format("{} is open as the input; write to another file.", shownPath(path)), path);
     return {};
 }
 

@@ -26,7 +26,18 @@ namespace fs = std::filesystem;
 constexpr const char* kMarker = ".quantscope";
 constexpr const char* kMarkerFirstLine = "QuantScope wrote the files below and may replace them";
 
-std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
+constexpr std::uintmax_t kLongestMarker = std::uintmax_t(64) << 20;
+
+/// A name as one line of the marker: a name may hold the end of a line, and would else be taken for two.
+std::string markerLine(const std::string& name) {
+    std::string line;
+    for (const char c : name)
+        if (c == '\n' || c == '\\')
+            line += c == '\n' ? "\\n" : "\\\\";
+        else
+            line += c;
+    return line;
+}
 
 /// What lies in a folder, at any depth, relative to it; folders are named by their contents alone.
 std::vector<std::string> contents(const fs::path& folder, std::error_code& failed) {
@@ -42,20 +53,23 @@ std::vector<std::string> contents(const fs::path& folder, std::error_code& faile
 Result<void> mayBeReplaced(const std::string& path) {
     std::error_code failed;
     const auto names = contents(path, failed);
-    if (failed) return fail(fmt::format("{} cannot be listed: {}.", shown(path), failed.message()), path);
+    if (failed) return fail(fmt::format("{} cannot be listed: {}.", shownPath(path), failed.message()), path);
     if (names.empty()) return {};
-    constexpr std::size_t kMostMarker = std::size_t(64) << 20;
-    std::istringstream marker(readCompanion((fs::path(path) / kMarker).string(), kMostMarker).value_or(std::string()));
+    const fs::path markerPath = fs::path(path) / kMarker;
+    std::istringstream marker; // a link may lead anywhere
+    if (fs::symlink_status(markerPath, failed).type() == fs::file_type::regular)
+        marker.str(readCompanion(markerPath.string(), kLongestMarker).value_or(std::string()));
     std::string line;
     if (!std::getline(marker, line) || line != kMarkerFirstLine)
-        return fail(fmt::format("{} is not empty and was not written by QuantScope; choose a new folder.", shown(path)),
-                    path);
+        return fail(
+            fmt::format("{} is not empty and was not written by QuantScope; choose a new folder.", shownPath(path)),
+            path);
     std::set<std::string> ours{kMarker, kWritingMarker};
     while (std::getline(marker, line)) ours.insert(line);
     for (const auto& name : names)
-        if (!ours.contains(name))
+        if (!ours.contains(markerLine(name)))
             return fail(fmt::format("{} holds {}, which QuantScope did not write; move it away or choose a new folder.",
-                                    shown(path), escapeForPeople(name, 100)),
+                                    shownPath(path), escapeForPeople(name, 100)),
                         path);
     return {};
 }
@@ -68,8 +82,9 @@ Result<void> holdsNoInput(const std::string& path, const Model* opened) {
         for (const auto& source : {fs::path(file.path), fs::weakly_canonical(file.path, failed)}) {
             const auto below = source.lexically_relative(target);
             if (!below.empty() && *below.begin() != "..")
-                return fail(
-                    fmt::format("{} holds the opened {}; choose another folder.", shown(path), shown(file.path)), path);
+                return fail(fmt::format("{} holds the opened {}; choose another folder.", shownPath(path),
+                                        shownPath(file.path)),
+                            path);
         }
     return {};
 }
@@ -101,7 +116,7 @@ Result<AtomicFolder> AtomicFolder::create(const std::string& path, const Model* 
 
 Result<void> AtomicFolder::commit() {
     const auto cannot = [&](const char* why) {
-        return fail(fmt::format("{} cannot be written: {}; nothing was left behind.", shown(path_), why), path_);
+        return fail(fmt::format("{} cannot be written: {}; nothing was left behind.", shownPath(path_), why), path_);
     };
     const std::string partial = partial_.path();
     std::error_code failed;
@@ -109,7 +124,7 @@ Result<void> AtomicFolder::commit() {
     if (failed) return cannot(failed.message().c_str());
     std::string marker = std::string(kMarkerFirstLine) + "\n";
     for (const auto& name : names)
-        if (name != kWritingMarker) marker += name + "\n";
+        if (name != kWritingMarker) marker += markerLine(name) + "\n";
     if (auto written = writeWholeFile((fs::path(partial) / kMarker).string(), marker); !written) return written;
 
     const auto lock = FolderLock::take(fs::path(path_).parent_path().string());

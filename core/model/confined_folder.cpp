@@ -20,12 +20,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Descriptor {
+struct FolderDescriptor {
     int fd = -1;
-    explicit Descriptor(int opened) : fd(opened) {}
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor() {
+    explicit FolderDescriptor(int opened) : fd(opened) {}
+    FolderDescriptor(const FolderDescriptor&) = delete;
+    FolderDescriptor& operator=(const FolderDescriptor&) = delete;
+    ~FolderDescriptor() {
         if (fd >= 0) ::close(fd);
     }
     int take() { return std::exchange(fd, -1); }
@@ -80,7 +80,7 @@ tl::expected<std::shared_ptr<MappedFile>, std::string> ConfinedFolder::tryOpen(c
         return refused(std::strerror(error));
     };
     if (const auto why = leadsOut(name); !why.empty()) return refused("its name " + why);
-    const Descriptor folder(openFolder(folder_));
+    const FolderDescriptor folder(openFolder(folder_));
     if (folder.fd < 0) return cannot(errno);
     const std::string path = (fs::path(folder_) / name).string();
     const auto mapped = [&](int fd) -> Opened {
@@ -91,7 +91,7 @@ tl::expected<std::shared_ptr<MappedFile>, std::string> ConfinedFolder::tryOpen(c
     };
 
     // Looked at before it is opened: opening a device can do things.
-    const Descriptor seen(openInside(folder.fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, kInside));
+    const FolderDescriptor seen(openInside(folder.fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, kInside));
     if (seen.fd < 0 && errno == ENOENT) return std::shared_ptr<MappedFile>();
     if (seen.fd < 0 && errno == EXDEV) return refused("its path leads out of the model's folder through a symlink");
     if (seen.fd < 0) return cannot(errno);
@@ -100,7 +100,7 @@ tl::expected<std::shared_ptr<MappedFile>, std::string> ConfinedFolder::tryOpen(c
     if (S_ISREG(status.st_mode)) return mapped(openInside(folder.fd, name, kRead | O_NOFOLLOW, kInside));
     if (!S_ISLNK(status.st_mode)) return refused("it is no regular file");
 
-    const Descriptor inside(openInside(folder.fd, name, O_PATH | O_CLOEXEC, kInside));
+    const FolderDescriptor inside(openInside(folder.fd, name, O_PATH | O_CLOEXEC, kInside));
     if (inside.fd >= 0) {
         if (::fstat(inside.fd, &status) != 0 || !S_ISREG(status.st_mode)) return refused("it is no regular file");
         return mapped(openInside(folder.fd, name, kRead, kInside));
@@ -113,11 +113,11 @@ tl::expected<std::shared_ptr<MappedFile>, std::string> ConfinedFolder::tryOpen(c
     if (failed == std::errc::no_such_file_or_directory) return std::shared_ptr<MappedFile>();
     if (failed || blobs.empty() || target.parent_path() != blobs)
         return refused("it is a symlink out of the model's folder; put the file itself there");
-    const Descriptor cache(openFolder(blobs));
+    const FolderDescriptor cache(openFolder(blobs));
     if (cache.fd < 0) return cannot(errno);
     // The link is not followed a second time: the blob is opened by its name in its folder.
     const std::string blob = target.filename().string();
-    const Descriptor there(openInside(cache.fd, blob, O_PATH | O_NOFOLLOW | O_CLOEXEC, kInside));
+    const FolderDescriptor there(openInside(cache.fd, blob, O_PATH | O_NOFOLLOW | O_CLOEXEC, kInside));
     if (there.fd < 0 || ::fstat(there.fd, &status) != 0 || !S_ISREG(status.st_mode))
         return refused("it is no regular file");
     return mapped(openInside(cache.fd, blob, kRead | O_NOFOLLOW, kInside));

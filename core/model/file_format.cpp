@@ -18,16 +18,16 @@
 namespace qs {
 namespace {
 
-std::string_view textOf(std::span<const std::byte> head) {
+std::string_view headText(std::span<const std::byte> head) {
     return {reinterpret_cast<const char*>(head.data()), head.size()};
 }
 
-bool isZarr(std::span<const std::byte> head, bool isFolder) { return isFolder && looksLikeZarr(textOf(head)); }
+bool isZarr(std::span<const std::byte> head, bool isFolder) { return isFolder && looksLikeZarr(headText(head)); }
 
 bool isFolderOfWeights(std::span<const std::byte>, bool isFolder) { return isFolder; }
 
 bool isIndex(std::span<const std::byte> head, bool isFolder) {
-    const auto text = textOf(head);
+    const auto text = headText(head);
     const auto begin = text.find_first_not_of(" \t\r\n");
     return !isFolder && begin != std::string_view::npos && text[begin] == '{' &&
            text.find("\"weight_map\"") != std::string_view::npos;
@@ -35,7 +35,7 @@ bool isIndex(std::span<const std::byte> head, bool isFolder) {
 
 /// The same map, of names that HDF5 files have.
 bool isKerasIndex(std::span<const std::byte> head, bool isFolder) {
-    return isIndex(head, isFolder) && textOf(head).find(".weights.h5\"") != std::string_view::npos;
+    return isIndex(head, isFolder) && headText(head).find(".weights.h5\"") != std::string_view::npos;
 }
 
 bool isSafetensors(std::span<const std::byte> head, bool isFolder) {
@@ -47,15 +47,15 @@ bool isSafetensors(std::span<const std::byte> head, bool isFolder) {
     return first == '{' || first == ' ' || first == '\n' || first == '\r' || first == '\t';
 }
 
-bool isGguf(std::span<const std::byte> head, bool isFolder) { return !isFolder && textOf(head).starts_with("GGUF"); }
+bool isGguf(std::span<const std::byte> head, bool isFolder) { return !isFolder && headText(head).starts_with("GGUF"); }
 
 bool isNpy(std::span<const std::byte> head, bool isFolder) {
-    return !isFolder && textOf(head).starts_with("\x93NUMPY");
+    return !isFolder && headText(head).starts_with("\x93NUMPY");
 }
 
 /// ZIP archives are told apart by the name of the first member.
 std::string_view firstMember(std::span<const std::byte> head) {
-    const auto text = textOf(head);
+    const auto text = headText(head);
     if (!text.starts_with("PK\3\4") || text.size() < 30) return {};
     const std::size_t length = std::size_t(head[26]) | std::size_t(head[27]) << 8;
     return text.substr(30, length);
@@ -72,12 +72,12 @@ bool isHdf5(std::span<const std::byte> head, bool isFolder) { return !isFolder &
 bool isPytorch(std::span<const std::byte> head, bool isFolder) { return !isFolder && looksLikePytorch(head); }
 
 bool isTflite(std::span<const std::byte> head, bool isFolder) {
-    return !isFolder && head.size() >= 8 && textOf(head).substr(4, 4) == "TFL3";
+    return !isFolder && head.size() >= 8 && headText(head).substr(4, 4) == "TFL3";
 }
 
 bool isOnnx(std::span<const std::byte> head, bool isFolder) { return !isFolder && onnx::looksLikeModel(head); }
 
-bool isTfjs(std::span<const std::byte> head, bool isFolder) { return !isFolder && looksLikeTfjs(textOf(head)); }
+bool isTfjs(std::span<const std::byte> head, bool isFolder) { return !isFolder && looksLikeTfjs(headText(head)); }
 
 bool isImatrix(std::span<const std::byte> head, bool isFolder) { return !isFolder && looksLikeImatrix(head); }
 
@@ -118,7 +118,7 @@ bool matches(std::string_view pattern, std::string_view name) {
 } // namespace
 
 bool looksLikeHdf5(std::span<const std::byte> head) {
-    const auto text = textOf(head);
+    const auto text = headText(head);
     for (const std::size_t at : {0, 512, 1024, 2048})
         if (text.size() > at && text.substr(at).starts_with("\x89HDF\r\n\x1a\n")) return true;
     return false;

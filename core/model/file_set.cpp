@@ -15,11 +15,6 @@
 
 namespace qs {
 namespace fs = std::filesystem;
-namespace {
-
-std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
-
-} // namespace
 
 std::string absolutePath(const std::string& path) {
     std::error_code failed;
@@ -55,7 +50,7 @@ Result<void> addSafetensors(Model& model, const std::string& path) {
     std::vector<std::byte> scratch;
     const auto start = file.read(0, std::min<std::size_t>(file.size(), 4096), scratch);
     if (const auto is = notSafetensors(start, file.size(), path); !is.empty())
-        return fail(fmt::format("{} {}.", shown(path), is), path, 0);
+        return fail(fmt::format("{} {}.", shownPath(path), is), path, 0);
     const std::size_t headerEnd = std::min<std::uint64_t>(file.size(), 8 + safetensorsHeaderLength(start));
     // Pages of the header leave memory behind the parser.
     std::uint64_t dropped = 0;
@@ -106,7 +101,7 @@ void dropDuplicates(Model& model) {
     model.tensors.erase(end, model.tensors.end());
     if (dropped > 0)
         model.warnings.push_back(fmt::format("{} holds {} tensors more than once: {}; the first is shown.",
-                                             shown(model.path), dropped, first));
+                                             shownPath(model.path), dropped, first));
 }
 
 void nameApart(Model& model) {
@@ -129,7 +124,7 @@ void nameApart(Model& model) {
         ++renamed;
     }
     model.warnings.push_back(fmt::format("{}: {} tensors have the name of another, {} the first; they are numbered.",
-                                         shown(model.path), renamed, first));
+                                         shownPath(model.path), renamed, first));
     sortByName(model);
 }
 

@@ -54,7 +54,7 @@ bool looksLikeSafetensors(std::span<const std::byte> head, std::uint64_t size) {
     return length >= 2 && length <= size - 8 && (head[8] == std::byte('{') || isSpace(head[8]));
 }
 
-std::string_view textOf(std::span<const std::byte> head) {
+std::string_view asText(std::span<const std::byte> head) {
     return {reinterpret_cast<const char*>(head.data()), head.size()};
 }
 
@@ -82,8 +82,28 @@ std::string notWhole(std::uint64_t size, const std::string& path) {
     return {};
 }
 
+std::string foreignName(const std::string& path) {
+    namespace fs = std::filesystem;
+    constexpr const char* savedModel =
+        "is a TensorFlow SavedModel, which is not read: convert it to Keras (.keras or .h5), TensorFlow Lite or ONNX";
+    constexpr const char* coreMl =
+        "is a Core ML model, which is not read: open the checkpoint that it was made of, or an ONNX file of it";
+    std::error_code failed;
+    const fs::path whole(path);
+    const std::string name = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+    if (fs::is_directory(whole, failed)) {
+        if (fs::exists(whole / "saved_model.pb", failed) || fs::exists(whole / "saved_model.pbtxt", failed))
+            return savedModel;
+        const bool isPackage = fs::exists(whole / "Manifest.json", failed) &&
+                               fs::is_directory(whole / "Data" / "com.apple.CoreML", failed);
+        return isPackage || name.ends_with(".mlpackage") || name.ends_with(".mlmodelc") ? coreMl : "";
+    }
+    if (name == "saved_model.pb" || name == "saved_model.pbtxt") return savedModel;
+    return name.ends_with(".mlmodel") ? coreMl : "";
+}
+
 std::string placeholder(std::span<const std::byte> head) {
-    const std::string_view text = textOf(head);
+    const std::string_view text = asText(head);
     if (text.starts_with("version https://git-lfs.github.com/spec"))
         return "is a Git LFS pointer, not the file itself; run \"git lfs pull\" in its repository";
     if (beginsWith(text, {"<!doctype", "<html"}))
@@ -94,7 +114,7 @@ std::string placeholder(std::span<const std::byte> head) {
 }
 
 std::string foreignFile(std::span<const std::byte> head) {
-    const std::string_view text = textOf(head);
+    const std::string_view text = asText(head);
     for (const auto& magic : kMagics)
         if (text.size() > magic.at && text.substr(magic.at).starts_with(magic.bytes)) return magic.is;
     if (auto instead = placeholder(head); !instead.empty()) return instead;

@@ -14,6 +14,10 @@ namespace qs {
 /// A download that has not ended, by its name or by what lies beside it; an empty file.
 std::string notWhole(std::uint64_t size, const std::string& path);
 
+/// What a file or a folder is by its name and by the names in it, where its first bytes are like those of another format:
+/// "is a TensorFlow SavedModel, ...".
+std::string foreignName(const std::string& path);
+
 /// What a file is that no format of the registry opens: "is a web page (HTML), not the file itself". `head`: the first
 /// bytes, up to 4096.
 std::string foreignFile(std::span<const std::byte> head);

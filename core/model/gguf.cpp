@@ -21,8 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostRead = std::size_t(1) << 30; ///< of a header that is not mapped
 
-std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
-
 /// "NAME-00001-of-00003.gguf"
 struct PartName {
     std::string stem; ///< folder and NAME; "" for other names
@@ -54,18 +52,19 @@ Result<GgufHeader> add(Model& model, const std::string& path) {
     if (!mapping) return tl::unexpected(mapping.error());
     const MappedFile& file = **mapping;
     if (const auto why = notWhole(file.size(), path); !why.empty())
-        return fail(fmt::format("{} {}.", shown(path), why), path, 0);
+        return fail(fmt::format("{} {}.", shownPath(path), why), path, 0);
     std::vector<std::byte> scratch;
     const auto start = file.read(0, std::min<std::size_t>(file.size(), 4096), scratch);
     const bool isGguf = start.size() >= 4 && std::memcmp(start.data(), "GGUF", 4) == 0;
     if (const auto is = foreignFile(start); !isGguf && !is.empty())
-        return fail(fmt::format("{} {}.", shown(path), is), path, 0);
+        return fail(fmt::format("{} {}.", shownPath(path), is), path, 0);
     // Where the file is read and not mapped: until the header, whose length no field tells, is whole.
     std::size_t length = file.isMapped() ? file.size() : std::min<std::size_t>(file.size(), std::size_t(1) << 20);
     const ListBudget budget(model, file.size());
     auto header = parseGgufHeader(file.read(0, length, scratch), file.size(), path, &budget);
     while (header && header->wantsMore) {
-        if (length >= kMostRead) return fail(fmt::format("{}: its header is longer than 1 GiB.", shown(path)), path, 0);
+        if (length >= kMostRead)
+            return fail(fmt::format("{}: its header is longer than 1 GiB.", shownPath(path)), path, 0);
         length = std::min(file.size(), 4 * length);
         header = parseGgufHeader(file.read(0, length, scratch), file.size(), path, &budget);
     }
@@ -78,7 +77,7 @@ Result<GgufHeader> add(Model& model, const std::string& path) {
     for (auto& tensor : header->tensors) tensor.file = number;
     model.files.push_back({file.path(), file.size(), *mapping, std::move(header->metadata)});
     addTensors(model, std::move(header->tensors));
-    for (auto& warning : header->warnings) model.warnings.push_back(fmt::format("{}: {}", shown(path), warning));
+    for (auto& warning : header->warnings) model.warnings.push_back(fmt::format("{}: {}", shownPath(path), warning));
     return header;
 }
 
@@ -98,16 +97,17 @@ Result<std::shared_ptr<Model>> openParts(const PartName& name, const GgufSplit& 
         if (!header) return tl::unexpected(header.error());
         if (!header->split || header->split->number + 1 != part || header->split->count != name.count)
             model->warnings.push_back(
-                header->split ? fmt::format("{} says that it is part {} of {}.", shown(path), header->split->number + 1,
-                                            header->split->count)
-                              : fmt::format("{} does not say that it is part of a split model.", shown(path)));
+                header->split ? fmt::format("{} says that it is part {} of {}.", shownPath(path),
+                                            header->split->number + 1, header->split->count)
+                              : fmt::format("{} does not say that it is part of a split model.", shownPath(path)));
     }
     if (!missing.empty())
-        model->warnings.push_back(fmt::format("{}: {} of {} parts are missing; the first is {}.", shown(model->path),
-                                              missing.size(), name.count, quotedName(missing.front())));
+        model->warnings.push_back(fmt::format("{}: {} of {} parts are missing; the first is {}.",
+                                              shownPath(model->path), missing.size(), name.count,
+                                              quotedName(missing.front())));
     else if (asked.tensors && *asked.tensors != model->tensors.size())
         model->warnings.push_back(fmt::format("{}: split.tensors.count says {} tensors, but the parts hold {}.",
-                                              shown(model->path), *asked.tensors, model->tensors.size()));
+                                              shownPath(model->path), *asked.tensors, model->tensors.size()));
     sortByName(*model);
     dropDuplicates(*model);
     return model;
@@ -124,7 +124,7 @@ Result<std::shared_ptr<Model>> openGguf(const std::string& path) {
         if (name.count == header->split->count) return openParts(name, *header->split);
         model->warnings.push_back(fmt::format("{} says that it is part {} of {}, but it is not called "
                                               "NAME-{:05}-of-{:05}.gguf: the other parts are not looked for.",
-                                              shown(path), header->split->number + 1, header->split->count,
+                                              shownPath(path), header->split->number + 1, header->split->count,
                                               header->split->number + 1, header->split->count));
     }
     sortByName(*model);

@@ -16,7 +16,7 @@ namespace qs {
 namespace {
 
 // A name and a row of the list take more memory than file: counts that no model has are refused.
-constexpr std::uint64_t kMostTensors = 262'144, kMostKeys = 65'536, kLongestKey = 65'535, kLongestName = 63;
+constexpr std::uint64_t kMostTensors = 262'144, kMostKeys = 65'536, kLongestGgufKey = 65'535, kLongestName = 63;
 constexpr std::int64_t kMostLayers = 65'536;
 constexpr std::uint64_t kLeastKey = 8 + 4 + 1, kLeastTensor = 8 + 4 + 4 + 8;
 constexpr std::uint64_t kMaxSize = std::uint64_t(std::numeric_limits<std::int64_t>::max());
@@ -86,7 +86,7 @@ private:
         const std::string name(cursor.string());
         if (cursor.failed()) return false;
         if (name.empty()) return refuse("a key has no name");
-        if (name.size() > kLongestKey)
+        if (name.size() > kLongestGgufKey)
             return refuse(fmt::format("key {} is longer than 65,535 bytes", quotedName(name)));
         if (invalidUtf8(name) != std::string::npos || name.find('\0') != std::string::npos)
             return refuse(fmt::format("key {} is not text", quotedName(name)));

@@ -14,8 +14,8 @@
 namespace qs {
 namespace {
 
-constexpr std::uint64_t kMost = std::uint64_t(1) << 30; ///< bytes of a string, items of an array
-constexpr std::uint64_t kShown = 8;                     ///< items of an array in its text
+constexpr std::uint64_t kMostItems = std::uint64_t(1) << 30; ///< bytes of a string, items of an array
+constexpr std::uint64_t kShown = 8;                          ///< items of an array in its text
 
 struct TypeRow {
     const char* name;
@@ -84,8 +84,8 @@ void readArray(GgufCursor& cursor, GgufValue& out) {
     out.length = cursor.number<std::uint64_t>();
     if (cursor.failed()) return;
     if (out.items == GgufType::Array) return cursor.refuse("an array holds arrays, which no reader of GGUF takes");
-    if (out.length > kMost)
-        return cursor.refuse(fmt::format("an array of {} items is over the limit of {}", out.length, kMost));
+    if (out.length > kMostItems)
+        return cursor.refuse(fmt::format("an array of {} items is over the limit of {}", out.length, kMostItems));
     const std::uint64_t least = kTypes[std::size_t(out.items)].bytes;
     if (out.length > cursor.left() / least)
         return cursor.refuse(
@@ -129,8 +129,8 @@ bool GgufCursor::has(std::uint64_t bytes) {
 
 std::string_view GgufCursor::string() {
     const auto length = number<std::uint64_t>();
-    if (length > kMost && !failed_)
-        refuse(fmt::format("a string of {} bytes is over the limit of {}", length, kMost));
+    if (length > kMostItems && !failed_)
+        refuse(fmt::format("a string of {} bytes is over the limit of {}", length, kMostItems));
     else if (length > left() && !failed_)
         refuse(fmt::format("a string of {} bytes does not fit the {} bytes that are left", length, left()));
     if (!has(length)) return {};

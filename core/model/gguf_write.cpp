@@ -17,19 +17,19 @@
 namespace qs {
 namespace {
 
-template<class T> void append(std::string& out, T value) {
+template<class T> void appendField(std::string& out, T value) {
     char bytes[sizeof(T)];
     std::memcpy(bytes, &value, sizeof(T));
     out.append(bytes, sizeof(T));
 }
 void appendText(std::string& out, std::string_view text) {
-    append<std::uint64_t>(out, text.size());
+    appendField<std::uint64_t>(out, text.size());
     out += text;
 }
-void appendNumber(std::string& out, std::string_view key, std::uint32_t value) {
+void appendField(std::string& out, std::string_view key, std::uint32_t value) {
     appendText(out, key);
-    append<std::uint32_t>(out, std::uint32_t(GgufType::U32));
-    append<std::uint32_t>(out, value);
+    appendField<std::uint32_t>(out, std::uint32_t(GgufType::U32));
+    appendField<std::uint32_t>(out, value);
 }
 
 struct Keys {
@@ -62,7 +62,7 @@ Result<Keys> keysOf(const Model& source, const GgufNumbers& changed) {
         keys.bytes.append(reinterpret_cast<const char*>(head.data()) + begin, cursor.at() - begin);
         ++keys.count;
     }
-    for (const auto& [name, value] : changed) appendNumber(keys.bytes, name, value), ++keys.count;
+    for (const auto& [name, value] : changed) appendField(keys.bytes, name, value), ++keys.count;
     return keys;
 }
 
@@ -93,9 +93,9 @@ Result<std::uint64_t> writeGguf(const std::string& path, std::vector<TensorToWri
     const auto keys = keysOf(source, changed);
     if (!keys) return tl::unexpected(keys.error());
     std::string header = "GGUF";
-    append<std::uint32_t>(header, keys->version);
-    append<std::uint64_t>(header, tensors.size());
-    append<std::uint64_t>(header, keys->count);
+    appendField<std::uint32_t>(header, keys->version);
+    appendField<std::uint64_t>(header, tensors.size());
+    appendField<std::uint64_t>(header, keys->count);
     header += keys->bytes;
     const auto padding = [&](std::uint64_t size) {
         return (keys->alignment - size % keys->alignment) % keys->alignment;
@@ -108,10 +108,10 @@ Result<std::uint64_t> writeGguf(const std::string& path, std::vector<TensorToWri
                                     info(tensor.dtype).id, quotedName(tensor.name)),
                         path);
         appendText(header, tensor.name);
-        append<std::uint32_t>(header, std::uint32_t(tensor.shape.size()));
-        for (std::size_t i = tensor.shape.size(); i-- > 0;) append<std::int64_t>(header, tensor.shape[i]);
-        append<std::uint32_t>(header, type->number);
-        append<std::uint64_t>(header, total);
+        appendField<std::uint32_t>(header, std::uint32_t(tensor.shape.size()));
+        for (std::size_t i = tensor.shape.size(); i-- > 0;) appendField<std::int64_t>(header, tensor.shape[i]);
+        appendField<std::uint32_t>(header, type->number);
+        appendField<std::uint64_t>(header, total);
         total += sizeOf(tensor) + padding(sizeOf(tensor));
     }
     header.append(padding(header.size()), '\0');

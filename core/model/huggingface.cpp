@@ -2,6 +2,7 @@
 // Folders in the Hugging Face layout. Symlinks are followed: in the hub's cache every file is one, into ../../blobs/.
 #include "core/model/file_format.h"
 #include "core/model/file_set.h"
+#include "core/model/foreign_file.h"
 #include "core/model/pytorch.h"
 #include "core/model/safetensors.h"
 #include "core/model/tensor_name.h"
@@ -18,8 +19,6 @@ namespace qs {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
 
 /// "model-00002-of-00003.safetensors": how many there should be; 0 for other names.
 unsigned shardCount(std::string_view name) {
@@ -62,7 +61,7 @@ Result<FolderList> listFolder(const std::string& path) {
         else if (name == kTorchIndex || formatOfName(name))
             list.opening.push_back(name);
     }
-    if (failed) return fail(fmt::format("{} cannot be listed: {}.", shown(path), failed.message()), path);
+    if (failed) return fail(fmt::format("{} cannot be listed: {}.", shownPath(path), failed.message()), path);
     for (auto* names : {&list.weights, &list.indexes, &list.folders, &list.opening})
         std::sort(names->begin(), names->end(), naturalLess);
     return list;
@@ -85,33 +84,35 @@ tl::unexpected<Error> nothingToOpen(const std::string& path, const FolderList& l
         const auto inside = listFolder(folder.string());
         return inside && (!inside->weights.empty() || !inside->indexes.empty());
     };
+    if (const auto is = foreignName(path); !is.empty()) return fail(fmt::format("{} {}.", shownPath(path), is), path);
     if (!list.opening.empty())
-        return fail(fmt::format("{} holds no safetensors file; open {} in it.", shown(path),
-                                shown((fs::path(path) / list.opening.front()).string())),
+        return fail(fmt::format("{} holds no safetensors file; open {} in it.", shownPath(path),
+                                shownPath((fs::path(path) / list.opening.front()).string())),
                     path);
     std::size_t looked = 0;
     for (const auto& name : list.folders) {
         if (++looked > 100) break;
         const fs::path below = fs::path(path) / name;
         if (opensFolder(below))
-            return fail(
-                fmt::format("{} holds no safetensors file itself; open {} in it.", shown(path), shown(below.string())),
-                path);
+            return fail(fmt::format("{} holds no safetensors file itself; open {} in it.", shownPath(path),
+                                    shownPath(below.string())),
+                        path);
         if (name != "snapshots") continue;
         if (const auto snapshots = listFolder(below.string()))
             for (const auto& snapshot : snapshots->folders)
                 if (opensFolder(below / snapshot))
-                    return fail(fmt::format("{} is a hub cache; open the snapshot {} in it.", shown(path),
-                                            shown((below / snapshot).string())),
+                    return fail(fmt::format("{} is a hub cache; open the snapshot {} in it.", shownPath(path),
+                                            shownPath((below / snapshot).string())),
                                 path);
     }
     // Training saves a folder for each step: the last is the newest.
     looked = 0;
     for (auto name = list.folders.rbegin(); name != list.folders.rend() && ++looked <= 100; ++name)
         if (const fs::path below = fs::path(path) / *name; holdsArrays(below))
-            return fail(fmt::format("{} is no checkpoint itself; open {} in it.", shown(path), shown(below.string())),
-                        path);
-    return fail(fmt::format("{} holds no safetensors file.", shown(path)), path);
+            return fail(
+                fmt::format("{} is no checkpoint itself; open {} in it.", shownPath(path), shownPath(below.string())),
+                path);
+    return fail(fmt::format("{} holds no safetensors file.", shownPath(path)), path);
 }
 
 } // namespace
@@ -167,15 +168,15 @@ Result<std::shared_ptr<Model>> openHuggingFaceFolder(const std::string& path) {
         sortByName(*model);
         dropDuplicates(*model);
         if (shards > model->files.size())
-            model->warnings.push_back(
-                fmt::format("{} has no index, and only {} of {} shards.", shown(folder), model->files.size(), shards));
+            model->warnings.push_back(fmt::format("{} has no index, and only {} of {} shards.", shownPath(folder),
+                                                  model->files.size(), shards));
     }
     model->path = model->folder = folder;
     model->format = "huggingface";
     model->title = titleOfFolder(folder);
     if (!unread.empty())
         model->warnings.push_back(fmt::format("{} also holds {}{}, not shown; open it by itself to see it.",
-                                              shown(folder), quotedName(unread.front()),
+                                              shownPath(folder), quotedName(unread.front()),
                                               unread.size() > 1 ? fmt::format(" and {} more", unread.size() - 1) : ""));
     return model;
 }

@@ -16,7 +16,7 @@
 namespace qs {
 namespace {
 
-constexpr std::uint64_t kLeastEntry = 4 + 1 + 4 + 4 + 4, kPerSeen = 80;
+constexpr std::uint64_t kLeastRow = 4 + 1 + 4 + 4 + 4, kPerSeen = 80;
 constexpr std::int32_t kMostEntries = 262'144, kMostName = 256;
 
 std::int32_t i32At(std::span<const std::byte> bytes, std::size_t at) {
@@ -29,9 +29,10 @@ bool isName(std::string_view name) {
     return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < '\x7f'; });
 }
 
-class Walk {
+class ImatrixWalk {
 public:
-    Walk(std::uint64_t size, const ReadBytes& read, const std::string& path) : size_(size), read_(read), path_(path) {}
+    ImatrixWalk(std::uint64_t size, const ReadBytes& read, const std::string& path)
+        : size_(size), read_(read), path_(path) {}
 
     Result<std::vector<TensorInfo>> tensors() {
         std::vector<TensorInfo> out;
@@ -41,7 +42,7 @@ public:
             return wrong(fmt::format("it has {} entries, where 1 to {} can be", entries, kMostEntries), 0);
         ListBudget budget(size_);
         // Pages that nothing is written to are no memory: without a second list while it grows.
-        out.reserve(2 * std::size_t(std::min<std::uint64_t>(std::uint64_t(entries), size_ / kLeastEntry)));
+        out.reserve(2 * std::size_t(std::min<std::uint64_t>(std::uint64_t(entries), size_ / kLeastRow)));
         std::set<std::string> seen;
         for (std::int32_t i = 0; i < entries; ++i) {
             const std::uint64_t begin = at_;
@@ -110,7 +111,7 @@ private:
 } // namespace
 
 Result<std::vector<TensorInfo>> parseImatrix(std::uint64_t fileSize, const ReadBytes& read, const std::string& path) {
-    return Walk(fileSize, read, path).tensors();
+    return ImatrixWalk(fileSize, read, path).tensors();
 }
 
 bool looksLikeImatrix(std::span<const std::byte> head) {

@@ -7,6 +7,7 @@
 #include "core/model/file_format.h"
 #include "core/model/foreign_file.h"
 #include "core/model/mapped_file.h"
+#include "core/model/output_axis.h"
 #include "core/model/packed_type.h"
 #include "core/model/tensor_name.h"
 
@@ -56,6 +57,7 @@ Result<std::shared_ptr<Model>> sniffAndOpen(const std::string& path) {
         auto file = MappedFile::open(path);
         if (!file) return tl::unexpected(file.error());
         if (const auto why = notWhole((*file)->size(), path); !why.empty()) return refused(why);
+        if (const auto is = foreignName(path); !is.empty()) return refused(is);
         head.resize(std::min<std::size_t>((*file)->size(), 4096));
         (*file)->readInto(0, head);
     }
@@ -129,6 +131,7 @@ Result<std::shared_ptr<const Model>> openModel(const std::string& path) {
         auto model = sniffAndOpen(path);
         if (!model) return tl::unexpected(model.error());
         deriveLayers(**model);
+        markOutputAxes(**model);
         return std::shared_ptr<const Model>(std::move(*model));
     } catch (const std::bad_alloc&) {
         return fail(fmt::format("{} does not open: there is not enough memory for its list of tensors.",

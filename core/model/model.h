@@ -29,6 +29,7 @@ struct TensorInfo {
     /// Null: the elements lie in the file. Else they are computed, `bytes` counts the computed ones, and `file` is one
     /// of those that are read (see derived_tensor.h).
     std::shared_ptr<const DerivedTensor> derived = nullptr;
+    bool outputLast = false; ///< output channels are the last axis, as in [in, out]; else the first (output_axis.h)
 
     const char* typeId() const; ///< as the file names it: "BF16", "Q4_K"
     std::int64_t lastAxis() const { return shape.empty() ? 1 : shape.back(); }
@@ -81,6 +82,7 @@ struct TensorPlace {
     int layer = -1;
     std::string group;
     std::string role;
+    std::string inLayer; ///< the role with the expert's number: "experts.5.down_proj"
 };
 TensorPlace placeOf(std::string_view tensorName);
 

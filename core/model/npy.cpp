@@ -19,7 +19,7 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kMostHeader = 10'000, kMostRank = 64;
-constexpr std::uint64_t kMaxSize = std::uint64_t(std::numeric_limits<std::int64_t>::max());
+constexpr std::uint64_t kMaxNpySize = std::uint64_t(std::numeric_limits<std::int64_t>::max());
 
 /// The literal that NumPy writes: a dictionary with three keys, texts in either quotes, True and False, a tuple of
 /// whole numbers (with the L of Python 2), commas at ends.
@@ -110,13 +110,13 @@ struct Type {
     const char* id;
     DType dtype;
 };
-constexpr Type kTypes[] = {{"f2", DType::F16}, {"f4", DType::F32}, {"f8", DType::F64}, {"i1", DType::I8},
+constexpr Type kNpyTypes[] = {{"f2", DType::F16}, {"f4", DType::F32}, {"f8", DType::F64}, {"i1", DType::I8},
                            {"i2", DType::I16}, {"i4", DType::I32}, {"i8", DType::I64}, {"u1", DType::U8},
                            {"u2", DType::U16}, {"u4", DType::U32}, {"u8", DType::U64}, {"b1", DType::Bool},
                            {"c8", DType::C64}, {"V2", DType::BF16}};
 
 /// What is wrong, or "".
-std::string readType(const std::string& descr, DType& dtype, bool& isBigEndian) {
+std::string readDescr(const std::string& descr, DType& dtype, bool& isBigEndian) {
     const std::string shown = quotedName(descr);
     if (descr.empty()) return "its descr is empty";
     const char order = descr[0];
@@ -128,8 +128,8 @@ std::string readType(const std::string& descr, DType& dtype, bool& isBigEndian) 
     if (kind == "V1" || kind == "f1")
         return fmt::format("its elements are 8-bit floats ({}), and the file does not say which; save them as uint8",
                            shown);
-    const auto at = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const Type& t) { return kind == t.id; });
-    if (at == std::end(kTypes)) return fmt::format("its elements are {}, which this program does not read", shown);
+    const auto at = std::find_if(std::begin(kNpyTypes), std::end(kNpyTypes), [&](const Type& t) { return kind == t.id; });
+    if (at == std::end(kNpyTypes)) return fmt::format("its elements are {}, which this program does not read", shown);
     if (order == '>' && kind == "V2")
         return fmt::format("its elements are {}, which this program does not read", shown);
     isBigEndian = order == '>' && info(at->dtype).bits > 8;
@@ -157,14 +157,15 @@ Result<NpyHeader> parseNpyHeader(std::span<const std::byte> head, std::uint64_t 
     Literal literal({reinterpret_cast<const char*>(raw) + start, std::size_t(length)});
     if (auto why = literal.read(); !why.empty()) return fail(std::move(why));
     NpyHeader header;
-    if (auto why = readType(literal.descr, header.dtype, header.isBigEndian); !why.empty()) return fail(std::move(why));
+    if (auto why = readDescr(literal.descr, header.dtype, header.isBigEndian); !why.empty())
+        return fail(std::move(why));
     header.fortran = literal.fortran;
     header.shape = std::move(literal.shape);
     header.dataBegin = start + length;
     std::uint64_t elements = 1, most = 1;
     for (const auto dim : header.shape) {
         elements *= std::uint64_t(dim);
-        if (__builtin_mul_overflow(most, std::uint64_t(std::max<std::int64_t>(dim, 1)), &most) || most > kMaxSize / 8)
+        if (__builtin_mul_overflow(most, std::uint64_t(std::max<std::int64_t>(dim, 1)), &most) || most > kMaxNpySize / 8)
             return fail("its number of elements overflows");
     }
     header.elements = elements;

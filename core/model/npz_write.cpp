@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kKept = std::uint64_t(64) << 20;
 
-template<class T> void append(std::string& out, T value) {
+template<class T> void appendNumber(std::string& out, T value) {
     char bytes[sizeof(T)];
     std::memcpy(bytes, &value, sizeof(T));
     out.append(bytes, sizeof(T));
@@ -31,7 +31,7 @@ std::string npyHeader(const TensorToWrite& tensor) {
     text.append(63 - (10 + text.size()) % 64, ' ');
     text += '\n';
     std::string out("\x93NUMPY\x01\x00", 8);
-    append<std::uint16_t>(out, std::uint16_t(text.size()));
+    appendNumber<std::uint16_t>(out, std::uint16_t(text.size()));
     return out + text;
 }
 
@@ -44,62 +44,62 @@ struct Member {
 /// What local header and directory have in common; sizes are in the extra field, as numpy's zip64 has them.
 std::string commonFields(const Member& member) {
     std::string out;
-    append<std::uint16_t>(out, 45);         // version needed
-    append<std::uint16_t>(out, 0x0800);     // names are UTF-8
-    append<std::uint16_t>(out, 0);          // stored
-    append<std::uint32_t>(out, 0x00210000); // 1980-01-01
-    append<std::uint32_t>(out, member.crc);
-    append<std::uint32_t>(out, 0xffffffff);
-    append<std::uint32_t>(out, 0xffffffff);
-    append<std::uint16_t>(out, std::uint16_t(member.name.size()));
+    appendNumber<std::uint16_t>(out, 45);         // version needed
+    appendNumber<std::uint16_t>(out, 0x0800);     // names are UTF-8
+    appendNumber<std::uint16_t>(out, 0);          // stored
+    appendNumber<std::uint32_t>(out, 0x00210000); // 1980-01-01
+    appendNumber<std::uint32_t>(out, member.crc);
+    appendNumber<std::uint32_t>(out, 0xffffffff);
+    appendNumber<std::uint32_t>(out, 0xffffffff);
+    appendNumber<std::uint16_t>(out, std::uint16_t(member.name.size()));
     return out;
 }
 
 std::string localHeader(const Member& member) {
     std::string out("PK\x03\x04");
     out += commonFields(member);
-    append<std::uint16_t>(out, 20);
+    appendNumber<std::uint16_t>(out, 20);
     out += member.name;
-    append<std::uint16_t>(out, 1); // zip64
-    append<std::uint16_t>(out, 16);
-    append<std::uint64_t>(out, member.bytes);
-    append<std::uint64_t>(out, member.bytes);
+    appendNumber<std::uint16_t>(out, 1); // zip64
+    appendNumber<std::uint16_t>(out, 16);
+    appendNumber<std::uint64_t>(out, member.bytes);
+    appendNumber<std::uint64_t>(out, member.bytes);
     return out;
 }
 
 std::string directoryEntry(const Member& member) {
     std::string out("PK\x01\x02");
-    append<std::uint16_t>(out, 45);
+    appendNumber<std::uint16_t>(out, 45);
     out += commonFields(member);
-    append<std::uint16_t>(out, 28);
-    for (int i = 0; i < 3; ++i) append<std::uint16_t>(out, 0); // comment, disk, attributes
-    append<std::uint32_t>(out, 0);
-    append<std::uint32_t>(out, 0xffffffff);
+    appendNumber<std::uint16_t>(out, 28);
+    for (int i = 0; i < 3; ++i) appendNumber<std::uint16_t>(out, 0); // comment, disk, attributes
+    appendNumber<std::uint32_t>(out, 0);
+    appendNumber<std::uint32_t>(out, 0xffffffff);
     out += member.name;
-    append<std::uint16_t>(out, 1);
-    append<std::uint16_t>(out, 24);
-    append<std::uint64_t>(out, member.bytes);
-    append<std::uint64_t>(out, member.bytes);
-    append<std::uint64_t>(out, member.offset);
+    appendNumber<std::uint16_t>(out, 1);
+    appendNumber<std::uint16_t>(out, 24);
+    appendNumber<std::uint64_t>(out, member.bytes);
+    appendNumber<std::uint64_t>(out, member.bytes);
+    appendNumber<std::uint64_t>(out, member.offset);
     return out;
 }
 
 std::string endOfDirectory(std::uint64_t entries, std::uint64_t begin, std::uint64_t bytes) {
     std::string out("PK\x06\x06");
-    append<std::uint64_t>(out, 44);
-    append<std::uint16_t>(out, 45), append<std::uint16_t>(out, 45);
-    append<std::uint32_t>(out, 0), append<std::uint32_t>(out, 0);
-    append<std::uint64_t>(out, entries), append<std::uint64_t>(out, entries);
-    append<std::uint64_t>(out, bytes), append<std::uint64_t>(out, begin);
+    appendNumber<std::uint64_t>(out, 44);
+    appendNumber<std::uint16_t>(out, 45), appendNumber<std::uint16_t>(out, 45);
+    appendNumber<std::uint32_t>(out, 0), appendNumber<std::uint32_t>(out, 0);
+    appendNumber<std::uint64_t>(out, entries), appendNumber<std::uint64_t>(out, entries);
+    appendNumber<std::uint64_t>(out, bytes), appendNumber<std::uint64_t>(out, begin);
     out += "PK\x06\x07";
-    append<std::uint32_t>(out, 0);
-    append<std::uint64_t>(out, begin + bytes);
-    append<std::uint32_t>(out, 1);
+    appendNumber<std::uint32_t>(out, 0);
+    appendNumber<std::uint64_t>(out, begin + bytes);
+    appendNumber<std::uint32_t>(out, 1);
     out += "PK\x05\x06";
-    append<std::uint32_t>(out, 0);
-    append<std::uint16_t>(out, 0xffff), append<std::uint16_t>(out, 0xffff);
-    append<std::uint32_t>(out, 0xffffffff), append<std::uint32_t>(out, 0xffffffff);
-    append<std::uint16_t>(out, 0);
+    appendNumber<std::uint32_t>(out, 0);
+    appendNumber<std::uint16_t>(out, 0xffff), appendNumber<std::uint16_t>(out, 0xffff);
+    appendNumber<std::uint32_t>(out, 0xffffffff), appendNumber<std::uint32_t>(out, 0xffffffff);
+    appendNumber<std::uint16_t>(out, 0);
     return out;
 }
 

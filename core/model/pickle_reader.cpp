@@ -13,7 +13,7 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kMostLine = 1024; // module and class names
-constexpr std::size_t kMostBytes = std::numeric_limits<std::uint32_t>::max();
+constexpr std::size_t kMostPickleBytes = std::numeric_limits<std::uint32_t>::max();
 
 constexpr std::uint64_t kBetweenSums = 256;
 constexpr Pickle::Ref kAbsent = std::numeric_limits<Pickle::Ref>::max();
@@ -29,7 +29,7 @@ PickleReader::PickleReader(std::span<const std::byte> bytes, const PickleLimits&
 }
 
 Result<Pickle> PickleReader::read() {
-    if (out_.bytes_.size() > kMostBytes) return fail("its pickle is over the limit of 4 GiB");
+    if (out_.bytes_.size() > kMostPickleBytes) return fail("its pickle is over the limit of 4 GiB");
     for (std::uint64_t n = 0; !isDone_; ++n) {
         const std::size_t begin = at_;
         bool ok = n < limits_.opcodes || wrong(fmt::format("its pickle has more than {} opcodes", limits_.opcodes));
@@ -130,7 +130,7 @@ bool PickleReader::pushText(std::size_t lengthBytes, Kind kind) {
     std::uint64_t length = 0;
     std::size_t begin = 0;
     if (!takeNumber(lengthBytes, length)) return false;
-    if (length > kMostBytes) return wrong(fmt::format("its pickle has a text of {} bytes", length));
+    if (length > kMostPickleBytes) return wrong(fmt::format("its pickle has a text of {} bytes", length));
     if (!take(std::size_t(length), begin)) return false;
     const std::string_view text(reinterpret_cast<const char*>(out_.bytes_.data()) + begin, std::size_t(length));
     if (kind == Kind::Text && invalidUtf8(text) != text.npos) return wrong("its pickle has a text that is not UTF-8");

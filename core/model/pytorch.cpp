@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t kMostPickle = std::uint64_t(256) << 20;
 
-std::string_view textOf(std::span<const std::byte> bytes) {
+std::string_view memberText(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -46,9 +46,9 @@ public:
         if (const auto* order = archive->find(root + "byteorder")) {
             const auto text = archive->contents(*order, 16);
             if (!text) return tl::unexpected(text.error());
-            if (textOf(*text) != "little")
+            if (memberText(*text) != "little")
                 return wrong(fmt::format("its numbers are {}-endian; only little-endian ones are read",
-                                         escapeForPeople(textOf(*text), 16)));
+                                         escapeForPeople(memberText(*text), 16)));
         }
         const auto unchecked = archive->checkStored();
         if (!unchecked) return tl::unexpected(unchecked.error());
@@ -180,7 +180,7 @@ private:
 } // namespace
 
 bool looksLikePytorch(std::span<const std::byte> head) {
-    const auto text = textOf(head);
+    const auto text = memberText(head);
     if (text.starts_with("PK\3\4") && text.size() > 30) {
         const std::size_t length = std::size_t(head[26]) | std::size_t(head[27]) << 8;
         const auto name = text.substr(30, length);
@@ -207,7 +207,7 @@ Result<void> addPytorch(Model& model, const std::string& path) {
     std::vector<std::byte> head(std::min<std::size_t>(file.size(), 4096));
     file.readInto(0, head);
     Loader loader(model, *mapping);
-    if (textOf(head).starts_with("PK\3\4")) return loader.addZip();
+    if (memberText(head).starts_with("PK\3\4")) return loader.addZip();
     if (isTorchLegacy(head)) return loader.addLegacy();
     const auto is = foreignFile(head);
     return refused(is.empty() ? "is no PyTorch checkpoint" : is);

@@ -19,7 +19,7 @@ constexpr std::int64_t kProtocol = 1001;
 // Five pickles are short beside the storages; where they are not, more is read.
 constexpr std::size_t kFirst = std::size_t(16) << 20, kMost = std::size_t(256) << 20;
 
-std::string_view textOf(std::span<const std::byte> bytes) {
+std::string_view bytesText(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -64,7 +64,7 @@ std::string placeStorages(const MappedFile& file, const Pickle& keys, std::uint6
 } // namespace
 
 bool isTorchLegacy(std::span<const std::byte> head) {
-    const auto text = textOf(head).substr(0, 32);
+    const auto text = bytesText(head).substr(0, 32);
     return text.size() > 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5 && text.find(kMagic) != text.npos;
 }
 

@@ -17,14 +17,14 @@ namespace {
 using Ref = Pickle::Ref;
 using Kind = Pickle::Kind;
 
-constexpr std::size_t kDeepest = 200, kMostRank = 64, kMostClasses = 3, kLongestKey = 65536, kLongestStorage = 1024;
+constexpr std::size_t kDeepest = 200, kDeepestShape = 64, kMostClasses = 3, kLongestKey = 65536, kLongestStorage = 1024;
 // As parsed, in the list and with strides of its own; the rows of both maps of storages.
 constexpr std::uint64_t kPerTensor = sizeof(TorchTensor) + sizeof(TensorInfo) + 224, kPerStorage = 352;
 constexpr std::uint64_t kMostNames = std::uint64_t(64) << 20, kMostElements = std::uint64_t(1) << 59;
 
-class Walk {
+class StateWalk {
 public:
-    Walk(const Pickle& pickle, const std::string& prefix, ListBudget* budget)
+    StateWalk(const Pickle& pickle, const std::string& prefix, ListBudget* budget)
         : p_(pickle), prefix_(prefix), seen_(pickle.values()), budget_(budget) {}
 
     Result<TorchState> read(const std::string& name) {
@@ -286,7 +286,7 @@ private:
     bool readSizes(Ref value, std::vector<std::int64_t>& sizes) const {
         if (p_.kind(value) == Kind::Object && p_.itemCount(p_.object(value).args) == 1) // torch.Size
             value = p_.item(p_.object(value).args, 0);
-        if (p_.kind(value) != Kind::Tuple || p_.itemCount(value) > kMostRank) return false;
+        if (p_.kind(value) != Kind::Tuple || p_.itemCount(value) > kDeepestShape) return false;
         for (const Ref item : p_.items(value)) {
             if (!countOf(item)) return false;
             sizes.push_back(p_.number(item));
@@ -375,7 +375,7 @@ private:
 
 Result<TorchState> readTorchState(const Pickle& pickle, const std::string& name, const std::string& prefix,
                                   ListBudget* budget) {
-    return Walk(pickle, prefix, budget).read(name);
+    return StateWalk(pickle, prefix, budget).read(name);
 }
 
 } // namespace qs

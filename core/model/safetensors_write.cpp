@@ -14,7 +14,7 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kMaxHeader = 100'000'000;
+constexpr std::size_t kMostHeaderBytes = 100'000'000;
 
 /// As serde_json: only what must be escaped is.
 void appendJson(std::string& out, std::string_view text) {
@@ -104,13 +104,13 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
         appendJson(header, tensor.name);
         header += fmt::format(":{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", info(tensor.dtype).id,
                               fmt::join(tensor.shape, ","), begin, total);
-        if (header.size() > kMaxHeader) break;
+        if (header.size() > kMostHeaderBytes) break;
     }
     header += '}';
     header.append((8 - header.size() % 8) % 8, ' ');
-    if (header.size() > kMaxHeader)
+    if (header.size() > kMostHeaderBytes)
         return fail(fmt::format("{}: a header of more than {} bytes (names, shapes and metadata) would not open again.",
-                                shown, kMaxHeader),
+                                shown, kMostHeaderBytes),
                     path);
     std::sort(names.begin(), names.end());
     if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())

@@ -17,8 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
-
 constexpr int kMissing = -1;
 
 /// One row of weight_map.
@@ -34,7 +32,7 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
     auto model = newModel(path, "safetensors-index");
     auto mapping = MappedFile::open(path);
     if (!mapping) return tl::unexpected(mapping.error());
-    if ((*mapping)->size() == 0) return fail(fmt::format("{} is empty (0 bytes).", shown(path)), path, 0);
+    if ((*mapping)->size() == 0) return fail(fmt::format("{} is empty (0 bytes).", shownPath(path)), path, 0);
     // A copy: the text must not change between the checks and the parse.
     std::string text(std::min<std::size_t>((*mapping)->size(), 100'000'001), '\0');
     (*mapping)->readInto(0, std::as_writable_bytes(std::span(text)));
@@ -70,7 +68,7 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
             return tl::unexpected(added.error());
     }
     if (model->files.empty() && !shards.empty())
-        return fail(fmt::format("{}: none of its {} shards is there; the first is {}.", shown(path), shards.size(),
+        return fail(fmt::format("{}: none of its {} shards is there; the first is {}.", shownPath(path), shards.size(),
                                 quotedName(shards.front())),
                     path);
     sortByName(*model);
@@ -107,22 +105,22 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
     model->tensors.resize(kept);
     for (const auto& entry : mapped)
         if (!entry.found && entry.file != kMissing)
-            return fail(fmt::format("{}: tensor {} is mapped to {}, which does not hold it.", shown(path),
+            return fail(fmt::format("{}: tensor {} is mapped to {}, which does not hold it.", shownPath(path),
                                     quotedName(entry.tensor), quotedName(entry.shard)),
                         path);
     dropDuplicates(*model);
 
     if (!missing.empty())
         model->warnings.push_back(fmt::format("{}: {} of {} shards are missing, with {} tensors; the first is {}.",
-                                              shown(path), missing.size(), shards.size(), missingTensors,
+                                              shownPath(path), missing.size(), shards.size(), missingTensors,
                                               quotedName(missing.front())));
     if (unmapped > 0)
         model->warnings.push_back(
-            fmt::format("{}: {} tensors are in the shards but not in weight_map; the first is {}.", shown(path),
+            fmt::format("{}: {} tensors are in the shards but not in weight_map; the first is {}.", shownPath(path),
                         unmapped, firstUnmapped));
     if (missing.empty() && index->totalSize && *index->totalSize != mappedBytes)
         model->warnings.push_back(fmt::format("{}: total_size says {} bytes, but the mapped tensors have {}.",
-                                              shown(path), *index->totalSize, mappedBytes));
+                                              shownPath(path), *index->totalSize, mappedBytes));
     return model;
 }
 

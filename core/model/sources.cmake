@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-target_sources(qs_core PRIVATE
+target_sources(qs_core_read PRIVATE
   model/atomic_file.cpp
   model/atomic_folder.cpp
   model/companion.cpp
@@ -35,6 +35,7 @@ target_sources(qs_core PRIVATE
   model/list_budget.cpp
   model/mapped_file.cpp
   model/model.cpp
+  model/norm_name.cpp
   model/npy.cpp
   model/npz.cpp
   model/npz_write.cpp
@@ -47,9 +48,11 @@ target_sources(qs_core PRIVATE
   model/onnx/field_values.cpp
   model/onnx/graph.cpp
   model/onnx/open.cpp
+  model/onnx/quantized.cpp
   model/onnx/tensor.cpp
   model/onnx/values.cpp
   model/onnx/wire.cpp
+  model/output_axis.cpp
   model/output_path.cpp
   model/packed_type.cpp
   model/partial_folder.cpp
@@ -88,7 +91,11 @@ set(tflite_schema "${CMAKE_CURRENT_SOURCE_DIR}/model/tflite/tflite_schema.fbs")
 set(generated "${CMAKE_CURRENT_BINARY_DIR}/generated")
 add_custom_command(OUTPUT "${generated}/tflite_schema_generated.h"
   COMMAND "${QS_FLATC}" --cpp -o "${generated}" "${tflite_schema}" DEPENDS "${tflite_schema}" VERBATIM)
-target_sources(qs_core PRIVATE "${generated}/tflite_schema_generated.h")
-target_include_directories(qs_core SYSTEM PUBLIC "${generated}")
-target_link_libraries(qs_core PRIVATE nlohmann_json::nlohmann_json PkgConfig::XXHASH ZLIB::ZLIB
+target_sources(qs_core_read PRIVATE "${generated}/tflite_schema_generated.h")
+target_include_directories(qs_core_read SYSTEM PUBLIC "${generated}")
+foreach(target qs_core_read qs_core) # what qs_core_read links privately its users would not be linked with
+  target_link_libraries(${target} PRIVATE nlohmann_json::nlohmann_json PkgConfig::XXHASH ZLIB::ZLIB
   PkgConfig::PROTOBUF_LITE PkgConfig::ZSTD PkgConfig::BLOSC)
+endforeach()
+# Rows of the registry: their functions have the same names.
+qs_alone(model/conventions/bnb4.cpp model/conventions/bnb8.cpp model/conventions/compressed.cpp model/conventions/fp8_blocks.cpp model/conventions/gptq.cpp model/conventions/hqq.cpp model/conventions/mlx.cpp model/conventions/modelopt.cpp model/conventions/mxfp4_blocks.cpp)

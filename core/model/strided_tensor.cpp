@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/strided_tensor.h"
 
+#include "core/base/text.h"
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
 
 #include <algorithm>
 #include <cstring>
+#include <fmt/format.h>
 #include <limits>
 
 namespace qs {
 namespace {
 
 constexpr std::uint64_t kPiece = std::uint64_t(4) << 20;
-constexpr std::uint64_t kMost = std::uint64_t(std::numeric_limits<std::int64_t>::max());
+constexpr std::uint64_t kRepeatedBytes = std::uint64_t(4) << 30, kRepeatedRatio = 1000; // as for HDF5
+constexpr std::uint64_t kMostBytes = std::uint64_t(std::numeric_limits<std::int64_t>::max());
 
 template<std::size_t N> void pick(std::byte* to, const std::byte* from, std::size_t count, std::size_t step) {
     for (std::size_t i = 0; i < count; ++i, to += N, from += step) std::memcpy(to, from, N);
@@ -54,12 +57,12 @@ Result<std::uint64_t> StridedLayout::extent() const {
         std::uint64_t reach = 0;
         overflows |= __builtin_mul_overflow(size - 1, std::uint64_t(strides[i]), &reach) ||
                      __builtin_add_overflow(last, reach, &last) || __builtin_mul_overflow(elements, size, &elements) ||
-                     elements > kMost / 16;
+                     elements > kMostBytes / 16;
     }
     const auto item = std::uint64_t(info(dtype).bits) / 8;
     std::uint64_t bytes = 0, end = 0;
     overflows |= __builtin_mul_overflow(last, item, &bytes) || __builtin_add_overflow(bytes, item, &bytes) ||
-                 __builtin_add_overflow(offset, bytes, &end) || end > kMost;
+                 __builtin_add_overflow(offset, bytes, &end) || end > kMostBytes;
     if (overflows) return fail("its sizes and strides overflow");
     return isEmpty ? 0 : bytes;
 }
@@ -143,6 +146,10 @@ Result<void> placeStrided(TensorInfo& tensor, std::shared_ptr<MappedFile> file, 
     if (!extent) return tl::unexpected(extent.error());
     if (layout.offset > file->size() || *extent > file->size() - layout.offset)
         return fail("its elements lie beyond the end of the file");
+    const std::uint64_t declared = bytesOf(layout);
+    if (declared > kRepeatedBytes && declared / kRepeatedRatio > *extent)
+        return fail(fmt::format("it declares {} where {} are stored (strides of 0 repeat them)", bytesText(declared),
+                                bytesText(*extent)));
     tensor.dtype = layout.dtype;
     tensor.shape = layout.shape;
     tensor.elements = 1;

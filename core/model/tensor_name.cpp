@@ -110,7 +110,7 @@ TensorPlace placeOf(std::string_view tensorName) {
     // Keras numbers the variables of a layer, "dense/vars/0": they are no layers.
     while (at < parts.size() && (layerNumber(parts[at]) < 0 || parts[at - 1] == "vars")) ++at;
     if (at >= parts.size()) {
-        place.role = joined(parts) + tail;
+        place.role = place.inLayer = joined(parts) + tail;
         return place;
     }
     place.layer = layerNumber(parts[at]);
@@ -121,15 +121,18 @@ TensorPlace placeOf(std::string_view tensorName) {
     std::vector<std::string_view> before(parts.begin(), middle);
     if (isOneOf(before.back(), kStacks)) before.pop_back();
     std::vector<std::string_view> after(middle + 1, parts.end());
-    std::vector<std::string_view> role;
+    std::vector<std::string_view> role, inLayer;
     const bool keepAll = !after.empty() && isOneOf(after.back(), kGeneric);
     for (std::size_t i = 0; i < after.size(); ++i) {
         const bool expertNumber = i > 0 && after[i - 1] == "experts" && layerNumber(after[i]) >= 0;
         const bool isModule = !keepAll && i + 1 < after.size() && isOneOf(after[i], kModules);
+        if (!isModule) inLayer.push_back(after[i]);
         if (!expertNumber && !isModule) role.push_back(after[i]);
     }
+    inLayer.insert(inLayer.begin(), before.begin(), before.end());
     role.insert(role.begin(), before.begin(), before.end());
     place.role = (role.empty() ? std::string(parts[at - 1]) : joined(role)) + tail;
+    place.inLayer = inLayer.size() == role.size() ? place.role : joined(inLayer) + tail;
     return place;
 }
 

@@ -20,7 +20,7 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kPiece = 1 << 18;
+constexpr std::size_t kInflatePiece = 1 << 18;
 // Deflate cannot do better than 1032 to 1.
 constexpr std::uint64_t kBestRatio = 1032;
 
@@ -31,15 +31,15 @@ std::uint64_t defaultInflated() {
 
 bool isFolder(const ZipMember& member) { return member.name.back() == '/'; }
 
-struct Stream {
+struct InflateStream {
     z_stream z{};
     bool ready = false;
-    Stream() { ready = ::inflateInit2(&z, -MAX_WBITS) == Z_OK; }
-    ~Stream() {
+    InflateStream() { ready = ::inflateInit2(&z, -MAX_WBITS) == Z_OK; }
+    ~InflateStream() {
         if (ready) ::inflateEnd(&z);
     }
-    Stream(const Stream&) = delete;
-    Stream& operator=(const Stream&) = delete;
+    InflateStream(const InflateStream&) = delete;
+    InflateStream& operator=(const InflateStream&) = delete;
 };
 
 struct Memory {
@@ -111,7 +111,7 @@ Result<void> ZipArchive::unpack(const ZipMember& member, std::span<std::byte> in
         if (whole && crcOf(0, into) != member.crc) return wrong(member, "is damaged: its checksum (CRC-32) differs");
         return {};
     }
-    Stream stream;
+    InflateStream stream;
     if (!stream.ready) return wrong(member, "is not inflated: there is not enough memory");
     auto& z = stream.z;
     std::vector<std::byte> scratch;
@@ -122,17 +122,18 @@ Result<void> ZipArchive::unpack(const ZipMember& member, std::span<std::byte> in
     std::byte beyond{}; // one byte more than announced shows a stream that goes on
     while (state != Z_STREAM_END) {
         if (z.avail_in == 0 && taken < member.packedBytes) {
-            const auto n = std::size_t(std::min<std::uint64_t>(kPiece, member.packedBytes - taken));
+            const auto n = std::size_t(std::min<std::uint64_t>(kInflatePiece, member.packedBytes - taken));
             const auto piece = file_->read(member.offset + taken, n, scratch);
             z.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(piece.data()));
             z.avail_in = uInt(n);
-            if (taken > 0) file_->dropPages(member.offset + taken - kPiece, kPiece); // all but the last are whole
+            if (taken > 0)
+                file_->dropPages(member.offset + taken - kInflatePiece, kInflatePiece); // all but the last are whole
             taken += n;
         }
         const bool isFull = filled == into.size();
         if (isFull && !whole) return {};
         const auto room =
-            isFull ? std::span(&beyond, 1) : into.subspan(filled).first(std::min(kPiece, into.size() - filled));
+            isFull ? std::span(&beyond, 1) : into.subspan(filled).first(std::min(kInflatePiece, into.size() - filled));
         z.next_out = reinterpret_cast<Bytef*>(room.data());
         z.avail_out = uInt(room.size());
         state = ::inflate(&z, Z_NO_FLUSH);
@@ -222,8 +223,8 @@ Result<std::uint64_t> ZipArchive::checkStored() const {
         }
         done += member.bytes;
         std::uint32_t crc = 0;
-        for (std::uint64_t at = 0; at < member.bytes; at += kPiece) {
-            const auto n = std::size_t(std::min<std::uint64_t>(kPiece, member.bytes - at));
+        for (std::uint64_t at = 0; at < member.bytes; at += kInflatePiece) {
+            const auto n = std::size_t(std::min<std::uint64_t>(kInflatePiece, member.bytes - at));
             crc = crcOf(crc, file_->read(member.offset + at, n, scratch));
             file_->dropPages(member.offset + at, n);
         }

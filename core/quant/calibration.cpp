@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/calibration.h"
 
+#include "core/quant/double_quant.h"
+
 #include <algorithm>
 
 namespace qs {
@@ -58,6 +60,7 @@ std::vector<std::string_view> words(std::string_view list) {
 
 std::vector<std::string_view> scaleTypesOf(const QuantSpec& spec) {
     auto types = words(spec.traits().scaleTypes);
+    if (isBnb8(spec)) return {types.front()};
     const std::string dialect = spec.effectiveDialect();
     // ggml's blocks say what their scales are: unsigned E4M3 where compressed-tensors has scales for a tensor beside.
     // So has qwix' nvfp4.
@@ -72,6 +75,7 @@ std::vector<std::string_view> calibrationsOf(const QuantSpec& spec) {
     const bool unscaled = spec.scaleKind() == ScaleKind::None;
     std::vector<std::string_view> out;
     if (spec.effectiveDialect() == "ggml") return out; // encoders and all
+    if (isBnb8(spec)) return {"absmax"};
     // Only a threshold is calibrated without a scale; a threshold over the whole tensor has none. A zero point takes
     // both ends of a range.
     for (const std::string_view id : words(spec.traits().calibrations)) {

@@ -11,7 +11,8 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kPiece = 4096; ///< elements that go through all steps while they are in the first-level cache
+constexpr std::size_t kMeasuredPiece =
+    4096; ///< elements that go through all steps while they are in the first-level cache
 
 bool isMeasured(const RunOut& out) {
     return out.sums || out.codeCounts || out.errorBins || out.valueBins || out.groupSse || out.groupSsw ||
@@ -38,8 +39,10 @@ void measureDecoded(const float* x, const float* decoded, std::size_t n, const G
             if (out.groupAbsMax) out.groupAbsMax[group + i] = counts ? std::fabs(w) : 0.0f;
         }
         if (!counts) continue;
-        const float low = (run.levels[0] - zero) * scale * 1.000001f,
-                    high = (run.levels[run.levelCount - 1] - zero) * scale * 1.000001f;
+        constexpr float kWider = 1.000001f;
+        const float first = run.levels[0], last = run.levels[run.levelCount - 1];
+        const float low = zero == 0 ? first * scale * kWider : (first * kWider - zero) * scale,
+                    high = zero == 0 ? last * scale * kWider : (last * kWider - zero) * scale;
         const double wd = double(w), vd = double(v), ed = double(e);
         sums.n += 1;
         sums.se += ed, sums.se2 += ed * ed, sums.sae += std::fabs(ed);
@@ -94,7 +97,7 @@ void CodeMeasure::operator()(const Run& run, const std::uint8_t* codes, const Ru
 void CodeMeasure::wholeGroups(const Run& run, const std::uint8_t* codes, const float* decoded, const RunOut& out) {
     const KernelSet& kernels = bestKernels();
     const BlockSet& blocks = bestBlocks();
-    const std::size_t step = std::max<std::size_t>(1, kPiece / run.group) * run.group;
+    const std::size_t step = std::max<std::size_t>(1, kMeasuredPiece / run.group) * run.group;
     const std::size_t most = std::min(step, run.n);
     if (errors_.size() < most) errors_.resize(most), places_.resize(most);
     for (std::size_t at = 0; at < run.n; at += step) {

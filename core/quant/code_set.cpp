@@ -33,10 +33,13 @@ CodeSet codeSetOf(const QuantSpec& spec) {
     if (traits.encoder != Encoder::RoundInteger) return set;
     const int half = 1 << (traits.bits - 1);
     if (dialect == "aqt" || dialect == "aqt_max" || dialect == "aqt_halves") set.encoder = Encoder::RoundReciprocal;
+    if (dialect == "bnb") set.encoder = Encoder::RoundReciprocal;
     if (hasZeroPoints(spec)) set.encoder = Encoder::RoundAffine;
+    // Quotients of 16-bit floats are rounded before they become integers: -127.5 is one.
+    const bool inInputType = spec.effectiveCompute() == Compute::Input;
     if (dialect == "aqt_halves")
         set.levels = middle(kHalves, traits.bits), set.zeroCode = half;
-    else if (hasZeroPoints(spec) || dialect == "qwix" || dialect == "ct" || dialect == "maxtext")
+    else if (inInputType || hasZeroPoints(spec) || dialect == "qwix" || dialect == "ct" || dialect == "maxtext")
         set.levels = middle(kIntegers, traits.bits), set.zeroCode = half, set.valueOffset = -half;
     return set;
 }

@@ -227,7 +227,8 @@ Result<std::shared_ptr<const StoredValues>> storedValues(const Model& model, Sto
     DType codesType = DType::U8;
     const bool quarters = traits.kind == FormatKind::Sign;
     const bool held = stored.native ? traits.kind != FormatKind::Identity
-                                    : hasEformerFields(traits) && !(quarters && (shape.empty() || shape.front() % 4));
+                                    : hasEformerFields(traits) && !stored.spec.isFlat() &&
+                                          !(quarters && (shape.empty() || shape.front() % 4));
     if (!held)
         return fail(fmt::format("tensor '{}': no layout stores {} of {} in fields", escapeForPeople(stored.name, 80),
                                 specText(stored.spec), shapeText(stored.shape)));

@@ -7,5 +7,7 @@ namespace qs {
 
 /// What another program's blocks cannot hold, and its arithmetic does not know, is refused with the nearest spec.
 Result<void> checkDialect(const QuantSpec& spec);
+/// The largest magnitude that the arithmetic of a spec takes; a tensor with larger ones is refused.
+float largestTaken(const QuantSpec& spec);
 
 } // namespace qs

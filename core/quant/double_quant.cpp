@@ -38,12 +38,13 @@ const std::array<std::uint8_t, kPlaces>& nearestByPlace() {
 
 } // namespace
 
-bool isBnb(const QuantSpec& spec) { return spec.effectiveDialect() == "bnb"; }
-bool isDoubleQuantized(const QuantSpec& spec) { return isBnb(spec) && spec.effectiveScaleType() == "u8dq"; }
-
-bool isFlattened(const QuantSpec& spec, std::span<const std::int64_t> shape) {
-    return shape.size() > 1 && isBnb(spec) && shape.back() % std::int64_t(spec.blockSize()) != 0;
+bool isBnb4(const QuantSpec& spec) {
+    return spec.traits().kind == FormatKind::Codebook && spec.effectiveDialect() == "bnb";
 }
+bool isBnb8(const QuantSpec& spec) {
+    return spec.traits().kind == FormatKind::Integer && spec.effectiveDialect() == "bnb";
+}
+bool isDoubleQuantized(const QuantSpec& spec) { return isBnb4(spec) && spec.effectiveScaleType() == "u8dq"; }
 
 // Four columns of eight lanes, added up row by row through four levels.
 TorchSum::TorchSum(std::uint64_t count) : rows_(count / 32) {

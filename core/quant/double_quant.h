@@ -17,10 +17,12 @@ namespace qs {
 
 inline constexpr std::size_t kNestedBlock = 256;
 
-bool isBnb(const QuantSpec& spec);
+/// bitsandbytes' blocks of nf4 and fp4.
+bool isBnb4(const QuantSpec& spec);
+/// Its LLM.int8: rows of bytes, of values that are cast to f16 first.
+bool isBnb8(const QuantSpec& spec);
 bool isDoubleQuantized(const QuantSpec& spec);
 /// The blocks of this shape do not end with rows, so that the tensor counts as one row.
-bool isFlattened(const QuantSpec& spec, std::span<const std::int64_t> shape);
 
 /// What PyTorch adds up in f32, on one thread, of values that come some at a time.
 class TorchSum {

@@ -13,7 +13,8 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kPiece = 4096; ///< elements that go through two steps while they are in the first-level cache
+constexpr std::size_t kEncodedPiece =
+    4096; ///< elements that go through two steps while they are in the first-level cache
 
 GroupStatistic statisticOf(const QuantSpec& spec, Encoder encoder) {
     const std::string calibration = spec.effectiveCalibration().id;
@@ -80,7 +81,8 @@ RunEncoder::RunEncoder(const QuantSpec& spec, DType source, std::shared_ptr<cons
     : inputType_(inputTypeOf(spec, source)), blocks_(codecOf(spec)), rule_(spec), sparsity_(spec.sparsity),
       seed_(spec.randomSeed()) {
     truncates_ = spec.effectiveDialect() == "maxtext" && codeSetOf(spec).encoder == Encoder::RoundInteger;
-    if (isBnb(spec)) bnbBoundaries_ = bnbBoundaries(spec), bnbBlock_ = spec.blockSize();
+    casts_ = isBnb8(spec);
+    if (isBnb4(spec)) bnbBoundaries_ = bnbBoundaries(spec), bnbBlock_ = spec.blockSize();
     if (scales && rule_.needsTensorScale()) rule_.setTensorBound(scales->largest);
     if (scales && scales->nested) scales_ = std::move(scales);
 }
@@ -136,6 +138,8 @@ void RunEncoder::operator()(const Run& asked, const RunOut& out) {
     const bool perElement = run.group == 1 && run.given && run.givenStride == 1 && run.levelCount > 0;
     if (bnbBlock_ > 0)
         multiplied(run, out);
+    else if (casts_)
+        cast(run, out);
     else if (truncates_ && run.given)
         truncated(run, out);
     else if (run.levelCount > 0 && (sparsity_ || seed_))
@@ -282,7 +286,7 @@ void RunEncoder::multiplied(const Run& run, const RunOut& out) {
     inner.x = normalized_.data(), inner.given = &unit, inner.givenStride = 0;
     inner.encoder = Encoder::NearestLevel, inner.boundaries = bnbBoundaries_.data();
     std::uint8_t* codes = out.codes ? out.codes : codes_.data();
-    const std::size_t step = std::max<std::size_t>(1, kPiece / run.group) * run.group;
+    const std::size_t step = std::max<std::size_t>(1, kEncodedPiece / run.group) * run.group;
     for (std::size_t from = 0; from < run.n; from += step) {
         const std::size_t to = std::min(run.n, from + step);
         for (std::size_t begin = from, g = from / run.group; begin < to; begin += run.group, ++g) {
@@ -302,6 +306,19 @@ void RunEncoder::multiplied(const Run& run, const RunOut& out) {
         bestKernels().quantize(inner, codesOnly);
     }
     measure_(run, codes, out);
+}
+
+// LLM.int8 rounds f16(x) * (1 / maximum * 127); errors are those to the values as they were.
+void RunEncoder::cast(const Run& run, const RunOut& out) {
+    reserve(run.n);
+    std::copy_n(run.x, run.n, normalized_.data());
+    roundTo(DType::F16, normalized_.data(), run.n, halves_);
+    Run inner = run;
+    inner.x = normalized_.data();
+    RunOut codesOnly;
+    codesOnly.codes = out.codes ? out.codes : codes_.data();
+    bestKernels().quantize(inner, codesOnly);
+    measure_(run, codesOnly.codes, out);
 }
 
 // An integer is what is left of the quotient, as a cast does it.

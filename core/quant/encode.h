@@ -41,6 +41,7 @@ private:
     void columns(const Run& run, const RunOut& out);
     void altered(const Run& run, const RunOut& out);
     void multiplied(const Run& run, const RunOut& out);
+    void cast(const Run& run, const RunOut& out);
     void shifted(const Run& run, const RunOut& out);
     void truncated(const Run& run, const RunOut& out);
     void encodeNormalized(const Run& run, std::size_t n, const RunOut& out);
@@ -57,6 +58,7 @@ private:
     std::size_t bnbBlock_ = 0;
     std::shared_ptr<const TensorScales> scales_;
     bool truncates_ = false; ///< integers of MaxText's manual_quantize
+    bool casts_ = false;     ///< to f16 first
     std::optional<Sparsity> sparsity_;
     std::optional<std::uint64_t> seed_; ///< of random rounding
     std::vector<GroupParams> params_;

@@ -3,9 +3,11 @@
 
 #include "core/quant/block_encoder.h"
 #include "core/quant/code_set.h"
+#include "core/quant/double_quant.h"
 #include "core/quant/encode.h"
 #include "core/quant/half_quadratic.h"
 #include "kernels/blocks/block_set.h"
+#include "kernels/small_float.h"
 
 #include <algorithm>
 #include <cfloat>
@@ -19,6 +21,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kQwixLeast = 0x1p-63f; ///< sqrt(FLT_MIN)
 
 float orOne(float value) { return value == 0 ? 1.0f : value; }
+float throughF16(float value) { return f16ToF32(f32ToF16(value)); }
 
 } // namespace
 
@@ -48,7 +51,7 @@ GroupRule::GroupRule(const QuantSpec& spec) {
     if (dialect == "aqt_halves") family_ = Family::AqtHalves;
     if (dialect == "qwix") family_ = Family::Qwix;
     if (dialect == "ct") family_ = Family::Ct;
-    if (dialect == "bnb") family_ = Family::Bnb;
+    if (dialect == "bnb") family_ = isBnb8(spec) ? Family::Bnb8 : Family::Bnb;
     if (dialect == "maxtext") {
         family_ = Family::Maxtext;
         if (const auto manual = parseManualQuantize(calibrationText(calibration), traits)) manual_ = *manual;
@@ -66,9 +69,8 @@ GroupRule::GroupRule(const QuantSpec& spec) {
     tensorScaled_ = hasTensorScale(spec);
 
     lowest_ = set.levels.front(), highest_ = range_ = set.levels.back();
-    bits_ = traits.bits;
     if (traits.encoder == Encoder::RoundInteger) {
-        const float half = float(1 << (bits_ - 1));
+        const float half = float(1 << (traits.bits - 1));
         if (family_ == Family::Aqt || family_ == Family::Qwix || family_ == Family::Ct) range_ = half - 0.5f;
         if (family_ == Family::AqtHalves) range_ = half;
     }
@@ -237,7 +239,7 @@ float GroupRule::typed(float scale, float bound) const {
     case ScaleType::Po2: return powerOfTwoAbove(scale);
     case ScaleType::E8m0:
         if (bound == 0) return 1;
-        if (family_ == Family::Qwix) return powerOfTwoBelow(scale * (bits_ == 4 ? 12.0f / 7 : 60.0f / 31), 0);
+        if (family_ == Family::Qwix) return powerOfTwoAbove(scale); // 0.1.8; later ones have another rule
         return powerOfTwoBelow(bound, -std::ilogb(highest_));
     case ScaleType::E4m3: return tensorScale_ > 0 ? roundToE4m3(scale * tensorScale_) / tensorScale_ : scale;
     case ScaleType::Ue4m3: return roundToE4m3(scale);
@@ -264,6 +266,10 @@ GroupParams GroupRule::symmetricParams(float bound) const {
         if (scale == 0 && scaleType_ != ScaleType::E4m3 && scaleType_ != ScaleType::Ue4m3) scale = 1;
         break;
     case Family::Bnb: return {bound, bound};
+    case Family::Bnb8: { // the maximum of the values in f16 is that of the values, in f16
+        const float most = throughF16(bound);
+        return most > 0 ? GroupParams{most / 127.0f, 1.0f / most * 127.0f} : GroupParams{0, 1}; // as PyTorch divides
+    }
     case Family::Maxtext: return {manual_.scale, manual_.divisor};
     case Family::Eformer:
         if (encoder_ == Encoder::RoundInteger) scale += FLT_MIN;

@@ -53,7 +53,7 @@ private:
     GroupParams affineParams(GroupBound bound) const;
     float typed(float scale, float bound) const;
 
-    enum class Family { Eformer, Aqt, AqtMax, AqtHalves, Qwix, Ct, Bnb, Maxtext };
+    enum class Family { Eformer, Aqt, AqtMax, AqtHalves, Qwix, Ct, Bnb, Maxtext, Bnb8 };
     enum class Measure { AbsMax, MinMax, Rms, Fixed, AbsMean, Percentile, Mse, Snr, Hqq };
     Family family_ = Family::Eformer;
     Measure measure_ = Measure::AbsMax;
@@ -64,9 +64,8 @@ private:
     bool plain_ = true, tensorScaled_ = false, needsValues_ = false, affine_ = false;
     float lowest_ = 0, highest_ = 0; ///< outermost levels
     float range_ = 1;                ///< what a symmetric bound is mapped to
-    int bits_ = 0;
-    float tensorScale_ = 0; ///< 0: not known yet
-    ManualScale manual_;    ///< of Maxtext
+    float tensorScale_ = 0;          ///< 0: not known yet
+    ManualScale manual_;             ///< of Maxtext
 };
 
 /// The clips that calib=mse tries, as shares of the range: 1 down to 0.3 in steps of 0.025.

@@ -43,6 +43,8 @@ struct Layout {
     bool describes = true; ///< metadata "quantscope.NAME" says what each tensor is
     /// Why a model cannot be written this way; null: every model can.
     Result<void> (*takesModel)(const Model& model) = nullptr;
+    /// What its readers do not do with such tensors, one sentence; "" or null: nothing to say.
+    std::string (*warns)(std::span<const TakenTensor> taken) = nullptr;
     /// Writes files of another kind than safetensors; null: writeModel().
     Result<WrittenFiles> (*writeFiles)(const Model& model, std::vector<OutputShard> shards, const std::string& output,
                                        const Job& job, const Finish& finish) = nullptr;
@@ -51,6 +53,8 @@ struct Layout {
     Result<TensorToWrite> (*copy)(const Model& model, const TensorInfo& tensor) = nullptr;
     /// What its readers make of a level and a scale where that is not their product, but within 2 ulp of it.
     float (*valueOf)(float level, float scale) = nullptr;
+    /// What it stores in another type or size than analysis counts, a sentence without its end; "": nothing. Null: never.
+    std::string (*remark)(const TensorInfo& tensor, const QuantSpec& spec) = nullptr;
 };
 std::span<const Layout> layouts();
 const Layout* findLayout(std::string_view id);
@@ -80,14 +84,14 @@ using Prove = std::function<Result<void>(const std::string& path, const std::vec
 struct QuantizeRequest {
     QuantSpec spec;
     std::string tensorRegex; ///< "" = every float tensor of rank >= 2; several are joined with |
-    std::string layout;      ///< "" = default of `quantize`: eformer
-    /// Asked for every taken tensor; null: nothing is decided before.
-    std::string output; ///< *.safetensors: one file; else a Hugging Face directory
+    std::string layout;      ///< "" = what writes files that end as the output does, else eformer
+    std::string output;      ///< *.safetensors: one file; else a Hugging Face directory
     /// Asked for every taken tensor; null: nothing is decided before.
     std::function<Result<std::shared_ptr<const Solved>>(const TensorView&)> solve = {};
     bool columnScales = false;          ///< what is decided may hold column scales
     std::vector<TensorRule> rules = {}; ///< before `spec`
     bool keepsRest = false;             ///< what no rule matches stays as it is
+    bool skipRefused = false;           ///< tensors that are refused stay as they are; all refused: an error
     Prove prove = {};                   ///< an error of it is that of the writing, of which nothing stays
     /// Of a single file: see Naming. Null: the certificate of what had its name goes.
     std::function<Result<void>()> before = {}, after = {};
@@ -97,16 +101,33 @@ struct LeftOut {
     std::string name; ///< relative to the folder
     std::string why;  ///< the end of a sentence: "it is a symlink out of the model's folder"
 };
+/// A refused tensor that was copied instead.
+struct SkippedTensor {
+    std::string name, reason;
+};
 struct WrittenFiles {
     std::vector<std::string> paths;
     std::uint64_t bytes = 0;
     std::uint64_t quantizedTensors = 0, copiedTensors = 0;
-    std::uint64_t keptByLayout = 0; ///< of the copied: see Layout::holds
-    std::string whyKept = {};       ///< of the first
+    std::uint64_t keptByLayout = 0;          ///< of the copied: see Layout::holds
+    std::string whyKept = {};                ///< of the first
+    std::vector<SkippedTensor> skipped = {}; ///< of the copied: see QuantizeRequest::skipRefused
+    std::vector<std::string> warnings = {};  ///< of the layout, and about tensors that were quantized; sentences
+    std::vector<std::string> remarks = {};   ///< see writingRemarks(); a sentence each
     std::vector<LeftOut> leftOut = {};
 };
 /// The `quantize` command: refuses the whole request if one taken tensor is refused.
 Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& request, const Job& job);
+
+/// Tensors that are written, and their bytes.
+struct WrittenSize {
+    const TensorInfo* tensor = nullptr;
+    const QuantSpec* spec = nullptr;
+    std::uint64_t bytes = 0;
+};
+/// What people must know before they choose: what a layout stores otherwise than analysis counts, and which tensors take
+/// more bytes than in the source. A sentence each.
+std::vector<std::string> writingRemarks(const Layout& layout, std::span<const WrittenSize> sizes);
 
 /// The `dequantize` command: obeys the `quantscope.NAME` metadata (crops padding, restores dtype).
 Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> decode, const std::string& output,

@@ -20,7 +20,7 @@ using Sink = TensorToWrite::Sink;
 using SharedSource = std::shared_ptr<Source>;
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
-    if (!isBnb(spec))
+    if (!isBnb4(spec))
         return fail(fmt::format("the bnb layout holds bitsandbytes' blocks of nf4 and fp4, not {}: use {}:dialect=bnb",
                                 specText(spec), spec.format == "fp4" ? "fp4" : "nf4"));
     if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());

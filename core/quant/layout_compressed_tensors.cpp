@@ -29,8 +29,7 @@ bool isFloatScale(const QuantSpec& spec) {
 }
 
 Result<Kind> kindOf(const QuantSpec& spec) {
-    const bool rows = spec.scaleKind() == ScaleKind::Tensor ||
-                      (spec.scaleKind() == ScaleKind::Axes && spec.reducedAxes() == std::vector<int>{-1});
+    const bool rows = spec.scaleKind() == ScaleKind::Tensor || spec.hasScalePerRow();
     const bool groups = spec.scaleKind() == ScaleKind::Block && !spec.tiles;
     if (hasIntegerCodes(spec) && isFloatScale(spec)) {
         if (groups || (rows && spec.traits().bits < 8 && spec.scaleKind() != ScaleKind::Tensor)) return Kind::Pack;
@@ -252,6 +251,15 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
     return Json{{"quantization_config", std::move(json)}}.dump();
 }
 
+std::string warns(std::span<const TakenTensor> taken) {
+    const auto affine = [](const TakenTensor& one) { return hasZeroPoints(one.spec); };
+    const auto count = std::count_if(taken.begin(), taken.end(), affine);
+    if (count == 0) return {};
+    return fmt::format("{} of {} quantized tensors have zero points (sym=no), which compressed-tensors itself decodes "
+                       "and transformers 5.23 does not load: without sym=no it does.",
+                       count, taken.size());
+}
+
 } // namespace
 
 Layout compressedTensorsLayout() {
@@ -266,7 +274,8 @@ Layout compressedTensorsLayout() {
             .writeFrom = writeFrom,
             .holds = holds,
             .config = config,
-            .describes = false};
+            .describes = false,
+            .warns = warns};
 }
 
 } // namespace qs

@@ -132,7 +132,7 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
                                 kind == FormatKind::Identity ? "plain" : "native"));
     if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
     if (hasZeroPoints(spec) || spec.tiles || spec.effectiveDialect() == "aqt_halves" ||
-        scaleTypeOf(spec) != ScaleType::F32 || isBnb(spec))
+        scaleTypeOf(spec) != ScaleType::F32 || isBnb4(spec) || spec.isFlat())
         return fail(fmt::format(
             "the eformer layout holds f32 scales along one axis, no zero points and no blocks across rows, not {}: use "
             "layout native",

@@ -25,7 +25,7 @@ constexpr std::uint64_t kSlabOutputs = 256;                   ///< at least: pie
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     const int bits = spec.traits().bits;
-    const bool rows = spec.scaleKind() == ScaleKind::Axes && spec.reducedAxes() == std::vector<int>{-1};
+    const bool rows = spec.hasScalePerRow();
     if (!hasIntegerCodes(spec) || (bits != 2 && bits != 3 && bits != 4 && bits != 8) ||
         scaleTypeOf(spec) != ScaleType::F16 || spec.tiles || (spec.scaleKind() != ScaleKind::Block && !rows))
         return fail(fmt::format("the gptq layout holds int2, int3, int4 and int8 with f16 scales per group or row, not "

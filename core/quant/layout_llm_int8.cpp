@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // LLM.int8 of bitsandbytes: signed bytes, and the absolute maximum of each row in P.SCB. Source: bitsandbytes
-// nn/modules.py (Linear8bitLt), backends/default/ops.py (int8_vectorwise_dequant).
+// nn/modules.py (Int8Params), backends/default/ops.py (int8_vectorwise_quant, int8_vectorwise_dequant).
 #include "core/quant/layouts.h"
 
 #include "core/base/text.h"
 #include "core/quant/code_set.h"
+#include "core/quant/double_quant.h"
 #include "core/quant/linear_weights.h"
-#include "core/quant/word_packing.h"
+#include "core/quant/produce.h"
+#include "kernels/small_float.h"
 
-#include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 
 namespace qs {
@@ -19,11 +19,9 @@ using Sink = TensorToWrite::Sink;
 using SharedSource = std::shared_ptr<Source>;
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
-    const bool rows = spec.scaleKind() == ScaleKind::Axes && spec.reducedAxes() == std::vector<int>{-1};
-    if (spec.format != "int8" || !rows || !hasIntegerCodes(spec) || hasZeroPoints(spec) || spec.tiles ||
-        scaleTypeOf(spec) != ScaleType::F32)
-        return fail(fmt::format("the llm-int8 layout holds int8 with an f32 scale per row and no zero points, not {}: "
-                                "use int8",
+    if (!isBnb8(spec))
+        return fail(fmt::format("the llm-int8 layout holds what bitsandbytes makes of a row, not {}: use "
+                                "int8:dialect=bnb",
                                 specText(spec)));
     if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
     if (shape.size() != 2) return fail(fmt::format("{} is not the matrix of a linear layer", shapeText(shape)));
@@ -35,14 +33,8 @@ Result<void> holds(const TensorInfo& tensor) {
     return isLinearWeight(tensor);
 }
 
-/// The maximum that gives this scale when it is divided by 127.
-float maximumOf(float scale) {
-    const float near = scale * 127.0f;
-    if (near / 127.0f == scale) return near;
-    for (const float most : {std::nextafter(near, 0.0f), std::nextafter(near, INFINITY)})
-        if (most / 127.0f == scale) return most;
-    return near;
-}
+/// The maximum of a row is an f16, which what was divided by 127 is near enough to tell.
+float maximumOf(float scale) { return f16ToF32(f32ToF16(scale * 127.0f)); }
 
 /// int8_vectorwise_dequant: in f32, times the maximum, then times 1/127.
 float valueOf(float level, float scale) { return level * maximumOf(scale) * 7.874015718698502e-3f; }
@@ -98,7 +90,7 @@ Layout llmInt8Layout() {
             .title = "LLM.int8",
             .summary = "P.weight as I8, P.SCB with the maximum of each row, P.weight_format; quantization_config for "
                        "transformers. Decoded as bitsandbytes does: code * SCB * (1/127).",
-            .takes = "int8 with a scale per row; matrices of linear layers",
+            .takes = "int8 with dialect=bnb; matrices of linear layers",
             .accepts = accepts,
             .write = write,
             .writeFrom = writeFrom,

@@ -28,26 +28,14 @@ DType parameterType(const QuantSpec& spec, DType source) {
     return scales == source ? source : DType::F32;
 }
 
-/// Through the type and back.
-void roundTo(DType type, std::span<float> values) {
-    const KernelSet& kernels = bestKernels();
-    std::uint16_t halves[1024];
-    for (std::size_t at = 0; at < values.size(); at += std::size(halves)) {
-        const std::size_t n = std::min(values.size() - at, std::size(halves));
-        float* x = values.data() + at;
-        (type == DType::F16 ? kernels.f32ToF16 : kernels.f32ToBf16)(x, n, halves);
-        (type == DType::F16 ? kernels.f16ToF32 : kernels.bf16ToF32)(halves, n, x);
-    }
-}
-
 /// mlx's affine_dequantize in 16 bits: scale * code rounded, the bias added; its sum is rounded by who stores it.
 void readRounded(DType type, int offset, int middle, std::span<const std::uint8_t> codes, std::span<const float> scales,
                  std::span<const float> zeros, std::size_t group, float* values) {
     std::vector<float> biases(scales.size());
     for (std::size_t i = 0; i < biases.size(); ++i) biases[i] = scales[i] * -(zeros[i] + float(middle));
-    roundTo(type, biases);
+    roundTo(type, biases.data(), biases.size());
     for (std::size_t i = 0; i < codes.size(); ++i) values[i] = scales[i / group] * float(int(codes[i]) + offset);
-    roundTo(type, {values, codes.size()});
+    roundTo(type, values, codes.size());
     for (std::size_t i = 0; i < codes.size(); ++i) values[i] += biases[i / group];
 }
 
@@ -122,6 +110,15 @@ Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
                                       parameters(".biases", true)};
 }
 
+/// Readers that compute in f32 need parameters of f32: what is read back is then what was analysed.
+std::string remark(const TensorInfo& tensor, const QuantSpec& spec) {
+    if (parameterType(spec, tensor.dtype) != DType::F32) return {};
+    return fmt::format("scales and biases are stored as F32, not {}, because the source is {} and readers compute in "
+                       "their type; {:.4f} bits per weight",
+                       spec.effectiveScaleType(), tensor.typeId(),
+                       double(spec.traits().bits) + 64.0 / double(spec.blockSize()));
+}
+
 Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
     const auto source = makeSource(view, spec, job);
     if (!source) return tl::unexpected(source.error());
@@ -158,7 +155,8 @@ Layout mlxLayout() {
             .writeFrom = writeFrom,
             .holds = holds,
             .config = config,
-            .describes = false};
+            .describes = false,
+            .remark = remark};
 }
 
 } // namespace qs

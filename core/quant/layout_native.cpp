@@ -15,7 +15,6 @@
 #include <atomic>
 #include <cstring>
 #include <fmt/format.h>
-#include <numeric>
 
 namespace qs {
 namespace {
@@ -157,9 +156,8 @@ Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec
 } // namespace
 
 std::vector<std::int64_t> nativeShape(const QuantSpec& spec, std::span<const std::int64_t> shape) {
-    std::vector<std::int64_t> out(shape.begin(), shape.end());
+    std::vector<std::int64_t> out = blockedShape(spec, shape);
     if (out.empty()) out.push_back(1);
-    if (isFlattened(spec, shape)) out = {std::accumulate(out.begin(), out.end(), std::int64_t(1), std::multiplies<>())};
     if (const BlockCodec* codec = codecOf(spec)) {
         out.back() = std::int64_t(blockBytes(*codec, std::uint64_t(out.back())));
         return out;

@@ -76,7 +76,7 @@ private:
     }
     Result<void> walk(const LearnSource& source, const LearnedLevels& levels,
                       const std::function<void(const PassRange&, RunEncoder&)>& body) const {
-        const auto grid = scaleGrid(spec_, source.view.info->shape);
+        const auto grid = scaleGrid(spec_, *source.view.info);
         if (!grid) return tl::unexpected(grid.error());
         const auto pass =
             TensorPass::prepare(source.view, spec_, *grid, job_, std::make_shared<const LearnedLevels>(levels));

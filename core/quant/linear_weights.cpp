@@ -2,6 +2,7 @@
 #include "core/quant/linear_weights.h"
 
 #include "core/base/text.h"
+#include "core/model/norm_name.h"
 
 #include <algorithm>
 #include <array>
@@ -21,7 +22,7 @@ bool isLookup(std::string_view name) {
                    [](char c) { return char(c >= 'A' && c <= 'Z' ? c + 32 : c); });
     static constexpr std::array<std::string_view, 3> last = {"wte", "wpe", "shared"};
     const std::string_view role = std::string_view(lower).substr(lower.rfind('.') + 1);
-    return role.find("embed") != role.npos || role.find("norm") != role.npos ||
+    return role.find("embed") != role.npos || saysNorm(role) ||
            std::find(last.begin(), last.end(), role) != last.end() ||
            (role.empty() && lower.find("embed") != lower.npos);
 }

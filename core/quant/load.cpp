@@ -92,4 +92,16 @@ void loadF32(const TensorView& view, std::uint64_t begin, std::size_t n, float* 
     }
 }
 
+void roundTo(DType type, float* values, std::size_t n) {
+    if (type != DType::F16 && type != DType::BF16) return;
+    const KernelSet& kernels = bestKernels();
+    std::uint16_t halves[1024];
+    for (std::size_t at = 0; at < n; at += std::size(halves)) {
+        const std::size_t part = std::min(n - at, std::size(halves));
+        float* x = values + at;
+        (type == DType::F16 ? kernels.f32ToF16 : kernels.f32ToBf16)(x, part, halves);
+        (type == DType::F16 ? kernels.f16ToF32 : kernels.bf16ToF32)(halves, part, x);
+    }
+}
+
 } // namespace qs

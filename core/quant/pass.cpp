@@ -6,6 +6,7 @@
 #include "core/model/derived_tensor.h"
 #include "core/model/mapped_file.h"
 #include "core/model/packed_type.h"
+#include "core/quant/dialect.h"
 
 #include <algorithm>
 #include <cmath>
@@ -73,7 +74,8 @@ void populate(const TensorView& view, std::uint64_t begin, std::uint64_t end) {
 }
 
 TensorPass::TensorPass(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid)
-    : view_(forScan(view)), grid_(grid), run_(runOf(spec)), shape_(view.info->shape) {
+    : view_(forScan(view)), grid_(grid), run_(runOf(spec)), shape_(view.info->shape),
+      largestTaken_(largestTaken(spec)) {
     elements_ = std::uint64_t(grid.rows) * std::uint64_t(grid.features);
     if (elements_ == 0) return;
     const auto features = std::uint64_t(grid.features), group = std::uint64_t(grid.group);
@@ -277,14 +279,14 @@ Result<void> TensorPass::run(std::uint64_t first, std::uint64_t last, const Job&
             populate(view_, begin, end);
             if (!direct) loadF32(view_, begin, end - begin, buffer.data());
             const float* x = direct ? direct + begin : buffer.data();
-            if (nonFinite_ && !std::isfinite(bestKernels().absMax(x, std::size_t(end - begin), false)))
+            if (nonFinite_ && !(bestKernels().absMax(x, std::size_t(end - begin), false) <= largestTaken_))
                 nonFinite_->store(true, std::memory_order_relaxed);
             runUnit(unit, x, range, body);
         }
     });
     if (job.cancelled()) return cancelledError();
     if (nonFinite_ && nonFinite_->load(std::memory_order_relaxed))
-        return fail(fmt::format("tensor '{}' holds NaN or Inf", escapeForPeople(view_.info->name, 80)));
+        return fail(fmt::format("tensor '{}' holds values that are not taken", escapeForPeople(view_.info->name, 80)));
     return allWasRead();
 }
 

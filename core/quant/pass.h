@@ -56,7 +56,7 @@ public:
     /// The scales of such a pass, at most about `most` groups at a time.
     Result<void> eachParams(const QuantSpec& spec, DType source, std::uint64_t most, const Job& job,
                             const std::function<Result<void>(std::span<const GroupParams>)>& take) const;
-    /// A NaN or Inf that is met sets it and ends a run with an error.
+    /// A NaN, an Inf or what is beyond largestTaken() sets it and ends a run with an error.
     void refuseNonFinite(std::shared_ptr<std::atomic<bool>> met) { nonFinite_ = std::move(met); }
     /// What codes are decoded with; empty for Identity.
     std::span<const float> levels() const { return {run_.levels, std::size_t(run_.levelCount)}; }
@@ -77,6 +77,7 @@ private:
     std::shared_ptr<const LearnedLevels> learned_;
     std::shared_ptr<const TensorScales> scales_;
     std::shared_ptr<std::atomic<bool>> nonFinite_;
+    float largestTaken_;
     std::uint64_t elements_ = 0, segments_ = 0, unitsPerSegment_ = 0;
     std::uint64_t segment_ = 0, unit_ = 1; ///< elements
     bool rowByRow_ = false;                ///< groups end with rows, or scales follow columns: one call per row
@@ -103,13 +104,17 @@ std::int64_t columnsPerScale(const ScaleGrid& grid);
 std::vector<std::string> passWarnings(const QuantSpec& spec, const std::vector<GroupParams>& shared,
                                       std::uint64_t elements);
 
-/// The refusals that every quantization shares: the dtype, and NaN or Inf.
+/// The refusals that every quantization shares: the dtype, and values that a spec does not take.
 Result<void> checkQuantizable(const TensorInfo& tensor);
-std::string nonFiniteReason(const TensorInfo& tensor, std::uint64_t nan, std::uint64_t inf);
-struct NonFinite {
+struct NotTaken {
     std::uint64_t nan = 0, inf = 0;
+    std::uint64_t beyond = 0; ///< finite, but larger than largestTaken()
+    bool any() const { return nan + inf + beyond > 0; }
 };
-Result<NonFinite> countNonFinite(const TensorView& view, const Job& job);
+Result<NotTaken> countNotTaken(const TensorView& view, const QuantSpec& spec, const Job& job);
+std::string notTakenReason(const TensorInfo& tensor, const QuantSpec& spec, const NotTaken& found);
+/// Scales and what the encoder needs are numbers; a ternary threshold that overflowed is one that nothing reaches.
+bool areUsable(const QuantSpec& spec, std::span<const GroupParams> params);
 
 /// Consecutive elements under one scale, or, `along`, under consecutive scales of their own.
 struct ScaleRun {

@@ -19,8 +19,6 @@ namespace {
 constexpr std::uint64_t kSlabBytes = std::uint64_t(8) << 20;
 constexpr std::uint64_t kSlabGroups = std::uint64_t(1) << 20;
 
-bool isFinite(const GroupParams& p) { return std::isfinite(p.scale) && std::isfinite(p.aux); }
-
 } // namespace
 
 Result<const TensorPass*> Source::prepared() {
@@ -33,16 +31,20 @@ Result<const TensorPass*> Source::prepared() {
         pass.emplace(std::move(*made));
         scales = pass->scales();
         pass->refuseNonFinite(nonFinite);
-        if (nonFinite && !std::all_of(pass->shared().begin(), pass->shared().end(), isFinite)) {
+        const auto& shared = pass->shared();
+        if (nonFinite && !areUsable(spec, shared)) {
             nonFinite->store(true, std::memory_order_relaxed);
-            return fail(fmt::format("tensor '{}' holds NaN or Inf", escapeForPeople(view.info->name, 80)));
+            return fail(fmt::format("a scale of tensor '{}' overflows f32 under {}: use {}",
+                                    escapeForPeople(view.info->name, 80), specText(spec), spec.format));
         }
+        warnings = passWarnings(spec, shared, view.info->elements);
     }
     return &*pass;
 }
 
-Result<std::shared_ptr<Source>> makeSource(const TensorView& view, const QuantSpec& spec, const Job& job) {
+Result<std::shared_ptr<Source>> makeSource(const TensorView& view, const QuantSpec& asked, const Job& job) {
     if (auto ok = checkQuantizable(*view.info); !ok) return tl::unexpected(ok.error());
+    const QuantSpec spec = forTensor(asked, *view.info);
     auto grid = scaleGrid(spec, view.info->shape);
     if (!grid) return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), grid.error().message));
     auto source = std::make_shared<Source>();

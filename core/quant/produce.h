@@ -23,6 +23,7 @@ struct Source {
     Job job;
     std::shared_ptr<const Solved> solved;              ///< null: nothing was decided before
     std::optional<TensorPass> pass;                    ///< prepared when the first producer runs
+    std::vector<std::string> warnings = {};            ///< about what was measured then
     std::shared_ptr<const TensorScales> scales = {};   ///< what was measured for the first of them
     std::shared_ptr<std::atomic<bool>> nonFinite = {}; ///< see TensorPass::refuseNonFinite()
     /// Fields that are made of the scales alone, by their names; each is begun with where its bytes go.

@@ -2,6 +2,7 @@
 #include "core/base/text.h"
 #include "core/model/conventions/convention.h"
 #include "core/quant/conv1d.h"
+#include "core/quant/offers.h"
 #include "core/quant/pass.h"
 #include "core/quant/produce.h"
 #include "core/quant/refused_filter.h"
@@ -33,9 +34,30 @@ Result<std::string> refusal(const Model& model, const TensorInfo& tensor, const 
     if (spec.effectiveNan() == NanPolicy::Skip || when == NonFinites::WhileWritten) return std::string();
     const auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
-    const auto found = countNonFinite(forScan(*view, kReadBytes), job);
+    const auto found = countNotTaken(forScan(*view, kReadBytes), spec, job);
     if (!found) return tl::unexpected(found.error());
-    return found->nan + found->inf > 0 ? nonFiniteReason(tensor, found->nan, found->inf) : std::string();
+    return found->any() ? notTakenReason(tensor, spec, *found) : std::string();
+}
+
+/// The same, or that it is a field of a stored tensor: the scales of codes that stay would no longer be those that their
+/// reader looks for. `fields`: storedFields() of the model.
+Result<std::string> whyRefused(const Model& model, const TakenTensor& taken, const Layout& layout, NonFinites when,
+                               const std::map<std::string, std::string>& fields, const Job& job) {
+    const auto part = fields.find(taken.tensor->name);
+    if (part != fields.end()) return partReason(*taken.tensor, part->second);
+    return refusal(model, *taken.tensor, taken.spec, layout, when, job);
+}
+
+/// What would do for all tensors that have the spec of the refused one; none where no other spec helps.
+std::vector<QuantSpec> offersFor(const std::vector<TakenTensor>& taken, const TensorInfo& refused,
+                                 const Layout& layout) {
+    const auto found =
+        std::find_if(taken.begin(), taken.end(), [&](const TakenTensor& one) { return one.tensor == &refused; });
+    if (found == taken.end() || layout.accepts(found->spec, refused.shape)) return {};
+    std::vector<const TensorInfo*> tensors;
+    for (const TakenTensor& one : taken)
+        if (one.spec == found->spec) tensors.push_back(one.tensor);
+    return specsThatFit(found->spec, tensors, &layout);
 }
 
 /// A refusal counts all tensors that are refused, whenever the first of them is met.
@@ -43,14 +65,11 @@ Result<void> checkAll(const Model& model, const std::vector<TakenTensor>& taken,
                       const Job& job) {
     std::vector<const TensorInfo*> refused, all;
     std::string first;
-    // Scales of codes that stay would no longer be those that their reader looks for.
     const auto fields = storedFields(model);
     for (const TakenTensor& one : taken) {
         if (job.cancelled()) return cancelledError();
         all.push_back(one.tensor);
-        const auto part = fields.find(one.tensor->name);
-        auto why = part == fields.end() ? refusal(model, *one.tensor, one.spec, layout, when, job)
-                                        : partReason(*one.tensor, part->second);
+        auto why = whyRefused(model, one, layout, when, fields, job);
         if (!why) return tl::unexpected(why.error());
         if (why->empty()) continue;
         if (refused.empty()) first = std::move(*why);
@@ -58,11 +77,33 @@ Result<void> checkAll(const Model& model, const std::vector<TakenTensor>& taken,
     }
     if (refused.empty()) return {};
     if (when == NonFinites::WhileWritten) return checkAll(model, taken, layout, NonFinites::Before, job);
+    first += offersText(offersFor(taken, *refused.front(), layout));
     const std::string filter = filterWithout(model, all, refused);
     std::string message = fmt::format("{}: {} of {} tensors cannot be quantized, nothing was written; {}",
                                       escapeForPeople(model.path, 160), refused.size(), taken.size(), first);
     if (!filter.empty()) message += fmt::format("; --tensor '{}' leaves them out", filter);
     return fail(std::move(message));
+}
+
+/// Leaves the refused ones out and notes them. Fails when none is left.
+Result<void> skipRefused(const Model& model, const Layout& layout, std::vector<TakenTensor>& taken, WrittenFiles& kept,
+                         const Job& job) {
+    std::vector<TakenTensor> fine;
+    const auto fields = storedFields(model);
+    for (TakenTensor& one : taken) {
+        if (job.cancelled()) return cancelledError();
+        auto why = whyRefused(model, one, layout, NonFinites::Before, fields, job);
+        if (!why) return tl::unexpected(why.error());
+        if (why->empty())
+            fine.push_back(std::move(one));
+        else
+            kept.skipped.push_back({one.tensor->name, std::move(*why)});
+    }
+    if (fine.empty())
+        return fail(fmt::format("{}: all {} tensors are refused, nothing was written; {}",
+                                escapeForPeople(model.path, 160), taken.size(), kept.skipped.front().reason));
+    taken = std::move(fine);
+    return {};
 }
 
 /// What was measured of a tensor, and the descriptor that it is read by, go when a field of another one is written.
@@ -75,6 +116,12 @@ void dropWhenOthersAreWritten(const Measured& last, const std::shared_ptr<Source
             *last = source;
             return produce(sink);
         };
+}
+
+bool hasConfig(const Model& model) {
+    std::error_code failed;
+    return !model.folder.empty() &&
+           std::filesystem::exists(std::filesystem::path(model.folder) / "config.json", failed);
 }
 
 /// What a tensor becomes: its fields, the record of them, and whether columns have scales of their own.
@@ -182,6 +229,10 @@ Result<WrittenFiles> writeTaken(const Model& model, const QuantizeRequest& reque
             shard.metadata[std::string(kStoredPrefix) + tensor.name] =
                 storedText(tensor, found->second->spec, layout.id, parts->columnScales);
     }
+    std::vector<WrittenSize> sizes;
+    for (const WrittenTensor& record : records)
+        if (record.source) sizes.push_back({record.original, &record.source->spec, record.bytes});
+    auto remarks = writingRemarks(layout, sizes);
     // What was decoded lies in the first of several files.
     std::erase_if(shards, [](const OutputShard& shard) { return shard.tensors.empty(); });
     // A file alone has no config.json to say what its readers must know.
@@ -197,6 +248,12 @@ Result<WrittenFiles> writeTaken(const Model& model, const QuantizeRequest& reque
                                     : writeModel(model, std::move(shards), request.output, job, finish);
     if (!result) return result;
     result->quantizedTensors = taken.size(), result->copiedTensors = copies;
+    result->remarks = std::move(remarks);
+    for (const WrittenTensor& record : records)
+        if (record.source)
+            for (const std::string& warning : record.source->warnings)
+                result->warnings.push_back(
+                    fmt::format("Tensor '{}': {}.", escapeForPeople(record.original->name, 80), warning));
     return result;
 }
 
@@ -206,14 +263,14 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
     const auto found = requestedLayout(request);
     if (!found) return tl::unexpected(found.error());
     const Layout* layout = *found;
-    if (layout->takesModel)
-        if (auto ok = layout->takesModel(model); !ok) return tl::unexpected(ok.error());
-    if (layout->fileEnding && !request.output.ends_with(layout->fileEnding))
-        return fail(fmt::format("the {} layout writes one file: call it {}{}", layout->id,
-                                escapeForPeople(request.output, 160), layout->fileEnding));
+    if (auto ok = checkModel(model, *layout); !ok) return tl::unexpected(ok.error());
     WrittenFiles kept;
     auto taken = takenTensors(model, request, *layout, kept);
     if (!taken) return tl::unexpected(taken.error());
+    if (request.skipRefused)
+        if (auto ok = skipRefused(model, *layout, *taken, kept, job); !ok) return tl::unexpected(ok.error());
+    if (layout->warns)
+        if (auto warning = layout->warns(*taken); !warning.empty()) kept.warnings.push_back(std::move(warning));
     if (request.solve && (!layout->writeFrom || (request.columnScales && !layout->columnScales)))
         return fail(fmt::format("the {} layout cannot hold what {}: use layout native or plain", layout->id,
                                 layout->writeFrom ? "has a scale per column" : "a solver decided"));
@@ -229,11 +286,17 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
         if (auto ok = checkAll(model, *taken, *layout, NonFinites::Before, job); !ok) return tl::unexpected(ok.error());
     if (!result) return result;
     result->keptByLayout = kept.keptByLayout, result->whyKept = std::move(kept.whyKept);
+    if (layout->config && fileEnding(request.output).empty() && !hasConfig(model))
+        kept.warnings.push_back("The source has no config.json: the one that was written says how the weights are "
+                                "quantized and nothing of the network, whose own loaders need too.");
+    result->skipped = std::move(kept.skipped);
+    result->warnings.insert(result->warnings.begin(), kept.warnings.begin(), kept.warnings.end());
     return result;
 }
 
 Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> decode, const std::string& output,
                                      const Job& job) {
+    if (auto fine = namesSafetensors(output); !fine) return tl::unexpected(fine.error());
     std::vector<OutputShard> shards(model.files.size());
     std::set<std::string> fields;
     std::uint64_t decoded = 0, copies = 0;

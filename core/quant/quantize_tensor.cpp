@@ -2,12 +2,14 @@
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/quant/code_set.h"
+#include "core/quant/dialect.h"
 #include "core/quant/pass.h"
 #include "core/quant/solved.h"
 #include "core/quant/trained.h"
 
 #include <algorithm>
 #include <atomic>
+#include <cfloat>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -22,34 +24,49 @@ Result<void> checkQuantizable(const TensorInfo& tensor) {
                             escapeForPeople(tensor.name), tensor.typeId()));
 }
 
-std::string nonFiniteReason(const TensorInfo& tensor, std::uint64_t nan, std::uint64_t inf) {
-    return fmt::format("tensor '{}' holds {} NaN and {} Inf: use nan=skip to leave them out",
-                       escapeForPeople(tensor.name), nan, inf);
+std::string notTakenReason(const TensorInfo& tensor, const QuantSpec& spec, const NotTaken& found) {
+    const std::string name = escapeForPeople(tensor.name);
+    const bool anyFinite = largestTaken(spec) == FLT_MAX;
+    if (found.nan + found.inf == 0)
+        return fmt::format("tensor '{}' holds {} values that overflow in f16, to which {} casts: use {}", name,
+                           found.beyond, specText(spec), spec.format);
+    return fmt::format("tensor '{}' holds {} NaN and {} Inf: use {}nan=skip to leave them out", name, found.nan,
+                       found.inf, anyFinite ? "" : spec.format + ":");
 }
 
-Result<NonFinite> countNonFinite(const TensorView& view, const Job& job) {
+bool areUsable(const QuantSpec& spec, std::span<const GroupParams> params) {
+    const bool threshold = runOf(spec).statistic == GroupStatistic::HalfStd;
+    return std::all_of(params.begin(), params.end(), [threshold](const GroupParams& p) {
+        return std::isfinite(p.scale) && (threshold ? !std::isnan(p.aux) : std::isfinite(p.aux));
+    });
+}
+
+Result<NotTaken> countNotTaken(const TensorView& view, const QuantSpec& spec, const Job& job) {
+    const float largest = largestTaken(spec);
     QuantSpec plain;
     plain.format = "f32";
     const auto grid = scaleGrid(plain, view.info->shape);
-    std::atomic<std::uint64_t> nan{0}, inf{0};
+    std::atomic<std::uint64_t> nan{0}, inf{0}, beyond{0};
     const auto done = forEachRange(view, plain, *grid, job, [&](const PassRange& range) {
-        if (std::isfinite(bestKernels().absMax(range.x, range.n, false))) return;
+        if (bestKernels().absMax(range.x, range.n, false) <= largest) return;
         for (std::size_t i = 0; i < range.n; ++i) {
-            if (std::isfinite(range.x[i])) continue;
-            (std::isnan(range.x[i]) ? nan : inf).fetch_add(1, std::memory_order_relaxed);
+            const float x = range.x[i];
+            if (std::fabs(x) <= largest) continue;
+            (std::isnan(x) ? nan : std::isinf(x) ? inf : beyond).fetch_add(1, std::memory_order_relaxed);
         }
     });
     if (!done) return tl::unexpected(done.error());
-    return NonFinite{nan, inf};
+    return NotTaken{nan, inf, beyond};
 }
 
 Result<QuantizedTensor> quantizeTensor(const TensorView& view, const QuantSpec& spec, const Job& job) {
     return quantizeSolved(view, spec, {}, job);
 }
 
-Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& spec, const Solved& solved,
+Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& asked, const Solved& solved,
                                        const Job& job) {
     if (auto ok = checkQuantizable(*view.info); !ok) return tl::unexpected(ok.error());
+    const QuantSpec spec = forTensor(asked, *view.info);
     auto grid = scaleGrid(spec, view.info->shape);
     if (!grid) return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), grid.error().message));
     // What a solver decided stands before what was trained.
@@ -83,6 +100,7 @@ Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& 
 
     auto encoders = pass->encoders(spec, view.info->dtype);
     std::vector<std::uint64_t> finite(kMaxPieces);
+    std::atomic<bool> overflowed{false};
     const auto done = pass->run(0, pass->units(), job, [&](const PassRange& range) {
         ErrorSums sums;
         RunOut wanted;
@@ -101,14 +119,15 @@ Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& 
         wanted.sums = &sums;
         encoders[range.worker](range.run, wanted);
         finite[range.piece] += std::uint64_t(sums.n);
+        if (std::isnan(sums.se2)) overflowed.store(true, std::memory_order_relaxed);
     });
     if (!done) return tl::unexpected(done.error());
     std::uint64_t counted = 0;
     for (const std::uint64_t n : finite) counted += n;
-    if (counted != view.info->elements && spec.effectiveNan() == NanPolicy::Refuse) {
-        const auto found = countNonFinite(view, job);
+    if ((counted != view.info->elements || overflowed) && spec.effectiveNan() == NanPolicy::Refuse) {
+        const auto found = countNotTaken(view, spec, job);
         if (!found) return tl::unexpected(found.error());
-        return fail(nonFiniteReason(*view.info, found->nan, found->inf));
+        if (found->any()) return fail(notTakenReason(*view.info, spec, *found));
     }
     out.warnings = passWarnings(spec, pass->shared(), view.info->elements);
     return out;

@@ -24,8 +24,15 @@ struct ScaleGrid {
     std::vector<bool> reduced;            ///< per axis
     std::int64_t paddedFeatures = 0;      ///< stored last axis
 };
-/// Fails with the reason when the spec cannot take this shape.
+/// The spec with the axes that axis=out means for the tensor; any other spec as it is.
+QuantSpec forTensor(const QuantSpec& spec, const TensorInfo& tensor);
+/// Fails with the reason when the spec cannot take this shape. axis=out keeps the first axis here.
 Result<ScaleGrid> scaleGrid(const QuantSpec& spec, std::span<const std::int64_t> shape);
+Result<ScaleGrid> scaleGrid(const QuantSpec& spec, const TensorInfo& tensor);
+/// The shape whose last axis blocks run over: the tensor's own, unless the blocks cross it (flat=yes, bitsandbytes).
+std::vector<std::int64_t> blockedShape(const QuantSpec& spec, std::span<const std::int64_t> shape);
+/// Whether the default layout stores the last block of a row in full.
+bool padsBlocks(const QuantSpec& spec);
 
 /// Bytes that the spec's default layout stores for a tensor (codes + scales + padding) and the true bits per weight,
 /// 8 * bytes / elements.
@@ -35,10 +42,13 @@ struct StoredSize {
     std::uint64_t total() const { return codes + scales + padding + codebook; }
 };
 Result<StoredSize> storedSize(const QuantSpec& spec, std::span<const std::int64_t> shape, DType source);
+Result<StoredSize> storedSize(const QuantSpec& spec, const TensorInfo& tensor);
 double bitsPerWeight(const StoredSize& size, std::uint64_t elements);
 
 /// Converts elements [begin, begin + n) of a tensor to f32 (f64: rounds once). Quantizable dtypes only.
 void loadF32(const TensorView& view, std::uint64_t begin, std::size_t n, float* out);
+/// Rounds values to a type of 16 bits and back; other types leave them as they are.
+void roundTo(DType type, float* values, std::size_t n);
 /// Direct pointer when the tensor is aligned little-endian F32, else nullptr.
 const float* directF32(const TensorView& view);
 

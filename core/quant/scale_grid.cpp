@@ -25,6 +25,11 @@ Result<std::vector<bool>> reducedAxes(const QuantSpec& spec, std::span<const std
     std::vector<bool> reduced(shape.size(), spec.scaleKind() == ScaleKind::Tensor);
     // A scalar has no axis to reduce: scale=channel, the default, is one scale for it.
     if (rank == 0 && !spec.axes) return reduced;
+    if (spec.keepsOutput) { // a vector is one channel
+        reduced.assign(shape.size(), true);
+        reduced.front() = rank == 1;
+        return reduced;
+    }
     for (const int axis : spec.reducedAxes()) {
         const int index = axis < 0 ? axis + rank : axis;
         if (index < 0 || index >= rank)
@@ -115,6 +120,41 @@ Result<ScaleGrid> gridOf(const QuantSpec& spec, std::span<const std::int64_t> sh
 
 } // namespace
 
+QuantSpec forTensor(const QuantSpec& spec, const TensorInfo& tensor) {
+    if (!spec.keepsOutput) return spec;
+    QuantSpec out = spec;
+    out.keepsOutput = false;
+    const int rank = int(tensor.shape.size());
+    if (rank == 0) {
+        out.scale = ScaleSpelling::Channel;
+        return out;
+    }
+    const int kept = tensor.outputLast ? rank - 1 : 0;
+    out.axes.emplace();
+    for (int axis = 0; axis < rank; ++axis)
+        if (axis != kept) out.axes->push_back(axis);
+    if (rank == 1 || *out.axes == std::vector<int>{1}) out.axes = {-1}; // as eformer spells it
+    return out;
+}
+
+std::vector<std::int64_t> blockedShape(const QuantSpec& spec, std::span<const std::int64_t> shape) {
+    std::vector<std::int64_t> out(shape.begin(), shape.end());
+    if (spec.scaleKind() != ScaleKind::Block) return out;
+    if (shape.size() > 1 && isBnb4(spec) && shape.back() % std::int64_t(spec.blockSize()) != 0) return {product(shape)};
+    if (shape.size() > 2 && spec.isFlat()) return {shape.front(), product(shape.subspan(1))};
+    return out;
+}
+
+bool padsBlocks(const QuantSpec& spec) { return spec.traits().padsLastBlock && !isBnb4(spec) && !spec.isFlat(); }
+
+Result<ScaleGrid> scaleGrid(const QuantSpec& spec, const TensorInfo& tensor) {
+    return scaleGrid(forTensor(spec, tensor), tensor.shape);
+}
+
+Result<StoredSize> storedSize(const QuantSpec& spec, const TensorInfo& tensor) {
+    return storedSize(forTensor(spec, tensor), tensor.shape, tensor.dtype);
+}
+
 Result<ScaleGrid> scaleGrid(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     auto grid = gridOf(spec, shape);
     if (grid && spec.sparsity)
@@ -129,8 +169,10 @@ Result<ScaleGrid> gridOf(const QuantSpec& spec, std::span<const std::int64_t> sh
     grid.kind = spec.scaleKind();
     grid.features = shape.empty() ? 1 : shape.back();
     grid.rows = shape.empty() ? 1 : product(shape.first(shape.size() - 1));
-    const std::int64_t whole = grid.rows * grid.features;
-    if (isFlattened(spec, shape)) grid.rows = 1, grid.features = whole, shape = std::span(&whole, 1);
+    const std::vector<std::int64_t> blocked = blockedShape(spec, shape);
+    if (blocked.size() != shape.size())
+        grid.rows = product(std::span(blocked).first(blocked.size() - 1)), grid.features = blocked.back(),
+        shape = blocked;
     grid.paddedFeatures = grid.features;
     const std::int64_t elements = grid.rows * grid.features;
     grid.group = std::max<std::int64_t>(1, elements);
@@ -159,7 +201,7 @@ Result<ScaleGrid> gridOf(const QuantSpec& spec, std::span<const std::int64_t> sh
         if (grid.scaleShape.empty()) grid.scaleShape.push_back(1);
         grid.scaleShape.back() = blocks;
         grid.scales = grid.rows * blocks;
-        if (spec.traits().padsLastBlock && !isBnb(spec)) grid.paddedFeatures = blocks * block;
+        if (padsBlocks(spec)) grid.paddedFeatures = blocks * block;
         return grid;
     }
     }
@@ -187,11 +229,13 @@ Result<StoredSize> storedSize(const QuantSpec& spec, std::span<const std::int64_
     if (grid->scales > 0 && hasTensorScale(spec)) size.scales += 4;
     if (hasZeroPoints(spec))
         size.scales += std::uint64_t(grid->scales) * std::uint64_t(info(storedZeroType(spec)).bits) / 8;
-    const bool pads = traits.padsLastBlock && !isBnb(spec);
+    const bool pads = padsBlocks(spec);
     if (isDoubleQuantized(spec))
         size.scales += 4 * ((std::uint64_t(grid->scales) + kNestedBlock - 1) / kNestedBlock + 1);
     if (pads) size.padding = std::uint64_t(grid->rows) * std::uint64_t(grid->paddedFeatures) / 2 - size.codes;
-    if (traits.kind == FormatKind::Sign && elements > 0) {
+    if (traits.kind == FormatKind::Sign && spec.isFlat()) // of the native layout
+        size.codes = std::uint64_t(grid->rows) * NativePacking(spec).rowBytes(std::uint64_t(grid->features));
+    if (traits.kind == FormatKind::Sign && !spec.isFlat() && elements > 0) {
         const std::uint64_t first = shape.empty() ? 1 : std::uint64_t(shape.front());
         size.padding = (first + 3) / 4 * (elements / first) - size.codes;
     }

@@ -10,7 +10,7 @@
 namespace qs {
 namespace {
 
-constexpr std::uint64_t kPiece = 65536;
+constexpr std::uint64_t kBoundsPiece = 65536;
 
 /// `n` f32 values from `begin` on, in place or in `scratch`.
 const float* values(const TensorView& view, std::uint64_t begin, std::size_t n, std::vector<float>& scratch) {
@@ -43,13 +43,13 @@ std::vector<GroupBound> ofLongGroups(const TensorView& view, const GroupRule& ru
         });
         return bounds;
     }
-    const std::uint64_t pieces = (group + kPiece - 1) / kPiece;
+    const std::uint64_t pieces = (group + kBoundsPiece - 1) / kBoundsPiece;
     std::vector<GroupStatistics> parts(groups * pieces);
     parallelFor(parts.size(), std::max<std::size_t>(1, parts.size() / kMaxPieces),
                 [&](std::size_t from, std::size_t to, unsigned worker) {
                     for (std::size_t i = from; i < to && !job.cancelled(); ++i) {
-                        const std::uint64_t begin = i / pieces * group + i % pieces * kPiece;
-                        const auto n = std::size_t(std::min(kPiece, (i / pieces + 1) * group - begin));
+                        const std::uint64_t begin = i / pieces * group + i % pieces * kBoundsPiece;
+                        const auto n = std::size_t(std::min(kBoundsPiece, (i / pieces + 1) * group - begin));
                         populate(view, begin, begin + n);
                         parts[i] = rule.measure(values(view, begin, n, scratch[worker]), n);
                     }

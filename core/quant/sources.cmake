@@ -16,6 +16,7 @@ target_sources(qs_core PRIVATE
   quant/formats.cpp
   quant/group_rule.cpp
   quant/half_quadratic.cpp
+  quant/larger.cpp
   quant/layout.cpp
   quant/layout_bnb.cpp
   quant/layout_compressed_tensors.cpp
@@ -30,6 +31,7 @@ target_sources(qs_core PRIVATE
   quant/layout_plain.cpp
   quant/learn.cpp
   quant/linear_weights.cpp
+  quant/offers.cpp
   quant/load.cpp
   quant/native_packing.cpp
   quant/pass.cpp
@@ -53,4 +55,7 @@ target_sources(qs_core PRIVATE
   quant/user_formats.cpp
   quant/word_packing.cpp
   quant/write_model.cpp
+  quant/writing_remarks.cpp
 )
+# Rows of the registry: their functions have the same names.
+qs_alone(quant/layout_bnb.cpp quant/layout_compressed_tensors.cpp quant/layout_eformer.cpp quant/layout_gguf.cpp quant/layout_gptq.cpp quant/layout_hdf5.cpp quant/layout_llm_int8.cpp quant/layout_mlx.cpp quant/layout_native.cpp quant/layout_npz.cpp quant/layout_plain.cpp)

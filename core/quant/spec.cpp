@@ -33,7 +33,7 @@ const FormatTraits& QuantSpec::traits() const {
 
 ScaleKind QuantSpec::scaleKind() const {
     if (block || tiles || scale == ScaleSpelling::Block) return ScaleKind::Block;
-    if (axes || scale == ScaleSpelling::Channel) return ScaleKind::Axes;
+    if (axes || keepsOutput || scale == ScaleSpelling::Channel) return ScaleKind::Axes;
     if (scale == ScaleSpelling::Tensor) return ScaleKind::Tensor;
     if (scale == ScaleSpelling::None) return ScaleKind::None;
     // BitNet b1.58 has one scale per matrix.
@@ -45,8 +45,12 @@ std::uint32_t QuantSpec::blockSize() const {
 }
 
 std::vector<int> QuantSpec::reducedAxes() const {
-    if (scaleKind() != ScaleKind::Axes) return {};
+    if (scaleKind() != ScaleKind::Axes || keepsOutput) return {};
     return axes.value_or(std::vector<int>{-1});
+}
+
+bool QuantSpec::hasScalePerRow() const {
+    return scaleKind() == ScaleKind::Axes && (keepsOutput || reducedAxes() == std::vector<int>{-1});
 }
 
 Calibration QuantSpec::effectiveCalibration() const {
@@ -82,12 +86,14 @@ std::string specText(const QuantSpec& spec) {
     std::string text = spec.format;
     if (spec.scale != ScaleSpelling::Default) text += fmt::format(":scale={}", scaleText(spec.scale));
     if (spec.axes) text += fmt::format(":axis={}", fmt::join(*spec.axes, ","));
+    if (spec.keepsOutput) text += ":axis=out";
     if (spec.block) text += fmt::format(":block={}", *spec.block);
     if (spec.tiles) {
         std::vector<std::string> parts;
         for (const Tile& tile : *spec.tiles) parts.push_back(fmt::format("{}x{}", tile.axis, tile.size));
         text += fmt::format(":tile={}", fmt::join(parts, ","));
     }
+    if (spec.flat) text += *spec.flat ? ":flat=yes" : ":flat=no";
     if (spec.bits) text += fmt::format(":bits={}", *spec.bits);
     if (spec.calibration) text += ":calib=" + calibrationText(*spec.calibration);
     if (spec.scaleType) text += ":scaletype=" + *spec.scaleType;
@@ -111,7 +117,10 @@ std::string canonicalText(const QuantSpec& spec) {
         switch (spec.scaleKind()) {
         case ScaleKind::None: full.scale = ScaleSpelling::None; break;
         case ScaleKind::Tensor: full.scale = ScaleSpelling::Tensor; break;
-        case ScaleKind::Axes: full.axes = spec.reducedAxes(); break;
+        case ScaleKind::Axes:
+            full.keepsOutput = spec.keepsOutput;
+            if (!spec.keepsOutput) full.axes = spec.reducedAxes();
+            break;
         case ScaleKind::Block:
             if (spec.tiles)
                 full.tiles = spec.tiles;
@@ -120,6 +129,7 @@ std::string canonicalText(const QuantSpec& spec) {
             break;
         }
     }
+    if (spec.isFlat()) full.flat = true; // blocks of other specs are of the last axis
     if (!traits.bitWidths.empty()) full.bits = spec.codeBits();
     if (scaleTypesOf(spec).size() > 1) full.scaleType = spec.effectiveScaleType();
     if (traits.affine) full.symmetric = spec.isSymmetric();

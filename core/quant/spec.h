@@ -44,12 +44,14 @@ struct QuantSpec {
     ScaleSpelling scale = ScaleSpelling::Default;
     std::optional<std::uint32_t> block;
     std::optional<std::vector<int>> axes; ///< REDUCED axes, may be negative
+    bool keepsOutput = false;             ///< axis=out: all axes but that of the output channels; see forTensor()
     std::optional<Calibration> calibration;
     std::optional<Decode> decode;
     std::optional<NanPolicy> nan;
     std::optional<Compute> compute;
     std::optional<std::string> dialect;
     std::optional<std::vector<Tile>> tiles;
+    std::optional<bool> flat;               ///< blocks run over all axes but the first, as one
     std::optional<std::string> scaleType;   ///< a word of FormatTraits::scaleTypes
     std::optional<bool> symmetric;          ///< sym=no: a zero point per scale
     std::optional<std::int64_t> stochastic; ///< seed of round=stochastic; -1 is round=nearest, spelled out
@@ -61,7 +63,10 @@ struct QuantSpec {
     // The fields with the format's defaults filled in.
     ScaleKind scaleKind() const;
     std::uint32_t blockSize() const;      ///< elements; 0 unless scaleKind() == Block
-    std::vector<int> reducedAxes() const; ///< {-1} for scale=channel
+    std::vector<int> reducedAxes() const; ///< {-1} for scale=channel; {} for axis=out, which needs a tensor
+    /// One scale per row of a matrix [out, in].
+    bool hasScalePerRow() const;
+    bool isFlat() const { return flat.value_or(false); }
     Calibration effectiveCalibration() const;
     Decode effectiveDecode() const { return decode.value_or(Decode::Table); }
     NanPolicy effectiveNan() const { return nan.value_or(NanPolicy::Refuse); }

@@ -16,13 +16,21 @@ std::vector<std::string_view> formatIds() {
 
 /// One per key of a spec, the one that is forgotten first in front.
 constexpr void (*kForget[])(QuantSpec&) = {
-    [](QuantSpec& s) { s.compute.reset(); },   [](QuantSpec& s) { s.decode.reset(); },
-    [](QuantSpec& s) { s.bits.reset(); },      [](QuantSpec& s) { s.stochastic.reset(); },
-    [](QuantSpec& s) { s.sparsity.reset(); },  [](QuantSpec& s) { s.calibration.reset(); },
-    [](QuantSpec& s) { s.scaleType.reset(); }, [](QuantSpec& s) { s.symmetric.reset(); },
-    [](QuantSpec& s) { s.tiles.reset(); },     [](QuantSpec& s) { s.scale = ScaleSpelling::Default; },
-    [](QuantSpec& s) { s.axes.reset(); },      [](QuantSpec& s) { s.block.reset(); },
-    [](QuantSpec& s) { s.dialect.reset(); },   [](QuantSpec& s) { s.nan.reset(); },
+    [](QuantSpec& s) { s.compute.reset(); },
+    [](QuantSpec& s) { s.decode.reset(); },
+    [](QuantSpec& s) { s.bits.reset(); },
+    [](QuantSpec& s) { s.stochastic.reset(); },
+    [](QuantSpec& s) { s.sparsity.reset(); },
+    [](QuantSpec& s) { s.calibration.reset(); },
+    [](QuantSpec& s) { s.scaleType.reset(); },
+    [](QuantSpec& s) { s.symmetric.reset(); },
+    [](QuantSpec& s) { s.flat.reset(); },
+    [](QuantSpec& s) { s.tiles.reset(); },
+    [](QuantSpec& s) { s.scale = ScaleSpelling::Default; },
+    [](QuantSpec& s) { s.axes.reset(), s.keepsOutput = false; },
+    [](QuantSpec& s) { s.block.reset(); },
+    [](QuantSpec& s) { s.dialect.reset(); },
+    [](QuantSpec& s) { s.nan.reset(); },
 };
 
 } // namespace
@@ -69,8 +77,20 @@ std::string withWhatWorks(std::string_view sentence, const QuantSpec& spec) {
     if (use == std::string_view::npos) return withNearest(sentence, spec);
     std::string_view advice = sentence.substr(use + 5);
     if (advice.starts_with("for example ")) advice.remove_prefix(12);
-    const std::string first(advice.substr(0, advice.find_first_of(" ;")));
-    if (parseSpec(first) || parseSpec(spec.format + ":" + first)) return std::string(sentence);
+    // Of all that could be written, what the rest of this spec goes with.
+    std::vector<std::string> works;
+    std::string_view rest = advice;
+    for (;;) {
+        const auto end = std::min(rest.find_first_of(" ;"), rest.size());
+        std::string one(rest.substr(0, end));
+        rest.remove_prefix(end);
+        if (parseSpec(one) || parseSpec(spec.format + ":" + one)) works.push_back(std::move(one));
+        if (!rest.starts_with(" or ")) break;
+        rest.remove_prefix(4);
+    }
+    if (!works.empty())
+        return fmt::format("{}{}{}", sentence.substr(0, sentence.size() - advice.size()), fmt::join(works, " or "),
+                           rest);
     std::string_view before = sentence.substr(0, use);
     if (before.ends_with(':') || before.ends_with(';')) before.remove_suffix(1);
     return withNearest(before, spec);

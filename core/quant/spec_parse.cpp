@@ -13,7 +13,7 @@
 namespace qs {
 namespace {
 
-constexpr std::string_view kKeys[] = {"scale", "axis",  "block",  "tile",   "bits", "calib",   "scaletype",
+constexpr std::string_view kKeys[] = {"scale", "axis",  "block",  "tile",   "flat", "bits",    "calib",  "scaletype",
                                       "sym",   "round", "sparse", "decode", "nan",  "compute", "dialect"};
 
 std::string shown(std::string_view text) { return escapeForPeople(text, 40); }
@@ -45,7 +45,7 @@ constexpr Spelling<ScaleSpelling> kScales[] = {{"none", ScaleSpelling::None},
                                                {"block", ScaleSpelling::Block}};
 constexpr Spelling<Decode> kDecodes[] = {{"table", Decode::Table}, {"poly", Decode::Poly}};
 constexpr Spelling<NanPolicy> kNans[] = {{"refuse", NanPolicy::Refuse}, {"skip", NanPolicy::Skip}};
-constexpr Spelling<bool> kSymmetries[] = {{"yes", true}, {"no", false}};
+constexpr Spelling<bool> kAnswers[] = {{"yes", true}, {"no", false}};
 constexpr Spelling<Compute> kComputes[] = {{"f32", Compute::F32}, {"input", Compute::Input}};
 
 template<class Choice, std::size_t N>
@@ -132,7 +132,8 @@ Result<void> setKey(QuantSpec& spec, std::string_view key, std::string_view valu
     if (key == "compute") return keep(spec.compute, choose(kComputes, key, value));
     if (key == "calib") return keep(spec.calibration, parseCalibration(value));
     if (key == "tile") return keep(spec.tiles, parseTiles(value));
-    if (key == "sym") return keep(spec.symmetric, choose(kSymmetries, key, value));
+    if (key == "flat") return keep(spec.flat, choose(kAnswers, key, value));
+    if (key == "sym") return keep(spec.symmetric, choose(kAnswers, key, value));
     if (key == "round") return keep(spec.stochastic, parseRounding(value));
     if (key == "sparse") return keep(spec.sparsity, parseSparsity(value));
     if (key == "scaletype") {
@@ -141,7 +142,11 @@ Result<void> setKey(QuantSpec& spec, std::string_view key, std::string_view valu
     }
     if (key == "bits") {
         const auto bits = number<std::uint32_t>(value);
-        if (!bits) return fail(fmt::format("bits={} is not a whole number: use for example bits=4", shown(value)));
+        if (!bits) {
+            const auto widths = words(spec.traits().bitWidths);
+            return fail(fmt::format("bits={} is not a whole number: use bits={}", shown(value),
+                                    widths.empty() ? "4" : fmt::format("{}", fmt::join(widths, " or bits="))));
+        }
         spec.bits = *bits;
         return {};
     }
@@ -160,13 +165,17 @@ Result<void> setKey(QuantSpec& spec, std::string_view key, std::string_view valu
         spec.block = *block;
         return {};
     }
+    if (key == "axis" && value == "out") {
+        spec.keepsOutput = true;
+        return {};
+    }
     if (key == "axis") {
         std::vector<int> axes;
         for (const auto part : split(value, ',')) {
             const auto axis = number<int>(part);
             if (!axis || std::abs(*axis) > 64)
-                return fail(
-                    fmt::format("axis={} is not a list of axes: use for example axis=-1 or axis=0,1", shown(value)));
+                return fail(fmt::format(
+                    "axis={} is not a list of axes: use for example axis=-1 or axis=0,1, or axis=out", shown(value)));
             if (std::count(axes.begin(), axes.end(), *axis))
                 return fail(
                     fmt::format("axis={} names axis {} twice: use axis={}", shown(value), *axis, fmt::join(axes, ",")));

@@ -12,7 +12,7 @@
 namespace qs {
 namespace {
 
-std::string shown(std::string_view text) { return escapeForPeople(text, 40); }
+std::string shownValue(std::string_view text) { return escapeForPeople(text, 40); }
 
 /// "nf4 has", "nf4 and int8 have".
 std::string thoseWith(bool (*takes)(const FormatTraits&)) {
@@ -37,15 +37,19 @@ std::string scaleAdvice(const FormatTraits& traits) {
 Result<void> validateScale(const QuantSpec& spec, const FormatTraits& traits) {
     static constexpr const char* spellings[] = {"", "none", "tensor", "channel", "block"};
     const char* spelled = spellings[std::size_t(spec.scale)];
-    if (spec.block && spec.axes)
+    const bool axes = spec.axes || spec.keepsOutput;
+    const std::string listed = spec.keepsOutput ? std::string("out")
+                               : spec.axes      ? fmt::format("{}", fmt::join(*spec.axes, ","))
+                                                : std::string();
+    if (spec.block && axes)
         return fail(fmt::format("block={} and axis cannot both say where the scales are: use {}", *spec.block,
                                 scaleAdvice(traits)));
     if (spec.block && spec.scale != ScaleSpelling::Default && spec.scale != ScaleSpelling::Block)
         return fail(fmt::format("block={} contradicts scale={}: use {}:block={} or {}:scale={}", *spec.block, spelled,
                                 spec.format, *spec.block, spec.format, spelled));
-    if (spec.axes && spec.scale != ScaleSpelling::Default)
+    if (axes && spec.scale != ScaleSpelling::Default)
         return fail(fmt::format("axis and scale={} both say where the scales are: use {}:axis={} or {}:scale={}",
-                                spelled, spec.format, fmt::join(*spec.axes, ","), spec.format, spelled));
+                                spelled, spec.format, listed, spec.format, spelled));
     const ScaleKind kind = spec.scaleKind();
     if (!takes(traits, kind)) {
         const std::string_view asked = kind == ScaleKind::Block    ? "scales per block"
@@ -79,6 +83,23 @@ Result<void> validateBlock(const QuantSpec& spec, const FormatTraits& traits) {
     return fail(fmt::format("block of {} must be {}: use {}", spec.format, rule, advice));
 }
 
+/// flat=yes is a word about blocks whose scales are their own.
+Result<void> validateFlat(const QuantSpec& spec, const FormatTraits& traits) {
+    if (!spec.flat) return {};
+    if (!takes(traits, ScaleKind::Block))
+        return fail(fmt::format("{} has no blocks, which flat is about: leave flat out", spec.format));
+    if (!spec.isFlat()) return {};
+    if (spec.tiles) return fail("tile and flat=yes both say where the blocks are: leave one of them out");
+    if (spec.scaleKind() != ScaleKind::Block)
+        return fail(fmt::format("flat=yes is about blocks: use {}:block={}:flat=yes, or leave flat out", spec.format,
+                                traits.defaultBlock));
+    if (spec.effectiveDialect() == "bnb")
+        return fail("dialect=bnb has blocks that run over the whole tensor already: leave flat out");
+    if (spec.effectiveDialect() == "ggml")
+        return fail(fmt::format("dialect=ggml of {} has blocks of the last axis alone: leave flat out", spec.format));
+    return {};
+}
+
 /// "int4 and int8 have": which formats take what this one does not.
 std::string takers(bool (*takes)(const FormatTraits&)) {
     const bool any = std::any_of(formats().begin(), formats().end(), takes);
@@ -90,7 +111,7 @@ Result<void> validateOptions(const QuantSpec& spec, const FormatTraits& traits) 
         return fail(fmt::format("{} does not have {}: leave {} out; {}", spec.format, what, key, takers(takes)));
     };
     if (spec.tiles && !traits.tiles) return refuse("tiles", "tile", [](const FormatTraits& f) { return f.tiles; });
-    if (spec.tiles && (spec.block || spec.axes || spec.scale != ScaleSpelling::Default))
+    if (spec.tiles && (spec.block || spec.axes || spec.keepsOutput || spec.scale != ScaleSpelling::Default))
         return fail(fmt::format("tile and block, axis or scale both say where the scales are: leave one of them out"));
     if (!spec.isSymmetric() && !traits.affine)
         return refuse("zero points", "sym", [](const FormatTraits& f) { return f.affine; });
@@ -115,7 +136,7 @@ Result<void> validateOptions(const QuantSpec& spec, const FormatTraits& traits) 
         return fail("scaletype=u8dq is the double quantization of bitsandbytes: use nf4:dialect=bnb:scaletype=u8dq or "
                     "fp4:dialect=bnb:scaletype=u8dq");
     if (spec.scaleType && !std::count(types.begin(), types.end(), *spec.scaleType))
-        return fail(fmt::format("{} has no scaletype {}: use scaletype={}", spec.format, shown(*spec.scaleType),
+        return fail(fmt::format("{} has no scaletype {}: use scaletype={}", spec.format, shownValue(*spec.scaleType),
                                 fmt::join(nearestFirst(*spec.scaleType, types), " or scaletype=")));
     if (spec.bits && widths.empty())
         return refuse("a choice of bits", "bits", [](const FormatTraits& f) { return !f.bitWidths.empty(); });
@@ -132,16 +153,16 @@ Result<void> validateCalibration(const QuantSpec& spec) {
     if (!std::count(applicable.begin(), applicable.end(), id)) {
         if (applicable.empty() && spec.scaleKind() != ScaleKind::None)
             return fail(fmt::format("dialect={} of {} has its own search: leave calib={} out", spec.effectiveDialect(),
-                                    spec.format, shown(id)));
+                                    spec.format, shownValue(id)));
         if (applicable.empty())
-            return fail(
-                fmt::format("{} without a scale has nothing to calibrate: leave calib={} out", spec.format, shown(id)));
+            return fail(fmt::format("{} without a scale has nothing to calibrate: leave calib={} out", spec.format,
+                                    shownValue(id)));
         QuantSpec affine = spec;
         affine.symmetric = false;
         if (spec.isSymmetric() && spec.traits().affine && checkSpec(affine))
             return fail(fmt::format("calib={} is for zero points, which {} has with sym=no: use {}", id, spec.format,
                                     specText(affine)));
-        return fail(fmt::format("calib={} does not apply to {}{}: use calib={}", shown(id), spec.format,
+        return fail(fmt::format("calib={} does not apply to {}{}: use calib={}", shownValue(id), spec.format,
                                 spec.scaleKind() == ScaleKind::None ? " without a scale"
                                 : spec.isSymmetric()                ? ""
                                                                     : " with sym=no",
@@ -155,7 +176,8 @@ Result<void> validateCalibration(const QuantSpec& spec) {
 Result<void> checkSpec(const QuantSpec& spec) {
     const FormatTraits* traits = findFormat(spec.format);
     if (!traits)
-        return fail(fmt::format("there is no format '{}': use {}", shown(spec.format), nearestFormats(spec.format)));
+        return fail(
+            fmt::format("there is no format '{}': use {}", shownValue(spec.format), nearestFormats(spec.format)));
     if (const auto* trained = spec.dialect ? findTrained(*spec.dialect) : nullptr) {
         const QuantSpec plain = withoutTrained(spec);
         QuantSpec right = trained->base;
@@ -167,13 +189,14 @@ Result<void> checkSpec(const QuantSpec& spec) {
     }
     const auto dialects = words(traits->dialects);
     if (spec.dialect && !std::count(dialects.begin(), dialects.end(), *spec.dialect))
-        return fail(fmt::format("{} has no dialect '{}': use dialect={}", spec.format, shown(*spec.dialect),
+        return fail(fmt::format("{} has no dialect '{}': use dialect={}", spec.format, shownValue(*spec.dialect),
                                 fmt::join(nearestFirst(*spec.dialect, dialects), " or dialect=")));
     if (traits->kind == FormatKind::Identity && spec.scaleKind() != ScaleKind::None)
         return fail(fmt::format("{} has no scales: use {}", spec.format, spec.format));
     if (auto ok = validateScale(spec, *traits); !ok) return ok;
     if (auto ok = checkDialect(spec); !ok) return ok;
     if (auto ok = validateBlock(spec, *traits); !ok) return ok;
+    if (auto ok = validateFlat(spec, *traits); !ok) return ok;
     if (auto ok = validateOptions(spec, *traits); !ok) return ok;
     if (auto ok = validateCalibration(spec); !ok) return ok;
     if (spec.effectiveDecode() == Decode::Poly && traits->polyLevels.empty())

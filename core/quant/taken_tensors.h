@@ -7,8 +7,13 @@
 
 namespace qs {
 
-/// The layout of a request whose specs are sound; else the reason.
+/// The layout of a request whose specs are sound: the one that it names, else what writes files that end as its output
+/// does, else eformer. Fails too where the output's name promises a file that the layout does not write.
 Result<const Layout*> requestedLayout(const QuantizeRequest& request);
+/// A sentence where the name promises a file of a kind that is not written as safetensors: "x.onnx", "x.npz".
+Result<void> namesSafetensors(std::string_view output);
+/// Why the layout cannot write the model, whatever is taken of it.
+Result<void> checkModel(const Model& model, const Layout& layout);
 
 /// A tensor that a request gives a spec.
 struct AskedTensor {

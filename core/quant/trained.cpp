@@ -15,7 +15,7 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kMost = 256;
-constexpr std::size_t kPiece = std::size_t(1) << 20;
+constexpr std::size_t kCheckedPiece = std::size_t(1) << 20;
 constexpr const char* kSpec = "quantscope.trained.spec";
 constexpr const char* kMade = "quantscope.trained.made";
 constexpr std::string_view kOf = "quantscope.trained.of.";
@@ -38,8 +38,9 @@ std::string fingerprint(const TensorView& view) {
     XXH3_state_t* state = XXH3_createState();
     XXH3_64bits_reset(state);
     std::vector<std::byte> scratch;
-    for (std::uint64_t at = 0; at < view.info->bytes; at += kPiece) {
-        const auto piece = view.read(at, std::size_t(std::min<std::uint64_t>(kPiece, view.info->bytes - at)), scratch);
+    for (std::uint64_t at = 0; at < view.info->bytes; at += kCheckedPiece) {
+        const auto piece =
+            view.read(at, std::size_t(std::min<std::uint64_t>(kCheckedPiece, view.info->bytes - at)), scratch);
         XXH3_64bits_update(state, piece.data(), piece.size());
     }
     const auto sum = XXH3_64bits_digest(state);

@@ -1,9 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RFC 4180: CRLF, quotes doubled; a figure that was not measured is an empty field.
+// RFC 4180: CRLF, quotes doubled; a figure that was not measured is an empty field. Spreadsheets run a text that looks
+// like a formula: such a text gets an apostrophe before it, and control characters are spelled out.
+#include "core/base/text.h"
 #include "core/report/writers.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
 
 namespace qs {
 namespace {
+
+/// "-3.5", or with a short unit, "-3.41 MiB".
+bool isPlainNumber(std::string_view text) {
+    if (text.starts_with('+')) text.remove_prefix(1);
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc()) return false;
+    text.remove_prefix(std::size_t(end - text.data()));
+    const auto ofUnit = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '%'; };
+    return text.empty() || (text[0] == ' ' && text.size() <= 6 && std::all_of(text.begin() + 1, text.end(), ofUnit));
+}
+
+/// With the wide forms of the four characters that Asian spreadsheets take too.
+bool beginsFormula(std::string_view text) {
+    static constexpr std::array<std::string_view, 8> starts = {"=", "+", "-", "@", "＝", "＋", "－", "＠"};
+    return std::any_of(starts.begin(), starts.end(), [&](std::string_view start) { return text.starts_with(start); });
+}
 
 std::string field(std::string_view text) {
     if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
@@ -16,17 +39,22 @@ std::string field(std::string_view text) {
 }
 
 std::string plain(const ColumnInfo& column, const Value& value) {
-    if (const auto* s = std::get_if<std::string>(&value)) return *s;
+    if (const auto* s = std::get_if<std::string>(&value)) return harmlessCell(*s);
     const std::string text = jsonText(column, value);
     return text == "null" ? std::string() : text;
 }
 
 } // namespace
 
+std::string harmlessCell(std::string_view text) {
+    std::string shown = escapeForPeople(text, text.size() + 1);
+    return beginsFormula(shown) && !isPlainNumber(shown) ? "'" + shown : shown;
+}
+
 Result<std::string> renderCsv(const Report& report) {
     std::string out;
     for (std::size_t c = 0; c < report.data.columns.size(); ++c)
-        out += (c ? "," : "") + field(report.data.columns[c].id);
+        out += (c ? "," : "") + field(harmlessCell(report.data.columns[c].id));
     out += "\r\n";
     for (const auto& row : report.data.rows) {
         for (std::size_t c = 0; c < row.size(); ++c)

@@ -15,7 +15,7 @@ std::string shown(std::string_view text, std::size_t maxChars = 500) {
 
 std::string cellHtml(const ColumnInfo& column, const Value& value) {
     const bool missing = std::holds_alternative<std::monostate>(value);
-    const std::size_t maxChars = column.show == Show::Text ? 500 : 160;
+    const std::size_t maxChars = isNumeric(column) || column.show == Show::Shape ? 160 : 500;
     if (missing)
         return fmt::format("<td class=\"{}missing\" data-v=\"\">not measured</td>", isNumeric(column) ? "n " : "");
     const std::string text = xmlEscaped(shownText(column, value, maxChars));

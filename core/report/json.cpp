@@ -31,7 +31,8 @@ std::string jsonText(const ColumnInfo& column, const Value& value) {
     if (const auto* b = std::get_if<bool>(&value)) return *b ? "true" : "false";
     if (const auto* i = std::get_if<std::int64_t>(&value)) return std::to_string(*i);
     if (const auto* s = std::get_if<std::string>(&value))
-        return column.show == Show::Shape && isIntegerList(*s) ? compact(*s) : jsonString(*s);
+        return (column.show == Show::Shape || column.show == Show::Times) && isIntegerList(*s) ? compact(*s)
+                                                                                               : jsonString(*s);
     const auto* d = std::get_if<double>(&value);
     if (!d || !std::isfinite(*d)) return "null";
     char buffer[40];

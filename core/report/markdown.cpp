@@ -3,15 +3,40 @@
 #include "core/base/text.h"
 #include "core/report/writers.h"
 
+#include <algorithm>
+#include <string_view>
+
 namespace qs {
 namespace {
 
-/// Harmless inside a table cell: no pipe ends the cell, no markup starts.
+// Sites that show Markdown make links of what they find in the text, escaped or not: a space without width parts it.
+constexpr std::string_view kZeroWidth = "&#8203;";
+
+/// A character after which a mention, a number of an issue or an address would begin.
+bool partsLink(std::string_view before, char c, std::string_view after) {
+    if (c == '@' || c == '#') return true;
+    if (c == ':') return after.starts_with("//");
+    const auto endsWith = [&](std::string_view word) {
+        if (before.size() < word.size()) return false;
+        const auto end = before.substr(before.size() - word.size());
+        return std::equal(end.begin(), end.end(), word.begin(), [](char a, char b) { return (a | 0x20) == b; });
+    };
+    return c == '.' && endsWith("www");
+}
+
+/// Harmless inside a table cell: no pipe ends the cell, no markup, entity or link starts.
 std::string cell(std::string_view text) {
+    constexpr std::string_view markup = "|\\`*_[]<>~$!";
     std::string out;
-    for (const char c : text) {
-        if (c == '|' || c == '\\' || c == '`' || c == '*' || c == '_' || c == '[' || c == '<') out += '\\';
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (c == '&') {
+            out += "&amp;";
+            continue;
+        }
+        if (markup.find(c) != markup.npos) out += '\\';
         out += c == '\n' || c == '\r' ? ' ' : c;
+        if (partsLink(text.substr(0, i), c, text.substr(i + 1))) out += kZeroWidth;
     }
     return out;
 }
@@ -24,7 +49,7 @@ Table withoutSubtitle(Table cards) {
     return cards;
 }
 
-void append(std::string& out, const Table& table) {
+void appendMarkdown(std::string& out, const Table& table) {
     if (table.columns.empty()) return;
     if (!table.title.empty()) out += "**" + cell(table.title) + "**\n\n";
     for (const auto& column : table.columns) out += "| " + cell(headerText(column)) + ' ';
@@ -48,8 +73,8 @@ Result<std::string> renderMarkdown(const Report& report) {
         out += "### " + cell(section.title) + "\n\n";
         if (!section.text.empty()) out += cell(section.text.substr(0, section.text.find("\n\n"))) + "\n\n";
         if (!section.note.empty()) out += "> " + cell(section.note) + "\n\n";
-        append(out, withoutSubtitle(section.cards));
-        for (const auto& table : section.tables) append(out, table);
+        appendMarkdown(out, withoutSubtitle(section.cards));
+        for (const auto& table : section.tables) appendMarkdown(out, table);
     }
     out += "<sub>";
     for (std::size_t i = 0; i < report.provenance.size(); ++i) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The document for print, drawn with cairo and pango; plots are the same SVG as in the HTML, drawn by librsvg.
+#include "core/base/short_name.h"
 #include "core/base/text.h"
 #include "core/report/pdf_page.h"
 #include "core/report/writers.h"
@@ -17,7 +18,7 @@ using Align = PdfPages::Align;
 constexpr PdfFont kBody{.size = 9}, kSmall{.size = 8}, kHeading{.size = 13, .bold = true},
     kCell{.mono = true, .size = 7.2}, kHead{.size = 7.2, .bold = true};
 
-std::string shown(std::string_view text, std::size_t maxChars = 2000) { return escapeForPeople(text, maxChars); }
+std::string shownInPdf(std::string_view text, std::size_t maxChars = 2000) { return escapeForPeople(text, maxChars); }
 
 void heading(PdfPages& pages, const std::string& text, double needed = 140) {
     pages.y += 14;
@@ -121,11 +122,11 @@ void pictures(PdfPages& pages, const std::vector<Plot>& plots) {
         pages.reserve(height + title + 10);
         for (std::size_t k = 0; k < count; ++k) {
             const double x = pages.margin + (half + gap) * double(k);
-            pages.text(shown(plots[i + k].title), x, pages.y, wide ? pages.inner : half, {.size = 8.5, .bold = true},
-                       Ink::Text, Align::Left, false);
+            pages.text(shownInPdf(plots[i + k].title), x, pages.y, wide ? pages.inner : half,
+                       {.size = 8.5, .bold = true}, Ink::Text, Align::Left, false);
             if (!row[k].handle) {
-                pages.text("This plot could not be drawn: " + shown(row[k].problem), x, pages.y + title, half, kSmall,
-                           Ink::Warn);
+                pages.text("This plot could not be drawn: " + shownInPdf(row[k].problem), x, pages.y + title, half,
+                           kSmall, Ink::Warn);
                 continue;
             }
             const RsvgRectangle place{x, pages.y + title, row[k].width, row[k].height};
@@ -137,17 +138,45 @@ void pictures(PdfPages& pages, const std::vector<Plot>& plots) {
     }
 }
 
+/// A cell as it is printed; names of tensors are cut without the parts that all share.
+class CellTexts {
+public:
+    CellTexts(const Table& table, std::size_t rows) : table_(table), shared_(table.columns.size()) {
+        for (std::size_t c = 0; c < table.columns.size(); ++c) {
+            if (table.columns[c].show != Show::Name) continue;
+            const auto name = [&table, c](std::size_t r) -> std::string_view {
+                const auto* text = std::get_if<std::string>(&table.rows[r][c]);
+                return text ? std::string_view(*text) : std::string_view();
+            };
+            shared_[c] = SharedParts(rows, name);
+            if (note_.empty()) note_ = shared_[c].sentence();
+        }
+    }
+    std::string operator()(std::size_t row, std::size_t column) const {
+        const auto& value = table_.rows[row][column];
+        const auto* text = std::get_if<std::string>(&value);
+        if (table_.columns[column].show != Show::Name || !text) return shownText(table_.columns[column], value, 120);
+        return shownInPdf(shared_[column].brief(*text), 500);
+    }
+    bool isName(std::size_t column) const { return table_.columns[column].show == Show::Name; }
+    const std::string& note() const { return note_; } ///< what the names lack; may be empty
+
+private:
+    const Table& table_;
+    std::vector<SharedParts> shared_;
+    std::string note_;
+};
+
 /// Natural widths; what does not fit is taken from the long texts, which are elided: figures and short texts never. The
 /// sum may still be too large.
-std::vector<double> columnWidths(PdfPages& pages, const Table& table, std::size_t rows) {
+std::vector<double> columnWidths(PdfPages& pages, const Table& table, const CellTexts& cells, std::size_t rows) {
     constexpr double padding = 10, headRoom = 62, shortText = 58, leastText = 88;
     std::vector<double> widths;
     std::vector<bool> soft;
     double fixed = 0, elastic = 0, least = 0;
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
         double w = std::min(headRoom, pages.textWidth(headerText(table.columns[c]), kHead)); // heads wrap
-        for (std::size_t r = 0; r < rows; ++r)
-            w = std::max(w, pages.textWidth(shownText(table.columns[c], table.rows[r][c], 120), kCell));
+        for (std::size_t r = 0; r < rows; ++r) w = std::max(w, pages.textWidth(cells(r, c), kCell));
         widths.push_back(w + padding);
         soft.push_back(!isNumeric(table.columns[c]) && w > shortText);
         (soft[c] ? elastic : fixed) += widths[c];
@@ -168,7 +197,8 @@ std::vector<double> columnWidths(PdfPages& pages, const Table& table, std::size_
 void table(PdfPages& pages, const Table& table) {
     if (table.columns.empty()) return;
     const std::size_t rows = std::min(table.rows.size(), kPdfRows);
-    auto widths = columnWidths(pages, table, rows);
+    const CellTexts cells(table, rows);
+    auto widths = columnWidths(pages, table, cells, rows);
     // A table that is too wide gets smaller letters: no column is lost.
     const double scale = std::min(1.0, pages.inner / std::accumulate(widths.begin(), widths.end(), 0.0));
     for (double& width : widths) width *= scale;
@@ -196,9 +226,11 @@ void table(PdfPages& pages, const Table& table) {
     };
     pages.reserve(60);
     if (!table.title.empty())
-        pages.y +=
-            pages.text(shown(table.title), pages.margin, pages.y, pages.inner, {.size = 9, .bold = true}, Ink::Text) +
-            4;
+        pages.y += pages.text(shownInPdf(table.title), pages.margin, pages.y, pages.inner, {.size = 9, .bold = true},
+                              Ink::Text) +
+                   4;
+    if (!cells.note().empty())
+        pages.y += pages.text(cells.note(), pages.margin, pages.y, pages.inner, kSmall, Ink::Muted) + 4;
     header();
     for (std::size_t r = 0; r < rows; ++r) {
         if (pages.y + rowHeight > pages.bottom) {
@@ -208,7 +240,11 @@ void table(PdfPages& pages, const Table& table) {
         row(
             [&](std::size_t c) {
                 const auto& value = table.rows[r][c];
-                return std::pair(shownText(table.columns[c], value, 120),
+                std::string text = cells(r, c);
+                if (const double room = widths[c] - 6 * scale; cells.isName(c))
+                    text = nameWithin(text,
+                                      [&](std::string_view part) { return pages.textWidth(part, cellFont) <= room; });
+                return std::pair(std::move(text),
                                  std::holds_alternative<std::monostate>(value) ? Ink::Warn : Ink::Text);
             },
             cellFont, rowHeight);
@@ -222,7 +258,7 @@ void table(PdfPages& pages, const Table& table) {
 void provenance(PdfPages& pages, const Report& report) {
     heading(pages, "Provenance");
     for (const auto& [key, value] : report.provenance) {
-        const std::string text = shown(value);
+        const std::string text = shownInPdf(value);
         const double h = pages.textHeight(text, pages.inner - 110, kCell);
         pages.reserve(h + 5);
         pages.text(provenanceTitle(key), pages.margin, pages.y, 106, kSmall, Ink::Muted, Align::Left, false);
@@ -233,17 +269,18 @@ void provenance(PdfPages& pages, const Report& report) {
 }
 
 int draw(cairo_t* cairo, const Report& report, int total) {
-    PdfPages pages(cairo, fmt::format("QuantScope {} · {}", toolVersion(), shown(report.title)), total);
+    PdfPages pages(cairo, fmt::format("QuantScope {} · {}", toolVersion(), shownInPdf(report.title)), total);
     pages.y += pages.text("QuantScope", pages.margin, pages.y, pages.inner, {.size = 9, .bold = true}, Ink::Accent) + 2;
-    pages.y +=
-        pages.text(shown(report.title), pages.margin, pages.y, pages.inner, {.size = 19, .bold = true}, Ink::Text) + 3;
-    if (!report.subtitle.empty()) paragraph(pages, shown(report.subtitle));
+    pages.y += pages.text(shownInPdf(report.title), pages.margin, pages.y, pages.inner, {.size = 19, .bold = true},
+                          Ink::Text) +
+               3;
+    if (!report.subtitle.empty()) paragraph(pages, shownInPdf(report.subtitle));
     for (const auto& section : report.sections) {
         heading(pages, section.title, section.tables.empty() && !section.plots.empty() ? 240 : 140);
-        if (!section.note.empty()) note(pages, shown(section.note));
+        if (!section.note.empty()) note(pages, shownInPdf(section.note));
         for (std::size_t from = 0; from < section.text.size();) {
             const std::size_t to = std::min(section.text.find("\n\n", from), section.text.size());
-            paragraph(pages, shown(section.text.substr(from, to - from)));
+            paragraph(pages, shownInPdf(section.text.substr(from, to - from)));
             from = to + 2;
         }
         cards(pages, section.cards);
@@ -255,15 +292,16 @@ int draw(cairo_t* cairo, const Report& report, int total) {
     return pages.page();
 }
 
-cairo_status_t append(void* closure, const unsigned char* bytes, unsigned length) {
+cairo_status_t appendBytes(void* closure, const unsigned char* bytes, unsigned length) {
     static_cast<std::string*>(closure)->append(reinterpret_cast<const char*>(bytes), length);
     return CAIRO_STATUS_SUCCESS;
 }
 
 std::string rendered(const Report& report, int total, int& pages) {
     std::string out;
-    cairo_surface_t* surface = cairo_pdf_surface_create_for_stream(append, &out, PdfPages::width, PdfPages::height);
-    cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_TITLE, shown(report.title).c_str());
+    cairo_surface_t* surface =
+        cairo_pdf_surface_create_for_stream(appendBytes, &out, PdfPages::width, PdfPages::height);
+    cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_TITLE, shownInPdf(report.title).c_str());
     cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATOR,
                                    fmt::format("QuantScope {}", toolVersion()).c_str());
     for (const auto& [key, value] : report.provenance)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/short_name.h"
 #include "core/base/text.h"
 #include "core/report/plot_style.h"
 #include "core/report/writers.h"
@@ -20,8 +21,14 @@ double placeOf(const Plot& plot, double v, double low, double high) {
     if (plot.logY) v = std::log2(v), low = std::log2(low), high = std::log2(high);
     return high > low ? (v - low) / (high - low) : 0.5;
 }
-std::string colourOf(const Plot& plot, double t) { return plot.logY ? diverging(2 * t - 1) : viridis(t); }
-bool isDark(const Plot& plot, double t) { return plot.logY ? std::fabs(2 * t - 1) > 0.6 : viridisIsDark(t); }
+/// Place in viridis: its bright end is the worse one.
+double brightness(const Plot& plot, double t) { return plot.lowIsGood ? t : 1 - t; }
+std::string colourOf(const Plot& plot, double t) {
+    return plot.logY ? diverging(2 * t - 1) : viridis(brightness(plot, t));
+}
+bool isDark(const Plot& plot, double t) {
+    return plot.logY ? std::fabs(2 * t - 1) > 0.6 : viridisIsDark(brightness(plot, t));
+}
 
 /// The bar of colours with its absolute range and unit.
 std::string scaleLegend(const Plot& plot, double low, double high, double right) {
@@ -70,7 +77,7 @@ std::string heatMapSvg(const Plot& plot, int width) {
     double labels = 0;
     std::vector<std::string> names;
     for (const auto& label : plot.rowLabels) {
-        names.push_back(fitted(label, 28));
+        names.push_back(nameWithin(escapeForPeople(label, 500), 28));
         labels = std::max(labels, monoWidth(names.back()));
     }
     const double left = labels + 10, top = 26, cellHeight = 20;
@@ -80,7 +87,9 @@ std::string heatMapSvg(const Plot& plot, int width) {
     std::string out = svgOpen(plot, width, bottom + 36);
     out += svgText(0, 11, "w", plot.yTitle);
     if (measured) out += scaleLegend(plot, low, high, width);
-    if (missing) out += svgText(width, bottom + 31, "w e", "hatched: " + plot.emptyTitle);
+    std::string remark = measured && !plot.logY ? "bright: worse" : "";
+    if (missing) remark += (remark.empty() ? "hatched: " : "; hatched: ") + plot.emptyTitle;
+    if (!remark.empty()) out += svgText(width, bottom + 31, "w e", remark);
 
     const auto text = [&](double v) { return cellText(plot, v); };
     const bool figures = measured && cellWidth >= std::max(monoWidth(text(low)), monoWidth(text(high))) + 6;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/short_name.h"
 #include "core/base/text.h"
 #include "core/report/plot_style.h"
 #include "core/report/writers.h"
@@ -169,7 +170,8 @@ std::string rankedBars(const Plot& plot, int width) {
     std::vector<std::string> names;
     double names_width = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        names.push_back(fitted(plot.categories[i], 46));
+        const auto& name = plot.categories[i];
+        names.push_back(plot.namesTensors ? nameWithin(escapeForPeople(name, 500), 46) : fitted(name, 46));
         names_width = std::max(names_width, monoWidth(names.back()));
     }
     constexpr double row = 18;
@@ -195,7 +197,7 @@ std::string rankedBars(const Plot& plot, int width) {
         out += fmt::format("<rect class=\"bar f{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"11\" "
                            "rx=\"1.5\"><title>{}</title></rect>",
                            plot.color % 4, std::min(x0, x1), y + 3, std::max(0.5, std::fabs(x1 - x0)),
-                           xmlEscaped(names[i] + ": " + significantText(values[i])));
+                           xmlEscaped(escapeForPeople(plot.categories[i], 200) + ": " + significantText(values[i])));
         out += svgText(std::max(x0, x1) + 5, y + 12.5, "v", significantText(values[i]));
     }
     return out + "</svg>";

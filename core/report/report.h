@@ -38,9 +38,11 @@ struct Plot {
     std::string emptyTitle = "not measured"; ///< what a hatched cell means
     /// HeatMap: range of the colours, so that plots can share it; NaN: that of the cells.
     double cellLow = std::numeric_limits<double>::quiet_NaN(), cellHigh = std::numeric_limits<double>::quiet_NaN();
-    int color = 0;      ///< which data colour (a b c d) the first series has
-    bool logY = false;  ///< also of Scatter. HeatMap: cells are ratios; half is as far from 1 as double, and as plain
-    SymlogAxis symlogX; ///< of Area and Lines; x holds values, not places
+    int color = 0;     ///< which data colour (a b c d) the first series has
+    bool logY = false; ///< also of Scatter. HeatMap: cells are ratios; half is as far from 1 as double, and as plain
+    bool lowIsGood = true;     ///< HeatMap: the colours are turned else, so that bright is worse
+    bool namesTensors = false; ///< Bars: the categories are names of tensors
+    SymlogAxis symlogX;        ///< of Area and Lines; x holds values, not places
     // Of Scatter.
     struct Range {
         double low = std::numeric_limits<double>::quiet_NaN(), high = std::numeric_limits<double>::quiet_NaN();
@@ -87,6 +89,11 @@ std::string plotSvg(const Plot& plot, int width = 720, int height = 280);
 
 /// Version, formats version, machine, CPU, ISA, threads, date (UTC, or SOURCE_DATE_EPOCH).
 std::vector<std::pair<std::string, std::string>> machineProvenance();
+/// The last name of a path: "model" of "/home/me/model/".
+std::string nameOfPath(std::string_view path);
+/// A report may be passed on: folders, and with them names of users, stay here. Each of these paths becomes its last
+/// name and the home folder "~", in the provenance, in sentences and in columns of commands and reasons.
+void withoutFolders(Report& report, const std::vector<std::string>& paths);
 /// "input_sha256" -> "Input SHA-256"
 std::string provenanceTitle(std::string_view key);
 const char* toolVersion(); ///< "0.1.0"
@@ -97,6 +104,8 @@ Result<std::string> sha256OfFile(const std::string& path, const Job& job = {});
 /// The cell as it stands in JSON: shortest round trip, null when not measured or not finite.
 std::string jsonText(const ColumnInfo& column, const Value& value);
 std::string jsonString(std::string_view text);
+/// A text for a cell of a spreadsheet: nothing in it is run as a formula. Numbers stay as they are.
+std::string harmlessCell(std::string_view text);
 /// The columns with these ids, in this order; unknown ids are left out.
 Table withColumns(const Table& table, const std::vector<std::string_view>& ids);
 

@@ -6,6 +6,7 @@ target_sources(qs_core PRIVATE
   report/json.cpp
   report/machine.cpp
   report/markdown.cpp
+  report/paths.cpp
   report/pdf.cpp
   report/pdf_page.cpp
   report/plot_heat_map.cpp

@@ -68,8 +68,8 @@ Result<void> awqAccepts(const QuantSpec& spec, const Settings& settings) {
             fmt::format("awq scales columns for their codes, and {} has none: use int4:block=128", spec.format));
     if (!settings.clip.value_or(false)) return {};
     const bool groups = spec.scaleKind() == ScaleKind::Block && !spec.tiles && !codecOf(spec);
-    const bool rows = spec.scaleKind() == ScaleKind::Axes && spec.reducedAxes() == std::vector<int>{-1};
-    if ((!groups && !rows) || hasTensorScale(spec) || isBnb(spec) || spec.randomSeed() || spec.sparsity)
+    const bool rows = spec.hasScalePerRow();
+    if ((!groups && !rows) || hasTensorScale(spec) || isBnb4(spec) || spec.randomSeed() || spec.sparsity)
         return fail(fmt::format("awq:clip=yes chooses a clip for each block or row by itself, which {} does not have: "
                                 "use clip=no, or int4:block=128",
                                 specText(spec)));

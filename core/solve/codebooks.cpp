@@ -29,8 +29,7 @@ Result<Codebooks> learnCodebooks(const Model& model, std::span<const TensorInfo*
     if (!isLearned(spec)) return out;
     std::map<std::string, std::vector<const TensorInfo*>> groups;
     for (const TensorInfo* tensor : tensors)
-        if (checkQuantizable(*tensor) && scaleGrid(spec, tensor->shape))
-            groups[groupOf(*tensor, share)].push_back(tensor);
+        if (checkQuantizable(*tensor) && scaleGrid(spec, *tensor)) groups[groupOf(*tensor, share)].push_back(tensor);
     bool weighted = groups.empty();
     for (const auto& [name, members] : groups) {
         std::vector<std::vector<float>> weights;

@@ -22,9 +22,10 @@ Columns<SolveRow> made() {
         list.push_back({{id, title, "dB", Show::Fixed, 2, Direction::HigherIsBetter, tip}, value});
     };
     const auto nmse = [&](const char* id, const char* title, const char* tip, auto value) {
-        list.push_back({{id, title, "", Show::Significant, 4, Direction::LowerIsBetter, tip}, value});
+        list.push_back({{id, title, "", Show::Scientific, 4, Direction::LowerIsBetter, tip}, value});
     };
-    text("tensor", "Tensor", [](const Row& r) { return Value(escapeForPeople(r.tensor)); });
+    text("tensor", "Tensor", [](const Row& r) { return Value(escapeForPeople(r.tensor, 500)); });
+    list.back().show = Show::Name;
     text("spec", "Spec", [](const Row& r) { return Value(r.spec); });
     text("solver", "Solver", [](const Row& r) { return Value(r.solver); });
     text("inputs", "Inputs", [](const Row& r) { return Value(r.inputs); });

@@ -40,7 +40,7 @@ class Gptq {
 public:
     Gptq(const Problem& problem, const Job& job)
         : problem_(problem), job_(job), spec_(problem.spec), shape_(problem.weight.info->shape),
-          grid_(*scaleGrid(spec_, shape_)), k_(std::size_t(problem.weight.info->lastAxis())),
+          grid_(*scaleGrid(spec_, *problem.weight.info)), k_(std::size_t(problem.weight.info->lastAxis())),
           rows_(problem.weight.info->elements / k_), w_(weightsOf(problem.weight)) {}
 
     Result<Solved> run(std::string& remark) {
@@ -211,7 +211,7 @@ Result<void> gptqAccepts(const QuantSpec& spec, const Settings&) {
     };
     if (spec.traits().kind == FormatKind::Identity) return refuse("has no codes", "int4:block=128");
     if (codecOf(spec)) return refuse("encodes blocks as a whole", "int4:block=32:sym=no, or --solver awq");
-    if (isBnb(spec)) return refuse("has blocks that cross rows", "another dialect");
+    if (isBnb4(spec)) return refuse("has blocks that cross rows", "another dialect");
     if (spec.sparsity) return refuse("drops values by their neighbours", "a spec without sparse");
     if (spec.randomSeed()) return refuse("rounds at random", "round=nearest");
     return {};

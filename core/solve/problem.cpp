@@ -25,14 +25,18 @@ Result<void> checkProblem(const Problem& problem) {
     const auto finite = [](float v) { return std::isfinite(v); };
     if (!std::all_of(x.values.begin(), x.values.end(), finite))
         return fail(fmt::format("the inputs of tensor '{}' hold NaN or Inf", name));
-    const auto found = countNonFinite(problem.weight, {});
+    const auto found = countNotTaken(problem.weight, problem.spec, {});
     if (found && found->nan + found->inf > 0)
         return fail(fmt::format("tensor '{}' holds {} NaN and {} Inf: solvers need finite weights", name, found->nan,
                                 found->inf));
+    if (found && found->any()) return fail(notTakenReason(tensor, problem.spec, *found));
     if (problem.spec.effectiveCompute() == Compute::Input)
         return fail("compute=input is the seeds' own arithmetic, which solvers do not follow: leave compute out");
-    if (auto grid = scaleGrid(problem.spec, tensor.shape); !grid)
+    if (auto grid = scaleGrid(problem.spec, tensor); !grid)
         return fail(fmt::format("tensor '{}': {}", name, grid.error().message));
+    if (problem.spec.isFlat() && tensor.shape.size() > 2)
+        return fail(fmt::format("tensor '{}' of shape {}: solvers look at blocks of the last axis: leave flat out",
+                                name, shapeText(tensor.shape)));
     return {};
 }
 
@@ -45,6 +49,7 @@ std::vector<float> weightsOf(const TensorView& weight) {
 TensorInfo f32Info(const TensorInfo& like) {
     TensorInfo info;
     info.name = like.name, info.shape = like.shape, info.elements = like.elements, info.bytes = 4 * like.elements;
+    info.outputLast = like.outputLast;
     return info;
 }
 
@@ -66,9 +71,16 @@ std::optional<double> outputPower(const value::Tensor& inputs, std::span<const f
         const std::size_t n = std::min(slice, rows - row);
         error.assign(w.begin() + std::ptrdiff_t(row * k), w.begin() + std::ptrdiff_t((row + n) * k));
         for (std::size_t i = 0; i < error.size() && !decoded.empty(); ++i) error[i] -= decoded[row * k + i];
+        // Products are f32, which neither the largest weights nor the smallest leave without digits.
+        const float largest = bestKernels().absMax(error.data(), error.size(), true);
+        const int exponent = largest > 0 ? std::ilogb(largest) : 0;
+        const float first = std::ldexp(1.0f, -exponent / 2), second = std::ldexp(1.0f, -exponent - -exponent / 2);
+        for (float& e : error) e = e * first * second;
         output.resize(n * m);
         if (!value::product(error.data(), inputs.values.data(), n, m, k, false, output.data(), job)) return {};
-        for (const float y : output) power += double(y) * double(y);
+        double sum = 0;
+        for (const float y : output) sum += double(y) * double(y);
+        power += std::ldexp(sum, 2 * exponent);
     }
     return power;
 }

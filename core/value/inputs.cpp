@@ -115,6 +115,13 @@ Result<KvPlan> InputFile::keysAndValues() const {
         return nullptr;
     };
     KvPlan plan;
+    if (const auto* k = find("k"); k && (k->shape.size() == 3 || k->shape.size() == 4)) {
+        const auto at = [&](std::size_t fromEnd) { return std::uint64_t(k->shape[k->shape.size() - fromEnd]); };
+        const auto* q = find("q");
+        const auto queries =
+            q && q->shape.size() >= 2 ? std::uint64_t(q->shape[q->shape.size() - 2]) : std::uint64_t(kQueries);
+        if (auto fits = fitsMemory(kvNeed(at(3), at(2), at(1), queries)); !fits) return tl::unexpected(fits.error());
+    }
     const std::initializer_list<std::pair<const char*, Tensor*>> wanted = {
         {"k", &plan.k}, {"v", &plan.v}, {"q", &plan.q}};
     for (const auto& [letter, into] : wanted) {

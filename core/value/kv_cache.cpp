@@ -63,19 +63,26 @@ const Columns<KvRow>& kvColumns() {
          [](const KvRow& r) { return Value(r.spec); }},
         {{"bytes_per_token", "Per token", "B", Show::Fixed, 1, lower, "K and V of all heads, codes and scales"},
          [](const KvRow& r) { return r.bytesPerToken ? Value(*r.bytesPerToken) : Value(); }},
-        {{"k_nmse", "K NMSE", "", Show::Significant, 3, lower, "sum E^2 / sum K^2"},
+        {{"k_nmse", "K NMSE", "", Show::Scientific, 3, lower, "sum E^2 / sum K^2"},
          [](const KvRow& r) { return nmse(r.k); }},
-        {{"v_nmse", "V NMSE", "", Show::Significant, 3, lower, "sum E^2 / sum V^2"},
+        {{"v_nmse", "V NMSE", "", Show::Scientific, 3, lower, "sum E^2 / sum V^2"},
          [](const KvRow& r) { return nmse(r.v); }},
         {{"kl", "Attention KL", "nats", Show::Significant, 3, lower,
           "mean KL of the attention weights over heads and queries"},
          [](const KvRow& r) { return r.kl ? Value(*r.kl) : Value(); }},
-        {{"output_nmse", "Output NMSE", "", Show::Significant, 3, lower, "of softmax(Q K^T / sqrt(d)) V"},
+        {{"output_nmse", "Output NMSE", "", Show::Scientific, 3, lower, "of softmax(Q K^T / sqrt(d)) V"},
          [](const KvRow& r) { return nmse(r.output); }},
         {{"reason", "Reason", "", Show::Text, 0, Direction::None, "Why it was not measured"},
          [](const KvRow& r) { return Value(r.reason); }},
     };
     return columns;
+}
+
+MemoryNeed kvNeed(std::uint64_t heads, std::uint64_t tokens, std::uint64_t dim, std::uint64_t queries) {
+    const auto bytes = [heads, dim, queries](std::uint64_t count) {
+        return 26 * heads * count * dim + 12 * heads * queries * count;
+    };
+    return {fmt::format("A cache of {} heads of {}", heads, dim), bytes, tokens, "tokens"};
 }
 
 Result<std::vector<KvRow>> runKvCache(const KvPlan& plan, const Job& job) {
@@ -84,6 +91,9 @@ Result<std::vector<KvRow>> runKvCache(const KvPlan& plan, const Job& job) {
         return fail(fmt::format("Q {}, K {} and V {} do not fit: Q is [heads, queries, dim], K and V are [heads, "
                                 "tokens, dim]",
                                 shapeText(q), shapeText(k), shapeText(plan.v.shape)));
+    const auto sizeAt = [](const Shape& shape, std::size_t axis) { return std::uint64_t(shape[axis]); };
+    if (auto fits = fitsMemory(kvNeed(sizeAt(k, 0), sizeAt(k, 1), sizeAt(k, 2), sizeAt(q, 1))); !fits)
+        return tl::unexpected(fits.error());
     const auto exact = attention(plan.q, plan.k, plan.v, job);
     if (!exact) return tl::unexpected(exact.error());
     std::vector<KvRow> rows;
@@ -125,7 +135,7 @@ KvPlan syntheticKv(std::int64_t heads, std::int64_t tokens, std::int64_t dim, st
     plan.k = cube(syntheticInputs(heads * tokens, dim, seed), tokens);
     plan.v = cube(syntheticGradients(heads * tokens, dim, seed + 1), tokens);
     for (float& value : plan.v.values) value *= 1000;
-    plan.q = cube(syntheticGradients(heads * 32, dim, seed + 2), 32);
+    plan.q = cube(syntheticGradients(heads * kSyntheticQueries, dim, seed + 2), kSyntheticQueries);
     for (float& value : plan.q.values) value *= 200;
     plan.specs.assign(std::begin(kSpecs), std::end(kSpecs));
     return plan;

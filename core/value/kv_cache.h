@@ -5,6 +5,7 @@
 
 #include "core/base/column.h"
 #include "core/base/job.h"
+#include "core/base/machine_memory.h"
 #include "core/value/deviation.h"
 #include "core/value/operand.h"
 
@@ -25,6 +26,9 @@ struct KvRow {
 /// int8 int4 fp8_e4m3 fp8_e5m2 and what else serving uses.
 std::span<const char* const> kvSpecs();
 const Columns<KvRow>& kvColumns();
+/// K and V, what they are quantized to, and the attention weights of `queries`, by tokens.
+MemoryNeed kvNeed(std::uint64_t heads, std::uint64_t tokens, std::uint64_t dim, std::uint64_t queries);
+inline constexpr std::int64_t kSyntheticQueries = 32;
 Result<std::vector<KvRow>> runKvCache(const KvPlan& plan, const Job& job);
 /// K has channels of ten times the size, as keys of trained models do; V has none.
 KvPlan syntheticKv(std::int64_t heads, std::int64_t tokens, std::int64_t dim, std::uint64_t seed);

@@ -5,6 +5,7 @@
 #include "core/value/product.h"
 #include "core/value/shape_operations.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace qs::value {
@@ -126,12 +127,22 @@ const Columns<LabRow>& labColumns() {
     return columns;
 }
 
+MemoryNeed labNeed(std::uint64_t m, std::uint64_t n, std::uint64_t k) {
+    const auto bytes = [n, k](std::uint64_t rows) {
+        const std::uint64_t each = rows * k + n * k + rows * n, largest = std::max({rows * k, n * k, rows * n});
+        return 20 * each + 12 * largest;
+    };
+    return {"These products", bytes, m, "rows"};
+}
+
 Result<std::vector<LabRow>> runLab(const LabPlan& plan, const Job& job) {
     const Tensor &x = plan.x, &w = plan.w, &g = plan.g;
     if (x.rank() != 2 || w.rank() != 2 || g.rank() != 2 || x.shape[1] != w.shape[1] || g.shape[0] != x.shape[0] ||
         g.shape[1] != w.shape[0])
         return fail(fmt::format("X {}, W {} and G {} do not fit: X is [M,K], W [N,K], G [M,N]", shapeText(x.shape),
                                 shapeText(w.shape), shapeText(g.shape)));
+    const auto need = labNeed(std::uint64_t(x.shape[0]), std::uint64_t(w.shape[0]), std::uint64_t(w.shape[1]));
+    if (auto fits = fitsMemory(need); !fits) return tl::unexpected(fits.error());
     const Tensor xt = transposed(x), wt = transposed(w), gt = transposed(g);
     const auto& c = plan.choices;
     std::array<Quantized, kLabOperands> q;

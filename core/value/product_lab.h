@@ -7,6 +7,7 @@
 
 #include "core/base/column.h"
 #include "core/base/job.h"
+#include "core/base/machine_memory.h"
 #include "core/value/deviation.h"
 #include "core/value/operand.h"
 
@@ -44,6 +45,8 @@ struct LabRow {
 const Columns<LabRow>& labColumns();
 /// A choice that does not parse, or a spec that refuses its operand, makes a row with the reason. Error: wrong shapes,
 /// or cancelled.
+/// Of X [M,K], W [N,K] and G [M,N] by M: each also transposed and quantized, and the largest product twice.
+MemoryNeed labNeed(std::uint64_t m, std::uint64_t n, std::uint64_t k);
 Result<std::vector<LabRow>> runLab(const LabPlan& plan, const Job& job);
 
 } // namespace qs::value

@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kMomentum = 0.9, kSquares = 0.99, kTiny = 1e-30;
 constexpr double kPi = 3.14159265358979323846;
+constexpr double kDiverged = 2; ///< times the best loss: the rate is too high
 
 double dot(const std::vector<float>& a, const std::vector<float>& b) {
     double sum = 0;
@@ -77,8 +78,20 @@ Result<void> check(const QatPlan& plan) {
 
 } // namespace
 
+MemoryNeed qatNeed(std::uint64_t elements, std::uint64_t columns, std::uint64_t rows) {
+    const auto bytes = [elements, k = std::max<std::uint64_t>(1, columns)](std::uint64_t m) {
+        const std::uint64_t whole = 2 * m < k ? 4 * (elements / k) * m + 12 * m * k : 12 * k * k + 8 * m * k;
+        return 40 * elements + whole;
+    };
+    return {"Training this tensor", bytes, rows, "rows of inputs"};
+}
+
 Result<QatResult> trainQat(const QatPlan& plan, const Job& job, const std::function<bool(const QatStep&)>& onStep) {
     if (auto good = check(plan); !good) return tl::unexpected(good.error());
+    // What is loaded already is no longer available, and is counted: the estimate is on the safe side.
+    const auto rows = std::uint64_t(plan.inputs.shape[0]), columns = std::uint64_t(plan.inputs.shape[1]);
+    if (auto fits = fitsMemory(qatNeed(plan.weight.values.size(), columns, rows)); !fits)
+        return tl::unexpected(fits.error());
     const std::vector<float>& w = plan.weight.values;
     const auto k = std::size_t(plan.weight.shape.back());
     OutputError outputs(plan.inputs, w.size() / k, job);
@@ -87,13 +100,14 @@ Result<QatResult> trainQat(const QatPlan& plan, const Job& job, const std::funct
     if (!outputs.run(w, gradient, whole, job)) return cancelledError();
     if (!(whole > 0) || !std::isfinite(whole))
         return fail("the layer's output is 0 or not finite on these inputs: its error has no measure");
-    const double unit = plan.rate * std::sqrt(dot(w, w) / double(w.size()));
+    double unit = plan.rate * std::sqrt(dot(w, w) / double(w.size()));
 
     QatResult out;
     out.spec = plan.spec;
     out.latent = plan.weight;
     out.latent.dtype = DType::F32;
     Tensor latent = out.latent;
+    int since = 0; // steps of the moments
     for (int step = 0;; ++step) {
         const auto forward = straightThrough(latent, plan.spec, job);
         if (!forward) return tl::unexpected(forward.error());
@@ -111,9 +125,18 @@ Result<QatResult> trainQat(const QatPlan& plan, const Job& job, const std::funct
                       std::uint64_t(plan.steps)});
         out.stopped = onStep && !onStep(out.curve.back()) && step < plan.steps;
         if (out.stopped || step == plan.steps) return out;
+        if (loss > kDiverged * out.bestLoss) {
+            // From the best step again, half as fast.
+            unit /= 2, since = 0;
+            latent.values = out.latent.values;
+            std::fill(first.begin(), first.end(), 0.0f);
+            std::fill(second.begin(), second.end(), 0.0f);
+            continue;
+        }
         // The estimator's backward pass is the identity: dL/dV = dL/dQ = 2 E X^T X / ||X W^T||^2.
         const double rate = unit * 0.5 * (1 + std::cos(kPi * step / plan.steps));
-        const double m = 1 - std::pow(kMomentum, step + 1), s = 1 - std::pow(kSquares, step + 1);
+        ++since;
+        const double m = 1 - std::pow(kMomentum, since), s = 1 - std::pow(kSquares, since);
         parallelFor(w.size(), 1 << 16, [&](std::size_t begin, std::size_t end, unsigned) {
             for (std::size_t i = begin; i < end; ++i) {
                 const double g = 2 * double(gradient[i]) / whole;

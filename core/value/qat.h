@@ -4,6 +4,7 @@
 // gradient steps through the straight-through estimator. Adam; the rate falls to 0 along half a cosine; all inputs take
 // part in every step, so that runs repeat.
 
+#include "core/base/machine_memory.h"
 #include "core/value/operand.h"
 
 #include <functional>
@@ -34,6 +35,9 @@ struct QatResult {
 };
 /// `onStep` runs on the caller's thread after every evaluation; false ends the training and keeps what it has. A
 /// cancelled job gives nothing.
+/// Of a tensor of `elements` with rows of `columns`, on `rows` of inputs: W, its gradient, both moments, the latent
+/// weights now and at their best, codes, and X or X^T X.
+MemoryNeed qatNeed(std::uint64_t elements, std::uint64_t columns, std::uint64_t rows);
 Result<QatResult> trainQat(const QatPlan& plan, const Job& job, const std::function<bool(const QatStep&)>& onStep = {});
 
 } // namespace qs::value

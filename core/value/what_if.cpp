@@ -12,6 +12,7 @@
 #include <climits>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <numeric>
 
 namespace qs::value {
 namespace {
@@ -212,13 +213,78 @@ std::string initialMesh(const Shape& shape) {
     return four ? "data=4 / data,-" + dashes : "model=2 / -,model";
 }
 
+using Choices = std::vector<std::string>;
+
+/// All orders of up to three axes; of more, those that swap two.
+Choices orderChoices(const Shape& shape) {
+    std::vector<std::size_t> axes(shape.size());
+    std::iota(axes.begin(), axes.end(), std::size_t(0));
+    Choices out;
+    const auto add = [&out](const std::vector<std::size_t>& order) {
+        out.push_back(fmt::format("{}", fmt::join(order, ",")));
+    };
+    if (shape.size() <= 3) {
+        do add(axes);
+        while (std::next_permutation(axes.begin(), axes.end()));
+        return out;
+    }
+    for (std::size_t i = 0; i < axes.size(); ++i)
+        for (std::size_t j = i + 1; j < axes.size(); ++j) {
+            auto order = axes;
+            std::swap(order[i], order[j]);
+            add(order);
+        }
+    return out;
+}
+Choices shapeChoices(const Shape& shape) {
+    const std::int64_t elements = elementsOf(shape);
+    Choices out;
+    for (const std::int64_t length : {32, 48, 64, 96, 128, 256, 512, 1024})
+        if (elements > 0 && elements % length == 0) out.push_back(fmt::format("-1,{}", length));
+    out.push_back("-1");
+    return out;
+}
+Choices axisChoices(const Shape& shape) {
+    Choices out;
+    for (std::size_t i = 1; i <= std::max<std::size_t>(1, shape.size()); ++i) out.push_back(fmt::format("-{}", i));
+    return out;
+}
+/// The two halves and the last 7/8 of each axis.
+Choices sliceChoices(const Shape& shape) {
+    Choices out;
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+        const std::int64_t size = shape[axis];
+        for (const auto& [from, to] :
+             {std::pair(size / 8, size), std::pair(std::int64_t(0), size / 2), std::pair(size / 2, size)}) {
+            std::string text;
+            for (std::size_t i = 0; i < shape.size(); ++i)
+                text += (i ? "," : "") + (i == axis ? fmt::format("{}:{}", from, to) : std::string(":"));
+            out.push_back(text);
+        }
+    }
+    return out;
+}
+/// One mesh axis over each axis that it divides.
+Choices meshChoices(const Shape& shape) {
+    Choices out;
+    for (const int devices : {2, 4, 8})
+        for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+            if (shape[axis] % devices != 0) continue;
+            std::string places;
+            for (std::size_t i = 0; i < shape.size(); ++i)
+                places += std::string(i ? "," : "") + (i == axis ? "model" : "-");
+            out.push_back(fmt::format("model={} / {}", devices, places));
+        }
+    return out;
+}
+
 constexpr WhatIfOperation kOperations[] = {
-    {"transpose", "Transpose", "order of the axes", initialOrder, runTranspose},
-    {"reshape", "Reshape", "new dimensions, one may be -1", initialShape, runReshape},
+    {"transpose", "Transpose", "order of the axes", initialOrder, orderChoices, runTranspose},
+    {"reshape", "Reshape", "new dimensions, one may be -1", initialShape, shapeChoices, runReshape},
     {"concatenate", "Concatenate", "axis along which it meets itself", [](const Shape&) { return std::string("-1"); },
-     runConcatenate},
-    {"slice", "Slice", "a range for each axis", initialSlice, runSlice},
-    {"shard", "Shard", "mesh / mesh axes that cut each axis", initialMesh, runShard},
+     axisChoices, runConcatenate},
+    {"slice", "Slice", "a range for each axis", initialSlice, sliceChoices, runSlice},
+    {"shard", "Shard", "mesh / mesh axes that cut each axis", initialMesh, meshChoices, runShard},
 };
 
 } // namespace

@@ -38,6 +38,7 @@ struct WhatIfOperation {
     const char* title;
     const char* argument; ///< what its argument says: "order of the axes, for example 1,0"
     std::string (*initial)(const Shape& shape);
+    std::vector<std::string> (*choices)(const Shape& shape); ///< arguments that fit the shape, to choose from
     /// Refusals are rows; an Error is a cancelled job.
     Result<std::vector<WhatIfRow>> (*run)(const WhatIfSubject& subject, const std::string& argument, const Job& job);
 };

@@ -25,7 +25,7 @@ Columns<WhatIfRow> made() {
     text("detail", "How", Show::Text, "", [](const Row& r) { return Value(r.detail); });
     text("shape", "Shape", Show::Text, "afterwards; of one part when sharded",
          [](const Row& r) { return Value(shapeTimes(r.shape)); });
-    list.push_back({{"caused_nmse", "Caused NMSE", "", Show::Significant, 3, Direction::LowerIsBetter,
+    list.push_back({{"caused_nmse", "Caused NMSE", "", Show::Scientific, 3, Direction::LowerIsBetter,
                      "error that the operation itself causes: against the same operation on the decoded values"},
                     [](const Row& r) {
                         if (!r.caused) return Value();

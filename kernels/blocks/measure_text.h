@@ -74,7 +74,10 @@ inline void measure(const BlockValues& values, const RunOut& out, float* errors,
     for (std::size_t begin = 0, group = 0; begin < values.n; begin += values.group, ++group) {
         Doubles groupSe2 = {}, groupSw2 = {};
         Eight groupMost = {};
-        const float scale = values.scales[group], inverse = scale != 0 ? 1 / scale : 0.0f;
+        const float scale = values.scales[group];
+        // The reciprocal of a scale that is nearly 0 would be infinite.
+        const float lift = scale > -0x1p-100f && scale < 0x1p-100f ? 0x1p64f : 1.0f;
+        const float inverse = scale != 0 ? 1 / (scale * lift) : 0.0f;
         for (std::size_t i = begin; i < begin + values.group; i += 8) {
             const Eight x = loadAs<Eight>(values.x + i), decoded = loadAs<Eight>(values.decoded + i);
             const EightInts finite = magnitudes(x) <= std::numeric_limits<float>::max();
@@ -94,7 +97,7 @@ inline void measure(const BlockValues& values, const RunOut& out, float* errors,
             if (!placed) continue;
             const Eight level = integers ? __builtin_convertvector(loadAs<EightCodes>(values.codes + i), Eight) + first
                                          : loadAs<Eight>(places + i);
-            Eight place = scale != 0 ? level - e * inverse : Eight{};
+            Eight place = scale != 0 ? level - e * lift * inverse : Eight{};
             clipped += scale != 0 ? ((place < low) | (place > high)) & finite : e != 0.0f;
             place = finite ? place : nan;
             std::memcpy(places + i, &place, sizeof place);

@@ -62,9 +62,9 @@ Limits limitsOf(const Run& run, const GroupParams& params) {
     constexpr float kWider = 1.000001f;
     if (run.encoder == Encoder::RoundF16) return {-65504.0f * kWider, 65504.0f * kWider};
     if (run.levelCount == 0) return {};
-    const float zero = zeroPoint(run, params);
-    return {(run.levels[0] - zero) * params.scale * kWider,
-            (run.levels[run.levelCount - 1] - zero) * params.scale * kWider};
+    const float zero = zeroPoint(run, params), low = run.levels[0], high = run.levels[run.levelCount - 1];
+    if (zero == 0) return {low * params.scale * kWider, high * params.scale * kWider};
+    return {(low * kWider - zero) * params.scale, (high * kWider - zero) * params.scale};
 }
 
 bool hasCodesOf(Encoder encoder) {

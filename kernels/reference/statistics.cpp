@@ -73,13 +73,14 @@ Moments moments(const float* x, std::size_t n) {
     Lanes s1, s2, s3, s4;
     float min = std::numeric_limits<float>::infinity(), max = -min;
     std::uint64_t finite = 0;
+    m.pivot = pivotOf(x, n);
     for (std::size_t i = 0; i < n; ++i) {
         if (std::isnan(x[i])) {
             ++m.nan;
         } else if (std::isinf(x[i])) {
             ++m.inf;
         } else {
-            const double w = double(x[i]), w2 = w * w;
+            const double w = double(x[i]) - double(m.pivot), w2 = w * w;
             s1.add(i, w);
             s2.add(i, w2);
             s3.add(i, w2 * w);

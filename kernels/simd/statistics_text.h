@@ -118,6 +118,9 @@ inline Moments moments(const float* x, std::size_t n) {
     const Floats infinity = set1(__builtin_inff());
     Floats low = infinity, high = set1(-__builtin_inff());
     std::uint64_t finite = 0;
+    m.pivot = pivotOf(x, n);
+    const Floats pivot = set1(m.pivot);
+    const Doubles back = toDoubles(set1(-m.pivot));
     const auto add = [&](Floats w, Mask active) __attribute__((always_inline)) {
         const Floats a = abs(w);
         const Mask taken = active & (a < infinity), infinite = active & (a == infinity);
@@ -131,7 +134,7 @@ inline Moments moments(const float* x, std::size_t n) {
         m.zeros += unsigned(__builtin_popcount(bits(taken & (w == set1(0.0f)))));
         low = min(low, select(taken, w, infinity));
         high = max(high, select(taken, w, set1(-__builtin_inff())));
-        const Doubles d = toDoubles(only(taken, w)), d2 = d * d;
+        const Doubles d = toDoubles(select(taken, w, pivot)) + back, d2 = d * d;
         s1 = s1 + d;
         s2 = s2 + d2;
         s3 = s3 + d2 * d;

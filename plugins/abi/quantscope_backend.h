@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * QuantScope backend interface, version 1.0: the only header that a backend needs. Plain C99; needs <stdint.h> alone.
+ * QuantScope backend interface, version 1.1: the only header that a backend needs. Plain C99; needs <stdint.h> alone.
  *
  * A backend is a shared library that exports ONE symbol, quantscope_backend_query(), which returns a table of functions.
  * It runs operations on quantized weights in one or more *variants*, so that error and speed stand side by side.
@@ -38,7 +38,7 @@ extern "C" {
 #endif
 
 #define QS_ABI_MAJOR 1u /* another major: query() returns NULL */
-#define QS_ABI_MINOR 0u /* a larger minor only appends */
+#define QS_ABI_MINOR 1u /* a larger minor only appends */
 
 #if defined(_WIN32)
 #define QS_EXPORT __declspec(dllexport)
@@ -249,6 +249,7 @@ typedef struct {
     uint32_t buffer_sets; /* copies of the weights, used in turn, one a run; 1 = warm */
     uint32_t flags;       /* QS_RUN_* */
     double max_seconds;   /* stop sampling after that; at least one sample is taken */
+    uint64_t memory_bytes; /* of roof(): the most that what it reads may take; 0 = as the backend likes. Since 1.1 */
 } qs_run_opts;
 
 #define QS_CLOCK_HOST 1

@@ -3,6 +3,8 @@
 
 #include "kernels/roofs.h"
 
+#include <algorithm>
+
 namespace qs::cpu {
 namespace {
 
@@ -12,6 +14,13 @@ constexpr std::size_t kWarmBytes = std::size_t(256) << 10;   ///< per worker: wh
 constexpr std::size_t kNearestBytes = std::size_t(16) << 10; ///< per worker: half of any first-level cache that we know
 constexpr std::size_t kPasses = 2000; ///< over it in one run: starting the team costs more than one
 constexpr std::size_t kSteps = 200000;
+
+/// What a cold stream takes: whole pages, within the host's limit.
+std::size_t coldBytes(const qs_run_opts& opts) {
+    constexpr std::size_t page = 4096;
+    if (opts.memory_bytes == 0 || opts.memory_bytes >= kColdBytes) return kColdBytes;
+    return std::max(page, std::size_t(opts.memory_bytes) / page * page);
+}
 
 } // namespace
 
@@ -54,13 +63,13 @@ int32_t roof(qs_ctx* ctx, uint32_t dev, const char* kindName, const qs_run_opts*
             done = double(size) * double(kPasses);
         } else if (read || write) {
             const bool cold = opts.buffer_sets > 1 || (opts.flags & QS_RUN_COLD);
-            const std::size_t piece = cold ? kPieceBytes : kWarmBytes * std::size_t(workers);
-            const std::size_t size = cold ? kColdBytes : piece;
+            const std::size_t size = cold ? coldBytes(opts) : kWarmBytes * std::size_t(workers);
+            const std::size_t piece = std::min(size, cold ? kPieceBytes : size);
             if (ctx->stream.size() < size) ctx->stream = Aligned<char>(size);
             std::size_t at = 0;
             code = sample(opts, result, [&] {
                 char* begin = ctx->stream.data() + at;
-                at = at + piece >= size ? 0 : at + piece;
+                at = at + 2 * piece > size ? 0 : at + piece;
                 std::atomic<std::uint32_t> sum{0};
                 ctx->team.run([&](int worker) {
                     const auto [from, to] = shareOf(piece, worker, workers, 256);

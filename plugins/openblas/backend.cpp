@@ -8,6 +8,7 @@
 #include "plugins/common/variant_rows.h"
 #include "plugins/openblas/product.h"
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <unistd.h>
@@ -192,10 +193,12 @@ std::int32_t roof(qs_ctx* ctx, std::uint32_t, const char* kind, const qs_run_opt
         auto result = plugin::given(out);
         ThreadTeam& team = ctx->library.team();
         const ThreadTeam::Pin pinned(team);
-        const std::size_t sets = std::max(1u, opts.buffer_sets);
-        const openblas::AlignedBytes stream(read ? sets * kStreamBytes : 0);
-        if (read) std::memset(stream.data.get(), 1, sets * kStreamBytes); // or all pages are one page of zeros
-        std::atomic<std::uint32_t> kept{0};                               // what was read must be used
+        const std::size_t limit = opts.memory_bytes ? std::size_t(opts.memory_bytes) : kStreamBytes;
+        const std::size_t piece = std::clamp(limit / 4096 * 4096, std::size_t(4096), kStreamBytes);
+        const std::size_t sets = opts.memory_bytes ? 1 : std::max(1u, opts.buffer_sets);
+        const openblas::AlignedBytes stream(read ? sets * piece : 0);
+        if (read) std::memset(stream.data.get(), 1, sets * piece); // or all pages are one page of zeros
+        std::atomic<std::uint32_t> kept{0};                        // what was read must be used
         ctx->cancelled = false;
         plugin::timedLoop(ctx->host, ctx->cancelled, opts, result, [&](std::uint32_t turn) {
             team.run([&](int worker) {
@@ -203,11 +206,11 @@ std::int32_t roof(qs_ctx* ctx, std::uint32_t, const char* kind, const qs_run_opt
                     runPeak(PeakKind::F32, kPeakSteps);
                     return;
                 }
-                const auto [begin, end] = shareOf(kStreamBytes, worker, team.size(), 4096);
-                kept += readStream(stream.data.get() + turn % sets * kStreamBytes + begin, end - begin);
+                const auto [begin, end] = shareOf(piece, worker, team.size(), 4096);
+                kept += readStream(stream.data.get() + turn % sets * piece + begin, end - begin);
             });
         });
-        *work = read ? double(kStreamBytes) : runPeak(PeakKind::F32, 1) * double(kPeakSteps) * team.size();
+        *work = read ? double(piece) : runPeak(PeakKind::F32, 1) * double(kPeakSteps) * team.size();
         if (*work == 0) throw Refusal(QS_UNIMPLEMENTED, "no peak loop for this processor");
         plugin::give(out, result);
     });

@@ -31,14 +31,16 @@ _quantscope_cli() {
 
     case $previous in
     --layout) COMPREPLY=($(compgen -W "$(_quantscope_cli_ids layouts)" -- "$current")); return ;;
+    --decoded) COMPREPLY=($(compgen -W "f32 source" -- "$current")); return ;;
     --decode) COMPREPLY=($(compgen -W "table poly" -- "$current")); return ;;
     --backend) COMPREPLY=($(compgen -W "cpu openblas cuda pjrt" -- "$current")); return ;;
     --op) COMPREPLY=($(compgen -W "matmul_t matmul dequantize quantize" -- "$current")); return ;;
+    --fail-on) COMPREPLY=($(compgen -W "fault warning" -- "$current")); return ;;
     --solver) COMPREPLY=($(compgen -W "$(_quantscope_cli_ids solvers)" -- "$current")); return ;;
     --share-codebook) COMPREPLY=($(compgen -W "tensor role model" -- "$current")); return ;;
     --act) COMPREPLY=($(compgen -W "f32 bf16 int8" -- "$current")); return ;;
     --cache) COMPREPLY=($(compgen -W "cold warm both" -- "$current")); return ;;
-    --tensor | --block | --rows | --steps | --rate | --keep | --heads | --tokens | --dim | --operand | --shape | --seconds | --threads | --seed) return ;;
+    --tensor | --block | --rows | --steps | --rate | --keep | --heads | --tokens | --dim | --operand | --shape | --seconds | --threads | --seed | --memory) return ;;
     esac
 
     if [[ $current == -* ]]; then
@@ -67,6 +69,8 @@ _quantscope_cli_specs() {
     dialect=*) values=$(_quantscope_cli_words dialects) ;;
     scaletype=*) values=$(_quantscope_cli_words scale_types) ;;
     bits=*) values=$(_quantscope_cli_words bit_widths) ;;
+    axis=*) values='out -1 0 0,1' ;;
+    flat=*) values='yes no' ;;
     block=*) values='16 32 64 128 256 512 1024' ;;
     sym=*) values='yes no' ;;
     round=*) values='nearest stochastic,' ;;

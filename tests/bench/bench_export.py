@@ -23,7 +23,7 @@ import numpy as np
 
 ROUNDS = 3
 CASES = [("nf4:dialect=bnb", "bnb"), ("nf4:dialect=bnb:scaletype=u8dq", "bnb"), ("nf4:block=64", "eformer"), ("nf4:block=64", "native"),
-         ("int8", "llm-int8"), ("int4:dialect=ct:block=128", "compressed-tensors"), ("int4:dialect=ct:block=128:scaletype=f16", "gptq"),
+         ("int8:dialect=bnb", "llm-int8"), ("int4:dialect=ct:block=128", "compressed-tensors"), ("int4:dialect=ct:block=128:scaletype=f16", "gptq"),
          ("int4:sym=no:block=64:scaletype=bf16", "mlx")]
 
 

@@ -3,6 +3,7 @@
 #include "kernels/blocks/block_set.h"
 #include "tests/kernels/each_set.h"
 #include "tests/support/golden.h"
+#include "tests/support/test_program.h"
 
 #include <algorithm>
 #include <cmath>
@@ -259,5 +260,5 @@ void BlockCodecs::registered() {
     }
 }
 
-QTEST_GUILESS_MAIN(BlockCodecs)
+QS_TEST(BlockCodecs)
 #include "tst_block_codecs.moc"

@@ -3,6 +3,7 @@
 
 #include "kernels/kernel_set.h"
 #include "kernels/small_float.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -130,5 +131,5 @@ void Conversions::nanBits() {
     QCOMPARE(std::bit_cast<std::uint32_t>(f16ToF32(0x7c01)), 0x7fc02000u);
 }
 
-QTEST_GUILESS_MAIN(Conversions)
+QS_TEST(Conversions)
 #include "tst_conversions.moc"

@@ -2,6 +2,7 @@
 // QS_FORCE_ISA in a process of its own: this binary, asked to print what it chose.
 
 #include "kernels/kernel_set.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -56,14 +57,13 @@ void ForcedIsa::unknownName() {
     QVERIFY2(answer.contains("unknown") && answer.contains("scalar, avx2, avx512"), answer.constData());
 }
 
-int main(int argc, char** argv) {
-    if (argc == 2 && qstrcmp(argv[1], "--print-isa") == 0) {
-        const char* problem = forcedIsaProblem();
-        std::printf("%s %s\n", bestKernels().id, problem ? problem : "-");
-        return 0;
-    }
-    QCoreApplication application(argc, argv);
-    ForcedIsa test;
-    return QTest::qExec(&test, argc, argv);
+/// The other role of this program: prints the set in force and what is wrong with the wish.
+static int printIsa(int, char**) {
+    const char* problem = forcedIsaProblem();
+    std::printf("%s %s\n", bestKernels().id, problem ? problem : "-");
+    return 0;
 }
+
+QS_OTHER_MAIN("--print-isa", printIsa)
+QS_TEST(ForcedIsa)
 #include "tst_forced_isa.moc"

@@ -3,6 +3,7 @@
 
 #include "kernels/kernel_set.h"
 #include "tests/support/golden.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -132,5 +133,5 @@ void FormatVectors::floatLevels() {
     }
 }
 
-QTEST_GUILESS_MAIN(FormatVectors)
+QS_TEST(FormatVectors)
 #include "tst_format_vectors.moc"

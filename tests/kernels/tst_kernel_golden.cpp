@@ -3,6 +3,7 @@
 
 #include "kernels/kernel_set.h"
 #include "tests/support/golden.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -145,5 +146,5 @@ void KernelGolden::oneBit() {
     }
 }
 
-QTEST_GUILESS_MAIN(KernelGolden)
+QS_TEST(KernelGolden)
 #include "tst_kernel_golden.moc"

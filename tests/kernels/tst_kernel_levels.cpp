@@ -3,6 +3,7 @@
 
 #include "kernels/level_boundaries.h"
 #include "tests/kernels/each_set.h"
+#include "tests/support/test_program.h"
 
 #include <algorithm>
 
@@ -107,5 +108,5 @@ void KernelLevels::fp4AndAf4() {
     QCOMPARE(quantized(scalarKernels(), run).codes, (std::vector<std::uint8_t>{15, 8, 8, 8, 7}));
 }
 
-QTEST_GUILESS_MAIN(KernelLevels)
+QS_TEST(KernelLevels)
 #include "tst_kernel_levels.moc"

@@ -4,6 +4,7 @@
 
 #include "kernels/matmul_operands.h"
 #include "tests/kernels/each_set.h"
+#include "tests/support/test_program.h"
 
 using namespace qs;
 using namespace qs::test;
@@ -170,5 +171,5 @@ void PackedKernels::nf4ThresholdsAreTheRule() {
     }
 }
 
-QTEST_GUILESS_MAIN(PackedKernels)
+QS_TEST(PackedKernels)
 #include "tst_kernel_packed.moc"

@@ -3,6 +3,7 @@
 // nasty input.
 
 #include "tests/kernels/each_set.h"
+#include "tests/support/test_program.h"
 
 #include <numeric>
 
@@ -302,5 +303,5 @@ void KernelSets::largeGroupWithNan() {
     }
 }
 
-QTEST_GUILESS_MAIN(KernelSets)
+QS_TEST(KernelSets)
 #include "tst_kernel_sets.moc"

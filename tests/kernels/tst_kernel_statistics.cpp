@@ -2,6 +2,7 @@
 // Sums, moments, maxima and bins of every supported kernel set against the scalar one: same bits.
 
 #include "tests/kernels/each_set.h"
+#include "tests/support/test_program.h"
 
 using namespace qs;
 using namespace qs::test;
@@ -54,5 +55,5 @@ void KernelStatistics::statistics() {
         }
 }
 
-QTEST_GUILESS_MAIN(KernelStatistics)
+QS_TEST(KernelStatistics)
 #include "tst_kernel_statistics.moc"

@@ -5,6 +5,7 @@
 #include "kernels/kernel_set.h"
 #include "kernels/matmul_operands.h"
 #include "tests/kernels/matmul_acts.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <QtTest>
@@ -183,5 +184,5 @@ void Matmul::rows() {
     }
 }
 
-QTEST_GUILESS_MAIN(Matmul)
+QS_TEST(Matmul)
 #include "tst_matmul.moc"

@@ -4,6 +4,7 @@
 #include "kernels/fixed_levels.h"
 #include "kernels/matmul_operands.h"
 #include "tests/kernels/matmul_acts.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <QtTest>
@@ -259,5 +260,5 @@ void MatmulEdges::copiesShareTheirRoom() {
     if (!asked) QSKIP("no vector kernels on this processor");
 }
 
-QTEST_GUILESS_MAIN(MatmulEdges)
+QS_TEST(MatmulEdges)
 #include "tst_matmul_edges.moc"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/thread_team.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -69,5 +70,5 @@ void Team::pinGivesBack() {
     QVERIFY(CPU_EQUAL(&before, &after));
 }
 
-QTEST_GUILESS_MAIN(Team)
+QS_TEST(Team)
 #include "tst_thread_team.moc"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Quantizes the same tensors with quantscope-cli (dialect=bnb) and with bitsandbytes on the CPU: codes, scales, double
-quantization and decoded values, bit for bit.
+quantization and decoded values of its 4-bit types, codes and maxima of LLM.int8 from F32, F16 and BF16, bit for bit.
 
 bitsandbytes names the two zeros of fp4 by an unstable sort; codes are compared as places among the sorted levels. Its mean
 is PyTorch's, whose order depends on the number of threads: one here. Its AVX-512 decoder takes a scale per row where blocks are
@@ -92,6 +92,25 @@ def compare(spec, name, x, ours, values):
     check(f"{spec} {name} decodes", (back == values[name]).all())
 
 
+def llm_int8(folder, made):
+    """int8_vectorwise_quant of what Int8Params casts to f16; values that f16 does not hold are refused by us."""
+    from safetensors.torch import load_file as load, save_file as save
+
+    weights = {}
+    for name, x in made.items():
+        if x.ndim == 2 and np.abs(x).max() < 65520:
+            for kind in (torch.float32, torch.float16, torch.bfloat16):
+                weights[f"{name}.{str(kind)[6:]}.weight"] = torch.from_numpy(x).to(kind)
+    source, out = folder / "weights.safetensors", folder / "int8.safetensors"
+    save(weights, source)
+    quantscope("quantize", source, "--spec", "int8:dialect=bnb", "--layout", "llm-int8", "-o", out)
+    ours = load(out)
+    for name, x in weights.items():
+        codes, maxima, _ = F.int8_vectorwise_quant(x.to(torch.float16))
+        check(f"int8:dialect=bnb {name} codes", torch.equal(ours[name], codes))
+        check(f"int8:dialect=bnb {name} maxima", torch.equal(ours[name[: -len("weight")] + "SCB"], maxima))
+
+
 def main():
     made = tensors()
     with tempfile.TemporaryDirectory() as folder:
@@ -108,6 +127,7 @@ def main():
                 ours, values = load_file(out), load_file(back)
                 for name, x in made.items():
                     compare(spec, name, x, ours, values)
+        llm_int8(folder, made)
     print(f"{passed} passed, {failed} failed")
     sys.exit(failed > 0)
 

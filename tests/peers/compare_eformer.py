@@ -68,12 +68,18 @@ def pad(x, block):
     return np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, extra)]) if extra else x
 
 
+def divided_in(dtype, a, b):
+    """Correctly rounded: a quotient of two 16-bit floats in f32 rounds to them as if it were done once."""
+    return (np.asarray(a, np.float32) / np.asarray(b, np.float32)).astype(dtype)
+
+
 def main():
     tensors = dict(inputs())
     for name, x in list(tensors.items()):
         if name.startswith(("normal", "outliers")):
             tensors[f"bf16.{name}"] = x.astype(ml_dtypes.bfloat16)
             tensors[f"f16.{name}"] = x.astype(np.float16)
+            tensors[f"f64.{name}"] = x.astype(np.float64)
     with tempfile.TemporaryDirectory() as folder, jax.disable_jit():
         folder = Path(folder)
         source = folder / "source.safetensors"
@@ -128,28 +134,49 @@ def main():
                 theirs = config.quantize(jnp.asarray(x.astype(np.float32)), dtype=kind)
                 check(f"{kind}.{name}.weight", ours[name + ".weight"], np.asarray(theirs.weight))
 
-        # compute=input: absmax, tiny, the division and the stored scale in the input's type.
-        out = folder / "input.safetensors"
-        quantscope("quantize", source, "--spec", "nf4:block=64:compute=input", "--tensor", "^(bf16|f16)\\.", "-o", out)
-        ours = load_file(out)
-        for name, x in tensors.items():
-            if not name.startswith(("bf16.", "f16.")):
-                continue
-            padded = pad(x, 64)
-            packed, absmax = functions.single_quantize_and_pack_nf4(jnp.asarray(padded), block_size=64)
-            if name.startswith("f16."):
-                # XLA's f16 division on the CPU is not correctly rounded (a quarter of the quotients are an ulp off):
-                # the seed's own lines, with IEEE division.
-                blocks = padded.reshape(*padded.shape[:-1], -1, 64)
-                divisor = np.abs(blocks).max(-1, keepdims=True) + np.finfo(np.float16).tiny
-                normalized = (blocks.astype(np.float32) / divisor.astype(np.float32)).astype(np.float16)
-                codes = np.abs(normalized.astype(np.float32)[..., None] - np.asarray(functions.get_nf4())).argmin(-1)
-                packed = (codes[..., 0::2] << 4 | codes[..., 1::2]).astype(np.uint8)
-            check(f"nf4.input.{name}.packed", ours[name + ".packed"], packed)
-            check(f"nf4.input.{name}.absmax", np.asarray(ours[name + ".absmax"], np.float32), np.asarray(absmax, np.float32))
+        # compute=input: absmax, tiny, the division and the stored scale in the input's type. F32 and F64 are F32 there.
+        for block in (2, 48, 64):
+            out = folder / f"input.{block}.safetensors"
+            quantscope("quantize", source, "--spec", f"nf4:block={block}:compute=input", "-o", out)
+            ours = load_file(out)
+            for name, x in tensors.items():
+                x = x.astype(np.float32) if x.dtype == np.float64 else x
+                padded = pad(x, block)
+                packed, absmax = functions.single_quantize_and_pack_nf4(jnp.asarray(padded), block_size=block)
+                if x.dtype == np.float16:
+                    # XLA's f16 division on the CPU is not correctly rounded (a quarter of the quotients are an ulp off):
+                    # the seed's own lines, with IEEE division.
+                    blocks = padded.reshape(*padded.shape[:-1], -1, block)
+                    normalized = divided_in(np.float16, blocks, np.abs(blocks).max(-1, keepdims=True) + np.finfo(np.float16).tiny)
+                    codes = np.abs(normalized.astype(np.float32)[..., None] - np.asarray(functions.get_nf4())).argmin(-1)
+                    packed = (codes[..., 0::2] << 4 | codes[..., 1::2]).astype(np.uint8)
+                check(f"nf4.input.{block}.{name}.packed", ours[name + ".packed"], packed)
+                check(f"nf4.input.{block}.{name}.absmax", np.asarray(ours[name + ".absmax"], np.float32), np.asarray(absmax, np.float32))
+        lowest = 0
+        for axis in (-1, 0):
+            out = folder / f"int8.input.{axis}.safetensors"
+            quantscope("quantize", source, "--spec", f"int8:axis={axis}:compute=input", "-o", out)
+            ours = load_file(out)
+            for name, x in tensors.items():
+                x = x.astype(np.float32) if x.dtype == np.float64 else x
+                q, scale = map(np.asarray, functions.quantize_int8(jnp.asarray(x), axis=axis))
+                lowest += int((q == -128).sum())
+                # As above: the division that the source states, rounded to the input's type; XLA's is an ulp off in F16 and F32.
+                amax = np.abs(x).max(axis=axis, keepdims=True)
+                tiny = np.asarray(ml_dtypes.finfo(x.dtype).tiny, np.float32)
+                divided = (divided_in(x.dtype, amax, np.asarray(127, x.dtype)).astype(np.float32) + tiny).astype(x.dtype)
+                check(f"int8.input.{axis}.{name}.scale", np.asarray(ours[name + ".scale"], np.float32), np.asarray(divided, np.float32))
+                quotient = divided_in(x.dtype, x, divided).astype(np.float32)
+                codes = np.clip(np.round(quotient), -128, 127).astype(np.int8)
+                check(f"int8.input.{axis}.{name}.weight", ours[name + ".weight"], codes)
+                ulp = 2.0**-9 if x.dtype == np.float16 else 1e-6
+                near = np.abs(np.abs(quotient) % 1 - 0.5) <= np.abs(quotient) * ulp
+                near = near if x.dtype != ml_dtypes.bfloat16 else np.zeros_like(near)
+                check(f"int8.input.{axis}.{name}.eformer", np.where(near, q, ours[name + ".weight"]), q)
+        check("int8.input.lowest integers", lowest > 0, True)
 
         # Files: the reference writer's bytes. A plain bf16 copy of bf16 tensors changes nothing but names our metadata.
-        out = folder / "input.safetensors"
+        out = folder / "input.64.safetensors"
         again = folder / "again.safetensors"
         with safe_open(out, "np") as opened:
             metadata = opened.metadata()

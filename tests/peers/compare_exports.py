@@ -145,11 +145,11 @@ def llm_int8(work, linear):
     import bitsandbytes.functional as F
 
     out = work / "int8"
-    if not export("int8", "llm-int8", out):
+    if not export("int8:dialect=bnb", "llm-int8", out):
         return
     fields = folder_tensors(out)
     plain = work / "int8.plain"
-    export("int8", "plain", plain, "--tensor", linear)
+    export("int8:dialect=bnb", "plain", plain, "--tensor", linear)
     values = folder_tensors(plain)
     for name in sorted(quantized_names(plain)):
         scb = fields[name[: -len("weight")] + "SCB"]

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Quantizes the same tensors with quantscope-cli and with qwix: 8-bit floats with scales and all, integers under our scales.
+"""Quantizes the same tensors with quantscope-cli and with qwix: 8-bit floats with scales and all, integers under our scales,
+mxfp4 and mxfp8 (dialect=qwix) with scales and all.
 
 qwix puts the maximum of integers on the far edge of the last level (7.5 of int4), ours on its centre (7), so the scales
 of integers are dialects apart and only the codes are compared. XLA on the CPU divides by a constant, and by a broadcast
 scale, with a reciprocal: scales may be an ulp off, and codes may differ where a quotient is that close to a tie.
 """
+import json
 import subprocess
 import sys
 import tempfile
@@ -47,6 +49,47 @@ def codes_of(ours, name, format, shape):
     return codes.astype(np.int32) - (2 ** (bits - 1) - 1)
 
 
+def bytes_of(path):
+    """Tensors of bytes, whatever they are called: NumPy has no name for e8m0."""
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    return {
+        name: np.frombuffer(data, np.uint8, one["data_offsets"][1] - one["data_offsets"][0], 8 + size + one["data_offsets"][0]).reshape(one["shape"])
+        for name, one in json.loads(data[8 : 8 + size]).items()
+        if name != "__metadata__"
+    }
+
+
+def mx_values(ours, name, format, shape):
+    """Levels of e2m1 and e4m3 from the native layout's bytes, and scales from those of e8m0."""
+    packed = ours[name + ".codes"]
+    if format == "mxfp4":
+        bits = np.stack([packed & 15, packed >> 4], -1).reshape(*packed.shape[:-1], -1)[..., : shape[-1]]
+        levels = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)[bits & 7] * np.where(bits & 8, np.float32(-1), np.float32(1))
+    else:
+        levels = packed.view(ml_dtypes.float8_e4m3fn).astype(np.float32)
+    return levels, np.exp2(ours[name + ".scale"].astype(np.float32) - 127)
+
+
+def compare_mx(folder, source, tensors):
+    """XLA's log2 is an ulp or so off: where amax / qmax is a power of two to within that, its scale may be the next one."""
+    for format, qtype, most in (("mxfp4", ml_dtypes.float4_e2m1fn, 6), ("mxfp8", ml_dtypes.float8_e4m3fn, 448)):
+        for keys in ("", ":scaletype=po2"):
+            spec = f"{format}:dialect=qwix{keys}"
+            out = folder / "out.safetensors"
+            quantscope("quantize", source, "--spec", spec, "--layout", "native", "-o", out)
+            ours = bytes_of(out)
+            for name, x in tensors.items():
+                how = qarray.HowToQuantize(qtype=format, channelwise_axes=range(x.ndim - 1), tiled_axes={x.ndim - 1: 32})
+                theirs = qarray.quantize(jnp.asarray(x), how)
+                levels, scales = mx_values(ours, name, format, x.shape)
+                shaped = scales.reshape(np.asarray(theirs.scale).shape)
+                check(f"{spec}.{name}.scale", (shaped == np.asarray(theirs.scale)).all())
+                check(f"{spec}.{name}.codes", (levels == np.asarray(theirs.qvalue).view(qtype).astype(np.float32)).all())
+                bound = np.abs(x.reshape(*x.shape[:-1], -1, 32)).max(-1)
+                check(f"{spec}.{name}.no value is clipped", (bound <= scales.reshape(bound.shape) * most).all())
+
+
 def how_of(scale, shape, qtype):
     if scale == "channel":
         return qarray.HowToQuantize(qtype=qtype, channelwise_axes=range(len(shape) - 1))
@@ -68,6 +111,7 @@ def main():
         folder = Path(folder)
         source = folder / "source.safetensors"
         save_file(tensors, source)
+        compare_mx(folder, source, tensors)
         for format, qtype in (floats | integers).items():
             for scale in ("channel", "tensor", "64"):
                 spec = f"{format}:" + (f"block={scale}" if scale.isdigit() else f"scale={scale}")

@@ -54,7 +54,7 @@ QString questionText(const BenchmarkPlan& plan) {
 } // namespace
 
 BackendsPage::BackendsPage(Session& session, QWidget* parent)
-    : PageInParts(parent), bench_(new BenchRun(session, this)), stages_(new StagedRefresh(this)) {
+    : PageInParts(parent), session_(session), bench_(new BenchRun(session, this)), stages_(new StagedRefresh(this)) {
     choosePath_ = [this](const QString& suggested, bool save) {
         return save ? QFileDialog::getSaveFileName(this, tr("Write the results"), suggested)
                     : QFileDialog::getOpenFileName(this, tr("Results of an earlier run"), suggested,
@@ -281,7 +281,9 @@ void BackendsPage::write(const ReportWriter& writer) {
                        complete = bench_->complete()](const Job&) mutable -> Result<std::uint64_t> {
         if (auto fine = check(path); !fine) return tl::unexpected(fine.error());
         if (!complete) run.provenance = incompleteProvenance();
-        const auto text = writer.render(benchmarkReport(plan, run, compared));
+        auto report = benchmarkReport(plan, run, compared);
+        withoutFolders(report, benchPaths(plan));
+        const auto text = writer.render(report);
         if (!text) return tl::unexpected(text.error());
         if (auto done = writeWholeFile(path, *text); !done) return tl::unexpected(done.error());
         return text->size();

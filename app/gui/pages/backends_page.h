@@ -59,6 +59,7 @@ private:
     void loadBaseline();
     void say(const QString& sentence, bool wrong);
 
+    Session& session_;
     BenchRun* bench_;
     BackendsPlan* plan_ = nullptr;
     StagedRefresh* stages_;

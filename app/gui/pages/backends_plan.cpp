@@ -96,7 +96,7 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     specList_ = list(column, tr("Weights"), "planSpecs", 72);
     addSpec_ = new QLineEdit;
     addSpec_->setObjectName(QStringLiteral("planAddSpec"));
-    addSpec_->setFont(Theme::numbers());
+    addSpec_->setFont(Theme::code());
     addSpec_->setPlaceholderText(tr("Add a spec, e.g. nf4:block=32"));
     addSpec_->setAccessibleName(tr("Add a spec"));
     connect(addSpec_, &QLineEdit::returnPressed, this, [this] {
@@ -116,7 +116,7 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     shapeList_ = list(column, tr("Shapes N × K"), "planShapes", 72);
     addShape_ = new QLineEdit;
     addShape_->setObjectName(QStringLiteral("planAddShape"));
-    addShape_->setFont(Theme::numbers());
+    addShape_->setFont(Theme::code());
     addShape_->setPlaceholderText(tr("Add a shape, e.g. 4096x4096"));
     addShape_->setAccessibleName(tr("Add a shape, N by K"));
     connect(addShape_, &QLineEdit::returnPressed, this, [this] {
@@ -188,6 +188,7 @@ Result<BenchmarkPlan> BackendsPlan::plan() const {
     plan.bias = bias_->isChecked();
     plan.secondsPerRow = seconds_->value();
     plan.threads = threads_->value() == threads_->maximum() ? 0 : unsigned(threads_->value());
+    plan.memoryBytes = std::uint64_t(memory_->value()) << 20;
     plan.artifacts = true;
     plan.cacheBytes = cacheBytes_;
     plan.model = session_.model();

@@ -72,7 +72,7 @@ private:
     QComboBox *op_ = nullptr, *act_ = nullptr, *cache_ = nullptr;
     QCheckBox* bias_ = nullptr;
     QDoubleSpinBox* seconds_ = nullptr;
-    QSpinBox* threads_ = nullptr;
+    QSpinBox *threads_ = nullptr, *memory_ = nullptr;
     QLineEdit* topology_ = nullptr;
     QLabel* topologyCaption_ = nullptr;
     QLabel *note_ = nullptr, *complaint_ = nullptr;

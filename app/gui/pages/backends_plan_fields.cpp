@@ -103,6 +103,15 @@ QLayout* BackendsPlan::fields() {
     threads_->setFont(Theme::numbers());
     threads_->setToolTip(tr("Threads of each backend that runs on the CPU"));
     line(tr("Threads"), threads_, "planThreads");
+    memory_ = new QSpinBox;
+    memory_->setRange(0, 1 << 20);
+    memory_->setSingleStep(256);
+    memory_->setSpecialValueText(tr("half of what is free"));
+    memory_->setSuffix(tr(" MiB"));
+    memory_->setFont(Theme::numbers());
+    memory_->setToolTip(tr("What copies of the weights may take together. With little of it rows say that they are not "
+                           "cold"));
+    line(tr("Memory"), memory_, "planMemory");
     topology_ = new QLineEdit;
     topology_->setFont(Theme::numbers());
     topology_->setPlaceholderText(tr("none, or v6e:2x2"));
@@ -116,6 +125,7 @@ QLayout* BackendsPlan::fields() {
     connect(bias_, &QCheckBox::toggled, this, &BackendsPlan::estimate);
     connect(ms_, &QLineEdit::textChanged, this, &BackendsPlan::estimate);
     connect(seconds_, &QDoubleSpinBox::valueChanged, this, &BackendsPlan::estimate);
+    connect(memory_, &QSpinBox::valueChanged, this, &BackendsPlan::estimate);
     connect(threads_, &QSpinBox::valueChanged, this, [this](int value) {
         QSettings().setValue(QLatin1String(kThreads), value == threads_->maximum() ? 0 : value);
         estimate();

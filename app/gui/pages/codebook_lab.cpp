@@ -81,6 +81,7 @@ Result<QuantSpec> CodebookLab::learnable() const {
     QuantSpec spec;
     spec.format = "codebook", spec.bits = std::uint32_t(bits);
     spec.scale = own.scale, spec.block = own.block, spec.axes = own.axes, spec.nan = own.nan;
+    spec.keepsOutput = own.keepsOutput, spec.flat = own.flat;
     if (own.scaleKind() == ScaleKind::Block) spec.block = own.blockSize();
     if (auto ok = validate(spec); !ok) return tl::unexpected(ok.error());
     return spec;

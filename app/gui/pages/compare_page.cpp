@@ -9,6 +9,7 @@
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/staged_refresh.h"
+#include "core/base/short_name.h"
 #include "core/base/text.h"
 
 #include <QGridLayout>
@@ -267,7 +268,7 @@ void ComparePage::showRow(Pane& pane, const AnalysisRow& row, const QuantSpec& s
 void ComparePage::showFigures() {
     const auto a = session_.current(), b = session_.currentB();
     if (const auto* tensor = session_.tensor()) {
-        tensor_->setText(QString::fromStdString(escapeForPeople(tensor->name, 60)));
+        tensor_->setText(QString::fromStdString(nameWithin(escapeForPeople(tensor->name, 500), 60)));
         shape_->setText(QString::fromLatin1(tensor->typeId()) + u' ' +
                         QString::fromStdString(shapeTimes(tensor->shape)));
     } else {

@@ -6,6 +6,7 @@
 #include "app/gui/pages/export_plan_view.h"
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
+#include "app/gui/tensor_menu.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
@@ -122,7 +123,16 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
         choose(0);
         look();
     });
-    connect(rules_, &RuleEditor::judged, this, &ExportPage::allow);
+    connect(rules_, &RuleEditor::judged, this, [this] {
+        plan_->setDimmed(rules_->wrong());
+        planCard_->setNote(rules_->wrong() ? tr("of the rules before: a line is wrong") : QString());
+        allow();
+    });
+    connect(plan_, &ExportPlanView::offered, &session, &Session::setSpec);
+    plan_->setTensorMenu([this](const std::string& name, const QPoint& at) {
+        const auto* tensor = session_.model() ? session_.model()->find(name) : nullptr;
+        if (tensor) popUpTensorMenu(*this, at, session_, *tensor);
+    });
     connect(plan_, &ExportPlanView::planned, this, &ExportPage::allow);
     connect(&session, &Session::jobCancelled, this, [this] {
         if (std::exchange(writing_, nullptr)) say(tr("Cancelled; nothing was written."), false);
@@ -170,7 +180,7 @@ QWidget* ExportPage::sidebar() {
     lines->setContentsMargins(0, 0, 0, 0);
     lines->setSpacing(Theme::kGap);
     spec_ = wrapped("exportSpec", "muted");
-    spec_->setFont(Theme::numbers());
+    spec_->setFont(Theme::code());
     layout_ = new QComboBox;
     layout_->setObjectName(QStringLiteral("exportLayout"));
     layout_->setAccessibleName(tr("Layout"));
@@ -296,6 +306,8 @@ void ExportPage::write() {
                 said +=
                     tr("\nLeft out: %1: %2.")
                         .arg(QString::fromStdString(escapeForPeople(left.name, 100)), QString::fromStdString(left.why));
+            for (const std::string& remark : done->written.remarks) said += u'\n' + QString::fromStdString(remark);
+            for (const auto& warning : done->written.warnings) said += u'\n' + QString::fromStdString(warning);
             if (const auto decoded = decodedTensors(*source, done->certificate); decoded > 0)
                 said += tr("\n%1 of those copied are stored quantized in the source and were written as the values "
                            "that they decode to.")

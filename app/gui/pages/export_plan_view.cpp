@@ -6,8 +6,10 @@
 #include "app/gui/widgets/data_table.h"
 #include "core/base/text.h"
 
+#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
+#include <QPushButton>
 #include <QSortFilterProxyModel>
 #include <QStyle>
 #include <QTableView>
@@ -24,7 +26,7 @@ constexpr int kSettleMs = 60; ///< of a drag of the slider
 ExportPlanView::ExportPlanView(QWidget* parent)
     : QWidget(parent),
       rows_(new RowModel<PlannedTensor>(inOrder(planColumns(), {"tensor", "becomes", "shape", "bpw", "bytes"}), this)),
-      headline_(new QLabel), settle_(new QTimer(this)) {
+      headline_(new QLabel), view_(new QTableView), offers_(new QHBoxLayout), settle_(new QTimer(this)) {
     auto* inside = new QVBoxLayout(this);
     inside->setContentsMargins(0, 0, 0, 0);
     inside->setSpacing(Theme::kGap);
@@ -32,7 +34,9 @@ ExportPlanView::ExportPlanView(QWidget* parent)
     headline_->setWordWrap(true);
     headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     inside->addWidget(headline_);
-    auto* view = new QTableView;
+    offers_->setSpacing(Theme::kSpace);
+    inside->addLayout(offers_);
+    auto* view = view_;
     auto* sorted = new QSortFilterProxyModel(this);
     sorted->setSourceModel(rows_);
     sorted->setSortRole(Qt::UserRole);
@@ -45,6 +49,11 @@ ExportPlanView::ExportPlanView(QWidget* parent)
     for (std::size_t i = 0; i < widths.size(); ++i) view->setColumnWidth(int(i), widths[i]);
     view->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
     inside->addWidget(view, 1);
+    view->setContextMenuPolicy(Qt::CustomContextMenu);
+    connect(view, &QTableView::customContextMenuRequested, this, [this, sorted](const QPoint& at) {
+        const int row = sorted->mapToSource(view_->indexAt(at)).row();
+        if (row >= 0 && tensorMenu_) tensorMenu_(rows_->row(row).name, view_->viewport()->mapToGlobal(at));
+    });
     settle_->setSingleShot(true);
     settle_->setInterval(kSettleMs);
     connect(settle_, &QTimer::timeout, this, &ExportPlanView::start);
@@ -83,7 +92,30 @@ void ExportPlanView::take(Result<ExportPlan> plan) {
     headline_->setText(sentence);
     headline_->setProperty("role", plan_ && plan_->problem.empty() ? QString() : QStringLiteral("warn"));
     headline_->style()->polish(headline_);
+    showOffers();
     Q_EMIT planned();
+}
+
+void ExportPlanView::showOffers() {
+    while (auto* item = offers_->takeAt(0)) {
+        if (item->widget()) item->widget()->deleteLater();
+        delete item;
+    }
+    if (!plan_ || plan_->offers.empty()) return;
+    for (const QuantSpec& offer : plan_->offers) {
+        auto* button = new QPushButton(tr("Use %1").arg(QString::fromStdString(specText(offer))));
+        button->setObjectName(QStringLiteral("offer"));
+        button->setToolTip(
+            tr("All tensors of the plan fit this spec: %1").arg(QString::fromStdString(canonicalText(offer))));
+        connect(button, &QPushButton::clicked, this, [this, offer] { Q_EMIT offered(offer); });
+        offers_->addWidget(button);
+    }
+    offers_->addStretch(1);
+}
+
+void ExportPlanView::setDimmed(bool on) {
+    view_->setEnabled(!on);
+    headline_->setEnabled(!on);
 }
 
 } // namespace qs::gui

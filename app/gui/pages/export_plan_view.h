@@ -8,10 +8,13 @@
 
 #include <QWidget>
 
+#include <functional>
 #include <memory>
 #include <optional>
 
+class QHBoxLayout;
 class QLabel;
+class QTableView;
 class QTimer;
 
 namespace qs::gui {
@@ -26,8 +29,15 @@ public:
     /// Null until the last request is planned, and where it cannot be.
     const ExportPlan* plan() const { return plan_ ? &*plan_ : nullptr; }
 
+    /// Puts actions of a tensor, by its name, into the menu of a row.
+    void setTensorMenu(std::function<void(const std::string& tensor, const QPoint& global)> show) {
+        tensorMenu_ = std::move(show);
+    }
+    void setDimmed(bool on); ///< what is typed would give another plan than the one shown
+
 Q_SIGNALS:
     void planned();
+    void offered(const qs::QuantSpec& spec); ///< the user wants this one instead
 
 private:
     void start();
@@ -37,7 +47,11 @@ private:
     std::optional<ExportPlan> plan_;
     Job job_;
     RowModel<PlannedTensor>* rows_;
+    void showOffers();
+    std::function<void(const std::string&, const QPoint&)> tensorMenu_;
     QLabel* headline_;
+    QTableView* view_;
+    QHBoxLayout* offers_;
     QTimer* settle_;
 };
 

@@ -6,6 +6,7 @@
 #include "app/gui/widgets/data_table.h"
 #include "core/base/text.h"
 
+#include <QComboBox>
 #include <QFormLayout>
 #include <QGridLayout>
 #include <QHeaderView>
@@ -67,15 +68,16 @@ QWidget* OperationsPanel::sidebar() {
         caption->setProperty("role", QStringLiteral("caption"));
         caption->setFont(Theme::words(11));
         caption->setWordWrap(true);
-        auto* edit = new QLineEdit;
-        edit->setFont(Theme::numbers());
-        edit->setObjectName(QStringLiteral("operation-") + QString::fromUtf8(operation.id));
-        edit->setAccessibleName(caption->text());
-        connect(edit, &QLineEdit::textEdited, &settle_, qOverload<>(&QTimer::start));
-        connect(edit, &QLineEdit::returnPressed, this, &OperationsPanel::run);
+        auto* box = choiceBox();
+        box->lineEdit()->setObjectName(QStringLiteral("operation-") + QString::fromUtf8(operation.id));
+        box->setAccessibleName(caption->text());
+        box->lineEdit()->setAccessibleName(caption->text());
+        connect(box->lineEdit(), &QLineEdit::textEdited, &settle_, qOverload<>(&QTimer::start));
+        connect(box->lineEdit(), &QLineEdit::returnPressed, this, &OperationsPanel::run);
+        connect(box, &QComboBox::activated, &settle_, qOverload<>(&QTimer::start));
         form->addRow(caption); // over the whole width
-        form->addRow(edit);
-        arguments_.push_back(edit);
+        form->addRow(box);
+        arguments_.push_back(box);
     }
     runButton_ = new QPushButton(tr("Run"));
     runButton_->setProperty("role", QStringLiteral("primary"));
@@ -89,6 +91,8 @@ QWidget* OperationsPanel::sidebar() {
     trouble_->setTextFormat(Qt::PlainText);
     return labSidebar(tr("Operations"), body, {runButton_, trouble_});
 }
+
+QLineEdit* OperationsPanel::argument(std::size_t operation) const { return arguments_[operation]->lineEdit(); }
 
 void OperationsPanel::say(const QString& message) {
     for (Card* card : {tableCard_, errorCard_, bytesCard_}) {
@@ -104,8 +108,13 @@ void OperationsPanel::refresh() {
     if (tensor->shape != shape_) {
         shape_ = tensor->shape;
         std::size_t i = 0;
-        for (const auto& operation : value::whatIfOperations())
-            arguments_[i++]->setText(QString::fromStdString(operation.initial(shape_)));
+        for (const auto& operation : value::whatIfOperations()) {
+            QStringList choices{QString::fromStdString(operation.initial(shape_))};
+            for (const auto& choice : operation.choices(shape_))
+                if (const QString text = QString::fromStdString(choice); !choices.contains(text)) choices << text;
+            arguments_[i]->clear();
+            arguments_[i++]->addItems(choices);
+        }
     }
     runButton_->setVisible(!small());
     if (small()) return run();
@@ -121,9 +130,9 @@ void OperationsPanel::run() {
     if (!tensor) return;
     for (Card* card : {tableCard_, errorCard_, bytesCard_}) card->setLoading(true);
     std::vector<std::string> arguments;
-    for (const QLineEdit* edit : arguments_) arguments.push_back(edit->text().toStdString());
+    for (const QComboBox* box : arguments_) arguments.push_back(box->currentText().toStdString());
     using Rows = std::vector<value::WhatIfRow>;
-    const auto work = [model = session_.model(), tensor, spec = session_.spec(),
+    const auto work = [model = session_.model(), tensor, spec = forTensor(session_.spec(), *tensor),
                        arguments](const Job& job) -> Result<Rows> {
         auto w = labTensor(*model, *tensor, false);
         if (!w) return tl::unexpected(w.error());
@@ -178,7 +187,7 @@ void OperationsPanel::markRefused(const std::vector<value::WhatIfRow>& rows) {
     QStringList sentences;
     std::size_t at = 0;
     for (const auto& operation : value::whatIfOperations()) {
-        QLineEdit* edit = arguments_[at++];
+        QLineEdit* edit = arguments_[at++]->lineEdit();
         QString reason;
         for (const auto& row : rows)
             if (row.operation == operation.id && !row.reason.empty() && reason.isEmpty())

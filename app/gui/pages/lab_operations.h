@@ -9,6 +9,7 @@
 #include <QTimer>
 
 class QLabel;
+class QComboBox;
 class QLineEdit;
 class QPushButton;
 class QTableView;
@@ -23,7 +24,7 @@ class OperationsPanel : public LabPanel {
 public:
     OperationsPanel(Session& session, const LabInputs& inputs, QWidget* parent = nullptr);
     const std::vector<value::WhatIfRow>& rows() const { return model_->rows(); }
-    QLineEdit* argument(std::size_t operation) const { return arguments_[operation]; }
+    QLineEdit* argument(std::size_t operation) const;
 
 protected:
     void refresh() override;
@@ -40,7 +41,7 @@ private:
     QTableView* table_;
     RankedBars *error_, *bytes_;
     Card *tableCard_, *errorCard_, *bytesCard_;
-    std::vector<QLineEdit*> arguments_;
+    std::vector<QComboBox*> arguments_; ///< values that fit the shape, and a field for others
     QLabel* trouble_ = nullptr;
     QPushButton* runButton_ = nullptr;
     std::vector<std::int64_t> shape_; ///< that the arguments were made for

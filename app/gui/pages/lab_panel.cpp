@@ -5,9 +5,11 @@
 #include "app/gui/widgets/card.h"
 #include "core/base/text.h"
 
+#include <QComboBox>
 #include <QEvent>
 #include <QFormLayout>
 #include <QHeaderView>
+#include <QLineEdit>
 #include <QScrollArea>
 #include <QTableView>
 #include <QTimer>
@@ -78,6 +80,16 @@ QFormLayout* labForm(QWidget* parent) {
     form->setHorizontalSpacing(Theme::kSpace);
     form->setVerticalSpacing(4);
     return form;
+}
+
+QComboBox* choiceBox() {
+    auto* box = new QComboBox;
+    box->setEditable(true);
+    box->setInsertPolicy(QComboBox::NoInsert);
+    box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    box->setFont(Theme::code());
+    box->lineEdit()->setFont(Theme::code());
+    return box;
 }
 
 namespace {

@@ -13,6 +13,7 @@
 #include <QPointer>
 #include <QWidget>
 
+class QComboBox;
 class QFormLayout;
 class QTableView;
 
@@ -72,6 +73,7 @@ private:
 /// The tensor's values; rows of the last axis where `flat`.
 Result<value::Tensor> labTensor(const Model& model, const TensorInfo& tensor, bool flat);
 QFormLayout* labForm(QWidget* parent); ///< a caption over each control
+QComboBox* choiceBox();                ///< values to choose from, and a field for others
 /// The sidebar: a card with the form and, below it, what may be hidden without leaving a gap.
 QWidget* labSidebar(const QString& title, QWidget* form, std::initializer_list<QWidget*> below);
 /// Some of a list's columns, in the list's order.

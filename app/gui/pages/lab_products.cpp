@@ -5,6 +5,8 @@
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
 #include "core/base/text.h"
+#include "core/model/conventions/attention.h"
+#include "core/quant/formats.h"
 #include "core/value/synthetic.h"
 
 #include <QComboBox>
@@ -60,11 +62,48 @@ ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget*
     cacheCard_->setMaximumHeight(300);
     trade_->setMinimumSize(160, 100);
     for (Card* card : cards()) card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
+    connect(&session_, &Session::modelChanged, this, &ProductsPanel::readConfig);
+    readConfig();
     settle_.setSingleShot(true);
     settle_.setInterval(200);
     connect(&settle_, &QTimer::timeout, this, [this] {
         if (small()) run();
     });
+}
+
+namespace {
+
+/// What the presets take for this operand, and usual specs.
+QStringList operandChoices(value::LabOperand operand) {
+    QStringList out{QStringLiteral("keep")};
+    const auto add = [&out](const char* text) {
+        if (const QString one = QString::fromUtf8(text); !out.contains(one)) out << one;
+    };
+    for (const auto& preset : value::labPresets()) add(preset.choices[std::size_t(operand)]);
+    if (operand == value::LabOperand::InputGradientW || operand == value::LabOperand::WeightGradientX) add("forward");
+    for (const auto& format : formats())
+        if (format.kind == FormatKind::Integer || format.kind == FormatKind::Float) add(format.id);
+    return out;
+}
+
+} // namespace
+
+QLineEdit* ProductsPanel::choice(value::LabOperand operand) const { return choices_[std::size_t(operand)]->lineEdit(); }
+
+/// Heads and their size as the model has them.
+void ProductsPanel::readConfig() {
+    const auto model = session_.model();
+    if (!model) return;
+    runJob<AttentionSizes>(
+        this, Job(), [model](const Job&) -> Result<AttentionSizes> { return attentionSizes(*model); },
+        [this, model](Result<AttentionSizes> sizes) {
+            if (!sizes || model != session_.model()) return;
+            const auto set = [](QSpinBox* box, const std::optional<std::int64_t>& value) {
+                if (value && *value <= box->maximum()) box->setValue(int(*value));
+            };
+            set(heads_, sizes->kvHeads);
+            set(dim_, sizes->headSize);
+        });
 }
 
 QWidget* ProductsPanel::sidebar() {
@@ -86,19 +125,22 @@ QWidget* ProductsPanel::sidebar() {
     summary_->setWordWrap(true);
     form->addRow(summary_);
     for (std::size_t i = 0; i < choices_.size(); ++i) {
-        auto* edit = new QLineEdit;
-        edit->setFont(Theme::numbers());
-        edit->setObjectName(QStringLiteral("operand%1").arg(i));
-        edit->setToolTip(tr("A spec, keep (f32), or forward: the values that the forward product has made."));
+        auto* box = choiceBox();
+        box->setObjectName(QStringLiteral("operand%1").arg(i));
+        box->setToolTip(tr("A spec, keep (f32), or forward: the values that the forward product has made."));
         const QString title = QString::fromUtf8(value::title(value::LabOperand(i)));
-        edit->setAccessibleName(title);
-        connect(edit, &QLineEdit::textEdited, this, [this] {
+        box->setAccessibleName(title);
+        box->lineEdit()->setAccessibleName(title);
+        box->addItems(operandChoices(value::LabOperand(i)));
+        const auto own = [this] {
             preset_->setCurrentIndex(preset_->count() - 1);
             settle_.start();
-        });
-        connect(edit, &QLineEdit::returnPressed, this, &ProductsPanel::run);
-        form->addRow(caption(title), edit);
-        choices_[i] = edit;
+        };
+        connect(box->lineEdit(), &QLineEdit::textEdited, this, own);
+        connect(box, &QComboBox::activated, this, own);
+        connect(box->lineEdit(), &QLineEdit::returnPressed, this, &ProductsPanel::run);
+        form->addRow(caption(title), box);
+        choices_[i] = box;
     }
     auto* sizes = new QGridLayout;
     sizes->setSpacing(4);
@@ -132,7 +174,7 @@ void ProductsPanel::usePreset(int index) {
     if (index < 0 || std::size_t(index) >= presets.size()) return summary_->setText(tr("Six specs of your own."));
     const auto& preset = presets[std::size_t(index)];
     summary_->setText(QString::fromUtf8(preset.summary));
-    for (std::size_t i = 0; i < choices_.size(); ++i) choices_[i]->setText(QString::fromUtf8(preset.choices[i]));
+    for (std::size_t i = 0; i < choices_.size(); ++i) choices_[i]->setEditText(QString::fromUtf8(preset.choices[i]));
     settle_.start();
 }
 
@@ -158,7 +200,7 @@ void ProductsPanel::run() {
     if (!tensor) return;
     for (Card* card : cards()) card->setLoading(true);
     value::LabChoices choices;
-    for (std::size_t i = 0; i < choices.size(); ++i) choices[i] = choices_[i]->text().trimmed().toStdString();
+    for (std::size_t i = 0; i < choices.size(); ++i) choices[i] = choices_[i]->currentText().trimmed().toStdString();
     const auto work = [model = session_.model(), tensor, choices, inputs = inputs_, m = tokens_->value(),
                        heads = heads_->value(), tokens = cacheTokens_->value(), dim = dim_->value(),
                        own = specText(session_.spec())](const Job& job) -> Result<Measured> {

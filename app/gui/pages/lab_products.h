@@ -30,7 +30,7 @@ public:
     ProductsPanel(Session& session, const LabInputs& inputs, QWidget* parent = nullptr);
     const std::vector<value::LabRow>& rows() const { return model_->rows(); }
     const std::vector<value::KvRow>& cacheRows() const { return cache_->rows(); }
-    QLineEdit* choice(value::LabOperand operand) const { return choices_[std::size_t(operand)]; }
+    QLineEdit* choice(value::LabOperand operand) const;
 
 protected:
     void refresh() override;
@@ -44,6 +44,7 @@ private:
     std::array<Card*, 4> cards() const { return {tableCard_, barsCard_, tradeCard_, cacheCard_}; }
     QWidget* sidebar();
     void usePreset(int index);
+    void readConfig();
     void run();
     void show(const Measured& measured);
 
@@ -55,7 +56,7 @@ private:
     Card *tableCard_, *barsCard_, *tradeCard_, *cacheCard_;
     QComboBox* preset_;
     QLabel* summary_;
-    std::array<QLineEdit*, value::kLabOperands> choices_{};
+    std::array<QComboBox*, value::kLabOperands> choices_{};
     QSpinBox *tokens_, *heads_, *cacheTokens_, *dim_;
     QPushButton* runButton_;
     QTimer settle_;

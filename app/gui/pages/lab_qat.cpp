@@ -145,7 +145,7 @@ QWidget* QatPanel::sidebar() {
     save_->setObjectName(QStringLiteral("qatSave"));
     name_ = new QLineEdit;
     name_->setObjectName(QStringLiteral("qatName"));
-    name_->setFont(Theme::numbers());
+    name_->setFont(Theme::code());
     name_->setAccessibleName(tr("Name of the trained spec"));
     keep_ = new QPushButton(tr("Keep as a spec"));
     keep_->setObjectName(QStringLiteral("qatKeep"));
@@ -209,8 +209,8 @@ void QatPanel::begin() {
     curve_.clear();
     result_.reset();
     tensorName_ = tensor->name;
-    const auto work = [model = session_.model(), tensor, spec = session_.spec(), inputs = inputs_, box = inbox_,
-                       rows = inputsCount_->value(), steps = steps_->value(),
+    const auto work = [model = session_.model(), tensor, spec = forTensor(session_.spec(), *tensor), inputs = inputs_,
+                       box = inbox_, rows = inputsCount_->value(), steps = steps_->value(),
                        rate = rate_->value()](const Job& job) -> Result<value::QatResult> {
         auto w = labTensor(*model, *tensor, false);
         if (!w) return tl::unexpected(w.error());

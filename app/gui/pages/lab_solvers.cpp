@@ -81,7 +81,7 @@ QWidget* SolversPanel::sidebar() {
     add(tr("Solver"), solver_, "solver");
     options_ = new QLineEdit;
     add(tr("Settings"), options_, "solverOptions");
-    options_->setFont(Theme::numbers(10)); // all settings of a solver in one line
+    options_->setFont(Theme::code(10)); // all settings of a solver in one line
     inputsCount_ = new QSpinBox;
     inputsCount_->setRange(1, 1 << 20);
     inputsCount_->setValue(512);

@@ -5,6 +5,7 @@
 #include "app/gui/pages/spec_set_view.h"
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
+#include "app/gui/tensor_menu.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/elided_label.h"
@@ -149,6 +150,7 @@ QWidget* OverviewPage::layersTab() {
     addPart([this, card, top] {
         mapCard_ = card(top, tr("Sensitivity: layer × role"), mapView_ = new HeatMap, "layerRoleMap", 3);
         barsCard_ = card(top, tr("Worst tensors first"), bars_ = new RankedBars, "rankedBars", 2);
+        bars_->setNamesTensors();
         mapView_->setGap(2);
     });
     addPart([this, card, bottom] {
@@ -162,6 +164,7 @@ QWidget* OverviewPage::layersTab() {
         share_->setAxes(tr("worst tensors"), tr("share of squared error, %"));
         share_->setXDecimals(0);
         bytes_->setToken(0);
+        bytes_->setFromZero(true);
         bytes_->setAxisVisible(false);
     });
     return tab;
@@ -178,6 +181,14 @@ void OverviewPage::connectTab() {
         return text;
     });
     bars_->setDescribe([this](int index) { return describe(picture_->ranking.order[std::size_t(index)]); });
+    const auto actions = [this](QMenu& menu, int weight) {
+        if (weight >= 0 && picture_->layout == session_.layout())
+            addTensorActions(menu, session_, *session_.weights()[std::size_t(weight)]);
+    };
+    mapView_->setCellActions(
+        [this, actions](QMenu& menu, int row, int column) { actions(menu, weightAt(row, column)); });
+    bars_->setBarActions(
+        [this, actions](QMenu& menu, int index) { actions(menu, picture_->ranking.order[std::size_t(index)]); });
     connect(mapView_, &HeatMap::cellClicked, this, [this](int row, int column) { open(weightAt(row, column)); });
     connect(bars_, &RankedBars::barClicked, this,
             [this](int index) { open(picture_->ranking.order[std::size_t(index)]); });

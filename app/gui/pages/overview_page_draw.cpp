@@ -54,7 +54,10 @@ void OverviewPage::show(std::shared_ptr<const OverviewPicture> picture) {
             ? tr("%1 of %2 tensors measured").arg(picture_->ranking.measured).arg(picture_->layout->weights.size())
             : QString());
     if (picture_->refused > 0) note_->setText(note_->text() + tr(", %1 refused").arg(picture_->refused));
-    note_->setToolTip(picture_->refusal);
+    if (picture_->larger > 0) note_->setText(note_->text() + tr(", %1 larger than the source").arg(picture_->larger));
+    QStringList why{picture_->refusal, picture_->largest};
+    why.removeAll(QString());
+    note_->setToolTip(why.join(u'\n'));
     follow();
     charts_->askAll();
 }

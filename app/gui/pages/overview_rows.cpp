@@ -49,6 +49,7 @@ RoleMap roleMap(const RoleGrid& grid, const ModelRows& rows, const Metric& metri
     map.rows = grid.rows;
     map.columns = grid.columns;
     map.rowLabels = grid.roles;
+    map.rowsAreRoles = true;
     map.columnLabels = grid.layers;
     map.xTitle = grid.layers.isEmpty() ? QStringLiteral("tensors in reading order") : QStringLiteral("layer");
     map.yTitle = grid.roles.isEmpty() ? QString() : QStringLiteral("role");
@@ -203,6 +204,8 @@ void OverviewPicture::work() {
     if (model) bytes = byteShares(*model, layout->weights, rows, spec);
     for (std::size_t weight = 0; weight < layout->weights.size(); ++weight) {
         const auto& row = rows.at(weight);
+        if (row && row->isLarger() && ++larger == 1)
+            largest = grid.shown[weight] + u' ' + QString::fromStdString(row->larger);
         if (!row || row->status == Status::Ok) continue;
         if (++refused == 1) refusal = grid.shown[weight] + QStringLiteral(": ") + missingReason(*metric, row);
     }

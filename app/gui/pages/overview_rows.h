@@ -69,6 +69,8 @@ struct OverviewPicture {
     ByteShares bytes;
     int refused = 0; ///< tensors that the spec cannot take
     QString refusal; ///< the first of them and why
+    int larger = 0;  ///< tensors that take more bits than in the source
+    QString largest; ///< the first of them and why
 
     void work(); ///< from the first five to the others
 };

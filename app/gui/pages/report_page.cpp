@@ -117,11 +117,12 @@ QWidget* ReportPage::sidebar() {
         {&ReportContents::histograms, tr("Distribution over tensors"), "histograms"},
         {&ReportContents::codebooks, tr("Codes and levels"), "codebooks"},
         {&ReportContents::tensors, tr("Table of all tensors"), "tensors"},
+        {&ReportContents::folders, tr("Folders of the files"), "folders"},
     };
     for (const auto& [part, title, name] : list) {
         auto* box = new QCheckBox(title);
         box->setObjectName(QLatin1String(name));
-        box->setChecked(true);
+        box->setChecked(ReportContents().*part);
         connect(box, &QCheckBox::toggled, this, &ReportPage::changed);
         partsColumn->addWidget(box);
         parts_.emplace_back(part, box);
@@ -309,10 +310,15 @@ void ReportPage::make(std::shared_ptr<const AnalysisResult> result) {
     for (const auto& [text, spec] : plan_.specs) command += " --spec " + text;
     if (const auto& inputs = session_.inputs(); inputs.any())
         command += " --activations " + (inputs.file ? escapeForPeople(inputs.file->path, 400) : "synthetic");
-    const auto work = [plan = plan_, result, parts = contents(), command, dark = Theme::instance().isDark(),
+    if (session_.decodedAs() == DecodedAs::Source) command += " --decoded source";
+    std::vector<std::string> paths = {plan_.model->path};
+    for (const auto& file : plan_.model->files) paths.push_back(file.path);
+    if (const auto& inputs = session_.inputs(); inputs.file) paths.push_back(inputs.file->path);
+    const auto work = [plan = plan_, result, parts = contents(), command, paths, dark = Theme::instance().isDark(),
                        ratio = devicePixelRatioF()](const Job& job) -> Result<Made> {
         auto report = analysisReport(plan, *result, parts, command, job);
         if (!report) return tl::unexpected(report.error());
+        if (!parts.folders) withoutFolders(*report, paths);
         Made made{freedOnPool(std::make_shared<const Report>(std::move(*report))), {}};
         made.plots = ReportPreview::drawPlots(*made.report, dark, ratio);
         return made;

@@ -25,7 +25,7 @@ namespace qs::gui {
 
 namespace {
 constexpr std::size_t kTickedAtFirst = 6; // with A and B no more than a session remembers
-constexpr std::size_t kLittle = 2000;     // weights times specs that are drawn up within 2 ms
+constexpr std::size_t kFewTensors = 2000; // weights times specs that are drawn up within 2 ms
 
 QString textOf(const QuantSpec& spec) { return QString::fromStdString(specText(spec)); }
 } // namespace
@@ -61,7 +61,7 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(Theme::kSpace);
     typed_->setObjectName(QStringLiteral("addSpec"));
-    typed_->setFont(Theme::numbers());
+    typed_->setFont(Theme::code());
     typed_->setPlaceholderText(tr("Add a spec, e.g. nf4:block=32"));
     typed_->setAccessibleName(tr("Add a spec"));
     complaint_->setProperty("role", QStringLiteral("warn"));
@@ -214,7 +214,7 @@ void SpecSetView::refresh() {
         picture->work();
         return picture;
     };
-    const bool little = session_.weights().size() * (asked.specs.size() + 1) <= kLittle;
+    const bool little = session_.weights().size() * (asked.specs.size() + 1) <= kFewTensors;
     runJobOrNow<Drawn>(little, this, job_, work, [this](Result<Drawn> picture) {
         drawing_ = false;
         if (picture) show(*picture);
@@ -239,11 +239,12 @@ void SpecSetView::Picture::work() {
     map.columns = int(columns.size());
     for (const auto& spec : specs) map.rowLabels << textOf(spec);
     map.columnLabels = labels;
+    map.columnsAreNames = true;
     map.xTitle = perTensor ? tr("tensor, in name order") : tr("role, worst tensor");
     map.unit = (QString::fromUtf8(metric->title) + u' ' + QString::fromUtf8(metric->unit)).trimmed();
     map.lowIsGood = metric->better != Direction::HigherIsBetter;
     // Formats lie decades apart in squared error; a linear scale would show one of them only.
-    map.logColour = metric->show == Show::Significant && map.lowIsGood;
+    map.logColour = map.lowIsGood && (metric->show == Show::Significant || metric->show == Show::Scientific);
     map.decimals = metric->show == Show::Fixed ? metric->decimals : -1;
     worst.assign(specs.size() * columns.size(), -1);
     map.values.fill(float(std::nan("")), qsizetype(worst.size()));

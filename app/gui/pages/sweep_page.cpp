@@ -29,10 +29,10 @@
 namespace qs::gui {
 namespace {
 
-constexpr double kAtOnce = double(1 << 28); ///< elements times specs that are measured without being asked
-constexpr std::size_t kRowsAtOnce = 8000;   ///< and tensors times specs
+constexpr double kSweepWorkAtOnce = double(1 << 28); ///< elements times specs that are measured without being asked
+constexpr std::size_t kSweepRowsAtOnce = 8000;       ///< and tensors times specs
 
-QString plain(const std::string& text) { return QString::fromStdString(text); }
+QString asText(const std::string& text) { return QString::fromStdString(text); }
 
 std::vector<const TensorInfo*> tensorsOf(const Session& session) {
     std::vector<const TensorInfo*> chosen;
@@ -63,7 +63,7 @@ void SweepPage::say(const QString& text, bool warn) {
 void SweepPage::addTyped() {
     const auto text = typed_->text().trimmed();
     const auto spec = parseSpec(text.toStdString());
-    if (!spec) return say(plain(oneSentence(spec.error().message)), true);
+    if (!spec) return say(asText(oneSentence(spec.error().message)), true);
     const auto known = formats_->findItems(text, Qt::MatchExactly);
     if (known.isEmpty()) {
         formats_->add(text, true);
@@ -87,7 +87,7 @@ Result<SweepPlan> SweepPage::plan() const {
         if (box->isChecked()) blocks.push_back(box->text().toUInt());
     auto specs = sweepSpecs(lines(), blocks);
     if (!specs) return tl::unexpected(specs.error());
-    return SweepPlan{session_.model(), tensorsOf(session_), std::move(*specs)};
+    return SweepPlan{session_.model(), tensorsOf(session_), std::move(*specs), session_.decodedAs()};
 }
 
 void SweepPage::modelChanged() {
@@ -115,7 +115,7 @@ void SweepPage::showEvent(QShowEvent* event) {
     if (!planned) return draw();
     double work = 0;
     for (const auto* tensor : planned->tensors) work += double(tensor->elements) * double(planned->specs.size());
-    if (work <= kAtOnce && planned->tensors.size() * planned->specs.size() <= kRowsAtOnce)
+    if (work <= kSweepWorkAtOnce && planned->tensors.size() * planned->specs.size() <= kSweepRowsAtOnce)
         begin();
     else
         draw();
@@ -125,7 +125,7 @@ void SweepPage::estimate() {
     if (running() || stack_->currentIndex() == 0) return;
     const auto planned = plan();
     start_->setEnabled(bool(planned));
-    if (!planned) return say(plain(oneSentence(planned.error().message)), true);
+    if (!planned) return say(asText(oneSentence(planned.error().message)), true);
     const bool some = planned->tensors.size() < session_.weights().size();
     say(tr("%1 specs over %2 tensors%3.")
             .arg(planned->specs.size())
@@ -135,7 +135,7 @@ void SweepPage::estimate() {
 
 void SweepPage::begin() {
     auto planned = plan();
-    if (!planned) return say(plain(oneSentence(planned.error().message)), true);
+    if (!planned) return say(asText(oneSentence(planned.error().message)), true);
     plan_ = std::move(*planned);
     result_.reset();
     finished_ = false;
@@ -155,7 +155,7 @@ void SweepPage::begin() {
             finished_ = true;
             estimate();
         } else if (!result.error().cancelled)
-            say(plain(oneSentence(result.error().message)), true);
+            say(asText(oneSentence(result.error().message)), true);
         draw();
         Q_EMIT settled();
     });
@@ -193,11 +193,11 @@ void SweepPage::draw() {
     tableCard_->setMessage({});
     QStringList series;
     for (const auto& spec : plan_->specs)
-        if (const QString line = plain(spec.line); !series.contains(line)) series << line;
+        if (const QString line = asText(spec.line); !series.contains(line)) series << line;
     std::vector<Multiple> panels;
     for (std::size_t c = 0; c < result_->classes.size(); ++c) {
         Multiple panel;
-        panel.title = plain(escapeForPeople(result_->classes[c], 40));
+        panel.title = asText(escapeForPeople(result_->classes[c], 40));
         std::size_t done = 0;
         const SweepPoint* first = nullptr;
         for (std::size_t s = 0; s < result_->specs; ++s) {
@@ -206,7 +206,7 @@ void SweepPage::draw() {
             done += point.complete();
             const auto bpw = point.bpw(), sqnr = point.sqnrDb();
             if (!bpw || !sqnr) continue;
-            panel.dots.push_back({*bpw, *sqnr, int(series.indexOf(plain(point.line))), int(s), point.frontier});
+            panel.dots.push_back({*bpw, *sqnr, int(series.indexOf(asText(point.line))), int(s), point.frontier});
         }
         std::stable_sort(panel.dots.begin(), panel.dots.end(), [](const MultipleDot& a, const MultipleDot& b) {
             return std::pair(a.series, a.x) < std::pair(b.series, b.x);
@@ -216,7 +216,7 @@ void SweepPage::draw() {
                      : running()            ? tr("%1 of %2").arg(any.measured + any.refused).arg(any.tensors)
                                             : tr("%1 of %2 specs").arg(done).arg(result_->specs);
         panel.empty = running() ? tr("Measuring…")
-                      : first   ? tr("Not measured: %1").arg(plain(oneSentence(first->reason)))
+                      : first   ? tr("Not measured: %1").arg(asText(oneSentence(first->reason)))
                                 : tr("Not measured.");
         panels.push_back(std::move(panel));
     }
@@ -226,7 +226,7 @@ void SweepPage::draw() {
                         ? tr("%1 specs   %2 tensors   %3   %4")
                               .arg(result_->specs)
                               .arg(plan_->tensors.size())
-                              .arg(plain(durationText(result_->seconds)))
+                              .arg(asText(durationText(result_->seconds)))
                               .arg(rateText(double(result_->sourceBytes) / result_->seconds / 1e9))
                         : QString());
     showClass(std::min(class_, int(result_->classes.size()) - 1));
@@ -240,7 +240,7 @@ void SweepPage::showClass(int index) {
         if (const auto& point = result_->at(std::size_t(index), s); point.frontier) rows.push_back(point);
     std::stable_sort(rows.begin(), rows.end(),
                      [](const SweepPoint& a, const SweepPoint& b) { return *a.bpw() < *b.bpw(); });
-    tableCard_->setTitle(tr("Frontier: %1").arg(plain(escapeForPeople(result_->classes[std::size_t(index)], 40))));
+    tableCard_->setTitle(tr("Frontier: %1").arg(asText(escapeForPeople(result_->classes[std::size_t(index)], 40))));
     tableCard_->setNote(tr("no other spec has fewer bits and no more error; Enter opens"));
     model_->setRows(std::move(rows));
     table_->resizeColumnsToContents();
@@ -270,8 +270,9 @@ void SweepPage::saveTo(const QString& path) {
     lane_ = std::make_unique<LaneWork>(session_, "Writing the sweep");
     const auto work = [plan = *plan_, result = *result_, writer, path = path.toStdString(),
                        check = outputCheck(session_)](const Job& job) -> Result<std::uint64_t> {
-        const auto report = sweepReport(plan, result, {}, job);
+        auto report = sweepReport(plan, result, {}, job);
         if (!report) return tl::unexpected(report.error());
+        withoutFolders(*report, {plan.model->path});
         const auto bytes = writer->render(*report);
         if (!bytes) return tl::unexpected(bytes.error());
         if (job.cancelled()) return cancelledError();
@@ -282,8 +283,8 @@ void SweepPage::saveTo(const QString& path) {
     runJob<std::uint64_t>(this, lane_->job(), work, [this, path](Result<std::uint64_t> written) {
         lane_.reset();
         draw();
-        if (!written) return say(plain(oneSentence(written.error().message)), true);
-        say(tr("Wrote %1, %2.").arg(QFileInfo(path).fileName(), plain(bytesText(*written))));
+        if (!written) return say(asText(oneSentence(written.error().message)), true);
+        say(tr("Wrote %1, %2.").arg(QFileInfo(path).fileName(), asText(bytesText(*written))));
         Q_EMIT saved(path);
     });
     draw();

@@ -40,7 +40,7 @@ Columns<SweepPoint> tableColumns(const Session& session) {
     return list;
 }
 
-QString plain(const std::string& text) { return QString::fromStdString(text); }
+QString plainLabel(const std::string& text) { return QString::fromStdString(text); }
 
 } // namespace
 
@@ -108,12 +108,12 @@ QWidget* SweepPage::sidebar() {
     column->setSpacing(4);
     column->addWidget(caption(tr("Formats")));
     formats_ = new TickList("sweepFormats", tr("Formats to sweep"));
-    for (const auto& line : sweepLines()) formats_->add(plain(line.text), line.usual);
+    for (const auto& line : sweepLines()) formats_->add(plainLabel(line.text), line.usual);
     connect(formats_, &QListWidget::itemChanged, this, &SweepPage::estimate);
     column->addWidget(formats_, 1);
     typed_ = new QLineEdit;
     typed_->setObjectName(QStringLiteral("sweepAdd"));
-    typed_->setFont(Theme::numbers());
+    typed_->setFont(Theme::code());
     typed_->setPlaceholderText(tr("Add a spec, e.g. int4:calib=mse"));
     typed_->setAccessibleName(tr("Add a spec"));
     connect(typed_, &QLineEdit::returnPressed, this, &SweepPage::addTyped);
@@ -174,9 +174,9 @@ QWidget* SweepPage::results() {
             return QString();
         const auto& point = result_->at(std::size_t(panel), std::size_t(id));
         return tr("%1\n%2 bpw   %3 dB%4\nworst: %5")
-            .arg(plain(point.specText), plain(fixedText(point.bpw().value_or(0), 4)),
-                 plain(fixedText(point.sqnrDb().value_or(0), 2)), point.frontier ? tr("   on the frontier") : QString(),
-                 plain(escapeForPeople(point.worstTensor)));
+            .arg(plainLabel(point.specText), plainLabel(fixedText(point.bpw().value_or(0), 4)),
+                 plainLabel(fixedText(point.sqnrDb().value_or(0), 2)),
+                 point.frontier ? tr("   on the frontier") : QString(), plainLabel(escapeForPeople(point.worstTensor)));
     });
     plotsCard_->setBody(plots_);
     table_ = new QTableView;

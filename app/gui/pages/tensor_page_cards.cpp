@@ -41,6 +41,13 @@ QString tailsText(const AnalysisPlot& plot) {
                              : Card::tr("beyond the axis: %1").arg(share);
 }
 
+/// What the errors are of, where the source's type holds other values than f32 does.
+QString decodedWords(const TensorAnalysis& row) {
+    if (row.decodedAs != DType::F32) return Card::tr(";  as %1").arg(QString::fromLatin1(info(row.decodedAs).id));
+    const bool half = row.dtype == DType::F16 || row.dtype == DType::BF16;
+    return half ? Card::tr(";  as f32") : QString();
+}
+
 } // namespace
 
 QString blockedReason(const AnalysisRow& row) {
@@ -127,7 +134,8 @@ void ErrorCard::draw() {
                 ? tr("linear within ±%1").arg(QString::fromStdString(significantText(axis.symlog.linear, 1)))
                 : tr("%1 beyond").arg(shareText(plot.below + plot.above, plot.total)));
     chart_->setAxes(tr("error ŵ − w"), errorUnit(axis, cumulative));
-    chart_->setXCaption(tr(";  |E| p50 %1, p95 %2, p99 %3").arg(shown(a_->p50), shown(a_->p95), shown(a_->p99)));
+    chart_->setXCaption(
+        tr(";  |E| p50 %1, p95 %2, p99 %3%4").arg(shown(a_->p50), shown(a_->p95), shown(a_->p99), decodedWords(*a_)));
     chart_->setLegend(second);
     chart_->setXScale(axis.symlog);
     chart_->setXRange(plot.lo, plot.hi);
@@ -139,23 +147,30 @@ void ErrorCard::draw() {
 // ---- channels ------------------------------------------------------------------------------------------------------
 
 ChannelCard::ChannelCard(QWidget* parent)
-    : Card(tr("Channel profile"), parent), magnitudes_(new PlotChart), errors_(new PlotChart) {
+    : Card(tr("Channel profile"), parent), magnitudes_(new PlotChart), errors_(new PlotChart), columns_(new PlotChart) {
     magnitudes_->setAccessibleName(tr("Largest weight of each row"));
     errors_->setAccessibleName(tr("NMSE of each row"));
-    for (PlotChart* chart : {magnitudes_, errors_}) chart->setLeftMargin(52);
+    columns_->setAccessibleName(tr("Largest weight of each column"));
+    for (PlotChart* chart : {magnitudes_, errors_, columns_}) chart->setLeftMargin(52);
     magnitudes_->setXLabels(false);
     magnitudes_->setAxes(tr("row"), tr("max |w|"));
     errors_->setAxes(tr("row"), QStringLiteral("NMSE"));
-    for (auto* chart : {magnitudes_, errors_}) chart->setXDecimals(0);
-    errors_->setXCaption(tr(" (output channel)"));
-    addLogToggle(this, {magnitudes_, errors_});
+    columns_->setAxes(tr("column"), tr("max |w|"));
+    for (auto* chart : {magnitudes_, errors_, columns_}) chart->setXDecimals(0);
+    errors_->setXCaption(tr(" (all axes but the last)"));
+    columns_->setXCaption(tr(" (index of the last axis)"));
+    columnsToggle_ = addToggle(tr("columns"), tr("Columns, indices of the last axis, instead of rows"));
+    connect(columnsToggle_, &QToolButton::toggled, this, &ChannelCard::showAxis);
+    addLogToggle(this, {magnitudes_, errors_, columns_});
     auto* body = new QWidget;
     auto* layout = new QVBoxLayout(body);
     layout->setContentsMargins({});
     layout->setSpacing(0);
     layout->addWidget(magnitudes_, 5);
     layout->addWidget(errors_, 7); // its axis labels take part of it
+    layout->addWidget(columns_, 12);
     setBody(body);
+    showAxis();
     for (PlotChart* chart : {magnitudes_, errors_}) {
         connect(chart, &PlotChart::hovered, this, &ChannelCard::showRow);
         connect(chart, &PlotChart::hovered, this, &ChannelCard::rowHovered);
@@ -169,6 +184,14 @@ ChannelCard::ChannelCard(QWidget* parent)
             [this](double lo, double hi) { magnitudes_->setXView(lo, hi); });
 }
 
+void ChannelCard::showAxis() {
+    const bool columns = columnsToggle_->isChecked();
+    magnitudes_->setVisible(!columns);
+    errors_->setVisible(!columns);
+    columns_->setVisible(columns);
+    setNote(columns ? columnsNote_ : rowsNote_);
+}
+
 void ChannelCard::showRow(double row) {
     magnitudes_->showCrosshair(row);
     errors_->showCrosshair(row);
@@ -176,10 +199,15 @@ void ChannelCard::showRow(double row) {
 
 void ChannelCard::setRows(const AnalysisRow& a, const AnalysisRow& b) {
     setMessage(blockedReason(a));
+    rowsNote_.clear(), columnsNote_.clear();
     if (!drawable(a)) return setNote({});
     const ChannelProfile& profile = a->channels;
     rowsPerPoint_ = rowsPerPoint(profile);
-    setNote(tr("%1 rows").arg(profile.channels) + (rowsPerPoint_ > 1 ? tr(", max-pooled") : QString()));
+    const auto note = [](const QString& what, double each) { return each > 1 ? what + tr(", max-pooled") : what; };
+    rowsNote_ = note(tr("%1 rows").arg(profile.channels), rowsPerPoint_);
+    columnsNote_ = note(tr("%1 columns").arg(a->columns.channels), rowsPerPoint(a->columns));
+    columns_->setData({channelSeries(a->columns, a->columns.absMax, QString(), 0)}, {}, true);
+    showAxis();
     magnitudes_->setData({channelSeries(profile, profile.absMax, QString(), 0)}, {}, true);
     QVector<PlotSeries> series{channelSeries(profile, profile.nmse, QString(), 2)};
     if (drawable(b)) {

@@ -49,13 +49,18 @@ public:
     void showRow(double row); ///< linked cursor; NaN hides it
     PlotChart* magnitudes() const { return magnitudes_; }
     PlotChart* errors() const { return errors_; }
+    PlotChart* columns() const { return columns_; }
+    QToolButton* columnsToggle() const { return columnsToggle_; } ///< columns instead of rows
 
 Q_SIGNALS:
     void rowHovered(double row);
     void rowsClicked(qint64 row, qint64 rowEnd); ///< more than one where points are pooled
 
 private:
-    PlotChart *magnitudes_, *errors_;
+    void showAxis();
+    PlotChart *magnitudes_, *errors_, *columns_;
+    QToolButton* columnsToggle_;
+    QString rowsNote_, columnsNote_;
     double rowsPerPoint_ = 1;
 };
 

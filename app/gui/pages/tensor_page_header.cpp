@@ -2,6 +2,7 @@
 #include "app/gui/pages/tensor_page_header.h"
 
 #include "app/gui/theme.h"
+#include "app/gui/widgets/name_text.h"
 #include "app/gui/widgets/selectable_label.h"
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
@@ -24,6 +25,14 @@ QString kurtosisText(double kurtosis) {
     return std::isfinite(kurtosis) ? text(fixedText(kurtosis, 2)) : QStringLiteral("–");
 }
 
+void setRole(QLabel& label, bool warns) {
+    const QString role = warns ? QStringLiteral("warn") : QStringLiteral("muted");
+    if (label.property("role").toString() == role) return;
+    label.setProperty("role", role);
+    label.style()->unpolish(&label);
+    label.style()->polish(&label);
+}
+
 } // namespace
 
 TensorHeader::TensorHeader(QWidget* parent)
@@ -39,7 +48,8 @@ TensorHeader::TensorHeader(QWidget* parent)
     layout->addStretch(1);
     sigma_->setToolTip(tr("Standard deviation of the finite weights"));
     kurtosis_->setToolTip(tr("Excess kurtosis m4 / m2² − 3: 0 for a normal distribution, large for heavy tails"));
-    outliers_->setToolTip(tr("Rows whose largest |w| is more than 6 times the median row's"));
+    outliers_->setToolTip(tr("Rows, and columns (indices of the last axis), whose largest |w| is more than 6 times the "
+                             "median one's"));
     holes_->setToolTip(tr("Values that are not numbers or infinite"));
     for (QLabel* label : {facts_, sigma_, kurtosis_, outliers_, holes_}) {
         label->setFont(Theme::numbers(11));
@@ -53,8 +63,11 @@ void TensorHeader::setTensor(const TensorInfo* tensor, const AnalysisRow& row, c
     if (!tensor) return;
     name_ = text(escapeForPeople(tensor->name, 400));
     title_->setToolTip(name_);
-    facts_->setToolTip(tensor->derived ? text(escapeForPeople(tensor->derived->description(), 200)) : QString());
-    const bool sized = row && row->bytesAfter > 0;
+    const bool sized = row && row->bytesAfter > 0, larger = row && row->isLarger();
+    facts_->setToolTip(larger            ? text(row->larger)
+                       : tensor->derived ? text(escapeForPeople(tensor->derived->description(), 200))
+                                         : QString());
+    setRole(*facts_, larger);
     facts_->setText(QStringLiteral("%1  %2   %3")
                         .arg(QString::fromLatin1(tensor->typeId()), text(shapeTimes(tensor->shape)),
                              sized ? text(bytesText(row->bytesBefore) + " → " + bytesText(row->bytesAfter))
@@ -64,30 +77,27 @@ void TensorHeader::setTensor(const TensorInfo* tensor, const AnalysisRow& row, c
     };
     sigma_->setText(statistics ? number("σ", statistics->std, 3) : tr("σ not measured"));
     kurtosis_->setText(statistics ? tr("kurtosis %1").arg(kurtosisText(statistics->kurtosis)) : QString());
-    outliers_->setText(statistics ? tr("outlier channels %1").arg(statistics->outlierChannels) : QString());
+    outliers_->setText(
+        statistics ? tr("outlier rows %1  columns %2").arg(statistics->outlierChannels).arg(statistics->outlierColumns)
+                   : QString());
     const quint64 nan = statistics ? statistics->moments.nan : 0, inf = statistics ? statistics->moments.inf : 0;
     QString holes = statistics ? tr("NaN %1").arg(nan) : QString();
     if (inf > 0) holes += tr("  Inf %1").arg(inf);
     holes_->setText(holes);
-    const QString role = nan + inf > 0 ? QStringLiteral("warn") : QStringLiteral("muted");
-    if (holes_->property("role").toString() != role) {
-        holes_->setProperty("role", role);
-        holes_->style()->unpolish(holes_);
-        holes_->style()->polish(holes_);
-    }
+    setRole(*holes_, nan + inf > 0);
     setAccessibleName(name_ + u' ' + facts_->text());
     elide();
 }
 
 void TensorHeader::elide() {
-    // The name may take what the facts leave; its start goes first, because the end says what the tensor is.
+    // The name may take what the facts leave.
     int taken = 0;
     for (const QLabel* label : {facts_, sigma_, kurtosis_, outliers_, holes_})
         taken += label->sizeHint().width() + kSpacing;
     const int available = std::max(80, width() - taken - kSpacing);
     const QFontMetrics metrics = title_->fontMetrics();
     title_->setFixedWidth(std::min(available, metrics.horizontalAdvance(name_) + 2));
-    title_->setText(metrics.elidedText(name_, Qt::ElideLeft, title_->width()));
+    title_->setText(fittedName(name_, title_->font(), title_->width()));
 }
 
 void TensorHeader::resizeEvent(QResizeEvent* event) {

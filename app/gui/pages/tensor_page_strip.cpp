@@ -8,7 +8,7 @@
 
 namespace qs::gui {
 namespace {
-constexpr std::size_t kLittle = 2000; // weights that are drawn up within 1 ms
+constexpr std::size_t kShortStrip = 2000; // weights that are drawn up within 1 ms
 }
 
 SensitivityStrip::SensitivityStrip(Session& session, QWidget* parent)
@@ -68,7 +68,7 @@ void SensitivityStrip::refresh() {
             picture.refused += rows.at(weight) && rows.at(weight)->status != Status::Ok;
         return std::make_shared<const Picture>(std::move(picture));
     };
-    runJobOrNow<Drawn>(session_.weights().size() <= kLittle, this, job_, work, [this, note](Result<Drawn> picture) {
+    runJobOrNow<Drawn>(session_.weights().size() <= kShortStrip, this, job_, work, [this, note](Result<Drawn> picture) {
         drawing_ = false;
         if (picture && (*picture)->layout == session_.layout()) {
             show(*picture);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/widgets/card.h"
 
+#include "app/gui/glossary.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/selectable_label.h"
 
 #include <QHBoxLayout>
 #include <QPainter>
+#include <QTextDocument>
 #include <QToolButton>
+#include <QWhatsThis>
 
 namespace qs::gui {
 namespace {
@@ -28,6 +31,24 @@ protected:
     }
 };
 
+/// A small "?" that says what the card tells: under the mouse, and in a bubble when it is pressed.
+QToolButton* aboutMark(const QString& title, const QString& about) {
+    auto* button = new QToolButton;
+    button->setObjectName(QStringLiteral("about"));
+    button->setText(QStringLiteral("?"));
+    button->setProperty("role", QStringLiteral("corner"));
+    button->setFixedSize(18, 18);
+    button->setFocusPolicy(Qt::TabFocus);
+    button->setAccessibleName(Card::tr("About: %1").arg(title));
+    button->setAccessibleDescription(about);
+    const QString shown = Qt::convertFromPlainText(about, Qt::WhiteSpaceNormal);
+    button->setToolTip(shown);
+    QObject::connect(button, &QToolButton::clicked, button, [button, shown] {
+        QWhatsThis::showText(button->mapToGlobal(QPoint(0, button->height())), shown, button);
+    });
+    return button;
+}
+
 } // namespace
 
 Card::Card(const QString& title, QWidget* parent)
@@ -46,6 +67,7 @@ Card::Card(const QString& title, QWidget* parent)
     message_->hide();
     header_->setSpacing(Theme::kSpace);
     header_->addWidget(title_);
+    if (const QString about = aboutCard(title); !about.isEmpty()) header_->addWidget(aboutMark(title, about));
     header_->addWidget(note_, 1);
     layout_->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap);
     layout_->setSpacing(Theme::kSpace);

@@ -54,7 +54,7 @@ std::array<QRgb, 256> ColourScale::colours() const {
     table[0] = qRgba(0, 0, 0, 0);
     for (int i = 1; i < 256; ++i) {
         const double t = (i - 1) / 254.0;
-        table[std::size_t(i)] = (diverging ? Theme::diverging(2 * t - 1) : Theme::viridis(t)).rgb();
+        table[std::size_t(i)] = (diverging ? Theme::diverging(2 * t - 1) : Theme::viridis(turned ? 1 - t : t)).rgb();
     }
     return table;
 }
@@ -119,13 +119,13 @@ LegendText legendText(const ColourScale& scale, const QString& unit, bool lowIsG
     return text;
 }
 
-const QString kNone = QStringLiteral("not measured");
+const QString kNotMeasured = QStringLiteral("not measured");
 
 } // namespace
 
 double leastLegendWidth(const ColourScale& scale, const QString& unit, bool lowIsGood, int decimals) {
     const QFontMetricsF metrics(Theme::numbers(10));
-    if (std::isnan(scale.lo)) return metrics.horizontalAdvance(kNone);
+    if (std::isnan(scale.lo)) return metrics.horizontalAdvance(kNotMeasured);
     const auto text = legendText(scale, unit, lowIsGood, decimals);
     return metrics.horizontalAdvance(text.lo) + metrics.horizontalAdvance(text.hi) +
            metrics.horizontalAdvance(text.brief) + 4 * kGap + kLeastBar;
@@ -138,7 +138,7 @@ void paintLegend(QPainter& painter, const QRectF& area, const ColourScale& scale
     const QFontMetricsF metrics(font);
     painter.setFont(font);
     painter.setPen(tokens.muted);
-    if (std::isnan(scale.lo)) return painter.drawText(area, Qt::AlignRight | Qt::AlignVCenter, kNone);
+    if (std::isnan(scale.lo)) return painter.drawText(area, Qt::AlignRight | Qt::AlignVCenter, kNotMeasured);
     const auto text = legendText(scale, unit, lowIsGood, decimals);
     const double loWidth = metrics.horizontalAdvance(text.lo), hiWidth = metrics.horizontalAdvance(text.hi);
     QString words = text.words;

@@ -17,7 +17,8 @@ namespace qs::gui {
 struct ColourScale {
     double lo = 0, hi = 0;
     bool log = false, diverging = false;
-    bool ratio = false; ///< values are log2 of a ratio
+    bool ratio = false;  ///< values are log2 of a ratio
+    bool turned = false; ///< high is good: the bright end, which is the worse one, is at `lo`
 
     /// lo == hi: the range of the finite values (positive ones for log; symmetric around 0 for diverging).
     static ColourScale over(const QVector<float>& values, double lo, double hi, bool log, bool diverging);

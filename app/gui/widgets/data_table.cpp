@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/widgets/data_table.h"
 
+#include "app/gui/widgets/name_text.h"
 #include "app/gui/widgets/shared_painting.h"
 
 #include <QHeaderView>
@@ -11,6 +12,7 @@ namespace qs::gui {
 void asDataTable(QTableView& view, const QString& accessibleName, int rowHeight) {
     SharedPainting::of(*view.viewport(), SharedPainting::Fit::FromTheCorner);
     view.setAccessibleName(accessibleName);
+    view.setItemDelegate(new NameCell(&view));
     view.setFrameShape(QFrame::NoFrame);
     view.setShowGrid(false);
     view.setWordWrap(false);

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kMostRows = 8, kChoiceWidth = 140, kChoiceHeight = 24;
 
-QString fromUtf8(std::string_view text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
+QString textFrom(std::string_view text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
 
 struct Kind {
     FormatKind kind;
@@ -36,10 +36,10 @@ constexpr Kind kKinds[] = {{FormatKind::Codebook, "Codebooks"},   {FormatKind::I
 class Choice : public QAbstractButton {
 public:
     Choice(const FormatTraits& format, std::function<void()> looked) : looked_(std::move(looked)) {
-        setText(fromUtf8(format.id));
+        setText(textFrom(format.id));
         bits_ = QStringLiteral("%1 bit").arg(format.bits);
-        setAccessibleName(fromUtf8(format.title));
-        setAccessibleDescription(fromUtf8(format.summary));
+        setAccessibleName(textFrom(format.title));
+        setAccessibleDescription(textFrom(format.summary));
         setCheckable(true);
         setFocusPolicy(Qt::StrongFocus);
         setFixedSize(kChoiceWidth, kChoiceHeight);
@@ -143,7 +143,7 @@ private:
 
     QWidget* choice(int index) {
         const auto& format = formats()[std::size_t(index)];
-        const QString summary = fromUtf8(format.title) + QStringLiteral(": ") + fromUtf8(format.summary);
+        const QString summary = textFrom(format.title) + QStringLiteral(": ") + textFrom(format.summary);
         auto* made = new Choice(format, [this, summary] { summary_->setText(summary); });
         made->setChecked(index == box_.currentIndex());
         if (made->isChecked()) {
@@ -171,8 +171,8 @@ FormatBox::FormatBox(QWidget* parent) : QComboBox(parent) { addFormats(); }
 void FormatBox::addFormats() {
     const QSignalBlocker quiet(this);
     for (std::size_t i = std::size_t(count()); i < formats().size(); ++i) {
-        addItem(fromUtf8(formats()[i].id));
-        setItemData(int(i), fromUtf8(formats()[i].summary), Qt::ToolTipRole);
+        addItem(textFrom(formats()[i].id));
+        setItemData(int(i), textFrom(formats()[i].summary), Qt::ToolTipRole);
     }
 }
 

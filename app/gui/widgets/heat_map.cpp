@@ -97,6 +97,7 @@ void HeatMap::setView(const QRectF& cells) {
 void HeatMap::rebuild() {
     scale_ = ColourScale::over(data_.values, data_.lo, data_.hi, data_.logColour, data_.diverging);
     scale_.ratio = data_.ratio;
+    scale_.turned = !data_.lowIsGood;
     levels_.resize(data_.values.size());
     std::transform(data_.values.cbegin(), data_.values.cend(), levels_.begin(),
                    [this](float v) { return scale_.level(v); });
@@ -264,11 +265,16 @@ void HeatMap::keyPressEvent(QKeyEvent* event) {
 // ---- copies ------------------------------------------------------------------------------------------------------
 
 void HeatMap::contextMenuEvent(QContextMenuEvent* event) {
-    QMenu menu(this);
-    menu.addAction(tr("Copy picture (PNG)"), this, &HeatMap::copyPicture);
-    menu.addAction(tr("Copy data (TSV)"), this, &HeatMap::copyData);
-    menu.addAction(tr("Reset zoom"), this, &HeatMap::resetView);
-    menu.exec(event->globalPos());
+    auto* menu = new QMenu(this);
+    menu->setObjectName(QStringLiteral("tensorMenu"));
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    const auto [row, column] = event->reason() == QContextMenuEvent::Keyboard ? std::pair(currentRow_, currentColumn_)
+                                                                              : cellAt(QPointF(event->pos()));
+    if (cellActions_ && row >= 0) cellActions_(*menu, row, column);
+    menu->addAction(tr("Copy picture (PNG)"), this, &HeatMap::copyPicture);
+    menu->addAction(tr("Copy data (TSV)"), this, &HeatMap::copyData);
+    menu->addAction(tr("Reset zoom"), this, &HeatMap::resetView);
+    menu->popup(event->globalPos());
 }
 
 void HeatMap::copyPicture() { QApplication::clipboard()->setImage(grab().toImage()); }

@@ -13,15 +13,18 @@
 
 #include <functional>
 
+class QMenu;
+
 namespace qs::gui {
 
 struct HeatMapData {
     int rows = 0, columns = 0;
     QVector<float> values; ///< row-major; NaN = not measured (hatched)
     QStringList rowLabels,
-        columnLabels;             ///< empty: numbers, scaled by rowScale / columnScale; columns may have two lines
-    QString xTitle, yTitle, unit; ///< of axes and of the values
-    double rowScale = 1, columnScale = 1; ///< cell index -> printed number
+        columnLabels; ///< empty: numbers, scaled by rowScale / columnScale; columns may have two lines
+    bool rowsAreRoles = false, columnsAreNames = false; ///< labels of tensors: numbers in them stay
+    QString xTitle, yTitle, unit;                       ///< of axes and of the values
+    double rowScale = 1, columnScale = 1;               ///< cell index -> printed number
     bool logColour = false;
     bool diverging = false;   ///< centred at 0, else viridis
     bool lowIsGood = true;    ///< words in the legend, and which cell is the worst
@@ -49,6 +52,8 @@ public:
     /// Text of the tooltip instead of "row, column, value".
     void setDescribe(std::function<QString(int row, int column)> describe);
     QString describe(int row, int column) const;
+    /// Puts actions of a cell in front of the context menu.
+    void setCellActions(std::function<void(QMenu&, int row, int column)> add) { cellActions_ = std::move(add); }
     void resetView();
     QRectF view() const { return view_; }       ///< in cells
     void setView(const QRectF& cells);          ///< clamped; linked panes
@@ -108,6 +113,7 @@ private:
     QRectF dragView_;
     bool pressed_ = false, dragging_ = false;
     std::function<QString(int, int)> describe_;
+    std::function<void(QMenu&, int, int)> cellActions_;
 };
 
 } // namespace qs::gui

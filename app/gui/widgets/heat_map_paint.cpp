@@ -4,6 +4,7 @@
 #include "app/gui/widgets/heat_map.h"
 
 #include "app/gui/theme.h"
+#include "app/gui/widgets/name_text.h"
 
 #include <QFontMetricsF>
 #include <QPainter>
@@ -131,7 +132,9 @@ void HeatMap::paintAxes(QPainter& painter, const QRectF& plot) {
             if (y < plot.top() || y > plot.bottom()) continue;
             const QRectF area(0, y - 8, plot.left() - 6 - gap_ / 2.0, 16);
             const QString text =
-                painter.fontMetrics().elidedText(rowLabel(int(at)), Qt::ElideRight, int(area.width()) + 1);
+                data_.rowsAreRoles
+                    ? fittedName(rowLabel(int(at)), painter.font(), area.width() + 1)
+                    : painter.fontMetrics().elidedText(rowLabel(int(at)), Qt::ElideRight, int(area.width()) + 1);
             painter.drawText(area, Qt::AlignRight | Qt::AlignVCenter, text);
         }
     }
@@ -151,7 +154,9 @@ void HeatMap::paintAxes(QPainter& painter, const QRectF& plot) {
             if (area.right() > width()) area.moveRight(width());
             for (const auto& line : columnLabel(int(at)).split(u'\n')) {
                 painter.drawText(area, Qt::AlignCenter,
-                                 painter.fontMetrics().elidedText(line, Qt::ElideMiddle, int(area.width())));
+                                 data_.columnsAreNames
+                                     ? fittedName(line, painter.font(), area.width())
+                                     : painter.fontMetrics().elidedText(line, Qt::ElideMiddle, int(area.width())));
                 area.translate(0, 12);
             }
         }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QStyledItemDelegate>
+#include "app/gui/widgets/name_text.h"
 
 namespace qs::gui {
 
 /// Rows of 22 px.
-class RowHeight : public QStyledItemDelegate {
+class RowHeight : public NameCell {
 public:
-    using QStyledItemDelegate::QStyledItemDelegate;
+    using NameCell::NameCell;
     QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
         return {QStyledItemDelegate::sizeHint(option, index).width(), 22};
     }

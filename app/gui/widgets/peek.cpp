@@ -3,6 +3,7 @@
 
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
+#include "core/base/short_name.h"
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
 
@@ -48,7 +49,7 @@ void Peek::showFor(const TensorInfo& tensor, const QRect& cell) {
         delete item->widget();
         delete item;
     }
-    title_->setText(QString::fromStdString(escapeForPeople(tensor.name, 60)));
+    title_->setText(QString::fromStdString(nameWithin(escapeForPeople(tensor.name, 500), 60)));
     facts_->setText(QStringLiteral("%1   %2   %3")
                         .arg(QString::fromLatin1(tensor.typeId()), QString::fromStdString(shapeTimes(tensor.shape)),
                              QString::fromStdString(bytesText(storedBytes(tensor)))));
@@ -59,7 +60,8 @@ void Peek::showFor(const TensorInfo& tensor, const QRect& cell) {
                QStringLiteral("%1, %2").arg(QString::fromStdString(significantText(double(s->moments.min))),
                                             QString::fromStdString(significantText(double(s->moments.max)))));
         addRow(QStringLiteral("excess kurtosis"), QString::fromStdString(fixedText(s->kurtosis, 2)));
-        addRow(QStringLiteral("outlier channels"), QString::number(s->outlierChannels));
+        addRow(QStringLiteral("outlier rows"), QString::number(s->outlierChannels));
+        addRow(QStringLiteral("outlier columns"), QString::number(s->outlierColumns));
         addRow(QStringLiteral("NaN, Inf"), QStringLiteral("%1, %2").arg(s->moments.nan).arg(s->moments.inf));
     } else {
         addRow(QStringLiteral("statistics"), QStringLiteral("not measured"), true);

@@ -42,7 +42,7 @@ QString errorUnit(const ErrorAxis& axis, bool cumulative);
 /// Rows that one point of a channel series stands for: a card is a few hundred pixels wide, more points only cost time.
 constexpr std::size_t kMostChannelPoints = 1024;
 double rowsPerPoint(const ChannelProfile& profile);
-/// One point per output channel, or the largest of the channels that share one; x is the (first) channel's number.
+/// One point per row or column, or the largest of those that share one; x is the (first) channel's number.
 PlotSeries channelSeries(const ChannelProfile& profile, const std::vector<float>& values, const QString& name,
                          int token);
 

@@ -14,7 +14,7 @@
 namespace qs::gui {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kOutside = std::numeric_limits<double>::quiet_NaN();
 
 constexpr double kGrip = 6; // px
 
@@ -55,7 +55,7 @@ bool PlotChart::eventFilter(QObject* object, QEvent* event) {
             return true;
         }
         const bool inside = frame.area().adjusted(-2, -2, 2, 2).contains(at);
-        showCrosshair(inside ? frame.valueX(at.x()) : kNone);
+        showCrosshair(inside ? frame.valueX(at.x()) : kOutside);
         Q_EMIT hovered(d->crosshairX);
         return true;
     }
@@ -80,8 +80,8 @@ bool PlotChart::eventFilter(QObject* object, QEvent* event) {
     }
     case QEvent::MouseButtonDblClick: resetView(); return true;
     case QEvent::Leave:
-        showCrosshair(kNone);
-        Q_EMIT hovered(kNone);
+        showCrosshair(kOutside);
+        Q_EMIT hovered(kOutside);
         return false;
     case QEvent::Wheel: {
         auto* wheel = static_cast<QWheelEvent*>(event);
@@ -127,8 +127,8 @@ void PlotChart::keyPressEvent(QKeyEvent* event) {
     }
     case Qt::Key_Escape:
         if (std::isnan(d->crosshairX)) break;
-        showCrosshair(kNone);
-        Q_EMIT hovered(kNone);
+        showCrosshair(kOutside);
+        Q_EMIT hovered(kOutside);
         return;
     default: break;
     }

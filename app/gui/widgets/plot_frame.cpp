@@ -34,8 +34,6 @@ QColor withAlpha(QColor color, double alpha) {
 
 constexpr double kRight = 14, kLegendRow = 15; // px
 
-double crisp(double pixel) { return std::floor(pixel) + 0.5; }
-
 } // namespace
 
 void setDash(QPen& pen, int dash) {
@@ -74,12 +72,12 @@ void PlotFrame::paintBack(QPainter& painter) const {
     painter.setRenderHint(QPainter::Antialiasing, false);
     painter.setPen(QPen(tokens.line, 1));
     for (const PlotTick& tick : xTicks_.ticks) {
-        const double at = crisp(pixelX(tick.at));
-        painter.drawLine(QPointF(at, area_.top()), QPointF(at, area_.bottom()));
+        const double at = pixelX(tick.at);
+        drawStraight(painter, QPointF(at, area_.top()), QPointF(at, area_.bottom()));
     }
     for (const PlotTick& tick : yTicks_.ticks) {
-        const double at = crisp(pixelY(tick.at));
-        painter.drawLine(QPointF(area_.left(), at), QPointF(area_.right(), at));
+        const double at = pixelY(tick.at);
+        drawStraight(painter, QPointF(area_.left(), at), QPointF(area_.right(), at));
     }
     painter.setPen(tokens.muted);
     painter.setFont(tickFont());
@@ -142,7 +140,7 @@ void PlotFrame::paintMarkers(QPainter& painter, const QVector<PlotMarker>& marke
     double printedTo = -1e9;
     for (int i = 0; i < markers.size(); ++i) {
         const PlotMarker& marker = markers[i];
-        const double at = crisp(pixelX(marker.x));
+        const double at = pixelX(marker.x);
         if (at < area_.left() - 1 || at > area_.right() + 1) continue;
         const bool full = !dense || i == highlighted;
         if (!full && marker.dashed) continue; // secondary ones wait until there is room
@@ -150,7 +148,7 @@ void PlotFrame::paintMarkers(QPainter& painter, const QVector<PlotMarker>& marke
                  i == highlighted ? 2 : 1);
         if (marker.dashed) pen.setDashPattern({4, 3});
         painter.setPen(pen);
-        painter.drawLine(QPointF(at, full ? area_.top() : area_.bottom() - 10), QPointF(at, area_.bottom()));
+        drawStraight(painter, QPointF(at, full ? area_.top() : area_.bottom() - 10), QPointF(at, area_.bottom()));
         if (!marker.printed || marker.label.isEmpty() || !full) continue;
         painter.setFont(titleFont());
         const double width = QFontMetricsF(titleFont()).horizontalAdvance(marker.label);
@@ -320,11 +318,11 @@ void PlotFrame::paintLegend(QPainter& painter, const QVector<PlotSeries>& series
 
 void PlotFrame::paintReadout(QPainter& painter, const PlotReadout& readout) const {
     const Tokens& tokens = Theme::instance().tokens();
-    const double at = crisp(pixelX(readout.x));
+    const double at = pixelX(readout.x);
     if (at < area_.left() - 1 || at > area_.right() + 1) return;
     painter.setRenderHint(QPainter::Antialiasing, false);
     painter.setPen(QPen(tokens.muted, 1));
-    painter.drawLine(QPointF(at, area_.top()), QPointF(at, area_.bottom()));
+    drawStraight(painter, QPointF(at, area_.top()), QPointF(at, area_.bottom()));
     painter.setRenderHint(QPainter::Antialiasing, true);
     for (const auto& [token, point] : readout.points) {
         const QPointF center(pixelX(point.x()), pixelY(point.y()));

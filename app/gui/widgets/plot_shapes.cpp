@@ -6,6 +6,7 @@
 #include <QPainter>
 #include <QPolygonF>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -51,6 +52,25 @@ private:
 };
 
 } // namespace
+
+void drawStraight(QPainter& painter, QPointF from, QPointF to) {
+    const QTransform device = painter.deviceTransform();
+    const double scale = device.m11() > 0 ? device.m11() : 1;
+    const int width = std::max(1, int(std::lround(std::max(1.0, painter.pen().widthF()) * scale)));
+    const auto onPixel = [width](double at) { return std::floor(at) + (width % 2 ? 0.5 : 0); };
+    QPointF a = device.map(from), b = device.map(to);
+    if (from.x() == to.x()) a.rx() = b.rx() = onPixel(a.x());
+    if (from.y() == to.y()) a.ry() = b.ry() = onPixel(a.y());
+    painter.save();
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    QPen pen = painter.pen();
+    pen.setWidthF(width / scale);
+    pen.setCapStyle(Qt::FlatCap);
+    painter.setPen(pen);
+    const QTransform back = device.inverted();
+    painter.drawLine(back.map(a), back.map(b));
+    painter.restore();
+}
 
 void paintUnder(QPainter& painter, const QVector<QPointF>& curve, double base, const QColor& color) {
     if (curve.isEmpty()) return;

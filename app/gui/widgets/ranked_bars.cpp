@@ -3,6 +3,7 @@
 
 #include "app/gui/theme.h"
 #include "app/gui/widgets/colour_scale.h"
+#include "app/gui/widgets/name_text.h"
 #include "app/gui/widgets/shared_painting.h"
 
 #include <QApplication>
@@ -20,7 +21,7 @@
 namespace qs::gui {
 
 namespace {
-constexpr int kLeast = 20, kMost = 30, kAxis = 18; // px, heights
+constexpr int kLeast = 20, kMost = 64, kAxis = 18; // px, heights; few bars share the room there is
 constexpr int kMeasured = 200;                     // bars whose names are measured: 1 ms
 } // namespace
 
@@ -64,7 +65,7 @@ void RankedBars::setBars(int count, const BarExtents& extents, std::function<Ran
         for (int i = 0; i < count_; ++i) nameWidth_ = std::max(nameWidth_, words.horizontalAdvance(bar_(i).name) + 5);
     }
     textWidth_ = QFontMetricsF(Theme::numbers(11)).averageCharWidth() * double(text) + 2;
-    dots_ = any && most > least && ((least > 0 && least > most / 2) || (most < 0 && most < least / 2));
+    dots_ = !fromZero_ && any && most > least && ((least > 0 && least > most / 2) || (most < 0 && most < least / 2));
     const double margin = dots_ ? (most - least) * 0.04 : 0;
     lo_ = dots_ ? least - margin : std::min(0.0, least);
     hi_ = dots_ ? most + margin : std::max(0.0, most);
@@ -86,6 +87,8 @@ void RankedBars::setAxisVisible(bool on) {
     viewport()->update();
 }
 
+void RankedBars::setNamesTensors() { namesTensors_ = true; }
+
 int RankedBars::axisHeight() const { return axisVisible_ ? kAxis : 0; }
 
 int RankedBars::rowHeight() const {
@@ -93,6 +96,7 @@ int RankedBars::rowHeight() const {
 }
 
 void RankedBars::setToken(int token) { token_ = token; }
+void RankedBars::setFromZero(bool on) { fromZero_ = on; }
 
 void RankedBars::setCurrent(int index) {
     if (index == current_) return;
@@ -192,10 +196,16 @@ void RankedBars::keyPressEvent(QKeyEvent* event) {
 }
 
 void RankedBars::contextMenuEvent(QContextMenuEvent* event) {
-    QMenu menu(this);
-    menu.addAction(tr("Copy picture (PNG)"), this, [this] { QApplication::clipboard()->setImage(grab().toImage()); });
-    menu.addAction(tr("Copy data (TSV)"), this, [this] { QApplication::clipboard()->setText(dataAsTsv()); });
-    menu.exec(event->globalPos());
+    auto* menu = new QMenu(this);
+    menu->setObjectName(QStringLiteral("tensorMenu"));
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    const int index = event->reason() == QContextMenuEvent::Keyboard
+                          ? current_
+                          : indexAt(viewport()->mapFromGlobal(event->globalPos()));
+    if (barActions_ && index >= 0) barActions_(*menu, index);
+    menu->addAction(tr("Copy picture (PNG)"), this, [this] { QApplication::clipboard()->setImage(grab().toImage()); });
+    menu->addAction(tr("Copy data (TSV)"), this, [this] { QApplication::clipboard()->setText(dataAsTsv()); });
+    menu->popup(event->globalPos());
 }
 
 QString RankedBars::dataAsTsv() const {
@@ -237,9 +247,11 @@ void RankedBars::paintEvent(QPaintEvent*) {
         painter.setFont(words);
         painter.setPen(i == current_ || i == hover_ ? tokens.text : tokens.muted);
         painter.drawText(QRectF(4, row.top(), names - 4, height), Qt::AlignLeft | Qt::AlignVCenter,
-                         wordMetrics.elidedText(bar.name, Qt::ElideMiddle, names - 4));
+                         namesTensors_ ? fittedName(bar.name, words, names - 4)
+                                       : wordMetrics.elidedText(bar.name, Qt::ElideMiddle, names - 4));
         painter.setFont(numbers);
-        const QRectF area(lane.left(), row.top() + (height - 10) / 2.0, lane.width(), 10);
+        const double thick = std::clamp(height / 3.0, 10.0, 18.0);
+        const QRectF area(lane.left(), row.top() + (height - thick) / 2.0, lane.width(), thick);
         if (!std::isfinite(bar.value)) {
             painter.fillRect(area, QBrush(tokens.faint, Qt::BDiagPattern));
             painter.setPen(tokens.warn);

@@ -9,6 +9,8 @@
 #include <functional>
 #include <vector>
 
+class QMenu;
+
 namespace qs::gui {
 
 struct RankedBar {
@@ -37,12 +39,17 @@ public:
     RankedBar bar(int index) const { return bar_(index); }
     void setAxis(const QString& title); ///< what the length means, with unit
     void setAxisVisible(bool on);       ///< off: the figures at the ends of the rows say it all
+    void setNamesTensors();             ///< names are cut as those of tensors
     void setToken(int token);           ///< 0..3: dataA..dataD
+    void setFromZero(bool on);          ///< on: bars begin at 0 however close the values lie; before setBars()
     void setCurrent(int index);         ///< -1: none; does not scroll
     void setLinked(int index);          ///< highlighted as under the mouse; scrolls to it; -1: none
     int current() const { return current_; }
+    double axisBegin() const { return lo_; }                ///< where bars and dots are measured from
     void setDescribe(std::function<QString(int)> describe); ///< tooltip
-    QRect barRect(int index) const;                         ///< the whole row, in viewport pixels
+    /// Puts actions of a bar in front of the context menu.
+    void setBarActions(std::function<void(QMenu&, int index)> add) { barActions_ = std::move(add); }
+    QRect barRect(int index) const; ///< the whole row, in viewport pixels
     QString dataAsTsv() const;
     QSize sizeHint() const override { return {320, 240}; }
     QSize minimumSizeHint() const override { return {180, 80}; }
@@ -70,10 +77,11 @@ private:
     std::function<RankedBar(int)> bar_;
     QString axis_;
     double lo_ = 0, hi_ = 0; ///< of the axis
-    bool dots_ = false, axisVisible_ = true;
+    bool dots_ = false, axisVisible_ = true, fromZero_ = false, namesTensors_ = false;
     double textWidth_ = 0, nameWidth_ = 0;
     int token_ = 2, current_ = -1, hover_ = -1;
     std::function<QString(int)> describe_;
+    std::function<void(QMenu&, int)> barActions_;
 };
 
 } // namespace qs::gui

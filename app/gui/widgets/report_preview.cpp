@@ -2,6 +2,7 @@
 #include "app/gui/widgets/report_preview.h"
 
 #include "app/gui/theme.h"
+#include "app/gui/widgets/name_text.h"
 #include "core/base/text.h"
 
 #include <QFontMetricsF>
@@ -23,7 +24,8 @@ constexpr double kLine = 20;
 
 QString shown(const ColumnInfo& column, const Value& value) {
     const auto* text = std::get_if<std::string>(&value);
-    return QString::fromStdString(text ? escapeForPeople(*text) : cellText(column, value));
+    const std::size_t most = column.show == Show::Name ? 500 : 120;
+    return QString::fromStdString(text ? escapeForPeople(cellText(column, value), most) : cellText(column, value));
 }
 
 /// The SVG carries its dark colours in a media query, which Qt does not evaluate.
@@ -139,16 +141,20 @@ void ReportPreview::addCards(const Table& cards) {
                 QRectF line(box.x() + 12, box.y() + 8, width - 24, 18);
                 for (std::size_t c = 0; c < cards.columns.size(); ++c) {
                     const QString text = shown(cards.columns[c], cards.rows[i][c]);
-                    painter.setFont(c == 0 ? Theme::words(12, QFont::DemiBold) : Theme::words(11));
-                    painter.setPen(c == 0 ? tokens.text : tokens.muted);
-                    const QString left = c == 0 ? text : QString::fromStdString(headerText(cards.columns[c]));
-                    painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter,
-                                     painter.fontMetrics().elidedText(left, Qt::ElideMiddle, int(line.width())));
+                    double taken = 0; // by the value, at the right
                     if (c > 0) {
+                        const QFontMetricsF numbers(Theme::numbers());
+                        const auto value = numbers.elidedText(text, Qt::ElideMiddle, 0.7 * line.width());
+                        taken = numbers.horizontalAdvance(value) + 10;
                         painter.setFont(Theme::numbers());
                         painter.setPen(tokens.text);
-                        painter.drawText(line, Qt::AlignRight | Qt::AlignVCenter, text);
+                        painter.drawText(line, Qt::AlignRight | Qt::AlignVCenter, value);
                     }
+                    const QString left = c == 0 ? text : QString::fromStdString(headerText(cards.columns[c]));
+                    painter.setFont(c == 0 ? Theme::words(12, QFont::DemiBold) : Theme::words(11));
+                    painter.setPen(c == 0 ? tokens.text : tokens.muted);
+                    painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter,
+                                     painter.fontMetrics().elidedText(left, Qt::ElideRight, int(line.width() - taken)));
                     line.translate(0, c == 0 ? 20 : 16);
                 }
             }
@@ -177,8 +183,9 @@ void ReportPreview::addTable(const Table& table) {
         cells[0] << header;
         for (std::size_t r = 0; r < rows; ++r) cells[r + 1] << texts[qsizetype(r)];
     }
-    std::vector<bool> right;
-    for (const auto& column : table.columns) right.push_back(isNumeric(column));
+    std::vector<bool> right, names;
+    for (const auto& column : table.columns)
+        right.push_back(isNumeric(column)), names.push_back(column.show == Show::Name);
     for (std::size_t r = 0; r <= rows; ++r)
         add(kLine, r == 0 ? 8 : 0, [=, line = cells[r], header = r == 0](QPainter& painter, const QRectF& area) {
             const auto& tokens = Theme::instance().tokens();
@@ -188,8 +195,11 @@ void ReportPreview::addTable(const Table& table) {
                 const QRectF box(area.left() + edges[at], area.top(), edges[at + 1] - edges[at] - 8, area.height());
                 painter.setFont(right[at] && !header ? Theme::numbers() : Theme::words(11));
                 painter.setPen(header ? tokens.muted : tokens.text);
-                painter.drawText(box, Qt::AlignVCenter | (right[at] ? Qt::AlignRight : Qt::AlignLeft),
-                                 painter.fontMetrics().elidedText(line[c], Qt::ElideMiddle, int(box.width()) + 1));
+                const bool name = names[at] && !header;
+                painter.drawText(
+                    box, Qt::AlignVCenter | (right[at] ? Qt::AlignRight : Qt::AlignLeft),
+                    name ? fittedName(line[c], painter.font(), box.width() + 1)
+                         : painter.fontMetrics().elidedText(line[c], Qt::ElideMiddle, int(box.width()) + 1));
             }
         });
     QStringList more;

@@ -75,7 +75,7 @@ RuleEditor::RuleEditor(Session& session, QWidget* parent)
     lines_->setAccessibleName(tr("Rules of the recipe, one a line"));
     lines_->setPlaceholderText(QStringLiteral("down_proj=int8\nlayers\\.[01]\\.=keep"));
     lines_->setToolTip(tr("REGEX=SPEC or REGEX=keep; the first line that matches a name decides"));
-    lines_->setFont(Theme::numbers());
+    lines_->setFont(Theme::code());
     lines_->setLineWrapMode(QPlainTextEdit::NoWrap);
     lines_->setTabChangesFocus(true);
     lines_->setFixedHeight(104);
@@ -90,7 +90,8 @@ RuleEditor::RuleEditor(Session& session, QWidget* parent)
     saveButton->setObjectName(QStringLiteral("saveRecipe"));
     files->addWidget(openButton);
     files->addWidget(saveButton);
-    column->addWidget(new Field(lines_));
+    field_ = new Field(lines_);
+    column->addWidget(field_);
     column->addWidget(said_);
     column->addWidget(rest_);
     column->addLayout(files);
@@ -160,6 +161,8 @@ void RuleEditor::save() {
 
 void RuleEditor::say(const QString& sentence, bool isWrong) {
     wrong_ = isWrong;
+    field_->setProperty("invalid", isWrong);
+    field_->update();
     said_->setText(sentence);
     said_->setProperty("role", sentence.startsWith(tr("Saved ")) ? QStringLiteral("muted") : QStringLiteral("warn"));
     said_->style()->polish(said_);

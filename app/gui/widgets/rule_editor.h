@@ -39,6 +39,7 @@ private:
     Session& session_;
     PathChooser chooseOpen_, chooseSave_;
     QPlainTextEdit* lines_;
+    QWidget* field_ = nullptr; ///< around the lines
     QComboBox* rest_;
     QLabel* said_;
     QTimer* settle_;

@@ -21,11 +21,11 @@
 
 namespace qs::gui {
 namespace {
-constexpr double kNear = 12;      // px between the mouse and a mark that it means
-constexpr double kLeast = 250;    // px, width of a panel
-constexpr double kLow = 168;      // px, height of a panel
-constexpr double kAir = 16;       // px between panels
-constexpr double kLegendRow = 18; // px
+constexpr double kNear = 12;        // px between the mouse and a mark that it means
+constexpr double kLeastPanel = 250; // px, width of a panel
+constexpr double kLow = 168;        // px, height of a panel
+constexpr double kAir = 16;         // px between panels
+constexpr double kLegendLine = 18;  // px
 } // namespace
 
 SmallMultiples::SmallMultiples(QWidget* parent) : QAbstractScrollArea(parent) {
@@ -78,13 +78,13 @@ void SmallMultiples::arrange() {
     double x = 0, y = 2;
     for (const auto& name : series_) {
         const double w = 16 + metrics.horizontalAdvance(name) + 14;
-        if (x > 0 && x + w > width) x = 0, y += kLegendRow;
-        legend_.push_back({x, y, w, kLegendRow});
+        if (x > 0 && x + w > width) x = 0, y += kLegendLine;
+        legend_.push_back({x, y, w, kLegendLine});
         x += w;
     }
-    legendHeight_ = legend_.empty() ? 0 : y + kLegendRow + 8;
+    legendHeight_ = legend_.empty() ? 0 : y + kLegendLine + 8;
     const int n = std::max(1, int(panels_.size()));
-    const int most = std::clamp(int((width + kAir) / (kLeast + kAir)), 1, n);
+    const int most = std::clamp(int((width + kAir) / (kLeastPanel + kAir)), 1, n);
     columns_ = most;
     const auto heightFor = [&](int columns) {
         const int rows = (n + columns - 1) / columns;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/theme.h"
+#include "app/gui/widgets/name_text.h"
 #include "app/gui/widgets/plot_axis.h"
+#include "app/gui/widgets/plot_shapes.h"
 #include "app/gui/widgets/small_multiples.h"
 #include "core/report/series_palette.h"
 
@@ -37,8 +39,6 @@ QPainterPath markPath(int series, QPointF at, double r) {
     }
     return path;
 }
-
-double crisp(double pixel) { return std::floor(pixel) + 0.5; }
 
 } // namespace
 
@@ -77,7 +77,7 @@ void SmallMultiples::paintPanel(QPainter& painter, int index) const {
     const double noteWidth = small.horizontalAdvance(panel.note);
     painter.drawText(QRectF(rect.left(), rect.top(), rect.width() - noteWidth - 12, 18),
                      Qt::AlignLeft | Qt::AlignVCenter,
-                     title.elidedText(panel.title, Qt::ElideMiddle, rect.width() - noteWidth - 12));
+                     fittedName(panel.title, painter.font(), rect.width() - noteWidth - 12));
     if (current)
         painter.fillRect(QRectF(rect.left(), rect.top() + 18, title.horizontalAdvance(panel.title), 2), tokens.accent);
     painter.setFont(Theme::numbers(10));
@@ -89,16 +89,16 @@ void SmallMultiples::paintPanel(QPainter& painter, int index) const {
     const auto xTicks = linearTicks(x_.lo, x_.hi, std::clamp(int(plot.width() / 48), 2, 6));
     const auto yTicks = linearTicks(y_.lo, y_.hi, std::clamp(int(plot.height() / 26), 2, 6));
     for (const auto& tick : yTicks.ticks) {
-        const double y = crisp(at(plot, x_.lo, tick.at).y());
+        const double y = at(plot, x_.lo, tick.at).y();
         painter.setPen(QPen(tokens.line, 1));
-        painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y));
+        drawStraight(painter, QPointF(plot.left(), y), QPointF(plot.right(), y));
         painter.setPen(tokens.muted);
         painter.drawText(QRectF(rect.left(), y - 8, 28, 16), Qt::AlignRight | Qt::AlignVCenter, tick.label);
     }
     for (const auto& tick : xTicks.ticks) {
-        const double x = crisp(at(plot, tick.at, y_.lo).x());
+        const double x = at(plot, tick.at, y_.lo).x();
         painter.setPen(QPen(tokens.line, 1));
-        painter.drawLine(QPointF(x, plot.top()), QPointF(x, plot.bottom()));
+        drawStraight(painter, QPointF(x, plot.top()), QPointF(x, plot.bottom()));
         painter.setPen(tokens.muted);
         painter.drawText(QRectF(x - 24, plot.bottom() + 3, 48, 14), Qt::AlignHCenter | Qt::AlignVCenter, tick.label);
     }

@@ -7,6 +7,7 @@ target_sources(qs_gui PRIVATE
   widgets/key_figures.cpp
   widgets/keys_dialog.cpp
   widgets/metric_cell.cpp
+  widgets/name_text.cpp
   widgets/open_dialogs.cpp
   widgets/page_title.cpp
   widgets/peek.cpp

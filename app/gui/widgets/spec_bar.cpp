@@ -197,7 +197,7 @@ void SpecBar::refresh() {
 
     scale_->clear();
     for (const auto& choice : scaleChoices(traits)) scale_->addItem(choice.title, int(choice.kind));
-    if (spec.axes && *spec.axes != std::vector<int>{-1})
+    if (spec.keepsOutput || (spec.axes && *spec.axes != std::vector<int>{-1}))
         scale_->setItemText(scale_->findData(int(ScaleKind::Axes)), QStringLiteral("axis"));
     if (spec.tiles) scale_->setItemText(scale_->findData(int(ScaleKind::Block)), QStringLiteral("tile"));
     scale_->setCurrentIndex(scale_->findData(int(spec.scaleKind())));
@@ -246,15 +246,17 @@ void SpecBar::showBlock(const QuantSpec& spec) {
         blockValue_->setRange(fixed, fixed);
         blockValue_->setSpecialValueText(fixed > 0 ? QString() : QStringLiteral("–"));
     }
-    const auto tip = on ? QStringLiteral("Consecutive elements of the last axis that share a scale (%1 to %2)")
-                              .arg(traits.minBlock)
-                              .arg(traits.maxBlock)
-                     : spec.tiles ? QStringLiteral("Scales are tiled: their sizes are among the rest of the spec")
-                     : spec.scaleKind() == ScaleKind::Block
-                         ? QStringLiteral("%1 has blocks of %2").arg(fromUtf8(traits.title)).arg(spec.blockSize())
-                     : (traits.scaleKinds & std::uint8_t(ScaleKind::Block))
-                         ? QStringLiteral("No blocks under this scale: choose scale block")
-                         : QStringLiteral("%1 has no blocks").arg(fromUtf8(traits.title));
+    const auto tip =
+        on ? QStringLiteral("Consecutive elements of %3 that share a scale (%1 to %2)")
+                 .arg(traits.minBlock)
+                 .arg(traits.maxBlock)
+                 .arg(spec.isFlat() ? QStringLiteral("all axes but the first") : QStringLiteral("the last axis"))
+        : spec.tiles ? QStringLiteral("Scales are tiled: their sizes are among the rest of the spec")
+        : spec.scaleKind() == ScaleKind::Block
+            ? QStringLiteral("%1 has blocks of %2").arg(fromUtf8(traits.title)).arg(spec.blockSize())
+        : (traits.scaleKinds & std::uint8_t(ScaleKind::Block))
+            ? QStringLiteral("No blocks under this scale: choose scale block")
+            : QStringLiteral("%1 has no blocks").arg(fromUtf8(traits.title));
     block_->setToolTip(tip);
     blockValue_->setToolTip(tip);
     block_->setAccessibleDescription(tip);

@@ -28,6 +28,7 @@ void markInvalid(QLineEdit* edit, bool invalid) {
 }
 
 QString axesText(const QuantSpec& spec) {
+    if (spec.keepsOutput) return QStringLiteral("out");
     QStringList parts;
     for (const int axis : spec.reducedAxes()) parts << QString::number(axis);
     return parts.join(QLatin1Char(','));
@@ -43,6 +44,19 @@ QString valueIn(const QuantSpec& spec, const char* key) {
 void setWords(QComboBox& box, std::string_view list) {
     box.clear();
     for (const auto id : words(list)) box.addItem(QString::fromUtf8(id.data(), qsizetype(id.size())));
+}
+
+/// Blocks that a word may spread over the flattened kernel.
+bool takesFlat(QuantSpec spec) {
+    if (spec.scaleKind() != ScaleKind::Block) return false;
+    spec.flat = true;
+    return validate(spec).has_value();
+}
+
+void clearGroups(QuantSpec& spec) {
+    spec.scale = ScaleSpelling::Default;
+    spec.block.reset(), spec.axes.reset(), spec.flat.reset();
+    spec.keepsOutput = false;
 }
 
 bool isFactor(const Calibration& calibration) {
@@ -61,8 +75,8 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
     : QFrame(parent, Qt::Popup), apply_(std::move(apply)), text_(new QLineEdit), axes_(new QLineEdit),
       numbers_(new QLineEdit), tiles_(new QLineEdit), sparsity_(new QLineEdit), seed_(new QLineEdit),
       nan_(new QComboBox), compute_(new QComboBox), dialect_(new QComboBox), scaleType_(new QComboBox),
-      zero_(new QComboBox), bits_(new QComboBox), rounding_(new QComboBox), clip_(new QDoubleSpinBox),
-      problem_(new QLabel), full_(new QPlainTextEdit) {
+      zero_(new QComboBox), bits_(new QComboBox), flat_(new QComboBox), rounding_(new QComboBox),
+      clip_(new QDoubleSpinBox), problem_(new QLabel), full_(new QPlainTextEdit) {
     setProperty("role", QStringLiteral("popup"));
     setAccessibleName(QStringLiteral("More of the spec"));
     nan_->addItems({QStringLiteral("refuse"), QStringLiteral("skip")});
@@ -79,7 +93,12 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
     clip_->setDecimals(3);
     clip_->setKeyboardTracking(false);
     clip_->setToolTip(QStringLiteral("Factor of the calibration's bound; of absmax and minmax, below 1 clips"));
-    axes_->setToolTip(QStringLiteral("Axes that one scale runs over, for example -1 or 0,1"));
+    axes_->setToolTip(
+        QStringLiteral("Axes that one scale runs over, for example -1 or 0,1; out: all axes but that of the "
+                       "output channels"));
+    flat_->addItems({QStringLiteral("the last axis"), QStringLiteral("all axes but the first")});
+    flat_->setToolTip(QStringLiteral("What blocks run over: all axes but the first is the flattened kernel of a "
+                                     "convolution, flat=yes"));
     bits_->setToolTip(QStringLiteral("Bits of a code: 2^bits levels are learned"));
     rounding_->addItems({QStringLiteral("nearest"), QStringLiteral("stochastic")});
     rounding_->setToolTip(QStringLiteral("To the nearest level, or up or down at random, as likely as it is near"));
@@ -90,11 +109,11 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
     sparsity_->setToolTip(QStringLiteral("N/M: of every M consecutive values the N largest magnitudes stay"));
     sparsity_->setPlaceholderText(QStringLiteral("none, e.g. 2/4"));
     text_->setObjectName(QStringLiteral("specText"));
-    for (auto* edit : {text_, axes_, numbers_, tiles_, sparsity_, seed_}) edit->setFont(Theme::numbers(12));
+    for (auto* edit : {text_, axes_, numbers_, tiles_, sparsity_, seed_}) edit->setFont(Theme::code(12));
     clip_->setFont(Theme::numbers(12));
     problem_->setWordWrap(true);
     problem_->setProperty("role", QStringLiteral("warn"));
-    full_->setFont(Theme::numbers(10));
+    full_->setFont(Theme::code(10));
     full_->setProperty("role", QStringLiteral("muted"));
     full_->setAccessibleName(QStringLiteral("All keys of the spec"));
     full_->setReadOnly(true);
@@ -108,12 +127,14 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
     auto* form = new QFormLayout(this);
     form->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap);
     form->setSpacing(Theme::kSpace);
-    const std::pair<const char*, QWidget*> rows[] = {
-        {"Spec", text_},         {"Bits", bits_},        {"Dialect", dialect_},
-        {"Zero point", zero_},   {"Clip factor", clip_}, {"Numbers", numbers_},
-        {"Axes", axes_},         {"Tiles", tiles_},      {"Scale type", scaleType_},
-        {"Rounding", rounding_}, {"Seed", seed_},        {"Sparsity", sparsity_},
-        {"NaN", nan_},           {"Compute", compute_}};
+    const std::pair<const char*, QWidget*> rows[] = {{"Spec", text_},         {"Bits", bits_},
+                                                     {"Dialect", dialect_},   {"Zero point", zero_},
+                                                     {"Clip factor", clip_},  {"Numbers", numbers_},
+                                                     {"Axes", axes_},         {"Blocks over", flat_},
+                                                     {"Tiles", tiles_},       {"Scale type", scaleType_},
+                                                     {"Rounding", rounding_}, {"Seed", seed_},
+                                                     {"Sparsity", sparsity_}, {"NaN", nan_},
+                                                     {"Compute", compute_}};
     for (const auto& [caption, control] : rows) {
         auto* label = new QLabel(QString::fromLatin1(caption));
         label->setProperty("role", QStringLiteral("muted"));
@@ -140,14 +161,8 @@ void SpecMore::connectControls() {
         this->apply(spec);
     });
     connect(dialect_, &QComboBox::currentIndexChanged, this, [this](int index) {
-        auto spec = spec_;
-        spec.dialect = index > 0 ? std::optional(dialect_->itemText(index).toStdString()) : std::nullopt;
-        if (spec.dialect == "maxtext") { // manual_quantize: one scale, from a maximum that is given
-            spec.block.reset(), spec.axes.reset(), spec.tiles.reset();
-            spec.scale = ScaleSpelling::Tensor;
-            spec.calibration = Calibration{"fixed", {1, 1}};
-        }
-        this->apply(consistent(spec));
+        const auto dialect = index > 0 ? std::optional(dialect_->itemText(index).toStdString()) : std::nullopt;
+        this->apply(withDialect(spec_, dialect));
     });
     connect(scaleType_, &QComboBox::currentIndexChanged, this, [this](int index) {
         auto spec = spec_;
@@ -181,8 +196,13 @@ void SpecMore::connectControls() {
         auto rest = spec_;
         rest.tiles.reset();
         const auto tiles = tiles_->text().remove(u' ');
-        if (!tiles.isEmpty()) rest.scale = ScaleSpelling::Default, rest.block.reset(), rest.axes.reset();
+        if (!tiles.isEmpty()) clearGroups(rest);
         applyKey(*tiles_, rest, "tile", tiles);
+    });
+    connect(flat_, &QComboBox::currentIndexChanged, this, [this](int index) {
+        auto spec = spec_;
+        spec.flat = index == 1 ? std::optional(true) : std::nullopt;
+        this->apply(spec);
     });
     connect(sparsity_, &QLineEdit::editingFinished, this, [this] {
         auto rest = spec_;
@@ -225,6 +245,9 @@ void SpecMore::applyAxes() {
     if (showing_ || axes_->text() == axesText(spec_)) return;
     auto spec = spec_;
     spec.scale = ScaleSpelling::Default;
+    spec.axes.reset();
+    spec.keepsOutput = axes_->text().trimmed() == QLatin1String("out");
+    if (spec.keepsOutput) return apply(spec);
     spec.axes.emplace();
     bool understood = true;
     for (const auto& part : axes_->text().split(QLatin1Char(','))) {
@@ -234,7 +257,8 @@ void SpecMore::applyAxes() {
     }
     markInvalid(axes_, !understood);
     if (understood) return apply(spec);
-    refuse(*axes_, QStringLiteral("Axes are whole numbers with commas between, for example -1 or 0,1."));
+    refuse(*axes_,
+           QStringLiteral("Axes are whole numbers with commas between, for example -1 or 0,1, or the word out."));
 }
 
 void SpecMore::refuse(QLineEdit& edit, const QString& why) {
@@ -286,6 +310,8 @@ void SpecMore::follow(const QuantSpec& spec) {
     setRow(scaleType_, scaleType_->count() > 1);
     axes_->setText(axesText(spec));
     setRow(axes_, spec.scaleKind() == ScaleKind::Axes);
+    flat_->setCurrentIndex(spec.isFlat() ? 1 : 0);
+    setRow(flat_, takesFlat(spec));
     const auto calibration = spec.effectiveCalibration();
     clip_->setValue(calibration.arguments.empty() ? 1.0 : calibration.arguments.front());
     setRow(clip_, isFactor(calibration));

@@ -35,7 +35,7 @@ private:
     std::function<void(const QuantSpec&)> apply_;
     QuantSpec spec_;
     QLineEdit *text_, *axes_, *numbers_, *tiles_, *sparsity_, *seed_;
-    QComboBox *nan_, *compute_, *dialect_, *scaleType_, *zero_, *bits_, *rounding_;
+    QComboBox *nan_, *compute_, *dialect_, *scaleType_, *zero_, *bits_, *flat_, *rounding_;
     QDoubleSpinBox* clip_;
     QLabel* problem_;
     QPlainTextEdit* full_; ///< breaks lines anywhere and gives them back whole

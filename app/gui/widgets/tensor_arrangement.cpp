@@ -9,15 +9,15 @@
 namespace qs::gui {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoRow = std::numeric_limits<double>::quiet_NaN();
 
 bool flagged(const TensorAnalysis& row) {
-    return row.status != Status::Ok || row.nan || row.inf || !row.warnings.empty() ||
-           (row.statistics && row.statistics->outlierChannels > 0);
+    return row.status != Status::Ok || row.nan || row.inf || !row.warnings.empty() || row.isLarger() ||
+           (row.statistics && row.statistics->outlierChannels + row.statistics->outlierColumns > 0);
 }
 
 double metricOf(const AnalysisRow& row, const Metric* metric) {
-    return row && metric && row->status == Status::Ok ? metric->value(*row).value_or(kNone) : kNone;
+    return row && metric && row->status == Status::Ok ? metric->value(*row).value_or(kNoRow) : kNoRow;
 }
 
 void sortBy(std::vector<int>::iterator begin, std::vector<int>::iterator end, const std::vector<double>& keys,
@@ -34,12 +34,12 @@ void sortBy(std::vector<int>::iterator begin, std::vector<int>::iterator end, co
 double sortKey(const TensorInfo& tensor, const AnalysisRow& row, const Metric* metric, ArrangementWish::Key key) {
     switch (key) {
     case ArrangementWish::ByBytes: return double(storedBytes(tensor));
-    case ArrangementWish::ByBpw: return row && row->status == Status::Ok ? row->bpw : kNone;
+    case ArrangementWish::ByBpw: return row && row->status == Status::Ok ? row->bpw : kNoRow;
     case ArrangementWish::ByMetric: return metricOf(row, metric);
     case ArrangementWish::ByFlags: return row ? double(flagsOf(row, false).size()) : 0;
     case ArrangementWish::ByName: break;
     }
-    return kNone;
+    return kNoRow;
 }
 
 QString flagsOf(const AnalysisRow& row, bool sentence) {
@@ -52,8 +52,15 @@ QString flagsOf(const AnalysisRow& row, bool sentence) {
     if (row->nan) flags << (sentence ? QStringLiteral("%1 NaN").arg(row->nan) : QStringLiteral("NaN"));
     if (row->inf) flags << (sentence ? QStringLiteral("%1 Inf").arg(row->inf) : QStringLiteral("Inf"));
     if (row->statistics && row->statistics->outlierChannels > 0)
-        flags << (sentence ? QStringLiteral("%1 outlier channels").arg(row->statistics->outlierChannels)
-                           : QStringLiteral("outliers"));
+        flags << (sentence ? QStringLiteral("%1 outlier rows").arg(row->statistics->outlierChannels)
+                           : QStringLiteral("outlier rows"));
+    if (row->statistics && row->statistics->outlierColumns > 0)
+        flags << (sentence ? QStringLiteral("%1 outlier columns").arg(row->statistics->outlierColumns)
+                           : QStringLiteral("outlier columns"));
+    if (row->isLarger())
+        flags << (sentence
+                      ? QString::fromStdString(row->larger.empty() ? "stores more bits than the source" : row->larger)
+                      : QStringLiteral("larger than the source"));
     if (!row->warnings.empty()) {
         if (sentence)
             for (const auto& warning : row->warnings) flags << QString::fromStdString(warning);

@@ -2,6 +2,7 @@
 #include "app/gui/widgets/tensor_browser.h"
 
 #include "app/gui/session.h"
+#include "app/gui/tensor_menu.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/metric_cell.h"
 #include "app/gui/widgets/shared_painting.h"
@@ -57,6 +58,7 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
     filter_->setObjectName(QStringLiteral("filter"));
     filter_->setPlaceholderText(QStringLiteral("Filter tensors (regex)   Ctrl+F"));
     filter_->setAccessibleName(QStringLiteral("Filter tensors by a regular expression"));
+    filter_->setFont(Theme::code(12));
     filter_->setClearButtonEnabled(true);
     filter_->installEventFilter(this);
     metric_->setObjectName(QStringLiteral("metric"));
@@ -67,6 +69,7 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
     }
     metric_->setMinimumContentsLength(8);
     metric_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    shown_->setObjectName(QStringLiteral("shownCount"));
     shown_->setFont(Theme::words(11));
     shown_->setProperty("role", QStringLiteral("muted"));
     asTree_->setChecked(true);
@@ -120,6 +123,11 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
         fitColumns();
     });
     connect(view_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &TensorBrowser::takeSelection);
+    view_->setContextMenuPolicy(Qt::CustomContextMenu);
+    connect(view_, &QTreeView::customContextMenuRequested, this, [this](const QPoint& at) {
+        if (const auto* tensor = tree_->tensor(view_->indexAt(at)))
+            popUpTensorMenu(*this, view_->viewport()->mapToGlobal(at), session_, *tensor);
+    });
     connect(view_, &QTreeView::activated, this, [this](const QModelIndex& index) {
         if (tree_->tensor(index)) Q_EMIT session_.pageRequested(QStringLiteral("tensor"));
     });
@@ -186,10 +194,12 @@ void TensorBrowser::applyFilter() {
     filter_->setProperty("invalid", !valid);
     filter_->style()->unpolish(filter_);
     filter_->style()->polish(filter_);
+    filter_->update();
     filter_->setToolTip(valid ? QString()
                               : QStringLiteral("Not a regular expression: %1 at character %2")
                                     .arg(filter.errorString())
                                     .arg(filter.patternErrorOffset()));
+    countShown();
     if (valid) tree_->setFilter(filter); // else the last one stays
 }
 
@@ -208,7 +218,14 @@ void TensorBrowser::countShown() {
     const auto all = session_.model() ? int(session_.model()->tensors.size()) : 0;
     shown_->setText(filter_->text().isEmpty() ? QStringLiteral("%1").arg(all)
                                               : QStringLiteral("%1 of %2").arg(tree_->shown()).arg(all));
-    shown_->setToolTip(QStringLiteral("Tensors shown"));
+    const bool invalid = filter_->property("invalid").toBool();
+    if (invalid) shown_->setText(QStringLiteral("not a regex"));
+    const QString role = invalid ? QStringLiteral("warn") : QStringLiteral("muted");
+    if (shown_->property("role").toString() != role) {
+        shown_->setProperty("role", role);
+        shown_->style()->polish(shown_);
+    }
+    shown_->setToolTip(invalid ? filter_->toolTip() : QStringLiteral("Tensors shown"));
 }
 
 void TensorBrowser::followSession() {

@@ -4,6 +4,7 @@
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/name_text.h"
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
 
@@ -328,6 +329,7 @@ QVariant TensorTree::data(const QModelIndex& index, int role) const {
         case Flags: return flagsOf(row, false);
         default: return {};
         }
+    case kNameRole: return column == Name;
     case Qt::FontRole:
         if (column == Bpw || column == Bytes) return Theme::numbers();
         if (column == MetricValue) return known && !std::isnan(metricOf(at)) ? Theme::numbers() : Theme::words(11);
@@ -368,7 +370,7 @@ QVariant TensorTree::headerData(int section, Qt::Orientation orientation, int ro
     }
     static const char* titles[] = {"Tensor", "bpw ↓", "", "bytes", "flags"};
     static const char* tips[] = {"Name, by layer", "True stored bits per weight", "", "Bytes in the file",
-                                 "NaN, outlier channels, refusals"};
+                                 "NaN, outlier rows and columns, refusals, more bits than the source"};
     if (role == Qt::DisplayRole) return QString::fromUtf8(titles[section]);
     if (role == Qt::ToolTipRole) return QString::fromUtf8(tips[section]);
     return {};

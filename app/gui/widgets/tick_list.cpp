@@ -16,7 +16,7 @@ TickList::TickList(const char* name, const QString& accessibleName, QWidget* par
     SharedPainting::of(*viewport(), SharedPainting::Fit::FromTheCorner);
     setObjectName(QLatin1String(name));
     setAccessibleName(accessibleName);
-    setFont(Theme::numbers());
+    setFont(Theme::code());
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setTextElideMode(Qt::ElideMiddle);
     setViewportMargins(kIndent, 0, 0, 0);

@@ -12,6 +12,9 @@ namespace qs::worker {
 namespace {
 
 FilePart opened;
+std::uint64_t* progressCounter = nullptr; ///< in the window; the program looks whether it changes
+std::uint64_t readSinceQuestion = 0;
+constexpr std::uint64_t kReadAgain = 4, kAlwaysRead = std::uint64_t(64) << 20;
 
 struct Part {
     H5FD_t base; ///< first: HDF5 fills it in
@@ -39,6 +42,8 @@ herr_t setEoa(H5FD_t* file, H5FD_mem_t, haddr_t address) {
 haddr_t getEof(const H5FD_t*, H5FD_mem_t) { return opened.length; }
 herr_t readFile(H5FD_t*, H5FD_mem_t, hid_t, haddr_t address, size_t size, void* into) {
     if (address > opened.length || size > opened.length - address) return -1;
+    readSinceQuestion += size;
+    if (readSinceQuestion / kReadAgain <= opened.length + kAlwaysRead) countProgress();
     auto* at = static_cast<char*>(into);
     while (size > 0) {
         const ssize_t got = pread(opened.descriptor, at, size, off_t(opened.base + address));
@@ -67,6 +72,15 @@ H5FD_class_t makeClass() {
 }
 
 } // namespace
+
+void beginProgress(std::uint64_t* counter) {
+    progressCounter = counter;
+    readSinceQuestion = 0;
+}
+
+void countProgress() {
+    if (progressCounter) ++*progressCounter;
+}
 
 FileHandle openPart(const FilePart& part) {
     opened = part;

@@ -13,6 +13,10 @@ struct FilePart {
     std::uint64_t base = 0, length = 0;
 };
 
+/// Reads count as progress of the question that begins now, until they add up to several times the file.
+void beginProgress(std::uint64_t* counter);
+void countProgress();
+
 /// Plugins, locks and every other way to a file are off. One part in a process.
 FileHandle openPart(const FilePart& part);
 

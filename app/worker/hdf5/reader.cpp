@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kRowsAtOnce = 2000, kTextAtOnce = 4u << 20;
+constexpr std::size_t kRowsAtOnce = 1000, kTextAtOnce = 256u << 10; // escaped, less than the program takes at once
 
 /// Of the last call that failed: the innermost message, because the others say who called whom. Kept when it happens;
 /// the next call of HDF5, be it to give something back, forgets it.
@@ -57,6 +57,7 @@ public:
             const auto id = fields.count("id", UINT64_MAX);
             const auto call = fields.text("call", 16);
             std::string failure;
+            beginProgress(reinterpret_cast<std::uint64_t*>(window_ + kHdf5ProgressAt));
             const json answer = answerTo(call, fields, failure);
             if (fields.problem()) failure = *fields.problem();
             json message = {{"id", id}};
@@ -81,9 +82,10 @@ private:
     }
 
     void visiting(const std::string& path) {
-        const auto length = std::min<std::size_t>(path.size(), kHdf5PathBytes - 1);
+        const auto length = std::min<std::size_t>(path.size(), kHdf5ProgressAt - 1);
         std::memcpy(window_, path.data(), length);
         window_[length] = 0;
+        countProgress();
     }
 
     json open(Fields& fields, std::string& failure) {
@@ -95,7 +97,7 @@ private:
             failure = lastFault;
             return {};
         }
-        failure = walk(file_.get(), found_, [this](const std::string& path) { visiting(path); });
+        failure = walk(file_.get(), part.length, found_, [this](const std::string& path) { visiting(path); });
         json metadata = json::object();
         visiting("/");
         const ObjectHandle root(H5Oopen(file_.get(), "/", H5P_DEFAULT));

@@ -2,6 +2,7 @@
 #include "app/worker/hdf5/walk.h"
 
 #include "core/base/text.h"
+#include "core/model/list_budget.h"
 
 #include <cstring>
 #include <deque>
@@ -22,13 +23,25 @@ struct Link {
 struct Links {
     std::vector<Link> list;
     std::size_t left;
-    bool tooMany = false;
+    ListBudget& budget;
+    bool tooMany = false, tooLong = false;
 };
+
+/// Twice a row: a list that grows is copied.
+std::uint64_t memoryOf(const Found& row) {
+    std::uint64_t bytes = 2 * sizeof row + ListBudget::heap(row.shape.capacity() * 8) + row.quantizedText;
+    for (const auto* text : {&row.path, &row.reason, &row.note}) bytes += ListBudget::of(*text);
+    return bytes + row.quantized.size() * 128;
+}
 
 herr_t collect(hid_t, const char* name, const H5L_info_t* link, void* into) {
     auto& links = *static_cast<Links*>(into);
     if (links.left-- == 0) {
         links.tooMany = true;
+        return 1;
+    }
+    if (!links.budget.take(2 * sizeof(Link) + ListBudget::heap(strnlen(name, kLongestName) + 1))) {
+        links.tooLong = true;
         return 1;
     }
     Link seen{std::string(name, strnlen(name, kLongestName)), HADDR_UNDEF, nullptr};
@@ -50,7 +63,14 @@ struct Group {
 
 } // namespace
 
-std::string walk(hid_t file, std::vector<Found>& found, const std::function<void(const std::string&)>& visiting) {
+std::string walk(hid_t file, std::uint64_t bytes, std::vector<Found>& found,
+                 const std::function<void(const std::string&)>& visiting) {
+    ListBudget budget(bytes);
+    bool tooLong = false;
+    const auto add = [&](Found row) {
+        tooLong = tooLong || !budget.take(memoryOf(row));
+        if (!tooLong) found.push_back(std::move(row));
+    };
     H5O_info_t root;
     visiting("/");
     if (H5Oget_info_by_name(file, "/", &root, H5P_DEFAULT) < 0) return "its root group cannot be read";
@@ -61,20 +81,22 @@ std::string walk(hid_t file, std::vector<Found>& found, const std::function<void
         Found row;
         row.path = std::move(path);
         row.reason = std::move(reason);
-        found.push_back(std::move(row));
+        add(std::move(row));
     };
     while (!groups.empty()) {
         const Group group = std::move(groups.front());
         groups.pop_front();
         visiting(group.path.empty() ? "/" : group.path);
         const ObjectHandle open(H5Oopen_by_addr(file, group.address));
-        Links links{{}, left, false};
+        Links links{{}, left, budget};
         hsize_t index = 0;
         if (!open || H5Literate(open.get(), H5_INDEX_NAME, H5_ITER_NATIVE, &index, collect, &links) < 0)
             refuse(group.path, "is a group that cannot be read");
+        if (links.tooLong || tooLong) return budget.why("its list of tensors");
         if (links.tooMany) return fmt::format("it has more than {} links", kMostLinks);
         left = links.left;
         for (auto& link : links.list) {
+            if (tooLong) return budget.why("its list of tensors");
             std::string path = group.path + "/" + link.name;
             if (path.size() > kLongestPath) return fmt::format("it has a path of more than {} bytes", kLongestPath);
             if (link.refused) {
@@ -82,6 +104,7 @@ std::string walk(hid_t file, std::vector<Found>& found, const std::function<void
                 continue;
             }
             const auto [seen, fresh] = visited.emplace(link.address, path);
+            if (fresh) tooLong = tooLong || !budget.take(2 * (128 + ListBudget::of(path))); // here and in `groups`
             if (!fresh) {
                 refuse(std::move(path), fmt::format("is another name of {}", escapeForPeople(seen->second, 200)));
                 continue;
@@ -97,13 +120,13 @@ std::string walk(hid_t file, std::vector<Found>& found, const std::function<void
                 row.path = std::move(path);
                 row.address = link.address;
                 describe(object.get(), row);
-                found.push_back(std::move(row));
+                add(std::move(row));
             } else {
                 refuse(std::move(path), kind == H5I_DATATYPE ? "is a named type" : "cannot be read");
             }
         }
     }
-    return {};
+    return tooLong ? budget.why("its list of tensors") : std::string();
 }
 
 } // namespace qs::worker

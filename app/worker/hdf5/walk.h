@@ -8,7 +8,9 @@
 
 namespace qs::worker {
 
-/// `visiting` is told each path before the object is touched. Stops, and says why, at a limit; "" when all was seen.
-std::string walk(hid_t file, std::vector<Found>& found, const std::function<void(const std::string&)>& visiting);
+/// `visiting` is told each path before the object is touched. Stops, and says why, at a limit, be it one of memory for a
+/// file of `bytes`; "" when all was seen.
+std::string walk(hid_t file, std::uint64_t bytes, std::vector<Found>& found,
+                 const std::function<void(const std::string&)>& visiting);
 
 } // namespace qs::worker

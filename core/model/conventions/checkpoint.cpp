@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/model/companion.h"
+#include "core/model/conventions/attention.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/conventions/schemes.h"
 #include "core/model/file_set.h"
@@ -33,6 +34,13 @@ std::optional<DType> floatType(const std::string& name) {
     return {};
 }
 
+std::optional<std::int64_t> sizeAt(const nlohmann::json& object, const char* key) {
+    const auto found = object.find(key);
+    if (found == object.end() || !found->is_number_integer()) return {};
+    const auto value = found->get<std::int64_t>();
+    return value > 0 ? std::optional(value) : std::nullopt;
+}
+
 fs::path folderOfConfig(const Model& model) {
     return model.folder.empty() ? fs::path(model.files.front().path).parent_path() : fs::path(model.folder);
 }
@@ -48,6 +56,22 @@ std::vector<std::string> configPaths(const Model& model) {
         if (fs::exists(path, failed)) paths.push_back(std::move(path));
     }
     return paths;
+}
+
+/// Models of text and pictures have the entries one level deeper.
+AttentionSizes attentionSizes(const Model& model) {
+    AttentionSizes sizes;
+    if (model.files.empty()) return sizes;
+    const auto tree = readCompanionTree((folderOfConfig(model) / "config.json").string());
+    if (!tree || !tree->is_object()) return sizes;
+    const auto text = tree->find("text_config");
+    const nlohmann::json& of = text != tree->end() && text->is_object() ? *text : *tree;
+    const auto heads = sizeAt(of, "num_attention_heads"), width = sizeAt(of, "hidden_size");
+    sizes.kvHeads = sizeAt(of, "num_key_value_heads");
+    if (!sizes.kvHeads) sizes.kvHeads = heads;
+    sizes.headSize = sizeAt(of, "head_dim");
+    if (!sizes.headSize && heads && width && *width % *heads == 0) sizes.headSize = *width / *heads;
+    return sizes;
 }
 
 CheckpointConfig readCheckpointConfig(const Model& model) {
@@ -68,6 +92,7 @@ CheckpointConfig readCheckpointConfig(const Model& model) {
     if (const auto tree = readCompanionTree((folder / "config.json").string()); !tree)
         config.problem = tree.error().message;
     else if (tree->is_object()) {
+        config.modelType = textAt(*tree, "model_type");
         config.dtype = floatType(textAt(*tree, "torch_dtype"));
         if (!config.dtype) config.dtype = floatType(textAt(*tree, "dtype"));
         for (const char* key : {"compression_config", "quantization", "quantization_config"})

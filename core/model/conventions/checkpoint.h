@@ -18,6 +18,7 @@ struct CheckpointConfig {
     std::string file;            ///< the name of the file that says so; "" where none does
     std::string problem;         ///< why the file was not read
     std::optional<DType> dtype;  ///< torch_dtype or dtype, where it is F32, F16 or BF16
+    std::string modelType;       ///< model_type: "gpt2"
 };
 CheckpointConfig readCheckpointConfig(const Model& model);
 /// The files beside the weights that say so, those that are there.

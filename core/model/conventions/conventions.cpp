@@ -51,6 +51,7 @@ std::span<const Convention> conventions() {
 }
 
 void deriveLayers(Model& model) {
+    if (model.format == "onnx") return; // its nodes say what its tensors mean, not their names
     // One pass over the names, of which there may be a million; then convention by convention.
     struct Hit {
         const TensorInfo* field;

@@ -14,9 +14,7 @@
 namespace qs::ocdbt {
 namespace {
 
-constexpr std::size_t kMostFiles = 6'000, kMostNames = 200'000, kLongestPointer = 1024;
-
-std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
+constexpr std::size_t kMostDataFiles = 6'000, kMostNames = 200'000, kLongestPointer = 1024;
 
 } // namespace
 
@@ -47,8 +45,10 @@ std::size_t Database::find(std::string_view key) const {
 
 Result<std::uint32_t> Database::fileOf(const DataFile& file) {
     if (const auto known = fileNumbers_.find(file.path); known != fileNumbers_.end()) return known->second;
-    const auto refused = [&](const std::string& why) { return fail(fmt::format("{}: {}.", shown(path_), why), path_); };
-    if (files_.size() >= kMostFiles) return refused(fmt::format("it has more than {} data files", kMostFiles));
+    const auto refused = [&](const std::string& why) {
+        return fail(fmt::format("{}: {}.", shownPath(path_), why), path_);
+    };
+    if (files_.size() >= kMostDataFiles) return refused(fmt::format("it has more than {} data files", kMostDataFiles));
     auto opened = folder_.open(file.path);
     if (!opened) return refused(opened.error().message);
     if (!*opened) return refused(fmt::format("the data file {} is missing", quotedName(file.path)));
@@ -69,7 +69,7 @@ Result<Manifest> Database::readManifest(const std::string& name) {
     if (!number) return tl::unexpected(number.error());
     const MappedFile& file = *files_[*number];
     const auto refused = [&](const std::string& why) {
-        return fail(fmt::format("{}: {}.", shown(file.path()), why), file.path(), 0);
+        return fail(fmt::format("{}: {}.", shownPath(file.path()), why), file.path(), 0);
     };
     if (file.size() > kMostStored) return refused(fmt::format("it has {} bytes, too many", file.size()));
     auto body = bodyOf(file.read(0, file.size(), scratch_), Kind::Manifest, room_);
@@ -87,14 +87,14 @@ Result<std::string> Database::newestManifest() const {
     std::size_t looked = 0;
     for (std::filesystem::directory_iterator it(path_, failed), end; !failed && it != end; it.increment(failed)) {
         if (++looked > kMostNames)
-            return fail(fmt::format("{} holds more than {} files and folders.", shown(path_), kMostNames), path_);
+            return fail(fmt::format("{} holds more than {} files and folders.", shownPath(path_), kMostNames), path_);
         const std::string name = it->path().filename().string();
         if (name.size() == start.size() + 16 && name.starts_with(start) &&
             name.find_first_not_of("0123456789abcdef", start.size()) == std::string::npos)
             newest = std::max(newest, name);
     }
     if (newest.empty())
-        return fail(fmt::format("{} keeps numbered manifests, and there is none.", shown(path_)), path_);
+        return fail(fmt::format("{} keeps numbered manifests, and there is none.", shownPath(path_)), path_);
     return newest;
 }
 
@@ -107,7 +107,7 @@ Result<Manifest> Database::manifest() {
     if (!newest) return newest;
     const auto refused = [&](const char* why) {
         const auto& path = files_.back()->path();
-        return fail(fmt::format("{}: {}.", shown(path), why), path, 0);
+        return fail(fmt::format("{}: {}.", shownPath(path), why), path, 0);
     };
     if (newest->isNumbered) return refused("it refers to numbered manifests, of which it is one");
     if (newest->id != first->id) return refused("it is of another database than manifest.ocdbt");

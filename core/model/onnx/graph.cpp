@@ -22,9 +22,9 @@ constexpr std::size_t kMostLabel = 100, kMostPrefix = 250, kMostMetadata = 10'00
 using enum Wire;
 
 /// A walk down the messages. Each step returns false after the first thing that is wrong.
-class Walk {
+class GraphWalk {
 public:
-    Walk(std::uint64_t size, const ReadBytes& read) : size_(size), read_(read), budget_(size) {}
+    GraphWalk(std::uint64_t size, const ReadBytes& read) : size_(size), read_(read), budget_(size) {}
     File file;
     std::string why;
     std::uint64_t place = 0;
@@ -166,18 +166,28 @@ private:
         // Attributes may come before the names; they are walked when those are known.
         Message names(read_, range);
         Range name, output, op, domain;
+        std::vector<Range> inputs; // the first ones
         bool hasAttributes = false;
         for (Field f; names.next(f);) {
             if (f.wire != Length) continue;
+            if (f.number == 1 && inputs.size() < 3) inputs.push_back(f.range);
             if (f.number == 2 && output.end == 0) output = f.range;
             if (f.number == 3) name = f.range;
             if (f.number == 4) op = f.range;
             if (f.number == 5) hasAttributes = true;
             if (f.number == 7) domain = f.range;
         }
-        if (!good(names) || !hasAttributes) return !names.failed();
+        if (!good(names)) return false;
         const auto opName = label(op, "node"), domainName = label(domain, "");
-        const bool isConstant = opName == "Constant" && (domainName.empty() || domainName == "ai.onnx");
+        const bool isStandard = domainName.empty() || domainName == "ai.onnx";
+        // ONNX Runtime's own has the same inputs.
+        if (opName == "DequantizeLinear" && (isStandard || domainName == "com.microsoft") && inputs.size() > 1 &&
+            !dequantize(range, inputs, prefix))
+            return false;
+        if (isStandard && inputs.size() > 1 && inputs[1].end > 0 && (opName == "MatMul" || opName == "Gemm") && !transposesB(range))
+            multiplies(prefix + label(inputs[1], "", kMostName));
+        if (!hasAttributes) return true;
+        const bool isConstant = opName == "Constant" && isStandard;
         const auto own = label(name, fmt::format("{}_{}", opName, index));
         Message message(read_, range);
         for (Field f; message.next(f);)
@@ -185,6 +195,58 @@ private:
                 !attribute(f.range, prefix, own, isConstant ? output : Range{}, depth))
                 return false;
         return good(message);
+    }
+
+    bool dequantize(Range range, const std::vector<Range>& inputs, const std::string& prefix) {
+        Dequantize out;
+        std::string* const names[] = {&out.codes, &out.scale, &out.zero};
+        for (std::size_t i = 0; i < inputs.size(); ++i) {
+            const auto own = label(inputs[i], "", kMostName);
+            if (own.empty() && i < 2) return true;
+            *names[i] = own.empty() ? own : prefix + own;
+        }
+        Message message(read_, range);
+        for (Field f; message.next(f);) {
+            if (f.number != 5 || f.wire != Length) continue;
+            Message attribute(read_, f.range);
+            std::string name;
+            std::uint64_t value = 0;
+            for (Field a; attribute.next(a);) {
+                if (a.number == 1 && a.wire == Length) name = label(a.range, "");
+                if (a.number == 3 && a.wire == Varint) value = a.value;
+            }
+            if (!good(attribute)) return false;
+            if (name == "axis") out.axis = std::int64_t(value);
+            if (name == "block_size") out.blockSize = std::int64_t(value);
+        }
+        if (!good(message)) return false;
+        if (file.dequantized.size() == kMostTensors) return true;
+        if (!budget_.take(2 * sizeof out + ListBudget::of(out.codes) + ListBudget::of(out.scale) +
+                          ListBudget::of(out.zero)))
+            return refuse(range.begin, budget_.why("its list of tensors"));
+        file.dequantized.push_back(std::move(out));
+        return true;
+    }
+
+    /// transB=1 of Gemm: its weight is [out, in].
+    bool transposesB(Range node) {
+        Message message(read_, node);
+        for (Field f; message.next(f);) {
+            if (f.number != 5 || f.wire != Length) continue;
+            Message parts(read_, f.range);
+            bool isIt = false, set = false;
+            for (Field part; parts.next(part);) {
+                if (part.number == 1 && part.wire == Length) isIt = label(part.range, "") == "transB";
+                if (part.number == 3 && part.wire == Varint) set = part.value != 0;
+            }
+            if (isIt && set) return true;
+        }
+        return false;
+    }
+
+    void multiplies(std::string name) {
+        if (file.outputLast.size() < kMostTensors && budget_.take(64 + ListBudget::of(name)))
+            file.outputLast.insert(std::move(name));
     }
 
     bool attribute(Range range, const std::string& prefix, const std::string& node, Range constant, int depth) {
@@ -305,7 +367,7 @@ Result<File> parse(std::uint64_t fileSize, const ReadBytes& read, const std::str
                         "keep their tensors in files beside them.",
                         shown, fileSize),
             path, 0);
-    Walk walk(fileSize, read);
+    GraphWalk walk(fileSize, read);
     if (!walk.model())
         return fail(fmt::format("{}: {} (byte {} of an ONNX model).", shown, walk.why, walk.place), path,
                     static_cast<long long>(walk.place));

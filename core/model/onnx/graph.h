@@ -8,16 +8,25 @@
 
 #include <deque>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace qs::onnx {
 
+/// A DequantizeLinear node by the tensors that it reads, as the model lists them; `zero` may be empty.
+struct Dequantize {
+    std::string codes, scale, zero;
+    std::int64_t axis = 1, blockSize = 0;
+};
+
 struct File {
+    std::vector<Dequantize> dequantized;
     std::deque<Tensor> tensors; ///< taken from the front while the list of the model is made
     std::map<std::string, std::string> metadata;
-    std::vector<std::string> unread; ///< sentences' ends: what is in the model and not among the tensors
+    std::set<std::string> outputLast; ///< names that MatMul or Gemm multiply by as [in, out]
+    std::vector<std::string> unread;  ///< sentences' ends: what is in the model and not among the tensors
 };
 
 /// `path` only names the place in errors.

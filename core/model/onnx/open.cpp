@@ -5,6 +5,7 @@
 #include "core/model/foreign_file.h"
 #include "core/model/mapped_file.h"
 #include "core/model/onnx/onnx.h"
+#include "core/model/onnx/quantized.h"
 #include "core/model/tensor_name.h"
 
 #include <fmt/format.h>
@@ -13,15 +14,13 @@
 namespace qs {
 namespace {
 
-std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
-
 ReadBytes reading(std::shared_ptr<MappedFile> file) {
     return [file = std::move(file)](std::uint64_t at, std::span<std::byte> into) { file->readInto(at, into); };
 }
 
-class Opening {
+class OnnxOpening {
 public:
-    explicit Opening(const std::string& path) : model(newModel(path, "onnx")), folder_(folderOf(model->path)) {}
+    explicit OnnxOpening(const std::string& path) : model(newModel(path, "onnx")), folder_(folderOf(model->path)) {}
     std::shared_ptr<Model> model;
 
     Result<void> open(const std::string& path) {
@@ -29,20 +28,22 @@ public:
         if (!mapping) return tl::unexpected(mapping.error());
         const auto& file = *mapping;
         if (const auto why = notWhole(file->size(), path); !why.empty())
-            return fail(fmt::format("{} {}.", shown(path), why), path, 0);
+            return fail(fmt::format("{} {}.", shownPath(path), why), path, 0);
         auto parsed = onnx::parse(file->size(), reading(file), path);
         if (file->faulted()) return file->unchanged();
         if (!parsed) return tl::unexpected(parsed.error());
         model->files.push_back({file->path(), file->size(), file, std::move(parsed->metadata)});
         for (const auto& unread : parsed->unread)
-            model->warnings.push_back(fmt::format("{}: {}.", shown(path), unread));
+            model->warnings.push_back(fmt::format("{}: {}.", shownPath(path), unread));
         model->tensors.reserve(parsed->tensors.size());
+        outputLast_ = std::move(parsed->outputLast);
         for (; !parsed->tensors.empty(); parsed->tensors.pop_front())
             if (auto added = add(parsed->tensors.front()); !added) return added;
         if (missing_ > 0)
             model->warnings.push_back(fmt::format("{}: the files of {} tensors are missing; the first, {}, is in {}.",
-                                                  shown(path), missing_, firstMissing_, firstLocation_));
+                                                  shownPath(path), missing_, firstMissing_, firstLocation_));
         nameApart(*model);
+        onnx::addQuantizedLayers(*model, parsed->dequantized);
         return {};
     }
 
@@ -51,7 +52,7 @@ private:
 
     Result<void> add(onnx::Tensor& tensor) {
         const auto wrong = [&](const std::string& what) {
-            return fail(fmt::format("{}: tensor {}: {} (byte {} of an ONNX model).", shown(model->path),
+            return fail(fmt::format("{}: tensor {}: {} (byte {} of an ONNX model).", shownPath(model->path),
                                     quotedName(tensor.name), what, tensor.at),
                         model->path, static_cast<long long>(tensor.at));
         };
@@ -84,6 +85,7 @@ private:
             info.offset = offset;
         info.name = std::move(tensor.name);
         info.shape = std::move(tensor.shape);
+        info.outputLast = info.shape.size() >= 2 && outputLast_.contains(info.name);
         model->tensors.push_back(std::move(info));
         return {};
     }
@@ -107,6 +109,7 @@ private:
     }
 
     ConfinedFolder folder_;
+    std::set<std::string> outputLast_;
     std::map<std::string, int> files_;
     std::size_t missing_ = 0;
     std::string firstMissing_, firstLocation_;
@@ -115,7 +118,7 @@ private:
 } // namespace
 
 Result<std::shared_ptr<Model>> openOnnx(const std::string& path) {
-    Opening opening(path);
+    OnnxOpening opening(path);
     if (auto opened = opening.open(path); !opened) return tl::unexpected(opened.error());
     return std::move(opening.model);
 }

@@ -24,9 +24,9 @@ struct Shard {
 };
 
 /// Shards that follow each other, read as one.
-class Stream {
+class ShardStream {
 public:
-    explicit Stream(std::span<const Shard> shards) : shards_(shards) {
+    explicit ShardStream(std::span<const Shard> shards) : shards_(shards) {
         for (const auto& shard : shards) starts_.push_back(size_), size_ += shard.file->size();
     }
     std::uint64_t size() const { return size_; }
@@ -81,9 +81,10 @@ private:
     std::uint64_t size_ = 0;
 };
 
-class Opening {
+class TfjsOpening {
 public:
-    explicit Opening(const std::string& path) : model_(newModel(path, "tfjs")), shown_(escapeForPeople(path, 200)) {}
+    explicit TfjsOpening(const std::string& path)
+        : model_(newModel(path, "tfjs")), shown_(escapeForPeople(path, 200)) {}
 
     Result<std::shared_ptr<Model>> open() {
         auto manifest = read();
@@ -157,9 +158,9 @@ private:
         const auto isMissing = [](const Shard& shard) { return !shard.file; };
         const auto gap = std::find_if(shards.begin(), shards.end(), isMissing);
         const bool isWhole = gap == shards.end();
-        const Stream front(shards.first(std::size_t(gap - shards.begin())));
+        const ShardStream front(shards.first(std::size_t(gap - shards.begin())));
         const auto last = std::find_if(shards.rbegin(), shards.rend(), isMissing);
-        const Stream back(shards.last(std::size_t(last - shards.rbegin())));
+        const ShardStream back(shards.last(std::size_t(last - shards.rbegin())));
         std::uint64_t at = 0;
         std::size_t first = 0;
         for (; first < weights.size(); ++first) {
@@ -205,7 +206,7 @@ private:
         if (left.second++ == 0) left.first = quotedName(weight.info.name);
     }
 
-    void add(Weight& weight, Stream::Place place) {
+    void add(Weight& weight, ShardStream::Place place) {
         if (weight.coding == Coding::Text)
             return leave("holds strings, which are no numbers, and is not shown", weight);
         if (weight.isRounded)
@@ -233,6 +234,6 @@ private:
 
 } // namespace
 
-Result<std::shared_ptr<Model>> openTfjs(const std::string& path) { return Opening(path).open(); }
+Result<std::shared_ptr<Model>> openTfjs(const std::string& path) { return TfjsOpening(path).open(); }
 
 } // namespace qs

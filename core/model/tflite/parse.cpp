@@ -54,9 +54,9 @@ constexpr ElementType kTypes[] = {
 // As parsed and in the list; of a quantized one also what decodes it, with its fields and what people see of them.
 constexpr std::uint64_t kPerTensor = sizeof(Tensor) + sizeof(TensorInfo) + 64, kPerQuantized = 1400;
 
-class Walk {
+class TableWalk {
 public:
-    Walk(std::span<const std::byte> bytes, std::uint64_t fileSize)
+    TableWalk(std::span<const std::byte> bytes, std::uint64_t fileSize)
         : bytes_(bytes), fileSize_(fileSize), budget_(fileSize, bytes.size()) {}
     File file;
     std::string why;
@@ -227,7 +227,7 @@ private:
 } // namespace
 
 Result<File> parse(std::span<const std::byte> bytes, std::uint64_t fileSize, const std::string& path) {
-    Walk walk(bytes, fileSize);
+    TableWalk walk(bytes, fileSize);
     if (!walk.model())
         return fail(fmt::format("{}: {} (a TensorFlow Lite model).", escapeForPeople(path, 200), walk.why), path, 0);
     return std::move(walk.file);

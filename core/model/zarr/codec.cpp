@@ -15,7 +15,7 @@
 namespace qs::zarr {
 namespace {
 
-tl::unexpected<Error> wrong(const char* codec, const char* what) {
+tl::unexpected<Error> wrongChunk(const char* codec, const char* what) {
     return fail(fmt::format("its {} data {}", codec, what));
 }
 
@@ -23,7 +23,7 @@ constexpr const char* kOtherSize = "do not hold as many bytes as the chunk has";
 
 Result<void> inflateInto(std::span<const std::byte> stored, std::span<std::byte> into, const char* name) {
     z_stream stream{};
-    if (inflateInit2(&stream, 15 + 32) != Z_OK) return wrong(name, "cannot be decoded");
+    if (inflateInit2(&stream, 15 + 32) != Z_OK) return wrongChunk(name, "cannot be decoded");
     // Pieces: zlib counts in 32 bits. One byte more than fits is room to see that there is more.
     std::byte more{};
     std::size_t read = 0, written = 0;
@@ -43,7 +43,7 @@ Result<void> inflateInto(std::span<const std::byte> stored, std::span<std::byte>
     }
     inflateEnd(&stream);
     if (status == Z_STREAM_END && written == into.size() && read == stored.size()) return {};
-    return wrong(name, status == Z_STREAM_END || status == Z_OK ? kOtherSize : "are broken");
+    return wrongChunk(name, status == Z_STREAM_END || status == Z_OK ? kOtherSize : "are broken");
 }
 
 Result<void> decompress(std::span<const std::byte> stored, Compressor compressor, std::span<std::byte> into) {
@@ -51,16 +51,16 @@ Result<void> decompress(std::span<const std::byte> stored, Compressor compressor
     if (compressor == Compressor::Zstd) {
         const auto n = ZSTD_decompress(into.data(), into.size(), stored.data(), stored.size());
         if (ZSTD_isError(n))
-            return wrong(name, ZSTD_getErrorCode(n) == ZSTD_error_dstSize_tooSmall ? kOtherSize : "are broken");
-        return n == into.size() ? Result<void>() : wrong(name, kOtherSize);
+            return wrongChunk(name, ZSTD_getErrorCode(n) == ZSTD_error_dstSize_tooSmall ? kOtherSize : "are broken");
+        return n == into.size() ? Result<void>() : wrongChunk(name, kOtherSize);
     }
     if (compressor == Compressor::Zlib || compressor == Compressor::Gzip) return inflateInto(stored, into, name);
     std::size_t size = 0;
     if (stored.size() < BLOSC_MIN_HEADER_LENGTH || blosc_cbuffer_validate(stored.data(), stored.size(), &size) < 0)
-        return wrong(name, "are broken");
-    if (size != into.size()) return wrong(name, kOtherSize);
+        return wrongChunk(name, "are broken");
+    if (size != into.size()) return wrongChunk(name, kOtherSize);
     const int n = blosc_decompress_ctx(stored.data(), into.data(), into.size(), 1);
-    return n >= 0 && std::size_t(n) == into.size() ? Result<void>() : wrong(name, "are broken");
+    return n >= 0 && std::size_t(n) == into.size() ? Result<void>() : wrongChunk(name, "are broken");
 }
 
 } // namespace

@@ -20,8 +20,6 @@ constexpr std::size_t kMostEntries = 200'000;
 // Pointers of Git LFS and pages of servers are no longer; others are not looked into before they are read.
 constexpr std::size_t kLongestPage = std::size_t(1) << 20, kHead = 256;
 
-std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
-
 } // namespace
 
 Result<void> FolderStore::arrays(const Found& found) { return walk({}, 0, found); }
@@ -34,7 +32,7 @@ Result<void> FolderStore::walk(const std::string& below, int depth, const Found&
     std::error_code failed;
     for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
         if (++entries_ > kMostEntries)
-            return fail(fmt::format("{} holds more than {} files and folders.", shown(path_), kMostEntries), path_);
+            return fail(fmt::format("{} holds more than {} files and folders.", shownPath(path_), kMostEntries), path_);
         const std::string name = it->path().filename().string();
         std::error_code ignored;
         hasSecond |= name == ".zarray";
@@ -42,7 +40,7 @@ Result<void> FolderStore::walk(const std::string& below, int depth, const Found&
         hasManifest |= name == ocdbt::kManifest;
         if (it->symlink_status(ignored).type() == fs::file_type::directory) folders.push_back(name);
     }
-    if (failed) return fail(fmt::format("{} cannot be listed: {}.", shown(folder.string()), failed.message()));
+    if (failed) return fail(fmt::format("{} cannot be listed: {}.", shownPath(folder.string()), failed.message()));
     // What processes wrote belongs to the database beside it.
     std::erase_if(folders, [&](const std::string& name) {
         const bool isOfProcess = name.starts_with(kOfProcess);
@@ -58,7 +56,8 @@ Result<void> FolderStore::walk(const std::string& below, int depth, const Found&
     }
     std::sort(folders.begin(), folders.end(), naturalLess);
     for (const auto& name : folders) {
-        if (depth == kMostDeep) return fail(fmt::format("{} is more than {} folders deep.", shown(path_), kMostDeep));
+        if (depth == kMostDeep)
+            return fail(fmt::format("{} is more than {} folders deep.", shownPath(path_), kMostDeep));
         if (auto walked = walk(below + name + '/', depth + 1, found); !walked) return walked;
     }
     return {};

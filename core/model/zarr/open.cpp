@@ -19,13 +19,11 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kMostFiles = 6'000;
+constexpr std::size_t kMostArrays = 6'000;
 
-std::string shown(const std::string& path) { return escapeForPeople(path, 200); }
-
-class Opening {
+class ZarrOpening {
 public:
-    explicit Opening(const std::string& path) : model(newModel(path, "zarr")) {}
+    explicit ZarrOpening(const std::string& path) : model(newModel(path, "zarr")) {}
     std::shared_ptr<Model> model;
 
     Result<void> open() {
@@ -38,7 +36,7 @@ public:
             broken_.push_back(
                 {fmt::format("{} has OCDBT databases of processes (ocdbt.process_0 and so on) and no manifest.ocdbt "
                              "that puts them together: the checkpoint was not finished.",
-                             shown(place)),
+                             shownPath(place)),
                  place});
         }
         if (!folder.databases().empty() &&
@@ -46,16 +44,16 @@ public:
             model->warnings.push_back(
                 fmt::format("{} is what one process wrote of a checkpoint: open the folder above, or what "
                             "others wrote reads as the fill value.",
-                            shown(model->path)));
+                            shownPath(model->path)));
         if (model->tensors.empty() && !broken_.empty()) return tl::unexpected(broken_.front());
         for (const auto& error : broken_) model->warnings.push_back(error.message);
         for (const auto& [reason, unread] : unread_)
             model->warnings.push_back(
-                unread.count == 1 ? fmt::format("{}: {} is not read: {}.", shown(model->path), unread.first, reason)
-                                  : fmt::format("{}: {} arrays are not read: of the first, {}, {}.", shown(model->path),
-                                                unread.count, unread.first, reason));
+                unread.count == 1 ? fmt::format("{}: {} is not read: {}.", shownPath(model->path), unread.first, reason)
+                                  : fmt::format("{}: {} arrays are not read: of the first, {}, {}.",
+                                                shownPath(model->path), unread.count, unread.first, reason));
         if (model->tensors.empty())
-            return fail(model->warnings.empty() ? fmt::format("{} holds no zarr array.", shown(model->path))
+            return fail(model->warnings.empty() ? fmt::format("{} holds no zarr array.", shownPath(model->path))
                                                 : model->warnings.front(),
                         model->path);
         nameApart(*model);
@@ -135,7 +133,7 @@ private:
         // Lists of a few numbers each, and a chunk's place.
         constexpr std::uint64_t kOfValues = sizeof(zarr::Values) + 12 * 32;
         if (auto taken = store.take(ListBudget::of(info) + kOfValues + count * sizeof(zarr::Piece)); !taken)
-            return fail(fmt::format("{}: {}.", shown(model->path), taken.error().message), model->path);
+            return fail(fmt::format("{}: {}.", shownPath(model->path), taken.error().message), model->path);
         std::vector<zarr::Piece> pieces{std::size_t(count)};
         std::uint64_t stored = 0, fresh = 0;
         for (std::uint64_t i = 0; i < count; ++i) {
@@ -143,7 +141,7 @@ private:
             if (!piece) return leave(name, piece.error().message), Result<void>();
             if (!*piece) continue;
             fresh += !fileNumbers_.contains(piece->file.get());
-            if (model->files.size() + fresh > kMostFiles) return tooManyFiles();
+            if (model->files.size() + fresh > kMostArrays) return tooManyFiles();
             if (auto why = wrongPiece(array, *piece); !why.empty())
                 return leave(name, fmt::format("of {} {}", quotedName(array.fileName(i)), why)), Result<void>();
             stored += piece->size;
@@ -174,7 +172,7 @@ private:
     /// In the model's list, to which it is added where it is new.
     Result<std::uint32_t> fileNumber(const std::shared_ptr<MappedFile>& file) {
         if (const auto known = fileNumbers_.find(file.get()); known != fileNumbers_.end()) return known->second;
-        if (model->files.size() >= kMostFiles) return tooManyFiles();
+        if (model->files.size() >= kMostArrays) return tooManyFiles();
         model->files.push_back({file->path(), file->size(), file, {}});
         return fileNumbers_[file.get()] = std::uint32_t(model->files.size() - 1);
     }
@@ -182,7 +180,7 @@ private:
     tl::unexpected<Error> tooManyFiles() const {
         return fail(fmt::format("{} has more than {} files of chunks; this version opens checkpoints of fewer and "
                                 "larger ones.",
-                                shown(model->path), kMostFiles),
+                                shownPath(model->path), kMostArrays),
                     model->path);
     }
 
@@ -218,7 +216,7 @@ bool looksLikeZarr(std::string_view names) {
 }
 
 Result<std::shared_ptr<Model>> openZarr(const std::string& path) {
-    Opening opening(path);
+    ZarrOpening opening(path);
     if (auto opened = opening.open(); !opened) return tl::unexpected(opened.error());
     return std::move(opening.model);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // analyze: rows, what is missing, provenance, and the files it writes.
 #include "cli_run.h"
+#include "tests/support/test_program.h"
 
 #include <QCryptographicHash>
 #include <QTemporaryDir>
@@ -113,6 +114,31 @@ private Q_SLOTS:
         QVERIFY(md.contains("a screening proxy, not accuracy") && md.contains("SHA-256"));
     }
 
+    /// More bits than the source has, and what errors are of: below the table, in JSON and in the report.
+    void whatMustBeKnownIsSaid() {
+        QByteArray halves;
+        for (int i = 0; i < 1152; ++i) halves += QByteArray("\x00\x3c", 2);
+        const QString conv =
+            put(dir_.filePath(s("conv.safetensors")), safetensors({{"c.weight", "F16", "[16,8,3,3]", halves}}));
+        const QString html = dir_.filePath(s("conv.html"));
+        const auto ran = run({s("analyze"), conv, s("--spec"), s("int8"), s("--html"), html});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        QVERIFY2(
+            ran.out.contains("int8 stores more bits than the source in 1 of 1 tensors; the first, c.weight, stores "
+                             "18.6667 bits per weight, more than the 16.0000 of the source (F16): use int8:axis=out."),
+            ran.out.constData());
+        QVERIFY2(ran.out.contains("--decoded source"), ran.out.constData());
+        QVERIFY(get(html).contains("Larger than the source"));
+        const auto other = run(
+            {s("analyze"), conv, s("--spec"), s("int8:axis=out"), s("--decoded"), s("source"), s("--json"), s("-")});
+        QVERIFY2(other.code == 0, other.err.constData());
+        const auto row = rows(other.out).at(0).toObject();
+        QCOMPARE(row[s("decoded_as")].toString(), s("F16"));
+        QCOMPARE(row[s("source_bpw")].toDouble(), 16.0);
+        QVERIFY(row[s("bpw")].toDouble() < 9 && !row[s("reason")].toString().contains(s("more than")));
+        QCOMPARE(run({s("analyze"), conv, s("--spec"), s("int8"), s("--decoded"), s("f16")}).code, 2);
+    }
+
     void failureLeavesOldOutputs() {
         QTemporaryDir out;
         const QString json = put(out.filePath(s("r.json")), "old");
@@ -133,5 +159,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestAnalyze)
+QS_TEST(TestAnalyze)
 #include "test_analyze.moc"

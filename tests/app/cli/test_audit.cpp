@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // audit and diff on the real binary: findings, exit codes, files, what quantize wrote against what it was made from.
 #include "cli_run.h"
+#include "tests/support/test_program.h"
 
 #include <QTemporaryDir>
 
@@ -38,6 +39,41 @@ private Q_SLOTS:
         QCOMPARE(run({s("audit")}).code, 2);
         QCOMPARE(run({s("audit"), path, s("--json"), path}).code, 1); // not over the input
     }
+    void failOn() {
+        QTemporaryDir dir;
+        auto bytes = ramp(64 * 64);
+        const auto fine = put(dir.filePath(s("fine.safetensors")), safetensors({{"w", "F32", "[64,64]", bytes}}));
+        bytes.replace(4 * 100, 4, QByteArray::fromHex("0000c07f"));
+        const auto faulty = put(dir.filePath(s("x.safetensors")), safetensors({{"w", "F32", "[64,64]", bytes}}));
+        const auto twice =
+            put(dir.filePath(s("y.safetensors")), // a duplicate is no fault
+                safetensors({{"v", "F32", "[64,64]", ramp(64 * 64)}, {"w", "F32", "[64,64]", ramp(64 * 64)}}));
+        const auto code = [&](const QString& path, const char* severity) {
+            return run({s("audit"), path, s("--fail-on"), s(severity)}).code;
+        };
+        QCOMPARE(code(sample_, "warning"), 0);
+        QCOMPARE(code(faulty, "fault"), 1);
+        QCOMPARE(code(faulty, "warning"), 1);
+        QCOMPARE(code(twice, "fault"), 0);
+        QCOMPARE(code(fine, "note"), 2);
+        const auto json = dir.filePath(s("a.json"));
+        const auto ran = run({s("audit"), faulty, s("--fail-on"), s("fault"), s("--json"), json});
+        QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains("1 fault"), ran.err.constData());
+        QVERIFY(!rows(get(json)).isEmpty() && ran.out.contains("not_finite")); // printed and written all the same
+    }
+    void changedTensorsAlone() {
+        QTemporaryDir dir;
+        const auto out = dir.filePath(s("q.safetensors"));
+        QCOMPARE(
+            run({s("quantize"), sample_, s("--spec"), s("int8"), s("--tensor"), s("layers.0.mlp"), s("-o"), out}).code,
+            0);
+        const auto ran = run({s("diff"), sample_, out, s("--changed"), s("--json"), s("-")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        QCOMPARE(rows(ran.out).size(), 3);
+        const auto text = run({s("diff"), sample_, out, s("--changed"), s("--tensor"), s("up_proj")});
+        QVERIFY2(text.out.contains("equal, 1 different") && !text.out.contains("down_proj"), text.out.constData());
+        QCOMPARE(run({s("diff"), sample_, out, s("--tensor"), s("(")}).code, 1);
+    }
     void quantizedAgainstOriginal() {
         QTemporaryDir dir;
         const auto out = dir.filePath(s("q.safetensors"));
@@ -65,5 +101,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestAudit)
+QS_TEST(TestAudit)
 #include "test_audit.moc"

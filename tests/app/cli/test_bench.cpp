@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The command bench on the real program and its worker: the rows of the contract, comparison, refusals.
 #include "cli_run.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <QTemporaryDir>
+#include <csignal>
+#include <sys/types.h>
 
 using namespace clitest;
 
@@ -71,6 +74,44 @@ private Q_SLOTS:
         const auto compared = rows(ran.out, "compared");
         QCOMPARE(compared.size(), rowsOf(ran).size());
         for (const auto& row : compared) QVERIFY(row.toObject()[s("ratio")].toDouble() > 0);
+    }
+    /// Ctrl-C: what was measured is printed and written.
+    void whatAStoppedRunHasIsKept() {
+        const QString json = path("stopped.json"), csv = path("stopped.csv");
+        QStringList asked = {s("bench"), s("--backend"), s("cpu"), s("--cache"), s("warm"), s("--spec"),
+                             s("f32"),   s("--seconds"), s("0.3"), s("--json"),  json,      s("--csv"),
+                             csv};
+        for (int n = 64; n < 8192; n += 64) asked << s("--shape") << s("1x%1x64").arg(n);
+        for (int seconds = 3; seconds < 100 && !QFile::exists(json); seconds *= 2) { // a slow machine takes longer
+            QProcess process;
+            process.start(binary(), asked);
+            QVERIFY(process.waitForStarted());
+            QVERIFY2(!process.waitForFinished(seconds * 1000), "it was done before it could be stopped");
+            ::kill(pid_t(process.processId()), SIGINT);
+            QVERIFY(process.waitForFinished(20'000));
+            QCOMPARE(process.exitCode(), 128 + SIGINT);
+            const auto err = process.readAllStandardError(), out = process.readAllStandardOutput();
+            QVERIFY2(isSentence(err), err.constData());
+            if (!QFile::exists(json)) continue;
+            QVERIFY2(err.contains("rows that were done are written"), err.constData());
+            QVERIFY2(out.contains("median") && out.contains("f32"), out.constData());
+        }
+        const auto written = get(json);
+        QVERIFY(!rows(written).isEmpty() && rows(written).size() < 127 * 4);
+        QVERIFY(rows(written).at(0).toObject()[s("median_ns")].toDouble() > 0);
+        const auto provenance = QJsonDocument::fromJson(written).object()[s("provenance")].toObject();
+        QVERIFY(provenance.contains(s("incomplete")) && provenance.contains(s("command_line")));
+        QVERIFY(get(csv).count('\n') > 1);
+    }
+    void memoryIsASize() {
+        const auto asked = [](const char* size) {
+            return run(kQuick + QStringList{s("--shape"), s("1x64x64"), s("--spec"), s("f32"), s("--memory"), s(size)});
+        };
+        QCOMPARE(asked("0.25GiB").code, 0);
+        for (const char* wrong : {"much", "1Q", "-5", "0", "4 KiB"}) {
+            const auto ran = asked(wrong);
+            QVERIFY2(ran.code == 1 && isSentence(ran.err), ran.err.constData());
+        }
     }
     void modelShapes() {
         const auto ran = run(kQuick + QStringList{s("--model"), s(QS_SOURCE_DIR "/resources/samples/tiny-llama"),
@@ -265,5 +306,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestBench)
+QS_TEST(TestBench)
 #include "test_bench.moc"

@@ -2,6 +2,7 @@
 // The bash completion, asked in a real bash.
 #include "app/cli/command.h"
 #include "cli_run.h"
+#include "tests/support/test_program.h"
 
 #include <QRegularExpression>
 #include <QStandardPaths>
@@ -64,12 +65,17 @@ private Q_SLOTS:
         for (const char* key : {"scale=", "block=", "tile=", "calib=", "sym=", "sparse=", "dialect="})
             QVERIFY2(keys.contains(s(key)), key);
         QVERIFY(!keys.contains(s("bits="))); // of learned codebooks alone
+        QVERIFY(keys.contains(s("flat=")) && keys.contains(s("axis=")));
+        QCOMPARE(offered(start + QStringList{s("int4"), s(":"), s("axis"), s("="), s("o")}), QStringList{s("out")});
+        QCOMPARE(offered(start + QStringList{s("nf4"), s(":"), s("flat"), s("="), s("y")}), QStringList{s("yes")});
+        QCOMPARE(offered({s("sweep"), s("x"), s("--decoded"), s("s")}), QStringList{s("source")});
         QCOMPARE(offered(start + QStringList{s("nf4"), s(":"), s("decode"), s("="), s("p")}), QStringList{s("poly")});
         QVERIFY(offered(start + QStringList{s("int4"), s(":"), s("sym"), s("="), s("no"), s(":"), s("calib"), s("=")})
                     .contains(s("minmax")));
         QCOMPARE(offered(start + QStringList{s("codebook"), s(":"), s("bits"), s("="), s("8")}), QStringList{s("8")});
         // The spec is done: a file comes next, not a key.
-        QVERIFY(offered(start + QStringList{s("nf4"), s(":"), s("block"), s("="), s("64"), s("--dec")}).isEmpty());
+        QCOMPARE(offered(start + QStringList{s("nf4"), s(":"), s("block"), s("="), s("64"), s("--dec")}),
+                 QStringList{s("--decoded")});
     }
     void files() {
         QTemporaryDir dir;
@@ -78,5 +84,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestCompletion)
+QS_TEST(TestCompletion)
 #include "test_completion.moc"

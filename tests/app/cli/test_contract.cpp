@@ -3,6 +3,7 @@
 #include "app/cli/command.h"
 #include "app/cli/option.h"
 #include "cli_run.h"
+#include "tests/support/test_program.h"
 
 #include <QRegularExpression>
 #include <QTemporaryDir>
@@ -116,7 +117,7 @@ private Q_SLOTS:
                                 s("NAME"),
                                 s("TEXT"),
                                 s("WHICH=SPEC"),
-                                s("table|poly"),
+                                s("table|poly"), s("f32|source"),
                                 s("tensor|role|model")};
         for (const auto& command : qs::cli::commands()) {
             CLI::App app;
@@ -147,7 +148,7 @@ private Q_SLOTS:
         for (const auto* option : app.get_options()) {
             const auto use = qs::cli::pathUse(option);
             if (use == PathUse::Input) inputs.push_back(option);
-            if (use == PathUse::Output || use == PathUse::Export) outputs.push_back(option);
+            if (use != PathUse::None && use != PathUse::Input) outputs.push_back(option);
         }
         QTemporaryDir dir;
         const auto line = [&](std::map<const CLI::Option*, QString> given) {
@@ -325,5 +326,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestContract)
+QS_TEST(TestContract)
 #include "test_contract.moc"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Commands on checkpoints that other programs stored quantized: what takes tensors takes their layers.
 #include "cli_run.h"
+#include "tests/support/test_program.h"
 
 #include <QTemporaryDir>
 #include <set>
@@ -95,5 +96,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestConventions)
+QS_TEST(TestConventions)
 #include "test_conventions.moc"

@@ -2,6 +2,7 @@
 // Hugging Face directories that exports write, in every layout.
 #include "exported.h"
 #include "layout_case.h"
+#include "tests/support/test_program.h"
 
 #include <QTemporaryDir>
 #include <sys/stat.h>
@@ -166,5 +167,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestExportFolder)
+QS_TEST(TestExportFolder)
 #include "test_export_folder.moc"

@@ -4,6 +4,7 @@
 #include "tests/app/cli/layout_case.h"
 #include "tests/app/cli/peak.h"
 #include "tests/core/model/made_gguf.h"
+#include "tests/support/test_program.h"
 
 #include <QTemporaryDir>
 
@@ -24,7 +25,7 @@ constexpr LayoutCase kCases[] = {{"eformer", "nf4:block=64"},
                                  {"compressed-tensors", "nvfp4:dialect=ct"},
                                  {"compressed-tensors", "int4:dialect=ct:sym=no:block=32"},
                                  {"gptq", "int4:dialect=ct:block=32:scaletype=f16"},
-                                 {"llm-int8", "int8"},
+                                 {"llm-int8", "int8:dialect=bnb"},
                                  {"mlx", "int4:sym=no:block=32:scaletype=bf16"},
                                  {"gguf", "q4_0"},
                                  {"hdf5", "nf4:block=64"},
@@ -92,5 +93,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestExportMemory)
+QS_TEST(TestExportMemory)
 #include "test_export_memory.moc"

@@ -2,6 +2,7 @@
 // What the program prints, letter by letter. QS_UPDATE_GOLDEN=1 writes the texts anew: read the difference before
 // committing it.
 #include "cli_run.h"
+#include "tests/support/test_program.h"
 
 #include <QTemporaryDir>
 
@@ -58,5 +59,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestGolden)
+QS_TEST(TestGolden)
 #include "test_golden.moc"

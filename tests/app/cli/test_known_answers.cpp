@@ -2,6 +2,7 @@
 // Figures of `analyze` against the formulas in plain double arithmetic, for every input type: nothing of ours computes
 // what is expected.
 #include "cli_run.h"
+#include "tests/support/test_program.h"
 
 #include <QTemporaryDir>
 #include <algorithm>
@@ -292,5 +293,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestKnownAnswers)
+QS_TEST(TestKnownAnswers)
 #include "test_known_answers.moc"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // sweep, whatif, train, products and kvcache on the real binary: figures that are known, refusals, files.
 #include "cli_run.h"
+#include "tests/support/test_program.h"
 
+#include <QElapsedTimer>
 #include <QTemporaryDir>
 
 #include <cmath>
@@ -11,7 +13,7 @@ using namespace clitest;
 class TestLabs : public QObject {
     Q_OBJECT
     QTemporaryDir dir_;
-    QString model_;
+    QString model_, wide_;
     QString path(const char* name) { return dir_.filePath(s(name)); }
     QJsonArray json(QStringList arguments, const char* key = "rows") {
         const auto ran = run(arguments << s("--json") << s("-"));
@@ -34,10 +36,30 @@ private Q_SLOTS:
             put(path("m.safetensors"), safetensors({{"layers.0.q_proj.weight", "F32", "[32,64]", values(2048, 1)},
                                                     {"layers.0.up_proj.weight", "F32", "[48,64]", values(3072, 2)}}));
         QVERIFY(!model_.isEmpty());
+        wide_ = put(path("wide.safetensors"), safetensors({{"w", "F32", "[2,262144]", values(2 * 262'144, 4)}}));
+        QVERIFY(!wide_.isEmpty());
         QByteArray header = "{'descr': '<f4', 'fortran_order': False, 'shape': (40, 64), }";
         QByteArray npy("\x93NUMPY\x01\x00", 8);
         npy += char(header.size()), npy += '\0';
         QVERIFY(!put(path("x.npy"), npy + header + values(40 * 64, 3)).isEmpty());
+    }
+
+    /// The need is said before it is taken, with what would fit.
+    void whatNoMachineHasIsRefused() {
+        for (const auto& arguments :
+             {QStringList{s("kvcache"), s("--heads"), s("1024"), s("--tokens"), s("65536"), s("--dim"), s("4096")},
+              QStringList{s("products"), wide_, s("--tensor"), s("w"), s("--rows"), s("1048576")},
+              QStringList{s("train"), wide_, s("--tensor"), s("w"), s("--spec"), s("int4:block=32"), s("--rows"),
+                          s("1048576")}}) {
+            QElapsedTimer timer;
+            timer.start();
+            const auto ran = run(arguments);
+            QCOMPARE(ran.code, 1);
+            QVERIFY2(isSentence(ran.err) && ran.err.contains(" of memory, and ") &&
+                         ran.err.contains(" are available; "),
+                     ran.err.constData());
+            QVERIFY(timer.elapsed() < 20'000);
+        }
     }
 
     void sweep() {
@@ -178,5 +200,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestLabs)
+QS_TEST(TestLabs)
 #include "test_labs.moc"

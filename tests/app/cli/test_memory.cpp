@@ -8,6 +8,7 @@
 #include "tests/core/model/made_ocdbt.h"
 #include "tests/core/model/made_protobuf.h"
 #include "tests/core/model/made_zip.h"
+#include "tests/support/test_program.h"
 
 #include <QDirIterator>
 #include <functional>
@@ -25,6 +26,7 @@ private Q_SLOTS:
     void everyFormatHasItsWorst();
     void inspect_data();
     void inspect();
+    void analyze();
     void window_data();
     void window();
 
@@ -325,6 +327,31 @@ void MemoryTest::window_data() {
     QTest::newRow("a million") << QByteArray() << QByteArray("[0]") << 1'000'000;
 }
 
+/// A row for each tensor and spec, but no histograms of its own: 10,000 took 2.6 GiB.
+void MemoryTest::analyze() {
+    if (kSanitized) QSKIP("the sanitizer's own memory is many times the program's");
+    QTemporaryDir folder;
+    constexpr int tensors = 2'100; // more rows than are kept at once
+    QByteArray text = "{", data;
+    for (int i = 0; i < tensors; ++i)
+        text += (i ? "," : "") + entry(number(i), "F16", "[1,4]",
+                                       "[" + QByteArray::number(8 * i) + "," + QByteArray::number(8 * i + 8) + "]");
+    const auto path = put(folder.path(), name("many.safetensors"), madeFile(text + "}") + zeros(8 * tensors));
+    const std::string file = path.toStdString();
+    for (const std::vector<std::string>& arguments : std::initializer_list<std::vector<std::string>>{
+             {"analyze", file, "--spec", "int8", "--spec", "nf4:block=4", "--json", "/dev/null"},
+             {"audit", file, "--json", "/dev/null"},
+             {"diff", file, file, "--json", "/dev/null"}}) {
+        std::vector<std::string> call = {clitest::binary().toStdString()};
+        call.insert(call.end(), arguments.begin(), arguments.end());
+        const auto peak = clitest::peakOf(call);
+        QCOMPARE(peak.code, 0);
+        const auto taken = peak.bytes - baseline_;
+        qInfo("%s of %d tensors takes %.1f MiB", arguments.front().c_str(), tensors, double(taken) / kMiB);
+        QVERIFY(taken <= 64 * kMiB);
+    }
+}
+
 /// Opened, with its tensors in the browser and the page painted.
 void MemoryTest::window() {
     const QString program = name(QS_BIN_DIR "/quantscope");
@@ -349,5 +376,5 @@ void MemoryTest::window() {
     QVERIFY2(taken <= 2 * bytes + 64 * kMiB, qPrintable(name("%1 bytes over").arg(taken - 2 * bytes - 64 * kMiB)));
 }
 
-QTEST_GUILESS_MAIN(MemoryTest)
+QS_TEST(MemoryTest)
 #include "test_memory.moc"

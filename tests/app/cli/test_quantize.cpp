@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // quantize and dequantize, there and back on the real binary.
 #include "cli_run.h"
+#include "tests/support/test_program.h"
 
+#include <QCryptographicHash>
 #include <QTemporaryDir>
 #include <cmath>
 
@@ -45,6 +47,131 @@ private Q_SLOTS:
         QVERIFY2(isSentence(ran.err), ran.err.constData());
         QVERIFY2(ran.err.contains("bad.weight") && ran.err.contains("--tensor"), ran.err.constData());
         QCOMPARE(entries(dir.path()).size(), 1);
+    }
+
+    void refusedTensorsMayStay() {
+        QTemporaryDir dir;
+        const QString in = put(
+            dir.filePath(s("in.safetensors")),
+            safetensors({{"a.weight", "F32", "[4,64]", ramp(256)}, {"bad.weight", "F32", "[1,2]", floats({NAN, 1})}}));
+        const QString out = dir.filePath(s("out.safetensors")), json = dir.filePath(s("out.json"));
+        const QStringList asked = {
+            s("quantize"), in, s("--spec"), s("nf4:block=64"), s("--skip-refused"), s("-o"), out, s("--json"), json};
+        auto ran = run(asked);
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        QVERIFY2(ran.out.contains("1 refused tensors of those copied") && ran.out.contains("bad.weight"),
+                 ran.out.constData());
+        const auto skipped = rows(get(json), "skipped");
+        QCOMPARE(skipped.size(), 1);
+        QCOMPARE(skipped[0].toObject()[s("tensor")].toString(), s("bad.weight"));
+        QVERIFY(skipped[0].toObject()[s("reason")].toString().contains(s("NaN")));
+        QStringList names;
+        for (const auto& t : rows(run({s("inspect"), out, s("--json"), s("-")}).out, "tensors"))
+            names << t.toObject()[s("name")].toString();
+        QVERIFY(names.contains(s("bad.weight")) && names.contains(s("a.weight.packed")));
+        // Where nothing is left there is nothing to write.
+        ran = run(asked + QStringList{s("--tensor"), s("bad")});
+        QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains("all 1 tensors are refused"),
+                 ran.err.constData());
+    }
+
+    /// The proof of a file for a machine: in place of the table, beside it, or in a file of its own.
+    void certificateOfAFile() {
+        QTemporaryDir dir;
+        const QString in =
+            put(dir.filePath(s("in.safetensors")),
+                safetensors({{"a.weight", "F32", "[4,64]", ramp(256)}, {"bias", "F32", "[4]", ramp(4)}}));
+        const QString out = dir.filePath(s("out.safetensors")), proof = dir.filePath(s("proof.json"));
+        const QStringList asked = {s("quantize"), in, s("--spec"), s("nf4:block=64"), s("-o"), out};
+        auto ran = run(asked + QStringList{s("--json"), s("-")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        const auto all = rows(ran.out);
+        QCOMPARE(all.size(), 2);
+        QCOMPARE(all[0].toObject()[s("tensor")].toString(), s("a.weight"));
+        QCOMPARE(all[0].toObject()[s("result")].toString(), s("equal"));
+        const auto said = QJsonDocument::fromJson(ran.out).object()[s("certificate")].toObject();
+        QCOMPARE(said[s("result")].toString(), s("proved"));
+        const auto hash = QCryptographicHash::hash(get(out), QCryptographicHash::Sha256).toHex();
+        QCOMPARE(said[s("files")].toArray()[0].toObject()[s("sha256")].toString(), QString::fromLatin1(hash));
+        ran = run(asked + QStringList{s("--certificate"), proof});
+        QVERIFY2(ran.code == 0 && ran.out.contains("proof.json"), ran.err.constData());
+        const auto written = QJsonDocument::fromJson(get(proof)).object();
+        QCOMPARE(written[s("files")].toArray(), said[s("files")].toArray());
+        QCOMPARE(QJsonDocument::fromJson(run(asked + QStringList{s("--certificate"), s("-")}).out).object(), written);
+        for (const QString& wrong : {in, out}) {
+            ran = run(asked + QStringList{s("--certificate"), wrong});
+            QVERIFY2(ran.code == 1 && isSentence(ran.err), ran.err.constData());
+        }
+    }
+
+    /// What an output is called says what it is.
+    void endingsOfOutputs() {
+        QTemporaryDir dir;
+        const QString in =
+            put(dir.filePath(s("in.safetensors")), safetensors({{"a.weight", "F32", "[4,64]", ramp(256)}}));
+        const auto to = [&](const char* out, const char* layout = nullptr) {
+            QStringList asked = {s("quantize"), in, s("--spec"), s("nf4:block=64"), s("-o"), dir.filePath(s(out))};
+            if (layout) asked << s("--layout") << s(layout);
+            return run(asked);
+        };
+        for (const char* out : {"x.npz", "x.h5", "x.safetensors", "folder"}) {
+            const auto ran = to(out);
+            QVERIFY2(ran.code == 0, ran.err.constData());
+            QCOMPARE(QFileInfo(dir.filePath(s(out))).isFile(), s(out) != s("folder"));
+        }
+        QVERIFY(get(dir.filePath(s("x.npz"))).startsWith("PK"));
+        for (const char* out : {"y.pt", "y.onnx", "y.bin", "y.PTH", "y.hdf5", "y.json", "y.tflite"}) {
+            const auto ran = to(out);
+            QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains(".safetensors"), ran.err.constData());
+            QVERIFY(!QFileInfo::exists(dir.filePath(s(out))));
+        }
+        for (const auto& [out, layout] : {std::pair("y.npz", "eformer"), {"y.h5", "native"}, {"y.gguf", "plain"}}) {
+            const auto ran = to(out, layout);
+            QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains("layout"), ran.err.constData());
+            QVERIFY(!QFileInfo::exists(dir.filePath(s(out))));
+        }
+        QVERIFY2(to("y.safetensors", "npz").err.contains("y.safetensors.npz"), "");
+        const auto ran = run({s("dequantize"), dir.filePath(s("x.safetensors")), s("-o"), dir.filePath(s("back.npz"))});
+        QVERIFY2(ran.code == 1 && isSentence(ran.err), ran.err.constData());
+    }
+
+    /// What is written for Hugging Face's loaders has their names and a config.json that they read.
+    void ggufIsNotWrittenForOtherLoaders() {
+        QTemporaryDir dir;
+        const QString in = s(QS_SOURCE_DIR "/tests/data/diff/layer0_attention.gguf");
+        for (const auto& [layout, spec] : {std::pair("bnb", "nf4:dialect=bnb"),
+                                           {"compressed-tensors", "int4:dialect=ct:block=32"},
+                                           {"mlx", "int4:sym=no:block=32:scaletype=bf16"},
+                                           {"llm-int8", "int8"},
+                                           {"gptq", "int4:dialect=ct:block=32:scaletype=f16"}})
+            for (const char* out : {"folder", "file.safetensors"}) {
+                const auto ran = run(
+                    {s("quantize"), in, s("--spec"), s(spec), s("--layout"), s(layout), s("-o"), dir.filePath(s(out))});
+                QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains("use layout gguf"),
+                         ran.err.constData());
+                QVERIFY(entries(dir.path()).isEmpty());
+            }
+    }
+
+    void warnsOfWhatLoadersDoNotDo() {
+        QTemporaryDir dir;
+        QVERIFY(QDir(dir.path()).mkdir(s("m")));
+        QString in = dir.filePath(s("m"));
+        const QString file =
+            put(dir.filePath(s("m/model.safetensors")), safetensors({{"a.weight", "F32", "[32,64]", ramp(2048)}}));
+        put(dir.filePath(s("m/config.json")), "{}");
+        const auto of = [&](const char* spec) {
+            return run({s("quantize"), in, s("--spec"), s(spec), s("--layout"), s("compressed-tensors"), s("-o"),
+                        dir.filePath(s("out"))});
+        };
+        auto ran = of("int4:sym=no:block=32:scaletype=bf16");
+        QVERIFY2(ran.code == 0 && ran.out.contains("Warning: 1 of 1 quantized tensors have zero points"),
+                 ran.err.constData());
+        ran = of("int4:dialect=ct:block=32:scaletype=bf16");
+        QVERIFY2(ran.code == 0 && !ran.out.contains("Warning"), ran.out.constData());
+        in = file; // alone
+        ran = of("int4:dialect=ct:block=32:scaletype=bf16");
+        QVERIFY2(ran.code == 0 && ran.out.contains("Warning: The source has no config.json"), ran.out.constData());
     }
 
     /// What `quantize` wrote is measured, swept and quantized again as what it decodes to: never its codes and scales.
@@ -161,5 +288,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestQuantize)
+QS_TEST(TestQuantize)
 #include "test_quantize.moc"

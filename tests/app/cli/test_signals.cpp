@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A run that is stopped leaves nothing behind: asked to (SIGINT, SIGTERM) or not (SIGKILL).
 #include "cli_run.h"
+#include "tests/support/test_program.h"
 
 #include <QElapsedTimer>
 #include <QStorageInfo>
@@ -83,6 +84,34 @@ private Q_SLOTS:
         QCOMPARE(entries(output.path()), QStringList{s("out.safetensors")});
         QCOMPARE(get(out), QByteArray("old"));
     }
+    /// Not every step of these asks whether it shall stop.
+    void labsEndAtOnce_data() {
+        QTest::addColumn<QStringList>("arguments");
+        QTest::newRow("kvcache") << QStringList{s("kvcache"), s("--heads"), s("32"), s("--tokens"),
+                                                s("65536"),   s("--dim"),   s("64")};
+        QTest::newRow("train") << QStringList{s("train"), s("WIDE"),   s("--tensor"), s("w"),       s("--spec"),
+                                              s("int4"),  s("--rows"), s("4096"),     s("--steps"), s("1000000")};
+    }
+    void labsEndAtOnce() {
+        QFETCH(QStringList, arguments);
+        QTemporaryDir input;
+        const QString wide =
+            put(input.filePath(s("wide.safetensors")), safetensors({{"w", "F32", "[64,8192]", ramp(64 * 8192)}}));
+        arguments.replaceInStrings(s("WIDE"), wide);
+        QProcess process;
+        process.start(binary(), arguments);
+        QVERIFY(process.waitForStarted());
+        QTRY_VERIFY_WITH_TIMEOUT(catches(process.processId()), 20'000);
+        QTest::qWait(700);
+        QVERIFY2(process.state() == QProcess::Running, "it was done before it could be stopped");
+        QElapsedTimer timer;
+        timer.start();
+        ::kill(pid_t(process.processId()), SIGINT);
+        QVERIFY(process.waitForFinished(30'000));
+        qInfo("stopped within %lld ms", timer.elapsed());
+        QCOMPARE(process.exitCode(), 128 + SIGINT);
+        QVERIFY2(timer.elapsed() < 5'000, "it went on with its step");
+    }
     // Nobody can tidy up after SIGKILL but the next run.
     void killedFolderIsTidiedUpByTheNextRun() {
         QTemporaryDir input, output;
@@ -106,5 +135,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSignals)
+QS_TEST(TestSignals)
 #include "test_signals.moc"

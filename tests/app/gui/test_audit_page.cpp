@@ -7,6 +7,7 @@
 #include "artefacts.h"
 #include "core/model/safetensors.h"
 #include "opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <QAbstractItemModelTester>
 #include <QJsonArray>
@@ -180,5 +181,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestAuditPage)
+QS_TEST(TestAuditPage)
 #include "test_audit_page.moc"

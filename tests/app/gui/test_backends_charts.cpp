@@ -3,6 +3,7 @@
 #include "app/gui/pages/backends_rows.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/heat_map.h"
+#include "tests/support/test_program.h"
 
 #include <QTest>
 
@@ -168,5 +169,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestBackendsCharts)
+QS_TEST(TestBackendsCharts)
 #include "test_backends_charts.moc"

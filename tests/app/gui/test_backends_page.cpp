@@ -5,6 +5,7 @@
 #include "core/bench/compare.h"
 #include "opened_backends_page.h"
 #include "tests/core/bench/fake_world.h"
+#include "tests/support/test_program.h"
 
 #include <QClipboard>
 #include <QComboBox>
@@ -289,5 +290,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestBackendsPage)
+QS_TEST(TestBackendsPage)
 #include "test_backends_page.moc"

@@ -5,6 +5,7 @@
 #include "artefacts.h"
 #include "core/bench/benchmark.h"
 #include "opened_backends_page.h"
+#include "tests/support/test_program.h"
 
 #include <QAbstractItemModelTester>
 #include <QComboBox>
@@ -198,6 +199,14 @@ private Q_SLOTS:
         threads->setValue(threads->maximum());
     }
 
+    void asMuchMemoryAsItMayTake() {
+        const auto page = make();
+        plan(*page, QStringLiteral("1"));
+        QCOMPARE(page->planner().plan()->memoryBytes, std::uint64_t(0)); // half of what is free
+        find<QSpinBox>(*page, "planMemory")->setValue(512);
+        QCOMPARE(page->planner().plan()->memoryBytes, std::uint64_t(512) << 20);
+    }
+
     void asksWhatCouldRun() {
         const auto page = make();
         auto* matrix = find<QTableView>(*page, "capabilityMatrix");
@@ -302,5 +311,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestBackendsPlan)
+QS_TEST(TestBackendsPlan)
 #include "test_backends_plan.moc"

@@ -9,6 +9,7 @@
 #include "core/quant/formats.h"
 #include "tests/app/gui/model_file.h"
 #include "tests/app/gui/opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <QElapsedTimer>
 #include <QSlider>
@@ -199,5 +200,5 @@ private:
     }
 };
 
-QTEST_MAIN(TestBlockSlider)
+QS_TEST(TestBlockSlider)
 #include "test_block_slider.moc"

@@ -11,6 +11,7 @@
 #include "choose_file.h"
 #include "core/solve/codebooks.h"
 #include "model_file.h"
+#include "tests/support/test_program.h"
 
 #include <QAbstractItemModelTester>
 #include <QApplication>
@@ -291,5 +292,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestCodebookPage)
+QS_TEST(TestCodebookPage)
 #include "test_codebook_page.moc"

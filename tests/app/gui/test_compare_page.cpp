@@ -4,6 +4,7 @@
 #include "app/gui/theme.h"
 #include "artefacts.h"
 #include "opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <QAbstractItemModelTester>
 #include <QLabel>
@@ -185,5 +186,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestComparePage)
+QS_TEST(TestComparePage)
 #include "test_compare_page.moc"

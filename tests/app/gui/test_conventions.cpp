@@ -7,6 +7,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/tensor_tree.h"
 #include "opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <cmath>
 
@@ -70,5 +71,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestConventions)
+QS_TEST(TestConventions)
 #include "test_conventions.moc"

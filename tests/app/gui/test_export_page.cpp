@@ -8,9 +8,11 @@
 #include "artefacts.h"
 #include "core/export/recipe.h"
 #include "opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <QComboBox>
 #include <QLabel>
+#include <QMenu>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QTableView>
@@ -147,6 +149,77 @@ private Q_SLOTS:
         Theme::install(Theme::Mode::Dark);
     }
 
+    /// The refusal has a button with a spec that fits; a press of it is the spec, and the plan is one that can be written.
+    void aRefusalOffersWhatFits() {
+        const auto page = make();
+        choose(*page, "bnb");
+        session_->setSpec(*parseSpec("nf4:block=64"));
+        auto* write = page->findChild<QPushButton*>(QStringLiteral("exportWrite"));
+        QPushButton* offer = nullptr;
+        QTRY_VERIFY((offer = page->findChild<QPushButton*>(QStringLiteral("offer"))) && offer->isVisible());
+        QVERIFY(!write->isEnabled());
+        QVERIFY2(offer->text().contains(QStringLiteral("dialect=bnb")), qPrintable(offer->text()));
+        keepPicture(*page, QStringLiteral("export_page_offer"));
+        QTest::mouseClick(offer, Qt::LeftButton);
+        QCOMPARE(session_->spec().dialect, std::optional<std::string>("bnb"));
+        QTRY_VERIFY(write->isEnabled());
+        QTRY_VERIFY(!page->findChild<QPushButton*>(QStringLiteral("offer")));
+        session_->setSpec(*parseSpec("nf4:block=64"));
+    }
+
+    /// The plan of the rules before is dimmed while a line is wrong, and the field is framed.
+    void aWrongRuleDimsThePlan() {
+        const auto page = make();
+        choose(*page, "eformer");
+        auto* lines = page->findChild<QPlainTextEdit*>(QStringLiteral("exportRules"));
+        auto* table = page->findChild<QTableView*>(QStringLiteral("planTable"));
+        QTRY_VERIFY(table->model()->rowCount() > 0);
+        lines->setFocus();
+        QTest::keyClicks(lines, QStringLiteral("(=int8"));
+        QTRY_VERIFY(!table->isEnabled());
+        QVERIFY(lines->parentWidget()->property("invalid").toBool());
+        QVERIFY(textOf(*page, "exportRulesSaid").contains(QStringLiteral("is not a regular expression")));
+        keepPicture(*page, QStringLiteral("export_page_wrong_rule"));
+        lines->selectAll();
+        QTest::keyClick(lines, Qt::Key_Delete);
+        QTRY_VERIFY(table->isEnabled());
+    }
+
+    /// By the menu of a row: the tensor is kept, gets the spec, is locked and unlocked.
+    void aRowOfThePlanHasAMenu() {
+        const auto page = make();
+        choose(*page, "eformer");
+        auto* table = page->findChild<QTableView*>(QStringLiteral("planTable"));
+        QTRY_VERIFY(table->model()->rowCount() > 0);
+        const auto press = [&](const char* id) {
+            int row = 0;
+            while (table->model()->index(row, 0).data().toString() != QStringLiteral("lm_head.weight")) ++row;
+            table->scrollTo(table->model()->index(row, 0));
+            Q_EMIT table->customContextMenuRequested(table->visualRect(table->model()->index(row, 0)).center());
+            auto* menu = page->findChild<QMenu*>(QStringLiteral("tensorMenu"));
+            auto* action = menu ? menu->findChild<QAction*>(QLatin1String(id)) : nullptr;
+            if (!action)
+                for (auto* one : menu ? menu->actions() : QList<QAction*>())
+                    if (one->objectName() == QLatin1String(id)) action = one;
+            const bool can = action && action->isEnabled();
+            if (can) action->trigger();
+            delete menu;
+            return can;
+        };
+        QVERIFY(press("tensorKeep"));
+        QCOMPARE(session_->rules(), QStringLiteral("^lm_head\\.weight$=keep\n"));
+        QVERIFY(!press("tensorKeep")); // it is
+        QVERIFY(press("tensorThisSpec"));
+        QCOMPARE(session_->rules(), QStringLiteral("^lm_head\\.weight$=nf4:block=64\n"));
+        QVERIFY(press("tensorUnlock"));
+        QCOMPARE(session_->rules(), QString());
+        QVERIFY(press("tensorLock"));
+        QCOMPARE(session_->rules(), QStringLiteral("^lm_head\\.weight$=nf4:block=64\n"));
+        QVERIFY(press("tensorCodebook"));
+        QCOMPARE(QString::fromStdString(session_->tensor()->name), QStringLiteral("lm_head.weight"));
+        session_->setRules({}, false);
+    }
+
     /// Rules typed into the field: the plan follows them, the export obeys them, and undo takes them back.
     void aRecipeIsPlannedWrittenAndUndone() {
         QTemporaryDir folder;
@@ -272,5 +345,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestExportPage)
+QS_TEST(TestExportPage)
 #include "test_export_page.moc"

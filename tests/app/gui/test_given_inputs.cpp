@@ -9,6 +9,7 @@
 #include "choose_file.h"
 #include "model_file.h"
 #include "opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <QComboBox>
 #include <QMenu>
@@ -71,6 +72,33 @@ private Q_SLOTS:
         keepPicture(*page_, QStringLiteral("inputs-none"));
         choose("nmse");
         QTRY_VERIFY(mapCard()->message().isEmpty());
+    }
+
+    /// Everything is measured again, and every row says on what.
+    void errorsAsTheSourceHoldsThem() {
+        const auto measuredAs = [&](DType type) {
+            const auto& rows = session_->modelRows(session_->spec());
+            return rows.at(0) && rows.at(0)->decodedAs == type && session_->current() &&
+                   session_->current()->decodedAs == type;
+        };
+        QFile half(path("half.safetensors"));
+        const QByteArray header(R"({"w":{"dtype":"BF16","shape":[2,2],"data_offsets":[0,8]}})");
+        const quint64 length = quint64(header.size());
+        QVERIFY(half.open(QIODevice::WriteOnly));
+        half.write(reinterpret_cast<const char*>(&length), 8);
+        half.write(header + QByteArray::fromHex("003f00c00000803f"));
+        half.close();
+        QVERIFY(openModel(*session_, half.fileName()));
+        QVERIFY(everythingMeasured(*session_, session_->spec()) && tensorMeasured(*session_));
+        QVERIFY(measuredAs(DType::F32));
+        session_->setDecodedAs(DecodedAs::Source);
+        QVERIFY(everythingMeasured(*session_, session_->spec()));
+        QTRY_VERIFY(measuredAs(DType::BF16));
+        session_->setDecodedAs(DecodedAs::F32);
+        QVERIFY(everythingMeasured(*session_, session_->spec()));
+        QTRY_VERIFY(measuredAs(DType::F32));
+        QVERIFY(openModel(*session_, model_));
+        QVERIFY(everythingMeasured(*session_, session_->spec()));
     }
 
     /// E = {0.5, 1; 1, 0} of W = {0.5, -2; 0, 1}, on one input {1, 2}: E[x^2] = {1, 4}.
@@ -149,5 +177,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestGivenInputs)
+QS_TEST(TestGivenInputs)
 #include "test_given_inputs.moc"

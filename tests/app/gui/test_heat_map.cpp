@@ -3,6 +3,7 @@
 #include "app/gui/widgets/colour_scale.h"
 #include "app/gui/widgets/heat_map.h"
 #include "artefacts.h"
+#include "tests/support/test_program.h"
 
 #include <QClipboard>
 #include <QElapsedTimer>
@@ -270,5 +271,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestHeatMap)
+QS_TEST(TestHeatMap)
 #include "test_heat_map.moc"

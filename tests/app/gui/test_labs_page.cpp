@@ -10,6 +10,7 @@
 #include "artefacts.h"
 #include "model_file.h"
 #include "opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <QAbstractItemModelTester>
 #include <QComboBox>
@@ -103,6 +104,34 @@ private Q_SLOTS:
         QVERIFY(QString::fromStdString(lab->rows().front().reason).contains(u"not an order"));
         QVERIFY(the<QLabel>("operationTrouble")->text().contains(u"not an order") &&
                 order->property("invalid").toBool());
+    }
+
+    /// Each field offers values that fit the shape; a chosen one is tried.
+    void argumentsAreChoices() {
+        auto* lab = the<OperationsPanel>("labOperations");
+        for (std::size_t i = 0; i < value::whatIfOperations().size(); ++i) {
+            auto* box = qobject_cast<QComboBox*>(lab->argument(i)->parentWidget());
+            QVERIFY(box && box->count() >= 2);
+        }
+        auto* order = qobject_cast<QComboBox*>(lab->argument(0)->parentWidget());
+        order->setFocus();
+        order->setCurrentIndex(0);
+        QTest::keyClick(order, Qt::Key_Down); // the order as it is
+        QVERIFY(quiet());
+        QCOMPARE(order->currentText(), QStringLiteral("0,1"));
+        QTRY_VERIFY(lab->rows().front().caused && lab->rows().front().caused->exact());
+        for (const auto& operation : value::whatIfOperations())
+            for (const auto& choice : operation.choices({8, 64})) {
+                value::Tensor w;
+                w.shape = {8, 64}, w.values.assign(512, 0.5f), w.dtype = DType::F32;
+                const auto subject = value::whatIfSubject(w, *parseSpec("int8"), {});
+                QVERIFY(subject);
+                const auto rows = operation.run(*subject, choice, {});
+                QVERIFY2(rows && rows->front().reason.empty(), choice.c_str());
+            }
+        order->setCurrentIndex(0);
+        Q_EMIT order->activated(0);
+        QVERIFY(quiet());
     }
 
     void operationsFollowTheSpec() {
@@ -256,5 +285,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestLabsPage)
+QS_TEST(TestLabsPage)
 #include "test_labs_page.moc"

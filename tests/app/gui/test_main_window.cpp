@@ -11,6 +11,7 @@
 #include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/model_file.h"
 #include "tests/app/gui/opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -392,5 +393,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestMainWindow)
+QS_TEST(TestMainWindow)
 #include "test_main_window.moc"

@@ -5,6 +5,7 @@
 #include "app/gui/theme.h"
 #include "artefacts.h"
 #include "opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <QAbstractItemModelTester>
 #include <QComboBox>
@@ -111,6 +112,8 @@ private Q_SLOTS:
         QTRY_VERIFY(bytes->count() >= 2); // before, after, and what is kept
         QVERIFY(bytes->bar(0).name.startsWith(QStringLiteral("before: BF16")));
         QVERIFY(bytes->bar(0).value > bytes->bar(1).value);
+        bytes->setBars({{QStringLiteral("before"), 100, {}, {}}, {QStringLiteral("after"), 80, {}, {}}});
+        QCOMPARE(bytes->axisBegin(), 0.0); // bars, however close the bytes are
         const auto& after = overview.map->data();
         for (qsizetype cell = 0; cell < after.values.size(); ++cell)
             QCOMPARE(std::isnan(after.values[cell]), bool(after.absent[cell]));
@@ -267,5 +270,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestOverviewPage)
+QS_TEST(TestOverviewPage)
 #include "test_overview_page.moc"

@@ -5,6 +5,7 @@
 #include "app/gui/widgets/plot_chart.h"
 #include "app/gui/widgets/plot_range.h"
 #include "artefacts.h"
+#include "tests/support/test_program.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -125,6 +126,36 @@ private Q_SLOTS:
         QVERIFY(!chart.isZoomed());
         wheel(chart, at, -50); // never wider than home
         QVERIFY(!chart.isZoomed());
+    }
+
+    /// At 125 % and 150 %, wherever a level lies: a line of the same number of pixels.
+    void levelLinesAreAsWideEverywhere() {
+        for (const double scale : {1.0, 1.25, 1.5, 2.0}) {
+            PlotChart chart;
+            show(chart);
+            QVector<PlotMarker> markers;
+            for (int i = 0; i < 16; ++i)
+                markers << PlotMarker{-0.9 + 0.1137 * i, QStringLiteral("level"), false, false, 1};
+            chart.setData({}, markers);
+            QImage image(chart.size() * scale, QImage::Format_RGB32);
+            image.setDevicePixelRatio(scale);
+            image.fill(Qt::black);
+            chart.render(&image);
+            const QRgb line = Theme::instance().tokens().dataB.rgb();
+            const int y = int(chart.pixelOf(0, 0.53).y() * scale);
+            QVector<int> widths;
+            const auto like = [line](QRgb pixel) { // the token over the card, half transparent
+                return qRed(pixel) > qBlue(pixel) + 60 && qRed(pixel) > qRed(line) / 2;
+            };
+            for (int x = 0; x < image.width(); ++x) {
+                if (!like(image.pixel(x, y))) continue;
+                int width = 0;
+                while (x < image.width() && like(image.pixel(x, y))) ++x, ++width;
+                widths << width;
+            }
+            QVERIFY2(widths.size() >= 14, qPrintable(QString::number(widths.size())));
+            QCOMPARE(widths, QVector<int>(widths.size(), widths.front()));
+        }
     }
 
     void dragPansInsideHome() {
@@ -354,5 +385,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestPlotChart)
+QS_TEST(TestPlotChart)
 #include "test_plot_chart.moc"

@@ -5,6 +5,7 @@
 #include "app/gui/widgets/report_preview.h"
 #include "artefacts.h"
 #include "opened_session.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <QCheckBox>
@@ -195,5 +196,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestReportPage)
+QS_TEST(TestReportPage)
 #include "test_report_page.moc"

@@ -8,6 +8,7 @@
 #include "core/session/session_file.h"
 #include "tests/app/gui/model_file.h"
 #include "tests/app/gui/opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <QFile>
 #include <QSettings>
@@ -174,5 +175,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestSessionFile)
+QS_TEST(TestSessionFile)
 #include "test_session_file.moc"

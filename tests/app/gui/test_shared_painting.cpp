@@ -4,6 +4,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/kept_pixels.h"
 #include "app/gui/widgets/shared_painting.h"
+#include "tests/support/test_program.h"
 
 #include <QBackingStore>
 #include <QElapsedTimer>
@@ -230,5 +231,5 @@ protected:
     }
 };
 
-QTEST_MAIN(TestSharedPainting)
+QS_TEST(TestSharedPainting)
 #include "test_shared_painting.moc"

@@ -5,8 +5,10 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/spec_bar.h"
 #include "app/gui/widgets/spec_more.h"
+#include "core/quant/calibration.h"
 #include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <QAbstractButton>
 #include <QComboBox>
@@ -52,6 +54,18 @@ private Q_SLOTS:
         QCOMPARE(withBlock(withFormat({}, *nf4), 97).blockSize(), 98u);
         QCOMPARE(withBlock(withFormat({}, *nf4), 1).blockSize(), 2u);
         QCOMPARE(withBlock(withFormat({}, *nf4), 1u << 20).blockSize(), 65536u);
+    }
+
+    // Every dialect of a format can be chosen from any of its specs, and is what comes out.
+    void everyDialectCanBeChosen() {
+        for (const char* text : {"int8", "int8:block=64", "int8:sym=no:nan=skip", "nf4:block=16", "mxfp4:block=64"}) {
+            const auto spec = *parseSpec(text);
+            for (const auto dialect : words(spec.traits().dialects)) {
+                const auto chosen = withDialect(spec, std::string(dialect));
+                QVERIFY2(validate(chosen).has_value(), specText(chosen).c_str());
+                QCOMPARE(chosen.effectiveDialect(), std::string(dialect));
+            }
+        }
     }
 
     // Where there is nothing to choose nothing is spelled.
@@ -256,6 +270,20 @@ private Q_SLOTS:
         QVERIFY(field("Clip factor")->isHidden());
         type("Numbers", "99");
         QCOMPARE(specText(applied), std::string("int8:calib=percentile,99"));
+        more.follow(*parseSpec("int8"));
+        type("Axes", "out");
+        QCOMPARE(specText(applied), std::string("int8:axis=out"));
+        QCOMPARE(qobject_cast<QLineEdit*>(field("Axes"))->text(), QStringLiteral("out"));
+        type("Axes", "0");
+        QCOMPARE(specText(applied), std::string("int8:axis=0"));
+        QVERIFY(field("Blocks over")->isHidden());
+        more.follow(*parseSpec("nf4:dialect=bnb"));
+        QVERIFY(field("Blocks over")->isHidden());
+        more.follow(*parseSpec("nf4"));
+        pick("Blocks over", "all axes but the first");
+        QCOMPARE(specText(applied), std::string("nf4:flat=yes"));
+        pick("Blocks over", "the last axis");
+        QCOMPARE(specText(applied), std::string("nf4"));
         more.follow(*parseSpec("codebook"));
         pick("Bits", "3");
         QCOMPARE(specText(applied), std::string("codebook:bits=3"));
@@ -319,5 +347,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestSpecBar)
+QS_TEST(TestSpecBar)
 #include "test_spec_bar.moc"

@@ -7,6 +7,7 @@
 #include "app/gui/widgets/tick_list.h"
 #include "artefacts.h"
 #include "opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <QAbstractItemModelTester>
 #include <QCheckBox>
@@ -162,5 +163,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestSweepPage)
+QS_TEST(TestSweepPage)
 #include "test_sweep_page.moc"

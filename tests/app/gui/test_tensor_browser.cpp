@@ -4,10 +4,14 @@
 #include "app/gui/widgets/tensor_browser.h"
 #include "app/gui/widgets/tensor_tree.h"
 #include "tests/app/gui/artefacts.h"
+#include "tests/app/gui/model_file.h"
 #include "tests/app/gui/opened_session.h"
+#include "tests/support/test_program.h"
 
 #include <QAbstractItemModelTester>
+#include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QRegularExpression>
 #include <QStyle>
 #include <QTemporaryDir>
@@ -73,6 +77,74 @@ private Q_SLOTS:
         session.close();
         tree.followModel();
         QCOMPARE(tree.rowCount(), 0);
+    }
+
+    /// Experts of a layer are rows of different names.
+    void expertsHaveTheirNumber() {
+        QTemporaryDir folder;
+        std::vector<ModelTensor> tensors;
+        for (int layer = 0; layer < 2; ++layer)
+            for (int expert = 0; expert < 3; ++expert)
+                tensors.push_back(
+                    {QStringLiteral("model.layers.%1.mlp.experts.%2.up_proj.weight").arg(layer).arg(expert),
+                     {2, 32},
+                     std::vector<float>(64, 1.f)});
+        const QString path = folder.filePath(QStringLiteral("experts.safetensors"));
+        QVERIFY(writeModelFile(path, tensors));
+        Session session;
+        TensorTree tree(session);
+        QVERIFY(openModel(session, path));
+        tree.followModel();
+        const QStringList shown = leaves(tree);
+        QCOMPARE(shown.size(), 6);
+        QCOMPARE(shown.mid(0, 3), QStringList({QStringLiteral("experts.0.up_proj"), QStringLiteral("experts.1.up_proj"),
+                                               QStringLiteral("experts.2.up_proj")}));
+    }
+
+    /// What is no regular expression is framed, and a word says so.
+    void aWrongFilterIsSeen() {
+        Session session;
+        TensorBrowser browser(session);
+        browser.resize(300, 500);
+        browser.show();
+        QVERIFY(openModel(session, samplePath()));
+        auto* filter = browser.findChild<QLineEdit*>(QStringLiteral("filter"));
+        filter->setFocus();
+        QTest::keyClicks(filter, QStringLiteral("q_proj"));
+        QTRY_VERIFY(browser.findChild<QLabel*>(QStringLiteral("shownCount"))->text().contains(u"of"));
+        const QImage before = filter->grab().toImage();
+        QTest::keyClicks(filter, QStringLiteral("("));
+        QTRY_COMPARE(browser.findChild<QLabel*>(QStringLiteral("shownCount"))->text(), QStringLiteral("not a regex"));
+        const QImage after = filter->grab().toImage();
+        keepPicture(browser, QStringLiteral("browser_wrong_filter"));
+        const QPoint edge(after.width() / 2, 0);
+        QVERIFY(before.pixel(edge) != after.pixel(edge)); // the frame
+        QTest::keyClick(filter, Qt::Key_Backspace);
+        QTRY_VERIFY(browser.findChild<QLabel*>(QStringLiteral("shownCount"))->text().contains(u"of"));
+    }
+
+    void aRowHasAMenu() {
+        Session session;
+        TensorBrowser browser(session);
+        browser.resize(300, 500);
+        browser.show();
+        QVERIFY(openModel(session, samplePath()));
+        auto* view = browser.view();
+        const auto* tensor = session.model()->find("lm_head.weight");
+        session.selectTensor(tensor);
+        QTRY_VERIFY(view->currentIndex().isValid());
+        Q_EMIT view->customContextMenuRequested(view->visualRect(view->currentIndex()).center());
+        auto* menu = browser.findChild<QMenu*>(QStringLiteral("tensorMenu"));
+        QVERIFY(menu && menu->isVisible());
+        QStringList names;
+        for (const auto* action : menu->actions())
+            if (!action->objectName().isEmpty()) names << action->objectName();
+        QCOMPARE(names, QStringList({QStringLiteral("tensorKeep"), QStringLiteral("tensorThisSpec"),
+                                     QStringLiteral("tensorLock"), QStringLiteral("tensorCopyName"),
+                                     QStringLiteral("tensorCodebook")}));
+        QTest::keyClick(menu, Qt::Key_Down);
+        QTest::keyClick(menu, Qt::Key_Return);
+        QCOMPARE(session.rules(), QStringLiteral("^lm_head\\.weight$=keep\n"));
     }
 
     /// A view hears of the rows as it comes to them: to the one that is selected, and to all when all are.
@@ -284,5 +356,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestTensorBrowser)
+QS_TEST(TestTensorBrowser)
 #include "test_tensor_browser.moc"

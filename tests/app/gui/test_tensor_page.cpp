@@ -12,6 +12,7 @@
 #include "app/gui/widgets/staged_refresh.h"
 #include "artefacts.h"
 #include "model_file.h"
+#include "tests/support/test_program.h"
 
 #include <QApplication>
 #include <QSignalSpy>
@@ -220,6 +221,21 @@ private Q_SLOTS:
         QCOMPARE(channels->magnitudes()->crosshairLines().first(), QStringLiteral("row 40"));
     }
 
+    void theProfileShowsColumnsToo() {
+        auto* channels = card<ChannelCard>();
+        QVERIFY(!channels->magnitudes()->isHidden() && channels->columns()->isHidden());
+        channels->columnsToggle()->click();
+        QVERIFY(channels->magnitudes()->isHidden() && channels->errors()->isHidden() &&
+                !channels->columns()->isHidden());
+        QVERIFY(channels->note().contains(QStringLiteral("columns")));
+        const auto& points = channels->columns()->series()[0].points;
+        const auto most = std::max_element(points.begin(), points.end(),
+                                           [](const QPointF& a, const QPointF& b) { return a.y() < b.y(); });
+        QCOMPARE(float(most->y()), 0.9F);
+        channels->columnsToggle()->click();
+        QVERIFY(channels->note().contains(QStringLiteral("rows")));
+    }
+
     void theMapSaysWhatItShows() {
         HeatMap* map = card<BlockMapCard>()->map();
         QCOMPARE(map->data().rows, kRows);
@@ -322,5 +338,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestTensorPage)
+QS_TEST(TestTensorPage)
 #include "test_tensor_page.moc"

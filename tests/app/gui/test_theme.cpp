@@ -5,7 +5,9 @@
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/tick_list.h"
 #include "tests/app/gui/artefacts.h"
+#include "tests/support/test_program.h"
 
+#include <QApplication>
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDoubleSpinBox>
@@ -27,6 +29,7 @@
 #include <QTableView>
 #include <QTest>
 #include <QToolButton>
+#include <QToolTip>
 #include <QTreeView>
 
 using namespace qs::gui;
@@ -201,6 +204,26 @@ private Q_SLOTS:
         }
     }
 
+    /// Names come from files: HTML in one is shown, in labels and in tips.
+    void namesAreNotRendered() {
+        const auto name = QStringLiteral("<b>w</b><img src='http://example.org/x.png'>");
+        QLabel label(name);
+        label.show();
+        QCOMPARE(label.textFormat(), Qt::PlainText);
+        QToolTip::showText(QPoint(10, 10), name, &label);
+        const QLabel* tip = nullptr;
+        for (const auto* widget : QApplication::topLevelWidgets())
+            if (widget->inherits("QTipLabel")) tip = qobject_cast<const QLabel*>(widget);
+        QVERIFY(tip);
+        QCOMPARE(tip->text(), name);
+        QCOMPARE(tip->textFormat(), Qt::PlainText);
+        QToolTip::hideText();
+        QLabel rich(QStringLiteral("<b>ours</b>"));
+        rich.setTextFormat(Qt::RichText);
+        rich.show();
+        QCOMPARE(rich.textFormat(), Qt::RichText);
+    }
+
     void statesAreSeen() {
         Gallery gallery;
         gallery.show();
@@ -268,5 +291,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestTheme)
+QS_TEST(TestTheme)
 #include "test_theme.moc"

@@ -7,6 +7,7 @@
 // 17 ms takes them in every process, a storm does not. What the thread used of a CPU is less at the mercy of others, and
 // may only be long in one of the first two.
 #include "tests/app/gui/turns_walk.h"
+#include "tests/support/test_program.h"
 
 #include <QProcess>
 #include <QTest>
@@ -124,10 +125,12 @@ private Q_SLOTS:
     }
 };
 
-int main(int argc, char** argv) {
+/// The other role of this program: one walk, its steps on standard output.
+static int walkOnce(int argc, char** argv) {
     TimedApplication app(argc, argv);
-    if (app.arguments().contains(kOnce)) return walkTheWindow(app);
-    TestTurns test;
-    return QTest::qExec(&test, argc, argv);
+    return walkTheWindow(app);
 }
+
+QS_OTHER_MAIN("--once", walkOnce)
+QS_TEST(TestTurns)
 #include "test_turns.moc"

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // At the smallest window that is offered nothing is cut, overlaps or sticks out, on any page and in any of its tabs.
+#include "app/gui/glossary.h"
 #include "app/gui/main_window.h"
 #include "app/gui/page.h"
+#include "app/gui/page_in_parts.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
 #include "app/gui/widgets/staged_refresh.h"
+#include "core/analysis/analysis.h"
 #include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/layout_walk.h"
 #include "tests/app/gui/opened_session.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <QButtonGroup>
 #include <QFontDatabase>
 #include <QLabel>
 #include <QTemporaryDir>
+#include <QToolButton>
+
+#include <set>
 
 using namespace qs;
 using namespace qs::gui;
@@ -59,6 +67,34 @@ class TestWindowLayout : public QObject {
     }
 
 private Q_SLOTS:
+    /// Every card of every page has a mark that says what it tells; it is reached by the keyboard and names its formulas.
+    void everyCardIsExplained() {
+        Session session;
+        QVERIFY(openModel(session, samplePath()));
+        for (const auto& row : pages()) {
+            const std::unique_ptr<QWidget> page(row.create(session, nullptr));
+            if (auto* parts = dynamic_cast<PageInParts*>(page.get())) parts->makeAllParts();
+            const bool needed = row.usesSpecBar || row.usesBrowser;
+            for (const auto* card : page->findChildren<Card*>()) {
+                const auto* mark = card->findChild<QToolButton*>(QStringLiteral("about"), Qt::FindDirectChildrenOnly);
+                if (!mark && !needed) continue;
+                QVERIFY2(mark, qPrintable(QLatin1String(row.id) + u' ' + card->accessibleName()));
+                QVERIFY(mark->focusPolicy() & Qt::TabFocus);
+                QVERIFY(!mark->accessibleDescription().isEmpty());
+            }
+        }
+        std::set<QString> titles;
+        for (const auto& entry : cardEntries()) {
+            QVERIFY2(titles.insert(QString::fromUtf8(entry.title)).second, entry.title);
+            const QString about = aboutCard(QString::fromUtf8(entry.title));
+            for (const QString& id : QString::fromLatin1(entry.metrics).split(u' ', Qt::SkipEmptyParts)) {
+                const auto* metric = findMetric(id.toStdString());
+                QVERIFY2(metric, qPrintable(id));
+                QVERIFY(about.contains(QString::fromUtf8(metric->formula)));
+            }
+        }
+    }
+
     void theTypeIsNotWhatANarrowBarLeavesOut() {
         Session session;
         MainWindow window(session);
@@ -160,5 +196,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestWindowLayout)
+QS_TEST(TestWindowLayout)
 #include "test_window_layout.moc"

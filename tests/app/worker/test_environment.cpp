@@ -2,6 +2,7 @@
 // What a worker sets before it loads a vendor's library, on machines that are not this one.
 #include "app/worker/environment.h"
 #include "core/bench/tpu_presence.h"
+#include "tests/support/test_program.h"
 
 #include <QDir>
 #include <QFile>
@@ -80,5 +81,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestEnvironment)
+QS_TEST(TestEnvironment)
 #include "test_environment.moc"

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-qs_add_test(test_worker_environment SOURCES worker/test_environment.cpp LIBS qs_worker)
-
 # Files for test_hdf5 are made with libhdf5, which the test itself does not link.
 add_executable(make_hdf5 worker/hdf5/make_hdf5.cpp)
 target_link_libraries(make_hdf5 PRIVATE qs_worker_hdf5)
 add_executable(fake_hdf5_reader worker/hdf5/fake_reader.cpp)
 target_link_libraries(fake_hdf5_reader PRIVATE qs_core)
-qs_add_test(test_hdf5 SOURCES worker/hdf5/test_hdf5.cpp worker/hdf5/test_keras.cpp LIBS qs_core)
-target_link_libraries(test_hdf5 PRIVATE ZLIB::ZLIB PkgConfig::ZSTD)
-add_dependencies(test_hdf5 make_hdf5 fake_hdf5_reader quantscope-worker)
+qs_add_tests(test_worker LIBS qs_worker ZLIB::ZLIB PkgConfig::ZSTD NEEDS make_hdf5 fake_hdf5_reader quantscope-worker
+  TESTS worker/test_environment.cpp worker/hdf5/test_hdf5.cpp worker/hdf5/test_keras.cpp)

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/forensics.h"
 #include "core/analysis/input_errors.h"
+#include "core/quant/layout.h"
 #include "core/quant/solved.h"
+#include "core/solve/problem.h"
 #include "core/solve/solver.h"
+#include "core/value/tensor.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/golden.h"
+#include "tests/support/test_program.h"
 
 #include <numeric>
 #include <random>
@@ -36,14 +41,23 @@ class AnalyseTest : public QObject {
 private Q_SLOTS:
     void knownAnswers();
     void goldenFigures();
+    void figuresOfNumPy_data();
+    void figuresOfNumPy();
+    void overflowingThreshold();
+    void beyondF16();
     void sameFiguresTwice();
     void onInputs();
     void solved();
     void nonFinite();
+    void decodesToNan();
+    void manyRowsShareHistograms();
     void exactAndEmpty();
     void blockMapPools();
     void causes();
     void cancels();
+    void outlierAxes();
+    void largerThanTheSource();
+    void decodedAsTheSource();
 };
 
 void AnalyseTest::knownAnswers() {
@@ -93,6 +107,94 @@ void AnalyseTest::goldenFigures() {
         const double found = figure(analysed(*model, text, Detail::Figures), "sqnr_db");
         QVERIFY2(std::fabs(found - db) <= tolerance, qPrintable(QStringLiteral("%1 dB").arg(found)));
     }
+}
+
+void AnalyseTest::figuresOfNumPy_data() {
+    QTest::addColumn<QString>("name");
+    for (const auto& [name, tensor] : readGolden(QS_TEST_DATA "/metrics/vectors.safetensors").tensors)
+        if (tensor.dtype == "F64") QTest::newRow(name.c_str()) << QString::fromStdString(name);
+}
+
+/// Every figure of tensors at extreme scales against f64 NumPy, to six digits.
+void AnalyseTest::figuresOfNumPy() {
+    QFETCH(QString, name);
+    static const GoldenFile file = readGolden(QS_TEST_DATA "/metrics/vectors.safetensors");
+    static constexpr const char* kFigures[] = {
+        "mse",           "rmse",       "mae",      "max_abs",    "nmse",          "sqnr_db",
+        "cosine",        "1-cos",      "bias",     "clip_share", "zero_share",    "sign_flips",
+        "code_entropy",  "dead_codes", "kurtosis", "crest",      "weighted_nmse", "output_nmse",
+        "hessian_trace", "p50",        "p95",      "p99"};
+    const std::string full = name.toStdString(), of = full.substr(0, full.find('/')), spec = full.substr(of.size() + 1);
+    const GoldenTensor &w = file[of], &given = file[of + ".inputs"];
+    const auto expected = file[full].as<double>();
+    QCOMPARE(expected.size(), std::size(kFigures));
+    auto inputs = std::make_shared<LayerInputs>();
+    value::Tensor rows;
+    rows.shape = given.shape, rows.values = given.as<float>();
+    inputs->columnWeights = solve::meanSquares(rows);
+    inputs->rows = std::make_shared<const value::Tensor>(std::move(rows));
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("w", DType::F32, w.shape, w.as<float>())});
+    for (const Detail detail : {Detail::Figures, Detail::Inspect}) {
+        AnalysisOptions options;
+        options.detail = detail;
+        options.inputs = [&](const TensorInfo&) -> Result<std::shared_ptr<const LayerInputs>> { return inputs; };
+        const auto row = analyseTensor(*model, model->tensors[0], *parseSpec(spec), options, Job{});
+        QVERIFY2(row && row->status == Status::Ok, full.c_str());
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            const std::string_view id = kFigures[i];
+            const bool angle = id == "1-cos", within = id.starts_with("p");
+            const double is = angle ? 1 - figure(*row, "cosine") : figure(*row, kFigures[i]), should = expected[i];
+            const double mae = expected[2];
+            // What cancels keeps the digits that its terms have; 1 - cos those of a double beside 1.
+            double allowed = 5e-7 * std::fabs(should);
+            if (id == "bias") allowed += 2e-8 * mae;
+            // The 1e-6 that a value may lie beyond is itself rounded where levels count from a zero point.
+            if (id == "clip_share" && !parseSpec(spec)->isSymmetric()) allowed += 1.5 / double(w.elements());
+            if (id == "sqnr_db") allowed += 10 / std::log(10.0) * 5e-7; // an NMSE of nearly 1
+            if (angle) allowed = 1e-4 * std::fabs(should) + 3e-14 + (expected[4] < 0.25 ? 1e-7 * expected[4] : 1);
+            if (within) allowed = std::fabs(should) / 32 + 4e-40;
+            const bool same = std::isnan(should) ? std::isnan(is) : std::fabs(is - should) <= allowed;
+            QVERIFY2(same, qPrintable(QStringLiteral("%1: %2, not %3 (%4)")
+                                          .arg(QString::fromUtf8(kFigures[i]))
+                                          .arg(is, 0, 'g', 12)
+                                          .arg(should, 0, 'g', 12)
+                                          .arg((is - should) / should)));
+        }
+    }
+}
+
+/// Values are finite, their variance is not: all codes are 0, and that is said.
+void AnalyseTest::overflowingThreshold() {
+    const QTemporaryDir folder;
+    for (const float second : {-3e38f, 3e38f}) {
+        const auto model = opened(folder, {made("w", DType::F32, {4, 32}, std::vector<float>(128, second))});
+        auto values = std::vector<float>(128, second);
+        values[5] = 3e38f;
+        const auto wide = opened(folder, {made("w", DType::F32, {4, 32}, values)}, "wide.safetensors");
+        for (const auto& one : {model, wide}) {
+            const auto row = analysed(*one, "ternary");
+            QVERIFY2(row.status == Status::Ok, row.reason.c_str());
+            QCOMPARE(row.codeCounts, (std::vector<std::uint64_t>{0, 128, 0}));
+            QCOMPARE(row.warnings.size(), std::size_t(1));
+            QVERIFY(row.warnings[0].find("every value becomes 0") != std::string::npos);
+        }
+    }
+}
+
+/// int8:dialect=bnb casts to f16, which does not hold every float.
+void AnalyseTest::beyondF16() {
+    const QTemporaryDir folder;
+    std::vector<float> x(128, 0.5f);
+    x[70] = 65519; // becomes 65504
+    const auto fits = opened(folder, {made("w", DType::F32, {2, 64}, x)});
+    QVERIFY(analysed(*fits, "int8:dialect=bnb").status == Status::Ok);
+    x[71] = -65520;
+    const auto model = opened(folder, {made("w", DType::F32, {2, 64}, x)}, "large.safetensors");
+    const auto row = analysed(*model, "int8:dialect=bnb");
+    QVERIFY(row.status == Status::Refused);
+    QCOMPARE(row.reason, std::string("tensor 'w' holds 1 values that overflow in f16, to which int8:dialect=bnb casts: "
+                                     "use int8"));
 }
 
 void AnalyseTest::sameFiguresTwice() {
@@ -199,6 +301,38 @@ void AnalyseTest::nonFinite() {
     }
 }
 
+/// Scales beyond their type: comparisons with NaN are false, and a largest error of 0 would be "ok".
+void AnalyseTest::decodesToNan() {
+    const QTemporaryDir folder;
+    std::vector<float> x(128, 3e38f);
+    x[1] = 0, x[70] = -3e38f;
+    const auto model = opened(folder, {made("w", DType::F32, {2, 64}, x)});
+    for (const char* text : {"int4:scaletype=f16:block=64", "nf4:scaletype=f16:block=64"}) {
+        const auto spec = parseSpec(text);
+        if (!spec) continue;
+        const auto row = analysed(*model, text, Detail::Figures);
+        const auto largest = findMetric("max_abs")->value(row);
+        QVERIFY2(row.status != Status::Ok || (largest && *largest > 0), text);
+    }
+    const auto holes = opened(
+        folder, {made("w", DType::F32, {2, 2}, std::vector<float>(4, std::numeric_limits<float>::quiet_NaN()))}, "n");
+    const auto none = analysed(*holes, "int8:nan=skip", Detail::Figures);
+    QVERIFY(none.status == Status::Failed && none.reason == "none of its 4 values is finite");
+}
+
+void AnalyseTest::manyRowsShareHistograms() {
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made<float>("a", DType::F32, {2, 2}, {0.5f, -2, 0, 1}),
+                                       made<float>("b", DType::F32, {2, 2}, {1, 2, 3, 4})});
+    AnalysisPlan plan{model, {&model->tensors[0], &model->tensors[1]}, {{"int8", *parseSpec("int8")}}, {}};
+    std::uint64_t handed = 0;
+    const auto result = analyse(plan, Job{}, [&](const AnalysisRow& row) { handed += row->error.total(); });
+    QVERIFY(result && result->rows.size() == 2 && result->pooled.size() == 1);
+    QCOMPARE(handed, std::uint64_t(8)); // whole, on the way
+    QCOMPARE(result->pooled[0]->error.total(), std::uint64_t(8));
+    for (const auto& row : result->rows) QVERIFY(row->error.counts().empty() && row->value.counts().empty());
+}
+
 void AnalyseTest::exactAndEmpty() {
     const QTemporaryDir folder;
     const auto zero = opened(folder, {made("w", DType::F32, {2, 64}, std::vector<float>(128))});
@@ -235,6 +369,9 @@ void AnalyseTest::blockMapPools() {
     QCOMPARE(row.channels.channels, std::int64_t(64));
     QCOMPARE(row.channels.absMax[40], 1000.0f);
     QCOMPARE(row.statistics->outlierChannels, std::int64_t(1));
+    QCOMPARE(row.statistics->outlierColumns, std::int64_t(1));
+    QCOMPARE(row.columns.channels, std::int64_t(256));
+    QCOMPARE(row.columns.absMax[130], 1000.0f);
 }
 
 void AnalyseTest::causes() {
@@ -273,5 +410,110 @@ void AnalyseTest::cancels() {
     QVERIFY(!row && row.error().cancelled);
 }
 
-QTEST_GUILESS_MAIN(AnalyseTest)
+/// Inputs that are loud are columns; both axes are counted, whatever the spec, the shape and the thread.
+void AnalyseTest::outlierAxes() {
+    constexpr std::size_t rows = 96, columns = 320;
+    auto values = samples(rows * columns, std::normal_distribution<double>(0, 1));
+    for (const std::size_t column : {3, 64, 100, 200, 201, 319})
+        for (std::size_t row = 0; row < rows; ++row) values[row * columns + column] *= 40;
+    for (const std::size_t row : {7, 90})
+        for (std::size_t column = 0; column < columns; ++column) values[row * columns + column] *= 2000;
+    auto holed = values;
+    holed[5] = std::numeric_limits<float>::quiet_NaN();
+    holed[columns * 50 + 9] = std::numeric_limits<float>::infinity();
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("w", DType::F32, {rows, columns}, values)});
+    const auto cubes = opened(folder, {made("w", DType::F32, {8, 12, columns}, values)}, "cubes.safetensors");
+    const auto holes = opened(folder, {made("w", DType::F32, {rows, columns}, holed)}, "holes.safetensors");
+    for (const auto& one : {model, cubes, holes})
+        for (const char* text : {"nf4:nan=skip", "int8:nan=skip", "nf4:dialect=bnb:block=4096:nan=skip",
+                                 "int8:axis=0:nan=skip", "int8:block=32:flat=yes:nan=skip"})
+            for (const Detail detail : {Detail::Figures, Detail::Inspect}) {
+                const auto row = analysed(*one, text, detail);
+                QCOMPARE(figure(row, "outlier_columns"), 6.0);
+                QCOMPARE(figure(row, "outlier_channels"), 2.0);
+                QCOMPARE(row.columns.channels, std::int64_t(detail == Detail::Inspect ? columns : 0));
+            }
+    const auto alone = measureStatistics(*model, model->tensors[0], Job{});
+    QVERIFY(alone && alone->outlierColumns == 6 && alone->outlierChannels == 2);
+    // Rows that are longer than a worker keeps maxima for.
+    auto wide = samples(4 * 70'000, std::normal_distribution<double>(0, 1));
+    for (std::size_t i = 0; i < wide.size(); ++i)
+        wide[i] = i % 70'000 == 69'999 ? 900.0f : std::clamp(wide[i], -1.f, 1.f);
+    const auto long1 = opened(folder, {made("w", DType::F32, {4, 70'000}, wide)}, "wide.safetensors");
+    QCOMPARE(analysed(*long1, "int8", Detail::Figures).statistics->outlierColumns, std::int64_t(1));
+}
+
+/// What takes more bits than the source says so, in every row, with the spec that does not.
+void AnalyseTest::largerThanTheSource() {
+    const QTemporaryDir folder;
+    const auto model =
+        opened(folder, {made("conv.weight", DType::F16, {16, 8, 3, 3}, std::vector<std::uint16_t>(1152, 0x3c00)),
+                        made("w", DType::F16, {4, 5632}, std::vector<std::uint16_t>(4 * 5632, 0x3c00))});
+    const auto row = [&](std::size_t tensor, const char* text) {
+        return *analyseTensor(*model, model->tensors[tensor], *parseSpec(text), {}, Job{});
+    };
+    const auto conv = row(0, "int8");
+    QVERIFY(conv.isLarger() && std::fabs(conv.bpw - 18.6667) < 1e-4);
+    QCOMPARE(conv.larger, std::string("stores 18.6667 bits per weight, more than the 16.0000 of the source (F16): use "
+                                      "int8:axis=out"));
+    QVERIFY(row(0, "nf4").larger.ends_with("use nf4:flat=yes"));
+    QVERIFY(row(1, "nf4:block=65536").larger.ends_with("use nf4:block=5632"));
+    for (const char* text : {"int8:axis=out", "nf4:flat=yes", "int8:scale=tensor"}) {
+        const auto fine = row(0, text);
+        QVERIFY2(!fine.isLarger() && fine.larger.empty(), text);
+    }
+    QVERIFY(row(1, "f32").larger.ends_with("of the source (F16)"));
+    const auto shared = std::make_shared<const TensorAnalysis>(conv);
+    const auto remarks = remarksOf({shared});
+    QVERIFY(remarks.size() == 2 &&
+            remarks[0].find("in 1 of 1 tensors; the first, conv.weight, stores 18.6667") != std::string::npos);
+    for (const auto& column : analysisColumns()) {
+        if (column.id == "reason")
+            QVERIFY(std::get<std::string>(column.value(shared)).find("use int8:axis=out") != std::string::npos);
+        if (column.id == "source_bpw") QCOMPARE(std::get<double>(column.value(shared)), 16.0);
+    }
+}
+
+/// The errors of a file in the source's type are those of its values, rounded once more than the codes.
+void AnalyseTest::decodedAsTheSource() {
+    const auto wide = samples(48 * 160, std::normal_distribution<double>(0, 0.05));
+    for (const DType type : {DType::BF16, DType::F16}) {
+        std::vector<std::uint16_t> halves(wide.size());
+        const KernelSet& kernels = bestKernels();
+        (type == DType::F16 ? kernels.f32ToF16 : kernels.f32ToBf16)(wide.data(), wide.size(), halves.data());
+        std::vector<float> w(wide.size());
+        (type == DType::F16 ? kernels.f16ToF32 : kernels.bf16ToF32)(halves.data(), w.size(), w.data());
+        const QTemporaryDir folder;
+        const auto model = opened(folder, {made("w", type, {48, 160}, halves)});
+        for (const char* text : {"int8", "nf4", "int8:axis=0", "int4:sym=no", "ternary:scale=tensor"}) {
+            const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString(),
+                              back = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
+            QVERIFY(quantizeModel(*model, {*parseSpec(text), ".", "native", path}, Job{}));
+            QVERIFY(dequantizeModel(**openModel(path), {}, back, Job{}));
+            const auto file = *openModel(back);
+            QVERIFY(file->tensors[0].dtype == type);
+            std::vector<float> v(w.size());
+            loadF32(*file->view(file->tensors[0]), 0, v.size(), v.data());
+            double se2 = 0;
+            for (std::size_t i = 0; i < v.size(); ++i)
+                se2 += (double(v[i]) - double(w[i])) * (double(v[i]) - double(w[i]));
+            AnalysisOptions options;
+            options.decodedAs = DecodedAs::Source;
+            for (const Detail detail : {Detail::Figures, Detail::Inspect}) {
+                options.detail = detail;
+                const auto row = *analyseTensor(*model, model->tensors[0], *parseSpec(text), options, Job{});
+                QVERIFY2(std::fabs(row.sums.se2 - se2) <= 1e-9 * se2, text);
+                QVERIFY(row.decodedAs == type);
+                const auto plain = analysed(*model, text, detail);
+                QVERIFY(plain.decodedAs == DType::F32 && plain.sums.se2 != row.sums.se2);
+                QCOMPARE(row.codeCounts, plain.codeCounts);
+                QCOMPARE(figure(row, "clip_share"), figure(plain, "clip_share"));
+                QCOMPARE(row.channels.absMax, plain.channels.absMax);
+            }
+        }
+    }
+}
+
+QS_TEST(AnalyseTest)
 #include "analyse_test.moc"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Audits of what is quantized already: bits, codebooks, the order of nibbles and columns.
 #include "made_audit.h"
+#include "tests/support/test_program.h"
 
 #include <memory>
 
@@ -284,7 +285,6 @@ void AuditQuantizedTest::orderOfTrained() {
     QVERIFY2(columns >= 2 && rows == 1, qPrintable(QStringLiteral("columns %1, rows %2").arg(columns).arg(rows)));
 }
 
-std::unique_ptr<QObject> makeAuditQuantizedTest();
-std::unique_ptr<QObject> makeAuditQuantizedTest() { return std::make_unique<AuditQuantizedTest>(); }
+QS_TEST(AuditQuantizedTest)
 
 #include "audit_quantized_test.moc"

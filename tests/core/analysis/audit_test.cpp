@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A checkpoint with each fault, made in code, and clean ones that have none.
 #include "made_audit.h"
-#include "tests/support/several.h"
+#include "tests/support/test_program.h"
 
 class AuditTest : public QObject {
     Q_OBJECT
@@ -196,10 +196,5 @@ void AuditTest::report() {
     }
 }
 
-std::unique_ptr<QObject> makeAuditQuantizedTest();
-
-int main(int argc, char* argv[]) {
-    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<AuditTest>()); };
-    return qs::test::runAll(argc, argv, {make, makeAuditQuantizedTest});
-}
+QS_TEST(AuditTest)
 #include "audit_test.moc"

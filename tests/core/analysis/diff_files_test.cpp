@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The sample against files that other programs wrote of its first layer.
 #include "made_diff.h"
+#include "tests/support/test_program.h"
 
 #include <memory>
 
@@ -88,7 +89,6 @@ void DiffFilesTest::sampleAndTorch() {
     QCOMPARE(back.count(DiffStatus::OnlyA), std::size_t(0));
 }
 
-std::unique_ptr<QObject> makeDiffFilesTest();
-std::unique_ptr<QObject> makeDiffFilesTest() { return std::make_unique<DiffFilesTest>(); }
+QS_TEST(DiffFilesTest)
 
 #include "diff_files_test.moc"

@@ -2,7 +2,7 @@
 // Checkpoints under the names, fusions and orders of other ecosystems, against the one that they were made from.
 #include "core/model/mapped_file.h"
 #include "made_diff.h"
-#include "tests/support/several.h"
+#include "tests/support/test_program.h"
 
 #include <cmath>
 #include <limits>
@@ -22,6 +22,8 @@ private Q_SLOTS:
     void transposedTiles_data();
     void transposedTiles();
     void byValues();
+    void permutedRowsAndColumns();
+    void filtered();
     void memory();
     void itself();
     void cancelled();
@@ -234,6 +236,76 @@ void DiffTest::transposedTiles() {
 }
 
 /// ONNX exporters call weights "onnx::MatMul_123": only their values tell what they are.
+void DiffTest::permutedRowsAndColumns() {
+    const QTemporaryDir folder;
+    constexpr std::size_t rows = 70, columns = 48;
+    const auto x = normal(rows * columns, 1);
+    const auto rowAt = [](std::size_t r) { return (r * 27 + 5) % rows; };
+    const auto columnAt = [](std::size_t c) { return (c * 35 + 3) % columns; };
+    Values byRows(x.size()), byColumns(x.size()), byBoth(x.size()), shuffled(x);
+    for (std::size_t r = 0; r < rows; ++r)
+        for (std::size_t c = 0; c < columns; ++c) {
+            byRows[rowAt(r) * columns + c] = x[r * columns + c];
+            byColumns[r * columns + columnAt(c)] = x[r * columns + c];
+            byBoth[rowAt(r) * columns + columnAt(c)] = x[r * columns + c];
+        }
+    std::shuffle(shuffled.begin(), shuffled.end(), std::mt19937(1)); // all values, no order of rows or columns
+    Values swapped = byRows;
+    std::swap(swapped[3], swapped[columns + 7]);
+    std::vector<TensorToWrite> a, b;
+    const std::pair<const char*, const Values*> cases[] = {
+        {"both", &byBoth}, {"columns", &byColumns}, {"none", &shuffled}, {"rows", &byRows}, {"swapped", &swapped}};
+    for (const auto& [name, values] : cases) {
+        a.push_back(f32(name, {rows, columns}, x));
+        b.push_back(f32(name, {rows, columns}, *values));
+    }
+    a.push_back(f32("bias", {rows}, Values(x.begin(), x.begin() + rows)));
+    b.push_back(f32("bias", {rows}, Values(x.rend() - rows, x.rend())));
+    const auto first = opened(folder, std::move(a), "a.safetensors"),
+               second = opened(folder, std::move(b), "b.safetensors");
+    auto result = diffed(first, second);
+    QCOMPARE(lines(result), (QStringList{QStringLiteral("bias|bias|equal|name|rows permuted"),
+                                         QStringLiteral("both|both|equal|name|rows and columns permuted"),
+                                         QStringLiteral("columns|columns|equal|name|columns permuted"),
+                                         QStringLiteral("none|none|different|name|"),
+                                         QStringLiteral("rows|rows|equal|name|rows permuted"),
+                                         QStringLiteral("swapped|swapped|different|name|")}));
+    for (const DiffRow& row : result.rows)
+        if (row.status == DiffStatus::Equal) QVERIFY(row.differing == 0 && *row.nmse() == 0 && row.maxAbs == 0);
+    keepChanged(result); // an order is a change
+    QCOMPARE(result.rows.size(), std::size_t(6));
+    auto same = diffed(first, first);
+    keepChanged(same);
+    QVERIFY(same.rows.empty());
+    QCOMPARE(diffText(same), std::string("6 equal"));
+}
+
+void DiffTest::filtered() {
+    const QTemporaryDir folder;
+    const auto q = normal(64 * 48, 1), k = normal(32 * 48, 2);
+    const auto a = opened(folder,
+                          {f32("model.layers.0.self_attn.q_proj.weight", {64, 48}, q),
+                           f32("model.layers.0.self_attn.k_proj.weight", {32, 48}, k), f32("only_a", {3}, {1, 2, 3})},
+                          "a.safetensors");
+    const auto b = opened(folder,
+                          {f32("blk.0.attn_q.weight", {64, 48}, q), f32("blk.0.attn_k.weight", {32, 48}, k),
+                           f32("only_b", {3}, {1, 2, 3})},
+                          "b.safetensors");
+    const auto of = [&](const char* regex) {
+        const auto result = diffModels({a, b, regex}, Job{});
+        if (!result) return QStringList{QString::fromStdString(result.error().message)};
+        QStringList names;
+        for (const DiffRow& row : result->rows) names << QString::fromStdString((row.a ? row.a : row.b)->name);
+        return names;
+    };
+    const QString qProj = QStringLiteral("model.layers.0.self_attn.q_proj.weight");
+    QCOMPARE(of("q_proj"), QStringList{qProj});
+    QCOMPARE(of("attn_q"), QStringList{qProj}); // its name in B
+    QCOMPARE(of("only"), (QStringList{QStringLiteral("only_a"), QStringLiteral("only_b")}));
+    QVERIFY(of("nothing").first().contains(QStringLiteral("takes no tensor")));
+    QVERIFY(of("(").first().contains(QStringLiteral("not a regular expression")));
+}
+
 void DiffTest::byValues() {
     const QTemporaryDir folder;
     const auto x = normal(40 * 48, 1), y = normal(40 * 48, 2);
@@ -320,10 +392,5 @@ void DiffTest::report() {
     }
 }
 
-std::unique_ptr<QObject> makeDiffFilesTest();
-
-int main(int argc, char* argv[]) {
-    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<DiffTest>()); };
-    return qs::test::runAll(argc, argv, {make, makeDiffFilesTest});
-}
+QS_TEST(DiffTest)
 #include "diff_test.moc"

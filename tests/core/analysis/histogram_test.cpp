@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/histogram.h"
 #include "core/base/symlog.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 #include <algorithm>
@@ -88,5 +89,5 @@ void HistogramTest::symlogPlacesAndComesBack() {
     QVERIFY(!SymlogAxis::ofErrors(0, 0).on()); // no error at all
 }
 
-QTEST_GUILESS_MAIN(HistogramTest)
+QS_TEST(HistogramTest)
 #include "histogram_test.moc"

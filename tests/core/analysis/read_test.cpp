@@ -5,6 +5,7 @@
 #include "core/quant/layout.h"
 #include "core/quant/pass.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/test_program.h"
 
 #include <QFile>
 #include <cstring>
@@ -215,5 +216,5 @@ void ReadTest::largeTensorsAreRead() {
     QVERIFY2(done.error().message.find("was cut from") != std::string::npos, done.error().message.c_str());
 }
 
-QTEST_GUILESS_MAIN(ReadTest)
+QS_TEST(ReadTest)
 #include "read_test.moc"

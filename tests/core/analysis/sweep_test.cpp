@@ -2,6 +2,7 @@
 // The sweep: which specs a line becomes, that its points are the figures of `analyze`, and the frontier by hand.
 #include "core/analysis/sweep.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/test_program.h"
 
 #include <algorithm>
 #include <cmath>
@@ -132,5 +133,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(SweepTest)
+QS_TEST(SweepTest)
 #include "sweep_test.moc"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Rows become cells: what was not measured is never a number.
 #include "core/base/column.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -10,8 +11,8 @@ using namespace qs;
 using namespace std::string_literals;
 
 namespace {
-constexpr Show kShows[] = {Show::Text,        Show::Integer, Show::Bytes, Show::Fixed,
-                           Show::Significant, Show::Percent, Show::Shape};
+constexpr Show kShows[] = {Show::Text,        Show::Name,       Show::Code,    Show::Integer, Show::Bytes, Show::Fixed,
+                           Show::Significant, Show::Scientific, Show::Percent, Show::Shape,   Show::Time,  Show::Times};
 ColumnInfo column(Show show, int decimals = 2) {
     ColumnInfo info;
     info.id = "x";
@@ -40,6 +41,16 @@ private Q_SLOTS:
         QCOMPARE(cellText(column(Show::Percent, 1), 0.125), "12.5 %"s);
         QCOMPARE(cellText(column(Show::Significant, 3), 0.0381), "0.0381"s);
         QCOMPARE(cellText(column(Show::Significant, 0), 0.03812), "0.03812"s);
+        // Stored in ns, read in the unit of the charts.
+        QCOMPARE(cellText(column(Show::Time, 4), 512300.0), "512.3"s);
+        QCOMPARE(cellText(column(Show::Time, 4), std::int64_t(1500)), "1.500"s);
+        QCOMPARE(cellText(column(Show::Times, 4), "[512300,530100]"s), "[512.3,530.1]"s);
+        QCOMPARE(cellText(column(Show::Times, 4), "none"s), "none"s);
+        // One notation for a column, whatever the magnitude.
+        QCOMPARE(cellText(column(Show::Scientific, 4), 0.0381), "3.81e-02"s);
+        QCOMPARE(cellText(column(Show::Scientific, 4), 1.24e-7), "1.24e-07"s);
+        QCOMPARE(cellText(column(Show::Scientific, 4), 0.0), "0"s);
+        QCOMPARE(cellText(column(Show::Scientific, 4), std::numeric_limits<double>::quiet_NaN()), "nan"s);
         QCOMPARE(cellText(column(Show::Fixed), std::numeric_limits<double>::infinity()), "inf"s);
     }
     void bytes() {
@@ -63,7 +74,9 @@ private Q_SLOTS:
         QCOMPARE(headerText(info), "SQNR dB ↓"s);
     }
     void numeric() {
-        for (const auto show : kShows) QCOMPARE(isNumeric(column(show)), show != Show::Text && show != Show::Shape);
+        for (const auto show : kShows)
+            QCOMPARE(isNumeric(column(show)), show != Show::Text && show != Show::Name && show != Show::Code &&
+                                                  show != Show::Shape && show != Show::Times);
     }
     void tables() {
         struct Row {
@@ -86,5 +99,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(ColumnTest)
+QS_TEST(ColumnTest)
 #include "column_test.moc"

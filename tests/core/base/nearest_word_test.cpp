@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/nearest_word.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 #include <vector>
@@ -47,5 +48,5 @@ void NearestWordTest::nearest() {
     QVERIFY(!nearestWord("nf4", {}));
 }
 
-QTEST_GUILESS_MAIN(NearestWordTest)
+QS_TEST(NearestWordTest)
 #include "nearest_word_test.moc"

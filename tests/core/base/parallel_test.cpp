@@ -2,6 +2,7 @@
 // All cores, each index once; and the handle through which long work is stopped.
 #include "core/base/job.h"
 #include "core/base/parallel.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -188,5 +189,5 @@ void ParallelTest::job() {
     QTRY_VERIFY(listened.cancelled());
 }
 
-QTEST_GUILESS_MAIN(ParallelTest)
+QS_TEST(ParallelTest)
 #include "parallel_test.moc"

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-foreach(test text column nearest_word)
-  qs_add_test(${test}_test SOURCES base/${test}_test.cpp LIBS qs_core ONE_THREAD)
-endforeach()
-qs_add_test(parallel_test SOURCES base/parallel_test.cpp LIBS qs_core)
+qs_add_tests(test_core_base LIBS qs_core
+  TESTS base/parallel_test.cpp
+  ONE_THREAD base/text_test.cpp base/column_test.cpp base/nearest_word_test.cpp base/short_name_test.cpp)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What people read: names that lie, and the fixed spellings of numbers.
+#include "core/base/byte_count.h"
 #include "core/base/text.h"
+#include "tests/support/test_program.h"
 
 #include <QElapsedTimer>
 #include <QtTest>
@@ -21,6 +23,7 @@ private Q_SLOTS:
     void aMegabyteIsNotRead();
     void shapes();
     void bytes();
+    void byteCounts();
     void fixed();
     void significant();
     void durations();
@@ -121,6 +124,23 @@ void TextTest::bytes() {
     QCOMPARE(bytesText(std::numeric_limits<std::uint64_t>::max()), "16.00 EiB"s);
 }
 
+void TextTest::byteCounts() {
+    const std::pair<const char*, std::uint64_t> right[] = {{"0", 0},
+                                                           {"65536", 65536},
+                                                           {"7B", 7},
+                                                           {"512MiB", 512u << 20},
+                                                           {"512M", 512u << 20},
+                                                           {"1.5 GiB", 3ull << 29},
+                                                           {"2GB", 2000000000},
+                                                           {"1k", 1024}};
+    for (const auto& [text, bytes] : right) {
+        const auto parsed = parseByteCount(text);
+        QVERIFY2(parsed && *parsed == bytes, text);
+    }
+    for (const char* text : {"", "GiB", "-1", "nan", "inf", "1e30", "1 Q", "1GiBs", "1  GiB", "0x10"})
+        QVERIFY2(!parseByteCount(text), text);
+}
+
 void TextTest::fixed() {
     constexpr double inf = std::numeric_limits<double>::infinity();
     QCOMPARE(fixedText(4.5, 4), "4.5000"s);
@@ -178,5 +198,5 @@ void TextTest::sentences() {
     QVERIFY(oneSentence(std::string(1 << 20, '\x01')).size() <= 500);
 }
 
-QTEST_GUILESS_MAIN(TextTest)
+QS_TEST(TextTest)
 #include "text_test.moc"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The whole run against fakes: who is timed, in which order, and what the rows say.
+#include "core/bench/bench_table.h"
 #include "core/quant/encode.h"
 #include "fake_world.h"
+#include "tests/support/test_program.h"
 
 #include <QTest>
 #include <set>
@@ -169,6 +171,48 @@ private Q_SLOTS:
         world.plan.cacheBytes = 1;
         QCOMPARE(world.run().rows[0].bufferSets, 2u);
     }
+    /// Copies of all that is timed together and the streams of roofs stay within the limit; what caches may hold is not
+    /// called cold, and not held against the speed of memory.
+    void aMemoryLimit() {
+        World world;
+        world.addOpenblas(4e6);
+        auto& fake = world.add("fake", {variantOf("a"), variantOf("b"), variantOf("c"), variantOf("d")});
+        // A memory that could not give one copy a millisecond; devices of the host share the best of it.
+        fake.readRoof = world.prototypes["openblas"].readRoof = 1e6;
+        fake.cacheRoof = 1e13;
+        QCOMPARE(find(world.run(), "a")->status, RowState::Invalid);
+        QCOMPARE(world.seen.mostAlive, 5);
+        world.seen = {};
+        world.plan.memoryBytes = 4 << 20; // as much as copies need that no cache holds
+        const auto run = world.run();
+        QVERIFY(world.seen.mostAlive <= 3); // the yardstick, one that is timed, and the next
+        QCOMPARE(world.seen.roofMemory, std::set<std::uint64_t>{1 << 20});
+        for (const char* variant : {"a", "b", "c", "d"}) {
+            const auto& row = *find(run, variant);
+            QVERIFY2(row.status == RowState::Ok && row.inCaches && row.medianNs, row.reason.c_str());
+            QVERIFY(row.bufferSets * std::uint64_t(300 * 180) <= (3 << 20) / 2);
+            QVERIFY2(row.reason.find("not cold: within the memory limit of 4.00 MiB") != std::string::npos,
+                     row.reason.c_str());
+        }
+        const Table table = benchTable(world.plan, run.rows, false);
+        const auto cache = std::find_if(table.columns.begin(), table.columns.end(),
+                                        [](const auto& column) { return column.id == "cache"; });
+        QVERIFY(cache != table.columns.end());
+        QCOMPARE(std::get<std::string>(table.rows.front()[std::size_t(cache - table.columns.begin())]),
+                 std::string("not cold"));
+        QVERIFY(benchRemarks(run.rows).find(" rows are not cold") != std::string::npos);
+        // Enough of it: as ever. Too little for one copy: a row that says so.
+        world.plan.memoryBytes = std::uint64_t(64) << 20;
+        QVERIFY(!find(world.run(), "a")->inCaches);
+        world.plan.memoryBytes = 1 << 20;
+        world.plan.shapes = {{1, 3000, 3200, {}}};
+        const auto none = world.run();
+        QCOMPARE(find(none, "a")->status, RowState::Declined);
+        QVERIFY2(find(none, "a")->reason.find("one copy of the weights takes") != std::string::npos,
+                 find(none, "a")->reason.c_str());
+        world.plan.memoryBytes = 1000;
+        QVERIFY(!runBenchmark(world.plan, {}));
+    }
     void aCrashIsARow() {
         World world;
         world.add("bad", {variantOf("b1"), variantOf("b2", Fault::CrashInBench), variantOf("b3")});
@@ -290,5 +334,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(BenchmarkTest)
+QS_TEST(BenchmarkTest)
 #include "benchmark_test.moc"

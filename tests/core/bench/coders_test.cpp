@@ -4,6 +4,7 @@
 #include "core/bench/gate.h"
 #include "core/bench/local_backend.h"
 #include "plugins/cpu/cpu_backend.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <QTest>
@@ -139,5 +140,5 @@ private:
     Gate gate_;
 };
 
-QTEST_GUILESS_MAIN(CodersTest)
+QS_TEST(CodersTest)
 #include "coders_test.moc"

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/bench_report.h"
+#include "tests/support/test_program.h"
 
+#include <QTemporaryDir>
 #include <QTest>
+#include <sys/stat.h>
 
 using namespace qs;
 
@@ -171,6 +174,14 @@ private Q_SLOTS:
         const auto read = parseBenchBaseline(std::string_view(text.constData(), std::size_t(text.size())), "old.json");
         QVERIFY(!read && read.error().message.find("old.json") != std::string::npos);
     }
+    /// Nothing is ever written into it: opening it would wait for ever.
+    void aPipeIsNoFile() {
+        const QTemporaryDir folder;
+        const auto path = folder.filePath(QStringLiteral("pipe.json")).toStdString();
+        QCOMPARE(::mkfifo(path.c_str(), 0600), 0);
+        const auto read = readBenchBaseline(path);
+        QVERIFY(!read && read.error().message.find("pipe.json is a pipe, not a regular file") != std::string::npos);
+    }
     void oddFieldsAreLeftOut() {
         const auto read = parseBenchBaseline(
             "{\"rows\": [{\"variant\": 7, \"median_ns\": \"x\", \"ci_ns\": [1], \"m\": -1e300}]}", "o");
@@ -179,5 +190,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(CompareTest)
+QS_TEST(CompareTest)
 #include "compare_test.moc"

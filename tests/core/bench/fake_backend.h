@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <set>
 
 namespace benchtest {
 
@@ -39,6 +40,8 @@ struct Seen {
     std::vector<std::string> order; ///< "a.v1" for each bench call
     int benchCalls = 0, executed = 0, prepared = 0, destroyed = 0;
     std::vector<RunOptions> options;
+    std::set<std::uint64_t> roofMemory; ///< limits that roofs were asked with
+    int alive = 0, mostAlive = 0;       ///< kernels
 };
 
 struct FakeVariant {
@@ -72,7 +75,8 @@ public:
     Outcome<std::vector<DeviceInfo>> devices() override {
         return std::vector<DeviceInfo>{{"fake:0", "Fake", "none", deviceKind, 0}};
     }
-    Outcome<RoofSamples> roof(std::uint32_t, const std::string& kind, const RunOptions&) override {
+    Outcome<RoofSamples> roof(std::uint32_t, const std::string& kind, const RunOptions& asked) override {
+        seen->roofMemory.insert(asked.memoryBytes);
         if (!hasRoofs || (kind == "cache_bw" && cacheRoof <= 0))
             return tl::unexpected(Failure{RowState::Declined, "no roofs here"});
         RoofSamples out;
@@ -105,6 +109,7 @@ public:
         if (v->fault == Fault::CrashInPrepare)
             return tl::unexpected(Failure{RowState::Crashed, "crashed in prepare (SIGSEGV)"});
         ++seen->prepared;
+        seen->mostAlive = std::max(seen->mostAlive, ++seen->alive);
         kernels_[++last_] = {problem, {inputs.begin(), inputs.end()}, v, {}};
         if (!v->variant.levels.empty() && v->fault != Fault::OtherLevels)
             kernels_[last_].problem.weight->codebook = v->variant.levels;
@@ -147,6 +152,7 @@ public:
     }
     void destroy(std::uint64_t kernel) override {
         ++seen->destroyed;
+        --seen->alive;
         kernels_.erase(kernel);
     }
     void cancel() override {}

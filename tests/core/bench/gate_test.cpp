@@ -2,6 +2,7 @@
 // What the gate must see: every way to be wrong that a speed could hide.
 #include "core/bench/gate.h"
 #include "fake_backend.h"
+#include "tests/support/test_program.h"
 
 #include <QTest>
 
@@ -223,5 +224,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(GateTest)
+QS_TEST(GateTest)
 #include "gate_test.moc"

@@ -2,6 +2,7 @@
 // The tensors that cross the interface, read back by its words alone.
 #include "core/bench/reference.h"
 #include "fake_backend.h"
+#include "tests/support/test_program.h"
 
 #include <QTest>
 
@@ -36,6 +37,19 @@ private Q_SLOTS:
         QVERIFY(std::fabs(sum / n) < 0.01 && std::fabs(square / n - 1) < 0.02 && std::fabs(cube / n) < 0.03);
         QVERIFY(largest > 3.5 && largest <= 6);
         QVERIFY(normalVariate(1, 2, 3) != normalVariate(2, 2, 3) && normalVariate(1, 2, 3) != normalVariate(1, 3, 3));
+    }
+
+    /// axis=out follows the operation: rows of [N, K], columns of [K, N]; flat=yes says that it does not cross.
+    void outputAxis() {
+        const auto spec = *parseSpec("int8:axis=out");
+        const auto values = *weightValues(6, 40, 3, nullptr);
+        const auto rows = *makeWeights(spec, 6, 40, values, {}), columns = *makeWeights(spec, 6, 40, values, {}, true);
+        QCOMPARE(rows->format.channelAxis, 0);
+        QCOMPARE(columns->format.channelAxis, 1);
+        QCOMPARE(rows->quantized.scales.size(), std::size_t(6));
+        QCOMPARE(columns->quantized.scales.size(), std::size_t(40));
+        const auto flat = makeWeights(*parseSpec("nf4:flat=yes"), 6, 40, values, {});
+        QVERIFY(!flat && flat.error().message.find("flat=yes") != std::string::npos);
     }
 
     /// Every spec and awkward shape: what the interface's words decode to is what quantization materializes.
@@ -185,5 +199,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(OperandsTest)
+QS_TEST(OperandsTest)
 #include "operands_test.moc"

@@ -5,6 +5,7 @@
 #include "core/bench/bench_table.h"
 #include "core/bench/busy_rows.h"
 #include "fake_world.h"
+#include "tests/support/test_program.h"
 
 #include <QTest>
 #include <cmath>
@@ -178,5 +179,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(RowsTest)
+QS_TEST(RowsTest)
 #include "rows_test.moc"

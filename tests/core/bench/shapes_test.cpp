@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/shapes.h"
+#include "tests/support/test_program.h"
 
 #include <QTest>
 
@@ -89,5 +90,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(ShapesTest)
+QS_TEST(ShapesTest)
 #include "shapes_test.moc"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/statistics.h"
+#include "tests/support/test_program.h"
 
 #include <QTest>
 #include <cmath>
@@ -91,5 +92,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(StatisticsTest)
+QS_TEST(StatisticsTest)
 #include "statistics_test.moc"

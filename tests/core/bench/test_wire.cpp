@@ -2,6 +2,7 @@
 // Frames between program and worker: whole ones cross, all others are refused; and the memory that travels with them.
 #include "core/bench/shared_buffer.h"
 #include "core/bench/wire_values.h"
+#include "tests/support/test_program.h"
 
 #include <QTest>
 #include <array>
@@ -193,5 +194,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestWire)
+QS_TEST(TestWire)
 #include "test_wire.moc"

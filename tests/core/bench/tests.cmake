@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-qs_add_test(test_wire SOURCES bench/test_wire.cpp LIBS qs_core)
-foreach(name operands gate benchmark rows)
-  qs_add_test(test_bench_${name} SOURCES bench/${name}_test.cpp LIBS qs_core)
-endforeach()
-foreach(name statistics compare shapes)
-  qs_add_test(test_bench_${name} SOURCES bench/${name}_test.cpp LIBS qs_core ONE_THREAD)
-endforeach()
-qs_add_test(test_bench_coders SOURCES bench/coders_test.cpp LIBS qs_core qs_plugin_cpu)
-set_tests_properties(test_bench_coders PROPERTIES RUN_SERIAL ON) # as tst_cpu_backend
+qs_add_tests(test_core_bench LIBS qs_core qs_plugin_cpu
+  TESTS bench/test_wire.cpp bench/operands_test.cpp bench/gate_test.cpp bench/benchmark_test.cpp bench/rows_test.cpp bench/coders_test.cpp
+  ONE_THREAD bench/statistics_test.cpp bench/compare_test.cpp bench/shapes_test.cpp)
+qs_run_alone(test_core_bench coders_test)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Layouts that are one file of another kind than safetensors: NumPy archives and HDF5.
 #include "tests/core/export/made_export.h"
+#include "tests/support/test_program.h"
 
 #include <QFile>
 
@@ -155,5 +156,5 @@ void ExportFilesTest::oneFileHasItsEnding() {
     QCOMPARE(entries(outputs), QStringList());
 }
 
-QTEST_GUILESS_MAIN(ExportFilesTest)
+QS_TEST(ExportFilesTest)
 #include "export_files_test.moc"

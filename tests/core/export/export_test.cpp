@@ -4,6 +4,7 @@
 #include "core/model/conventions/convention.h"
 #include "core/report/report.h"
 #include "tests/core/export/made_export.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <QFile>
@@ -58,7 +59,7 @@ void ExportTest::proved_data() {
                                                         {"nf4:dialect=bnb", "bnb"},
                                                         {"fp4:dialect=bnb:block=32", "bnb"},
                                                         {"nf4:dialect=bnb:scaletype=u8dq", "bnb"},
-                                                        {"int8", "llm-int8"}};
+                                                        {"int8:dialect=bnb", "llm-int8"}};
     for (const auto& [spec, layout] : rows)
         for (const char* kind : {"file", "folder"})
             QTest::addRow("%s %s %s", spec, layout, kind) << QString::fromLatin1(spec) << QString::fromLatin1(layout);
@@ -221,7 +222,7 @@ void ExportTest::conv1dIsTurned_data() {
     };
     row("bnb", "nf4:dialect=bnb", "gpt2", true);
     row("bnb", "fp4:dialect=bnb:scaletype=u8dq", "gpt2", true);
-    row("llm-int8", "int8", "gpt2", true);
+    row("llm-int8", "int8:dialect=bnb", "gpt2", true);
     row("bnb", "nf4:dialect=bnb", "gpt_bigcode", false); // its c_attn is a linear layer
     row("native", "nf4:block=64", "gpt2", false);
 }
@@ -352,5 +353,5 @@ void ExportTest::failedProofLeavesNothing() {
         }
 }
 
-QTEST_GUILESS_MAIN(ExportTest)
+QS_TEST(ExportTest)
 #include "export_test.moc"

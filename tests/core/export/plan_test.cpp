@@ -3,6 +3,7 @@
 #include "core/export/export_plan.h"
 #include "core/export/recipe.h"
 #include "tests/core/export/made_export.h"
+#include "tests/support/test_program.h"
 
 #include <set>
 
@@ -17,8 +18,13 @@ private Q_SLOTS:
     void everyLayoutIsPlanned();
     void rulesAndWhatStays();
     void refusalsAreRows();
+    void refusalsOfferWhatFits_data();
+    void refusalsOfferWhatFits();
+    void aRuleForOneTensor();
     void whatTheLayoutCannotSayTogether();
     void decodedLayersAreSaid();
+    void whatIsStoredOtherwise();
+    void bothBitsPerWeight();
     void rulesAsLines();
     void linesThatAreNoRules_data();
     void linesThatAreNoRules();
@@ -33,7 +39,7 @@ const std::pair<const char*, const char*> kCases[] = {{"eformer", "nf4"},
                                                       {"native", "int4:sym=no:block=32"},
                                                       {"native", "nvfp4"},
                                                       {"bnb", "nf4:dialect=bnb:scaletype=u8dq"},
-                                                      {"llm-int8", "int8"},
+                                                      {"llm-int8", "int8:dialect=bnb"},
                                                       {"compressed-tensors", "int4:dialect=ct:block=64"},
                                                       {"compressed-tensors", "nvfp4"},
                                                       {"gptq", "int4:block=32:scaletype=f16:sym=no"},
@@ -140,6 +146,62 @@ void PlanTest::refusalsAreRows() {
         QCOMPARE(row.becomes == Becomes::Refused, row.bytes == 0 && !row.reason.empty());
 }
 
+void PlanTest::refusalsOfferWhatFits_data() {
+    QTest::addColumn<QString>("layout");
+    QTest::addColumn<QString>("spec");
+    QTest::addColumn<QString>("offer");
+    const auto row = [](const char* layout, const char* spec, const char* offer) {
+        QTest::addRow("%s %s", layout, spec)
+            << QString::fromLatin1(layout) << QString::fromLatin1(spec) << QString::fromLatin1(offer);
+    };
+    row("bnb", "nf4:block=64", "nf4:block=64:dialect=bnb");
+    // The columns of the sample are no multiples of 128.
+    row("compressed-tensors", "int4:dialect=ct:block=128:scaletype=bf16", "int4:block=32:dialect=ct:scaletype=bf16");
+    row("gptq", "int4:dialect=ct:block=128:scaletype=f16", "int4:block=32:dialect=ct:scaletype=f16");
+    row("mlx", "int4:sym=no:block=64:scaletype=bf16", "int4:block=32:scaletype=bf16:sym=no");
+    row("mlx", "nf4", "");
+}
+
+/// Each offer is a spec under which the whole model can be written; the command line names the same.
+void PlanTest::refusalsOfferWhatFits() {
+    QFETCH(QString, layout);
+    QFETCH(QString, spec);
+    QFETCH(QString, offer);
+    const auto model = *openModel(sampleFolder().toStdString());
+    QuantizeRequest asked{*parseSpec(spec.toStdString()), {}, layout.toStdString(), {}};
+    const auto plan = planExport(*model, asked);
+    QVERIFY(plan && plan->refused > 0 && !plan->offers.empty());
+    if (!offer.isEmpty())
+        QCOMPARE(QString::fromStdString(canonicalText(plan->offers.front())),
+                 QString::fromStdString(canonicalText(*parseSpec(offer.toStdString()))));
+    asked.output = (QDir::tempPath() + QStringLiteral("/never")).toStdString();
+    const auto written = quantizeModel(*model, asked, Job{});
+    QVERIFY(!written);
+    for (const QuantSpec& one : plan->offers) {
+        QVERIFY2(written.error().message.find(specText(one)) != std::string::npos, written.error().message.c_str());
+        asked.spec = one;
+        const auto again = planExport(*model, asked);
+        QVERIFY2(again && again->problem.empty() && again->offers.empty(), specText(one).c_str());
+    }
+}
+
+void PlanTest::aRuleForOneTensor() {
+    const std::string name = "model.layers.1.mlp.down_proj.weight", other = "model.layers.11.mlp.down_proj.weight";
+    auto rules = *parseRules("down_proj=int8\n");
+    QCOMPARE(firstRule(rules, name), &rules[0]);
+    QVERIFY(!ruleFor(rules, name));
+    rules = withRuleFor(rules, name, std::nullopt);
+    QCOMPARE(rules.size(), std::size_t(2));
+    QCOMPARE(firstRule(rules, name), &rules[0]);
+    QVERIFY(!rules[0].spec && ruleFor(rules, name) == &rules[0]);
+    QCOMPARE(firstRule(rules, other), &rules[1]);
+    rules = withRuleFor(rules, name, *parseSpec("nf4")); // in the place of the earlier one
+    QCOMPARE(rules.size(), std::size_t(2));
+    const auto lines = rulesText(rules);
+    QVERIFY(lines && parseRules(*lines));
+    QCOMPARE(withoutRuleFor(rules, name).size(), std::size_t(1));
+}
+
 /// bitsandbytes has one setting for a model: 4 and 8 bits do not mix, nor do two kinds of 4.
 void PlanTest::whatTheLayoutCannotSayTogether() {
     const auto model = *openModel(sampleFolder().toStdString());
@@ -171,6 +233,59 @@ void PlanTest::decodedLayersAreSaid() {
     QVERIFY(derived > 1);
     QCOMPARE(plan->decoded, std::uint64_t(derived - 1));
     QVERIFY(summaryText(*plan).find("written as the values that they decode to") != std::string::npos);
+}
+
+/// mlx keeps scales and biases of an F32 source in f32, whatever the spec's scaletype; larger tensors are said too.
+void PlanTest::whatIsStoredOtherwise() {
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("a.weight", DType::F32, {64, 320}, wavy(64 * 320))});
+    QuantizeRequest asked{*parseSpec("int4:sym=no:block=32:scaletype=bf16"), {}, "mlx", {}};
+    const auto plan = planExport(*model, asked);
+    QVERIFY(plan && plan->remarks.size() == 1);
+    QCOMPARE(
+        plan->remarks[0],
+        std::string("Layout mlx, 1 tensor: scales and biases are stored as F32, not bf16, because the source is F32 "
+                    "and readers compute in their type; 6.0000 bits per weight."));
+    QCOMPARE(8.0 * double(plan->bytes) / double(plan->elements), 6.0);
+    QVERIFY(summaryText(*plan).find(plan->remarks[0]) != std::string::npos);
+    asked.output = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
+    const auto done = exportModel(*model, asked, Job{});
+    QVERIFY(done && done->written.remarks == plan->remarks);
+
+    const auto half =
+        opened(folder, {made("a.weight", DType::BF16, {64, 320}, std::vector<std::uint16_t>(64 * 320, 0x3f80))},
+               "half.safetensors");
+    QVERIFY(planExport(*half, asked)->remarks.empty());
+    const auto conv =
+        opened(folder, {made("c.weight", DType::F16, {16, 8, 3, 3}, std::vector<std::uint16_t>(1152, 0x3c00))},
+               "conv.safetensors");
+    const auto larger = planExport(*conv, {*parseSpec("int8"), {}, "eformer", {}});
+    QVERIFY(larger && larger->remarks.size() == 1);
+    QCOMPARE(
+        larger->remarks[0],
+        std::string("1 of 1 quantized tensors take more bytes than in the source; the first, c.weight stores 18.6667 "
+                    "bits per weight, more than the 16.0000 of the source (F16): use int8:axis=out."));
+    QVERIFY(planExport(*conv, {*parseSpec("int8:axis=out"), {}, "eformer", {}})->remarks.empty());
+}
+
+/// Of the quantized tensors, and of all that the file holds; each has its name.
+void PlanTest::bothBitsPerWeight() {
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("a.weight", DType::F32, {64, 320}, wavy(64 * 320)),
+                                       made("b.bias", DType::F32, {1024}, wavy(1024))});
+    QuantizeRequest asked{
+        *parseSpec("nf4"), {}, "eformer", folder.filePath(QStringLiteral("out.safetensors")).toStdString()};
+    const auto plan = planExport(*model, asked);
+    const auto done = exportModel(*model, asked, Job{});
+    QVERIFY(plan && done);
+    const double all = 8.0 * (64 * 320 * 4.5 / 8 + 4096) / (64 * 320 + 1024);
+    QCOMPARE(done->certificate.bitsPerWeight(), 4.5);
+    QCOMPARE(done->certificate.bitsPerWeightOfAll(), all);
+    const auto has = [](const std::string& text, const std::string& part) { return text.find(part) != text.npos; };
+    QVERIFY(has(summaryText(*plan), "quantized at 4.5000 bpw; 5.8095 bpw over all tensors of the file"));
+    QVERIFY(has(summaryText(done->certificate),
+                "4.5000 bpw in 1 quantized tensor, 5.8095 bpw over all 2 tensors of the file"));
+    QVERIFY(has(certificateText(done->certificate), "\"bpw_all\": 5.80952380952"));
 }
 
 void PlanTest::rulesAsLines() {
@@ -219,5 +334,5 @@ void PlanTest::recipesGoOutAndComeBack() {
     }
 }
 
-QTEST_GUILESS_MAIN(PlanTest)
+QS_TEST(PlanTest)
 #include "plan_test.moc"

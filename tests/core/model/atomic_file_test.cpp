@@ -4,6 +4,7 @@
 #include "core/model/folder_lock.h"
 #include "core/model/model.h"
 #include "made_file.h"
+#include "tests/support/test_program.h"
 
 #include <csignal>
 #include <functional>
@@ -32,6 +33,7 @@ private Q_SLOTS:
     void openedInput();
     void folderAppearsWhole();
     void folderIsReplacedOnlyIfOurs();
+    void namesOverTwoLines();
     void folderOfAnOpenedInput();
     void killedFolderIsTidiedUp();
     void othersFoldersStay();
@@ -321,6 +323,27 @@ void AtomicFileTest::folderIsReplacedOnlyIfOurs() {
     QVERIFY(text(AtomicFolder::create(at("file")).error().message).contains(QStringLiteral("is a file, not a folder")));
 }
 
+/// A name with the end of a line in it is one name, and what it ends with is not ours for that.
+void AtomicFileTest::namesOverTwoLines() {
+    const auto writeOne = [&](const std::string& name) {
+        auto folder = AtomicFolder::create(at("dir"));
+        if (!folder) return text(folder.error().message);
+        if (!writeWholeFile(folder->partialPath() + "/" + name, "x")) return QStringLiteral("not written");
+        const auto done = folder->commit();
+        return done ? QString() : text(done.error().message);
+    };
+    QCOMPARE(writeOne("first\nnotes.txt"), QString());
+    QCOMPARE(writeOne("second\nnotes.txt"), QString()); // replaces what we wrote
+    put(folder_->path(), QStringLiteral("dir/notes.txt"), "mine");
+    QVERIFY(writeOne("third").contains(QStringLiteral("holds notes.txt, which QuantScope did not write")));
+    QCOMPARE(bytesOf(text(at("dir/notes.txt"))), QByteArray("mine"));
+    // A marker that is a pipe is none.
+    QVERIFY(QDir().mkdir(text(at("piped"))));
+    QCOMPARE(::mkfifo(at("piped/.quantscope").c_str(), 0600), 0);
+    QVERIFY(text(AtomicFolder::create(at("piped")).error().message)
+                .contains(QStringLiteral("was not written by QuantScope")));
+}
+
 void AtomicFileTest::folderOfAnOpenedInput() {
     const auto model =
         *openModel(put(folder_->path(), QStringLiteral("m/model.safetensors"), smallFile()).toStdString());
@@ -431,5 +454,5 @@ void AtomicFileTest::oneAtATimeNamesAFile() {
     QCOMPARE(after, QByteArray("new"));
 }
 
-QTEST_GUILESS_MAIN(AtomicFileTest)
+QS_TEST(AtomicFileTest)
 #include "atomic_file_test.moc"

@@ -3,6 +3,7 @@
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
 #include "made_file.h"
+#include "tests/support/test_program.h"
 
 #include <QtEndian>
 #include <memory>
@@ -77,7 +78,6 @@ void ConventionsDamageTest::damageIsReadOrRefused() {
     QVERIFY(layers > 0);
 }
 
-std::unique_ptr<QObject> makeConventionsDamageTest();
-std::unique_ptr<QObject> makeConventionsDamageTest() { return std::make_unique<ConventionsDamageTest>(); }
+QS_TEST(ConventionsDamageTest)
 
 #include "conventions_damage_test.moc"

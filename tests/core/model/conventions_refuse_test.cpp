@@ -5,7 +5,7 @@
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
 #include "made_file.h"
-#include "tests/support/several.h"
+#include "tests/support/test_program.h"
 
 #include <functional>
 #include <memory>
@@ -368,10 +368,5 @@ void ConventionsRefuseTest::oneBadLayerAmongGoodOnes() {
     QVERIFY(!(*model)->find(kK)->derived);
 }
 
-std::unique_ptr<QObject> makeConventionsDamageTest();
-
-int main(int argc, char* argv[]) {
-    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<ConventionsRefuseTest>()); };
-    return qs::test::runAll(argc, argv, {make, makeConventionsDamageTest});
-}
+QS_TEST(ConventionsRefuseTest)
 #include "conventions_refuse_test.moc"

@@ -5,6 +5,7 @@
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
 #include "made_file.h"
+#include "tests/support/test_program.h"
 
 #include <QCryptographicHash>
 #include <QDirIterator>
@@ -159,5 +160,5 @@ void ConventionsTest::knownAndNotDecoded() {
     QVERIFY2(warning.contains(says) && warning.endsWith('.'), warning);
 }
 
-QTEST_GUILESS_MAIN(ConventionsTest)
+QS_TEST(ConventionsTest)
 #include "conventions_test.moc"

@@ -2,6 +2,7 @@
 // GGUF models in several files: opened by any of them, and what is wrong among them.
 #include "core/model/model.h"
 #include "made_gguf.h"
+#include "tests/support/test_program.h"
 
 #include <cstring>
 #include <memory>
@@ -85,7 +86,6 @@ void GgufSplitTest::aPartUnderAnotherName() {
                 .contains(QStringLiteral("is part 1 of 3, but it is not called NAME-00001-of-00003.gguf")));
 }
 
-std::unique_ptr<QObject> makeGgufSplitTest();
-std::unique_ptr<QObject> makeGgufSplitTest() { return std::make_unique<GgufSplitTest>(); }
+QS_TEST(GgufSplitTest)
 
 #include "gguf_split_test.moc"

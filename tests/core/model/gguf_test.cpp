@@ -5,7 +5,7 @@
 #include "core/model/model.h"
 #include "core/model/packed_type.h"
 #include "made_gguf.h"
-#include "tests/support/several.h"
+#include "tests/support/test_program.h"
 
 #include <set>
 
@@ -371,10 +371,5 @@ void GgufTest::insideAFolder() {
     QVERIFY(text(opened.error().message).endsWith(QStringLiteral("open %1/model-q4.gguf in it.").arg(folder_->path())));
 }
 
-std::unique_ptr<QObject> makeGgufSplitTest();
-
-int main(int argc, char* argv[]) {
-    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<GgufTest>()); };
-    return qs::test::runAll(argc, argv, {make, makeGgufSplitTest});
-}
+QS_TEST(GgufTest)
 #include "gguf_test.moc"

@@ -4,6 +4,7 @@
 #include "core/solve/inputs.h"
 #include "made_file.h"
 #include "made_gguf.h"
+#include "tests/support/test_program.h"
 
 #include <cstring>
 
@@ -144,5 +145,5 @@ void ImatrixTest::namesOfHuggingFace() {
     QCOMPARE(**weights, (std::vector<float>{0.5f, 1.5f}));
 }
 
-QTEST_GUILESS_MAIN(ImatrixTest)
+QS_TEST(ImatrixTest)
 #include "imatrix_test.moc"

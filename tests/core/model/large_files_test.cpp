@@ -3,6 +3,7 @@
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
 #include "made_file.h"
+#include "tests/support/test_program.h"
 
 #include <QElapsedTimer>
 
@@ -170,5 +171,5 @@ void LargeFilesTest::aThousandShards() {
     }
 }
 
-QTEST_GUILESS_MAIN(LargeFilesTest)
+QS_TEST(LargeFilesTest)
 #include "large_files_test.moc"

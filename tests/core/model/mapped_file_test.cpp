@@ -3,6 +3,7 @@
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
 #include "made_file.h"
+#include "tests/support/test_program.h"
 
 #include <atomic>
 #include <cstring>
@@ -318,5 +319,5 @@ void MappedFileTest::otherBusErrorsStayFatal() {
     QVERIFY(!WIFEXITED(status) || WEXITSTATUS(status) != 0);
 }
 
-QTEST_GUILESS_MAIN(MappedFileTest)
+QS_TEST(MappedFileTest)
 #include "mapped_file_test.moc"

@@ -3,6 +3,7 @@
 #include "core/model/model.h"
 #include "core/model/npy.h"
 #include "made_file.h"
+#include "tests/support/test_program.h"
 
 using namespace qs;
 
@@ -209,5 +210,5 @@ void NpyTest::bigEndian() {
     }
 }
 
-QTEST_GUILESS_MAIN(NpyTest)
+QS_TEST(NpyTest)
 #include "npy_test.moc"

@@ -5,6 +5,7 @@
 #include "core/model/model.h"
 #include "core/model/strided_tensor.h"
 #include "made_zip.h"
+#include "tests/support/test_program.h"
 
 #include <numeric>
 
@@ -214,5 +215,5 @@ void NpzTest::extents() {
     QVERIFY(!extent({2}, {1}, ~std::uint64_t(0) - 4));
 }
 
-QTEST_GUILESS_MAIN(NpzTest)
+QS_TEST(NpzTest)
 #include "npz_test.moc"

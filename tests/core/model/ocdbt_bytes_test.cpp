@@ -4,6 +4,7 @@
 
 #include "core/model/ocdbt/manifest.h"
 #include "core/model/ocdbt/node.h"
+#include "tests/support/test_program.h"
 
 #include <memory>
 
@@ -212,7 +213,6 @@ void OcdbtBytesTest::everyPrefixAndEveryByte() {
             }
 }
 
-std::unique_ptr<QObject> makeOcdbtBytesTest();
-std::unique_ptr<QObject> makeOcdbtBytesTest() { return std::make_unique<OcdbtBytesTest>(); }
+QS_TEST(OcdbtBytesTest)
 
 #include "ocdbt_bytes_test.moc"

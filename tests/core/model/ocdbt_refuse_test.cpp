@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Databases that are broken, lead elsewhere or ask for more than they have.
 #include "made_ocdbt.h"
+#include "tests/support/test_program.h"
 
 #include <QElapsedTimer>
 #include <memory>
@@ -225,7 +226,6 @@ void OcdbtRefuseTest::brokenChunks() {
     QS_REFUSED(*made_, QStringLiteral("it has 5 bytes where 16 are needed"));
 }
 
-std::unique_ptr<QObject> makeOcdbtRefuseTest();
-std::unique_ptr<QObject> makeOcdbtRefuseTest() { return std::make_unique<OcdbtRefuseTest>(); }
+QS_TEST(OcdbtRefuseTest)
 
 #include "ocdbt_refuse_test.moc"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Zarr arrays in OCDBT databases: what TensorStore reads in those that it and Orbax wrote, and databases built in code.
 #include "made_ocdbt.h"
-#include "tests/support/several.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include "core/model/ocdbt/database.h"
@@ -316,11 +316,5 @@ void OcdbtTest::manyKeys() {
     QVERIFY(timer.elapsed() < 5'000);
 }
 
-std::unique_ptr<QObject> makeOcdbtBytesTest();
-std::unique_ptr<QObject> makeOcdbtRefuseTest();
-
-int main(int argc, char* argv[]) {
-    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<OcdbtTest>()); };
-    return qs::test::runAll(argc, argv, {make, makeOcdbtBytesTest, makeOcdbtRefuseTest});
-}
+QS_TEST(OcdbtTest)
 #include "ocdbt_test.moc"

@@ -4,6 +4,7 @@
 #include "made_file.h"
 #include "made_protobuf.h"
 #include "real_file.h"
+#include "tests/support/test_program.h"
 
 #include <memory>
 #include <sys/stat.h>
@@ -162,7 +163,6 @@ void OnnxOutsideTest::linksOfTheHuggingFaceCache() {
     QVERIFY(!model("../../../blobs/5678"));
 }
 
-std::unique_ptr<QObject> makeOnnxOutsideTest();
-std::unique_ptr<QObject> makeOnnxOutsideTest() { return std::make_unique<OnnxOutsideTest>(); }
+QS_TEST(OnnxOutsideTest)
 
 #include "onnx_outside_test.moc"

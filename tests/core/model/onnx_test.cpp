@@ -7,7 +7,7 @@
 #include "made_file.h"
 #include "made_protobuf.h"
 #include "real_file.h"
-#include "tests/support/several.h"
+#include "tests/support/test_program.h"
 
 #include <filesystem>
 #include <sys/stat.h>
@@ -32,8 +32,12 @@ private Q_SLOTS:
     void overTwoGigabytes();
     void namesOfNestedTensors();
     void namesThatAreTheSame();
+    void outputAxes();
     void readAndNotMapped();
     void metadata();
+    void weightsOfDequantizeLinear();
+    void whatIsNoWeightOfDequantizeLinear();
+    void namesMeanNoConvention();
 
 private:
     QString at(const char* name) const { return folder_->filePath(QString::fromUtf8(name)); }
@@ -49,6 +53,25 @@ const QByteArray kFour = pb::dims({4});
 QByteArray one(const QByteArray& tensor) { return pb::model(pb::initializer(tensor)); }
 QByteArray raw(const QByteArray& name, int type, const QByteArray& shape, const QByteArray& bytes) {
     return one(pb::tensor(name, type, shape, pb::raw(bytes)));
+}
+QByteArray initializer(const QByteArray& name, int type, const QByteArray& shape, const QByteArray& bytes) {
+    return pb::initializer(pb::tensor(name, type, shape, pb::raw(bytes)));
+}
+QByteArray f32s(std::initializer_list<float> values) {
+    return QByteArray(reinterpret_cast<const char*>(std::data(values)), qsizetype(4 * values.size()));
+}
+QByteArray dequantize(const QByteArray& codes, const QByteArray& scale, const QByteArray& zero,
+                      const QByteArray& rest = {}) {
+    return pb::node("DequantizeLinear", codes + "_dq", codes + "_f",
+                    pb::part(1, codes) + pb::part(1, scale) + (zero.isEmpty() ? zero : pb::part(1, zero)) + rest);
+}
+QByteArray axis(std::uint64_t value) { return pb::attribute("axis", pb::number(3, value)); }
+std::vector<float> valuesOf(const Model& model, const char* name) {
+    const TensorInfo* tensor = model.find(name);
+    if (!tensor || tensor->dtype != DType::F32) return {};
+    std::vector<float> out(tensor->elements);
+    model.view(*tensor)->readInto(0, std::as_writable_bytes(std::span(out)));
+    return out;
 }
 QByteArray hex(const char* text) { return QByteArray::fromHex(text); }
 
@@ -330,6 +353,23 @@ void OnnxTest::readAndNotMapped() {
     compareWithSums(*model, QStringLiteral(QS_TEST_DATA "/onnx/types.sha256"));
 }
 
+/// What MatMul and Gemm multiply by is [in, out], unless Gemm transposes it; kernels of convolutions are [out, ...].
+void OnnxTest::outputAxes() {
+    const auto inputs = [](const char* first, const char* second) { return pb::part(1, first) + pb::part(1, second); };
+    const auto matrix = [](const char* name) {
+        return pb::initializer(pb::tensor(name, 1, pb::dims({2, 2}), pb::raw(zeros(16))));
+    };
+    const auto model = open(
+        pb::model(pb::node("MatMul", "", "a", inputs("x", "product")) + pb::node("Gemm", "", "b", inputs("a", "gemm")) +
+                  pb::node("Gemm", "", "c", inputs("b", "turned") + pb::attribute("transB", pb::number(3, 1))) +
+                  pb::node("Conv", "", "d", inputs("c", "kernel")) + pb::node("MatMul", "", "e", inputs("left", "d")) +
+                  matrix("product") + matrix("gemm") + matrix("turned") + matrix("kernel") + matrix("left")));
+    QStringList last;
+    for (const TensorInfo& tensor : model->tensors)
+        if (tensor.outputLast) last << QString::fromStdString(tensor.name);
+    QCOMPARE(last, (QStringList{QStringLiteral("gemm"), QStringLiteral("product")}));
+}
+
 void OnnxTest::metadata() {
     const auto model = opened(QStringLiteral(QS_TEST_DATA "/onnx/types.onnx"));
     const auto& metadata = model->files.at(0).metadata;
@@ -339,10 +379,75 @@ void OnnxTest::metadata() {
     QCOMPARE(metadata.at("graph"), std::string("types"));
 }
 
-std::unique_ptr<QObject> makeOnnxOutsideTest();
-
-int main(int argc, char* argv[]) {
-    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<OnnxTest>()); };
-    return qs::test::runAll(argc, argv, {make, makeOnnxOutsideTest});
+/// (code - zero point) * scale: int8 and uint8, one scale and one a channel of any axis, biases of int32.
+void OnnxTest::weightsOfDequantizeLinear() {
+    const QByteArray scale = initializer("s", 1, {}, f32s({0.5f})),
+                     scales = initializer("ss", 1, pb::dims({2}), f32s({0.5f, 2})),
+                     three = initializer("sss", 1, pb::dims({3}), f32s({1, 10, 100}));
+    const QByteArray graph =
+        scale + scales + three + initializer("a_quantized", 3, pb::dims({2, 3}), hex("01ff7f80fe00")) +
+        dequantize("a_quantized", "s", "") + initializer("b", 2, pb::dims({2, 3}), hex("0001800203ff")) +
+        initializer("bz", 2, pb::dims({2}), hex("8001")) + dequantize("b", "ss", "bz", axis(0)) +
+        initializer("c", 3, pb::dims({2, 3}), hex("010203040506")) +
+        dequantize("c", "sss", "", axis(~std::uint64_t(0))) + // -1
+        initializer("d", 3, pb::dims({2, 3, 2}), hex("0102030405060708090a0b0c")) + dequantize("d", "sss", "") +
+        initializer("bias", 6, pb::dims({2}), hex("e803000018fcffff")) + dequantize("bias", "ss", "", axis(0)) +
+        dequantize("c", "sss", "", axis(1)); // read by a second node
+    const auto model = open(pb::model(graph));
+    QVERIFY2(model->warnings.empty(), model->warnings.empty() ? "" : model->warnings[0].c_str());
+    QStringList names;
+    for (const auto& tensor : model->tensors) {
+        names += text(tensor.name);
+        QVERIFY(tensor.derived && tensor.isWeight() == (tensor.name != "bias"));
+        QCOMPARE(tensor.typeId(), "ONNX-QDQ");
+    }
+    QCOMPARE(names.join(u' '), QStringLiteral("a b bias c d"));
+    using Values = std::vector<float>;
+    QCOMPARE(valuesOf(*model, "a"), (Values{.5f, -.5f, 63.5f, -64, -1, 0}));
+    QCOMPARE(valuesOf(*model, "b"), (Values{-64, -63.5f, 0, 2, 4, 508}));
+    QCOMPARE(valuesOf(*model, "c"), (Values{1, 20, 300, 4, 50, 600}));
+    QCOMPARE(valuesOf(*model, "d"), (Values{1, 2, 30, 40, 500, 600, 7, 8, 90, 100, 1100, 1200}));
+    QCOMPARE(valuesOf(*model, "bias"), (Values{500, -2000}));
+    QVERIFY(text(model->find("b")->derived->description())
+                .contains(QStringLiteral("2 scales, one a channel, zero points")));
+    // Any range of it.
+    const auto& d = *model->find("d");
+    const auto whole = valuesOf(*model, "d");
+    for (std::uint64_t begin = 0; begin < 12; ++begin)
+        for (std::uint64_t n = 1; n <= 12 - begin; ++n) {
+            Values part(n);
+            model->view(d)->readInto(4 * begin, std::as_writable_bytes(std::span(part)));
+            QVERIFY(std::equal(part.begin(), part.end(), whole.begin() + std::ptrdiff_t(begin)));
+        }
 }
+
+void OnnxTest::whatIsNoWeightOfDequantizeLinear() {
+    const QByteArray codes = initializer("w", 3, pb::dims({2, 3}), hex("010203040506")),
+                     scale = initializer("s", 1, {}, f32s({2})),
+                     two = initializer("ss", 1, pb::dims({2}), f32s({1, 2}));
+    const auto stays = [&](const QByteArray& graph) {
+        const auto model = open(pb::model(graph));
+        const auto* w = model->find("w");
+        return w && !w->derived && w->dtype == DType::I8;
+    };
+    QVERIFY(!stays(codes + scale + dequantize("w", "s", "")));
+    QVERIFY(stays(codes + scale + dequantize("w", "computed", "")));
+    QVERIFY(stays(codes + scale + dequantize("w", "s", "computed")));
+    QVERIFY(stays(codes + scale + dequantize("computed", "s", "")));
+    QVERIFY(stays(codes + two + dequantize("w", "ss", "", axis(1)))); // 3 columns
+    QVERIFY(stays(codes + two + dequantize("w", "ss", "", axis(5))));
+    QVERIFY(stays(codes + two + dequantize("w", "ss", "", axis(0) + pb::attribute("block_size", pb::number(3, 32)))));
+    QVERIFY(stays(codes + scale + initializer("z", 2, {}, hex("01")) + dequantize("w", "s", "z"))); // of another type
+    QVERIFY(stays(codes + scale + pb::node("QuantizeLinear", "q", "o", pb::part(1, "w") + pb::part(1, "s"))));
+}
+
+/// Names that a convention of safetensors has mean nothing in a graph.
+void OnnxTest::namesMeanNoConvention() {
+    const auto model = open(pb::model(initializer("l.weight", 3, pb::dims({2, 3}), hex("010203040506")) +
+                                      initializer("l.weight_scale", 1, pb::dims({2, 1}), f32s({1, 2}))));
+    QCOMPARE(model->tensors.size(), std::size_t(2));
+    for (const auto& tensor : model->tensors) QVERIFY(!tensor.derived);
+}
+
+QS_TEST(OnnxTest)
 #include "onnx_test.moc"

@@ -2,6 +2,7 @@
 // What checkpoints make of pickles: tensors, and what hostile ones try. None of their calls may happen; that nothing here
 // can call is by construction, so each is asked for what it became.
 #include "made_pickle.h"
+#include "tests/support/test_program.h"
 
 #include <memory>
 
@@ -307,7 +308,6 @@ void PickleStateTest::brokenTensors() {
     QVERIFY2(QByteArray::fromStdString(read.error().message).contains(says), read.error().message.c_str());
 }
 
-std::unique_ptr<QObject> makePickleStateTest();
-std::unique_ptr<QObject> makePickleStateTest() { return std::make_unique<PickleStateTest>(); }
+QS_TEST(PickleStateTest)
 
 #include "pickle_state_test.moc"

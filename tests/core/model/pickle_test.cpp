@@ -2,7 +2,7 @@
 // Pickles as data: which opcodes are read, and what no pickle may say. What checkpoints make of them is in
 // pickle_state_test.cpp.
 #include "made_pickle.h"
-#include "tests/support/several.h"
+#include "tests/support/test_program.h"
 
 #include <deque>
 
@@ -290,10 +290,5 @@ void PickleTest::limits() {
     QCOMPARE(p.itemCount(p.root()), std::size_t(2));
 }
 
-std::unique_ptr<QObject> makePickleStateTest();
-
-int main(int argc, char* argv[]) {
-    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<PickleTest>()); };
-    return qs::test::runAll(argc, argv, {make, makePickleStateTest});
-}
+QS_TEST(PickleTest)
 #include "pickle_test.moc"

@@ -3,6 +3,7 @@
 // pickle_test, hostile archives in zip_test.
 #include "core/model/model.h"
 #include "made_zip.h"
+#include "tests/support/test_program.h"
 
 #include <QCryptographicHash>
 #include <QHash>
@@ -189,6 +190,9 @@ void PytorchTest::lies_data() {
          "does not fit into its storage");
     const QByteArray huge = "\x8a\x08" + le(std::uint64_t(1) << 62, 8);
     with("sizes that overflow", pickle(6, 0, huge + huge + "\x86"), "its sizes and strides overflow");
+    const QByteArray many = "\x8a\x08" + le(std::uint64_t(1) << 40, 8);
+    with("strides of 0 that repeat one number", pickle(6, 0, many + "K\x01\x86", QByteArray("K\0K\x01\x86", 5)),
+         "it declares 4.00 TiB where 4 B are stored (strides of 0 repeat them)");
     with("strides that overflow", pickle(6, 0, "K\x02K\x03\x86", huge + huge + "\x86"),
          "its sizes and strides overflow");
     with("one more stride", pickle(6, 0, "K\x02K\x03\x86", "K\x01K\x01K\x01\x87"),
@@ -305,5 +309,5 @@ void PytorchTest::folders() {
     QVERIFY((*openModel(path.toStdString()))->find("safe"));
 }
 
-QTEST_GUILESS_MAIN(PytorchTest)
+QS_TEST(PytorchTest)
 #include "pytorch_test.moc"

@@ -6,6 +6,7 @@
 #include "core/model/model.h"
 #include "core/model/safetensors.h"
 #include "made_file.h"
+#include "tests/support/test_program.h"
 
 using namespace qs;
 
@@ -274,5 +275,5 @@ void SafetensorsAcceptTest::sniffers() {
     for (const auto& format : fileFormats()) QVERIFY(format.id && format.title && format.patterns && format.open);
 }
 
-QTEST_GUILESS_MAIN(SafetensorsAcceptTest)
+QS_TEST(SafetensorsAcceptTest)
 #include "safetensors_accept_test.moc"

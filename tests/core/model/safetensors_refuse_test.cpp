@@ -4,6 +4,7 @@
 #include "core/model/model.h"
 #include "core/model/safetensors.h"
 #include "made_file.h"
+#include "tests/support/test_program.h"
 
 using namespace qs;
 
@@ -296,5 +297,5 @@ void SafetensorsRefuseTest::everyPrefixOfAFile() {
     for (int n = 0; n < whole.size(); ++n) QVERIFY2(!parse(whole.left(n)), QByteArray::number(n));
 }
 
-QTEST_GUILESS_MAIN(SafetensorsRefuseTest)
+QS_TEST(SafetensorsRefuseTest)
 #include "safetensors_refuse_test.moc"

@@ -4,6 +4,7 @@
 #include "core/model/model.h"
 #include "core/model/safetensors.h"
 #include "made_file.h"
+#include "tests/support/test_program.h"
 
 #include <algorithm>
 
@@ -179,5 +180,5 @@ void SafetensorsWriteTest::everyDtypeComesBack() {
     }
 }
 
-QTEST_GUILESS_MAIN(SafetensorsWriteTest)
+QS_TEST(SafetensorsWriteTest)
 #include "safetensors_write_test.moc"

@@ -4,6 +4,7 @@
 #include "core/model/model.h"
 #include "core/model/safetensors.h"
 #include "made_file.h"
+#include "tests/support/test_program.h"
 
 using namespace qs;
 
@@ -322,5 +323,5 @@ void ShardedTest::loopsOfLinks() {
     QVERIFY(refusal(path_ + QStringLiteral("/dangling.safetensors")).contains(QStringLiteral("does not exist")));
 }
 
-QTEST_GUILESS_MAIN(ShardedTest)
+QS_TEST(ShardedTest)
 #include "sharded_test.moc"

@@ -4,6 +4,7 @@
 #include "core/model/model.h"
 #include "made_file.h"
 #include "made_protobuf.h"
+#include "tests/support/test_program.h"
 
 #include <filesystem>
 #include <set>
@@ -31,6 +32,7 @@ private Q_SLOTS:
     void foldersWithoutAModel_data();
     void foldersWithoutAModel();
     void pipeInAFolder();
+    void filesLikeOthersAreToldByTheirNames();
 
 private:
     /// The sentence that opening gives; "" when it opens.
@@ -253,6 +255,23 @@ void SniffTest::pointersAmongTheParts() {
     told(in("split-00001-of-00003.gguf"));
 }
 
+/// Their first bytes are those of an ONNX model.
+void SniffTest::filesLikeOthersAreToldByTheirNames() {
+    const QByteArray bytes = pb::number(1, 1) + pb::part(2, "meta");
+    const auto in = [&](const char* name) { return put(folder_->path(), QString::fromLatin1(name), bytes); };
+    const auto says = [&](const QString& path, const char* word) {
+        const QString why = refusal(path);
+        return why.contains(QLatin1String(word)) && !why.contains(QLatin1String("ONNX model)"));
+    };
+    QVERIFY(says(in("saved/saved_model.pb"), "TensorFlow SavedModel"));
+    QVERIFY(says(folder_->filePath(QStringLiteral("saved")), "TensorFlow SavedModel"));
+    QVERIFY(says(in("m.mlmodel"), "Core ML"));
+    in("m.mlpackage/Data/com.apple.CoreML/model.mlmodel");
+    QVERIFY(says(folder_->filePath(QStringLiteral("m.mlpackage")), "Core ML"));
+    in("renamed/Data/com.apple.CoreML/model.mlmodel"), in("renamed/Manifest.json");
+    QVERIFY(says(folder_->filePath(QStringLiteral("renamed")), "Core ML"));
+}
+
 void SniffTest::unfinishedDownloads() {
     for (const char* suffix : {".part", ".incomplete", ".crdownload", ".aria2"}) {
         const QString why =
@@ -305,5 +324,5 @@ void SniffTest::pipeInAFolder() {
     QVERIFY(!opened && text(opened.error().message).endsWith(QStringLiteral("is a pipe, not a regular file.")));
 }
 
-QTEST_GUILESS_MAIN(SniffTest)
+QS_TEST(SniffTest)
 #include "sniff_test.moc"

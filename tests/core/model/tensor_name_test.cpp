@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a name says, in the spellings of the model families.
 #include "core/model/model.h"
+#include "core/model/norm_name.h"
 #include "core/model/tensor_name.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -14,8 +16,10 @@ private Q_SLOTS:
     void places();
     void theSameInAllLayers();
     void differsWithinALayer();
+    void expertsInALayer();
     void naturalOrder();
     void quoted();
+    void norms();
 };
 
 void TensorNameTest::places_data() {
@@ -116,6 +120,16 @@ void TensorNameTest::differsWithinALayer() {
     }
 }
 
+// Experts of one layer are told apart by their number.
+void TensorNameTest::expertsInALayer() {
+    const auto inLayer = [](const char* name) { return QString::fromStdString(placeOf(name).inLayer); };
+    QCOMPARE(inLayer("model.layers.7.mlp.experts.127.down_proj.weight"), QStringLiteral("experts.127.down_proj"));
+    QCOMPARE(inLayer("model.layers.7.block_sparse_moe.experts.5.w1.weight"), QStringLiteral("experts.5.w1"));
+    QCOMPARE(inLayer("model.layers.7.mlp.experts.5.w1.bias"), QStringLiteral("experts.5.w1.bias"));
+    for (const char* plain : {"model.layers.7.self_attn.q_proj.weight", "lm_head.weight", "features.0.weight"})
+        QCOMPARE(inLayer(plain), QString::fromStdString(placeOf(plain).role));
+}
+
 void TensorNameTest::naturalOrder() {
     const std::vector<std::string> sorted = {
         "",      "a",      "a0",      "a1", "a01",   "a2",     "a10",    "a010",
@@ -127,11 +141,19 @@ void TensorNameTest::naturalOrder() {
                      qPrintable(QString::fromStdString(sorted[i] + " and " + sorted[j])));
 }
 
+void TensorNameTest::norms() {
+    for (const char* name : {"norm", "input_layernorm", "norm1", "norm_f", "ln.norm", "batch_normalization", "norms.0",
+                             "normal_norm", "batchnorm2d"})
+        QVERIFY2(saysNorm(name), name);
+    for (const char* name : {"normal_", "normal_proj", "abnormal", "enormous", "normed", "q_proj", ""})
+        QVERIFY2(!saysNorm(name), name);
+}
+
 void TensorNameTest::quoted() {
     QCOMPARE(quotedName("w"), std::string("\"w\""));
     QCOMPARE(quotedName("a\nb"), std::string("\"a\\u{a}b\""));
     QCOMPARE(QString::fromStdString(quotedName(std::string(1 << 20, 'n'))).size(), 102);
 }
 
-QTEST_GUILESS_MAIN(TensorNameTest)
+QS_TEST(TensorNameTest)
 #include "tensor_name_test.moc"

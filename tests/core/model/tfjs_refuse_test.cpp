@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // TensorFlow.js: the ways such a model can lie, and shards that are missing, broken or change.
 #include "made_tfjs.h"
+#include "tests/support/test_program.h"
 
 using namespace tfjs_made;
 
@@ -249,7 +250,6 @@ void TfjsRefuseTest::aChangedShardIsNoticed() {
     QVERIFY(model->view(*model->find("v")));
 }
 
-std::unique_ptr<QObject> makeTfjsRefuseTest();
-std::unique_ptr<QObject> makeTfjsRefuseTest() { return std::make_unique<TfjsRefuseTest>(); }
+QS_TEST(TfjsRefuseTest)
 
 #include "tfjs_refuse_test.moc"

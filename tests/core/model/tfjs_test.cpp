@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // TensorFlow.js: what its own reader reads, quantized weights among it, and what must be accepted.
 #include "made_tfjs.h"
-#include "tests/support/several.h"
+#include "tests/support/test_program.h"
 
 using namespace tfjs_made;
 
@@ -171,10 +171,5 @@ void TfjsTest::aFolder() {
     QVERIFY(opened(folder_->path())->find("s"));
 }
 
-std::unique_ptr<QObject> makeTfjsRefuseTest();
-
-int main(int argc, char* argv[]) {
-    return test::runAll(
-        argc, argv, {[]() -> std::unique_ptr<QObject> { return std::make_unique<TfjsTest>(); }, makeTfjsRefuseTest});
-}
+QS_TEST(TfjsTest)
 #include "tfjs_test.moc"

@@ -5,6 +5,7 @@
 #include "core/model/tflite/tflite.h"
 #include "made_file.h"
 #include "real_file.h"
+#include "tests/support/test_program.h"
 
 #include <cmath>
 #include <tflite_schema_generated.h>
@@ -393,5 +394,5 @@ void TfliteTest::names() {
     QCOMPARE(model->files.at(0).metadata.at("description"), std::string("made"));
 }
 
-QTEST_GUILESS_MAIN(TfliteTest)
+QS_TEST(TfliteTest)
 #include "tflite_test.moc"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Chunks and shards that are broken, lead elsewhere or change while they are read.
 #include "made_zarr.h"
+#include "tests/support/test_program.h"
 
 #include <memory>
 
@@ -154,7 +155,6 @@ void ZarrRefuseTest::tooMuch() {
     QVERIFY(!deep && text(deep.error().message).contains(QStringLiteral("more than 8 folders deep")));
 }
 
-std::unique_ptr<QObject> makeZarrRefuseTest();
-std::unique_ptr<QObject> makeZarrRefuseTest() { return std::make_unique<ZarrRefuseTest>(); }
+QS_TEST(ZarrRefuseTest)
 
 #include "zarr_refuse_test.moc"

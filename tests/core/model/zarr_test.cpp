@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Folders of zarr arrays: what TensorStore reads, and the ways such a folder can lie.
 #include "made_zarr.h"
-#include "tests/support/several.h"
+#include "tests/support/test_program.h"
 
 class ZarrTest : public QObject {
     Q_OBJECT
@@ -241,10 +241,5 @@ void ZarrTest::checkSum() {
     QCOMPARE(of("123456789"), 0xe3069283u);
 }
 
-std::unique_ptr<QObject> makeZarrRefuseTest();
-
-int main(int argc, char* argv[]) {
-    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<ZarrTest>()); };
-    return qs::test::runAll(argc, argv, {make, makeZarrRefuseTest});
-}
+QS_TEST(ZarrTest)
 #include "zarr_test.moc"

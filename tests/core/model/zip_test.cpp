@@ -3,6 +3,7 @@
 #include "core/model/mapped_file.h"
 #include "core/model/zip.h"
 #include "made_zip.h"
+#include "tests/support/test_program.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -391,5 +392,5 @@ void ZipTest::theArchiveIsAskedWhetherMemoryIsCurrent() {
     QVERIFY(!same && text(same.error().message).contains(QStringLiteral("was written to")));
 }
 
-QTEST_GUILESS_MAIN(ZipTest)
+QS_TEST(ZipTest)
 #include "zip_test.moc"

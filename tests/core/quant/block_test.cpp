@@ -4,6 +4,7 @@
 #include "core/quant/block_encoder.h"
 #include "core/quant/layout.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/test_program.h"
 
 #include <cmath>
 #include <random>
@@ -157,5 +158,5 @@ void BlockTest::forensics() {
     }
 }
 
-QTEST_GUILESS_MAIN(BlockTest)
+QS_TEST(BlockTest)
 #include "block_test.moc"

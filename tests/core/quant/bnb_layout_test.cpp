@@ -3,6 +3,7 @@
 #include "core/quant/double_quant.h"
 #include "core/quant/layout.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/test_program.h"
 
 #include <QDir>
 #include <QFile>
@@ -173,5 +174,5 @@ void BnbLayoutTest::refusals() {
     QVERIFY(kept && kept->quantizedTensors == 1 && kept->copiedTensors == 1);
 }
 
-QTEST_GUILESS_MAIN(BnbLayoutTest)
+QS_TEST(BnbLayoutTest)
 #include "bnb_layout_test.moc"

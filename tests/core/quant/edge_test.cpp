@@ -2,9 +2,11 @@
 // compute=input against a plain computation, extreme values, and every format in every layout through files.
 #include "core/quant/layout.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <algorithm>
+#include <array>
 #include <cfloat>
 #include <cmath>
 
@@ -48,9 +50,15 @@ class EdgeTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void computeInInputType();
+    void lowestInteger();
+    void ternaryOverflows();
+    void llmInt8Refuses();
     void inputTypes();
     void extremes();
     void everyFormatInEveryLayout();
+    void outputChannels();
+    void flattenedKernels();
+    void orientation();
 };
 
 void EdgeTest::computeInInputType() {
@@ -81,11 +89,76 @@ void EdgeTest::computeInInputType() {
                 for (std::size_t c = 1; c < levels.size(); ++c)
                     if (std::fabs(n - levels[c]) < std::fabs(n - levels[best])) best = c;
                 QCOMPARE(std::size_t(nf4.codes[i]), best);
-                const double q = std::clamp(std::nearbyint(type(x[i] / scale)), -127.0, 127.0);
-                QCOMPARE(double(int8.codes[i]) - 127, q);
+                const double q = std::clamp(std::nearbyint(type(x[i] / scale)), -128.0, 127.0);
+                QCOMPARE(double(int8.codes[i]) - 128, q);
             }
         }
     }
+}
+
+/// What eformer 0.0.101 stores of a BF16: the quotient is rounded to -127.5 before it is rounded to an integer.
+void EdgeTest::lowestInteger() {
+    const std::vector<double> x = {1.46875, -1.4765625, 0.5, 0.25};
+    std::vector<std::uint16_t> stored;
+    for (const double v : x) stored.push_back(bitsOf(v, false));
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("w", DType::BF16, {1, 4}, stored)});
+    for (const char* layout : {"eformer", "native", "plain"}) {
+        const std::string path = folder.filePath(QString::fromLatin1(layout)).toStdString() + ".safetensors";
+        const auto done = quantizeModel(*model, {*parseSpec("int8:compute=input"), {}, layout, path}, Job{});
+        QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+        const auto written = *openModel(path);
+        if (std::string_view(layout) == "eformer")
+            QCOMPARE(valuesOf<std::int8_t>(*written, "w.weight"), (std::vector<std::int8_t>{126, -128, 43, 22}));
+        const std::string back = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
+        QVERIFY(dequantizeModel(*written, {}, back, Job{}));
+        std::vector<float> values(4);
+        const auto plain = *openModel(back);
+        loadF32(*plain->view(*plain->find("w")), 0, 4, values.data());
+        const auto scale = double(quantized(*model, "int8:compute=input").scales[0]);
+        for (std::size_t i = 0; i < 4; ++i) {
+            const double code = std::array{126, -128, 43, 22}[i];
+            QCOMPARE(double(values[i]), roundedTo(code * scale, 7, -126));
+        }
+    }
+}
+
+/// The variance overflows f32 though every value is finite: all codes are 0 in the file, and the export says so.
+void EdgeTest::ternaryOverflows() {
+    const QTemporaryDir folder;
+    std::vector<float> x(64, 3e38f);
+    for (const bool alternates : {false, true}) {
+        for (std::size_t i = 0; alternates && i < x.size(); i += 2) x[i] = -3e38f;
+        const auto model = opened(folder, {made("w", DType::F32, {8, 8}, x)});
+        const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
+        const auto done = quantizeModel(*model, {*parseSpec("ternary"), {}, "eformer", path}, Job{});
+        QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+        QCOMPARE(done->warnings.size(), std::size_t(1));
+        QVERIFY2(done->warnings[0].starts_with("Tensor 'w': the standard deviation overflows f32"),
+                 done->warnings[0].c_str());
+        QCOMPARE(valuesOf<std::uint8_t>(**openModel(path), "w.weight"), std::vector<std::uint8_t>(16, 0x55));
+    }
+    // An infinity still is one.
+    x[3] = INFINITY;
+    const auto model = opened(folder, {made("w", DType::F32, {8, 8}, x)}, "infinite.safetensors");
+    const std::string path = folder.filePath(QStringLiteral("none.safetensors")).toStdString();
+    const auto done = quantizeModel(*model, {*parseSpec("ternary"), {}, "eformer", path}, Job{});
+    QVERIFY(!done && done.error().message.find("0 NaN and 1 Inf") != std::string::npos);
+}
+
+void EdgeTest::llmInt8Refuses() {
+    const QTemporaryDir folder;
+    std::vector<float> x(64, 1.0f);
+    x[9] = 70000;
+    const auto model = opened(folder, {made("p.weight", DType::F32, {8, 8}, x)});
+    const auto says = [&](const char* spec) {
+        const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
+        const auto done = quantizeModel(*model, {*parseSpec(spec), "p", "llm-int8", path}, Job{});
+        return done ? std::string("written") : done.error().message;
+    };
+    QVERIFY2(says("int8").find("not int8: use int8:dialect=bnb") != std::string::npos, says("int8").c_str());
+    const std::string large = says("int8:dialect=bnb");
+    QVERIFY2(large.find("1 values that overflow in f16") != std::string::npos, large.c_str());
 }
 
 void EdgeTest::inputTypes() {
@@ -182,5 +255,108 @@ void EdgeTest::everyFormatInEveryLayout() {
     QVERIFY(accepted > 50 && refused > 20);
 }
 
-QTEST_GUILESS_MAIN(EdgeTest)
+/// A scale per output channel, first or last, whatever the rank; it comes back from files.
+void EdgeTest::outputChannels() {
+    struct Case {
+        const char* name;
+        std::vector<std::int64_t> shape, scales;
+        std::string meant;
+    };
+    const Case cases[] = {{"conv.weight", {16, 8, 3, 3}, {16, 1, 1, 1}, "int8:axis=1,2,3"},
+                          {"conv/kernel:0", {3, 3, 8, 16}, {1, 1, 1, 16}, "int8:axis=0,1,2"},
+                          {"dense/kernel", {24, 10}, {1, 10}, "int8:axis=0"},
+                          {"linear.weight", {10, 24}, {10, 1}, "int8:axis=-1"},
+                          {"norm.weight", {24}, {1}, "int8:axis=-1"}};
+    const QuantSpec spec = *parseSpec("int8:axis=out");
+    for (const Case& one : cases) {
+        std::size_t n = 1;
+        for (const auto dim : one.shape) n *= std::size_t(dim);
+        std::vector<float> x(n);
+        for (std::size_t i = 0; i < n; ++i) x[i] = float(std::sin(double(i) * 1.3)) * float(1 + i % 7);
+        const QTemporaryDir folder;
+        const auto model = opened(folder, {made(one.name, DType::F32, one.shape, x)});
+        const TensorInfo& tensor = model->tensors[0];
+        QCOMPARE(specText(forTensor(spec, tensor)), one.meant);
+        const auto values = quantizeTensor(*model->view(tensor), spec, Job{});
+        QVERIFY(values && values->grid.scaleShape == one.scales);
+        const bool last = tensor.outputLast;
+        const auto channels = std::size_t(last ? one.shape.back() : one.shape.front());
+        std::vector<float> largest(one.shape.size() == 1 ? 1 : channels);
+        for (std::size_t i = 0; i < n; ++i) {
+            float& most = largest[largest.size() == 1 ? 0 : last ? i % channels : i / (n / channels)];
+            most = std::max(most, std::fabs(x[i]));
+        }
+        for (std::size_t c = 0; c < largest.size(); ++c) QCOMPARE(values->scales[c], largest[c] / 127 + FLT_MIN);
+        QCOMPARE(storedSize(spec, tensor)->total(), std::uint64_t(n + 4 * largest.size()));
+        for (const char* layout : {"native", "eformer", "plain"}) {
+            const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString(),
+                              back = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
+            const auto done = quantizeModel(*model, {spec, ".", layout, path}, Job{});
+            QVERIFY2(done, done ? "" : done.error().message.c_str());
+            QVERIFY(dequantizeModel(**openModel(path), {}, back, Job{}));
+            QVERIFY(valuesOf<float>(**openModel(back), one.name) == materialize(*values));
+        }
+    }
+    // The default stays eformer's: the last axis is reduced, and nothing else.
+    const auto grid = scaleGrid(*parseSpec("int8"), std::vector<std::int64_t>{16, 8, 3, 3});
+    QCOMPARE(grid->scaleShape, (std::vector<std::int64_t>{16, 8, 3, 1}));
+}
+
+/// Blocks over all axes but the first: 3 x 3 kernels are no longer padded to a block each.
+void EdgeTest::flattenedKernels() {
+    const std::vector<std::int64_t> shape = {16, 8, 3, 3};
+    std::vector<float> x(16 * 72);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(std::sin(double(i) * 1.3)) * float(1 + i % 7);
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("conv.weight", DType::F32, shape, x)});
+    const auto flat = opened(folder, {made("conv.weight", DType::F32, {16, 72}, x)}, "flat.safetensors");
+    QVERIFY(bitsPerWeight(*storedSize(*parseSpec("nf4"), shape, DType::F32), x.size()) > 90);
+    for (const char* text : {"nf4:flat=yes", "int8:block=32:flat=yes", "int4:sym=no:flat=yes", "codebook:flat=yes",
+                             "ternary:scale=block:flat=yes", "int4:block=24:scaletype=e4m3:flat=yes"}) {
+        const QuantSpec spec = *parseSpec(text);
+        const auto values = quantizeTensor(*model->view(model->tensors[0]), spec, Job{});
+        QVERIFY(values.has_value());
+        QuantSpec plain = spec;
+        plain.flat.reset();
+        const auto rows = quantizeTensor(*flat->view(flat->tensors[0]), plain, Job{});
+        QVERIFY(materialize(*values) == materialize(*rows));
+        const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString(),
+                          back = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
+        const auto done = quantizeModel(*model, {spec, ".", "native", path}, Job{});
+        QVERIFY2(done, done ? "" : done.error().message.c_str());
+        const auto out = *openModel(path);
+        QVERIFY(dequantizeModel(*out, {}, back, Job{}));
+        QVERIFY(valuesOf<float>(**openModel(back), "conv.weight") == materialize(*values));
+        std::uint64_t bytes = 0;
+        for (const auto& tensor : out->tensors) bytes += tensor.bytes;
+        QCOMPARE(storedSize(spec, shape, DType::F32)->total(), bytes);
+        QVERIFY(bitsPerWeight(*storedSize(spec, shape, DType::F32), x.size()) < 10);
+        QCOMPARE(std::string(defaultLayout(spec).id), std::string("native"));
+        const auto refused = quantizeModel(*model, {spec, ".", "eformer", path}, Job{});
+        QVERIFY(!refused && refused.error().message.find("native") != std::string::npos);
+    }
+}
+
+/// Names and the type of the model say where the output channels are.
+void EdgeTest::orientation() {
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {made("a.c_attn.weight", DType::F32, {4, 12}, std::vector<float>(48)),
+                                       made("b.kernel", DType::F32, {4, 4}, std::vector<float>(16)),
+                                       made("lstm/recurrent_kernel", DType::F32, {4, 4}, std::vector<float>(16)),
+                                       made("wte.weight", DType::F32, {8, 4}, std::vector<float>(32)),
+                                       made("x.kernel", DType::F32, {4}, std::vector<float>(4))});
+    const auto last = [](const Model& m) {
+        QStringList names;
+        for (const TensorInfo& tensor : m.tensors)
+            if (tensor.outputLast) names << QString::fromStdString(tensor.name);
+        return names;
+    };
+    QCOMPARE(last(*model), (QStringList{QStringLiteral("b.kernel"), QStringLiteral("lstm/recurrent_kernel")}));
+    QFile config(folder.filePath(QStringLiteral("config.json")));
+    QVERIFY(config.open(QIODevice::WriteOnly) && config.write(R"({"model_type":"gpt2"})") > 0);
+    config.close();
+    QVERIFY(last(**openModel(folder.path().toStdString())).contains(QStringLiteral("a.c_attn.weight")));
+}
+
+QS_TEST(EdgeTest)
 #include "edge_test.moc"

@@ -3,6 +3,7 @@
 #include "core/quant/layout.h"
 #include "core/quant/serve.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/test_program.h"
 
 #include <QDir>
 #include <QFile>
@@ -222,5 +223,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(FolderTest)
+QS_TEST(FolderTest)
 #include "folder_test.moc"

@@ -5,6 +5,7 @@
 #include "core/quant/layout.h"
 #include "tests/core/model/made_gguf.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/test_program.h"
 
 #include <random>
 
@@ -145,5 +146,5 @@ void GgufValuesTest::listedTypesAreRefused() {
     QCOMPARE(namesIn(folder.path()), QStringList());
 }
 
-QTEST_GUILESS_MAIN(GgufValuesTest)
+QS_TEST(GgufValuesTest)
 #include "gguf_values_test.moc"

@@ -3,6 +3,7 @@
 #include "core/quant/layout.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/golden.h"
+#include "tests/support/test_program.h"
 
 using namespace qs;
 using namespace qs::test;
@@ -173,5 +174,5 @@ void GoldenLayoutTest::awkwardShapesRoundTrip() {
     }
 }
 
-QTEST_GUILESS_MAIN(GoldenLayoutTest)
+QS_TEST(GoldenLayoutTest)
 #include "golden_layout_test.moc"

@@ -7,6 +7,7 @@
 #include "core/quant/learn.h"
 #include "core/quant/pass.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/test_program.h"
 
 #include <QTemporaryDir>
 #include <QtTest>
@@ -256,5 +257,5 @@ void Learn::specText() {
     QVERIFY(!parseSpec("nf4:bits=3"));
 }
 
-QTEST_GUILESS_MAIN(Learn)
+QS_TEST(Learn)
 #include "learn_test.moc"

@@ -6,6 +6,7 @@
 #include "core/quant/serve.h"
 #include "core/quant/stored.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <cmath>
@@ -92,7 +93,10 @@ void NativeTest::longRows_data() {
                              "nvfp4:scaletype=ue4m3",
                              "nf4:dialect=bnb",
                              "fp4:dialect=bnb:block=32:scaletype=u8dq",
-                             "mxfp4:tile=0x4"})
+                             "mxfp4:tile=0x4",
+                             "int8:axis=out",
+                             "nf4:block=6:flat=yes",
+                             "ternary:scale=block:block=7:flat=yes"})
         QTest::newRow(spec) << QString::fromLatin1(spec);
 }
 
@@ -132,6 +136,9 @@ std::vector<std::string> specsOf(const FormatTraits& format) {
                                         ":scale=block",
                                         ":axis=0",
                                         ":axis=0,1",
+                                        ":axis=out",
+                                        ":block=16:flat=yes",
+                                        ":block=6:flat=yes:sym=no",
                                         ":tile=0x3,1x4",
                                         ":tile=0x4",
                                         ":tile=1x4",
@@ -289,5 +296,5 @@ void NativeTest::lies() {
     QVERIFY2(QString::fromStdString(decoded.error().message).contains(says), decoded.error().message.c_str());
 }
 
-QTEST_GUILESS_MAIN(NativeTest)
+QS_TEST(NativeTest)
 #include "native_test.moc"

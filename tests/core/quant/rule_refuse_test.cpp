@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Rules that contradict each other, and the sentence that each gets.
 #include "made_rule.h"
+#include "tests/support/test_program.h"
 
 #include <memory>
 
@@ -63,6 +64,15 @@ void RuleRefuseTest::refusals_data() {
     row("mxfp4:round=stochastic,1", "does not have random rounding");
     row("mxfp4:scale=channel", "use mxfp4:block=32");
     row("int4:sparse=1/3", "use sparse=2/4");
+    row("int8:dialect=bnb:block=64", "dialect=bnb of int8 has a scale per row: use int8:dialect=bnb");
+    row("int8:dialect=bnb:axis=0", "dialect=bnb of int8 has a scale per row: use int8:dialect=bnb");
+    row("int8:dialect=bnb:tile=0x2", "dialect=bnb of int8 has a scale per row: use int8:dialect=bnb");
+    for (const char* key :
+         {"sparse=2/4", "round=stochastic,1", "sym=no", "calib=mse", "calib=absmax,0.9", "scaletype=f16", "nan=skip"}) {
+        const std::string text = std::string("int8:dialect=bnb:") + key;
+        row(text.c_str(), "which does not know");
+    }
+    row("int4:dialect=bnb", "int4 has no dialect 'bnb'");
     row("int8:compute=input:dialect=aqt", "compute=input is the arithmetic of the seeds alone");
     row("int4:tile=0x2:block=4", "leave one of them out; use int4:block=4");
     row("fp8_e4m3:dialect=qwix:round=stochastic,1", "rounds at random only what are integers: leave round out; use");
@@ -92,7 +102,6 @@ void RuleRefuseTest::gridRefusals() {
     QVERIFY(says("int4:block=5:sparse=2/4", "use a spec without sparse"));
 }
 
-std::unique_ptr<QObject> makeRuleRefuseTest();
-std::unique_ptr<QObject> makeRuleRefuseTest() { return std::make_unique<RuleRefuseTest>(); }
+QS_TEST(RuleRefuseTest)
 
 #include "rule_refuse_test.moc"

@@ -2,7 +2,7 @@
 // Scales by calibration, dialect, scale type and tile: against what AQT, qwix and compressed-tensors make, against
 // figures of the literature, and by hand.
 #include "made_rule.h"
-#include "tests/support/several.h"
+#include "tests/support/test_program.h"
 
 class RuleTest : public QObject {
     Q_OBJECT
@@ -301,10 +301,5 @@ void RuleTest::manualStrings() {
     QCOMPARE(materialize(quantized(x, "fp8_e5m2" + manual + "fixed,7,0"))[2], 1.75f); // a scale of 0 is 1
 }
 
-std::unique_ptr<QObject> makeRuleRefuseTest();
-
-int main(int argc, char* argv[]) {
-    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<RuleTest>()); };
-    return qs::test::runAll(argc, argv, {make, makeRuleRefuseTest});
-}
+QS_TEST(RuleTest)
 #include "rule_test.moc"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/spec.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 #include <algorithm>
@@ -20,8 +21,9 @@ private Q_SLOTS:
 
 void SpecTest::everyCombinationKeepsItsText() {
     const std::vector<std::string> scales = {
-        "",        ":scale=none", ":scale=tensor", ":scale=channel", ":scale=block",
-        ":axis=0", ":axis=-1,0",  ":block=2",      ":block=96",      ":scale=block:block=65536"};
+        "",          ":scale=none", ":scale=tensor",      ":scale=channel", ":scale=block",
+        ":axis=0",   ":axis=-1,0",  ":block=2",           ":block=96",      ":scale=block:block=65536",
+        ":axis=out", ":flat=yes",   ":block=96:flat=yes", ":flat=no"};
     const std::vector<std::string> calibrations = {"", ":calib=absmax", ":calib=absmax,0.9", ":calib=absmean",
                                                    ":calib=std"};
     const std::vector<std::string> rest = {"",
@@ -81,6 +83,12 @@ void SpecTest::canonical_data() {
         "int8:axis=-1:calib=absmax:scaletype=f32:sym=yes:round=nearest:nan=refuse:compute=f32:dialect=eformer");
     row("int8:scale=block",
         "int8:block=64:calib=absmax:scaletype=f32:sym=yes:round=nearest:nan=refuse:compute=f32:dialect=eformer");
+    row("int8:axis=out",
+        "int8:axis=out:calib=absmax:scaletype=f32:sym=yes:round=nearest:nan=refuse:compute=f32:dialect=eformer");
+    row("int8:block=64:flat=yes",
+        "int8:block=64:flat=yes:calib=absmax:scaletype=f32:sym=yes:round=nearest:nan=refuse:compute=f32:"
+        "dialect=eformer");
+    row("nf4:flat=no", "nf4:block=64:calib=absmax:decode=table:nan=refuse:compute=f32:dialect=eformer");
     row("ternary", "ternary:scale=none:calib=std:nan=refuse:dialect=eformer");
     row("ternary:dialect=bitnet", "ternary:scale=tensor:calib=absmean:nan=refuse:dialect=bitnet");
     row("binary", "binary:scale=none:nan=refuse:dialect=eformer");
@@ -115,6 +123,17 @@ void SpecTest::refusals_data() {
     row("nf4:block=65538", "use nf4:block=65536");
     row("nf4:block=4294967296", "must be a whole number");
     row("nf4:block=-2", "must be a whole number");
+    row("int8:axis=oout", "axis=oout is not a list of axes: use for example axis=-1 or axis=0,1, or axis=out");
+    row("int8:axis=out:axis=0", "the key 'axis' is given twice");
+    row("int8:axis=out:block=64", "block=64 and axis cannot both say where the scales are");
+    row("int8:axis=out:scale=tensor", "use int8:axis=out or int8:scale=tensor");
+    row("nf4:axis=out", "nf4 does not have scales per channel or axis: use nf4:block=64");
+    row("int8:flat=yes", "flat=yes is about blocks: use int8:block=64:flat=yes, or leave flat out");
+    row("int4:flat=maybe", "use flat=yes or flat=no");
+    row("int4:tile=0x2:flat=yes", "tile and flat=yes both say where the blocks are");
+    row("nf4:dialect=bnb:flat=yes", "blocks that run over the whole tensor already: leave flat out");
+    row("q4_k:flat=yes", "has blocks of the last axis alone: leave flat out");
+    row("f32:flat=yes", "f32 has no blocks, which flat is about: leave flat out");
     row("int9", "there is no format 'int9': use int8");
     row("int9:block=32:nan=skip", "there is no format 'int9': use int8:block=32:nan=skip");
     row("nf5:sym=no", "there is no format 'nf5': use nf4");
@@ -167,7 +186,7 @@ void SpecTest::refusals_data() {
     row("int8:axis=x", "is not a list of axes");
     row("int8:axis=0:block=32", "cannot both");
     row("int8:scale=tensor:block=32", "contradicts");
-    row("int8:dialect=bnb", "use dialect=eformer");
+    row("int4:dialect=bnb", "use dialect=eformer");
     row("ternary:dialect=bitnet:scale=none", "use ternary:scale=tensor:dialect=bitnet");
     row("f16:block=64", "has no scales");
 }
@@ -240,5 +259,5 @@ void SpecTest::adviceWorks() {
     QVERIFY(followed > 600);
 }
 
-QTEST_GUILESS_MAIN(SpecTest)
+QS_TEST(SpecTest)
 #include "spec_test.moc"

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-foreach(test bnb_layout native block learn gguf_values together)
-  qs_add_test(${test}_test SOURCES quant/${test}_test.cpp LIBS qs_core nlohmann_json::nlohmann_json)
-endforeach()
-foreach(test spec bnb word_layouts golden_layout edge folder user_formats)
-  qs_add_test(${test}_test SOURCES quant/${test}_test.cpp LIBS qs_core nlohmann_json::nlohmann_json ONE_THREAD)
-endforeach()
-qs_add_test(rule_test SOURCES quant/rule_test.cpp quant/rule_refuse_test.cpp LIBS qs_core nlohmann_json::nlohmann_json)
+qs_add_tests(test_core_quant LIBS qs_core nlohmann_json::nlohmann_json
+  TESTS quant/bnb_layout_test.cpp quant/native_test.cpp quant/block_test.cpp quant/learn_test.cpp quant/gguf_values_test.cpp
+    quant/together_test.cpp quant/rule_test.cpp quant/rule_refuse_test.cpp
+  ONE_THREAD quant/spec_test.cpp quant/bnb_test.cpp quant/word_layouts_test.cpp quant/golden_layout_test.cpp quant/edge_test.cpp
+    quant/folder_test.cpp quant/user_formats_test.cpp)

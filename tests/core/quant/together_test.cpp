@@ -5,6 +5,7 @@
 #include "core/quant/layout.h"
 #include "core/quant/produce.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <algorithm>
@@ -72,7 +73,7 @@ private Q_SLOTS:
             {"compressed-tensors", "nvfp4:dialect=ct", 805},
             {"compressed-tensors", "int8:dialect=ct:scale=channel:sym=no", 805},
             {"compressed-tensors", "fp8_e4m3:tile=0x32,1x32", 832},
-            {"llm-int8", "int8", 800},
+            {"llm-int8", "int8:dialect=bnb", 800},
             {"mlx", "int4:sym=no:block=32:scaletype=bf16", 805},
             {"gptq", "int4:dialect=ct:block=32:scaletype=f16", 832},
             {"gptq", "int3:dialect=ct:sym=no:block=96:scaletype=f16", 832},
@@ -137,5 +138,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TogetherTest)
+QS_TEST(TogetherTest)
 #include "together_test.moc"

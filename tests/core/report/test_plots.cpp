@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/report/plot_style.h"
+#include "tests/support/test_program.h"
 
 #include <QRegularExpression>
 #include <QTest>
@@ -90,6 +91,27 @@ private Q_SLOTS:
         QVERIFY(plotSvg(plot).find("class=\"hatch\"") == std::string::npos);
     }
 
+    /// As in the window: bright is worse, whichever end that is.
+    void brightIsWorse() {
+        Plot plot;
+        plot.kind = Plot::Kind::HeatMap;
+        plot.rowLabels = {"q"}, plot.categories = {"0", "1"};
+        plot.cells = {10, 40};
+        const auto colours = [&plot] {
+            QStringList out;
+            const QRegularExpression cell(QStringLiteral("fill=\"(#[0-9a-f]{6})\"><title>"));
+            const QString svg = QString::fromStdString(plotSvg(plot));
+            for (auto at = cell.globalMatch(svg); at.hasNext();) out << at.next().captured(1);
+            return out;
+        };
+        const QStringList errors = colours();
+        QCOMPARE(errors.size(), 2);
+        plot.lowIsGood = false;
+        const QStringList ratios = colours();
+        QCOMPARE(errors, QStringList(ratios.crbegin(), ratios.crend()));
+        QVERIFY(plotSvg(plot).find("bright: worse") != std::string::npos);
+    }
+
     void halfIsAsPlainAsDouble() {
         Plot plot;
         plot.kind = Plot::Kind::HeatMap;
@@ -148,5 +170,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestPlots)
+QS_TEST(TestPlots)
 #include "test_plots.moc"

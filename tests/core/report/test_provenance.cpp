@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/report/report.h"
+#include "tests/support/test_program.h"
 
 #include <QCryptographicHash>
 #include <QFile>
@@ -109,5 +110,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestProvenance)
+QS_TEST(TestProvenance)
 #include "test_provenance.moc"

@@ -2,6 +2,7 @@
 // Every writer on a report with hostile names, figures that are missing, and more rows than a page.
 #include "core/base/text.h"
 #include "core/report/report.h"
+#include "tests/support/test_program.h"
 
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -143,10 +144,54 @@ private Q_SLOTS:
     void csvIsRfc4180() {
         const auto csv = rendered("csv", report(2));
         QVERIFY(csv.startsWith("tensor,shape,bpw,sqnr_db,count,proxy\r\n"));
-        QByteArray name = QByteArray::fromStdString(kHostile);
+        QByteArray name = QByteArray::fromStdString(escapeForPeople(kHostile, 500)); // no control characters
         name.replace("\"", "\"\"");
         QVERIFY(csv.contains("\"" + name + "\",\"[256, 688]\",4.5,20.125,0,true\r\n"));
         QVERIFY(csv.contains("layers.1.weight,\"[256, 688]\",4.5,,1,true\r\n")); // not measured: empty, not 0
+    }
+
+    /// A spreadsheet would run these; numbers stay numbers.
+    void csvRunsNothing() {
+        Report r;
+        r.data.columns = {{"tensor", "Tensor", "", Show::Text, 0, Direction::None, ""},
+                          {"bias", "Bias", "", Show::Significant, 4, Direction::None, ""}};
+        for (const char* name : {"=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\uff1d1+1", "a=b",
+                                 "-2.5e-3", "+7", "-3.41 MiB", "-1 cmd|x"})
+            r.data.rows.push_back({std::string(name), -0.5});
+        QCOMPARE(rendered("csv", r),
+                 QByteArray("tensor,bias\r\n'=1+1,-0.5\r\n'+cmd|' /C calc'!A0,-0.5\r\n'-2+3,-0.5\r\n'@SUM(A1),-0.5\r\n"
+                            "\\u{9}=1,-0.5\r\n\\u{d}=1,-0.5\r\n'\uff1d1+1,-0.5\r\na=b,-0.5\r\n-2.5e-3,-0.5\r\n"
+                            "+7,-0.5\r\n-3.41 MiB,-0.5\r\n'-1 cmd|x,-0.5\r\n"));
+    }
+
+    void markdownLinksNothing() {
+        Report r = report(1);
+        r.title = "@someone #1 https://example.org www.example.org &lt;b&gt; a.b ~x~ $y$";
+        const auto title = rendered("md", r).split('\n').front();
+        QCOMPARE(title, QByteArray("## @&#8203;someone #&#8203;1 https:&#8203;//example.org www.&#8203;example.org "
+                                   "&amp;lt;b&amp;gt; a.b \\~x\\~ \\$y\\$"));
+    }
+
+    /// In every format: what is passed on does not say where somebody keeps it.
+    void foldersStay() {
+        Report r = report(2);
+        r.provenance = {{"input", "/home/somebody/secret/m.safetensors"},
+                        {"command_line", "quantscope-cli bench --model ../somebody/m.safetensors --tensor a/b"}};
+        r.sections[0].text = "A is /home/somebody/secret/m.safetensors, B is another.";
+        r.data.columns.push_back({"command", "Command", "", Show::Text, 0, Direction::None, ""});
+        for (auto& row : r.data.rows)
+            row.push_back(std::string("bench --plugin '/home/somebody/secret/p.so' --seed 1"));
+        withoutFolders(
+            r, {"/home/somebody/secret/m.safetensors", "../somebody/m.safetensors", "/home/somebody/secret/p.so", ""});
+        for (const auto& writer : reportWriters()) {
+            const auto bytes = rendered(writer.id, r);
+            QVERIFY2(!bytes.contains("somebody"), writer.id);
+        }
+        QCOMPARE(r.provenance[0].second, std::string("m.safetensors"));
+        QCOMPARE(r.provenance[1].second, std::string("quantscope-cli bench --model m.safetensors --tensor a/b"));
+        QCOMPARE(std::get<std::string>(r.data.rows[0].back()), std::string("bench --plugin 'p.so' --seed 1"));
+        QCOMPARE(nameOfPath("/a/model/"), std::string("model"));
+        QCOMPARE(nameOfPath("/"), std::string("/"));
     }
 
     void htmlIsSelfContainedAndWellFormed() {
@@ -199,6 +244,37 @@ private Q_SLOTS:
         QVERIFY(md.contains("Input SHA-256"));
     }
 
+    /// However wide the other columns are: the numbers of layer and expert and the role stay.
+    void pdfKeepsTheNumbersOfNames() {
+        const QString tool = QStandardPaths::findExecutable(QStringLiteral("pdftotext"));
+        if (tool.isEmpty()) QSKIP("pdftotext (poppler-utils) is not installed, so the text of the PDF is not read.");
+        Table t;
+        t.columns = {{"tensor", "Tensor", "", Show::Name, 0, Direction::None, "Name"}};
+        for (int c = 0; c < 9; ++c)
+            t.columns.push_back({"c" + std::to_string(c), "Column", "", Show::Fixed, 4, Direction::None, ""});
+        for (int i = 0; i < 40; ++i) {
+            auto& row = t.rows.emplace_back();
+            row.push_back("model.layers." + std::to_string(i) + ".mlp.experts." + std::to_string(100 + i) +
+                          ".down_proj.weight");
+            for (int c = 0; c < 9; ++c) row.push_back(123456.25);
+        }
+        Report r;
+        r.title = "names";
+        r.sections.push_back({"Tensors", {}, {}, {}, {t}, {}, false});
+        QTemporaryDir dir;
+        QFile file(dir.filePath(QStringLiteral("r.pdf")));
+        QVERIFY(file.open(QIODevice::WriteOnly) && file.write(rendered("pdf", r)) > 0);
+        file.close();
+        QProcess process;
+        process.start(tool, {QStringLiteral("-layout"), file.fileName(), QStringLiteral("-")});
+        QVERIFY(process.waitForFinished());
+        const auto text = QString::fromUtf8(process.readAllStandardOutput());
+        QVERIFY(text.contains(QStringLiteral("Names are without")));
+        for (int i = 0; i < 40; ++i) {
+            const QRegularExpression row(QStringLiteral("\\b%1\\..*\\b%2\\.down").arg(i).arg(100 + i));
+            QVERIFY2(text.contains(row), qPrintable(text.left(3000)));
+        }
+    }
     void pdfHasPagesAndText() {
         const auto pdf = rendered("pdf", report(200));
         QVERIFY(pdf.startsWith("%PDF-"));
@@ -226,5 +302,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestWriters)
+QS_TEST(TestWriters)
 #include "test_writers.moc"

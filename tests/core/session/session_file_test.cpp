@@ -4,6 +4,7 @@
 #include "core/model/atomic_file.h"
 #include "core/model/model.h"
 #include "core/session/session_file.h"
+#include "tests/support/test_program.h"
 
 #include <QFile>
 #include <QTemporaryDir>
@@ -200,5 +201,5 @@ void SessionFileTest::sourcesThatChanged() {
     QVERIFY2(sentence().contains(QStringLiteral("is not there")), qPrintable(sentence()));
 }
 
-QTEST_GUILESS_MAIN(SessionFileTest)
+QS_TEST(SessionFileTest)
 #include "session_file_test.moc"

@@ -6,6 +6,7 @@
 #include "core/solve/solver.h"
 #include "core/value/synthetic.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/test_program.h"
 
 #include <cmath>
 #include <random>
@@ -210,5 +211,5 @@ void SolveFiles::lies() {
     }
 }
 
-QTEST_GUILESS_MAIN(SolveFiles)
+QS_TEST(SolveFiles)
 #include "solve_files_test.moc"

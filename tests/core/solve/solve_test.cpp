@@ -8,6 +8,7 @@
 #include "core/solve/problem.h"
 #include "core/value/synthetic.h"
 #include "tests/support/golden.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -305,5 +306,5 @@ void SolveTest::refusals() {
     QVERIFY(nothing.has_value() && !nothing->output);
 }
 
-QTEST_GUILESS_MAIN(SolveTest)
+QS_TEST(SolveTest)
 #include "solve_test.moc"

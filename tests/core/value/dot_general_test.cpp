@@ -3,6 +3,7 @@
 // questions); what it gives is what materializing gives.
 #include "core/base/random.h"
 #include "core/value/dot_general.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -117,5 +118,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(DotGeneral)
+QS_TEST(DotGeneral)
 #include "dot_general_test.moc"

@@ -6,6 +6,7 @@
 #include "core/value/qat.h"
 #include "core/value/synthetic.h"
 #include "core/value/what_if.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -168,5 +169,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(Labs)
+QS_TEST(Labs)
 #include "labs_test.moc"

@@ -5,6 +5,7 @@
 #include "core/value/piece.h"
 #include "core/value/shape_operations.h"
 #include "core/value/sharding.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -124,5 +125,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(ShardingTest)
+QS_TEST(ShardingTest)
 #include "sharding_test.moc"

@@ -1,7 +1,4 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-foreach(test value_vectors dot_general labs trained)
-  qs_add_test(${test}_test SOURCES value/${test}_test.cpp LIBS qs_core nlohmann_json::nlohmann_json)
-endforeach()
-foreach(test sharding value)
-  qs_add_test(${test}_test SOURCES value/${test}_test.cpp LIBS qs_core nlohmann_json::nlohmann_json ONE_THREAD)
-endforeach()
+qs_add_tests(test_core_value LIBS qs_core nlohmann_json::nlohmann_json
+  TESTS value/value_vectors_test.cpp value/dot_general_test.cpp value/labs_test.cpp value/trained_test.cpp
+  ONE_THREAD value/sharding_test.cpp value/value_test.cpp)

@@ -7,6 +7,7 @@
 #include "core/value/synthetic.h"
 #include "core/value/trained.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/test_program.h"
 
 #include <bit>
 #include <cmath>
@@ -200,5 +201,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TrainedTest)
+QS_TEST(TrainedTest)
 #include "trained_test.moc"

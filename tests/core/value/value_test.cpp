@@ -6,6 +6,7 @@
 #include "core/value/gather.h"
 #include "core/value/reduce.h"
 #include "core/value/shape_operations.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -146,5 +147,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(ValueTest)
+QS_TEST(ValueTest)
 #include "value_test.moc"

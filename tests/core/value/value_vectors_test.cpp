@@ -2,6 +2,7 @@
 // Every operation against what the real eformer gave for the same inputs (tests/data/values/README.md).
 #include "tests/core/value/value_cases.h"
 #include "tests/support/golden.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -61,5 +62,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(ValueVectors)
+QS_TEST(ValueVectors)
 #include "value_vectors_test.moc"

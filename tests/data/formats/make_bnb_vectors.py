@@ -6,7 +6,8 @@
 `TENSOR` (F32) and, for a spec, `TENSOR/SPEC.codes` (U8, the place of each code among the sorted levels: the zeros of fp4 are
 named by an unstable sort), `.scale` (F32, or the U8 of double quantization with `.nested_scale` and `.nested_offset`) and
 `.values` (F32, decoded by its decoder without AVX-512; the other takes wrong scales where blocks are longer than rows).
-`map` (F32): the 256 values of its 8-bit scales.
+`map` (F32): the 256 values of its 8-bit scales. Of LLM.int8 `.codes` (U8, 127 more than they are), `.scale` (F32, the maxima of
+rows) and `.values` (F32); the values of `int8.half` and `int8.brain` are F16 and BF16 ones.
 """
 import os
 import sys
@@ -53,5 +54,17 @@ for name, x in tensors.items():
                 values = _dequantize_4bit_compute(packed.reshape(-1), scales, _get_4bit_code(format, cpu), block, x.shape, torch.float32)
                 if name != "many":  # the same again, and large
                     out[key + ".values"] = values.numpy().reshape(x.shape)
+weights = {
+    "int8.single": n(24, 80) * (2.0 ** r.integers(-26, 14, (24, 1))).astype(np.float32),
+    "int8.half": n(6, 96).astype(np.float16).astype(np.float32),
+    "int8.brain": torch.from_numpy(n(6, 96) * np.float32(0.05)).bfloat16().float().numpy(),
+    "int8.zeros": np.concatenate([np.zeros((2, 40), np.float32), n(2, 40), n(2, 40) * np.float32(1e-9)]),
+    "int8.ties": (r.integers(-254, 255, (6, 64)) / 2 * np.where(np.arange(64) == 7, 0, 1) + np.where(np.arange(64) == 7, 127, 0)).astype(np.float32),
+}
+for name, x in weights.items():
+    codes, maxima, _ = F.int8_vectorwise_quant(torch.from_numpy(x).to(torch.float16))
+    key = f"{name}/int8:dialect=bnb"
+    out[name], out[key + ".codes"], out[key + ".scale"] = x, (codes.numpy().astype(np.int32) + 127).astype(np.uint8), maxima.numpy()
+    out[key + ".values"] = F.int8_vectorwise_dequant(codes, maxima).numpy()
 save_file(out, sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "bnb_vectors.safetensors")
 print(len(out), "tensors")

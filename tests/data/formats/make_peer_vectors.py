@@ -192,8 +192,9 @@ for name, x in tensors.items():
             qwix(name, x, f"{format}:scale=channel:calib=rms,2.5:dialect=qwix", qtype, "rms,2.5", **row)
         qwix(name, x, "nf4:block=32:dialect=qwix", "nf4", "absmax", tiled_axes={1: 32}, **row)
         qwix(name, x, "nvfp4:dialect=qwix", "nvfp4", "absmax", tiled_axes={1: 16}, **row)
-        qwix(name, x, "mxfp4:scaletype=po2:dialect=qwix", "mxfp4", "absmax", tiled_axes={1: 32}, **row)
-        qwix(name, x, "mxfp8:scaletype=po2:dialect=qwix", "mxfp8", "absmax", tiled_axes={1: 32}, **row)
+        for format in ("mxfp4", "mxfp8"):
+            for keys in ("", ":scaletype=po2"):
+                qwix(name, x, f"{format}{keys}:dialect=qwix", format, "absmax", tiled_axes={1: 32}, **row)
     save(f"{name}/mxfp4", *ocp(x, 32, ml_dtypes.float4_e2m1fn, 6.0))
     save(f"{name}/mxfp8", *ocp(x, 32, ml_dtypes.float8_e4m3fn, 448.0))
     save(f"{name}/nvfp4", *nvfp4(x))

@@ -2,6 +2,7 @@
 // The structs of the backend interface lie as layout.inc says, for a C and for a C++ compiler, without hidden padding;
 // and the list names every field of every struct.
 #include "tests/plugins/abi/layout.h"
+#include "tests/support/test_program.h"
 
 #include <QFile>
 #include <QRegularExpression>
@@ -105,5 +106,5 @@ void AbiLayout::everyFieldIsExplained() {
     QVERIFY(explained > 80);
 }
 
-QTEST_GUILESS_MAIN(AbiLayout)
+QS_TEST(AbiLayout)
 #include "tst_abi_layout.moc"

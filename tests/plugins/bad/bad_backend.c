@@ -2,7 +2,7 @@
 /*
  * A backend that works, y = x W^T in f32, until it is told to fail: option "fault" = "STEP:KIND". Steps are the table's
  * functions. Kinds crash, hang, abort, exit, noise, wire (bytes on the control socket), forge_* (frames on it), hangup
- * (closes it), child (leaves a process behind, then crashes), wait (returns when cancelled) and failed, declined,
+ * (closes it), child (leaves a process behind, then crashes), daemon (one that leaves the group), secret, memory, wait (returns when cancelled) and failed, declined,
  * unavailable (the return codes) work in every step; the others are lies of one step. QS_BAD_FAULT builds a fault in;
  * QS_BAD_TABLE spoils the table.
  */
@@ -101,6 +101,19 @@ static int32_t fault(const char* step, const qs_host* host, qs_error* error) {
         if (fork() == 0) hang();
         raise(SIGSEGV);
     }
+    if (lies(step, "daemon")) { /* a child that leaves group and session, as servers do */
+        if (fork() == 0) {
+            setsid();
+            hang();
+        }
+        raise(SIGSEGV);
+    }
+    if (lies(step, "secret") && getenv("QS_TEST_NOT_A_SECRET") && !getenv("AWS_SECRET_ACCESS_KEY"))
+        return fail(error, QS_INTERNAL, "the secret is not here");
+    if (lies(step, "memory")) { /* more than any machine has, a GiB at a time */
+        for (int i = 0; i < 1 << 20; ++i)
+            if (!malloc((size_t)1 << 30)) return fail(error, QS_INTERNAL, "there is an end of memory");
+    }
     if (lies(step, "wait")) {
         while (!cancelled && !(host && host->should_stop(host->user))) usleep(1000);
         return fail(error, QS_CANCELLED, "stopped as asked");
@@ -180,7 +193,13 @@ static int32_t bad_device_get(qs_ctx* ctx, uint32_t dev, qs_device* out, qs_erro
 
 static int32_t samples(const char* step, const qs_run_opts* opts, qs_run_result* result) {
     result->n = opts->iters < result->cap ? opts->iters : result->cap;
-    for (uint32_t i = 0; i < result->n; ++i) result->samples_ns[i] = 1000 + i;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < result->n; ++i) sum += result->samples_ns[i] = 1000 + i;
+    /* As long as it says that it took, so that nothing else can be wrong with it. */
+    if (!lies(step, "long")) usleep((useconds_t)(sum * opts->chain / 1000 + 1));
+    if (lies(step, "zero")) result->samples_ns[0] = 0;
+    if (lies(step, "one")) result->samples_ns[0] = 1;
+    if (lies(step, "long")) result->samples_ns[0] = 3600ull * 1000000000ull;
     result->clock = lies(step, "clock") ? 7 : QS_CLOCK_HOST;
     result->timing_valid = 1;
     if (lies(step, "n")) result->n = result->cap + 1;

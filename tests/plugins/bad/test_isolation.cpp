@@ -2,6 +2,7 @@
 // A plugin that dies, hangs or babbles, in every step: a Failure with step and signal, in time; then quarantine and
 // retry.
 #include "bad_source.h"
+#include "tests/support/test_program.h"
 
 #include <thread>
 
@@ -193,5 +194,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestIsolation)
+QS_TEST(TestIsolation)
 #include "test_isolation.moc"

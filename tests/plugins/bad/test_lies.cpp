@@ -2,6 +2,7 @@
 // A plugin that answers, but not the truth: what can be seen is garbage (and quarantined), what cannot be known is
 // unknown.
 #include "bad_source.h"
+#include "tests/support/test_program.h"
 
 using namespace qs;
 using namespace qs::test;
@@ -167,5 +168,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestLies)
+QS_TEST(TestLies)
 #include "test_lies.moc"

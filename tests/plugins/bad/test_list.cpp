@@ -4,6 +4,7 @@
 
 #include "core/bench/backend_list.h"
 #include "core/bench/elf_exports.h"
+#include "tests/support/test_program.h"
 
 #include <QFile>
 #include <QJsonArray>
@@ -270,5 +271,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestList)
+QS_TEST(TestList)
 #include "test_list.moc"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What is left behind: no descriptor, no zombie, no process; and a worker that outlives its program is none.
 #include "bad_source.h"
+#include "tests/support/test_program.h"
 
 #include <QDir>
 #include <QFile>
@@ -32,6 +33,17 @@ QList<pid_t> processes(const QByteArray& name, const QByteArray& line) {
         if (!text.startsWith("Name:\t" + name) || text.contains("State:\tZ")) continue;
         if (!text.contains('\n' + line + '\n')) continue;
         found << pid;
+    }
+    return found;
+}
+
+/// Processes that a worker of this program has started, wherever they have gone.
+QStringList withOurMark() {
+    const QByteArray mark = "QUANTSCOPE_WORKER_MARK=" + QByteArray::number(getpid()) + '-';
+    QStringList found;
+    for (const auto& entry : QDir(q("/proc")).entryList(QDir::Dirs)) {
+        QFile environment(q("/proc/") + entry + q("/environ"));
+        if (environment.open(QIODevice::ReadOnly) && environment.readAll().contains(mark)) found << entry;
     }
     return found;
 }
@@ -72,6 +84,33 @@ private Q_SLOTS:
         QVERIFY2(QString::fromStdString(kernel.error().reason).startsWith(q("crashed in prepare (SIGSEGV)")),
                  kernel.error().reason.c_str());
         QTRY_COMPARE(processes(kWorker, inGroup(workers.front())).size(), qsizetype(0));
+    }
+    /// One that has left the group and the session of its worker is found by the mark in its environment.
+    void childrenThatLeaveTheGroupDieToo() {
+        auto opened = openBackend(badSource("prepare:daemon"), patient(), {});
+        QVERIFY(opened);
+        Product product;
+        QVERIFY(!(*opened)->prepare(0, product.problem, "plain", {&product.weight, 1}));
+        QTRY_COMPARE(withOurMark(), QStringList());
+    }
+    void secretsStayOutside() {
+        qputenv("AWS_SECRET_ACCESS_KEY", "hush");
+        qputenv("QS_TEST_NOT_A_SECRET", "1");
+        const auto opened = openBackend(badSource("open:secret"), patient(), {});
+        qunsetenv("AWS_SECRET_ACCESS_KEY");
+        qunsetenv("QS_TEST_NOT_A_SECRET");
+        QVERIFY(!opened);
+        QVERIFY2(opened.error().reason.find("the secret is not here") != std::string::npos,
+                 opened.error().reason.c_str());
+    }
+    void memoryHasAnEnd() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+        QSKIP("a sanitizer's shadow takes terabytes: there is no limit under it");
+#endif
+        const auto opened = openBackend(badSource("open:memory"), patient(), {});
+        QVERIFY(!opened);
+        QVERIFY2(opened.error().reason.find("there is an end of memory") != std::string::npos,
+                 opened.error().reason.c_str());
     }
     /// A worker is started by a thread; the end of that thread must not end the worker.
     void theOpeningThreadMayEnd() {
@@ -158,8 +197,10 @@ private Q_SLOTS:
     }
 };
 
-/// The other role of this program: opens a backend, says so, and waits for its end.
-static int hold(const std::string& fault) {
+/// The other role of this program: opens a backend with the fault argv[2], says so, and waits for its end.
+static int hold(int argc, char** argv) {
+    if (argc != 3) return 2;
+    const std::string fault = argv[2];
     auto opened = openBackend(badSource(fault), patient(), {});
     if (!opened) return 1;
     std::puts("open");
@@ -169,10 +210,6 @@ static int hold(const std::string& fault) {
     for (;;) pause();
 }
 
-int main(int argc, char** argv) {
-    if (argc == 3 && std::string(argv[1]) == "--hold") return hold(argv[2]);
-    QCoreApplication app(argc, argv);
-    TestProcesses test;
-    return QTest::qExec(&test, argc, argv);
-}
+QS_OTHER_MAIN("--hold", hold)
+QS_TEST(TestProcesses)
 #include "test_processes.moc"

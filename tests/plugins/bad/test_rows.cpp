@@ -3,6 +3,7 @@
 #include "bad_source.h"
 
 #include "core/bench/benchmark.h"
+#include "tests/support/test_program.h"
 
 using namespace qs;
 using namespace qs::test;
@@ -43,6 +44,9 @@ private Q_SLOTS:
         const std::tuple<const char*, const char*, const char*> faults[] = {
             // Its times are made up: a microsecond for anything, on a machine of 4 GB/s by its own account.
             {"none:", "invalid", "times the measured read_bw roof"},
+            {"bench:zero", "invalid", "a run is said to have taken 0 ns"},
+            {"bench:one", "invalid", "a run is said to have taken 1 ns"},
+            {"bench:long", "invalid", "but the answer came after"},
             {"execute:nan", "wrong", "is NaN"},
             {"execute:beyond", "wrong", "after the tensor 'out' was overwritten"},
             {"bench:last_out", "wrong", "the result of the last timed run is wrong"},
@@ -87,5 +91,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestRows)
+QS_TEST(TestRows)
 #include "test_rows.moc"

@@ -3,6 +3,7 @@
 #include "core/bench/conformance.h"
 #include "tests/plugins/bad/bad_source.h"
 #include "tests/plugins/pjrt/real_plugin.h"
+#include "tests/support/test_program.h"
 
 #include <QTest>
 #include <set>
@@ -94,5 +95,5 @@ private:
     std::vector<BackendSource> sources_;
 };
 
-QTEST_GUILESS_MAIN(ConformanceTest)
+QS_TEST(ConformanceTest)
 #include "test_conformance.moc"

@@ -2,6 +2,7 @@
 // Our own kernels through the backend interface: every answer of the table.
 #include "plugins/cpu/cpu_backend.h"
 #include "tests/plugins/support/abi_module.h"
+#include "tests/support/test_program.h"
 
 #include <QStandardPaths>
 #include <QtTest>
@@ -305,5 +306,5 @@ void CpuBackend::stopsWhenCancelled() {
     table->kernel_destroy(kernel);
 }
 
-QTEST_GUILESS_MAIN(CpuBackend)
+QS_TEST(CpuBackend)
 #include "tst_cpu_backend.moc"

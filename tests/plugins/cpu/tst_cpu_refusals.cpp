@@ -2,6 +2,7 @@
 // Our own kernels through the backend interface: every way to call it wrongly.
 #include "plugins/cpu/cpu_backend.h"
 #include "tests/plugins/support/abi_module.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -116,5 +117,5 @@ void CpuRefusals::takesSmallerStructs() {
     module->table()->close(nullptr);
 }
 
-QTEST_GUILESS_MAIN(CpuRefusals)
+QS_TEST(CpuRefusals)
 #include "tst_cpu_refusals.moc"

@@ -4,6 +4,7 @@
 #include "kernels/cuda/affine.h"
 #include "tests/plugins/cuda/exact_memory.h"
 #include "tests/plugins/cuda/weight_rows.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <QtTest>
@@ -108,5 +109,5 @@ void CudaAffine::decodesEveryPlace() {
     }
 }
 
-QTEST_GUILESS_MAIN(CudaAffine)
+QS_TEST(CudaAffine)
 #include "tst_cuda_affine.moc"

@@ -3,6 +3,7 @@
 #include "plugins/common/shared_library.h"
 #include "plugins/cuda/presence.h"
 #include "tests/plugins/support/abi_module.h"
+#include "tests/support/test_program.h"
 
 #include <QElapsedTimer>
 #include <QtTest>
@@ -33,5 +34,5 @@ void CudaBackend::saysNoDeviceWithoutOne() {
     QCOMPARE(module.open(), probe.reason); // opening gives the same sentence, and no crash
 }
 
-QTEST_GUILESS_MAIN(CudaBackend)
+QS_TEST(CudaBackend)
 #include "tst_cuda_backend.moc"

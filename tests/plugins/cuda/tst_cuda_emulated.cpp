@@ -4,6 +4,7 @@
 #include "kernels/format.h"
 #include "tests/plugins/cuda/exact_memory.h"
 #include "tests/plugins/cuda/weight_rows.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <QtTest>
@@ -299,5 +300,5 @@ void CudaEmulated::readsEverythingInEachPass() {
     QVERIFY(cacheStream(std::size_t(4) << 20).passes > 1000); // and no nearer cache
 }
 
-QTEST_GUILESS_MAIN(CudaEmulated)
+QS_TEST(CudaEmulated)
 #include "tst_cuda_emulated.moc"

@@ -3,6 +3,7 @@
 #include "kernels/nf4_thresholds.h"
 #include "tests/plugins/cuda/exact_memory.h"
 #include "tests/plugins/cuda/reference_codes.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <QtTest>
@@ -289,5 +290,5 @@ void CudaCodersEmulated::keepsTheBitsOfDivisions() {
     }
 }
 
-QTEST_GUILESS_MAIN(CudaCodersEmulated)
+QS_TEST(CudaCodersEmulated)
 #include "tst_cuda_emulated_coders.moc"

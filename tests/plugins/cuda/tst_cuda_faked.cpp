@@ -5,6 +5,7 @@
 #include "plugins/cuda/plan.h"
 #include "tests/plugins/cuda/faked/runtime.h"
 #include "tests/plugins/support/abi_module.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <QtTest>
@@ -204,5 +205,5 @@ void CudaFaked::refusesWhatIsNotThere() {
     QCOMPARE(roof(0, "bf16"), QS_INVALID_ARGUMENT);
 }
 
-QTEST_GUILESS_MAIN(CudaFaked)
+QS_TEST(CudaFaked)
 #include "tst_cuda_faked.moc"

@@ -7,6 +7,7 @@
 #include "plugins/cuda/presence.h"
 #include "tests/plugins/cuda/weight_rows.h"
 #include "tests/plugins/support/abi_problem.h"
+#include "tests/support/test_program.h"
 
 #include <QTemporaryDir>
 #include <QtTest>
@@ -395,5 +396,5 @@ void CudaPlan::goesOnWithoutCublas() {
     QVERIFY(planFor(int8.problem, old).refusal.empty());
 }
 
-QTEST_GUILESS_MAIN(CudaPlan)
+QS_TEST(CudaPlan)
 #include "tst_cuda_plan.moc"

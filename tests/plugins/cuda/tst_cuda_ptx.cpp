@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The PTX that is shown for a variant is that of the kernel which it runs: every name that can be asked for is one entry.
 #include "kernels/cuda/ptx.h"
+#include "tests/support/test_program.h"
 
 #include <QTest>
 #include <set>
@@ -61,5 +62,5 @@ private Q_SLOTS:
 #endif
 };
 
-QTEST_GUILESS_MAIN(CudaPtx)
+QS_TEST(CudaPtx)
 #include "tst_cuda_ptx.moc"

@@ -2,6 +2,7 @@
 // The machine code that ships: for every architecture the products are the tensor cores' own instructions, x of large
 // and staged ones comes by asynchronous copies, and no kernel spills its sums into memory. Needs cuobjdump and nvdisasm.
 #include "kernels/cuda/ptx.h"
+#include "tests/support/test_program.h"
 
 #include <QProcess>
 #include <QStandardPaths>
@@ -89,5 +90,5 @@ private:
     std::map<QByteArray, ByKernel> architectures_;
 };
 
-QTEST_GUILESS_MAIN(CudaSass)
+QS_TEST(CudaSass)
 #include "tst_cuda_sass.moc"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The backend that CONTRIBUTING.md teaches with, called through the interface alone.
 #include "tests/plugins/support/abi_module.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -127,5 +128,5 @@ void ExampleBackend::fitsAPage() {
     QVERIFY2(lines <= 150, qPrintable(QString::number(lines)));
 }
 
-QTEST_GUILESS_MAIN(ExampleBackend)
+QS_TEST(ExampleBackend)
 #include "tst_example_backend.moc"

@@ -2,6 +2,7 @@
 // The backend openblas through the interface. Where libopenblas is not installed, what needs it is skipped.
 #include "kernels/cpu_features.h"
 #include "tests/plugins/support/abi_module.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 #include <nlohmann/json.hpp>
@@ -215,5 +216,5 @@ void OpenBlasBackend::leavesTheCallersCpusAlone() {
     QVERIFY(CPU_EQUAL(&before, &after));
 }
 
-QTEST_GUILESS_MAIN(OpenBlasBackend)
+QS_TEST(OpenBlasBackend)
 #include "tst_openblas_backend.moc"

@@ -4,6 +4,7 @@
 #include "core/bench/backend.h"
 #include "made_formats.h"
 #include "opened_backend.h"
+#include "tests/support/test_program.h"
 
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -366,5 +367,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(FakePluginTest)
+QS_TEST(FakePluginTest)
 #include "fake_plugin_test.moc"

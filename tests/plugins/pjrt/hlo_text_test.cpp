@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // An optimized program, made byte by byte, as the text that XLA prints of it.
 #include "plugins/pjrt/hlo_text.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -93,5 +94,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(HloTextTest)
+QS_TEST(HloTextTest)
 #include "hlo_text_test.moc"

@@ -5,6 +5,7 @@
 #include "plugins/pjrt/elf_symbols.h"
 #include "plugins/pjrt/tpu_presence.h"
 #include "plugins/pjrt/vendor_libraries.h"
+#include "tests/support/test_program.h"
 
 #include <QtTest>
 
@@ -164,5 +165,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(ProbeTest)
+QS_TEST(ProbeTest)
 #include "probe_test.moc"

@@ -3,6 +3,7 @@
 #include "made_formats.h"
 #include "opened_backend.h"
 #include "real_plugin.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
 #include <QtTest>
@@ -276,5 +277,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(RealPluginTest)
+QS_TEST(RealPluginTest)
 #include "real_plugin_test.moc"

@@ -18,6 +18,11 @@ namespace {
 std::string mode;
 
 json rowsFor(const std::string& how) {
+    if (how == "flood") { // 15 GB of paths, if all were taken
+        json rows = json::array();
+        for (int i = 0; i < 150; ++i) rows.push_back({{"path", std::string(15'000, 'x')}, {"reason", "is long"}});
+        return rows;
+    }
     json row = {{"path", "/layer/kernel"}, {"type", "F32"}, {"shape", {16, 16}}, {"stored", 100}, {"note", "gzip"}};
     if (how == "offset") row["offset"] = 1u << 20;
     if (how == "overflow") row["shape"] = {std::uint64_t(1) << 62, 16};
@@ -34,13 +39,18 @@ bool answer(const std::string& call, json& message, qs::Channel& control) {
             raise(SIGSEGV);
         }
         if (mode == "hang") return false;
+        while (mode == "spin") {
+        }
         if (mode == "exit") _exit(7);
         if (mode == "garbage") {
             (void)!write(control.descriptor(), "this is no frame at all", 23);
             return false;
         }
         if (mode == "stranger") message["id"] = 4711;
-        message["answer"] = {{"rows", mode == "many" ? 4'000'000'000u : 1u}, {"metadata", json::object()}};
+        message["answer"] = {{"rows", mode == "many"    ? 4'000'000'000u
+                                      : mode == "flood" ? 1'000'000u
+                                                        : 1u},
+                             {"metadata", json::object()}};
     } else if (call == "rows") {
         message["answer"] = {{"rows", mode == "none" ? json::array() : rowsFor(mode)}};
     } else {

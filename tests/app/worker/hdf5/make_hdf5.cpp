@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// make_hdf5 FOLDER [many]: writes the files that test_hdf5 reads, honest and hostile, with libhdf5. Element i of every tensor
+// make_hdf5 FOLDER [many|long]: writes the files that test_hdf5 reads, honest and hostile, with libhdf5. Element i of every tensor
 // is i - 3 (halved in floating point), so that the test knows them.
 #include <cstdio>
 #include <cstdlib>
@@ -256,11 +256,21 @@ void writeMany() {
     H5Fclose(file);
 }
 
+/// Many soft links in a group whose path is as long as paths may be: each repeats the path in the list.
+void writeLong() {
+    hid_t at = newFile("long-paths.h5");
+    const hid_t file = at;
+    const std::string name(250, 'g');
+    for (int i = 0; i < 60; ++i) at = must(H5Gcreate2(at, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    for (int i = 0; i < 20'000; ++i) must(H5Lcreate_soft("/", at, std::to_string(i).c_str(), H5P_DEFAULT, H5P_DEFAULT));
+    H5Fclose(file);
+}
+
 int main(int argc, char** argv) {
     if (argc != 2 && argc != 3) return 2;
     folder = argv[1];
     if (argc == 3) {
-        writeMany();
+        std::strcmp(argv[2], "long") == 0 ? writeLong() : writeMany();
         return 0;
     }
     const hid_t file = newFile("honest.h5");

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Files of HDF5 through the sandboxed reader: made by libhdf5 (make_hdf5), broken, and hostile. Those of Keras are in
 // test_keras.cpp.
+#include "core/base/job_scope.h"
 #include "core/bench/worker_process.h"
 #include "core/hdf5/reader.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
 #include "core/quant/quantizer.h"
-#include "tests/support/several.h"
+#include "tests/support/test_program.h"
 
+#include <QElapsedTimer>
 #include <QFile>
+#include <QFileInfo>
 #include <QProcess>
 #include <QTemporaryDir>
 #include <QTest>
@@ -17,6 +20,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <random>
+#include <thread>
 
 using namespace qs;
 
@@ -69,6 +73,8 @@ private Q_SLOTS:
     void readerMisbehaves();
     void readerMisbehavesLate_data();
     void readerMisbehavesLate();
+    void cancelledWhileItHangs();
+    void longPathsOfManyLinks();
     void noReaderAtAll();
 
 private:
@@ -336,6 +342,8 @@ void TestHdf5::readerMisbehaves_data() {
         {"crash", "the reader of HDF5 stopped (SIGSEGV) at \"/layer/\\u{1b}kernel\""},
         {"hang", "the reader of HDF5 gave no answer for 0.5 s"},
         {"exit", "the reader of HDF5 stopped (exited with code 7)"},
+        {"spin", "the reader of HDF5 went round for 0.3 s without getting on"},
+        {"flood", "the list of tensors takes more memory than twice the 4096 bytes and 64 MiB"},
         {"garbage", "answered with garbage: bytes that are no frame"},
         {"stranger", "answered with garbage: an answer to another question"},
         {"many", "answered with garbage: 'rows' is not a count"},
@@ -351,7 +359,9 @@ void TestHdf5::readerMisbehaves() {
     const auto fake = write("fake.h5", QByteArray("\x89HDF\r\n\x1a\n") + QTest::currentDataTag());
     qputenv("QS_WORKER", QS_BIN_DIR "/fake_hdf5_reader");
     const Descriptor file(::open(fake.c_str(), O_RDONLY | O_CLOEXEC));
-    const auto reader = Hdf5Reader::open(fake, file, 0, 4096, {0.5, 0.5, 0.5});
+    const bool patient = std::string_view(QTest::currentDataTag()) == "spin"; // for an answer, not for progress
+    const Hdf5Deadlines deadlines{patient ? 60 : 0.5, patient ? 60 : 5.0, 0.5, 0.3};
+    const auto reader = Hdf5Reader::open(fake, file, 0, 4096, deadlines);
     QVERIFY(!reader);
     QVERIFY2(q(reader.error().message).contains(says), reader.error().message.c_str());
     QVERIFY2(reader.error().message.find(fake) != std::string::npos, reader.error().message.c_str());
@@ -380,6 +390,35 @@ void TestHdf5::readerMisbehavesLate() {
     QVERIFY2(q(failed.error().message).contains(says), failed.error().message.c_str());
 }
 
+/// At once, and what is asked next gets its own answer.
+void TestHdf5::cancelledWhileItHangs() {
+    const auto fake = write("fake.h5", QByteArray("\x89HDF\r\n\x1a\nhang"));
+    qputenv("QS_WORKER", QS_BIN_DIR "/fake_hdf5_reader");
+    const Job job;
+    std::thread later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        job.cancel();
+    });
+    const JobScope scope(&job);
+    QElapsedTimer timer;
+    timer.start();
+    const auto opened = openModel(fake);
+    later.join();
+    QVERIFY(!opened && opened.error().cancelled);
+    QVERIFY2(timer.elapsed() < 10'000, "the deadline of the question was waited for");
+}
+
+/// Paths that repeat a long folder for each of many links: a list of gigabytes in a file of a megabyte.
+void TestHdf5::longPathsOfManyLinks() {
+    const QString file = folder_.filePath(QStringLiteral("long-paths.h5"));
+    QCOMPARE(QProcess::execute(QStringLiteral(QS_BIN_DIR "/make_hdf5"), {folder_.path(), QStringLiteral("long")}), 0);
+    QVERIFY(QFileInfo(file).size() < 4'000'000);
+    const auto opened = openModel(file.toStdString());
+    QVERIFY(!opened);
+    QVERIFY2(q(opened.error().message).contains(QStringLiteral("its list of tensors takes more memory than twice")),
+             opened.error().message.c_str());
+}
+
 void TestHdf5::noReaderAtAll() {
     qputenv("QS_WORKER", "/nowhere/quantscope-worker");
     const auto opened = openModel(path("honest.h5"));
@@ -388,10 +427,5 @@ void TestHdf5::noReaderAtAll() {
              opened.error().message.c_str());
 }
 
-std::unique_ptr<QObject> makeKerasTest();
-
-int main(int argc, char* argv[]) {
-    const auto make = [] { return std::unique_ptr<QObject>(std::make_unique<TestHdf5>()); };
-    return qs::test::runAll(argc, argv, {make, makeKerasTest});
-}
+QS_TEST(TestHdf5)
 #include "test_hdf5.moc"

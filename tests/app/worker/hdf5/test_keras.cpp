@@ -4,6 +4,7 @@
 #include "core/model/model.h"
 #include "tests/core/model/made_zip.h"
 #include "tests/core/model/real_file.h"
+#include "tests/support/test_program.h"
 
 #include <memory>
 
@@ -180,7 +181,6 @@ void TestKeras::archivesThatLie() {
     QCOMPARE(namesIn(folder.path()), QStringList{QStringLiteral("m.keras")});
 }
 
-std::unique_ptr<QObject> makeKerasTest();
-std::unique_ptr<QObject> makeKerasTest() { return std::make_unique<TestKeras>(); }
+QS_TEST(TestKeras)
 
 #include "test_keras.moc"

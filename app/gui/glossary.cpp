@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/glossary.h"
+
+#include "core/analysis/analysis.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace qs::gui {
+namespace {
+
+// W is the weight, V what its codes decode to, E = V - W.
+constexpr CardEntry kEntries[] = {
+    // Overview
+    {"Sensitivity: layer × role",
+     "One cell for each layer and role, the worst tensor where several share it. Bright is worse. Hatched: not "
+     "measured. A click opens the tensor. It ranks weights; it says nothing of the model's output.",
+     "nmse sqnr_db"},
+    {"Worst tensors first",
+     "Tensors by the metric that is chosen above, the worst one on top. The arrow says which way "
+     "is better. A dot instead of a bar: the values lie far from 0.",
+     "nmse sqnr_db"},
+    {"SQNR of all tensors",
+     "How many tensors have which SQNR under spec A. The dashed line is the median. Tensors "
+     "without an error have none and are counted apart.",
+     "sqnr_db"},
+    {"Cumulative squared error",
+     "Tensors from the worst to the best; the height is the share of the whole squared "
+     "error ||E||^2 that the first x of them make, in %.",
+     "mse"},
+    {"Bytes by format",
+     "Bytes of all tensors before and after, by format. Codes, scales and padding are counted; "
+     "bits per weight are 8 x bytes / elements.",
+     ""},
+    {"Specs × roles",
+     "One row for each spec of the set, one column for each role (its worst tensor) or tensor. Bright is "
+     "worse.",
+     "nmse sqnr_db"},
+    {"Whole model, per spec", "Totals over all tensors that the spec takes. Bits per weight are 8 x bytes / elements.",
+     "sqnr_db nmse"},
+    {"Spec set", "The specs that are measured side by side. A tick adds one; a preset can be typed.", ""},
+    // Tensor
+    {"Weight density and levels",
+     "How the weights lie, divided by their scale, and the levels that they are rounded to. y is a density: the area "
+     "is 1. A level in an empty place is wasted; a gap under a peak costs error.",
+     "code_entropy dead_codes"},
+    {"Signed error",
+     "How often each error E = V - W occurs, with the percentiles p50, p95 and p99 of its size. ECDF "
+     "shows the share of errors up to x. symlog keeps the largest error in view.",
+     "p50 p95 p99 max_abs bias"},
+    {"Channel profile",
+     "The largest |w| and the error of each row of the matrix. A row far above the others is an "
+     "outlier channel: it widens the scale of all that share it.",
+     "outlier_channels kurtosis crest"},
+    {"Block map: NMSE per block",
+     "The error of each block that shares a scale, in its place in the matrix. Bright is "
+     "worse. A click opens the block below.",
+     "nmse"},
+    {"Block", "The values of one block, its scale, the codes, what they decode to, and the cause of its error.",
+     "nmse"},
+    // Codebook
+    {"Levels over the density",
+     "The codes' levels over the density of the scaled weights. Drag a level to try another "
+     "codebook; boundaries are the middles between levels.",
+     "sqnr_db"},
+    {"Occupancy and error",
+     "For each code, its share of the weights beside its share of the squared error. Equal error "
+     "shares mean a good codebook for this tensor.",
+     "code_entropy dead_codes"},
+    {"Codes", "Each code with its level, its boundaries, its share of weights and of the error.",
+     "code_entropy dead_codes"},
+    {"Table against polynomial decode",
+     "The difference between the levels of the table and those of the polynomial that "
+     "some kernels evaluate, level by level.",
+     ""},
+    {"Distance to the best levels",
+     "How many dB the best levels for this very tensor (Lloyd-Max), and the "
+     "rate-distortion bound at the same bits, are above the format's levels.",
+     "lloyd_gap_db sqnr_db"},
+    // Compare
+    {"Block map: NMSE",
+     "The error of each block under this spec. With locked scales both sides share one range of "
+     "colours.",
+     "nmse"},
+    {"Key figures", "The figures of A and B, and B minus A. The last column says which of them is better.",
+     "sqnr_db nmse max_abs"},
+    {"Signed error, B − A", "The share of errors under B minus that under A. Above 0: B has more errors of that size.",
+     ""},
+    {"Block map, B − A", "The error of B minus that of A, part by part. Blue: B is better.", "nmse"},
+    // Sweep
+    {"What is swept", "Formats, block sizes and scale types; every combination that makes sense is measured.", ""},
+    {"SQNR against true bits per weight",
+     "One mark a spec: x is 8 x stored bytes / elements, y the SQNR over the class of tensors. The heavy line joins "
+     "what "
+     "no other spec beats. Up and left is better.",
+     "sqnr_db"},
+    {"Frontier", "The specs that no other one beats in size and error together.", "sqnr_db nmse"},
+    // Audit
+    {"Findings",
+     "What is wrong or unusual in the checkpoint, with the figures that say so. A fault changes values; a "
+     "warning is likely a mistake; a note is worth knowing.",
+     ""},
+    {"What was looked for", "Every check of the audit, what it found, and how many tensors it could judge.", ""},
+    {"Differences from another checkpoint", "The tensors of two checkpoints, paired by name or values. E is B minus A.",
+     "nmse sqnr_db max_abs"},
+    // Labs
+    {"After the operation",
+     "The tensor is quantized, an operation is done on its codes or values, and the result is "
+     "measured against the same operation on W.",
+     "sqnr_db"},
+    {"SQNR afterwards", "The SQNR of the result of each operation. Longer is better.", "sqnr_db"},
+    {"Most bytes on one device", "The codes and scales that the fullest device holds after the operation.", ""},
+    {"Operations", "What is tried. Each field offers values that fit the tensor's shape; others can be typed.", ""},
+    {"Output error while training", "The error of the layer's output after each step, and the best one so far.",
+     "output_nmse"},
+    {"Result", "The error of rounding to nearest, of the best step, and what was gained.", "output_nmse nmse"},
+    {"Training",
+     "Adam on latent weights V; the gradient passes the rounding unchanged. The rate falls along half a "
+     "cosine, and is halved from the best step on where the error doubles.",
+     "output_nmse"},
+    {"Products of the layer",
+     "Y = X W^T, dX = G W and dW = G^T X with a spec for each operand; the error is that of the "
+     "product against f32.",
+     "sqnr_db nmse"},
+    {"SQNR of each product", "The SQNR of the three products. Longer is better.", "sqnr_db"},
+    {"KV cache: error against size",
+     "The error of the attention's output against bytes of K and V per token. Down and "
+     "left is better.",
+     "output_nmse"},
+    {"KV cache",
+     "K and V through each spec: bytes per token, their own error, KL of the attention in nats, and the "
+     "error of the output.",
+     "nmse"},
+    {"Operands",
+     "A spec for each operand of the three products. keep is f32; forward is what the forward product has "
+     "made. KV heads and head size come from config.json where it is there.",
+     ""},
+    {"Solutions",
+     "GPTQ and AWQ choose codes so that the layer's output stays, not its weights. Both errors are shown: the "
+     "weights' one is often worse.",
+     "output_nmse nmse"},
+    {"Output of the layer", "The SQNR of the layer's output, rounded to nearest and solved. Longer is better.",
+     "output_nmse"},
+    {"Solver", "The solver, its settings, and how many inputs it sees.", ""},
+    // Export
+    {"What would be written",
+     "Every tensor and what the layout would make of it. Bits per weight are 8 x bytes / "
+     "elements, scales included. A right click gives one tensor another spec.",
+     ""},
+    {"Proof", "Each tensor of the written file, opened again and compared with what was analysed, value for value.",
+     ""},
+    {"Files", "The written files with their SHA-256.", ""},
+    {"Recipe and layout",
+     "The layout, and rules REGEX=SPEC or REGEX=keep. The first line that matches a name decides; "
+     "the others get spec A.",
+     ""},
+    // Backends
+    {"What could run", "Rows are specs, columns backends. A cell says whether it runs, and why not.", ""},
+    {"Latency against M",
+     "The median time of a product x W^T against M, the rows of x. Both axes are logarithmic; the "
+     "band is the 95 % interval of the median. Lower is better.",
+     ""},
+    {"Speed-up over f32 sgemm",
+     "The time of OpenBLAS in f32 over the time of this row, measured in turns: the median of "
+     "the ratios. Above 1 is faster.",
+     ""},
+    {"Roofline",
+     "Products and sums per second against the products and sums for each byte read. The lines are ceilings "
+     "measured on this machine.",
+     ""},
+    {"What was run", "Everything about the chosen row, and the command that runs it again.", ""},
+    {"Results", "One line for each measurement. Times are medians in µs; a wrong answer is never timed.", ""},
+    {"Plan", "What is measured: backends, specs, shapes and how long.", ""},
+    // Report
+    {"Preview", "The document as it will be written, shortened where tables are long.", ""},
+    {"Contents", "The parts of the report. The files hold what is ticked.", ""},
+    {"Specs", "The specs that the report measures.", ""},
+    {"Export", "The files that a press of the button writes.", ""},
+};
+
+QString metricLine(const Metric& metric) {
+    const ColumnInfo column{metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, {}};
+    return QString::fromStdString(headerText(column)) + QStringLiteral(" = ") + QString::fromUtf8(metric.formula);
+}
+
+} // namespace
+
+std::span<const CardEntry> cardEntries() { return kEntries; }
+
+QString aboutCard(const QString& title) {
+    const auto* entry = std::find_if(std::begin(kEntries), std::end(kEntries),
+                                     [&](const CardEntry& one) { return title == QString::fromUtf8(one.title); });
+    if (entry == std::end(kEntries)) return {};
+    QString text = QString::fromUtf8(entry->text);
+    std::istringstream ids(entry->metrics);
+    for (std::string id; ids >> id;)
+        if (const auto* metric = findMetric(id)) text += u'\n' + metricLine(*metric);
+    if (*entry->metrics) text += QStringLiteral("\nW: weights, V: what their codes decode to, E = V - W.");
+    return text;
+}
+
+} // namespace qs::gui

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/output_axis.h"
+
+#include "core/model/conventions/checkpoint.h"
+
+#include <algorithm>
+#include <array>
+
+namespace qs {
+namespace {
+
+constexpr std::array<std::string_view, 4> kConv1dTypes = {"gpt2", "openai-gpt", "imagegpt", "decision_transformer"};
+constexpr std::array<std::string_view, 4> kConv1dModules = {"c_attn", "q_attn", "c_proj", "c_fc"};
+/// Formats of Keras, which number the variables of a layer: "layers/dense/vars/0".
+constexpr std::array<std::string_view, 3> kKerasFormats = {"hdf5", "keras", "keras-shards"};
+/// Formats whose writers turn what they are given, and keep the names. The reader of ONNX asks the graph.
+constexpr std::array<std::string_view, 2> kTurningFormats = {"tflite", "onnx"};
+
+template<std::size_t N> bool isAmong(std::string_view word, const std::array<std::string_view, N>& words) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// The part of a name behind its last dot or slash; "" where there is none.
+std::string_view takeLast(std::string_view& name) {
+    const auto at = name.find_last_of("./");
+    const auto last = at == name.npos ? name : name.substr(at + 1);
+    name = at == name.npos ? std::string_view() : name.substr(0, at);
+    return last;
+}
+
+/// "dense/kernel:0", "layers.0.attn.query.kernel", "lstm/recurrent_kernel".
+bool isKernelName(std::string_view name) {
+    std::string_view last = takeLast(name);
+    last = last.substr(0, last.find(':'));
+    return last == "kernel" || last.ends_with("_kernel");
+}
+
+/// A numbered variable of a layer of Keras that multiplies; tables of embeddings are looked up.
+bool isKerasVariable(std::string_view name) {
+    takeLast(name);
+    if (takeLast(name) != "vars") return false;
+    return name.find("embedding") == name.npos;
+}
+
+} // namespace
+
+bool isConv1dName(std::string_view tensorName) {
+    return takeLast(tensorName) == "weight" && isAmong(takeLast(tensorName), kConv1dModules);
+}
+
+bool isConv1dType(std::string_view modelType) { return isAmong(modelType, kConv1dTypes); }
+
+void markOutputAxes(Model& model) {
+    const bool turns = isAmong(model.format, kTurningFormats), numbers = isAmong(model.format, kKerasFormats);
+    bool conv1d = false;
+    for (TensorInfo& tensor : model.tensors) {
+        if (tensor.shape.size() < 2 || turns) continue;
+        tensor.outputLast = isKernelName(tensor.name) || (numbers && isKerasVariable(tensor.name));
+        conv1d = conv1d || (tensor.shape.size() == 2 && isConv1dName(tensor.name));
+    }
+    if (!conv1d || !isConv1dType(readCheckpointConfig(model).modelType)) return;
+    for (TensorInfo& tensor : model.tensors)
+        if (tensor.shape.size() == 2 && !tensor.derived && isConv1dName(tensor.name)) tensor.outputLast = true;
+}
+
+} // namespace qs

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/report/report.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+namespace qs {
+namespace {
+
+constexpr std::array<std::string_view, 4> kColumnsWithPaths = {"command", "reason", "path", "detail"};
+
+/// A path as it was typed is a word of a line; an absolute one may stand in any sentence.
+bool startsTypedWord(std::string_view text, std::size_t at) {
+    return at == 0 || std::string_view(" '\"=:,(").find(text[at - 1]) != std::string_view::npos;
+}
+
+void shortenPath(std::string& text, const std::string& path, const std::string& name) {
+    for (std::size_t at = text.find(path); at != std::string::npos; at = text.find(path, at + name.size()))
+        if (path[0] == '/' || startsTypedWord(text, at))
+            text.replace(at, path.size(), name);
+        else
+            at += path.size() - std::min(path.size(), name.size());
+}
+
+class ShortenedPaths {
+public:
+    explicit ShortenedPaths(const std::vector<std::string>& paths) {
+        for (const auto& path : paths)
+            if (path.find('/') != std::string::npos) names_.emplace_back(path, nameOfPath(path));
+        const auto longer = [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); };
+        std::sort(names_.begin(), names_.end(), longer); // a folder after the files in it
+        if (const char* home = std::getenv("HOME"); home && std::string_view(home).size() > 1)
+            names_.emplace_back(std::string(home) + '/', "~/");
+    }
+    void line(std::string& text) const {
+        for (const auto& [path, name] : names_) shortenPath(text, path, name);
+    }
+    /// Where names of tensors stand too, only absolute paths are looked for.
+    void sentence(std::string& text) const {
+        for (const auto& [path, name] : names_)
+            if (path[0] == '/') shortenPath(text, path, name);
+    }
+    void table(Table& table) const {
+        for (std::size_t c = 0; c < table.columns.size(); ++c) {
+            const auto& id = table.columns[c].id;
+            if (std::find(kColumnsWithPaths.begin(), kColumnsWithPaths.end(), id) == kColumnsWithPaths.end()) continue;
+            for (auto& row : table.rows)
+                if (auto* text = std::get_if<std::string>(&row[c])) sentence(*text);
+        }
+    }
+
+private:
+    std::vector<std::pair<std::string, std::string>> names_;
+};
+
+} // namespace
+
+std::string nameOfPath(std::string_view path) {
+    while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+    const auto slash = path.rfind('/');
+    return std::string(slash == std::string_view::npos || path.size() == 1 ? path : path.substr(slash + 1));
+}
+
+void withoutFolders(Report& report, const std::vector<std::string>& paths) {
+    const ShortenedPaths shortened(paths);
+    for (auto& [key, value] : report.provenance) shortened.line(value);
+    for (auto* text : {&report.title, &report.subtitle}) shortened.sentence(*text);
+    for (auto& section : report.sections) {
+        for (auto* text : {&section.text, &section.note}) shortened.sentence(*text);
+        shortened.table(section.cards);
+        for (auto& table : section.tables) shortened.table(table);
+    }
+    shortened.table(report.data);
+    for (auto& [key, table] : report.more) shortened.table(table);
+}
+
+} // namespace qs

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// A test program holds the tests of a folder. Each source has one test class and names it once, at its end: QS_TEST(Class).
+//     PROGRAM SOURCE [OPTIONS OF QTTEST]   runs the class of SOURCE, e.g. `test_core_model npz_test emptyArchive`
+//     PROGRAM                              prints the names of all sources
+// Every program runs in the root of the checkout, so paths in tests are relative to it.
+
+#include <QTest>
+
+#include <memory>
+
+namespace qs::test {
+
+using MakeTest = std::unique_ptr<QObject> (*)();
+using OtherMain = int (*)(int argc, char** argv);
+
+/// Called before main() by QS_TEST. `file` is the path of the source; its name without folder and suffix names the test.
+bool addTest(const char* file, MakeTest make);
+
+/// Called before main() by QS_OTHER_MAIN: `PROGRAM flag ...` calls `run` instead of a test, without an application object.
+bool addOtherMain(const char* flag, OtherMain run);
+
+} // namespace qs::test
+
+#define QS_TEST(Class)                                                                                                           \
+    [[maybe_unused]] static const bool added##Class =                                                                            \
+        qs::test::addTest(__FILE__, []() -> std::unique_ptr<QObject> { return std::make_unique<Class>(); });
+
+/// For tests that start their own program again, as another process.
+#define QS_OTHER_MAIN(flag, function)                                                                                            \
+    [[maybe_unused]] static const bool added##function = qs::test::addOtherMain(flag, function);
