@@ -12,7 +12,8 @@ void Learning::declare(CLI::App& app) {
     option(app, "--activations", activations,
            "Calibration inputs: tensors named as the layers, [..., K], or [K] for\n"
            "column weights; an importance matrix of llama.cpp; `synthetic` makes some up")
-        .type("F");
+        .type("F")
+        .reads("synthetic");
     std::vector<std::string> ids;
     for (const auto& row : solve::shares()) ids.emplace_back(row.id);
     option(app, "--share-codebook", share, "Learn a codebook per tensor, per role, or for the model (default: tensor)")

@@ -122,7 +122,8 @@ Result<void> printBelow(const Options& options, const AnalysisPlan& plan, const 
                             inputs == "synthetic" ? "synthetic, seed 1" : escapeForPeople(inputs, 160));
     if (plan.options.solve) text += fmt::format("Codes are those of solver {}.\n", escapeForPeople(options.solver, 80));
     for (const std::string& sentence : below.remarks)
-        text += (below.rows > below.remarkedRows ? fmt::format("Of the first {} rows: ", below.remarkedRows) : "") + sentence + "\n";
+        text += (below.rows > below.remarkedRows ? fmt::format("Of the first {} rows: ", below.remarkedRows) : "") +
+                sentence + "\n";
     return print(below.reasons.text() + "\n" + tableText(sums) + text);
 }
 
@@ -286,7 +287,7 @@ Result<void> run(const Options& options) {
     if (!specs) return tl::unexpected(specs.error());
     auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());
-    if (auto fine = options.outputs.check(model->get()); !fine) return fine;
+    if (auto fine = options.outputs.check(); !fine) return fine;
     auto tensors = select(**model, options.filters);
     if (!tensors) return tl::unexpected(tensors.error());
 

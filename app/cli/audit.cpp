@@ -48,7 +48,7 @@ Result<void> verdict(const Options& options, const AuditResult& result) {
 Result<void> run(const Options& options) {
     auto model = open(options.path);
     if (!model) return tl::unexpected(model.error());
-    if (auto fine = options.outputs.check(model->get()); !fine) return fine;
+    if (auto fine = options.outputs.check(); !fine) return fine;
     const auto result = auditModel(*model, processJob());
     if (!result) return tl::unexpected(result.error());
     if (options.outputs.any()) {

@@ -75,7 +75,7 @@ Result<void> check(const Options& options, const std::vector<BackendSource>& sou
 }
 
 Result<void> run(const Options& options) {
-    if (auto fine = options.outputs.check(nullptr); !fine) return fine;
+    if (auto fine = options.outputs.check(); !fine) return fine;
     if (auto fine = pluginsExist(options.plugins); !fine) return fine;
     const auto sources = backendSources(options.plugins);
     if (options.check) return check(options, sources);
@@ -99,6 +99,7 @@ Run declareBackends(CLI::App& app) {
     option(app, "--plugin", options->plugins,
            "A backend library of your own, or a PJRT plugin for pjrt; may be given\nseveral times")
         .type("SO")
+        .reads()
         .list();
     flag(app, "--check", options->check,
          "Ask each what the interface demands: a line a check, exit code 1 when\n"

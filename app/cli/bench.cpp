@@ -135,7 +135,6 @@ Result<BenchmarkPlan> planOf(const Options& options) {
     if (!options.model.empty()) {
         auto model = open(options.model);
         if (!model) return tl::unexpected(model.error());
-        if (auto fine = options.outputs.check(model->get()); !fine) return tl::unexpected(fine.error());
         auto served = servedModel(*model, Job{});
         if (!served) return tl::unexpected(served.error());
         plan.model = std::move(*served);
@@ -187,7 +186,7 @@ void warnOfLoad(const BenchmarkPlan& plan) {
 Result<void> run(const Options& options) {
     auto plan = planOf(options);
     if (!plan) return tl::unexpected(plan.error());
-    if (auto fine = options.outputs.check(plan->model.get()); !fine) return fine;
+    if (auto fine = options.outputs.check(); !fine) return fine;
     BenchBaseline before;
     if (!options.compare.empty()) {
         auto read = readBenchBaseline(options.compare);
@@ -277,7 +276,8 @@ Run declareBench(CLI::App& app) {
             "openblas:coretype=default or pjrt:topology=v5e:2x2; may be given several times\n"
             "(default: all that are built)");
     addList(app, "--plugin", options->plugins, "SO",
-            "A backend library of your own, or a PJRT plugin for pjrt to run on; may be\ngiven several times");
+            "A backend library of your own, or a PJRT plugin for pjrt to run on; may be\ngiven several times")
+        .reads();
     addList(app, "--spec", options->specs, "SPEC",
             "Format of the weights; may be given several times\n(default: nf4:block=64, int8 and f32)");
     addList(app, "--shape", options->shapes, "MxNxK",
@@ -285,7 +285,8 @@ Run declareBench(CLI::App& app) {
             "with --model a number alone is an M of all its shapes, and one of them takes\n"
             "its values");
     option(app, "--model", options->model, "Take shapes and values from a checkpoint, and add up one pass over it")
-        .type("PATH");
+        .type("PATH")
+        .reads();
     addList(app, "--op", options->ops, "OP",
             "matmul_t: y = x W^T; matmul: y = x W; dequantize; quantize; quantize_stats:\nwith its error (default: "
             "matmul_t)")
@@ -308,7 +309,7 @@ Run declareBench(CLI::App& app) {
     option(app, "--seed", options->seed, "Seed of weights and activations (default: 1)")
         .type("N")
         .check([](const std::string& text) { return text.starts_with('-') ? "a seed is 0 or more" : std::string(); });
-    option(app, "--compare", options->compare, "Compare with an earlier result of --json").type("FILE");
+    option(app, "--compare", options->compare, "Compare with an earlier result of --json").type("FILE").reads();
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         if (options->specs.empty()) options->specs = {"nf4:block=64", "int8", "f32"};

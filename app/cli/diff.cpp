@@ -34,8 +34,7 @@ Result<void> run(const Options& options) {
     if (!a) return tl::unexpected(a.error());
     const auto b = openServed(options.b);
     if (!b) return tl::unexpected(b.error());
-    for (const auto& model : {*a, *b})
-        if (auto fine = options.outputs.check(model.get()); !fine) return fine;
+    if (auto fine = options.outputs.check(); !fine) return fine;
     const DiffPlan plan{*a, *b, joined(options.filters)};
     auto result = diffModels(plan, processJob());
     if (!result) return tl::unexpected(result.error());
@@ -57,10 +56,14 @@ Result<void> run(const Options& options) {
 
 Run declareDiff(CLI::App& app) {
     auto options = std::make_shared<Options>();
-    option(app, "A", options->a, "A weight file, a sharded index, or a Hugging Face folder").required().type("");
+    option(app, "A", options->a, "A weight file, a sharded index, or a Hugging Face folder")
+        .required()
+        .type("")
+        .reads();
     option(app, "B", options->b, "What it is compared with: names, fusion and order of rows may be others")
         .required()
-        .type("");
+        .type("")
+        .reads();
     addTensorFilters(app, options->filters);
     flag(app, "--changed", options->changed, "Leave out tensors that are equal; their number is still said");
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});

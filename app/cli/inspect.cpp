@@ -185,7 +185,7 @@ Result<void> printAll(const Model& model, const Listing& listing, bool statistic
 Result<void> run(const Options& options) {
     auto model = open(options.path);
     if (!model) return tl::unexpected(model.error());
-    if (auto fine = options.outputs.check(model->get()); !fine) return fine;
+    if (auto fine = options.outputs.check(); !fine) return fine;
     Listing listing(**model);
     if (options.statistics)
         if (auto measured = listing.measure(); !measured) return measured;

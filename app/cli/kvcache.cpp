@@ -24,7 +24,7 @@ struct Options {
 Result<void> run(const Options& options) {
     const auto file = labInputs(options.inputs);
     if (!file) return tl::unexpected(file.error());
-    if (auto fine = options.outputs.check(nullptr); !fine) return fine;
+    if (auto fine = options.outputs.check(); !fine) return fine;
     if (!*file)
         if (auto fits = sayNeed(value::kvNeed(std::uint64_t(options.heads), std::uint64_t(options.tokens),
                                               std::uint64_t(options.dim), std::uint64_t(value::kSyntheticQueries)));
@@ -66,7 +66,8 @@ Run declareKvCache(CLI::App& app) {
     option(app, "--inputs", options->inputs,
            "A checkpoint with tensors k and v (q too, if it has one) of [heads, tokens, head size]; without it: "
            "synthetic ones")
-        .type("FILE");
+        .type("FILE")
+        .reads();
     option(app, "--spec", options->specs, "Of K and V; may be given several times").type("SPEC").oneAtATime();
     const auto size = [&](const char* name, std::int64_t& into, const char* text, int most) {
         option(app, name, into, text).type("N").range(1, most).showDefault();

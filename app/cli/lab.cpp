@@ -70,7 +70,11 @@ Result<LabTensor> labTensor(const std::string& path, const std::string& name, bo
 Result<std::shared_ptr<const value::InputFile>> labInputs(const std::string& path) {
     if (path.empty()) return std::shared_ptr<const value::InputFile>();
     const EndsAtOnce reading;
-    return value::InputFile::open(path);
+    auto opened = value::InputFile::open(path);
+    if (!opened) return opened;
+    if (const auto& source = (*opened)->source()) runFiles().reads(*source);
+    if (auto fine = runFiles().apart(); !fine) return tl::unexpected(fine.error());
+    return opened;
 }
 
 Result<void> putLab(const OutputFiles& outputs, const Model* model, const Table& table,

@@ -2,6 +2,7 @@
 // 0 done, 1 the input or the request is at fault, 2 wrong usage, 128 + signal when stopped.
 #include "app/cli/command.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "core/base/job_scope.h"
 #include "core/base/text.h"
@@ -99,6 +100,11 @@ int main(int argc, char** argv) {
     if (const char* problem = qs::forcedIsaProblem()) return complain(std::string(problem) + ".", 2);
     qs::cli::catchSignals();
     for (const auto& [declared, command] : runs)
-        if (declared->parsed()) return run(command);
+        if (declared->parsed()) {
+            auto& files = qs::cli::runFiles();
+            qs::cli::addPaths(*declared, files);
+            if (const auto fine = files.apart(); !fine) return complain(fine.error().message, 1);
+            return run(command);
+        }
     return 2;
 }

@@ -2,8 +2,47 @@
 #include "app/cli/option.h"
 
 #include <CLI/CLI.hpp>
+#include <map>
 
 namespace qs::cli {
+namespace {
+
+struct OptionMark {
+    PathUse use = PathUse::None;
+    std::string unless;
+    std::string name; ///< of the option: another one may come to lie at its address
+};
+std::map<const CLI::Option*, OptionMark>& optionMarks() {
+    static std::map<const CLI::Option*, OptionMark> all;
+    return all;
+}
+Option marked(CLI::Option* declared, const OptionMark& mark) {
+    optionMarks()[declared] = mark;
+    return Option(declared);
+}
+
+} // namespace
+
+PathUse pathUse(const CLI::Option* declared) {
+    const auto found = optionMarks().find(declared);
+    const bool isIt = found != optionMarks().end() && found->second.name == declared->get_name();
+    return isIt ? found->second.use : PathUse::None;
+}
+
+void addPaths(const CLI::App& command, RunFiles& files) {
+    for (const CLI::Option* declared : command.get_options()) {
+        const auto use = pathUse(declared);
+        if (use == PathUse::None) continue;
+        const std::string as = declared->get_name();
+        for (const auto& path : declared->results()) {
+            if (path == optionMarks().at(declared).unless) continue;
+            if (use == PathUse::Input) files.reads(path, as);
+            if (use == PathUse::Output) files.writes(path, as);
+            if (use == PathUse::Export) files.exports(path, as, false);
+            if (use == PathUse::CertifiedExport) files.exports(path, as, true);
+        }
+    }
+}
 
 Option Option::type(const std::string& name) const { return Option(declared_->type_name(name)); }
 Option Option::required() const { return Option(declared_->required()); }
@@ -19,6 +58,12 @@ Option Option::oneOf(std::vector<std::string> values) const {
 Option Option::check(std::function<std::string(const std::string&)> problem) const {
     return Option(declared_->check(std::move(problem)));
 }
+Option Option::reads(const std::string& unless) const {
+    return marked(declared_, {PathUse::Input, unless, declared_->get_name()});
+}
+Option Option::writes() const { return marked(declared_, {PathUse::Output, "-", declared_->get_name()}); }
+Option Option::certifies() const { return marked(declared_, {PathUse::CertifiedExport, {}, declared_->get_name()}); }
+Option Option::exports() const { return marked(declared_, {PathUse::Export, {}, declared_->get_name()}); }
 bool Option::given() const { return declared_->count() > 0; }
 
 Option option(CLI::App& app, const std::string& name, std::string& into, const std::string& text) {

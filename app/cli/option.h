@@ -2,6 +2,8 @@
 #pragma once
 // Options of a command. CLI11 is compiled in option.cpp and main.cpp alone: its templates cost every other file seconds.
 
+#include "core/export/run_files.h"
+
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -32,11 +34,23 @@ public:
     /// `problem` says what is wrong with a value, or nothing.
     Option check(std::function<std::string(const std::string&)> problem) const;
 
+    /// Its value is the path of an input, a file or a folder; `unless` is a value that is none.
+    Option reads(const std::string& unless = {}) const;
+    Option writes() const;    ///< of an output file
+    Option exports() const;   ///< of an exported file, or a folder; see RunFiles
+    Option certifies() const; ///< the same with its certificate
+
     bool given() const; ///< after parsing
 
 private:
     CLI::Option* declared_ = nullptr;
 };
+
+/// What the value of an option is to a run.
+enum class PathUse { None, Input, Output, Export, CertifiedExport };
+PathUse pathUse(const CLI::Option* declared);
+/// All paths that a parsed command was given.
+void addPaths(const CLI::App& command, RunFiles& files);
 
 /// `name` without dashes is a positional argument. `into` must outlive the parsing, and holds the default before it.
 Option option(CLI::App& app, const std::string& name, std::string& into, const std::string& text);

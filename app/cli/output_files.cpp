@@ -17,18 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string canonical(const std::string& path) {
-    std::error_code error;
-    const auto whole = fs::weakly_canonical(fs::absolute(path, error), error);
-    return error ? path : whole.string();
-}
-
-bool sameFile(const std::string& a, const std::string& b) {
-    std::error_code error;
-    return canonical(a) == canonical(b) ||
-           (fs::exists(a, error) && fs::exists(b, error) && fs::equivalent(a, b, error));
-}
-
 /// Devices and pipes are written through; renaming over /dev/null would be a disaster.
 bool isSpecial(const std::string& path) {
     std::error_code error;
@@ -47,26 +35,12 @@ Result<void> writeThrough(const std::string& path, const std::string& bytes) {
 
 } // namespace
 
-Result<void> notAnInput(const std::string& output, const Model& model) {
-    std::error_code error;
-    bool input = sameFile(output, model.path) && !fs::is_directory(model.path, error);
-    for (const auto& file : model.files) input |= sameFile(output, file.path);
-    if (!model.folder.empty() && fs::exists(output, error) &&
-        sameFile(fs::absolute(output).parent_path().string(), model.folder)) {
-        const std::string name = fs::path(output).filename().string();
-        input |= name == "config.json" || name.ends_with(".index.json") || name.ends_with(".safetensors");
-    }
-    if (input)
-        return fail(fmt::format("The output {} is an opened input; name another file.", escapeForPeople(output)),
-                    output);
-    return {};
-}
-
 void OutputFiles::declare(CLI::App& app, std::initializer_list<const char*> ids) {
     for (const char* id : ids)
         if (const auto* writer = findReportWriter(id)) files_.push_back({writer, {}, {}});
     for (auto& file : files_) // files_ is complete: its elements stay where they are
-        file.option = option(app, std::string("--") + file.writer->id, file.path, file.writer->title).type("FILE");
+        file.option =
+            option(app, std::string("--") + file.writer->id, file.path, file.writer->title).type("FILE").writes();
     if (ids.size() > 1) // reports have a provenance
         flag(app, "--paths", paths_, "In these files name folders too, not the last name of a path alone");
 }
@@ -89,19 +63,17 @@ bool OutputFiles::standardOutput() const {
     return std::any_of(files_.begin(), files_.end(), [](const File& f) { return f.path == "-"; });
 }
 
-Result<void> OutputFiles::check(const Model* model) const {
+Result<void> OutputFiles::check() const {
     std::error_code error;
     for (std::size_t i = 0; i < files_.size(); ++i) {
         const auto& [writer, path, option] = files_[i];
         if (path.empty() && option.given())
             return fail(fmt::format("--{} names no file; \"-\" is the standard output.", writer->id));
         if (path.empty()) continue;
-        for (std::size_t j = 0; j < i; ++j)
-            if (!files_[j].path.empty() &&
-                (files_[j].path == path ||
-                 (path != "-" && files_[j].path != "-" && sameFile(files_[j].path, path) && !isSpecial(path))))
-                return fail(fmt::format("--{} and --{} both name {}; give each its own file.", files_[j].writer->id,
-                                        writer->id, path == "-" ? "the standard output" : escapeForPeople(path)),
+        for (std::size_t j = 0; j < i && path == "-"; ++j)
+            if (files_[j].path == path)
+                return fail(fmt::format("--{} and --{} both name the standard output; give each its own file.",
+                                        files_[j].writer->id, writer->id),
                             path);
         if (path == "-") {
             if (std::string_view(writer->id) == "pdf" && isatty(STDOUT_FILENO) == 1)
@@ -116,8 +88,6 @@ Result<void> OutputFiles::check(const Model* model) const {
             return fail(
                 fmt::format("The folder {} for --{} does not exist.", escapeForPeople(folder.string()), writer->id),
                 path);
-        if (model)
-            if (auto fine = notAnInput(path, *model); !fine) return fine;
     }
     return {};
 }

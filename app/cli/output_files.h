@@ -15,8 +15,8 @@ class OutputFiles {
 public:
     /// Declares an option per id ("json"); "-" is the standard output. `this` must outlive the parsing.
     void declare(CLI::App& app, std::initializer_list<const char*> ids);
-    /// Before any work: folders exist, no path is an opened input, two outputs are not one.
-    Result<void> check(const Model* model) const;
+    /// Before any work: folders exist, the standard output is one output's. What is an input RunFiles knows.
+    Result<void> check() const;
     bool any() const;
     bool wants(std::string_view id) const;
     bool standardOutput() const; ///< one of them is "-": nothing else may be printed there
@@ -48,9 +48,5 @@ private:
 };
 /// The path of a model and those of its files; none: nothing.
 std::vector<std::string> pathsOf(const Model* model);
-
-/// A sentence when `output` is an opened input: a weight file, its index, or a file of the opened folder that loading
-/// needs.
-Result<void> notAnInput(const std::string& output, const Model& model);
 
 } // namespace qs::cli

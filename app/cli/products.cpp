@@ -75,7 +75,7 @@ Result<void> run(const Options& options) {
         return value::labNeed(std::uint64_t(options.rows), info.elements / k, k);
     });
     if (!tensor) return tl::unexpected(tensor.error());
-    if (auto fine = options.outputs.check(tensor->opened.get()); !fine) return fine;
+    if (auto fine = options.outputs.check(); !fine) return fine;
     const auto inputs = labInputs(options.inputs), gradients = labInputs(options.gradients);
     if (!inputs) return tl::unexpected(inputs.error());
     if (!gradients) return tl::unexpected(gradients.error());
@@ -142,8 +142,9 @@ Run declareProducts(CLI::App& app) {
         .type("WHICH=SPEC")
         .oneAtATime();
     option(app, "--inputs", options->inputs, "Activations X: .npy, or a checkpoint with a tensor of fitting columns")
-        .type("FILE");
-    option(app, "--gradients", options->gradients, "Gradients G of the output, the same way").type("FILE");
+        .type("FILE")
+        .reads();
+    option(app, "--gradients", options->gradients, "Gradients G of the output, the same way").type("FILE").reads();
     option(app, "--rows", options->rows, "Rows of X and G, at most").type("M").range(1, 1 << 20).showDefault();
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {

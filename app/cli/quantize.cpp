@@ -44,7 +44,16 @@ struct DequantizeOptions {
 
 constexpr double kToldSeconds = 1; ///< of CPU time: what takes less needs no account of it
 
-constexpr std::size_t kMostNamed = 20; ///< refused tensors in the terminal; JSON has all
+constexpr std::size_t kMostNamed = 20; ///< refused tensors and files in the terminal; JSON has all
+
+/// Files of the source's folder that the output does not have.
+std::string leftOutText(const std::vector<LeftOut>& files) {
+    std::string text;
+    for (std::size_t i = 0; i < files.size() && i < kMostNamed; ++i)
+        text += fmt::format("Left out: {}: {}.\n", escapeForPeople(files[i].name, 200), files[i].why);
+    if (files.size() > kMostNamed) text += fmt::format("Left out: {} more files.\n", files.size() - kMostNamed);
+    return text;
+}
 
 /// Tensors that --skip-refused has left as they are.
 std::string skippedText(const std::vector<SkippedTensor>& skipped) {
@@ -59,7 +68,7 @@ std::string skippedText(const std::vector<SkippedTensor>& skipped) {
 
 /// What the layout leaves alone, and the proof.
 Result<void> report(const Exported& exported) {
-    std::string text = skippedText(exported.written.skipped);
+    std::string text = leftOutText(exported.written.leftOut) + skippedText(exported.written.skipped);
     for (const auto& warning : exported.written.warnings) text += "Warning: " + warning + '\n';
     if (exported.written.keptByLayout > 0)
         text += fmt::format("{} of those copied stay as they are in this layout; {}.\n", exported.written.keptByLayout,
@@ -121,21 +130,6 @@ Result<void> writeCertificate(const std::string& path, const Exported& exported)
     if (path == "-") return print(text);
     if (auto done = writeWholeFile(path, text); !done) return done;
     return print(fmt::format("Certificate: {}\n", escapeForPeople(path, 300)));
-}
-
-/// Paths that nothing else has.
-Result<void> checkCertificate(const QuantizeOptions& options, const Model& model) {
-    if (options.certificate.empty()) return {};
-    if (options.certificate == "-") {
-        if (!options.rows.standardOutput()) return {};
-        return fail("--certificate and --json both name the standard output; give one of them a file.");
-    }
-    if (auto fine = notAnInput(options.certificate, model); !fine) return fine;
-    std::error_code error;
-    if (std::filesystem::weakly_canonical(options.certificate, error) ==
-        std::filesystem::weakly_canonical(options.output, error))
-        return fail("--certificate and --output both name one file; give each its own.");
-    return {};
 }
 
 /// What is decided before the writing: by a solver, or codebooks that tensors share or inputs weigh.
@@ -213,8 +207,7 @@ Result<void> exportAs(const ExportOptions& options) {
     if (!source) return tl::unexpected(source.error());
     const auto model = servedModel(*source, processJob());
     if (!model) return tl::unexpected(model.error());
-    if (auto fine = notAnInput(options.output, **model); !fine) return fine;
-    if (auto fine = options.rows.check(model->get()); !fine) return fine;
+    if (auto fine = options.rows.check(); !fine) return fine;
     QuantizeRequest request{{}, joined(options.filters), options.layout, options.output};
     request.skipRefused = options.skipRefused;
     recipe->applyTo(request);
@@ -238,10 +231,10 @@ Result<void> quantize(const QuantizeOptions& options) {
     if (!source) return tl::unexpected(source.error());
     const auto model = servedModel(*source, processJob());
     if (!model) return tl::unexpected(model.error());
-    if (auto fine = notAnInput(options.output, **model); !fine) return fine;
     if (auto taken = select(**model, options.filters); !taken) return tl::unexpected(taken.error());
-    if (auto fine = options.rows.check(model->get()); !fine) return fine;
-    if (auto fine = checkCertificate(options, **model); !fine) return fine;
+    if (auto fine = options.rows.check(); !fine) return fine;
+    if (options.certificate == "-" && options.rows.standardOutput())
+        return fail("--certificate and --json both name the standard output; give one of them a file.");
     QuantizeRequest request{{}, joined(options.filters), options.layout, options.output};
     request.skipRefused = options.skipRefused;
     recipe->applyTo(request);
@@ -268,12 +261,12 @@ Result<void> quantize(const QuantizeOptions& options) {
 Result<void> dequantize(const DequantizeOptions& options) {
     auto model = open(options.path);
     if (!model) return tl::unexpected(model.error());
-    if (auto fine = notAnInput(options.output, **model); !fine) return fine;
     std::optional<Decode> decode;
     if (!options.decode.empty()) decode = options.decode == "poly" ? Decode::Poly : Decode::Table;
     auto written = dequantizeModel(**model, decode, options.output, processJob());
     if (!written) return tl::unexpected(written.error());
-    return report(*written, options.output, "tensors decoded");
+    if (auto done = report(*written, options.output, "tensors decoded"); !done) return done;
+    return print(leftOutText(written->leftOut));
 }
 
 } // namespace
@@ -298,25 +291,31 @@ Run declareQuantize(CLI::App& app) {
     options->learning.declare(app);
     flag(app, "--skip-refused", options->skipRefused, "Keep tensors that are refused as they are, and name them");
     option(app, "--certificate", options->certificate, "What was proved, with the SHA-256 of every file, as JSON")
-        .type("FILE");
+        .type("FILE")
+        .writes();
     options->rows.declare(app, {"json"});
     option(app, "-o,--output", options->output, "A .safetensors, .gguf, .h5 or .npz file, or a Hugging Face folder")
         .required()
-        .type("OUT");
+        .type("OUT")
+        .exports();
     return [options] { return quantize(*options); };
 }
 
 Run declareExport(CLI::App& app) {
     auto options = std::make_shared<ExportOptions>();
     addPath(app, options->path);
-    option(app, "--recipe", options->recipe, "A JSON file: which tensors get which spec").required().type("RECIPE");
+    option(app, "--recipe", options->recipe, "A JSON file: which tensors get which spec")
+        .required()
+        .type("RECIPE")
+        .reads();
     addTensorFilters(app, options->filters);
     option(app, "--layout", options->layout, "How it is stored; see `layouts`").required().type("LAYOUT");
     flag(app, "--skip-refused", options->skipRefused, "Keep tensors that are refused as they are, and name them");
     options->rows.declare(app, {"json"});
     option(app, "-o,--output", options->output, "A .safetensors, .gguf, .h5 or .npz file, or a Hugging Face folder")
         .required()
-        .type("OUT");
+        .type("OUT")
+        .certifies();
     return [options] { return exportAs(*options); };
 }
 
@@ -326,7 +325,10 @@ Run declareDequantize(CLI::App& app) {
     option(app, "--decode", options->decode, "Decode 4-bit codes by table or by polynomial (default: as the file says)")
         .oneOf({"table", "poly"})
         .type("table|poly");
-    option(app, "-o,--output", options->output, "A .safetensors file, or a Hugging Face folder").required().type("OUT");
+    option(app, "-o,--output", options->output, "A .safetensors file, or a Hugging Face folder")
+        .required()
+        .type("OUT")
+        .exports();
     return [options] { return dequantize(*options); };
 }
 

@@ -171,7 +171,7 @@ Run declareRegistry(CLI::App& app, std::span<const Row> (*registry)(), const Col
     auto outputs = std::make_shared<OutputFiles>();
     outputs->declare(app, {"json"});
     return [outputs, registry, columns, ids = std::vector<std::string_view>(shown), remark]() -> Result<void> {
-        if (auto fine = outputs->check(nullptr); !fine) return fine;
+        if (auto fine = outputs->check(); !fine) return fine;
         const auto rows = registry();
         const Table table = makeTable({}, columns(), std::vector<Row>(rows.begin(), rows.end()));
         if (!outputs->standardOutput()) {

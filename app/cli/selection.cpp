@@ -12,8 +12,16 @@
 
 namespace qs::cli {
 
+RunFiles& runFiles() {
+    static RunFiles files;
+    return files;
+}
+
 Option addPath(CLI::App& app, std::string& path) {
-    return option(app, "PATH", path, "A weight file, a sharded index, or a Hugging Face folder").required().type("");
+    return option(app, "PATH", path, "A weight file, a sharded index, or a Hugging Face folder")
+        .required()
+        .type("")
+        .reads();
 }
 
 Option addTensorFilters(CLI::App& app, std::vector<std::string>& filters) {
@@ -30,6 +38,8 @@ Result<std::shared_ptr<const Model>> open(const std::string& path) {
         return openModel(path);
     }();
     if (!model) return model;
+    runFiles().reads(**model);
+    if (auto fine = runFiles().apart(); !fine) return tl::unexpected(fine.error());
     constexpr std::size_t most = 10;
     const auto& warnings = (*model)->warnings;
     for (std::size_t i = 0; i < warnings.size() && i < most; ++i) warn(warnings[i]);

@@ -14,7 +14,9 @@ Option addTensorFilters(CLI::App& app, std::vector<std::string>& filters);
 Option addDecoded(CLI::App& app, std::string& decoded);
 Result<DecodedAs> decodedAs(const std::string& id);
 
-/// Opens and passes the model's warnings on to stderr.
+/// Of this process; every model that open() opens is an input.
+RunFiles& runFiles();
+/// Opens and passes the model's warnings on to stderr. Fails when an output is one of its files.
 Result<std::shared_ptr<const Model>> open(const std::string& path);
 /// The same, with what `quantize` stored as the tensors that it decodes to.
 Result<std::shared_ptr<const Model>> openServed(const std::string& path);

@@ -58,7 +58,7 @@ Result<void> run(const Options& options) {
     if (!specs) return tl::unexpected(specs.error());
     auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());
-    if (auto fine = options.outputs.check(model->get()); !fine) return fine;
+    if (auto fine = options.outputs.check(); !fine) return fine;
     auto tensors = select(**model, options.filters);
     if (!tensors) return tl::unexpected(tensors.error());
 

@@ -73,7 +73,7 @@ Result<void> run(const Options& options) {
         return value::qatNeed(info.elements, std::uint64_t(info.lastAxis()), std::uint64_t(options.rows));
     });
     if (!tensor) return tl::unexpected(tensor.error());
-    if (auto fine = options.outputs.check(tensor->opened.get()); !fine) return fine;
+    if (auto fine = options.outputs.check(); !fine) return fine;
     const auto inputs = labInputs(options.inputs);
     if (!inputs) return tl::unexpected(inputs.error());
     std::optional<EndsAtOnce> computing(std::in_place);
@@ -136,7 +136,8 @@ Run declareTrain(CLI::App& app) {
     addLabTensor(app, options->tensor);
     option(app, "--spec", options->spec, "The spec to train under").required().type("SPEC");
     option(app, "--inputs", options->inputs, "Activations X: .npy, or a checkpoint with a tensor of fitting columns")
-        .type("FILE");
+        .type("FILE")
+        .reads();
     option(app, "--rows", options->rows, "Rows of X, at most").type("M").range(1, 1 << 20).showDefault();
     option(app, "--steps", options->steps, "Gradient steps").type("N").range(1, 1'000'000).showDefault();
     option(app, "--rate", options->rate, "Of the first step, in units of the weights' root mean square")

@@ -24,7 +24,7 @@ Result<void> run(const Options& options) {
     if (!spec) return tl::unexpected(spec.error());
     auto tensor = labTensor(options.path, options.tensor, false);
     if (!tensor) return tl::unexpected(tensor.error());
-    if (auto fine = options.outputs.check(tensor->opened.get()); !fine) return fine;
+    if (auto fine = options.outputs.check(); !fine) return fine;
     const Job& job = processJob();
     const auto subject = value::whatIfSubject(std::move(tensor->values), forTensor(*spec, *tensor->info), job);
     if (!subject) return tl::unexpected(subject.error());

@@ -7,6 +7,7 @@
 #include "app/gui/session_saver.h"
 #include "app/gui/session_state.h"
 #include "app/gui/theme.h"
+#include "core/model/companion.h"
 #include "core/quant/forced_isa.h"
 #include "core/quant/trained.h"
 #include "core/quant/user_formats.h"
@@ -16,6 +17,8 @@
 #include <QFileInfo>
 #include <QRegularExpression>
 #include <QSettings>
+#include <QStandardPaths>
+#include <QTemporaryDir>
 #include <QThreadPool>
 
 #include <cstdio>
@@ -48,6 +51,20 @@ void onMessage(QtMsgType type, const QMessageLogContext&, const QString& text) {
         return;
     std::fprintf(stderr, "quantscope: %s\n", qPrintable(text));
     if (type == QtFatalMsg) std::abort();
+}
+
+/// Settings that are no small file are not read: QSettings would wait for a pipe for ever, and read a device to its end.
+void leaveHostileSettings() {
+    const QString file = QStandardPaths::writableLocation(QStandardPaths::GenericConfigLocation) + u'/' +
+                         QCoreApplication::organizationName() + u'/' + QCoreApplication::applicationName() +
+                         QStringLiteral(".conf");
+    const QFileInfo info(file);
+    if (!info.exists() && !info.isSymLink()) return;
+    const auto text = readCompanion(file.toStdString(), std::size_t(16) << 20);
+    if (text) return;
+    qWarning("the settings are left alone: %s", text.error().message.c_str());
+    static const QTemporaryDir instead;
+    QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, instead.path());
 }
 
 } // namespace
@@ -134,6 +151,7 @@ int main(int argc, char** argv) {
     if (const auto sentence = wrong(parser.parse(application.arguments())); !sentence.isEmpty())
         return wrongUsage(sentence);
 
+    leaveHostileSettings();
     const QSettings settings;
     auto mode = Theme::Mode(settings.value(QStringLiteral("theme"), 0).toInt());
     if (parser.isSet(theme))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/session_saver.h"
 
+#include "app/gui/output_check.h"
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/session_results.h"
@@ -98,13 +99,13 @@ void SessionSaver::save(const QString& path) {
 
 void SessionSaver::write(const QString& path, bool byItself) {
     writing_ = true;
-    const auto work = [now = snapshot(), path, byItself](const Job& job) -> Result<bool> {
+    const auto work = [now = snapshot(), path, byItself,
+                       check = outputCheck(session_)](const Job& job) -> Result<bool> {
         if (byItself) QDir().mkpath(QFileInfo(path).path());
         const auto file = now.file(byItself ? kHashedByItself : UINT64_MAX, job);
         if (!file) return tl::unexpected(file.error());
         if (!byItself)
-            if (auto ours = notAnOpenedInput(path.toStdString(), now.model.get()); !ours)
-                return tl::unexpected(ours.error());
+            if (auto fine = check(path.toStdString()); !fine) return tl::unexpected(fine.error());
         if (auto written = writeSession(path.toStdString(), *file, job); !written)
             return tl::unexpected(written.error());
         return true;

@@ -2,6 +2,7 @@
 // What names, keys and config.json say of a checkpoint, against the types of its weights.
 #include "core/analysis/audit_checks.h"
 #include "core/base/text.h"
+#include "core/model/companion.h"
 #include "core/model/file_format.h"
 #include "core/model/tensor_name.h"
 #include "core/quant/stored.h"
@@ -9,9 +10,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 namespace qs {
 namespace {
@@ -71,22 +70,9 @@ struct Types {
     }
 };
 
-nlohmann::json configOf(const Model& model) {
-    const fs::path path =
-        (model.folder.empty() ? fs::path(model.path).parent_path() : fs::path(model.folder)) / "config.json";
-    std::error_code error;
-    const auto size = fs::file_size(path, error);
-    if (error || size > (std::uint64_t(1) << 20) || !fs::is_regular_file(path, error)) return {};
-    std::ifstream in(path, std::ios::binary);
-    std::string text(std::size_t(size), '\0');
-    in.read(text.data(), std::streamsize(text.size()));
-    auto json = nlohmann::json::parse(text, nullptr, false);
-    return json.is_object() ? json : nlohmann::json();
-}
-
-std::string textAt(const nlohmann::json& json, const char* key) {
-    const auto at = json.is_object() ? json.find(key) : json.end();
-    return json.is_object() && at != json.end() && at->is_string() ? at->get<std::string>() : std::string();
+std::string configPath(const Model& model) {
+    return ((model.folder.empty() ? fs::path(model.path).parent_path() : fs::path(model.folder)) / "config.json")
+        .string();
 }
 
 bool isQuantized(const Model& model) {
@@ -121,7 +107,9 @@ void findLabel(const AuditedModel& audited, const AuditCheck& self, Findings& ou
             break;
         }
 
-    const auto config = configOf(model);
+    const auto read = readCompanionTree(configPath(model));
+    if (!read) out.push_back({&self, {}, read.error().message});
+    const auto config = read ? *read : nlohmann::json();
     const auto quantization = config.is_object() ? config.find("quantization_config") : config.end();
     const bool quantized = config.is_object() && quantization != config.end();
     const std::string method = quantized ? textAt(*quantization, "quant_method") : std::string();

@@ -2,27 +2,20 @@
 #include "core/bench/compare.h"
 
 #include "core/base/text.h"
+#include "core/model/companion.h"
 #include "plugins/abi/quantscope_backend.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
-#include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 
 namespace qs {
 namespace {
 
 using Json = nlohmann::json;
-constexpr std::uintmax_t kLargest = std::uintmax_t(256) << 20;
+constexpr std::size_t kLargest = std::size_t(256) << 20;
 
-std::string textAt(const Json& row, const char* key) {
-    const auto at = row.find(key);
-    return at != row.end() && at->is_string() ? at->get<std::string>() : std::string();
-}
-std::int64_t countAt(const Json& row, const char* key) {
+std::int64_t wholeAt(const Json& row, const char* key) {
     const auto at = row.find(key);
     return at != row.end() && at->is_number_integer() ? at->get<std::int64_t>() : 0;
 }
@@ -44,7 +37,7 @@ std::vector<double> roundMediansOf(const Json& row) {
     auto medians = listAt(row, "round_medians_ns");
     if (!medians.empty()) return medians;
     const auto samples = listAt(row, "samples");
-    const auto rounds = std::size_t(std::clamp<std::int64_t>(countAt(row, "rounds"), 0, std::int64_t(samples.size())));
+    const auto rounds = std::size_t(std::clamp<std::int64_t>(wholeAt(row, "rounds"), 0, std::int64_t(samples.size())));
     for (std::size_t r = 0; r < rounds; ++r) {
         const std::size_t begin = samples.size() * r / rounds, end = samples.size() * (r + 1) / rounds;
         medians.push_back(medianOf({samples.begin() + std::ptrdiff_t(begin), samples.begin() + std::ptrdiff_t(end)}));
@@ -62,16 +55,16 @@ BaselineRow rowOf(const Json& json) {
     named.variant = textAt(json, "variant");
     named.bias = json.contains("bias") && json["bias"].is_boolean() && json["bias"].get<bool>();
     named.cache = textAt(json, "cache") == "warm" ? CacheState::Warm : CacheState::Cold;
-    named.m = countAt(json, "m");
-    named.n = countAt(json, "n");
-    named.k = countAt(json, "k");
-    named.threads = unsigned(countAt(json, "threads"));
+    named.m = wholeAt(json, "m");
+    named.n = wholeAt(json, "n");
+    named.k = wholeAt(json, "k");
+    named.threads = unsigned(wholeAt(json, "threads"));
     BaselineRow out;
     out.key = rowKey(named);
     out.status = textAt(json, "status");
     out.medianNs = figureAt(json, "median_ns");
     out.nmse = figureAt(json, "nmse");
-    out.samples = std::size_t(std::max<std::int64_t>(0, countAt(json, "sample_count")));
+    out.samples = std::size_t(std::max<std::int64_t>(0, wholeAt(json, "sample_count")));
     const auto giga = [&](const char* key) {
         const auto value = figureAt(json, key);
         return value && *value > 0 ? std::optional(*value * 1e9) : std::nullopt;
@@ -144,9 +137,10 @@ void judge(ComparedRow& one, const BaselineRow& old, const BenchmarkRow& row, co
 } // namespace
 
 Result<BenchBaseline> parseBenchBaseline(std::string_view text, const std::string& path) {
-    const auto json = Json::parse(text, nullptr, false);
+    const auto tree = readJsonTree(text, kLargest);
     const std::string name = escapeForPeople(path);
-    if (json.is_discarded()) return fail(fmt::format("{} is not JSON.", name), path);
+    if (!tree) return fail(fmt::format("{} {}.", name, tree.error().message), path);
+    const Json& json = *tree;
     const auto rows = json.is_object() ? json.find("rows") : json.end();
     if (!json.is_object() || rows == json.end() || !rows->is_array())
         return fail(fmt::format("{} has no rows of a benchmark; give a file that `bench --json` wrote.", name), path);
@@ -168,21 +162,9 @@ Result<BenchBaseline> parseBenchBaseline(std::string_view text, const std::strin
 }
 
 Result<BenchBaseline> readBenchBaseline(const std::string& path) {
-    std::error_code error;
-    if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
-        return fail(fmt::format("{} is no file; give a file that `bench --json` wrote.", escapeForPeople(path)), path);
-    const auto size = std::filesystem::file_size(path, error);
-    if (!error && size > kLargest)
-        return fail(fmt::format("{} is too large for a benchmark's result.", escapeForPeople(path)), path);
-    std::ifstream in(path, std::ios::binary);
-    const std::string text((std::istreambuf_iterator<char>(in)), {});
-    if (error || in.bad() || !in) {
-        if (error || text.empty())
-            return fail(fmt::format("{} could not be read{}.", escapeForPeople(path),
-                                    error ? ": " + error.message() : std::string()),
-                        path);
-    }
-    return parseBenchBaseline(text, path);
+    const auto text = readCompanion(path, kLargest);
+    if (!text) return tl::unexpected(text.error());
+    return parseBenchBaseline(*text, path);
 }
 
 std::vector<ComparedRow> compareRuns(const BenchBaseline& before, std::span<const BenchmarkRow> rows,

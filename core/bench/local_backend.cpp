@@ -3,10 +3,10 @@
 
 #include "core/base/text.h"
 #include "core/bench/abi_values.h"
+#include "core/model/conventions/json_tree.h"
 
 #include <chrono>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <set>
 
 namespace qs {
@@ -102,7 +102,8 @@ Outcome<std::string> LocalBackend::describe() {
     auto text = longText("describe", [&](char* buffer, std::uint64_t room, std::uint64_t* need, qs_error* error) {
         return table_.describe(context_, buffer, room, need, error);
     });
-    if (text && !nlohmann::json::parse(*text, nullptr, false).is_object())
+    if (!text) return text;
+    if (const auto tree = readJsonTree(*text); !tree || !tree->is_object())
         return garbage("describe", "a text that is not a JSON object");
     return text;
 }

@@ -2,6 +2,7 @@
 // JSON that may lie: the parse, and the fields one by one.
 #include "core/bench/wire.h"
 
+#include "core/model/conventions/json_tree.h"
 #include "core/model/strict_json.h"
 
 #include <cmath>
@@ -14,17 +15,18 @@ namespace qs {
 using nlohmann::json;
 
 tl::expected<json, std::string> strictObject(const std::string& text) {
+    constexpr std::size_t kDeepest = 8;
     if (invalidUtf8(text) != std::string::npos) return tl::unexpected(std::string("text that is not valid UTF-8"));
     std::string problem;
     std::vector<std::set<std::string>> keys;
-    const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
-        if (depth > 8) problem = "JSON nested more than 8 deep";
+    const auto watch = [&](int, json::parse_event_t event, json& parsed) {
         if (event == json::parse_event_t::object_start) keys.emplace_back();
         if (event == json::parse_event_t::object_end && !keys.empty()) keys.pop_back();
         if (event == json::parse_event_t::key && !keys.empty() && !keys.back().insert(parsed.get<std::string>()).second)
             problem = "JSON with a key twice";
         return true;
     };
+    if (isDeeperThan(text, kDeepest)) return tl::unexpected(fmt::format("JSON nested more than {} deep", kDeepest));
     auto object = json::parse(text, watch, false);
     if (object.is_discarded() || !object.is_object()) return tl::unexpected(std::string("text that is no JSON object"));
     if (!problem.empty()) return tl::unexpected(problem);

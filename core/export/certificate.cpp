@@ -2,14 +2,14 @@
 #include "core/export/certificate.h"
 
 #include "core/base/text.h"
+#include "core/model/companion.h"
+#include "core/quant/certificate_path.h"
 #include "core/report/report.h"
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 namespace qs {
 namespace {
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 constexpr std::array kResults = {std::pair{Comparison::Equal, "equal"}, std::pair{Comparison::Copied, "copied"},
                                  std::pair{Comparison::NotCompared, "not compared"}};
-constexpr std::uintmax_t kMostBytes = std::uintmax_t(256) << 20;
+constexpr const char* kPrevious = "previous";
 
 const char* textOf(Comparison result) {
     return std::find_if(kResults.begin(), kResults.end(), [&](const auto& row) { return row.first == result; })->second;
@@ -39,7 +39,7 @@ Json jsonOf(const TensorProof& one) {
     return row;
 }
 
-void readTensor(const Json& row, TensorProof& one) {
+void readTensor(const nlohmann::json& row, TensorProof& one) {
     one.name = row.at("name").get<std::string>();
     const auto result = row.at("result").get<std::string>();
     for (const auto& [value, text] : kResults)
@@ -55,17 +55,28 @@ void readTensor(const Json& row, TensorProof& one) {
     one.bytesWritten = row.at("bytes_written").get<std::uint64_t>();
 }
 
-} // namespace
-
-double Certificate::bitsPerWeight() const {
-    return proof.quantizedElements ? 8.0 * double(proof.quantizedBytes) / double(proof.quantizedElements) : 0;
+/// Throws where a field is missing or of another type.
+Certificate certificateFrom(const nlohmann::json& json) {
+    Certificate c;
+    c.version = json.at("quantscope").get<std::string>();
+    c.source = json.at("source").get<std::string>();
+    c.sourceFormat = json.at("source_format").get<std::string>();
+    c.layout = json.at("layout").get<std::string>();
+    for (const auto& row : json.at("files"))
+        c.files.push_back({row.at("name").get<std::string>(), row.at("bytes").get<std::uint64_t>(),
+                           row.at("sha256").get<std::string>()});
+    if (const auto left = json.find("files_left_out"); left != json.end())
+        for (const auto& row : *left)
+            c.leftOut.push_back({row.at("name").get<std::string>(), row.at("why").get<std::string>()});
+    for (const auto& row : json.at("tensors")) {
+        TensorProof one;
+        readTensor(row, one);
+        c.proof.add(std::move(one));
+    }
+    return c;
 }
 
-double Certificate::bitsPerWeightOfAll() const {
-    return proof.elements ? 8.0 * double(proof.bytesWritten) / double(proof.elements) : 0;
-}
-
-std::string certificateText(const Certificate& c) {
+Json certificateJson(const Certificate& c) {
     Json json;
     json["quantscope"] = c.version;
     json["source"] = c.source;
@@ -82,9 +93,26 @@ std::string certificateText(const Certificate& c) {
     json["files"] = Json::array();
     for (const auto& file : c.files)
         json["files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
+    if (!c.leftOut.empty()) json["files_left_out"] = Json::array();
+    for (const auto& one : c.leftOut) json["files_left_out"].push_back({{"name", one.name}, {"why", one.why}});
     json["tensors"] = Json::array();
     for (const auto& one : c.proof.tensors) json["tensors"].push_back(jsonOf(one));
-    return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+    if (c.previous) json[kPrevious] = certificateJson(*c.previous);
+    return json;
+}
+
+} // namespace
+
+double Certificate::bitsPerWeight() const {
+    return proof.quantizedElements ? 8.0 * double(proof.quantizedBytes) / double(proof.quantizedElements) : 0;
+}
+
+double Certificate::bitsPerWeightOfAll() const {
+    return proof.elements ? 8.0 * double(proof.bytesWritten) / double(proof.elements) : 0;
+}
+
+std::string certificateText(const Certificate& c) {
+    return certificateJson(c).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string certificateRows(const Certificate& c) {
@@ -98,42 +126,27 @@ std::string certificateRows(const Certificate& c) {
     return rows.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-namespace {
-
-tl::unexpected<Error> noCertificate(const std::string& path, const std::string& why) {
-    return fail(fmt::format("{} is not a certificate: {}.", escapeForPeople(path, 200), why), path);
+Result<Certificate> parseCertificate(std::string_view text, const std::string& path) {
+    const auto wrong = [&](const std::string& why) {
+        return fail(fmt::format("{} is not a certificate: {}.", escapeForPeople(path, 200), why), path);
+    };
+    const auto json = readJsonTree(text, kMostCertificate);
+    if (!json) return wrong("it " + json.error().message);
+    try {
+        Certificate c = certificateFrom(*json);
+        // Left where an export was stopped between its file and its certificate.
+        if (const auto previous = json->find(kPrevious); previous != json->end())
+            c.previous = std::make_shared<Certificate>(certificateFrom(*previous));
+        return c;
+    } catch (const nlohmann::json::exception& error) {
+        return wrong(escapeForPeople(error.what(), 160));
+    }
 }
-
-} // namespace
 
 Result<Certificate> readCertificate(const std::string& path) {
-    std::error_code failed;
-    if (const auto size = fs::file_size(path, failed); failed || size > kMostBytes)
-        return noCertificate(path, failed ? failed.message() : "it is longer than 256 MiB");
-    std::ifstream in(path, std::ios::binary);
-    return parseCertificate(std::string(std::istreambuf_iterator<char>(in), {}), path);
-}
-
-Result<Certificate> parseCertificate(const std::string& text, const std::string& path) {
-    try {
-        const Json json = Json::parse(text);
-        Certificate c;
-        c.version = json.at("quantscope").get<std::string>();
-        c.source = json.at("source").get<std::string>();
-        c.sourceFormat = json.at("source_format").get<std::string>();
-        c.layout = json.at("layout").get<std::string>();
-        for (const Json& row : json.at("files"))
-            c.files.push_back({row.at("name").get<std::string>(), row.at("bytes").get<std::uint64_t>(),
-                               row.at("sha256").get<std::string>()});
-        for (const Json& row : json.at("tensors")) {
-            TensorProof one;
-            readTensor(row, one);
-            c.proof.add(std::move(one));
-        }
-        return c;
-    } catch (const Json::exception& error) {
-        return noCertificate(path, escapeForPeople(error.what(), 160));
-    }
+    const auto text = readCompanion(path, kMostCertificate);
+    if (!text) return tl::unexpected(text.error());
+    return parseCertificate(*text, path);
 }
 
 Result<std::vector<CertifiedFile>> certifyFiles(const std::string& path, const std::string& output, const Job& job) {

@@ -18,7 +18,10 @@ struct Certificate {
     std::string sourceFormat; ///< "safetensors"
     std::string layout;
     std::vector<CertifiedFile> files;
+    std::vector<LeftOut> leftOut; ///< of the source's folder: not copied
     Proof proof;
+    /// Of what had the file's name before: while a file changes its name, the certificate beside it speaks of both.
+    std::shared_ptr<const Certificate> previous = {};
     /// Of the quantized tensors.
     double bitsPerWeight() const;
     double bitsPerWeightOfAll() const; ///< of all tensors, copied ones too
@@ -26,10 +29,28 @@ struct Certificate {
 std::string certificateText(const Certificate& certificate);
 /// Its tensors alone as a JSON array of rows: "tensor" beside the fields that the certificate has.
 std::string certificateRows(const Certificate& certificate);
+Result<Certificate> parseCertificate(std::string_view text, const std::string& path);
 Result<Certificate> readCertificate(const std::string& path);
-Result<Certificate> parseCertificate(const std::string& text, const std::string& path); ///< path: for sentences
 /// Hashes of a written file, or of every file of a folder but the certificate itself.
 Result<std::vector<CertifiedFile>> certifyFiles(const std::string& path, const std::string& output, const Job& job);
+
+/// A file that a certificate speaks of, as it is now.
+struct CheckedFile {
+    CertifiedFile certified;
+    std::string differs; ///< "" where size and SHA-256 are the certified ones; else the reason
+};
+/// A certificate and whether it speaks of what lies beside it.
+struct CheckedCertificate {
+    Certificate certificate;
+    std::vector<CheckedFile> files;
+    bool holds() const;
+};
+/// Reads a certificate and the files that it names, which lie in its folder. Of two that an interrupted export left,
+/// the one that holds.
+Result<CheckedCertificate> checkCertificate(const std::string& path, const Job& job);
+/// "All 3 files are as certified.", or which is not and why.
+std::string checkText(const CheckedCertificate& checked);
+
 /// "4.5000 bpw in 10 quantized tensors, 5.6021 bpw over all 12 tensors of the file; 1.20 MiB of tensors written ..."
 std::string summaryText(const Certificate& certificate);
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/export/export_model.h"
 
+#include "core/export/certificate_change.h"
 #include "core/model/atomic_file.h"
+#include "core/quant/certificate_path.h"
 #include "core/quant/taken_tensors.h"
 #include "core/quant/write_model.h"
 #include "core/report/report.h"
@@ -51,28 +53,30 @@ Result<Exported> exportModel(const Model& model, QuantizeRequest request, const 
     if (!layout) return tl::unexpected(layout.error());
     certificate.layout = (*layout)->id;
     const double begin = cpuSeconds();
-    std::optional<AtomicFile> second; // of a single file; made before that has its name, so that both can be written
-    request.prove = [&](const std::string& path, const std::vector<WrittenTensor>& tensors) -> Result<void> {
+    std::optional<CertificateChange> change; // of a single file
+    request.prove = [&](const std::string& path, const std::vector<WrittenTensor>& tensors,
+                        const std::vector<LeftOut>& leftOut) -> Result<void> {
         const double written = cpuSeconds();
+        certificate.leftOut = leftOut;
         if (auto good = proveAndHash(model, path, request.output, tensors, certificate, job); !good) return good;
         out.cpuOfProof = cpuSeconds() - written;
-        const std::string text = certificateText(certificate);
-        if (!isFile(request.output)) return writeWholeFile((fs::path(path) / "certificate.json").string(), text);
-        if (!out.certificatePath.empty()) {
-            if (auto apart = notAnOpenedInput(out.certificatePath, &model); !apart) return apart;
-            auto file = AtomicFile::create(out.certificatePath, text.size());
-            if (!file) return tl::unexpected(file.error());
-            second.emplace(std::move(*file));
-            if (auto kept = second->write(text); !kept) return kept;
-        }
-        return removeCertificate(request.output);
+        if (!isFile(request.output))
+            return writeWholeFile((fs::path(path) / "certificate.json").string(), certificateText(certificate));
+        if (out.certificatePath.empty()) return {};
+        if (auto apart = notAnOpenedInput(out.certificatePath, &model); !apart) return apart;
+        auto made = CertificateChange::prepare(certificate, request.output, job);
+        if (!made) return tl::unexpected(made.error());
+        change.emplace(std::move(*made));
+        return {};
     };
+    if (isFile(request.output) && !out.certificatePath.empty()) {
+        request.before = [&] { return change->before(); };
+        request.after = [&] { return change->after(); };
+    }
     auto written = quantizeModel(model, request, job);
     if (!written) return tl::unexpected(written.error());
     out.written = std::move(*written);
-    if (second)
-        if (auto done = second->commit(); !done) return tl::unexpected(done.error());
-    if (!out.certificatePath.empty()) out.written.paths.push_back(out.certificatePath);
+    if (change) out.written.paths.push_back(out.certificatePath);
     out.cpuOfWriting = cpuSeconds() - begin - out.cpuOfProof;
     return out;
 }

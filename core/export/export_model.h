@@ -14,9 +14,8 @@ struct Exported {
     double cpuOfWriting = 0, cpuOfProof = 0;
 };
 enum class Beside { Certificate, Nothing };
-/// certificate.json goes into a folder; NAME.certificate.json beside a file NAME.safetensors, unless that is to be alone:
-/// then certificatePath is "". A certificate of what had the file's name goes before the new file gets it, so that no
-/// moment has a certificate beside a file that it does not speak of.
+/// certificate.json goes into a folder; NAME.safetensors.certificate.json beside a file NAME.safetensors, unless that
+/// is to be alone: then certificatePath is "". See certificate_change.h for what happens when there is one already.
 Result<Exported> exportModel(const Model& model, QuantizeRequest request, const Job& job,
                              Beside beside = Beside::Certificate);
 

@@ -2,19 +2,17 @@
 #include "core/export/recipe.h"
 
 #include "core/base/text.h"
+#include "core/model/companion.h"
 
 #include <QRegularExpression>
 #include <algorithm>
-#include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 namespace qs {
 namespace {
 
-constexpr std::uintmax_t kMostRecipe = std::uintmax_t(16) << 20;
+constexpr std::size_t kMostRecipe = std::size_t(16) << 20;
 constexpr std::string_view kKeep = "keep";
 
 /// Nothing for "keep".
@@ -47,8 +45,10 @@ Result<Recipe> parseRecipe(const std::string& text, const std::string& path) {
     const auto wrong = [&](const std::string& why) {
         return fail(fmt::format("{} is not a recipe: {}.", escapeForPeople(path, 200), why), path);
     };
-    const auto json = nlohmann::json::parse(text, nullptr, false);
-    if (!json.is_object()) return wrong("it is not a JSON object");
+    const auto tree = readJsonTree(text, kMostRecipe);
+    if (!tree && nlohmann::json::accept(text)) return wrong("it " + tree.error().message);
+    if (!tree || !tree->is_object()) return wrong("it is not a JSON object");
+    const auto& json = *tree;
     for (const auto& [key, value] : json.items())
         if (key != "version" && key != "default" && key != "rules")
             return wrong(fmt::format("it has an entry '{}', which no recipe has", escapeForPeople(key, 60)));
@@ -76,15 +76,9 @@ Result<Recipe> parseRecipe(const std::string& text, const std::string& path) {
 }
 
 Result<Recipe> readRecipe(const std::string& path) {
-    std::error_code failed;
-    const auto size = std::filesystem::file_size(path, failed);
-    if (failed) return fail(fmt::format("{} cannot be read: {}.", escapeForPeople(path, 200), failed.message()), path);
-    if (size > kMostRecipe)
-        return fail(fmt::format("{} is not a recipe: it is longer than 16 MiB.", escapeForPeople(path, 200)), path);
-    std::ifstream in(path, std::ios::binary);
-    const std::string text(std::istreambuf_iterator<char>(in), {});
-    if (!in) return fail(fmt::format("{} cannot be read.", escapeForPeople(path, 200)), path);
-    return parseRecipe(text, path);
+    const auto text = readCompanion(path, kMostRecipe);
+    if (!text) return tl::unexpected(text.error());
+    return parseRecipe(*text, path);
 }
 
 Result<Recipe> recipeOfSpecs(const std::vector<std::string>& specs) {

@@ -114,7 +114,7 @@ Result<Plan> planFile(const std::string& path, const std::vector<TensorToWrite>&
 
 Result<std::uint64_t> writeHdf5(const std::string& path, std::vector<TensorToWrite> tensors,
                                 const std::map<std::string, Hdf5Attributes>& described, const Model* opened,
-                                const Job& job, const std::function<Result<void>(const std::string& path)>& check) {
+                                const Job& job, const Naming& naming) {
     if (auto apart = notAnOpenedInput(path, opened); !apart) return tl::unexpected(apart.error());
     if (auto good = checkNames(tensors, path); !good) return tl::unexpected(good.error());
     std::vector<std::uint64_t> sizes;
@@ -154,7 +154,7 @@ Result<std::uint64_t> writeHdf5(const std::string& path, std::vector<TensorToWri
     }
     if (auto filled = fillTo(plan->end); !filled) return tl::unexpected(filled.error());
     plan->process->end();
-    if (auto named = checkAndCommit(*file, opened, job, check); !named) return tl::unexpected(named.error());
+    if (auto named = checkAndCommit(*file, opened, job, naming); !named) return tl::unexpected(named.error());
     return plan->end;
 }
 

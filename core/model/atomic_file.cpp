@@ -3,6 +3,7 @@
 
 #include "core/base/no_size_signal.h"
 #include "core/base/text.h"
+#include "core/model/folder_lock.h"
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
 #include "core/model/output_path.h"
@@ -190,17 +191,34 @@ Result<std::string> AtomicFile::finish() {
     return temporary_.empty() ? fmt::format("/proc/self/fd/{}", fd_) : temporary_;
 }
 
-Result<void> AtomicFile::commit(const Job& job) {
-    const auto cannot = [&] {
-        return fail(
-            fmt::format("{} cannot be written: {}; nothing was left behind.", shownPath(path_), std::strerror(errno)),
-            path_);
-    };
+tl::unexpected<Error> AtomicFile::cannot() const {
+    return fail(
+        fmt::format("{} cannot be written: {}; nothing was left behind.", shownPath(path_), std::strerror(errno)),
+        path_);
+}
+
+Result<void> AtomicFile::commit(const Job& job, const Naming& naming) {
+    if (auto sealed = seal(job); !sealed) return sealed;
+    const auto lock = FolderLock::take(folder(), job);
+    if (!lock) return tl::unexpected(lock.error());
+    if (naming.before)
+        if (auto done = naming.before(); !done) return done;
+    if (auto named = takeName(); !named) return named;
+    return naming.after ? naming.after() : Result<void>();
+}
+
+std::string AtomicFile::folder() const { return path_.substr(0, path_.rfind('/') + 1); }
+
+Result<void> AtomicFile::seal(const Job& job) {
     if (auto flushed = flush(); !flushed) return flushed;
     // The reservation may have been more than what was written.
     if (::ftruncate(fd_, off_t(size_)) != 0) return cannot();
     if (auto same = readsBack(job); !same) return same;
     if (::fdatasync(fd_) != 0) return cannot();
+    return {};
+}
+
+Result<void> AtomicFile::takeName() {
     struct stat now {};
     if (::lstat(path_.c_str(), &now) == 0 && !S_ISREG(now.st_mode))
         return fail(whyNotReplaced(path_, now.st_mode), path_);
@@ -218,7 +236,7 @@ Result<void> AtomicFile::commit(const Job& job) {
     if (!done && ::rename(temporary_.c_str(), path_.c_str()) != 0) return cannot();
     partial_.reset();
     ::close(std::exchange(fd_, -1));
-    return syncFolder(path_.substr(0, path_.rfind('/') + 1));
+    return syncFolder(folder());
 }
 
 Result<void> writeWholeFile(const std::string& path, std::string_view text) {

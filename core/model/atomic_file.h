@@ -4,6 +4,7 @@
 
 #include "core/base/job.h"
 #include "core/base/result.h"
+#include "core/model/naming.h"
 #include "core/model/partial_folder.h"
 
 #include <cstddef>
@@ -39,7 +40,11 @@ public:
     /// looked at before it gets one. Nothing is written after it.
     Result<std::string> finish();
     /// Reads everything back and compares its XXH3, then fdatasync, rename over the target, fsync of the folder.
-    Result<void> commit(const Job& job = {});
+    /// Of `naming` before() and after() are called.
+    Result<void> commit(const Job& job = {}, const Naming& naming = {});
+    /// The two halves of it, for a file that is named within before() or after() of another one in the same folder.
+    Result<void> seal(const Job& job = {});
+    Result<void> takeName();
 
 private:
     AtomicFile() = default;
@@ -47,6 +52,8 @@ private:
     struct Written {
         std::uint64_t offset, bytes, sum; ///< XXH3
     };
+    tl::unexpected<Error> cannot() const; ///< by errno
+    std::string folder() const;
     Result<void> makePartial();
     Result<void> writeOut(std::span<const std::byte> bytes);
     Result<void> flush();

@@ -2,6 +2,8 @@
 #include "core/model/atomic_file.h"
 
 #include "core/base/text.h"
+#include "core/model/companion.h"
+#include "core/model/folder_lock.h"
 #include "core/model/model.h"
 #include "core/model/output_path.h"
 
@@ -12,8 +14,8 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <set>
+#include <sstream>
 #include <sys/stat.h>
 #include <utility>
 
@@ -54,12 +56,11 @@ Result<void> mayBeReplaced(const std::string& path) {
     if (failed) return fail(fmt::format("{} cannot be listed: {}.", shownPath(path), failed.message()), path);
     if (names.empty()) return {};
     const fs::path markerPath = fs::path(path) / kMarker;
-    std::ifstream marker; // a pipe would never end, and a link may lead anywhere
-    if (fs::symlink_status(markerPath, failed).type() == fs::file_type::regular &&
-        fs::file_size(markerPath, failed) <= kLongestMarker)
-        marker.open(markerPath);
+    std::istringstream marker; // a link may lead anywhere
+    if (fs::symlink_status(markerPath, failed).type() == fs::file_type::regular)
+        marker.str(readCompanion(markerPath.string(), kLongestMarker).value_or(std::string()));
     std::string line;
-    if (!marker.is_open() || !std::getline(marker, line) || line != kMarkerFirstLine)
+    if (!std::getline(marker, line) || line != kMarkerFirstLine)
         return fail(
             fmt::format("{} is not empty and was not written by QuantScope; choose a new folder.", shownPath(path)),
             path);
@@ -101,6 +102,11 @@ Result<AtomicFolder> AtomicFolder::create(const std::string& path, const Model* 
     auto target = outputPath(path);
     if (!target) return tl::unexpected(target.error());
     if (auto apart = holdsNoInput(target->path, opened); !apart) return tl::unexpected(apart.error());
+    {
+        const auto lock = FolderLock::take(target->folder);
+        if (!lock) return tl::unexpected(lock.error());
+        adoptStalePartial(target->path, kMarker);
+    }
     if (auto good = checkTarget(target->path); !good) return tl::unexpected(good.error());
     removeStalePartials(target->path);
     auto partial = PartialFolder::create(target->path, 0777);
@@ -121,6 +127,8 @@ Result<void> AtomicFolder::commit() {
         if (name != kWritingMarker) marker += markerLine(name) + "\n";
     if (auto written = writeWholeFile((fs::path(partial) / kMarker).string(), marker); !written) return written;
 
+    const auto lock = FolderLock::take(fs::path(path_).parent_path().string());
+    if (!lock) return tl::unexpected(lock.error());
     // Asked again: hours may have passed since create().
     if (auto good = checkTarget(path_); !good) return good;
     // An empty folder is replaced by plain rename; one of ours changes places with the new one, so that at any moment

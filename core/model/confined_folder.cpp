@@ -63,22 +63,31 @@ std::string leadsOut(const std::string& name) {
 
 } // namespace
 
-Result<std::shared_ptr<MappedFile>> ConfinedFolder::open(const std::string& name) const {
-    const auto refused = [&](const std::string& why) {
-        return fail(fmt::format("the file {} is not opened: {}", quotedName(name), why), folder_);
-    };
+Result<std::shared_ptr<MappedFile>> ConfinedFolder::open(const std::string& name, FileAccess access) const {
+    auto file = tryOpen(name, access);
+    if (file) return std::move(*file);
+    return fail(fmt::format("the file {} is not opened: {}", quotedName(name), file.error()), folder_);
+}
+
+tl::expected<std::shared_ptr<MappedFile>, std::string> ConfinedFolder::tryOpen(const std::string& name,
+                                                                               FileAccess access) const {
+    using Opened = tl::expected<std::shared_ptr<MappedFile>, std::string>;
+    const auto refused = [](std::string why) { return tl::unexpected(std::move(why)); };
     const auto cannot = [&](int error) {
         if (error == ENOSYS || error == EPERM)
             return refused("this kernel cannot keep a path inside a folder (openat2, Linux 5.6)");
+        if (error == ELOOP) return refused("it is a symlink that leads round in a circle");
         return refused(std::strerror(error));
     };
     if (const auto why = leadsOut(name); !why.empty()) return refused("its name " + why);
     const FolderDescriptor folder(openFolder(folder_));
     if (folder.fd < 0) return cannot(errno);
     const std::string path = (fs::path(folder_) / name).string();
-    const auto mapped = [&](int fd) -> Result<std::shared_ptr<MappedFile>> {
+    const auto mapped = [&](int fd) -> Opened {
         if (fd < 0) return cannot(errno);
-        return MappedFile::ofDescriptor(fd, path);
+        auto file = MappedFile::ofDescriptor(fd, path, access);
+        if (!file) return refused(file.error().message);
+        return std::move(*file);
     };
 
     // Looked at before it is opened: opening a device can do things.

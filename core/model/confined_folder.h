@@ -15,7 +15,10 @@ public:
     explicit ConfinedFolder(std::string folder) : folder_(std::move(folder)) {}
 
     /// Null: there is no such file. Fails when the name leads out of the folder, and when it is no regular file.
-    Result<std::shared_ptr<MappedFile>> open(const std::string& name) const;
+    Result<std::shared_ptr<MappedFile>> open(const std::string& name,
+                                             FileAccess access = FileAccess::ByFileSystem) const;
+    /// The same; the error is the reason alone, as the end of a sentence.
+    tl::expected<std::shared_ptr<MappedFile>, std::string> tryOpen(const std::string& name, FileAccess access) const;
 
 private:
     std::string folder_;

@@ -84,8 +84,7 @@ const GgmlType* ggmlTypeOf(const TensorToWrite& tensor) {
 }
 
 Result<std::uint64_t> writeGguf(const std::string& path, std::vector<TensorToWrite> tensors, const Model& source,
-                                const GgufNumbers& changed, const Job& job,
-                                const std::function<Result<void>(const std::string& path)>& check) {
+                                const GgufNumbers& changed, const Job& job, const Naming& naming) {
     if (auto apart = notAnOpenedInput(path, &source); !apart) return tl::unexpected(apart.error());
     std::map<std::string, std::pair<std::uint32_t, std::uint64_t>> order;
     for (const TensorInfo& tensor : source.tensors) order[tensor.name] = {tensor.file, tensor.offset};
@@ -125,7 +124,7 @@ Result<std::uint64_t> writeGguf(const std::string& path, std::vector<TensorToWri
         if (auto written = file->write(std::string(padding(sizeOf(tensor)), '\0')); !written)
             return tl::unexpected(written.error());
     }
-    if (auto named = checkAndCommit(*file, &source, job, check); !named) return tl::unexpected(named.error());
+    if (auto named = checkAndCommit(*file, &source, job, naming); !named) return tl::unexpected(named.error());
     return header.size() + total;
 }
 

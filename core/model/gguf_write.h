@@ -12,8 +12,7 @@ using GgufNumbers = std::map<std::string, std::uint32_t>;
 /// Keys are copied byte for byte from the first file of `source`, but those of `changed` and those that say how it was
 /// split. Tensors come in the order of the source. As writeSafetensors() otherwise.
 Result<std::uint64_t> writeGguf(const std::string& path, std::vector<TensorToWrite> tensors, const Model& source,
-                                const GgufNumbers& changed, const Job& job,
-                                const std::function<Result<void>(const std::string& path)>& check = {});
+                                const GgufNumbers& changed, const Job& job, const Naming& naming = {});
 
 /// The number of an element type or a block type in GGUF files; null: ggml has none.
 struct GgmlType;

@@ -21,6 +21,6 @@ struct Hdf5Attributes {
 /// "dtype" as ml_dtypes calls them; what it cannot hold is refused with the reason.
 Result<std::uint64_t> writeHdf5(const std::string& path, std::vector<TensorToWrite> tensors,
                                 const std::map<std::string, Hdf5Attributes>& described, const Model* opened,
-                                const Job& job, const std::function<Result<void>(const std::string& path)>& check = {});
+                                const Job& job, const Naming& naming = {});
 
 } // namespace qs

@@ -138,6 +138,9 @@ struct Descriptor {
 tl::unexpected<Error> cannotRead(const std::string& path, int error) {
     const std::string shown = escapeForPeople(path, 200);
     if (error == ENOENT) return fail(fmt::format("{} does not exist.", shown), path);
+    if (error == ELOOP)
+        return fail(fmt::format("{} cannot be read: it is a symbolic link that leads round in a circle.", shown),
+                    path);
     return fail(fmt::format("{} cannot be read: {}.", shown, std::strerror(error)), path);
 }
 

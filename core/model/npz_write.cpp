@@ -150,7 +150,7 @@ const char* npyType(DType dtype) {
 }
 
 Result<std::uint64_t> writeNpz(const std::string& path, std::vector<TensorToWrite> tensors, const Model* opened,
-                               const Job& job, const std::function<Result<void>(const std::string& path)>& check) {
+                               const Job& job, const Naming& naming) {
     const std::string shown = escapeForPeople(path, 200);
     if (auto apart = notAnOpenedInput(path, opened); !apart) return tl::unexpected(apart.error());
     auto file = AtomicFile::create(path);
@@ -201,7 +201,7 @@ Result<std::uint64_t> writeNpz(const std::string& path, std::vector<TensorToWrit
         if (auto written = put(directoryEntry(member)); !written) return tl::unexpected(written.error());
     if (auto written = put(endOfDirectory(members.size(), begin, at - begin)); !written)
         return tl::unexpected(written.error());
-    if (auto named = checkAndCommit(*file, opened, job, check); !named) return tl::unexpected(named.error());
+    if (auto named = checkAndCommit(*file, opened, job, naming); !named) return tl::unexpected(named.error());
     return at;
 }
 

@@ -8,7 +8,7 @@ namespace qs {
 
 /// Tensors over 64 MiB are produced twice, because the checksum comes before the bytes. As writeSafetensors() otherwise.
 Result<std::uint64_t> writeNpz(const std::string& path, std::vector<TensorToWrite> tensors, const Model* opened,
-                               const Job& job, const std::function<Result<void>(const std::string& path)>& check = {});
+                               const Job& job, const Naming& naming = {});
 /// How NumPy names a type: "<f4"; null: it has none.
 const char* npyType(DType dtype);
 

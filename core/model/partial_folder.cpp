@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -60,21 +61,38 @@ void removeMarked(const std::string& folder) {
     ::rmdir(folder.c_str());
 }
 
-void removeIfStale(const std::string& folder) {
+/// The marker's descriptor of a folder whose writer is gone, with its lock; -1 of one in use, and of others'.
+int takeStale(const std::string& folder) {
     struct stat status {};
-    if (::lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return;
+    if (::lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return -1;
     const int fd = ::open(markerOf(folder).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) {
         if (errno == ENOENT) ::rmdir(folder.c_str()); // an empty one goes, any other stays
-        return;
+        return -1;
     }
     const std::string ours = markerText();
     std::string text(ours.size() + 1, '\0');
     if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && ::flock(fd, LOCK_EX | LOCK_NB) == 0) {
         const ssize_t n = ::pread(fd, text.data(), text.size(), 0);
-        if (n == 0 || (n > 0 && text.compare(0, std::size_t(n), ours) == 0)) removeMarked(folder);
+        if (n == 0 || (n > 0 && text.compare(0, std::size_t(n), ours) == 0)) return fd;
     }
     ::close(fd);
+    return -1;
+}
+
+/// Folders that have the name of a partial one of the target.
+std::vector<std::string> partialsOf(const std::string& target) {
+    const auto slash = target.rfind('/');
+    const std::string folder = target.substr(0, slash + 1), start = target.substr(slash + 1) + std::string(kInfix);
+    std::vector<std::string> found;
+    std::error_code failed;
+    for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+        const std::string name = it->path().filename().string();
+        if (name.size() != start.size() + kDigits || !name.starts_with(start)) continue;
+        if (name.find_first_not_of("0123456789abcdef", start.size()) == std::string::npos)
+            found.push_back(folder + name);
+    }
+    return found;
 }
 
 } // namespace
@@ -122,16 +140,27 @@ void PartialFolder::markReplaced(const std::string& old) {
 void PartialFolder::unmark(const std::string& folder) { ::unlink(markerOf(folder).c_str()); }
 
 void removeStalePartials(const std::string& target) {
-    const auto slash = target.rfind('/');
-    const std::string folder = target.substr(0, slash + 1), start = target.substr(slash + 1) + std::string(kInfix);
-    std::vector<std::string> found;
-    std::error_code failed;
-    for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
-        const std::string name = it->path().filename().string();
-        if (name.size() != start.size() + kDigits || !name.starts_with(start)) continue;
-        if (name.find_first_not_of("0123456789abcdef", start.size()) == std::string::npos) found.push_back(name);
+    for (const auto& folder : partialsOf(target)) {
+        const int fd = takeStale(folder);
+        if (fd < 0) continue;
+        removeMarked(folder);
+        ::close(fd);
     }
-    for (const auto& name : found) removeIfStale(folder + name);
+}
+
+void adoptStalePartial(const std::string& target, const std::string& complete) {
+    struct stat status {};
+    if (::lstat(target.c_str(), &status) == 0 || errno != ENOENT) return;
+    for (const auto& folder : partialsOf(target)) {
+        if (::lstat((folder + '/' + complete).c_str(), &status) != 0) continue;
+        const int fd = takeStale(folder);
+        if (fd < 0) continue;
+        const bool named = ::renameat2(AT_FDCWD, folder.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0 ||
+                           (errno == EINVAL && ::rename(folder.c_str(), target.c_str()) == 0);
+        if (named) PartialFolder::unmark(target);
+        ::close(fd);
+        if (named) return;
+    }
 }
 
 } // namespace qs

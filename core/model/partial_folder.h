@@ -38,4 +38,8 @@ private:
 /// our marker that holds anything.
 void removeStalePartials(const std::string& target);
 
+/// Where nothing has the target's name, a partial folder that a killed process left whole gets it: one that holds the
+/// file `complete`, which is written last. That is what is left of an output that was being replaced by two renames.
+void adoptStalePartial(const std::string& target, const std::string& complete);
+
 } // namespace qs

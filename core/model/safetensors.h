@@ -5,6 +5,7 @@
 
 #include "core/base/job.h"
 #include "core/model/model.h"
+#include "core/model/naming.h"
 
 #include <functional>
 #include <optional>
@@ -66,10 +67,9 @@ struct ProducedTogether {
 /// Writes one file atomically and byte-identically with the reference writer's order (dtype descending, then name;
 /// `__metadata__` first, "format": "pt" always in it; 0x20 padding to a multiple of 8). Nothing is left on failure.
 /// Writing onto a path in `opened` (same device and inode) is refused, and so is a source of `opened` that changed
-/// while it was read. `check` opens what was written by the path it is given, before it has its name; its error is
-/// that of the writing.
+/// while it was read.
 Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<TensorToWrite> tensors,
                                        std::map<std::string, std::string> metadata, const Model* opened, const Job& job,
-                                       const std::function<Result<void>(const std::string& path)>& check = {});
+                                       const Naming& naming = {});
 
 } // namespace qs

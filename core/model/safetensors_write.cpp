@@ -71,7 +71,7 @@ Result<void> addAll(AtomicFile& file, TensorStream& stream, const std::vector<Te
 
 Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<TensorToWrite> tensors,
                                        std::map<std::string, std::string> metadata, const Model* opened, const Job& job,
-                                       const std::function<Result<void>(const std::string& path)>& check) {
+                                       const Naming& naming) {
     const std::string shown = escapeForPeople(path, 200);
     if (auto apart = notAnOpenedInput(path, opened); !apart) return tl::unexpected(apart.error());
     std::sort(tensors.begin(), tensors.end(), [](const TensorToWrite& a, const TensorToWrite& b) {
@@ -128,7 +128,7 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
 
     TensorStream stream(*file, path, total, tensors.size(), job);
     if (auto all = addAll(*file, stream, tensors, sizes, 8 + header.size()); !all) return tl::unexpected(all.error());
-    if (auto named = checkAndCommit(*file, opened, job, check); !named) return tl::unexpected(named.error());
+    if (auto named = checkAndCommit(*file, opened, job, naming); !named) return tl::unexpected(named.error());
     return whole;
 }
 

@@ -2,6 +2,7 @@
 target_sources(qs_core_read PRIVATE
   model/atomic_file.cpp
   model/atomic_folder.cpp
+  model/companion.cpp
   model/confined_folder.cpp
   model/crc32c.cpp
   model/conventions/bnb4.cpp
@@ -23,6 +24,7 @@ target_sources(qs_core_read PRIVATE
   model/dtype.cpp
   model/file_format.cpp
   model/file_set.cpp
+  model/folder_lock.cpp
   model/foreign_file.cpp
   model/gguf.cpp
   model/gguf_header.cpp

@@ -91,18 +91,17 @@ Result<void> TensorStream::add(const ProducedTogether& together, std::span<const
     return {};
 }
 
-Result<void> checkAndCommit(AtomicFile& file, const Model* opened, const Job& job,
-                            const std::function<Result<void>(const std::string& path)>& check) {
+Result<void> checkAndCommit(AtomicFile& file, const Model* opened, const Job& job, const Naming& naming) {
     if (opened)
         for (const auto& source : opened->files)
             if (source.mapping)
                 if (auto same = source.mapping->unchanged(); !same) return same;
-    if (check) {
+    if (naming.check) {
         const auto there = file.finish();
         if (!there) return tl::unexpected(there.error());
-        if (auto good = check(*there); !good) return good;
+        if (auto good = naming.check(*there); !good) return good;
     }
-    return file.commit(job);
+    return file.commit(job, naming);
 }
 
 } // namespace qs

@@ -40,9 +40,8 @@ private:
     const Job& job_;
 };
 
-/// Names the file when the sources are as they were (what a truncated one no longer has reads as zeros) and `check`,
+/// Names the file when the sources are as they were (what a truncated one no longer has reads as zeros) and the check,
 /// where there is one, has opened the file and found it good.
-Result<void> checkAndCommit(AtomicFile& file, const Model* opened, const Job& job,
-                            const std::function<Result<void>(const std::string& path)>& check);
+Result<void> checkAndCommit(AtomicFile& file, const Model* opened, const Job& job, const Naming& naming);
 
 } // namespace qs

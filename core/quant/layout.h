@@ -76,8 +76,10 @@ struct WrittenTensor {
     const Layout* layout = nullptr;
     std::uint64_t bytes = 0; ///< as the layout says before anything is written
 };
+struct LeftOut;
 /// Opens what was written before it has its name; may add files to a folder.
-using Prove = std::function<Result<void>(const std::string& path, const std::vector<WrittenTensor>& tensors)>;
+using Prove = std::function<Result<void>(const std::string& path, const std::vector<WrittenTensor>& tensors,
+                                         const std::vector<LeftOut>& leftOut)>;
 
 struct QuantizeRequest {
     QuantSpec spec;
@@ -91,6 +93,13 @@ struct QuantizeRequest {
     bool keepsRest = false;             ///< what no rule matches stays as it is
     bool skipRefused = false;           ///< tensors that are refused stay as they are; all refused: an error
     Prove prove = {};                   ///< an error of it is that of the writing, of which nothing stays
+    /// Of a single file: see Naming. Null: the certificate of what had its name goes.
+    std::function<Result<void>()> before = {}, after = {};
+};
+/// A file of the source's folder that is not copied.
+struct LeftOut {
+    std::string name; ///< relative to the folder
+    std::string why;  ///< the end of a sentence: "it is a symlink out of the model's folder"
 };
 /// A refused tensor that was copied instead.
 struct SkippedTensor {
@@ -105,6 +114,7 @@ struct WrittenFiles {
     std::vector<SkippedTensor> skipped = {}; ///< of the copied: see QuantizeRequest::skipRefused
     std::vector<std::string> warnings = {};  ///< of the layout, and about tensors that were quantized; sentences
     std::vector<std::string> remarks = {};   ///< see writingRemarks(); a sentence each
+    std::vector<LeftOut> leftOut = {};
 };
 /// The `quantize` command: refuses the whole request if one taken tensor is refused.
 Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& request, const Job& job);

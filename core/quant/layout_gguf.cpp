@@ -112,7 +112,7 @@ Result<WrittenFiles> writeFile(const Model& model, std::vector<OutputShard> shar
     std::vector<TensorToWrite> all;
     for (auto& shard : shards) std::move(shard.tensors.begin(), shard.tensors.end(), std::back_inserter(all));
     const GgufNumbers changed = {{"general.file_type", fileType(all)}, {"general.quantization_version", 2}};
-    const auto bytes = writeGguf(output, std::move(all), model, changed, job, finish.prove);
+    const auto bytes = writeGguf(output, std::move(all), model, changed, job, finish.naming(output));
     if (!bytes) return tl::unexpected(bytes.error());
     return WrittenFiles{{output}, *bytes, 0, 0};
 }

@@ -55,7 +55,7 @@ Result<WrittenFiles> writeFile(const Model& model, std::vector<OutputShard> shar
         }
     }
     described[""].texts["quantscope_hdf5"] = kVersion;
-    const auto bytes = writeHdf5(output, std::move(all), described, &model, job, finish.prove);
+    const auto bytes = writeHdf5(output, std::move(all), described, &model, job, finish.naming(output));
     if (!bytes) return tl::unexpected(bytes.error());
     return WrittenFiles{{output}, *bytes, 0, 0};
 }

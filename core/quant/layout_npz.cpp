@@ -70,7 +70,7 @@ Result<WrittenFiles> writeFile(const Model& model, std::vector<OutputShard> shar
                                const Job& job, const Finish& finish) {
     std::vector<TensorToWrite> all;
     for (auto& shard : shards) std::move(shard.tensors.begin(), shard.tensors.end(), std::back_inserter(all));
-    const auto bytes = writeNpz(output, std::move(all), &model, job, finish.prove);
+    const auto bytes = writeNpz(output, std::move(all), &model, job, finish.naming(output));
     if (!bytes) return tl::unexpected(bytes.error());
     return WrittenFiles{{output}, *bytes, 0, 0};
 }

@@ -239,7 +239,11 @@ Result<WrittenFiles> writeTaken(const Model& model, const QuantizeRequest& reque
     if (!finish.config.empty() && !shards.empty() && !fileEnding(request.output).empty())
         shards.front().metadata[kConfigKey] =
             nlohmann::ordered_json::parse(finish.config).at("quantization_config").dump();
-    if (request.prove) finish.prove = [&](const std::string& path) { return request.prove(path, records); };
+    if (request.prove)
+        finish.prove = [&](const std::string& path, const std::vector<LeftOut>& leftOut) {
+            return request.prove(path, records, leftOut);
+        };
+    finish.before = request.before, finish.after = request.after;
     auto result = layout.writeFiles ? layout.writeFiles(model, std::move(shards), request.output, job, finish)
                                     : writeModel(model, std::move(shards), request.output, job, finish);
     if (!result) return result;

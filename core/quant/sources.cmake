@@ -3,9 +3,11 @@ target_sources(qs_core PRIVATE
   quant/block_encoder.cpp
   quant/calibration.cpp
   quant/calibration_arguments.cpp
+  quant/certificate_path.cpp
   quant/code_measure.cpp
   quant/code_set.cpp
   quant/conv1d.cpp
+  quant/copy_folder.cpp
   quant/decode_stored.cpp
   quant/density.cpp
   quant/dialect.cpp

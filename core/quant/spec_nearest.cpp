@@ -73,6 +73,9 @@ std::string withNearest(std::string_view sentence, const QuantSpec& spec) {
 }
 
 std::string withWhatWorks(std::string_view sentence, const QuantSpec& spec) {
+    // A trial that is refused says so to nobody: advice for it would be tried in turn, without an end.
+    static thread_local bool isTrial = false;
+    if (isTrial) return std::string(sentence);
     const auto use = sentence.find(" use ");
     if (use == std::string_view::npos) return withNearest(sentence, spec);
     std::string_view advice = sentence.substr(use + 5);
@@ -84,7 +87,10 @@ std::string withWhatWorks(std::string_view sentence, const QuantSpec& spec) {
         const auto end = std::min(rest.find_first_of(" ;"), rest.size());
         std::string one(rest.substr(0, end));
         rest.remove_prefix(end);
+        if (one.ends_with(',')) one.pop_back();
+        isTrial = true;
         if (parseSpec(one) || parseSpec(spec.format + ":" + one)) works.push_back(std::move(one));
+        isTrial = false;
         if (!rest.starts_with(" or ")) break;
         rest.remove_prefix(4);
     }

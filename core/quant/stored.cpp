@@ -2,6 +2,7 @@
 #include "core/quant/stored.h"
 
 #include "core/base/text.h"
+#include "core/model/conventions/json_tree.h"
 #include "core/quant/block_encoder.h"
 #include "core/quant/code_set.h"
 #include "core/quant/double_quant.h"
@@ -42,8 +43,10 @@ Result<StoredTensor> parseStored(const std::string& key, const std::string& text
         return fail(fmt::format("the metadata '{}' cannot be read: {}", escapeForPeople(key, 80), why));
     };
     if (text.size() > 65536) return wrong("it is longer than 64 KiB");
-    const auto json = nlohmann::json::parse(text, nullptr, false);
-    if (!json.is_object()) return wrong("it is not a JSON object");
+    const auto tree = readJsonTree(text);
+    if (!tree) return wrong("it " + tree.error().message);
+    if (!tree->is_object()) return wrong("it is not a JSON object");
+    const auto& json = *tree;
     const auto spec = json.find("spec"), shape = json.find("shape"), dtype = json.find("dtype");
     if (spec == json.end() || !spec->is_string() || shape == json.end() || !shape->is_array() || dtype == json.end() ||
         !dtype->is_string())

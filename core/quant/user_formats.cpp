@@ -2,6 +2,8 @@
 #include "core/quant/user_formats.h"
 
 #include "core/base/text.h"
+#include "core/model/atomic_file.h"
+#include "core/model/companion.h"
 #include "core/quant/learn.h"
 #include "kernels/added_formats.h"
 
@@ -11,7 +13,6 @@
 #include <deque>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
@@ -22,27 +23,6 @@ constexpr std::size_t kMostBytes = 65536;
 constexpr std::size_t kMostText = 200;
 
 int bitsFor(std::size_t levels) { return std::max(2, int(std::bit_width(levels - 1))); }
-
-/// Refuses duplicate keys, which the parser would quietly join.
-Result<nlohmann::json> parse(const std::string& text) {
-    std::vector<std::string> keys;
-    bool twice = false;
-    const auto watch = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
-        if (event != nlohmann::json::parse_event_t::key || depth != 1) return true;
-        twice = twice || std::count(keys.begin(), keys.end(), value.get<std::string>()) > 0;
-        keys.push_back(value.get<std::string>());
-        return true;
-    };
-    auto json = nlohmann::json::parse(text, watch, false);
-    if (json.is_discarded() || !json.is_object()) return fail("it is not a JSON object");
-    if (twice) return fail("a key is given twice");
-    return json;
-}
-
-std::string textOf(const nlohmann::json& json, const char* key) {
-    const auto at = json.find(key);
-    return at != json.end() && at->is_string() ? at->get<std::string>() : std::string();
-}
 
 } // namespace
 
@@ -81,21 +61,17 @@ Result<UserFormat> readUserFormat(const std::string& path) {
     const auto wrong = [&](const std::string& why) {
         return fail(fmt::format("{}: {}", escapeForPeople(path, 160), why), path);
     };
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error)) return wrong("it is not a file");
-    const auto size = std::filesystem::file_size(path, error);
-    if (error || size > kMostBytes) return wrong("it is longer than 64 KiB, which no codebook is");
-    std::ifstream file(path, std::ios::binary);
-    std::string text(std::size_t(size), '\0');
-    if (!file.read(text.data(), std::streamsize(size))) return wrong("it cannot be read");
-    const auto json = parse(text);
-    if (!json) return wrong(json.error().message);
+    const auto text = readCompanion(path, kMostBytes);
+    if (!text) return tl::unexpected(text.error());
+    const auto json = readJsonTree(*text);
+    if (!json) return wrong("it " + json.error().message);
+    if (!json->is_object()) return wrong("it is not a JSON object");
     const auto version = json->find("version"), levels = json->find("levels");
     if (version == json->end() || *version != 1) return wrong("its version is not 1");
     if (levels == json->end() || !levels->is_array() || levels->size() > 256)
         return wrong("levels is no list of 3 to 256");
     UserFormat format;
-    format.id = textOf(*json, "id"), format.title = textOf(*json, "title"), format.made = textOf(*json, "made");
+    format.id = textAt(*json, "id"), format.title = textAt(*json, "title"), format.made = textAt(*json, "made");
     for (const auto& level : *levels) {
         if (!level.is_number()) return wrong("a level is not a number");
         format.levels.push_back(level.get<float>());
@@ -139,7 +115,7 @@ Result<std::string> saveUserFormat(const UserFormat& format, const std::string& 
     std::filesystem::create_directories(folder, error);
     if (error)
         return fail(fmt::format("the folder {} cannot be made: {}", escapeForPeople(folder, 160), error.message()));
-    const std::string path = folder + "/" + format.id + ".json", unfinished = path + ".part";
+    const std::string path = folder + "/" + format.id + ".json";
     if (std::filesystem::exists(path, error) && !findFormat(format.id))
         return fail(fmt::format("{} is there already: choose another id", escapeForPeople(path, 160)));
     if (auto added = addUserFormat(format); !added) return tl::unexpected(added.error());
@@ -147,12 +123,7 @@ Result<std::string> saveUserFormat(const UserFormat& format, const std::string& 
     json["version"] = 1, json["id"] = format.id, json["title"] = format.title, json["levels"] = format.levels;
     json["made"] = format.made;
     const std::string text = json.dump(1) + "\n";
-    std::ofstream file(unfinished, std::ios::binary | std::ios::trunc);
-    file << text;
-    file.close();
-    if (!file) return fail(fmt::format("{} cannot be written", escapeForPeople(unfinished, 160)));
-    std::filesystem::rename(unfinished, path, error);
-    if (error) return fail(fmt::format("{} cannot be written: {}", escapeForPeople(path, 160), error.message()));
+    if (auto written = writeWholeFile(path, text); !written) return tl::unexpected(written.error());
     return path;
 }
 

@@ -6,23 +6,20 @@
 #include "core/model/derived_tensor.h"
 #include "core/model/mapped_file.h"
 #include "core/model/packed_type.h"
+#include "core/quant/certificate_path.h"
+#include "core/quant/copy_folder.h"
 #include "core/quant/quantizer.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <unistd.h>
 
 namespace qs {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::string_view kCertificate = "certificate.json";
 constexpr std::size_t kCopyPiece = std::size_t(4) << 20;
 
 Result<void> noCollision(const std::vector<OutputShard>& shards) {
@@ -42,85 +39,6 @@ std::uint64_t dataBytes(const OutputShard& shard) {
     return bytes;
 }
 
-bool isIndex(const std::string& name) {
-    return name.ends_with(".json") &&
-           (name.find(".safetensors.index.") != std::string::npos || name.ends_with(".bin.index.json"));
-}
-
-/// Read, not mapped: nothing here is looked at, and the file may be of any kind and size.
-Result<void> copyFile(const std::string& from, const std::string& to, const Job& job) {
-    std::ifstream in(from, std::ios::binary);
-    const auto cannot = [&] {
-        return fail(fmt::format("{} cannot be copied: {}", escapeForPeople(from, 200), std::strerror(errno)), from);
-    };
-    if (!in) return cannot();
-    std::error_code failed;
-    const auto mode = fs::status(from, failed).permissions();
-    auto out = AtomicFile::create(to);
-    if (!out) return tl::unexpected(out.error());
-    std::string buffer(kCopyPiece, '\0');
-    while (in) {
-        if (job.cancelled()) return cancelledError();
-        in.read(buffer.data(), std::streamsize(buffer.size()));
-        if (in.bad()) return cannot();
-        if (auto written = out->write(std::string_view(buffer).substr(0, std::size_t(in.gcount()))); !written)
-            return written;
-    }
-    if (auto committed = out->commit(job); !committed) return committed;
-    if (!failed) fs::permissions(to, mode, failed);
-    return {};
-}
-
-/// config.json without what it says of a quantization that the output no longer has; its other lines in their order.
-Result<void> writePlainConfig(const std::string& from, const std::string& to, const Job& job) {
-    std::ifstream in(from, std::ios::binary);
-    auto config = nlohmann::ordered_json::parse(in, nullptr, false);
-    if (!config.is_object()) return copyFile(from, to, job); // nobody reads that one either way
-    for (const char* key : {"quantization_config", "compression_config", "quantization"}) config.erase(key);
-    return writeWholeFile(to, config.dump(2) + "\n");
-}
-
-/// Everything of the source folder that is not a shard, an index or hidden; symbolic links become what they point to.
-/// Neither is the output, which may lie in it, nor what other runs are writing there; nor what is said of the source
-/// alone: how it is quantized, when the output says that, and the certificate of its bytes.
-Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::path& into, const fs::path& output,
-                                               bool configures, const Job& job) {
-    std::vector<std::string> copied;
-    std::error_code failed;
-    const bool isDecoded = std::any_of(model.tensors.begin(), model.tensors.end(), [](const TensorInfo& tensor) {
-        return tensor.derived && !tensor.derived->fields().empty();
-    });
-    for (fs::recursive_directory_iterator it(model.folder, failed), end; !failed && it != end; it.increment(failed)) {
-        if (job.cancelled()) return cancelledError();
-        const std::string name = it->path().filename().string();
-        const fs::path relative = it->path().lexically_relative(model.folder);
-        std::error_code ignored;
-        const bool isOutput = it->is_directory(ignored) && (fs::equivalent(it->path(), output, ignored) ||
-                                                            fs::exists(it->path() / kWritingMarker, ignored));
-        if (name.starts_with(".") || isOutput) {
-            it.disable_recursion_pending();
-            continue;
-        }
-        if (!it->is_regular_file(ignored)) continue;
-        const bool top = !relative.has_parent_path();
-        if (top && (isIndex(name) || name.ends_with(".safetensors"))) continue;
-        if (std::any_of(model.files.begin(), model.files.end(),
-                        [&](const ModelFile& file) { return file.path == it->path(); }))
-            continue; // of another format: its tensors are in the new files
-        if (top && isDecoded && (name == "quantize_config.json" || name == "quant_config.json")) continue;
-        if (top && ((configures && name == "config.json") || name == kCertificate)) continue;
-        fs::create_directories((into / relative).parent_path(), ignored);
-        const auto write = top && isDecoded && name == "config.json" ? writePlainConfig : copyFile;
-        if (auto done = write(it->path().string(), (into / relative).string(), job); !done)
-            return tl::unexpected(done.error());
-        copied.push_back(relative.string());
-    }
-    if (failed)
-        return fail(fmt::format("{} cannot be listed: {}", escapeForPeople(model.folder, 200), failed.message()),
-                    model.folder);
-    return copied;
-}
-
 /// The name of the index in the source, or what transformers looks for; "" when one file needs none.
 std::string indexName(const Model& model) {
     std::string found;
@@ -130,7 +48,7 @@ std::string indexName(const Model& model) {
                                 : fs::path(model.folder);
     for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
         const std::string name = it->path().filename().string();
-        if (!name.ends_with(".bin.index.json") && isIndex(name) &&
+        if (!name.ends_with(".bin.index.json") && isIndexName(name) &&
             (found.empty() || name == "model.safetensors.index.json" ||
              (found != "model.safetensors.index.json" && name < found)))
             found = name;
@@ -140,27 +58,17 @@ std::string indexName(const Model& model) {
     return found.empty() ? "model.safetensors.index.json" : found;
 }
 
-/// config.json of the source with our entries in it, or with nothing else where the source has none.
-Result<void> writeConfig(const Model& model, const fs::path& into, const std::string& entries) {
-    const fs::path path = fs::path(model.folder) / "config.json";
-    nlohmann::ordered_json config = nlohmann::ordered_json::object();
-    if (!model.folder.empty() && fs::exists(path)) {
-        std::ifstream in(path, std::ios::binary);
-        std::string text(std::istreambuf_iterator<char>(in), {});
-        config = nlohmann::ordered_json::parse(text, nullptr, false);
-        if (!in || !config.is_object())
-            return fail(fmt::format("{} is not a JSON object, so that it cannot say how the weights are quantized; "
-                                    "nothing was written.",
-                                    escapeForPeople(path.string(), 200)),
-                        path.string());
-    }
-    for (const char* key : {"quantization_config", "compression_config", "quantization"}) config.erase(key);
-    config.update(nlohmann::ordered_json::parse(entries));
-    return writeWholeFile((into / "config.json").string(), config.dump(2) + "\n");
-}
-
 Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> shards, const std::string& output,
                                  const Job& job, const Finish& finish) {
+    // Before hours of work: what cannot be said at the end is not begun.
+    const bool configures = !finish.config.empty();
+    nlohmann::ordered_json config;
+    if (configures) {
+        auto source = sourceConfig(model);
+        if (!source) return tl::unexpected(source.error());
+        config = std::move(*source);
+        config.update(nlohmann::ordered_json::parse(finish.config));
+    }
     auto folder = AtomicFolder::create(output, &model);
     if (!folder) return tl::unexpected(folder.error());
     const fs::path partial = folder->partialPath();
@@ -186,18 +94,18 @@ Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> sh
             return tl::unexpected(ok.error());
         written.paths.push_back((fs::path(output) / name).string());
     }
-    const bool configures = !finish.config.empty();
     if (!model.folder.empty()) {
-        const auto copied = copyUntouched(model, partial, output, configures, job);
+        const auto copied = copyUntouched(model, partial, output, configures, written.leftOut, job);
         if (!copied) return tl::unexpected(copied.error());
         for (const auto& name : *copied) written.paths.push_back((fs::path(output) / name).string());
     }
     if (configures) {
-        if (auto ok = writeConfig(model, partial, finish.config); !ok) return tl::unexpected(ok.error());
+        if (auto ok = writeWholeFile((partial / "config.json").string(), config.dump(2) + "\n"); !ok)
+            return tl::unexpected(ok.error());
         written.paths.push_back((fs::path(output) / "config.json").string());
     }
     if (finish.prove)
-        if (auto good = finish.prove(partial.string()); !good) return tl::unexpected(good.error());
+        if (auto good = finish.prove(partial.string(), written.leftOut); !good) return tl::unexpected(good.error());
     if (job.cancelled()) return cancelledError();
     if (auto committed = folder->commit(); !committed) return tl::unexpected(committed.error());
     return written;
@@ -216,18 +124,12 @@ Result<void> writeValues(const TensorView& view, const TensorToWrite::Sink& sink
 
 } // namespace
 
-std::string certificatePathFor(const std::string& output) {
-    const auto ending = fileEnding(output);
-    if (ending.empty()) return (fs::path(output) / kCertificate).string();
-    return output.substr(0, output.size() - ending.size()) + "." + std::string(kCertificate);
-}
-
-Result<void> removeCertificate(const std::string& output) {
-    const std::string path = certificatePathFor(output);
-    if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
-    return fail(fmt::format("{} cannot be replaced: its certificate {} cannot be removed: {}.",
-                            escapeForPeople(output, 200), escapeForPeople(path, 200), std::strerror(errno)),
-                path);
+Naming Finish::naming(const std::string& output) const {
+    Naming naming;
+    if (prove) naming.check = [this](const std::string& path) { return prove(path, {}); };
+    naming.before = before ? before : [output] { return removeCertificate(output); };
+    naming.after = after;
+    return naming;
 }
 
 std::uint64_t bytesOf(const TensorToWrite& tensor) {
@@ -277,9 +179,8 @@ Result<WrittenFiles> writeModel(const Model& model, std::vector<OutputShard> sha
         std::move(shard.tensors.begin(), shard.tensors.end(), std::back_inserter(all.tensors));
         all.metadata.merge(shard.metadata);
     }
-    const auto alone = [&](const std::string&) { return removeCertificate(output); };
-    const auto bytes = writeSafetensors(output, std::move(all.tensors), std::move(all.metadata), &model, job,
-                                        finish.prove ? finish.prove : alone);
+    const auto bytes =
+        writeSafetensors(output, std::move(all.tensors), std::move(all.metadata), &model, job, finish.naming(output));
     if (!bytes) return tl::unexpected(bytes.error());
     return WrittenFiles{{output}, *bytes, 0, 0};
 }

@@ -2,6 +2,7 @@
 #pragma once
 // A model written again with some tensors replaced: one file, or a folder with a shard for each shard.
 
+#include "core/model/atomic_file.h"
 #include "core/quant/layout.h"
 
 namespace qs {
@@ -21,12 +22,11 @@ Result<TensorToWrite> copyOf(const Model& model, const TensorInfo& tensor);
 /// What makes a folder complete, and what looks at it before it has its name.
 struct Finish {
     std::string config; ///< entries of config.json as a JSON object; "": that file is copied as it is
-    std::function<Result<void>(const std::string& path)> prove = {};
+    std::function<Result<void>(const std::string& path, const std::vector<LeftOut>& leftOut)> prove = {};
+    std::function<Result<void>()> before = {}, after = {}; ///< of a single file, as in QuantizeRequest
+    /// For the one file that is written; refers to this.
+    Naming naming(const std::string& output) const;
 };
-/// Where the certificate of an export lies: in a folder, or beside a file.
-std::string certificatePathFor(const std::string& output);
-/// Of a file that is about to be replaced by one that has none.
-Result<void> removeCertificate(const std::string& output);
 /// `output` ending in .safetensors: one file; else a folder, with the files of the model's folder that are not weights.
 Result<WrittenFiles> writeModel(const Model& model, std::vector<OutputShard> shards, const std::string& output,
                                 const Job& job, const Finish& finish = {});

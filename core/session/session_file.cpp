@@ -2,18 +2,16 @@
 #include "core/session/session_file.h"
 
 #include "core/base/text.h"
+#include "core/hdf5/again.h"
 #include "core/hdf5/image.h"
 #include "core/hdf5/reader.h"
 #include "core/model/atomic_file.h"
+#include "core/model/mapped_file.h"
 #include "core/session/session_wire.h"
 
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/stat.h>
 
 namespace qs {
 namespace {
@@ -111,12 +109,11 @@ Result<void> writeSession(const std::string& path, const SessionFile& session, c
 
 Result<SessionFile> readSession(const std::string& path) {
     const auto shown = escapeForPeople(path, 200);
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    struct stat status {};
-    if (file.get() < 0 || fstat(file.get(), &status) != 0)
-        return fail(fmt::format("{} cannot be opened: {}.", shown, std::strerror(errno)), path);
-    if (!S_ISREG(status.st_mode)) return fail(shown + " is not a file.", path);
-    const auto reader = Hdf5Reader::open(path, file, 0, std::uint64_t(status.st_size));
+    const auto mapping = MappedFile::open(path);
+    if (!mapping) return tl::unexpected(mapping.error());
+    const auto file = openAgain(**mapping);
+    if (!file) return tl::unexpected(file.error());
+    const auto reader = Hdf5Reader::open(path, *file, 0, (*mapping)->size());
     if (!reader) return tl::unexpected(reader.error());
     const auto& metadata = (*reader)->metadata();
     const auto version = metadata.find(kVersionKey);

@@ -60,6 +60,7 @@ Result<std::shared_ptr<const InputFile>> InputFile::open(const std::string& path
     if (file.extension() != ".npy") {
         auto model = openModel(path);
         if (!model) return tl::unexpected(model.error());
+        out->source_ = *model;
         auto served = servedModel(*model, Job{});
         if (!served) return tl::unexpected(served.error());
         out->model_ = std::move(*served);

@@ -16,6 +16,7 @@ public:
     /// tensors that `quantize` stored are decoded.
     static Result<std::shared_ptr<const InputFile>> open(const std::string& path);
     const std::string& title() const { return title_; }
+    const std::shared_ptr<const Model>& source() const { return source_; } ///< as it was opened; null: *.npy
 
     /// [rows, columns] as f32, at most `rows` of them: the tensor of this name if it fits, else the first one whose last
     /// axis does.
@@ -26,7 +27,7 @@ public:
 
 private:
     std::string title_;
-    std::shared_ptr<const Model> model_; ///< null: `array_`
+    std::shared_ptr<const Model> source_, model_; ///< null: `array_`
     std::string name_;
     Tensor array_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/audit_page.h"
 
+#include "app/gui/output_check.h"
 #include "app/gui/page.h"
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
@@ -253,6 +254,7 @@ void AuditPage::compareWith(const QString& path) {
         std::string kept;
     };
     lane_ = std::make_unique<LaneWork>(session_, "Comparing two checkpoints");
+    readsBeside(session_, path, tr("the checkpoint beside it"));
     const auto work = [a = session_.model(), path = path.toStdString()](const Job& job) -> Result<Answer> {
         auto b = openModel(path);
         if (b) b = servedModel(*b, job); // what `quantize` stored as what it decodes to

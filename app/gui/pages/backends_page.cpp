@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/backends_page.h"
 
+#include "app/gui/output_check.h"
 #include "app/gui/pages/backends_charts.h"
 #include "app/gui/pages/backends_detail.h"
 #include "app/gui/pages/backends_matrix.h"
@@ -307,8 +308,9 @@ void BackendsPage::write(const ReportWriter& writer) {
         QDir::home().filePath(QStringLiteral("quantscope-bench") + QString::fromUtf8(writer.extension)), true);
     if (path.isEmpty()) return;
     const auto work = [run = bench_->run(), plan = bench_->plan(), compared = tables_->compared(), &writer,
-                       path = path.toStdString(),
+                       path = path.toStdString(), check = outputCheck(session_),
                        complete = bench_->complete()](const Job&) mutable -> Result<std::uint64_t> {
+        if (auto fine = check(path); !fine) return tl::unexpected(fine.error());
         if (!complete) run.provenance = incompleteProvenance();
         auto report = benchmarkReport(plan, run, compared);
         withoutFolders(report, benchPaths(plan));
@@ -328,9 +330,10 @@ void BackendsPage::loadBaseline() {
     const QString path = choosePath_(QDir::homePath(), false);
     if (path.isEmpty()) return;
     const auto work = [path = path.toStdString()](const Job&) { return readBenchBaseline(path); };
-    runJob<BenchBaseline>(this, Job(), work, [this](Result<BenchBaseline> baseline) {
+    runJob<BenchBaseline>(this, Job(), work, [this, path](Result<BenchBaseline> baseline) {
         if (!baseline) return say(QString::fromStdString(oneSentence(baseline.error().message)), true);
         tables_->setBaseline(std::move(*baseline));
+        readsBeside(session_, path, tr("the earlier results"));
     });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The codebook of the current format on the selected tensor: where the levels stand, how often each is used.
 #include "app/gui/lane_work.h"
+#include "app/gui/output_check.h"
 #include "app/gui/page.h"
 #include "app/gui/page_in_parts.h"
 #include "app/gui/pages/codebook_gap_card.h"
@@ -224,6 +225,7 @@ void CodebookPage::chooseWeights() {
     const auto open = [this, set](const QString& path) {
         if (path.isEmpty()) return;
         using File = std::shared_ptr<const Model>;
+        readsBeside(session_, path, tr("weights of the codebook"));
         runJob<File>(
             this, Job(), [path = path.toStdString()](const Job&) { return openModel(path); },
             [this, set](Result<File> file) {

@@ -2,6 +2,7 @@
 #include "app/gui/pages/export_page.h"
 
 #include "app/gui/lane_work.h"
+#include "app/gui/output_check.h"
 #include "app/gui/pages/export_plan_view.h"
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
@@ -139,6 +140,7 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
     connect(plan_, &ExportPlanView::planned, this, &ExportPage::allow);
     connect(&session, &Session::jobCancelled, this, [this] {
         if (std::exchange(writing_, nullptr)) say(tr("Cancelled; nothing was written."), false);
+        if (std::exchange(checking_, nullptr)) say(tr("Cancelled; the files were not compared."), false);
         look();
     });
     look();
@@ -315,7 +317,9 @@ void ExportPage::write() {
     look();
     runJob<Exported>(
         this, writing_->job(),
-        [model = session_.model(), request = std::move(request)](const Job& job) {
+        [model = session_.model(), request = std::move(request),
+         check = outputCheck(session_)](const Job& job) -> Result<Exported> {
+            if (auto fine = check(request.output); !fine) return tl::unexpected(fine.error());
             return exportModel(*model, request, job);
         },
         [this, path, source = session_.model()](Result<Exported> done) {
@@ -332,6 +336,10 @@ void ExportPage::write() {
                 said += tr("\n%1 tensors stay as they are in this layout; %2.")
                             .arg(done->written.keptByLayout)
                             .arg(QString::fromStdString(done->written.whyKept));
+            for (const auto& left : done->written.leftOut)
+                said +=
+                    tr("\nLeft out: %1: %2.")
+                        .arg(QString::fromStdString(escapeForPeople(left.name, 100)), QString::fromStdString(left.why));
             for (const std::string& remark : done->written.remarks) said += u'\n' + QString::fromStdString(remark);
             for (const auto& warning : done->written.warnings) said += u'\n' + QString::fromStdString(warning);
             if (const auto decoded = decodedTensors(*source, done->certificate); decoded > 0)
@@ -351,7 +359,17 @@ void ExportPage::openCertificate() {
     if (!read) return say(QString::fromStdString(oneSentence(read.error().message)), true);
     present(*read, path);
     keep();
-    say({}, false);
+    say(tr("Comparing the files with the certificate"), false);
+    checking_ = std::make_unique<LaneWork>(session_, "Comparing files with their certificate");
+    runJob<CheckedCertificate>(
+        this, checking_->job(), [path = path.toStdString()](const Job& job) { return checkCertificate(path, job); },
+        [this, path](Result<CheckedCertificate> checked) {
+            checking_.reset();
+            if (!checked) return say(QString::fromStdString(oneSentence(checked.error().message)), true);
+            // Of two that an interrupted export left, it may be the other one.
+            present(checked->certificate, path);
+            say(QString::fromStdString(checkText(*checked)), !checked->holds());
+        });
 }
 
 void ExportPage::present(const Certificate& certificate, const QString& path) {

@@ -75,7 +75,7 @@ private:
     QLabel *headline_ = nullptr, *status_ = nullptr, *spec_ = nullptr, *takes_ = nullptr;
     QComboBox* layout_ = nullptr;
     QPushButton* write_ = nullptr;
-    std::unique_ptr<LaneWork> writing_;
+    std::unique_ptr<LaneWork> writing_, checking_;
     std::optional<Certificate> shown_;
     QString shownPath_;                           ///< of the certificate
     std::shared_ptr<const std::string> restored_; ///< what was taken

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/lab_qat.h"
 
+#include "app/gui/output_check.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "core/base/text.h"
@@ -321,7 +322,9 @@ void QatPanel::saveTo(const QString& path) {
     std::map<std::string, std::string> metadata{
         {"quantscope.latent", fmt::format("latent weights of {}; output NMSE {} instead of {}", specText(result_->spec),
                                           significantText(result_->bestLoss), significantText(result_->startLoss))}};
-    const auto work = [path = path.toStdString(), tensor, metadata, model = session_.model()](const Job& job) {
+    const auto work = [path = path.toStdString(), tensor, metadata, model = session_.model(),
+                       check = outputCheck(session_)](const Job& job) -> Result<std::uint64_t> {
+        if (auto fine = check(path); !fine) return tl::unexpected(fine.error());
         return writeSafetensors(path, {tensor}, metadata, model.get(), job);
     };
     start<std::uint64_t>(tr("Writing the latent weights"), work, [this, path](Result<std::uint64_t> written) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/lab_solvers.h"
 
+#include "app/gui/output_check.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
@@ -208,7 +209,9 @@ void SolversPanel::draw() {
 
 void SolversPanel::saveTo(const QString& path) {
     if (!latest_) return;
-    const auto work = [path = path.toStdString(), latest = latest_](const Job& job) -> Result<std::uint64_t> {
+    const auto work = [path = path.toStdString(), latest = latest_,
+                       check = outputCheck(session_)](const Job& job) -> Result<std::uint64_t> {
+        if (auto fine = check(path); !fine) return tl::unexpected(fine.error());
         return solve::saveSolved(*latest->model, *latest->tensor, latest->spec, latest->solution.solved, path, job);
     };
     start<std::uint64_t>(tr("Writing the solution"), work, [this, path](Result<std::uint64_t> written) {

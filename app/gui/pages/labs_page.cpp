@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/labs_page.h"
 
+#include "app/gui/output_check.h"
 #include "app/gui/page.h"
 #include "app/gui/pages/lab_operations.h"
 #include "app/gui/pages/lab_products.h"
@@ -138,6 +139,7 @@ void LabsPage::openInputs(const QString& path, Given what) {
         Q_EMIT inputsChanged();
     };
     if (path.isEmpty()) return take(nullptr);
+    readsBeside(session_, path, tr("inputs of the labs"));
     runJob<File>(
         this, Job(), [path = path.toStdString()](const Job&) { return value::InputFile::open(path); },
         [this, take](Result<File> file) {

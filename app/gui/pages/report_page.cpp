@@ -3,6 +3,7 @@
 
 #include "app/gui/distinct_specs.h"
 #include "app/gui/lane_work.h"
+#include "app/gui/output_check.h"
 #include "app/gui/pages/spec_set_view.h"
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
@@ -352,11 +353,10 @@ void ReportPage::write(const ReportWriter& writer) {
     const QString home = folder_.isEmpty() ? QDir::homePath() : folder_;
     const QString path = choosePath_(QDir(home).filePath(fileName(writer)), writer);
     if (path.isEmpty()) return;
-    for (const auto& file : session_.model()->files)
-        if (QFileInfo(path).canonicalFilePath() == QFileInfo(QString::fromStdString(file.path)).canonicalFilePath())
-            return say(tr("%1 is the opened model; choose another name.").arg(path), true);
     say(tr("Writing %1").arg(QFileInfo(path).fileName()), false);
-    const auto work = [report = report_, &writer, path = path.toStdString()](const Job& job) -> Result<std::uint64_t> {
+    const auto work = [report = report_, &writer, path = path.toStdString(),
+                       check = outputCheck(session_)](const Job& job) -> Result<std::uint64_t> {
+        if (auto fine = check(path); !fine) return tl::unexpected(fine.error());
         const auto text = writer.render(*report);
         if (!text) return tl::unexpected(text.error());
         if (job.cancelled()) return tl::unexpected(cancelledError());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/sweep_page.h"
 
+#include "app/gui/output_check.h"
 #include "app/gui/page.h"
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
@@ -305,15 +306,15 @@ void SweepPage::saveTo(const QString& path) {
         if (path.endsWith(QLatin1String(each.extension), Qt::CaseInsensitive)) writer = &each;
     if (!writer) return say(tr("The ending says what to write: .html, .pdf, .md, .json or .csv."), true);
     lane_ = std::make_unique<LaneWork>(session_, "Writing the sweep");
-    const auto work = [plan = *plan_, result = *result_, writer,
-                       path = path.toStdString()](const Job& job) -> Result<std::uint64_t> {
+    const auto work = [plan = *plan_, result = *result_, writer, path = path.toStdString(),
+                       check = outputCheck(session_)](const Job& job) -> Result<std::uint64_t> {
         auto report = sweepReport(plan, result, {}, job);
         if (!report) return tl::unexpected(report.error());
         withoutFolders(*report, {plan.model->path});
         const auto bytes = writer->render(*report);
         if (!bytes) return tl::unexpected(bytes.error());
         if (job.cancelled()) return cancelledError();
-        if (auto fine = notAnOpenedInput(path, plan.model.get()); !fine) return tl::unexpected(fine.error());
+        if (auto fine = check(path); !fine) return tl::unexpected(fine.error());
         if (auto done = writeWholeFile(path, *bytes); !done) return tl::unexpected(done.error());
         return bytes->size();
     };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/widgets/inputs_button.h"
 
+#include "app/gui/output_check.h"
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
@@ -43,6 +44,7 @@ void InputsButton::load(const QString& path) {
     job_.cancel();
     job_ = Job();
     using File = std::shared_ptr<const Model>;
+    readsBeside(session_, path, tr("inputs of the layers"));
     runJob<File>(
         this, job_, [path = path.toStdString()](const Job&) { return openModel(path); },
         [this, opened = session_.model()](Result<File> file) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/widgets/rule_editor.h"
 
+#include "app/gui/output_check.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "core/base/text.h"
@@ -152,7 +153,7 @@ void RuleEditor::save() {
     Recipe recipe;
     if (!session_.keepsRest()) recipe.rest = session_.spec();
     recipe.rules = *parseRules(session_.rules().toStdString());
-    auto written = notAnOpenedInput(path.toStdString(), session_.model().get());
+    auto written = outputCheck(session_)(path.toStdString());
     if (written) written = writeWholeFile(path.toStdString(), recipeText(recipe));
     if (!written) return say(QString::fromStdString(oneSentence(written.error().message)), wrong_);
     say(tr("Saved %1.").arg(QFileInfo(path).fileName()), false);

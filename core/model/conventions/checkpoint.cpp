@@ -2,11 +2,11 @@
 #include "core/model/conventions/checkpoint.h"
 
 #include "core/base/text.h"
+#include "core/model/companion.h"
 #include "core/model/conventions/attention.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/conventions/schemes.h"
 #include "core/model/file_set.h"
-#include "core/model/mapped_file.h"
 #include "core/model/tensor_name.h"
 
 #include <algorithm>
@@ -41,30 +41,28 @@ std::optional<std::int64_t> sizeAt(const nlohmann::json& object, const char* key
     return value > 0 ? std::optional(value) : std::nullopt;
 }
 
-/// The tree of a file beside the weights; null where there is no such file.
-Result<nlohmann::json> treeOf(const fs::path& path) {
-    std::error_code failed;
-    if (!fs::exists(path, failed)) return nlohmann::json();
-    const auto file = MappedFile::open(path.string(), FileAccess::Pread);
-    if (!file) return tl::unexpected(file.error());
-    if ((*file)->size() > kMostJson)
-        return fail(fmt::format("{} is longer than {} bytes.", escapeForPeople(path.string(), 200), kMostJson));
-    std::string text((*file)->size(), '\0');
-    (*file)->readInto(0, std::as_writable_bytes(std::span(text)));
-    auto tree = readJsonTree(text);
-    if (!tree) return fail(fmt::format("{} {}.", escapeForPeople(path.string(), 200), tree.error().message));
-    return tree;
+fs::path folderOfConfig(const Model& model) {
+    return model.folder.empty() ? fs::path(model.files.front().path).parent_path() : fs::path(model.folder);
 }
 
 } // namespace
+
+std::vector<std::string> configPaths(const Model& model) {
+    std::vector<std::string> paths;
+    if (model.files.empty()) return paths;
+    for (const char* name : {"config.json", "quantize_config.json", "quant_config.json"}) {
+        auto path = (folderOfConfig(model) / name).string();
+        std::error_code failed;
+        if (fs::exists(path, failed)) paths.push_back(std::move(path));
+    }
+    return paths;
+}
 
 /// Models of text and pictures have the entries one level deeper.
 AttentionSizes attentionSizes(const Model& model) {
     AttentionSizes sizes;
     if (model.files.empty()) return sizes;
-    const fs::path folder =
-        model.folder.empty() ? fs::path(model.files.front().path).parent_path() : fs::path(model.folder);
-    const auto tree = treeOf(folder / "config.json");
+    const auto tree = readCompanionTree((folderOfConfig(model) / "config.json").string());
     if (!tree || !tree->is_object()) return sizes;
     const auto text = tree->find("text_config");
     const nlohmann::json& of = text != tree->end() && text->is_object() ? *text : *tree;
@@ -79,8 +77,7 @@ AttentionSizes attentionSizes(const Model& model) {
 CheckpointConfig readCheckpointConfig(const Model& model) {
     CheckpointConfig config;
     if (model.files.empty()) return config;
-    const fs::path folder =
-        model.folder.empty() ? fs::path(model.files.front().path).parent_path() : fs::path(model.folder);
+    const fs::path folder = folderOfConfig(model);
     const auto take = [&](const char* name, const nlohmann::json& quantization) {
         if (!quantization.is_object()) return;
         config.quantization = quantization;
@@ -92,7 +89,7 @@ CheckpointConfig readCheckpointConfig(const Model& model) {
     if (const auto said = metadata.find(kConfigKey); said != metadata.end() && said->second.size() <= kMostJson)
         if (const auto tree = readJsonTree(said->second)) take("its metadata", *tree);
     const bool isOwn = !config.file.empty();
-    if (const auto tree = treeOf(folder / "config.json"); !tree)
+    if (const auto tree = readCompanionTree((folder / "config.json").string()); !tree)
         config.problem = tree.error().message;
     else if (tree->is_object()) {
         config.modelType = textAt(*tree, "model_type");
@@ -106,7 +103,7 @@ CheckpointConfig readCheckpointConfig(const Model& model) {
     for (const auto& [name, method] :
          {std::pair("quantize_config.json", "gptq"), std::pair("quant_config.json", "awq")}) {
         if (!config.file.empty()) break;
-        const auto tree = treeOf(folder / name);
+        const auto tree = readCompanionTree((folder / name).string());
         if (!tree) {
             config.problem = tree.error().message;
             continue;

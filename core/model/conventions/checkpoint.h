@@ -21,6 +21,8 @@ struct CheckpointConfig {
     std::string modelType;       ///< model_type: "gpt2"
 };
 CheckpointConfig readCheckpointConfig(const Model& model);
+/// The files beside the weights that say so, those that are there.
+std::vector<std::string> configPaths(const Model& model);
 
 class Schemes;
 

@@ -10,9 +10,26 @@
 
 namespace qs {
 
-Result<nlohmann::json> readJsonTree(std::string_view text) {
+bool isDeeperThan(std::string_view json, std::size_t most) {
+    std::size_t depth = 0;
+    bool inText = false;
+    for (std::size_t i = 0; i < json.size(); ++i) {
+        const char c = json[i];
+        if (inText && c == '\\')
+            ++i;
+        else if (c == '"')
+            inText = !inText;
+        else if (!inText && (c == '{' || c == '[') && ++depth > most)
+            return true;
+        else if (!inText && (c == '}' || c == ']') && depth > 0)
+            --depth;
+    }
+    return false;
+}
+
+Result<nlohmann::json> readJsonTree(std::string_view text, std::size_t most) {
     constexpr std::size_t kDeepest = 32;
-    if (text.size() > kMostJson) return fail(fmt::format("is longer than {} bytes", kMostJson));
+    if (text.size() > most) return fail(fmt::format("is longer than {} bytes", most));
     if (text.starts_with("\xEF\xBB\xBF")) return fail("begins with a byte order mark");
     if (text.find('\0') != std::string_view::npos) return fail("has a NUL byte");
     if (invalidUtf8(text) != std::string_view::npos) return fail("is not UTF-8");
@@ -22,7 +39,6 @@ Result<nlohmann::json> readJsonTree(std::string_view text) {
     const auto look = [&](int, Event event, nlohmann::json& value) {
         if (event == Event::object_start || event == Event::array_start) {
             keys.emplace_back();
-            if (keys.size() > kDeepest && problem.empty()) problem = "is nested too deeply";
         } else if (event == Event::object_end || event == Event::array_end) {
             keys.pop_back();
         } else if (event == Event::key && problem.empty() && !keys.back().insert(value.get<std::string>()).second) {
@@ -30,24 +46,16 @@ Result<nlohmann::json> readJsonTree(std::string_view text) {
         }
         return true;
     };
-    // The depth is known before anything is built: a tree of a million levels is never made.
-    std::size_t depth = 0;
-    bool inText = false;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const char c = text[i];
-        if (inText && c == '\\')
-            ++i;
-        else if (c == '"')
-            inText = !inText;
-        else if (!inText && (c == '{' || c == '[') && ++depth > kDeepest)
-            return fail("is nested too deeply");
-        else if (!inText && (c == '}' || c == ']') && depth > 0)
-            --depth;
-    }
+    if (isDeeperThan(text, kDeepest)) return fail("is nested too deeply");
     auto tree = nlohmann::json::parse(text, look, false);
     if (!problem.empty()) return fail(std::move(problem));
     if (tree.is_discarded()) return fail("is not JSON");
     return tree;
+}
+
+Result<nlohmann::ordered_json> readOrderedJsonTree(std::string_view text) {
+    if (const auto tree = readJsonTree(text); !tree) return tl::unexpected(tree.error());
+    return nlohmann::ordered_json::parse(text, nullptr, false);
 }
 
 std::optional<std::uint64_t> countAt(const nlohmann::json& object, const char* key) {

@@ -13,8 +13,12 @@ namespace qs {
 
 inline constexpr std::size_t kMostJson = std::size_t(4) << 20;
 
+/// Whether brackets open deeper than that outside of texts. Asked before a parser builds anything.
+bool isDeeperThan(std::string_view json, std::size_t most);
 /// The sentence is the end of one: "has the key 'a' twice".
-Result<nlohmann::json> readJsonTree(std::string_view text);
+Result<nlohmann::json> readJsonTree(std::string_view text, std::size_t most = kMostJson);
+/// The same with the keys of objects in their order, for files that are written again.
+Result<nlohmann::ordered_json> readOrderedJsonTree(std::string_view text);
 
 /// A whole number of at least 0 under a key, or nothing.
 std::optional<std::uint64_t> countAt(const nlohmann::json& object, const char* key);

@@ -1,14 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Exit codes, and that every complaint is one sentence of at most 500 bytes.
 #include "app/cli/command.h"
+#include "app/cli/option.h"
 #include "cli_run.h"
 #include "tests/support/test_program.h"
 
 #include <QRegularExpression>
 #include <QTemporaryDir>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <unistd.h>
 
 using namespace clitest;
+
+namespace {
+
+/// Of the value of an option, without what it is checked for.
+QString typeOf(const CLI::Option* option) {
+    return QString::fromStdString(option->get_type_name()).section(u':', 0, 0);
+}
+
+} // namespace
 
 class TestContract : public QObject {
     Q_OBJECT
@@ -81,6 +96,133 @@ private Q_SLOTS:
         QVERIFY(ran.out.isEmpty());
         QCOMPARE(get(good_), before);
         QCOMPARE(entries(dir_.path()).size(), 2);
+    }
+
+    /// An option that takes text either has a type that is no path, or says whether it is read or written.
+    void everyPathIsMarked() {
+        const QStringList plain{s("SPEC"),
+                                s("REGEX"),
+                                s("LAYOUT"),
+                                s("SOLVER"),
+                                s("N"),
+                                s("M"),
+                                s("R"),
+                                s("S"),
+                                s("MiB"),
+                                s("ID"),
+                                s("MxNxK"),
+                                s("OP"),
+                                s("TYPE"),
+                                s("STATE"),
+                                s("NAME"),
+                                s("TEXT"),
+                                s("WHICH=SPEC"),
+                                s("table|poly"), s("f32|source"),
+                                s("tensor|role|model")};
+        for (const auto& command : qs::cli::commands()) {
+            CLI::App app;
+            const auto run = command.declare(app);
+            for (const auto* option : app.get_options()) {
+                if (option->get_expected_max() == 0 || option->get_items_expected_max() == 0) continue; // a flag
+                const bool isPath = qs::cli::pathUse(option) != qs::cli::PathUse::None;
+                const auto type = typeOf(option);
+                QVERIFY2(isPath != plain.contains(type),
+                         qPrintable(s("%1 %2 takes %3").arg(s(command.name), s(option->get_name().c_str()), type)));
+            }
+        }
+    }
+
+    /// Every input of every command under every output of it: by its name, through a link, and as a hard link.
+    void inputsAreNeverWritten_data() {
+        QTest::addColumn<QString>("command");
+        for (const auto& command : qs::cli::commands()) QTest::newRow(command.name) << s(command.name);
+    }
+    void inputsAreNeverWritten() {
+        QFETCH(QString, command);
+        using qs::cli::PathUse;
+        const auto all = qs::cli::commands();
+        const auto row = std::find_if(all.begin(), all.end(), [&](const auto& one) { return command == s(one.name); });
+        CLI::App app;
+        const auto declared = row->declare(app);
+        std::vector<const CLI::Option*> inputs, outputs;
+        for (const auto* option : app.get_options()) {
+            const auto use = qs::cli::pathUse(option);
+            if (use == PathUse::Input) inputs.push_back(option);
+            if (use != PathUse::None && use != PathUse::Input) outputs.push_back(option);
+        }
+        QTemporaryDir dir;
+        const auto line = [&](std::map<const CLI::Option*, QString> given) {
+            QStringList arguments{command}, last;
+            for (const auto* option : app.get_options()) {
+                const auto name = QString::fromStdString(option->get_name());
+                const auto type = typeOf(option);
+                if (option->get_required() && !given.count(option))
+                    given[option] = type == s("SPEC")     ? s("nf4:block=64")
+                                    : type == s("REGEX")  ? s("a.weight")
+                                    : type == s("LAYOUT") ? s("eformer")
+                                    : type == s("OUT")    ? dir.filePath(s("other.safetensors"))
+                                                          : good_;
+                if (!given.count(option)) continue;
+                if (option->get_positional())
+                    last << given[option];
+                else
+                    arguments << name << given[option];
+            }
+            return arguments + last;
+        };
+        const QString file = dir.filePath(s("x.safetensors")), link = dir.filePath(s("link.safetensors")),
+                      hard = dir.filePath(s("hard.safetensors"));
+        const auto bytes = get(good_);
+        for (const auto* output : outputs) {
+            for (const auto* input : inputs)
+                for (const QString& as : {file, link, hard}) {
+                    for (const QString& old : {file, link, hard}) QFile::remove(old);
+                    QVERIFY(!put(file, bytes).isEmpty() && QFile::link(file, link));
+                    QVERIFY(::link(QFile::encodeName(file).constData(), QFile::encodeName(hard).constData()) == 0);
+                    const auto ran = run(line({{input, file}, {output, as}}));
+                    QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains("opened input"),
+                             (line({{input, file}, {output, as}}).join(u' ').toUtf8() + ": " + ran.err).constData());
+                    QCOMPARE(get(file), bytes);
+                }
+            for (const auto* other : outputs) {
+                if (other == output) continue;
+                const auto ran = run(
+                    line({{output, dir.filePath(s("y.safetensors"))}, {other, dir.filePath(s("./y.safetensors"))}}));
+                QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains("both name"), ran.err.constData());
+                QVERIFY(!QFile::exists(dir.filePath(s("y.safetensors"))));
+            }
+        }
+    }
+
+    /// What is found out when a model is open: its shards, what lies in its folder, what says how it is quantized.
+    void filesOfTheModelAreNeverWritten() {
+        QTemporaryDir dir;
+        const QString model = dir.filePath(s("model")), index = model + s("/model.safetensors.index.json");
+        QDir().mkpath(model);
+        put(model + s("/shard-1.safetensors"), get(good_));
+        put(index, R"({"weight_map":{"a.weight":"shard-1.safetensors"}})");
+        put(model + s("/config.json"), "{}");
+        put(model + s("/tokenizer.json"), "{}");
+        const auto refused = [&](const QString& opened, const QString& output) {
+            const auto before = get(output);
+            const auto ran = run({s("analyze"), opened, s("--spec"), s("nf4:block=64"), s("--json"), output});
+            return ran.code == 1 && isSentence(ran.err) && ran.err.contains("opened input") && get(output) == before;
+        };
+        QVERIFY(refused(index, model + s("/shard-1.safetensors")));
+        QVERIFY(refused(model, model + s("/shard-1.safetensors")));
+        QVERIFY(refused(model, model + s("/tokenizer.json")));
+        QVERIFY(refused(index, model + s("/config.json")));
+        QVERIFY(refused(model + s("/shard-1.safetensors"), model + s("/config.json")));
+        const auto folder =
+            run({s("quantize"), model + s("/shard-1.safetensors"), s("--spec"), s("nf4:block=64"), s("-o"), model});
+        QVERIFY2(folder.code == 1 && isSentence(folder.err), folder.err.constData());
+        // A report is written there, and written again.
+        for (const char* kind : {"json", "csv", "html", "md"})
+            for (int i = 0; i < 2; ++i) {
+                const auto ran = run({s("analyze"), model, s("--spec"), s("nf4:block=64"), s("--") + s(kind),
+                                      model + s("/report.") + s(kind)});
+                QVERIFY2(ran.code == 0, ran.err.constData());
+            }
     }
 
     // What a shell makes of an unset variable.

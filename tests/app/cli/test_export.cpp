@@ -11,6 +11,7 @@
 #include <QElapsedTimer>
 #include <QMap>
 #include <QRandomGenerator>
+#include <QSet>
 #include <QTemporaryDir>
 #include <algorithm>
 #include <csignal>
@@ -68,6 +69,17 @@ QMap<QString, QByteArray> contentsOf(const QString& path) {
     return all;
 }
 
+/// Whether a certificate has the hash of the file.
+bool speaksOf(const QString& file, const QJsonObject& certificate) {
+    const auto said = certificate[s("files")].toArray().first();
+    const auto hash = QCryptographicHash::hash(get(file), QCryptographicHash::Sha256).toHex();
+    return said[s("sha256")].toString() == QString::fromLatin1(hash) &&
+           said[s("name")].toString() == QFileInfo(file).fileName();
+}
+bool speaksOf(const QString& file) {
+    return speaksOf(file, QJsonDocument::fromJson(get(file + s(".certificate.json"))).object());
+}
+
 /// In a name space of mounts of this process's own.
 bool mountSmall(const QString& folder) {
     static const bool apart =
@@ -108,9 +120,9 @@ private Q_SLOTS:
         const auto ran = run({s("export"), model, s("--recipe"), recipe, s("--layout"), s("eformer"), s("-o"),
                               dir.filePath(s("out.safetensors"))});
         QVERIFY2(ran.code == 0, ran.err.constData());
-        QCOMPARE(entries(dir.path()),
-                 (QStringList{s("m.safetensors"), s("out.certificate.json"), s("out.safetensors"), s("r.json")}));
-        const auto json = QJsonDocument::fromJson(get(dir.filePath(s("out.certificate.json")))).object();
+        QCOMPARE(entries(dir.path()), (QStringList{s("m.safetensors"), s("out.safetensors"),
+                                                   s("out.safetensors.certificate.json"), s("r.json")}));
+        const auto json = QJsonDocument::fromJson(get(dir.filePath(s("out.safetensors.certificate.json")))).object();
         QCOMPARE(json[s("bpw")].toDouble(), 4.5);
         QCOMPARE(json[s("result")].toString(), s("proved"));
     }
@@ -252,50 +264,10 @@ private Q_SLOTS:
         QCOMPARE(contentsOf(out), wholes[0]);
         auto expected = QStringList{name, s("other-") + name};
         if (isFile) {
-            const QString base = name.section(u'.', 0, -2);
-            expected << base + s(".certificate.json") << s("other-") + base + s(".certificate.json");
+            expected << name + s(".certificate.json") << s("other-") + name + s(".certificate.json");
         }
         expected.sort();
         QCOMPARE(entries(output.path()), expected);
-    }
-
-    /// Killed when the new file has just got its name: no certificate is beside it that speaks of the old one.
-    void killedBeforeTheCertificate() {
-        QTemporaryDir dir, output;
-        const QString model = makeModel(dir.filePath(s("model")), 64), recipe = dir.filePath(s("recipe.json"));
-        const QString out = output.filePath(s("out.safetensors")),
-                      certificate = output.filePath(s("out.certificate.json"));
-        const auto exporting = [&](const char* spec) {
-            put(recipe, QByteArray("{\"version\": 1, \"default\": \"") + spec + "\", \"rules\": []}");
-            return QStringList{s("export"), model, s("--recipe"), recipe, s("--layout"), s("native"), s("-o"), out};
-        };
-        const auto inode = [&] {
-            struct stat status {};
-            return ::stat(QFile::encodeName(out).constData(), &status) == 0 ? status.st_ino : 0;
-        };
-        int between = 0;
-        for (int i = 0; i < 40 && between < 3; ++i) {
-            QVERIFY(run(exporting("nf4:block=64")).code == 0);
-            const auto before = inode();
-            QProcess process;
-            process.start(binary(), exporting("int8"));
-            QVERIFY(process.waitForStarted());
-            QElapsedTimer timer;
-            timer.start();
-            while (inode() == before && timer.elapsed() < 20'000) {
-            }
-            ::kill(pid_t(process.processId()), SIGKILL);
-            QVERIFY(process.waitForFinished(20'000));
-            QVERIFY(inode() != before);
-            if (!QFile::exists(certificate)) {
-                ++between;
-                continue;
-            }
-            const auto said = QJsonDocument::fromJson(get(certificate)).object()[s("files")].toArray().first();
-            const auto hash = QCryptographicHash::hash(get(out), QCryptographicHash::Sha256).toHex();
-            QCOMPARE(said[s("sha256")].toString(), QString::fromLatin1(hash));
-        }
-        qInfo("%d runs were killed between the two names", between);
     }
 
     /// What takes the place of an exported file and brings no certificate leaves none of the file that was there.
@@ -303,7 +275,7 @@ private Q_SLOTS:
         QTemporaryDir dir, output;
         const QString model = makeModel(dir.filePath(s("model")), 64), recipe = dir.filePath(s("recipe.json"));
         const QString out = output.filePath(s("out.safetensors")),
-                      certificate = output.filePath(s("out.certificate.json"));
+                      certificate = output.filePath(s("out.safetensors.certificate.json"));
         put(recipe, "{\"version\": 1, \"default\": \"nf4:block=64\", \"rules\": []}");
         const QStringList exporting{s("export"),   model,       s("--recipe"), recipe,
                                     s("--layout"), s("native"), s("-o"),       out};
@@ -315,6 +287,94 @@ private Q_SLOTS:
         QVERIFY(run(exporting).code == 0 && QFile::exists(certificate));
         QVERIFY(run({s("dequantize"), other, s("-o"), out}).code == 0);
         QVERIFY(!QFile::exists(certificate));
+    }
+
+    /// f.h5, f.npz and f.safetensors have a certificate each; one of an earlier version beside them goes with its file.
+    void aCertificateForEachFile() {
+        QTemporaryDir dir, output;
+        const QString model = makeModel(dir.filePath(s("model")), 64), recipe = dir.filePath(s("r.json"));
+        put(recipe, R"({"version":1,"default":"int8"})");
+        const auto exporting = [&](const char* layout, const QString& out) {
+            return run({s("export"), model, s("--recipe"), recipe, s("--layout"), s(layout), s("-o"), out}).code == 0;
+        };
+        const std::vector<std::pair<const char*, QString>> all{
+            {"native", s("f.safetensors")}, {"hdf5", s("f.h5")}, {"npz", s("f.npz")}};
+        for (const auto& [layout, name] : all) QVERIFY(exporting(layout, output.filePath(name)));
+        for (const auto& [layout, name] : all) QVERIFY(speaksOf(output.filePath(name)));
+        const QString earlier = output.filePath(s("f.certificate.json")), file = output.filePath(s("f.safetensors"));
+        QVERIFY(QFile::rename(file + s(".certificate.json"), earlier));
+        QVERIFY(exporting("hdf5", output.filePath(s("f.h5")))); // it speaks of another file
+        QVERIFY(QFile::exists(earlier));
+        QVERIFY(exporting("native", file) && speaksOf(file));
+        QVERIFY(!QFile::exists(earlier));
+    }
+
+    /// Two exports to one file at once: whichever is last, its certificate is beside it.
+    void twoAtOnce() {
+        QTemporaryDir dir, output;
+        const QString model = makeModel(dir.filePath(s("model")), 64), out = output.filePath(s("out.safetensors"));
+        QStringList recipes;
+        for (const char* spec : {"nf4:block=64", "int8"})
+            recipes << put(dir.filePath(s(spec).section(u':', 0, 0)),
+                           QByteArray("{\"version\":1,\"default\":\"") + spec + "\"}");
+        constexpr int kPairs = kThinning > 1 ? 10 : 60;
+        QSet<QByteArray> seen;
+        for (int i = 0; i < kPairs; ++i) {
+            QProcess pair[2];
+            for (int k = 0; k < 2; ++k)
+                pair[k].start(binary(), {s("export"), model, s("--recipe"), recipes[(k + i) % 2], s("--layout"),
+                                         s("native"), s("-o"), out});
+            for (auto& one : pair) QVERIFY(one.waitForFinished(60'000) && one.exitCode() == 0);
+            QVERIFY2(speaksOf(out), qPrintable(s("pair %1").arg(i)));
+            QVERIFY(!QJsonDocument::fromJson(get(out + s(".certificate.json"))).object().contains(s("previous")));
+            seen << QCryptographicHash::hash(get(out), QCryptographicHash::Sha256);
+        }
+        QCOMPARE(entries(output.path()), (QStringList{s("out.safetensors"), s("out.safetensors.certificate.json")}));
+        qInfo("%d pairs, %d different files", kPairs, int(seen.size()));
+    }
+
+    /// Killed at any system call around the two names: what is beside the file speaks of it, alone or as the one
+    /// before, and the next export leaves one certificate.
+    void killedBetweenTheNames() {
+        QTemporaryDir dir, output;
+        const QString model = makeModel(dir.filePath(s("model")), 64), out = output.filePath(s("out.safetensors")),
+                      recipe = dir.filePath(s("r.json"));
+        const auto exporting = [&](const char* spec) {
+            put(recipe, QByteArray("{\"version\":1,\"default\":\"") + spec + "\"}");
+            return QStringList{s("export"), model, s("--recipe"), recipe, s("--layout"), s("native"), s("-o"), out};
+        };
+        QVERIFY(run(exporting("int8")).code == 0);
+        const auto inodeOf = [](const QString& path) {
+            struct stat status {};
+            return ::stat(QFile::encodeName(path).constData(), &status) == 0 ? status.st_ino : 0;
+        };
+        int both = 0, killed = 0;
+        for (int i = 0; i < int(40 / kThinning); ++i) {
+            QProcess process;
+            process.start(binary(), exporting(i % 2 ? "int8" : "nf4:block=64"));
+            QVERIFY(process.waitForStarted());
+            // In turns at the first name, at the second, and some microseconds later.
+            const QString watched = i % 3 == 0 ? out : out + s(".certificate.json");
+            const auto before = inodeOf(watched);
+            QElapsedTimer timer;
+            timer.start();
+            while (inodeOf(watched) == before && timer.elapsed() < 20'000) {
+            }
+            for (QElapsedTimer pause; i % 4 == 3;) {
+                if (!pause.isValid()) pause.start();
+                if (pause.nsecsElapsed() > 20'000 * i) break;
+            }
+            ::kill(pid_t(process.processId()), SIGKILL);
+            QVERIFY(process.waitForFinished(20'000));
+            killed += process.exitStatus() == QProcess::CrashExit;
+            const auto certificate = QJsonDocument::fromJson(get(out + s(".certificate.json"))).object();
+            both += certificate.contains(s("previous"));
+            QVERIFY2(speaksOf(out, certificate) || speaksOf(out, certificate[s("previous")].toObject()),
+                     qPrintable(entries(output.path()).join(u' ')));
+        }
+        qInfo("%d runs were killed, %d of them between the names", killed, both);
+        QVERIFY(run(exporting("int8")).code == 0 && speaksOf(out));
+        QVERIFY(!QJsonDocument::fromJson(get(out + s(".certificate.json"))).object().contains(s("previous")));
     }
 
     /// At whatever moment it is killed, the folder is the old export or the new one, whole.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The export page: a layout is chosen, the model written and proved, the certificate shown, and an earlier one opened.
+#include "app/gui/output_check.h"
 #include "app/gui/pages/export_page.h"
 #include "app/gui/spec_history.h"
 #include "app/gui/theme.h"
@@ -86,6 +87,38 @@ private Q_SLOTS:
         QTest::mouseClick(later->findChild<QPushButton*>(QStringLiteral("openCertificate")), Qt::LeftButton);
         QVERIFY(later->certificate());
         QCOMPARE(certificateText(*later->certificate()), certificateText(*page->certificate()));
+        auto* status = later->findChild<QLabel*>(QStringLiteral("exportStatus"));
+        QTRY_VERIFY_WITH_TIMEOUT(status->text().contains(QStringLiteral("files are as certified")), 20'000);
+
+        // It is compared with the files that lie beside it.
+        QFile changed(folder.filePath(QStringLiteral("out/config.json")));
+        QVERIFY(changed.open(QIODevice::Append) && changed.write(" ") == 1);
+        changed.close();
+        QSignalSpy failed(later.get(), &ExportPage::failed);
+        QTest::mouseClick(later->findChild<QPushButton*>(QStringLiteral("openCertificate")), Qt::LeftButton);
+        QTRY_COMPARE_WITH_TIMEOUT(failed.size(), 1, 20'000);
+        QVERIFY(failed.last().first().toString().contains(QStringLiteral("does not speak of config.json")));
+    }
+
+    /// The opened model and what the window reads beside it are not written, under any name.
+    void inputsAreNotWritten() {
+        QTemporaryDir folder;
+        const auto page = make();
+        choose(*page, "eformer");
+        QSignalSpy failed(page.get(), &ExportPage::failed);
+        const QString link = folder.filePath(QStringLiteral("link.safetensors")),
+                      beside = folder.filePath(QStringLiteral("beside.safetensors"));
+        QVERIFY(QFile::link(QString::fromStdString(session_->model()->files.front().path), link));
+        QVERIFY(QFile(beside).open(QIODevice::WriteOnly));
+        readsBeside(*session_, beside, QStringLiteral("the earlier results"));
+        int said = 0;
+        for (const QString& path : {link, beside}) {
+            page->setOutputChooser([&](const QString&) { return path; });
+            QTest::mouseClick(page->findChild<QPushButton*>(QStringLiteral("exportWrite")), Qt::LeftButton);
+            QTRY_COMPARE_WITH_TIMEOUT(failed.size(), ++said, 20'000);
+            QVERIFY2(failed.last().first().toString().contains(QStringLiteral("opened input")),
+                     qPrintable(failed.last().first().toString()));
+        }
     }
 
     /// One file of a kind that another process lays out and reads: chosen by its name, written by a click, in both themes.

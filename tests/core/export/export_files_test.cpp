@@ -64,7 +64,8 @@ void ExportFilesTest::hdf5File() {
     QCOMPARE(proof.equal, std::uint64_t(1));
     QCOMPARE(proof.copied, std::uint64_t(1));
     QCOMPARE(proof.bytesWritten, proof.bytesPredicted);
-    QCOMPARE(QString::fromStdString(done->certificatePath), outputs.filePath(QStringLiteral("out.certificate.json")));
+    QCOMPARE(QString::fromStdString(done->certificatePath),
+             outputs.filePath(QStringLiteral("out.h5.certificate.json")));
     const auto written = openModel(out.toStdString());
     QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
     QVERIFY2((*written)->warnings.empty(), (*written)->warnings.empty() ? "" : (*written)->warnings[0].c_str());

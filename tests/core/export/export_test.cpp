@@ -81,7 +81,7 @@ void ExportTest::proved() {
     QCOMPARE(proof.bytesWritten, proof.bytesPredicted);
     QCOMPARE(QString::fromStdString(done->certificatePath),
              folderWanted ? out + QStringLiteral("/certificate.json")
-                          : outputs.filePath(QStringLiteral("out.certificate.json")));
+                          : outputs.filePath(QStringLiteral("out.safetensors.certificate.json")));
     const auto again = readCertificate(done->certificatePath);
     QVERIFY2(again.has_value(), again ? "" : again.error().message.c_str());
     QCOMPARE(certificateText(*again), certificateText(done->certificate));
@@ -333,7 +333,8 @@ void ExportTest::failedProofLeavesNothing() {
         for (const char* name : {"out", "out.safetensors"}) {
             auto asked = request("int8", layout, outputs.filePath(QString::fromLatin1(name)));
             int seen = 0;
-            asked.prove = [&](const std::string& path, const std::vector<WrittenTensor>& tensors) -> Result<void> {
+            asked.prove = [&](const std::string& path, const std::vector<WrittenTensor>& tensors,
+                              const std::vector<LeftOut>&) -> Result<void> {
                 ++seen;
                 const auto before = prove(*model, tensors, path, Job{});
                 if (!before) return tl::unexpected(before.error());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Outputs are whole or not there, whatever ends the writing.
 #include "core/model/atomic_file.h"
+#include "core/model/folder_lock.h"
 #include "core/model/model.h"
 #include "made_file.h"
 #include "tests/support/test_program.h"
@@ -36,6 +37,8 @@ private Q_SLOTS:
     void folderOfAnOpenedInput();
     void killedFolderIsTidiedUp();
     void othersFoldersStay();
+    void interruptedReplacementIsFound();
+    void oneAtATimeNamesAFile();
 
 private:
     std::string at(const char* name) const {
@@ -400,6 +403,55 @@ void AtomicFileTest::othersFoldersStay() {
     QVERIFY(AtomicFolder::create(at("dir")));
     QVERIFY(AtomicFile::create(at("dir")));
     QCOMPARE(names(), before);
+}
+
+/// What two renames leave when the process ends between them: nothing has the name, and both folders are whole.
+void AtomicFileTest::interruptedReplacementIsFound() {
+    for (const std::string name : {"00000001", "00000002"}) {
+        auto folder = AtomicFolder::create(at("made"));
+        QVERIFY(folder && writeWholeFile(folder->partialPath() + "/a", name) && folder->commit());
+        const std::string left = at("dir") + ".partial-" + name;
+        QVERIFY(QDir().rename(text(at("made")), text(left)));
+        put(folder_->path(), QStringLiteral("dir.partial-") + text(name) + QStringLiteral("/.quantscope-writing"), "");
+    }
+    QCOMPARE(names().size(), 2);
+    QVERIFY(AtomicFolder::create(at("dir"))); // which is dropped
+    QCOMPARE(names(), QStringList{QStringLiteral("dir")});
+    QVERIFY(bytesOf(text(at("dir/a"))).startsWith("0000000"));
+    QVERIFY(!QFile::exists(text(at("dir/.quantscope-writing"))));
+    auto folder = AtomicFolder::create(at("dir"));
+    QVERIFY(folder && writeWholeFile(folder->partialPath() + "/b", "") && folder->commit());
+    QVERIFY(QFile::exists(text(at("dir/b"))) && !QFile::exists(text(at("dir/a"))));
+}
+
+/// A second process waits until the first has named its file and what belongs to it; one that was killed is not waited
+/// for; an error before the name leaves what had it.
+void AtomicFileTest::oneAtATimeNamesAFile() {
+    {
+        const auto lock = FolderLock::take(folder_->path().toStdString());
+        QVERIFY(lock);
+        const Job job; // it would wait
+        job.cancel();
+        const auto second = FolderLock::take(folder_->path().toStdString(), job);
+        QVERIFY(!second && second.error().cancelled);
+    }
+    QVERIFY(writeWholeFile(at("out"), "old"));
+    auto file = AtomicFile::create(at("out"));
+    QVERIFY(file && file->write("new"));
+    QVERIFY(!file->commit({}, {.check = {}, .before = [] { return fail("no"); }, .after = {}}));
+    QCOMPARE(bytesOf(text(at("out"))), QByteArray("old"));
+    auto other = AtomicFile::create(at("out"));
+    QVERIFY(other && other->write("new"));
+    QByteArray before, after;
+    const auto read = [&](QByteArray& into) {
+        return [&]() -> Result<void> {
+            into = bytesOf(text(at("out")));
+            return {};
+        };
+    };
+    QVERIFY(other->commit({}, {.check = {}, .before = read(before), .after = read(after)}));
+    QCOMPARE(before, QByteArray("old"));
+    QCOMPARE(after, QByteArray("new"));
 }
 
 QS_TEST(AtomicFileTest)

@@ -62,10 +62,10 @@ void UserFormats::hostileFiles_data() {
         QTest::newRow(name) << text << QString::fromLatin1(says);
     };
     const QByteArray good = R"({"version":1,"id":"bad","levels":)";
-    row("empty", "", "not a JSON object");
+    row("empty", "", "is not JSON");
     row("a list", "[1]", "not a JSON object");
-    row("deep", QByteArray(30000, '['), "not a JSON object");
-    row("cut off", good + "[-1,0", "not a JSON object");
+    row("deep", QByteArray(30000, '['), "nested too deeply");
+    row("cut off", good + "[-1,0", "is not JSON");
     row("twice", R"({"version":1,"id":"bad","id":"bad","levels":[-1,0,1]})", "twice");
     row("another version", R"({"version":2,"id":"bad","levels":[-1,0,1]})", "version");
     row("no levels", R"({"version":1,"id":"bad"})", "levels");
@@ -79,7 +79,7 @@ void UserFormats::hostileFiles_data() {
     row("a path for an id", R"({"version":1,"id":"../bad","levels":[-1,0,1]})", "id");
     row("a spec for an id", R"({"version":1,"id":"bad:block=2","levels":[-1,0,1]})", "id");
     row("a control character", "{\"version\":1,\"id\":\"b\\u001b[2J\",\"levels\":[-1,0,1]}", "id");
-    row("long", QByteArray(70000, ' '), "64 KiB");
+    row("long", QByteArray(70000, ' '), "longer than 65536 bytes");
 }
 void UserFormats::hostileFiles() {
     QFETCH(QByteArray, text);

@@ -120,8 +120,8 @@ void SessionFileTest::refused_data() {
     QTest::newRow("no JSON") << QStringLiteral("is a damaged session: text that is no JSON object");
     QTest::newRow("step out of range") << QStringLiteral("is a damaged session: 'at' is not a count up to 0");
     QTest::newRow("a text") << QStringLiteral("cannot be read as HDF5");
-    QTest::newRow("missing") << QStringLiteral("cannot be opened: No such file");
-    QTest::newRow("folder") << QStringLiteral("is not a file");
+    QTest::newRow("missing") << QStringLiteral("does not exist");
+    QTest::newRow("folder") << QStringLiteral("is a folder, not a regular file");
 }
 
 void SessionFileTest::refused() {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// A file and the certificate beside it change together, though no call renames two files at once. First the certificate
+// beside the old file is replaced by one that speaks of the new file and holds the old certificate as "previous"; then
+// the new file gets its name; then the certificate drops the old one. So at whatever moment the process ends, the
+// certificate that is there speaks of the file that is there. Where there was no certificate, it comes after its file.
+
+#include "core/export/certificate.h"
+#include "core/model/atomic_file.h"
+
+#include <optional>
+
+namespace qs {
+
+class CertificateChange {
+public:
+    /// Writes the certificate of a file that has no name yet, so that a full disk is known before the name.
+    static Result<CertificateChange> prepare(const Certificate& certificate, const std::string& output, const Job& job);
+    /// Right before and right after the file gets its name, under the lock of the folder.
+    Result<void> before();
+    Result<void> after();
+
+private:
+    CertificateChange(Certificate certificate, std::string output, AtomicFile whole)
+        : certificate_(std::move(certificate)), output_(std::move(output)), whole_(std::move(whole)) {}
+    Certificate certificate_;
+    std::string output_;
+    AtomicFile whole_;
+};
+
+} // namespace qs

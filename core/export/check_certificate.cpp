@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Whether a certificate speaks of the files that lie beside it.
+#include "core/base/text.h"
+#include "core/export/certificate.h"
+#include "core/model/confined_folder.h"
+#include "core/report/report.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <utility>
+
+namespace qs {
+namespace {
+
+namespace fs = std::filesystem;
+
+CheckedFile fileAsItIs(const CertifiedFile& file, const fs::path& folder, Result<void>& stopped, const Job& job) {
+    const auto found = ConfinedFolder(folder.string()).tryOpen(file.name, FileAccess::Pread);
+    if (!found) return {file, found.error()};
+    if (!*found) return {file, "it is not there"};
+    if ((*found)->size() != file.bytes)
+        return {file, fmt::format("it has {} bytes, not {}", (*found)->size(), file.bytes)};
+    const auto hash = sha256OfFile((folder / file.name).string(), job);
+    if (!hash && hash.error().cancelled) stopped = tl::unexpected(hash.error());
+    if (!hash) return {file, hash.error().message};
+    return {file, *hash == file.sha256 ? std::string() : "its SHA-256 is " + *hash};
+}
+
+Result<CheckedCertificate> checkedIn(const Certificate& certificate, const fs::path& folder, const Job& job) {
+    CheckedCertificate out{certificate, {}};
+    Result<void> stopped;
+    for (const auto& file : certificate.files) {
+        out.files.push_back(fileAsItIs(file, folder, stopped, job));
+        if (!stopped) return tl::unexpected(stopped.error());
+    }
+    return out;
+}
+
+} // namespace
+
+bool CheckedCertificate::holds() const {
+    return !files.empty() &&
+           std::all_of(files.begin(), files.end(), [](const CheckedFile& file) { return file.differs.empty(); });
+}
+
+Result<CheckedCertificate> checkCertificate(const std::string& path, const Job& job) {
+    auto certificate = readCertificate(path);
+    if (!certificate) return tl::unexpected(certificate.error());
+    const fs::path folder = fs::absolute(path).parent_path();
+    const auto previous = std::exchange(certificate->previous, {});
+    auto now = checkedIn(*certificate, folder, job);
+    if (!now || now->holds() || !previous) return now;
+    auto before = checkedIn(*previous, folder, job);
+    return before && before->holds() ? before : now;
+}
+
+std::string checkText(const CheckedCertificate& checked) {
+    const auto& files = checked.files;
+    if (files.empty()) return "The certificate names no file.";
+    if (checked.holds())
+        return files.size() == 1 ? fmt::format("{} is as certified.", escapeForPeople(files[0].certified.name, 100))
+                                 : fmt::format("All {} files are as certified.", files.size());
+    const auto differs = [](const CheckedFile& file) { return !file.differs.empty(); };
+    const auto first = std::find_if(files.begin(), files.end(), differs);
+    const auto count = std::count_if(files.begin(), files.end(), differs);
+    return fmt::format("The certificate does not speak of {}: {}{}.", escapeForPeople(first->certified.name, 100),
+                       escapeForPeople(first->differs, 200),
+                       count > 1 ? fmt::format(" (nor of {} other files)", count - 1) : "");
+}
+
+} // namespace qs
