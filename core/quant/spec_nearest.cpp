@@ -83,20 +83,22 @@ std::string withWhatWorks(std::string_view sentence, const QuantSpec& spec) {
     // Of all that could be written, what the rest of this spec goes with.
     std::vector<std::string> works;
     std::string_view rest = advice;
+    bool lastWorks = false;
     for (;;) {
         const auto end = std::min(rest.find_first_of(" ;"), rest.size());
         std::string one(rest.substr(0, end));
         rest.remove_prefix(end);
         if (one.ends_with(',')) one.pop_back();
         isTrial = true;
-        if (parseSpec(one) || parseSpec(spec.format + ":" + one)) works.push_back(std::move(one));
+        lastWorks = parseSpec(one) || parseSpec(spec.format + ":" + one);
         isTrial = false;
+        if (lastWorks) works.push_back(std::move(one));
         if (!rest.starts_with(" or ")) break;
         rest.remove_prefix(4);
     }
-    if (!works.empty())
+    if (!works.empty()) // what follows is about the last one
         return fmt::format("{}{}{}", sentence.substr(0, sentence.size() - advice.size()), fmt::join(works, " or "),
-                           rest);
+                           lastWorks ? rest : std::string_view());
     std::string_view before = sentence.substr(0, use);
     if (before.ends_with(':') || before.ends_with(';')) before.remove_suffix(1);
     return withNearest(before, spec);

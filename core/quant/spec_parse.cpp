@@ -105,8 +105,8 @@ Result<std::int64_t> parseRounding(std::string_view value) {
     const auto parts = split(value, ',');
     const std::int64_t seed = parts.size() == 2 ? number<std::int64_t>(parts[1]).value_or(-1) : -1;
     if (parts.front() != "stochastic" || seed < 0)
-        return fail(fmt::format("'{}' is not a value of round: use round=nearest or round=stochastic,SEED with a whole "
-                                "number from 0 on, for example round=stochastic,1",
+        return fail(fmt::format("'{}' is not a value of round: use round=nearest or round=stochastic,1; the number is "
+                                "a seed, 0 or more",
                                 shown(value)));
     return seed;
 }
@@ -175,7 +175,7 @@ Result<void> setKey(QuantSpec& spec, std::string_view key, std::string_view valu
             const auto axis = number<int>(part);
             if (!axis || std::abs(*axis) > 64)
                 return fail(fmt::format(
-                    "axis={} is not a list of axes: use for example axis=-1 or axis=0,1, or axis=out", shown(value)));
+                    "axis={} is not a list of axes: use for example axis=-1 or axis=0,1 or axis=out", shown(value)));
             if (std::count(axes.begin(), axes.end(), *axis))
                 return fail(
                     fmt::format("axis={} names axis {} twice: use axis={}", shown(value), *axis, fmt::join(axes, ",")));

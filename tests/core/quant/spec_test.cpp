@@ -123,7 +123,7 @@ void SpecTest::refusals_data() {
     row("nf4:block=65538", "use nf4:block=65536");
     row("nf4:block=4294967296", "must be a whole number");
     row("nf4:block=-2", "must be a whole number");
-    row("int8:axis=oout", "axis=oout is not a list of axes: use for example axis=-1 or axis=0,1, or axis=out");
+    row("int8:axis=oout", "axis=oout is not a list of axes: use for example axis=-1 or axis=0,1 or axis=out");
     row("int8:axis=out:axis=0", "the key 'axis' is given twice");
     row("int8:axis=out:block=64", "block=64 and axis cannot both say where the scales are");
     row("int8:axis=out:scale=tensor", "use int8:axis=out or int8:scale=tensor");
@@ -149,7 +149,7 @@ void SpecTest::refusals_data() {
     row("int4:calib=mze", "use calib=mse or calib=absmax");
     row("int4:dialect=quix", "use dialect=qwix or dialect=eformer");
     row("int4:scaletype=fp16", "use scaletype=f16 or scaletype=f32");
-    row("int8:scale=chanel", "use scale=channel or scale=none");
+    row("int8:scale=chanel", "use scale=channel or scale=tensor or scale=block");
     row("int8:calib=fixed,x,1", "'x' in calib=fixed,x,1 is not a number: use for example calib=fixed,-1,1");
     row("int8:calib=percentile,x", "use for example calib=percentile,99.9");
     row("nf4:sym=no:round=stochastic,1", "does not have zero points: leave sym out");
@@ -164,8 +164,10 @@ void SpecTest::refusals_data() {
     row("nf4:tile=1y2", "not a list of AXISxSIZE");
     row("nf4:tile=0x2,0x4", "names axis 0 twice");
     row("nf4:sym=no", "does not have zero points");
-    row("nf4:sym=maybe", "use sym=yes or sym=no");
-    row("nf4:round=stochastic", "use round=nearest or round=stochastic,SEED");
+    row("nf4:sym=maybe", "is not a value of sym: use sym=yes");
+    row("int4:sym=maybe", "use sym=yes or sym=no");
+    row("nf4:round=stochastic", "is not a value of round: use round=nearest");
+    row("int4:round=stochastic", "use round=nearest or round=stochastic,1; the number is a seed, 0 or more");
     row("nf4:round=stochastic,1", "does not have random rounding");
     row("nf4:sparse=5/4", "not N/M");
     row("nf4:scaletype=f16", "nf4 has no scaletype f16: use scaletype=f32");
