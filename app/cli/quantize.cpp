@@ -22,8 +22,10 @@
 namespace qs::cli {
 namespace {
 
+constexpr const char* kLayoutOfEnding = "auto"; ///< what writes files that end as the output does, else eformer
+
 struct QuantizeOptions {
-    std::string path, layout, output;
+    std::string path, layout = kLayoutOfEnding, output;
     std::vector<std::string> specs, filters;
     std::string solver, certificate;
     Learning learning;
@@ -180,7 +182,7 @@ Result<void> prepareSolving(const QuantizeOptions& options, const Model& model, 
 }
 
 Result<void> checkLayout(const std::string& id) {
-    if (id.empty() || findLayout(id)) return {};
+    if (id == kLayoutOfEnding || findLayout(id)) return {};
     std::string known;
     for (const auto& layout : layouts()) known += (known.empty() ? "" : ", ") + std::string(layout.id);
     return fail(fmt::format("There is no layout '{}'; the layouts are {}.", escapeForPeople(id), known));
@@ -235,7 +237,8 @@ Result<void> quantize(const QuantizeOptions& options) {
     if (auto fine = options.rows.check(); !fine) return fine;
     if (options.certificate == "-" && options.rows.standardOutput())
         return fail("--certificate and --json both name the standard output; give one of them a file.");
-    QuantizeRequest request{{}, joined(options.filters), options.layout, options.output};
+    const std::string layout = options.layout == kLayoutOfEnding ? std::string() : options.layout;
+    QuantizeRequest request{{}, joined(options.filters), layout, options.output};
     request.skipRefused = options.skipRefused;
     recipe->applyTo(request);
     std::vector<solve::SolveRow> rows;

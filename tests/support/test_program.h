@@ -5,6 +5,7 @@
 //     PROGRAM                              prints the names of all sources
 // Every program runs in the root of the checkout, so paths in tests are relative to it.
 
+#include <QDir>
 #include <QTest>
 
 #include <memory>
@@ -14,6 +15,9 @@ namespace qs::test {
 using MakeTest = std::unique_ptr<QObject> (*)();
 using OtherMain = int (*)(int argc, char** argv);
 
+/// Of a path relative to the root of the checkout, for what names files by their whole path.
+inline QString wholePath(const QString& path) { return QDir::current().absoluteFilePath(path); }
+
 /// Called before main() by QS_TEST. `file` is the path of the source; its name without folder and suffix names the test.
 bool addTest(const char* file, MakeTest make);
 
@@ -22,10 +26,10 @@ bool addOtherMain(const char* flag, OtherMain run);
 
 } // namespace qs::test
 
-#define QS_TEST(Class)                                                                                                           \
-    [[maybe_unused]] static const bool added##Class =                                                                            \
+#define QS_TEST(Class)                                                                                                 \
+    [[maybe_unused]] static const bool added##Class =                                                                  \
         qs::test::addTest(__FILE__, []() -> std::unique_ptr<QObject> { return std::make_unique<Class>(); });
 
 /// For tests that start their own program again, as another process.
-#define QS_OTHER_MAIN(flag, function)                                                                                            \
+#define QS_OTHER_MAIN(flag, function)                                                                                  \
     [[maybe_unused]] static const bool added##function = qs::test::addOtherMain(flag, function);

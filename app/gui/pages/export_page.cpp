@@ -38,7 +38,7 @@ namespace qs::gui {
 namespace {
 
 constexpr int kSide = 320;
-constexpr int kExportStatusLines = 5;
+constexpr int kExportStatusLines = 4;
 constexpr const char* kExportKept = "export"; ///< in session files
 
 QTableView* tableOf(QAbstractItemModel* model, const char* name, const QString& accessible, QObject* parent) {
@@ -225,14 +225,14 @@ QWidget* ExportPage::sidebar() {
     status_ = wrapped("exportStatus", "muted");
     // Its room is there before it is used: else the buttons move under the mouse when something was written.
     status_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
-    status_->setFixedHeight(kExportStatusLines * status_->fontMetrics().lineSpacing() + 2);
+    status_->setMinimumHeight(kExportStatusLines * status_->fontMetrics().lineSpacing() + 2);
+    status_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
     rules_ = new RuleEditor(session_);
     auto* recipe = new QLabel(tr("Rules that come before it"));
     recipe->setProperty("role", QStringLiteral("muted"));
-    for (QWidget* widget :
-         std::initializer_list<QWidget*>{spec_, layout_, takes_, recipe, rules_, write_, open, status_})
+    for (QWidget* widget : std::initializer_list<QWidget*>{spec_, layout_, takes_, recipe, rules_, write_, open})
         lines->addWidget(widget);
-    lines->addStretch(1);
+    lines->addWidget(status_, 1);
     auto* card = new Card(tr("Recipe and layout"));
     card->setBody(what);
     column->addWidget(card, 1);
@@ -389,7 +389,7 @@ void ExportPage::present(const Certificate& certificate, const QString& path) {
 
 void ExportPage::say(const QString& sentence, bool wrong) {
     status_->setText(sentence);
-    status_->setToolTip(wrong ? sentence : QString());
+    status_->setToolTip(sentence); // a low window may not show all of it
     status_->setProperty("role", wrong ? QStringLiteral("warn") : QStringLiteral("muted"));
     status_->style()->polish(status_);
     if (wrong) Q_EMIT failed(sentence);

@@ -32,7 +32,7 @@ namespace qs::gui {
 
 namespace {
 
-constexpr int kReportStatusLines = 3; // of what became of a file
+constexpr int kReportStatusLines = 2; // of what became of a file
 constexpr std::size_t kMostSpecs = 8; // as many as a session remembers
 
 struct Made {

@@ -13,19 +13,13 @@
 
 namespace qs::gui {
 
-KeyFigures::KeyFigures(Session& session, QWidget* parent) : QWidget(parent), session_(session), owner_(new QLabel) {
+KeyFigures::KeyFigures(Session& session, QWidget* parent) : QWidget(parent), session_(session) {
     setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
     auto* grid = new QGridLayout(this);
     grid->setContentsMargins(0, 6, 0, 6);
     grid->setHorizontalSpacing(Theme::kMargin);
     grid->setVerticalSpacing(0);
-    owner_->setObjectName(QStringLiteral("figuresOf"));
-    owner_->setFont(Theme::words(11, QFont::Medium));
-    owner_->setProperty("role", QStringLiteral("muted"));
-    owner_->setMinimumWidth(42); // the figures stand still when the word changes
-    owner_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-    grid->addWidget(owner_, 0, 0);
-    const char* captions[] = {"bits per weight", "SQNR dB ↑", "max |error| ↓"};
+    const char* captions[] = {"", "SQNR dB ↑", "max |error| ↓"}; // the first one says whose figures they are
     const int widths[] = {96, 78, 92};
     for (int i = 0; i < 3; ++i) {
         const auto at = std::size_t(i);
@@ -40,7 +34,7 @@ KeyFigures::KeyFigures(Session& session, QWidget* parent) : QWidget(parent), ses
         for (auto* label : {values_[at], seconds_[at], captions_[at]}) {
             label->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
             label->setMinimumWidth(widths[i]);
-            grid->addWidget(label, row++, i + 1);
+            grid->addWidget(label, row++, i);
         }
     }
     connect(&session, &Session::currentChanged, this, &KeyFigures::refresh);
@@ -92,13 +86,14 @@ void KeyFigures::print(QLabel* label, const std::optional<double>& value, int fi
             QString::fromStdString(figure == 2 ? significantText(*value, 3) : fixedText(*value, figure == 0 ? 4 : 2));
     label->setText(b ? QStringLiteral("B ") + text : text);
     label->setToolTip(value ? QString() : QStringLiteral("Not measured: %1").arg(why));
-    label->setAccessibleName(owner_->text() + QLatin1Char(' ') + captions_[std::size_t(figure)]->text() +
-                             QLatin1Char(' ') + (value ? text : QStringLiteral("not measured")));
+    label->setAccessibleName(owner_ + QLatin1Char(' ') + captions_[std::size_t(figure)]->text() + QLatin1Char(' ') +
+                             (value ? text : QStringLiteral("not measured")));
 }
 
 void KeyFigures::refresh() {
     const bool whole = session_.page() == QLatin1String("overview");
-    owner_->setText(whole ? QStringLiteral("Model") : QStringLiteral("Tensor"));
+    owner_ = whole ? QStringLiteral("Model") : QStringLiteral("Tensor");
+    captions_[0]->setText(owner_ + QStringLiteral(" bits/weight"));
     const bool two = session_.comparing();
     const auto a = whole ? ofModel(session_.spec()) : ofTensor(session_.current());
     const auto b = !two ? Figures{} : whole ? ofModel(session_.specB()) : ofTensor(session_.currentB());
@@ -114,7 +109,7 @@ void KeyFigures::refresh() {
                      : QStringLiteral("Of the selected tensor"));
 }
 
-QString KeyFigures::owner() const { return owner_->text(); }
+QString KeyFigures::owner() const { return owner_; }
 QString KeyFigures::text(int figure) const { return values_[std::size_t(figure)]->text(); }
 
 } // namespace qs::gui

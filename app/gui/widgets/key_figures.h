@@ -34,7 +34,7 @@ private:
     void print(QLabel* label, const std::optional<double>& value, int figure, bool b, const QString& why);
 
     Session& session_;
-    QLabel* owner_;
+    QString owner_;
     std::array<QLabel*, 3> values_, seconds_, captions_;
 };
 

@@ -78,7 +78,8 @@ RuleEditor::RuleEditor(Session& session, QWidget* parent)
     lines_->setFont(Theme::code());
     lines_->setLineWrapMode(QPlainTextEdit::NoWrap);
     lines_->setTabChangesFocus(true);
-    lines_->setFixedHeight(104);
+    lines_->setMinimumHeight(52);
+    lines_->setMaximumHeight(104);
     said_->setObjectName(QStringLiteral("exportRulesSaid"));
     said_->setWordWrap(true);
     said_->hide();

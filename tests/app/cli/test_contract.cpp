@@ -71,7 +71,6 @@ private Q_SLOTS:
         ask("solver without inputs", "--solver gptq", "--activations");
         ask("inputs without a use", "--activations synthetic", "--solver");
         ask("sharing without a codebook", "--share-codebook model", "codebook:bits=4");
-        ask("no solver to list", "--json DIR/x.json", "--solver");
         add("solver for blocks", "quantize GOOD --spec q8_0 --solver gptq --activations synthetic -o DIR/x", 1, "awq");
         add("missing file", "inspect DIR/none.safetensors", 1, "none.safetensors");
         add("empty folder", "inspect DIR/empty", 1, "empty");
@@ -117,7 +116,11 @@ private Q_SLOTS:
                                 s("NAME"),
                                 s("TEXT"),
                                 s("WHICH=SPEC"),
-                                s("table|poly"), s("f32|source"),
+                                s("table|poly"),
+                                s("f32|source"),
+                                s("fault|warning"),
+                                s("SEVERITY"),
+                                s("SIZE"),
                                 s("tensor|role|model")};
         for (const auto& command : qs::cli::commands()) {
             CLI::App app;

@@ -71,7 +71,7 @@ private Q_SLOTS:
 
     /// A PJRT plugin by its path: pjrt runs on it, or compiles only; after a restart it is still there.
     void aPjrtPluginIsKept() {
-        const QString fake = QStringLiteral(QS_BAD_DIR "/fake_pjrt.so");
+        const QString fake = qs::test::wholePath(QStringLiteral(QS_BAD_DIR "/fake_pjrt.so"));
         if (!QFile::exists(fake)) QSKIP("this build has no pjrt backend");
         qputenv("QUANTSCOPE_PJRT_TOPOLOGY", "v6e:2x2");
         {
@@ -105,7 +105,7 @@ private Q_SLOTS:
 
     /// A topology is asked for where there is a PJRT plugin, kept, and part of the command of a row.
     void theTopologyToCompileFor() {
-        const QString fake = QStringLiteral(QS_BAD_DIR "/fake_pjrt.so");
+        const QString fake = qs::test::wholePath(QStringLiteral(QS_BAD_DIR "/fake_pjrt.so"));
         if (!QFile::exists(fake)) QSKIP("this build has no pjrt backend");
         const auto optionsOf = [](BackendsPage& page) {
             const auto planned = page.planner().plan();

@@ -115,7 +115,8 @@ private Q_SLOTS:
         for (const QString& path : {link, beside}) {
             page->setOutputChooser([&](const QString&) { return path; });
             QTest::mouseClick(page->findChild<QPushButton*>(QStringLiteral("exportWrite")), Qt::LeftButton);
-            QTRY_COMPARE_WITH_TIMEOUT(failed.size(), ++said, 20'000);
+            ++said;
+            QTRY_COMPARE_WITH_TIMEOUT(failed.size(), said, 20'000);
             QVERIFY2(failed.last().first().toString().contains(QStringLiteral("opened input")),
                      qPrintable(failed.last().first().toString()));
         }

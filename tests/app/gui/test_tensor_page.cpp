@@ -28,6 +28,13 @@ using namespace qs::gui;
 
 namespace {
 
+/// Buttons that are on or off; the mark that explains a card is none.
+QList<QToolButton*> togglesOf(const QWidget& card) {
+    auto buttons = card.findChildren<QToolButton*>();
+    buttons.removeIf([](const QToolButton* button) { return !button->isCheckable(); });
+    return buttons;
+}
+
 constexpr int kRows = 96, kColumns = 256;
 constexpr int kOutlierRow = 23, kOutlierColumn = 3 * 64 + 41;
 
@@ -137,7 +144,7 @@ private Q_SLOTS:
         auto* error = card<ErrorCard>();
         QVERIFY2(error->note().startsWith(QStringLiteral("linear within ±")), qPrintable(error->note()));
         QCOMPARE(error->chart()->markers().size(), 6);
-        const auto toggles = error->findChildren<QToolButton*>();
+        const auto toggles = togglesOf(*error);
         QCOMPARE(toggles.size(), 3);
         // Symlog at first: all errors are in view, out to the largest one, and their shares make 100 %.
         QVERIFY(toggles[0]->isChecked());
@@ -242,7 +249,7 @@ private Q_SLOTS:
         QCOMPARE(map->data().columns, 4);
         QCOMPARE(map->data().unit, QStringLiteral("NMSE"));
         QCOMPARE(card<BlockMapCard>()->note(), QStringLiteral("96 rows × 4 blocks"));
-        const auto toggles = card<BlockMapCard>()->findChildren<QToolButton*>();
+        const auto toggles = togglesOf(*card<BlockMapCard>());
         QTest::mouseClick(toggles.first(), Qt::LeftButton);
         QVERIFY(map->data().logColour);
         QTest::mouseClick(toggles.first(), Qt::LeftButton);

@@ -30,7 +30,7 @@ const std::pair<const char*, const char*> kExpected[] = {
     {"bad_table_id", "crashed"},   {"bad_table_symbol", "declined"}, {"bad_table_library", "unavailable"},
     {"nowhere", "unavailable"},
 };
-std::string pathOf(const char* library) { return std::string(QS_BAD_DIR "/") + library + ".so"; }
+std::string pathOf(const char* library) { return wholePath(q(QS_BAD_DIR "/") + q(library) + q(".so")).toStdString(); }
 } // namespace
 
 class TestList : public QObject {
@@ -131,7 +131,7 @@ private Q_SLOTS:
     }
     /// A PJRT plugin is no backend: pjrt runs on it, before what the environment says; another one is another source.
     void pjrtPluginsByPath() {
-        const QString fake = q(QS_BAD_DIR "/fake_pjrt.so");
+        const QString fake = wholePath(q(QS_BAD_DIR "/fake_pjrt.so"));
         if (!QFile::exists(fake)) QSKIP("this build has no pjrt backend");
         QVERIFY(isPjrtPlugin(fake.toStdString()));
         QVERIFY(!isPjrtPlugin(pathOf("bad")) && !isPjrtPlugin("/etc/passwd") && !isPjrtPlugin("/nowhere"));

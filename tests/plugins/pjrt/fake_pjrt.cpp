@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A PJRT plugin that computes nothing and does what it is told wrong. Environment, read at every call:
-//   FAKE_PJRT_VERSION=1.81        FAKE_PJRT_TABLE=200 (bytes)     FAKE_PJRT_NULL=20 (slot that is missing)
-//   FAKE_PJRT_FAIL=20 (slot that returns an error)                FAKE_PJRT_CODE=12
-//   FAKE_PJRT_EMPTY=20 (slot that succeeds and leaves its outputs alone)
-//   FAKE_PJRT_STATS=fused|materialised|peak|folded|unfilled            FAKE_PJRT_OUTPUT=short|type|count|nan
-//   FAKE_PJRT_AWAIT=1 (the event of a run carries an error) FAKE_PJRT_DIE=init-abort|init-hang|run-hang|
+//   PJRT_FAKE_VERSION=1.81        PJRT_FAKE_TABLE=200 (bytes)     PJRT_FAKE_NULL=20 (slot that is missing)
+//   PJRT_FAKE_FAIL=20 (slot that returns an error)                PJRT_FAKE_CODE=12
+//   PJRT_FAKE_EMPTY=20 (slot that succeeds and leaves its outputs alone)
+//   PJRT_FAKE_STATS=fused|materialised|peak|folded|unfilled            PJRT_FAKE_OUTPUT=short|type|count|nan
+//   PJRT_FAKE_AWAIT=1 (the event of a run carries an error) PJRT_FAKE_DIE=init-abort|init-hang|run-hang|
 //     compile-abort|compile-hang|await-hang|noise (prints while it compiles, as if it answered)
-//   FAKE_PJRT_GROWN=1 (demands the sizes of a later version)
+//   PJRT_FAKE_GROWN=1 (demands the sizes of a later version)
 // A callee of the real thing compares sizes; so does this one, with the sizes that are written down, not with sizeof.
 #include "plugins/pjrt/pjrt_abi.h"
 
@@ -64,9 +64,9 @@ std::string setting(const char* name) {
     return value == nullptr ? "" : value;
 }
 bool chosen(const char* name, Slot slot) { return setting(name) == std::to_string(int(slot)); }
-bool grown() { return !setting("FAKE_PJRT_GROWN").empty(); }
+bool grown() { return !setting("PJRT_FAKE_GROWN").empty(); }
 void dieIf(const char* how, bool hang) {
-    if (setting("FAKE_PJRT_DIE") != how) return;
+    if (setting("PJRT_FAKE_DIE") != how) return;
     if (!hang) std::abort();
     for (;;) pause();
 }
@@ -86,11 +86,11 @@ template<class Fields, class Work> void* entry(Slot slot, void* raw, std::size_t
                            std::to_string(least) + ", got " + std::to_string(args.head.structSize),
                        3);
     if (args.head.extensions != nullptr) return errorOf("an extension that nobody knows", 3);
-    if (chosen("FAKE_PJRT_FAIL", slot)) {
-        const auto code = setting("FAKE_PJRT_CODE");
+    if (chosen("PJRT_FAKE_FAIL", slot)) {
+        const auto code = setting("PJRT_FAKE_CODE");
         return errorOf("broken on purpose", code.empty() ? 13 : std::atoi(code.c_str()));
     }
-    if (!chosen("FAKE_PJRT_EMPTY", slot)) work(args.f);
+    if (!chosen("PJRT_FAKE_EMPTY", slot)) work(args.f);
     return nullptr;
 }
 template<class T> void* destroy(Slot slot, void* raw) {
@@ -131,14 +131,14 @@ std::vector<Array> arrays(const std::string& text) {
 Executable* compiled(const Padded<ProgramText>* program) {
     dieIf("compile-abort", false);
     dieIf("compile-hang", true);
-    if (setting("FAKE_PJRT_DIE") == "noise")
+    if (setting("PJRT_FAKE_DIE") == "noise")
         for (int i = 0; i < 2000; ++i) std::printf("{\"id\":%d,\"answer\":{}}\n", i);
     const std::string text(program->f.code, program->f.codeSize);
     const auto begin = text.find("@main("), arrow = text.find(") -> ", begin), end = text.find(" {", arrow);
     auto* executable = new Executable;
     executable->arguments = arrays(text.substr(begin, arrow - begin));
     executable->results = arrays(text.substr(arrow, end - arrow));
-    const auto fault = setting("FAKE_PJRT_OUTPUT");
+    const auto fault = setting("PJRT_FAKE_OUTPUT");
     for (const auto& result : executable->results) {
         executable->types.push_back(fault == "type" ? 4 : result.type);
         executable->ranks.push_back(result.dims.size());
@@ -223,7 +223,7 @@ void* outputTypes(void* raw) {
     return entry<ListOutArgs>(Slot::ExecutableOutputTypes, raw, 40, [](ListOutArgs& f) {
         const auto& types = static_cast<Executable*>(f.handle)->types;
         f.list = types.data();
-        f.count = setting("FAKE_PJRT_OUTPUT") == "count" ? 1u << 20 : types.size();
+        f.count = setting("PJRT_FAKE_OUTPUT") == "count" ? 1u << 20 : types.size();
     });
 }
 void* outputDimensions(void* raw) {
@@ -236,7 +236,7 @@ void* outputDimensions(void* raw) {
 }
 void* memoryStats(void* raw) {
     return entry<MemoryStatsArgs>(Slot::ExecutableMemoryStats, raw, grown() ? 144 : 112, [](MemoryStatsArgs& f) {
-        const auto verdict = setting("FAKE_PJRT_STATS");
+        const auto verdict = setting("PJRT_FAKE_STATS");
         if (verdict == "unfilled") return;
         for (const auto& argument : static_cast<Executable*>(f.executable)->arguments)
             f.arguments += std::int64_t(argument.bytes());
@@ -279,19 +279,19 @@ void* execute(void* raw) {
             auto* buffer = new Buffer;
             buffer->array = executable.results[i];
             buffer->data.resize(buffer->array.bytes());
-            if (setting("FAKE_PJRT_OUTPUT") == "nan") std::memset(buffer->data.data(), 0xff, buffer->data.size());
+            if (setting("PJRT_FAKE_OUTPUT") == "nan") std::memset(buffer->data.data(), 0xff, buffer->data.size());
             f.outputs[0][i] = buffer;
         }
         auto* done = new Event;
         done->ofARun = true;
-        done->bad = !setting("FAKE_PJRT_AWAIT").empty();
+        done->bad = !setting("PJRT_FAKE_AWAIT").empty();
         f.done[0] = done;
     });
 }
 void* toHost(void* raw) {
     return entry<ToHostArgs>(Slot::BufferToHostBuffer, raw, 56, [](ToHostArgs& f) {
         const auto& buffer = *static_cast<Buffer*>(f.buffer);
-        const auto size = buffer.data.size() + (setting("FAKE_PJRT_OUTPUT") == "short" ? 8 : 0);
+        const auto size = buffer.data.size() + (setting("PJRT_FAKE_OUTPUT") == "short" ? 8 : 0);
         if (f.layout == nullptr || f.layout->f.type != 0 || f.layout->f.tiled.rank != buffer.array.dims.size())
             std::abort();
         for (std::size_t i = 0; i < f.layout->f.tiled.rank; ++i) // row-major or nothing
@@ -383,10 +383,10 @@ const char* slotName(Slot) { return "PJRT_Fake"; }
 extern "C" __attribute__((visibility("default"))) int fake_pjrt_live() { return g_live; }
 
 extern "C" __attribute__((visibility("default"))) const void* GetPjrtApi() {
-    if (setting("FAKE_PJRT_TABLE") == "null") return nullptr;
+    if (setting("PJRT_FAKE_TABLE") == "null") return nullptr;
     fillSlots();
-    const auto version = setting("FAKE_PJRT_VERSION"), bytes = setting("FAKE_PJRT_TABLE"),
-               missing = setting("FAKE_PJRT_NULL");
+    const auto version = setting("PJRT_FAKE_VERSION"), bytes = setting("PJRT_FAKE_TABLE"),
+               missing = setting("PJRT_FAKE_NULL");
     g_table.head.structSize = bytes.empty() ? 40 + sizeof g_slots : std::strtoull(bytes.c_str(), nullptr, 10);
     g_table.head.major = version.empty() ? 0 : std::atoi(version.c_str());
     g_table.head.minor = version.empty() ? 81 : std::atoi(version.c_str() + version.find('.') + 1);

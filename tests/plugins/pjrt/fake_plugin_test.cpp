@@ -24,7 +24,7 @@ const QStringList kSettings = {QStringLiteral("VERSION"), QStringLiteral("TABLE"
                                QStringLiteral("FAIL"),    QStringLiteral("CODE"),   QStringLiteral("EMPTY"),
                                QStringLiteral("STATS"),   QStringLiteral("OUTPUT"), QStringLiteral("AWAIT"),
                                QStringLiteral("DIE"),     QStringLiteral("GROWN")};
-std::string variable(const QString& name) { return "FAKE_PJRT_" + name.toStdString(); }
+std::string variable(const QString& name) { return "PJRT_FAKE_" + name.toStdString(); }
 
 /// "FAIL=20 CODE=8" into the environment that the fake plugin reads.
 void ask(const QString& faults) {

@@ -39,7 +39,7 @@ bool answer(const std::string& call, json& message, qs::Channel& control) {
             raise(SIGSEGV);
         }
         if (mode == "hang") return false;
-        while (mode == "spin") {
+        for (volatile bool spins = mode == "spin"; spins;) {
         }
         if (mode == "exit") _exit(7);
         if (mode == "garbage") {
