@@ -192,7 +192,7 @@ private Q_SLOTS:
         QCOMPARE(pjrt[s("backend")].toString(), s("pjrt"));
         QVERIFY2(pjrt[s("status")].toString() == s("available"), qPrintable(pjrt[s("reason")].toString()));
         const auto ran = run({s("bench"), s("--plugin"), fake, s("--backend"), s("pjrt:topology=v6e:2x2"), s("--spec"),
-                              s("f32"), s("--shape"), s("1x4x8"), s("--json"), s("-")});
+                              s("f32"), s("--shape"), s("1x4x8"), s("--paths"), s("--json"), s("-")});
         QVERIFY2(ran.code == 0, ran.err.constData());
         for (const auto& value : rowsOf(ran)) {
             const auto row = value.toObject();
