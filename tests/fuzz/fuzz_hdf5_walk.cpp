@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!file) return 0;
     std::vector<Found> found;
     std::size_t visited = 0;
-    (void)walk(file.get(), found, [&](const std::string&) { ++visited; });
+    (void)walk(file.get(), size, found, [&](const std::string&) { ++visited; });
     if (visited == 0) std::abort();
     for (const Found& row : found) {
         if (!row.reason.empty()) continue;
