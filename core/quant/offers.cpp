@@ -69,6 +69,8 @@ Specs otherZeroPoints(const QuantSpec& spec) {
 constexpr Specs (*kChanges[])(const QuantSpec&) = {otherBlocks, otherDialects, otherScaleTypes, otherPlaces,
                                                    otherZeroPoints};
 
+constexpr std::size_t kMostOtherFormats = 8; ///< what has far fewer or more bits is no substitute
+
 /// Formats of about as many bits; those of the same kind first.
 std::vector<std::string_view> otherFormats(const QuantSpec& spec) {
     std::vector<const FormatTraits*> rows;
@@ -79,7 +81,8 @@ std::vector<std::string_view> otherFormats(const QuantSpec& spec) {
     };
     std::stable_sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) { return distance(a) < distance(b); });
     std::vector<std::string_view> ids;
-    for (const auto* row : rows) ids.push_back(row->id);
+    for (const auto* row : rows)
+        if (ids.size() < kMostOtherFormats) ids.push_back(row->id);
     return ids;
 }
 
@@ -87,18 +90,23 @@ class Search {
 public:
     Search(const std::function<bool(const QuantSpec&)>& takes, std::size_t most) : takes_(takes), most_(most) {}
 
-    /// Specs with up to `changes` changed keys, fewer changes first.
+    /// Specs with up to `changes` changed keys, fewer changes first. Each key is changed once, in the order of kChanges.
     void from(const QuantSpec& start, int changes) {
-        Specs level{start};
+        struct Step {
+            QuantSpec spec;
+            std::size_t next; ///< of kChanges
+        };
+        std::vector<Step> level{{start, 0}};
         seen_.clear();
         for (int depth = 0; depth < changes && !enough(); ++depth) {
-            Specs next;
-            for (const QuantSpec& one : level)
-                for (const auto& change : kChanges)
-                    for (QuantSpec& other : change(one))
-                        if (seen_.insert(specText(other)).second && checkSpec(other)) next.push_back(std::move(other));
-            for (const QuantSpec& one : next) offer(one);
-            level = std::move(next);
+            std::vector<Step> steps;
+            for (const Step& one : level)
+                for (std::size_t change = one.next; change < std::size(kChanges); ++change)
+                    for (QuantSpec& other : kChanges[change](one.spec))
+                        if (seen_.insert(specText(other)).second && checkSpec(other))
+                            steps.push_back({std::move(other), change + 1});
+            for (const Step& one : steps) offer(one.spec);
+            level = std::move(steps);
         }
     }
     void offer(const QuantSpec& spec) { // a sound one
