@@ -86,6 +86,8 @@ std::vector<std::string_view> otherFormats(const QuantSpec& spec) {
     return ids;
 }
 
+constexpr int kMostTried = 1200; ///< specs: where nothing fits, a sentence shall not take longer than the refusal
+
 class Search {
 public:
     Search(const std::function<bool(const QuantSpec&)>& takes, std::size_t most) : takes_(takes), most_(most) {}
@@ -103,18 +105,18 @@ public:
             for (const Step& one : level)
                 for (std::size_t change = one.next; change < std::size(kChanges); ++change)
                     for (QuantSpec& other : kChanges[change](one.spec))
-                        if (seen_.insert(specText(other)).second && checkSpec(other))
+                        if (tried_ < kMostTried && seen_.insert(specText(other)).second && ++tried_ && checkSpec(other))
                             steps.push_back({std::move(other), change + 1});
             for (const Step& one : steps) offer(one.spec);
             level = std::move(steps);
         }
     }
     void offer(const QuantSpec& spec) { // a sound one
-        if (enough() || !takes_(spec)) return;
+        if (found_.size() >= most_ || !takes_(spec)) return;
         const auto same = [full = canonicalText(spec)](const QuantSpec& other) { return canonicalText(other) == full; };
         if (std::none_of(found_.begin(), found_.end(), same)) found_.push_back(spec);
     }
-    bool enough() const { return found_.size() >= most_; }
+    bool enough() const { return found_.size() >= most_ || tried_ >= kMostTried; }
     bool any() const { return !found_.empty(); }
     Specs found() && { return std::move(found_); }
 
@@ -122,6 +124,7 @@ private:
     const std::function<bool(const QuantSpec&)>& takes_;
     std::size_t most_;
     std::set<std::string> seen_;
+    int tried_ = 0;
     Specs found_;
 };
 
