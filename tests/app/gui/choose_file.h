@@ -13,7 +13,7 @@ inline bool chooseFile(QWidget& asking, const QString& path) {
         dialog = asking.findChild<QFileDialog*>();
         return dialog && dialog->isVisible();
     };
-    if (!QTest::qWaitFor(shown, 5'000)) return false;
+    if (!QTest::qWaitFor(shown, 60'000)) return false;
     if (path.isEmpty()) {
         QTest::keyClick(dialog, Qt::Key_Escape);
     } else {
@@ -22,5 +22,5 @@ inline bool chooseFile(QWidget& asking, const QString& path) {
         name->setText(path);
         QTest::keyClick(name, Qt::Key_Return);
     }
-    return QTest::qWaitFor([&] { return !asking.findChild<QFileDialog*>(); }, 5'000);
+    return QTest::qWaitFor([&] { return !asking.findChild<QFileDialog*>(); }, 60'000);
 }

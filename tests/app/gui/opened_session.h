@@ -51,7 +51,7 @@ inline QString writeLayeredModel(const QString& path, int layers, int rows) {
 inline bool openModel(qs::gui::Session& session, const QString& path) {
     QSignalSpy changed(&session, &qs::gui::Session::modelChanged);
     session.open(path);
-    return (changed.size() > 0 || changed.wait(20'000)) && session.model();
+    return (changed.size() > 0 || changed.wait(60'000)) && session.model();
 }
 
 inline bool everythingMeasured(qs::gui::Session& session, const qs::QuantSpec& spec) {

@@ -83,7 +83,7 @@ private Q_SLOTS:
         page_.reset(createAuditPage(*session_, nullptr));
         page_->resize(1056, 802);
         page_->show();
-        QVERIFY(QTest::qWaitForWindowExposed(page_.get()));
+        QVERIFY(QTest::qWaitForWindowExposed(page_.get(), qs::test::kWait));
     }
 
     void aSmallModelIsAuditedAtOnce() {

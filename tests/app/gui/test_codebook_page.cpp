@@ -59,7 +59,7 @@ private Q_SLOTS:
         page_.reset(createCodebookPage(*session_, nullptr));
         page_->resize(1056, 802);
         page_->show();
-        QVERIFY(QTest::qWaitForWindowExposed(page_.get()));
+        QVERIFY(QTest::qWaitForWindowExposed(page_.get(), qs::test::kWait));
         session_->open(path);
         QTRY_VERIFY(session_->tensor());
         use("nf4:block=64");

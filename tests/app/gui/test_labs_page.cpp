@@ -71,7 +71,7 @@ private Q_SLOTS:
         page_.reset(createLabsPage(*session_, nullptr));
         page_->resize(1056, 802);
         page_->show();
-        QVERIFY(QTest::qWaitForWindowExposed(page_.get()));
+        QVERIFY(QTest::qWaitForWindowExposed(page_.get(), qs::test::kWait));
         QVERIFY(page_->grab().toImage().size() == page_->size()); // without a model: a sentence, no crash
         keepPicture(*page_, QStringLiteral("labs-empty"));
         QVERIFY(openModel(*session_, path));
@@ -162,7 +162,7 @@ private Q_SLOTS:
         QSignalSpy saved(lab, &QatPanel::saved);
         const QString path = folder_.filePath(QStringLiteral("latent.safetensors"));
         lab->saveTo(path);
-        QVERIFY(saved.wait(10'000));
+        QVERIFY(saved.wait(qs::test::kWait));
         const auto written = qs::openModel(path.toStdString());
         QVERIFY(written && (*written)->find("layers.0.mlp.down_proj.weight"));
 
@@ -170,7 +170,7 @@ private Q_SLOTS:
         QSignalSpy kept(lab, &QatPanel::kept);
         QCOMPARE(the<QLineEdit>("qatName")->text(), QStringLiteral("down_proj_qat"));
         click("qatKeep");
-        QVERIFY(kept.wait(10'000));
+        QVERIFY(kept.wait(qs::test::kWait));
         QCOMPARE(kept[0][0].toString(), QStringLiteral("nf4:block=64:dialect=down_proj_qat"));
         QVERIFY(session_->comparing() && specText(session_->specB()) == "nf4:block=64:dialect=down_proj_qat");
         QTRY_VERIFY(session_->currentB() && session_->current() && !session_->currentIsStale());
@@ -239,7 +239,7 @@ private Q_SLOTS:
         QSignalSpy saved(lab, &SolversPanel::saved);
         const QString path = folder_.filePath(QStringLiteral("solved.safetensors"));
         lab->saveTo(path);
-        QVERIFY(saved.wait(10'000));
+        QVERIFY(saved.wait(qs::test::kWait));
         const auto written = qs::openModel(path.toStdString());
         QVERIFY(written && (*written)->find("layers.0.mlp.down_proj.weight.column_scale"));
 
@@ -257,7 +257,7 @@ private Q_SLOTS:
         auto* page = static_cast<LabsPage*>(page_.get());
         QSignalSpy changed(page, &LabsPage::inputsChanged);
         page->openInputs(folder_.filePath(QStringLiteral("inputs.safetensors")));
-        QVERIFY(changed.wait(10'000));
+        QVERIFY(changed.wait(qs::test::kWait));
         QVERIFY(the<QToolButton>("labInputs")->text().contains(u"inputs.safetensors"));
         QVERIFY(quiet());
         // A tensor that the inputs do not fit: a sentence in the card, and the page lives on.
@@ -271,7 +271,7 @@ private Q_SLOTS:
         QVERIFY(quiet());
         // Gradients are given the same way.
         page->openInputs(folder_.filePath(QStringLiteral("gradients.safetensors")), LabsPage::Given::Gradients);
-        QVERIFY(changed.wait(10'000));
+        QVERIFY(changed.wait(qs::test::kWait));
         QVERIFY(the<QToolButton>("labInputs")->text().contains(u"gradients.safetensors"));
         QVERIFY(quiet());
         QCOMPARE(the<ProductsPanel>("labProducts")->rows().size(), std::size_t(3));

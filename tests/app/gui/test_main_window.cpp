@@ -111,7 +111,7 @@ private Q_SLOTS:
         Session session;
         MainWindow window(session);
         window.show();
-        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        QVERIFY(QTest::qWaitForWindowExposed(&window, qs::test::kWait));
         keepPicture(window, QStringLiteral("window-start-empty"));
         QVERIFY(openModel(session, samplePath()));
         QVERIFY(everythingMeasured(session, session.spec()));
@@ -178,7 +178,7 @@ private Q_SLOTS:
         MainWindow window(session);
         window.show();
         window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window));
+        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
         QVERIFY(openModel(session, samplePath()));
         QVERIFY(everythingMeasured(session, session.spec()));
         QCOMPARE(session.page(), QStringLiteral("overview"));
@@ -240,7 +240,7 @@ private Q_SLOTS:
         MainWindow window(session);
         window.show();
         window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window));
+        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
         QVERIFY(openModel(session, samplePath()));
         QTest::keyClick(&window, Qt::Key_1);
         QVERIFY(everythingMeasured(session, session.spec()));
@@ -290,7 +290,7 @@ private Q_SLOTS:
         MainWindow window(session);
         window.show();
         window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window));
+        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
         const auto named = [&](const QString& title) -> QAction* {
             for (auto* action : window.findChildren<QAction*>())
                 if (action->text().remove(u'&').section(u'\t', 0, 0) == title) return action;
@@ -321,7 +321,7 @@ private Q_SLOTS:
         MainWindow window(session);
         window.show();
         window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window));
+        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
         QVERIFY(openModel(session, samplePath()));
         QTRY_VERIFY(window.browser().isVisible() && window.browser().view()->currentIndex().isValid());
         auto* view = window.browser().view();
@@ -347,7 +347,7 @@ private Q_SLOTS:
         MainWindow window(session);
         window.show();
         window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window));
+        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
         QVERIFY(openModel(session, samplePath()));
         QTest::mouseClick(window.findChild<QToolButton*>(QStringLiteral("rail-audit")), Qt::LeftButton);
         QTRY_VERIFY(window.findChild<QPushButton*>(QStringLiteral("auditStart")));

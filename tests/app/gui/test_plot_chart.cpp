@@ -49,7 +49,7 @@ private:
         chart.setAxes(QStringLiteral("w / scale"), QStringLiteral("density"));
         chart.setData({bell(129)}, {{0.25, QStringLiteral("level 0.25"), false, false, 1}});
         chart.show();
-        QVERIFY(QTest::qWaitForWindowExposed(&chart));
+        QVERIFY(QTest::qWaitForWindowExposed(&chart, qs::test::kWait));
     }
 
 private Q_SLOTS:
@@ -292,7 +292,7 @@ private Q_SLOTS:
         }
         chart.setData({many}, {});
         plain.setData({few}, {});
-        QVERIFY(QTest::qWaitForWindowExposed(&chart));
+        QVERIFY(QTest::qWaitForWindowExposed(&chart, qs::test::kWait));
         chart.setXView(9990, 10010);
         plain.setXView(9990, 10010);
         // The lines run on to the edges in the one that has more points; compared is the middle.

@@ -106,7 +106,7 @@ private Q_SLOTS:
         page->setPathChooser(
             [](const QString&, const ReportWriter&) { return QStringLiteral("/nonexistent/folder/r.json"); });
         QTest::mouseClick(button, Qt::LeftButton);
-        QVERIFY(failed.wait(10'000));
+        QVERIFY(failed.wait(qs::test::kWait));
         QVERIFY(failed.last().first().toString().contains(QStringLiteral("/nonexistent/folder")));
         // Never over the opened model.
         const QString source = QString::fromStdString(session_->model()->files.front().path);

@@ -52,7 +52,7 @@ private Q_SLOTS:
         page_.reset(createSweepPage(*session_, nullptr));
         page_->resize(1056, 802); // what a window of 1440x900 leaves
         page_->show();
-        QVERIFY(QTest::qWaitForWindowExposed(page_.get()));
+        QVERIFY(QTest::qWaitForWindowExposed(page_.get(), qs::test::kWait));
         keepPicture(*page_, QStringLiteral("sweep-empty"));
         QVERIFY(openModel(*session_, samplePath()));
     }

@@ -301,7 +301,7 @@ private Q_SLOTS:
         TensorBrowser browser(session);
         browser.resize(300, 700);
         browser.show();
-        QVERIFY(QTest::qWaitForWindowExposed(&browser));
+        QVERIFY(QTest::qWaitForWindowExposed(&browser, qs::test::kWait));
         QVERIFY(openModel(session, samplePath()));
         auto* view = browser.view();
         QTRY_VERIFY(view->currentIndex().isValid());

@@ -86,7 +86,7 @@ private Q_SLOTS:
         page_.reset(createTensorPage(*session_, nullptr));
         page_->resize(1056, 802);
         page_->show();
-        QVERIFY(QTest::qWaitForWindowExposed(page_.get()));
+        QVERIFY(QTest::qWaitForWindowExposed(page_.get(), qs::test::kWait));
         keepPicture(*page_, QStringLiteral("tensor-page-empty"));
         QVERIFY(!card<DensityCard>()->isVisible()); // one sentence and an action
         session_->open(path);

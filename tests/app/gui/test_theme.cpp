@@ -228,7 +228,7 @@ private Q_SLOTS:
         Gallery gallery;
         gallery.show();
         gallery.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&gallery));
+        QVERIFY(QTest::qWaitForWindowActive(&gallery, qs::test::kWait));
         const auto& tokens = Theme::instance().tokens();
         const std::initializer_list<QWidget*> focusable = {gallery.edit, gallery.combo, gallery.spin};
         for (auto* control : focusable) {
@@ -251,7 +251,7 @@ private Q_SLOTS:
         Gallery gallery;
         gallery.show();
         gallery.combo->showPopup();
-        QVERIFY(QTest::qWaitForWindowExposed(gallery.combo->view()->window()));
+        QVERIFY(QTest::qWaitForWindowExposed(gallery.combo->view()->window(), qs::test::kWait));
         auto* list = gallery.combo->view();
         QCOMPARE(list->visualRect(list->model()->index(1, 0)).height(), 26);
         const auto shown = picture(*list->window());
