@@ -10,6 +10,7 @@
 #include "core/analysis/input_errors.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
+#include "core/quant/offers.h"
 #include "core/quant/solved.h"
 #include "core/solve/solver.h"
 #include "core/value/tensor.h"
@@ -47,25 +48,34 @@ class Reasons {
 public:
     void add(const AnalysisRow& row) {
         if (row->status == Status::Ok) return;
-        const auto known =
-            std::find_if(reasons_.begin(), reasons_.end(), [&](const auto& r) { return r.first == row->reason; });
+        const auto known = std::find_if(reasons_.begin(), reasons_.end(),
+                                        [&](const auto& r) { return r.first->reason == row->reason; });
         if (known != reasons_.end())
             ++known->second;
         else if (reasons_.size() < kMost)
-            reasons_.emplace_back(row->reason, 1);
+            reasons_.emplace_back(row, 1);
         else
             ++more_;
     }
-    std::string text() const {
+    /// With what fits the first tensor of each reason.
+    std::string text(const Model& model) const {
         std::string out;
-        for (const auto& [reason, rows] : reasons_) out += fmt::format("{} refused: {}\n", rows, oneSentence(reason));
+        for (const auto& [row, rows] : reasons_)
+            out += fmt::format("{} refused: {}\n", rows, oneSentence(row->reason + offersFor(*row, model)));
         if (more_) out += fmt::format("{} more rows for other reasons; --json lists them all.\n", more_);
         return out.empty() ? out : "\n" + out;
     }
 
 private:
+    static std::string offersFor(const TensorAnalysis& row, const Model& model) {
+        const TensorInfo* tensor = model.find(row.tensor);
+        const bool nonFinite = row.nan + row.inf > 0; // the reason itself says what leaves them out
+        if (!tensor || nonFinite || row.status != Status::Refused) return {};
+        return offersText(specsForRefused(row.spec, std::span(&tensor, 1), nonFinite));
+    }
+
     static constexpr std::size_t kMost = 8;
-    std::vector<std::pair<std::string, std::size_t>> reasons_;
+    std::vector<std::pair<AnalysisRow, std::size_t>> reasons_;
     std::size_t more_ = 0;
 };
 
@@ -124,7 +134,7 @@ Result<void> printBelow(const Options& options, const AnalysisPlan& plan, const 
     for (const std::string& sentence : below.remarks)
         text += (below.rows > below.remarkedRows ? fmt::format("Of the first {} rows: ", below.remarkedRows) : "") +
                 sentence + "\n";
-    return print(below.reasons.text() + "\n" + tableText(sums) + text);
+    return print(below.reasons.text(*plan.model) + "\n" + tableText(sums) + text);
 }
 
 Result<void> printRows(const Options& options, const AnalysisPlan& plan, const AnalysisResult& result,

@@ -6,7 +6,7 @@
 namespace qs::cli {
 namespace {
 
-const std::array<Command, 19> kCommands = {{
+const std::array<Command, 20> kCommands = {{
     {"inspect", "List the tensors of a checkpoint: dtype, shape, bytes and, if asked, statistics", declareInspect},
     {"quantize", "Write a quantized copy of a checkpoint", declareQuantize},
     {"export", "Write a copy whose tensors are quantized as a recipe says, and prove it", declareExport},
@@ -16,6 +16,7 @@ const std::array<Command, 19> kCommands = {{
     {"audit", "Look for wrong labels and orders, weights quantized before, dead channels, NaN and duplicates",
      declareAudit},
     {"diff", "Compare two checkpoints tensor by tensor, under the names and orders of other ecosystems", declareDiff},
+    {"verify", "Check that an exported file or folder is still what its certificate speaks of", declareVerify},
     {"whatif", "What transposing, reshaping, joining, cutting and sharding a quantized tensor costs", declareWhatIf},
     {"train", "Train a tensor's latent weights through the rounding, and keep the result as a spec", declareTrain},
     {"products", "Measure a layer's three products under a spec for each operand", declareProducts},

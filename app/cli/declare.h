@@ -16,6 +16,7 @@ Run declareAnalyze(CLI::App& app);
 Run declareSweep(CLI::App& app);
 Run declareAudit(CLI::App& app);
 Run declareDiff(CLI::App& app);
+Run declareVerify(CLI::App& app);
 Run declareWhatIf(CLI::App& app);
 Run declareTrain(CLI::App& app);
 Run declareProducts(CLI::App& app);

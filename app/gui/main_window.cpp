@@ -17,6 +17,7 @@
 #include "app/gui/widgets/peek.h"
 #include "app/gui/widgets/plot_chart.h"
 #include "app/gui/widgets/rail.h"
+#include "app/gui/widgets/refusal_banner.h"
 #include "app/gui/widgets/tensor_browser.h"
 #include "app/gui/widgets/top_bar.h"
 #include "core/base/text.h"
@@ -49,8 +50,9 @@ const PageTraits* findPage(const QString& id) {
 MainWindow::MainWindow(Session& session, QWidget* parent)
     : QMainWindow(parent), session_(session), history_(new SpecHistory(session, this)),
       saver_(new SessionSaver(session, *history_, this)), top_(new TopBar(session)),
-      browser_(new TensorBrowser(session)), banner_(new Banner), stack_(new QStackedWidget),
-      splitter_(new QSplitter(Qt::Horizontal)), lane_(new JobLane(session)), peek_(new Peek(session, this)) {
+      browser_(new TensorBrowser(session)), banner_(new Banner), refusal_(new RefusalBanner(session)),
+      stack_(new QStackedWidget), splitter_(new QSplitter(Qt::Horizontal)), lane_(new JobLane(session)),
+      peek_(new Peek(session, this)) {
     setAcceptDrops(true);
     setMinimumSize(1280, 680); // below it the spec and a tensor's two columns of cards do not fit
     resize(1440, 900);
@@ -61,6 +63,7 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
     areaColumn->setContentsMargins(0, 0, 0, 0);
     areaColumn->setSpacing(0);
     areaColumn->addWidget(banner_);
+    areaColumn->addWidget(refusal_);
     areaColumn->addWidget(stack_, 1);
     splitter_->addWidget(browser_);
     splitter_->addWidget(area);
@@ -125,6 +128,7 @@ void MainWindow::showPage(const QString& id) {
         stack_->setFocus();
     stack_->setCurrentWidget(widget);
     top_->setSpecVisible(page->usesSpecBar);
+    refusal_->setWanted(page->usesSpecBar);
     browser_->setVisible(page->usesBrowser && browserWanted_ && session_.model());
 }
 
@@ -145,7 +149,7 @@ void MainWindow::followModel() {
         banner_->offer(QStringLiteral("Tensors of this file are stored quantized: what is listed are their codes and "
                                       "scales. ") +
                            sentence,
-                       QStringLiteral("Decode them"), [this] { session_.decodeStored(); });
+                       {{QStringLiteral("Decode them"), {}, [this] { session_.decodeStored(); }}});
     else if (!sentence.isEmpty())
         banner_->say(sentence);
 }

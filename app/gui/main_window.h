@@ -12,6 +12,7 @@ class QStackedWidget;
 namespace qs::gui {
 
 class Banner;
+class RefusalBanner;
 class JobLane;
 class Peek;
 class Rail;
@@ -60,6 +61,7 @@ private:
     TopBar* top_;
     TensorBrowser* browser_;
     Banner* banner_;
+    RefusalBanner* refusal_;
     QStackedWidget* stack_;
     QSplitter* splitter_;
     JobLane* lane_;

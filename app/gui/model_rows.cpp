@@ -28,6 +28,8 @@ void ModelRows::insert(std::size_t weight, AnalysisRow row) {
         sums_.merge(row->sums);
         elements_ += double(row->elements);
         bytesAfter_ += double(row->bytesAfter);
+    } else if (row->status == Status::Refused && ++refused_ == 1) {
+        firstRefused_ = row;
     }
     place = std::move(row);
 }

@@ -27,12 +27,15 @@ public:
     const ErrorSums& sums() const { return sums_; }
     double elements() const { return elements_; }
     double bytesAfter() const { return bytesAfter_; }
+    qsizetype refused() const { return refused_; }
+    const AnalysisRow& firstRefused() const { return firstRefused_; } ///< null: none is
 
 private:
     static constexpr std::size_t kChunk = 256;
     using Chunk = std::array<AnalysisRow, kChunk>;
     std::vector<std::shared_ptr<Chunk>> chunks_; ///< copied before it is written while somebody else has it
-    qsizetype known_ = 0;
+    qsizetype known_ = 0, refused_ = 0;
+    AnalysisRow firstRefused_; ///< of those that have arrived
     ErrorSums sums_;
     double elements_ = 0, bytesAfter_ = 0;
 };

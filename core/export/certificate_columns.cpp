@@ -53,4 +53,17 @@ const Columns<CertifiedFile>& certifiedFileColumns() {
     return columns;
 }
 
+const Columns<CheckedFile>& checkedFileColumns() {
+    using F = CheckedFile;
+    static const Columns<F> columns = {
+        text<F>("name", "File", "", [](const F& f) -> Value { return escapeForPeople(f.certified.name, 200); }),
+        text<F>("status", "Status", "as certified: size and SHA-256 are those of the certificate",
+                [](const F& f) -> Value { return f.differs.empty() ? "as certified" : "differs"; }),
+        bytes<F>("bytes", "Bytes", "As certified", [](const F& f) -> Value { return std::int64_t(f.certified.bytes); }),
+        {{"sha256", "SHA-256", "", Show::Code, 0, Direction::None, "As certified"},
+         [](const F& f) -> Value { return f.certified.sha256; }},
+        text<F>("reason", "Reason", "", [](const F& f) -> Value { return escapeForPeople(f.differs, 200); })};
+    return columns;
+}
+
 } // namespace qs

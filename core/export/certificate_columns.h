@@ -9,5 +9,6 @@ namespace qs {
 
 const Columns<TensorProof>& proofColumns();
 const Columns<CertifiedFile>& certifiedFileColumns();
+const Columns<CheckedFile>& checkedFileColumns();
 
 } // namespace qs

@@ -71,11 +71,11 @@ Result<void> checkDialect(const QuantSpec& spec) {
     if (blocks && block != traits.defaultBlock)
         return fail(fmt::format("dialect=ggml of {} has blocks of {} alone, not {}: use {}:dialect=ggml", spec.format,
                                 traits.defaultBlock, block, spec.format));
-    const std::uint32_t nearest = std::clamp(std::bit_floor(std::max(1u, block)), 32u, 4096u);
+    const std::uint32_t nearest = std::clamp(std::bit_floor(std::max(1u, block)), kLeastBnbBlock, kMostBnbBlock);
     if (!blocks && block != nearest)
-        return fail(fmt::format("dialect=bnb has blocks of a power of two from 32 to 4096, not {}: use "
+        return fail(fmt::format("dialect=bnb has blocks of a power of two from {} to {}, not {}: use "
                                 "{}:dialect=bnb:block={}",
-                                block, spec.format, nearest));
+                                kLeastBnbBlock, kMostBnbBlock, block, spec.format, nearest));
     return {};
 }
 

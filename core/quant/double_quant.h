@@ -16,6 +16,8 @@
 namespace qs {
 
 inline constexpr std::size_t kNestedBlock = 256;
+/// Sizes of its blocks of weights, powers of two.
+inline constexpr std::uint32_t kLeastBnbBlock = 32, kMostBnbBlock = 4096;
 
 /// bitsandbytes' blocks of nf4 and fp4.
 bool isBnb4(const QuantSpec& spec);

@@ -145,6 +145,26 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
     return bitsandbytesConfig(model, taken, {first.format, isDoubleQuantized(first)});
 }
 
+/// bitsandbytes 0.50 packs weights for its product on CPUs by rows of whole blocks, 32 rows at a time
+/// (functional.py, _convert_weight_packed_for_cpu).
+std::string warns(std::span<const TakenTensor> taken) {
+    const auto splitsBlocks = [](const TakenTensor& one) {
+        const auto& shape = one.tensor->shape;
+        return shape.back() % std::int64_t(one.spec.blockSize()) != 0;
+    };
+    const auto first = std::find_if(taken.begin(), taken.end(), splitsBlocks);
+    if (first == taken.end()) return {};
+    const std::int64_t columns = first->tensor->shape.back();
+    std::uint32_t fits = first->spec.blockSize();
+    while (fits > kLeastBnbBlock && columns % std::int64_t(fits) != 0) fits /= 2;
+    const std::string works = columns % std::int64_t(fits) == 0 ? fmt::format("block={} fits them", fits)
+                                                                : std::string("no block of bitsandbytes fits them");
+    return fmt::format("Rows of {} of {} quantized tensors are not whole blocks, such as {} columns under block={}: "
+                       "bitsandbytes 0.50 cannot multiply by these on a CPU; {}.",
+                       std::count_if(taken.begin(), taken.end(), splitsBlocks), taken.size(), columns,
+                       first->spec.blockSize(), works);
+}
+
 } // namespace
 
 Layout bnbLayout() {
@@ -158,7 +178,8 @@ Layout bnbLayout() {
             .writeFrom = writeFrom,
             .holds = isLinearWeight,
             .config = config,
-            .describes = false};
+            .describes = false,
+            .warns = warns};
 }
 
 } // namespace qs

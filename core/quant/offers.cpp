@@ -147,21 +147,48 @@ std::vector<QuantSpec> specsNear(const QuantSpec& wanted, const std::function<bo
     return std::move(search).found();
 }
 
+namespace {
+
+/// Whether a spec fits all of some tensors; of those of one shape, one is asked.
+class Fits {
+public:
+    Fits(std::span<const TensorInfo* const> tensors, const Layout* layout) : layout_(layout) {
+        for (const TensorInfo* tensor : tensors) shapes_.emplace(tensor->shape, tensor);
+    }
+    bool any() const { return !shapes_.empty(); }
+    bool operator()(const QuantSpec& asked) const {
+        return std::all_of(shapes_.begin(), shapes_.end(), [&](const auto& one) {
+            const TensorInfo& tensor = *one.second;
+            const QuantSpec spec = forTensor(asked, tensor);
+            return layout_ ? layout_->accepts(spec, tensor.shape).has_value()
+                           : scaleGrid(spec, tensor.shape).has_value();
+        });
+    }
+
+private:
+    const Layout* layout_;
+    std::map<std::vector<std::int64_t>, const TensorInfo*> shapes_;
+};
+
+} // namespace
+
 std::vector<QuantSpec> specsThatFit(const QuantSpec& wanted, std::span<const TensorInfo* const> tensors,
                                     const Layout* layout, std::size_t most) {
-    std::map<std::vector<std::int64_t>, const TensorInfo*> shapes; // one of each will do
-    for (const TensorInfo* tensor : tensors) shapes.emplace(tensor->shape, tensor);
-    if (shapes.empty()) return {};
-    const auto takes = [layout](const QuantSpec& asked, const TensorInfo& tensor) {
-        const QuantSpec spec = forTensor(asked, tensor);
-        return layout ? layout->accepts(spec, tensor.shape).has_value() : scaleGrid(spec, tensor.shape).has_value();
-    };
-    return specsNear(
-        wanted,
-        [&](const QuantSpec& spec) {
-            return std::all_of(shapes.begin(), shapes.end(), [&](const auto& one) { return takes(spec, *one.second); });
-        },
-        most);
+    const Fits fits(tensors, layout);
+    return fits.any() ? specsNear(wanted, fits, most) : Specs();
+}
+
+std::vector<QuantSpec> specsForRefused(const QuantSpec& refused, std::span<const TensorInfo* const> tensors,
+                                       bool holdNonFinite, std::size_t most) {
+    const Fits fits(tensors, nullptr);
+    if (!fits.any()) return {};
+    QuantSpec other = refused;
+    if (holdNonFinite)
+        other.nan = NanPolicy::Skip;
+    else if (fits(refused))
+        other.dialect.reset(); // its shapes were not refused, but its values
+    if (other == refused || !checkSpec(other)) return specsNear(refused, fits, most);
+    return fits(other) ? Specs{other} : specsNear(other, fits, most);
 }
 
 std::string offersText(std::span<const QuantSpec> offers) {

@@ -15,6 +15,11 @@ std::vector<QuantSpec> specsNear(const QuantSpec& wanted, const std::function<bo
 std::vector<QuantSpec> specsThatFit(const QuantSpec& wanted, std::span<const TensorInfo* const> tensors,
                                     const Layout* layout, std::size_t most = 3);
 
+/// In the place of a spec under which measuring these tensors was refused: that leaves NaN and Inf out where some hold
+/// any, has the scales of another dialect where values overflow in this one, or else other sizes and formats.
+std::vector<QuantSpec> specsForRefused(const QuantSpec& refused, std::span<const TensorInfo* const> tensors,
+                                       bool holdNonFinite, std::size_t most = 3);
+
 /// "; what fits: nf4:block=32 or nf4:block=16"; "" of none.
 std::string offersText(std::span<const QuantSpec> offers);
 

@@ -12,7 +12,7 @@
 namespace qs::gui {
 
 Banner::Banner(QWidget* parent)
-    : QWidget(parent), icon_(new QLabel), text_(new QLabel), action_(new QPushButton), close_(new QToolButton) {
+    : QWidget(parent), icon_(new QLabel), text_(new QLabel), actions_(new QHBoxLayout), close_(new QToolButton) {
     text_->setWordWrap(true);
     text_->setTextFormat(Qt::PlainText);
     text_->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -24,13 +24,9 @@ Banner::Banner(QWidget* parent)
     row->setSpacing(Theme::kGap);
     row->addWidget(icon_);
     row->addWidget(text_, 1);
-    row->addWidget(action_);
+    actions_->setSpacing(Theme::kSpace);
+    row->addLayout(actions_);
     row->addWidget(close_);
-    action_->setObjectName(QStringLiteral("bannerAction"));
-    connect(action_, &QPushButton::clicked, this, [this] {
-        hide();
-        if (act_) act_();
-    });
     connect(close_, &QToolButton::clicked, this, &QWidget::hide);
     connect(&Theme::instance(), &Theme::changed, this, &Banner::tint);
     tint();
@@ -43,15 +39,26 @@ void Banner::tint() {
     close_->setIcon(Theme::icon(QStringLiteral("close"), tokens.muted, 16));
 }
 
-void Banner::offer(const QString& sentence, const QString& action, std::function<void()> act) {
+void Banner::offer(const QString& sentence, const std::vector<Action>& actions) {
     say(sentence);
-    act_ = std::move(act);
-    action_->setText(action);
-    action_->setVisible(true);
+    for (const Action& action : actions) {
+        auto* button = new QPushButton(action.text);
+        button->setObjectName(QStringLiteral("bannerAction"));
+        button->setToolTip(action.tip);
+        connect(button, &QPushButton::clicked, this, [this, act = action.act] {
+            hide();
+            act();
+        });
+        actions_->addWidget(button);
+    }
 }
 
 void Banner::say(const QString& sentence) {
-    action_->setVisible(false);
+    while (auto* item = actions_->takeAt(0)) {
+        item->widget()->hide();
+        item->widget()->deleteLater();
+        delete item;
+    }
     text_->setText(sentence);
     setAccessibleName(sentence);
     setVisible(!sentence.isEmpty());

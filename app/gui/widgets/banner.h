@@ -5,7 +5,9 @@
 #include <QWidget>
 
 #include <functional>
+#include <vector>
 
+class QHBoxLayout;
 class QLabel;
 class QPushButton;
 class QToolButton;
@@ -17,8 +19,12 @@ class Banner : public QWidget {
 public:
     explicit Banner(QWidget* parent = nullptr);
     void say(const QString& sentence); ///< "" hides it
-    /// With a button for what can be done about it, which closes the banner.
-    void offer(const QString& sentence, const QString& action, std::function<void()> act);
+    /// What can be done about it: a button's words, and what a click does, which closes the banner.
+    struct Action {
+        QString text, tip;
+        std::function<void()> act;
+    };
+    void offer(const QString& sentence, const std::vector<Action>& actions);
     QString text() const;
 
 protected:
@@ -27,8 +33,7 @@ protected:
 private:
     void tint();
     QLabel *icon_, *text_;
-    QPushButton* action_;
-    std::function<void()> act_;
+    QHBoxLayout* actions_;
     QToolButton* close_;
 };
 

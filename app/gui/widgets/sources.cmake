@@ -2,6 +2,7 @@
 # One line a file.
 target_sources(qs_gui PRIVATE
   widgets/banner.cpp
+  widgets/refusal_banner.cpp
   widgets/card.cpp
   widgets/job_lane.cpp
   widgets/key_figures.cpp

@@ -25,6 +25,16 @@ private Q_SLOTS:
         QVERIFY(!file_.isEmpty());
     }
 
+    void aRefusalNamesWhatFits() {
+        const QString sample = s(QS_SOURCE_DIR "/resources/samples/tiny-llama");
+        const auto ran = run({s("analyze"), sample, s("--spec"), s("q4_0"), s("--spec"), s("q4_k")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        const auto line = ran.out.mid(ran.out.indexOf(" refused: "));
+        QVERIFY2(line.contains("; what fits: q4_0"), ran.out.constData());
+        const auto holds = run({s("analyze"), file_, s("--spec"), s("nf4:block=64")});
+        QVERIFY2(holds.out.contains("nan=skip") && !holds.out.contains("what fits"), holds.out.constData());
+    }
+
     void rowsFollowTheContract() {
         const auto ran =
             run({s("analyze"), file_, s("--spec"), s("nf4:block=64"), s("--spec"), s("f32"), s("--json"), s("-")});

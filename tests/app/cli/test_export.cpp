@@ -127,6 +127,40 @@ private Q_SLOTS:
         QCOMPARE(json[s("result")].toString(), s("proved"));
     }
 
+    void verifySaysWhatDiffers() {
+        QTemporaryDir dir;
+        const QString model = dir.filePath(s("model")), out = dir.filePath(s("out")),
+                      file = dir.filePath(s("out.safetensors")), json = dir.filePath(s("v.json"));
+        makeModel(model, 64);
+        const auto quantize = [&](const QString& to) {
+            return run({s("quantize"), model, s("--spec"), s("nf4:block=64"), s("-o"), to});
+        };
+        QCOMPARE(run({s("verify"), model}).code, 1); // has no certificate
+        for (const QString& written : {out, file}) {
+            QVERIFY(quantize(written).code == 0);
+            const auto fine = run({s("verify"), written, s("--json"), json});
+            QVERIFY2(fine.code == 0 && fine.out.contains("as certified"), fine.err.constData());
+            QCOMPARE(QJsonDocument::fromJson(get(json)).object()[s("holds")].toBool(), true);
+            const QString weights = written == out ? out + s("/model.safetensors") : file;
+            auto bytes = get(weights);
+            bytes[bytes.size() - 1] = char(bytes[bytes.size() - 1] ^ 1);
+            QVERIFY(!put(weights, bytes).isEmpty());
+            const auto changed = run({s("verify"), written, s("--json"), json});
+            QCOMPARE(changed.code, 1);
+            QVERIFY2(isSentence(changed.err) && changed.err.contains("SHA-256"), changed.err.constData());
+            QCOMPARE(QJsonDocument::fromJson(get(json)).object()[s("holds")].toBool(true), false);
+            bytes.chop(1);
+            QVERIFY(!put(weights, bytes).isEmpty());
+            QVERIFY(run({s("verify"), written}).err.contains("bytes, not"));
+        }
+        // A certificate that was carried elsewhere speaks of files that are not there.
+        QVERIFY(quantize(file).code == 0);
+        const QString apart = dir.filePath(s("apart"));
+        QVERIFY(QDir().mkdir(apart) && QFile::rename(file + s(".certificate.json"), apart + s("/c.json")));
+        const auto gone = run({s("verify"), file, s("--certificate"), apart + s("/c.json")});
+        QVERIFY2(gone.code == 1 && gone.err.contains("it is not there"), gone.err.constData());
+    }
+
     void rulesOnTheCommandLine() {
         QTemporaryDir dir;
         const QString model = dir.filePath(s("model")), out = dir.filePath(s("out"));

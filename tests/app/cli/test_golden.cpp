@@ -21,7 +21,7 @@ private Q_SLOTS:
         add(s("version"), s("--version"));
         for (const char* command :
              {"inspect", "quantize", "dequantize", "analyze", "backends", "bench", "formats", "metrics", "layouts",
-              "calibrations", "solvers", "sweep", "audit", "diff", "whatif", "train", "products", "kvcache"})
+              "calibrations", "solvers", "sweep", "audit", "diff", "verify", "whatif", "train", "products", "kvcache"})
             add(s("help-") + s(command), s(command) + s(" --help"));
         add(s("formats"), s("formats"));
         add(s("formats-json"), s("formats --json -"));

@@ -6,6 +6,7 @@
 #include "app/gui/page.h"
 #include "app/gui/spec_edit.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/banner.h"
 #include "app/gui/widgets/job_lane.h"
 #include "app/gui/widgets/key_figures.h"
 #include "app/gui/widgets/tensor_browser.h"
@@ -171,6 +172,31 @@ private Q_SLOTS:
         session.setSpec(*qs::parseSpec("nf4:block=32")); // decoded values are what they decode to, up to BF16
         QVERIFY(tensorMeasured(session));
         QVERIFY(*qs::findMetric("nmse")->value(*session.current()) < 1e-5);
+    }
+
+    /// A spec that the tensors cannot have comes with those that they can.
+    void aRefusalHasButtons() {
+        Session session;
+        MainWindow window(session);
+        window.show();
+        QVERIFY(openModel(session, samplePath()));
+        session.showPage(QStringLiteral("tensor"));
+        session.selectTensor(session.weights().front());
+        session.setSpec(*qs::parseSpec("q4_k")); // whole blocks of 256; the sample's rows are shorter
+        QVERIFY(tensorMeasured(session));
+        auto* refusal = window.findChild<Banner*>(QStringLiteral("refusal"));
+        QTRY_VERIFY(refusal->isVisible());
+        QVERIFY2(refusal->text().contains(QStringLiteral("q4_k")), qPrintable(refusal->text()));
+        const auto offers = refusal->findChildren<QPushButton*>(QStringLiteral("bannerAction"));
+        QVERIFY(!offers.isEmpty());
+        keepPicture(window, QStringLiteral("window-refusal"));
+        const QString wanted = offers.front()->text();
+        QTest::mouseClick(offers.front(), Qt::LeftButton);
+        QCOMPARE(QStringLiteral("Use ") + QString::fromStdString(qs::specText(session.spec())), wanted);
+        QTRY_VERIFY(session.current() && !session.currentIsStale() && session.current()->status == qs::Status::Ok);
+        QTRY_VERIFY(!refusal->isVisible());
+        QVERIFY(everythingMeasured(session, session.spec()));
+        QCOMPARE(session.modelRows(session.spec()).refused(), qsizetype(0)); // it fits all tensors, not this one alone
     }
 
     void keysDoWhatTheMenuSays() {

@@ -2,6 +2,8 @@
 // What an export would write, and that the export then writes that; rules as people type them.
 #include "core/export/export_plan.h"
 #include "core/export/recipe.h"
+#include "core/quant/offers.h"
+#include "core/quant/scale_grid.h"
 #include "tests/core/export/made_export.h"
 #include "tests/support/test_program.h"
 
@@ -20,6 +22,7 @@ private Q_SLOTS:
     void refusalsAreRows();
     void refusalsOfferWhatFits_data();
     void refusalsOfferWhatFits();
+    void refusedMeasurementsOfferWhatFits();
     void aRuleForOneTensor();
     void whatTheLayoutCannotSayTogether();
     void decodedLayersAreSaid();
@@ -183,6 +186,24 @@ void PlanTest::refusalsOfferWhatFits() {
         const auto again = planExport(*model, asked);
         QVERIFY2(again && again->problem.empty() && again->offers.empty(), specText(one).c_str());
     }
+}
+
+void PlanTest::refusedMeasurementsOfferWhatFits() {
+    const auto model = *openModel(sampleFolder().toStdString());
+    const TensorInfo* tensor = model->find("model.layers.0.mlp.down_proj.weight");
+    const auto offers = [&](const char* spec, bool nonFinite) {
+        std::vector<std::string> texts;
+        for (const auto& one : specsForRefused(*parseSpec(spec), {&tensor, 1}, nonFinite))
+            texts.push_back(specText(one));
+        return texts;
+    };
+    using Texts = std::vector<std::string>;
+    QCOMPARE(offers("nf4", true), Texts{"nf4:nan=skip"});
+    QCOMPARE(offers("int8:dialect=bnb", false), Texts{"int8"}); // values overflow in f16
+    const auto blocks = offers("q6_k", false);                  // rows of the sample are no whole blocks of 256
+    QVERIFY(!blocks.empty());
+    for (const auto& text : blocks) QVERIFY2(scaleGrid(*parseSpec(text), tensor->shape).has_value(), text.c_str());
+    QVERIFY(specsForRefused(*parseSpec("nf4"), {}, false).empty());
 }
 
 void PlanTest::aRuleForOneTensor() {

@@ -57,6 +57,22 @@ void put(const QString& path, const QByteArray& text) {
 class BnbLayoutTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
+    /// bitsandbytes' product on CPUs needs rows of whole blocks.
+    void warnsOfRowsThatAreNoWholeBlocks() {
+        const auto said = [](std::int64_t columns, const char* spec) {
+            TensorInfo tensor;
+            tensor.name = "w", tensor.shape = {32, columns};
+            const TakenTensor taken{&tensor, *parseSpec(spec)};
+            return findLayout("bnb")->warns({&taken, 1});
+        };
+        QCOMPARE(said(512, "nf4:dialect=bnb"), std::string());
+        const std::string some = said(544, "nf4:dialect=bnb:block=64");
+        QVERIFY2(some.starts_with("Rows of 1 of 1 quantized tensors are not whole blocks, such as 544 columns under "
+                                  "block=64:") &&
+                     some.ends_with("block=32 fits them."),
+                 some.c_str());
+        QVERIFY(said(100, "fp4:dialect=bnb").ends_with("no block of bitsandbytes fits them."));
+    }
     void decodes_data();
     void decodes();
     void stateIsPythons();

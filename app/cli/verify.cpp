@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/declare.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/output_files.h"
+#include "app/cli/selection.h"
+#include "app/cli/terminal.h"
+#include "core/base/text.h"
+#include "core/export/certificate_columns.h"
+#include "core/quant/certificate_path.h"
+
+#include <fmt/format.h>
+
+namespace qs::cli {
+namespace {
+
+struct Options {
+    std::string path, certificate;
+    OutputFiles outputs;
+};
+
+Result<std::string> certificateFor(const Options& options) {
+    if (!options.certificate.empty()) return options.certificate;
+    std::string found = certificateOf(options.path);
+    if (!found.empty()) return found;
+    return fail(fmt::format("{}: there is no certificate at {}: `quantize` and `export` write one, and --certificate "
+                            "names one that lies elsewhere.",
+                            escapeForPeople(options.path, 160), escapeForPeople(certificatePathFor(options.path), 160)),
+                options.path);
+}
+
+Result<void> run(const Options& options) {
+    if (auto fine = options.outputs.check(); !fine) return fine;
+    const auto path = certificateFor(options);
+    if (!path) return tl::unexpected(path.error());
+    const auto checked = checkCertificate(*path, processJob());
+    if (!checked) return tl::unexpected(checked.error());
+    const Table table = makeTable({}, checkedFileColumns(), checked->files);
+    if (!options.outputs.standardOutput()) {
+        const std::string sentence = checked->holds() ? checkText(*checked) + "\n" : std::string();
+        if (auto done = print(fmt::format("{}{}\n{}", tableText(table), summaryText(checked->certificate), sentence));
+            !done)
+            return done;
+    }
+    if (options.outputs.any())
+        if (auto done = options.outputs.writeJson(fmt::format("{{\"rows\": {}, \"holds\": {}, \"certificate\": {}}}\n",
+                                                              jsonRows(table), checked->holds(),
+                                                              certificateText(checked->certificate)));
+            !done)
+            return done;
+    if (checked->holds()) return {};
+    return fail(checkText(*checked), *path);
+}
+
+} // namespace
+
+Run declareVerify(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    option(app, "EXPORTED", options->path, "A file or folder that `quantize` or `export` wrote")
+        .required()
+        .type("")
+        .reads();
+    option(app, "--certificate", options->certificate,
+           "Its certificate, beside the files that it names (default: certificate.json in\n"
+           "the folder, FILE.certificate.json beside a file)")
+        .type("FILE")
+        .reads();
+    options->outputs.declare(app, {"json"});
+    return [options] { return run(*options); };
+}
+
+} // namespace qs::cli
