@@ -247,7 +247,7 @@ void BackendsPage::startIfQuiet() {
                 tr("%1: rows that are timed now will be marked busy, and no ratio of them means anything. They "
                    "would take at least %2.")
                     .arg(sentence, QString::fromStdString(durationText(plan_->secondsNeeded()))),
-                tr("Run all the same"), [this] { start(); });
+                {{tr("Run all the same"), {}, [this] { start(); }}});
         });
 }
 
