@@ -12,6 +12,7 @@
 #include "core/quant/write_model.h"
 
 #include <fmt/format.h>
+#include <map>
 #include <unordered_map>
 
 namespace qs {
@@ -70,6 +71,32 @@ std::string becomesText(const PlannedTensor& row) {
 
 } // namespace
 
+namespace {
+
+/// The tensors that the request's spec or that of a rule is for, and whether it fits them all.
+struct Given {
+    std::vector<const TensorInfo*> tensors;
+    bool fits = true;
+};
+
+std::vector<PlanOffer> offersOf(const std::map<const QuantSpec*, Given>& given, const QuantizeRequest& request,
+                                const Layout& layout) {
+    std::vector<PlanOffer> offers;
+    const auto add = [&](std::optional<std::size_t> rule, const QuantSpec& spec) {
+        const auto found = given.find(&spec);
+        if (found == given.end() || found->second.fits) return;
+        for (QuantSpec& one : specsThatFit(spec, found->second.tensors, &layout))
+            offers.push_back({rule, std::move(one)});
+    };
+    add({}, request.spec);
+    // Of one at a time: the next rule's come when this one is mended.
+    for (std::size_t i = 0; i < request.rules.size() && offers.empty(); ++i)
+        if (request.rules[i].spec) add(i, *request.rules[i].spec);
+    return offers;
+}
+
+} // namespace
+
 Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request, const Job& job) {
     const auto layout = requestedLayout(request);
     if (!layout) return tl::unexpected(layout.error());
@@ -82,9 +109,8 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
     const auto parts = storedFields(model);
 
     std::vector<TakenTensor> taken;
-    std::string first;                     // refusal
-    std::vector<const TensorInfo*> bySpec; // that the request's own spec is for
-    bool specFits = true;
+    std::string first; // refusal
+    std::map<const QuantSpec*, Given> given;
     plan.tensors.reserve(model.tensors.size());
     for (const TensorInfo& tensor : model.tensors) {
         PlannedTensor row;
@@ -102,16 +128,15 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
                 row.becomes = ok ? Becomes::Quantized : Becomes::Refused;
                 if (!ok) row.reason = ok.error().message;
                 if (!ok && first.empty()) first = row.reason;
-                if (one.spec == &request.spec) {
-                    bySpec.push_back(&tensor);
-                    specFits = specFits && (*layout)->accepts(spec, tensor.shape);
-                }
+                Given& mates = given[one.spec];
+                mates.tensors.push_back(&tensor);
+                mates.fits = mates.fits && (*layout)->accepts(spec, tensor.shape);
                 taken.push_back({&tensor, spec});
             }
         }
         plan.tensors.push_back(std::move(row));
     }
-    if (!specFits) plan.offers = specsThatFit(request.spec, bySpec, *layout);
+    plan.offers = offersOf(given, request, **layout);
     std::string config;
     WrittenFiles kept;
     if ((*layout)->warns) plan.warning = (*layout)->warns(taken);

@@ -27,11 +27,17 @@ struct PlannedTensor {
     std::string reason; ///< of Stays and Refused
 };
 
+/// A spec that the layout writes for all tensors that the request's own spec, or that of a rule, is for.
+struct PlanOffer {
+    std::optional<std::size_t> rule; ///< of the request's rules; none: in the place of the request's spec
+    QuantSpec spec;
+};
+
 struct ExportPlan {
     std::vector<PlannedTensor> tensors;    ///< in the order of the model
     std::string problem;                   ///< why nothing can be written as it stands, one sentence; "": nothing known
     std::string warning;                   ///< what readers of the layout do not do with it; "": nothing to say
-    std::vector<QuantSpec> offers;         ///< that would do in the place of the request's spec, the nearest first
+    std::vector<PlanOffer> offers;         ///< in the place of specs that are refused, the nearest first
     std::vector<std::string> unmatched;    ///< rules that match no tensor
     std::vector<std::string> remarks;      ///< see writingRemarks()
     std::uint64_t bytes = 0, elements = 0; ///< of all tensors

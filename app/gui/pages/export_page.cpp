@@ -132,7 +132,7 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
         planCard_->setNote(rules_->wrong() ? tr("of the rules before: a line is wrong") : QString());
         allow();
     });
-    connect(plan_, &ExportPlanView::offered, &session, [&session](const QuantSpec& spec) { session.setSpec(spec); });
+    connect(plan_, &ExportPlanView::offered, this, &ExportPage::use);
     plan_->setTensorMenu([this](const std::string& name, const QPoint& at) {
         const auto* tensor = session_.model() ? session_.model()->find(name) : nullptr;
         if (tensor) popUpTensorMenu(*this, at, session_, *tensor);
@@ -350,6 +350,14 @@ void ExportPage::write() {
             status_->setToolTip(path);
             Q_EMIT exported(path);
         });
+}
+
+void ExportPage::use(const PlanOffer& offer) {
+    if (!offer.rule) return session_.setSpec(offer.spec);
+    auto rules = parseRules(session_.rules().toStdString());
+    if (!rules || *offer.rule >= rules->size()) return; // being edited
+    (*rules)[*offer.rule].spec = offer.spec;
+    if (const auto lines = rulesText(*rules)) session_.setRules(QString::fromStdString(*lines), session_.keepsRest());
 }
 
 void ExportPage::openCertificate() {

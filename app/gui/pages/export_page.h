@@ -55,6 +55,7 @@ private:
     void allow();
     QuantizeRequest request() const;
     void write();
+    void use(const PlanOffer& offer); ///< in the place of the spec that is refused
     void openCertificate();
     void present(const Certificate& certificate, const QString& path);
     void keep();         ///< layout and certificate, for session files

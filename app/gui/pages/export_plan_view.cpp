@@ -102,11 +102,16 @@ void ExportPlanView::showOffers() {
         delete item;
     }
     if (!plan_ || plan_->offers.empty()) return;
-    for (const QuantSpec& offer : plan_->offers) {
-        auto* button = new QPushButton(tr("Use %1").arg(QString::fromStdString(specText(offer))));
+    for (const PlanOffer& offer : plan_->offers) {
+        const QString spec = QString::fromStdString(specText(offer.spec));
+        auto* button = new QPushButton(
+            offer.rule ? tr("Use %1=%2").arg(QString::fromStdString(request_.rules[*offer.rule].regex), spec)
+                       : tr("Use %1").arg(spec));
         button->setObjectName(QStringLiteral("offer"));
-        button->setToolTip(
-            tr("All tensors of the plan fit this spec: %1").arg(QString::fromStdString(canonicalText(offer))));
+        button->setToolTip(offer.rule ? tr("All tensors of this rule fit this spec: %1")
+                                            .arg(QString::fromStdString(canonicalText(offer.spec)))
+                                      : tr("All tensors of the plan fit this spec: %1")
+                                            .arg(QString::fromStdString(canonicalText(offer.spec))));
         connect(button, &QPushButton::clicked, this, [this, offer] { Q_EMIT offered(offer); });
         offers_->addWidget(button);
     }

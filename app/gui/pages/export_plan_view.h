@@ -37,7 +37,7 @@ public:
 
 Q_SIGNALS:
     void planned();
-    void offered(const qs::QuantSpec& spec); ///< the user wants this one instead
+    void offered(const qs::PlanOffer& offer); ///< the user wants this spec instead
 
 private:
     void start();

@@ -165,6 +165,15 @@ private Q_SLOTS:
         QCOMPARE(session_->spec().dialect, std::optional<std::string>("bnb"));
         QTRY_VERIFY(write->isEnabled());
         QTRY_VERIFY(!page->findChild<QPushButton*>(QStringLiteral("offer")));
+        // Of a rule it is the rule's spec that is replaced.
+        session_->setRules(QStringLiteral("lm_head=keep\ndown_proj=nf4:block=64"), false);
+        QTRY_VERIFY((offer = page->findChild<QPushButton*>(QStringLiteral("offer"))) && offer->isVisible());
+        QVERIFY2(offer->text().startsWith(QStringLiteral("Use down_proj=nf4")), qPrintable(offer->text()));
+        QTest::mouseClick(offer, Qt::LeftButton);
+        QVERIFY2(session_->rules().startsWith(QStringLiteral("lm_head=keep\ndown_proj=nf4:block=64:dialect=bnb")),
+                 qPrintable(session_->rules()));
+        QTRY_VERIFY(write->isEnabled());
+        session_->setRules({}, false);
         session_->setSpec(*parseSpec("nf4:block=64"));
     }
 

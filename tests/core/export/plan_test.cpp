@@ -175,16 +175,27 @@ void PlanTest::refusalsOfferWhatFits() {
     const auto plan = planExport(*model, asked);
     QVERIFY(plan && plan->refused > 0 && !plan->offers.empty());
     if (!offer.isEmpty())
-        QCOMPARE(QString::fromStdString(canonicalText(plan->offers.front())),
+        QCOMPARE(QString::fromStdString(canonicalText(plan->offers.front().spec)),
                  QString::fromStdString(canonicalText(*parseSpec(offer.toStdString()))));
     asked.output = (QDir::tempPath() + QStringLiteral("/never")).toStdString();
     const auto written = quantizeModel(*model, asked, Job{});
     QVERIFY(!written);
-    for (const QuantSpec& one : plan->offers) {
+    for (const auto& [rule, one] : plan->offers) {
+        QVERIFY(!rule);
         QVERIFY2(written.error().message.find(specText(one)) != std::string::npos, written.error().message.c_str());
         asked.spec = one;
         const auto again = planExport(*model, asked);
         QVERIFY2(again && again->problem.empty() && again->offers.empty(), specText(one).c_str());
+    }
+    // The same of a rule beside a spec that fits.
+    asked.rules = {{"down_proj", *parseSpec(spec.toStdString())}};
+    const auto ruled = planExport(*model, asked);
+    QVERIFY(ruled && ruled->refused > 0 && !ruled->offers.empty());
+    for (const auto& [rule, one] : ruled->offers) {
+        QCOMPARE(rule, std::optional<std::size_t>(0));
+        asked.rules[0].spec = one;
+        const auto again = planExport(*model, asked);
+        QVERIFY2(again && again->refused == 0 && again->offers.empty(), specText(one).c_str());
     }
 }
 
