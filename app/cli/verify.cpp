@@ -22,8 +22,8 @@ Result<std::string> certificateFor(const Options& options) {
     if (!options.certificate.empty()) return options.certificate;
     std::string found = certificateOf(options.path);
     if (!found.empty()) return found;
-    return fail(fmt::format("{}: there is no certificate at {}: `quantize` and `export` write one, and --certificate "
-                            "names one that lies elsewhere.",
+    return fail(fmt::format("{}: there is no certificate at {}: `export` writes one, `quantize` into a folder too; use "
+                            "--certificate for one that lies elsewhere.",
                             escapeForPeople(options.path, 160), escapeForPeople(certificatePathFor(options.path), 160)),
                 options.path);
 }

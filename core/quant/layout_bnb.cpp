@@ -150,7 +150,8 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
 std::string warns(std::span<const TakenTensor> taken) {
     const auto splitsBlocks = [](const TakenTensor& one) {
         const auto& shape = one.tensor->shape;
-        return shape.back() % std::int64_t(one.spec.blockSize()) != 0;
+        return isBnb4(one.spec) &&
+               shape.back() % std::int64_t(one.spec.blockSize()) != 0; // a plan has refused ones too
     };
     const auto first = std::find_if(taken.begin(), taken.end(), splitsBlocks);
     if (first == taken.end()) return {};

@@ -153,7 +153,8 @@ namespace {
 class Fits {
 public:
     Fits(std::span<const TensorInfo* const> tensors, const Layout* layout) : layout_(layout) {
-        for (const TensorInfo* tensor : tensors) shapes_.emplace(tensor->shape, tensor);
+        for (const TensorInfo* tensor : tensors)
+            if (info(tensor->dtype).quantizable) shapes_.emplace(tensor->shape, tensor);
     }
     bool any() const { return !shapes_.empty(); }
     bool operator()(const QuantSpec& asked) const {

@@ -6,6 +6,7 @@
 #include "app/gui/page.h"
 #include "app/gui/row_model.h"
 #include "core/export/export_model.h"
+#include "core/export/export_plan.h"
 
 #include <QWidget>
 

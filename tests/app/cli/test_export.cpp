@@ -132,8 +132,9 @@ private Q_SLOTS:
         const QString model = dir.filePath(s("model")), out = dir.filePath(s("out")),
                       file = dir.filePath(s("out.safetensors")), json = dir.filePath(s("v.json"));
         makeModel(model, 64);
+        const QString recipe = put(dir.filePath(s("r.json")), R"({"version":1,"default":"nf4:block=64"})");
         const auto quantize = [&](const QString& to) {
-            return run({s("quantize"), model, s("--spec"), s("nf4:block=64"), s("-o"), to});
+            return run({s("export"), model, s("--recipe"), recipe, s("--layout"), s("eformer"), s("-o"), to});
         };
         QCOMPARE(run({s("verify"), model}).code, 1); // has no certificate
         for (const QString& written : {out, file}) {

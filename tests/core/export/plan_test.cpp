@@ -3,7 +3,7 @@
 #include "core/export/export_plan.h"
 #include "core/export/recipe.h"
 #include "core/quant/offers.h"
-#include "core/quant/scale_grid.h"
+#include "core/quant/quantizer.h"
 #include "tests/core/export/made_export.h"
 #include "tests/support/test_program.h"
 
@@ -215,6 +215,10 @@ void PlanTest::refusedMeasurementsOfferWhatFits() {
     QVERIFY(!blocks.empty());
     for (const auto& text : blocks) QVERIFY2(scaleGrid(*parseSpec(text), tensor->shape).has_value(), text.c_str());
     QVERIFY(specsForRefused(*parseSpec("nf4"), {}, false).empty());
+    TensorInfo numbers = *tensor;
+    numbers.dtype = DType::I64; // no spec is for these
+    const TensorInfo* none = &numbers;
+    QVERIFY(specsForRefused(*parseSpec("nf4"), {&none, 1}, false).empty());
 }
 
 void PlanTest::aRuleForOneTensor() {

@@ -72,6 +72,7 @@ private Q_SLOTS:
                      some.ends_with("block=32 fits them."),
                  some.c_str());
         QVERIFY(said(100, "fp4:dialect=bnb").ends_with("no block of bitsandbytes fits them."));
+        QCOMPARE(said(100, "int8"), std::string()); // is refused
     }
     void decodes_data();
     void decodes();
