@@ -21,7 +21,7 @@
 namespace qs::gui {
 
 namespace {
-constexpr int kLeast = 20, kMost = 64, kAxis = 18; // px, heights; few bars share the room there is
+constexpr int kLeast = 20, kMost = 112, kAxis = 18; // px, heights; few bars share the room there is
 constexpr int kMeasured = 200;                     // bars whose names are measured: 1 ms
 } // namespace
 
