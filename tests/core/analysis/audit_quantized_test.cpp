@@ -23,7 +23,8 @@ private Q_SLOTS:
 void AuditQuantizedTest::alreadyQuantized_data() {
     QTest::addColumn<QString>("spec");
     QTest::addColumn<QString>("says");
-    const auto row = [](const char* spec, const char* says) {
+    auto row = [turn = std::size_t(0)](const char* spec, const char* says) mutable {
+        if (!taken(turn++)) return;
         QTest::newRow(spec) << QString::fromLatin1(spec) << QString::fromLatin1(says);
     };
     row("nf4:block=64", "blocks of 64 hold at most 16 values, those of NF4 times a scale");

@@ -66,6 +66,7 @@ void NativeTest::bytesByHand() {
 
 void NativeTest::longRows_data() {
     QTest::addColumn<QString>("spec");
+    std::size_t turn = 0;
     for (const char* spec : {"int3:block=7",
                              "int5:block=64",
                              "int7:block=3",
@@ -97,7 +98,7 @@ void NativeTest::longRows_data() {
                              "int8:axis=out",
                              "nf4:block=6:flat=yes",
                              "ternary:scale=block:block=7:flat=yes"})
-        QTest::newRow(spec) << QString::fromLatin1(spec);
+        if (qs::test::taken(turn++)) QTest::newRow(spec) << QString::fromLatin1(spec);
 }
 
 /// Ranges end within bytes here; the values come back, and the file has the bytes that `analyze` promises.

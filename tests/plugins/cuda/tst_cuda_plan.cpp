@@ -8,6 +8,7 @@
 #include "tests/plugins/cuda/weight_rows.h"
 #include "tests/plugins/support/abi_problem.h"
 #include "tests/support/test_program.h"
+#include "tests/support/thinned.h"
 
 #include <QTemporaryDir>
 #include <QtTest>
@@ -328,11 +329,14 @@ void CudaPlan::cutsWithoutRest() {
         const AbiProblem problem({.weight = "nf4", .m = m, .n = n, .k = k}, 1, false);
         return planFor(problem.problem, {}).variants.front()->path;
     };
+    std::size_t turn = 0;
     for (const std::int64_t m : {2, 5, 8, 9, 16}) {
+        if (!taken(turn++)) continue;
         QVERIFY(first(m, 8192, 1024) == Path::Staged);
         QVERIFY(first(m, 16, 256) == Path::Skinny); // one tile of channels, or a block for many
     }
-    QVERIFY(first(1, 8192, 1024) == Path::Skinny && first(17, 8192, 1024) == Path::Skinny);
+    for (const std::int64_t m : {1, 17})
+        if (taken(turn++)) QVERIFY(first(m, 8192, 1024) == Path::Skinny);
     for (const std::int64_t m : {1, 2, 16}) { // both are there to be measured
         const AbiProblem problem({.weight = "nf4", .m = m, .n = 512, .k = 256}, 1, false);
         std::set<Path> paths;
