@@ -34,6 +34,7 @@
 #include <QToolButton>
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 using namespace qs;
 using namespace qs::gui;
@@ -484,6 +485,54 @@ private Q_SLOTS:
         QVERIFY(openModel(session, other));
         QVERIFY(!qat->result() && solvers->rows().empty());
         for (const auto& [name, one] : session.kept()) QVERIFY2(!one.restored, qPrintable(name));
+    }
+
+    /// Weights that a session file has no room for, and what nobody can have trained.
+    void aTrainingWithoutItsWeightsSaysSo() {
+        const auto file = home_.filePath(QStringLiteral("weightless.qscope"));
+        SessionFile made;
+        made.opened = samplePath().toStdString();
+        made.view = {{"tensor", "model.layers.0.self_attn.k_proj.weight"}, {"page", "overview"}};
+        made.history = {{"nf4:block=64", "int8", false}};
+        const auto seen = [&](const char* latent, QatPanel*& qat, MainWindow& window, Session& session) {
+            const nlohmann::json training{{"tensor", made.view["tensor"]},
+                                          {"spec", "nf4:block=64"},
+                                          {"inputs", "x.npy"},
+                                          {"rows", 8},
+                                          {"steps", 3},
+                                          {"rate", 0.005},
+                                          {"losses", {0.5, 0.25, 0.125}},
+                                          {"weight_nmse", 0.5},
+                                          {"latent", latent}};
+            made.kept["lab-training"] = training.dump();
+            if (!writeSession(file.toStdString(), made) || !openModel(session, file)) return QString();
+            QTest::qWait(50);
+            session.showPage(QStringLiteral("labs"));
+            if (!QTest::qWaitFor([&] { return (qat = window.findChild<QatPanel*>()); })) return QString();
+            QTest::qWait(50);
+            QTest::mouseClick(window.findChild<QToolButton*>(QStringLiteral("lab-qat")), Qt::LeftButton);
+            auto* status = window.findChild<QLabel*>(QStringLiteral("qatStatus"));
+            (void)QTest::qWaitFor([&] { return !status->text().startsWith(u"Adam"); });
+            return status->text();
+        };
+        for (const bool damaged : {false, true}) {
+            Session session;
+            MainWindow window(session);
+            window.show();
+            QatPanel* qat = nullptr;
+            const auto said = seen(damaged ? "AAAA" : "", qat, window, session);
+            QVERIFY2(said.contains(damaged ? u"its weights" : u"did not fit"), qPrintable(said));
+            QVERIFY(damaged || said.contains(u"x.npy"));
+            QCOMPARE(qat->result() != nullptr, !damaged);
+            QVERIFY(!window.findChild<QPushButton*>(QStringLiteral("qatSave"))->isVisible());
+            QVERIFY(!window.findChild<QPushButton*>(QStringLiteral("qatKeep"))->isVisible());
+            if (damaged) continue;
+            QCOMPARE(window.findChild<QLabel*>(QStringLiteral("qatFigure3"))->text(), QStringLiteral("2"));
+            QVERIFY(qat->result()->stopped);
+            qat->saveTo(home_.filePath(QStringLiteral("none.safetensors"))); // by no way
+            QTest::qWait(20);
+            QVERIFY(!qat->running() && !QFile::exists(home_.filePath(QStringLiteral("none.safetensors"))));
+        }
     }
 
     /// The program itself, killed: the next start says so, and brings back what it had computed.
