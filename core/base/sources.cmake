@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 target_sources(qs_core_read PRIVATE
+  base/base64.cpp
   base/byte_count.cpp
   base/column.cpp
   base/machine_memory.cpp

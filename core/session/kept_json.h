@@ -3,19 +3,24 @@
 // A structure as JSON and back, both from one list of its fields: `fields(io, row)` calls io("key", row.field) for each.
 // What comes back was written by whoever made the file: every length and range is checked.
 
+#include "core/base/base64.h"
 #include "core/bench/statistics.h"
 #include "core/bench/wire.h"
 
 #include <fmt/format.h>
 
+#include <bit>
+#include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 
 namespace qs::kept {
 
 constexpr std::size_t kLongestText = 1u << 24, kLongestKeptText = 128u << 20, kMostItems = 4'000'000;
+constexpr std::size_t kMostLabRows = 1000; ///< of a table of the labs
 
 /// Writes.
 class Out {
@@ -145,6 +150,32 @@ template<class T> tl::expected<T, std::string> fromText(const std::string& text)
     fields(in, value);
     if (in.problem()) return tl::unexpected(*in.problem());
     return value;
+}
+
+/// Values of f32 as text, and back where the text holds just `count` of them.
+static_assert(std::endian::native == std::endian::little, "the text holds little-endian values");
+inline std::string textOfFloats(std::span<const float> values) { return base64Of(std::as_bytes(values)); }
+inline bool floatsOf(const std::string& text, std::size_t count, std::vector<float>& values) {
+    values.clear();
+    if (text.size() != base64Length(count * sizeof(float))) return false; // before anything is allocated
+    values.resize(count);
+    return bytesOfBase64(text, std::as_writable_bytes(std::span(values)));
+}
+
+template<class Number> bool areFinite(std::span<const Number> values) {
+    for (const Number value : values)
+        if (!std::isfinite(value)) return false;
+    return true;
+}
+/// A figure that is never below 0.
+inline bool isMeasure(double value) { return std::isfinite(value) && value >= 0; }
+inline bool isMeasure(const std::optional<double>& value) { return !value || isMeasure(*value); }
+/// Texts that are shown in a cell or a sentence.
+inline bool areWords(std::initializer_list<const std::string*> texts) {
+    constexpr std::size_t kLongestWords = 4096;
+    for (const auto* text : texts)
+        if (text->size() > kLongestWords) return false;
+    return true;
 }
 
 } // namespace qs::kept

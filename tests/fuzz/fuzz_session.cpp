@@ -1,8 +1,37 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The texts of a session file, which anybody may have written: a sentence, or a session that is written and read unchanged.
+#include "core/session/kept_labs.h"
 #include "core/session/session_wire.h"
 
 #include <cstdlib>
+
+namespace {
+
+const qs::Model& model() {
+    static const qs::Model one = [] {
+        qs::Model made;
+        auto& tensor = made.tensors.emplace_back();
+        tensor.name = "w", tensor.shape = {4, 32}, tensor.elements = 128, tensor.bytes = 512;
+        return made;
+    }();
+    return one;
+}
+
+/// What can be read is written so that it is read as the same.
+template<class Kept>
+void readKept(const std::string& text, qs::Result<Kept> (*read)(const std::string&, const qs::Model&),
+              std::string (*write)(const std::remove_const_t<typename Kept::element_type>&)) {
+    const auto kept = read(text, model());
+    if (!kept) {
+        if (kept.error().message.empty()) std::abort();
+        return;
+    }
+    const auto written = write(**kept);
+    const auto again = read(written, model());
+    if (!again || write(**again) != written) std::abort();
+}
+
+} // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string text(reinterpret_cast<const char*>(data), size);
@@ -23,5 +52,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     } else if (results.error().message.empty()) {
         std::abort();
     }
+    readKept(text, qs::trainingKept, qs::keptTraining);
+    readKept(text, qs::solutionsKept, qs::keptSolutions);
+    readKept(text, qs::productsKept, qs::keptProducts);
+    readKept(text, qs::operationsKept, qs::keptOperations);
     return 0;
 }

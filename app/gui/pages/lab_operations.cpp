@@ -16,6 +16,11 @@
 #include <QTableView>
 
 namespace qs::gui {
+namespace {
+
+constexpr const char* kOperationsKept = "lab-operations"; // in session files
+
+} // namespace
 
 OperationsPanel::OperationsPanel(Session& session, const LabInputs& inputs, QWidget* parent)
     : LabPanel(session, inputs, parent),
@@ -55,7 +60,7 @@ OperationsPanel::OperationsPanel(Session& session, const LabInputs& inputs, QWid
     settle_.setSingleShot(true);
     settle_.setInterval(150);
     connect(&settle_, &QTimer::timeout, this, [this] {
-        if (small()) run();
+        if (small() && !reading() && !showKept()) run();
     });
 }
 
@@ -117,9 +122,39 @@ void OperationsPanel::refresh() {
         }
     }
     runButton_->setVisible(!small());
+    if (reading() || showKept()) return;
     if (small()) return run();
     drop();
     say(tr("This tensor is large: press Run."));
+}
+
+bool OperationsPanel::reading() {
+    return takeRestored<std::shared_ptr<const KeptOperations>>(
+        kOperationsKept, operationsKept, [this](auto operations) { kept_ = operations, restored_ = true; });
+}
+
+bool OperationsPanel::showKept() {
+    const TensorInfo* tensor = session_.tensor();
+    if (!kept_ || !tensor || subjectOf(kept_->tensor, kept_->spec) != subject()) return false;
+    if (std::exchange(restored_, false))
+        for (std::size_t i = 0; i < arguments_.size(); ++i)
+            arguments_[i]->setEditText(QString::fromStdString(kept_->arguments[i]));
+    if (kept_->arguments != arguments()) return false;
+    drop();
+    show(kept_->rows);
+    return true;
+}
+
+void OperationsPanel::forget() { kept_.reset(); }
+
+void OperationsPanel::complain(const Error& error) {
+    if (!running()) say(sentence(error));
+}
+
+std::vector<std::string> OperationsPanel::arguments() const {
+    std::vector<std::string> all;
+    for (const QComboBox* box : arguments_) all.push_back(box->currentText().toStdString());
+    return all;
 }
 
 void OperationsPanel::interrupted() { say(tr("Cancelled: press Enter in a field to run again.")); }
@@ -129,11 +164,10 @@ void OperationsPanel::run() {
     const TensorInfo* tensor = session_.tensor();
     if (!tensor) return;
     for (Card* card : {tableCard_, errorCard_, bytesCard_}) card->setLoading(true);
-    std::vector<std::string> arguments;
-    for (const QComboBox* box : arguments_) arguments.push_back(box->currentText().toStdString());
     using Rows = std::vector<value::WhatIfRow>;
+    KeptOperations planned{tensor->name, session_.spec(), arguments(), {}};
     const auto work = [model = session_.model(), tensor, spec = forTensor(session_.spec(), *tensor),
-                       arguments](const Job& job) -> Result<Rows> {
+                       arguments = planned.arguments](const Job& job) -> Result<Rows> {
         auto w = labTensor(*model, *tensor, false);
         if (!w) return tl::unexpected(w.error());
         const auto subject = value::whatIfSubject(std::move(*w), spec, job);
@@ -149,8 +183,14 @@ void OperationsPanel::run() {
         }
         return all;
     };
-    start<Rows>(tr("Trying tensor operations"), work, [this](Result<Rows> rows) {
-        if (rows) return show(std::move(*rows));
+    start<Rows>(tr("Trying tensor operations"), work, [this, planned](Result<Rows> rows) {
+        if (rows) {
+            auto operations = std::make_shared<KeptOperations>(planned);
+            operations->rows = std::move(*rows);
+            kept_ = operations, restored_ = false;
+            session_.keep(QLatin1String(kOperationsKept), [kept = kept_] { return keptOperations(*kept); });
+            return show(kept_->rows);
+        }
         if (!rows.error().cancelled) say(tr("Not measured: %1").arg(sentence(rows.error())));
     });
 }

@@ -4,7 +4,7 @@
 
 #include "app/gui/pages/lab_panel.h"
 #include "app/gui/row_model.h"
-#include "core/value/what_if.h"
+#include "core/session/kept_labs.h"
 
 #include <QTimer>
 
@@ -29,10 +29,15 @@ public:
 protected:
     void refresh() override;
     void interrupted() override;
+    void forget() override;
+    void complain(const Error& error) override;
 
 private:
     QWidget* sidebar();
+    std::vector<std::string> arguments() const;
     void run();
+    bool reading();  ///< what a session file holds: refresh() follows
+    bool showKept(); ///< where they are what run() would compute
     void show(std::vector<value::WhatIfRow> rows);
     void markRefused(const std::vector<value::WhatIfRow>& rows);
     void say(const QString& message);
@@ -46,6 +51,8 @@ private:
     QPushButton* runButton_ = nullptr;
     std::vector<std::int64_t> shape_; ///< that the arguments were made for
     QTimer settle_;
+    std::shared_ptr<const KeptOperations> kept_; ///< what the session holds
+    bool restored_ = false; ///< it came out of a session file, and its arguments are not in the fields yet
 };
 
 } // namespace qs::gui

@@ -19,8 +19,14 @@
 
 namespace qs::gui {
 
-QString LabInputs::title(const std::shared_ptr<const value::InputFile>& file) {
-    return file ? QString::fromStdString(escapeForPeople(file->title(), 40)) : LabPanel::tr("synthetic");
+QString LabInputs::title(const std::shared_ptr<const value::InputFile>& file) { return titled(nameOf(file)); }
+
+QString LabInputs::titled(const std::string& name) {
+    return name.empty() ? LabPanel::tr("synthetic") : QString::fromStdString(escapeForPeople(name, 40));
+}
+
+std::string LabInputs::nameOf(const std::shared_ptr<const value::InputFile>& file) {
+    return file ? file->title() : std::string();
 }
 
 LabPanel::LabPanel(Session& session, const LabInputs& inputs, QWidget* parent)
@@ -32,11 +38,31 @@ LabPanel::LabPanel(Session& session, const LabInputs& inputs, QWidget* parent)
         Q_EMIT settled();
     });
     connect(&session, &Session::tensorChanged, this, &LabPanel::touch);
-    connect(&session, &Session::modelChanged, this, &LabPanel::touch);
+    connect(&session, &Session::modelChanged, this, [this] {
+        stopReading();
+        read_.reset();
+        drop();
+        forget();
+        touch();
+    });
     connect(&session, &Session::specChanged, this, &LabPanel::touch);
 }
 
-LabPanel::~LabPanel() = default;
+LabPanel::~LabPanel() { restoring_.cancel(); }
+
+void LabPanel::stopReading() {
+    restoring_.cancel();
+    reading_ = false;
+}
+
+QString LabPanel::subjectOf(const std::string& tensor, const QuantSpec& spec) {
+    return QString::fromStdString(tensor + '|' + canonicalText(spec));
+}
+
+QString LabPanel::subject() const {
+    const TensorInfo* tensor = session_.tensor();
+    return tensor ? subjectOf(tensor->name, session_.spec()) : QString();
+}
 
 void LabPanel::touch() {
     touched_ = true;

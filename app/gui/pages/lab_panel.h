@@ -22,8 +22,11 @@ namespace qs::gui {
 /// Each out of a file, or synthetic while there is none.
 struct LabInputs {
     std::shared_ptr<const value::InputFile> activations, gradients, cache;
-    static QString title(const std::shared_ptr<const value::InputFile>& file); ///< "synthetic" or the file's name
+    static QString title(const std::shared_ptr<const value::InputFile>& file);      ///< "synthetic" or the file's name
+    static QString titled(const std::string& name);                                 ///< the same by its name, or ""
+    static std::string nameOf(const std::shared_ptr<const value::InputFile>& file); ///< "" of none
     QString title() const { return title(activations); }
+    bool operator==(const LabInputs&) const = default; ///< the same files, as they were opened
     /// Activations [rows, columns] of the layer.
     Result<value::Tensor> make(const std::string& name, std::int64_t rows, std::int64_t columns) const {
         return value::inputsFor(activations.get(), name, rows, columns);
@@ -46,13 +49,36 @@ protected:
 
     virtual void refresh() = 0;
     virtual void interrupted() {} ///< by Esc
+    virtual void forget() {}      ///< what was computed: another model is open
     void showEvent(QShowEvent*) override;
     void resizeEvent(QResizeEvent*) override; ///< what the columns of tables may take is another width now
     void drop() { lane_.reset(); }
+    /// What the session that was opened holds by this name is read on a worker: `take` gets it, then refresh() is called.
+    /// True until then. Work that is started meanwhile stands before it.
+    template<class T>
+    bool takeRestored(const char* name, Result<T> (*read)(const std::string&, const Model&),
+                      std::function<void(T)> take) {
+        const auto text = session_.restored(QLatin1String(name));
+        if (!text || text == read_.lock()) return reading_;
+        read_ = text;
+        reading_ = true;
+        restoring_.cancel();
+        restoring_ = Job();
+        const auto work = [text, read, model = session_.model()](const Job&) { return read(*text, *model); };
+        runJob<T>(this, restoring_, work, [this, take = std::move(take)](Result<T> result) {
+            reading_ = false;
+            if (result) take(std::move(*result));
+            touch();
+            if (!result) complain(result.error());
+            Q_EMIT settled();
+        });
+        return true;
+    }
     bool small() const; ///< the selected tensor is
     /// Of work that was dropped or replaced meanwhile nothing arrives.
     template<class T>
     void start(const QString& what, std::function<Result<T>(const Job&)> work, std::function<void(Result<T>)> done) {
+        stopReading();
         lane_.reset();
         lane_ = std::make_unique<LaneWork>(session_, what.toStdString());
         runJob<T>(this, lane_->job(), std::move(work), [this, done = std::move(done)](Result<T> result) {
@@ -62,12 +88,21 @@ protected:
         });
     }
 
+    virtual void complain(const Error& error) = 0; ///< what the session holds cannot be used
+    /// "NAME|SPEC" of what is selected; "": nothing is.
+    QString subject() const;
+    static QString subjectOf(const std::string& tensor, const QuantSpec& spec);
+
     Session& session_;
     const LabInputs& inputs_;
 
 private:
+    void stopReading();
+
     std::unique_ptr<LaneWork> lane_;
-    bool touched_ = true;
+    Job restoring_;
+    std::weak_ptr<const std::string> read_; ///< of the session, and not to be read again
+    bool reading_ = false, touched_ = true;
 };
 
 /// The tensor's values; rows of the last axis where `flat`.

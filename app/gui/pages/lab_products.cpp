@@ -19,8 +19,14 @@
 #include <QTableView>
 
 #include <algorithm>
+#include <tuple>
 
 namespace qs::gui {
+namespace {
+
+constexpr const char* kProductsKept = "lab-products"; // in session files
+
+} // namespace
 
 ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget* parent)
     : LabPanel(session, inputs, parent),
@@ -67,7 +73,7 @@ ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget*
     settle_.setSingleShot(true);
     settle_.setInterval(200);
     connect(&settle_, &QTimer::timeout, this, [this] {
-        if (small()) run();
+        if (small() && !reading() && !showKept()) run();
     });
 }
 
@@ -97,7 +103,7 @@ void ProductsPanel::readConfig() {
     runJob<AttentionSizes>(
         this, Job(), [model](const Job&) -> Result<AttentionSizes> { return attentionSizes(*model); },
         [this, model](Result<AttentionSizes> sizes) {
-            if (!sizes || model != session_.model()) return;
+            if (!sizes || model != session_.model() || sizesGiven_) return;
             const auto set = [](QSpinBox* box, const std::optional<std::int64_t>& value) {
                 if (value && *value <= box->maximum()) box->setValue(int(*value));
             };
@@ -182,6 +188,7 @@ void ProductsPanel::refresh() {
     settle_.stop();
     runButton_->setVisible(!small());
     if (!session_.tensor()) return drop();
+    if (reading() || showKept()) return;
     if (small()) return run();
     drop();
     for (Card* card : cards()) card->setMessage(tr("This tensor is large: press Run."));
@@ -194,43 +201,114 @@ void ProductsPanel::interrupted() {
     }
 }
 
+void ProductsPanel::forget() { kept_.reset(), keptInputs_ = {}, sizesGiven_ = false; }
+
+void ProductsPanel::complain(const Error& error) {
+    if (running()) return;
+    for (Card* card : cards()) card->setLoading(false), card->setMessage(sentence(error));
+}
+
+KeptProducts ProductsPanel::planned() const {
+    KeptProducts plan{session_.tensor()->name,
+                      session_.spec(),
+                      {},
+                      tokens_->value(),
+                      heads_->value(),
+                      cacheTokens_->value(),
+                      dim_->value(),
+                      LabInputs::nameOf(inputs_.activations),
+                      LabInputs::nameOf(inputs_.gradients),
+                      LabInputs::nameOf(inputs_.cache),
+                      {},
+                      {}};
+    for (std::size_t i = 0; i < choices_.size(); ++i)
+        plan.choices[i] = choices_[i]->currentText().trimmed().toStdString();
+    return plan;
+}
+
+void ProductsPanel::setFields(const KeptProducts& products) {
+    const auto presets = value::labPresets();
+    const auto preset = std::find_if(presets.begin(), presets.end(),
+                                     [&](const auto& one) { return value::choicesOf(one) == products.choices; });
+    preset_->setCurrentIndex(int(preset - presets.begin())); // behind them: own choice
+    usePreset(preset_->currentIndex());
+    for (std::size_t i = 0; i < choices_.size(); ++i)
+        choices_[i]->setEditText(QString::fromStdString(products.choices[i]));
+    tokens_->setValue(products.rows);
+    heads_->setValue(products.heads);
+    cacheTokens_->setValue(products.tokens);
+    dim_->setValue(products.dim);
+    sizesGiven_ = true;
+    settle_.stop();
+}
+
+bool ProductsPanel::reading() {
+    return takeRestored<std::shared_ptr<const KeptProducts>>(
+        kProductsKept, productsKept, [this](auto products) { kept_ = products, keptInputs_ = {}, restored_ = true; });
+}
+
+bool ProductsPanel::showKept() {
+    if (!kept_ || !session_.tensor() || subjectOf(kept_->tensor, kept_->spec) != subject()) return false;
+    if (std::exchange(restored_, false)) setFields(*kept_);
+    const auto now = planned();
+    const auto settings = [](const KeptProducts& one) {
+        return std::tie(one.choices, one.rows, one.heads, one.tokens, one.dim);
+    };
+    if (settings(now) != settings(*kept_) || inputs_ != keptInputs_) return false;
+    const auto files = [](const KeptProducts& one) { return std::tie(one.activations, one.gradients, one.blocks); };
+    // Out of a session file, on files that are not open now: the notes name them. What takes a moment is computed anew.
+    if (files(now) != files(*kept_) && small()) return false;
+    drop();
+    show(*kept_);
+    return true;
+}
+
 void ProductsPanel::run() {
     settle_.stop();
     const TensorInfo* tensor = session_.tensor();
     if (!tensor) return;
     for (Card* card : cards()) card->setLoading(true);
-    value::LabChoices choices;
-    for (std::size_t i = 0; i < choices.size(); ++i) choices[i] = choices_[i]->currentText().trimmed().toStdString();
-    const auto work = [model = session_.model(), tensor, choices, inputs = inputs_, m = tokens_->value(),
-                       heads = heads_->value(), tokens = cacheTokens_->value(), dim = dim_->value(),
-                       own = specText(session_.spec())](const Job& job) -> Result<Measured> {
+    const auto plan = std::make_shared<const KeptProducts>(planned());
+    const auto work = [model = session_.model(), tensor, plan, inputs = inputs_](const Job& job) -> Result<Measured> {
         auto w = labTensor(*model, *tensor, true);
         if (!w) return tl::unexpected(w.error());
         w->dtype = DType::F32;
-        auto x = value::inputsFor(inputs.activations.get(), tensor->name, m, tensor->lastAxis());
+        auto x = value::inputsFor(inputs.activations.get(), tensor->name, plan->rows, tensor->lastAxis());
         if (!x) return tl::unexpected(x.error());
         x->dtype = DType::F32;
         auto g = value::gradientsFor(inputs.gradients.get(), tensor->name, x->shape[0], w->shape[0]);
         if (!g) return tl::unexpected(g.error());
         value::sameRows(*x, *g);
-        auto products = value::runLab({std::move(*x), std::move(*w), std::move(*g), choices}, job);
-        auto given = inputs.cache ? inputs.cache->keysAndValues() : value::syntheticKv(heads, tokens, dim, 1);
+        auto products = value::runLab({std::move(*x), std::move(*w), std::move(*g), plan->choices}, job);
+        auto given =
+            inputs.cache ? inputs.cache->keysAndValues() : value::syntheticKv(plan->heads, plan->tokens, plan->dim, 1);
         if (!given) return Measured{std::move(products), tl::unexpected(given.error())};
-        value::KvPlan& plan = *given;
-        if (std::find(plan.specs.begin(), plan.specs.end(), own) == plan.specs.end()) plan.specs.push_back(own);
-        return Measured{std::move(products), value::runKvCache(plan, job)};
+        value::KvPlan& cache = *given;
+        const auto own = specText(plan->spec);
+        if (std::find(cache.specs.begin(), cache.specs.end(), own) == cache.specs.end()) cache.specs.push_back(own);
+        return Measured{std::move(products), value::runKvCache(cache, job)};
     };
-    start<Measured>(tr("Multiplying under the specs"), work, [this](Result<Measured> measured) {
-        if (measured) return show(*measured);
-        if (measured.error().cancelled) return;
-        for (Card* card : cards()) {
-            card->setLoading(false);
-            card->setMessage(tr("Not measured: %1").arg(sentence(measured.error())));
+    const auto done = [this, plan, inputs = inputs_](Result<Measured> measured) {
+        if (!measured && measured.error().cancelled) return;
+        if (!measured)
+            for (Card* card : cards()) {
+                card->setLoading(false);
+                card->setMessage(tr("Not measured: %1").arg(sentence(measured.error())));
+            }
+        if (!measured) return;
+        auto products = std::make_shared<KeptProducts>(*plan);
+        products->products = std::move(measured->products);
+        products->cache = std::move(measured->cache);
+        if (products->products) { // else it is tried again
+            kept_ = products, keptInputs_ = inputs, restored_ = false;
+            session_.keep(QLatin1String(kProductsKept), [products] { return keptProducts(*products); });
         }
-    });
+        show(*products);
+    };
+    start<Measured>(tr("Multiplying under the specs"), work, done);
 }
 
-void ProductsPanel::show(const Measured& measured) {
+void ProductsPanel::show(const KeptProducts& measured) {
     for (Card* card : cards()) card->setLoading(false), card->setMessage({});
     if (measured.products) {
         std::vector<RankedBar> bars;
@@ -239,7 +317,7 @@ void ProductsPanel::show(const Measured& measured) {
         model_->setRows(*measured.products);
         fitColumns(*table_);
         tableCard_->setNote(
-            tr("X: %1   G: %2").arg(LabInputs::title(inputs_.activations), LabInputs::title(inputs_.gradients)));
+            tr("X: %1   G: %2").arg(LabInputs::titled(measured.activations), LabInputs::titled(measured.gradients)));
     } else {
         tableCard_->setMessage(tr("Not measured: %1").arg(sentence(measured.products.error())));
         barsCard_->setMessage(tableCard_->message());
@@ -259,11 +337,11 @@ void ProductsPanel::show(const Measured& measured) {
         trade_->setData({dots}, {});
         cache_->setRows(*measured.cache);
         fitColumns(*cacheTable_);
-        cacheCard_->setNote(inputs_.cache ? tr("K and V: %1").arg(LabInputs::title(inputs_.cache))
-                                          : tr("synthetic Q, K, V; %1 heads × %2 tokens × %3")
-                                                .arg(heads_->value())
-                                                .arg(cacheTokens_->value())
-                                                .arg(dim_->value()));
+        cacheCard_->setNote(measured.blocks.empty() ? tr("synthetic Q, K, V; %1 heads × %2 tokens × %3")
+                                                          .arg(measured.heads)
+                                                          .arg(measured.tokens)
+                                                          .arg(measured.dim)
+                                                    : tr("K and V: %1").arg(LabInputs::titled(measured.blocks)));
     } else {
         cacheCard_->setMessage(tr("Not measured: %1").arg(sentence(measured.cache.error())));
         tradeCard_->setMessage(cacheCard_->message());

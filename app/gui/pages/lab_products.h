@@ -5,8 +5,7 @@
 #include "app/gui/pages/lab_panel.h"
 #include "app/gui/row_model.h"
 #include "app/gui/widgets/plot_chart.h"
-#include "core/value/kv_cache.h"
-#include "core/value/product_lab.h"
+#include "core/session/kept_labs.h"
 
 #include <QTimer>
 
@@ -35,6 +34,8 @@ public:
 protected:
     void refresh() override;
     void interrupted() override;
+    void forget() override;
+    void complain(const Error& error) override;
 
 private:
     struct Measured {
@@ -45,8 +46,12 @@ private:
     QWidget* sidebar();
     void usePreset(int index);
     void readConfig();
+    KeptProducts planned() const; ///< what run() would compute, without the rows
+    void setFields(const KeptProducts& products);
     void run();
-    void show(const Measured& measured);
+    bool reading();  ///< what a session file holds: refresh() follows
+    bool showKept(); ///< where it is what run() would compute
+    void show(const KeptProducts& measured);
 
     RowModel<value::LabRow>* model_;
     RowModel<value::KvRow>* cache_;
@@ -60,6 +65,10 @@ private:
     QSpinBox *tokens_, *heads_, *cacheTokens_, *dim_;
     QPushButton* runButton_;
     QTimer settle_;
+    std::shared_ptr<const KeptProducts> kept_; ///< what the session holds
+    LabInputs keptInputs_;                     ///< it was computed on; none where it came out of a session file
+    bool restored_ = false;                    ///< it did, and its settings are not in the fields yet
+    bool sizesGiven_ = false;                  ///< by it: not those that the model has
 };
 
 } // namespace qs::gui

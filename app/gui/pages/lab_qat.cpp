@@ -28,6 +28,7 @@ namespace qs::gui {
 namespace {
 
 constexpr std::size_t kMostPoints = 1000;
+constexpr const char* kTrainingKept = "lab-training"; // in session files
 
 QString dB(double nmse) {
     return nmse > 0 ? QString::fromStdString(fixedText(-10 * std::log10(nmse), 2)) + QatPanel::tr(" dB")
@@ -178,25 +179,60 @@ void QatPanel::say(const QString& text, bool warn) {
 
 /// Another tensor or spec makes the curve another one's; training is only started by hand.
 void QatPanel::refresh() {
-    const TensorInfo* tensor = session_.tensor();
-    const QString subject =
-        tensor ? QString::fromStdString(tensor->name + '|' + canonicalText(session_.spec())) : QString();
-    if (subject != subject_) {
-        if (inbox_) inbox_->stop = true;
-        poll_.stop();
+    if (const QString now = subject(); now != subject_) {
         drop();
-        inbox_.reset();
-        curve_.clear();
-        result_.reset();
-        subject_ = subject;
+        clear();
+        subject_ = now;
         say(tr("Adam on latent weights V; the gradient passes the rounding unchanged."));
     }
+    takeRestored<std::shared_ptr<const KeptTraining>>(
+        kTrainingKept, trainingKept, [this](auto training) { kept_ = freedOnPool(training), restored_ = true; });
+    const bool nothing = !running() && !shown_ && curve_.empty();
+    if (nothing && kept_ && subjectOf(kept_->tensor, kept_->spec) == subject_) show(kept_);
     draw();
+}
+
+void QatPanel::clear() {
+    if (inbox_) inbox_->stop = true;
+    poll_.stop();
+    inbox_.reset();
+    curve_.clear();
+    shown_.reset();
+}
+
+void QatPanel::forget() {
+    clear();
+    kept_.reset();
+    subject_.clear();
+}
+
+void QatPanel::complain(const Error& error) { say(sentence(error), true); }
+
+void QatPanel::lose() {
+    if (!kept_ || subjectOf(kept_->tensor, kept_->spec) != subject_) return;
+    kept_.reset();
+    session_.keep(QLatin1String(kTrainingKept), nullptr);
+}
+
+/// As it was computed before, perhaps by a run that ended unexpectedly.
+void QatPanel::show(const std::shared_ptr<const KeptTraining>& training) {
+    shown_ = training;
+    if (std::exchange(restored_, false)) {
+        inputsCount_->setValue(training->rows);
+        steps_->setValue(training->steps);
+        rate_->setValue(training->rate);
+    }
+    name_->setText(freeName(training->tensor));
+    const QString before = tr("As it was trained before, on %1 inputs.").arg(LabInputs::titled(training->inputs));
+    const bool whole = !training->result.latent.values.empty();
+    say(whole ? before
+              : tr("%1 Its weights did not fit into the session file: train again to save or keep them.").arg(before));
 }
 
 void QatPanel::interrupted() {
     if (inbox_) inbox_->stop = true;
     poll_.stop();
+    if (!shown_) lose(); // not while it was being written
     say(tr("Cancelled; nothing was kept."));
     draw();
 }
@@ -204,11 +240,15 @@ void QatPanel::interrupted() {
 void QatPanel::begin() {
     const TensorInfo* tensor = session_.tensor();
     if (!tensor) return;
-    if (inbox_) inbox_->stop = true;
+    clear();
     inbox_ = std::make_shared<Inbox>();
-    curve_.clear();
-    result_.reset();
-    tensorName_ = tensor->name;
+    planned_ = {tensor->name,
+                session_.spec(),
+                LabInputs::nameOf(inputs_.activations),
+                inputsCount_->value(),
+                steps_->value(),
+                rate_->value(),
+                {}};
     const auto work = [model = session_.model(), tensor, spec = forTensor(session_.spec(), *tensor), inputs = inputs_,
                        box = inbox_, rows = inputsCount_->value(), steps = steps_->value(),
                        rate = rate_->value()](const Job& job) -> Result<value::QatResult> {
@@ -228,10 +268,17 @@ void QatPanel::begin() {
         poll();
         poll_.stop();
         if (result) {
-            result_ = std::move(*result);
-            name_->setText(freeName(tensorName_));
-            say(result_->stopped ? tr("Stopped: the best step so far is kept.") : tr("Done: the best step is kept."));
+            auto training = std::make_shared<KeptTraining>(std::move(planned_));
+            training->result = std::move(*result);
+            kept_ = shown_ = freedOnPool(std::shared_ptr<const KeptTraining>(training));
+            session_.keep(QLatin1String(kTrainingKept), [kept = kept_] { return keptTraining(*kept); });
+            name_->setText(freeName(kept_->tensor));
+            const QString done = kept_->result.stopped ? tr("Stopped: the best step so far is kept.")
+                                                       : tr("Done: the best step is kept.");
+            const bool fits = kept_->result.latent.values.size() <= kMostKeptFloats;
+            say(fits ? done : tr("%1 Its weights do not fit into a session file: save them.").arg(done));
         } else if (!result.error().cancelled) {
+            lose();
             say(sentence(result.error()), true);
         }
         draw();
@@ -264,11 +311,14 @@ void QatPanel::draw() {
     if (focused) (busy ? stop_ : start_)->setFocus(); // else it would go to whatever comes next
     start_->setEnabled(session_.tensor() && !busy);
     stop_->setVisible(busy);
+    const value::QatResult* result = this->result();
     for (QWidget* widget : std::initializer_list<QWidget*>{save_, keep_, name_})
-        widget->setVisible(!busy && result_.has_value());
-    chartCard_->setMessage(curve_.empty() && !busy ? tr("Not trained yet: press Train.") : QString());
+        widget->setVisible(!busy && result && !result->latent.values.empty());
+    const auto& curve = result ? result->curve : curve_;
+    const int steps = result ? shown_->steps : planned_.steps;
+    chartCard_->setMessage(curve.empty() && !busy ? tr("Not trained yet: press Train.") : QString());
     const QString none = tr("not measured");
-    if (curve_.empty()) {
+    if (curve.empty()) {
         for (QLabel* figure : figures_) figure->setText(none);
         chartCard_->setNote({});
         return;
@@ -277,34 +327,34 @@ void QatPanel::draw() {
     PlotSeries best{tr("best so far"), PlotSeries::Style::Line, 0, {}, {}};
     PlotSeries nearest{tr("rounded to nearest"), PlotSeries::Style::Line, 4, {}, {}};
     nearest.dash = 1;
-    const std::size_t stride = curve_.size() / kMostPoints + 1;
-    for (std::size_t i = 0; i < curve_.size(); i += stride) {
-        loss.points.append({double(curve_[i].step), curve_[i].loss});
-        best.points.append({double(curve_[i].step), curve_[i].best});
+    const std::size_t stride = curve.size() / kMostPoints + 1;
+    for (std::size_t i = 0; i < curve.size(); i += stride) {
+        loss.points.append({double(curve[i].step), curve[i].loss});
+        best.points.append({double(curve[i].step), curve[i].best});
     }
-    const double start = curve_.front().loss, last = curve_.back().best;
-    nearest.points = {{0, start}, {double(std::max(steps_->value(), curve_.back().step)), start}};
+    const double start = curve.front().loss, last = curve.back().best;
+    nearest.points = {{0, start}, {double(std::max(steps, curve.back().step)), start}};
     chart_->setData({loss, best, nearest}, {}, true);
-    chartCard_->setNote(tr("step %1 of %2").arg(curve_.back().step).arg(steps_->value()));
+    chartCard_->setNote(tr("step %1 of %2").arg(curve.back().step).arg(steps));
     figures_[0]->setText(QString::fromStdString(significantText(start)) + QStringLiteral("  ") + dB(start));
     figures_[1]->setText(QString::fromStdString(significantText(last)) + QStringLiteral("  ") + dB(last));
     figures_[2]->setText(
         start > 0 && last > 0 ? QString::fromStdString(fixedText(10 * std::log10(start / last), 2)) + tr(" dB") : none);
-    figures_[3]->setText(result_ ? QString::number(result_->bestStep) : none);
-    figures_[4]->setText(result_ && result_->weightNmse ? QString::fromStdString(significantText(*result_->weightNmse))
-                                                        : none);
+    figures_[3]->setText(result ? QString::number(result->bestStep) : none);
+    figures_[4]->setText(result && result->weightNmse ? QString::fromStdString(significantText(*result->weightNmse))
+                                                      : none);
 }
 
 /// As B beside what it was trained under, so that the compare page shows what training has changed.
 void QatPanel::keep() {
     const TensorInfo* tensor = session_.tensor();
-    if (!result_ || running() || !tensor || tensor->name != tensorName_) return;
-    const auto work = [id = name_->text().trimmed().toStdString(), model = session_.model(), tensor, result = *result_](
-                          const Job& job) { return value::keepTrained(id, *model, *tensor, result, job); };
+    if (!shown_ || running() || !tensor || tensor->name != shown_->tensor || result()->latent.values.empty()) return;
+    const auto work = [id = name_->text().trimmed().toStdString(), model = session_.model(), tensor, shown = shown_](
+                          const Job& job) { return value::keepTrained(id, *model, *tensor, shown->result, job); };
     start<QuantSpec>(tr("Keeping the trained spec"), work, [this](Result<QuantSpec> spec) {
         draw();
         if (!spec) return say(sentence(spec.error()), true);
-        name_->setText(freeName(tensorName_));
+        if (shown_) name_->setText(freeName(shown_->tensor));
         session_.setSpecB(*spec);
         session_.setComparing(true);
         const QString text = QString::fromStdString(specText(*spec));
@@ -315,21 +365,23 @@ void QatPanel::keep() {
 }
 
 void QatPanel::saveTo(const QString& path) {
-    if (!result_) return;
-    const auto values = std::make_shared<const std::vector<float>>(result_->latent.values);
-    TensorToWrite tensor{tensorName_, DType::F32, result_->latent.shape,
+    const auto shown = shown_;
+    if (!shown || shown->result.latent.values.empty()) return;
+    const auto& result = shown->result;
+    const std::shared_ptr<const std::vector<float>> values(shown, &result.latent.values);
+    TensorToWrite tensor{shown->tensor, DType::F32, result.latent.shape,
                          [values](const TensorToWrite::Sink& sink) { return sink(std::as_bytes(std::span(*values))); }};
     std::map<std::string, std::string> metadata{
-        {"quantscope.latent", fmt::format("latent weights of {}; output NMSE {} instead of {}", specText(result_->spec),
-                                          significantText(result_->bestLoss), significantText(result_->startLoss))}};
+        {"quantscope.latent", fmt::format("latent weights of {}; output NMSE {} instead of {}", specText(result.spec),
+                                          significantText(result.bestLoss), significantText(result.startLoss))}};
     const auto work = [path = path.toStdString(), tensor, metadata, model = session_.model(),
                        check = outputCheck(session_)](const Job& job) -> Result<std::uint64_t> {
         if (auto fine = check(path); !fine) return tl::unexpected(fine.error());
         return writeSafetensors(path, {tensor}, metadata, model.get(), job);
     };
-    start<std::uint64_t>(tr("Writing the latent weights"), work, [this, path](Result<std::uint64_t> written) {
+    start<std::uint64_t>(tr("Writing the latent weights"), work, [this, path, shown](Result<std::uint64_t> written) {
         if (!written) return say(sentence(written.error()), true);
-        say(tr("Written: quantize %1 with %2.").arg(path, QString::fromStdString(specText(result_->spec))));
+        say(tr("Written: quantize %1 with %2.").arg(path, QString::fromStdString(specText(shown->result.spec))));
         Q_EMIT saved(path);
     });
 }

@@ -4,7 +4,7 @@
 
 #include "app/gui/pages/lab_panel.h"
 #include "app/gui/widgets/plot_chart.h"
-#include "core/value/qat.h"
+#include "core/session/kept_labs.h"
 
 #include <QTimer>
 
@@ -25,7 +25,7 @@ class QatPanel : public LabPanel {
 public:
     QatPanel(Session& session, const LabInputs& inputs, QWidget* parent = nullptr);
     ~QatPanel() override;
-    const std::optional<value::QatResult>& result() const { return result_; }
+    const value::QatResult* result() const { return shown_ ? &shown_->result : nullptr; } ///< null: none yet
     PlotChart* chart() const { return chart_; }
     void saveTo(const QString& path); ///< the latent weights, as safetensors
 
@@ -36,13 +36,18 @@ Q_SIGNALS:
 protected:
     void refresh() override;
     void interrupted() override;
+    void forget() override;
+    void complain(const Error& error) override;
 
 private:
     struct Inbox;
     QWidget* sidebar();
     void begin();
     void stop();
-    void keep(); ///< the result as a spec of its own
+    void keep();  ///< the result as a spec of its own
+    void lose();  ///< the earlier result: another one was begun and has not come
+    void clear(); ///< the curve
+    void show(const std::shared_ptr<const KeptTraining>& training);
     void poll();
     void draw();
     void say(const QString& text, bool warn = false);
@@ -56,9 +61,10 @@ private:
     QLineEdit* name_;
     QLabel* status_;
     std::shared_ptr<Inbox> inbox_;
-    std::vector<value::QatStep> curve_;
-    std::optional<value::QatResult> result_;
-    std::string tensorName_;
+    std::vector<value::QatStep> curve_;                ///< of the training that is running, or was cancelled
+    KeptTraining planned_;                             ///< that one, without its result
+    std::shared_ptr<const KeptTraining> kept_, shown_; ///< what the session holds; the same if it is of the subject
+    bool restored_ = false; ///< kept_ came out of a session file, and its settings are not in the fields yet
     QTimer poll_;
     QString subject_; ///< tensor and spec of the curve
 };

@@ -25,6 +25,8 @@
 namespace qs::gui {
 namespace {
 
+constexpr const char* kSolutionsKept = "lab-solvers"; // in session files
+
 RankedBar outputBar(const QString& name, const std::optional<double>& nmse) {
     RankedBar bar{name, std::numeric_limits<double>::quiet_NaN(), LabPanel::tr("not measured"),
                   LabPanel::tr("the output is 0 on these inputs")};
@@ -131,17 +133,54 @@ void SolversPanel::say(const QString& text, bool warn) {
 
 /// Rows of another tensor or spec are not comparable; solving is only started by hand.
 void SolversPanel::refresh() {
-    const TensorInfo* tensor = session_.tensor();
-    const QString subject =
-        tensor ? QString::fromStdString(tensor->name + '|' + canonicalText(session_.spec())) : QString();
-    if (subject != subject_) {
+    if (const QString now = subject(); now != subject_) {
         drop();
         latest_.reset();
         model_->setRows({});
-        subject_ = subject;
+        subject_ = now;
         say({});
     }
+    takeRestored<std::shared_ptr<const KeptSolutions>>(
+        kSolutionsKept, solutionsKept, [this](auto solutions) { kept_ = freedOnPool(solutions), restored_ = true; });
+    const bool nothing = !running() && model_->rows().empty();
+    if (nothing && kept_ && subjectOf(kept_->tensor, kept_->spec) == subject_) show(*kept_);
     draw();
+}
+
+void SolversPanel::forget() {
+    latest_.reset();
+    kept_.reset();
+    model_->setRows({});
+    subject_.clear();
+}
+
+void SolversPanel::complain(const Error& error) { say(sentence(error), true); }
+
+/// As they were computed before, perhaps by a run that ended unexpectedly.
+void SolversPanel::show(const KeptSolutions& solutions) {
+    const auto& last = solutions.rows.back();
+    if (const auto settings = solve::parseSettings(last.solver); settings && std::exchange(restored_, false)) {
+        solver_->setCurrentIndex(solver_->findData(QString::fromStdString(settings->solver)));
+        options_->setText(QString::fromStdString(solve::canonicalText(*settings)));
+    }
+    setRows(solutions.rows);
+    say(tr("As it was solved before."));
+    latest_.reset();
+    if (!solutions.solved)
+        return say(
+            tr("As it was solved before. The solution did not fit into the session file: solve again to save it."));
+    latest_ = std::make_shared<Latest>(
+        Latest{session_.model(), session_.tensor(), solutions.spec, solutions.solved, last, true});
+}
+
+void SolversPanel::setRows(std::vector<solve::SolveRow> rows) {
+    const bool same =
+        std::all_of(rows.begin(), rows.end(), [&](const auto& row) { return row.inputs == rows.back().inputs; });
+    for (int column = 0; column < model_->columnCount(); ++column)
+        if (solve::solveColumns()[std::size_t(column)].id == "inputs")
+            table_->setColumnHidden(column, same); // the note over the bars says it
+    model_->setRows(std::move(rows));
+    fitColumns(*table_);
 }
 
 void SolversPanel::interrupted() {
@@ -168,7 +207,8 @@ void SolversPanel::begin() {
         latest->model = model, latest->tensor = tensor, latest->spec = spec;
         const QString source = tr("%1, %2").arg(inputs.title(), QString::fromStdString(shapeTimes(x->shape)));
         latest->row = solve::rowOf(problem, *solution, source.toStdString());
-        latest->solution = std::move(*solution);
+        latest->solved = std::move(solution->solved);
+        latest->fits = fitsKept(*latest->solved);
         return Answer(std::move(latest));
     };
     start<Answer>(tr("Solving"), work, [this](Result<Answer> answer) {
@@ -176,15 +216,13 @@ void SolversPanel::begin() {
             latest_ = std::move(*answer);
             auto all = model_->rows();
             all.push_back(latest_->row);
-            const bool same =
-                std::all_of(all.begin(), all.end(), [&](const auto& row) { return row.inputs == all.back().inputs; });
-            for (int column = 0; column < model_->columnCount(); ++column)
-                if (solve::solveColumns()[std::size_t(column)].id == "inputs")
-                    table_->setColumnHidden(column, same); // the note over the bars says it
-            model_->setRows(std::move(all));
-            fitColumns(*table_);
+            kept_ = std::make_shared<const KeptSolutions>(
+                KeptSolutions{latest_->tensor->name, latest_->spec, all, latest_->solved});
+            session_.keep(QLatin1String(kSolutionsKept), [kept = kept_] { return keptSolutions(*kept); });
+            setRows(std::move(all));
             const double seconds = latest_->row.seconds;
-            say(tr("Solved in %1 s.").arg(QString::fromStdString(fixedText(seconds, 2))));
+            const QString done = tr("Solved in %1 s.").arg(QString::fromStdString(fixedText(seconds, 2)));
+            say(latest_->fits ? done : tr("%1 The solution does not fit into a session file: save it.").arg(done));
         } else if (!answer.error().cancelled) {
             say(sentence(answer.error()), true);
         }
@@ -212,7 +250,7 @@ void SolversPanel::saveTo(const QString& path) {
     const auto work = [path = path.toStdString(), latest = latest_,
                        check = outputCheck(session_)](const Job& job) -> Result<std::uint64_t> {
         if (auto fine = check(path); !fine) return tl::unexpected(fine.error());
-        return solve::saveSolved(*latest->model, *latest->tensor, latest->spec, latest->solution.solved, path, job);
+        return solve::saveSolved(*latest->model, *latest->tensor, latest->spec, latest->solved, path, job);
     };
     start<std::uint64_t>(tr("Writing the solution"), work, [this, path](Result<std::uint64_t> written) {
         if (!written) return say(sentence(written.error()), true);

@@ -4,7 +4,7 @@
 
 #include "app/gui/pages/lab_panel.h"
 #include "app/gui/row_model.h"
-#include "core/solve/row.h"
+#include "core/session/kept_labs.h"
 
 class QComboBox;
 class QLabel;
@@ -30,19 +30,24 @@ Q_SIGNALS:
 protected:
     void refresh() override;
     void interrupted() override;
+    void forget() override;
+    void complain(const Error& error) override;
 
 private:
-    /// The latest solution with what it is of.
+    /// A solution with what it is of.
     struct Latest {
         std::shared_ptr<const Model> model;
         const TensorInfo* tensor = nullptr;
         QuantSpec spec;
-        solve::Solution solution;
+        std::shared_ptr<const Solved> solved;
         solve::SolveRow row;
+        bool fits = true; ///< into a session file
     };
     QWidget* sidebar();
     void chooseSolver();
     void begin();
+    void show(const KeptSolutions& solutions);
+    void setRows(std::vector<solve::SolveRow> rows);
     void draw();
     void say(const QString& text, bool warn = false);
 
@@ -56,7 +61,9 @@ private:
     QPushButton *start_, *save_;
     QLabel *about_, *status_;
     std::shared_ptr<const Latest> latest_;
-    QString subject_; ///< tensor and spec of the rows
+    std::shared_ptr<const KeptSolutions> kept_; ///< what the session holds
+    bool restored_ = false; ///< it came out of a session file, and its settings are not in the fields yet
+    QString subject_;       ///< tensor and spec of the rows
 };
 
 } // namespace qs::gui

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/quant/pass.h"
+#include "core/session/kept_json.h"
+#include "core/session/kept_labs.h"
+
+#include <algorithm>
+
+namespace qs {
+namespace kept {
+namespace {
+
+static_assert(base64Length(kMostKeptFloats * sizeof(float)) + (8u << 20) <= kLongestKept);
+constexpr int kMostSteps = 1'000'000, kMostInputs = 1 << 20;
+
+struct TrainingKept {
+    std::string tensor, spec, inputs;
+    int rows = 0, steps = 0;
+    double rate = 0;
+    std::vector<double> losses; ///< of step 0, 1, ...; the rest of the curve follows from them
+    std::optional<double> weightNmse;
+    std::string latent; ///< f32; empty: not kept
+};
+
+} // namespace
+
+template<class Io> static void fields(Io& io, TrainingKept& all) {
+    io("tensor", all.tensor);
+    io("spec", all.spec);
+    io("inputs", all.inputs);
+    io("rows", all.rows);
+    io("steps", all.steps);
+    io("rate", all.rate);
+    io("losses", all.losses);
+    io("weight_nmse", all.weightNmse);
+    io.longText("latent", all.latent);
+}
+
+} // namespace kept
+
+std::string keptTraining(const KeptTraining& training) {
+    const auto& result = training.result;
+    kept::TrainingKept all{training.tensor,
+                           specText(training.spec),
+                           training.inputs,
+                           training.rows,
+                           training.steps,
+                           training.rate,
+                           {},
+                           result.weightNmse,
+                           {}};
+    for (const auto& step : result.curve) all.losses.push_back(step.loss);
+    if (const auto& values = result.latent.values;
+        values.size() <= kMostKeptFloats && kept::areFinite(std::span(values)))
+        all.latent = kept::textOfFloats(values);
+    return kept::textOf(all);
+}
+
+Result<std::shared_ptr<const KeptTraining>> trainingKept(const std::string& text, const Model& model) {
+    auto all = kept::fromText<kept::TrainingKept>(text);
+    if (!all) return fail("the kept training is damaged: " + all.error());
+    const auto damaged = [](const char* what) { return fail(std::string("the kept training is damaged: ") + what); };
+    const auto* tensor = model.find(all->tensor);
+    if (!tensor) return fail("the kept training is of another tensor");
+    if (auto fine = checkQuantizable(*tensor); !fine) return tl::unexpected(fine.error());
+    auto spec = parseSpec(all->spec);
+    if (!spec) return tl::unexpected(spec.error());
+    if (all->steps < 1 || all->steps > kept::kMostSteps || all->rows < 1 || all->rows > kept::kMostInputs ||
+        !(all->rate > 0 && all->rate <= 1) || !kept::areWords({&all->inputs}))
+        return damaged("its settings");
+    if (all->losses.empty() || all->losses.size() > std::size_t(all->steps) + 1) return damaged("its steps");
+    auto training = std::make_shared<KeptTraining>();
+    training->tensor = tensor->name, training->spec = std::move(*spec), training->inputs = std::move(all->inputs);
+    training->rows = all->rows, training->steps = all->steps, training->rate = all->rate;
+    auto& result = training->result;
+    result.spec = forTensor(training->spec, *tensor);
+    for (const double loss : all->losses) {
+        if (!kept::isMeasure(loss)) return damaged("a loss");
+        const int step = int(result.curve.size());
+        if (step == 0) result.startLoss = loss;
+        if (step == 0 || loss < result.bestLoss) result.bestLoss = loss, result.bestStep = step;
+        result.curve.push_back({step, loss, result.bestLoss});
+    }
+    result.stopped = result.curve.back().step < all->steps;
+    if (!kept::isMeasure(all->weightNmse)) return damaged("the error of its weights");
+    result.weightNmse = all->weightNmse;
+    result.latent.shape = tensor->shape, result.latent.name = tensor->name;
+    auto& values = result.latent.values;
+    if (!all->latent.empty() &&
+        (!kept::floatsOf(all->latent, tensor->elements, values) || !kept::areFinite(std::span<const float>(values))))
+        return damaged("its weights");
+    return training;
+}
+
+} // namespace qs
