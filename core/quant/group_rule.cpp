@@ -3,6 +3,7 @@
 
 #include "core/quant/block_encoder.h"
 #include "core/quant/code_set.h"
+#include "core/quant/dialect.h"
 #include "core/quant/double_quant.h"
 #include "core/quant/encode.h"
 #include "core/quant/half_quadratic.h"
@@ -68,6 +69,7 @@ GroupRule::GroupRule(const QuantSpec& spec) {
     needsValues_ = measure_ == Measure::Percentile || measure_ == Measure::Mse || measure_ == Measure::Snr ||
                    measure_ == Measure::Hqq;
     tensorScaled_ = hasTensorScale(spec);
+    largest_ = largestTaken(spec);
 
     lowest_ = set.levels.front(), highest_ = range_ = set.levels.back();
     if (traits.encoder == Encoder::RoundInteger) {
@@ -306,6 +308,7 @@ GroupParams GroupRule::biasedParams(GroupBound bound) const {
     const bool below = std::fabs(bound.low) > std::fabs(bound.high);
     const float least = std::max((bound.high - bound.low) / (highest_ - lowest_), 1e-7f);
     const float edge = below ? bound.low : bound.high;
+    if (std::fabs(edge) > largest_) return {kNan, kNan, kNan}; // so that whoever decodes it refuses the tensor
     float scale = below ? least : -least, bias = 0;
     if (const float steps = std::nearbyint(edge / scale); steps != 0) scale = edge / steps, bias = edge;
     bias = roundedTo(scaleType_, bias);

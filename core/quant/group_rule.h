@@ -66,6 +66,7 @@ private:
     float lowest_ = 0, highest_ = 0; ///< outermost levels
     float range_ = 1;                ///< what a symmetric bound is mapped to
     float tensorScale_ = 0;          ///< 0: not known yet
+    float largest_ = 0;              ///< magnitude that the arithmetic takes
     ManualScale manual_;             ///< of Maxtext
 };
 

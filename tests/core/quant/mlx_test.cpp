@@ -203,6 +203,8 @@ void MlxTest::refusals() {
     std::vector<float> wide(64, 3e38f);
     wide[5] = -3e38f;
     QVERIFY(says(DType::F32, wide, 64, "int4:dialect=mlx", "holds 64 values between which a range overflows f32"));
+    wide.assign(64, 3e38f); // no range, but beyond what is taken all the same
+    QVERIFY(says(DType::F32, wide, 64, "int8:dialect=mlx", "holds 64 values between which a range overflows f32"));
     wide.assign(64, 70000.0f);
     QVERIFY(says(DType::F32, wide, 64, "int4:dialect=mlx:scaletype=f16", "holds 64 values that overflow in f16"));
     wide[7] = std::nanf("");
