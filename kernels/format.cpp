@@ -136,7 +136,7 @@ template<std::size_t n> constexpr FormatTraits integerRow(const char* id, const 
             .scaleKinds = kinds(ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
             .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
             .calibrations = kIntegerCalibrations, .dialects = dialects, .computeInput = false,
-            .source = "AQT and MaxText intN, the maximum on the centre of the last level; AQT, qwix, compressed-tensors and MLX by dialect",
+            .source = "AQT and MaxText intN, the maximum on the centre of the last level; AQT, qwix, compressed-tensors and (but for 7 bits) MLX by dialect",
             .scaleTypes = scaleTypes, .affine = true, .stochastic = true, .tiles = true, .sparse = true};
 }
 /// The 8-bit floats: a scale per channel that puts the absolute maximum on the largest value.
