@@ -121,22 +121,23 @@ template<class... More> constexpr std::uint8_t kinds(ScaleKind a, More... more) 
 
 constexpr std::string_view kCalibrations = "absmax rms fixed absmean percentile mse snr";
 constexpr std::string_view kIntegerCalibrations = "absmax minmax rms fixed absmean percentile mse snr hqq";
-constexpr std::string_view kIntegerDialects = "eformer aqt aqt_max aqt_halves qwix ct maxtext";
-constexpr std::string_view kIntegerScales = "f32 f16 bf16 e8m0 po2 e4m3";
+constexpr std::string_view kIntegerDialects = "eformer aqt aqt_max aqt_halves qwix ct maxtext mlx";
+constexpr std::string_view kIntegerScales = "f32 f16 bf16 e8m0 po2 e4m3 input";
 
 // A line per kind of fact, the same in every row; clang-format would make each fact a line.
 // clang-format off
 
 /// The symmetric integers below 8 bits: blocks of 64, or as asked for.
 template<std::size_t n> constexpr FormatTraits integerRow(const char* id, const char* title, const char* summary, int bits,
-                                                          const std::array<float, n>& levels) {
+                                                          const std::array<float, n>& levels, std::string_view dialects = kIntegerDialects,
+                                                          std::string_view scaleTypes = kIntegerScales) {
     return {.id = id, .title = title, .summary = summary,
             .kind = FormatKind::Integer, .encoder = Encoder::RoundInteger, .bits = bits, .levels = levels, .polyLevels = {}, .zeroCode = int(n / 2), .valueOffset = -int(n / 2), .shape = {}, .bytes = {},
             .scaleKinds = kinds(ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
             .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
-            .calibrations = kIntegerCalibrations, .dialects = kIntegerDialects, .computeInput = false,
-            .source = "AQT and MaxText intN, the maximum on the centre of the last level; AQT, qwix and compressed-tensors by dialect",
-            .scaleTypes = kIntegerScales, .affine = true, .stochastic = true, .tiles = true, .sparse = true};
+            .calibrations = kIntegerCalibrations, .dialects = dialects, .computeInput = false,
+            .source = "AQT and MaxText intN, the maximum on the centre of the last level; AQT, qwix, compressed-tensors and (but for 7 bits) MLX by dialect",
+            .scaleTypes = scaleTypes, .affine = true, .stochastic = true, .tiles = true, .sparse = true};
 }
 /// The 8-bit floats: a scale per channel that puts the absolute maximum on the largest value.
 template<int most, bool minusZero> constexpr FormatTraits floatRow(const char* id, const char* title, const char* summary, const char* source,
@@ -192,8 +193,8 @@ const std::array<FormatTraits, 37> kFormats = {{
      .kind = FormatKind::Integer, .encoder = Encoder::RoundInteger, .bits = 8, .levels = kInt8, .polyLevels = {}, .zeroCode = 127, .valueOffset = -127, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Axes, .defaultBlock = 64,
      .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
-     .calibrations = kIntegerCalibrations, .dialects = "eformer aqt aqt_max aqt_halves qwix ct maxtext bnb", .computeInput = true,
-     .source = "eformer quantize_int8; AQT, qwix, compressed-tensors and bitsandbytes by dialect",
+     .calibrations = kIntegerCalibrations, .dialects = "eformer aqt aqt_max aqt_halves qwix ct maxtext bnb mlx", .computeInput = true,
+     .source = "eformer quantize_int8; AQT, qwix, compressed-tensors, bitsandbytes and MLX by dialect",
      .scaleTypes = kIntegerScales, .affine = true, .stochastic = true, .tiles = true, .sparse = true},
     {.id = "binary", .title = "Binary", .summary = "The sign of each value, 0 counting as +1; scaled by the mean magnitude (XNOR-Net) when a scale is asked for.",
      .kind = FormatKind::Sign, .encoder = Encoder::Sign, .bits = 2, .levels = kBinary, .polyLevels = {}, .zeroCode = 1, .valueOffset = 0, .shape = {}, .bytes = {},
@@ -216,7 +217,8 @@ const std::array<FormatTraits, 37> kFormats = {{
     integerRow("int3", "INT3", "Symmetric 3-bit integers, -3 to 3, scaled by the absolute maximum of a block.", 3, kInt3),
     integerRow("int5", "INT5", "Symmetric 5-bit integers, -15 to 15, scaled by the absolute maximum of a block.", 5, kInt5),
     integerRow("int6", "INT6", "Symmetric 6-bit integers, -31 to 31, scaled by the absolute maximum of a block.", 6, kInt6),
-    integerRow("int7", "INT7", "Symmetric 7-bit integers, -63 to 63, scaled by the absolute maximum of a block.", 7, kInt7),
+    integerRow("int7", "INT7", "Symmetric 7-bit integers, -63 to 63, scaled by the absolute maximum of a block.", 7, kInt7,
+               "eformer aqt aqt_max aqt_halves qwix ct maxtext", "f32 f16 bf16 e8m0 po2 e4m3"), // MLX has none of 7 bits
     floatRow("fp8_e4m3fnuz", "FP8 E4M3FNUZ", "8-bit floats with 3 mantissa bits and one zero, up to 240, saturating; scaled by the absolute maximum.",
              "NANOO float8_e4m3fnuz, saturating", kE4m3fnuz, 3, 8),
     floatRow("fp8_e5m2fnuz", "FP8 E5M2FNUZ", "8-bit floats with 2 mantissa bits and one zero, up to 57344, saturating; scaled by the absolute maximum.",

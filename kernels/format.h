@@ -31,14 +31,16 @@ enum class GroupStatistic {
 struct GroupParams {
     float scale = 1; ///< stored; the decoder multiplies levels by it
     /// What the encoder needs: nf4 absmax + FLT_MIN; integers the scale; ternary the threshold; RoundAffine the zero
-    /// point; RoundReciprocal 1 / scale.
+    /// point; RoundReciprocal 1 / scale; RoundBiased the scale before it was rounded to its type.
     float aux = 1;
+    float bias = 0; ///< RoundBiased: what the decoder adds
 };
 
 /// How a value becomes a code. The first three have no codes: the decoded value is x, or x rounded to a small float.
 /// RoundInteger: round(x / scale) within the levels; RoundFloat: x / scale clipped to the outermost levels, then rounded
 /// to the format's floats, subnormals included; both half to even. RoundTernary is BitNet's absmean rounding.
 /// RoundAffine: round(x / scale + zero point) within the levels, decoded as (level - zero point) * scale.
+/// RoundBiased: round((x - bias) / aux) within the levels, decoded as level * scale + bias; the scale may be below 0 (MLX).
 /// RoundReciprocal: round(x * (1 / scale)) within the levels (AQT). NearestLevel: the nearest of `levels` to x / aux, the
 /// lower code on ties. Superblock: the format's codec.
 enum class Encoder {
@@ -52,6 +54,7 @@ enum class Encoder {
     Threshold,
     RoundTernary,
     RoundAffine,
+    RoundBiased,
     RoundReciprocal,
     NearestLevel,
     Superblock

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <limits>
 
 namespace qs {
 namespace {
@@ -48,6 +49,30 @@ GroupParams paramsFromAbsMax(const Run& run, float absMax) {
 GroupParams paramsFromMeanAbs(Encoder encoder, double sumAbs, std::uint64_t count) {
     const float scale = mean(sumAbs, count);
     return {scale, encoder == Encoder::RoundTernary ? scale + 1e-5f : scale};
+}
+
+float offsetOf(Encoder encoder, const GroupParams& params) {
+    if (encoder == Encoder::RoundBiased) return params.bias;
+    return encoder == Encoder::RoundAffine ? params.aux : 0.0f;
+}
+
+float placeOf(Encoder encoder, const GroupParams& params, float value) {
+    if (encoder == Encoder::RoundBiased) return params.scale != 0 ? (value - params.bias) / params.scale : 0.0f;
+    const float scaled = params.scale != 0 ? value / params.scale : 0.0f;
+    return encoder == Encoder::RoundAffine ? scaled + params.aux : scaled;
+}
+
+ValueLimits limitsOf(const Run& run, const GroupParams& params) {
+    constexpr float kWider = 1.000001f, kInfinite = std::numeric_limits<float>::infinity();
+    if (run.encoder == Encoder::RoundF16) return {-65504.0f * kWider, 65504.0f * kWider};
+    if (run.levelCount == 0) return {-kInfinite, kInfinite};
+    const float first = run.levels[0], last = run.levels[run.levelCount - 1], offset = offsetOf(run.encoder, params);
+    if (run.encoder == Encoder::RoundBiased) { // a scale below 0 turns the levels round
+        const float a = first * kWider * params.scale + offset, b = last * kWider * params.scale + offset;
+        return {std::min(a, b), std::max(a, b)};
+    }
+    if (offset == 0) return {first * params.scale * kWider, last * params.scale * kWider};
+    return {(first * kWider - offset) * params.scale, (last * kWider - offset) * params.scale};
 }
 
 float twnThreshold(double sumAbs, std::uint64_t count) { return 0.7f * mean(sumAbs, count); }

@@ -85,7 +85,7 @@ Run runFor(const FormatTraits& format);
 struct RunOut {
     std::uint8_t* codes = nullptr;       ///< n, one code a byte
     float* scales = nullptr;             ///< one per group
-    float* zeros = nullptr;              ///< one per group: the zero point of RoundAffine, else 0
+    float* zeros = nullptr;              ///< one per group: see offsetOf()
     float* decoded = nullptr;            ///< n
     ErrorSums* sums = nullptr;           ///< added to
     std::uint64_t* codeCounts = nullptr; ///< levelCount, added to
@@ -158,5 +158,15 @@ float twnThreshold(double sumAbs, std::uint64_t count); ///< then sumAbsAbove() 
 GroupParams paramsFromTwn(float threshold, const AboveSum& above);
 float meanForStd(double sum, std::uint64_t count); ///< then sumSquaredDeviation() around it
 GroupParams paramsFromHalfStd(double sumSquaredDeviation, std::uint64_t count);
+
+/// The zero point of RoundAffine, the bias of RoundBiased, else 0.
+float offsetOf(Encoder encoder, const GroupParams& params);
+/// Where a value lies among the levels.
+float placeOf(Encoder encoder, const GroupParams& params, float value);
+/// The values of the outermost levels, 1e-6 wider: what is beyond counts as clipped.
+struct ValueLimits {
+    float low = 0, high = 0;
+};
+ValueLimits limitsOf(const Run& run, const GroupParams& params);
 
 } // namespace qs

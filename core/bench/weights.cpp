@@ -139,7 +139,8 @@ Result<void> addCodes(BenchWeights& weights, const Packing& packing) {
 std::optional<std::string> whyNotCrossing(const QuantSpec& spec) {
     const auto& traits = spec.traits();
     if (traits.kind == FormatKind::Identity) return std::nullopt;
-    const char* unsaid = !spec.isSymmetric()                       ? "zero points"
+    const char* unsaid = hasBiases(spec)                           ? "biases of scales"
+                         : !spec.isSymmetric()                     ? "zero points"
                          : spec.tiles                              ? "tiles"
                          : spec.isFlat()                           ? "blocks of a flattened kernel (flat=yes)"
                          : spec.effectiveScaleType() != "f32"      ? "scales of another type than f32"

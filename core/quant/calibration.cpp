@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/calibration.h"
 
+#include "core/quant/code_set.h"
 #include "core/quant/double_quant.h"
+#include "core/quant/scale_type.h"
 
 #include <algorithm>
 
@@ -18,8 +20,9 @@ constexpr CalibrationTraits kCalibrations[] = {
     {"std", "Half a standard deviation", "",
      "Threshold = 0.5 std(x) over the whole tensor, no scale: unscaled ternary.", 0, 0},
     {"minmax", "Minimum and maximum", "[,c]",
-     "From c x min(x, 0) to c x max(x, 0): scale = range / (qmax - qmin), zero point = qmin - min / scale rounded.", 0,
-     1},
+     "From c x min(x, 0) to c x max(x, 0): scale = range / (qmax - qmin), zero point = qmin - min / scale rounded. Of "
+     "dialect=mlx from min x to max x: the one of larger magnitude is the bias and a multiple of the scale.",
+     0, 1},
     {"rms", "Root mean square", ",c", "Bound = c x sqrt(mean x^2).", 1, 1},
     {"fixed", "Fixed", ",b or ,lo,hi", "Bound = b, or from lo to hi, whatever the values are.", 1, 2},
     {"percentile", "Percentile", ",p", "Bound = the p-th percentile of |x|, p in percent, linear between values.", 1,
@@ -61,6 +64,8 @@ std::vector<std::string_view> words(std::string_view list) {
 std::vector<std::string_view> scaleTypesOf(const QuantSpec& spec) {
     auto types = words(spec.traits().scaleTypes);
     if (isBnb8(spec)) return {types.front()};
+    if (hasBiases(spec)) return {kInputScales, "f32", "f16", "bf16"};
+    types.erase(std::remove(types.begin(), types.end(), kInputScales), types.end());
     const std::string dialect = spec.effectiveDialect();
     // ggml's blocks say what their scales are: unsigned E4M3 where compressed-tensors has scales for a tensor beside.
     // So has qwix' nvfp4.
@@ -76,6 +81,7 @@ std::vector<std::string_view> calibrationsOf(const QuantSpec& spec) {
     std::vector<std::string_view> out;
     if (spec.effectiveDialect() == "ggml") return out; // encoders and all
     if (isBnb8(spec)) return {"absmax"};
+    if (hasBiases(spec)) return {"minmax"};
     // Only a threshold is calibrated without a scale; a threshold over the whole tensor has none. A zero point takes
     // both ends of a range.
     for (const std::string_view id : words(spec.traits().calibrations)) {

@@ -26,43 +26,35 @@ void measureDecoded(const float* x, const float* decoded, std::size_t n, const G
     ErrorSums sums;
     float largest = 0;
     for (std::size_t i = 0; i < n; ++i) {
-        const float scale = params[i * stride].scale;
-        const float zero = run.encoder == Encoder::RoundAffine ? params[i * stride].aux : 0.0f;
+        const GroupParams& p = params[i * stride];
         const float w = x[i], v = decoded[i];
         const bool counts = std::isfinite(w);
         const float e = counts ? v - w : 0.0f;
         if (stride) {
-            if (out.scales) out.scales[group + i] = scale;
-            if (out.zeros) out.zeros[group + i] = zero;
+            if (out.scales) out.scales[group + i] = p.scale;
+            if (out.zeros) out.zeros[group + i] = offsetOf(run.encoder, p);
             if (out.groupSse) out.groupSse[group + i] = float(double(e) * double(e));
             if (out.groupSsw) out.groupSsw[group + i] = counts ? float(double(w) * double(w)) : 0.0f;
             if (out.groupAbsMax) out.groupAbsMax[group + i] = counts ? std::fabs(w) : 0.0f;
         }
         if (!counts) continue;
-        constexpr float kWider = 1.000001f;
-        const float first = run.levels[0], last = run.levels[run.levelCount - 1];
-        const float low = zero == 0 ? first * scale * kWider : (first * kWider - zero) * scale,
-                    high = zero == 0 ? last * scale * kWider : (last * kWider - zero) * scale;
+        const ValueLimits limits = limitsOf(run, p);
         const double wd = double(w), vd = double(v), ed = double(e);
         sums.n += 1;
         sums.se += ed, sums.se2 += ed * ed, sums.sae += std::fabs(ed);
         sums.sw2 += wd * wd, sums.swv += wd * vd, sums.sv2 += vd * vd;
         sums.maxAbs = std::max(sums.maxAbs, std::fabs(e));
-        sums.clipped += w > high || w < low;
+        sums.clipped += w > limits.high || w < limits.low;
         sums.zeros += v == 0;
         sums.signFlips += (w < 0 && v > 0) || (w > 0 && v < 0);
         largest = std::max(largest, std::fabs(w));
         if (out.errorBins) ++out.errorBins[std::bit_cast<std::uint32_t>(e) >> kFloatBinShift];
-        if (out.valueBins) {
-            float scaled = scale != 0 ? w / scale : 0.0f;
-            if (run.encoder == Encoder::RoundAffine) scaled += zero;
-            ++out.valueBins[std::bit_cast<std::uint32_t>(scaled) >> kFloatBinShift];
-        }
+        if (out.valueBins) ++out.valueBins[std::bit_cast<std::uint32_t>(placeOf(run.encoder, p, w)) >> kFloatBinShift];
     }
     if (out.sums) out.sums->merge(sums);
     if (stride) return;
     if (out.scales) out.scales[group] = params->scale;
-    if (out.zeros) out.zeros[group] = run.encoder == Encoder::RoundAffine ? params->aux : 0.0f;
+    if (out.zeros) out.zeros[group] = offsetOf(run.encoder, *params);
     if (out.groupSse) out.groupSse[group] = float(sums.se2);
     if (out.groupSsw) out.groupSsw[group] = float(sums.sw2);
     if (out.groupAbsMax) out.groupAbsMax[group] = largest;
@@ -70,21 +62,27 @@ void measureDecoded(const float* x, const float* decoded, std::size_t n, const G
 
 void CodeMeasure::operator()(const Run& run, const std::uint8_t* codes, const RunOut& out) {
     const std::size_t groups = (run.n + run.group - 1) / run.group;
-    const bool affine = run.encoder == Encoder::RoundAffine;
+    const bool affine = run.encoder == Encoder::RoundAffine, biased = run.encoder == Encoder::RoundBiased;
     if (out.codes && out.codes != codes) std::copy_n(codes, run.n, out.codes);
     if (scales_.size() < groups) scales_.resize(groups);
     for (std::size_t g = 0; g < groups; ++g) scales_[g] = run.given[g * run.givenStride].scale;
     for (std::size_t g = 0; g < groups; ++g) {
         if (out.scales) out.scales[g] = scales_[g];
-        if (out.zeros) out.zeros[g] = affine ? run.given[g * run.givenStride].aux : 0.0f;
+        if (out.zeros) out.zeros[g] = offsetOf(run.encoder, run.given[g * run.givenStride]);
     }
     if (!out.decoded && !isMeasured(out)) return;
     if (!out.decoded && decoded_.size() < run.n) decoded_.resize(run.n);
     float* decoded = out.decoded ? out.decoded : decoded_.data();
-    for (std::size_t g = 0; affine && g < groups; ++g)
-        bestBlocks().shiftedValues(codes + g * run.group, std::min(run.group, run.n - g * run.group),
-                                   run.given[g * run.givenStride], run.levels[0], decoded + g * run.group);
-    if (!affine) bestKernels().dequantize(codes, run.n, run.group, scales_.data(), run.levels, run.levelCount, decoded);
+    for (std::size_t g = 0; (affine || biased) && g < groups; ++g) {
+        const std::size_t begin = g * run.group, n = std::min(run.group, run.n - begin);
+        const GroupParams& params = run.given[g * run.givenStride];
+        if (affine)
+            bestBlocks().shiftedValues(codes + begin, n, params, run.levels[0], decoded + begin);
+        else
+            bestBlocks().biasedValues(codes + begin, n, params, decoded + begin);
+    }
+    if (!affine && !biased)
+        bestKernels().dequantize(codes, run.n, run.group, scales_.data(), run.levels, run.levelCount, decoded);
     if (!isMeasured(out)) return;
     if (run.group % 16 == 0 && run.n % run.group == 0) return wholeGroups(run, codes, decoded, out);
     for (std::size_t i = 0; i < run.n && out.codeCounts; ++i)

@@ -12,6 +12,7 @@ std::array<float, 256> ascendingFrom(float first) {
     return out;
 }
 const std::array<float, 256> kIntegers = ascendingFrom(-128);
+const std::array<float, 256> kCounted = ascendingFrom(0);
 const std::array<float, 256> kHalves = ascendingFrom(-127.5f); ///< AQT without a zero
 
 std::span<const float> middle(const std::array<float, 256>& all, int bits) {
@@ -22,7 +23,11 @@ std::span<const float> middle(const std::array<float, 256>& all, int bits) {
 } // namespace
 
 bool hasZeroPoints(const QuantSpec& spec) {
-    return !spec.isSymmetric() && spec.traits().encoder == Encoder::RoundInteger;
+    return !spec.isSymmetric() && spec.traits().encoder == Encoder::RoundInteger && !hasBiases(spec);
+}
+
+bool hasBiases(const QuantSpec& spec) {
+    return spec.traits().kind == FormatKind::Integer && spec.effectiveDialect() == "mlx";
 }
 
 CodeSet codeSetOf(const QuantSpec& spec) {
@@ -32,6 +37,7 @@ CodeSet codeSetOf(const QuantSpec& spec) {
     if (dialect == "bitnet") set.encoder = Encoder::RoundTernary;
     if (traits.encoder != Encoder::RoundInteger) return set;
     const int half = 1 << (traits.bits - 1);
+    if (hasBiases(spec)) return {std::span(kCounted).first(std::size_t(2 * half)), 0, 0, Encoder::RoundBiased};
     if (dialect == "aqt" || dialect == "aqt_max" || dialect == "aqt_halves") set.encoder = Encoder::RoundReciprocal;
     if (dialect == "bnb") set.encoder = Encoder::RoundReciprocal;
     if (hasZeroPoints(spec)) set.encoder = Encoder::RoundAffine;

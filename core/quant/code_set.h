@@ -15,5 +15,7 @@ struct CodeSet {
 CodeSet codeSetOf(const QuantSpec& spec);
 /// Values are decoded as (level - zero point) * scale.
 bool hasZeroPoints(const QuantSpec& spec);
+/// dialect=mlx: values are decoded as level * scale + bias; the scale may be below 0.
+bool hasBiases(const QuantSpec& spec);
 
 } // namespace qs

@@ -18,7 +18,7 @@ constexpr std::uint64_t kDecodeChunk = 65536;
 struct Fields final : StoredValues {
     StoredTensor stored;
     ScaleGrid grid;
-    TensorView codes, scales, zeros, tensorScale, nestedScale, nestedOffset;
+    TensorView codes, scales, zeros, biases, tensorScale, nestedScale, nestedOffset;
     std::vector<float> columnScales; ///< empty: none
     std::vector<float> learned;      ///< the codebook of the tensor; empty: the format's levels
     std::span<const float> levels;   ///< what codes are decoded with
@@ -174,12 +174,14 @@ void Fields::values(std::uint64_t begin, std::size_t n, float* out) const {
         } else {
             forEachScaleRun(grid, stored.shape, begin, n, meet);
         }
-        thread_local std::vector<float> own, zeroPoints;
+        thread_local std::vector<float> own, zeroPoints, added;
         own.resize(std::size_t(last - first + 1));
         loadScales(first, own.size(), own.data());
         if (zeros.info) zeroPoints.resize(own.size()), loadZeros(first, own.size(), zeroPoints.data());
+        if (biases.info) added.resize(own.size()), loadF32(biases, first, own.size(), added.data());
         const bool shifts = zeros.info != nullptr;
         const float *scaleOf = own.data(), *zeroOf = zeroPoints.data();
+        const float* biasOf = biases.info ? added.data() : nullptr;
         forEachScaleRun(grid, stored.shape, begin, n, [&](const ScaleRun& run) {
             const float *scale = scaleOf + (run.scale - first), *zero = shifts ? zeroOf + (run.scale - first) : nullptr;
             float* at = out + run.offset;
@@ -188,6 +190,8 @@ void Fields::values(std::uint64_t begin, std::size_t n, float* out) const {
                 for (std::size_t i = 0; i < run.count; ++i) at[i] *= scale[i];
             else
                 for (std::size_t i = 0; i < run.count; ++i) at[i] *= *scale;
+            for (std::size_t i = 0; biasOf && i < run.count; ++i) // of blocks, that no scale runs along
+                at[i] += biasOf[run.scale - first];
         });
     }
     applyColumnScales(columnScales, begin, out, n);
@@ -268,10 +272,17 @@ Result<std::shared_ptr<const StoredValues>> storedValues(const Model& model, Sto
         fields->learned.resize(std::size_t(levels));
         loadF32(*codebook, 0, fields->learned.size(), fields->learned.data());
     }
-    for (std::size_t i = 2; i < names.size(); ++i) { // zero points, what scales were multiplied by
+    for (std::size_t i = 2; i < names.size(); ++i) { // zero points, biases, what scales were multiplied by
         if (names[i].ends_with(".codebook") || names[i].ends_with(".column_scale")) continue;
         const bool zeros = names[i].ends_with(".zero"), nested = names[i].ends_with(".nested_scale");
         const std::int64_t blocks = (fields->grid.scales + std::int64_t(kNestedBlock) - 1) / std::int64_t(kNestedBlock);
+        if (names[i].ends_with(".bias")) {
+            auto biases =
+                field(model, stored, names[i], std::array{fields->scales.info->dtype}, fields->grid.scaleShape);
+            if (!biases) return tl::unexpected(biases.error());
+            fields->biases = std::move(*biases);
+            continue;
+        }
         auto more =
             zeros ? field(model, stored, names[i], std::array{storedZeroType(stored.spec)}, fields->grid.scaleShape)
                   : field(model, stored, names[i], std::array{DType::F32}, {nested ? blocks : 1});

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/dialect.h"
 
+#include "core/quant/code_set.h"
 #include "core/quant/double_quant.h"
+#include "core/quant/scale_type.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,6 +12,8 @@
 
 namespace qs {
 namespace {
+
+constexpr std::uint32_t kMlxGroups[] = {32, 64, 128};
 
 /// MaxText's manual_quantize: one scale that is given.
 Result<void> checkManualQuantize(const QuantSpec& spec) {
@@ -28,19 +32,39 @@ Result<void> checkManualQuantize(const QuantSpec& spec) {
     return {};
 }
 
+/// A key that says what the one way of a program to quantize does not have; null: none.
+const char* keyTooMany(const QuantSpec& spec, const char* calibration, bool symmetric) {
+    const bool clips =
+        spec.calibration && (spec.calibration->id != calibration || !spec.calibration->arguments.empty());
+    return spec.sparsity                            ? "sparse"
+           : spec.randomSeed()                      ? "round"
+           : spec.isSymmetric() != symmetric        ? "sym"
+           : clips                                  ? "calib"
+           : spec.effectiveNan() == NanPolicy::Skip ? "nan"
+                                                    : nullptr;
+}
+
+/// MLX's affine mode: groups of 32, 64 or 128, their minimum and maximum.
+Result<void> checkMlx(const QuantSpec& spec) {
+    const std::string works = fmt::format("{}:dialect=mlx", spec.format);
+    const std::uint32_t block = spec.blockSize();
+    if (std::find(std::begin(kMlxGroups), std::end(kMlxGroups), block) == std::end(kMlxGroups))
+        return fail(fmt::format("dialect=mlx has a scale and a bias per group of 32, 64 or 128 of a row: use {} or "
+                                "{}:block=32",
+                                works, works));
+    if (const char* more = keyTooMany(spec, "minmax", false))
+        return fail(
+            fmt::format("dialect=mlx is mlx.core.quantize, which does not know {}: leave it out, use {}", more, works));
+    return {};
+}
+
 /// LLM.int8: the maximum of each row, and nothing else to choose.
 Result<void> checkBnb8(const QuantSpec& spec) {
     const std::string works = fmt::format("{}:dialect=bnb", spec.format);
     if (spec.tiles || spec.scaleKind() != ScaleKind::Axes || spec.reducedAxes() != std::vector<int>{-1})
         return fail(fmt::format("dialect=bnb of {} has a scale per row: use {}", spec.format, works));
-    const bool clips = spec.calibration && (spec.calibration->id != "absmax" || !spec.calibration->arguments.empty());
-    const char* more = spec.sparsity                                ? "sparse"
-                       : spec.randomSeed()                          ? "round"
-                       : !spec.isSymmetric()                        ? "sym"
-                       : clips                                      ? "calib"
-                       : spec.scaleType && *spec.scaleType != "f32" ? "scaletype"
-                       : spec.effectiveNan() == NanPolicy::Skip     ? "nan"
-                                                                    : nullptr;
+    const bool typed = spec.scaleType && *spec.scaleType != "f32";
+    const char* more = typed ? "scaletype" : keyTooMany(spec, "absmax", true);
     if (!more) return {};
     return fail(fmt::format("dialect=bnb of {} is LLM.int8, which does not know {}: leave it out, use {}", spec.format,
                             more, works));
@@ -49,7 +73,18 @@ Result<void> checkBnb8(const QuantSpec& spec) {
 } // namespace
 
 float largestTaken(const QuantSpec& spec) {
-    return isBnb8(spec) ? 0x1.ffdffep15f : FLT_MAX; // below 65520, which is infinite in f16
+    const bool inF16 = isBnb8(spec) || (hasBiases(spec) && scaleTypeOf(spec) == ScaleType::F16);
+    if (inF16) return 0x1.ffdffep15f; // below 65520, which is infinite in f16
+    return hasBiases(spec) ? FLT_MAX / 2 : FLT_MAX;
+}
+
+Result<void> checkGroups(const QuantSpec& spec, std::int64_t features) {
+    if (!hasBiases(spec) || features % std::int64_t(spec.blockSize()) == 0) return {};
+    std::string works = fmt::format("{}:sym=no", spec.format);
+    for (const std::uint32_t group : kMlxGroups)
+        if (features % std::int64_t(group) == 0) works = fmt::format("{}:block={}:dialect=mlx", spec.format, group);
+    return fail(fmt::format("rows of {} values are not whole groups of {}, as dialect=mlx needs: use {}", features,
+                            spec.blockSize(), works));
 }
 
 Result<void> checkDialect(const QuantSpec& spec) {
@@ -58,6 +93,7 @@ Result<void> checkDialect(const QuantSpec& spec) {
     const bool blocks = dialect == "ggml" && traits.kind != FormatKind::Superblock;
     if (dialect == "maxtext") return checkManualQuantize(spec);
     if (isBnb8(spec)) return checkBnb8(spec);
+    if (hasBiases(spec)) return checkMlx(spec);
     if (!blocks && dialect != "bnb") return {};
     const auto refuse = [&](std::string_view what, std::string_view key) {
         return fail(fmt::format("dialect={} of {} has no {}: leave {} out or choose another dialect", dialect,

@@ -144,7 +144,7 @@ void RunEncoder::operator()(const Run& asked, const RunOut& out) {
         truncated(run, out);
     else if (run.levelCount > 0 && (sparsity_ || seed_))
         altered(run, out);
-    else if (run.encoder == Encoder::RoundAffine && run.given && !perElement)
+    else if ((run.encoder == Encoder::RoundAffine || run.encoder == Encoder::RoundBiased) && run.given && !perElement)
         shifted(run, out);
     else if (!inputType_)
         bestKernels().quantize(run, out);
@@ -335,12 +335,13 @@ void RunEncoder::truncated(const Run& run, const RunOut& out) {
     measure_(run, codes_.data(), out);
 }
 
-// Zero points.
+// Zero points and biases.
 void RunEncoder::shifted(const Run& run, const RunOut& out) {
     reserve(run.n);
     const KernelSet& kernels = bestKernels();
     const BlockSet& blocks = bestBlocks();
     const float low = run.levels[0], high = run.levels[run.levelCount - 1];
+    const bool biased = run.encoder == Encoder::RoundBiased;
     const bool allFinite = std::isfinite(kernels.absMax(run.x, run.n, false));
     for (std::size_t begin = 0, g = 0; begin < run.n; begin += run.group, ++g) {
         const std::size_t n = std::min(run.group, run.n - begin);
@@ -348,7 +349,11 @@ void RunEncoder::shifted(const Run& run, const RunOut& out) {
         const float* x = run.x + begin;
         std::uint8_t* codes = codes_.data() + begin;
         const bool finite = allFinite || std::isfinite(kernels.absMax(x, n, false));
-        if (finite && std::isfinite(p.aux) && p.scale > 0) {
+        if (biased && finite) {
+            blocks.biasedCodes(x, n, p, high, codes);
+            continue;
+        }
+        if (!biased && finite && std::isfinite(p.aux) && p.scale > 0) {
             blocks.shiftedCodes(x, n, p, low, high, codes);
             continue;
         }

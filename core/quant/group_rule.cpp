@@ -3,6 +3,7 @@
 
 #include "core/quant/block_encoder.h"
 #include "core/quant/code_set.h"
+#include "core/quant/dialect.h"
 #include "core/quant/double_quant.h"
 #include "core/quant/encode.h"
 #include "core/quant/half_quadratic.h"
@@ -52,6 +53,7 @@ GroupRule::GroupRule(const QuantSpec& spec) {
     if (dialect == "qwix") family_ = Family::Qwix;
     if (dialect == "ct") family_ = Family::Ct;
     if (dialect == "bnb") family_ = isBnb8(spec) ? Family::Bnb8 : Family::Bnb;
+    if (hasBiases(spec)) family_ = Family::Mlx;
     if (dialect == "maxtext") {
         family_ = Family::Maxtext;
         if (const auto manual = parseManualQuantize(calibrationText(calibration), traits)) manual_ = *manual;
@@ -67,6 +69,7 @@ GroupRule::GroupRule(const QuantSpec& spec) {
     needsValues_ = measure_ == Measure::Percentile || measure_ == Measure::Mse || measure_ == Measure::Snr ||
                    measure_ == Measure::Hqq;
     tensorScaled_ = hasTensorScale(spec);
+    largest_ = largestTaken(spec);
 
     lowest_ = set.levels.front(), highest_ = range_ = set.levels.back();
     if (traits.encoder == Encoder::RoundInteger) {
@@ -87,6 +90,7 @@ GroupStatistics GroupRule::measure(const float* x, std::size_t n) const {
     s.count = n;
     if (measure_ == Measure::Fixed) return s;
     s.absMax = bestKernels().absMax(x, n, skip);
+    if (family_ == Family::Mlx && n > 0) s.min = s.max = x[0];
     if (measure_ == Measure::MinMax || affine_) {
         if (!skip || std::isfinite(bestKernels().absMax(x, n, false)))
             bestBlocks().range(x, n, s.min, s.max);
@@ -249,6 +253,7 @@ float GroupRule::typed(float scale, float bound) const {
 
 GroupParams GroupRule::params(GroupBound bound) const {
     if (!std::isfinite(bound.low) || !std::isfinite(bound.high)) return {bound.high, bound.high};
+    if (family_ == Family::Mlx) return biasedParams(bound);
     return affine_ ? affineParams(bound) : symmetricParams(std::max(bound.high, 0.0f));
 }
 
@@ -271,6 +276,7 @@ GroupParams GroupRule::symmetricParams(float bound) const {
         return most > 0 ? GroupParams{most / 127.0f, 1.0f / most * 127.0f} : GroupParams{0, 1}; // as PyTorch divides
     }
     case Family::Maxtext: return {manual_.scale, manual_.divisor};
+    case Family::Mlx: break; // see biasedParams()
     case Family::Eformer:
         if (encoder_ == Encoder::RoundInteger) scale += FLT_MIN;
         if (encoder_ == Encoder::RoundFloat) scale = orOne(scale);
@@ -292,8 +298,21 @@ GroupParams GroupRule::affineParams(GroupBound bound) const {
     if (scale == 0) scale = family_ == Family::Ct ? FLT_EPSILON : 1.0f;
     if (std::isinf(scale)) scale = bound.high / (highest_ - lowest_) - bound.low / (highest_ - lowest_);
     scale = typed(scale, std::max(-bound.low, bound.high));
-    if (measure_ == Measure::Hqq) return {scale, storedZero(scaleType_, bound.zero)};
+    if (measure_ == Measure::Hqq) return {scale, roundedTo(scaleType_, bound.zero)};
     return {scale, std::clamp(std::nearbyint(lowest_ - bound.low / scale), lowest_, highest_)};
+}
+
+// mlx 0.32.4 mlx/backend/cpu/quantized.cpp, quantize(): the end of the range of larger magnitude is a multiple of the
+// scale, so that 0 is a level where it is within; all in f32, and what is stored is rounded to its type afterwards.
+GroupParams GroupRule::biasedParams(GroupBound bound) const {
+    const bool below = std::fabs(bound.low) > std::fabs(bound.high);
+    const float least = std::max((bound.high - bound.low) / (highest_ - lowest_), 1e-7f);
+    const float edge = below ? bound.low : bound.high;
+    if (std::fabs(edge) > largest_) return {kNan, kNan, kNan}; // so that whoever decodes it refuses the tensor
+    float scale = below ? least : -least, bias = 0;
+    if (const float steps = std::nearbyint(edge / scale); steps != 0) scale = edge / steps, bias = edge;
+    bias = roundedTo(scaleType_, bias);
+    return {roundedTo(scaleType_, scale), scale, bias};
 }
 
 std::span<const float> mseGrid() {

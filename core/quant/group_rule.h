@@ -13,15 +13,15 @@ namespace qs {
 
 /// Statistics that parts of a group have to be merged by, in a fixed order.
 struct GroupStatistics {
-    float absMax = 0, min = 0, max = 0; ///< min <= 0 <= max
+    float absMax = 0, min = 0, max = 0; ///< min <= 0 <= max, but under dialect=mlx
     double squares = 0, powers = 0;     ///< sum x^2, sum |x|^p
     std::uint64_t count = 0, nonZero = 0;
     void merge(const GroupStatistics& other);
 };
 /// What is mapped onto the outermost levels; symmetric specs have low = -high.
 struct GroupBound {
-    float low = 0, high = 0;
-    float zero = 0; ///< calib=hqq: the zero point that was found, among the levels
+    float low = 0, high = 0; ///< low may be above 0 under dialect=mlx
+    float zero = 0;          ///< calib=hqq: the zero point that was found, among the levels
 };
 
 class GroupRule {
@@ -51,9 +51,10 @@ private:
     GroupBound halfQuadratic(const float* x, std::size_t n) const;
     GroupParams symmetricParams(float bound) const;
     GroupParams affineParams(GroupBound bound) const;
+    GroupParams biasedParams(GroupBound bound) const;
     float typed(float scale, float bound) const;
 
-    enum class Family { Eformer, Aqt, AqtMax, AqtHalves, Qwix, Ct, Bnb, Maxtext, Bnb8 };
+    enum class Family { Eformer, Aqt, AqtMax, AqtHalves, Qwix, Ct, Bnb, Maxtext, Bnb8, Mlx };
     enum class Measure { AbsMax, MinMax, Rms, Fixed, AbsMean, Percentile, Mse, Snr, Hqq };
     Family family_ = Family::Eformer;
     Measure measure_ = Measure::AbsMax;
@@ -65,6 +66,7 @@ private:
     float lowest_ = 0, highest_ = 0; ///< outermost levels
     float range_ = 1;                ///< what a symmetric bound is mapped to
     float tensorScale_ = 0;          ///< 0: not known yet
+    float largest_ = 0;              ///< magnitude that the arithmetic takes
     ManualScale manual_;             ///< of Maxtext
 };
 

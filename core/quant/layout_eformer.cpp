@@ -131,11 +131,11 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
         return fail(fmt::format("the eformer layout does not hold {}: use layout {}", spec.format,
                                 kind == FormatKind::Identity ? "plain" : "native"));
     if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
-    if (hasZeroPoints(spec) || spec.tiles || spec.effectiveDialect() == "aqt_halves" ||
+    if (hasZeroPoints(spec) || hasBiases(spec) || spec.tiles || spec.effectiveDialect() == "aqt_halves" ||
         scaleTypeOf(spec) != ScaleType::F32 || isBnb4(spec) || spec.isFlat())
         return fail(fmt::format(
-            "the eformer layout holds f32 scales along one axis, no zero points and no blocks across rows, not {}: use "
-            "layout native",
+            "the eformer layout holds f32 scales along one axis, no zero points, no biases and no blocks across rows, "
+            "not {}: use layout native",
             specText(spec)));
     if (kind == FormatKind::Sign && (shape.empty() || shape.front() % 4 != 0))
         return fail(fmt::format(

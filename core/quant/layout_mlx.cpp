@@ -22,18 +22,15 @@ using Json = nlohmann::ordered_json;
 
 /// Readers compute in the type of scales and biases. That is the model's where the spec's scales have its 16 bits, as
 /// mlx_lm writes it: 32 bits a group, and readers round every product and sum. Else f32, in which every product of a
-/// scale of 16 bits and a code is exact, so that adding the bias gives what the zero point gives.
+/// scale of 16 bits and a code is exact, so that adding the bias gives what the zero point gives; of dialect=mlx they
+/// round then what analysis rounds.
 DType parameterType(const QuantSpec& spec, DType source) {
-    const DType scales = scaleTypeOf(spec) == ScaleType::F16 ? DType::F16 : DType::BF16;
-    return scales == source ? source : DType::F32;
+    return storedScaleType(spec, source) == source ? source : DType::F32;
 }
 
 /// mlx's affine_dequantize in 16 bits: scale * code rounded, the bias added; its sum is rounded by who stores it.
-void readRounded(DType type, int offset, int middle, std::span<const std::uint8_t> codes, std::span<const float> scales,
-                 std::span<const float> zeros, std::size_t group, float* values) {
-    std::vector<float> biases(scales.size());
-    for (std::size_t i = 0; i < biases.size(); ++i) biases[i] = scales[i] * -(zeros[i] + float(middle));
-    roundTo(type, biases.data(), biases.size());
+void readRounded(DType type, int offset, std::span<const std::uint8_t> codes, std::span<const float> scales,
+                 std::span<const float> biases, std::size_t group, float* values) {
     for (std::size_t i = 0; i < codes.size(); ++i) values[i] = scales[i / group] * float(int(codes[i]) + offset);
     roundTo(type, values, codes.size());
     for (std::size_t i = 0; i < codes.size(); ++i) values[i] += biases[i / group];
@@ -42,10 +39,12 @@ void readRounded(DType type, int offset, int middle, std::span<const std::uint8_
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     const std::uint32_t block = spec.blockSize();
     const ScaleType type = scaleTypeOf(spec);
-    if (!hasIntegerCodes(spec) || spec.traits().bits == 7 || spec.scaleKind() != ScaleKind::Block || spec.tiles ||
-        (type != ScaleType::F16 && type != ScaleType::Bf16) || (block != 32 && block != 64 && block != 128))
-        return fail(fmt::format("the mlx layout holds int2 to int6 and int8 in groups of 32, 64 or 128 with scales of "
-                                "f16 or bf16, not {}: use int4:sym=no:block=64:scaletype=bf16",
+    const bool halves = hasIntegerCodes(spec) && (type == ScaleType::F16 || type == ScaleType::Bf16);
+    if ((!halves && !hasBiases(spec)) || spec.traits().bits == 7 || spec.scaleKind() != ScaleKind::Block ||
+        spec.tiles || (block != 32 && block != 64 && block != 128))
+        return fail(fmt::format("the mlx layout holds dialect=mlx, and int2 to int6 and int8 in groups of 32, 64 or "
+                                "128 with scales of f16 or bf16, not {}: use int4:dialect=mlx or "
+                                "int4:sym=no:block=64:scaletype=bf16",
                                 specText(spec)));
     const auto grid = scaleGrid(spec, shape);
     if (!grid) return tl::unexpected(grid.error());
@@ -60,13 +59,13 @@ Result<void> holds(const TensorInfo& tensor) {
 }
 
 TakeParams takeParameters(const Source& source, const Sink& sink, DType type, bool biases) {
-    return [&source, unsignedZero = UnsignedZero(source), sink, type, biases,
+    return [&source, unsignedZero = UnsignedZero(source), sink, type, biases, stored = hasBiases(source.spec),
             group = std::uint64_t(0)](std::span<const GroupParams> params) mutable -> Result<void> {
         std::vector<float> values;
         values.reserve(params.size());
         for (const GroupParams& one : params) {
-            float value = one.scale;
-            if (biases) {
+            float value = biases && stored ? one.bias : one.scale;
+            if (biases && !stored) {
                 const auto zero = unsignedZero(one, group++);
                 if (!zero) return tl::unexpected(zero.error());
                 value *= -float(*zero);
@@ -90,10 +89,15 @@ Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
     const auto words = wordsOf(std::uint64_t(original.shape[1]), unsigned(source->spec.traits().bits));
     const DType type = parameterType(source->spec, original.dtype);
     if (type != DType::F32) {
-        const int middle = 1 << (source->spec.traits().bits - 1);
-        source->readAs = [type, offset = unsignedOffset(source->spec), middle](auto codes, auto scales, auto zeros,
-                                                                               auto group, float* values) {
-            readRounded(type, offset, middle, codes, scales, zeros, group, values);
+        // Zero points become biases as takeParameters() makes them.
+        const bool stored = hasBiases(source->spec);
+        const float middle = float(1 << (source->spec.traits().bits - 1));
+        source->readAs = [type, offset = unsignedOffset(source->spec), stored,
+                          middle](auto codes, auto scales, auto zeros, auto group, float* values) {
+            std::vector<float> biases(zeros.begin(), zeros.end());
+            for (std::size_t i = 0; !stored && i < biases.size(); ++i) biases[i] = scales[i] * -(zeros[i] + middle);
+            if (!stored) roundTo(type, biases.data(), biases.size());
+            readRounded(type, offset, codes, scales, biases, group, values);
         };
     }
     const auto parameters = [&](const char* end, bool biases) {
@@ -112,7 +116,8 @@ Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
 
 /// Readers that compute in f32 need parameters of f32: what is read back is then what was analysed.
 std::string remark(const TensorInfo& tensor, const QuantSpec& spec) {
-    if (parameterType(spec, tensor.dtype) != DType::F32) return {};
+    const DType type = parameterType(spec, tensor.dtype);
+    if (type != DType::F32 || storedScaleType(spec, tensor.dtype) == type) return {};
     return fmt::format("scales and biases are stored as F32, not {}, because the source is {} and readers compute in "
                        "their type; {:.4f} bits per weight",
                        spec.effectiveScaleType(), tensor.typeId(),
@@ -148,8 +153,8 @@ Layout mlxLayout() {
             .summary =
                 "P.weight as U32 words, P.scales and P.biases of a layer P, in the model's dtype where it is that of "
                 "the scales, else F32; quantization for mlx_lm.",
-            .takes = "int2 to int6 and int8 in groups of 32, 64 or 128 with f16 or bf16 scales; several specs in one "
-                     "model",
+            .takes = "dialect=mlx; int2 to int6 and int8 in groups of 32, 64 or 128 with f16 or bf16 scales; several "
+                     "specs in one model",
             .accepts = accepts,
             .write = write,
             .writeFrom = writeFrom,

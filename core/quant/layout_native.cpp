@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Codes in as few bits as they need (NAME.codes), scales in their type (NAME.scale), zero points as I8 (NAME.zero),
-// what the scales were multiplied by (NAME.tensor_scale), for every format that has codes.
+// biases in the type of the scales (NAME.bias), what the scales were multiplied by (NAME.tensor_scale), for every format that has codes.
 #include "core/quant/layouts.h"
 
 #include "core/base/parallel.h"
@@ -129,6 +129,7 @@ Result<std::vector<TensorToWrite>> writeFrom(const std::shared_ptr<Source>& sour
                                         }}};
     if (source->grid.kind != ScaleKind::None && !codecOf(spec)) tensors.push_back(scaleTensor(source, ".scale"));
     if (hasZeroPoints(spec)) tensors.push_back(zeroTensor(source, ".zero"));
+    if (hasBiases(spec)) tensors.push_back(biasTensor(source, ".bias"));
     if (isDoubleQuantized(spec)) addNested(tensors, source);
     if (source->grid.kind != ScaleKind::None && hasTensorScale(spec) && !codecOf(spec))
         tensors.push_back(tensorScaleTensor(source, ".tensor_scale"));
@@ -170,7 +171,7 @@ Layout nativeLayout() {
     return {
         "native",
         "Native",
-        "NAME.codes, NAME.scale and, where there are, NAME.zero, NAME.tensor_scale, NAME.nested_scale, "
+        "NAME.codes, NAME.scale and, where there are, NAME.zero, NAME.bias, NAME.tensor_scale, NAME.nested_scale, "
         "NAME.nested_offset and NAME.column_scale: each row packed in as few bits as its codes need, ternary five to "
         "a byte; ggml's formats as their blocks, NAME.codes alone.",
         "every spec with codes",

@@ -109,6 +109,18 @@ TensorToWrite zeroTensor(const std::shared_ptr<Source>& source, const char* fiel
     return ofParams(source, source->view.info->name + field, dtype, source->grid.scaleShape, begin);
 }
 
+TensorToWrite biasTensor(const std::shared_ptr<Source>& source, const char* field) {
+    const DType dtype = storedScaleType(source->spec, source->view.info->dtype);
+    const auto begin = [dtype](const TensorToWrite::Sink& sink) -> TakeParams {
+        return [dtype, sink](std::span<const GroupParams> params) {
+            std::vector<float> biases(params.size());
+            std::transform(params.begin(), params.end(), biases.begin(), [](const auto& p) { return p.bias; });
+            return sinkFloats(sink, dtype, biases);
+        };
+    };
+    return ofParams(source, source->view.info->name + field, dtype, source->grid.scaleShape, begin);
+}
+
 TensorToWrite tensorScaleTensor(const std::shared_ptr<Source>& source, const char* field) {
     return {
         source->view.info->name + field, DType::F32, {1}, [source](const TensorToWrite::Sink& sink) -> Result<void> {

@@ -44,6 +44,8 @@ Result<std::shared_ptr<Source>> makeSource(const TensorView& view, const QuantSp
 TensorToWrite scaleTensor(const std::shared_ptr<Source>& source, const char* field);
 /// Zero points in their type, see storedZeroType(); and what the stored scales were multiplied by, an F32 of one element.
 TensorToWrite zeroTensor(const std::shared_ptr<Source>& source, const char* field);
+/// Biases in the type of the scales.
+TensorToWrite biasTensor(const std::shared_ptr<Source>& source, const char* field);
 TensorToWrite tensorScaleTensor(const std::shared_ptr<Source>& source, const char* field);
 /// A field that is made of the scales and zero points, in their order.
 TensorToWrite ofParams(const std::shared_ptr<Source>& source, std::string name, DType dtype,

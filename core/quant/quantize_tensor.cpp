@@ -27,6 +27,9 @@ Result<void> checkQuantizable(const TensorInfo& tensor) {
 std::string notTakenReason(const TensorInfo& tensor, const QuantSpec& spec, const NotTaken& found) {
     const std::string name = escapeForPeople(tensor.name);
     const bool anyFinite = largestTaken(spec) == FLT_MAX;
+    if (found.nan + found.inf == 0 && largestTaken(spec) == FLT_MAX / 2)
+        return fmt::format("tensor '{}' holds {} values between which a range overflows f32, as {} needs: use {}", name,
+                           found.beyond, specText(spec), spec.format);
     if (found.nan + found.inf == 0)
         return fmt::format("tensor '{}' holds {} values that overflow in f16, to which {} casts: use {}", name,
                            found.beyond, specText(spec), spec.format);
@@ -87,14 +90,14 @@ Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& 
     else
         (identity ? out.values : out.scales).resize(identity ? view.info->elements : std::size_t(grid->scales));
     if (!codec && !identity) out.codes.resize(view.info->elements);
-    const bool zeros = hasZeroPoints(spec);
+    const bool zeros = hasZeroPoints(spec) || hasBiases(spec);
     if (zeros) out.zeros.resize(out.scales.size());
     const bool sharedScales = !pass->shared().empty();
     if (sharedScales && grid->kind != ScaleKind::None) {
         const auto& shared = pass->shared();
         for (std::size_t i = 0; i < shared.size(); ++i) {
             out.scales[i] = shared[i].scale;
-            if (zeros) out.zeros[i] = shared[i].aux;
+            if (zeros) out.zeros[i] = offsetOf(runOf(spec).encoder, shared[i]);
         }
     }
 
@@ -188,13 +191,15 @@ std::vector<float> materialize(const QuantizedTensor& tensor) {
     Run run = runOf(tensor.spec);
     if (!tensor.levels.empty()) run.levels = tensor.levels.data(), run.levelCount = int(tensor.levels.size());
     std::vector<float> out(tensor.codes.size());
+    const bool biased = hasBiases(tensor.spec);
     const float one = 1;
     const float* scales = tensor.grid.kind == ScaleKind::None ? &one : tensor.scales.data();
     forEachScaleRun(tensor.grid, tensor.shape, 0, out.size(), [&](const ScaleRun& part) {
         for (std::size_t i = 0; !tensor.zeros.empty() && i < part.count; ++i) {
             const std::size_t at = part.scale + (part.along ? i : 0);
             const float level = run.levels[tensor.codes[part.offset + i]];
-            out[part.offset + i] = (level - tensor.zeros[at]) * tensor.scales[at];
+            out[part.offset + i] =
+                biased ? level * tensor.scales[at] + tensor.zeros[at] : (level - tensor.zeros[at]) * tensor.scales[at];
         }
         if (!tensor.zeros.empty()) return;
         kernels.dequantize(tensor.codes.data() + part.offset, part.count, part.along ? 1 : part.count,

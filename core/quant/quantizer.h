@@ -24,7 +24,7 @@ struct ScaleGrid {
     std::vector<bool> reduced;            ///< per axis
     std::int64_t paddedFeatures = 0;      ///< stored last axis
 };
-/// The spec with the axes that axis=out means for the tensor; any other spec as it is.
+/// The spec with the axes and the scale type that axis=out and scaletype=input mean for the tensor; any other as it is.
 QuantSpec forTensor(const QuantSpec& spec, const TensorInfo& tensor);
 /// Fails with the reason when the spec cannot take this shape. axis=out keeps the first axis here.
 Result<ScaleGrid> scaleGrid(const QuantSpec& spec, std::span<const std::int64_t> shape);
@@ -59,7 +59,7 @@ struct QuantizedTensor {
     ScaleGrid grid;
     std::vector<std::uint8_t> codes;  ///< one a byte, unpadded, C order
     std::vector<float> scales;        ///< grid.scales, C order of grid.scaleShape
-    std::vector<float> zeros;         ///< zero points, where the spec has them: as scales
+    std::vector<float> zeros;         ///< zero points or biases, where the spec has them: as scales
     std::vector<float> levels;        ///< of a codebook that was learned for this tensor, else the format's
     std::vector<std::uint8_t> blocks; ///< Superblock formats: the packed bytes, instead of codes and scales
     std::vector<float> values;        ///< of the identity formats, which have no codes

@@ -2,6 +2,7 @@
 #include "core/base/text.h"
 #include "core/quant/block_encoder.h"
 #include "core/quant/code_set.h"
+#include "core/quant/dialect.h"
 #include "core/quant/double_quant.h"
 #include "core/quant/native_packing.h"
 #include "core/quant/quantizer.h"
@@ -121,8 +122,8 @@ Result<ScaleGrid> gridOf(const QuantSpec& spec, std::span<const std::int64_t> sh
 } // namespace
 
 QuantSpec forTensor(const QuantSpec& spec, const TensorInfo& tensor) {
-    if (!spec.keepsOutput) return spec;
-    QuantSpec out = spec;
+    QuantSpec out = withScaleTypeOf(spec, tensor.dtype);
+    if (!spec.keepsOutput) return out;
     out.keepsOutput = false;
     const int rank = int(tensor.shape.size());
     if (rank == 0) {
@@ -195,6 +196,7 @@ Result<ScaleGrid> gridOf(const QuantSpec& spec, std::span<const std::int64_t> sh
         return grid;
     case ScaleKind::Block: {
         if (auto ok = checkBlocks(spec, grid.features); !ok) return tl::unexpected(ok.error());
+        if (auto ok = checkGroups(spec, grid.features); !ok) return tl::unexpected(ok.error());
         const std::int64_t block = spec.blockSize(), blocks = (grid.features + block - 1) / block;
         grid.group = std::max<std::int64_t>(1, std::min(block, grid.features));
         grid.scaleShape.assign(shape.begin(), shape.end());
@@ -227,6 +229,7 @@ Result<StoredSize> storedSize(const QuantSpec& spec, std::span<const std::int64_
     if (!traits.bitWidths.empty() || isUserFormat(spec)) size.codebook = std::uint64_t(4) << spec.codeBits();
     size.scales = std::uint64_t(grid->scales) * std::uint64_t(info(storedScaleType(spec, source)).bits) / 8;
     if (grid->scales > 0 && hasTensorScale(spec)) size.scales += 4;
+    if (hasBiases(spec)) size.scales *= 2;
     if (hasZeroPoints(spec))
         size.scales += std::uint64_t(grid->scales) * std::uint64_t(info(storedZeroType(spec)).bits) / 8;
     const bool pads = padsBlocks(spec);

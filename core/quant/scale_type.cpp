@@ -30,6 +30,13 @@ ScaleType scaleTypeOf(const QuantSpec& spec) {
     return type == "u8dq" ? ScaleType::U8dq : ScaleType::F32;
 }
 
+QuantSpec withScaleTypeOf(const QuantSpec& spec, DType source) {
+    if (spec.effectiveScaleType() != kInputScales) return spec;
+    QuantSpec out = spec;
+    out.scaleType = source == DType::F16 ? "f16" : source == DType::BF16 ? "bf16" : "f32";
+    return out;
+}
+
 bool hasTensorScale(const QuantSpec& spec) { return scaleTypeOf(spec) == ScaleType::E4m3; }
 
 float powerOfTwoAbove(float x) {
@@ -64,7 +71,7 @@ float roundToHalf(ScaleType type, float x) {
 }
 
 DType storedScaleType(const QuantSpec& spec, DType source) {
-    switch (scaleTypeOf(spec)) {
+    switch (scaleTypeOf(withScaleTypeOf(spec, source))) {
     case ScaleType::F16: return DType::F16;
     case ScaleType::Bf16: return DType::BF16;
     case ScaleType::E8m0:
@@ -83,11 +90,11 @@ DType storedZeroType(const QuantSpec& spec) {
     return type == ScaleType::F16 ? DType::F16 : type == ScaleType::Bf16 ? DType::BF16 : DType::F32;
 }
 
-float storedZero(ScaleType type, float zero) {
-    if (type != ScaleType::F16 && type != ScaleType::Bf16) return zero;
+float roundedTo(ScaleType type, float value) {
+    if (type != ScaleType::F16 && type != ScaleType::Bf16) return value;
     const bool f16 = type == ScaleType::F16;
     const float most = f16 ? 65504.0f : 0x1.fep127f;
-    const float within = std::clamp(zero, -most, most);
+    const float within = std::clamp(value, -most, most);
     const KernelSet& kernels = scalarKernels();
     std::uint16_t half = 0;
     float out = 0;

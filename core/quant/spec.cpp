@@ -2,6 +2,7 @@
 #include "core/quant/spec.h"
 
 #include "core/quant/calibration.h"
+#include "core/quant/code_set.h"
 #include "core/quant/trained.h"
 
 #include <cassert>
@@ -36,6 +37,7 @@ ScaleKind QuantSpec::scaleKind() const {
     if (axes || keepsOutput || scale == ScaleSpelling::Channel) return ScaleKind::Axes;
     if (scale == ScaleSpelling::Tensor) return ScaleKind::Tensor;
     if (scale == ScaleSpelling::None) return ScaleKind::None;
+    if (hasBiases(*this)) return ScaleKind::Block;
     // BitNet b1.58 has one scale per matrix.
     return effectiveDialect() == "bitnet" ? ScaleKind::Tensor : traits().defaultScale;
 }
@@ -71,6 +73,8 @@ std::string QuantSpec::effectiveScaleType() const {
     const auto known = scaleTypesOf(*this);
     return known.empty() ? std::string() : std::string(known.front());
 }
+
+bool QuantSpec::isSymmetric() const { return symmetric.value_or(!hasBiases(*this)); }
 
 std::optional<std::uint64_t> QuantSpec::randomSeed() const {
     if (!stochastic || *stochastic < 0) return std::nullopt;

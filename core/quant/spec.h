@@ -53,7 +53,7 @@ struct QuantSpec {
     std::optional<std::vector<Tile>> tiles;
     std::optional<bool> flat;               ///< blocks run over all axes but the first, as one
     std::optional<std::string> scaleType;   ///< a word of FormatTraits::scaleTypes
-    std::optional<bool> symmetric;          ///< sym=no: a zero point per scale
+    std::optional<bool> symmetric;          ///< sym=no: a zero point, or a bias, per scale
     std::optional<std::int64_t> stochastic; ///< seed of round=stochastic; -1 is round=nearest, spelled out
     std::optional<Sparsity> sparsity;
     std::optional<std::uint32_t> bits; ///< of learned codebooks
@@ -73,7 +73,7 @@ struct QuantSpec {
     Compute effectiveCompute() const { return compute.value_or(Compute::F32); }
     std::string effectiveDialect() const;
     std::string effectiveScaleType() const;
-    bool isSymmetric() const { return symmetric.value_or(true); }
+    bool isSymmetric() const;                        ///< unless said, yes, but for dialect=mlx
     std::optional<std::uint64_t> randomSeed() const; ///< of round=stochastic
     std::uint32_t codeBits() const;                  ///< the format's, or those of bits=
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/text.h"
 #include "core/quant/calibration.h"
+#include "core/quant/code_set.h"
 #include "core/quant/dialect.h"
 #include "core/quant/spec_nearest.h"
 #include "core/quant/trained.h"
@@ -95,8 +96,9 @@ Result<void> validateFlat(const QuantSpec& spec, const FormatTraits& traits) {
                                 traits.defaultBlock));
     if (spec.effectiveDialect() == "bnb")
         return fail("dialect=bnb has blocks that run over the whole tensor already: leave flat out");
-    if (spec.effectiveDialect() == "ggml")
-        return fail(fmt::format("dialect=ggml of {} has blocks of the last axis alone: leave flat out", spec.format));
+    if (spec.effectiveDialect() == "ggml" || hasBiases(spec))
+        return fail(fmt::format("dialect={} of {} has blocks of the last axis alone: leave flat out",
+                                spec.effectiveDialect(), spec.format));
     return {};
 }
 

@@ -20,6 +20,7 @@ std::vector<std::string> StoredTensor::fields() const {
     std::vector<std::string> names{name + (native ? ".codes" : packed ? ".packed" : ".weight")};
     if (spec.scaleKind() != ScaleKind::None && !codecOf(spec)) names.push_back(name + (packed ? ".absmax" : ".scale"));
     if (native && hasZeroPoints(spec)) names.push_back(name + ".zero");
+    if (native && hasBiases(spec)) names.push_back(name + ".bias");
     if (native && spec.scaleKind() != ScaleKind::None && hasTensorScale(spec) && !codecOf(spec))
         names.push_back(name + ".tensor_scale");
     if (native && isDoubleQuantized(spec)) names.insert(names.end(), {name + ".nested_scale", name + ".nested_offset"});

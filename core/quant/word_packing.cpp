@@ -37,10 +37,12 @@ void packWords(const std::uint8_t* codes, std::size_t n, unsigned bits, std::byt
 
 bool hasIntegerCodes(const QuantSpec& spec) {
     return spec.traits().kind == FormatKind::Integer && spec.effectiveDialect() != "aqt_halves" &&
-           spec.effectiveCalibration().id != "hqq";
+           spec.effectiveCalibration().id != "hqq" && !hasBiases(spec);
 }
 
-int unsignedOffset(const QuantSpec& spec) { return codeSetOf(spec).valueOffset + (1 << (spec.traits().bits - 1)); }
+int unsignedOffset(const QuantSpec& spec) {
+    return hasBiases(spec) ? 0 : codeSetOf(spec).valueOffset + (1 << (spec.traits().bits - 1));
+}
 
 Result<void> hasWholeGroups(const QuantSpec& spec, const ScaleGrid& grid, const char* layout) {
     if (grid.kind != ScaleKind::Block) return {};

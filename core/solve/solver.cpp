@@ -35,8 +35,10 @@ const Solver* findSolver(std::string_view id) {
     return at == std::end(kSolvers) ? nullptr : at;
 }
 
-Result<Solution> solve(const Problem& problem, const Job& job) {
+Result<Solution> solve(const Problem& asked, const Job& job) {
     const auto started = std::chrono::steady_clock::now();
+    const QuantSpec spec = forTensor(asked.spec, *asked.weight.info); // solvers go on with values in f32
+    const Problem problem{asked.weight, spec, asked.settings, asked.inputs};
     const Solver& solver = *findSolver(problem.settings.solver);
     if (auto ok = checkProblem(problem); !ok) return tl::unexpected(ok.error());
     if (auto ok = solver.accepts(problem.spec, problem.settings); !ok) return tl::unexpected(ok.error());

@@ -53,13 +53,16 @@ struct BlockSet {
     /// Adds to sums and codeCounts, and writes groupSse, groupSsw and groupAbsMax. `errors` (n) becomes E and `places` (n), which may be
     /// null, where a value lies among the levels; both are NaN where the original is not finite.
     void (*measure)(const BlockValues& values, const RunOut& out, float* errors, float* places);
-    /// The least and the greatest of the values and 0; NaN are left out.
+    /// Widens [low, high] to the values; NaN are left out.
     void (*range)(const float* x, std::size_t n, float& low, float& high);
     /// Encoder::RoundAffine over the consecutive integers from `low` to `high`, of magnitudes below 2^22, for one group. x is finite,
     /// params.scale positive, params.aux (the zero point) finite.
     void (*shiftedCodes)(const float* x, std::size_t n, const GroupParams& params, float low, float high,
                          std::uint8_t* codes);
     void (*shiftedValues)(const std::uint8_t* codes, std::size_t n, const GroupParams& params, float low, float* out);
+    /// Encoder::RoundBiased over the integers from 0 to `high`, for one group; a quotient that is NaN gives 0.
+    void (*biasedCodes)(const float* x, std::size_t n, const GroupParams& params, float high, std::uint8_t* codes);
+    void (*biasedValues)(const std::uint8_t* codes, std::size_t n, const GroupParams& params, float* out);
 };
 
 const BlockSet& scalarBlocks();

@@ -12,7 +12,7 @@ QS_TARGET_END
 } // namespace
 
 const BlockSet& avx2Blocks() {
-    static const BlockSet set{"avx2", kCodecs, measure, range, shiftedCodes, shiftedValues};
+    static const BlockSet set{"avx2", kCodecs, measure, range, shiftedCodes, shiftedValues, biasedCodes, biasedValues};
     return set;
 }
 

@@ -12,7 +12,8 @@ QS_TARGET_END
 } // namespace
 
 const BlockSet& avx512Blocks() {
-    static const BlockSet set{"avx512", kCodecs, measure, range, shiftedCodes, shiftedValues};
+    static const BlockSet set{"avx512",     kCodecs,       measure,     range,
+                              shiftedCodes, shiftedValues, biasedCodes, biasedValues};
     return set;
 }
 

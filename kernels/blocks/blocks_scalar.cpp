@@ -10,7 +10,8 @@ namespace {
 } // namespace
 
 const BlockSet& scalarBlocks() {
-    static const BlockSet set{"scalar", kCodecs, measure, range, shiftedCodes, shiftedValues};
+    static const BlockSet set{"scalar",     kCodecs,       measure,     range,
+                              shiftedCodes, shiftedValues, biasedCodes, biasedValues};
     return set;
 }
 

@@ -40,31 +40,17 @@ float decodeOne(const Run& run, const GroupParams& params, float x, int code) {
     case Encoder::RoundF16: return qs::f16ToF32(qs::f32ToF16(x));
     case Encoder::RoundBf16: return qs::bf16ToF32(qs::f32ToBf16(x));
     case Encoder::RoundAffine: return (run.levels[code] - params.aux) * params.scale;
+    case Encoder::RoundBiased: return run.levels[code] * params.scale + params.bias;
     default: return run.levels[code] * params.scale;
     }
 }
 
-float zeroPoint(const Run& run, const GroupParams& params) {
-    return run.encoder == Encoder::RoundAffine ? params.aux : 0.0f;
-}
-
-/// The code of 0; with a zero point of the group's own.
+/// The code of 0; with a zero point or a bias of the group's own.
 int zeroCodeOf(const Run& run, const GroupParams& params) {
-    if (run.encoder != Encoder::RoundAffine || std::isnan(params.aux)) return run.zeroCode;
-    return roundWithin(params.aux - run.levels[0], 0, run.levelCount - 1);
-}
-
-struct Limits {
-    float low = -std::numeric_limits<float>::infinity(), high = -low;
-};
-/// Beyond these a value counts as clipped: the outermost levels, 1e-6 wider.
-Limits limitsOf(const Run& run, const GroupParams& params) {
-    constexpr float kWider = 1.000001f;
-    if (run.encoder == Encoder::RoundF16) return {-65504.0f * kWider, 65504.0f * kWider};
-    if (run.levelCount == 0) return {};
-    const float zero = zeroPoint(run, params), low = run.levels[0], high = run.levels[run.levelCount - 1];
-    if (zero == 0) return {low * params.scale * kWider, high * params.scale * kWider};
-    return {(low * kWider - zero) * params.scale, (high * kWider - zero) * params.scale};
+    const bool biased = run.encoder == Encoder::RoundBiased;
+    const float place = biased ? -params.bias / params.aux : params.aux;
+    if ((!biased && run.encoder != Encoder::RoundAffine) || std::isnan(place)) return run.zeroCode;
+    return roundWithin(place - run.levels[0], 0, run.levelCount - 1);
 }
 
 bool hasCodesOf(Encoder encoder) {
@@ -105,6 +91,11 @@ int encode(const Run& run, const GroupParams& params, float x) {
         if (std::isnan(v)) return zeroCodeOf(run, params);
         return roundWithin(v, int(run.levels[0]), int(run.levels[outermost])) - int(run.levels[0]);
     }
+    case Encoder::RoundBiased: {
+        const float v = (x - params.bias) / params.aux;
+        if (std::isnan(v)) return run.zeroCode; // no range: all values are the bias
+        return roundWithin(v - run.levels[0], 0, outermost);
+    }
     case Encoder::RoundReciprocal: {
         const float v = x * params.aux;
         if (std::isnan(v)) return run.zeroCode;
@@ -125,9 +116,8 @@ void quantizeGroup(const Run& run, const RunOut& out, const GroupParams& params,
     Lanes se, se2, sae, sw2, swv, sv2;
     StretchLanes groupSe2, groupSw2;
     float groupMax = 0;
-    const Limits limits = limitsOf(run, params);
+    const ValueLimits limits = limitsOf(run, params);
     const bool hasCodes = hasCodesOf(run.encoder);
-    const float zero = zeroPoint(run, params);
     for (std::size_t i = 0; i < n; ++i) {
         const float w = run.x[begin + i];
         const int code = encode(run, params, w);
@@ -154,17 +144,14 @@ void quantizeGroup(const Run& run, const RunOut& out, const GroupParams& params,
         groupMax = std::max(groupMax, std::fabs(w));
         if (out.codeCounts && hasCodes) ++out.codeCounts[code];
         if (out.errorBins) ++out.errorBins[std::bit_cast<std::uint32_t>(e) >> kFloatBinShift];
-        if (out.valueBins) {
-            float scaled = params.scale != 0 ? w / params.scale : 0.0f;
-            if (run.encoder == Encoder::RoundAffine) scaled += zero; // where the levels are
-            ++out.valueBins[std::bit_cast<std::uint32_t>(scaled) >> kFloatBinShift];
-        }
+        if (out.valueBins) // where the levels are
+            ++out.valueBins[std::bit_cast<std::uint32_t>(placeOf(run.encoder, params, w)) >> kFloatBinShift];
     }
     sums.se = se.fold(), sums.se2 = se2.fold(), sums.sae = sae.fold();
     sums.sw2 = sw2.fold(), sums.swv = swv.fold(), sums.sv2 = sv2.fold();
     if (out.sums) out.sums->merge(sums);
     if (out.scales) out.scales[group] = params.scale;
-    if (out.zeros) out.zeros[group] = zero;
+    if (out.zeros) out.zeros[group] = offsetOf(run.encoder, params);
     groupSe2.flush(), groupSw2.flush();
     const bool inF32 = sumsInF32(run, params, std::bit_cast<unsigned>(groupMax));
     if (out.groupSse) out.groupSse[group] = float(inF32 ? groupSe2.total.fold() : sums.se2);

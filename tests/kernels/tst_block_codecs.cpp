@@ -71,6 +71,8 @@ private Q_SLOTS:
     void measures();
     void shifts_data() { supportedSets(); }
     void shifts();
+    void biases_data() { supportedSets(); }
+    void biases();
     void registered();
 };
 
@@ -161,7 +163,7 @@ void BlockCodecs::shifts() {
                 out.codes = expected.data(), out.decoded = values.data();
                 scalarKernels().quantize(run, out);
                 const BlockSet& blocks = blocksOf(*kernels);
-                float least = 1, most = -1;
+                float least = 0, most = 0;
                 blocks.range(x.data(), n, least, most);
                 QCOMPARE(least, std::min(0.0f, *std::min_element(x.begin(), x.end())));
                 QCOMPARE(most, std::max(0.0f, *std::max_element(x.begin(), x.end())));
@@ -169,6 +171,45 @@ void BlockCodecs::shifts() {
                 QVERIFY2(codes == expected, qPrintable(QStringLiteral("%1 to %2, %3").arg(low).arg(high).arg(n)));
                 blocks.shiftedValues(codes.data(), n, params, float(low), decoded.data());
                 for (std::size_t i = 0; i < n; ++i) QCOMPARE(decoded[i], values[i]);
+                least = most = x[0]; // a range that need not hold 0
+                blocks.range(x.data(), n, least, most);
+                QCOMPARE(least, *std::min_element(x.begin(), x.end()));
+                QCOMPARE(most, *std::max_element(x.begin(), x.end()));
+            }
+}
+
+/// Integers with a scale of either sign and a bias, odd lengths, ties and no range at all.
+void BlockCodecs::biases() {
+    QFETCH(const KernelSet*, kernels);
+    for (const int high : {3, 7, 15, 31, 63, 255})
+        for (const std::size_t n : {std::size_t(1), std::size_t(7), std::size_t(64), std::size_t(333)})
+            for (const GroupParams params : {GroupParams{0.25f, 0.25f, -5.5f}, GroupParams{-0.125f, -0.1251f, 3.0f},
+                                             GroupParams{-1e-7f, -1e-7f, 0.0f}, GroupParams{-0.0f, -0.0f, 1.5f}}) {
+                auto x = anything(n, unsigned(n) + unsigned(high));
+                for (std::size_t i = 0; i < n; i += 3) x[i] = float(int(i % 41) - 20) * 0.125f; // halves of the scale
+                if (params.scale == 0) std::fill(x.begin(), x.end(), params.bias);              // 0 / 0
+                std::vector<float> levels;
+                for (int level = 0; level <= high; ++level) levels.push_back(float(level));
+                Run run;
+                run.x = x.data(), run.n = n, run.group = n, run.given = &params;
+                run.encoder = Encoder::RoundBiased;
+                run.levels = levels.data(), run.levelCount = int(levels.size());
+                std::vector<std::uint8_t> expected(n), codes(n);
+                std::vector<float> values(n), decoded(n), zeros(1);
+                RunOut out;
+                out.codes = expected.data(), out.decoded = values.data(), out.zeros = zeros.data();
+                kernels->quantize(run, out);
+                QCOMPARE(zeros[0], params.bias);
+                for (std::size_t i = 0; i < n; ++i) {
+                    const float place = params.scale == 0 ? 0.0f : (x[i] - params.bias) / params.aux;
+                    QCOMPARE(float(expected[i]), std::nearbyint(std::clamp(place, 0.0f, float(high))));
+                    QVERIFY(values[i] == float(expected[i]) * params.scale + params.bias);
+                }
+                const BlockSet& blocks = blocksOf(*kernels);
+                blocks.biasedCodes(x.data(), n, params, float(high), codes.data());
+                QVERIFY2(codes == expected, qPrintable(QStringLiteral("%1 of %2").arg(high).arg(n)));
+                blocks.biasedValues(codes.data(), n, params, decoded.data());
+                QVERIFY(decoded == values);
             }
 }
 

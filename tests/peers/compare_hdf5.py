@@ -45,6 +45,9 @@ def decoded(file, name):
     values = bits_of(codes[()], bits, shape[1])
     if format == "nf4":
         levels = NF4[values]
+    elif "dialect=mlx" in spec:
+        scale, bias = (np.repeat(file[name + field][()].astype(np.float32), block, axis=1) for field in (".scale", ".bias"))
+        return values.astype(np.float32) * scale + bias
     else:
         levels = values.astype(np.float32) - np.float32(2 ** (bits - 1) - (0 if "sym=no" in spec else 1)) # from -7, or from -8
     if name + ".zero" in file:
@@ -59,7 +62,7 @@ def quantize(spec, layout, out):
 
 with tempfile.TemporaryDirectory() as folder:
     folder = Path(folder)
-    for spec in ("nf4:block=64", "int4:block=32", "int3:block=64", "int4:sym=no:block=64"):
+    for spec in ("nf4:block=64", "int4:block=32", "int3:block=64", "int4:sym=no:block=64", "int5:block=32:dialect=mlx"):
         quantize(spec, "hdf5", folder / "out.h5")
         quantize(spec, "npz", folder / "out.npz")
         plain = np.load(folder / "out.npz")

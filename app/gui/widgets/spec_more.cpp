@@ -4,6 +4,7 @@
 #include "app/gui/spec_edit.h"
 #include "app/gui/theme.h"
 #include "core/quant/calibration.h"
+#include "core/quant/code_set.h"
 
 #include <QComboBox>
 #include <QDoubleSpinBox>
@@ -303,7 +304,7 @@ void SpecMore::follow(const QuantSpec& spec) {
     dialect_->setCurrentText(QString::fromStdString(spec.effectiveDialect()));
     setRow(dialect_, dialect_->count() > 1);
     zero_->setCurrentIndex(spec.isSymmetric() ? 0 : 1);
-    setRow(zero_, traits.affine);
+    setRow(zero_, traits.affine && !hasBiases(spec)); // no other choice there
     scaleType_->clear();
     for (const auto id : scaleTypesOf(spec)) scaleType_->addItem(QString::fromUtf8(id.data(), qsizetype(id.size())));
     scaleType_->setCurrentText(QString::fromStdString(spec.effectiveScaleType()));

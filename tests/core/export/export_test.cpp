@@ -105,6 +105,7 @@ void ExportTest::provedByReadersOfOthers_data() {
         {"gptq", "int4:block=32:scaletype=f16:sym=no"},
         {"gptq", "int3:dialect=ct:block=64:scaletype=f16"},
         {"gptq", "int8:dialect=ct:scale=channel:scaletype=f16"},
+        {"mlx", "int4:dialect=mlx"},
         {"mlx", "int4:sym=no:block=64:scaletype=bf16"},
         {"mlx", "int4:block=32:scaletype=f16"},
         {"mlx", "int6:dialect=ct:block=64:scaletype=bf16"}};
@@ -165,6 +166,10 @@ void ExportTest::mlxInTheModelsType_data() {
         QTest::addRow("%s %s", source, spec)
             << QString::fromLatin1(source) << QString::fromLatin1(spec) << QString::fromLatin1(stored) << bpw;
     };
+    row("BF16", "int4:dialect=mlx", "BF16", 4.5);
+    row("F16", "int3:dialect=mlx:block=128", "F16", 3.25);
+    row("F32", "int8:dialect=mlx:block=32", "F32", 10.0);
+    row("F16", "int4:dialect=mlx:scaletype=bf16", "F32", 5.0);
     row("BF16", "int4:sym=no:block=64:scaletype=bf16", "BF16", 4.5);
     row("F16", "int4:sym=no:block=64:scaletype=f16", "F16", 4.5);
     row("F16", "int3:block=32:scaletype=f16", "F16", 4.0);

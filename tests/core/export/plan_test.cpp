@@ -47,6 +47,7 @@ const std::pair<const char*, const char*> kCases[] = {{"eformer", "nf4"},
                                                       {"compressed-tensors", "nvfp4"},
                                                       {"gptq", "int4:block=32:scaletype=f16:sym=no"},
                                                       {"mlx", "int4:sym=no:block=64:scaletype=bf16"},
+                                                      {"mlx", "int4:block=32:dialect=mlx"},
                                                       {"hdf5", "nf4"},
                                                       {"npz", "nf4"},
                                                       {"gguf", "q4_0"}};
@@ -162,6 +163,7 @@ void PlanTest::refusalsOfferWhatFits_data() {
     row("compressed-tensors", "int4:dialect=ct:block=128:scaletype=bf16", "int4:block=32:dialect=ct:scaletype=bf16");
     row("gptq", "int4:dialect=ct:block=128:scaletype=f16", "int4:block=32:dialect=ct:scaletype=f16");
     row("mlx", "int4:sym=no:block=64:scaletype=bf16", "int4:block=32:scaletype=bf16:sym=no");
+    row("mlx", "int4:dialect=mlx", "int4:block=32:dialect=mlx");
     row("mlx", "nf4", "");
 }
 

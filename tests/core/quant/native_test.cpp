@@ -96,6 +96,7 @@ void NativeTest::longRows_data() {
                              "fp4:dialect=bnb:block=32:scaletype=u8dq",
                              "mxfp4:tile=0x4",
                              "int8:axis=out",
+                             "int5:dialect=mlx:block=32",
                              "nf4:block=6:flat=yes",
                              "ternary:scale=block:block=7:flat=yes"})
         if (qs::test::taken(turn++)) QTest::newRow(spec) << QString::fromLatin1(spec);

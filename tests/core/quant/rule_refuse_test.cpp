@@ -73,6 +73,19 @@ void RuleRefuseTest::refusals_data() {
         row(text.c_str(), "which does not know");
     }
     row("int4:dialect=bnb", "int4 has no dialect 'bnb'");
+    for (const char* key :
+         {"sparse=2/4", "round=stochastic,1", "sym=yes", "calib=minmax,0.9", "calib=absmax", "nan=skip"}) {
+        const std::string text = std::string("int4:dialect=mlx:") + key;
+        row(text.c_str(), "which does not know");
+    }
+    for (const char* key : {"block=16", "block=256", "scale=channel", "scale=tensor", "axis=0", "tile=0x2"}) {
+        const std::string text = std::string("int8:dialect=mlx:") + key;
+        row(text.c_str(), "per group of 32, 64 or 128 of a row: use int8:dialect=mlx");
+    }
+    row("int4:dialect=mlx:scaletype=e8m0", "use scaletype=");
+    row("int4:dialect=mlx:flat=yes", "blocks of the last axis alone");
+    row("int7:dialect=mlx", "int7 has no dialect 'mlx'");
+    row("int4:scaletype=input", "int4 has no scaletype input: use scaletype=");
     row("int8:compute=input:dialect=aqt", "compute=input is the arithmetic of the seeds alone");
     row("int4:tile=0x2:block=4", "leave one of them out; use int4:block=4");
     row("fp8_e4m3:dialect=qwix:round=stochastic,1", "rounds at random only what are integers: leave round out; use");

@@ -174,6 +174,8 @@ void WordLayoutsTest::decodes_data() {
         {"gptq", "int3:dialect=ct:block=64:scaletype=f16"},
         {"gptq", "int2:block=32:scaletype=f16:sym=no"},
         {"gptq", "int8:dialect=ct:scale=channel:scaletype=f16"},
+        {"mlx", "int4:dialect=mlx"},
+        {"mlx", "int5:dialect=mlx:block=128:scaletype=bf16"},
         {"mlx", "int4:sym=no:block=64:scaletype=bf16"},
         {"mlx", "int3:block=32:scaletype=f16"},
         {"mlx", "int6:dialect=ct:block=128:scaletype=bf16"},

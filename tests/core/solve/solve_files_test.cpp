@@ -5,6 +5,7 @@
 #include "core/solve/inputs.h"
 #include "core/solve/solver.h"
 #include "core/value/synthetic.h"
+#include "kernels/small_float.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/test_program.h"
 
@@ -46,6 +47,7 @@ class SolveFiles : public QObject {
 private Q_SLOTS:
     void throughFiles_data();
     void throughFiles();
+    void biasesOfTheTensorsType();
     void layoutsThatCannot();
     void inputs();
     void sharedCodebooks();
@@ -95,6 +97,37 @@ void SolveFiles::throughFiles() {
         const auto file = *openModel(path);
         QCOMPARE(said.size(), std::size_t(3));
         for (const auto& [name, values] : said) QVERIFY2(valuesOf<float>(*file, name) == values, path.c_str());
+    }
+}
+
+/// scaletype=input: solvers go on in f32, but scales and biases are numbers of the tensor's type.
+void SolveFiles::biasesOfTheTensorsType() {
+    const QTemporaryDir folder;
+    std::vector<std::uint16_t> halves;
+    for (const float x : normal(8 * 64, 3, 0.05f)) halves.push_back(f32ToF16(x + 0.01f));
+    const auto model = opened(folder, {made("a.weight", DType::F16, {8, 64}, halves)});
+    for (const char* settings : {"gptq", "gptq:order=act", "awq", "awq:clip=yes"}) {
+        const Settings how = *parseSettings(settings);
+        auto native = request(folder, "int3:dialect=mlx:block=32", "native", "native.safetensors");
+        native.columnScales = findSolver(how.solver)->columnScales;
+        std::vector<float> said;
+        native.solve = [&](const TensorView& view) -> Result<std::shared_ptr<const Solved>> {
+            const auto x = value::syntheticInputs(96, 64, 1);
+            auto solution = solve::solve({view, native.spec, how, x}, Job());
+            if (!solution) return tl::unexpected(solution.error());
+            said = solution->weight;
+            return solution->solved;
+        };
+        const auto written = quantizeModel(*model, native, Job());
+        QVERIFY2(written, written ? "" : written.error().message.c_str());
+        const auto fields = *openSafetensors(native.output);
+        QVERIFY(fields->find("a.weight.scale")->dtype == DType::F16 &&
+                fields->find("a.weight.bias")->dtype == DType::F16);
+        const std::string back = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
+        QVERIFY(dequantizeModel(**openModel(native.output), {}, back, Job()));
+        std::vector<std::uint16_t> expected;
+        for (const float x : said) expected.push_back(f32ToF16(x));
+        QVERIFY2(valuesOf<std::uint16_t>(**openModel(back), "a.weight") == expected, settings);
     }
 }
 
