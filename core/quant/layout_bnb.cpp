@@ -136,12 +136,12 @@ Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec
 }
 
 Result<std::string> config(const Model& model, std::span<const TakenTensor> taken) {
-    const QuantSpec& first = taken.front().spec;
+    const QuantSpec& first = taken.front().spec();
     for (const TakenTensor& one : taken)
-        if (one.spec.format != first.format || isDoubleQuantized(one.spec) != isDoubleQuantized(first))
+        if (one.spec().format != first.format || isDoubleQuantized(one.spec()) != isDoubleQuantized(first))
             return fail(fmt::format("the bnb layout has one 4-bit type and one kind of scales for a model, not {} and "
                                     "{}: only block may differ; layout compressed-tensors mixes formats",
-                                    specText(first), specText(one.spec)));
+                                    specText(first), specText(one.spec())));
     return bitsandbytesConfig(model, taken, {first.format, isDoubleQuantized(first)});
 }
 
