@@ -16,7 +16,11 @@
 #include "core/value/tensor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
+#include <iterator>
+#include <map>
+#include <span>
 #include <thread>
 
 namespace qs::cli {
@@ -91,9 +95,10 @@ void mergeTotals(SpecTotal& into, const SpecTotal& from) {
 struct Below {
     Reasons reasons;
     std::vector<SpecTotal> totals;
-    std::vector<std::string> remarks; ///< of the first remarkedRows rows
-    std::size_t rows = 0, measured = 0, remarkedRows = 0;
+    std::vector<std::string> remarks;                     ///< of the first remarkedRows rows
+    std::size_t rows = 0, measured = 0, remarkedRows = 0; ///< rows: with those of the last add()
     AnalysisRow first;
+    double seconds = 0;
 
     void add(const std::vector<AnalysisRow>& some, const Model* model) {
         if (rows == 0) remarks = remarksOf(some), remarkedRows = some.size();
@@ -102,7 +107,7 @@ struct Below {
             if (!first) first = row;
             ++rows, measured += row->status == Status::Ok;
         }
-        for (auto& total : qs::totals(some, model)) {
+        for (auto& total : qs::totals(some, rows == some.size() ? model : nullptr)) { // counted with the first
             const auto known = std::find_if(totals.begin(), totals.end(),
                                             [&](const SpecTotal& t) { return t.specAsTyped == total.specAsTyped; });
             if (known == totals.end())
@@ -194,17 +199,58 @@ Result<void> anyMeasured(const Options& options, const Below& below) {
                 options.path);
 }
 
-constexpr std::size_t kRowsKept = 4096; ///< in memory, some kilobytes each; of more, only those of a piece are
+constexpr std::size_t kRowsInReport = 16'384; ///< some kilobytes each: plots look at all of them
 
-/// Reports with plots look at all rows at once; a million of them take gigabytes, which is said in the manual.
-bool isLong(const Options& options, const AnalysisPlan& plan) {
-    for (const char* id : {"html", "pdf", "md"})
-        if (options.outputs.wants(id)) return false;
-    return plan.codebooks.empty() && plan.tensors.size() * plan.specs.size() > kRowsKept;
+bool wantsPages(const OutputFiles& outputs) {
+    return outputs.wants("html") || outputs.wants("pdf") || outputs.wants("md");
 }
 
+bool isLong(const Options& options, const AnalysisPlan& plan) {
+    const std::size_t rows = plan.tensors.size() * plan.specs.size();
+    return plan.codebooks.empty() && rows > (wantsPages(options.outputs) ? kRowsInReport : kRowsKept);
+}
+
+/// Of very many tensors those with the largest and the least errors under all specs, and some that are refused.
+class ShownTensors {
+public:
+    /// All rows of a tensor.
+    void add(std::size_t tensor, std::span<const AnalysisRow> rows) {
+        double errors = 0; // the sum of the logarithms: of one spec the order of its NMSE
+        bool refused = false;
+        for (const AnalysisRow& row : rows) {
+            refused = refused || row->status != Status::Ok;
+            errors += row->status == Status::Ok && row->sums.sw2 > 0 ? std::log(row->sums.se2 / row->sums.sw2) : 0;
+        }
+        if (std::isnan(errors)) errors = 0;
+        if (refused) {
+            if (refused_.size() < kMost / 4) refused_[tensor] = {rows.begin(), rows.end()};
+            return;
+        }
+        keep(largest_, {-errors, tensor}, rows);
+        keep(least_, {errors, tensor}, rows);
+    }
+    /// In the model's order; a tensor once.
+    std::map<std::size_t, std::vector<AnalysisRow>> take() {
+        auto out = std::move(refused_);
+        for (auto* kept : {&largest_, &least_})
+            for (auto& [key, rows] : *kept) out.try_emplace(key.second, std::move(rows));
+        return out;
+    }
+
+private:
+    static constexpr std::size_t kMost = 1000;
+    using Kept = std::map<std::pair<double, std::size_t>, std::vector<AnalysisRow>>; // by the error, the first stay
+    static void keep(Kept& kept, std::pair<double, std::size_t> key, std::span<const AnalysisRow> rows) {
+        if (kept.size() == kMost && !(key < std::prev(kept.end())->first)) return;
+        kept.emplace(key, std::vector<AnalysisRow>(rows.begin(), rows.end()));
+        if (kept.size() > kMost) kept.erase(std::prev(kept.end()));
+    }
+    Kept largest_, least_;
+    std::map<std::size_t, std::vector<AnalysisRow>> refused_;
+};
+
 /// The rows of the pieces one after another, as if the plan had been analysed at once.
-Result<void> spoolRows(const AnalysisPlan& plan, RowSpool& spool, Below& below) {
+Result<void> spoolRows(const AnalysisPlan& plan, RowSpool& spool, Below& below, ShownTensors* shown) {
     Progress before;
     before.itemsTotal = plan.tensors.size() * plan.specs.size();
     for (const auto* tensor : plan.tensors) before.total += double(tensor->bytes) * double(plan.specs.size());
@@ -224,6 +270,9 @@ Result<void> spoolRows(const AnalysisPlan& plan, RowSpool& spool, Below& below) 
         if (!result) return tl::unexpected(result.error());
         if (processJob().cancelled()) return cancelledError();
         below.add(result->rows, plan.model.get());
+        below.seconds += result->seconds;
+        for (std::size_t t = 0; shown && t < piece.tensors.size(); ++t)
+            shown->add(first + t, std::span(result->rows).subspan(t * plan.specs.size(), plan.specs.size()));
         std::vector<Value> cells;
         for (const auto& row : result->rows) {
             cells.clear();
@@ -236,60 +285,31 @@ Result<void> spoolRows(const AnalysisPlan& plan, RowSpool& spool, Below& below) 
     return {};
 }
 
-Result<void> printSpool(const AnalysisPlan& plan, RowSpool& spool) {
-    const auto& all = analysisColumns();
-    std::vector<ColumnInfo> columns;
-    std::vector<std::size_t> picked;
-    for (const auto id : shownColumns(plan))
-        for (std::size_t c = 0; c < all.size(); ++c)
-            if (all[c].id == id) picked.push_back(c), columns.push_back(all[c]);
-    return printTable(columns, spool.size(), [&](std::size_t r) {
-        const auto cells = spool.row(r);
-        std::vector<Value> shown;
-        for (const auto c : picked) shown.push_back(cells[c]);
-        return shown;
-    });
-}
-
-/// The file of a report whose rows are those of the spool: what the writer makes of no rows is put around them.
-Result<void> writeSpool(const OutputFiles& outputs, const char* id, const Report& report, RowSpool& spool) {
-    constexpr std::size_t atOnce = 1024;
-    const bool isJson = std::string_view(id) == "json";
-    return outputs.writeInPieces(id, [&](const OutputFiles::Sink& put) -> Result<void> {
-        const auto around = findReportWriter(id)->render(report);
-        if (!around) return tl::unexpected(around.error());
-        const auto rows = isJson ? around->find("[]") + 1 : around->size();
-        auto done = put(std::string_view(*around).substr(0, rows));
-        Report piece;
-        piece.data.columns = report.data.columns;
-        for (std::size_t first = 0; done && first < spool.size(); first += atOnce) {
-            piece.data.rows = spool.rows(first, atOnce);
-            if (isJson) {
-                const auto text = jsonRows(piece.data);
-                done = put((first ? "," : "") + text.substr(1, text.size() - 3)); // without its brackets
-            } else if (const auto text = findReportWriter(id)->render(piece); text)
-                done = put(std::string_view(*text).substr(text->find("\r\n") + 2));
-        }
-        return done ? put((isJson ? "\n" : "") + around->substr(rows)) : done;
-    });
-}
-
 Result<void> runInPieces(const Options& options, const AnalysisPlan& plan, const std::vector<std::string>& paths,
                          Below& below) {
     RowSpool spool;
-    if (auto done = spoolRows(plan, spool, below); !done) return done;
+    ShownTensors shown;
+    const bool pages = wantsPages(options.outputs);
+    if (auto done = spoolRows(plan, spool, below, pages ? &shown : nullptr); !done) return done;
     if (!options.outputs.standardOutput()) {
-        if (auto done = printSpool(plan, spool); !done) return done;
+        const auto& all = analysisColumns();
+        if (auto done = printSpool({all.begin(), all.end()}, shownColumns(plan), spool); !done) return done;
         if (auto done = printBelow(options, plan, below); !done) return done;
     }
     if (!options.outputs.any()) return {};
     const ReportContents none{false, false, false, false, false, false};
-    auto report = analysisReport(plan, {}, none, options.commandLine, processJob());
+    AnalysisPlan part{plan.model, {}, plan.specs, plan.options};
+    AnalysisResult rows;
+    for (auto& [tensor, of] : shown.take()) {
+        part.tensors.push_back(plan.tensors[tensor]);
+        rows.rows.insert(rows.rows.end(), of.begin(), of.end());
+    }
+    rows.seconds = below.seconds;
+    const WholeAnalysis whole{&plan, below.totals, below.remarks, below.rows - below.measured};
+    auto report = analysisReport(part, rows, pages ? kPartContents : none, options.commandLine, processJob(), &whole);
     if (!report) return tl::unexpected(report.error());
-    const Report shown = options.outputs.shown(std::move(*report), paths);
-    for (const char* id : {"json", "csv"})
-        if (auto done = writeSpool(options.outputs, id, shown, spool); !done) return done;
-    return {};
+    report->data.rows.clear();
+    return writeSpool(options.outputs, std::move(*report), spool, paths);
 }
 
 Result<void> run(const Options& options) {

@@ -3,11 +3,14 @@
 #include "app/cli/declare.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output_files.h"
+#include "app/cli/row_spool.h"
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 
 namespace qs::cli {
 namespace {
@@ -20,13 +23,66 @@ struct Options {
     std::string commandLine;
 };
 
-Result<void> printRows(const DiffResult& result) {
+std::vector<std::string_view> shownColumns() {
     std::vector<std::string_view> ids = {"tensor", "other",   "status",  "placement", "differing",
                                          "nmse",   "sqnr_db", "max_abs", "reason"};
     if (narrowTerminal()) std::erase(ids, "placement"), std::erase(ids, "differing"), std::erase(ids, "reason");
-    return print(tableText(withColumns(makeTable({}, diffColumns(), result.rows), ids)) +
-                 fmt::format("\n{} compared in {}: {}.\n", bytesText(result.bytes), durationText(result.seconds),
-                             diffText(result)));
+    return ids;
+}
+
+std::string belowRows(const DiffResult& result) {
+    return fmt::format("\n{} compared in {}: {}.\n", bytesText(result.bytes), durationText(result.seconds),
+                       diffText(result));
+}
+
+Result<void> printRows(const DiffResult& result) {
+    return print(tableText(withColumns(makeTable({}, diffColumns(), result.rows), shownColumns())) + belowRows(result));
+}
+
+/// What a report shows of very many rows: those that differ before those that are equal, each in their order.
+class ShownRows {
+public:
+    void add(const DiffRow& row) {
+        auto& rows = isChanged(row) ? changed_ : equal_;
+        if (rows.size() < kRowsKept) rows.push_back(row);
+    }
+    std::vector<DiffRow> take() {
+        equal_.resize(std::min(equal_.size(), kRowsKept - changed_.size()));
+        std::move(equal_.begin(), equal_.end(), std::back_inserter(changed_));
+        return std::move(changed_);
+    }
+
+private:
+    std::vector<DiffRow> changed_, equal_;
+};
+
+/// Rows of many tensors wait in a file.
+Result<void> runSpooled(const Options& options, const DiffPlan& plan, const std::vector<std::string>& paths) {
+    RowSpool spool;
+    ShownRows shown;
+    std::size_t leftOut = 0;
+    const auto tensors = plan.a->tensors.size();
+    auto result = diffModels(plan, processJob(), [&](const DiffRow& row) -> Result<void> {
+        if (options.changed && !isChanged(row)) return ++leftOut, Result<void>();
+        shown.add(row);
+        std::vector<Value> cells;
+        for (const auto& column : diffColumns()) cells.push_back(column.value(row));
+        return spool.add(row.a ? std::uint64_t(row.a - plan.a->tensors.data()) : tensors, cells);
+    });
+    if (!result) return tl::unexpected(result.error());
+    result->handedOut[std::size_t(DiffStatus::Equal)] -= leftOut, result->equalLeftOut += leftOut;
+    spool.sort();
+    if (!options.outputs.standardOutput()) {
+        const auto& columns = diffColumns();
+        if (auto done = printSpool({columns.begin(), columns.end()}, shownColumns(), spool); !done) return done;
+        if (auto done = print(belowRows(*result)); !done) return done;
+    }
+    if (!options.outputs.any()) return {};
+    result->rows = shown.take();
+    auto report = diffReport(plan, *result, options.commandLine, processJob());
+    if (!report) return tl::unexpected(report.error());
+    report->data.rows.clear();
+    return writeSpool(options.outputs, std::move(*report), spool, paths);
 }
 
 Result<void> run(const Options& options) {
@@ -36,6 +92,10 @@ Result<void> run(const Options& options) {
     if (!b) return tl::unexpected(b.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
     const DiffPlan plan{*a, *b, joined(options.filters)};
+    auto paths = pathsOf(a->get());
+    for (auto& path : pathsOf(b->get())) paths.push_back(std::move(path));
+    paths.insert(paths.end(), {options.a, options.b});
+    if (plan.a->tensors.size() + plan.b->tensors.size() > kRowsKept) return runSpooled(options, plan, paths);
     auto result = diffModels(plan, processJob());
     if (!result) return tl::unexpected(result.error());
     if (options.changed) keepChanged(*result);
@@ -44,9 +104,6 @@ Result<void> run(const Options& options) {
         if (!report) return tl::unexpected(report.error());
         if (!options.outputs.standardOutput())
             if (auto done = printRows(*result); !done) return done;
-        auto paths = pathsOf(a->get());
-        for (auto& path : pathsOf(b->get())) paths.push_back(std::move(path));
-        paths.insert(paths.end(), {options.a, options.b});
         return options.outputs.write(std::move(*report), paths);
     }
     return printRows(*result);

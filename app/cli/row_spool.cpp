@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/row_spool.h"
 
+#include "app/cli/terminal.h"
+
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
@@ -53,8 +56,21 @@ Result<void> RowSpool::add(const std::vector<Value>& cells) {
     return {};
 }
 
+Result<void> RowSpool::add(std::uint64_t key, const std::vector<Value>& cells) {
+    if (file_) places_.push_back({key, std::uint64_t(::ftello(file_.get()))});
+    return add(cells);
+}
+
+void RowSpool::sort() {
+    std::sort(places_.begin(), places_.end()); // a row that came earlier lies earlier
+    const bool asWritten =
+        std::is_sorted(places_.begin(), places_.end(), [](const Place& a, const Place& b) { return a.at < b.at; });
+    if (asWritten) places_ = {};
+}
+
 std::vector<Value> RowSpool::row(std::size_t i) {
-    if (i == 0) std::rewind(file_.get()), next_ = 0;
+    if (!places_.empty()) ::fseeko(file_.get(), off_t(places_[i].at), SEEK_SET), next_ = i;
+    if (i == 0 && places_.empty()) std::rewind(file_.get()), next_ = 0;
     std::vector<Value> cells;
     for (; next_ <= i && next_ < rows_; ++next_) {
         cells.resize(std::size_t(spooledBytes<std::uint64_t>(file_.get())));
@@ -67,6 +83,64 @@ std::vector<std::vector<Value>> RowSpool::rows(std::size_t first, std::size_t mo
     std::vector<std::vector<Value>> out;
     for (std::size_t i = first; i < rows_ && out.size() < most; ++i) out.push_back(row(i));
     return out;
+}
+
+Result<void> printSpool(const std::vector<ColumnInfo>& columns, const std::vector<std::string_view>& ids,
+                        RowSpool& spool) {
+    std::vector<ColumnInfo> shown;
+    std::vector<std::size_t> picked;
+    for (const auto id : ids)
+        for (std::size_t c = 0; c < columns.size(); ++c)
+            if (columns[c].id == id) picked.push_back(c), shown.push_back(columns[c]);
+    return printTable(shown, spool.size(), [&](std::size_t r) {
+        const auto cells = spool.row(r);
+        std::vector<Value> row;
+        for (const auto c : picked) row.push_back(cells[c]);
+        return row;
+    });
+}
+
+namespace {
+
+/// What the writer makes of no rows is put around them.
+Result<void> putRows(const char* id, const Report& around, const OutputFiles& outputs, RowSpool& spool,
+                     const std::vector<std::string>& paths, const OutputFiles::Sink& put) {
+    constexpr std::size_t atOnce = 1024;
+    const bool isJson = std::string_view(id) == "json";
+    const auto text = findReportWriter(id)->render(around);
+    if (!text) return tl::unexpected(text.error());
+    const auto rows = isJson ? text->find("[]") + 1 : text->size();
+    auto done = put(std::string_view(*text).substr(0, rows));
+    for (std::size_t first = 0; done && first < spool.size(); first += atOnce) {
+        Report some;
+        some.data.columns = around.data.columns;
+        some.data.rows = spool.rows(first, atOnce);
+        const Report piece = outputs.shown(std::move(some), paths);
+        if (isJson) {
+            const auto objects = jsonRows(piece.data);
+            done = put((first ? "," : "") + objects.substr(1, objects.size() - 3)); // without its brackets
+        } else if (const auto lines = findReportWriter(id)->render(piece); lines)
+            done = put(std::string_view(*lines).substr(lines->find("\r\n") + 2));
+    }
+    const bool any = isJson && spool.size() > 0;
+    return done ? put((any ? "\n" : "") + text->substr(rows)) : done;
+}
+
+} // namespace
+
+Result<void> writeSpool(const OutputFiles& outputs, Report report, RowSpool& spool,
+                        const std::vector<std::string>& paths) {
+    const Report shown = outputs.shown(std::move(report), paths);
+    for (const auto& writer : reportWriters()) {
+        const std::string_view id = writer.id;
+        auto done = outputs.writeInPieces(id, [&](const OutputFiles::Sink& put) -> Result<void> {
+            if (id == "json" || id == "csv") return putRows(writer.id, shown, outputs, spool, paths, put);
+            const auto whole = writer.render(shown);
+            return whole ? put(*whole) : tl::unexpected(whole.error());
+        });
+        if (!done) return done;
+    }
+    return {};
 }
 
 } // namespace qs::cli

@@ -31,23 +31,31 @@ std::vector<std::vector<AnalysisRow>> bySpec(const AnalysisPlan& plan, const Ana
 
 std::string counted(std::size_t n, const char* one) { return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s"); }
 
-Section summary(const AnalysisPlan& plan, const AnalysisResult& result) {
+Section summary(const AnalysisPlan& plan, const AnalysisResult& result, const WholeAnalysis* whole) {
     Section section{.title = "Summary", .text = {}, .note = {}, .cards = {}, .tables = {}, .plots = {}, .brief = true};
     section.note =
         "Weight-space error: a screening proxy, not accuracy. It ranks where to look first; only an evaluation of the "
         "model's output says what is lost.";
-    const std::size_t refused = std::size_t(std::count_if(
-        result.rows.begin(), result.rows.end(), [](const AnalysisRow& row) { return row->status != Status::Ok; }));
-    section.text = fmt::format("{} of {} measured in {}; {} kept as they are.", counted(plan.tensors.size(), "tensor"),
+    const std::size_t refused =
+        whole ? whole->refused
+              : std::size_t(std::count_if(result.rows.begin(), result.rows.end(),
+                                          [](const AnalysisRow& row) { return row->status != Status::Ok; }));
+    const std::size_t tensors = (whole ? whole->plan : &plan)->tensors.size();
+    section.text = fmt::format("{} of {} measured in {}; {} kept as they are.", counted(tensors, "tensor"),
                                escapeForPeople(plan.model->title),
                                result.seconds < 0.1 ? "less than 0.1 s" : durationText(result.seconds),
-                               counted(plan.model->tensors.size() - plan.tensors.size(), "other"));
+                               counted(plan.model->tensors.size() - tensors, "other"));
     if (refused)
         section.text +=
             fmt::format(" {} could not be measured: the reasons are listed below.", counted(refused, "row"));
-    for (const std::string& sentence : remarksOf(result.rows)) section.text += " " + sentence;
+    if (whole)
+        section.text +=
+            fmt::format(" The tables list {} of these tensors, those with the largest and the least errors, "
+                        "and plots of all of them are left out; the JSON and CSV files list all.",
+                        plan.tensors.size());
+    for (const std::string& sentence : whole ? whole->remarks : remarksOf(result.rows)) section.text += " " + sentence;
     section.cards = withColumns(
-        makeTable({}, totalColumns(), totals(result.rows, plan.model.get())),
+        makeTable({}, totalColumns(), whole ? whole->totals : totals(result.rows, plan.model.get())),
         {"spec", "spec_full", "bpw", "bpw_all", "sqnr_db", "nmse", "bytes_before", "bytes", "tensors", "refused"});
     return section;
 }
@@ -95,7 +103,8 @@ Table worstTensors(const AnalysisPlan& plan, const std::vector<std::vector<Analy
     return table;
 }
 
-std::vector<Table> tensorTables(const AnalysisPlan& plan, const AnalysisResult& result, const Table& data) {
+std::vector<Table> tensorTables(const AnalysisPlan& plan, const AnalysisResult& result, const Table& data,
+                                const WholeAnalysis* whole) {
     std::vector<Table> tables = {
         withColumns(data, {"tensor", "shape", "spec", "status", "bpw", "sqnr_db", "nmse", "cosine", "max_abs"})};
     Table reasons = withColumns(data, {"tensor", "spec", "status", "reason"});
@@ -119,6 +128,7 @@ std::vector<Table> tensorTables(const AnalysisPlan& plan, const AnalysisResult& 
         larger.rows = std::move(aboveSource);
         tables.push_back(std::move(larger));
     }
+    if (whole) return tables;
     const std::unordered_set<const TensorInfo*> taken(plan.tensors.begin(), plan.tensors.end());
     std::vector<InspectRow> kept;
     for (const auto& tensor : plan.model->tensors)
@@ -159,7 +169,7 @@ Result<Provenance> modelProvenance(const Model& model, const std::string& specs,
 }
 
 Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& result, const ReportContents& contents,
-                              const std::string& commandLine, const Job& job) {
+                              const std::string& commandLine, const Job& job, const WholeAnalysis* whole) {
     Report report;
     report.title = plan.model->title;
     report.subtitle = "What quantization does to its weights under ";
@@ -180,7 +190,7 @@ Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& re
         if (plots.empty() && tables.empty()) return;
         report.sections.push_back({title, std::move(text), {}, {}, std::move(tables), std::move(plots), brief});
     };
-    if (contents.summary) report.sections.push_back(summary(plan, result));
+    if (contents.summary) report.sections.push_back(summary(plan, result, whole));
     if (contents.heatMaps)
         add("Layers and roles", std::string(kProxy) + " The worst tensor of each place is shown.",
             placeMaps(plan, specs, *ratio), {});
@@ -201,7 +211,7 @@ Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& re
         add("Codes",
             "Where the weights lie between the levels, and how often each code is used, over all measured tensors.",
             codebooks(plan, specs, result.pooled), {});
-    if (contents.tensors) add("Tensors", kProxy, {}, tensorTables(plan, result, report.data));
+    if (contents.tensors) add("Tensors", kProxy, {}, tensorTables(plan, result, report.data, whole));
     return report;
 }
 

@@ -11,12 +11,23 @@ struct ReportContents {
     bool summary = true, heatMaps = true, ranking = true, histograms = true, tensors = true, codebooks = true;
     bool folders = false; ///< of the files, in the provenance; applied by who knows all paths: see withoutFolders()
 };
+/// Of an analysis with more rows than memory should hold: what is said of all of them. The result has some alone, those of
+/// whole tensors, and the plan just these tensors.
+struct WholeAnalysis {
+    const AnalysisPlan* plan = nullptr; ///< of all
+    std::vector<SpecTotal> totals;
+    std::vector<std::string> remarks;
+    std::size_t refused = 0; ///< rows
+};
+/// What there is of such a report: plots of how all tensors lie are left out.
+inline constexpr ReportContents kPartContents{true, false, true, false, true, false};
 using Provenance = std::vector<std::pair<std::string, std::string>>;
 /// Of what is measured on a model: its files with their SHA-256, the specs, the machine.
 Result<Provenance> modelProvenance(const Model& model, const std::string& specs, const std::string& commandLine,
                                    const Job& job = {});
 /// Hashes the input files (on its own thread while rows are made, when called through analyse(); here it waits).
 Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& result, const ReportContents& contents,
-                              const std::string& commandLine, const Job& job = {});
+                              const std::string& commandLine, const Job& job = {},
+                              const WholeAnalysis* whole = nullptr);
 
 } // namespace qs

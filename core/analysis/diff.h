@@ -8,6 +8,9 @@
 #include "core/base/job.h"
 #include "core/report/report.h"
 
+#include <array>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,10 +55,12 @@ struct DiffRow {
 };
 
 struct DiffResult {
-    std::vector<DiffRow> rows;    ///< in A's order, then what only B has
-    std::size_t equalLeftOut = 0; ///< rows that keepChanged() has taken away
-    std::uint64_t bytes = 0;      ///< read of both
+    std::vector<DiffRow> rows;              ///< in A's order, then what only B has
+    std::size_t equalLeftOut = 0;           ///< rows that keepChanged() has taken away
+    std::array<std::size_t, 5> handedOut{}; ///< where rows went to onRow: how many, by their status
+    std::uint64_t bytes = 0;                ///< read of both
     double seconds = 0;
+    std::size_t handedOutRows() const { return std::accumulate(handedOut.begin(), handedOut.end(), std::size_t(0)); }
     std::size_t count(DiffStatus status) const;
 };
 
@@ -63,9 +68,15 @@ struct DiffPlan {
     std::shared_ptr<const Model> a, b;
     std::string tensorRegex = {}; ///< unanchored, of names in A or in B; "": all tensors
 };
-/// Cancellable; bounded memory. Fails on a filter that is no regular expression or takes no tensor.
-Result<DiffResult> diffModels(const DiffPlan& plan, const Job& job);
-/// Leaves the rows that say of a change: tensors that are equal in their order are counted and go.
+/// Is handed rows one by one, in the order in which they are done: in A's but for those found by their values, or as
+/// parts of what comes later. What only B has comes last.
+using OnDiffRow = std::function<Result<void>(const DiffRow&)>;
+/// Cancellable; bounded memory, with `onRow` also of the rows. Fails on a filter that is no regular expression or takes
+/// no tensor.
+Result<DiffResult> diffModels(const DiffPlan& plan, const Job& job, const OnDiffRow& onRow = {});
+/// Says of a change: not of a tensor that is equal in its order.
+bool isChanged(const DiffRow& row);
+/// Leaves the rows that are; the others are counted and go.
 void keepChanged(DiffResult& result);
 
 const Columns<DiffRow>& diffColumns();

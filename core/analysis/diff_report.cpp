@@ -139,6 +139,10 @@ Result<Report> diffReport(const DiffPlan& plan, const DiffResult& result, const 
     section.text = fmt::format("A is {}, B is {}. {} compared in {}: {}.", escapeForPeople(plan.a->path, 160),
                                escapeForPeople(plan.b->path, 160), bytesText(result.bytes),
                                durationText(result.seconds), diffText(result));
+    if (const auto all = result.handedOutRows(); all > result.rows.size())
+        section.text += fmt::format(" The table has {} of {} rows, those that differ before those that are equal; the "
+                                    "JSON and CSV files have all.",
+                                    result.rows.size(), all);
     section.note = "Values are compared as f32. Differences of weights are no measure of what a model says.";
     section.tables.push_back(withColumns(makeTable("Tensors", diffColumns(), result.rows),
                                          {"tensor", "other", "status", "placement", "dtype", "other_dtype", "differing",

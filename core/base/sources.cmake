@@ -7,6 +7,7 @@ target_sources(qs_core_read PRIVATE
   base/nearest_word.cpp
   base/parallel.cpp
   base/random.cpp
+  base/shared_text.cpp
   base/short_name.cpp
   base/symlog.cpp
   base/text.cpp

@@ -125,6 +125,7 @@ KernelInfo kernelInfoOf(const qs_kernel_info& from) {
     info.peakBytes = known(from.peak_bytes);
     info.codeBytes = known(from.code_bytes);
     info.weightBytes = known(from.weight_bytes);
+    if (from.copy_bytes > 0) info.copyBytes = from.copy_bytes;
     return info;
 }
 

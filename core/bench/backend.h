@@ -119,7 +119,7 @@ struct Support {
 struct KernelInfo {
     int fusion = 0;
     std::optional<double> repackMs, uploadMs, compileMs, flops, bytesAccessed;
-    std::optional<std::int64_t> argBytes, outBytes, tempBytes, peakBytes, codeBytes, weightBytes;
+    std::optional<std::int64_t> argBytes, outBytes, tempBytes, peakBytes, codeBytes, weightBytes, copyBytes;
     double prepareNs = 0; ///< wall time of the whole call, measured beside it
 };
 struct PreparedKernel {

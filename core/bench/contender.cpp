@@ -213,6 +213,7 @@ void qualify(Contender& c, const Question& q, Gate& gate, const Job& job) {
     if (!kernel) return stop(c, kernel.error());
     c.handle = kernel->handle;
     takeInfo(c.row, kernel->info);
+    c.copyBytes = std::uint64_t(kernel->info.copyBytes.value_or(0));
     c.alive = true;
     if (q.plan->artifacts) takeArtifacts(c);
     if (!c.opened->backend) {

@@ -27,8 +27,9 @@ struct Contender {
     std::uint32_t device = 0;
     std::shared_ptr<Checked> checked;
     std::uint64_t handle = 0;
-    bool alive = false;      ///< prepared and correct: may be timed
-    bool isBaseline = false; ///< openblas f32 with f32 activations
+    std::uint64_t copyBytes = 0; ///< memory of one more copy of the weights, as the backend says; 0: not known
+    bool alive = false;          ///< prepared and correct: may be timed
+    bool isBaseline = false;     ///< openblas f32 with f32 activations
     double limit = 0;
     std::vector<float> levels; ///< what an approximate one decodes to; empty: the format's own
 };

@@ -21,6 +21,12 @@ std::uint64_t copyBytes(const Contender& c) {
     return std::max<std::uint64_t>(1, std::max(bytes, std::uint64_t(c.row.weightBytes.value_or(0))));
 }
 
+/// What it takes in memory, where a small copy fills up pages or whatever else the backend keeps.
+std::uint64_t heldBytes(const Contender& c) {
+    constexpr std::uint64_t ofACopy = 4096; // of backends that do not say
+    return c.copyBytes ? std::max(c.copyBytes, copyBytes(c)) : copyBytes(c) + ofACopy;
+}
+
 class Group {
 public:
     Group(BenchState& state, const BenchOp& op, const BenchAct& act, const BenchShape& shape)
@@ -160,7 +166,7 @@ private:
     std::uint64_t coldBytesOf(const Contender& c) const { return isHost(c) ? state_.coldBytes : kDeviceCold; }
     std::uint64_t setsOf(const Contender& c) const {
         const std::uint64_t bytes = copyBytes(c), wanted = coldBytesOf(c), least = plan_.memoryBytes ? 1 : 2;
-        const std::uint64_t most = std::min(kMostSets, std::max(least, state_.memoryBytes / 2 / bytes));
+        const std::uint64_t most = std::min(kMostSets, std::max(least, state_.memoryBytes / 2 / heldBytes(c)));
         return std::clamp<std::uint64_t>((wanted + bytes - 1) / bytes, least, std::max<std::uint64_t>(least, most));
     }
     /// The memory limit leaves copies that caches may hold: twice what they hold must be there.
@@ -169,7 +175,7 @@ private:
     }
     std::uint64_t memoryOf(const Contender& c) const {
         const bool cold = std::find(plan_.caches.begin(), plan_.caches.end(), CacheState::Cold) != plan_.caches.end();
-        std::uint64_t bytes = (cold ? setsOf(c) : 1) * copyBytes(c);
+        std::uint64_t bytes = (cold ? setsOf(c) : 1) * heldBytes(c);
         for (const auto& tensor : c.checked->operands().outs) bytes += 2 * tensor.bytes;
         return bytes;
     }
@@ -335,9 +341,14 @@ private:
         const std::uint64_t held = row.bufferSets * copyBytes(c);
         row.inCaches = cache == CacheState::Cold && tooFewCopies(c);
         if (row.inCaches)
-            remark(row, fmt::format("not cold: within the memory limit of {} the copies hold {}, and {} would be more "
-                                    "than caches keep",
-                                    bytesText(plan_.memoryBytes), bytesText(held), bytesText(coldBytesOf(c))));
+            remark(row,
+                   fmt::format("not cold: within the memory limit of {} the copies hold {}{}, and {} would be more "
+                               "than caches keep",
+                               bytesText(plan_.memoryBytes), bytesText(held),
+                               heldBytes(c) > 2 * copyBytes(c)
+                                   ? fmt::format(" in {} of memory", bytesText(row.bufferSets * heldBytes(c)))
+                                   : std::string(),
+                               bytesText(coldBytesOf(c))));
         else if (cache == CacheState::Cold && isHost(c) && held < state_.coldBytes)
             remark(row, fmt::format("not wholly cold: the copies hold only {}", bytesText(held)));
         return row;

@@ -184,7 +184,8 @@ Outcome<PreparedKernel> LocalBackend::prepare(std::uint32_t device, const Proble
     const AbiTensors tensors(inputs, false);
     auto info = sized<qs_kernel_info>();
     info.repack_ms = info.upload_ms = info.compile_ms = info.flops = info.bytes_accessed = -1;
-    info.arg_bytes = info.out_bytes = info.temp_bytes = info.peak_bytes = info.code_bytes = info.weight_bytes = -1;
+    info.arg_bytes = info.out_bytes = info.temp_bytes = info.peak_bytes = info.code_bytes = info.weight_bytes =
+        info.copy_bytes = -1;
     qs_kernel* kernel = nullptr;
     Call call(*this);
     const auto start = std::chrono::steady_clock::now();

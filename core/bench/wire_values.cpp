@@ -229,6 +229,7 @@ json wireOf(const PreparedKernel& kernel) {
             {"peak_bytes", maybe(i.peakBytes)},
             {"code_bytes", maybe(i.codeBytes)},
             {"weight_bytes", maybe(i.weightBytes)},
+            {"copy_bytes", maybe(i.copyBytes)},
             {"prepare_ns", i.prepareNs}};
 }
 
@@ -248,6 +249,7 @@ PreparedKernel kernelFrom(Fields& fields) {
     i.peakBytes = maybeBytes(fields, "peak_bytes");
     i.codeBytes = maybeBytes(fields, "code_bytes");
     i.weightBytes = maybeBytes(fields, "weight_bytes");
+    i.copyBytes = maybeBytes(fields, "copy_bytes");
     i.prepareNs = fields.number("prepare_ns");
     if (!(i.prepareNs >= 0)) fields.refuse("'prepare_ns' is not a time");
     return kernel;

@@ -29,10 +29,10 @@ Json jsonOf(const TensorProof& one) {
     row["name"] = one.name;
     row["result"] = textOf(one.result);
     if (!one.reason.empty()) row["reason"] = one.reason;
-    if (!one.spec.empty()) row["spec"] = one.spec, row["spec_full"] = one.specFull;
-    row["dtype"] = one.dtype;
-    row["shape"] = one.shape;
-    row["read_as"] = one.readAs.empty() ? Json(nullptr) : Json(one.readAs);
+    if (!one.spec.empty()) row["spec"] = one.spec.text(), row["spec_full"] = one.specFull.text();
+    row["dtype"] = one.dtype.text();
+    row["shape"] = one.shape.sizes();
+    row["read_as"] = one.readAs.empty() ? Json(nullptr) : Json(one.readAs.text());
     row["bpw"] = one.bitsPerWeight();
     row["bytes_predicted"] = one.bytesPredicted;
     row["bytes_written"] = one.bytesWritten;
@@ -76,7 +76,8 @@ Certificate certificateFrom(const nlohmann::json& json) {
     return c;
 }
 
-Json certificateJson(const Certificate& c) {
+/// Without the rows of its tensors, which are `rows` to come.
+Json certificateJson(const Certificate& c, bool rows) {
     Json json;
     json["quantscope"] = c.version;
     json["source"] = c.source;
@@ -96,8 +97,9 @@ Json certificateJson(const Certificate& c) {
     if (!c.leftOut.empty()) json["files_left_out"] = Json::array();
     for (const auto& one : c.leftOut) json["files_left_out"].push_back({{"name", one.name}, {"why", one.why}});
     json["tensors"] = Json::array();
-    for (const auto& one : c.proof.tensors) json["tensors"].push_back(jsonOf(one));
-    if (c.previous) json[kPrevious] = certificateJson(*c.previous);
+    if (rows)
+        for (const auto& one : c.proof.tensors) json["tensors"].push_back(jsonOf(one));
+    if (c.previous) json[kPrevious] = certificateJson(*c.previous, true);
     return json;
 }
 
@@ -111,19 +113,45 @@ double Certificate::bitsPerWeightOfAll() const {
     return proof.elements ? 8.0 * double(proof.bytesWritten) / double(proof.elements) : 0;
 }
 
+Result<void> eachCertificatePiece(const Certificate& c, const std::function<Result<void>(const std::string&)>& take) {
+    constexpr std::size_t most = std::size_t(1) << 20;
+    constexpr std::string_view empty = "\n \"tensors\": []"; // the first is the certificate's own: quotes are escaped
+    const auto dumped = [](const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace); };
+    const std::string around = dumped(certificateJson(c, false)) + "\n";
+    const auto at = around.find(empty);
+    if (c.proof.tensors.empty() || at == std::string::npos) return take(around);
+    std::string piece = around.substr(0, at + empty.size() - 1);
+    for (std::size_t i = 0; i < c.proof.tensors.size(); ++i) {
+        piece += i ? ",\n  " : "\n  ";
+        for (const char letter : dumped(jsonOf(c.proof.tensors[i]))) { // two deep, as in the whole
+            piece += letter;
+            if (letter == '\n') piece += "  ";
+        }
+        if (piece.size() < most) continue;
+        if (auto done = take(piece); !done) return done;
+        piece.clear();
+    }
+    return take(piece + "\n " + around.substr(at + empty.size() - 1));
+}
+
 std::string certificateText(const Certificate& c) {
-    return certificateJson(c).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+    std::string text;
+    (void)eachCertificatePiece(c, [&](const std::string& piece) {
+        text += piece;
+        return Result<void>();
+    });
+    return text;
 }
 
 std::string certificateRows(const Certificate& c) {
-    Json rows = Json::array();
+    std::string rows = "[";
     for (const auto& one : c.proof.tensors) {
         Json row{{"tensor", one.name}};
         row.update(jsonOf(one));
         row.erase("name");
-        rows.push_back(std::move(row));
+        rows += (rows.size() > 1 ? "," : "") + row.dump(-1, ' ', false, Json::error_handler_t::replace);
     }
-    return rows.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return rows + "]";
 }
 
 Result<Certificate> parseCertificate(std::string_view text, const std::string& path) {

@@ -27,6 +27,9 @@ struct Certificate {
     double bitsPerWeightOfAll() const; ///< of all tensors, copied ones too
 };
 std::string certificateText(const Certificate& certificate);
+/// The same in pieces, for certificates of a million tensors.
+Result<void> eachCertificatePiece(const Certificate& certificate,
+                                  const std::function<Result<void>(const std::string&)>& take);
 /// Its tensors alone as a JSON array of rows: "tensor" beside the fields that the certificate has.
 std::string certificateRows(const Certificate& certificate);
 Result<Certificate> parseCertificate(std::string_view text, const std::string& path);

@@ -9,10 +9,15 @@ namespace qs {
 
 Result<CertificateChange> CertificateChange::prepare(const Certificate& certificate, const std::string& output,
                                                      const Job& job) {
-    const std::string text = certificateText(certificate);
-    auto whole = AtomicFile::create(certificatePathFor(output), text.size());
+    std::uint64_t bytes = 0;
+    (void)eachCertificatePiece(certificate, [&](const std::string& piece) {
+        bytes += piece.size();
+        return Result<void>();
+    });
+    auto whole = AtomicFile::create(certificatePathFor(output), bytes);
     if (!whole) return tl::unexpected(whole.error());
-    if (auto kept = whole->write(text); !kept) return tl::unexpected(kept.error());
+    const auto kept = eachCertificatePiece(certificate, [&](const std::string& piece) { return whole->write(piece); });
+    if (!kept) return tl::unexpected(kept.error());
     if (auto sealed = whole->seal(job); !sealed) return tl::unexpected(sealed.error());
     return CertificateChange(certificate, output, std::move(*whole));
 }

@@ -27,6 +27,13 @@ double cpuSeconds() {
     return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
 }
 
+Result<void> writeCertificate(const std::string& path, const Certificate& certificate) {
+    auto file = AtomicFile::create(path);
+    if (!file) return tl::unexpected(file.error());
+    auto done = eachCertificatePiece(certificate, [&](const std::string& piece) { return file->write(piece); });
+    return done ? file->commit() : done;
+}
+
 /// The proof, and the hashes of the files beside it on a thread of their own.
 Result<void> proveAndHash(const Model& model, const std::string& path, const std::string& output,
                           const std::vector<WrittenTensor>& tensors, Certificate& certificate, const Job& job) {
@@ -61,7 +68,7 @@ Result<Exported> exportModel(const Model& model, QuantizeRequest request, const 
         if (auto good = proveAndHash(model, path, request.output, tensors, certificate, job); !good) return good;
         out.cpuOfProof = cpuSeconds() - written;
         if (!isFile(request.output))
-            return writeWholeFile((fs::path(path) / "certificate.json").string(), certificateText(certificate));
+            return writeCertificate((fs::path(path) / "certificate.json").string(), certificate);
         if (out.certificatePath.empty()) return {};
         if (auto apart = notAnOpenedInput(out.certificatePath, &model); !apart) return apart;
         auto made = CertificateChange::prepare(certificate, request.output, job);

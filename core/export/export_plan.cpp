@@ -131,7 +131,7 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
                 Given& mates = given[one.spec];
                 mates.tensors.push_back(&tensor);
                 mates.fits = mates.fits && (*layout)->accepts(spec, tensor.shape);
-                taken.push_back({&tensor, spec});
+                taken.push_back({&tensor, sharedSpec(spec, taken)});
             }
         }
         plan.tensors.push_back(std::move(row));
@@ -163,10 +163,10 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
         const bool isTaken = next < taken.size() && taken[next].tensor == &tensor;
         if (isTaken && row.becomes == Becomes::Quantized) {
             const auto other = layers.has(tensor) ? turned(model, tensor) : nullptr;
-            const auto bytes = bytesOf(model, other ? *other : tensor, taken[next].spec, **layout, job);
+            const auto bytes = bytesOf(model, other ? *other : tensor, taken[next].spec(), **layout, job);
             if (!bytes) return tl::unexpected(bytes.error());
             row.bytes = *bytes;
-            sizes.push_back({&tensor, &taken[next].spec, row.bytes});
+            sizes.push_back({&tensor, &taken[next].spec(), row.bytes});
         } else if (!isTaken) {
             if (auto ok = planCopy(model, **layout, row, tensor); !ok) return tl::unexpected(ok.error());
         }

@@ -16,8 +16,10 @@
 #include <atomic>
 #include <cstring>
 #include <fmt/format.h>
-#include <unordered_map>
+#include <iterator>
+#include <optional>
 #include <utility>
+#include <xxhash.h>
 
 namespace qs {
 namespace {
@@ -33,21 +35,55 @@ bool isSafetensors(const Model& written) {
                         [&](const Layout& layout) { return layout.fileEnding && written.format == layout.id; });
 }
 
-/// Bytes of every tensor that the files hold, by their headers alone.
-Result<std::unordered_map<std::string, std::uint64_t>> sizesInFiles(const Model& written) {
-    std::unordered_map<std::string, std::uint64_t> sizes;
+/// Bytes of every tensor that the files hold, by 128 bits of their names: there may be a million.
+class SizesInFiles {
+public:
+    void add(const TensorInfo& tensor) { rows_.push_back({keyOf(tensor.name), tensor.bytes}); }
+    void sort() {
+        // Of two of a name, as two files may have them, the last counts.
+        std::stable_sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) { return a.key < b.key; });
+    }
+    std::optional<std::uint64_t> find(std::string_view name) const {
+        const auto after = std::upper_bound(rows_.begin(), rows_.end(), keyOf(name),
+                                            [](const Key& key, const Row& row) { return key < row.key; });
+        if (after == rows_.begin() || std::prev(after)->key != keyOf(name)) return std::nullopt;
+        return std::prev(after)->bytes;
+    }
+
+private:
+    using Key = std::pair<std::uint64_t, std::uint64_t>;
+    struct Row {
+        Key key;
+        std::uint64_t bytes;
+    };
+    static Key keyOf(std::string_view name) {
+        const auto hash = XXH3_128bits(name.data(), name.size());
+        return {hash.high64, hash.low64};
+    }
+    std::vector<Row> rows_;
+};
+
+/// By the headers of the files alone.
+Result<SizesInFiles> sizesInFiles(const Model& written) {
+    SizesInFiles sizes;
     for (const ModelFile& file : written.files) {
         std::vector<std::byte> scratch;
         if (!isSafetensors(written)) continue;
         const auto length = safetensorsHeaderLength(file.mapping->read(0, 8, scratch));
+        std::uint64_t dropped = 0;
+        const auto passed = [&](std::uint64_t at) { // pages of the header leave memory behind the parser
+            if (at > dropped) file.mapping->dropPages(dropped, at - dropped);
+            dropped = at;
+        };
         const auto header = parseSafetensorsHeader(
             file.mapping->read(0, std::size_t(std::min<std::uint64_t>(file.size, 8 + length)), scratch), file.size,
-            file.path);
+            file.path, nullptr, passed);
         if (!header) return tl::unexpected(header.error());
-        for (const TensorInfo& tensor : header->tensors) sizes[tensor.name] = tensor.bytes;
+        for (const TensorInfo& tensor : header->tensors) sizes.add(tensor);
     }
     if (!isSafetensors(written))
-        for (const TensorInfo& tensor : written.tensors) sizes[tensor.name] = tensor.bytes;
+        for (const TensorInfo& tensor : written.tensors) sizes.add(tensor);
+    sizes.sort();
     return sizes;
 }
 
@@ -276,13 +312,13 @@ Result<void> compareCopies(const TensorView& from, const TensorView& there, bool
     return from.file ? from.file->unchanged() : Result<void>();
 }
 
-Result<void> proveOne(const Model& original, const WrittenTensor& record, const Model& written, TensorProof& proof,
-                      const Job& job) {
+Result<void> proveOne(const Model& original, const WrittenTensor& record, Source* source, const Model& written,
+                      TensorProof& proof, const Job& job) {
     auto reading = readingOf(written, proof.name);
     if (!reading) return tl::unexpected(reading.error());
     const auto view = original.view(*record.original);
     if (!view) return tl::unexpected(view.error());
-    if (!record.source) {
+    if (!source) {
         const TensorInfo* copy = written.find(proof.name);
         const DType dtype = record.original->dtype;
         const bool widened = copy && dtype == DType::BF16 && copy->dtype == DType::F32; // NumPy has no bfloat16
@@ -307,7 +343,7 @@ Result<void> proveOne(const Model& original, const WrittenTensor& record, const 
         return fail(fmt::format("the proof failed: tensor {} reads back as {} instead of {}; nothing was written",
                                 quotedName(proof.name), shapeText(there.shape), shapeText(proof.shape)));
     proof.readAs = there.type, proof.result = Comparison::Equal;
-    return compareValues(*record.source, *record.layout, there, written, proof.name);
+    return compareValues(*source, *record.layout, there, written, proof.name);
 }
 
 } // namespace
@@ -337,21 +373,28 @@ Result<Proof> prove(const Model& original, const std::vector<WrittenTensor>& ten
         TensorProof one;
         one.name = from.name, one.dtype = from.typeId(), one.shape = from.shape, one.elements = from.elements;
         one.bytesPredicted = record.bytes;
-        if (record.source) one.spec = specText(record.source->spec), one.specFull = canonicalText(record.source->spec);
-        for (const std::string& field : record.fields) {
+        if (record.spec) one.spec = specText(*record.spec), one.specFull = canonicalText(*record.spec);
+        std::pair<std::shared_ptr<Source>, std::vector<std::string>> made{record.source, {}};
+        if (record.again) {
+            auto again = record.again();
+            if (!again) return tl::unexpected(again.error());
+            made = std::move(*again);
+        }
+        for (const std::string& field : record.again ? made.second : record.fields) {
             const auto found = sizes->find(field);
-            if (found == sizes->end())
+            if (!found)
                 return fail(
                     fmt::format("the proof failed: tensor {} is not in what was written; nothing was left behind",
                                 quotedName(field)));
-            one.bytesWritten += found->second;
+            one.bytesWritten += *found;
         }
         if (one.bytesWritten != one.bytesPredicted)
             return fail(
                 fmt::format("the proof failed: tensor {} takes {} bytes instead of the {} predicted; nothing was "
                             "left behind",
                             quotedName(one.name), one.bytesWritten, one.bytesPredicted));
-        if (auto good = proveOne(original, record, **written, one, job); !good) return tl::unexpected(good.error());
+        if (auto good = proveOne(original, record, made.first.get(), **written, one, job); !good)
+            return tl::unexpected(good.error());
         proof.add(std::move(one));
         done += record.bytes;
         if ((kept += record.bytes) < kKeptPages) continue;

@@ -3,6 +3,7 @@
 // What was written is opened again by the readers of its conventions, which share no code with the writers, and every
 // value compared with what analysis says the spec makes of the tensor.
 
+#include "core/base/shared_text.h"
 #include "core/quant/layout.h"
 
 namespace qs {
@@ -15,10 +16,10 @@ enum class Comparison {
 
 struct TensorProof {
     std::string name;
-    std::string spec, specFull; ///< "" of a tensor that was copied
-    std::string dtype;          ///< of the source
-    std::string readAs;         ///< what the reader calls it: "bnb-nf4"
-    std::vector<std::int64_t> shape;
+    SharedText spec, specFull; ///< "" of a tensor that was copied
+    SharedText dtype;          ///< of the source
+    SharedText readAs;         ///< what the reader calls it: "bnb-nf4"
+    TensorShape shape;
     std::uint64_t elements = 0;
     std::uint64_t bytesPredicted = 0, bytesWritten = 0;
     Comparison result = Comparison::NotCompared;

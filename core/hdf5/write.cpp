@@ -80,7 +80,7 @@ Result<Plan> planFile(const std::string& path, const std::vector<TensorToWrite>&
             if (dtype == tensor.dtype) attributes["dtype"] = name;
         sets.push_back({{"path", "/" + tensor.name},
                         {"type", typeOf(tensor.dtype)},
-                        {"shape", tensor.shape},
+                        {"shape", tensor.shape.sizes()},
                         {"attributes", std::move(attributes)}});
     }
     const auto root = described.find("");

@@ -165,7 +165,8 @@ private:
             return wrong("its name is not text");
         if (rank > 4) return wrong(fmt::format("it has {} dimensions, more than 4", rank));
         std::uint64_t row = 1, most = 1, elements = 1;
-        tensor.shape.reserve(rank);
+        std::vector<std::int64_t> shape;
+        shape.reserve(rank);
         for (std::uint32_t i = 0; i < rank; ++i) {
             const auto dim = cursor.number<std::int64_t>();
             if (dim < 0) return wrong(fmt::format("dimension {} is {}", i, dim));
@@ -173,9 +174,10 @@ private:
                 return wrong("the number of elements overflows 63 bits");
             if (i == 0) row = std::uint64_t(dim);
             elements *= std::uint64_t(dim);
-            tensor.shape.push_back(dim);
+            shape.push_back(dim);
         }
-        std::reverse(tensor.shape.begin(), tensor.shape.end()); // the file has the row's length first
+        std::reverse(shape.begin(), shape.end()); // the file has the row's length first
+        tensor.shape = shape;
         const auto number = cursor.number<std::uint32_t>();
         tensor.offset = cursor.number<std::uint64_t>();
         if (cursor.failed()) return refusedIn(fmt::format("tensor {}: ", quotedName(tensor.name)));

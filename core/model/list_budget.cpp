@@ -39,7 +39,9 @@ std::string ListBudget::why(const char* what) const {
 std::uint64_t ListBudget::heap(std::uint64_t bytes) { return std::max<std::uint64_t>(32, (bytes + 8 + 15) & ~15ull); }
 
 std::uint64_t ListBudget::of(const TensorInfo& tensor) {
-    return sizeof tensor + of(tensor.name) + (tensor.shape.capacity() ? heap(tensor.shape.capacity() * 8) : 0);
+    constexpr std::uint64_t perShape = 48; // the users and the list, before the sizes
+    const auto sizes = tensor.shape.ownSizes();
+    return sizeof tensor + of(tensor.name) + (sizes ? perShape + heap(sizes * 8) : 0);
 }
 
 } // namespace qs

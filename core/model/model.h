@@ -4,6 +4,7 @@
 
 #include "core/base/result.h"
 #include "core/model/dtype.h"
+#include "core/model/tensor_shape.h"
 
 #include <cstdint>
 #include <map>
@@ -18,24 +19,26 @@ class DerivedTensor;
 class MappedFile;
 struct PackedType;
 
+/// Of a model with a million tensors there are a million: 96 bytes, and the text of a name that is longer than 15.
 struct TensorInfo {
     std::string name; ///< UTF-8 as in the file, unescaped
     DType dtype = DType::F32;
+    bool outputLast = false; ///< output channels are the last axis, as in [in, out]; else the first (output_axis.h)
+    std::uint32_t file = 0;  ///< index into Model::files()
     const PackedType* packed = nullptr; ///< how elements lie in the file, unless as dtype says (see packed_type.h)
-    std::vector<std::int64_t> shape;    ///< numpy order, C-contiguous
+    TensorShape shape;                  ///< numpy order, C-contiguous
     std::uint64_t elements = 0, bytes = 0;
-    std::uint32_t file = 0;   ///< index into Model::files()
     std::uint64_t offset = 0; ///< of the first byte in that file
     /// Null: the elements lie in the file. Else they are computed, `bytes` counts the computed ones, and `file` is one
     /// of those that are read (see derived_tensor.h).
     std::shared_ptr<const DerivedTensor> derived = nullptr;
-    bool outputLast = false; ///< output channels are the last axis, as in [in, out]; else the first (output_axis.h)
 
     const char* typeId() const; ///< as the file names it: "BF16", "Q4_K"
     std::int64_t lastAxis() const { return shape.empty() ? 1 : shape.back(); }
     /// Taken without a filter: a float tensor of rank 2 or more.
     bool isWeight() const { return info(dtype).quantizable && shape.size() >= 2; }
 };
+static_assert(sizeof(TensorInfo) == 96 || sizeof(std::string) != 32);
 
 /// One tensor's bytes; valid while its Model lives. Little-endian, maybe unaligned: load with memcpy.
 struct TensorView {

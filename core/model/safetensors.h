@@ -39,6 +39,12 @@ struct SafetensorsIndex {
     std::optional<std::uint64_t> totalSize;                     ///< metadata.total_size, when it is a whole number
 };
 Result<SafetensorsIndex> parseSafetensorsIndex(std::string_view text, const std::string& path);
+/// The same without a list, for indexes of a million tensors: each entry is handed over, and refused where `take` says
+/// why. Whether a tensor is there twice is not looked for. Returns total_size; `passed` as of a header.
+using TakeMapped = std::function<std::string(const std::string& tensor, const std::string& shard)>;
+Result<std::optional<std::uint64_t>> readSafetensorsIndex(std::string_view text, const std::string& path,
+                                                          const TakeMapped& take,
+                                                          const std::function<void(std::uint64_t)>& passed = {});
 
 Result<std::shared_ptr<Model>> openSafetensors(const std::string& path);
 Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path);
@@ -50,7 +56,7 @@ struct ProducedTogether;
 struct TensorToWrite {
     std::string name;
     DType dtype = DType::F32;
-    std::vector<std::int64_t> shape;
+    TensorShape shape;
     using Sink = std::function<Result<void>(std::span<const std::byte>)>;
     std::function<Result<void>(const Sink&)> produce;
     const PackedType* packed = nullptr; ///< in GGUF files: the elements are blocks of this type

@@ -68,6 +68,7 @@ public:
             if (field_ == Field::Unknown) return enterUnknown();
             if (field_ == Field::Dtype) return wrongKind("an array");
             where_ = field_ == Field::Shape ? Where::Shape : Where::Offsets;
+            shape_.clear();
             return true;
         case Where::Shape:
         case Where::Offsets: return wrongKind("an array of arrays");
@@ -79,6 +80,7 @@ public:
         if (where_ == Where::Unknown) return leaveUnknown(), true;
         if (where_ == Where::Offsets && offsetCount_ != 2)
             return refuse(fmt::format("tensor {}: data_offsets has {} items instead of 2", name(), offsetCount_));
+        if (where_ == Where::Shape) entries.back().shape = shape_;
         where_ = Where::Entry;
         return true;
     }
@@ -112,13 +114,12 @@ public:
     }
     bool count(std::uint64_t value) override {
         if (where_ == Where::Shape) {
-            auto& shape = entries.back().shape;
-            if (shape.size() == kMaxRank)
+            if (shape_.size() == kMaxRank)
                 return refuse(fmt::format("tensor {}: more than {} dimensions", name(), kMaxRank));
             if (value > kMaxDim)
                 return refuse(fmt::format("tensor {}: dimension {} of the shape is {}, beyond 2^53", name(),
-                                          shape.size(), value));
-            shape.push_back(std::int64_t(value));
+                                          shape_.size(), value));
+            shape_.push_back(std::int64_t(value));
             return true;
         }
         if (where_ == Where::Offsets) {
@@ -191,8 +192,6 @@ private:
         for (int i = 0; i < 3; ++i)
             if (!seen_[i]) return refuse(fmt::format("tensor {} has no {}", name(), ids[i]));
         where_ = Where::Root;
-        auto& shape = entries.back().shape;
-        if (shape.capacity() > shape.size() + 2) shape.shrink_to_fit();
         return budget_.take(entries.back()) || refuse(budget_.why("its list of tensors"));
     }
     bool entryKey(const std::string& text) {
@@ -228,6 +227,7 @@ private:
     bool seen_[3] = {}, unknownHere_ = false, hasMetadata_ = false, inMetadataKey_ = false;
     int offsetCount_ = 0, unknownDepth_ = 0;
     std::string key_;
+    std::vector<std::int64_t> shape_; ///< while it is read
     ListBudget budget_;
 };
 

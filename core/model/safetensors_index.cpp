@@ -15,15 +15,12 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kMaxIndex = 100'000'000;
-constexpr std::uint64_t kPerMapped = 80, kLeastMapped = sizeof("\"\":\"a\",") - 1;
+constexpr std::uint64_t kPerMapped = 80;
 
 class IndexVisitor final : public JsonVisitor {
 public:
-    explicit IndexVisitor(std::uint64_t length) : budget(length, length) {
-        index.weightMap.reserve(length / kLeastMapped + 1); // pages that nothing is written to are no memory
-    }
-    SafetensorsIndex index;
-    ListBudget budget;
+    explicit IndexVisitor(const TakeMapped& take) : take_(take) {}
+    std::optional<std::uint64_t> totalSize;
     bool hasMap = false;
 
     bool beginObject() override {
@@ -57,16 +54,12 @@ public:
             text.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos)
             return refuse(fmt::format("weight_map: tensor {} is mapped to {}, which is not a plain file name",
                                       quotedName(key_), quotedName(text)));
-        // Two names, their places in sorted lists, and the row that says whether the shard has it.
-        if (!budget.take(2 * sizeof(std::string) + ListBudget::heap(key_.size() + 1) +
-                         ListBudget::heap(text.size() + 1) + kPerMapped))
-            return refuse(budget.why("the list of tensors in weight_map"));
-        index.weightMap.emplace_back(key_, text);
+        if (auto why = take_(key_, text); !why.empty()) return refuse(std::move(why));
         return true;
     }
     bool count(std::uint64_t value) override {
         if (inMetadata_ && depth_ == 2 && key_ == "total_size") {
-            index.totalSize = value;
+            totalSize = value;
             return true;
         }
         return scalar("a number");
@@ -83,6 +76,7 @@ private:
         if (depth_ == 1 && key_ == "weight_map") return refuse(fmt::format("weight_map is {}, not an object", kind));
         return true;
     }
+    const TakeMapped& take_;
     int depth_ = 0;
     bool inMap_ = false, inMetadata_ = false;
     std::string key_;
@@ -91,22 +85,42 @@ private:
 
 } // namespace
 
-Result<SafetensorsIndex> parseSafetensorsIndex(std::string_view text, const std::string& path) {
+Result<std::optional<std::uint64_t>> readSafetensorsIndex(std::string_view text, const std::string& path,
+                                                          const TakeMapped& take,
+                                                          const std::function<void(std::uint64_t)>& passed) {
     const std::string shown = escapeForPeople(path, 200);
     if (text.size() > kMaxIndex)
         return fail(fmt::format("{}: an index of {} bytes is over the limit of {}.", shown, text.size(), kMaxIndex),
                     path);
-    IndexVisitor visitor(text.size());
+    IndexVisitor visitor(take);
+    visitor.passed = passed;
     if (auto read = readStrictJson(text, path, 0, visitor); !read) return tl::unexpected(read.error());
     if (!visitor.hasMap)
         return fail(fmt::format("{}: there is no weight_map, so this is not the index of a sharded checkpoint.", shown),
                     path, 0);
+    return visitor.totalSize;
+}
+
+Result<SafetensorsIndex> parseSafetensorsIndex(std::string_view text, const std::string& path) {
+    SafetensorsIndex index;
+    ListBudget budget(text.size(), text.size());
+    const auto total = readSafetensorsIndex(text, path, [&](const std::string& tensor, const std::string& shard) {
+        // Two names and their places in sorted lists.
+        if (!budget.take(2 * sizeof(std::string) + ListBudget::heap(tensor.size() + 1) +
+                         ListBudget::heap(shard.size() + 1) + kPerMapped))
+            return budget.why("the list of tensors in weight_map");
+        index.weightMap.emplace_back(tensor, shard);
+        return std::string();
+    });
+    if (!total) return tl::unexpected(total.error());
+    index.totalSize = *total;
     std::vector<std::string_view> names;
-    for (const auto& [tensor, shard] : visitor.index.weightMap) names.push_back(tensor);
+    for (const auto& [tensor, shard] : index.weightMap) names.push_back(tensor);
     std::sort(names.begin(), names.end());
     if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
-        return fail(fmt::format("{}: weight_map has tensor {} twice.", shown, quotedName(*twice)), path, 0);
-    return std::move(visitor.index);
+        return fail(fmt::format("{}: weight_map has tensor {} twice.", escapeForPeople(path, 200), quotedName(*twice)),
+                    path, 0);
+    return index;
 }
 
 } // namespace qs

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cassert>
 #include <fmt/format.h>
+#include <functional>
+#include <utility>
 
 namespace qs {
 namespace {
@@ -67,6 +69,39 @@ Result<void> addAll(AtomicFile& file, TensorStream& stream, const std::vector<Te
     return {};
 }
 
+/// The JSON of a header, some of it at a time, without its padding.
+Result<void> eachHeaderPiece(const std::map<std::string, std::string>& metadata,
+                             const std::vector<TensorToWrite>& tensors, const std::vector<std::uint64_t>& sizes,
+                             const std::function<Result<void>(const std::string&)>& take) {
+    constexpr std::size_t most = std::size_t(1) << 20;
+    std::string piece = "{\"__metadata__\":{";
+    const auto handOver = [&](std::size_t from) -> Result<void> {
+        if (piece.size() < from) return {};
+        auto done = take(piece);
+        piece.clear();
+        return done;
+    };
+    bool isFirst = true;
+    for (const auto& [key, value] : metadata) {
+        if (!std::exchange(isFirst, false)) piece += ',';
+        appendJson(piece, key);
+        piece += ':';
+        appendJson(piece, value);
+        if (auto done = handOver(most); !done) return done;
+    }
+    piece += '}';
+    std::uint64_t begin = 0;
+    for (std::size_t i = 0; i < tensors.size(); begin += sizes[i++]) {
+        piece += ',';
+        appendJson(piece, tensors[i].name);
+        piece += fmt::format(":{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", info(tensors[i].dtype).id,
+                             fmt::join(tensors[i].shape, ","), begin, begin + sizes[i]);
+        if (auto done = handOver(most); !done) return done;
+    }
+    piece += '}';
+    return handOver(0);
+}
+
 } // namespace
 
 Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<TensorToWrite> tensors,
@@ -79,16 +114,9 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
     });
 
     metadata["format"] = "pt"; // always: old transformers crash without
-    std::string header = "{\"__metadata__\":{";
-    for (const auto& [key, value] : metadata) {
+    for (const auto& [key, value] : metadata)
         if (invalidUtf8(key) != std::string_view::npos || invalidUtf8(value) != std::string_view::npos)
             return fail(fmt::format("{}: the metadata {} is not valid UTF-8.", shown, quotedName(key)), path);
-        if (!header.ends_with('{')) header += ',';
-        appendJson(header, key);
-        header += ':';
-        appendJson(header, value);
-    }
-    header += '}';
     std::vector<std::uint64_t> sizes;
     std::uint64_t total = 0;
     std::vector<std::string_view> names;
@@ -97,37 +125,42 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
         if (!bytes) return tl::unexpected(bytes.error());
         sizes.push_back(*bytes);
         names.push_back(tensor.name);
-        const std::uint64_t begin = total;
         if (__builtin_add_overflow(total, *bytes, &total))
             return fail(fmt::format("{}: the sizes of the tensors overflow 64 bits.", shown), path);
-        header += ',';
-        appendJson(header, tensor.name);
-        header += fmt::format(":{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", info(tensor.dtype).id,
-                              fmt::join(tensor.shape, ","), begin, total);
-        if (header.size() > kMostHeaderBytes) break;
     }
-    header += '}';
-    header.append((8 - header.size() % 8) % 8, ' ');
-    if (header.size() > kMostHeaderBytes)
+    // Made twice, to know its length and to write it: of many tensors it is as long as may be.
+    std::uint64_t length = 0;
+    const Result<void> counted = eachHeaderPiece(metadata, tensors, sizes, [&](const std::string& piece) {
+        length += piece.size();
+        return Result<void>();
+    });
+    if (!counted) return tl::unexpected(counted.error());
+    const std::size_t padding = (8 - length % 8) % 8;
+    length += padding;
+    if (length > kMostHeaderBytes)
         return fail(fmt::format("{}: a header of more than {} bytes (names, shapes and metadata) would not open again.",
                                 shown, kMostHeaderBytes),
                     path);
     std::sort(names.begin(), names.end());
     if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
         return fail(fmt::format("{}: two tensors would be called {}.", shown, quotedName(*twice)), path);
+    names = {};
 
     std::uint64_t whole = 0;
-    if (__builtin_add_overflow(total, 8 + header.size(), &whole))
+    if (__builtin_add_overflow(total, 8 + length, &whole))
         return fail(fmt::format("{}: the file would be over 2^64 bytes.", shown), path);
     auto file = AtomicFile::create(path, whole);
     if (!file) return tl::unexpected(file.error());
-    std::string length(8, '\0');
-    for (std::size_t i = 0; i < 8; ++i) length[i] = char(std::uint64_t(header.size()) >> (8 * i));
-    for (const auto& text : {length, header})
-        if (auto written = file->write(text); !written) return tl::unexpected(written.error());
+    std::string lengthField(8, '\0');
+    for (std::size_t i = 0; i < 8; ++i) lengthField[i] = char(length >> (8 * i));
+    if (auto done = file->write(lengthField); !done) return tl::unexpected(done.error());
+    const auto header =
+        eachHeaderPiece(metadata, tensors, sizes, [&](const std::string& piece) { return file->write(piece); });
+    if (!header) return tl::unexpected(header.error());
+    if (auto done = file->write(std::string(padding, ' ')); !done) return tl::unexpected(done.error());
 
     TensorStream stream(*file, path, total, tensors.size(), job);
-    if (auto all = addAll(*file, stream, tensors, sizes, 8 + header.size()); !all) return tl::unexpected(all.error());
+    if (auto all = addAll(*file, stream, tensors, sizes, 8 + length); !all) return tl::unexpected(all.error());
     if (auto named = checkAndCommit(*file, opened, job, naming); !named) return tl::unexpected(named.error());
     return whole;
 }

@@ -70,6 +70,7 @@ target_sources(qs_core_read PRIVATE
   model/strict_json.cpp
   model/strided_tensor.cpp
   model/tensor_name.cpp
+  model/tensor_shape.cpp
   model/tensor_stream.cpp
   model/tfjs/manifest.cpp
   model/tfjs/open.cpp

@@ -24,7 +24,7 @@ bool Conv1dLayers::has(const TensorInfo& tensor) const {
 std::shared_ptr<const TensorInfo> turned(const Model& model, const TensorInfo& tensor) {
     if (tensor.packed || tensor.derived) return nullptr;
     auto out = std::make_shared<TensorInfo>(tensor);
-    std::reverse(out->shape.begin(), out->shape.end());
+    out->shape = std::vector<std::int64_t>{tensor.shape.back(), tensor.shape.front()};
     out->outputLast = false;
     out->derived = std::make_shared<StridedTensor>(
         model.files[tensor.file].mapping, StridedLayout{tensor.dtype, out->shape, {1, tensor.shape[1]}, tensor.offset});

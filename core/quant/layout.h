@@ -18,10 +18,11 @@ struct OutputShard;
 struct Finish;
 struct WrittenFiles;
 
-/// A tensor of a model and what it becomes.
+/// A tensor of a model and what it becomes; a million of them share few specs.
 struct TakenTensor {
     const TensorInfo* tensor = nullptr;
-    QuantSpec spec;
+    std::shared_ptr<const QuantSpec> shared;
+    const QuantSpec& spec() const { return *shared; }
 };
 
 struct Layout {
@@ -74,7 +75,10 @@ struct WrittenTensor {
     std::shared_ptr<Source> source; ///< null: copied
     std::vector<std::string> fields;
     const Layout* layout = nullptr;
-    std::uint64_t bytes = 0; ///< as the layout says before anything is written
+    std::uint64_t bytes = 0;         ///< as the layout says before anything is written
+    const QuantSpec* spec = nullptr; ///< null: copied
+    /// Of small tensors among very many, in the place of `source` and `fields`: makes them again.
+    std::function<Result<std::pair<std::shared_ptr<Source>, std::vector<std::string>>>()> again = {};
 };
 struct LeftOut;
 /// Opens what was written before it has its name; may add files to a folder.

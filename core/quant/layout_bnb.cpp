@@ -136,12 +136,12 @@ Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec
 }
 
 Result<std::string> config(const Model& model, std::span<const TakenTensor> taken) {
-    const QuantSpec& first = taken.front().spec;
+    const QuantSpec& first = taken.front().spec();
     for (const TakenTensor& one : taken)
-        if (one.spec.format != first.format || isDoubleQuantized(one.spec) != isDoubleQuantized(first))
+        if (one.spec().format != first.format || isDoubleQuantized(one.spec()) != isDoubleQuantized(first))
             return fail(fmt::format("the bnb layout has one 4-bit type and one kind of scales for a model, not {} and "
                                     "{}: only block may differ; layout compressed-tensors mixes formats",
-                                    specText(first), specText(one.spec)));
+                                    specText(first), specText(one.spec())));
     return bitsandbytesConfig(model, taken, {first.format, isDoubleQuantized(first)});
 }
 
@@ -150,20 +150,20 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
 std::string warns(std::span<const TakenTensor> taken) {
     const auto splitsBlocks = [](const TakenTensor& one) {
         const auto& shape = one.tensor->shape;
-        return isBnb4(one.spec) &&
-               shape.back() % std::int64_t(one.spec.blockSize()) != 0; // a plan has refused ones too
+        return isBnb4(one.spec()) &&
+               shape.back() % std::int64_t(one.spec().blockSize()) != 0; // a plan has refused ones too
     };
     const auto first = std::find_if(taken.begin(), taken.end(), splitsBlocks);
     if (first == taken.end()) return {};
     const std::int64_t columns = first->tensor->shape.back();
-    std::uint32_t fits = first->spec.blockSize();
+    std::uint32_t fits = first->spec().blockSize();
     while (fits > kLeastBnbBlock && columns % std::int64_t(fits) != 0) fits /= 2;
     const std::string works = columns % std::int64_t(fits) == 0 ? fmt::format("block={} fits them", fits)
                                                                 : std::string("no block of bitsandbytes fits them");
     return fmt::format("Rows of {} of {} quantized tensors are not whole blocks, such as {} columns under block={}: "
                        "bitsandbytes 0.50 cannot multiply by these on a CPU; {}.",
                        std::count_if(taken.begin(), taken.end(), splitsBlocks), taken.size(), columns,
-                       first->spec.blockSize(), works);
+                       first->spec().blockSize(), works);
 }
 
 } // namespace

@@ -221,9 +221,9 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
     };
     std::vector<Group> groups;
     for (const TakenTensor& one : taken) {
-        const auto kind = kindOf(one.spec);
+        const auto kind = kindOf(one.spec());
         if (!kind) return tl::unexpected(kind.error());
-        const Json weights = weightsJson(one.spec, *kind);
+        const Json weights = weightsJson(one.spec(), *kind);
         auto found = std::find_if(groups.begin(), groups.end(),
                                   [&](const Group& g) { return g.kind == *kind && g.weights == weights; });
         if (found == groups.end()) found = groups.insert(groups.end(), {*kind, weights, Json::array()});
@@ -252,7 +252,7 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
 }
 
 std::string warns(std::span<const TakenTensor> taken) {
-    const auto affine = [](const TakenTensor& one) { return hasZeroPoints(one.spec); };
+    const auto affine = [](const TakenTensor& one) { return hasZeroPoints(one.spec()); };
     const auto count = std::count_if(taken.begin(), taken.end(), affine);
     if (count == 0) return {};
     return fmt::format("{} of {} quantized tensors have zero points (sym=no), which compressed-tensors itself decodes "

@@ -261,17 +261,17 @@ Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec
 }
 
 Result<std::string> config(const Model& model, std::span<const TakenTensor> taken) {
-    const QuantSpec& first = taken.front().spec;
+    const QuantSpec& first = taken.front().spec();
     const auto groupSize = [](const QuantSpec& spec) {
         return spec.scaleKind() == ScaleKind::Block ? std::int64_t(spec.blockSize()) : -1;
     };
     for (const TakenTensor& one : taken)
-        if (one.spec.traits().bits != first.traits().bits || hasZeroPoints(one.spec) != hasZeroPoints(first) ||
-            groupSize(one.spec) != groupSize(first))
+        if (one.spec().traits().bits != first.traits().bits || hasZeroPoints(one.spec()) != hasZeroPoints(first) ||
+            groupSize(one.spec()) != groupSize(first))
             return fail(
                 fmt::format("the gptq layout has one width, group and kind of zero points for a model, not {} and {}: "
                             "layout compressed-tensors mixes them",
-                            specText(first), specText(one.spec)));
+                            specText(first), specText(one.spec())));
     nlohmann::ordered_json json;
     json["quant_method"] = "gptq";
     json["bits"] = first.traits().bits;

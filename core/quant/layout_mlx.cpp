@@ -136,10 +136,10 @@ Json settings(const QuantSpec& spec) {
 
 /// Each module that differs from the first has an entry of its own.
 Result<std::string> config(const Model& model, std::span<const TakenTensor> taken) {
-    const Json first = settings(taken.front().spec);
+    const Json first = settings(taken.front().spec());
     Json json = first;
     for (const TakenTensor& one : taken)
-        if (const Json own = settings(one.spec); own != first) json[std::string(moduleOf(one.tensor->name))] = own;
+        if (const Json own = settings(one.spec()); own != first) json[std::string(moduleOf(one.tensor->name))] = own;
     for (const auto& module : keptModules(model, taken))
         if (model.find(module + ".weight")) json[module] = false;
     return Json{{"quantization", json}, {"quantization_config", json}}.dump();

@@ -45,7 +45,7 @@ Result<std::string> whyRefused(const Model& model, const TakenTensor& taken, con
                                const std::map<std::string, std::string>& fields, const Job& job) {
     const auto part = fields.find(taken.tensor->name);
     if (part != fields.end()) return partReason(*taken.tensor, part->second);
-    return refusal(model, *taken.tensor, taken.spec, layout, when, job);
+    return refusal(model, *taken.tensor, taken.spec(), layout, when, job);
 }
 
 /// What would do for all tensors that have the spec of the refused one; none where no other spec helps.
@@ -53,11 +53,11 @@ std::vector<QuantSpec> offersFor(const std::vector<TakenTensor>& taken, const Te
                                  const Layout& layout) {
     const auto found =
         std::find_if(taken.begin(), taken.end(), [&](const TakenTensor& one) { return one.tensor == &refused; });
-    if (found == taken.end() || layout.accepts(found->spec, refused.shape)) return {};
+    if (found == taken.end() || layout.accepts(found->spec(), refused.shape)) return {};
     std::vector<const TensorInfo*> tensors;
     for (const TakenTensor& one : taken)
-        if (one.spec == found->spec) tensors.push_back(one.tensor);
-    return specsThatFit(found->spec, tensors, &layout);
+        if (one.spec() == found->spec()) tensors.push_back(one.tensor);
+    return specsThatFit(found->spec(), tensors, &layout);
 }
 
 /// A refusal counts all tensors that are refused, whenever the first of them is met.
@@ -135,7 +135,7 @@ Result<Parts> partsOf(const Model& model, const TakenTensor& taken, const Quanti
                       const Job& job) {
     const auto view = model.view(*taken.tensor);
     if (!view) return tl::unexpected(view.error());
-    auto source = makeSource(*view, taken.spec, job);
+    auto source = makeSource(*view, taken.spec(), job);
     if (!source) return tl::unexpected(source.error());
     Parts parts;
     if (request.solve) {
@@ -144,13 +144,13 @@ Result<Parts> partsOf(const Model& model, const TakenTensor& taken, const Quanti
         parts.columnScales = !(*solved)->columnScales.empty();
         (*source)->solved = std::move(*solved);
     }
-    if (taken.spec.effectiveNan() != NanPolicy::Skip) (*source)->nonFinite = nonFinite;
-    auto tensors = layout.writeFrom ? layout.writeFrom(*source) : layout.write(*view, taken.spec, job);
+    if (taken.spec().effectiveNan() != NanPolicy::Skip) (*source)->nonFinite = nonFinite;
+    auto tensors = layout.writeFrom ? layout.writeFrom(*source) : layout.write(*view, taken.spec(), job);
     if (!tensors) return tl::unexpected(tensors.error());
     parts.tensors = std::move(*tensors);
     dropWhenOthersAreWritten(last, *source, parts.tensors);
     produceTogether(*source, parts.tensors);
-    parts.record = {taken.tensor, std::move(*source), {}, &layout, 0};
+    parts.record = {taken.tensor, std::move(*source), {}, &layout, 0, &taken.spec()};
     for (const TensorToWrite& tensor : parts.tensors) {
         parts.record.fields.push_back(tensor.name);
         parts.record.bytes += bytesOf(tensor);
@@ -175,6 +175,63 @@ TurnedMatrices turnMatrices(const Model& model, const std::string& config, std::
     return all;
 }
 
+// Of a tensor that is written, kilobytes are kept until it is proved; of very many small ones little more than the names
+// of what they become. The rest is made when they are written, and again for their proof.
+constexpr std::size_t kManyTaken = 1024;
+constexpr std::uint64_t kMadeAgain = std::uint64_t(1) << 16; ///< elements: reading larger ones anew takes time
+
+class MadeAgain {
+public:
+    MadeAgain(const std::vector<TakenTensor>& taken, std::function<Result<Parts>(const TakenTensor&)> make)
+        : taken_(taken), make_(std::move(make)) {}
+
+    /// Of the tensor at a place of `taken`, until another one is asked for.
+    Result<Parts*> of(std::uint32_t index) {
+        if (!parts_ || index_ != index) {
+            leave();
+            auto made = make_(taken_[index]);
+            if (!made) return tl::unexpected(made.error());
+            parts_ = std::move(*made), index_ = index;
+        }
+        return &*parts_;
+    }
+    TensorToWrite field(std::uint32_t index, std::uint32_t number, const TensorToWrite& like) {
+        const auto produce = [this, index, number](const TensorToWrite::Sink& sink) -> Result<void> {
+            auto parts = of(index);
+            return parts ? (*parts)->tensors[number].produce(sink) : tl::unexpected(parts.error());
+        };
+        static_assert(sizeof produce <= 2 * sizeof(void*)); // kept without an allocation
+        return {like.name, like.dtype, like.shape, produce, like.packed};
+    }
+    WrittenTensor record(std::uint32_t index, const WrittenTensor& like) {
+        WrittenTensor out{like.original, nullptr, {}, like.layout, like.bytes, &taken_[index].spec()};
+        out.again = [this, index]() -> Result<std::pair<std::shared_ptr<Source>, std::vector<std::string>>> {
+            auto parts = of(index);
+            if (!parts) return tl::unexpected(parts.error());
+            return std::pair((*parts)->record.source, (*parts)->record.fields);
+        };
+        return out;
+    }
+    /// What was measured of the last one goes; what had to be said of it stays.
+    void leave() {
+        if (parts_ && !parts_->record.source->warnings.empty())
+            warnings_.try_emplace(taken_[index_].tensor, parts_->record.source->warnings);
+        parts_.reset();
+    }
+    const std::vector<std::string>& warningsOf(const TensorInfo* tensor) const {
+        static const std::vector<std::string> none;
+        const auto found = warnings_.find(tensor);
+        return found == warnings_.end() ? none : found->second;
+    }
+
+private:
+    const std::vector<TakenTensor>& taken_;
+    std::function<Result<Parts>(const TakenTensor&)> make_;
+    std::optional<Parts> parts_;
+    std::uint32_t index_ = 0;
+    std::map<const TensorInfo*, std::vector<std::string>> warnings_;
+};
+
 /// The source's name, as a file of safetensors.
 std::string shardName(const ModelFile& file) {
     std::string name = std::filesystem::path(file.path).filename().replace_extension(".safetensors").string();
@@ -194,10 +251,12 @@ Result<WrittenFiles> writeTaken(const Model& model, const QuantizeRequest& reque
     }
     const auto turnedOnes = turnMatrices(model, finish.config, taken);
 
-    std::map<const TensorInfo*, const TakenTensor*> quantized;
-    for (const TakenTensor& one : taken) {
-        const auto original = turnedOnes.find(one.tensor);
-        quantized[original == turnedOnes.end() ? one.tensor : original->second.original] = &one;
+    constexpr std::uint32_t notTaken = ~std::uint32_t(0);
+    std::vector<std::uint32_t> takenOf(model.tensors.size(), notTaken); // places in `taken`
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+        const auto original = turnedOnes.find(taken[i].tensor);
+        const TensorInfo* is = original == turnedOnes.end() ? taken[i].tensor : original->second.original;
+        takenOf[std::size_t(is - model.tensors.data())] = std::uint32_t(i);
     }
     std::vector<OutputShard> shards(model.files.size());
     std::vector<WrittenTensor> records;
@@ -208,30 +267,46 @@ Result<WrittenFiles> writeTaken(const Model& model, const QuantizeRequest& reque
         shards[i].metadata = model.files[i].metadata;
         shards[i].metadata.erase(kConfigKey);
     }
+    const auto make = [&](const TakenTensor& one) {
+        auto parts = partsOf(model, one, request, layout, last, nonFinite, job);
+        const auto turned = turnedOnes.find(one.tensor);
+        if (parts && turned != turnedOnes.end()) parts->record.source->turned = turned->second.turned;
+        return parts;
+    };
+    MadeAgain madeAgain(taken, make);
+    const bool many = taken.size() > kManyTaken && !request.solve; // what a solver decided is kept
     for (const TensorInfo& tensor : model.tensors) {
         OutputShard& shard = shards[tensor.file];
-        const auto found = quantized.find(&tensor);
-        if (found == quantized.end()) {
+        const std::uint32_t at = takenOf[std::size_t(&tensor - model.tensors.data())];
+        if (at == notTaken) {
             auto copy = layout.copy ? layout.copy(model, tensor) : copyOf(model, tensor);
             if (!copy) return tl::unexpected(copy.error());
-            records.push_back({&tensor, nullptr, {copy->name}, &layout, bytesOf(*copy)});
+            records.push_back({&tensor, nullptr, {copy->name}, &layout, bytesOf(*copy), nullptr});
             shard.tensors.push_back(std::move(*copy));
             ++copies;
             continue;
         }
-        auto parts = partsOf(model, *found->second, request, layout, last, nonFinite, job);
-        if (!parts) return tl::unexpected(parts.error());
-        if (const auto turned = turnedOnes.find(found->second->tensor); turned != turnedOnes.end())
-            parts->record.source->turned = turned->second.turned;
-        for (auto& part : parts->tensors) shard.tensors.push_back(std::move(part));
-        records.push_back(std::move(parts->record));
+        bool columnScales = false;
+        if (many && tensor.elements < kMadeAgain) {
+            const auto parts = madeAgain.of(at);
+            if (!parts) return tl::unexpected(parts.error());
+            for (std::size_t i = 0; i < (*parts)->tensors.size(); ++i)
+                shard.tensors.push_back(madeAgain.field(at, std::uint32_t(i), (*parts)->tensors[i]));
+            records.push_back(madeAgain.record(at, (*parts)->record));
+        } else {
+            auto parts = make(taken[at]);
+            if (!parts) return tl::unexpected(parts.error());
+            columnScales = parts->columnScales;
+            for (auto& part : parts->tensors) shard.tensors.push_back(std::move(part));
+            records.push_back(std::move(parts->record));
+        }
         if (layout.describes)
             shard.metadata[std::string(kStoredPrefix) + tensor.name] =
-                storedText(tensor, found->second->spec, layout.id, parts->columnScales);
+                storedText(tensor, taken[at].spec(), layout.id, columnScales);
     }
     std::vector<WrittenSize> sizes;
     for (const WrittenTensor& record : records)
-        if (record.source) sizes.push_back({record.original, &record.source->spec, record.bytes});
+        if (record.spec) sizes.push_back({record.original, record.spec, record.bytes});
     auto remarks = writingRemarks(layout, sizes);
     // What was decoded lies in the first of several files.
     std::erase_if(shards, [](const OutputShard& shard) { return shard.tensors.empty(); });
@@ -249,9 +324,11 @@ Result<WrittenFiles> writeTaken(const Model& model, const QuantizeRequest& reque
     if (!result) return result;
     result->quantizedTensors = taken.size(), result->copiedTensors = copies;
     result->remarks = std::move(remarks);
+    madeAgain.leave();
     for (const WrittenTensor& record : records)
-        if (record.source)
-            for (const std::string& warning : record.source->warnings)
+        if (record.spec)
+            for (const std::string& warning :
+                 record.source ? record.source->warnings : madeAgain.warningsOf(record.original))
                 result->warnings.push_back(
                     fmt::format("Tensor '{}': {}.", escapeForPeople(record.original->name, 80), warning));
     return result;
@@ -276,14 +353,18 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
                                 layout->writeFrom ? "has a scale per column" : "a solver decided"));
     // Solvers and what was trained take values that were looked at.
     const bool looksFirst = request.solve || std::any_of(taken->begin(), taken->end(),
-                                                         [](const TakenTensor& one) { return isTrained(one.spec); });
+                                                         [](const TakenTensor& one) { return isTrained(one.spec()); });
     if (auto ok = checkAll(model, *taken, *layout, looksFirst ? NonFinites::Before : NonFinites::WhileWritten, job);
         !ok)
         return tl::unexpected(ok.error());
     const auto nonFinite = looksFirst ? nullptr : std::make_shared<std::atomic<bool>>(false);
-    auto result = writeTaken(model, request, *layout, *taken, nonFinite, job);
-    if (!result && nonFinite && *nonFinite)
-        if (auto ok = checkAll(model, *taken, *layout, NonFinites::Before, job); !ok) return tl::unexpected(ok.error());
+    auto result = writeTaken(model, request, *layout, std::move(*taken), nonFinite, job);
+    if (!result && nonFinite && *nonFinite) {
+        WrittenFiles ignored;
+        const auto asked = takenTensors(model, request, *layout, ignored);
+        if (!asked) return tl::unexpected(asked.error());
+        if (auto ok = checkAll(model, *asked, *layout, NonFinites::Before, job); !ok) return tl::unexpected(ok.error());
+    }
     if (!result) return result;
     result->keptByLayout = kept.keptByLayout, result->whyKept = std::move(kept.whyKept);
     if (layout->config && fileEnding(request.output).empty() && !hasConfig(model))

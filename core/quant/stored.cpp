@@ -32,7 +32,7 @@ std::vector<std::string> StoredTensor::fields() const {
 std::string storedText(const TensorInfo& tensor, const QuantSpec& spec, std::string_view layout, bool columnScales) {
     nlohmann::ordered_json json;
     json["spec"] = specText(isUserFormat(spec) ? asCodebookSpec(spec) : withoutTrained(spec));
-    json["shape"] = tensor.shape;
+    json["shape"] = tensor.shape.sizes();
     json["dtype"] = info(tensor.dtype).id;
     if (layout != "eformer") json["layout"] = layout;
     if (columnScales) json["column_scale"] = true;

@@ -164,6 +164,13 @@ std::string partReason(const TensorInfo& tensor, const std::string& whole) {
                        escapeForPeople(tensor.name, 80), escapeForPeople(whole, 80));
 }
 
+std::shared_ptr<const QuantSpec> sharedSpec(QuantSpec spec, std::span<const TakenTensor> taken) {
+    constexpr std::size_t lookedAt = 4; // neighbours have the same, or that of their role
+    for (std::size_t i = 0; i < lookedAt && i < taken.size(); ++i)
+        if (const auto& known = taken[taken.size() - 1 - i].shared; *known == spec) return known;
+    return std::make_shared<const QuantSpec>(std::move(spec));
+}
+
 Result<std::vector<TakenTensor>> takenTensors(const Model& model, const QuantizeRequest& request, const Layout& layout,
                                               WrittenFiles& kept) {
     const auto asked = askedTensors(model, request);
@@ -172,7 +179,7 @@ Result<std::vector<TakenTensor>> takenTensors(const Model& model, const Quantize
     for (const AskedTensor& one : *asked) {
         const auto held = leftAlone(one, layout);
         if (held)
-            taken.push_back({one.tensor, forTensor(*one.spec, *one.tensor)});
+            taken.push_back({one.tensor, sharedSpec(forTensor(*one.spec, *one.tensor), taken)});
         else if (kept.keptByLayout++ == 0)
             kept.whyKept = fmt::format("tensor '{}': {}", escapeForPeople(one.tensor->name, 80), held.error().message);
     }

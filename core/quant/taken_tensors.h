@@ -26,6 +26,8 @@ Result<std::vector<AskedTensor>> askedTensors(const Model& model, const Quantize
 Result<void> leftAlone(const AskedTensor& asked, const Layout& layout);
 /// Why the layout cannot write a tensor under a spec, whatever its values are.
 Result<void> checkWritable(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout);
+/// The same object as one of the last of `taken` has, where it is equal.
+std::shared_ptr<const QuantSpec> sharedSpec(QuantSpec spec, std::span<const TakenTensor> taken);
 /// Why a tensor that is one of the fields of another, `part`, is not quantized by itself.
 std::string partReason(const TensorInfo& tensor, const std::string& whole);
 

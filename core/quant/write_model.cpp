@@ -14,7 +14,9 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace qs {
 namespace {
@@ -23,13 +25,14 @@ namespace fs = std::filesystem;
 constexpr std::size_t kCopyPiece = std::size_t(4) << 20;
 
 Result<void> noCollision(const std::vector<OutputShard>& shards) {
-    std::set<std::string_view> names;
+    std::vector<std::string_view> names;
     for (const auto& shard : shards)
-        for (const auto& tensor : shard.tensors)
-            if (!names.insert(tensor.name).second)
-                return fail(fmt::format(
-                    "two output tensors would both be called '{}': rename the one in the input or leave it out",
-                    escapeForPeople(tensor.name)));
+        for (const auto& tensor : shard.tensors) names.push_back(tensor.name);
+    std::sort(names.begin(), names.end());
+    if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
+        return fail(
+            fmt::format("two output tensors would both be called '{}': rename the one in the input or leave it out",
+                        escapeForPeople(*twice)));
     return {};
 }
 
@@ -58,6 +61,32 @@ std::string indexName(const Model& model) {
     return found.empty() ? "model.safetensors.index.json" : found;
 }
 
+/// As a tree of JSON would be written, but without one: an index may have a million names.
+Result<void> writeIndex(const std::string& path, const std::vector<OutputShard>& shards) {
+    constexpr std::size_t piece = std::size_t(1) << 20;
+    std::uint64_t total = 0;
+    std::vector<std::pair<std::string_view, std::string_view>> where; // tensor, file
+    for (const auto& shard : shards) {
+        total += dataBytes(shard);
+        for (const auto& tensor : shard.tensors) where.emplace_back(tensor.name, shard.fileName);
+    }
+    std::sort(where.begin(), where.end());
+    const auto quoted = [](std::string_view text) { return nlohmann::json(text).dump(); };
+    auto file = AtomicFile::create(path);
+    if (!file) return tl::unexpected(file.error());
+    std::string text =
+        fmt::format("{{\n  \"metadata\": {{\n    \"total_size\": {}\n  }},\n  \"weight_map\": {{", total);
+    for (std::size_t i = 0; i < where.size(); ++i) {
+        text += fmt::format("{}\n    {}: {}", i ? "," : "", quoted(where[i].first), quoted(where[i].second));
+        if (text.size() < piece) continue;
+        if (auto done = file->write(text); !done) return done;
+        text.clear();
+    }
+    text += where.empty() ? "}\n}\n" : "\n  }\n}\n";
+    if (auto done = file->write(text); !done) return done;
+    return file->commit();
+}
+
 Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> shards, const std::string& output,
                                  const Job& job, const Finish& finish) {
     // Before hours of work: what cannot be said at the end is not begun.
@@ -73,27 +102,17 @@ Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> sh
     if (!folder) return tl::unexpected(folder.error());
     const fs::path partial = folder->partialPath();
     WrittenFiles written;
-    nlohmann::ordered_json weightMap = nlohmann::ordered_json::object();
-    std::map<std::string, std::string> where;
-    std::uint64_t total = 0;
+    const std::string index = indexName(model);
+    if (!index.empty()) // while the names are there
+        if (auto done = writeIndex((partial / index).string(), shards); !done) return tl::unexpected(done.error());
     for (auto& shard : shards) {
-        total += dataBytes(shard);
-        for (const auto& tensor : shard.tensors) where[tensor.name] = shard.fileName;
         const auto bytes = writeSafetensors((partial / shard.fileName).string(), std::move(shard.tensors),
                                             std::move(shard.metadata), &model, job);
         if (!bytes) return tl::unexpected(bytes.error());
         written.bytes += *bytes;
         written.paths.push_back((fs::path(output) / shard.fileName).string());
     }
-    if (const std::string name = indexName(model); !name.empty()) {
-        for (const auto& [tensor, file] : where) weightMap[tensor] = file;
-        nlohmann::ordered_json index;
-        index["metadata"]["total_size"] = total;
-        index["weight_map"] = std::move(weightMap);
-        if (auto ok = writeWholeFile((partial / name).string(), index.dump(2) + "\n"); !ok)
-            return tl::unexpected(ok.error());
-        written.paths.push_back((fs::path(output) / name).string());
-    }
+    if (!index.empty()) written.paths.push_back((fs::path(output) / index).string());
     if (!model.folder.empty()) {
         const auto copied = copyUntouched(model, partial, output, configures, written.leftOut, job);
         if (!copied) return tl::unexpected(copied.error());

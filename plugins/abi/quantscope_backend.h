@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * QuantScope backend interface, version 1.1: the only header that a backend needs. Plain C99; needs <stdint.h> alone.
+ * QuantScope backend interface, version 1.2: the only header that a backend needs. Plain C99; needs <stdint.h> alone.
  *
  * A backend is a shared library that exports ONE symbol, quantscope_backend_query(), which returns a table of functions.
  * It runs operations on quantized weights in one or more *variants*, so that error and speed stand side by side.
@@ -38,7 +38,7 @@ extern "C" {
 #endif
 
 #define QS_ABI_MAJOR 1u /* another major: query() returns NULL */
-#define QS_ABI_MINOR 1u /* a larger minor only appends */
+#define QS_ABI_MINOR 2u /* a larger minor only appends */
 
 #if defined(_WIN32)
 #define QS_EXPORT __declspec(dllexport)
@@ -163,7 +163,7 @@ typedef struct {
  */
 typedef struct {
     uint32_t struct_size;
-    uint32_t flags; /* QS_PROBLEM_* */
+    uint32_t flags;          /* QS_PROBLEM_* */
     const char* op;          /* see above; lives for the call, as all that this struct points to */
     int64_t m, n, k;         /* numbers, not bytes: rows of x, columns of y, length of the sums; 1 or more */
     const qs_format* weight; /* NULL for quant_act */
@@ -237,18 +237,19 @@ typedef struct {
     int64_t arg_bytes, out_bytes, temp_bytes; /* out: device memory of one run */
     int64_t peak_bytes, code_bytes;           /* out */
     int64_t weight_bytes;                     /* out: what one run must read of the weights and their scales */
+    int64_t copy_bytes; /* out: memory of one more copy of them, padding and all; 0 or less = not known. Since 1.2 */
 } qs_kernel_info;
 
 #define QS_RUN_COLD 1u /* weights come from memory: rotate over buffer_sets copies */
 
 typedef struct {
     uint32_t struct_size;
-    uint32_t warmup;      /* untimed runs first */
-    uint32_t iters;       /* samples wanted */
-    uint32_t chain;       /* runs in one sample; samples_ns holds the time of ONE run, the sample's time over chain */
-    uint32_t buffer_sets; /* copies of the weights, used in turn, one a run; 1 = warm */
-    uint32_t flags;       /* QS_RUN_* */
-    double max_seconds;   /* stop sampling after that; at least one sample is taken */
+    uint32_t warmup;       /* untimed runs first */
+    uint32_t iters;        /* samples wanted */
+    uint32_t chain;        /* runs in one sample; samples_ns holds the time of ONE run, the sample's time over chain */
+    uint32_t buffer_sets;  /* copies of the weights, used in turn, one a run; 1 = warm */
+    uint32_t flags;        /* QS_RUN_* */
+    double max_seconds;    /* stop sampling after that; at least one sample is taken */
     uint64_t memory_bytes; /* of roof(): the most that what it reads may take; 0 = as the backend likes. Since 1.1 */
 } qs_run_opts;
 

@@ -4,6 +4,7 @@
 #include "plugins/cpu/problem.h"
 
 #include "kernels/kernel_set.h"
+#include "kernels/zeroed_pages.h"
 
 namespace qs::cpu {
 
@@ -19,6 +20,15 @@ int32_t assembly(qs_kernel& kernel, char* buf, uint64_t cap, uint64_t* need, qs_
         }
     if (kernel.assembly.empty()) return fail(error, QS_NOT_FOUND, "This variant is plain C++ without an inner loop.");
     return giveText(kernel.assembly, buf, cap, need);
+}
+
+/// Memory of one more copy: of small weights most of it is what pages are filled up with.
+int64_t copyBytes(const PreparedMatmul& prepared) {
+    constexpr std::size_t large = std::size_t(1) << 20, object = 1024;
+    if (prepared.weightBytes() >= large) return int64_t(prepared.weightBytes() + large / 8);
+    const std::size_t before = zeroedPagesTaken();
+    { const auto copy = prepared.clone(); }
+    return int64_t(zeroedPagesTaken() - before + object);
 }
 
 } // namespace
@@ -58,6 +68,7 @@ int32_t prepare(qs_ctx* ctx, uint32_t dev, const qs_problem* problem, const char
         mine.bytes_accessed = -1;
         mine.arg_bytes = mine.out_bytes = mine.temp_bytes = mine.peak_bytes = mine.code_bytes = -1;
         mine.weight_bytes = int64_t(kernel->prepared->weightBytes());
+        mine.copy_bytes = copyBytes(*kernel->prepared);
         give(info, mine);
         *out = kernel.release();
         return QS_OK;

@@ -97,6 +97,8 @@ Product::Product(const Library& library, const qs_problem& p, const VariantRow& 
     info_.temp_bytes += actBf16_ ? 4 * m_ * k_ : 0;
     info_.temp_bytes += outBf16_ ? 4 * m_ * n_ : 0;
     info_.weight_bytes = std::int64_t(before ? denseBytes : stored_.readBytes());
+    constexpr std::int64_t ofAllocations = 512; // two, each aligned and with the words of malloc
+    info_.copy_bytes = std::int64_t(before ? denseBytes : stored_.weightBytes() + scaleBytes) + ofAllocations;
 }
 
 void Product::copies(std::uint32_t count) {

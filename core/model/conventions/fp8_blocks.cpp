@@ -32,7 +32,7 @@ Result<std::shared_ptr<const Layer>> readLayer(const Checkpoint& checkpoint, con
             return fail(fmt::format("weight_block_size of {} is not two sizes", checkpoint.config().file));
         rows = std::int64_t((*said)[0]), columns = std::int64_t((*said)[1]);
     }
-    auto scaleShape = codes->shape;
+    std::vector<std::int64_t> scaleShape = codes->shape;
     scaleShape[rank - 2] = groupsOf(scaleShape[rank - 2], rows);
     scaleShape[rank - 1] = groupsOf(scaleShape[rank - 1], columns);
     auto scales = checkpoint.field(name + "_scale_inv",

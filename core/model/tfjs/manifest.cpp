@@ -244,7 +244,7 @@ private:
             weight.info.bytes = elements * std::uint64_t(info(weight.info.dtype).bits) / 8;
         weight.info.name = std::move(*name_);
         weight.info.name.shrink_to_fit();
-        weight.info.shape.assign(shape_.begin(), shape_.end());
+        weight.info.shape = std::vector<std::int64_t>(shape_.begin(), shape_.end());
         std::uint64_t more = sizeof weight;
         if (weight.coding == Coding::Affine) more += kPerAffine + 3 * ListBudget::of(weight.info);
         if (!budget_.take(weight.info, more)) return refuse(budget_.why("its list of weights"));

@@ -163,7 +163,7 @@ private:
         if (table.shape()) {
             if (table.shape()->size() > kMostRank)
                 return refused(fmt::format("it has more than {} dimensions", kMostRank));
-            info.shape.assign(table.shape()->begin(), table.shape()->end());
+            info.shape = std::vector<std::int64_t>(table.shape()->begin(), table.shape()->end());
         }
         for (const auto dim : info.shape) {
             if (dim < 0) return refused(fmt::format("it has a dimension of {}", dim));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The command bench on the real program and its worker: the rows of the contract, comparison, refusals.
-#include "cli_run.h"
 #include "kernels/cpu_features.h"
+#include "peak.h"
 #include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
@@ -113,6 +113,24 @@ private Q_SLOTS:
             const auto ran = asked(wrong);
             QVERIFY2(ran.code == 1 && isSentence(ran.err), ran.err.constData());
         }
+    }
+    /// Copies of small weights take many times their bytes: what they take is counted, and a row says that they are too
+    /// few to be cold.
+    void memoryOfSmallWeights() {
+        if (kSanitized) QSKIP("the sanitizer's own memory is many times the program's");
+        constexpr std::int64_t kLimit = 128 * kMiB, kBeside = 96 * kMiB; // programs, libraries, a stack for each thread
+        const QString json = path("small.json");
+        const auto peak = peakOf({binary().toStdString(), "bench", "--shape", "1x16x32", "--shape", "4x16x32", "--spec",
+                                  "int8", "--spec", "nf4:block=32", "--spec", "f32", "--seconds", "0.01", "--memory",
+                                  "128MiB", "--json", json.toStdString()});
+        QCOMPARE(peak.code, 0);
+        qInfo("%.1f MiB", double(peak.bytes) / double(kMiB));
+        QVERIFY2(peak.bytes <= kLimit + kBeside, qPrintable(QString::number(double(peak.bytes) / double(kMiB))));
+        int warm = 0;
+        for (const auto& row : rows(get(json)))
+            warm +=
+                row.toObject()[s("reason")].toString().contains(s("not cold: within the memory limit of 128.00 MiB"));
+        QVERIFY(warm > 0);
     }
     void modelShapes() {
         const auto ran = run(kQuick + QStringList{s("--model"), s(QS_SOURCE_DIR "/resources/samples/tiny-llama"),

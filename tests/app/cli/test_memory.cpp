@@ -27,11 +27,13 @@ private Q_SLOTS:
     void inspect_data();
     void inspect();
     void analyze();
+    void perTensor_data();
+    void perTensor();
     void window_data();
     void window();
 
 private:
-    QTemporaryDir folder_;
+    QTemporaryDir folder_, many_;
     std::int64_t baseline_ = 0;
 };
 
@@ -350,6 +352,64 @@ void MemoryTest::analyze() {
         qInfo("%s of %d tensors takes %.1f MiB", arguments.front().c_str(), tensors, double(taken) / kMiB);
         QVERIFY(taken <= 64 * kMiB);
     }
+}
+
+namespace {
+
+constexpr int kSome = 6'000, kMany = 20'000; // more than any command keeps rows of
+
+/// As experts of many layers are called, with values that differ.
+QString experts(const QTemporaryDir& folder, int tensors) {
+    const QString path = folder.filePath(name("%1.safetensors").arg(tensors));
+    if (QFile::exists(path)) return path;
+    QByteArray text = "{", data;
+    for (int i = 0; i < tensors; ++i) {
+        const auto at = [](int n) { return QByteArray::number(8 * n); };
+        const QByteArray called = "model.layers." + QByteArray::number(i / 256) + ".mlp.experts." +
+                                  QByteArray::number(i % 256) + ".up_proj.weight";
+        text += (i ? "," : "") + entry(called, "F16", "[1,4]", "[" + at(i) + "," + at(i + 1) + "]");
+        for (int k = 0; k < 4; ++k) data += le(0x2c00u + std::uint64_t((i * 7 + k * 131) % 2048), 2);
+    }
+    return put(folder.path(), name("%1.safetensors").arg(tensors), madeFile(text + "}", data));
+}
+
+} // namespace
+
+void MemoryTest::perTensor_data() {
+    QTest::addColumn<QStringList>("arguments");
+    QTest::addColumn<int>("most"); // bytes a tensor: its row in the list of the model, a name in it, and little else
+    const auto add = [](const char* what, const char* words, int most) {
+        QTest::newRow(what) << QString::fromLatin1(words).split(u' ') << most;
+    };
+    add("inspect", "inspect IN --json /dev/null", 400);
+    add("analyze", "analyze IN --spec int8 --json /dev/null --csv /dev/null", 400);
+    add("sweep", "sweep IN --spec int8 --block 4 --json /dev/null --html /dev/null", 400);
+    add("audit", "audit IN --json /dev/null", 400);
+    add("diff", "diff IN IN --json /dev/null --md /dev/null", 700); // two models
+    add("quantize", "quantize IN --spec int8 -o OUT.safetensors", 1'800);
+    add("whatif", "whatif IN --tensor layers.0.mlp.experts.0.up --spec int8 --transpose 1,0", 400);
+}
+
+/// Of a command that holds its rows, and not what it says of them, it would be thousands.
+void MemoryTest::perTensor() {
+    if (kSanitized) QSKIP("the sanitizer's own memory is many times the program's");
+    QFETCH(QStringList, arguments);
+    QFETCH(int, most);
+    const auto peak = [&](int tensors) {
+        QTemporaryDir out;
+        std::vector<std::string> call = {clitest::binary().toStdString()};
+        for (QString word : arguments)
+            call.push_back(word.replace(name("IN"), experts(many_, tensors))
+                               .replace(name("OUT"), out.filePath(name("out")))
+                               .toStdString());
+        const auto found = clitest::peakOf(call);
+        return found.code == 0 ? found.bytes : -1;
+    };
+    const auto some = peak(kSome), many = peak(kMany);
+    QVERIFY(some > 0 && many > 0);
+    const double each = double(many - some) / (kMany - kSome);
+    qInfo("%.0f bytes a tensor beyond the %.1f MiB of %d", each, double(some) / kMiB, kSome);
+    QVERIFY2(each <= most, qPrintable(QString::number(each)));
 }
 
 /// Opened, with its tensors in the browser and the page painted.

@@ -22,6 +22,7 @@ private Q_SLOTS:
     void transposedTiles_data();
     void transposedTiles();
     void byValues();
+    void handedOut();
     void permutedRowsAndColumns();
     void filtered();
     void memory();
@@ -324,6 +325,42 @@ void DiffTest::byValues() {
                                   QStringLiteral("fc2.weight|onnx::MatMul_11|different|values|transposed"),
                                   QStringLiteral("fc3.weight||only_a||"), QStringLiteral("|onnx::MatMul_13|only_b||")};
     QCOMPARE(lines(diffed(a, b)), expected);
+}
+
+/// Rows that go elsewhere one by one are those that are kept else, and are counted.
+void DiffTest::handedOut() {
+    const QTemporaryDir folder;
+    const auto a = opened(folder,
+                          {f32("model.layers.0.mlp.gate_up_proj.weight", {8, 64}, normal(512, 1)),
+                           f32("same.weight", {8, 64}, normal(512, 2)), f32("x.weight", {16, 64}, normal(1024, 3)),
+                           f32("alone.weight", {4, 64}, normal(256, 4))},
+                          "a.safetensors");
+    Values both = normal(512, 1);
+    const auto b =
+        opened(folder,
+               {f32("model.layers.0.mlp.gate_proj.weight", {4, 64}, Values(both.begin(), both.begin() + 256)),
+                f32("model.layers.0.mlp.up_proj.weight", {4, 64}, Values(both.begin() + 256, both.end())),
+                f32("same.weight", {8, 64}, normal(512, 2)), f32("y.weight", {16, 64}, normal(1024, 3)),
+                f32("only.weight", {2, 64}, normal(128, 5))},
+               "b.safetensors");
+    const DiffResult kept = diffed(a, b);
+    DiffResult rows;
+    const auto handed = diffModels({a, b}, Job{}, [&](const DiffRow& row) {
+        rows.rows.push_back(row);
+        return Result<void>();
+    });
+    QVERIFY(handed && handed->rows.empty());
+    QCOMPARE(handed->handedOutRows(), kept.rows.size());
+    for (const auto status : {DiffStatus::Equal, DiffStatus::Different, DiffStatus::OnlyA, DiffStatus::OnlyB})
+        QCOMPARE(handed->count(status), kept.count(status));
+    QCOMPARE(diffText(*handed), diffText(kept));
+    std::stable_sort(rows.rows.begin(), rows.rows.end(),
+                     [](const DiffRow& x, const DiffRow& y) { return x.a && y.a && x.a < y.a; });
+    QCOMPARE(lines(rows), lines(kept));
+    QVERIFY(lines(kept).contains(QStringLiteral("x.weight|y.weight|equal|values|")));
+    const auto failed =
+        diffModels({a, b}, Job{}, [](const DiffRow&) -> Result<void> { return fail("there is no room"); });
+    QVERIFY(!failed && failed.error().message == "there is no room");
 }
 
 /// Pages behind the scan are given back, also those of a few rows of what may be the same tensor.

@@ -62,7 +62,7 @@ private Q_SLOTS:
         const auto said = [](std::int64_t columns, const char* spec) {
             TensorInfo tensor;
             tensor.name = "w", tensor.shape = {32, columns};
-            const TakenTensor taken{&tensor, *parseSpec(spec)};
+            const TakenTensor taken{&tensor, std::make_shared<const QuantSpec>(*parseSpec(spec))};
             return findLayout("bnb")->warns({&taken, 1});
         };
         QCOMPARE(said(512, "nf4:dialect=bnb"), std::string());

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Small tensors among very many are made again when they are written and when they are proved: byte for byte what they
+// are among few, where they are kept. And the certificate of very many, which is written piece by piece.
+#include "tests/core/export/made_export.h"
+#include "tests/support/test_program.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+using namespace qs;
+using namespace qs::test;
+
+namespace {
+
+constexpr int kMany = 1'100, kFew = 5; // more and fewer than writeTaken() keeps
+
+std::string nameOf(int i) { return fmt::format("layers.{}.up.weight", i); }
+
+std::shared_ptr<const Model> model(const QTemporaryDir& folder, int tensors) {
+    std::vector<TensorToWrite> all;
+    for (int i = 0; i < tensors; ++i) {
+        auto values = wavy(4 * 64);
+        for (float& v : values) v *= 1 + float(i) * 0.01f;
+        all.push_back(made(nameOf(i), DType::F32, {4, 64}, std::move(values)));
+    }
+    all.push_back(made("bias", DType::F32, {64}, wavy(64)));
+    return opened(folder, std::move(all));
+}
+
+Exported exported(const Model& from, const char* layout, const char* spec, const QString& output) {
+    auto done = exportModel(from, request(spec, layout, output), Job{});
+    if (!done) qFatal("%s %s: %s", layout, spec, done.error().message.c_str());
+    return std::move(*done);
+}
+
+QByteArray bytesOf(const Model& model, const TensorInfo& tensor) {
+    const auto view = model.view(tensor);
+    if (!view) qFatal("%s", view.error().message.c_str());
+    QByteArray bytes(qsizetype(tensor.bytes), '\0');
+    view->readInto(0, {reinterpret_cast<std::byte*>(bytes.data()), std::size_t(bytes.size())});
+    return bytes;
+}
+
+} // namespace
+
+class ManyTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void sameAsAmongFew_data() {
+        QTest::addColumn<QString>("layout");
+        QTest::addColumn<QString>("spec");
+        QTest::addColumn<QString>("ending");
+        for (const auto& [layout, spec, ending] :
+             std::initializer_list<std::tuple<const char*, const char*, const char*>>{
+                 {"eformer", "int8", ".safetensors"},
+                 {"eformer", "nf4:block=64", ".safetensors"},
+                 {"native", "int4:sym=no:block=32", ".safetensors"},
+                 {"plain", "nf4:block=64", ".safetensors"},
+                 {"mlx", "int4:sym=no:block=32:scaletype=bf16", ""},
+                 {"npz", "int8", ".npz"}})
+            QTest::addRow("%s %s", layout, spec)
+                << QString::fromLatin1(layout) << QString::fromLatin1(spec) << QString::fromLatin1(ending);
+    }
+    void sameAsAmongFew() {
+        QFETCH(QString, layout);
+        QFETCH(QString, spec);
+        QFETCH(QString, ending);
+        QTemporaryDir ofMany, ofFew;
+        const auto many = model(ofMany, kMany), few = model(ofFew, kFew);
+        const QString outMany = ofMany.filePath(QStringLiteral("out") + ending),
+                      outFew = ofFew.filePath(QStringLiteral("out") + ending);
+        const auto manyDone = exported(*many, qPrintable(layout), qPrintable(spec), outMany);
+        const auto fewDone = exported(*few, qPrintable(layout), qPrintable(spec), outFew);
+        QCOMPARE(manyDone.written.quantizedTensors, std::uint64_t(kMany));
+        QCOMPARE(manyDone.written.copiedTensors, std::uint64_t(1));
+        QCOMPARE(manyDone.certificate.proof.quantized, std::uint64_t(kMany));
+        QCOMPARE(manyDone.certificate.proof.equal, std::uint64_t(kMany));
+        const auto inMany = openModel(outMany.toStdString()), inFew = openModel(outFew.toStdString());
+        QVERIFY(inMany && inFew);
+        for (const TensorInfo& tensor : (*inFew)->tensors) {
+            const TensorInfo* same = (*inMany)->find(tensor.name);
+            QVERIFY2(same, tensor.name.c_str());
+            QVERIFY(same->dtype == tensor.dtype && same->shape == tensor.shape);
+            QVERIFY2(bytesOf(**inMany, *same) == bytesOf(**inFew, tensor), tensor.name.c_str());
+        }
+        for (std::size_t i = 0; i < (*inFew)->files.size(); ++i)
+            for (const auto& [key, value] : (*inFew)->files[i].metadata)
+                if (key.starts_with("quantscope.") && key != "quantscope.config")
+                    QVERIFY2((*inMany)->files[i].metadata.at(key) == value, key.c_str());
+        for (const TensorProof& one : fewDone.certificate.proof.tensors) {
+            const auto& all = manyDone.certificate.proof.tensors;
+            const auto same =
+                std::find_if(all.begin(), all.end(), [&](const TensorProof& other) { return other.name == one.name; });
+            QVERIFY(same != all.end());
+            QVERIFY(same->readAs == one.readAs.text() && same->specFull == one.specFull.text());
+            QCOMPARE(same->bytesWritten, one.bytesWritten);
+        }
+    }
+
+    /// As the whole tree would be written.
+    void certificateInPieces() {
+        QTemporaryDir folder;
+        const auto from = model(folder, kMany);
+        auto certificate =
+            exported(*from, "native", "nf4:block=64", folder.filePath(QStringLiteral("out.safetensors"))).certificate;
+        certificate.proof.tensors.front().reason = "it has \"tensors\": []\nin two lines";
+        std::size_t pieces = 0;
+        std::string text;
+        QVERIFY(eachCertificatePiece(certificate, [&](const std::string& piece) {
+            ++pieces, text += piece;
+            return Result<void>();
+        }));
+        QVERIFY(text == certificateText(certificate));
+        QVERIFY(text == nlohmann::ordered_json::parse(text).dump(1, ' ') + "\n");
+        QCOMPARE(nlohmann::json::parse(text).at("tensors").size(), std::size_t(kMany + 1));
+        QCOMPARE(nlohmann::json::parse(certificateRows(certificate)).size(), std::size_t(kMany + 1));
+        certificate.proof.tensors.clear();
+        const std::string empty = certificateText(certificate);
+        QVERIFY(empty == nlohmann::ordered_json::parse(empty).dump(1, ' ') + "\n");
+        for (int i = 0; i < 4'000; ++i) certificate.proof.tensors.push_back({.name = nameOf(i), .dtype = "F32"});
+        pieces = 0;
+        QVERIFY(eachCertificatePiece(certificate, [&](const std::string&) { return ++pieces, Result<void>(); }));
+    }
+
+    /// The index of a folder, as a tree of JSON would be written.
+    void indexOfShards() {
+        QTemporaryDir folder;
+        std::vector<TensorToWrite> first, second;
+        for (int i = 0; i < 20; ++i)
+            (i % 2 ? first : second).push_back(made(nameOf(i), DType::F32, {4, 64}, wavy(4 * 64)));
+        for (const auto& [name, tensors] : {std::pair("model-00001-of-00002.safetensors", first),
+                                            std::pair("model-00002-of-00002.safetensors", second)})
+            QVERIFY(writeSafetensors(folder.filePath(QString::fromLatin1(name)).toStdString(), tensors, {}, nullptr,
+                                     Job{}));
+        const auto from = openModel(folder.path().toStdString());
+        QVERIFY(from);
+        QTemporaryDir out;
+        const auto done = exported(**from, "eformer", "int8", out.filePath(QStringLiteral("folder")));
+        QFile index(out.filePath(QStringLiteral("folder/model.safetensors.index.json")));
+        QVERIFY(index.open(QIODevice::ReadOnly));
+        const std::string text = index.readAll().toStdString();
+        QVERIFY(text == nlohmann::ordered_json::parse(text).dump(2) + "\n");
+        const auto json = nlohmann::json::parse(text);
+        QCOMPARE(json.at("weight_map").size(), std::size_t(40));
+        QCOMPARE(json.at("weight_map").at(nameOf(1) + ".scale").get<std::string>(),
+                 std::string("model-00001-of-00002.safetensors"));
+        const auto again = openModel(out.filePath(QStringLiteral("folder")).toStdString());
+        QVERIFY(again);
+        QCOMPARE((*again)->warnings.size(), std::size_t(0));
+    }
+};
+
+QS_TEST(ManyTest)
+#include "many_test.moc"
