@@ -414,6 +414,8 @@ private Q_SLOTS:
         QCOMPARE(tried->argument(0)->text(), QStringLiteral("0,1"));
         QCOMPARE(tried->rows().size(), operations.size());
         QVERIFY(tried->rows().front().caused->exact());
+        QTest::qWait(300); // panels that nobody has seen yet begin nothing by themselves
+        QCOMPARE(lane.begun(), 0);
         press(window, "lab-products");
         auto* products = window.findChild<ProductsPanel*>();
         QTRY_VERIFY(!products->rows().empty());
