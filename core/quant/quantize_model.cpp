@@ -48,21 +48,28 @@ Result<std::string> whyRefused(const Model& model, const TakenTensor& taken, con
     return refusal(model, *taken.tensor, taken.spec(), layout, when, job);
 }
 
-/// What would do for all tensors that have the spec of the refused one; none where no other spec helps.
-std::vector<QuantSpec> offersFor(const std::vector<TakenTensor>& taken, const TensorInfo& refused,
+/// What would do for all tensors that were asked for under the spec of the refused one; none where no other spec helps.
+std::vector<QuantSpec> offersFor(const Model& model, const QuantizeRequest& request,
+                                 const std::vector<TakenTensor>& taken, const TensorInfo& refused,
                                  const Layout& layout) {
     const auto found =
         std::find_if(taken.begin(), taken.end(), [&](const TakenTensor& one) { return one.tensor == &refused; });
     if (found == taken.end() || layout.accepts(found->spec(), refused.shape)) return {};
+    const auto asked = askedTensors(model, request);
+    if (!asked) return {};
+    std::map<std::string_view, const QuantSpec*> specs; // before forTensor(), which differs from tensor to tensor
+    for (const AskedTensor& one : *asked) specs[one.tensor->name] = one.spec;
+    const QuantSpec* wanted = specs[refused.name];
+    if (!wanted) return {};
     std::vector<const TensorInfo*> tensors;
     for (const TakenTensor& one : taken)
-        if (one.spec() == found->spec()) tensors.push_back(one.tensor);
-    return specsThatFit(found->spec(), tensors, &layout);
+        if (const QuantSpec* spec = specs[one.tensor->name]; spec && *spec == *wanted) tensors.push_back(one.tensor);
+    return specsThatFit(*wanted, tensors, &layout);
 }
 
 /// A refusal counts all tensors that are refused, whenever the first of them is met.
-Result<void> checkAll(const Model& model, const std::vector<TakenTensor>& taken, const Layout& layout, NonFinites when,
-                      const Job& job) {
+Result<void> checkAll(const Model& model, const QuantizeRequest& request, const std::vector<TakenTensor>& taken,
+                      const Layout& layout, NonFinites when, const Job& job) {
     std::vector<const TensorInfo*> refused, all;
     std::string first;
     const auto fields = storedFields(model);
@@ -76,8 +83,8 @@ Result<void> checkAll(const Model& model, const std::vector<TakenTensor>& taken,
         refused.push_back(one.tensor);
     }
     if (refused.empty()) return {};
-    if (when == NonFinites::WhileWritten) return checkAll(model, taken, layout, NonFinites::Before, job);
-    first += offersText(offersFor(taken, *refused.front(), layout));
+    if (when == NonFinites::WhileWritten) return checkAll(model, request, taken, layout, NonFinites::Before, job);
+    first += offersText(offersFor(model, request, taken, *refused.front(), layout));
     const std::string filter = filterWithout(model, all, refused);
     std::string message = fmt::format("{}: {} of {} tensors cannot be quantized, nothing was written; {}",
                                       escapeForPeople(model.path, 160), refused.size(), taken.size(), first);
@@ -354,7 +361,8 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
     // Solvers and what was trained take values that were looked at.
     const bool looksFirst = request.solve || std::any_of(taken->begin(), taken->end(),
                                                          [](const TakenTensor& one) { return isTrained(one.spec()); });
-    if (auto ok = checkAll(model, *taken, *layout, looksFirst ? NonFinites::Before : NonFinites::WhileWritten, job);
+    if (auto ok =
+            checkAll(model, request, *taken, *layout, looksFirst ? NonFinites::Before : NonFinites::WhileWritten, job);
         !ok)
         return tl::unexpected(ok.error());
     const auto nonFinite = looksFirst ? nullptr : std::make_shared<std::atomic<bool>>(false);
@@ -363,7 +371,8 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
         WrittenFiles ignored;
         const auto asked = takenTensors(model, request, *layout, ignored);
         if (!asked) return tl::unexpected(asked.error());
-        if (auto ok = checkAll(model, *asked, *layout, NonFinites::Before, job); !ok) return tl::unexpected(ok.error());
+        if (auto ok = checkAll(model, request, *asked, *layout, NonFinites::Before, job); !ok)
+            return tl::unexpected(ok.error());
     }
     if (!result) return result;
     result->keptByLayout = kept.keptByLayout, result->whyKept = std::move(kept.whyKept);

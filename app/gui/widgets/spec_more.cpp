@@ -304,7 +304,8 @@ void SpecMore::follow(const QuantSpec& spec) {
     dialect_->setCurrentText(QString::fromStdString(spec.effectiveDialect()));
     setRow(dialect_, dialect_->count() > 1);
     zero_->setCurrentIndex(spec.isSymmetric() ? 0 : 1);
-    setRow(zero_, traits.affine && !hasBiases(spec)); // no other choice there
+    const bool chooses = !hasBiases(spec); // MLX has one way alone
+    setRow(zero_, traits.affine && chooses);
     scaleType_->clear();
     for (const auto id : scaleTypesOf(spec)) scaleType_->addItem(QString::fromUtf8(id.data(), qsizetype(id.size())));
     scaleType_->setCurrentText(QString::fromStdString(spec.effectiveScaleType()));
@@ -315,7 +316,7 @@ void SpecMore::follow(const QuantSpec& spec) {
     setRow(flat_, takesFlat(spec));
     const auto calibration = spec.effectiveCalibration();
     clip_->setValue(calibration.arguments.empty() ? 1.0 : calibration.arguments.front());
-    setRow(clip_, isFactor(calibration));
+    setRow(clip_, isFactor(calibration) && chooses);
     const auto* row = rowOf(calibration);
     const bool sign = traits.kind == FormatKind::Sign; // absmean takes no numbers there
     numbers_->setText(valueIn(spec, "calib").section(u',', 1));
@@ -328,13 +329,13 @@ void SpecMore::follow(const QuantSpec& spec) {
     bits_->setCurrentText(QString::number(spec.codeBits()));
     setRow(bits_, bits_->count() > 1);
     rounding_->setCurrentIndex(spec.randomSeed() ? 1 : 0);
-    setRow(rounding_, traits.stochastic);
+    setRow(rounding_, traits.stochastic && chooses);
     seed_->setText(spec.randomSeed() ? QString::number(*spec.randomSeed()) : QString());
     setRow(seed_, spec.randomSeed().has_value());
     tiles_->setText(valueIn(spec, "tile"));
-    setRow(tiles_, traits.tiles);
+    setRow(tiles_, traits.tiles && chooses);
     sparsity_->setText(valueIn(spec, "sparse"));
-    setRow(sparsity_, traits.sparse);
+    setRow(sparsity_, traits.sparse && chooses);
 }
 
 void SpecMore::popUp(const QuantSpec& spec, QWidget* under) {

@@ -317,6 +317,13 @@ private Q_SLOTS:
         QCOMPARE(specText(applied), std::string("nf4:flat=yes"));
         pick("Blocks over", "the last axis");
         QCOMPARE(specText(applied), std::string("nf4"));
+        more.follow(*parseSpec("int8"));
+        pick("Dialect", "mlx");
+        QCOMPARE(specText(applied), std::string("int8:dialect=mlx"));
+        for (const char* key : {"Zero point", "Clip factor", "Rounding", "Tiles", "Sparsity", "Axes"})
+            QVERIFY2(field(key)->isHidden(), key);
+        pick("Scale type", "bf16");
+        QCOMPARE(specText(applied), std::string("int8:scaletype=bf16:dialect=mlx"));
         more.follow(*parseSpec("codebook"));
         pick("Bits", "3");
         QCOMPARE(specText(applied), std::string("codebook:bits=3"));
