@@ -63,7 +63,19 @@ private:
     std::vector<Row> rows_;
 };
 
-/// By the headers of the files alone.
+/// As the model lists them, of what it computes the parts.
+SizesInFiles sizesInList(const Model& written) {
+    SizesInFiles sizes;
+    for (const TensorInfo& tensor : written.tensors) {
+        const auto parts = tensor.derived ? tensor.derived->parts() : std::span<const TensorInfo>();
+        if (parts.empty()) sizes.add(tensor); // else it may have the name of one of them
+        for (const TensorInfo& part : parts) sizes.add(part);
+    }
+    sizes.sort();
+    return sizes;
+}
+
+/// By the headers of the files alone: the list leaves out what is there twice, or what only computes others.
 Result<SizesInFiles> sizesInFiles(const Model& written) {
     SizesInFiles sizes;
     for (const ModelFile& file : written.files) {
@@ -360,8 +372,16 @@ Result<Proof> prove(const Model& original, const std::vector<WrittenTensor>& ten
                     const Job& job) {
     const auto written = openModel(path);
     if (!written) return fail("the proof failed: " + written.error().message);
-    const auto sizes = sizesInFiles(**written);
-    if (!sizes) return tl::unexpected(sizes.error());
+    SizesInFiles sizes = sizesInList(**written);
+    bool isWholeList = false;
+    const auto sizeOf = [&](const std::string& field) -> Result<std::optional<std::uint64_t>> {
+        auto found = sizes.find(field);
+        if (found || isWholeList) return found;
+        auto all = sizesInFiles(**written);
+        if (!all) return tl::unexpected(all.error());
+        sizes = std::move(*all), isWholeList = true;
+        return sizes.find(field);
+    };
     Proof proof;
     std::uint64_t total = 0, done = 0, index = 0, kept = 0;
     for (const WrittenTensor& record : tensors) total += record.bytes;
@@ -381,12 +401,13 @@ Result<Proof> prove(const Model& original, const std::vector<WrittenTensor>& ten
             made = std::move(*again);
         }
         for (const std::string& field : record.again ? made.second : record.fields) {
-            const auto found = sizes->find(field);
-            if (!found)
+            const auto size = sizeOf(field);
+            if (!size) return tl::unexpected(size.error());
+            if (!*size)
                 return fail(
                     fmt::format("the proof failed: tensor {} is not in what was written; nothing was left behind",
                                 quotedName(field)));
-            one.bytesWritten += *found;
+            one.bytesWritten += **size;
         }
         if (one.bytesWritten != one.bytesPredicted)
             return fail(

@@ -161,6 +161,7 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
 
     TensorStream stream(*file, path, total, tensors.size(), job);
     if (auto all = addAll(*file, stream, tensors, sizes, 8 + length); !all) return tl::unexpected(all.error());
+    tensors = {}, sizes = {}, metadata = {}; // the proof takes as much
     if (auto named = checkAndCommit(*file, opened, job, naming); !named) return tl::unexpected(named.error());
     return whole;
 }

@@ -3,8 +3,10 @@
 
 #include "core/base/text.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
@@ -91,9 +93,27 @@ private:
     int depth_ = 0;
 };
 
+/// Hears how far a check has come: what lies behind may leave memory.
+using Behind = std::function<void(std::size_t)>;
+
+/// The text in pieces that end between characters, one after another until one is refused.
+template<class Check> std::size_t firstIn(std::string_view text, const Behind& behind, const Check& check) {
+    for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end) {
+        end = std::min<std::size_t>(text.size(), begin + kBetweenPassed);
+        for (int back = 0; back < 3 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80;
+             ++back)
+            --end;
+        if (const auto at = check(text.substr(begin, end - begin)); at != text.npos) return begin + at;
+        behind(end);
+    }
+    return text.npos;
+}
+
 /// Where a text of more than kMaxText bytes begins, or npos.
-std::size_t longText(std::string_view text) {
+std::size_t longText(std::string_view text, const Behind& behind) {
+    std::size_t told = 0;
     for (auto open = text.find('"'); open != text.npos;) {
+        if (open - told >= kBetweenPassed) behind(told = open);
         auto close = open;
         do { // a quote after an odd number of backslashes belongs to the text
             close = text.find('"', close + 1);
@@ -146,17 +166,21 @@ Result<void> readStrictJson(std::string_view text, const std::string& path, std:
         return fail(fmt::format("{}: {} (at byte {}).", escapeForPeople(path, 200), why, byte), path,
                     static_cast<long long>(byte));
     };
-    if (const auto bad = invalidUtf8(text); bad != std::string_view::npos)
+    const Behind behind = [&](std::size_t at) {
+        if (visitor.passed) visitor.passed(firstByte + at);
+    };
+    if (const auto bad = firstIn(text, behind, invalidUtf8); bad != std::string_view::npos)
         return refusal("the header is not valid UTF-8", bad);
     if (text.starts_with("\xef\xbb\xbf")) return refusal("the JSON begins with a byte order mark", 0);
-    if (const auto nul = text.find('\0'); nul != std::string_view::npos)
+    behind(0);
+    const auto nulIn = [](std::string_view piece) { return piece.find('\0'); };
+    if (const auto nul = firstIn(text, behind, nulIn); nul != std::string_view::npos)
         return refusal("the JSON holds a NUL byte", nul);
-    if (const auto open = longText(text); open != text.npos)
+    behind(0);
+    if (const auto open = longText(text, behind); open != text.npos)
         return refusal(fmt::format("the JSON has a text of more than {} MiB", kMaxText >> 20), open);
-    if (visitor.passed) {
-        visitor.passed(firstByte + text.size());
-        visitor.passed(firstByte);
-    }
+    behind(text.size());
+    behind(0);
 
     const char* seen = text.data();
     Events events(visitor, &seen, firstByte);
