@@ -51,11 +51,13 @@ template<class Io> static void fields(Io& io, SolutionsKept& all) {
     io("solution", all.solution);
 }
 
+constexpr std::size_t kFloatsOfGroup = 3; ///< scale, aux, bias
+
 namespace {
 
 SolutionKept solutionOf(const Solved& solved) {
     std::vector<float> params;
-    for (const auto& [scale, aux] : solved.params) params.push_back(scale), params.push_back(aux);
+    for (const GroupParams& p : solved.params) params.insert(params.end(), {p.scale, p.aux, p.bias});
     return {textOfFloats(solved.values), textOfFloats(params), textOfFloats(solved.columnScales),
             solved.levels ? solved.levels->levels : std::vector<float>(), solved.tensorScale};
 }
@@ -79,11 +81,13 @@ std::shared_ptr<const Solved> solvedOf(const SolutionKept& one, const TensorInfo
     if (!one.params.empty()) {
         const auto groups = std::size_t(std::max<std::int64_t>(1, grid->scales));
         std::vector<float> params;
-        if (!solve::gptqAccepts(asked, {}) || !floatsOf(one.params, 2 * groups, params)) return nullptr;
-        for (std::size_t i = 0; i < params.size(); i += 2) solved->params.push_back({params[i], params[i + 1]});
+        if (!solve::gptqAccepts(asked, {}) || !floatsOf(one.params, kFloatsOfGroup * groups, params)) return nullptr;
+        for (std::size_t i = 0; i < params.size(); i += kFloatsOfGroup)
+            solved->params.push_back({params[i], params[i + 1], params[i + 2]});
         const bool inByte = hasZeroPoints(spec) && storedZeroType(spec) == DType::I8;
         const auto fits = [&](const GroupParams& p) {
-            return std::isfinite(p.scale * one.tensorScale) && (!inByte || (p.aux >= -128 && p.aux <= 127));
+            return std::isfinite(p.scale * one.tensorScale) && std::isfinite(p.bias) &&
+                   (!inByte || (p.aux >= -128 && p.aux <= 127));
         };
         if (!areUsable(spec, solved->params) || !std::all_of(solved->params.begin(), solved->params.end(), fits))
             return nullptr;
@@ -103,7 +107,8 @@ std::shared_ptr<const Solved> solvedOf(const SolutionKept& one, const TensorInfo
 
 bool fitsKept(const Solved& solved) {
     const auto& values = solved.values;
-    return values.size() + 2 * solved.params.size() + solved.columnScales.size() <= kMostKeptFloats &&
+    return values.size() + kept::kFloatsOfGroup * solved.params.size() + solved.columnScales.size() <=
+               kMostKeptFloats &&
            kept::areFinite(std::span(values));
 }
 
