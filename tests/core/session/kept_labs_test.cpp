@@ -291,7 +291,7 @@ void KeptLabsTest::refused_data() {
     // Scales that are NaN, and zero points that are no number of a byte (0xd9d9d9d9 as f32: -8e15).
     for (const char* three : {"////", "2dnZ"}) {
         std::string text;
-        for (std::size_t i = 0; i < groups * 8 / 3; ++i) text += three;
+        for (std::size_t i = 0; i < groups * 12 / 3; ++i) text += three;
         row("zero points", "/solution/params", '"' + text + '"');
     }
     row("zero points", "/solution/column_scales", '"' + std::string((kColumns * 4 + 2) / 3 * 4 - 1, 'A') + "=\""); // 0
