@@ -12,8 +12,9 @@ namespace qs {
 namespace {
 
 constexpr int kRounds = 200;
-constexpr std::size_t kMany = 64;   ///< levels, for which starting a thread takes less than the iteration
-constexpr double kLeastGain = 1e-6; ///< relative saving of a round, 4e-6 dB
+constexpr std::size_t kMany = 64;    ///< levels, for which starting a thread takes less than the iteration
+constexpr std::uint64_t kFew = 4096; ///< elements, for which it takes more
+constexpr double kLeastGain = 1e-6;  ///< relative saving of a round, 4e-6 dB
 
 } // namespace
 
@@ -60,7 +61,7 @@ std::optional<LloydGap> lloydGap(const TensorAnalysis& row, const Density& densi
         for (std::size_t i = begin; i < end; ++i)
             found[i] = lloydMax(density, std::move(found[i]), kRounds, kLeastGain);
     };
-    if (levels.size() < kMany)
+    if (levels.size() < kMany || row.elements < kFew)
         iterate(0, 2, 0);
     else
         parallelFor(2, 1, iterate);

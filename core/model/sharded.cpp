@@ -95,10 +95,12 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
         if (auto added = isTorch ? addPytorch(*model, place.string()) : addSafetensors(*model, place.string()); !added)
             return tl::unexpected(added.error());
     }
-    if (model->files.empty() && !shards.empty())
+    if (model->files.empty() && !shards.empty()) {
+        if (auto listed = parseSafetensorsIndex(text, path); !listed) return tl::unexpected(listed.error());
         return fail(fmt::format("{}: none of its {} shards is there; the first is {}.", shownPath(path), shards.size(),
                                 quotedName(shards.front())),
                     path);
+    }
     sortByName(*model);
 
     // Each tensor from the shard that the map names; what the map does not name is shown as well, once.

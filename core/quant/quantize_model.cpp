@@ -267,6 +267,7 @@ Result<WrittenFiles> writeTaken(const Model& model, const QuantizeRequest& reque
     }
     std::vector<OutputShard> shards(model.files.size());
     std::vector<WrittenTensor> records;
+    records.reserve(model.tensors.size());
     std::uint64_t copies = 0;
     const auto last = std::make_shared<std::weak_ptr<Source>>();
     for (std::size_t i = 0; i < shards.size(); ++i) {

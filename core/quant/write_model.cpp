@@ -194,9 +194,15 @@ Result<WrittenFiles> writeModel(const Model& model, std::vector<OutputShard> sha
     if (auto ok = noCollision(shards); !ok) return tl::unexpected(ok.error());
     if (!output.ends_with(".safetensors")) return writeFolder(model, std::move(shards), output, job, finish);
     OutputShard all;
-    for (auto& shard : shards) {
+    if (!shards.empty()) all = std::move(shards.front()); // of most models the only one
+    std::size_t tensors = all.tensors.size();
+    for (std::size_t i = 1; i < shards.size(); ++i) tensors += shards[i].tensors.size();
+    all.tensors.reserve(tensors);
+    for (std::size_t i = 1; i < shards.size(); ++i) {
+        OutputShard& shard = shards[i];
         std::move(shard.tensors.begin(), shard.tensors.end(), std::back_inserter(all.tensors));
         all.metadata.merge(shard.metadata);
+        shard = {};
     }
     const auto bytes =
         writeSafetensors(output, std::move(all.tensors), std::move(all.metadata), &model, job, finish.naming(output));

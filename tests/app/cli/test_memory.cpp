@@ -356,7 +356,7 @@ void MemoryTest::analyze() {
 
 namespace {
 
-constexpr int kSome = 6'000, kMany = 20'000; // more than any command keeps rows of
+constexpr int kSome = 5'000, kMany = 20'000; // more than any command keeps rows of
 
 /// As experts of many layers are called, with values that differ.
 QString experts(const QTemporaryDir& folder, int tensors) {
@@ -382,8 +382,8 @@ void MemoryTest::perTensor_data() {
         QTest::newRow(what) << QString::fromLatin1(words).split(u' ') << most;
     };
     add("inspect", "inspect IN --json /dev/null", 400);
-    add("analyze", "analyze IN --spec int8 --json /dev/null --csv /dev/null", 400);
-    add("sweep", "sweep IN --spec int8 --block 4 --json /dev/null --html /dev/null", 400);
+    add("analyze", "analyze IN --spec nf4:block=4 --json /dev/null --csv /dev/null", 400);
+    add("sweep", "sweep IN --spec nf4 --block 4 --json /dev/null --html /dev/null", 400);
     add("audit", "audit IN --json /dev/null", 400);
     add("diff", "diff IN IN --json /dev/null --md /dev/null", 700); // two models
     add("quantize", "quantize IN --spec int8 -o OUT.safetensors", 1'800);
@@ -395,11 +395,11 @@ void MemoryTest::perTensor() {
     if (kSanitized) QSKIP("the sanitizer's own memory is many times the program's");
     QFETCH(QStringList, arguments);
     QFETCH(int, most);
-    const auto peak = [&](int tensors) {
+    const auto peak = [&](int count) {
         QTemporaryDir out;
         std::vector<std::string> call = {clitest::binary().toStdString()};
         for (QString word : arguments)
-            call.push_back(word.replace(name("IN"), experts(many_, tensors))
+            call.push_back(word.replace(name("IN"), experts(many_, count))
                                .replace(name("OUT"), out.filePath(name("out")))
                                .toStdString());
         const auto found = clitest::peakOf(call);
