@@ -100,6 +100,15 @@ struct Below {
     AnalysisRow first;
     double seconds = 0;
 
+    /// With how many rows they are about, where that is not all.
+    std::vector<std::string> saidRemarks() const {
+        std::vector<std::string> out = remarks;
+        if (rows > remarkedRows)
+            for (std::string& sentence : out)
+                sentence = fmt::format("Of the first {} rows: {}", remarkedRows, sentence);
+        return out;
+    }
+
     void add(const std::vector<AnalysisRow>& some, const Model* model) {
         if (rows == 0) remarks = remarksOf(some), remarkedRows = some.size();
         for (const auto& row : some) {
@@ -136,9 +145,7 @@ Result<void> printBelow(const Options& options, const AnalysisPlan& plan, const 
         text += fmt::format("Inputs of the layers: {}.\n",
                             inputs == "synthetic" ? "synthetic, seed 1" : escapeForPeople(inputs, 160));
     if (plan.options.solve) text += fmt::format("Codes are those of solver {}.\n", escapeForPeople(options.solver, 80));
-    for (const std::string& sentence : below.remarks)
-        text += (below.rows > below.remarkedRows ? fmt::format("Of the first {} rows: ", below.remarkedRows) : "") +
-                sentence + "\n";
+    for (const std::string& sentence : below.saidRemarks()) text += sentence + "\n";
     return print(below.reasons.text(*plan.model) + "\n" + tableText(sums) + text);
 }
 
@@ -305,7 +312,7 @@ Result<void> runInPieces(const Options& options, const AnalysisPlan& plan, const
         rows.rows.insert(rows.rows.end(), of.begin(), of.end());
     }
     rows.seconds = below.seconds;
-    const WholeAnalysis whole{&plan, below.totals, below.remarks, below.rows - below.measured};
+    const WholeAnalysis whole{&plan, below.totals, below.saidRemarks(), below.rows - below.measured};
     auto report = analysisReport(part, rows, pages ? kPartContents : none, options.commandLine, processJob(), &whole);
     if (!report) return tl::unexpected(report.error());
     report->data.rows.clear();
