@@ -64,7 +64,7 @@ private Q_SLOTS:
             {"bad_table_id", "crashed", "answered with garbage in probe: an id that is not [a-z0-9_]+"},
             {"bad_table_null", "declined", "does not speak version 1 of the backend interface"},
             {"bad_table_major", "declined",
-             "is built for version 2.1 of the backend interface; this program speaks 1.2"},
+             "is built for version 2.2 of the backend interface; this program speaks 1.2"},
             {"bad_table_symbol", "declined", "is not a backend: it does not export quantscope_backend_query"},
             {"bad_table_library", "unavailable", "cannot be loaded: "},
             {"nowhere", "unavailable", ""},
