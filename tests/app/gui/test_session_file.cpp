@@ -253,13 +253,15 @@ private Q_SLOTS:
         const auto file = home_.filePath(QStringLiteral("computed.qscope"));
         const auto other = home_.filePath(QStringLiteral("compared.safetensors"));
         QVERIFY(!writeLayeredModel(other, 2, 16).isEmpty());
+        const auto model = home_.filePath(QStringLiteral("model.safetensors")); // small: everything of it is swept
+        QVERIFY(!writeLayeredModel(model, 2, 32).isEmpty());
         std::size_t findings = 0, points = 0, rows = 0;
         {
             Session session;
             MainWindow window(session);
             window.resize(1280, 680); // where there is the least room
             window.show();
-            QVERIFY(openModel(session, samplePath()));
+            QVERIFY(openModel(session, model));
             session.showPage(QStringLiteral("audit"));
             AuditPage* audit = nullptr;
             QTRY_VERIFY((audit = window.findChild<AuditPage*>()) && audit->isVisible());
