@@ -314,7 +314,8 @@ private Q_SLOTS:
             if (action->text().startsWith(QLatin1String("JSON"))) action->trigger();
         QVERIFY(written.wait(20'000));
         const auto part = readBenchBaseline(path.toStdString());
-        QVERIFY(part && part->rows.size() == page->bench().rows().size());
+        QVERIFY2(part.has_value(), part ? "" : part.error().message.c_str());
+        QCOMPARE(part->rows.size(), page->bench().rows().size());
         QVERIFY(std::any_of(part->provenance.begin(), part->provenance.end(),
                             [](const auto& line) { return line.first == "incomplete"; }));
         // So does the button; and another run can be started.
