@@ -187,7 +187,7 @@ std::vector<QuantSpec> specsForRefused(const QuantSpec& refused, std::span<const
     if (holdNonFinite)
         other.nan = NanPolicy::Skip;
     else if (fits(refused))
-        other.dialect.reset(); // its shapes were not refused, but its values
+        other.dialect.reset(); // the shape fits, so the values were refused
     if (other == refused || !checkSpec(other)) return specsNear(refused, fits, most);
     return fits(other) ? Specs{other} : specsNear(other, fits, most);
 }

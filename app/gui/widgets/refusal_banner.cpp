@@ -48,7 +48,7 @@ void RefusalBanner::follow() {
         tr("%1 as %2: %3")
             .arg(QString::fromStdString(escapeForPeople(refused->tensor, 160)),
                  QString::fromStdString(refused->specAsTyped), QString::fromStdString(oneSentence(refused->reason)));
-    ask(ofCurrent ? why : tr("Refused, and others may be: %1").arg(why));
+    ask(ofCurrent ? why : tr("Some tensors are refused. The first is %1").arg(why));
 }
 
 void RefusalBanner::ask(const QString& sentence) {
