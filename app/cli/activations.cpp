@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/activations.h"
 
-#include "core/quant/learn.h"
+#include "core/quant/codebook/learn.h"
 
 #include <algorithm>
 #include <fmt/format.h>

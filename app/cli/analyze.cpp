@@ -10,8 +10,8 @@
 #include "core/analysis/input_errors.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
-#include "core/quant/offers.h"
-#include "core/quant/solved.h"
+#include "core/layouts/offers.h"
+#include "core/quant/encode/solved.h"
 #include "core/solve/solver.h"
 #include "core/value/tensor.h"
 

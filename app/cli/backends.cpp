@@ -5,9 +5,9 @@
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
-#include "core/bench/backend_list.h"
-#include "core/bench/conformance.h"
-#include "core/bench/host.h"
+#include "core/bench/backend/backend_list.h"
+#include "core/bench/conformance/conformance.h"
+#include "core/bench/run/host.h"
 #include "core/report/report.h"
 
 #include <algorithm>

@@ -6,10 +6,10 @@
 #include "app/cli/terminal.h"
 #include "core/base/byte_count.h"
 #include "core/base/text.h"
-#include "core/bench/bench_report.h"
-#include "core/bench/bench_table.h"
-#include "core/bench/machine_load.h"
-#include "core/quant/serve.h"
+#include "core/bench/report/bench_report.h"
+#include "core/bench/report/bench_table.h"
+#include "core/bench/run/machine_load.h"
+#include "core/layouts/serve.h"
 
 #include <algorithm>
 #include <charconv>

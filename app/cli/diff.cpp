@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/analysis/diff.h"
+#include "core/analysis/diff/diff.h"
 #include "app/cli/declare.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output_files.h"

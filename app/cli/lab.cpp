@@ -6,7 +6,7 @@
 #include "app/cli/terminal.h"
 #include "core/analysis/analysis_report.h"
 #include "core/base/text.h"
-#include "core/quant/serve.h"
+#include "core/layouts/serve.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 
 #include "app/cli/output_files.h"
 #include "core/base/machine_memory.h"
-#include "core/quant/spec.h"
+#include "core/quant/spec/spec.h"
 #include "core/value/inputs.h"
 
 #include <functional>

@@ -3,7 +3,7 @@
 
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
-#include "core/model/atomic_file.h"
+#include "core/model/output/atomic_file.h"
 
 #include <cstring>
 #include <filesystem>

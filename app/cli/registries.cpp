@@ -4,7 +4,7 @@
 #include "app/cli/output_files.h"
 #include "app/cli/terminal.h"
 #include "core/analysis/analysis.h"
-#include "core/quant/layout.h"
+#include "core/layouts/layout.h"
 #include "core/solve/solver.h"
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
-#include "core/quant/serve.h"
+#include "core/layouts/serve.h"
 
 #include <filesystem>
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 
 #include "app/cli/option.h"
 #include "core/analysis/analysis.h"
-#include "core/quant/layout.h"
+#include "core/layouts/layout.h"
 
 namespace qs::cli {
 

@@ -6,7 +6,7 @@
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
 #include "core/export/certificate_columns.h"
-#include "core/quant/certificate_path.h"
+#include "core/layouts/certificate_path.h"
 
 #include <fmt/format.h>
 

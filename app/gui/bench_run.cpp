@@ -5,7 +5,7 @@
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "core/base/text.h"
-#include "core/bench/busy_rows.h"
+#include "core/bench/run/busy_rows.h"
 #include "core/session/kept_results.h"
 
 #include <mutex>

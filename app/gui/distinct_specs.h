@@ -3,7 +3,7 @@
 // Lists of specs in which each stands once, however it is spelled. Each is spelled out once: lists of a hundred are made
 // anew at every step of the block slider.
 
-#include "core/quant/spec.h"
+#include "core/quant/spec/spec.h"
 
 #include <set>
 #include <string>

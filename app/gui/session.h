@@ -7,7 +7,7 @@
 #include "app/gui/model_rows.h"
 #include "app/gui/moved_levels.h"
 #include "app/gui/session_state.h"
-#include "core/analysis/forensics.h"
+#include "core/analysis/forensics/forensics.h"
 #include "core/base/job.h"
 
 #include <QDateTime>

@@ -5,7 +5,7 @@
 #include "app/gui/session_results.h"
 #include "app/gui/spec_edit.h"
 #include "core/base/text.h"
-#include "core/quant/serve.h"
+#include "core/layouts/serve.h"
 
 #include <QCoreApplication>
 #include <QDir>

@@ -8,7 +8,7 @@
 #include "app/gui/spec_history.h"
 #include "core/base/text.h"
 #include "core/export/recipe.h"
-#include "core/model/atomic_file.h"
+#include "core/model/output/atomic_file.h"
 
 #include <QDir>
 #include <QFileInfo>

@@ -2,8 +2,8 @@
 #pragma once
 // What one turn of a control does to a spec. Everything here follows from the registries of formats and calibrations.
 
-#include "core/quant/formats.h"
-#include "core/quant/spec.h"
+#include "core/quant/spec/formats.h"
+#include "core/quant/spec/spec.h"
 
 #include <QString>
 

@@ -4,7 +4,7 @@
 // step, and so are rules typed in one go.
 
 #include "app/gui/moved_levels.h"
-#include "core/quant/spec.h"
+#include "core/quant/spec/spec.h"
 #include "core/session/session_file.h"
 
 #include <QElapsedTimer>

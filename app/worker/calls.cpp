@@ -3,8 +3,8 @@
 #include "app/worker/environment.h"
 #include "app/worker/plugin_library.h"
 #include "app/worker/server.h"
-#include "core/bench/tpu_presence.h"
-#include "core/bench/wire_values.h"
+#include "core/bench/backend/tpu_presence.h"
+#include "core/bench/backend/wire_values.h"
 
 #include <cstdlib>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 // What vendor libraries read from the environment, chosen before any of them is loaded. OpenBLAS's core type is not
 // here: the backend openblas chooses it, because it loads the library late and can be told otherwise by an option.
 
-#include "core/bench/backend.h"
+#include "core/bench/backend/backend.h"
 
 namespace qs::worker {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/bench/backend.h"
+#include "core/bench/backend/backend.h"
 #include "plugins/abi/quantscope_backend.h"
 
 namespace qs::worker {

@@ -2,8 +2,8 @@
 // The two threads of a worker: one reads frames, one answers them.
 #include "app/worker/server.h"
 
-#include "core/bench/wire_values.h"
-#include "core/bench/worker_environment.h"
+#include "core/bench/backend/wire_values.h"
+#include "core/process/worker_environment.h"
 
 #include <algorithm>
 #include <csignal>

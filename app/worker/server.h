@@ -3,8 +3,8 @@
 // Answers the program's questions about one backend. The plugin is called from the thread of run() alone; a second
 // thread reads, so that a cancel arrives while a step runs and the end of the program is noticed while a plugin hangs.
 
-#include "core/bench/local_backend.h"
-#include "core/bench/wire.h"
+#include "core/bench/backend/local_backend.h"
+#include "core/process/wire.h"
 
 #include <condition_variable>
 #include <deque>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/analyse_tensor.h"
 #include "core/base/text.h"
-#include "core/quant/pass.h"
+#include "core/quant/encode/pass.h"
 
 #include <chrono>
 #include <functional>

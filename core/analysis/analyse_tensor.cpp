@@ -8,11 +8,11 @@
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
-#include "core/quant/code_set.h"
-#include "core/quant/larger.h"
-#include "core/quant/pass.h"
-#include "core/quant/solved.h"
-#include "core/quant/trained.h"
+#include "core/quant/spec/code_set.h"
+#include "core/layouts/larger.h"
+#include "core/quant/encode/pass.h"
+#include "core/quant/encode/solved.h"
+#include "core/quant/spec/trained.h"
 
 #include <algorithm>
 #include <bit>

@@ -6,8 +6,8 @@
 #include "core/base/column.h"
 #include "core/base/job.h"
 #include "core/model/model.h"
-#include "core/quant/learn.h"
-#include "core/quant/quantizer.h"
+#include "core/quant/codebook/learn.h"
+#include "core/quant/encode/quantizer.h"
 
 #include <functional>
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/analysis/forensics.h"
-#include "core/quant/code_set.h"
+#include "core/analysis/forensics/forensics.h"
+#include "core/quant/spec/code_set.h"
 
 #include <cmath>
 #include <limits>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/input_errors.h"
 
-#include "core/quant/solved.h"
+#include "core/quant/encode/solved.h"
 #include "core/solve/inputs.h"
 #include "core/solve/problem.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/lloyd_gap.h"
 
-#include "core/analysis/forensics.h"
+#include "core/analysis/forensics/forensics.h"
 #include "core/base/parallel.h"
-#include "core/quant/block_encoder.h"
+#include "core/quant/encode/block_encoder.h"
 
 #include <algorithm>
 #include <cmath>

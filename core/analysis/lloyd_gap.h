@@ -4,7 +4,7 @@
 // W / scale, under the row's scales, from its histogram of 1/32-wide bins.
 
 #include "core/analysis/analysis.h"
-#include "core/quant/density.h"
+#include "core/quant/codebook/density.h"
 
 namespace qs {
 

@@ -2,7 +2,7 @@
 #include "core/analysis/statistics.h"
 
 #include "core/base/text.h"
-#include "core/quant/pass.h"
+#include "core/quant/encode/pass.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/model/companion.h"
-#include "core/quant/certificate_path.h"
+#include "core/layouts/certificate_path.h"
 #include "core/report/report.h"
 
 #include <algorithm>

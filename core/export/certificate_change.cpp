@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/export/certificate_change.h"
 
-#include "core/quant/certificate_path.h"
+#include "core/layouts/certificate_path.h"
 
 #include <unistd.h>
 

@@ -6,7 +6,7 @@
 // certificate that is there speaks of the file that is there. Where there was no certificate, it comes after its file.
 
 #include "core/export/certificate.h"
-#include "core/model/atomic_file.h"
+#include "core/model/output/atomic_file.h"
 
 #include <optional>
 

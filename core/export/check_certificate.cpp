@@ -2,7 +2,7 @@
 // Whether a certificate speaks of the files that lie beside it.
 #include "core/base/text.h"
 #include "core/export/certificate.h"
-#include "core/model/confined_folder.h"
+#include "core/model/output/confined_folder.h"
 #include "core/report/report.h"
 
 #include <algorithm>

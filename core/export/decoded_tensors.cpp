@@ -2,7 +2,7 @@
 #include "core/export/decoded_tensors.h"
 
 #include "core/model/derived_tensor.h"
-#include "core/quant/serve.h"
+#include "core/layouts/serve.h"
 
 #include <set>
 

@@ -4,12 +4,12 @@
 #include "core/base/text.h"
 #include "core/export/recipe.h"
 #include "core/model/derived_tensor.h"
-#include "core/quant/conv1d.h"
-#include "core/quant/offers.h"
-#include "core/quant/produce.h"
-#include "core/quant/serve.h"
-#include "core/quant/taken_tensors.h"
-#include "core/quant/write_model.h"
+#include "core/layouts/conv1d.h"
+#include "core/layouts/offers.h"
+#include "core/layouts/produce.h"
+#include "core/layouts/serve.h"
+#include "core/layouts/taken_tensors.h"
+#include "core/layouts/write_model.h"
 
 #include <fmt/format.h>
 #include <map>

@@ -4,7 +4,7 @@
 // quantizeModel() asks. What only values tell (NaN, Inf) and only the place (a full disk) is found by writing.
 
 #include "core/base/column.h"
-#include "core/quant/layout.h"
+#include "core/layouts/layout.h"
 
 namespace qs {
 

@@ -6,11 +6,11 @@
 #include "core/export/equal_values.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/mapped_file.h"
-#include "core/model/packed_type.h"
-#include "core/model/tensor_name.h"
-#include "core/quant/code_set.h"
-#include "core/quant/produce.h"
-#include "core/quant/stored.h"
+#include "core/model/gguf/packed_type.h"
+#include "core/base/tensor_name.h"
+#include "core/quant/spec/code_set.h"
+#include "core/layouts/produce.h"
+#include "core/layouts/stored.h"
 
 #include <algorithm>
 #include <atomic>

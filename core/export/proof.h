@@ -4,7 +4,7 @@
 // value compared with what analysis says the spec makes of the tensor.
 
 #include "core/base/shared_text.h"
-#include "core/quant/layout.h"
+#include "core/layouts/layout.h"
 
 namespace qs {
 

@@ -3,7 +3,7 @@
 // Which tensor gets which spec: {"version":1,"default":SPEC|"keep","rules":[{"tensor":REGEX,"spec":SPEC|"keep"}]}, or
 // the same on a command line as SPEC and REGEX=SPEC. The first rule that matches a name wins.
 
-#include "core/quant/layout.h"
+#include "core/layouts/layout.h"
 
 namespace qs {
 

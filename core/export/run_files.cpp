@@ -4,7 +4,7 @@
 #include "core/base/text.h"
 #include "core/model/conventions/checkpoint.h"
 #include "core/model/mapped_file.h"
-#include "core/quant/certificate_path.h"
+#include "core/layouts/certificate_path.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -4,7 +4,7 @@
 // They are as little to be trusted as weights. So they are opened by the same function, which takes regular files
 // alone; their size is known before a byte is read, and the depth of their JSON before anything is built.
 
-#include "core/model/conventions/json_tree.h"
+#include "core/base/json_tree.h"
 
 #include <string>
 

@@ -5,8 +5,8 @@
 #include "core/model/foreign_file.h"
 #include "core/model/list_budget.h"
 #include "core/model/mapped_file.h"
-#include "core/model/safetensors.h"
-#include "core/model/tensor_name.h"
+#include "core/model/safetensors/safetensors.h"
+#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -8,8 +8,8 @@
 #include "core/model/foreign_file.h"
 #include "core/model/mapped_file.h"
 #include "core/model/output_axis.h"
-#include "core/model/packed_type.h"
-#include "core/model/tensor_name.h"
+#include "core/model/gguf/packed_type.h"
+#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <cstring>

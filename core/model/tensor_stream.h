@@ -3,8 +3,8 @@
 // Tensors written one after another into a file: how far it is, when it is cancelled, and that each hands over the
 // bytes that its shape takes.
 
-#include "core/model/atomic_file.h"
-#include "core/model/safetensors.h"
+#include "core/model/output/atomic_file.h"
+#include "core/model/safetensors/safetensors.h"
 
 namespace qs {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/text.h"
-#include "core/quant/serve.h"
+#include "core/layouts/serve.h"
 #include "core/session/kept_json.h"
 #include "core/session/kept_results.h"
 #include "core/session/session_file.h"

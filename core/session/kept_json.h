@@ -4,8 +4,8 @@
 // What comes back was written by whoever made the file: every length and range is checked.
 
 #include "core/base/base64.h"
-#include "core/bench/statistics.h"
-#include "core/bench/wire.h"
+#include "core/bench/run/statistics.h"
+#include "core/process/wire.h"
 
 #include <fmt/format.h>
 

@@ -3,10 +3,10 @@
 // What the window has computed beside the rows of specs, as texts of a session file: what took minutes must survive a
 // crash. A text that does not fit the model, or of another version, is an Error, and then nothing is shown.
 
-#include "core/analysis/audit.h"
-#include "core/analysis/diff.h"
-#include "core/analysis/sweep.h"
-#include "core/bench/benchmark.h"
+#include "core/analysis/audit/audit.h"
+#include "core/analysis/diff/diff.h"
+#include "core/analysis/sweep/sweep.h"
+#include "core/bench/run/benchmark.h"
 #include "core/export/certificate.h"
 
 namespace qs {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/quant/code_set.h"
-#include "core/quant/pass.h"
-#include "core/quant/scale_type.h"
+#include "core/quant/spec/code_set.h"
+#include "core/quant/encode/pass.h"
+#include "core/quant/spec/scale_type.h"
 #include "core/session/kept_json.h"
 #include "core/session/kept_labs.h"
 #include "core/solve/problem.h"

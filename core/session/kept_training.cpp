@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/quant/pass.h"
+#include "core/quant/encode/pass.h"
 #include "core/session/kept_json.h"
 #include "core/session/kept_labs.h"
 

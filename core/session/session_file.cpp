@@ -2,10 +2,10 @@
 #include "core/session/session_file.h"
 
 #include "core/base/text.h"
-#include "core/hdf5/again.h"
-#include "core/hdf5/image.h"
-#include "core/hdf5/reader.h"
-#include "core/model/atomic_file.h"
+#include "core/model/hdf5/again.h"
+#include "core/model/hdf5/image.h"
+#include "core/model/hdf5/reader.h"
+#include "core/model/output/atomic_file.h"
 #include "core/model/mapped_file.h"
 #include "core/session/session_wire.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // AWQ over any spec: W diag(s) is rounded and X diag(1/s) multiplied by it, s a power of the mean |x| of each column.
 #include "core/base/text.h"
-#include "core/quant/block_encoder.h"
-#include "core/quant/double_quant.h"
-#include "core/quant/scale_type.h"
+#include "core/quant/encode/block_encoder.h"
+#include "core/quant/encode/double_quant.h"
+#include "core/quant/spec/scale_type.h"
 #include "core/solve/problem.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // AWQ's second search: how far the values of a scale group may reach. What counts is the group's part of the output.
 #include "core/base/parallel.h"
-#include "core/quant/encode.h"
+#include "core/quant/encode/encode.h"
 #include "core/solve/gram.h"
 #include "core/solve/problem.h"
 

@@ -2,7 +2,7 @@
 #include "core/solve/codebooks.h"
 
 #include "core/base/text.h"
-#include "core/quant/pass.h"
+#include "core/quant/encode/pass.h"
 #include "core/solve/inputs.h"
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 // Learned codebooks for many tensors: one each, one for those of a role in all layers, or one for all; columns weighted by
 // calibration inputs where there are any.
 
-#include "core/quant/learn.h"
+#include "core/quant/codebook/learn.h"
 
 #include <map>
 

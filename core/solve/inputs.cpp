@@ -2,7 +2,7 @@
 #include "core/solve/inputs.h"
 
 #include "core/base/text.h"
-#include "core/model/imatrix.h"
+#include "core/model/gguf/imatrix.h"
 #include "core/solve/problem.h"
 #include "core/value/synthetic.h"
 

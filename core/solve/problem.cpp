@@ -2,7 +2,7 @@
 #include "core/solve/problem.h"
 
 #include "core/base/text.h"
-#include "core/quant/pass.h"
+#include "core/quant/encode/pass.h"
 #include "core/value/product.h"
 
 #include <algorithm>

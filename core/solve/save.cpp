@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/solve/save.h"
 
-#include "core/quant/produce.h"
-#include "core/quant/stored.h"
+#include "core/layouts/produce.h"
+#include "core/layouts/stored.h"
 
 namespace qs::solve {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/quant/solved.h"
+#include "core/quant/encode/solved.h"
 
 namespace qs::solve {
 

@@ -3,7 +3,7 @@
 // The registry of solvers: ways to choose codes, scales and column scales of a layer so that its output on calibration
 // inputs, not its weights, is kept. They work over any spec; what they decide is a Solved that every layout writes.
 
-#include "core/quant/solved.h"
+#include "core/quant/encode/solved.h"
 #include "core/value/tensor.h"
 
 #include <optional>

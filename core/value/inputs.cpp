@@ -3,7 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/model/mapped_file.h"
-#include "core/quant/serve.h"
+#include "core/layouts/serve.h"
 #include "core/value/npy.h"
 #include "core/value/synthetic.h"
 

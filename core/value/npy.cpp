@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/value/npy.h"
 
-#include "core/model/npy.h"
+#include "core/model/npy/npy.h"
 #include "kernels/small_float.h"
 
 #include <algorithm>

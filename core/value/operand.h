@@ -5,7 +5,7 @@
 // log sqrt integer_pow reduce conv gather concatenate materialize; transpose reshape broadcast_in_dim materialize and
 // quantize again with the same spec; converted() only changes the type that materialized() gives.
 
-#include "core/quant/quantizer.h"
+#include "core/quant/encode/quantizer.h"
 #include "core/value/tensor.h"
 
 namespace qs::value {

@@ -2,7 +2,7 @@
 #include "core/value/piece.h"
 
 #include "core/base/text.h"
-#include "core/quant/block_encoder.h"
+#include "core/quant/encode/block_encoder.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 #include "core/value/tensor.h"
 
 #include "core/base/text.h"
-#include "core/quant/quantizer.h"
+#include "core/quant/encode/quantizer.h"
 #include "kernels/small_float.h"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 #include "core/value/trained.h"
 
 #include "core/base/text.h"
-#include "core/quant/user_formats.h"
+#include "core/quant/codebook/user_formats.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What training has made, kept as a spec of its own: see core/quant/trained.h.
+// What training has made, kept as a spec of its own: see core/quant/spec/trained.h.
 
-#include "core/quant/trained.h"
+#include "core/quant/spec/trained.h"
 #include "core/value/qat.h"
 
 namespace qs::value {

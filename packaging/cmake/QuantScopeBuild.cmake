@@ -38,7 +38,7 @@ if(QS_SANITIZE)
     endforeach()
   endif()
 endif()
-# The checks of every pointer double the time to compile. They stay where bytes from outside are read (core/base, core/model); elsewhere
+# The checks of every pointer double the time to compile. They stay where bytes from outside are read (core/base, core/process, core/model); elsewhere
 # AddressSanitizer tells of a bad pointer.
 set(QS_LESS_UBSAN "")
 set(QS_SIMD_SANITIZE "")
@@ -64,6 +64,13 @@ endif()
 function(qs_precompile target)
   if(QS_PCH)
     target_precompile_headers(${target} PRIVATE ${ARGN})
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>)
+  endif()
+endfunction()
+# qs_precompile_like(target other): the target uses what other precompiled; both are compiled with the same options.
+function(qs_precompile_like target other)
+  if(QS_PCH)
+    target_precompile_headers(${target} REUSE_FROM ${other})
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>)
   endif()
 endfunction()

@@ -3,7 +3,7 @@
 // sorted and flattened. Prints the longest turns of the GUI thread and who took them. bench_turns [LAYERS] [PAGE]
 #include "app/gui/main_window.h"
 #include "app/gui/page.h"
-#include "app/gui/pages/report_page.h"
+#include "app/gui/pages/report/report_page.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/tensor_browser.h"
 #include "app/gui/widgets/tensor_tree.h"

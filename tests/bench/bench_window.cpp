@@ -2,11 +2,11 @@
 // From a step of the block slider to repainted charts, on a 4096 x 4096 F32 tensor; and the longest turn of the GUI
 // thread meanwhile. Prints medians and 95th percentiles in milliseconds. Not a test: run it alone.
 #include "app/gui/page.h"
-#include "app/gui/pages/tensor_page_cards.h"
+#include "app/gui/pages/tensor/tensor_page_cards.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/staged_refresh.h"
-#include "core/quant/formats.h"
+#include "core/quant/spec/formats.h"
 #include "tests/app/gui/model_file.h"
 #include "tests/bench/timed_application.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Whatever lies beside weights or is named on the command line: config.json as it is looked at and written again, a
 // certificate, an earlier benchmark, a recipe. The first byte says which; the rest is the file's.
-#include "core/bench/compare.h"
+#include "core/bench/report/compare.h"
 #include "core/export/certificate.h"
 #include "core/export/recipe.h"
 #include "core/model/companion.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Whatever the bytes: an answer, the same for a header that is read piece by piece, and if it is a list of tensors, each
 // lies inside the file, none overlap, and what is decodable decodes.
-#include "core/model/gguf.h"
-#include "core/model/packed_type.h"
+#include "core/model/gguf/gguf.h"
+#include "core/model/gguf/packed_type.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a reader of HDF5 that an attack has taken over may answer: no crash, and no tensor beyond the file.
-#include "core/hdf5/listing.h"
+#include "core/model/hdf5/listing.h"
 
 #include <cstdlib>
 

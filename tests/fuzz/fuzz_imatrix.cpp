@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Whatever the bytes: an answer, and if it is a list of tensors, each lies inside the file and none overlap.
-#include "core/model/imatrix.h"
+#include "core/model/gguf/imatrix.h"
 
 #include <algorithm>
 #include <cstdlib>

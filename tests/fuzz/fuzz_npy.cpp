@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Whatever the bytes: an answer, and if it is an array, it is what follows the header, to the byte.
-#include "core/model/npy.h"
+#include "core/model/npy/npy.h"
 
 #include <cstdlib>
 #include <cstring>

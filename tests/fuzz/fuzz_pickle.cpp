@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Whatever the bytes: an answer, and if it is a pickle, every value of it can be asked for, and the tensors that it makes
 // have names, a storage and as many strides as sizes.
-#include "core/model/pickle.h"
-#include "core/model/pytorch_state.h"
+#include "core/model/pytorch/pickle.h"
+#include "core/model/pytorch/pytorch_state.h"
 
 #include <cstdlib>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Whatever the text: an answer, and no shard name that leads out of the folder.
-#include "core/model/safetensors.h"
+#include "core/model/safetensors/safetensors.h"
 
 #include <cstdlib>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Whatever the text: an answer, and parse(text(spec)) gives the spec again.
-#include "core/quant/spec.h"
+#include "core/quant/spec/spec.h"
 
 #include <cstdlib>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Whatever a codebook's file holds: a sentence, or a format that keeps to its own rules.
-#include "core/quant/user_formats.h"
+#include "core/quant/codebook/user_formats.h"
 
 #include <cmath>
 #include <cstdlib>

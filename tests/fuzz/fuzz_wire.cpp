@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Whatever a worker or a program sends as a frame's text: a refusal with its reason, or values that cross unchanged.
-#include "core/bench/wire_values.h"
+#include "core/bench/backend/wire_values.h"
 
 #include <cstdlib>
 

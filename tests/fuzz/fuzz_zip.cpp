@@ -2,7 +2,7 @@
 // Whatever the bytes: an answer, and if it is an archive, its members lie in the file without overlapping, have names of
 // their own, and unpack to as many bytes as they declare or not at all.
 #include "core/model/mapped_file.h"
-#include "core/model/zip.h"
+#include "core/model/zip/zip.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -2,7 +2,7 @@
 // peer_values IN.safetensors OUT.safetensors: the operations of value_cases.h on the tensors of IN, for compare_values.py.
 #include "tests/core/value/value_cases.h"
 
-#include "core/model/safetensors.h"
+#include "core/model/safetensors/safetensors.h"
 
 #include <cstdio>
 

@@ -2,7 +2,7 @@
 #include "app/gui/widgets/format_box.h"
 
 #include "app/gui/theme.h"
-#include "core/quant/formats.h"
+#include "core/quant/spec/formats.h"
 
 #include <QAbstractButton>
 #include <QFrame>

@@ -5,7 +5,7 @@
 #include "app/gui/theme.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
-#include "core/quant/formats.h"
+#include "core/quant/spec/formats.h"
 
 #include <QFileInfo>
 #include <QHBoxLayout>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/widgets/plot_analysis.h"
-#include "core/quant/code_set.h"
+#include "core/quant/spec/code_set.h"
 
 #include "app/gui/widgets/plot_axis.h"
 

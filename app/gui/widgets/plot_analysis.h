@@ -4,7 +4,7 @@
 
 #include "app/gui/widgets/plot_chart.h"
 #include "core/analysis/analysis.h"
-#include "core/analysis/forensics.h"
+#include "core/analysis/forensics/forensics.h"
 
 #include <span>
 

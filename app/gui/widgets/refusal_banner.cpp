@@ -4,7 +4,7 @@
 #include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "core/base/text.h"
-#include "core/quant/offers.h"
+#include "core/layouts/offers.h"
 
 namespace qs::gui {
 namespace {

@@ -6,7 +6,7 @@
 #include "app/gui/theme.h"
 #include "core/base/text.h"
 #include "core/export/recipe.h"
-#include "core/model/atomic_file.h"
+#include "core/model/output/atomic_file.h"
 
 #include <QApplication>
 #include <QComboBox>

@@ -6,7 +6,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/format_box.h"
 #include "app/gui/widgets/spec_more.h"
-#include "core/quant/calibration.h"
+#include "core/quant/spec/calibration.h"
 
 #include <QComboBox>
 #include <QHBoxLayout>

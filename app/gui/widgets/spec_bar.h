@@ -2,7 +2,7 @@
 #pragma once
 // The spec that every page obeys, edited live: built from the registries of formats and calibrations alone.
 
-#include "core/quant/spec.h"
+#include "core/quant/spec/spec.h"
 
 #include <QWidget>
 

@@ -3,8 +3,8 @@
 
 #include "app/gui/spec_edit.h"
 #include "app/gui/theme.h"
-#include "core/quant/calibration.h"
-#include "core/quant/code_set.h"
+#include "core/quant/spec/calibration.h"
+#include "core/quant/spec/code_set.h"
 
 #include <QComboBox>
 #include <QDoubleSpinBox>

@@ -2,7 +2,7 @@
 #pragma once
 // The seldom fields of a spec, and the spec as text, in a panel under the spec bar.
 
-#include "core/quant/spec.h"
+#include "core/quant/spec/spec.h"
 
 #include <QFrame>
 

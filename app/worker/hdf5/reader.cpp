@@ -7,7 +7,7 @@
 #include "app/worker/hdf5/range.h"
 #include "app/worker/hdf5/sandbox.h"
 #include "app/worker/hdf5/walk.h"
-#include "core/hdf5/window.h"
+#include "core/model/hdf5/window.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -3,7 +3,7 @@
 // The process that reads one file of HDF5: told what to read by a channel, it answers there and puts elements into a
 // shared window. core/hdf5 is the other side.
 
-#include "core/bench/wire.h"
+#include "core/process/wire.h"
 
 namespace qs::worker {
 

@@ -7,7 +7,7 @@
 #include "core/model/conventions/convention.h"
 #include "core/model/conventions/schemes.h"
 #include "core/model/file_set.h"
-#include "core/model/tensor_name.h"
+#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -2,7 +2,7 @@
 #pragma once
 // The stored tensors of a model while its quantized layers are looked for.
 
-#include "core/model/conventions/json_tree.h"
+#include "core/base/json_tree.h"
 #include "core/model/conventions/layer.h"
 #include "core/model/list_budget.h"
 

@@ -3,7 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/model/conventions/checkpoint.h"
-#include "core/model/tensor_name.h"
+#include "core/base/tensor_name.h"
 
 #include <fmt/format.h>
 #include <vector>

@@ -7,7 +7,7 @@
 #include "core/model/conventions/convention.h"
 
 #include "core/base/text.h"
-#include "core/model/tensor_name.h"
+#include "core/base/tensor_name.h"
 #include "kernels/small_float.h"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include "core/model/conventions/row_coded.h"
 
 #include "core/base/text.h"
-#include "core/model/tensor_name.h"
+#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 #include "core/model/conventions/row_coded.h"
 
 #include "core/base/lanes.h"
-#include "core/model/tensor_name.h"
+#include "core/base/tensor_name.h"
 #include "kernels/blocks/block_set.h"
 #include "kernels/small_float.h"
 

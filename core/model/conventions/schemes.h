@@ -2,7 +2,7 @@
 #pragma once
 // compressed-tensors' quantization_config: which scheme the weights of a module have.
 
-#include "core/model/conventions/json_tree.h"
+#include "core/base/json_tree.h"
 
 #include <QRegularExpression>
 #include <optional>

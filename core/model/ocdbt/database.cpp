@@ -5,7 +5,7 @@
 #include "core/model/foreign_file.h"
 #include "core/model/list_budget.h"
 #include "core/model/ocdbt/body.h"
-#include "core/model/tensor_name.h"
+#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <filesystem>

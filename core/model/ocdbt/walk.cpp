@@ -6,7 +6,7 @@
 #include "core/model/list_budget.h"
 #include "core/model/ocdbt/body.h"
 #include "core/model/ocdbt/database.h"
-#include "core/model/tensor_name.h"
+#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 #include "core/base/text.h"
 #include "core/model/list_budget.h"
 #include "core/model/onnx/onnx.h"
-#include "core/model/tensor_name.h"
+#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <fmt/format.h>

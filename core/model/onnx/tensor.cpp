@@ -2,8 +2,8 @@
 #include "core/model/onnx/tensor.h"
 
 #include "core/base/text.h"
-#include "core/model/strict_json.h"
-#include "core/model/tensor_name.h"
+#include "core/base/strict_json.h"
+#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <charconv>

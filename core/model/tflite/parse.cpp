@@ -3,8 +3,8 @@
 
 #include "core/base/text.h"
 #include "core/model/list_budget.h"
-#include "core/model/strict_json.h"
-#include "core/model/tensor_name.h"
+#include "core/base/strict_json.h"
+#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <fmt/format.h>

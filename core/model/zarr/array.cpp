@@ -2,8 +2,8 @@
 #include "core/model/zarr/array.h"
 
 #include "core/base/text.h"
-#include "core/model/conventions/json_tree.h"
-#include "core/model/tensor_name.h"
+#include "core/base/json_tree.h"
+#include "core/base/tensor_name.h"
 #include "kernels/small_float.h"
 
 #include <algorithm>

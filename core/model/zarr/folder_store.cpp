@@ -4,7 +4,7 @@
 #include "core/base/text.h"
 #include "core/model/foreign_file.h"
 #include "core/model/ocdbt/database.h"
-#include "core/model/tensor_name.h"
+#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <filesystem>

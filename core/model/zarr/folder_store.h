@@ -2,7 +2,7 @@
 #pragma once
 // Arrays that are folders: keys are paths of files.
 
-#include "core/model/confined_folder.h"
+#include "core/model/output/confined_folder.h"
 #include "core/model/zarr/store.h"
 
 namespace qs::zarr {

@@ -2,7 +2,7 @@
 #pragma once
 // Tables of tests that go through the registry of layouts.
 
-#include "core/quant/layout.h"
+#include "core/layouts/layout.h"
 
 #include <QtTest>
 #include <algorithm>

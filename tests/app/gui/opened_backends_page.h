@@ -2,9 +2,9 @@
 #pragma once
 // The page of the backends over the sample, with a plan that is small and quick.
 
-#include "app/gui/pages/backends_page.h"
+#include "app/gui/pages/backends/backends_page.h"
 
-#include "app/gui/pages/backends_plan.h"
+#include "app/gui/pages/backends/backends_plan.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "opened_session.h"

@@ -2,10 +2,10 @@
 // The audit page: findings of a faulty file, a click that opens the tensor, the differences from another checkpoint; and
 // that the commands `audit` and `diff` say the same.
 #include "app/gui/page.h"
-#include "app/gui/pages/audit_page.h"
+#include "app/gui/pages/audit/audit_page.h"
 #include "app/gui/theme.h"
 #include "artefacts.h"
-#include "core/model/safetensors.h"
+#include "core/model/safetensors/safetensors.h"
 #include "opened_session.h"
 #include "tests/support/test_program.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the charts of the backends page make of rows: pictures with known answers, without a benchmark.
-#include "app/gui/pages/backends_rows.h"
+#include "app/gui/pages/backends/backends_rows.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/heat_map.h"
 #include "tests/support/test_program.h"

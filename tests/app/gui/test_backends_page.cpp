@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A benchmark run in the window: what it shows, what is clicked, what is written.
-#include "app/gui/pages/backends_rows.h"
+#include "app/gui/pages/backends/backends_rows.h"
 #include "app/gui/widgets/banner.h"
 #include "artefacts.h"
-#include "core/bench/compare.h"
+#include "core/bench/report/compare.h"
 #include "opened_backends_page.h"
 #include "tests/core/bench/fake_world.h"
 #include "tests/support/test_program.h"

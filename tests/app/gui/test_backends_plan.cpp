@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The plan of benchmarks in the window: what can be chosen, what is kept, and what the backends answer to it.
-#include "app/gui/pages/backends_matrix.h"
+#include "app/gui/pages/backends/backends_matrix.h"
 #include "app/gui/widgets/card.h"
 #include "artefacts.h"
-#include "core/bench/benchmark.h"
+#include "core/bench/run/benchmark.h"
 #include "opened_backends_page.h"
 #include "tests/support/test_program.h"
 

@@ -6,7 +6,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/plot_chart.h"
 #include "app/gui/widgets/staged_refresh.h"
-#include "core/quant/formats.h"
+#include "core/quant/spec/formats.h"
 #include "tests/app/gui/model_file.h"
 #include "tests/app/gui/opened_session.h"
 #include "tests/support/test_program.h"

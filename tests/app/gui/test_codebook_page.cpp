@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The codebook page over three formats: 16 levels with a polynomial decode, 255 without, and none at all.
 #include "app/gui/page.h"
-#include "app/gui/pages/codebook_gap_card.h"
-#include "app/gui/pages/codebook_lab.h"
-#include "app/gui/pages/codebook_page_cards.h"
+#include "app/gui/pages/codebook/codebook_gap_card.h"
+#include "app/gui/pages/codebook/codebook_lab.h"
+#include "app/gui/pages/codebook/codebook_page_cards.h"
 #include "app/gui/session.h"
 #include "app/gui/spec_history.h"
 #include "app/gui/theme.h"

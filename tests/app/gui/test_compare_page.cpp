@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/page.h"
-#include "app/gui/pages/compare_plots.h"
+#include "app/gui/pages/compare/compare_plots.h"
 #include "app/gui/theme.h"
 #include "artefacts.h"
 #include "opened_session.h"

@@ -2,8 +2,8 @@
 // A checkpoint that bitsandbytes stored quantized, in the window: the tree shows layers with their type, and the pages
 // measure them like any other tensor.
 #include "app/gui/page.h"
-#include "app/gui/pages/tensor_page_cards.h"
-#include "app/gui/pages/tensor_page_header.h"
+#include "app/gui/pages/tensor/tensor_page_cards.h"
+#include "app/gui/pages/tensor/tensor_page_header.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/tensor_tree.h"
 #include "opened_session.h"

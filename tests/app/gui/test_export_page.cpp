@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The export page: a layout is chosen, the model written and proved, the certificate shown, and an earlier one opened.
 #include "app/gui/output_check.h"
-#include "app/gui/pages/export_page.h"
+#include "app/gui/pages/export/export_page.h"
 #include "app/gui/spec_history.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/rule_editor.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Metrics on the layers' inputs in the home view: the reason until a file is loaded, then the command line's figures.
 #include "app/gui/page.h"
-#include "app/gui/pages/overview_rows.h"
+#include "app/gui/pages/overview/overview_rows.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/inputs_button.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The labs page by mouse and keys: operations, training with its stop, products; pictures at two sizes and themes.
 #include "app/gui/page.h"
-#include "app/gui/pages/lab_operations.h"
-#include "app/gui/pages/lab_products.h"
-#include "app/gui/pages/lab_qat.h"
-#include "app/gui/pages/lab_solvers.h"
-#include "app/gui/pages/labs_page.h"
+#include "app/gui/pages/labs/lab_operations.h"
+#include "app/gui/pages/labs/lab_products.h"
+#include "app/gui/pages/labs/lab_qat.h"
+#include "app/gui/pages/labs/lab_solvers.h"
+#include "app/gui/pages/labs/labs_page.h"
 #include "app/gui/theme.h"
 #include "artefacts.h"
 #include "model_file.h"

@@ -10,7 +10,7 @@
 #include "app/gui/widgets/job_lane.h"
 #include "app/gui/widgets/key_figures.h"
 #include "app/gui/widgets/tensor_browser.h"
-#include "core/quant/layout.h"
+#include "core/layouts/layout.h"
 #include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/model_file.h"
 #include "tests/app/gui/opened_session.h"

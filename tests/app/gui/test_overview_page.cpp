@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/page.h"
-#include "app/gui/pages/overview_rows.h"
-#include "app/gui/pages/spec_set_view.h"
+#include "app/gui/pages/overview/overview_rows.h"
+#include "app/gui/pages/sweep/spec_set_view.h"
 #include "app/gui/theme.h"
 #include "artefacts.h"
 #include "opened_session.h"

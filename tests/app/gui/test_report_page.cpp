@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/gui/pages/report_page.h"
+#include "app/gui/pages/report/report_page.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/report_preview.h"

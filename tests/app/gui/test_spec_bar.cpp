@@ -5,7 +5,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/spec_bar.h"
 #include "app/gui/widgets/spec_more.h"
-#include "core/quant/calibration.h"
+#include "core/quant/spec/calibration.h"
 #include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/opened_session.h"
 #include "tests/support/test_program.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The sweep page by mouse and keys: what is swept, the points, a click on one, the stop, the saved report; pictures.
 #include "app/gui/page.h"
-#include "app/gui/pages/sweep_page.h"
+#include "app/gui/pages/sweep/sweep_page.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/small_multiples.h"
 #include "app/gui/widgets/tick_list.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The inspector driven by events over a small model with one known outlier and one tensor that the format refuses.
 #include "app/gui/page.h"
-#include "app/gui/pages/tensor_page_block.h"
-#include "app/gui/pages/tensor_page_cards.h"
-#include "app/gui/pages/tensor_page_header.h"
-#include "app/gui/pages/tensor_page_map.h"
-#include "app/gui/pages/tensor_page_strip.h"
+#include "app/gui/pages/tensor/tensor_page_block.h"
+#include "app/gui/pages/tensor/tensor_page_cards.h"
+#include "app/gui/pages/tensor/tensor_page_header.h"
+#include "app/gui/pages/tensor/tensor_page_map.h"
+#include "app/gui/pages/tensor/tensor_page_strip.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/plot_analysis.h"

@@ -3,8 +3,8 @@
 
 #include "app/gui/main_window.h"
 #include "app/gui/page.h"
-#include "app/gui/pages/codebook_page_cards.h"
-#include "app/gui/pages/report_page.h"
+#include "app/gui/pages/codebook/codebook_page_cards.h"
+#include "app/gui/pages/report/report_page.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/tensor_browser.h"
 #include "app/gui/widgets/tensor_tree.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a worker sets before it loads a vendor's library, on machines that are not this one.
 #include "app/worker/environment.h"
-#include "core/bench/tpu_presence.h"
+#include "core/bench/backend/tpu_presence.h"
 #include "tests/support/test_program.h"
 
 #include <QDir>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/analysis/forensics.h"
+#include "core/analysis/forensics/forensics.h"
 #include "core/analysis/input_errors.h"
-#include "core/quant/layout.h"
-#include "core/quant/solved.h"
+#include "core/layouts/layout.h"
+#include "core/quant/encode/solved.h"
 #include "core/solve/problem.h"
 #include "core/solve/solver.h"
 #include "core/value/tensor.h"

@@ -2,11 +2,11 @@
 #pragma once
 // Checkpoints made to be audited, and the findings of one.
 
-#include "core/analysis/audit.h"
+#include "core/analysis/audit/audit.h"
 #include "core/base/random.h"
 #include "core/model/mapped_file.h"
-#include "core/quant/layout.h"
-#include "core/quant/quantizer.h"
+#include "core/layouts/layout.h"
+#include "core/quant/encode/quantizer.h"
 #include "core/report/report.h"
 #include "kernels/small_float.h"
 #include "tests/core/quant/made_model.h"

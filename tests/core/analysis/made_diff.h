@@ -2,7 +2,7 @@
 #pragma once
 // Checkpoints made to be compared, and what was found as lines of text.
 
-#include "core/analysis/diff.h"
+#include "core/analysis/diff/diff.h"
 #include "tests/core/quant/made_model.h"
 
 #include <algorithm>

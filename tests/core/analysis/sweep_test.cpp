@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The sweep: which specs a line becomes, that its points are the figures of `analyze`, and the frontier by hand.
-#include "core/analysis/sweep.h"
+#include "core/analysis/sweep/sweep.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/test_program.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The whole run against fakes: who is timed, in which order, and what the rows say.
-#include "core/bench/bench_table.h"
-#include "core/quant/encode.h"
+#include "core/bench/report/bench_table.h"
+#include "core/quant/encode/encode.h"
 #include "fake_world.h"
 #include "tests/support/test_program.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/bench/bench_report.h"
+#include "core/bench/report/bench_report.h"
 #include "tests/support/test_program.h"
 
 #include <QTemporaryDir>

@@ -2,7 +2,7 @@
 #pragma once
 // A backend that computes by the words of the interface alone, and lies on demand. Its times are made up.
 
-#include "core/bench/benchmark.h"
+#include "core/bench/run/benchmark.h"
 #include "plugins/abi/quantscope_backend.h"
 
 #include <cfloat>

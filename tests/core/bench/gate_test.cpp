@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the gate must see: every way to be wrong that a speed could hide.
-#include "core/bench/gate.h"
+#include "core/bench/run/gate.h"
 #include "fake_backend.h"
 #include "tests/support/test_program.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The tensors that cross the interface, read back by its words alone.
-#include "core/bench/reference.h"
+#include "core/bench/run/reference.h"
 #include "fake_backend.h"
 #include "tests/support/test_program.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What is made of the rows of a run against fakes: speed-ups, the table of the command, the report.
-#include "core/bench/bench_charts.h"
-#include "core/bench/bench_report.h"
-#include "core/bench/bench_table.h"
-#include "core/bench/busy_rows.h"
+#include "core/bench/report/bench_charts.h"
+#include "core/bench/report/bench_report.h"
+#include "core/bench/report/bench_table.h"
+#include "core/bench/run/busy_rows.h"
 #include "fake_world.h"
 #include "tests/support/test_program.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/bench/statistics.h"
+#include "core/bench/run/statistics.h"
 #include "tests/support/test_program.h"
 
 #include <QTest>

@@ -2,8 +2,8 @@
 // What an export would write, and that the export then writes that; rules as people type them.
 #include "core/export/export_plan.h"
 #include "core/export/recipe.h"
-#include "core/quant/offers.h"
-#include "core/quant/quantizer.h"
+#include "core/layouts/offers.h"
+#include "core/quant/encode/quantizer.h"
 #include "tests/core/export/made_export.h"
 #include "tests/support/test_program.h"
 

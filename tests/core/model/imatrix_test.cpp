@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Importance matrices of llama.cpp: what opens, what lies, and the column weights that come of both layouts.
-#include "core/model/imatrix.h"
+#include "core/model/gguf/imatrix.h"
 #include "core/solve/inputs.h"
 #include "made_file.h"
 #include "made_gguf.h"

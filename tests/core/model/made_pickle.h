@@ -2,8 +2,8 @@
 #pragma once
 // Pickles built opcode by opcode, as PyTorch writes them and as nobody should.
 
-#include "core/model/pickle.h"
-#include "core/model/pytorch_state.h"
+#include "core/model/pytorch/pickle.h"
+#include "core/model/pytorch/pytorch_state.h"
 #include "made_zip.h"
 
 inline qs::Result<qs::Pickle> read(const QByteArray& bytes, const qs::PickleLimits& limits = {}) {

@@ -6,7 +6,7 @@
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
 #include "core/model/zarr/codec.h"
-#include "core/quant/write_model.h"
+#include "core/layouts/write_model.h"
 #include "made_zip.h"
 #include "real_file.h"
 #include <blosc.h>

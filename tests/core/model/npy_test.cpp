@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // NumPy arrays as files: what opens, and what the header may not say.
 #include "core/model/model.h"
-#include "core/model/npy.h"
+#include "core/model/npy/npy.h"
 #include "made_file.h"
 #include "tests/support/test_program.h"
 

@@ -4,7 +4,7 @@
 #include "core/model/file_format.h"
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
-#include "core/model/safetensors.h"
+#include "core/model/safetensors/safetensors.h"
 #include "made_file.h"
 #include "tests/support/test_program.h"
 

@@ -2,7 +2,7 @@
 // The ways in which a safetensors file can lie, one row each, and the sentence that each gets.
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
-#include "core/model/safetensors.h"
+#include "core/model/safetensors/safetensors.h"
 #include "made_file.h"
 #include "tests/support/test_program.h"
 

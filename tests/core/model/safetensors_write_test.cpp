@@ -2,7 +2,7 @@
 // What we write is what the reference writes, and nothing half-written stays.
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
-#include "core/model/safetensors.h"
+#include "core/model/safetensors/safetensors.h"
 #include "made_file.h"
 #include "tests/support/test_program.h"
 

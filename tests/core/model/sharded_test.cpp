@@ -2,7 +2,7 @@
 // Sharded sets, folders in the Hugging Face layout, and the hub's cache of symbolic links.
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
-#include "core/model/safetensors.h"
+#include "core/model/safetensors/safetensors.h"
 #include "made_file.h"
 #include "tests/support/test_program.h"
 

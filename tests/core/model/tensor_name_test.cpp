@@ -2,7 +2,7 @@
 // What a name says, in the spellings of the model families.
 #include "core/model/model.h"
 #include "core/model/norm_name.h"
-#include "core/model/tensor_name.h"
+#include "core/base/tensor_name.h"
 #include "tests/support/test_program.h"
 
 #include <QtTest>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // ZIP archives: what opens, and each way to lie.
 #include "core/model/mapped_file.h"
-#include "core/model/zip.h"
+#include "core/model/zip/zip.h"
 #include "made_zip.h"
 #include "tests/support/test_program.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // compute=input against a plain computation, extreme values, and every format in every layout through files.
-#include "core/quant/layout.h"
+#include "core/layouts/layout.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/test_program.h"
 #include "tests/support/thinned.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A sharded Hugging Face folder in, one out: a shard for each shard, the index, and the files that are not weights.
-#include "core/quant/layout.h"
-#include "core/quant/serve.h"
+#include "core/layouts/layout.h"
+#include "core/layouts/serve.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/test_program.h"
 

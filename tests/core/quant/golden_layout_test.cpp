@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The golden vectors to the bit, through quantizeTensor() and through files in the eformer layout.
-#include "core/quant/layout.h"
+#include "core/layouts/layout.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/golden.h"
 #include "tests/support/test_program.h"

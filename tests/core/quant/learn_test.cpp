@@ -2,10 +2,10 @@
 // Learned codebooks: the published figures of Lloyd-Max quantizers, the optimum of k-means by trying all, and the way
 // through a file and back.
 
-#include "core/quant/density.h"
-#include "core/quant/layout.h"
-#include "core/quant/learn.h"
-#include "core/quant/pass.h"
+#include "core/quant/codebook/density.h"
+#include "core/layouts/layout.h"
+#include "core/quant/codebook/learn.h"
+#include "core/quant/encode/pass.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/test_program.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 // Checkpoints built in code, written and opened.
 
-#include "core/model/safetensors.h"
+#include "core/model/safetensors/safetensors.h"
 
 #include <QTemporaryDir>
 #include <QtTest>

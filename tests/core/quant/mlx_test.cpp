@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // dialect=mlx against what mlx.core.quantize makes on the CPU: codes, scales, biases and values, to the bit.
 #include "core/analysis/analysis.h"
-#include "core/quant/layout.h"
-#include "core/quant/produce.h"
-#include "core/quant/scale_type.h"
+#include "core/layouts/layout.h"
+#include "core/layouts/produce.h"
+#include "core/quant/spec/scale_type.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/golden.h"
 #include "tests/support/test_program.h"

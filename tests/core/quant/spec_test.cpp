@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/quant/spec.h"
+#include "core/quant/spec/spec.h"
 #include "tests/support/test_program.h"
 
 #include <QtTest>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A user's own codebooks: saved, read, refused, and written so that others can decode them.
 
-#include "core/quant/layout.h"
-#include "core/quant/user_formats.h"
+#include "core/layouts/layout.h"
+#include "core/quant/codebook/user_formats.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/test_program.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // compressed-tensors, GPTQ and MLX, decoded here by the rules of those packages alone, value for value what was analysed.
-#include "core/quant/layout.h"
-#include "core/quant/scale_type.h"
+#include "core/layouts/layout.h"
+#include "core/quant/spec/scale_type.h"
 #include "kernels/small_float.h"
 #include "tests/core/model/made_gguf.h"
 #include "tests/core/quant/made_model.h"

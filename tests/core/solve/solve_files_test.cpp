@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What solvers decide on its way through files and back; inputs out of files; codebooks that tensors share.
-#include "core/quant/layout.h"
+#include "core/layouts/layout.h"
 #include "core/solve/codebooks.h"
 #include "core/solve/inputs.h"
 #include "core/solve/solver.h"

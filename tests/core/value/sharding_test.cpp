@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/random.h"
-#include "core/quant/block_encoder.h"
-#include "core/quant/formats.h"
+#include "core/quant/encode/block_encoder.h"
+#include "core/quant/spec/formats.h"
 #include "core/value/piece.h"
 #include "core/value/shape_operations.h"
 #include "core/value/sharding.h"

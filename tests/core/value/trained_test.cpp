@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The result of training as a spec: what it measures, what it writes, and when it does not apply. Inputs out of files.
 #include "core/analysis/analysis.h"
-#include "core/quant/layout.h"
+#include "core/layouts/layout.h"
 #include "core/value/inputs.h"
 #include "core/value/npy.h"
 #include "core/value/synthetic.h"

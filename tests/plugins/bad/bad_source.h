@@ -2,7 +2,7 @@
 #pragma once
 // The misbehaving plugin as a source, with a fault; and a small product to give it.
 
-#include "core/bench/backend.h"
+#include "core/bench/backend/backend.h"
 
 #include <QTest>
 #include <chrono>

@@ -2,8 +2,8 @@
 // `backends` among plugins that misbehave: every one is a row, and the others go on; in the library and in the program.
 #include "bad_source.h"
 
-#include "core/bench/backend_list.h"
-#include "core/bench/elf_exports.h"
+#include "core/bench/backend/backend_list.h"
+#include "core/bench/backend/elf_exports.h"
 #include "tests/support/test_program.h"
 
 #include <QFile>

@@ -2,7 +2,7 @@
 // A benchmark on a plugin that fails or lies: the row that each becomes, and another backend that goes on beside it.
 #include "bad_source.h"
 
-#include "core/bench/benchmark.h"
+#include "core/bench/run/benchmark.h"
 #include "tests/support/test_program.h"
 
 using namespace qs;

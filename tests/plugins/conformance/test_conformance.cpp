@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // One suite over every backend: those that are shipped, the one that CONTRIBUTING.md teaches with, and one that lies.
-#include "core/bench/conformance.h"
+#include "core/bench/conformance/conformance.h"
 #include "tests/plugins/bad/bad_source.h"
 #include "tests/plugins/pjrt/real_plugin.h"
 #include "tests/support/test_program.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every way in which a PJRT plugin can go wrong: the step that says so, its code, its sentence; and nothing is left
 // behind.
-#include "core/bench/backend.h"
+#include "core/bench/backend/backend.h"
 #include "made_formats.h"
 #include "opened_backend.h"
 #include "tests/support/test_program.h"

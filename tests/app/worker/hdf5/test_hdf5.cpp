@@ -2,11 +2,11 @@
 // Files of HDF5 through the sandboxed reader: made by libhdf5 (make_hdf5), broken, and hostile. Those of Keras are in
 // test_keras.cpp.
 #include "core/base/job_scope.h"
-#include "core/bench/worker_process.h"
-#include "core/hdf5/reader.h"
+#include "core/process/worker_process.h"
+#include "core/model/hdf5/reader.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
-#include "core/quant/quantizer.h"
+#include "core/quant/encode/quantizer.h"
 #include "tests/support/test_program.h"
 
 #include <QElapsedTimer>

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Is the checkpoint what it says it is, and how does it differ from another one: findings and differences, a click away
+// from their tensors.
+
+#include "app/gui/lane_work.h"
+#include "app/gui/row_model.h"
+#include "core/analysis/audit/audit.h"
+#include "core/analysis/diff/diff.h"
+
+#include <QWidget>
+
+#include <optional>
+
+class QLabel;
+class QPushButton;
+class QStackedLayout;
+class QTableView;
+
+namespace qs::gui {
+
+class Card;
+class EmptyState;
+class Session;
+
+class AuditPage : public QWidget {
+    Q_OBJECT
+public:
+    explicit AuditPage(Session& session, QWidget* parent = nullptr);
+    ~AuditPage() override;
+    bool running() const { return lane_ != nullptr; }
+    const std::optional<AuditResult>& result() const { return result_; }
+    const std::optional<DiffResult>& differences() const { return diff_; }
+    QTableView* findings() const { return findings_; }
+    QTableView* checks() const { return checks_; }
+    QTableView* differing() const { return differing_; }
+    void compareWith(const QString& path); ///< the other checkpoint: a file or a folder
+
+Q_SIGNALS:
+    void settled();
+
+protected:
+    void showEvent(QShowEvent*) override;
+
+private:
+    void modelChanged();
+    void audit();
+    bool takeRestored(); ///< what an opened session held; false: no audit
+    void draw();
+    void say(const QString& text, bool warn = false);
+    void open(const std::string& tensor);
+    void show(const AuditCheck* check); ///< the first finding of it
+
+    Session& session_;
+    std::unique_ptr<LaneWork> lane_;
+    Job restoring_;
+    std::optional<AuditResult> result_;
+    std::optional<DiffResult> diff_;
+    std::optional<DiffPlan> plan_; ///< of the differences: keeps both models
+    bool fresh_ = true;            ///< nothing was asked of this model yet
+    QStackedLayout* stack_;
+    EmptyState* empty_;
+    QLabel *facts_, *status_;
+    QPushButton *start_, *file_, *folder_;
+    Card *findingsCard_, *checksCard_, *differingCard_;
+    QTableView *findings_, *checks_, *differing_;
+    RowModel<Finding>* found_;
+    RowModel<CheckOutcome>* outcomes_;
+    RowModel<DiffRow>* rows_;
+};
+
+} // namespace qs::gui

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How a benchmark is run: M, operation, activations, cache, time, threads, and the topology to compile for.
+#include "app/gui/pages/backends/backends_plan.h"
+
+#include "app/gui/theme.h"
+#include "core/base/parallel.h"
+#include "core/base/text.h"
+
+#include <QAbstractItemView>
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDoubleSpinBox>
+#include <QGridLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QRegularExpression>
+#include <QSettings>
+#include <QSpinBox>
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace qs::gui {
+namespace {
+
+constexpr const char* kThreads = "backends/threads"; // of the settings; 0: all cores
+constexpr const char* kTopology = "backends/topology";
+constexpr const char *kName = "topology", *kBounds = "chips_per_host_bounds"; // options of pjrt
+
+bool runsPlugin(const BackendSource& source) { return source.baseId() == "pjrt" && source.option("path"); }
+
+/// As it is typed: "v6e:2x2", "v6e:1x1,chips_per_host_bounds=1,1,1".
+QString topologyText(const BackendSource& source) {
+    const auto* name = source.option(kName);
+    if (!name) return {};
+    std::string text = *name;
+    if (const auto* bounds = source.option(kBounds)) text += fmt::format(",{}={}", kBounds, *bounds);
+    return QString::fromStdString(text);
+}
+
+} // namespace
+
+QLayout* BackendsPlan::fields() {
+    auto* grid = new QGridLayout;
+    grid->setContentsMargins(0, 4, 0, 0);
+    grid->setHorizontalSpacing(Theme::kSpace);
+    grid->setVerticalSpacing(4);
+    grid->setColumnStretch(1, 1);
+    const auto line = [&](const QString& title, QWidget* widget, const char* name) {
+        widget->setObjectName(QLatin1String(name));
+        widget->setAccessibleName(title);
+        grid->addWidget(caption(title), grid->rowCount(), 0);
+        grid->addWidget(widget, grid->rowCount() - 1, 1);
+    };
+    ms_ = new QLineEdit(QStringLiteral("1 4 16 64"));
+    ms_->setFont(Theme::numbers());
+    ms_->setToolTip(tr("Rows of x: tokens at once; numbers from 1 to 4096"));
+    bias_ = new QCheckBox(tr("bias"));
+    bias_->setObjectName(QStringLiteral("planBias"));
+    bias_->setAccessibleName(tr("With a bias"));
+    bias_->setToolTip(tr("A bias is added to every row of y"));
+    line(tr("M"), ms_, "planM");
+    auto* first = new QHBoxLayout;
+    first->setSpacing(Theme::kSpace);
+    grid->removeWidget(ms_);
+    first->addWidget(ms_, 1);
+    first->addWidget(bias_);
+    grid->addLayout(first, grid->rowCount() - 1, 1);
+    op_ = new QComboBox;
+    for (const auto& op : benchOps()) {
+        op_->addItem(QString::fromUtf8(op.title), QString::fromUtf8(op.id));
+        op_->setItemData(op_->count() - 1, QString::fromUtf8(op.summary), Qt::ToolTipRole);
+    }
+    // The longest title must not make the pane wider than it is; the list that opens is.
+    op_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    op_->setMinimumContentsLength(8);
+    op_->view()->setMinimumWidth(op_->view()->sizeHintForColumn(0) + 2 * Theme::kGap);
+    line(tr("Operation"), op_, "planOp");
+    act_ = new QComboBox;
+    for (const auto& act : benchActs()) {
+        act_->addItem(QString::fromUtf8(act.id), QString::fromUtf8(act.id));
+        act_->setItemData(act_->count() - 1, QString::fromUtf8(act.title), Qt::ToolTipRole);
+    }
+    line(tr("Activations"), act_, "planAct");
+    cache_ = new QComboBox;
+    cache_->addItem(tr("cold: from memory"));
+    cache_->addItem(tr("warm: one copy"));
+    cache_->addItem(tr("both"));
+    line(tr("Cache"), cache_, "planCache");
+    seconds_ = new QDoubleSpinBox;
+    seconds_->setRange(0.05, 60);
+    seconds_->setValue(0.3);
+    seconds_->setSingleStep(0.1);
+    seconds_->setSuffix(tr(" s a row"));
+    seconds_->setFont(Theme::numbers());
+    line(tr("Time"), seconds_, "planSeconds");
+    threads_ = new QSpinBox;
+    const int cores = int(workerCount());
+    threads_->setRange(1, cores);
+    const int kept = QSettings().value(QLatin1String(kThreads)).toInt();
+    threads_->setValue(kept >= 1 && kept < cores ? kept : cores);
+    threads_->setSuffix(tr(" of %1").arg(cores));
+    threads_->setFont(Theme::numbers());
+    threads_->setToolTip(tr("Threads of each backend that runs on the CPU"));
+    line(tr("Threads"), threads_, "planThreads");
+    memory_ = new QSpinBox;
+    memory_->setRange(0, 1 << 20);
+    memory_->setSingleStep(256);
+    memory_->setSpecialValueText(tr("half of what is free"));
+    memory_->setSuffix(tr(" MiB"));
+    memory_->setFont(Theme::numbers());
+    memory_->setToolTip(tr("What copies of the weights may take together. With little of it rows say that they are not "
+                           "cold"));
+    line(tr("Memory"), memory_, "planMemory");
+    topology_ = new QLineEdit;
+    topology_->setFont(Theme::numbers());
+    topology_->setPlaceholderText(tr("none, or v6e:2x2"));
+    topology_->setToolTip(
+        tr("Compile for this TPU without having one: memory, code and verdict, no times. One chip is\n"
+           "v6e:1x1,chips_per_host_bounds=1,1,1. Empty: the plugin runs what it finds here; libtpu without a TPU\n"
+           "compiles for v6e:2x2."));
+    line(tr("Topology"), topology_, "planTopology");
+    topologyCaption_ = qobject_cast<QLabel*>(grid->itemAtPosition(grid->rowCount() - 1, 0)->widget());
+    for (auto* box : {op_, act_, cache_}) connect(box, &QComboBox::currentIndexChanged, this, &BackendsPlan::estimate);
+    connect(bias_, &QCheckBox::toggled, this, &BackendsPlan::estimate);
+    connect(ms_, &QLineEdit::textChanged, this, &BackendsPlan::estimate);
+    connect(seconds_, &QDoubleSpinBox::valueChanged, this, &BackendsPlan::estimate);
+    connect(memory_, &QSpinBox::valueChanged, this, &BackendsPlan::estimate);
+    connect(threads_, &QSpinBox::valueChanged, this, [this](int value) {
+        QSettings().setValue(QLatin1String(kThreads), value == threads_->maximum() ? 0 : value);
+        estimate();
+    });
+    connect(topology_, &QLineEdit::textEdited, this, [this](const QString& text) {
+        QSettings().setValue(QLatin1String(kTopology), text.trimmed());
+        estimate();
+    });
+    return grid;
+}
+
+void BackendsPlan::showTopology() {
+    const auto plugin = std::find_if(sources_.begin(), sources_.end(), runsPlugin);
+    topology_->setVisible(plugin != sources_.end());
+    topologyCaption_->setVisible(plugin != sources_.end());
+    const QVariant kept = QSettings().value(QLatin1String(kTopology));
+    // What the environment says stands in the box until another is typed.
+    if (plugin != sources_.end()) topology_->setText(kept.isValid() ? kept.toString() : topologyText(*plugin));
+}
+
+Result<BackendSource> BackendsPlan::withTopology(BackendSource source) const {
+    if (!runsPlugin(source)) return source;
+    std::erase_if(source.options, [](const auto& option) { return option.first == kName || option.first == kBounds; });
+    const QString text = topology_->text().trimmed();
+    if (text.isEmpty()) return source;
+    static const QRegularExpression name(QStringLiteral("^[A-Za-z0-9_]+:[0-9x]+(,chips_per_host_bounds=[0-9]+,[0-9]+,"
+                                                        "[0-9]+)?$"));
+    if (!name.match(text).hasMatch())
+        return fail(fmt::format("the topology '{}' is none such as v6e:2x2", escapeForPeople(text.toStdString(), 40)));
+    source.options.emplace_back(kName, text.section(u',', 0, 0).toStdString());
+    if (text.contains(u'=')) source.options.emplace_back(kBounds, text.section(u'=', 1).toStdString());
+    return source;
+}
+
+} // namespace qs::gui

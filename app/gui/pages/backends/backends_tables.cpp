@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/backends/backends_tables.h"
+
+#include "app/gui/widgets/data_table.h"
+
+#include <QComboBox>
+#include <QCoreApplication>
+#include <QSortFilterProxyModel>
+#include <QTableView>
+
+#include <algorithm>
+#include <map>
+
+namespace qs::gui {
+namespace {
+
+Columns<BenchmarkRow> columnsOf(std::initializer_list<std::string_view> ids) {
+    auto out = inOrder(benchmarkColumns(), ids);
+    for (auto& column : out)
+        if (column.id == "status") // the words of files have underscores
+            column.value = [status = column.value](const BenchmarkRow& row) -> Value {
+                Value value = status(row);
+                if (auto* text = std::get_if<std::string>(&value)) std::replace(text->begin(), text->end(), '_', ' ');
+                return value;
+            };
+    return out;
+}
+
+constexpr int kVariant = 2; // column of times and correctness
+constexpr int kMedian = 4;  // columns of the times
+constexpr int kSpeedup = 5;
+
+/// A time that is not there says why in a word, and in full under the mouse.
+class SortedRows : public QSortFilterProxyModel {
+public:
+    SortedRows(const BenchRun& bench, QObject* parent) : QSortFilterProxyModel(parent), bench_(bench) {}
+    void setTimes(const QAbstractItemModel* times) { times_ = times; }
+    void setRows(const QAbstractItemModel* rows) { rows_ = rows; }
+    void setCompared(const QAbstractItemModel* compared) { compared_ = compared; }
+    /// Words that all names of the baseline's rows have say nothing about one of them.
+    void setCommon(const QStringList& words, bool oneDevice) {
+        common_ = words;
+        oneDevice_ = oneDevice;
+    }
+    QVariant data(const QModelIndex& index, int role) const override {
+        const bool ofRows = sourceModel() == times_ || sourceModel() == rows_;
+        if (!ofRows && role == Qt::ToolTipRole && index.column() == 0) // a name that is elided
+            return QSortFilterProxyModel::data(index, Qt::DisplayRole);
+        if (sourceModel() == compared_ && role == Qt::DisplayRole && index.column() == 0) {
+            QStringList words = QSortFilterProxyModel::data(index, role).toString().split(u' ');
+            words.removeIf([this](const QString& word) { return common_.contains(word); });
+            if (oneDevice_ && !words.isEmpty()) words.front() = words.front().section(u'/', 0, 0);
+            return words.join(QStringLiteral("  "));
+        }
+        if (!ofRows || (role != Qt::DisplayRole && role != Qt::ToolTipRole))
+            return QSortFilterProxyModel::data(index, role);
+        const int at = mapToSource(index).row();
+        if (at < 0 || std::size_t(at) >= bench_.rows().size()) return QSortFilterProxyModel::data(index, role);
+        const auto& row = bench_.rows()[std::size_t(at)];
+        if (role == Qt::ToolTipRole)
+            return QString::fromStdString(row.reason.empty() && index.column() == kVariant ? row.variant : row.reason);
+        // Threads that waited for each other: no ratio of anything.
+        if (sourceModel() == times_ && index.column() == kSpeedup && row.busy)
+            return QCoreApplication::translate("qs::gui::BenchTables", "busy");
+        if (sourceModel() != times_ || index.column() != kMedian || row.medianNs)
+            return QSortFilterProxyModel::data(index, role);
+        return QString::fromUtf8(rowStateText(row.status)).replace(u'_', u' ');
+    }
+
+private:
+    const BenchRun& bench_;
+    const QAbstractItemModel *times_ = nullptr, *rows_ = nullptr, *compared_ = nullptr;
+    QStringList common_;
+    bool oneDevice_ = false; ///< of each backend
+};
+
+QStringList commonWords(const std::vector<ComparedRow>& rows) {
+    if (rows.size() < 2) return {};
+    QStringList common = QString::fromStdString(rows.front().key).split(u' ');
+    for (const auto& row : rows) {
+        const auto words = QString::fromStdString(row.key).split(u' ');
+        common.removeIf([&](const QString& word) { return !words.contains(word); });
+    }
+    return common;
+}
+
+} // namespace
+
+BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
+    : Card(tr("Results"), parent), bench_(bench), view_(new QTableView), choice_(new QComboBox) {
+    auto* sorted = new SortedRows(bench, this);
+    sorted_ = sorted;
+    // What a row is first, then what is compared, then the rest.
+    times_ = new RowModel<BenchmarkRow>(
+        columnsOf({"backend",    "spec",        "variant",    "m",      "median_ns",    "speedup_vs_f32",
+                   "n",          "k",           "status",     "ci_ns",  "act",          "cache",
+                   "gflops",     "weight_gbps", "roof_share", "roof",   "nmse",         "format_nmse",
+                   "prepare_ns", "repack_ms",   "compile_ms", "fusion", "sample_count", "op",
+                   "device",     "reason"}),
+        this);
+    correctness_ = new RowModel<BenchmarkRow>(
+        columnsOf({"backend", "spec", "variant", "m", "status", "nmse", "nmse_limit", "tail_nmse", "format_nmse", "n",
+                   "k", "checked_outputs", "outputs", "checked_shapes", "approx", "variant_note", "reason"}),
+        this);
+    sorted->setTimes(times_);
+    sorted->setRows(correctness_);
+    roofs_ = new RowModel<MeasuredRoof>(roofColumns(), this);
+    passes_ = new RowModel<ModelPassRow>(
+        inOrder(modelPassColumns(), {"backend", "spec", "m", "pass_ns", "tokens_per_second", "speedup_vs_f32",
+                                     "products", "missing", "cache", "act", "op", "device", "variants", "reason"}),
+        this);
+    // The change and its verdict stand beside the name, then what they come from.
+    compared_ = new RowModel<ComparedRow>(
+        inOrder(comparedColumns(), {"row", "ratio", "verdict", "old_ns", "median_ns", "ratio_low", "ratio_high",
+                                    "drift_low", "drift_high", "old_nmse", "nmse"}),
+        this);
+    sorted->setCompared(compared_);
+    view_->setObjectName(QStringLiteral("benchResults"));
+    asDataTable(*view_, tr("Results"));
+    view_->setProperty("roomy", true); // words beside right-aligned numbers
+    view_->setSelectionMode(QAbstractItemView::SingleSelection);
+    sorted_->setSortRole(Qt::UserRole);
+    view_->setModel(sorted_);
+    view_->setSortingEnabled(true);
+    setBody(view_);
+    choice_->setObjectName(QStringLiteral("tableChoice"));
+    choice_->setAccessibleName(tr("Table"));
+    choice_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    choice_->addItems(
+        {tr("Times"), tr("Correctness"), tr("Measured roofs"), tr("Model, per token"), tr("Against the baseline")});
+    addCorner(choice_);
+    connect(choice_, &QComboBox::currentIndexChanged, this, [this] {
+        showChoice();
+        select(selected_);
+    });
+    connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this] {
+        const int row = current();
+        if (row < 0 || row == selected_) return;
+        selected_ = row;
+        Q_EMIT rowSelected(row);
+    });
+    showChoice();
+}
+
+void BenchTables::showChoice() {
+    QAbstractItemModel* const models[] = {times_, correctness_, roofs_, passes_, compared_};
+    sorted_->setSourceModel(models[choice_->currentIndex()]);
+    // A row of the baseline differs from the next at both ends of its name.
+    view_->setTextElideMode(choice_->currentIndex() == Baseline ? Qt::ElideMiddle : Qt::ElideRight);
+    view_->sortByColumn(-1, Qt::AscendingOrder);
+    fitColumns();
+    explain();
+}
+
+void BenchTables::fitColumns() {
+    view_->resizeColumnsToContents();
+    nameWidth_ = view_->columnWidth(nameColumn());
+    giveWay();
+}
+
+int BenchTables::nameColumn() const { return sorted_->sourceModel() == compared_ ? 0 : kVariant; }
+
+/// What is compared stays in view: the names of variants and rows are elided, and whole under the mouse.
+void BenchTables::giveWay() {
+    const auto* model = sorted_->sourceModel();
+    if (model != times_ && model != correctness_ && model != compared_) return;
+    const bool named = model == compared_;
+    const int compared = named ? 3 : 6, // the change and its verdict are what is read there
+        least = named ? 160 : 84, name = nameColumn();
+    int others = 0;
+    for (int column = 0; column < compared; ++column) others += column == name ? 0 : view_->columnWidth(column);
+    const int room = std::max(least, view_->viewport()->width() - others);
+    view_->setColumnWidth(name, std::min(nameWidth_, room));
+}
+
+void BenchTables::resizeEvent(QResizeEvent* event) {
+    Card::resizeEvent(event);
+    giveWay();
+}
+
+/// Rows come in while the benchmark runs; who reads the table then keeps the place.
+void BenchTables::refresh() {
+    const auto& rows = bench_.rows();
+    const bool first = times_->rows().empty();
+    if (run_ != bench_.number()) {
+        run_ = bench_.number();
+        selected_ = -1;
+        times_->setRows(rows);
+        correctness_->setRows(rows);
+    } else {
+        times_->grow(rows);
+        correctness_->grow(rows);
+    }
+    roofs_->setRows(bench_.run().roofs);
+    passes_->setRows(bench_.run().passes);
+    setCompared();
+    if (first || bench_.complete()) fitColumns();
+    explain();
+}
+
+void BenchTables::explain() {
+    const int choice = choice_->currentIndex();
+    const auto& rows = bench_.rows();
+    const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.busy; });
+    const auto& passes = bench_.run().passes;
+    const bool part =
+        !passes.empty() && std::all_of(passes.begin(), passes.end(), [](const auto& pass) { return pass.missing > 0; });
+    setNote(part && choice == Model                      ? tr("for sums tick every shape of the model, and run")
+            : busy && choice != Correctness              ? tr("%1 rows timed on a busy machine: too slow").arg(busy)
+            : bench_.complete() && choice <= Correctness ? tr("correct before timed")
+                                                         : QString());
+    QString message;
+    if (sorted_->rowCount() == 0)
+        message = choice == Baseline && !baseline_ ? tr("Baseline… loads the JSON of an earlier run.")
+                  : choice == Model && bench_.complete()
+                      ? tr("Tick every shape of an opened model, and run: their sum is one pass over it.")
+                  : bench_.running() ? (choice == Roofs || choice == Model ? tr("Known when the run is complete.")
+                                                                           : tr("The first results are on their way."))
+                                     : tr("Run fills this: every variant is checked against f64 first, then timed.");
+    setMessage(message);
+}
+
+int BenchTables::current() const {
+    const auto index = sorted_->mapToSource(view_->currentIndex());
+    return index.model() == times_ || index.model() == correctness_ ? index.row() : -1;
+}
+
+void BenchTables::select(int row) {
+    selected_ = row;
+    if (row < 0 || row == current()) return;
+    auto* model = sorted_->sourceModel();
+    if ((model != times_ && model != correctness_) || row >= model->rowCount()) return;
+    const auto index = sorted_->mapFromSource(model->index(row, 0));
+    view_->setCurrentIndex(index);
+    view_->scrollTo(index);
+}
+
+void BenchTables::setBaseline(BenchBaseline baseline) {
+    baseline_ = std::move(baseline);
+    setCompared();
+    choice_->setCurrentIndex(Baseline);
+    showChoice();
+}
+
+void BenchTables::setCompared() {
+    const auto rows = compared();
+    std::map<QString, QString> devices;
+    bool one = true;
+    for (const auto& row : rows) {
+        const auto device = QString::fromStdString(row.key).section(u' ', 0, 0);
+        one &= devices.try_emplace(device.section(u'/', 0, 0), device).first->second == device;
+    }
+    static_cast<SortedRows*>(sorted_)->setCommon(commonWords(rows), one && rows.size() > 1);
+    compared_->setRows(rows);
+}
+
+std::vector<ComparedRow> BenchTables::compared() const {
+    return baseline_ ? compareRuns(*baseline_, bench_.rows(), bench_.run().roofs) : std::vector<ComparedRow>{};
+}
+
+} // namespace qs::gui

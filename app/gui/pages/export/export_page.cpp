@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/export/export_page.h"
+
+#include "app/gui/lane_work.h"
+#include "app/gui/output_check.h"
+#include "app/gui/pages/export/export_plan_view.h"
+#include "app/gui/run_job.h"
+#include "app/gui/session.h"
+#include "app/gui/tensor_menu.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
+#include "app/gui/widgets/data_table.h"
+#include "app/gui/widgets/page_title.h"
+#include "app/gui/widgets/rule_editor.h"
+#include "core/base/text.h"
+#include "core/export/certificate_columns.h"
+#include "core/export/decoded_tensors.h"
+#include "core/export/recipe.h"
+#include "core/session/kept_results.h"
+
+#include <QButtonGroup>
+#include <QComboBox>
+#include <QDir>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QPushButton>
+#include <QSortFilterProxyModel>
+#include <QStackedLayout>
+#include <QStyle>
+#include <QTableView>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+namespace qs::gui {
+namespace {
+
+constexpr int kSide = 320;
+constexpr int kExportStatusLines = 4;
+constexpr const char* kExportKept = "export"; ///< in session files
+
+QTableView* tableOf(QAbstractItemModel* model, const char* name, const QString& accessible, QObject* parent) {
+    auto* view = new QTableView;
+    auto* sorted = new QSortFilterProxyModel(parent);
+    sorted->setSourceModel(model);
+    sorted->setSortRole(Qt::UserRole);
+    view->setObjectName(QLatin1String(name));
+    view->setModel(sorted);
+    view->setSortingEnabled(true);
+    view->sortByColumn(-1, Qt::AscendingOrder);
+    asDataTable(*view, accessible);
+    view->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
+    return view;
+}
+
+QLabel* wrapped(const char* name, const char* role) {
+    auto* label = new QLabel;
+    label->setObjectName(QLatin1String(name));
+    label->setProperty("role", QLatin1String(role));
+    label->setWordWrap(true);
+    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    return label;
+}
+
+} // namespace
+
+ExportPage::ExportPage(Session& session, QWidget* parent)
+    : QWidget(parent), session_(session), tensors_(new RowModel<TensorProof>(proofColumns(), this)),
+      files_(new RowModel<CertifiedFile>(inOrder(certifiedFileColumns(), {"name", "sha256", "bytes"}), this)),
+      planCard_(new Card(tr("What would be written"))), proofCard_(new Card(tr("Proof"))),
+      filesCard_(new Card(tr("Files"))), plan_(new ExportPlanView) {
+    chooseOutput_ = [this](const QString& suggested) {
+        return QFileDialog::getSaveFileName(this, tr("Write the quantized model"), suggested);
+    };
+    chooseCertificate_ = [this](const QString& suggested) {
+        return QFileDialog::getOpenFileName(this, tr("Open a certificate"), suggested,
+                                            tr("Certificates (*certificate.json)"));
+    };
+    auto* whole = new QVBoxLayout(this);
+    whole->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
+    whole->setSpacing(Theme::kGap);
+    auto* title = pageTitle(tr("Export"), tr("planned, written, opened again, every value compared"));
+    whole->addLayout(title);
+    auto* bar = new QHBoxLayout;
+    bar->setSpacing(4);
+    auto* group = new QButtonGroup(this);
+    for (std::size_t i = 0; i < tabs_.size(); ++i) {
+        tabs_[i] = new QToolButton;
+        tabs_[i]->setObjectName(i == 0 ? QStringLiteral("exportPlanTab") : QStringLiteral("exportProofTab"));
+        tabs_[i]->setText(i == 0 ? tr("Plan") : tr("Proof"));
+        tabs_[i]->setToolTip(i == 0 ? tr("What each tensor would become")
+                                    : tr("What was written, and how it read back"));
+        tabs_[i]->setCheckable(true);
+        group->addButton(tabs_[i], int(i));
+        bar->addWidget(tabs_[i]);
+    }
+    bar->addStretch();
+    whole->addLayout(bar);
+    connect(group, &QButtonGroup::idClicked, this, &ExportPage::choose);
+    auto* layout = new QHBoxLayout;
+    layout->setSpacing(Theme::kGap);
+    whole->addLayout(layout, 1);
+    auto* centre = new QWidget;
+    shownTab_ = new QStackedLayout(centre);
+    planCard_->setBody(plan_);
+    shownTab_->addWidget(planCard_);
+    shownTab_->addWidget(results());
+    layout->addWidget(centre, 1);
+    layout->addWidget(sidebar());
+    const QString empty = tr("Nothing was exported yet. An export is opened again, every value is compared with what "
+                             "was analysed, and the certificate is shown here.");
+    proofCard_->setMessage(empty);
+    filesCard_->setMessage(tr("Each written file with its SHA-256."));
+
+    planCard_->setMessage(tr("Open a model to see what an export of it would write."));
+    choose(0);
+
+    connect(&session, &Session::modelChanged, this, [this] {
+        choose(0);
+        look();
+        if (isVisible()) takeRestored();
+    });
+    connect(&session, &Session::specChanged, this, &ExportPage::look);
+    connect(&session, &Session::rulesChanged, this, [this] {
+        choose(0);
+        look();
+    });
+    connect(rules_, &RuleEditor::judged, this, [this] {
+        plan_->setDimmed(rules_->wrong());
+        planCard_->setNote(rules_->wrong() ? tr("of the rules before: a line is wrong") : QString());
+        allow();
+    });
+    connect(plan_, &ExportPlanView::offered, this, &ExportPage::use);
+    plan_->setTensorMenu([this](const std::string& name, const QPoint& at) {
+        const auto* tensor = session_.model() ? session_.model()->find(name) : nullptr;
+        if (tensor) popUpTensorMenu(*this, at, session_, *tensor);
+    });
+    connect(plan_, &ExportPlanView::planned, this, &ExportPage::allow);
+    connect(&session, &Session::jobCancelled, this, [this] {
+        if (std::exchange(writing_, nullptr)) say(tr("Cancelled; nothing was written."), false);
+        if (std::exchange(checking_, nullptr)) say(tr("Cancelled; the files were not compared."), false);
+        look();
+    });
+    look();
+}
+
+ExportPage::~ExportPage() { restoring_.cancel(); }
+
+void ExportPage::keep() {
+    KeptExport kept{layout_->currentData().toString().toStdString(), shownPath_.toStdString(), shown_};
+    session_.keep(QLatin1String(kExportKept), [kept = std::move(kept)] { return keptExport(kept); });
+}
+
+void ExportPage::takeRestored() {
+    const auto text = session_.restored(QLatin1String(kExportKept));
+    if (!text || text == restored_) return;
+    restored_ = text;
+    restoring_.cancel();
+    restoring_ = Job();
+    runJob<KeptExport>(
+        this, restoring_, [text](const Job&) { return exportKept(*text); },
+        [this](Result<KeptExport> kept) {
+            if (!kept) return say(QString::fromStdString(oneSentence(kept.error().message)), true);
+            if (const int at = layout_->findData(QString::fromStdString(kept->layout)); at >= 0) {
+                const QSignalBlocker quiet(layout_);
+                layout_->setCurrentIndex(at);
+            }
+            look();
+            if (kept->certificate) present(*kept->certificate, QString::fromStdString(kept->path));
+        });
+}
+
+QWidget* ExportPage::results() {
+    auto* both = new QWidget;
+    auto* column = new QVBoxLayout(both);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(Theme::kGap);
+    auto* body = new QWidget;
+    auto* inside = new QVBoxLayout(body);
+    inside->setContentsMargins(0, 0, 0, 0);
+    inside->setSpacing(Theme::kGap);
+    headline_ = wrapped("proofHeadline", "");
+    inside->addWidget(headline_);
+    auto* table = tableOf(tensors_, "proofTable", tr("How each tensor read back"), this);
+    constexpr std::array widths = {280, 80, 160, 90, 90, 70, 80, 90};
+    for (std::size_t i = 0; i < widths.size(); ++i) table->setColumnWidth(int(i), widths[i]);
+    inside->addWidget(table, 1);
+    proofCard_->setBody(body);
+    auto* files = tableOf(files_, "certifiedFiles", tr("Written files and their hashes"), this);
+    files->setColumnWidth(1, 480);
+    files->setColumnWidth(2, 90);
+    filesCard_->setBody(files);
+    column->addWidget(proofCard_, 3);
+    column->addWidget(filesCard_, 1);
+    return both;
+}
+
+QWidget* ExportPage::sidebar() {
+    auto* side = new QWidget;
+    side->setFixedWidth(kSide);
+    auto* column = new QVBoxLayout(side);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(Theme::kGap);
+    auto* what = new QWidget;
+    auto* lines = new QVBoxLayout(what);
+    lines->setContentsMargins(0, 0, 0, 0);
+    lines->setSpacing(Theme::kGap);
+    spec_ = wrapped("exportSpec", "muted");
+    spec_->setFont(Theme::code());
+    layout_ = new QComboBox;
+    layout_->setObjectName(QStringLiteral("exportLayout"));
+    layout_->setAccessibleName(tr("Layout"));
+    for (const Layout& layout : layouts()) {
+        layout_->addItem(QString::fromUtf8(layout.title), QString::fromUtf8(layout.id));
+        layout_->setItemData(layout_->count() - 1, QString::fromUtf8(layout.summary), Qt::ToolTipRole);
+    }
+    takes_ = wrapped("exportTakes", "muted");
+    write_ = new QPushButton(tr("Export and prove"));
+    write_->setObjectName(QStringLiteral("exportWrite"));
+    write_->setProperty("role", QStringLiteral("primary"));
+    auto* open = new QPushButton(tr("Open a certificate"));
+    open->setObjectName(QStringLiteral("openCertificate"));
+    status_ = wrapped("exportStatus", "muted");
+    // Its room is there before it is used: else the buttons move under the mouse when something was written.
+    status_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+    status_->setMinimumHeight(kExportStatusLines * status_->fontMetrics().lineSpacing() + 2);
+    status_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
+    rules_ = new RuleEditor(session_);
+    auto* recipe = new QLabel(tr("Rules that come before it"));
+    recipe->setProperty("role", QStringLiteral("muted"));
+    for (QWidget* widget : std::initializer_list<QWidget*>{spec_, layout_, takes_, recipe, rules_, write_, open})
+        lines->addWidget(widget);
+    lines->addWidget(status_, 1);
+    auto* card = new Card(tr("Recipe and layout"));
+    card->setBody(what);
+    column->addWidget(card, 1);
+    connect(layout_, &QComboBox::currentIndexChanged, this, [this] {
+        choose(0);
+        look();
+        if (session_.model()) keep();
+    });
+    connect(write_, &QPushButton::clicked, this, &ExportPage::write);
+    connect(open, &QPushButton::clicked, this, &ExportPage::openCertificate);
+    return side;
+}
+
+void ExportPage::look() {
+    const QuantSpec& spec = session_.spec();
+    spec_->setText(QString::fromStdString(specText(spec)));
+    const Layout& layout = *findLayout(layout_->currentData().toString().toStdString());
+    static constexpr std::array<std::int64_t, 2> shape = {4096, 4096};
+    const auto accepted = layout.accepts(spec, shape);
+    takes_->setText(accepted ? tr("Takes %1.").arg(QString::fromUtf8(layout.takes))
+                             : QString::fromStdString(oneSentence(accepted.error().message)));
+    takes_->setProperty("role", accepted ? QStringLiteral("muted") : QStringLiteral("warn"));
+    takes_->style()->polish(takes_);
+    takesSpec_ = accepted || session_.keepsRest();
+    planIsOld_ = true;
+    if (isVisible()) plan();
+    allow();
+}
+
+QuantizeRequest ExportPage::request() const {
+    QuantizeRequest request{session_.spec(), {}, layout_->currentData().toString().toStdString(), {}};
+    if (auto rules = parseRules(session_.rules().toStdString())) request.rules = std::move(*rules);
+    request.keepsRest = session_.keepsRest();
+    return request;
+}
+
+void ExportPage::plan() {
+    planIsOld_ = false;
+    plan_->ask(session_.model(), request());
+    planCard_->setMessage(session_.model() ? QString() : tr("Open a model to see what an export of it would write."));
+}
+
+void ExportPage::allow() {
+    const ExportPlan* plan = plan_->plan();
+    write_->setEnabled(session_.model() && takesSpec_ && !writing_ && !rules_->wrong() &&
+                       (!plan || plan->problem.empty()));
+}
+
+void ExportPage::choose(int tab) {
+    shownTab_->setCurrentIndex(tab);
+    tabs_[std::size_t(tab)]->setChecked(true);
+}
+
+void ExportPage::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    takeRestored();
+    if (planIsOld_) plan();
+}
+
+QString ExportPage::suggestedName() const {
+    const QFileInfo source(QString::fromStdString(session_.model()->path));
+    QString name = source.completeBaseName() + u'-' + layout_->currentData().toString();
+    const Layout& layout = *findLayout(layout_->currentData().toString().toStdString());
+    if (layout.fileEnding)
+        name += QString::fromLatin1(layout.fileEnding);
+    else if (session_.model()->folder.empty())
+        name += QStringLiteral(".safetensors");
+    return QDir(source.absolutePath()).filePath(name);
+}
+
+void ExportPage::write() {
+    if (!session_.model() || writing_) return;
+    rules_->take();
+    if (rules_->wrong()) return;
+    const QString path = chooseOutput_(suggestedName());
+    if (path.isEmpty()) return;
+    say(tr("Writing and proving %1").arg(QFileInfo(path).fileName()), false);
+    QuantizeRequest request = this->request();
+    request.output = path.toStdString();
+    writing_ =
+        std::make_unique<LaneWork>(session_, "Exporting " + escapeForPeople(QFileInfo(path).fileName().toStdString()));
+    look();
+    runJob<Exported>(
+        this, writing_->job(),
+        [model = session_.model(), request = std::move(request),
+         check = outputCheck(session_)](const Job& job) -> Result<Exported> {
+            if (auto fine = check(request.output); !fine) return tl::unexpected(fine.error());
+            return exportModel(*model, request, job);
+        },
+        [this, path, source = session_.model()](Result<Exported> done) {
+            writing_.reset();
+            look();
+            if (!done) return say(QString::fromStdString(oneSentence(done.error().message)), true);
+            present(done->certificate, QString::fromStdString(done->certificatePath));
+            keep();
+            // A path has no place to break at: its folder is elided to one line, and the tooltip has it all.
+            const QString file = QFileInfo(path).fileName(),
+                          in = status_->fontMetrics().elidedText(QFileInfo(path).path(), Qt::ElideMiddle, kSide - 40);
+            QString said = tr("Wrote %1 into\n%2").arg(file, in);
+            if (done->written.keptByLayout > 0)
+                said += tr("\n%1 tensors stay as they are in this layout; %2.")
+                            .arg(done->written.keptByLayout)
+                            .arg(QString::fromStdString(done->written.whyKept));
+            for (const auto& left : done->written.leftOut)
+                said +=
+                    tr("\nLeft out: %1: %2.")
+                        .arg(QString::fromStdString(escapeForPeople(left.name, 100)), QString::fromStdString(left.why));
+            for (const std::string& remark : done->written.remarks) said += u'\n' + QString::fromStdString(remark);
+            for (const auto& warning : done->written.warnings) said += u'\n' + QString::fromStdString(warning);
+            if (const auto decoded = decodedTensors(*source, done->certificate); decoded > 0)
+                said += tr("\n%1 of those copied are stored quantized in the source and were written as the values "
+                           "that they decode to.")
+                            .arg(decoded);
+            say(said, false);
+            status_->setToolTip(path);
+            Q_EMIT exported(path);
+        });
+}
+
+void ExportPage::use(const PlanOffer& offer) {
+    if (!offer.rule) return session_.setSpec(offer.spec);
+    auto rules = parseRules(session_.rules().toStdString());
+    if (!rules || *offer.rule >= rules->size()) return; // being edited
+    (*rules)[*offer.rule].spec = offer.spec;
+    if (const auto lines = rulesText(*rules)) session_.setRules(QString::fromStdString(*lines), session_.keepsRest());
+}
+
+void ExportPage::openCertificate() {
+    const QString path = chooseCertificate_(QDir::homePath());
+    if (path.isEmpty()) return;
+    const auto read = readCertificate(path.toStdString());
+    if (!read) return say(QString::fromStdString(oneSentence(read.error().message)), true);
+    present(*read, path);
+    keep();
+    say(tr("Comparing the files with the certificate"), false);
+    checking_ = std::make_unique<LaneWork>(session_, "Comparing files with their certificate");
+    runJob<CheckedCertificate>(
+        this, checking_->job(), [path = path.toStdString()](const Job& job) { return checkCertificate(path, job); },
+        [this, path](Result<CheckedCertificate> checked) {
+            checking_.reset();
+            if (!checked) return say(QString::fromStdString(oneSentence(checked.error().message)), true);
+            // Of two that an interrupted export left, it may be the other one.
+            present(checked->certificate, path);
+            say(QString::fromStdString(checkText(*checked)), !checked->holds());
+        });
+}
+
+void ExportPage::present(const Certificate& certificate, const QString& path) {
+    shown_ = certificate;
+    shownPath_ = path;
+    tensors_->setRows(certificate.proof.tensors);
+    files_->setRows(certificate.files);
+    headline_->setText(QString::fromStdString(summaryText(certificate)));
+    headline_->setProperty("role", certificate.proof.proved() ? QString() : QStringLiteral("warn"));
+    headline_->style()->polish(headline_);
+    proofCard_->setMessage({});
+    filesCard_->setMessage({});
+    proofCard_->setNote(QString::fromStdString(certificate.layout));
+    filesCard_->setNote(QFileInfo(path).fileName());
+    choose(1);
+}
+
+void ExportPage::say(const QString& sentence, bool wrong) {
+    status_->setText(sentence);
+    status_->setToolTip(sentence); // a low window may not show all of it
+    status_->setProperty("role", wrong ? QStringLiteral("warn") : QStringLiteral("muted"));
+    status_->style()->polish(status_);
+    if (wrong) Q_EMIT failed(sentence);
+}
+
+QWidget* createExportPage(Session& session, QWidget* parent) { return new ExportPage(session, parent); }
+
+} // namespace qs::gui

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What moving a quantized tensor costs: transpose, reshape, concatenate, slice, shard.
+
+#include "app/gui/pages/labs/lab_panel.h"
+#include "app/gui/row_model.h"
+#include "core/session/kept_labs.h"
+
+#include <QTimer>
+
+class QLabel;
+class QComboBox;
+class QLineEdit;
+class QPushButton;
+class QTableView;
+
+namespace qs::gui {
+
+class Card;
+class RankedBars;
+
+class OperationsPanel : public LabPanel {
+    Q_OBJECT
+public:
+    OperationsPanel(Session& session, const LabInputs& inputs, QWidget* parent = nullptr);
+    const std::vector<value::WhatIfRow>& rows() const { return model_->rows(); }
+    QLineEdit* argument(std::size_t operation) const;
+
+protected:
+    void refresh() override;
+    void interrupted() override;
+    void forget() override;
+    void complain(const Error& error) override;
+
+private:
+    QWidget* sidebar();
+    std::vector<std::string> arguments() const;
+    void run();
+    bool reading();  ///< what a session file holds: refresh() follows
+    bool showKept(); ///< where they are what run() would compute
+    void show(std::vector<value::WhatIfRow> rows);
+    void markRefused(const std::vector<value::WhatIfRow>& rows);
+    void say(const QString& message);
+
+    RowModel<value::WhatIfRow>* model_;
+    QTableView* table_;
+    RankedBars *error_, *bytes_;
+    Card *tableCard_, *errorCard_, *bytesCard_;
+    std::vector<QComboBox*> arguments_; ///< values that fit the shape, and a field for others
+    QLabel* trouble_ = nullptr;
+    QPushButton* runButton_ = nullptr;
+    std::vector<std::int64_t> shape_; ///< that the arguments were made for
+    QTimer settle_;
+    std::shared_ptr<const KeptOperations> kept_; ///< what the session holds
+    bool restored_ = false; ///< it came out of a session file, and its arguments are not in the fields yet
+};
+
+} // namespace qs::gui

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/labs/lab_panel.h"
+
+#include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
+#include "core/base/text.h"
+
+#include <QComboBox>
+#include <QEvent>
+#include <QFormLayout>
+#include <QHeaderView>
+#include <QLineEdit>
+#include <QScrollArea>
+#include <QTableView>
+#include <QTimer>
+
+#include <algorithm>
+#include <limits>
+
+namespace qs::gui {
+
+QString LabInputs::title(const std::shared_ptr<const value::InputFile>& file) { return titled(nameOf(file)); }
+
+QString LabInputs::titled(const std::string& name) {
+    return name.empty() ? LabPanel::tr("synthetic") : QString::fromStdString(escapeForPeople(name, 40));
+}
+
+std::string LabInputs::nameOf(const std::shared_ptr<const value::InputFile>& file) {
+    return file ? file->title() : std::string();
+}
+
+LabPanel::LabPanel(Session& session, const LabInputs& inputs, QWidget* parent)
+    : QWidget(parent), session_(session), inputs_(inputs) {
+    connect(&session, &Session::jobCancelled, this, [this] {
+        if (!lane_) return;
+        lane_.reset();
+        interrupted();
+        Q_EMIT settled();
+    });
+    connect(&session, &Session::tensorChanged, this, &LabPanel::touch);
+    connect(&session, &Session::modelChanged, this, [this] {
+        stopReading();
+        read_.reset();
+        drop();
+        forget();
+        touch();
+    });
+    connect(&session, &Session::specChanged, this, &LabPanel::touch);
+}
+
+LabPanel::~LabPanel() { restoring_.cancel(); }
+
+void LabPanel::stopReading() {
+    restoring_.cancel();
+    reading_ = false;
+}
+
+QString LabPanel::subjectOf(const std::string& tensor, const QuantSpec& spec) {
+    return QString::fromStdString(tensor + '|' + canonicalText(spec));
+}
+
+QString LabPanel::subject() const {
+    const TensorInfo* tensor = session_.tensor();
+    return tensor ? subjectOf(tensor->name, session_.spec()) : QString();
+}
+
+void LabPanel::touch() {
+    touched_ = true;
+    if (isVisible()) {
+        touched_ = false;
+        refresh();
+    }
+}
+
+void LabPanel::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    if (std::exchange(touched_, false)) refresh();
+}
+
+void LabPanel::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    for (auto* table : findChildren<QTableView*>())
+        if (table->model()->rowCount()) fitColumns(*table);
+}
+
+bool LabPanel::small() const {
+    const TensorInfo* tensor = session_.tensor();
+    return tensor && std::int64_t(tensor->elements) <= kAtOnce;
+}
+
+Result<value::Tensor> labTensor(const Model& model, const TensorInfo& tensor, bool flat) {
+    const auto view = model.view(tensor);
+    if (!view) return tl::unexpected(view.error());
+    auto values = value::loadTensor(*view);
+    if (values && flat) {
+        const std::int64_t last = tensor.lastAxis();
+        values->shape = {last ? std::int64_t(tensor.elements) / last : 0, last};
+    }
+    return values;
+}
+
+QFormLayout* labForm(QWidget* parent) {
+    auto* form = new QFormLayout(parent);
+    form->setContentsMargins({});
+    form->setRowWrapPolicy(QFormLayout::WrapAllRows);
+    form->setHorizontalSpacing(Theme::kSpace);
+    form->setVerticalSpacing(4);
+    return form;
+}
+
+QComboBox* choiceBox() {
+    auto* box = new QComboBox;
+    box->setEditable(true);
+    box->setInsertPolicy(QComboBox::NoInsert);
+    box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    box->setFont(Theme::code());
+    box->lineEdit()->setFont(Theme::code());
+    return box;
+}
+
+namespace {
+
+constexpr int kSidebar = 268; // as the plan of the backends
+
+/// As high as the form where there is room; in a low window the form scrolls, and what is below it stays in view.
+class FormArea : public QScrollArea {
+public:
+    explicit FormArea(QWidget* form) {
+        setWidget(form);
+        setWidgetResizable(true);
+        setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+        setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
+        form->setAutoFillBackground(false);
+        viewport()->setAutoFillBackground(false);
+    }
+    QSize sizeHint() const override {
+        constexpr int kWidth = kSidebar - 2 * Theme::kMargin;
+        return {kWidth, std::max(widget()->sizeHint().height(), widget()->heightForWidth(kWidth))};
+    }
+    QSize minimumSizeHint() const override { return {100, 60}; }
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override {
+        if (watched == widget() && event->type() == QEvent::LayoutRequest) updateGeometry();
+        return QScrollArea::eventFilter(watched, event);
+    }
+};
+
+} // namespace
+
+QWidget* labSidebar(const QString& title, QWidget* form, std::initializer_list<QWidget*> below) {
+    auto* body = new QWidget;
+    auto* inner = new QVBoxLayout(body);
+    inner->setContentsMargins({});
+    inner->setSpacing(Theme::kSpace);
+    inner->addWidget(new FormArea(form));
+    for (QWidget* widget : below) inner->addWidget(widget);
+    inner->addStretch();
+    auto* card = new Card(title);
+    card->setFixedWidth(kSidebar);
+    card->setBody(body);
+    return card;
+}
+
+RankedBar sqnrBar(const std::string& name, const std::optional<value::Deviation>& error, const std::string& reason) {
+    RankedBar bar{QString::fromStdString(name), std::numeric_limits<double>::quiet_NaN(), LabPanel::tr("not measured"),
+                  QString::fromStdString(reason)};
+    if (error && error->exact()) bar.text = bar.reason = LabPanel::tr("exact");
+    if (!error) return bar;
+    if (const auto value = error->sqnrDb()) {
+        bar.value = *value;
+        bar.text = QString::fromStdString(fixedText(*value, 2)) + LabPanel::tr(" dB");
+    }
+    return bar;
+}
+
+void fitColumns(QTableView& table) {
+    // In a turn of its own: the style measures every cell.
+    QTimer::singleShot(0, &table, [&table] {
+        const auto* model = table.model();
+        const int last = model->columnCount() - 1;
+        bool words = false; // remarks and reasons: often there are none
+        for (int row = 0; row < model->rowCount() && !words; ++row)
+            words = !model->index(row, last).data().toString().isEmpty();
+        table.setColumnHidden(last, !words);
+        table.horizontalHeader()->setStretchLastSection(false);
+        table.resizeColumnsToContents();
+        int used = 0, shown = 0;
+        for (int column = 0; column < last; ++column)
+            if (!table.isColumnHidden(column)) used += table.columnWidth(column), ++shown;
+        const int room = table.viewport()->width() - used - (words ? table.columnWidth(last) : 0);
+        const int air = std::clamp(room / std::max(1, shown), 0, words ? 12 : 48);
+        for (int column = 0; column < last; ++column)
+            if (!table.isColumnHidden(column)) table.setColumnWidth(column, table.columnWidth(column) + air);
+        if (!words) return;
+        // In what is left, on as many lines as it takes.
+        const int least = std::max(100, table.horizontalHeader()->sectionSizeHint(last));
+        table.setColumnWidth(last, std::max(least, table.viewport()->width() - used - air * shown));
+        table.setWordWrap(true);
+        const int line = table.verticalHeader()->defaultSectionSize();
+        for (int row = 0; row < model->rowCount(); ++row) {
+            table.resizeRowToContents(row);
+            table.setRowHeight(row, std::max(line, table.rowHeight(row)));
+        }
+    });
+}
+
+QString sentence(const Error& error) { return QString::fromStdString(oneSentence(error.message)); }
+
+} // namespace qs::gui

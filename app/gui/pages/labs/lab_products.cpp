@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/labs/lab_products.h"
+
+#include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
+#include "app/gui/widgets/data_table.h"
+#include "core/base/text.h"
+#include "core/model/conventions/attention.h"
+#include "core/quant/spec/formats.h"
+#include "core/value/synthetic.h"
+
+#include <QComboBox>
+#include <QFormLayout>
+#include <QGridLayout>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QSpinBox>
+#include <QTableView>
+
+#include <algorithm>
+#include <tuple>
+
+namespace qs::gui {
+namespace {
+
+constexpr const char* kProductsKept = "lab-products"; // in session files
+
+} // namespace
+
+ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget* parent)
+    : LabPanel(session, inputs, parent),
+      model_(new RowModel<value::LabRow>(without(value::labColumns(), {"product"}), this)),
+      cache_(new RowModel<value::KvRow>(value::kvColumns(), this)), table_(new QTableView), cacheTable_(new QTableView),
+      bars_(new RankedBars), trade_(new PlotChart), tableCard_(new Card(tr("Products of the layer"))),
+      barsCard_(new Card(tr("SQNR of each product"))), tradeCard_(new Card(tr("KV cache: error against size"))),
+      cacheCard_(new Card(tr("KV cache"))) {
+    setObjectName(QStringLiteral("labProducts"));
+    asDataTable(*table_, tr("Products: specs and errors"), 26);
+    table_->setProperty("roomy", true); // words beside right-aligned numbers
+    table_->setModel(model_);
+    tableCard_->setBody(table_);
+    asDataTable(*cacheTable_, tr("KV cache: specs and errors"));
+    cacheTable_->setProperty("roomy", true); // words beside right-aligned numbers
+    cacheTable_->setModel(cache_);
+    cacheCard_->setBody(cacheTable_);
+    bars_->setAccessibleName(tr("SQNR of each product"));
+    bars_->setAxis(tr("SQNR, dB ↑"));
+    bars_->setToken(2);
+    barsCard_->setBody(bars_);
+    trade_->setAccessibleName(tr("KV cache: output NMSE against bytes per token"));
+    trade_->setAxes(tr("bytes per token"), tr("output NMSE ↓"));
+    trade_->setXDecimals(0);
+    trade_->setLogY(true);
+    tradeCard_->setBody(trade_);
+    auto* grid = new QGridLayout(this);
+    grid->setContentsMargins({});
+    grid->setSpacing(Theme::kGap);
+    grid->addWidget(sidebar(), 0, 0, 3, 1);
+    grid->addWidget(tableCard_, 0, 1, 1, 2);
+    grid->addWidget(barsCard_, 1, 1);
+    grid->addWidget(tradeCard_, 1, 2);
+    grid->addWidget(cacheCard_, 2, 1, 1, 2);
+    const int shares[] = {3, 4, 5};
+    for (int row = 0; row < 3; ++row) grid->setRowStretch(row, shares[row]);
+    for (const int column : {1, 2}) grid->setColumnStretch(column, 1);
+    tableCard_->setMaximumHeight(188); // what the rows need
+    cacheCard_->setMaximumHeight(300);
+    trade_->setMinimumSize(160, 100);
+    for (Card* card : cards()) card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
+    connect(&session_, &Session::modelChanged, this, &ProductsPanel::readConfig);
+    readConfig();
+    settle_.setSingleShot(true);
+    settle_.setInterval(200);
+    connect(&settle_, &QTimer::timeout, this, [this] {
+        if (small() && !reading() && !showKept()) run();
+    });
+}
+
+namespace {
+
+/// What the presets take for this operand, and usual specs.
+QStringList operandChoices(value::LabOperand operand) {
+    QStringList out{QStringLiteral("keep")};
+    const auto add = [&out](const char* text) {
+        if (const QString one = QString::fromUtf8(text); !out.contains(one)) out << one;
+    };
+    for (const auto& preset : value::labPresets()) add(preset.choices[std::size_t(operand)]);
+    if (operand == value::LabOperand::InputGradientW || operand == value::LabOperand::WeightGradientX) add("forward");
+    for (const auto& format : formats())
+        if (format.kind == FormatKind::Integer || format.kind == FormatKind::Float) add(format.id);
+    return out;
+}
+
+} // namespace
+
+QLineEdit* ProductsPanel::choice(value::LabOperand operand) const { return choices_[std::size_t(operand)]->lineEdit(); }
+
+/// Heads and their size as the model has them.
+void ProductsPanel::readConfig() {
+    const auto model = session_.model();
+    if (!model) return;
+    runJob<AttentionSizes>(
+        this, Job(), [model](const Job&) -> Result<AttentionSizes> { return attentionSizes(*model); },
+        [this, model](Result<AttentionSizes> sizes) {
+            if (!sizes || model != session_.model() || sizesGiven_) return;
+            const auto set = [](QSpinBox* box, const std::optional<std::int64_t>& value) {
+                if (value && *value <= box->maximum()) box->setValue(int(*value));
+            };
+            set(heads_, sizes->kvHeads);
+            set(dim_, sizes->headSize);
+        });
+}
+
+QWidget* ProductsPanel::sidebar() {
+    auto* body = new QWidget;
+    QFormLayout* form = labForm(body);
+    const auto caption = [](const QString& text) {
+        auto* label = new QLabel(text);
+        label->setProperty("role", QStringLiteral("caption"));
+        label->setFont(Theme::words(11));
+        return label;
+    };
+    preset_ = new QComboBox;
+    preset_->setObjectName(QStringLiteral("labPreset"));
+    preset_->setAccessibleName(tr("Preset"));
+    for (const auto& preset : value::labPresets()) preset_->addItem(QString::fromUtf8(preset.title));
+    preset_->addItem(tr("own choice"));
+    form->addRow(caption(tr("Preset")), preset_);
+    summary_ = caption({});
+    summary_->setWordWrap(true);
+    form->addRow(summary_);
+    for (std::size_t i = 0; i < choices_.size(); ++i) {
+        auto* box = choiceBox();
+        box->setObjectName(QStringLiteral("operand%1").arg(i));
+        box->setToolTip(tr("A spec, keep (f32), or forward: the values that the forward product has made."));
+        const QString title = QString::fromUtf8(value::title(value::LabOperand(i)));
+        box->setAccessibleName(title);
+        box->lineEdit()->setAccessibleName(title);
+        box->addItems(operandChoices(value::LabOperand(i)));
+        const auto own = [this] {
+            preset_->setCurrentIndex(preset_->count() - 1);
+            settle_.start();
+        };
+        connect(box->lineEdit(), &QLineEdit::textEdited, this, own);
+        connect(box, &QComboBox::activated, this, own);
+        connect(box->lineEdit(), &QLineEdit::returnPressed, this, &ProductsPanel::run);
+        form->addRow(caption(title), box);
+        choices_[i] = box;
+    }
+    auto* sizes = new QGridLayout;
+    sizes->setSpacing(4);
+    const auto spin = [&](const QString& title, int most, int first, const char* name, int place) {
+        auto* box = new QSpinBox;
+        box->setRange(1, most);
+        box->setValue(first);
+        box->setFont(Theme::numbers());
+        box->setObjectName(QLatin1String(name));
+        box->setAccessibleName(title);
+        connect(box, &QSpinBox::valueChanged, &settle_, qOverload<>(&QTimer::start));
+        sizes->addWidget(caption(title), place / 2 * 2, place % 2);
+        sizes->addWidget(box, place / 2 * 2 + 1, place % 2);
+        return box;
+    };
+    tokens_ = spin(tr("M, rows of X and G"), 8192, 256, "labRows", 0);
+    heads_ = spin(tr("KV heads"), 128, 4, "kvHeads", 1);
+    cacheTokens_ = spin(tr("KV tokens"), 16384, 512, "kvTokens", 2);
+    dim_ = spin(tr("KV head size"), 1024, 64, "kvDim", 3);
+    form->addRow(sizes);
+    runButton_ = new QPushButton(tr("Run"));
+    runButton_->setProperty("role", QStringLiteral("primary"));
+    connect(runButton_, &QPushButton::clicked, this, &ProductsPanel::run);
+    connect(preset_, &QComboBox::activated, this, &ProductsPanel::usePreset);
+    usePreset(0);
+    return labSidebar(tr("Operands"), body, {runButton_});
+}
+
+void ProductsPanel::usePreset(int index) {
+    const auto presets = value::labPresets();
+    if (index < 0 || std::size_t(index) >= presets.size()) return summary_->setText(tr("Six specs of your own."));
+    const auto& preset = presets[std::size_t(index)];
+    summary_->setText(QString::fromUtf8(preset.summary));
+    for (std::size_t i = 0; i < choices_.size(); ++i) choices_[i]->setEditText(QString::fromUtf8(preset.choices[i]));
+    settle_.start();
+}
+
+void ProductsPanel::refresh() {
+    settle_.stop();
+    runButton_->setVisible(!small());
+    if (!session_.tensor()) return drop();
+    if (reading() || showKept()) return;
+    if (small()) return run();
+    drop();
+    for (Card* card : cards()) card->setMessage(tr("This tensor is large: press Run."));
+}
+
+void ProductsPanel::interrupted() {
+    for (Card* card : cards()) {
+        card->setLoading(false);
+        card->setMessage(tr("Cancelled: press Enter in a field to run again."));
+    }
+}
+
+void ProductsPanel::forget() { kept_.reset(), keptInputs_ = {}, sizesGiven_ = false; }
+
+void ProductsPanel::complain(const Error& error) {
+    if (running()) return;
+    for (Card* card : cards()) card->setLoading(false), card->setMessage(sentence(error));
+}
+
+KeptProducts ProductsPanel::planned() const {
+    KeptProducts plan{session_.tensor()->name,
+                      session_.spec(),
+                      {},
+                      tokens_->value(),
+                      heads_->value(),
+                      cacheTokens_->value(),
+                      dim_->value(),
+                      LabInputs::nameOf(inputs_.activations),
+                      LabInputs::nameOf(inputs_.gradients),
+                      LabInputs::nameOf(inputs_.cache),
+                      {},
+                      {}};
+    for (std::size_t i = 0; i < choices_.size(); ++i)
+        plan.choices[i] = choices_[i]->currentText().trimmed().toStdString();
+    return plan;
+}
+
+void ProductsPanel::setFields(const KeptProducts& products) {
+    const auto presets = value::labPresets();
+    const auto preset = std::find_if(presets.begin(), presets.end(),
+                                     [&](const auto& one) { return value::choicesOf(one) == products.choices; });
+    preset_->setCurrentIndex(int(preset - presets.begin())); // behind them: own choice
+    usePreset(preset_->currentIndex());
+    for (std::size_t i = 0; i < choices_.size(); ++i)
+        choices_[i]->setEditText(QString::fromStdString(products.choices[i]));
+    tokens_->setValue(products.rows);
+    heads_->setValue(products.heads);
+    cacheTokens_->setValue(products.tokens);
+    dim_->setValue(products.dim);
+    sizesGiven_ = true;
+    settle_.stop();
+}
+
+bool ProductsPanel::reading() {
+    return takeRestored<std::shared_ptr<const KeptProducts>>(
+        kProductsKept, productsKept, [this](auto products) { kept_ = products, keptInputs_ = {}, restored_ = true; });
+}
+
+bool ProductsPanel::showKept() {
+    if (!kept_ || !session_.tensor() || subjectOf(kept_->tensor, kept_->spec) != subject()) return false;
+    if (std::exchange(restored_, false)) setFields(*kept_);
+    const auto now = planned();
+    const auto settings = [](const KeptProducts& one) {
+        return std::tie(one.choices, one.rows, one.heads, one.tokens, one.dim);
+    };
+    if (settings(now) != settings(*kept_) || inputs_ != keptInputs_) return false;
+    const auto files = [](const KeptProducts& one) { return std::tie(one.activations, one.gradients, one.blocks); };
+    // Out of a session file, on files that are not open now: the notes name them. What takes a moment is computed anew.
+    if (files(now) != files(*kept_) && small()) return false;
+    drop();
+    show(*kept_);
+    return true;
+}
+
+void ProductsPanel::run() {
+    settle_.stop();
+    const TensorInfo* tensor = session_.tensor();
+    if (!tensor) return;
+    for (Card* card : cards()) card->setLoading(true);
+    const auto plan = std::make_shared<const KeptProducts>(planned());
+    const auto work = [model = session_.model(), tensor, plan, inputs = inputs_](const Job& job) -> Result<Measured> {
+        auto w = labTensor(*model, *tensor, true);
+        if (!w) return tl::unexpected(w.error());
+        w->dtype = DType::F32;
+        auto x = value::inputsFor(inputs.activations.get(), tensor->name, plan->rows, tensor->lastAxis());
+        if (!x) return tl::unexpected(x.error());
+        x->dtype = DType::F32;
+        auto g = value::gradientsFor(inputs.gradients.get(), tensor->name, x->shape[0], w->shape[0]);
+        if (!g) return tl::unexpected(g.error());
+        value::sameRows(*x, *g);
+        auto products = value::runLab({std::move(*x), std::move(*w), std::move(*g), plan->choices}, job);
+        auto given =
+            inputs.cache ? inputs.cache->keysAndValues() : value::syntheticKv(plan->heads, plan->tokens, plan->dim, 1);
+        if (!given) return Measured{std::move(products), tl::unexpected(given.error())};
+        value::KvPlan& cache = *given;
+        const auto own = specText(plan->spec);
+        if (std::find(cache.specs.begin(), cache.specs.end(), own) == cache.specs.end()) cache.specs.push_back(own);
+        return Measured{std::move(products), value::runKvCache(cache, job)};
+    };
+    const auto done = [this, plan, inputs = inputs_](Result<Measured> measured) {
+        if (!measured && measured.error().cancelled) return;
+        if (!measured)
+            for (Card* card : cards()) {
+                card->setLoading(false);
+                card->setMessage(tr("Not measured: %1").arg(sentence(measured.error())));
+            }
+        if (!measured) return;
+        auto products = std::make_shared<KeptProducts>(*plan);
+        products->products = std::move(measured->products);
+        products->cache = std::move(measured->cache);
+        if (products->products) { // else it is tried again
+            kept_ = products, keptInputs_ = inputs, restored_ = false;
+            session_.keep(QLatin1String(kProductsKept), [products] { return keptProducts(*products); });
+        }
+        show(*products);
+    };
+    start<Measured>(tr("Multiplying under the specs"), work, done);
+}
+
+void ProductsPanel::show(const KeptProducts& measured) {
+    for (Card* card : cards()) card->setLoading(false), card->setMessage({});
+    if (measured.products) {
+        std::vector<RankedBar> bars;
+        for (const auto& row : *measured.products) bars.push_back(sqnrBar(row.formula, row.error, row.reason));
+        bars_->setBars(std::move(bars));
+        model_->setRows(*measured.products);
+        fitColumns(*table_);
+        tableCard_->setNote(
+            tr("X: %1   G: %2").arg(LabInputs::titled(measured.activations), LabInputs::titled(measured.gradients)));
+    } else {
+        tableCard_->setMessage(tr("Not measured: %1").arg(sentence(measured.products.error())));
+        barsCard_->setMessage(tableCard_->message());
+    }
+    if (measured.cache) {
+        PlotSeries dots{tr("output NMSE"), PlotSeries::Style::Dots, 2, {}, {}};
+        std::vector<const value::KvRow*> sorted;
+        for (const auto& row : *measured.cache)
+            if (row.output && row.output->nmse().value_or(0) > 0) sorted.push_back(&row);
+        std::stable_sort(sorted.begin(), sorted.end(),
+                         [](const auto* a, const auto* b) { return *a->bytesPerToken < *b->bytesPerToken; });
+        for (const value::KvRow* row : sorted) {
+            dots.points.append({*row->bytesPerToken, *row->output->nmse()});
+            dots.notes.append(QString::fromStdString(row->spec));
+            dots.labels.append(QString::fromStdString(row->spec));
+        }
+        trade_->setData({dots}, {});
+        cache_->setRows(*measured.cache);
+        fitColumns(*cacheTable_);
+        cacheCard_->setNote(measured.blocks.empty() ? tr("synthetic Q, K, V; %1 heads × %2 tokens × %3")
+                                                          .arg(measured.heads)
+                                                          .arg(measured.tokens)
+                                                          .arg(measured.dim)
+                                                    : tr("K and V: %1").arg(LabInputs::titled(measured.blocks)));
+    } else {
+        cacheCard_->setMessage(tr("Not measured: %1").arg(sentence(measured.cache.error())));
+        tradeCard_->setMessage(cacheCard_->message());
+    }
+}
+
+} // namespace qs::gui

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/labs/lab_qat.h"
+
+#include "app/gui/output_check.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
+#include "core/base/text.h"
+#include "core/model/safetensors/safetensors.h"
+#include "core/value/deviation.h"
+#include "core/value/trained.h"
+
+#include <QDoubleSpinBox>
+#include <QFileDialog>
+#include <QFormLayout>
+#include <QGridLayout>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QStyle>
+#include <QToolButton>
+
+#include <atomic>
+#include <cmath>
+#include <fmt/format.h>
+#include <mutex>
+
+namespace qs::gui {
+namespace {
+
+constexpr std::size_t kMostPoints = 1000;
+constexpr const char* kTrainingKept = "lab-training"; // in session files
+
+QString dB(double nmse) {
+    return nmse > 0 ? QString::fromStdString(fixedText(-10 * std::log10(nmse), 2)) + QatPanel::tr(" dB")
+                    : QatPanel::tr("exact");
+}
+
+/// "down_proj_qat", with a number where that is taken.
+QString freeName(const std::string& tensor) {
+    std::string base;
+    for (const char c : placeOf(tensor).role) {
+        const char small = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
+        const bool letter = small >= 'a' && small <= 'z';
+        if (letter || small == '_' || (small >= '0' && small <= '9' && !base.empty())) base += small;
+    }
+    while (!base.empty() && base.front() == '_') base.erase(0, 1);
+    base = (base.empty() ? "layer" : base.substr(0, 20)) + "_qat";
+    std::string name = base;
+    for (int i = 2; findTrained(name); ++i) name = base + std::to_string(i);
+    return QString::fromStdString(name);
+}
+
+} // namespace
+
+/// Between the training thread and the window.
+struct QatPanel::Inbox {
+    std::mutex lock;
+    std::vector<value::QatStep> steps;
+    std::atomic<bool> stop{false};
+};
+
+QatPanel::QatPanel(Session& session, const LabInputs& inputs, QWidget* parent)
+    : LabPanel(session, inputs, parent), chart_(new PlotChart),
+      chartCard_(new Card(tr("Output error while training"))) {
+    setObjectName(QStringLiteral("labQat"));
+    chart_->setAccessibleName(tr("Output NMSE per step"));
+    chart_->setAxes(tr("step"), tr("output NMSE ↓"));
+    chart_->setLegend(true);
+    chart_->setXDecimals(0);
+    QToolButton* log = chartCard_->addToggle(QStringLiteral("log y"), tr("Logarithmic y axis"));
+    connect(log, &QToolButton::toggled, chart_, &PlotChart::setLogY);
+    connect(chart_, &PlotChart::logYToggled, log, &QToolButton::setChecked);
+    chartCard_->setBody(chart_);
+
+    auto* figures = new QWidget;
+    auto* row = new QGridLayout(figures);
+    row->setContentsMargins({});
+    row->setHorizontalSpacing(Theme::kGap);
+    const QString titles[] = {tr("Nearest ↓"), tr("Trained, best ↓"), tr("Gain ↑"), tr("Best at step"),
+                              tr("Weight NMSE ↓")};
+    for (int i = 0; i < int(figures_.size()); ++i) {
+        auto* caption = new QLabel(titles[i]);
+        caption->setProperty("role", QStringLiteral("caption"));
+        caption->setFont(Theme::words(11));
+        if (i == 0) caption->setToolTip(tr("Output NMSE of weights rounded to nearest"));
+        if (i == 4) caption->setToolTip(tr("NMSE of the trained weights themselves"));
+        figures_[std::size_t(i)] = new QLabel(tr("not measured"));
+        figures_[std::size_t(i)]->setFont(Theme::numbers(13));
+        figures_[std::size_t(i)]->setObjectName(QStringLiteral("qatFigure%1").arg(i));
+        row->addWidget(caption, 0, i);
+        row->addWidget(figures_[std::size_t(i)], 1, i);
+    }
+    auto* figuresCard = new Card(tr("Result"));
+    figuresCard->setNote(tr("output NMSE = ‖X(Q(V) − W)ᵀ‖² / ‖XWᵀ‖²"));
+    figuresCard->setBody(figures);
+    figuresCard->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed); // long figures must not widen the window
+
+    auto* grid = new QGridLayout(this);
+    grid->setContentsMargins({});
+    grid->setSpacing(Theme::kGap);
+    grid->addWidget(sidebar(), 0, 0, 2, 1);
+    grid->addWidget(chartCard_, 0, 1);
+    grid->addWidget(figuresCard, 1, 1);
+    grid->setRowStretch(0, 1);
+    grid->setColumnStretch(1, 1);
+    poll_.setInterval(50);
+    connect(&poll_, &QTimer::timeout, this, &QatPanel::poll);
+}
+
+QatPanel::~QatPanel() {
+    if (inbox_) inbox_->stop = true;
+}
+
+QWidget* QatPanel::sidebar() {
+    auto* body = new QWidget;
+    QFormLayout* form = labForm(body);
+    const auto add = [&](const QString& text, QWidget* control, const char* name) {
+        auto* caption = new QLabel(text);
+        caption->setProperty("role", QStringLiteral("caption"));
+        caption->setFont(Theme::words(11));
+        control->setObjectName(QLatin1String(name));
+        control->setAccessibleName(text);
+        control->setFont(Theme::numbers());
+        form->addRow(caption, control);
+    };
+    inputsCount_ = new QSpinBox;
+    inputsCount_->setRange(1, 65536);
+    inputsCount_->setValue(512);
+    add(tr("Inputs, rows of X"), inputsCount_, "qatInputs");
+    steps_ = new QSpinBox;
+    steps_->setRange(1, 100000);
+    steps_->setValue(200);
+    add(tr("Steps"), steps_, "qatSteps");
+    rate_ = new QDoubleSpinBox;
+    rate_->setDecimals(4);
+    rate_->setRange(0.0001, 1);
+    rate_->setSingleStep(0.001);
+    rate_->setValue(0.005);
+    add(tr("Rate, in RMS of the weights"), rate_, "qatRate");
+    start_ = new QPushButton(tr("Train"));
+    start_->setObjectName(QStringLiteral("qatStart"));
+    start_->setProperty("role", QStringLiteral("primary"));
+    stop_ = new QPushButton(tr("Stop and keep the best"));
+    stop_->setObjectName(QStringLiteral("qatStop"));
+    save_ = new QPushButton(tr("Save latent weights…"));
+    save_->setObjectName(QStringLiteral("qatSave"));
+    name_ = new QLineEdit;
+    name_->setObjectName(QStringLiteral("qatName"));
+    name_->setFont(Theme::code());
+    name_->setAccessibleName(tr("Name of the trained spec"));
+    keep_ = new QPushButton(tr("Keep as a spec"));
+    keep_->setObjectName(QStringLiteral("qatKeep"));
+    keep_->setToolTip(
+        tr("A spec of its own, SPEC:dialect=NAME: the pages, analyze, quantize and reports take it. It becomes B."));
+    status_ = new QLabel;
+    status_->setObjectName(QStringLiteral("qatStatus"));
+    status_->setFont(Theme::words(11));
+    status_->setProperty("role", QStringLiteral("muted"));
+    status_->setWordWrap(true);
+    status_->setTextFormat(Qt::PlainText);
+    connect(keep_, &QPushButton::clicked, this, &QatPanel::keep);
+    connect(name_, &QLineEdit::returnPressed, this, &QatPanel::keep);
+    connect(start_, &QPushButton::clicked, this, &QatPanel::begin);
+    connect(stop_, &QPushButton::clicked, this, &QatPanel::stop);
+    connect(save_, &QPushButton::clicked, this, [this] {
+        const QString path = QFileDialog::getSaveFileName(
+            this, tr("Save latent weights"), QStringLiteral("latent.safetensors"), tr("safetensors (*.safetensors)"));
+        if (!path.isEmpty()) saveTo(path);
+    });
+    return labSidebar(tr("Training"), body, {start_, stop_, name_, keep_, save_, status_});
+}
+
+void QatPanel::say(const QString& text, bool warn) {
+    status_->setText(text);
+    status_->setProperty("role", warn ? QStringLiteral("warn") : QStringLiteral("muted"));
+    status_->style()->unpolish(status_);
+    status_->style()->polish(status_);
+}
+
+/// Another tensor or spec makes the curve another one's; training is only started by hand.
+void QatPanel::refresh() {
+    if (const QString now = subject(); now != subject_) {
+        drop();
+        clear();
+        subject_ = now;
+        say(tr("Adam on latent weights V; the gradient passes the rounding unchanged."));
+    }
+    takeRestored<std::shared_ptr<const KeptTraining>>(
+        kTrainingKept, trainingKept, [this](auto training) { kept_ = freedOnPool(training), restored_ = true; });
+    const bool nothing = !running() && !shown_ && curve_.empty();
+    if (nothing && kept_ && subjectOf(kept_->tensor, kept_->spec) == subject_) show(kept_);
+    draw();
+}
+
+void QatPanel::clear() {
+    if (inbox_) inbox_->stop = true;
+    poll_.stop();
+    inbox_.reset();
+    curve_.clear();
+    shown_.reset();
+}
+
+void QatPanel::forget() {
+    clear();
+    kept_.reset();
+    subject_.clear();
+}
+
+void QatPanel::complain(const Error& error) { say(sentence(error), true); }
+
+void QatPanel::lose() {
+    if (!kept_ || subjectOf(kept_->tensor, kept_->spec) != subject_) return;
+    kept_.reset();
+    session_.keep(QLatin1String(kTrainingKept), nullptr);
+}
+
+/// As it was computed before, perhaps by a run that ended unexpectedly.
+void QatPanel::show(const std::shared_ptr<const KeptTraining>& training) {
+    shown_ = training;
+    if (std::exchange(restored_, false)) {
+        inputsCount_->setValue(training->rows);
+        steps_->setValue(training->steps);
+        rate_->setValue(training->rate);
+    }
+    name_->setText(freeName(training->tensor));
+    const QString before = tr("As it was trained before, on %1 inputs.").arg(LabInputs::titled(training->inputs));
+    const bool whole = !training->result.latent.values.empty();
+    say(whole ? before
+              : tr("%1 Its weights did not fit into the session file: train again to save or keep them.").arg(before));
+}
+
+void QatPanel::interrupted() {
+    if (inbox_) inbox_->stop = true;
+    poll_.stop();
+    if (!shown_) lose(); // not while it was being written
+    say(tr("Cancelled; nothing was kept."));
+    draw();
+}
+
+void QatPanel::begin() {
+    const TensorInfo* tensor = session_.tensor();
+    if (!tensor) return;
+    clear();
+    inbox_ = std::make_shared<Inbox>();
+    planned_ = {tensor->name,
+                session_.spec(),
+                LabInputs::nameOf(inputs_.activations),
+                inputsCount_->value(),
+                steps_->value(),
+                rate_->value(),
+                {}};
+    const auto work = [model = session_.model(), tensor, spec = forTensor(session_.spec(), *tensor), inputs = inputs_,
+                       box = inbox_, rows = inputsCount_->value(), steps = steps_->value(),
+                       rate = rate_->value()](const Job& job) -> Result<value::QatResult> {
+        auto w = labTensor(*model, *tensor, false);
+        if (!w) return tl::unexpected(w.error());
+        auto x = inputs.make(tensor->name, rows, tensor->lastAxis());
+        if (!x) return tl::unexpected(x.error());
+        w->dtype = DType::F32;
+        return value::trainQat({std::move(*w), std::move(*x), spec, steps, rate}, job,
+                               [box](const value::QatStep& step) {
+                                   const std::lock_guard guard(box->lock);
+                                   box->steps.push_back(step);
+                                   return !box->stop;
+                               });
+    };
+    start<value::QatResult>(tr("Training the latent weights"), work, [this](Result<value::QatResult> result) {
+        poll();
+        poll_.stop();
+        if (result) {
+            auto training = std::make_shared<KeptTraining>(std::move(planned_));
+            training->result = std::move(*result);
+            kept_ = shown_ = freedOnPool(std::shared_ptr<const KeptTraining>(training));
+            session_.keep(QLatin1String(kTrainingKept), [kept = kept_] { return keptTraining(*kept); });
+            name_->setText(freeName(kept_->tensor));
+            const QString done = kept_->result.stopped ? tr("Stopped: the best step so far is kept.")
+                                                       : tr("Done: the best step is kept.");
+            const bool fits = kept_->result.latent.values.size() <= kMostKeptFloats;
+            say(fits ? done : tr("%1 Its weights do not fit into a session file: save them.").arg(done));
+        } else if (!result.error().cancelled) {
+            lose();
+            say(sentence(result.error()), true);
+        }
+        draw();
+    });
+    say(tr("Training on %1 inputs…").arg(inputs_.title()));
+    poll_.start();
+    draw();
+}
+
+void QatPanel::stop() {
+    if (inbox_) inbox_->stop = true;
+}
+
+void QatPanel::poll() {
+    if (!inbox_) return;
+    std::vector<value::QatStep> news;
+    {
+        const std::lock_guard guard(inbox_->lock);
+        news.swap(inbox_->steps);
+    }
+    if (news.empty()) return;
+    curve_.insert(curve_.end(), news.begin(), news.end());
+    draw();
+}
+
+void QatPanel::draw() {
+    const bool busy = running(), focused = start_->hasFocus() || stop_->hasFocus();
+    (busy ? stop_ : start_)->setEnabled(session_.tensor());
+    if (busy) stop_->show();
+    if (focused) (busy ? stop_ : start_)->setFocus(); // else it would go to whatever comes next
+    start_->setEnabled(session_.tensor() && !busy);
+    stop_->setVisible(busy);
+    const value::QatResult* result = this->result();
+    for (QWidget* widget : std::initializer_list<QWidget*>{save_, keep_, name_})
+        widget->setVisible(!busy && result && !result->latent.values.empty());
+    const auto& curve = result ? result->curve : curve_;
+    const int steps = result ? shown_->steps : planned_.steps;
+    chartCard_->setMessage(curve.empty() && !busy ? tr("Not trained yet: press Train.") : QString());
+    const QString none = tr("not measured");
+    if (curve.empty()) {
+        for (QLabel* figure : figures_) figure->setText(none);
+        chartCard_->setNote({});
+        return;
+    }
+    PlotSeries loss{tr("this step"), PlotSeries::Style::Line, 2, {}, {}};
+    PlotSeries best{tr("best so far"), PlotSeries::Style::Line, 0, {}, {}};
+    PlotSeries nearest{tr("rounded to nearest"), PlotSeries::Style::Line, 4, {}, {}};
+    nearest.dash = 1;
+    const std::size_t stride = curve.size() / kMostPoints + 1;
+    for (std::size_t i = 0; i < curve.size(); i += stride) {
+        loss.points.append({double(curve[i].step), curve[i].loss});
+        best.points.append({double(curve[i].step), curve[i].best});
+    }
+    const double start = curve.front().loss, last = curve.back().best;
+    nearest.points = {{0, start}, {double(std::max(steps, curve.back().step)), start}};
+    chart_->setData({loss, best, nearest}, {}, true);
+    chartCard_->setNote(tr("step %1 of %2").arg(curve.back().step).arg(steps));
+    figures_[0]->setText(QString::fromStdString(significantText(start)) + QStringLiteral("  ") + dB(start));
+    figures_[1]->setText(QString::fromStdString(significantText(last)) + QStringLiteral("  ") + dB(last));
+    figures_[2]->setText(
+        start > 0 && last > 0 ? QString::fromStdString(fixedText(10 * std::log10(start / last), 2)) + tr(" dB") : none);
+    figures_[3]->setText(result ? QString::number(result->bestStep) : none);
+    figures_[4]->setText(result && result->weightNmse ? QString::fromStdString(significantText(*result->weightNmse))
+                                                      : none);
+}
+
+/// As B beside what it was trained under, so that the compare page shows what training has changed.
+void QatPanel::keep() {
+    const TensorInfo* tensor = session_.tensor();
+    if (!shown_ || running() || !tensor || tensor->name != shown_->tensor || result()->latent.values.empty()) return;
+    const auto work = [id = name_->text().trimmed().toStdString(), model = session_.model(), tensor, shown = shown_](
+                          const Job& job) { return value::keepTrained(id, *model, *tensor, shown->result, job); };
+    start<QuantSpec>(tr("Keeping the trained spec"), work, [this](Result<QuantSpec> spec) {
+        draw();
+        if (!spec) return say(sentence(spec.error()), true);
+        if (shown_) name_->setText(freeName(shown_->tensor));
+        session_.setSpecB(*spec);
+        session_.setComparing(true);
+        const QString text = QString::fromStdString(specText(*spec));
+        say(tr("Kept: %1 is B now; compare shows both, export and reports take it.").arg(text));
+        Q_EMIT kept(text);
+    });
+    draw();
+}
+
+void QatPanel::saveTo(const QString& path) {
+    const auto shown = shown_;
+    if (!shown || shown->result.latent.values.empty()) return;
+    const auto& result = shown->result;
+    const std::shared_ptr<const std::vector<float>> values(shown, &result.latent.values);
+    TensorToWrite tensor{shown->tensor, DType::F32, result.latent.shape,
+                         [values](const TensorToWrite::Sink& sink) { return sink(std::as_bytes(std::span(*values))); }};
+    std::map<std::string, std::string> metadata{
+        {"quantscope.latent", fmt::format("latent weights of {}; output NMSE {} instead of {}", specText(result.spec),
+                                          significantText(result.bestLoss), significantText(result.startLoss))}};
+    const auto work = [path = path.toStdString(), tensor, metadata, model = session_.model(),
+                       check = outputCheck(session_)](const Job& job) -> Result<std::uint64_t> {
+        if (auto fine = check(path); !fine) return tl::unexpected(fine.error());
+        return writeSafetensors(path, {tensor}, metadata, model.get(), job);
+    };
+    start<std::uint64_t>(tr("Writing the latent weights"), work, [this, path, shown](Result<std::uint64_t> written) {
+        if (!written) return say(sentence(written.error()), true);
+        say(tr("Written: quantize %1 with %2.").arg(path, QString::fromStdString(specText(shown->result.spec))));
+        Q_EMIT saved(path);
+    });
+}
+
+} // namespace qs::gui

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/labs/lab_solvers.h"
+
+#include "app/gui/output_check.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
+#include "app/gui/widgets/data_table.h"
+#include "core/base/text.h"
+#include "core/solve/save.h"
+
+#include <QComboBox>
+#include <QFileDialog>
+#include <QFormLayout>
+#include <QGridLayout>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QStyle>
+#include <QTableView>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace qs::gui {
+namespace {
+
+constexpr const char* kSolutionsKept = "lab-solvers"; // in session files
+
+RankedBar outputBar(const QString& name, const std::optional<double>& nmse) {
+    RankedBar bar{name, std::numeric_limits<double>::quiet_NaN(), LabPanel::tr("not measured"),
+                  LabPanel::tr("the output is 0 on these inputs")};
+    if (nmse && *nmse == 0) bar.text = bar.reason = LabPanel::tr("exact");
+    if (!nmse || !(*nmse > 0)) return bar;
+    bar.value = -10 * std::log10(*nmse);
+    bar.text = QString::fromStdString(fixedText(bar.value, 2)) + LabPanel::tr(" dB");
+    return bar;
+}
+
+} // namespace
+
+SolversPanel::SolversPanel(Session& session, const LabInputs& inputs, QWidget* parent)
+    : LabPanel(session, inputs, parent), model_(new RowModel<solve::SolveRow>(solve::solveColumns(), this)),
+      table_(new QTableView), bars_(new RankedBars), tableCard_(new Card(tr("Solutions"))),
+      barsCard_(new Card(tr("Output of the layer"))) {
+    setObjectName(QStringLiteral("labSolvers"));
+    asDataTable(*table_, tr("Solutions: error of the output and of the weights"));
+    table_->setProperty("roomy", true); // words beside right-aligned numbers
+    table_->setModel(model_);
+    for (const int same : {0, 1}) table_->setColumnHidden(same, true); // tensor and spec are those of the page
+    tableCard_->setBody(table_);
+    bars_->setAccessibleName(tr("SQNR of the output, rounded to nearest and solved"));
+    bars_->setAxis(tr("SQNR of X Wᵀ, dB ↑"));
+    bars_->setToken(2);
+    barsCard_->setBody(bars_);
+    auto* grid = new QGridLayout(this);
+    grid->setContentsMargins({});
+    grid->setSpacing(Theme::kGap);
+    grid->addWidget(sidebar(), 0, 0, 2, 1);
+    grid->addWidget(barsCard_, 0, 1);
+    grid->addWidget(tableCard_, 1, 1);
+    grid->setRowStretch(0, 1);
+    grid->setRowStretch(1, 1);
+    grid->setColumnStretch(1, 1);
+    for (Card* card : {tableCard_, barsCard_}) card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
+}
+
+QWidget* SolversPanel::sidebar() {
+    auto* body = new QWidget;
+    QFormLayout* form = labForm(body);
+    const auto add = [&](const QString& text, QWidget* control, const char* name) {
+        auto* caption = new QLabel(text);
+        caption->setProperty("role", QStringLiteral("caption"));
+        caption->setFont(Theme::words(11));
+        control->setObjectName(QLatin1String(name));
+        control->setAccessibleName(text);
+        control->setFont(Theme::numbers());
+        form->addRow(caption, control);
+    };
+    solver_ = new QComboBox;
+    for (const auto& solver : solve::solvers())
+        solver_->addItem(QString::fromUtf8(solver.title), QString::fromUtf8(solver.id));
+    add(tr("Solver"), solver_, "solver");
+    options_ = new QLineEdit;
+    add(tr("Settings"), options_, "solverOptions");
+    options_->setFont(Theme::code(10)); // all settings of a solver in one line
+    inputsCount_ = new QSpinBox;
+    inputsCount_->setRange(1, 1 << 20);
+    inputsCount_->setValue(512);
+    add(tr("Inputs, rows of X at most"), inputsCount_, "solverInputs");
+    start_ = new QPushButton(tr("Solve"));
+    start_->setObjectName(QStringLiteral("solverStart"));
+    start_->setProperty("role", QStringLiteral("primary"));
+    save_ = new QPushButton(tr("Save the latest…"));
+    save_->setObjectName(QStringLiteral("solverSave"));
+    save_->setToolTip(tr("Codes, scales and column scales of this tensor, in the native layout"));
+    about_ = new QLabel;
+    status_ = new QLabel;
+    status_->setObjectName(QStringLiteral("solverStatus"));
+    for (QLabel* label : {about_, status_}) {
+        label->setFont(Theme::words(11));
+        label->setProperty("role", QStringLiteral("muted"));
+        label->setWordWrap(true);
+        label->setTextFormat(Qt::PlainText);
+    }
+    connect(solver_, &QComboBox::currentIndexChanged, this, &SolversPanel::chooseSolver);
+    connect(start_, &QPushButton::clicked, this, &SolversPanel::begin);
+    connect(options_, &QLineEdit::returnPressed, this, &SolversPanel::begin);
+    connect(save_, &QPushButton::clicked, this, [this] {
+        const QString path = QFileDialog::getSaveFileName(
+            this, tr("Save the solution"), QStringLiteral("solved.safetensors"), tr("safetensors (*.safetensors)"));
+        if (!path.isEmpty()) saveTo(path);
+    });
+    chooseSolver();
+    return labSidebar(tr("Solver"), body, {about_, start_, save_, status_});
+}
+
+void SolversPanel::chooseSolver() {
+    const solve::Solver& solver = solve::solvers()[std::size_t(solver_->currentIndex())];
+    solve::Settings settings;
+    settings.solver = solver.id;
+    options_->setText(QString::fromStdString(solve::canonicalText(settings)));
+    options_->setToolTip(QString::fromUtf8(solver.id) + QString::fromUtf8(solver.options));
+    about_->setText(QString::fromUtf8(solver.summary));
+}
+
+void SolversPanel::say(const QString& text, bool warn) {
+    status_->setText(text);
+    status_->setProperty("role", warn ? QStringLiteral("warn") : QStringLiteral("muted"));
+    status_->style()->unpolish(status_);
+    status_->style()->polish(status_);
+}
+
+/// Rows of another tensor or spec are not comparable; solving is only started by hand.
+void SolversPanel::refresh() {
+    if (const QString now = subject(); now != subject_) {
+        drop();
+        latest_.reset();
+        model_->setRows({});
+        subject_ = now;
+        say({});
+    }
+    takeRestored<std::shared_ptr<const KeptSolutions>>(
+        kSolutionsKept, solutionsKept, [this](auto solutions) { kept_ = freedOnPool(solutions), restored_ = true; });
+    const bool nothing = !running() && model_->rows().empty();
+    if (nothing && kept_ && subjectOf(kept_->tensor, kept_->spec) == subject_) show(*kept_);
+    draw();
+}
+
+void SolversPanel::forget() {
+    latest_.reset();
+    kept_.reset();
+    model_->setRows({});
+    subject_.clear();
+}
+
+void SolversPanel::complain(const Error& error) { say(sentence(error), true); }
+
+/// As they were computed before, perhaps by a run that ended unexpectedly.
+void SolversPanel::show(const KeptSolutions& solutions) {
+    const auto& last = solutions.rows.back();
+    if (const auto settings = solve::parseSettings(last.solver); settings && std::exchange(restored_, false)) {
+        solver_->setCurrentIndex(solver_->findData(QString::fromStdString(settings->solver)));
+        options_->setText(QString::fromStdString(solve::canonicalText(*settings)));
+    }
+    setRows(solutions.rows);
+    say(tr("As it was solved before."));
+    latest_.reset();
+    if (!solutions.solved)
+        return say(
+            tr("As it was solved before. The solution did not fit into the session file: solve again to save it."));
+    latest_ = std::make_shared<Latest>(
+        Latest{session_.model(), session_.tensor(), solutions.spec, solutions.solved, last, true});
+}
+
+void SolversPanel::setRows(std::vector<solve::SolveRow> rows) {
+    const bool same =
+        std::all_of(rows.begin(), rows.end(), [&](const auto& row) { return row.inputs == rows.back().inputs; });
+    for (int column = 0; column < model_->columnCount(); ++column)
+        if (solve::solveColumns()[std::size_t(column)].id == "inputs")
+            table_->setColumnHidden(column, same); // the note over the bars says it
+    model_->setRows(std::move(rows));
+    fitColumns(*table_);
+}
+
+void SolversPanel::interrupted() {
+    say(tr("Cancelled."));
+    draw();
+}
+
+void SolversPanel::begin() {
+    const TensorInfo* tensor = session_.tensor();
+    if (!tensor) return;
+    const auto settings = solve::parseSettings(options_->text().trimmed().toStdString());
+    if (!settings) return say(sentence(settings.error()), true);
+    using Answer = std::shared_ptr<const Latest>;
+    const auto work = [model = session_.model(), tensor, spec = session_.spec(), inputs = inputs_,
+                       rows = inputsCount_->value(), settings = *settings](const Job& job) -> Result<Answer> {
+        const auto view = model->view(*tensor);
+        if (!view) return tl::unexpected(view.error());
+        const auto x = inputs.make(tensor->name, rows, tensor->lastAxis());
+        if (!x) return tl::unexpected(x.error());
+        const solve::Problem problem{*view, spec, settings, *x};
+        auto solution = solve::solve(problem, job);
+        if (!solution) return tl::unexpected(solution.error());
+        auto latest = std::make_shared<Latest>();
+        latest->model = model, latest->tensor = tensor, latest->spec = spec;
+        const QString source = tr("%1, %2").arg(inputs.title(), QString::fromStdString(shapeTimes(x->shape)));
+        latest->row = solve::rowOf(problem, *solution, source.toStdString());
+        latest->solved = std::move(solution->solved);
+        latest->fits = fitsKept(*latest->solved);
+        return Answer(std::move(latest));
+    };
+    start<Answer>(tr("Solving"), work, [this](Result<Answer> answer) {
+        if (answer) {
+            latest_ = std::move(*answer);
+            auto all = model_->rows();
+            all.push_back(latest_->row);
+            kept_ = std::make_shared<const KeptSolutions>(
+                KeptSolutions{latest_->tensor->name, latest_->spec, all, latest_->solved});
+            session_.keep(QLatin1String(kSolutionsKept), [kept = kept_] { return keptSolutions(*kept); });
+            setRows(std::move(all));
+            const double seconds = latest_->row.seconds;
+            const QString done = tr("Solved in %1 s.").arg(QString::fromStdString(fixedText(seconds, 2)));
+            say(latest_->fits ? done : tr("%1 The solution does not fit into a session file: save it.").arg(done));
+        } else if (!answer.error().cancelled) {
+            say(sentence(answer.error()), true);
+        }
+        draw();
+    });
+    say(tr("Solving on %1 inputs…").arg(inputs_.title()));
+    draw();
+}
+
+void SolversPanel::draw() {
+    start_->setEnabled(session_.tensor() && !running());
+    save_->setVisible(!running() && latest_);
+    const auto& all = model_->rows();
+    const QString empty = all.empty() ? tr("Not solved yet: press Solve.") : QString();
+    for (Card* card : {tableCard_, barsCard_}) card->setMessage(empty);
+    if (all.empty()) return barsCard_->setNote({});
+    std::vector<RankedBar> bars{outputBar(tr("rounded to nearest"), all.back().nearestOutput)};
+    for (const auto& row : all) bars.push_back(outputBar(QString::fromStdString(row.solver), row.output));
+    bars_->setBars(std::move(bars));
+    barsCard_->setNote(tr("inputs: %1").arg(QString::fromStdString(all.back().inputs)));
+}
+
+void SolversPanel::saveTo(const QString& path) {
+    if (!latest_) return;
+    const auto work = [path = path.toStdString(), latest = latest_,
+                       check = outputCheck(session_)](const Job& job) -> Result<std::uint64_t> {
+        if (auto fine = check(path); !fine) return tl::unexpected(fine.error());
+        return solve::saveSolved(*latest->model, *latest->tensor, latest->spec, latest->solved, path, job);
+    };
+    start<std::uint64_t>(tr("Writing the solution"), work, [this, path](Result<std::uint64_t> written) {
+        if (!written) return say(sentence(written.error()), true);
+        say(tr("Written: %1.").arg(path));
+        Q_EMIT saved(path);
+    });
+}
+
+} // namespace qs::gui

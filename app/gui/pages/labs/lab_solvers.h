@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Solvers on the selected layer: what its output gains on calibration inputs, and the result as a file.
+
+#include "app/gui/pages/labs/lab_panel.h"
+#include "app/gui/row_model.h"
+#include "core/session/kept_labs.h"
+
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QPushButton;
+class QSpinBox;
+class QTableView;
+
+namespace qs::gui {
+
+class Card;
+
+class SolversPanel : public LabPanel {
+    Q_OBJECT
+public:
+    SolversPanel(Session& session, const LabInputs& inputs, QWidget* parent = nullptr);
+    const std::vector<solve::SolveRow>& rows() const { return model_->rows(); }
+    void saveTo(const QString& path); ///< the latest solution in the native layout, as safetensors
+
+Q_SIGNALS:
+    void saved(const QString& path);
+
+protected:
+    void refresh() override;
+    void interrupted() override;
+    void forget() override;
+    void complain(const Error& error) override;
+
+private:
+    /// A solution with what it is of.
+    struct Latest {
+        std::shared_ptr<const Model> model;
+        const TensorInfo* tensor = nullptr;
+        QuantSpec spec;
+        std::shared_ptr<const Solved> solved;
+        solve::SolveRow row;
+        bool fits = true; ///< into a session file
+    };
+    QWidget* sidebar();
+    void chooseSolver();
+    void begin();
+    void show(const KeptSolutions& solutions);
+    void setRows(std::vector<solve::SolveRow> rows);
+    void draw();
+    void say(const QString& text, bool warn = false);
+
+    RowModel<solve::SolveRow>* model_;
+    QTableView* table_;
+    RankedBars* bars_;
+    Card *tableCard_, *barsCard_;
+    QComboBox* solver_;
+    QLineEdit* options_;
+    QSpinBox* inputsCount_;
+    QPushButton *start_, *save_;
+    QLabel *about_, *status_;
+    std::shared_ptr<const Latest> latest_;
+    std::shared_ptr<const KeptSolutions> kept_; ///< what the session holds
+    bool restored_ = false; ///< it came out of a session file, and its settings are not in the fields yet
+    QString subject_;       ///< tensor and spec of the rows
+};
+
+} // namespace qs::gui

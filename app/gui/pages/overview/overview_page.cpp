@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/overview/overview_page.h"
+
+#include "app/gui/page.h"
+#include "app/gui/pages/sweep/spec_set_view.h"
+#include "app/gui/run_job.h"
+#include "app/gui/session.h"
+#include "app/gui/tensor_menu.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
+#include "app/gui/widgets/elided_label.h"
+#include "app/gui/widgets/inputs_button.h"
+#include "app/gui/widgets/staged_refresh.h"
+#include "core/base/text.h"
+
+#include <QButtonGroup>
+#include <QComboBox>
+#include <QElapsedTimer>
+#include <QHBoxLayout>
+#include <QShowEvent>
+#include <QStackedWidget>
+#include <QTimer>
+#include <QToolButton>
+
+#include <algorithm>
+#include <cmath>
+
+namespace qs::gui {
+
+namespace {
+
+constexpr std::size_t kLittle = 2000; // weights that are drawn up within 2 ms
+
+} // namespace
+
+OverviewPage::OverviewPage(Session& session, QWidget* parent)
+    : PageInParts(parent), session_(session), charts_(new StagedRefresh(this)) {
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
+    layout->setSpacing(Theme::kGap);
+    layout->addLayout(header());
+    tabs_ = new QStackedWidget;
+    tabs_->addWidget(layersTab());
+    layout->addWidget(tabs_, 1);
+    addPart([this] {
+        connectTab();
+        connectSession();
+    });
+    addPart([this] { refresh(); });
+}
+
+void OverviewPage::showEvent(QShowEvent* event) {
+    PageInParts::showEvent(event);
+    charts_->setActive(true);
+    if (dirty_) changed();
+}
+
+void OverviewPage::hideEvent(QHideEvent*) { charts_->setActive(false); }
+
+void OverviewPage::connectSession() {
+    connect(findChild<QButtonGroup*>(), &QButtonGroup::idClicked, this, [this](int tab) {
+        if (tab == 1 && tabs_->count() == 1) tabs_->addWidget(new SpecSetView(session_));
+        tabs_->setCurrentIndex(tab);
+    });
+    charts_->add([this] { showSpread(); });
+    charts_->add([this] { showShare(); });
+    charts_->add([this] { showBytes(); });
+    connect(&session_, &Session::rowsChanged, this, &OverviewPage::changed);
+    const auto another = [this] { // what is being drawn up is out of date
+        job_.cancel();
+        drawing_ = false;
+        pause_.stop();
+        changed();
+    };
+    connect(&session_, &Session::modelChanged, this, another);
+    connect(&session_, &Session::specChanged, this, another);
+    connect(&session_, &Session::metricChanged, this, another);
+    connect(&session_, &Session::tensorChanged, this, &OverviewPage::follow);
+    pause_.setSingleShot(true);
+    connect(&pause_, &QTimer::timeout, this, [this] {
+        if (dirty_ && isVisible()) refresh();
+    });
+}
+
+QLayout* OverviewPage::header() {
+    auto* line = new QHBoxLayout;
+    line->setSpacing(Theme::kSpace);
+    auto* title = new QLabel(tr("Overview"));
+    title->setFont(Theme::words(18, QFont::DemiBold));
+    note_ = new ElidedLabel(Qt::ElideRight);
+    note_->setFont(Theme::numbers());
+    note_->setProperty("role", QStringLiteral("muted"));
+    note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    proxy_ = new QLabel(tr("weight-space error: a screening proxy, not accuracy"));
+    proxy_->setFont(Theme::words(11));
+    proxy_->setProperty("role", QStringLiteral("caption"));
+    metrics_ = new QComboBox;
+    metrics_->setObjectName(QStringLiteral("metricChoice"));
+    metrics_->setAccessibleName(tr("Metric of map and bars"));
+    for (const auto& metric : metrics()) {
+        metrics_->addItem(metricTitle(metric), QString::fromUtf8(metric.id));
+        metrics_->setItemData(metrics_->count() - 1, QString::fromUtf8(metric.formula), Qt::ToolTipRole);
+    }
+    connect(metrics_, &QComboBox::activated, this,
+            [this](int index) { session_.setMetric(metrics_->itemData(index).toString()); });
+
+    line->addWidget(title);
+    line->addSpacing(Theme::kSpace);
+    line->addWidget(note_, 1);
+    line->addWidget(proxy_);
+    line->addSpacing(Theme::kSpace);
+    line->addWidget(new InputsButton(session_));
+    line->addWidget(metrics_);
+    auto* group = new QButtonGroup(this);
+    const std::pair<QString, QString> tabs[] = {{tr("Layers"), tr("Layer x role map and ranking under spec A")},
+                                                {tr("Specs"), tr("Several specs side by side: matrix and totals")}};
+    for (const auto& [text, tip] : tabs) {
+        auto* button = new QToolButton;
+        button->setText(text);
+        button->setToolTip(tip);
+        button->setAccessibleName(tip);
+        button->setCheckable(true);
+        button->setChecked(group->buttons().isEmpty());
+        button->setProperty("role", QStringLiteral("quiet"));
+        group->addButton(button, int(group->buttons().size()));
+        line->addWidget(button);
+    }
+    return line;
+}
+
+QWidget* OverviewPage::layersTab() {
+    auto* tab = new QWidget;
+    auto* layout = new QVBoxLayout(tab);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(Theme::kGap);
+    const auto card = [](QHBoxLayout* row, const QString& title, QWidget* body, const char* name, int stretch) {
+        auto* made = new Card(title);
+        body->setObjectName(QLatin1String(name));
+        body->setAccessibleName(title);
+        made->setBody(body);
+        row->addWidget(made, stretch);
+        return made;
+    };
+    auto* top = new QHBoxLayout;
+    auto* bottom = new QHBoxLayout;
+    top->setSpacing(Theme::kGap);
+    bottom->setSpacing(Theme::kGap);
+    layout->addLayout(top, 3);
+    layout->addLayout(bottom, 2);
+    addPart([this, card, top] {
+        mapCard_ = card(top, tr("Sensitivity: layer × role"), mapView_ = new HeatMap, "layerRoleMap", 3);
+        barsCard_ = card(top, tr("Worst tensors first"), bars_ = new RankedBars, "rankedBars", 2);
+        bars_->setNamesTensors();
+        mapView_->setGap(2);
+    });
+    addPart([this, card, bottom] {
+        sqnrCard_ = card(bottom, tr("SQNR of all tensors"), sqnr_ = new PlotChart, "sqnrHistogram", 1);
+        sqnr_->setAxes(tr("SQNR, dB"), tr("tensors"));
+        sqnr_->setYDecimals(0);
+    });
+    addPart([this, card, bottom] {
+        shareCard_ = card(bottom, tr("Cumulative squared error"), share_ = new PlotChart, "errorShare", 1);
+        bytesCard_ = card(bottom, tr("Bytes by format"), bytes_ = new RankedBars, "bytesByFormat", 1);
+        share_->setAxes(tr("worst tensors"), tr("share of squared error, %"));
+        share_->setXDecimals(0);
+        bytes_->setToken(0);
+        bytes_->setFromZero(true);
+        bytes_->setAxisVisible(false);
+    });
+    return tab;
+}
+
+void OverviewPage::connectTab() {
+    mapView_->setDescribe([this](int row, int column) {
+        const int weight = weightAt(row, column);
+        if (weight < 0) return QString();
+        QString text = describe(weight);
+        const auto& grid = picture_->layout->grid;
+        if (const auto n = grid.cells[std::size_t(row * grid.columns + column)].size(); n > 1)
+            text += u'\n' + tr("worst of %1 tensors in this cell").arg(n);
+        return text;
+    });
+    bars_->setDescribe([this](int index) { return describe(picture_->ranking.order[std::size_t(index)]); });
+    const auto actions = [this](QMenu& menu, int weight) {
+        if (weight >= 0 && picture_->layout == session_.layout())
+            addTensorActions(menu, session_, *session_.weights()[std::size_t(weight)]);
+    };
+    mapView_->setCellActions(
+        [this, actions](QMenu& menu, int row, int column) { actions(menu, weightAt(row, column)); });
+    bars_->setBarActions(
+        [this, actions](QMenu& menu, int index) { actions(menu, picture_->ranking.order[std::size_t(index)]); });
+    connect(mapView_, &HeatMap::cellClicked, this, [this](int row, int column) { open(weightAt(row, column)); });
+    connect(bars_, &RankedBars::barClicked, this,
+            [this](int index) { open(picture_->ranking.order[std::size_t(index)]); });
+    connect(mapView_, &HeatMap::cellHovered, this, [this](int row, int column) {
+        const int weight = row < 0 ? -1 : weightAt(row, column);
+        bars_->setLinked(weight < 0 ? -1 : picture_->ranking.barOf[std::size_t(weight)]);
+    });
+    connect(bars_, &RankedBars::barHovered, this, [this](int index) {
+        if (index < 0) return mapView_->setLinked(-1, -1);
+        const auto weight = std::size_t(picture_->ranking.order[std::size_t(index)]);
+        const auto& grid = picture_->layout->grid;
+        mapView_->setLinked(grid.rowOf[weight], grid.columnOf[weight]);
+    });
+}
+
+const Metric& OverviewPage::metric() const {
+    const auto* found = findMetric(session_.metric().toStdString());
+    return found ? *found : metrics().front();
+}
+
+int OverviewPage::weightAt(int row, int column) const {
+    const auto cell = std::size_t(row * picture_->layout->grid.columns + column);
+    return cell < picture_->map.worst.size() ? picture_->map.worst[cell] : -1;
+}
+
+QString OverviewPage::describe(int weight) const {
+    const auto& row = picture_->rows.at(std::size_t(weight));
+    const auto& m = *picture_->metric;
+    QString text = picture_->layout->grid.shown[std::size_t(weight)];
+    const double value = metricValue(m, row);
+    if (std::isnan(value)) return text + u'\n' + missingReason(m, row);
+    text += u'\n' + metricTitle(m) + u' ' + metricText(m, value);
+    return text + QStringLiteral("\nbpw %1").arg(row->bpw, 0, 'f', 4);
+}
+
+QString OverviewPage::unmeasured(const Metric& metric) const {
+    const auto& rows = picture_->rows;
+    std::size_t at = 0; // the first row that is no refusal
+    while (rows.at(at)->status != Status::Ok && at + 1 < std::size_t(rows.size())) ++at;
+    QString reason = missingReason(metric, rows.at(at));
+    if (session_.inputs().file && !rows.at(at)->onInputs)
+        return tr("%1 holds no inputs of these layers: tensors of their names are needed, with their last axis.")
+            .arg(session_.inputs().title());
+    if (!reason.isEmpty()) reason[0] = reason[0].toUpper();
+    return reason + u'.';
+}
+
+void OverviewPage::open(int weight) {
+    if (weight < 0 || picture_->layout != session_.layout()) return;
+    session_.selectTensor(session_.weights()[std::size_t(weight)]);
+    session_.showPage(QStringLiteral("tensor"));
+}
+
+void OverviewPage::follow() {
+    const int weight = picture_->layout == session_.layout() ? session_.weightIndex(session_.tensor()) : -1;
+    if (weight < 0) {
+        mapView_->setCurrent(-1, -1);
+        return bars_->setCurrent(-1);
+    }
+    const auto& grid = picture_->layout->grid;
+    mapView_->setCurrent(grid.rowOf[std::size_t(weight)], grid.columnOf[std::size_t(weight)]);
+    bars_->setCurrent(picture_->ranking.barOf[std::size_t(weight)]);
+}
+
+void OverviewPage::changed() {
+    dirty_ = true;
+    if (!isVisible() || pause_.isActive() || drawing_) return;
+    refresh();
+}
+
+void OverviewPage::refresh() {
+    dirty_ = false;
+    drawing_ = true;
+    clock_.start();
+    job_ = Job();
+    OverviewPicture asked;
+    asked.model = session_.model();
+    asked.layout = session_.layout();
+    asked.rows = session_.modelRows(session_.spec());
+    asked.spec = session_.spec();
+    asked.metric = &metric();
+    using Drawn = std::shared_ptr<const OverviewPicture>;
+    const auto work = [asked](const Job&) -> Result<Drawn> {
+        auto picture = std::make_shared<OverviewPicture>(asked);
+        picture->work();
+        return picture;
+    };
+    runJobOrNow<Drawn>(session_.weights().size() <= kLittle, this, job_, work, [this](Result<Drawn> picture) {
+        drawing_ = false;
+        if (picture) show(*picture);
+        // With very many tensors rows arrive faster than they are drawn: at most a tenth of the time goes into it.
+        if (clock_.elapsed() > 5)
+            pause_.start(int(10 * clock_.elapsed()));
+        else if (dirty_ && isVisible())
+            pause_.start(0);
+    });
+}
+
+QWidget* createOverviewPage(Session& session, QWidget* parent) { return new OverviewPage(session, parent); }
+
+} // namespace qs::gui

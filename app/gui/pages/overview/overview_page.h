@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The home view of an opened model: which tensor hurts. Filled live while the whole model is measured under spec A.
+
+#include "app/gui/page_in_parts.h"
+#include "app/gui/pages/overview/overview_rows.h"
+#include "core/base/job.h"
+
+#include <QElapsedTimer>
+#include <QTimer>
+
+#include <memory>
+
+class QComboBox;
+class QLabel;
+class QLayout;
+class QStackedWidget;
+
+namespace qs::gui {
+
+class Card;
+class Session;
+class StagedRefresh;
+
+class OverviewPage : public PageInParts {
+public:
+    OverviewPage(Session& session, QWidget* parent);
+
+protected:
+    void showEvent(QShowEvent* event) override;
+    void hideEvent(QHideEvent* event) override;
+
+private:
+    QLayout* header();
+    QWidget* layersTab();
+    void connectTab();
+    void connectSession();
+    void changed(); ///< now when visible, else when shown
+    void refresh(); ///< draws a new picture up, beside this thread when the model is large
+    void show(std::shared_ptr<const OverviewPicture> picture);
+    void showSpread();
+    void showShare();
+    void showBytes();
+    void follow(); ///< the selected tensor
+    void open(int weight);
+    QString describe(int weight) const;
+    QString unmeasured(const Metric& metric) const; ///< why no tensor has it
+    int weightAt(int row, int column) const;
+    const Metric& metric() const;
+
+    Session& session_;
+    std::shared_ptr<const OverviewPicture> picture_ = std::make_shared<OverviewPicture>(); ///< what is on the screen
+    Job job_;
+    bool drawing_ = false; ///< the next picture is being drawn up
+    QElapsedTimer clock_;
+    QLabel *note_ = nullptr, *proxy_ = nullptr;
+    QComboBox* metrics_ = nullptr;
+    Card *mapCard_ = nullptr, *barsCard_ = nullptr, *sqnrCard_ = nullptr, *shareCard_ = nullptr, *bytesCard_ = nullptr;
+    HeatMap* mapView_ = nullptr;
+    RankedBars *bars_ = nullptr, *bytes_ = nullptr;
+    PlotChart *sqnr_ = nullptr, *share_ = nullptr;
+    QStackedWidget* tabs_ = nullptr;
+    StagedRefresh* charts_; ///< one a turn, so that none is long
+    bool dirty_ = true;
+    QTimer pause_;
+};
+
+} // namespace qs::gui

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/overview/overview_rows.h"
+
+#include "core/base/text.h"
+#include "core/model/derived_tensor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace qs::gui {
+
+double metricValue(const Metric& metric, const AnalysisRow& row) {
+    if (!row || row->status != Status::Ok) return std::nan("");
+    const auto value = metric.value(*row);
+    return value && std::isfinite(*value) ? *value : std::nan("");
+}
+
+QString missingReason(const Metric& metric, const AnalysisRow& row) {
+    if (!row) return QStringLiteral("not measured yet");
+    if (row->status != Status::Ok) return QString::fromStdString(row->reason);
+    const char* why = metric.whyMissing ? metric.whyMissing(*row) : nullptr;
+    return why ? QString::fromUtf8(why) : QStringLiteral("not measured");
+}
+
+bool worse(const Metric& metric, double a, double b) {
+    return metric.better == Direction::HigherIsBetter ? a < b : a > b;
+}
+
+namespace {
+ColumnInfo columnOf(const Metric& metric) {
+    return {metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, metric.formula};
+}
+} // namespace
+
+QString metricText(const Metric& metric, double value) {
+    if (std::isnan(value)) return QStringLiteral("not measured");
+    const auto column = columnOf(metric);
+    if (column.show == Show::Integer)
+        return QString::fromStdString(cellText(column, std::int64_t(std::llround(value))));
+    return QString::fromStdString(cellText(column, value));
+}
+
+QString metricTitle(const Metric& metric) { return QString::fromStdString(headerText(columnOf(metric))); }
+
+RoleMap roleMap(const RoleGrid& grid, const ModelRows& rows, const Metric& metric) {
+    RoleMap result;
+    auto& map = result.map;
+    map.rows = grid.rows;
+    map.columns = grid.columns;
+    map.rowLabels = grid.roles;
+    map.rowsAreRoles = true;
+    map.columnLabels = grid.layers;
+    map.xTitle = grid.layers.isEmpty() ? QStringLiteral("tensors in reading order") : QStringLiteral("layer");
+    map.yTitle = grid.roles.isEmpty() ? QString() : QStringLiteral("role");
+    map.rowScale = grid.columns; // of a map without labels: the number of a row's first tensor
+    if (!grid.roles.isEmpty()) map.rowScale = 1;
+    map.unit = QString::fromUtf8(metric.title);
+    if (*metric.unit) map.unit += u' ' + QString::fromUtf8(metric.unit);
+    map.unit = map.unit.trimmed();
+    map.lowIsGood = metric.better != Direction::HigherIsBetter;
+    map.decimals = metric.show == Show::Fixed || metric.show == Show::Percent ? metric.decimals : -1;
+    map.values.resize(qsizetype(grid.cells.size()));
+    map.absent.resize(map.values.size());
+    result.worst.resize(grid.cells.size());
+    for (std::size_t cell = 0; cell < grid.cells.size(); ++cell) {
+        double shown = std::nan("");
+        int who = grid.cells[cell].empty() ? -1 : grid.cells[cell].front();
+        for (const int weight : grid.cells[cell]) {
+            const double value = metricValue(metric, rows.at(std::size_t(weight)));
+            if (std::isnan(value) || (!std::isnan(shown) && !worse(metric, value, shown))) continue;
+            shown = value;
+            who = weight;
+        }
+        map.values[qsizetype(cell)] = float(shown);
+        map.absent[qsizetype(cell)] = who < 0;
+        result.worst[cell] = who;
+    }
+    return result;
+}
+
+Ranking ranking(const RoleGrid& grid, const ModelRows& rows, const Metric& metric) {
+    Ranking result;
+    const int count = int(grid.shown.size());
+    for (int i = 0; i < count; ++i) {
+        result.values.push_back(metricValue(metric, rows.at(std::size_t(i))));
+        result.order.push_back(i);
+        const double value = result.values.back();
+        if (!std::isnan(value)) ++result.measured;
+        result.extents.add(value, grid.brief[std::size_t(i)].size());
+    }
+    std::stable_sort(result.order.begin(), result.order.end(), [&](int a, int b) {
+        const double x = result.values[std::size_t(a)], y = result.values[std::size_t(b)];
+        if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);
+        return worse(metric, x, y);
+    });
+    // The room for the figures: of all bars that a screen or two can show, the unmeasured among them.
+    for (std::size_t bar = 0; bar<result.order.size(); bar += result.order.size()> 2000 && bar >= 500 ? 97 : 1) {
+        const double value = result.values[std::size_t(result.order[bar])];
+        result.extents.text = std::max(result.extents.text, metricText(metric, value).size());
+    }
+    result.barOf.resize(result.order.size());
+    for (int bar = 0; bar < count; ++bar) result.barOf[std::size_t(result.order[std::size_t(bar)])] = bar;
+    return result;
+}
+
+ErrorShare errorShare(const RoleGrid& grid, const ModelRows& rows) {
+    std::vector<double> errors;
+    double total = 0;
+    for (std::size_t i = 0; i < grid.shown.size(); ++i)
+        if (const auto& row = rows.at(i); row && row->status == Status::Ok) {
+            errors.push_back(row->sums.se2);
+            total += row->sums.se2;
+        }
+    std::sort(errors.rbegin(), errors.rend());
+    ErrorShare share;
+    share.tensors = int(errors.size());
+    share.curve.style = PlotSeries::Style::Area;
+    share.curve.token = 2;
+    share.curve.name = QStringLiteral("share of the squared error");
+    if (!(total > 0)) return share;
+    share.curve.points << QPointF(0, 0);
+    double sum = 0;
+    const std::size_t stride = std::max<std::size_t>(1, errors.size() / 1000); // charts take some 2,000 points
+    for (std::size_t k = 0; k < errors.size(); ++k) {
+        sum += errors[k];
+        if (share.most == 0 && sum >= 0.8 * total) share.most = int(k) + 1;
+        if ((k + 1) % stride == 0 || k + 1 == errors.size())
+            share.curve.points << QPointF(double(k) + 1, 100 * sum / total);
+    }
+    return share;
+}
+
+SqnrSpread sqnrSpread(const RoleGrid& grid, const ModelRows& rows) {
+    SqnrSpread spread;
+    spread.bars.style = PlotSeries::Style::Bars;
+    spread.bars.token = 2;
+    spread.bars.name = QStringLiteral("tensors");
+    std::vector<double> values;
+    for (std::size_t i = 0; i < grid.shown.size(); ++i)
+        if (const auto& row = rows.at(i); row && row->status == Status::Ok && row->sums.sw2 > 0) {
+            if (row->sums.se2 > 0)
+                values.push_back(10 * std::log10(row->sums.sw2 / row->sums.se2));
+            else
+                ++spread.exact;
+        }
+    spread.tensors = int(values.size());
+    if (values.empty()) return spread;
+    std::sort(values.begin(), values.end());
+    spread.median = (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+    // Bins of a round width in dB, some 12 to 30 of them.
+    const double range = values.back() - values.front();
+    double width = 0.01;
+    for (const double nice : {0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0})
+        if (range / width > 30) width = nice;
+    spread.lo = std::floor(values.front() / width) * width;
+    const int bins = std::max(1, int(std::floor((values.back() - spread.lo) / width)) + 1);
+    spread.hi = spread.lo + bins * width;
+    std::vector<int> counts(std::size_t(bins), 0);
+    for (const double v : values) ++counts[std::size_t(std::clamp(int((v - spread.lo) / width), 0, bins - 1))];
+    for (int i = 0; i < bins; ++i) spread.bars.points << QPointF(spread.lo + (i + 0.5) * width, counts[std::size_t(i)]);
+    return spread;
+}
+
+ByteShares byteShares(const Model& model, const Weights& weights, const ModelRows& rows, const QuantSpec& spec) {
+    ByteShares shares;
+    std::map<std::string, std::uint64_t> before, kept;
+    std::uint64_t after = 0;
+    for (const auto& tensor : model.tensors) {
+        before[tensor.typeId()] += storedBytes(tensor);
+        if (!tensor.isWeight()) kept[tensor.typeId()] += storedBytes(tensor);
+    }
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+        const auto& row = rows.at(i);
+        if (!row)
+            shares.pending += storedBytes(*weights[i]);
+        else if (row->status == Status::Ok)
+            after += row->bytesAfter;
+        else
+            kept[weights[i]->typeId()] += storedBytes(*weights[i]);
+    }
+    const auto add = [&shares](const QString& name, std::uint64_t bytes) {
+        if (bytes > 0) shares.bars.push_back({name, double(bytes), QString::fromStdString(bytesText(bytes)), {}});
+    };
+    const auto named = [](const char* pattern, const std::string& what) {
+        return QString::fromLatin1(pattern).arg(QString::fromStdString(what));
+    };
+    for (const auto& [dtype, bytes] : before) add(named("before: %1", dtype), bytes);
+    add(named("after: %1", specText(spec)), after);
+    for (const auto& [dtype, bytes] : kept) add(named("after: %1, kept", dtype), bytes);
+    add(QStringLiteral("not measured yet"), shares.pending);
+    shares.before = model.totalBytes();
+    shares.after = after;
+    for (const auto& [dtype, bytes] : kept) shares.after += bytes;
+    return shares;
+}
+
+void OverviewPicture::work() {
+    const auto& grid = layout->grid;
+    map = roleMap(grid, rows, *metric);
+    ranking = qs::gui::ranking(grid, rows, *metric);
+    spread = sqnrSpread(grid, rows);
+    share = errorShare(grid, rows);
+    if (model) bytes = byteShares(*model, layout->weights, rows, spec);
+    for (std::size_t weight = 0; weight < layout->weights.size(); ++weight) {
+        const auto& row = rows.at(weight);
+        if (row && row->isLarger() && ++larger == 1)
+            largest = grid.shown[weight] + u' ' + QString::fromStdString(row->larger);
+        if (!row || row->status == Status::Ok) continue;
+        if (++refused == 1) refusal = grid.shown[weight] + QStringLiteral(": ") + missingReason(*metric, row);
+    }
+}
+
+} // namespace qs::gui

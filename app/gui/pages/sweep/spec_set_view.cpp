@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/sweep/spec_set_view.h"
+
+#include "app/gui/distinct_specs.h"
+#include "app/gui/run_job.h"
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
+#include "app/gui/widgets/data_table.h"
+#include "app/gui/widgets/tick_list.h"
+#include "core/base/text.h"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLineEdit>
+#include <QSortFilterProxyModel>
+#include <QTableView>
+#include <QToolButton>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace qs::gui {
+
+namespace {
+constexpr std::size_t kTickedAtFirst = 6; // with A and B no more than a session remembers
+constexpr std::size_t kFewTensors = 2000; // weights times specs that are drawn up within 2 ms
+
+QString textOf(const QuantSpec& spec) { return QString::fromStdString(specText(spec)); }
+} // namespace
+
+std::vector<QuantSpec> SpecSetView::presets() {
+    std::vector<QuantSpec> specs;
+    for (const auto& format : formats()) {
+        if (format.kind == FormatKind::Identity) continue;
+        QuantSpec spec;
+        spec.format = format.id;
+        if (format.defaultScale == ScaleKind::Block && format.minBlock < format.maxBlock)
+            spec.block = format.defaultBlock;
+        else if (format.kind == FormatKind::Sign || format.defaultScale == ScaleKind::None)
+            spec.scale = ScaleSpelling::Channel;
+        if (validate(spec)) specs.push_back(spec);
+    }
+    return specs;
+}
+
+SpecSetView::SpecSetView(Session& session, QWidget* parent)
+    : QWidget(parent), session_(session), list_(new TickList("specSet", tr("Specs to compare"))), typed_(new QLineEdit),
+      complaint_(new QLabel), matrixCard_(new Card(tr("Specs × roles"))),
+      totalsCard_(new Card(tr("Whole model, per spec"))), matrix_(new HeatMap), table_(new QTableView),
+      // The list's tooltips spell the spec out; what is the same for every spec stays away.
+      totals_(new RowModel<SpecTotal>(
+          inOrder(totalColumns(), {"spec", "bpw", "sqnr_db", "nmse", "bytes", "tensors", "refused"}), this)) {
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(Theme::kGap);
+
+    auto* left = new QWidget;
+    auto* column = new QVBoxLayout(left);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(Theme::kSpace);
+    typed_->setObjectName(QStringLiteral("addSpec"));
+    typed_->setFont(Theme::code());
+    typed_->setPlaceholderText(tr("Add a spec, e.g. nf4:block=32"));
+    typed_->setAccessibleName(tr("Add a spec"));
+    complaint_->setProperty("role", QStringLiteral("warn"));
+    complaint_->setFont(Theme::words(11));
+    complaint_->setWordWrap(true);
+    complaint_->hide();
+    column->addWidget(typed_);
+    column->addWidget(complaint_);
+    column->addWidget(list_, 1);
+    auto* setCard = new Card(tr("Spec set"));
+    setCard->setBody(left);
+    setCard->setFixedWidth(260);
+
+    matrix_->setObjectName(QStringLiteral("specMatrix"));
+    matrix_->setGap(2);
+    matrixCard_->setBody(matrix_);
+    perTensor_ =
+        matrixCard_->addToggle(tr("per tensor"), tr("A column for each tensor instead of the worst of each role"));
+    auto* sorted = new QSortFilterProxyModel(this);
+    sorted->setSourceModel(totals_);
+    sorted->setSortRole(Qt::UserRole);
+    table_->setModel(sorted);
+    table_->setObjectName(QStringLiteral("specTotals"));
+    asDataTable(*table_, tr("Totals of the whole model per spec"), 24);
+    table_->setProperty("roomy", true);
+    table_->setSortingEnabled(true);
+    table_->sortByColumn(-1, Qt::AscendingOrder);
+    totalsCard_->setBody(table_);
+
+    auto* right = new QVBoxLayout;
+    right->setSpacing(Theme::kGap);
+    right->addWidget(matrixCard_, 3);
+    right->addWidget(totalsCard_, 2);
+    layout->addWidget(setCard);
+    layout->addLayout(right, 1);
+
+    matrix_->setDescribe([this](int row, int column) {
+        const int weight = weightAt(row, column);
+        if (row < 0 || row >= int(picture_->specs.size())) return QString();
+        const auto spec = textOf(picture_->specs[std::size_t(row)]);
+        if (weight < 0) return spec;
+        const auto& metric = *picture_->metric;
+        const auto& measured = picture_->rows[std::size_t(row)].at(std::size_t(weight));
+        const double value = metricValue(metric, measured);
+        const QString figure = std::isnan(value) ? missingReason(metric, measured)
+                                                 : metricTitle(metric) + u' ' + metricText(metric, value);
+        return spec + u'\n' + picture_->layout->grid.shown[std::size_t(weight)] + u'\n' + figure;
+    });
+    connect(matrix_, &HeatMap::cellClicked, this, &SpecSetView::open);
+    const auto another = [this] { // what is being drawn up is out of date
+        job_.cancel();
+        drawing_ = false;
+        changed();
+    };
+    connect(perTensor_, &QToolButton::toggled, this, another);
+    connect(typed_, &QLineEdit::returnPressed, this, &SpecSetView::addTyped);
+    connect(list_, &QListWidget::itemChanged, this, [this, another] {
+        ask();
+        another();
+    });
+    connect(&session, &Session::modelChanged, this, another);
+    connect(&session, &Session::specChanged, this, [this, another] {
+        stale_ = true;
+        if (isVisible()) buildList();
+        another();
+    });
+    connect(&session, &Session::rowsChanged, this, &SpecSetView::changed);
+    connect(&session, &Session::metricChanged, this, another);
+    listed_ = presets();
+    buildList();
+}
+
+/// A and B first, then what was listed before; the ticks stay.
+void SpecSetView::buildList() {
+    stale_ = false;
+    const bool first = list_->count() == 0;
+    std::vector<QuantSpec> ticked = first ? listed_ : chosen();
+    if (first) ticked.resize(std::min(ticked.size(), kTickedAtFirst));
+    DistinctSpecs specs;
+    specs.add(session_.spec());
+    if (session_.comparing()) specs.add(session_.specB());
+    for (const auto& spec : listed_) specs.add(spec);
+    listed_ = specs.inOrder();
+    const QSignalBlocker blocker(list_);
+    list_->clear();
+    for (const auto& spec : listed_) {
+        QString text = textOf(spec);
+        if (spec == session_.spec())
+            text += QStringLiteral("   A");
+        else if (session_.comparing() && spec == session_.specB())
+            text += QStringLiteral("   B");
+        const bool on = spec == session_.spec() || std::find(ticked.begin(), ticked.end(), spec) != ticked.end();
+        list_->add(text, on, QString::fromStdString(canonicalText(spec)));
+    }
+}
+
+std::vector<QuantSpec> SpecSetView::chosen() const {
+    std::vector<QuantSpec> specs;
+    for (int i = 0; i < list_->count(); ++i)
+        if (list_->ticked(i)) specs.push_back(listed_[std::size_t(i)]);
+    return specs;
+}
+
+void SpecSetView::addTyped() {
+    const auto spec = parseSpec(typed_->text().trimmed().toStdString());
+    complaint_->setVisible(!spec);
+    if (!spec) return complaint_->setText(QString::fromStdString(spec.error().message));
+    typed_->clear();
+    if (std::find(listed_.begin(), listed_.end(), *spec) == listed_.end()) listed_.push_back(*spec);
+    buildList();
+    const auto at = std::find(listed_.begin(), listed_.end(), *spec);
+    if (at != listed_.end()) list_->tick(int(at - listed_.begin()));
+}
+
+void SpecSetView::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    if (stale_) buildList();
+    ask();
+    if (dirty_) changed();
+}
+
+void SpecSetView::ask() {
+    if (!isVisible() || !session_.model()) return;
+    for (const auto& spec : chosen()) session_.analyseModel(spec);
+}
+
+void SpecSetView::changed() {
+    dirty_ = true;
+    if (isVisible() && !drawing_) refresh();
+}
+
+void SpecSetView::refresh() {
+    dirty_ = false;
+    const auto* metric = findMetric(session_.metric().toStdString());
+    const bool any = session_.model() && metric;
+    for (auto* card : {matrixCard_, totalsCard_})
+        card->setMessage(any ? QString() : tr("No model is open. Ctrl+O opens one."));
+    if (!any) return;
+    Picture asked;
+    asked.layout = session_.layout();
+    asked.specs = chosen();
+    for (const auto& spec : asked.specs) asked.rows.push_back(session_.modelRows(spec));
+    asked.metric = metric;
+    asked.perTensor = perTensor_->isChecked();
+    drawing_ = true;
+    job_ = Job();
+    using Drawn = std::shared_ptr<const Picture>;
+    const auto work = [asked](const Job&) -> Result<Drawn> {
+        auto picture = std::make_shared<Picture>(asked);
+        picture->work();
+        return picture;
+    };
+    const bool little = session_.weights().size() * (asked.specs.size() + 1) <= kFewTensors;
+    runJobOrNow<Drawn>(little, this, job_, work, [this](Result<Drawn> picture) {
+        drawing_ = false;
+        if (picture) show(*picture);
+        if (dirty_) changed();
+    });
+}
+
+void SpecSetView::Picture::work() {
+    const auto& grid = layout->grid;
+    std::vector<std::vector<int>> columns; // weights
+    QStringList labels;
+    if (perTensor || grid.roles.isEmpty()) {
+        for (int i = 0; i < int(grid.shown.size()); ++i) columns.push_back({i});
+        if (columns.size() <= 64)
+            for (const auto& name : grid.shown) labels << name;
+    } else {
+        columns.resize(std::size_t(grid.roles.size()));
+        labels = grid.roles;
+        for (int i = 0; i < int(grid.shown.size()); ++i) columns[std::size_t(grid.rowOf[std::size_t(i)])].push_back(i);
+    }
+    map.rows = int(specs.size());
+    map.columns = int(columns.size());
+    for (const auto& spec : specs) map.rowLabels << textOf(spec);
+    map.columnLabels = labels;
+    map.columnsAreNames = true;
+    map.xTitle = perTensor ? tr("tensor, in name order") : tr("role, worst tensor");
+    map.unit = (QString::fromUtf8(metric->title) + u' ' + QString::fromUtf8(metric->unit)).trimmed();
+    map.lowIsGood = metric->better != Direction::HigherIsBetter;
+    // Formats lie decades apart in squared error; a linear scale would show one of them only.
+    map.logColour = map.lowIsGood && (metric->show == Show::Significant || metric->show == Show::Scientific);
+    map.decimals = metric->show == Show::Fixed ? metric->decimals : -1;
+    worst.assign(specs.size() * columns.size(), -1);
+    map.values.fill(float(std::nan("")), qsizetype(worst.size()));
+    for (std::size_t r = 0; r < specs.size(); ++r)
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            const std::size_t cell = r * columns.size() + c;
+            double shown = std::nan("");
+            for (const int weight : columns[c]) {
+                const double value = metricValue(*metric, rows[r].at(std::size_t(weight)));
+                if (worst[cell] < 0) worst[cell] = weight;
+                if (std::isnan(value) || (!std::isnan(shown) && !worse(*metric, value, shown))) continue;
+                shown = value;
+                worst[cell] = weight;
+            }
+            map.values[qsizetype(cell)] = float(shown);
+        }
+    for (std::size_t r = 0; r < specs.size(); ++r) {
+        std::vector<AnalysisRow> known;
+        for (std::size_t i = 0; i < layout->weights.size(); ++i)
+            if (const auto& row = rows[r].at(i)) known.push_back(row);
+        for (auto& total : qs::totals(known)) {
+            total.specAsTyped = specText(specs[r]);
+            totals.push_back(std::move(total));
+        }
+    }
+}
+
+void SpecSetView::show(std::shared_ptr<const Picture> picture) {
+    picture_ = std::move(picture);
+    matrix_->setData(picture_->map);
+    matrixCard_->setTitle(picture_->perTensor ? tr("Specs × tensors, %1").arg(picture_->map.unit)
+                                              : tr("Specs × roles, %1").arg(picture_->map.unit));
+    matrixCard_->setNote(tr("a click opens the tensor under that spec"));
+    totals_->setRows(picture_->totals);
+    table_->resizeColumnsToContents();
+    totalsCard_->setNote(tr("SQNR and NMSE of the tensors taken as one"));
+}
+
+int SpecSetView::weightAt(int row, int column) const {
+    const auto& map = picture_->map;
+    if (row < 0 || column < 0 || row >= map.rows || column >= map.columns) return -1;
+    return picture_->worst[std::size_t(row) * std::size_t(map.columns) + std::size_t(column)];
+}
+
+void SpecSetView::open(int row, int column) {
+    const int weight = weightAt(row, column);
+    if (weight < 0 || picture_->layout != session_.layout()) return;
+    session_.setSpec(picture_->specs[std::size_t(row)]);
+    session_.selectTensor(session_.weights()[std::size_t(weight)]);
+    session_.showPage(QStringLiteral("tensor"));
+}
+
+} // namespace qs::gui

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Several specs over the whole model: the set, a spec x role or spec x tensor matrix, and a table of totals.
+
+#include "app/gui/pages/overview/overview_rows.h"
+#include "app/gui/row_model.h"
+
+#include <QWidget>
+
+class QLabel;
+class QLineEdit;
+class QTableView;
+class QToolButton;
+
+namespace qs::gui {
+
+class TickList;
+class Card;
+class Session;
+
+class SpecSetView : public QWidget {
+    Q_OBJECT
+public:
+    explicit SpecSetView(Session& session, QWidget* parent = nullptr);
+    /// One spec per quantizing format of the registry, at its default block or per channel.
+    static std::vector<QuantSpec> presets();
+    std::vector<QuantSpec> chosen() const;
+
+protected:
+    void showEvent(QShowEvent*) override;
+
+private:
+    void buildList();
+    void addTyped();
+    void ask(); ///< starts what is chosen and not measured
+    void changed();
+    /// All that is drawn, of one moment.
+    struct Picture {
+        std::shared_ptr<const ModelLayout> layout = std::make_shared<ModelLayout>();
+        std::vector<QuantSpec> specs; ///< rows of the matrix
+        std::vector<ModelRows> rows;  ///< of each
+        const Metric* metric = nullptr;
+        bool perTensor = false;
+        HeatMapData map;
+        std::vector<int> worst; ///< per cell the weight that it shows, -1: none
+        std::vector<SpecTotal> totals;
+        void work(); ///< from the first five to the others
+    };
+    void refresh();
+    void show(std::shared_ptr<const Picture> picture);
+    int weightAt(int row, int column) const;
+    void open(int row, int column);
+
+    Session& session_;
+    std::vector<QuantSpec> listed_;
+    std::shared_ptr<const Picture> picture_ = std::make_shared<Picture>(); ///< what is on the screen
+    Job job_;
+    bool drawing_ = false;
+    TickList* list_;
+    QLineEdit* typed_;
+    QLabel* complaint_;
+    Card *matrixCard_, *totalsCard_;
+    QToolButton* perTensor_;
+    HeatMap* matrix_;
+    QTableView* table_;
+    RowModel<SpecTotal>* totals_;
+    bool dirty_ = true, stale_ = false; ///< the picture; the list
+};
+
+} // namespace qs::gui

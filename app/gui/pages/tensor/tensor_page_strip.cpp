@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/tensor/tensor_page_strip.h"
+
+#include "app/gui/run_job.h"
+#include "app/gui/session.h"
+
+#include <QPushButton>
+
+namespace qs::gui {
+namespace {
+constexpr std::size_t kShortStrip = 2000; // weights that are drawn up within 1 ms
+}
+
+SensitivityStrip::SensitivityStrip(Session& session, QWidget* parent)
+    : Card(tr("Sensitivity: layer × role"), parent), session_(session), map_(new HeatMap),
+      analyse_(new QPushButton(tr("Analyse the model"))) {
+    analyse_->setToolTip(tr("Measures every weight tensor under the current spec in the background"));
+    addCorner(analyse_);
+    map_->setAccessibleName(tr("Sensitivity: layer × role"));
+    map_->setGap(2);
+    setBody(map_);
+    connect(analyse_, &QPushButton::clicked, this, [this] { session_.analyseModel(session_.spec()); });
+    connect(map_, &HeatMap::cellClicked, this, [this](int row, int column) {
+        const int weight = weightAt(row, column);
+        if (weight >= 0 && picture_->layout == session_.layout())
+            session_.selectTensor(session_.weights()[std::size_t(weight)]);
+    });
+    map_->setDescribe([this](int row, int column) {
+        const int weight = weightAt(row, column);
+        if (weight < 0) return QString();
+        const auto& analysis = picture_->rows.at(std::size_t(weight));
+        const double value = metricValue(*picture_->metric, analysis);
+        return picture_->layout->grid.shown[std::size_t(weight)] + u'\n' +
+               (value == value ? metricText(*picture_->metric, value) : missingReason(*picture_->metric, analysis));
+    });
+}
+
+int SensitivityStrip::weightAt(int row, int column) const {
+    const auto& map = picture_->map;
+    if (row < 0 || column < 0 || row >= map.map.rows || column >= map.map.columns) return -1;
+    return map.worst[std::size_t(row) * std::size_t(map.map.columns) + std::size_t(column)];
+}
+
+void SensitivityStrip::refresh() {
+    const Metric* metric = findMetric(session_.metric().toStdString());
+    if (!metric || session_.weights().empty()) return;
+    const auto& rows = session_.modelRows(session_.spec());
+    analyse_->setVisible(rows.size() < qsizetype(session_.weights().size()));
+    setTitle(tr("Sensitivity: layer × role, %1").arg(metricTitle(*metric)));
+    const auto note = tr("%1   %2 of %3 tensors")
+                          .arg(QString::fromStdString(specText(session_.spec())))
+                          .arg(rows.size())
+                          .arg(session_.weights().size());
+    setNote(note);
+    setMessage(
+        rows.isEmpty()
+            ? tr("The model has not been measured under %1 yet.").arg(QString::fromStdString(specText(session_.spec())))
+            : QString());
+    if (rows.isEmpty()) return;
+    again_ = drawing_;
+    if (drawing_) return;
+    drawing_ = true;
+    job_ = Job();
+    using Drawn = std::shared_ptr<const Picture>;
+    const auto work = [layout = session_.layout(), rows, metric](const Job&) -> Result<Drawn> {
+        Picture picture{layout, rows, metric, roleMap(layout->grid, rows, *metric)};
+        for (std::size_t weight = 0; weight < layout->weights.size(); ++weight)
+            picture.refused += rows.at(weight) && rows.at(weight)->status != Status::Ok;
+        return std::make_shared<const Picture>(std::move(picture));
+    };
+    runJobOrNow<Drawn>(session_.weights().size() <= kShortStrip, this, job_, work, [this, note](Result<Drawn> picture) {
+        drawing_ = false;
+        if (picture && (*picture)->layout == session_.layout()) {
+            show(*picture);
+            if (picture_->refused > 0) setNote(note + tr(", %1 refused").arg(picture_->refused));
+        }
+        if (again_) refresh();
+    });
+}
+
+void SensitivityStrip::show(std::shared_ptr<const Picture> picture) {
+    picture_ = std::move(picture);
+    map_->setData(picture_->map.map);
+    showTensor();
+}
+
+void SensitivityStrip::showTensor() {
+    const int weight = picture_->layout == session_.layout() ? session_.weightIndex(session_.tensor()) : -1;
+    if (weight < 0) return map_->setCurrent(-1, -1);
+    const auto& grid = picture_->layout->grid;
+    map_->setCurrent(grid.rowOf[std::size_t(weight)], grid.columnOf[std::size_t(weight)]);
+}
+
+} // namespace qs::gui

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Where this tensor stands in the model: layer x role under the current spec. A click opens the tensor of a cell.
+
+#include "app/gui/pages/overview/overview_rows.h"
+#include "app/gui/widgets/card.h"
+#include "app/gui/widgets/heat_map.h"
+
+class QPushButton;
+
+namespace qs::gui {
+
+class Session;
+
+class SensitivityStrip : public Card {
+    Q_OBJECT
+public:
+    explicit SensitivityStrip(Session& session, QWidget* parent = nullptr);
+    void refresh();    ///< another model, other rows, spec or metric
+    void showTensor(); ///< outlines the selected tensor
+    HeatMap* map() const { return map_; }
+
+private:
+    Session& session_;
+    HeatMap* map_;
+    QPushButton* analyse_;
+    struct Picture {
+        std::shared_ptr<const ModelLayout> layout = std::make_shared<ModelLayout>();
+        ModelRows rows;
+        const Metric* metric = nullptr;
+        RoleMap map;
+        int refused = 0; ///< tensors that the spec cannot take
+    };
+    int weightAt(int row, int column) const;
+    void show(std::shared_ptr<const Picture> picture);
+    std::shared_ptr<const Picture> picture_ = std::make_shared<Picture>(); ///< what is on the screen
+    Job job_;
+    bool drawing_ = false, again_ = false;
+};
+
+} // namespace qs::gui

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/analysis/audit/audit.h"
+
+#include "core/analysis/analysis_report.h"
+#include "core/analysis/audit/audit_checks.h"
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <fmt/format.h>
+#include <iterator>
+
+namespace qs {
+namespace {
+
+constexpr std::array<AuditCheck, 8> kChecks = {{
+    {"not_finite", "NaN and Inf", Severity::Fault,
+     "Values that are not a number, or infinite: no scale can be found for them. Take the tensor from where it came "
+     "from again.",
+     findNotFinite},
+    {"element_type", "Mislabelled element type", Severity::Fault,
+     "16-bit floats whose magnitudes make sense only as the other 16-bit type: F16 for BF16 or BF16 for F16.",
+     findElementType},
+    {"codebook", "Codes that do not fit their codebook", Severity::Fault,
+     "4-bit codes whose histogram is no density of weights under the labelled codebook, but is one under another one "
+     "or in another order.",
+     findCodebook},
+    {"column_order", "Columns in another order", Severity::Fault,
+     "Columns that follow those of the other tensors only after neighbours, or the halves of blocks of 32, change "
+     "places: the mark of nibbles that were unpacked in the wrong order.",
+     findColumnOrder, true},
+    {"label", "Labels that the contents contradict", Severity::Warning,
+     "The file's name, its keys or its config.json name a type that no weight has.", findLabel, true},
+    {"already_quantized", "Already quantized", Severity::Warning,
+     "Floats of few distinct values per block or row: they were quantized before. Quantizing them again adds error to "
+     "error; begin with the original.",
+     findAlreadyQuantized},
+    {"channels", "Constant or dead channels", Severity::Warning,
+     "Rows or columns of one value: of 0 they do nothing, of another one they are rarely meant.", findChannels},
+    {"duplicate", "Duplicated tensors", Severity::Note,
+     "Tensors of the same shape and values: stored twice, read twice.", findDuplicates, true},
+}};
+
+} // namespace
+
+const char* severityId(Severity severity) {
+    switch (severity) {
+    case Severity::Note: return "note";
+    case Severity::Warning: return "warning";
+    case Severity::Fault: return "fault";
+    }
+    return "";
+}
+
+std::span<const AuditCheck> auditChecks() { return kChecks; }
+
+namespace {
+
+/// See findDuplicates() and findColumnOrder(): smaller ones have no part in either.
+bool mayBeCompared(const TensorFacts& facts) {
+    return facts.info->elements >= 256 || facts.columnRms.size() >= 64 || facts.rowRms.size() >= 64;
+}
+
+/// Checks that look at one tensor at a time, over those that were read last; what others need of them is kept.
+class AuditInPieces {
+public:
+    explicit AuditInPieces(std::shared_ptr<const Model> model) : piece_{model, {}}, kept_{model, {}} {
+        found_.resize(auditChecks().size());
+    }
+    void add(TensorFacts facts) {
+        piece_.tensors.push_back(std::move(facts));
+        if (piece_.tensors.size() == kPiece) look();
+    }
+    void look() {
+        run(piece_, false);
+        for (auto& facts : piece_.tensors)
+            if (mayBeCompared(facts))
+                kept_.tensors.push_back(std::move(facts));
+            else
+                kept_.matricesLeftOut += facts.info->shape.size() == 2;
+        piece_.tensors.clear();
+    }
+    std::vector<Finding> finish() {
+        look();
+        run(kept_, true);
+        std::vector<Finding> all;
+        for (const Severity severity : {Severity::Fault, Severity::Warning, Severity::Note})
+            for (std::size_t i = 0; i < found_.size(); ++i)
+                if (auditChecks()[i].severity == severity)
+                    std::move(found_[i].begin(), found_[i].end(), std::back_inserter(all));
+        return all;
+    }
+
+private:
+    static constexpr std::size_t kPiece = 1024;
+    void run(const AuditedModel& audited, bool acrossTensors) {
+        for (std::size_t i = 0; i < found_.size(); ++i)
+            if (const AuditCheck& check = auditChecks()[i]; check.acrossTensors == acrossTensors)
+                check.find(audited, check, found_[i]);
+    }
+    AuditedModel piece_, kept_;
+    std::vector<std::vector<Finding>> found_; ///< of each check
+};
+
+} // namespace
+
+Result<AuditResult> auditModel(std::shared_ptr<const Model> model, const Job& job) {
+    const auto start = std::chrono::steady_clock::now();
+    AuditInPieces audit(model);
+    AuditResult result;
+    const auto total = double(model->totalBytes());
+    for (const TensorInfo& tensor : model->tensors) {
+        job.progress({double(result.bytes), total, "Auditing " + escapeForPeople(tensor.name, 60), result.tensors,
+                      model->tensors.size()});
+        auto facts = gatherFacts(*model, tensor, job);
+        if (!facts) return tl::unexpected(facts.error());
+        condense(*facts); // memory stays bounded: the sampled rows go
+        audit.add(std::move(*facts));
+        ++result.tensors, result.bytes += tensor.bytes;
+    }
+    if (job.cancelled()) return cancelledError();
+    result.findings = audit.finish();
+    if (job.cancelled()) return cancelledError();
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return result;
+}
+
+namespace {
+
+template<class Row>
+void addColumn(Columns<Row>& columns, const char* id, const char* title, const char* tip, Value (*get)(const Row&)) {
+    Column<Row> column;
+    column.id = id, column.title = title, column.tip = tip, column.value = get;
+    columns.push_back(std::move(column));
+}
+
+std::string foundText(std::size_t findings) {
+    return findings ? fmt::format("{} finding{}", findings, findings == 1 ? "" : "s") : "nothing found";
+}
+
+} // namespace
+
+const Columns<Finding>& findingColumns() {
+    static const Columns<Finding> columns = [] {
+        Columns<Finding> out;
+        const auto add = [&](const char* id, const char* title, const char* tip, Value (*get)(const Finding&)) {
+            addColumn<Finding>(out, id, title, tip, get);
+        };
+        add("severity", "Severity", "fault: values are wrong; warning: likely a mistake; note: worth knowing",
+            [](const Finding& f) -> Value { return std::string(severityId(f.check->severity)); });
+        add("check", "Check", "Which check found it",
+            [](const Finding& f) -> Value { return std::string(f.check->id); });
+        add("title", "Finding", "What it is", [](const Finding& f) -> Value { return std::string(f.check->title); });
+        add("tensor", "Tensor", "Where; empty when it is about the whole checkpoint",
+            [](const Finding& f) -> Value { return f.tensor; });
+        out.back().show = Show::Name;
+        add("evidence", "Evidence", "The figures that say so", [](const Finding& f) -> Value { return f.evidence; });
+        return out;
+    }();
+    return columns;
+}
+
+std::vector<CheckOutcome> checkOutcomes(const AuditResult& result) {
+    std::vector<CheckOutcome> outcomes;
+    for (const AuditCheck& check : auditChecks()) {
+        const auto n = std::count_if(result.findings.begin(), result.findings.end(),
+                                     [&](const Finding& f) { return f.check == &check; });
+        outcomes.push_back({&check, std::size_t(n)});
+    }
+    return outcomes;
+}
+
+const Columns<CheckOutcome>& outcomeColumns() {
+    static const Columns<CheckOutcome> columns = [] {
+        Columns<CheckOutcome> out;
+        const auto add = [&](const char* id, const char* title, const char* tip, Value (*get)(const CheckOutcome&)) {
+            addColumn<CheckOutcome>(out, id, title, tip, get);
+        };
+        add("title", "Check", "What was looked for",
+            [](const CheckOutcome& o) -> Value { return std::string(o.check->title); });
+        add("severity", "Would be a", "fault: values are wrong; warning: likely a mistake; note: worth knowing",
+            [](const CheckOutcome& o) -> Value { return std::string(severityId(o.check->severity)); });
+        add("outcome", "Outcome", "What it found",
+            [](const CheckOutcome& o) -> Value { return foundText(o.findings); });
+        add("summary", "Looks for", "What it looks for, and what to do about it",
+            [](const CheckOutcome& o) -> Value { return std::string(o.check->summary); });
+        return out;
+    }();
+    return columns;
+}
+
+std::string findingsText(const std::vector<Finding>& findings) {
+    std::string text;
+    for (const Severity severity : {Severity::Fault, Severity::Warning, Severity::Note}) {
+        const auto n = std::count_if(findings.begin(), findings.end(),
+                                     [&](const Finding& f) { return f.check->severity == severity; });
+        if (n) text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", n, severityId(severity), n == 1 ? "" : "s");
+    }
+    return text.empty() ? "nothing found" : text;
+}
+
+Result<Report> auditReport(const Model& model, const AuditResult& result, const std::string& commandLine,
+                           const Job& job) {
+    auto provenance = modelProvenance(model, "none", commandLine, job);
+    if (!provenance) return tl::unexpected(provenance.error());
+    Report report;
+    report.title = model.title;
+    report.subtitle = fmt::format("Audit of {} tensors: {}", result.tensors, findingsText(result.findings));
+    report.provenance = std::move(*provenance);
+    report.data = makeTable({}, findingColumns(), result.findings);
+    Section section;
+    section.title = "Findings";
+    section.brief = true;
+    section.text = fmt::format("{} tensors, {} read once in {}: {}.", result.tensors, bytesText(result.bytes),
+                               durationText(result.seconds), findingsText(result.findings));
+    if (!result.findings.empty())
+        section.tables.push_back(withColumns(makeTable("Findings", findingColumns(), result.findings),
+                                             {"severity", "title", "tensor", "evidence"}));
+    report.sections.push_back(std::move(section));
+    Section checks;
+    checks.title = "What was looked for";
+    for (const auto& [check, findings] : checkOutcomes(result))
+        checks.text += fmt::format("{}{} ({}), {}: {}", checks.text.empty() ? "" : "\n\n", check->title,
+                                   severityId(check->severity), foundText(findings), check->summary);
+    report.sections.push_back(std::move(checks));
+    return report;
+}
+
+} // namespace qs

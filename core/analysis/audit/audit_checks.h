@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The checks behind auditChecks().
+
+#include "core/analysis/audit/audit.h"
+
+namespace qs {
+
+using Findings = std::vector<Finding>;
+
+void findNotFinite(const AuditedModel& audited, const AuditCheck& self, Findings& out);
+void findElementType(const AuditedModel& audited, const AuditCheck& self, Findings& out);
+void findCodebook(const AuditedModel& audited, const AuditCheck& self, Findings& out);
+void findColumnOrder(const AuditedModel& audited, const AuditCheck& self, Findings& out);
+void findLabel(const AuditedModel& audited, const AuditCheck& self, Findings& out);
+void findAlreadyQuantized(const AuditedModel& audited, const AuditCheck& self, Findings& out);
+void findChannels(const AuditedModel& audited, const AuditCheck& self, Findings& out);
+void findDuplicates(const AuditedModel& audited, const AuditCheck& self, Findings& out);
+
+/// What is left of the sampled rows when their grain is known.
+void condense(TensorFacts& facts);
+
+} // namespace qs

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Codes of four bits under the codebook that their label names: see audit_shares.h.
+#include "core/analysis/audit/audit_checks.h"
+#include "core/analysis/audit/audit_shares.h"
+#include "core/model/derived_tensor.h"
+#include "core/quant/encode/pass.h"
+#include "core/quant/encode/quantizer.h"
+#include "core/layouts/stored.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <map>
+#include <optional>
+
+namespace qs {
+namespace {
+
+struct Codebook {
+    std::string title;
+    Levels levels;
+};
+
+/// Bits as stored: of floats their own, else an index into the levels.
+std::optional<Codebook> codebookOf(const FormatTraits& format) {
+    if (format.levels.size() < 3 || format.levels.size() > 16 || format.bits != 4) return std::nullopt;
+    Codebook out{format.title, {}};
+    out.levels.fill(std::nan(""));
+    const auto table = format.bytes.empty() ? std::vector<float>() : floatTable(format);
+    for (std::size_t i = 0; i < 16; ++i)
+        if (!table.empty())
+            out.levels[i] = double(table[i]);
+        else if (i < format.levels.size())
+            out.levels[i] = double(format.levels[i]);
+    return out;
+}
+
+/// The codebook with its codes in another order: the value of `code` is that of order(code).
+Codebook reordered(const Codebook& codebook, const char* how, unsigned (*order)(unsigned code)) {
+    Codebook out{codebook.title + how, {}};
+    for (unsigned i = 0; i < 16; ++i) out.levels[i] = codebook.levels[order(i)];
+    return out;
+}
+
+/// The formats' own, integers from -8 on, and what else the codes of `label` may have been numbered by.
+std::vector<Codebook> knownCodebooks(const Codebook& label) {
+    std::vector<Codebook> out;
+    for (const FormatTraits& format : formats())
+        if (format.kind == FormatKind::Codebook || format.kind == FormatKind::Float ||
+            format.kind == FormatKind::Integer)
+            if (auto codebook = codebookOf(format)) out.push_back(std::move(*codebook));
+    Codebook signedIntegers{"INT4 in two's complement", {}}, offset{"INT4 from -8 on", {}};
+    for (int i = 0; i < 16; ++i) {
+        signedIntegers.levels[std::size_t(i)] = i < 8 ? i : i - 16;
+        offset.levels[std::size_t(i)] = i - 8;
+    }
+    out.push_back(signedIntegers), out.push_back(offset);
+    out.push_back(reordered(label, " in descending order", [](unsigned code) { return 15 - code; }));
+    out.push_back(reordered(label, " with the highest bit inverted", [](unsigned code) { return code ^ 8; }));
+    out.push_back(reordered(label, " with its bits in reverse", [](unsigned code) {
+        return (code & 1) << 3 | (code & 2) << 1 | (code & 4) >> 1 | (code & 8) >> 3;
+    }));
+    return out;
+}
+
+/// How often each nibble occurs; both of a byte, so their order does not matter. Up to 4 MiB, evenly.
+std::optional<Shares> sharesOf(const Model& model, const TensorInfo& codes) {
+    const auto view = model.view(codes);
+    if (!view || codes.bytes < 2048) return std::nullopt;
+    constexpr std::uint64_t piece = 65536, pieces = 64;
+    const std::uint64_t step = std::max(piece, codes.bytes / pieces);
+    std::array<std::uint64_t, 16> counts{};
+    std::vector<std::byte> scratch;
+    double n = 0;
+    for (std::uint64_t at = 0; at < codes.bytes; at += step) {
+        for (const std::byte byte : view->read(at, std::size_t(std::min(piece, codes.bytes - at)), scratch)) {
+            ++counts[std::size_t(byte) & 15], ++counts[std::size_t(byte) >> 4];
+            n += 2;
+        }
+    }
+    releasePages(model, codes);
+    Shares out{};
+    for (std::size_t i = 0; i < 16; ++i) out[i] = double(counts[i]) / n;
+    return out;
+}
+
+/// Tensors of four-bit codes with what their label says of them.
+struct Labelled {
+    std::string name; ///< that people know it by
+    const TensorInfo* codes;
+    const FormatTraits* format;
+    std::uint64_t block;    ///< weights of one scale
+    bool exponents = false; ///< scales are powers of two
+};
+
+/// Only where the scale is that of the largest magnitude: other calibrations clip.
+bool scalesByLargest(const QuantSpec& spec) {
+    const auto calibration = spec.effectiveCalibration();
+    return spec.scaleKind() != ScaleKind::None && spec.isSymmetric() && calibration.id == "absmax" &&
+           calibration.arguments.empty() && !spec.sparsity;
+}
+
+std::vector<Labelled> labelled(const Model& model) {
+    std::vector<Labelled> out;
+    for (const ModelFile& file : model.files)
+        for (const auto& [key, text] : file.metadata) {
+            if (!key.starts_with(kStoredPrefix)) continue;
+            const auto stored = parseStored(key, text);
+            if (!stored || stored->spec.traits().bits != 4 || !scalesByLargest(stored->spec)) continue;
+            const auto type = stored->spec.effectiveScaleType();
+            const auto grid = scaleGrid(stored->spec, stored->shape);
+            if (!grid || grid->scales <= 0) continue;
+            const std::uint64_t block = std::max<std::uint64_t>(1, stored->elements / std::uint64_t(grid->scales));
+            for (const auto& name : stored->fields())
+                if (const auto* codes = model.find(name);
+                    codes && (name.ends_with(".codes") || name.ends_with(".packed")))
+                    out.push_back({codes->name, codes, &stored->spec.traits(), block, type == "e8m0" || type == "po2"});
+        }
+    constexpr std::string_view kBnb = "bnb-"; // bitsandbytes' layers: bnb-nf4, bnb-fp4
+    for (const TensorInfo& tensor : model.tensors) {
+        if (!tensor.derived || tensor.derived->parts().size() < 2) continue;
+        const std::string_view type = tensor.derived->typeId();
+        const auto* format = type.starts_with(kBnb) ? findFormat(type.substr(kBnb.size())) : nullptr;
+        const auto parts = tensor.derived->parts(); // codes, maxima
+        if (format && format->bits == 4)
+            out.push_back(
+                {tensor.name, &parts[0], format, tensor.elements / std::max<std::uint64_t>(1, parts[1].elements)});
+    }
+    return out;
+}
+
+/// How far a tensor's codes are from its label and from each of the other codebooks, in their order.
+struct Fit {
+    double label = 0;
+    std::vector<double> others;
+};
+
+/// Nearer codebooks, which one tensor alone does not tell apart.
+void findByMany(const std::vector<Fit>& fits, const std::vector<Codebook>& others, const std::string& title,
+                const AuditCheck& self, Findings& out) {
+    std::size_t best = 0, most = 0;
+    for (std::size_t i = 0; i < others.size(); ++i) {
+        const auto hits = std::size_t(
+            std::count_if(fits.begin(), fits.end(), [&](const Fit& fit) { return fit.others[i] * 2 < fit.label; }));
+        if (hits > most) most = hits, best = i;
+    }
+    if (most == 0 || binomialTail(fits.size(), most, kWrongByChance) > kFalseAlarm) return;
+    out.push_back({&self,
+                   {},
+                   fmt::format("{} tensors are labelled {}, and {} fits the shares of the codes of {} of them at least "
+                               "twice as well; of trained weights with the right label one of ten does",
+                               fits.size(), title, others[best].title, most)});
+}
+
+} // namespace
+
+void findCodebook(const AuditedModel& audited, const AuditCheck& self, Findings& out) {
+    const auto all = labelled(*audited.model);
+    std::map<std::string_view, std::vector<const Labelled*>> byFormat;
+    for (const Labelled& each : all) byFormat[each.format->id].push_back(&each);
+    for (const auto& [id, tensors] : byFormat) {
+        const auto label = codebookOf(*tensors.front()->format);
+        if (!label) continue;
+        const auto others = knownCodebooks(*label);
+        std::vector<Fit> fits;
+        bool any = false;
+        for (const Labelled* tensor : tensors) {
+            const auto shares = sharesOf(*audited.model, *tensor->codes);
+            if (!shares) continue;
+            Fit fit{sharesDistance(label->levels, *shares, tensor->block, tensor->exponents), {}};
+            for (const Codebook& other : others)
+                fit.others.push_back(sharesDistance(other.levels, *shares, tensor->block, tensor->exponents));
+            const auto least = std::min_element(fit.others.begin(), fit.others.end());
+            if (fit.label > kMisfit && *least * 4 < fit.label) {
+                any = true;
+                out.push_back({&self, tensor->name,
+                               fmt::format("labelled {}, from which the shares of its codes are {:.3f} nats away; "
+                                           "{:.3f} from those of {}",
+                                           label->title, fit.label, *least,
+                                           others[std::size_t(least - fit.others.begin())].title)});
+            }
+            fits.push_back(std::move(fit));
+        }
+        if (!any) findByMany(fits, others, label->title, self, out);
+    }
+}
+
+} // namespace qs

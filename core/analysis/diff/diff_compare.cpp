@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/analysis/diff/diff_compare.h"
+
+#include "core/base/parallel.h"
+#include "core/model/mapped_file.h"
+#include "core/quant/encode/pass.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+constexpr std::int64_t kSampledRows = 24, kSampledColumns = 4096;
+constexpr std::int64_t kBand = std::int64_t(1) << 18; ///< elements that one worker holds of each
+constexpr std::int64_t kTile = 1024; ///< rows and columns of a transposed piece, where there are so many
+constexpr std::int64_t kTileElements = kTile * kTile, kStrip = 16;
+constexpr std::size_t kLanes = 8; ///< sums that do not wait for each other
+constexpr std::int64_t kHeads[] = {128, 64, 32, 96, 80,  256, 8,   16,  24,  40,
+                                   48,  56, 72, 88, 104, 112, 120, 160, 192, 512};
+
+struct Sums {
+    double error = 0, a = 0, b = 0, product = 0, most = 0;
+    std::uint64_t differing = 0, nonFinite = 0;
+
+    void add(const float* x, const float* y, std::size_t n) {
+        double errors[kLanes] = {}, as[kLanes] = {}, bs[kLanes] = {}, products[kLanes] = {}, mosts[kLanes] = {};
+        std::size_t i = 0;
+        for (; i + kLanes <= n; i += kLanes) {
+            if (!allFinite(x + i) || !allFinite(y + i)) {
+                for (std::size_t lane = 0; lane < kLanes; ++lane) addOne(x[i + lane], y[i + lane]);
+                continue;
+            }
+            unsigned differ = 0;
+            for (std::size_t lane = 0; lane < kLanes; ++lane) {
+                const double v = double(x[i + lane]), w = double(y[i + lane]), e = w - v, size = std::fabs(e);
+                errors[lane] += e * e, as[lane] += v * v, bs[lane] += w * w, products[lane] += v * w;
+                mosts[lane] = mosts[lane] < size ? size : mosts[lane];
+                differ += x[i + lane] != y[i + lane];
+            }
+            differing += differ;
+        }
+        for (std::size_t lane = 0; lane < kLanes; ++lane) {
+            error += errors[lane], a += as[lane], b += bs[lane], product += products[lane];
+            most = std::max(most, mosts[lane]);
+        }
+        for (; i < n; ++i) addOne(x[i], y[i]);
+    }
+    void merge(const Sums& other) {
+        error += other.error, a += other.a, b += other.b, product += other.product;
+        most = std::max(most, other.most);
+        differing += other.differing, nonFinite += other.nonFinite;
+    }
+
+private:
+    static bool allFinite(const float* x) {
+        std::uint32_t bits[kLanes], special = 0;
+        std::memcpy(bits, x, sizeof bits);
+        for (const std::uint32_t word : bits) special |= (word & 0x7f800000u) == 0x7f800000u;
+        return special == 0;
+    }
+    void addOne(float x, float y) {
+        const double v = double(x), w = double(y), e = w - v;
+        if (!std::isfinite(e)) {
+            const bool same = x == y || (std::isnan(x) && std::isnan(y));
+            differing += !same, nonFinite += !same;
+            return;
+        }
+        error += e * e, a += v * v, b += w * w, product += v * w;
+        most = std::max(most, std::fabs(e));
+        differing += x != y;
+    }
+};
+
+/// `count` rows from `first` on of what lies at the placement, row by row.
+void loadPlaced(const TensorView& whole, std::int64_t stored, const Placement& placement, std::int64_t first,
+                std::int64_t count, std::int64_t columns, std::vector<float>& scratch, float* out) {
+    if (!placement.transposed && placement.rows == Placement::Rows::InOrder && stored == columns)
+        return loadF32(whole, std::uint64_t((placement.offset + first) * stored), std::size_t(count * columns), out);
+    if (!placement.transposed) {
+        for (std::int64_t r = 0; r < count; ++r)
+            loadF32(whole, std::uint64_t(placement.rowOf(first + r) * stored), std::size_t(columns), out + r * columns);
+        return;
+    }
+    scratch.resize(std::size_t(count));
+    for (std::int64_t c = 0; c < columns; ++c) {
+        loadF32(whole, std::uint64_t(c * stored + placement.offset + first), std::size_t(count), scratch.data());
+        for (std::int64_t r = 0; r < count; ++r) out[r * columns + c] = scratch[std::size_t(r)];
+    }
+}
+
+/// The placement stays within the tensor.
+bool fits(const Matrix& part, const Matrix& whole, const Placement& placement) {
+    const std::int64_t rows = placement.transposed ? whole.columns : whole.rows;
+    const std::int64_t columns = placement.transposed ? whole.rows : whole.columns;
+    if (columns != part.columns || part.rows == 0) return false;
+    if (placement.transposed && placement.rows != Placement::Rows::InOrder) return false;
+    if (placement.head > 0 && part.rows % placement.head != 0) return false;
+    return placement.rowOf(part.rows - 1) < rows && placement.offset + part.rows <= rows;
+}
+
+} // namespace
+
+Matrix::Matrix(const TensorInfo& tensor)
+    : rows(std::int64_t(tensor.elements)), columns(tensor.shape.size() < 2 ? 1 : tensor.lastAxis()) {
+    rows = columns ? rows / columns : 0;
+}
+
+std::int64_t Placement::rowOf(std::int64_t row) const {
+    const std::int64_t in = head > 0 ? row % head : 0, first = row - in, half = head / 2;
+    switch (rows) {
+    case Rows::InOrder: return offset + row;
+    case Rows::HalvesToPairs: return offset + first + in % half * 2 + in / half;
+    case Rows::PairsToHalves: return offset + first + in % 2 * half + in / 2;
+    case Rows::HeadByHead: return first * 3 + offset + in;
+    }
+    return row;
+}
+
+double sampledNmse(const Pairing& pairing, const Placement& placement) {
+    const Matrix part(*pairing.part), whole(*pairing.whole);
+    if (!fits(part, whole, placement)) return std::nan("");
+    const auto p = pairing.partModel->view(*pairing.part), w = pairing.wholeModel->view(*pairing.whole);
+    if (!p || !w) return std::nan("");
+    // Long rows are told apart by their beginning; of a transposed tensor each value lies on a page of its own.
+    const std::int64_t columns = std::min(part.columns, placement.transposed ? kSampledColumns / 8 : kSampledColumns);
+    std::vector<float> x(std::size_t(columns), 0.0f), y = x, scratch;
+    Sums sums;
+    for (std::int64_t i = 0; i < std::min(kSampledRows, part.rows); ++i) {
+        const std::int64_t row = i * part.rows / std::min(kSampledRows, part.rows);
+        loadF32(*p, std::uint64_t(row * part.columns), std::size_t(columns), x.data());
+        loadPlaced(*w, whole.columns, placement, row, 1, columns, scratch, y.data());
+        sums.add(x.data(), y.data(), std::size_t(columns));
+    }
+    return sums.a > 0 ? sums.error / sums.a : sums.error > 0 ? INFINITY : 0.0;
+}
+
+std::optional<BestPlacement> bestPlacement(const Pairing& pairing, bool attention, std::int64_t offset,
+                                           std::int64_t index, std::int64_t parts) {
+    using Rows = Placement::Rows;
+    const Matrix part(*pairing.part);
+    std::vector<Placement> tried = {{false, Rows::InOrder, 0, offset}, {true, Rows::InOrder, 0, offset}};
+    if (attention)
+        for (const std::int64_t head : kHeads)
+            if (part.rows % head == 0) {
+                if (index < 2) tried.push_back({false, Rows::HalvesToPairs, head, offset});
+                if (index < 2) tried.push_back({false, Rows::PairsToHalves, head, offset});
+                if (parts == 3) tried.push_back({false, Rows::HeadByHead, head, index * head});
+            }
+    std::optional<BestPlacement> best;
+    for (const Placement& placement : tried) {
+        const double nmse = sampledNmse(pairing, placement);
+        if (!std::isnan(nmse) && (!best || nmse < best->nmse)) best = BestPlacement{placement, nmse};
+        if (best && best->nmse == 0) break;
+    }
+    // A few rows of a transposed tensor lie on all of its pages.
+    releasePages(*pairing.partModel, *pairing.part);
+    releasePages(*pairing.wholeModel, *pairing.whole);
+    return best;
+}
+
+namespace {
+
+/// One worker's room.
+struct Room {
+    std::vector<float> x, y, scratch;
+};
+
+/// Rows of the part, and the same rows of what lies at the placement.
+class Bands {
+public:
+    Bands(const TensorView& part, const TensorView& whole, const Placement& placement)
+        : part_(part), whole_(whole), placement_(placement), matrix_(*part.info), stored_(*whole.info),
+          band_(std::max<std::int64_t>(1, kBand / std::max<std::int64_t>(1, matrix_.columns))) {}
+    std::size_t count() const { return std::size_t((matrix_.rows + band_ - 1) / band_); }
+
+    template<class Add> void compare(std::size_t i, Room& room, const Add& add) const {
+        const std::int64_t at = std::int64_t(i) * band_, rows = std::min(band_, matrix_.rows - at);
+        const auto n = std::size_t(rows * matrix_.columns);
+        if (room.x.size() < n) room.x.resize(n), room.y.resize(n);
+        loadF32(part_, std::uint64_t(at * matrix_.columns), n, room.x.data());
+        loadPlaced(whole_, stored_.columns, placement_, at, rows, matrix_.columns, room.scratch, room.y.data());
+        add(room.x.data(), room.y.data(), n);
+    }
+
+private:
+    const TensorView &part_, &whole_;
+    const Placement& placement_;
+    const Matrix matrix_, stored_;
+    const std::int64_t band_;
+};
+
+/// Tiles of which both tensors store whole pieces of rows: the transposed one is loaded as it lies, and put in the
+/// other's order a strip of rows at a time, which stays in the cache.
+class Tiles {
+public:
+    Tiles(const TensorView& part, const TensorView& whole, const Placement& placement)
+        : part_(part), whole_(whole), offset_(placement.offset), matrix_(*part.info), stored_(*whole.info) {
+        columns_ = std::min(matrix_.columns, kTile);
+        rows_ = std::min(matrix_.rows, std::max(kTile, kTileElements / columns_));
+        columns_ = std::min(matrix_.columns, kTileElements / rows_);
+        across_ = (matrix_.columns + columns_ - 1) / columns_;
+    }
+    std::size_t count() const { return std::size_t((matrix_.rows + rows_ - 1) / rows_ * across_); }
+
+    template<class Add> void compare(std::size_t i, Room& room, const Add& add) const {
+        const std::int64_t top = std::int64_t(i) / across_ * rows_, left = std::int64_t(i) % across_ * columns_;
+        const std::int64_t rows = std::min(rows_, matrix_.rows - top),
+                           columns = std::min(columns_, matrix_.columns - left);
+        // Rows whose distance is a power of two would push each other out of the cache.
+        const bool isWhole = rows == stored_.columns, isWide = columns == matrix_.columns;
+        const std::int64_t down = isWhole ? rows : rows + kStrip, apart = columns < 256 ? columns : columns + kStrip;
+        room.y.resize(std::size_t(std::max<std::int64_t>(std::int64_t(room.y.size()), columns * down)));
+        room.x.resize(std::size_t(std::max<std::int64_t>(std::int64_t(room.x.size()), kStrip * columns)));
+        room.scratch.resize(std::size_t(std::max<std::int64_t>(std::int64_t(room.scratch.size()), kStrip * apart)));
+        float *const x = room.x.data(), *const y = room.y.data(), *const turned = room.scratch.data();
+        if (isWhole)
+            loadF32(whole_, std::uint64_t(left * rows), std::size_t(columns * rows), y);
+        else
+            for (std::int64_t c = 0; c < columns; ++c)
+                loadF32(whole_, std::uint64_t((left + c) * stored_.columns + offset_ + top), std::size_t(rows),
+                        y + c * down);
+        for (std::int64_t strip = 0; strip < rows; strip += kStrip) {
+            const std::int64_t high = std::min(kStrip, rows - strip), row = top + strip;
+            if (isWide)
+                loadF32(part_, std::uint64_t(row * columns), std::size_t(high * columns), x);
+            else
+                for (std::int64_t r = 0; r < high; ++r)
+                    loadF32(part_, std::uint64_t((row + r) * matrix_.columns + left), std::size_t(columns),
+                            x + r * columns);
+            for (std::int64_t c = 0; c < columns; ++c)
+                for (std::int64_t r = 0; r < high; ++r) turned[r * apart + c] = y[c * down + strip + r];
+            if (apart == columns)
+                add(x, turned, std::size_t(high * columns));
+            else
+                for (std::int64_t r = 0; r < high; ++r) add(x + r * columns, turned + r * apart, std::size_t(columns));
+        }
+    }
+
+private:
+    const TensorView &part_, &whole_;
+    const std::int64_t offset_;
+    const Matrix matrix_, stored_;
+    std::int64_t rows_ = 1, columns_ = 1, across_ = 1;
+};
+
+/// Once from its beginning to its end, so that pieces of its rows come from memory and not one by one from a disk.
+void readAhead(const TensorView& view, const Job& job) {
+    if (!view.file || view.file->isMapped()) return;
+    constexpr std::uint64_t piece = std::uint64_t(4) << 20;
+    std::vector<std::vector<std::byte>> scratch(workerCount());
+    parallelFor(std::size_t((view.info->bytes + piece - 1) / piece), 1,
+                [&](std::size_t first, std::size_t last, unsigned id) {
+                    for (std::size_t i = first; i < last && !job.cancelled(); ++i)
+                        view.read(i * piece, std::size_t(std::min(piece, view.info->bytes - i * piece)), scratch[id]);
+                });
+}
+
+/// The pieces' sums are added in their order: the figures are the same on any number of cores.
+template<class Pieces> Sums sumsOf(const Pieces& pieces, bool partIsA, const Job& job) {
+    std::vector<Sums> sums(pieces.count());
+    std::vector<Room> rooms(workerCount());
+    parallelFor(sums.size(), 1, [&](std::size_t first, std::size_t last, unsigned id) {
+        for (std::size_t i = first; i < last && !job.cancelled(); ++i)
+            pieces.compare(i, rooms[id], [&](const float* x, const float* y, std::size_t n) {
+                sums[i].add(partIsA ? x : y, partIsA ? y : x, n);
+            });
+    });
+    Sums all;
+    for (const Sums& each : sums) all.merge(each);
+    return all;
+}
+
+} // namespace
+
+Result<void> compareAll(const Pairing& pairing, const Placement& placement, const Job& job, DiffRow& row) {
+    const auto p = pairing.partModel->view(*pairing.part), w = pairing.wholeModel->view(*pairing.whole);
+    if (!p) return tl::unexpected(p.error());
+    if (!w) return tl::unexpected(w.error());
+    const TensorView part = forScan(*p), whole = forScan(*w);
+    if (placement.transposed) readAhead(whole, job);
+    const Sums all = placement.transposed ? sumsOf(Tiles(part, whole, placement), pairing.partIsA, job)
+                                          : sumsOf(Bands(part, whole, placement), pairing.partIsA, job);
+    if (job.cancelled()) return cancelledError();
+    for (const auto& [model, tensor] :
+         {std::pair(pairing.partModel, pairing.part), {pairing.wholeModel, pairing.whole}}) {
+        releasePages(*model, *tensor);
+        if (auto same = model->unchanged(*tensor); !same) return same;
+    }
+    row.elements = pairing.part->elements;
+    row.differing = all.differing, row.nonFinite = all.nonFinite;
+    row.errorPower = all.error, row.power = all.a, row.otherPower = all.b, row.product = all.product;
+    row.maxAbs = all.most;
+    row.status = all.differing ? DiffStatus::Different : DiffStatus::Equal;
+    if (all.nonFinite)
+        row.reason =
+            fmt::format("{} values are NaN or Inf in one of them alone: there is no largest error", all.nonFinite);
+    return {};
+}
+
+} // namespace qs

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/analysis/diff/diff_permuted.h"
+
+#include "core/base/parallel.h"
+#include "core/quant/encode/pass.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <numeric>
+
+namespace qs {
+namespace {
+
+constexpr std::int64_t kPermutedBand = std::int64_t(1) << 16; ///< elements that one worker holds
+
+/// Of a value's bits; 0 and -0 are one value.
+std::uint64_t mixedBits(float value) {
+    const float one = value + 0.0f;
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &one, sizeof bits);
+    std::uint64_t z = bits + 0x9e3779b97f4a7c15u; // splitmix64
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/// A sum for each row and each column that does not depend on the order within it.
+struct Signatures {
+    std::vector<std::uint64_t> rows, columns;
+};
+
+Signatures signaturesOf(const TensorView& view, const Matrix& matrix, const Job& job) {
+    Signatures out;
+    out.rows.assign(std::size_t(matrix.rows), 0);
+    const std::int64_t band = std::max<std::int64_t>(1, kPermutedBand / matrix.columns);
+    std::vector<std::vector<std::uint64_t>> columns(workerCount());
+    std::vector<std::vector<float>> rooms(workerCount());
+    parallelFor(std::size_t((matrix.rows + band - 1) / band), 1, [&](std::size_t first, std::size_t last, unsigned id) {
+        columns[id].resize(std::size_t(matrix.columns));
+        for (std::size_t i = first; i < last && !job.cancelled(); ++i) {
+            const std::int64_t at = std::int64_t(i) * band, rows = std::min(band, matrix.rows - at);
+            const auto n = std::size_t(rows * matrix.columns);
+            rooms[id].resize(n);
+            loadF32(view, std::uint64_t(at * matrix.columns), n, rooms[id].data());
+            const float* x = rooms[id].data();
+            for (std::int64_t r = 0; r < rows; ++r)
+                for (std::int64_t c = 0; c < matrix.columns; ++c, ++x) {
+                    const std::uint64_t one = mixedBits(*x);
+                    out.rows[std::size_t(at + r)] += one;
+                    columns[id][std::size_t(c)] += one;
+                }
+        }
+    });
+    out.columns.assign(std::size_t(matrix.columns), 0);
+    for (const auto& each : columns)
+        for (std::size_t c = 0; c < each.size(); ++c) out.columns[c] += each[c];
+    return out;
+}
+
+/// Where each of `a` stands in `b`; empty: they are not the same ones.
+std::vector<std::size_t> placesOf(const std::vector<std::uint64_t>& a, const std::vector<std::uint64_t>& b) {
+    std::vector<std::size_t> places(a.size());
+    std::iota(places.begin(), places.end(), std::size_t(0));
+    if (a == b) return places;
+    std::vector<std::size_t> ofA = places, ofB = places;
+    const auto sort = [](std::vector<std::size_t>& order, const std::vector<std::uint64_t>& by) {
+        std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) { return by[x] < by[y]; });
+    };
+    sort(ofA, a);
+    sort(ofB, b);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (a[ofA[i]] != b[ofB[i]]) return {};
+        places[ofA[i]] = ofB[i];
+    }
+    return places;
+}
+
+bool equalUnder(const TensorView& a, const TensorView& b, const Matrix& matrix, const std::vector<std::size_t>& rows,
+                const std::vector<std::size_t>& columns, const Job& job) {
+    std::atomic<bool> same{true};
+    std::vector<std::vector<float>> rooms(workerCount());
+    const auto n = std::size_t(matrix.columns);
+    parallelFor(rows.size(), 64, [&](std::size_t first, std::size_t last, unsigned id) {
+        rooms[id].resize(2 * n);
+        float *const x = rooms[id].data(), *const y = x + n;
+        for (std::size_t r = first; r < last && same && !job.cancelled(); ++r) {
+            loadF32(a, std::uint64_t(r * n), n, x);
+            loadF32(b, std::uint64_t(rows[r] * n), n, y);
+            for (std::size_t c = 0; c < n; ++c)
+                if (x[c] != y[columns[c]]) same = false;
+        }
+    });
+    return same;
+}
+
+bool inOrder(const std::vector<std::size_t>& places) { return std::is_sorted(places.begin(), places.end()); }
+
+} // namespace
+
+Result<std::optional<Permuted>> findPermutation(const Pairing& pairing, const Job& job) {
+    const Matrix matrix(*pairing.part);
+    if (pairing.part->shape != pairing.whole->shape || matrix.rows * matrix.columns < 2)
+        return std::optional<Permuted>();
+    const auto p = pairing.partModel->view(*pairing.part), w = pairing.wholeModel->view(*pairing.whole);
+    if (!p) return tl::unexpected(p.error());
+    if (!w) return tl::unexpected(w.error());
+    const TensorView part = forScan(*p), whole = forScan(*w);
+    const Signatures a = signaturesOf(part, matrix, job), b = signaturesOf(whole, matrix, job);
+    const auto rows = placesOf(a.rows, b.rows), columns = placesOf(a.columns, b.columns);
+    const bool found = !rows.empty() && !columns.empty() && equalUnder(part, whole, matrix, rows, columns, job);
+    releasePages(*pairing.partModel, *pairing.part);
+    releasePages(*pairing.wholeModel, *pairing.whole);
+    if (job.cancelled()) return cancelledError();
+    for (const auto& [model, tensor] :
+         {std::pair(pairing.partModel, pairing.part), {pairing.wholeModel, pairing.whole}})
+        if (auto same = model->unchanged(*tensor); !same) return tl::unexpected(same.error());
+    if (!found) return std::optional<Permuted>();
+    return std::optional(Permuted{!inOrder(rows), !inOrder(columns)});
+}
+
+} // namespace qs

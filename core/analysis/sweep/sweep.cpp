@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/analysis/sweep/sweep.h"
+
+#include "core/analysis/analyse_tensor.h"
+#include "core/base/text.h"
+#include "core/quant/encode/pass.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
+
+namespace qs {
+namespace {
+
+constexpr std::size_t kMostClasses = 24; ///< roles beyond share the last one
+constexpr const char* kAll = "all tensors";
+constexpr const char* kOthers = "other roles";
+
+/// Per tensor the class of its role; roles with most elements have one of their own.
+std::vector<std::size_t> classesOf(const SweepPlan& plan, std::vector<std::string>& names) {
+    std::vector<std::string> roles;
+    std::map<std::string, std::size_t> indexOf;
+    std::vector<std::uint64_t> elements;
+    std::vector<std::size_t> roleOf;
+    for (const auto* tensor : plan.tensors) {
+        const auto [at, fresh] = indexOf.emplace(placeOf(tensor->name).role, roles.size());
+        if (fresh) roles.push_back(at->first), elements.push_back(0);
+        elements[at->second] += tensor->elements;
+        roleOf.push_back(at->second);
+    }
+    std::vector<std::size_t> order(roles.size()), classOf(roles.size());
+    std::iota(order.begin(), order.end(), 0);
+    const bool tooMany = roles.size() > kMostClasses;
+    if (tooMany)
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::size_t a, std::size_t b) { return elements[a] > elements[b]; });
+    if (roles.size() > 1) names.push_back(kAll);
+    const std::size_t own = tooMany ? kMostClasses - 1 : roles.size();
+    std::sort(order.begin(), order.begin() + std::ptrdiff_t(own)); // in the order of the model
+    const std::size_t first = names.size();
+    for (std::size_t i = 0; i < roles.size(); ++i) {
+        classOf[order[i]] = first + std::min(i, own);
+        if (i < own) names.push_back(roles[order[i]].empty() ? "tensors" : roles[order[i]]);
+    }
+    if (tooMany) names.push_back(kOthers);
+    for (auto& role : roleOf) role = classOf[role];
+    return roleOf;
+}
+
+void addRow(SweepPoint& point, const TensorAnalysis& row) {
+    if (row.status != Status::Ok) {
+        ++point.refused;
+        if (point.reason.empty()) point.reason = escapeForPeople(row.tensor) + ": " + row.reason;
+        return;
+    }
+    ++point.measured;
+    point.elements += row.elements;
+    point.bytes += row.bytesAfter;
+    point.errorPower += row.sums.se2;
+    point.power += row.sums.sw2;
+    const double nmse = row.sums.sw2 > 0 ? row.sums.se2 / row.sums.sw2 : 0;
+    if (nmse > point.worstNmse) point.worstNmse = nmse, point.worstTensor = row.tensor;
+}
+
+} // namespace
+
+std::optional<double> SweepPoint::bpw() const {
+    if (!complete() || elements == 0) return std::nullopt;
+    return 8.0 * double(bytes) / double(elements);
+}
+std::optional<double> SweepPoint::nmse() const {
+    if (!complete() || !(power > 0)) return std::nullopt;
+    return errorPower / power;
+}
+std::optional<double> SweepPoint::sqnrDb() const {
+    const auto value = nmse();
+    if (!value || !(*value > 0)) return std::nullopt;
+    return -10 * std::log10(*value);
+}
+
+void markFrontier(SweepResult& result) {
+    for (std::size_t c = 0; c < result.classes.size(); ++c) {
+        std::vector<SweepPoint*> points;
+        for (std::size_t s = 0; s < result.specs; ++s) {
+            auto& point = result.points[c * result.specs + s];
+            point.frontier = false;
+            if (point.bpw() && point.nmse()) points.push_back(&point);
+        }
+        std::stable_sort(points.begin(), points.end(), [](const SweepPoint* a, const SweepPoint* b) {
+            return std::pair(*a->bpw(), *a->nmse()) < std::pair(*b->bpw(), *b->nmse());
+        });
+        double least = INFINITY;
+        for (auto* point : points)
+            if (*point->nmse() < least) least = *point->nmse(), point->frontier = true;
+    }
+}
+
+Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
+                             const std::function<void(const SweepResult&)>& onTensor) {
+    const auto started = std::chrono::steady_clock::now();
+    SweepResult result;
+    result.specs = plan.specs.size();
+    const auto classOf = classesOf(plan, result.classes);
+    const bool hasAll = result.classes.size() > 1;
+    for (const auto& name : result.classes) {
+        for (std::size_t s = 0; s < plan.specs.size(); ++s) {
+            auto& point = result.points.emplace_back();
+            point.className = name, point.spec = s;
+            point.line = plan.specs[s].line, point.block = plan.specs[s].block;
+            point.specText = specText(plan.specs[s].spec), point.specFull = canonicalText(plan.specs[s].spec);
+        }
+    }
+    Progress progress;
+    progress.itemsTotal = plan.tensors.size();
+    for (const auto* tensor : plan.tensors) progress.total += double(tensor->bytes) * double(plan.specs.size());
+    for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
+        for (std::size_t s = 0; s < plan.specs.size(); ++s) {
+            if (hasAll) ++result.points[s].tensors;
+            ++result.points[classOf[t] * result.specs + s].tensors;
+        }
+    }
+    AnalysisOptions options;
+    options.statistics = false;
+    options.decodedAs = plan.decodedAs;
+    for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
+        const TensorInfo& tensor = *plan.tensors[t];
+        progress.what = "Sweeping " + escapeForPeople(tensor.name);
+        const double elementBytes = tensor.elements ? double(tensor.bytes) / double(tensor.elements) : 0;
+        for (std::size_t s = 0; s < plan.specs.size(); ++s) {
+            if (job.cancelled()) return cancelledError();
+            job.progress(progress);
+            ScanProgress scan{job, progress, elementBytes};
+            const auto row = analyseTensor(*plan.model, tensor, plan.specs[s].spec, options, job, std::ref(scan));
+            if (!row) return tl::unexpected(row.error());
+            addRow(result.points[classOf[t] * result.specs + s], *row);
+            if (hasAll) addRow(result.points[s], *row);
+            result.sourceBytes += scan.bytes();
+            progress.done += double(tensor.bytes);
+        }
+        ++progress.items;
+        releasePages(*plan.model, tensor);
+        if (onTensor) onTensor(result);
+    }
+    job.progress(progress);
+    markFrontier(result);
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    return result;
+}
+
+const Columns<SweepPoint>& sweepColumns() {
+    static const Columns<SweepPoint> columns = [] {
+        using Row = SweepPoint;
+        Columns<Row> list;
+        const auto text = [&](const char* id, const char* title, const char* tip, auto field) {
+            list.push_back({{id, title, "", Show::Text, 0, Direction::None, tip}, field});
+        };
+        const auto count = [&](const char* id, const char* title, Show show, const char* tip, auto field) {
+            list.push_back({{id, title, "", show, 0, Direction::None, tip},
+                            [field](const Row& row) { return Value(std::int64_t(row.*field)); }});
+        };
+        const auto figure = [&](ColumnInfo info, std::optional<double> (Row::*read)() const) {
+            list.push_back({std::move(info), [read](const Row& row) {
+                                const auto value = (row.*read)();
+                                return value ? Value(*value) : Value();
+                            }});
+        };
+        text("class", "Class", "tensors of one role", [](const Row& r) { return Value(r.className); });
+        text("spec", "Spec", "", [](const Row& r) { return Value(r.specText); });
+        figure({"bpw", "bpw", "", Show::Fixed, 4, Direction::LowerIsBetter, "true stored bits per weight"}, &Row::bpw);
+        figure({"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter,
+                "-10 log10 of the NMSE of the class's tensors taken together"},
+               &Row::sqnrDb);
+        figure({"nmse", "NMSE", "", Show::Scientific, 4, Direction::LowerIsBetter, "sum E^2 / sum W^2"}, &Row::nmse);
+        list.push_back({{"frontier", "Frontier", "", Show::Text, 0, Direction::None,
+                         "no other spec of the sweep has fewer bits and no more error"},
+                        [](const Row& r) { return Value(r.frontier); }});
+        text("line", "Line", "specs that differ in the block size alone", [](const Row& r) { return Value(r.line); });
+        list.push_back({{"block", "Block", "", Show::Integer, 0, Direction::None, "elements per scale"},
+                        [](const Row& r) { return r.block ? Value(std::int64_t(r.block)) : Value(); }});
+        count("tensors", "Tensors", Show::Integer, "of the class", &Row::tensors);
+        count("refused", "Refused", Show::Integer, "tensors that the spec cannot take", &Row::refused);
+        list.push_back({{"bytes", "Bytes", "", Show::Bytes, 0, Direction::LowerIsBetter, "codes, scales and padding"},
+                        [](const Row& r) { return r.complete() ? Value(std::int64_t(r.bytes)) : Value(); }});
+        text("worst_tensor", "Worst tensor", "the one with the least SQNR",
+             [](const Row& r) { return r.worstTensor.empty() ? Value() : Value(r.worstTensor); });
+        list.back().show = Show::Name;
+        text("spec_full", "Spec in full", "", [](const Row& r) { return Value(r.specFull); });
+        text("reason", "Reason", "why it was not measured", [](const Row& r) {
+            if (!r.reason.empty()) return Value(r.reason);
+            if (r.complete() && !(r.errorPower > 0)) return Value(std::string("nothing differs"));
+            return Value(std::string());
+        });
+        return list;
+    }();
+    return columns;
+}
+
+} // namespace qs

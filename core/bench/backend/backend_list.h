@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// `backends`: what runs here and what does not, each with its reason; a row per device.
+
+#include "core/base/column.h"
+#include "core/bench/backend/backend.h"
+
+#include <functional>
+
+namespace qs {
+
+struct BackendRow {
+    std::size_t source = 0; ///< index in the sources; rows arrive as they are known
+    std::string backend;    ///< id; of a plugin that never answered: its file name
+    RowState status = RowState::Unavailable;
+    std::string reason, hint;
+    std::string name, version, license, path;
+    bool shipped = true;
+    int isolation = 0; ///< QS_ISOLATION_*; 0 unless it was probed
+    std::optional<DeviceInfo> device;
+    std::string versions; ///< JSON of describe(), what the worker has set included
+};
+const Columns<BackendRow>& backendColumns();
+
+/// Probes every source and opens those that are available, a few at a time. `onRow` is called from this thread. A
+/// plugin that fails is a row; only a cancelled job is an error.
+Result<void> listBackends(std::span<const BackendSource> sources, const Job& job,
+                          const std::function<void(const BackendRow&)>& onRow, const Deadlines& deadlines = {});
+
+} // namespace qs

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/bench/backend/backend.h"
+#include "core/bench/backend/elf_exports.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+namespace qs {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// An option that an environment variable gives where nobody else did; the first row that is set wins.
+struct FromEnvironment {
+    const char* option;
+    const char* variable;
+};
+/// What is shipped, in the order of the rows.
+struct Shipped {
+    const char* id;
+    bool linkedIn;
+    std::array<FromEnvironment, 4> environment;
+};
+constexpr Shipped kShipped[] = {
+    {"cpu", true, {}},
+    {"openblas", false, {}},
+    {"cuda", false, {}},
+    {"pjrt",
+     false,
+     {{{"path", "QUANTSCOPE_PJRT_PLUGIN"},
+       {"path", "TPU_LIBRARY_PATH"},
+       {"topology", "QUANTSCOPE_PJRT_TOPOLOGY"},
+       {"chips_per_host_bounds", "QUANTSCOPE_PJRT_CHIPS_PER_HOST"}}}},
+};
+
+fs::path moduleFolder() {
+    std::error_code error;
+    const auto self = fs::read_symlink("/proc/self/exe", error);
+    return self.parent_path().parent_path() / "lib" / "quantscope" / "backends";
+}
+
+void setOption(BackendSource& source, const std::string& key, const std::string& value) {
+    std::erase_if(source.options, [&](const auto& option) { return option.first == key; });
+    source.options.emplace_back(key, value);
+}
+
+bool isKey(std::string_view text) {
+    const auto end = text.find('=');
+    return end != std::string_view::npos && end > 0 &&
+           text.substr(0, end).find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos;
+}
+
+} // namespace
+
+const std::string* BackendSource::option(std::string_view key) const {
+    for (const auto& [name, value] : options)
+        if (name == key) return &value;
+    return nullptr;
+}
+
+bool isPjrtPlugin(const std::string& path) {
+    return elfDefines(path, "GetPjrtApi") && !elfDefines(path, "quantscope_backend_query");
+}
+
+std::optional<BackendSource> sourceWithOptions(std::string_view text, std::span<const BackendSource> sources) {
+    const auto colon = text.find(':');
+    const auto base = std::find_if(sources.begin(), sources.end(),
+                                   [&](const auto& source) { return source.id == text.substr(0, colon); });
+    if (colon == std::string_view::npos || base == sources.end()) return std::nullopt;
+    BackendSource out = *base;
+    out.id = std::string(text);
+    // A comma begins another option only where a key follows: values may hold commas.
+    std::string_view rest = text.substr(colon + 1);
+    while (true) {
+        if (!isKey(rest)) return std::nullopt;
+        const auto equals = rest.find('=');
+        auto end = rest.find(',', equals);
+        while (end != std::string_view::npos && !isKey(rest.substr(end + 1))) end = rest.find(',', end + 1);
+        setOption(out, std::string(rest.substr(0, equals)),
+                  std::string(rest.substr(equals + 1, end == std::string_view::npos ? end : end - equals - 1)));
+        if (end == std::string_view::npos) return out;
+        rest = rest.substr(end + 1);
+    }
+}
+
+std::vector<BackendSource> backendSources(std::span<const std::string> plugins, const Options& options) {
+    std::vector<BackendSource> sources;
+    std::error_code error;
+    for (const auto& shipped : kShipped) {
+        BackendSource source;
+        source.id = shipped.id;
+        source.options = options;
+        if (!shipped.linkedIn) {
+            source.path = (moduleFolder() / (source.id + ".so")).string();
+            source.built = fs::is_regular_file(source.path, error);
+        }
+        for (const auto& [option, variable] : shipped.environment) {
+            if (!variable) break;
+            const char* value = std::getenv(variable);
+            const bool given = std::any_of(source.options.begin(), source.options.end(),
+                                           [&, name = option](const auto& o) { return o.first == name; });
+            if (value && *value && !given) source.options.emplace_back(option, value);
+        }
+        sources.push_back(std::move(source));
+    }
+    bool given = false; // the path of pjrt
+    for (const auto& plugin : plugins) {
+        if (isPjrtPlugin(plugin)) {
+            const auto pjrt =
+                std::find_if(sources.begin(), sources.end(), [](const auto& s) { return s.id == "pjrt"; });
+            BackendSource more = *pjrt;
+            auto& source = given ? more : *pjrt;
+            const auto path = fs::absolute(plugin, error);
+            setOption(source, "path", error ? plugin : path.lexically_normal().string());
+            source.named = true;
+            if (given) {
+                more.id = "pjrt:path=" + *more.option("path");
+                sources.push_back(more);
+            }
+            given = true;
+            continue;
+        }
+        BackendSource source;
+        source.named = true;
+        const auto path = fs::absolute(plugin, error); // a bare name would be searched for among the system's libraries
+        source.path = error ? plugin : path.lexically_normal().string();
+        source.id = fs::path(plugin).filename().string();
+        source.options = options;
+        source.shipped = false;
+        sources.push_back(std::move(source));
+    }
+    return sources;
+}
+
+} // namespace qs

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// probeBackend and openBackend: the first questions to a new worker.
+#include "core/bench/backend/remote_backend.h"
+#include "core/bench/backend/tpu_presence.h"
+#include "core/bench/backend/wire_values.h"
+
+#include <algorithm>
+
+namespace qs {
+namespace {
+
+constexpr double kTpuOpen = 120; ///< seconds: a TPU takes that long
+
+} // namespace
+
+Outcome<ProbeResult> probeBackend(const BackendSource& source, const Deadlines& deadlines, const Job& job) {
+    auto session = WorkerSession::start(source, deadlines, job);
+    if (!session) return tl::unexpected(session.error());
+    const auto answer = (*session)->ask({{"call", "probe"}, {"options", wireOf(source.options)}}, deadlines.probe);
+    if (!answer) return tl::unexpected(answer.error());
+    Fields fields(*answer);
+    auto probe = probeFrom(fields);
+    if (!fields.problem() && source.shipped && probe.id != source.baseId())
+        fields.refuse("it calls itself '" + probe.id + "'");
+    if (fields.problem()) return tl::unexpected((*session)->refuse("probe", *fields.problem()));
+    if (!source.path.empty()) probe.isolation = 1; // whatever a loaded library asks for
+    return probe;
+}
+
+Outcome<std::unique_ptr<Backend>> openBackend(const BackendSource& source, const Deadlines& deadlines, const Job& job) {
+    auto session = WorkerSession::start(source, deadlines, job);
+    if (!session) return tl::unexpected(session.error());
+    // Loading has the probe's deadline, so that what hangs there is not waited for as long as a device that starts.
+    const auto loaded = (*session)->ask({{"call", "load"}, {"options", wireOf(source.options)}}, deadlines.probe);
+    if (!loaded) return tl::unexpected(loaded.error());
+    Fields fields(*loaded);
+    auto environment = optionsFrom(fields, "environment");
+    if (fields.problem()) return tl::unexpected((*session)->refuse("load", *fields.problem()));
+    const double seconds =
+        source.baseId() == "pjrt" && tpuPresent() ? std::max(deadlines.open, kTpuOpen) : deadlines.open;
+    const auto opened = (*session)->ask({{"call", "open"}}, seconds);
+    if (!opened) return tl::unexpected(opened.error());
+    return std::unique_ptr<Backend>(new RemoteBackend(std::move(*session), std::move(environment)));
+}
+
+} // namespace qs

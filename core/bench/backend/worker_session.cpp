@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/bench/backend/worker_session.h"
+
+#include "core/base/text.h"
+#include "core/bench/backend/quarantine.h"
+#include "core/bench/backend/wire_values.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kGrace = 2; ///< seconds in which a cancelled step must stop
+
+Clock::time_point after(double seconds) {
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+} // namespace
+
+Outcome<std::unique_ptr<WorkerSession>> WorkerSession::start(const BackendSource& source, const Deadlines& deadlines,
+                                                             const Job& job) {
+    const auto refused = [](RowState state, std::string reason) {
+        return tl::unexpected(Failure{state, std::move(reason)});
+    };
+    if (!source.built) return refused(RowState::NotBuilt, "this build has no " + source.id + " backend");
+    if (const auto known = quarantined(source)) return tl::unexpected(*known);
+    if (job.cancelled()) return refused(RowState::Cancelled, "cancelled");
+    std::error_code error;
+    if (!source.path.empty() && !std::filesystem::is_regular_file(source.path, error))
+        return refused(RowState::Unavailable,
+                       escapeForPeople(source.path, 200) +
+                           (std::filesystem::exists(source.path, error) ? " is not a file" : " does not exist"));
+    auto process = WorkerProcess::start(source.path.empty() ? source.baseId() : source.path);
+    if (!process) return refused(RowState::Unavailable, process.error().message);
+    return std::unique_ptr<WorkerSession>(new WorkerSession(std::move(*process), source, deadlines, job));
+}
+
+WorkerSession::WorkerSession(std::unique_ptr<WorkerProcess> process, BackendSource source, const Deadlines& deadlines,
+                             const Job& job)
+    : process_(std::move(process)), source_(std::move(source)), deadlines_(deadlines), job_(job) {}
+
+/// The plugin may end its threads and give its device back; what hangs or dies here is remembered too.
+WorkerSession::~WorkerSession() {
+    if (!over_) (void)ask({{"call", "close"}}, job_.cancelled() ? kGrace : deadlines_.query);
+    process_->end();
+}
+
+Outcome<json> WorkerSession::ask(json request, double seconds, std::span<const int> descriptors) {
+    if (over_) return tl::unexpected(*over_);
+    // Loading is part of the probe to people.
+    const std::string step = request["call"] == "load" ? std::string("probe") : request["call"].get<std::string>();
+    const auto number = step_.load() + 1;
+    step_ = number;
+    request["id"] = number;
+    if (const auto sent = process_->control().send(request, descriptors); !sent)
+        return tl::unexpected(sent.error().closed
+                                  ? gone(step)
+                                  : end({RowState::Hung, "hung before " + step + ": " + sent.error().what}, true));
+    return await(step, seconds);
+}
+
+Outcome<json> WorkerSession::await(const std::string& step, double seconds) {
+    auto deadline = after(seconds);
+    bool stopping = false;
+    for (;;) {
+        const bool dead = process_->dead(); // asked first: what it said before its end counts
+        auto frame = process_->control().receive();
+        if (!frame && frame.error().closed) return tl::unexpected(gone(step));
+        if (!frame) return tl::unexpected(refuse(step, frame.error().what));
+        if (*frame) {
+            process_->wait(0); // what was printed before the answer belongs to the log by now
+            return answerIn(step, **frame);
+        }
+        if (dead) return tl::unexpected(gone(step));
+        const auto now = Clock::now();
+        if (now >= deadline && stopping)
+            return tl::unexpected(end({RowState::Cancelled, "cancelled in " + step + "; its worker was ended"}, false));
+        if (now >= deadline)
+            return tl::unexpected(end({RowState::Hung, fmt::format("hung in {} for {:.4g} s", step, seconds)}, true));
+        // A close is asked for after a cancelled step as well, and is short.
+        if (!stopping && step != "close" && (job_.cancelled() || cancelled_ == step_)) {
+            stopping = true;
+            deadline = std::min(deadline, after(kGrace));
+            (void)process_->control().send({{"call", "cancel"}, {"id", step_.load()}});
+        }
+        const std::chrono::duration<double, std::milli> left = deadline - now;
+        process_->wait(int(std::clamp(std::ceil(left.count()), 1.0, 50.0))); // Job cannot wake a poll
+    }
+}
+
+Outcome<json> WorkerSession::answerIn(const std::string& step, const Frame& frame) {
+    Fields fields(frame.body);
+    const auto id = fields.count("id", UINT64_MAX);
+    if (!fields.problem() && id != step_) fields.refuse("an answer to another question");
+    if (!fields.problem() && fields.has("failure")) {
+        Fields told(fields.object("failure"));
+        auto failure = failureFrom(told);
+        if (!told.problem()) {
+            failure.reason = oneSentence(failure.reason);
+            if (failure.state == RowState::Crashed) return tl::unexpected(end(std::move(failure), true));
+            return tl::unexpected(std::move(failure));
+        }
+        fields.take(told);
+    }
+    const json& answer = fields.object("answer");
+    if (fields.problem()) return tl::unexpected(refuse(step, *fields.problem()));
+    return answer;
+}
+
+Failure WorkerSession::refuse(const std::string& step, const std::string& what) {
+    return end({RowState::Crashed, fmt::format("answered with garbage in {}: {}", step, what)}, true);
+}
+
+/// It has closed its end: it is dead, or has a second to die by itself so that its signal is known.
+Failure WorkerSession::gone(const std::string& step) {
+    const std::string how = process_->end(1);
+    const std::string line = process_->lastErrorLine();
+    std::string reason = fmt::format("crashed in {} ({})", step,
+                                     how.empty()                 ? "closed its connection"
+                                     : how.starts_with("exited") ? how + " without an answer"
+                                                                 : how);
+    if (!line.empty()) reason += ": " + line;
+    return end({RowState::Crashed, reason}, true);
+}
+
+Failure WorkerSession::end(Failure failure, bool atFault) {
+    process_->end();
+    if (atFault) quarantine(source_, failure);
+    over_ = failure;
+    return failure;
+}
+
+} // namespace qs

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/bench/run/busy_rows.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace qs {
+
+std::optional<BenchmarkPlan> busyPart(const BenchmarkPlan& plan, std::span<const BenchmarkRow> rows) {
+    const auto busy = [&](const auto& matches) {
+        return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.busy && matches(row); });
+    };
+    if (!busy([](const auto&) { return true; })) return std::nullopt;
+    BenchmarkPlan part = plan;
+    std::erase_if(part.backends, [&](const BackendSource& source) {
+        return source.id != "openblas" && !busy([&](const auto& row) { return row.backend == source.id; });
+    });
+    std::erase_if(part.specs,
+                  [&](const auto& spec) { return !busy([&](const auto& row) { return row.spec == spec.first; }); });
+    std::erase_if(part.shapes, [&](const BenchShape& shape) {
+        return !busy([&](const auto& row) {
+            const auto* op = findBenchOp(row.op);
+            return row.n == shape.n && row.k == shape.k && (row.m == shape.m || !(op && op->product));
+        });
+    });
+    std::erase_if(part.caches,
+                  [&](CacheState cache) { return !busy([&](const auto& row) { return row.cache == cache; }); });
+    return part;
+}
+
+std::size_t replaceBusy(BenchmarkRun& run, const BenchmarkRun& again, std::span<const ModelShape> shapes) {
+    std::size_t replaced = 0;
+    for (auto& row : run.rows) {
+        if (!row.busy) continue;
+        const auto fresh = std::find_if(again.rows.begin(), again.rows.end(), [&](const auto& one) {
+            return one.medianNs && !one.busy && rowKey(one) == rowKey(row);
+        });
+        if (fresh == again.rows.end()) continue;
+        row = *fresh;
+        ++replaced;
+    }
+    for (const auto& roof : again.roofs) {
+        const auto known = std::find_if(run.roofs.begin(), run.roofs.end(), [&](const auto& one) {
+            return one.backend == roof.backend && one.device == roof.device && one.kind == roof.kind;
+        });
+        if (known == run.roofs.end())
+            run.roofs.push_back(roof);
+        else if (roof.perSecond > known->perSecond)
+            *known = roof;
+    }
+    if (!run.passes.empty()) run.passes = modelPasses(shapes, run.rows);
+    run.seconds += again.seconds;
+    if (replaced)
+        run.provenance.emplace_back("timed_again",
+                                    fmt::format("{} rows that had been timed on a busy machine", replaced));
+    return replaced;
+}
+
+} // namespace qs

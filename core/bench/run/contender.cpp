@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/bench/run/contender.h"
+
+#include "core/base/parallel.h"
+#include "core/base/text.h"
+#include "plugins/abi/quantscope_backend.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+constexpr std::array<const char*, 5> kArtifacts = {"stablehlo", "hlo_with_config", "ptx", "asm", "source"};
+
+bool isBaseline(const Question& question, const OpenedBackend& opened, const Variant& variant) {
+    return opened.source.id == "openblas" && variant.baseline && question.spec.format == "f32" &&
+           std::string_view(question.request.act->id) == "f32" && question.request.op->product;
+}
+
+/// A command that asks for this question alone.
+std::string commandOf(const Question& q, const OpenedBackend& opened) {
+    const auto& source = opened.source;
+    std::string id = source.id;
+    for (const char* key : {"topology", "chips_per_host_bounds"}) // of pjrt; from the environment or the plan
+        if (const auto* value = source.option(key); value && id.find(std::string(key) + '=') == std::string::npos)
+            id += (id.find(':') == std::string::npos ? ":" : ",") + std::string(key) + '=' + *value;
+    std::string out = "quantscope-cli bench --backend " + shellWord(id);
+    // What the environment had named is named, so that the command does not need it.
+    const bool said = source.id.find("path=") != std::string::npos;
+    if (!source.shipped && !source.path.empty())
+        out += " --plugin " + shellWord(source.path);
+    else if (const auto* path = source.option("path"); path && source.baseId() == "pjrt" && !said)
+        out += " --plugin " + shellWord(*path);
+    out += fmt::format(" --spec {} --op {}", shellWord(q.specTyped), q.request.op->id);
+    // The model gives the values of the first of its tensors that have this shape.
+    if (!q.shape.tensor.empty() && q.plan->model) out += " --model " + shellWord(q.plan->model->path);
+    out += " --shape " + shapeKey({q.request.op->product ? q.shape.m : 1, q.shape.n, q.shape.k, {}});
+    if (q.request.op->product) out += std::string(" --act ") + q.request.act->id;
+    if (q.request.bias) out += " --bias";
+    if (q.plan->threads) out += fmt::format(" --threads {}", q.plan->threads);
+    if (q.plan->seed != 1) out += fmt::format(" --seed {}", q.plan->seed);
+    if (q.plan->memoryBytes) out += fmt::format(" --memory {}", q.plan->memoryBytes);
+    out += fmt::format(" --seconds {}", q.plan->secondsPerRow);
+    return out;
+}
+
+void stop(Contender& c, const Failure& failure) {
+    c.row.status = failure.state;
+    c.row.reason = failure.reason;
+    c.opened->note(failure);
+}
+
+void takeInfo(BenchmarkRow& row, const KernelInfo& info) {
+    row.prepareNs = info.prepareNs > 0 ? std::optional(info.prepareNs) : std::nullopt;
+    row.repackMs = info.repackMs;
+    row.uploadMs = info.uploadMs;
+    row.compileMs = info.compileMs;
+    row.weightBytes = info.weightBytes;
+    row.tempBytes = info.tempBytes;
+    row.peakBytes = info.peakBytes;
+    row.codeBytes = info.codeBytes;
+    row.fusion = info.fusion;
+}
+
+void takeArtifacts(Contender& c) {
+    for (const char* kind : kArtifacts) {
+        if (!c.opened->backend) return;
+        auto text = c.opened->backend->artifact(c.handle, kind);
+        if (!text)
+            c.opened->note(text.error());
+        else if (*text)
+            c.row.artifacts.emplace_back(kind, std::move(**text));
+    }
+}
+
+/// Beside the error against its own rule: how far it is from what the format says.
+void noteApproximation(BenchmarkRow& row, double nmse) {
+    row.approxNmse = nmse;
+    remark(row, fmt::format("approximate: NMSE {} against the format's own values", significantText(nmse, 3)));
+}
+
+/// Executes once into a guarded, NaN-filled result.
+bool correct(Contender& c, const Job& job) {
+    const Operands& operands = c.checked->operands();
+    auto output = GuardedOutput::create(operands.outs);
+    if (!output) {
+        c.row.reason = output.error().message;
+        return false;
+    }
+    const auto done = c.opened->backend->execute(c.handle, operands.act, output->tensors());
+    if (!done) {
+        const bool compiled =
+            done.error().state == RowState::Declined && c.opened->devices[c.device].kind == QS_DEVICE_COMPILE_ONLY;
+        stop(c, compiled ? Failure{RowState::CompileOnly, "compiled; the device is not there, so nothing was run"}
+                         : done.error());
+        return false;
+    }
+    const auto own = c.checked->reference(job);
+    const auto reference = own ? c.checked->reference(job, c.levels) : own;
+    if (!reference) {
+        c.row.status = reference.error().cancelled ? RowState::Cancelled : RowState::Failed;
+        c.row.reason = reference.error().message;
+        return false;
+    }
+    const Check check = checkOutput(operands, **reference, *output, c.limit);
+    c.row.nmse = check.nmse;
+    c.row.nmseLimit = nmseLimitHere(c.limit, **reference);
+    c.row.formatNmse = (*own)->formatNmse;
+    if (c.row.approx) noteApproximation(c.row, checkOutput(operands, **own, *output, 1).nmse);
+    c.row.checkedOutputs = (*reference)->checked();
+    c.row.outputs = (*reference)->outputs();
+    if (check.passed) return true;
+    c.row.status = RowState::Wrong;
+    c.row.reason = check.reason;
+    return false;
+}
+
+} // namespace
+
+std::span<const char* const> artifactKinds() { return kArtifacts; }
+
+Result<const Reference*> Checked::reference(const Job& job, const std::vector<float>& levels) {
+    auto known = references_.find(levels);
+    if (known == references_.end()) {
+        auto made = evaluateReference(operands_, seed_, job, kFullProducts, levels);
+        if (!made && made.error().cancelled) return tl::unexpected(made.error());
+        known = references_.emplace(levels, std::move(made)).first;
+    }
+    if (!known->second) return tl::unexpected(known->second.error());
+    return &*known->second;
+}
+
+BenchmarkRow questionRow(const Question& q, const OpenedBackend& opened, std::uint32_t device) {
+    BenchmarkRow row;
+    row.backend = opened.source.id;
+    if (device < opened.devices.size()) {
+        row.device = opened.devices[device].id;
+        row.deviceName = opened.devices[device].name;
+        row.deviceArch = opened.devices[device].arch;
+    }
+    row.spec = q.specTyped;
+    row.specFull = canonicalText(q.spec);
+    row.op = q.request.op->id;
+    row.act = q.request.op->product ? q.request.act->id : "";
+    row.m = q.request.op->product ? q.shape.m : 1;
+    row.n = q.request.n;
+    row.k = q.request.k;
+    row.bias = q.request.bias;
+    row.threads = q.plan->threads ? q.plan->threads : workerCount();
+    if (const auto* own = opened.source.option("threads"))
+        if (const int count = std::atoi(own->c_str()); count > 0) row.threads = unsigned(count);
+    row.tensor = q.shape.tensor;
+    row.command = commandOf(q, opened);
+    return row;
+}
+
+std::vector<Contender> askDevice(const Question& q, OpenedBackend& opened, std::uint32_t device,
+                                 const std::shared_ptr<Checked>& checked) {
+    Contender base;
+    base.row = questionRow(q, opened, device);
+    base.opened = &opened;
+    base.device = device;
+    base.checked = checked;
+    const auto one = [&](const Failure& failure) {
+        stop(base, failure);
+        return std::vector{base};
+    };
+    if (!opened.backend) return one(opened.failure);
+    const Problem& problem = checked->operands().problem;
+    const auto support = opened.backend->query(device, problem);
+    if (!support) return one(support.error());
+    if (support->level == QS_SUPPORT_NO || support->variants.empty())
+        return one({RowState::Declined, support->reason.empty() ? "the backend gave no reason" : support->reason});
+    std::vector<Contender> out;
+    for (const auto& variant : support->variants) {
+        Contender c = base;
+        c.row.variant = variant.id;
+        c.row.variantTitle = variant.title;
+        c.row.variantNote = variant.note;
+        c.row.approx = variant.approx;
+        c.row.experimental = variant.experimental;
+        c.row.baseline = variant.baseline;
+        c.row.repacks = variant.repacks;
+        c.row.emulated = support->level == QS_SUPPORT_EMULATED;
+        if (c.row.emulated) c.row.reason = support->reason;
+        c.limit = nmseLimitFor(variant, problem);
+        c.levels = variant.levels;
+        c.row.nmseLimit = c.limit;
+        c.isBaseline = isBaseline(q, opened, variant);
+        out.push_back(std::move(c));
+    }
+    return out;
+}
+
+void qualify(Contender& c, const Question& q, Gate& gate, const Job& job) {
+    if (!c.opened->backend) return stop(c, c.opened->failure);
+    Variant variant;
+    variant.id = c.row.variant;
+    // Where nothing can run, small shapes would only be compiled.
+    if (c.opened->devices[c.device].kind != QS_DEVICE_COMPILE_ONLY) {
+        const auto verdict =
+            gate.tails(*c.opened->backend, c.opened->source.id, c.device, q.request, q.spec, variant, job);
+        c.row.worstNmse = verdict.shapes ? std::optional(verdict.worstNmse) : std::nullopt;
+        c.row.checkedShapes = verdict.shapes;
+        if (verdict.status != RowState::Ok) return stop(c, {verdict.status, verdict.reason});
+        remark(c.row, verdict.reason);
+    }
+    auto kernel = c.opened->backend->prepare(c.device, c.checked->operands().problem, c.row.variant,
+                                             c.checked->operands().inputs);
+    if (!kernel) return stop(c, kernel.error());
+    c.handle = kernel->handle;
+    takeInfo(c.row, kernel->info);
+    c.copyBytes = std::uint64_t(kernel->info.copyBytes.value_or(0));
+    c.alive = true;
+    if (q.plan->artifacts) takeArtifacts(c);
+    if (!c.opened->backend) {
+        c.alive = false;
+        return stop(c, c.opened->failure);
+    }
+    if (!correct(c, job)) return release(c);
+    if (c.row.fusion == QS_FUSION_FOLDED) { // what would be timed is no product with quantized weights
+        stop(c, {RowState::Invalid, "the compiler made constants of the weights: no quantized product would be timed"});
+        return release(c);
+    }
+    c.row.status = RowState::Ok;
+}
+
+void release(Contender& c) {
+    if (c.alive && c.opened->backend) c.opened->backend->destroy(c.handle);
+    c.alive = false;
+}
+
+} // namespace qs

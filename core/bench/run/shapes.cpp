@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/bench/run/shapes.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+#include <tuple>
+
+namespace qs {
+namespace {
+
+constexpr auto kNoDirection = Direction::None;
+
+using Asked = std::tuple<std::string, std::string, std::string, std::string, std::string, std::int64_t, CacheState>;
+Asked askedOf(const BenchmarkRow& r) { return {r.backend, r.device, r.spec, r.op, r.act, r.m, r.cache}; }
+
+/// Fastest of the variants that a user would be given.
+const BenchmarkRow* fastest(std::span<const BenchmarkRow> rows, const Asked& asked, const ModelShape& shape) {
+    const BenchmarkRow* best = nullptr;
+    for (const auto& row : rows) {
+        if (row.n != shape.n || row.k != shape.k || !row.medianNs || row.approx || row.experimental) continue;
+        if (askedOf(row) == asked && (!best || *row.medianNs < *best->medianNs)) best = &row;
+    }
+    return best;
+}
+
+bool isEmbedding(const std::string& role) { return role.find("embed") != std::string::npos || role == "wte"; }
+
+} // namespace
+
+std::vector<ModelShape> modelShapes(const Model& model) {
+    const bool head = std::any_of(model.tensors.begin(), model.tensors.end(), [](const TensorInfo& tensor) {
+        return tensor.isWeight() && placeOf(tensor.name).role == "lm_head";
+    });
+    std::vector<ModelShape> out;
+    for (const auto& tensor : model.tensors) {
+        if (!tensor.isWeight() || tensor.shape.size() != 2 || tensor.elements == 0) continue;
+        const std::string role = placeOf(tensor.name).role;
+        if (role.find("pos") != std::string::npos && isEmbedding(role)) continue;
+        if (head && isEmbedding(role)) continue;
+        auto at = std::find_if(out.begin(), out.end(), [&](const ModelShape& shape) {
+            return shape.n == tensor.shape[0] && shape.k == tensor.shape[1];
+        });
+        if (at == out.end()) at = out.insert(out.end(), ModelShape{tensor.shape[0], tensor.shape[1], 0, {}});
+        ++at->count;
+        at->tensors.push_back(tensor.name);
+    }
+    std::stable_sort(out.begin(), out.end(), [](const ModelShape& a, const ModelShape& b) {
+        return double(a.count) * double(a.n) * double(a.k) > double(b.count) * double(b.n) * double(b.k);
+    });
+    return out;
+}
+
+std::vector<BenchShape> benchShapes(std::span<const ModelShape> shapes, std::span<const std::int64_t> ms) {
+    std::vector<BenchShape> out;
+    for (const auto& shape : shapes)
+        for (const auto m : ms)
+            out.push_back({m, shape.n, shape.k, shape.tensors.empty() ? "" : shape.tensors.front()});
+    return out;
+}
+
+std::vector<ModelPassRow> modelPasses(std::span<const ModelShape> shapes, std::span<const BenchmarkRow> rows) {
+    std::vector<Asked> order;
+    std::set<Asked> seen;
+    for (const auto& row : rows) {
+        const auto* op = findBenchOp(row.op);
+        if (op && op->product && !row.device.empty() && seen.insert(askedOf(row)).second) order.push_back(askedOf(row));
+    }
+    std::vector<ModelPassRow> out;
+    for (const auto& asked : order) {
+        ModelPassRow pass;
+        std::tie(pass.backend, pass.device, pass.spec, pass.op, pass.act, pass.m, pass.cache) = asked;
+        double ns = 0, baseline = 0;
+        bool ratios = true;
+        std::set<std::string> variants;
+        for (const auto& shape : shapes) {
+            const auto* row = fastest(rows, asked, shape);
+            if (!row) {
+                pass.missing += shape.count;
+                if (pass.reason.empty()) pass.reason = fmt::format("no time for {}x{}", shape.n, shape.k);
+                continue;
+            }
+            pass.products += shape.count;
+            if (row->busy) pass.busy += shape.count;
+            ns += double(shape.count) * *row->medianNs;
+            ratios &= row->speedup.has_value();
+            if (row->speedup) baseline += double(shape.count) * *row->medianNs * *row->speedup;
+            variants.insert(row->variant);
+        }
+        for (const auto& variant : variants) pass.variants += (pass.variants.empty() ? "" : " ") + variant;
+        if (pass.missing == 0 && pass.products > 0) {
+            pass.ns = ns;
+            pass.tokensPerSecond = double(pass.m) * 1e9 / ns;
+            if (pass.busy > 0)
+                pass.reason = fmt::format("{} of {} products were timed on a busy machine: too slow, so no speed-up",
+                                          pass.busy, pass.products);
+            else if (ratios)
+                pass.speedup = baseline / ns;
+        }
+        out.push_back(std::move(pass));
+    }
+    return out;
+}
+
+const Columns<ModelPassRow>& modelPassColumns() {
+    using R = ModelPassRow;
+    static const Columns<R> columns = [] {
+        Columns<R> out;
+        const auto add = [&](ColumnInfo info, std::function<Value(const R&)> get) {
+            out.push_back({std::move(info), std::move(get)});
+        };
+        const auto figure = [](const std::optional<double>& v) { return v ? Value(*v) : Value(); };
+        const auto text = [&](const char* id, const char* title, std::string R::*field, const char* tip) {
+            add({id, title, "", Show::Text, 0, kNoDirection, tip}, [field](const R& r) -> Value { return r.*field; });
+        };
+        text("backend", "Backend", &R::backend, "Id of the backend");
+        text("device", "Device", &R::device, "Id of the device");
+        text("spec", "Spec", &R::spec, "Format of all weights");
+        text("op", "Op", &R::op, "The operation");
+        text("act", "Activations", &R::act, "Type of x");
+        add({"m", "M", "", Show::Integer, 0, kNoDirection, "Tokens in one pass"},
+            [](const R& r) -> Value { return r.m; });
+        add({"cache", "Cache", "", Show::Text, 0, kNoDirection, "State of the cache"},
+            [](const R& r) -> Value { return std::string(cacheText(r.cache)); });
+        add({"pass_ns", "Products", "µs", Show::Time, 4, Direction::LowerIsBetter,
+             "Sum of count x median over the model's shapes: the matrix products of one pass alone"},
+            [figure](const R& r) { return figure(r.ns); });
+        add({"tokens_per_second", "Tokens/s", "", Show::Significant, 4, Direction::HigherIsBetter,
+             "M / products: attention, norms and sampling come on top"},
+            [figure](const R& r) { return figure(r.tokensPerSecond); });
+        add({"speedup_vs_f32", "Speed-up", "x", Show::Fixed, 2, Direction::HigherIsBetter,
+             "The same products in openblas f32 / these"},
+            [figure](const R& r) { return figure(r.speedup); });
+        add({"products", "Measured", "", Show::Integer, 0, kNoDirection, "Products with a time"},
+            [](const R& r) -> Value { return std::int64_t(r.products); });
+        add({"missing", "Missing", "", Show::Integer, 0, Direction::LowerIsBetter, "Products without one"},
+            [](const R& r) -> Value { return std::int64_t(r.missing); });
+        add({"busy", "Busy", "", Show::Integer, 0, Direction::LowerIsBetter,
+             "Products timed while something else ran on the machine"},
+            [](const R& r) -> Value { return std::int64_t(r.busy); });
+        text("variants", "Variants", &R::variants,
+             "The fastest that is neither approximate nor experimental, per shape");
+        text("reason", "Reason", &R::reason, "Why there is no sum, or no speed-up");
+        return out;
+    }();
+    return columns;
+}
+
+} // namespace qs

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/layouts/copy_folder.h"
+
+#include "core/base/text.h"
+#include "core/model/output/atomic_file.h"
+#include "core/model/companion.h"
+#include "core/model/output/confined_folder.h"
+#include "core/model/derived_tensor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t kFolderPiece = std::size_t(4) << 20;
+constexpr const char* kConfigName = "config.json";
+
+bool isAllZero(std::span<const std::byte> bytes) {
+    return bytes.empty() ||
+           (bytes.front() == std::byte(0) && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
+
+/// Pieces of zeros stay holes, so that a sparse file stays one.
+Result<void> copyOpened(const MappedFile& from, const std::string& to, const Job& job) {
+    auto out = AtomicFile::create(to);
+    if (!out) return tl::unexpected(out.error());
+    std::vector<std::byte> buffer;
+    for (std::size_t at = 0; at < from.size(); at += kFolderPiece) {
+        if (job.cancelled()) return cancelledError();
+        const auto piece = from.read(at, std::min(kFolderPiece, from.size() - at), buffer);
+        const auto end = at + piece.size();
+        auto done = end < from.size() && isAllZero(piece) ? out->moveTo(end) : out->write(piece);
+        if (!done) return done;
+    }
+    // What could not be read is zeros.
+    if (from.faulted())
+        if (auto same = from.unchanged(); !same) return same;
+    return out->commit(job);
+}
+
+/// Without what it says of a quantization that the output no longer has.
+void eraseQuantization(nlohmann::ordered_json& config) {
+    for (const char* key : {"quantization_config", "compression_config", "quantization"}) config.erase(key);
+}
+
+Result<void> writePlainConfig(const MappedFile& from, const std::string& to, const Job& job) {
+    const auto text = textOf(from);
+    auto config = text ? readOrderedJsonTree(*text) : tl::unexpected(text.error());
+    if (!config || !config->is_object()) return copyOpened(from, to, job); // nobody reads that one either way
+    eraseQuantization(*config);
+    return writeWholeFile(to, config->dump(2) + "\n");
+}
+
+const char* kindOfEntry(fs::file_type type) {
+    switch (type) {
+    case fs::file_type::fifo: return "it is a pipe";
+    case fs::file_type::socket: return "it is a socket";
+    default: return "it is a device";
+    }
+}
+
+/// The file of an entry; null where it is not copied, with the reason in `why`.
+Result<std::shared_ptr<MappedFile>> sourceOfEntry(const ConfinedFolder& folder, const fs::directory_entry& entry,
+                                                  const std::string& name, std::string& why) {
+    std::error_code failed;
+    const auto type = entry.symlink_status(failed).type();
+    const bool isLink = type == fs::file_type::symlink;
+    if (!isLink && type != fs::file_type::regular) {
+        why = kindOfEntry(type);
+        return std::shared_ptr<MappedFile>();
+    }
+    if (isLink && fs::is_directory(entry.path(), failed)) {
+        why = "it is a symlink to a folder";
+        return std::shared_ptr<MappedFile>();
+    }
+    auto opened = folder.tryOpen(name, FileAccess::Pread);
+    if (opened && *opened) return std::move(*opened);
+    if (!isLink && !opened)
+        return fail(
+            fmt::format("{} cannot be copied: {}.", escapeForPeople(entry.path().string(), 200), opened.error()),
+            entry.path().string());
+    if (isLink || !opened) why = opened ? "it is a symlink to nothing" : opened.error();
+    return std::shared_ptr<MappedFile>();
+}
+
+} // namespace
+
+bool isIndexName(const std::string& name) {
+    return name.ends_with(".json") &&
+           (name.find(".safetensors.index.") != std::string::npos || name.ends_with(".bin.index.json"));
+}
+
+Result<nlohmann::ordered_json> sourceConfig(const Model& model) {
+    if (model.folder.empty()) return nlohmann::ordered_json::object();
+    const std::string path = (fs::path(model.folder) / kConfigName).string();
+    const auto cannot = [&](const std::string& why) {
+        return fail(fmt::format("{} {}, so that it cannot say how the weights are quantized; nothing was written.",
+                                escapeForPeople(path, 200), why),
+                    path);
+    };
+    const auto file = ConfinedFolder(model.folder).tryOpen(kConfigName, FileAccess::Pread);
+    if (!file) return cannot("is not read (" + file.error() + ")");
+    if (!*file) return nlohmann::ordered_json::object();
+    const auto text = textOf(**file);
+    if (!text) return tl::unexpected(text.error());
+    auto config = readOrderedJsonTree(*text);
+    if (!config) return cannot(config.error().message);
+    if (!config->is_object()) return cannot("is not a JSON object");
+    eraseQuantization(*config);
+    return config;
+}
+
+Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::path& into, const fs::path& output,
+                                               bool configures, std::vector<LeftOut>& leftOut, const Job& job) {
+    std::vector<std::string> copied;
+    std::error_code failed;
+    const ConfinedFolder folder(model.folder);
+    const bool isDecoded = std::any_of(model.tensors.begin(), model.tensors.end(), [](const TensorInfo& tensor) {
+        return tensor.derived && !tensor.derived->fields().empty();
+    });
+    for (fs::recursive_directory_iterator it(model.folder, failed), end; !failed && it != end; it.increment(failed)) {
+        if (job.cancelled()) return cancelledError();
+        const std::string name = it->path().filename().string();
+        const fs::path relative = it->path().lexically_relative(model.folder);
+        std::error_code ignored;
+        const bool isFolder = it->symlink_status(ignored).type() == fs::file_type::directory;
+        const bool isOutput = isFolder && (fs::equivalent(it->path(), output, ignored) ||
+                                           fs::exists(it->path() / kWritingMarker, ignored));
+        if (name.starts_with(".") || isOutput) {
+            it.disable_recursion_pending();
+            continue;
+        }
+        if (isFolder) continue;
+        const bool top = !relative.has_parent_path();
+        if (top && (isIndexName(name) || name.ends_with(".safetensors"))) continue;
+        if (std::any_of(model.files.begin(), model.files.end(),
+                        [&](const ModelFile& file) { return file.path == it->path(); }))
+            continue; // of another format: its tensors are in the new files
+        if (top && isDecoded && (name == "quantize_config.json" || name == "quant_config.json")) continue;
+        if (top && ((configures && name == kConfigName) || name.ends_with("certificate.json"))) continue;
+        std::string why;
+        const auto source = sourceOfEntry(folder, *it, relative.string(), why);
+        if (!source) return tl::unexpected(source.error());
+        if (!*source) {
+            if (!why.empty()) leftOut.push_back({relative.string(), why});
+            continue;
+        }
+        const auto mode = fs::status(it->path(), failed).permissions();
+        fs::create_directories((into / relative).parent_path(), ignored);
+        const std::string to = (into / relative).string();
+        const auto write = top && isDecoded && name == kConfigName ? writePlainConfig : copyOpened;
+        if (auto done = write(**source, to, job); !done) return tl::unexpected(done.error());
+        if (!failed) fs::permissions(to, mode & fs::perms::all, ignored);
+        failed.clear();
+        copied.push_back(relative.string());
+    }
+    if (failed)
+        return fail(fmt::format("{} cannot be listed: {}", escapeForPeople(model.folder, 200), failed.message()),
+                    model.folder);
+    std::sort(leftOut.begin(), leftOut.end(), [](const LeftOut& a, const LeftOut& b) { return a.name < b.name; });
+    return copied;
+}
+
+} // namespace qs

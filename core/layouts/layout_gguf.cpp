@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// GGUF from GGUF: every key as it is, tensors in other types of ggml. Making GGUF files of other models needs their
+// tokenizers and permuted heads, which is llama.cpp's business.
+#include "core/layouts/layouts.h"
+
+#include "core/base/text.h"
+#include "core/model/gguf/gguf_write.h"
+#include "core/model/gguf/packed_type.h"
+#include "core/quant/encode/block_encoder.h"
+#include "core/layouts/produce.h"
+#include "core/layouts/write_model.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+namespace qs {
+namespace {
+
+using Sink = TensorToWrite::Sink;
+
+std::string upper(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](char c) { return char(c >= 'a' && c <= 'z' ? c - 32 : c); });
+    return text;
+}
+
+/// The type of ggml that holds the spec.
+const GgmlType* typeOf(const QuantSpec& spec) {
+    const std::string id = upper(spec.format);
+    for (const GgmlType& type : ggmlTypes()) {
+        if (codecOf(spec) && type.packed.id && id == type.packed.id) return &type;
+        if (spec.traits().kind == FormatKind::Identity && !type.packed.id && id == info(type.dtype).id) return &type;
+    }
+    return nullptr;
+}
+
+Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
+    if (!typeOf(spec))
+        return fail(fmt::format("the gguf layout holds ggml's formats, f32, f16 and bf16, not {}: use q8_0 or q4_k",
+                                specText(spec)));
+    if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
+    return {};
+}
+
+Result<std::vector<TensorToWrite>> writeFrom(const std::shared_ptr<Source>& source) {
+    const TensorInfo& original = *source->view.info;
+    const BlockCodec* codec = codecOf(source->spec);
+    const GgmlType* type = typeOf(source->spec);
+    if (!type) return fail(fmt::format("tensor '{}': ggml has no such type", escapeForPeople(original.name)));
+    const DType dtype = codec ? DType::F32 : type->dtype;
+    const auto size = std::uint64_t(info(dtype).bits) / 8;
+    TensorToWrite tensor{original.name, dtype, original.shape, {}, codec ? &type->packed : nullptr};
+    tensor.produce = [source, codec, dtype, size](const Sink& sink) {
+        return streamSlabs(
+            *source, sink, [=](std::uint64_t element) { return codec ? blockBytes(*codec, element) : element * size; },
+            [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
+                if (codec) return encode.blocks().pack(range.run, reinterpret_cast<std::uint8_t*>(at));
+                std::vector<float> decoded(range.n);
+                RunOut out;
+                out.decoded = decoded.data();
+                encode(range.run, out);
+                appendAs(dtype, decoded.data(), range.n, at);
+            });
+    };
+    return std::vector{std::move(tensor)};
+}
+
+Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
+    const auto source = makeSource(view, spec, job);
+    if (!source) return tl::unexpected(source.error());
+    return writeFrom(*source);
+}
+
+/// llama.cpp's number for what most values are in; 0 is "all F32".
+std::uint32_t fileType(const std::vector<TensorToWrite>& tensors) {
+    static constexpr std::array<std::pair<std::string_view, std::uint32_t>, 18> kNumbers = {{{"F32", 0},
+                                                                                             {"F16", 1},
+                                                                                             {"Q4_0", 2},
+                                                                                             {"Q4_1", 3},
+                                                                                             {"Q8_0", 7},
+                                                                                             {"Q5_0", 8},
+                                                                                             {"Q5_1", 9},
+                                                                                             {"Q2_K", 10},
+                                                                                             {"Q3_K", 12},
+                                                                                             {"Q4_K", 15},
+                                                                                             {"Q5_K", 17},
+                                                                                             {"Q6_K", 18},
+                                                                                             {"IQ4_NL", 25},
+                                                                                             {"IQ4_XS", 30},
+                                                                                             {"BF16", 32},
+                                                                                             {"TQ1_0", 36},
+                                                                                             {"TQ2_0", 37},
+                                                                                             {"MXFP4", 38}}};
+    std::map<std::string_view, std::uint64_t> elements;
+    for (const TensorToWrite& tensor : tensors) {
+        std::uint64_t n = 1;
+        for (const auto dim : tensor.shape) n *= std::uint64_t(dim);
+        elements[tensor.packed ? tensor.packed->id : info(tensor.dtype).id] += n;
+    }
+    std::uint64_t most = 0;
+    std::uint32_t number = 0;
+    for (const auto& [id, n] : elements) {
+        const auto row = std::find_if(kNumbers.begin(), kNumbers.end(), [&](const auto& r) { return r.first == id; });
+        if (row != kNumbers.end() && n > most) most = n, number = row->second;
+    }
+    return number;
+}
+
+Result<WrittenFiles> writeFile(const Model& model, std::vector<OutputShard> shards, const std::string& output,
+                               const Job& job, const Finish& finish) {
+    std::vector<TensorToWrite> all;
+    for (auto& shard : shards) std::move(shard.tensors.begin(), shard.tensors.end(), std::back_inserter(all));
+    const GgufNumbers changed = {{"general.file_type", fileType(all)}, {"general.quantization_version", 2}};
+    const auto bytes = writeGguf(output, std::move(all), model, changed, job, finish.naming(output));
+    if (!bytes) return tl::unexpected(bytes.error());
+    return WrittenFiles{{output}, *bytes, 0, 0};
+}
+
+Result<void> takesModel(const Model& model) {
+    if (model.format != "gguf")
+        return fail(
+            fmt::format("the gguf layout re-quantizes GGUF files, and {} is {}: convert it with llama.cpp first",
+                        escapeForPeople(model.path, 160), model.format));
+    return {};
+}
+
+} // namespace
+
+Layout ggufLayout() {
+    return {.id = "gguf",
+            .title = "GGUF",
+            .summary = "A GGUF file from a GGUF file: every key as it is, tensors in other types; one file, "
+                       "NAME.gguf.",
+            .takes = "ggml's formats, mxfp4 and nvfp4 with dialect=ggml, f32, f16, bf16; several specs in one model",
+            .accepts = accepts,
+            .write = write,
+            .writeFrom = writeFrom,
+            .describes = false,
+            .takesModel = takesModel,
+            .writeFiles = writeFile,
+            .fileEnding = ".gguf",
+            .copy = bytewiseCopyOf};
+}
+
+} // namespace qs

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The fields of the native layout, or decoded values where a spec has no codes, as datasets of one file of HDF5;
+// attributes of NAME.codes say the spec, the shape, the dtype and the layout, one of the root group the version.
+#include "core/layouts/layouts.h"
+
+#include "core/model/hdf5/hdf5_write.h"
+#include "core/layouts/produce.h"
+#include "core/layouts/stored.h"
+#include "core/layouts/write_model.h"
+
+#include <nlohmann/json.hpp>
+
+namespace qs {
+namespace {
+
+constexpr const char* kVersion = "1";
+
+const Layout& fieldsOf(const QuantSpec& spec) {
+    return *findLayout(spec.traits().kind == FormatKind::Identity ? "plain" : "native");
+}
+
+Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
+    return fieldsOf(spec).accepts(spec, shape);
+}
+
+Result<std::vector<TensorToWrite>> writeFrom(const std::shared_ptr<Source>& source) {
+    return fieldsOf(source->spec).writeFrom(source);
+}
+
+Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
+    return fieldsOf(spec).write(view, spec, job);
+}
+
+/// `text`: see storedText().
+Hdf5Attributes attributesOf(const std::string& text) {
+    const auto said = nlohmann::json::parse(text);
+    Hdf5Attributes out;
+    for (const char* key : {"spec", "dtype", "layout"})
+        out.texts["quantscope_" + std::string(key)] = said.at(key).get<std::string>();
+    if (said.value("column_scale", false)) out.texts["quantscope_column_scale"] = "true";
+    out.numbers["quantscope_shape"] = said.at("shape").get<std::vector<std::int64_t>>();
+    return out;
+}
+
+Result<WrittenFiles> writeFile(const Model& model, std::vector<OutputShard> shards, const std::string& output,
+                               const Job& job, const Finish& finish) {
+    std::vector<TensorToWrite> all;
+    std::map<std::string, Hdf5Attributes> described;
+    for (auto& shard : shards) {
+        for (auto& tensor : shard.tensors) {
+            const auto ofCodes = tensor.name.ends_with(".codes") ? tensor.name.size() - 6 : tensor.name.size();
+            const auto said = shard.metadata.find(std::string(kStoredPrefix) + tensor.name.substr(0, ofCodes));
+            if (said != shard.metadata.end()) described[tensor.name] = attributesOf(said->second);
+            all.push_back(std::move(tensor));
+        }
+    }
+    described[""].texts["quantscope_hdf5"] = kVersion;
+    const auto bytes = writeHdf5(output, std::move(all), described, &model, job, finish.naming(output));
+    if (!bytes) return tl::unexpected(bytes.error());
+    return WrittenFiles{{output}, *bytes, 0, 0};
+}
+
+} // namespace
+
+Layout hdf5Layout() {
+    return {.id = "hdf5",
+            .title = "HDF5",
+            .summary = "NAME.codes, NAME.scale and so on, as in layout native, as datasets of one file NAME.h5, with "
+                       "the spec, the shape and the dtype as attributes; for h5py.",
+            .takes = "every spec",
+            .accepts = accepts,
+            .write = write,
+            .writeFrom = writeFrom,
+            .columnScales = true,
+            .writeFiles = writeFile,
+            .fileEnding = ".h5"};
+}
+
+} // namespace qs

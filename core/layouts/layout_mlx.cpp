@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// MLX's affine quantization: P.weight as words, P.scales and P.biases, a value being scale * code + bias. Source: mlx
+// python/mlx/nn/layers/quantized.py, mlx_lm utils.py.
+#include "core/layouts/layouts.h"
+
+#include "core/base/text.h"
+#include "core/quant/spec/code_set.h"
+#include "core/layouts/linear_weights.h"
+#include "core/layouts/word_packing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace qs {
+namespace {
+
+using Sink = TensorToWrite::Sink;
+using SharedSource = std::shared_ptr<Source>;
+using Json = nlohmann::ordered_json;
+
+/// Readers compute in the type of scales and biases. That is the model's where the spec's scales have its 16 bits, as
+/// mlx_lm writes it: 32 bits a group, and readers round every product and sum. Else f32, in which every product of a
+/// scale of 16 bits and a code is exact, so that adding the bias gives what the zero point gives; of dialect=mlx they
+/// round then what analysis rounds.
+DType parameterType(const QuantSpec& spec, DType source) {
+    return storedScaleType(spec, source) == source ? source : DType::F32;
+}
+
+/// mlx's affine_dequantize in 16 bits: scale * code rounded, the bias added; its sum is rounded by who stores it.
+void readRounded(DType type, int offset, std::span<const std::uint8_t> codes, std::span<const float> scales,
+                 std::span<const float> biases, std::size_t group, float* values) {
+    for (std::size_t i = 0; i < codes.size(); ++i) values[i] = scales[i / group] * float(int(codes[i]) + offset);
+    roundTo(type, values, codes.size());
+    for (std::size_t i = 0; i < codes.size(); ++i) values[i] += biases[i / group];
+}
+
+Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
+    const std::uint32_t block = spec.blockSize();
+    const ScaleType type = scaleTypeOf(spec);
+    const bool halves = hasIntegerCodes(spec) && (type == ScaleType::F16 || type == ScaleType::Bf16);
+    if ((!halves && !hasBiases(spec)) || spec.traits().bits == 7 || spec.scaleKind() != ScaleKind::Block ||
+        spec.tiles || (block != 32 && block != 64 && block != 128))
+        return fail(fmt::format("the mlx layout holds dialect=mlx, and int2 to int6 and int8 in groups of 32, 64 or "
+                                "128 with scales of f16 or bf16, not {}: use int4:dialect=mlx or "
+                                "int4:sym=no:block=64:scaletype=bf16",
+                                specText(spec)));
+    const auto grid = scaleGrid(spec, shape);
+    if (!grid) return tl::unexpected(grid.error());
+    if (shape.size() != 2) return fail(fmt::format("the mlx layout holds matrices, not {}", shapeText(shape)));
+    return hasWholeGroups(spec, *grid, "mlx");
+}
+
+Result<void> holds(const TensorInfo& tensor) {
+    if (auto named = hasWeightName(tensor); !named) return named;
+    if (tensor.shape.size() != 2) return fail(fmt::format("{} is not a matrix", shapeText(tensor.shape)));
+    return {};
+}
+
+TakeParams takeParameters(const Source& source, const Sink& sink, DType type, bool biases) {
+    return [&source, unsignedZero = UnsignedZero(source), sink, type, biases, stored = hasBiases(source.spec),
+            group = std::uint64_t(0)](std::span<const GroupParams> params) mutable -> Result<void> {
+        std::vector<float> values;
+        values.reserve(params.size());
+        for (const GroupParams& one : params) {
+            float value = biases && stored ? one.bias : one.scale;
+            if (biases && !stored) {
+                const auto zero = unsignedZero(one, group++);
+                if (!zero) return tl::unexpected(zero.error());
+                value *= -float(*zero);
+            }
+            if (type == DType::F16 && std::abs(value) > 65504)
+                return fail(
+                    fmt::format("tensor '{}' has a scale or bias beyond the range of float16: use scaletype=bf16",
+                                escapeForPeople(source.view.info->name, 80)));
+            values.push_back(value);
+        }
+        return sinkFloats(sink, type, values);
+    };
+}
+
+Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
+    const TensorInfo& original = *source->view.info;
+    auto ok = holds(original);
+    if (ok) ok = accepts(source->spec, original.shape);
+    if (!ok) return fail(fmt::format("tensor '{}': {}", escapeForPeople(original.name), ok.error().message));
+    const std::string module(moduleOf(original.name));
+    const auto words = wordsOf(std::uint64_t(original.shape[1]), unsigned(source->spec.traits().bits));
+    const DType type = parameterType(source->spec, original.dtype);
+    if (type != DType::F32) {
+        // Zero points become biases as takeParameters() makes them.
+        const bool stored = hasBiases(source->spec);
+        const float middle = float(1 << (source->spec.traits().bits - 1));
+        source->readAs = [type, offset = unsignedOffset(source->spec), stored,
+                          middle](auto codes, auto scales, auto zeros, auto group, float* values) {
+            std::vector<float> biases(zeros.begin(), zeros.end());
+            for (std::size_t i = 0; !stored && i < biases.size(); ++i) biases[i] = scales[i] * -(zeros[i] + middle);
+            if (!stored) roundTo(type, biases.data(), biases.size());
+            readRounded(type, offset, codes, scales, biases, group, values);
+        };
+    }
+    const auto parameters = [&](const char* end, bool biases) {
+        return ofParams(source, module + end, type, source->grid.scaleShape,
+                        [from = source.get(), type, biases](const Sink& sink) {
+                            return takeParameters(*from, sink, type, biases);
+                        });
+    };
+    return std::vector<TensorToWrite>{{original.name,
+                                       DType::U32,
+                                       {original.shape[0], std::int64_t(words)},
+                                       [source](const Sink& sink) { return producePackedRows(*source, sink); }},
+                                      parameters(".scales", false),
+                                      parameters(".biases", true)};
+}
+
+/// Readers that compute in f32 need parameters of f32: what is read back is then what was analysed.
+std::string remark(const TensorInfo& tensor, const QuantSpec& spec) {
+    const DType type = parameterType(spec, tensor.dtype);
+    if (type != DType::F32 || storedScaleType(spec, tensor.dtype) == type) return {};
+    return fmt::format("scales and biases are stored as F32, not {}, because the source is {} and readers compute in "
+                       "their type; {:.4f} bits per weight",
+                       spec.effectiveScaleType(), tensor.typeId(),
+                       double(spec.traits().bits) + 64.0 / double(spec.blockSize()));
+}
+
+Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
+    const auto source = makeSource(view, spec, job);
+    if (!source) return tl::unexpected(source.error());
+    return writeFrom(*source);
+}
+
+Json settings(const QuantSpec& spec) {
+    return {{"group_size", spec.blockSize()}, {"bits", spec.traits().bits}, {"mode", "affine"}};
+}
+
+/// Each module that differs from the first has an entry of its own.
+Result<std::string> config(const Model& model, std::span<const TakenTensor> taken) {
+    const Json first = settings(taken.front().spec());
+    Json json = first;
+    for (const TakenTensor& one : taken)
+        if (const Json own = settings(one.spec()); own != first) json[std::string(moduleOf(one.tensor->name))] = own;
+    for (const auto& module : keptModules(model, taken))
+        if (model.find(module + ".weight")) json[module] = false;
+    return Json{{"quantization", json}, {"quantization_config", json}}.dump();
+}
+
+} // namespace
+
+Layout mlxLayout() {
+    return {.id = "mlx",
+            .title = "MLX affine",
+            .summary =
+                "P.weight as U32 words, P.scales and P.biases of a layer P, in the model's dtype where it is that of "
+                "the scales, else F32; quantization for mlx_lm.",
+            .takes = "dialect=mlx; int2 to int6 and int8 in groups of 32, 64 or 128 with f16 or bf16 scales; several "
+                     "specs in one model",
+            .accepts = accepts,
+            .write = write,
+            .writeFrom = writeFrom,
+            .holds = holds,
+            .config = config,
+            .describes = false,
+            .remark = remark};
+}
+
+} // namespace qs

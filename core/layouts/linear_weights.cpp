@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/layouts/linear_weights.h"
+
+#include "core/base/text.h"
+#include "core/model/norm_name.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace qs {
+namespace {
+
+constexpr std::string_view kWeight = ".weight";
+
+/// Tables that are looked up, and weights of norms.
+bool isLookup(std::string_view name) {
+    std::string lower(moduleOf(name));
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](char c) { return char(c >= 'A' && c <= 'Z' ? c + 32 : c); });
+    static constexpr std::array<std::string_view, 3> last = {"wte", "wpe", "shared"};
+    const std::string_view role = std::string_view(lower).substr(lower.rfind('.') + 1);
+    return role.find("embed") != role.npos || saysNorm(role) ||
+           std::find(last.begin(), last.end(), role) != last.end() ||
+           (role.empty() && lower.find("embed") != lower.npos);
+}
+
+} // namespace
+
+std::string_view moduleOf(std::string_view tensorName) {
+    return tensorName.ends_with(kWeight) ? tensorName.substr(0, tensorName.size() - kWeight.size()) : tensorName;
+}
+
+Result<void> isLinearWeight(const TensorInfo& tensor) {
+    if (isLookup(tensor.name)) return fail("an embedding stays in its own dtype, because loaders look for its rows");
+    if (tensor.shape.size() != 2)
+        return fail(fmt::format("{} is not the matrix of a linear layer, the only kind that loaders replace",
+                                shapeText(tensor.shape)));
+    return {};
+}
+
+Result<void> hasWeightName(const TensorInfo& tensor) {
+    if (tensor.name.ends_with(kWeight)) return {};
+    return fail("its name does not end with .weight, as that of a layer's matrix does");
+}
+
+std::string bitsandbytesConfig(const Model& model, std::span<const TakenTensor> taken,
+                               const BitsandbytesSettings& settings) {
+    const bool four = !settings.type.empty();
+    nlohmann::ordered_json json;
+    json["quant_method"] = "bitsandbytes";
+    json["_load_in_8bit"] = !four;
+    json["_load_in_4bit"] = four;
+    json["llm_int8_threshold"] = 6.0;
+    json["llm_int8_skip_modules"] = keptModules(model, taken);
+    json["llm_int8_enable_fp32_cpu_offload"] = false;
+    json["llm_int8_has_fp16_weight"] = false;
+    json["bnb_4bit_quant_type"] = four ? settings.type : "fp4"; // of LLM.int8 as transformers writes it
+    json["bnb_4bit_use_double_quant"] = settings.nested;
+    json["bnb_4bit_compute_dtype"] = four ? torchType(taken.front().tensor->dtype) : "float32";
+    json["bnb_4bit_quant_storage"] = "uint8";
+    json["load_in_4bit"] = four;
+    json["load_in_8bit"] = !four;
+    return nlohmann::ordered_json{{"quantization_config", std::move(json)}}.dump();
+}
+
+std::vector<std::string> keptModules(const Model& model, std::span<const TakenTensor> taken) {
+    std::set<std::string_view> quantized;
+    for (const TakenTensor& one : taken) quantized.insert(one.tensor->name);
+    std::vector<std::string> kept;
+    bool head = false;
+    for (const TensorInfo& tensor : model.tensors) {
+        const std::string module(moduleOf(tensor.name));
+        head |= module == "lm_head";
+        if (tensor.isWeight() && tensor.name.ends_with(kWeight) && isLinearWeight(tensor) &&
+            !quantized.contains(tensor.name))
+            kept.push_back(module);
+    }
+    if (!head) kept.emplace_back("lm_head"); // tied to the embedding, which is not quantized
+    return kept;
+}
+
+const char* torchType(DType dtype) {
+    switch (dtype) {
+    case DType::F16: return "float16";
+    case DType::BF16: return "bfloat16";
+    default: return "float32";
+    }
+}
+
+} // namespace qs

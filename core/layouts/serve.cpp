@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/layouts/serve.h"
+
+#include "core/base/text.h"
+#include "core/model/conventions/convention.h"
+#include "core/model/safetensors/safetensors.h"
+#include "core/layouts/layout.h"
+#include "core/layouts/stored.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <functional>
+#include <map>
+#include <set>
+
+namespace qs {
+namespace {
+
+struct Folder {
+    std::string path;
+    explicit Folder(std::string name) : path(std::move(name)) {}
+    Folder(const Folder&) = delete;
+    ~Folder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path, ignored);
+    }
+};
+
+Result<std::shared_ptr<Folder>> temporaryFolder() {
+    std::error_code error;
+    std::string name = (std::filesystem::temp_directory_path(error) / "quantscope-decoded-XXXXXX").string();
+    if (error || !mkdtemp(name.data()))
+        return fail("there is no folder for decoded weights: set TMPDIR to one that can be written");
+    return std::make_shared<Folder>(std::move(name));
+}
+
+std::string fileNameOf(const ModelFile& file) { return std::filesystem::path(file.path).filename().string(); }
+
+/// A tensor of that name is there where it was stored plain, or in another way that needs no decoding.
+bool isStored(const Model& model, const std::string& key) {
+    return key.starts_with(kStoredPrefix) && !model.find(key.substr(kStoredPrefix.size()));
+}
+
+/// What `write` put into a file, or a folder of a file for each of the model's, that goes with the last user of the model.
+Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const Model>& model, const char* name,
+                                                   const std::function<Result<void>(const std::string&)>& write) {
+    const auto folder = temporaryFolder();
+    if (!folder) return tl::unexpected(folder.error());
+    const std::string path = (*folder)->path + name;
+    if (const auto done = write(path); !done) return tl::unexpected(done.error());
+    auto decoded = openModel(path);
+    if (!decoded) return tl::unexpected(decoded.error());
+    struct Served {
+        std::shared_ptr<Folder> folder;
+        Model model;
+    };
+    const auto served = std::make_shared<Served>(Served{*folder, **decoded});
+    served->model.path = model->path;
+    served->model.title = model->title;
+    served->model.folder = model->folder;
+    served->model.warnings = model->warnings;
+    // Who asks what was opened means these files: reports hash them, nothing may be written over them, and what is
+    // written from them has as many. A single decoded file stands for the first.
+    auto& files = served->model.files;
+    const bool isOne = files.size() == 1;
+    std::vector<ModelFile> others;
+    for (const ModelFile& original : model->files) {
+        const auto decodedOf = std::find_if(files.begin(), files.end(), [&](const ModelFile& file) {
+            return isOne ? &original == &model->files.front() : fileNameOf(file) == fileNameOf(original);
+        });
+        if (decodedOf == files.end())
+            others.push_back(original);
+        else
+            decodedOf->path = original.path, decodedOf->size = original.size;
+    }
+    files.insert(files.end(), others.begin(), others.end());
+    // Of fields that are no longer there nothing may be said in what is written from this model.
+    for (ModelFile& file : files)
+        std::erase_if(file.metadata, [](const auto& entry) {
+            return entry.first.starts_with(kStoredPrefix) || entry.first == kConfigKey;
+        });
+    return std::shared_ptr<const Model>(served, &served->model);
+}
+
+} // namespace
+
+bool hasStoredTensors(const Model& model) {
+    return std::any_of(model.files.begin(), model.files.end(), [&](const ModelFile& file) {
+        return std::any_of(file.metadata.begin(), file.metadata.end(),
+                           [&](const auto& entry) { return isStored(model, entry.first); });
+    });
+}
+
+std::map<std::string, std::string> storedFields(const Model& model) {
+    std::map<std::string, std::string> fields;
+    for (const ModelFile& file : model.files)
+        for (const auto& [key, text] : file.metadata) {
+            if (!isStored(model, key)) continue;
+            const auto stored = parseStored(key, text);
+            if (!stored) continue; // whoever decodes it says why
+            for (auto& name : stored->fields()) fields.emplace(std::move(name), stored->name);
+        }
+    return fields;
+}
+
+Result<Model> servedListing(const Model& model) {
+    Model out;
+    out.path = model.path, out.title = model.title, out.format = model.format;
+    std::set<std::string> fields;
+    for (const ModelFile& file : model.files)
+        for (const auto& [key, text] : file.metadata) {
+            if (!isStored(model, key)) continue;
+            const auto stored = parseStored(key, text);
+            if (!stored)
+                return fail(fmt::format("{}: {}", escapeForPeople(file.path, 160), stored.error().message), file.path);
+            for (auto& name : stored->fields()) fields.insert(std::move(name));
+            TensorInfo info;
+            info.name = stored->name, info.dtype = stored->dtype, info.shape = stored->shape;
+            info.elements = stored->elements;
+            info.bytes = info.elements * std::uint64_t(qs::info(info.dtype).bits) / 8;
+            out.tensors.push_back(std::move(info));
+        }
+    for (const TensorInfo& tensor : model.tensors)
+        if (!fields.contains(tensor.name)) out.tensors.push_back(tensor);
+    return out;
+}
+
+Result<std::shared_ptr<const Model>> servedTensor(std::shared_ptr<const Model> model, const std::string& name,
+                                                  const Job& job) {
+    if (model->find(name)) return model;
+    for (const ModelFile& file : model->files) {
+        const std::string key = std::string(kStoredPrefix) + name;
+        const auto entry = file.metadata.find(key);
+        if (entry == file.metadata.end()) continue;
+        const auto inFile = [&](const Error& error) {
+            return fail(fmt::format("{}: {}", escapeForPeople(file.path, 160), error.message), file.path);
+        };
+        auto stored = parseStored(key, entry->second);
+        if (!stored) return inFile(stored.error());
+        auto tensor = decodeStored(*model, std::move(*stored), {});
+        if (!tensor) return inFile(tensor.error());
+        return decodedBeside(model, "/decoded.safetensors", [&](const std::string& path) -> Result<void> {
+            std::vector<TensorToWrite> one;
+            one.push_back(std::move(*tensor));
+            const auto done = writeSafetensors(path, std::move(one), {}, model.get(), job);
+            return done ? Result<void>{} : tl::unexpected(done.error());
+        });
+    }
+    return fail(fmt::format("{} has no tensor '{}'", escapeForPeople(model->path, 160), escapeForPeople(name)),
+                model->path);
+}
+
+Result<std::shared_ptr<const Model>> servedModel(std::shared_ptr<const Model> model, const Job& job) {
+    if (!hasStoredTensors(*model)) return model;
+    // Only the weights: what else lies in the model's folder is copied from there.
+    const bool isOne = model->files.size() == 1;
+    Model weights = *model;
+    weights.folder.clear();
+    return decodedBeside(model, isOne ? "/decoded.safetensors" : "/decoded",
+                         [&](const std::string& path) -> Result<void> {
+                             const auto done = dequantizeModel(weights, {}, path, job);
+                             return done ? Result<void>{} : tl::unexpected(done.error());
+                         });
+}
+
+} // namespace qs

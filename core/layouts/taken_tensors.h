@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The questions before a writing: what layout, which tensors, under what spec, and what can be written that way. The
+// writing and its plan ask the same ones.
+
+#include "core/layouts/layout.h"
+
+namespace qs {
+
+/// The layout of a request whose specs are sound: the one that it names, else what writes files that end as its output
+/// does, else eformer. Fails too where the output's name promises a file that the layout does not write.
+Result<const Layout*> requestedLayout(const QuantizeRequest& request);
+/// A sentence where the name promises a file of a kind that is not written as safetensors: "x.onnx", "x.npz".
+Result<void> namesSafetensors(std::string_view output);
+/// Why the layout cannot write the model, whatever is taken of it.
+Result<void> checkModel(const Model& model, const Layout& layout);
+
+/// A tensor that a request gives a spec.
+struct AskedTensor {
+    const TensorInfo* tensor = nullptr;
+    const QuantSpec* spec = nullptr; ///< in the request
+    bool named = false;              ///< by the filter or a rule: then a layout refuses what it would leave alone
+};
+Result<std::vector<AskedTensor>> askedTensors(const Model& model, const QuantizeRequest& request);
+/// Why the layout leaves it as it is.
+Result<void> leftAlone(const AskedTensor& asked, const Layout& layout);
+/// Why the layout cannot write a tensor under a spec, whatever its values are.
+Result<void> checkWritable(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout);
+/// The same object as one of the last of `taken` has, where it is equal.
+std::shared_ptr<const QuantSpec> sharedSpec(QuantSpec spec, std::span<const TakenTensor> taken);
+/// Why a tensor that is one of the fields of another, `part`, is not quantized by itself.
+std::string partReason(const TensorInfo& tensor, const std::string& whole);
+
+} // namespace qs

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/layouts/write_model.h"
+
+#include "core/base/text.h"
+#include "core/model/output/atomic_file.h"
+#include "core/model/derived_tensor.h"
+#include "core/model/mapped_file.h"
+#include "core/model/gguf/packed_type.h"
+#include "core/layouts/certificate_path.h"
+#include "core/layouts/copy_folder.h"
+#include "core/quant/encode/quantizer.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace qs {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t kCopyPiece = std::size_t(4) << 20;
+
+Result<void> noCollision(const std::vector<OutputShard>& shards) {
+    std::vector<std::string_view> names;
+    for (const auto& shard : shards)
+        for (const auto& tensor : shard.tensors) names.push_back(tensor.name);
+    std::sort(names.begin(), names.end());
+    if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
+        return fail(
+            fmt::format("two output tensors would both be called '{}': rename the one in the input or leave it out",
+                        escapeForPeople(*twice)));
+    return {};
+}
+
+std::uint64_t dataBytes(const OutputShard& shard) {
+    std::uint64_t bytes = 0;
+    for (const auto& tensor : shard.tensors) bytes += bytesOf(tensor);
+    return bytes;
+}
+
+/// The name of the index in the source, or what transformers looks for; "" when one file needs none.
+std::string indexName(const Model& model) {
+    std::string found;
+    std::error_code failed;
+    const fs::path folder = model.folder.empty() && !model.files.empty()
+                                ? fs::path(model.files.front().path).parent_path()
+                                : fs::path(model.folder);
+    for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+        const std::string name = it->path().filename().string();
+        if (!name.ends_with(".bin.index.json") && isIndexName(name) &&
+            (found.empty() || name == "model.safetensors.index.json" ||
+             (found != "model.safetensors.index.json" && name < found)))
+            found = name;
+    }
+    // One file needs no index, unless its folder had one: its name may be one that loaders do not look for.
+    if (model.files.size() < 2 && (model.folder.empty() || found.empty())) return {};
+    return found.empty() ? "model.safetensors.index.json" : found;
+}
+
+/// As a tree of JSON would be written, but without one: an index may have a million names.
+Result<void> writeIndex(const std::string& path, const std::vector<OutputShard>& shards) {
+    constexpr std::size_t piece = std::size_t(1) << 20;
+    std::uint64_t total = 0;
+    std::vector<std::pair<std::string_view, std::string_view>> where; // tensor, file
+    for (const auto& shard : shards) {
+        total += dataBytes(shard);
+        for (const auto& tensor : shard.tensors) where.emplace_back(tensor.name, shard.fileName);
+    }
+    std::sort(where.begin(), where.end());
+    const auto quoted = [](std::string_view text) { return nlohmann::json(text).dump(); };
+    auto file = AtomicFile::create(path);
+    if (!file) return tl::unexpected(file.error());
+    std::string text =
+        fmt::format("{{\n  \"metadata\": {{\n    \"total_size\": {}\n  }},\n  \"weight_map\": {{", total);
+    for (std::size_t i = 0; i < where.size(); ++i) {
+        text += fmt::format("{}\n    {}: {}", i ? "," : "", quoted(where[i].first), quoted(where[i].second));
+        if (text.size() < piece) continue;
+        if (auto done = file->write(text); !done) return done;
+        text.clear();
+    }
+    text += where.empty() ? "}\n}\n" : "\n  }\n}\n";
+    if (auto done = file->write(text); !done) return done;
+    return file->commit();
+}
+
+Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> shards, const std::string& output,
+                                 const Job& job, const Finish& finish) {
+    // Before hours of work: what cannot be said at the end is not begun.
+    const bool configures = !finish.config.empty();
+    nlohmann::ordered_json config;
+    if (configures) {
+        auto source = sourceConfig(model);
+        if (!source) return tl::unexpected(source.error());
+        config = std::move(*source);
+        config.update(nlohmann::ordered_json::parse(finish.config));
+    }
+    auto folder = AtomicFolder::create(output, &model);
+    if (!folder) return tl::unexpected(folder.error());
+    const fs::path partial = folder->partialPath();
+    WrittenFiles written;
+    const std::string index = indexName(model);
+    if (!index.empty()) // while the names are there
+        if (auto done = writeIndex((partial / index).string(), shards); !done) return tl::unexpected(done.error());
+    for (auto& shard : shards) {
+        const auto bytes = writeSafetensors((partial / shard.fileName).string(), std::move(shard.tensors),
+                                            std::move(shard.metadata), &model, job);
+        if (!bytes) return tl::unexpected(bytes.error());
+        written.bytes += *bytes;
+        written.paths.push_back((fs::path(output) / shard.fileName).string());
+    }
+    if (!index.empty()) written.paths.push_back((fs::path(output) / index).string());
+    if (!model.folder.empty()) {
+        const auto copied = copyUntouched(model, partial, output, configures, written.leftOut, job);
+        if (!copied) return tl::unexpected(copied.error());
+        for (const auto& name : *copied) written.paths.push_back((fs::path(output) / name).string());
+    }
+    if (configures) {
+        if (auto ok = writeWholeFile((partial / "config.json").string(), config.dump(2) + "\n"); !ok)
+            return tl::unexpected(ok.error());
+        written.paths.push_back((fs::path(output) / "config.json").string());
+    }
+    if (finish.prove)
+        if (auto good = finish.prove(partial.string(), written.leftOut); !good) return tl::unexpected(good.error());
+    if (job.cancelled()) return cancelledError();
+    if (auto committed = folder->commit(); !committed) return tl::unexpected(committed.error());
+    return written;
+}
+
+/// What blocks of codes stand for: the file that is written has no name for their type.
+Result<void> writeValues(const TensorView& view, const TensorToWrite::Sink& sink) {
+    std::vector<float> values(std::min<std::uint64_t>(view.info->elements, kCopyPiece / sizeof(float)));
+    for (std::uint64_t at = 0; at < view.info->elements; at += values.size()) {
+        const auto n = std::size_t(std::min<std::uint64_t>(values.size(), view.info->elements - at));
+        loadF32(view, at, n, values.data());
+        if (auto written = sink(std::as_bytes(std::span(values).first(n))); !written) return written;
+    }
+    return {};
+}
+
+} // namespace
+
+Naming Finish::naming(const std::string& output) const {
+    Naming naming;
+    if (prove) naming.check = [this](const std::string& path) { return prove(path, {}); };
+    naming.before = before ? before : [output] { return removeCertificate(output); };
+    naming.after = after;
+    return naming;
+}
+
+std::uint64_t bytesOf(const TensorToWrite& tensor) {
+    std::uint64_t elements = 1;
+    for (const auto dim : tensor.shape) elements *= std::uint64_t(dim);
+    if (tensor.packed) return elements / tensor.packed->elements * tensor.packed->bytes;
+    return elements * std::uint64_t(info(tensor.dtype).bits) / 8;
+}
+
+Result<TensorToWrite> copyOf(const Model& model, const TensorInfo& tensor) {
+    auto view = model.view(tensor);
+    if (!view) return tl::unexpected(view.error());
+    if (tensor.packed && !tensor.packed->decode)
+        return fail(fmt::format("tensor '{}' is {}, which this program lists but does not decode: it cannot be "
+                                "written to safetensors",
+                                escapeForPeople(tensor.name), tensor.typeId()));
+    if (tensor.packed)
+        return TensorToWrite{tensor.name, tensor.dtype, tensor.shape,
+                             [view = *view](const TensorToWrite::Sink& sink) { return writeValues(view, sink); }};
+    return bytewiseCopyOf(model, tensor);
+}
+
+Result<TensorToWrite> bytewiseCopyOf(const Model& model, const TensorInfo& tensor) {
+    auto view = model.view(tensor);
+    if (!view) return tl::unexpected(view.error());
+    return TensorToWrite{tensor.name, tensor.dtype, tensor.shape,
+                         [view = *view](const TensorToWrite::Sink& sink) -> Result<void> {
+                             std::vector<std::byte> scratch;
+                             for (std::size_t at = 0; at < view.info->bytes; at += kCopyPiece) {
+                                 const auto piece =
+                                     view.read(at, std::min<std::size_t>(kCopyPiece, view.info->bytes - at), scratch);
+                                 if (auto written = sink(piece); !written) return written;
+                                 if (view.file) view.file->dropPages(view.info->offset + at, piece.size());
+                             }
+                             // What could not be decoded was read as zeros.
+                             return view.info->derived ? view.info->derived->unchanged() : Result<void>();
+                         },
+                         tensor.packed};
+}
+
+Result<WrittenFiles> writeModel(const Model& model, std::vector<OutputShard> shards, const std::string& output,
+                                const Job& job, const Finish& finish) {
+    if (auto ok = noCollision(shards); !ok) return tl::unexpected(ok.error());
+    if (!output.ends_with(".safetensors")) return writeFolder(model, std::move(shards), output, job, finish);
+    OutputShard all;
+    if (!shards.empty()) all = std::move(shards.front()); // of most models the only one
+    std::size_t tensors = all.tensors.size();
+    for (std::size_t i = 1; i < shards.size(); ++i) tensors += shards[i].tensors.size();
+    all.tensors.reserve(tensors);
+    for (std::size_t i = 1; i < shards.size(); ++i) {
+        OutputShard& shard = shards[i];
+        std::move(shard.tensors.begin(), shard.tensors.end(), std::back_inserter(all.tensors));
+        all.metadata.merge(shard.metadata);
+        shard = {};
+    }
+    const auto bytes =
+        writeSafetensors(output, std::move(all.tensors), std::move(all.metadata), &model, job, finish.naming(output));
+    if (!bytes) return tl::unexpected(bytes.error());
+    return WrittenFiles{{output}, *bytes, 0, 0};
+}
+
+} // namespace qs

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// A model written again with some tensors replaced: one file, or a folder with a shard for each shard.
+
+#include "core/model/output/atomic_file.h"
+#include "core/layouts/layout.h"
+
+namespace qs {
+
+/// The tensors and metadata that come from one source file.
+struct OutputShard {
+    std::string fileName;
+    std::vector<TensorToWrite> tensors;
+    std::map<std::string, std::string> metadata;
+};
+/// Bytes of a tensor of a file.
+std::uint64_t bytesOf(const TensorToWrite& tensor);
+/// The bytes of a tensor as they lie in its file, blocks and all.
+Result<TensorToWrite> bytewiseCopyOf(const Model& model, const TensorInfo& tensor);
+/// A producer that copies a tensor's bytes.
+Result<TensorToWrite> copyOf(const Model& model, const TensorInfo& tensor);
+/// What makes a folder complete, and what looks at it before it has its name.
+struct Finish {
+    std::string config; ///< entries of config.json as a JSON object; "": that file is copied as it is
+    std::function<Result<void>(const std::string& path, const std::vector<LeftOut>& leftOut)> prove = {};
+    std::function<Result<void>()> before = {}, after = {}; ///< of a single file, as in QuantizeRequest
+    /// For the one file that is written; refers to this.
+    Naming naming(const std::string& output) const;
+};
+/// `output` ending in .safetensors: one file; else a folder, with the files of the model's folder that are not weights.
+Result<WrittenFiles> writeModel(const Model& model, std::vector<OutputShard> shards, const std::string& output,
+                                const Job& job, const Finish& finish = {});
+
+} // namespace qs

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/text.h"
+#include "core/model/gguf/gguf.h"
+#include "core/model/gguf/gguf_cursor.h"
+#include "core/model/list_budget.h"
+#include "core/model/gguf/packed_type.h"
+#include "core/base/strict_json.h"
+#include "core/base/tensor_name.h"
+
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+#include <limits>
+
+namespace qs {
+namespace {
+
+// A name and a row of the list take more memory than file: counts that no model has are refused.
+constexpr std::uint64_t kMostTensors = 262'144, kMostKeys = 65'536, kLongestGgufKey = 65'535, kLongestName = 63;
+constexpr std::int64_t kMostLayers = 65'536;
+constexpr std::uint64_t kLeastKey = 8 + 4 + 1, kLeastTensor = 8 + 4 + 4 + 8;
+constexpr std::uint64_t kMaxSize = std::uint64_t(std::numeric_limits<std::int64_t>::max());
+
+/// The rounded size; false on overflow.
+bool padded(std::uint64_t size, std::uint64_t alignment, std::uint64_t& out) {
+    if (__builtin_add_overflow(size, alignment - 1, &out)) return false;
+    out &= ~(alignment - 1);
+    return true;
+}
+
+class Parser {
+public:
+    Parser(std::span<const std::byte> head, std::uint64_t fileSize, const ListBudget& budget)
+        : cursor(head, fileSize), fileSize_(fileSize), budget_(budget) {}
+
+    bool parse() {
+        if (!counts()) return false;
+        for (std::uint64_t i = 0; i < keys_; ++i)
+            if (!key()) return false;
+        if (!trusted()) return false;
+        header.tensors.reserve(tensors_);
+        for (std::uint64_t i = 0; i < tensors_; ++i)
+            if (!tensor()) return false;
+        return names() && data();
+    }
+
+    GgufCursor cursor;
+    GgufHeader header;
+    std::uint64_t place = 0; ///< what a refusal is about
+
+private:
+    bool refuse(std::string why) {
+        cursor.refuse(std::move(why));
+        return false;
+    }
+    /// Refuses in the words of the cursor, which know no names.
+    bool refusedIn(std::string where) {
+        where_ = std::move(where);
+        return false;
+    }
+
+    bool counts() {
+        if (fileSize_ < 24)
+            return refuse(fmt::format("{} bytes are too few for a GGUF file, whose header has 24", fileSize_));
+        if (cursor.number<std::uint32_t>() != 0x46554747) return refuse("the file does not begin with GGUF");
+        place = 4;
+        header.version = cursor.number<std::uint32_t>();
+        if ((header.version & 0xffff) == 0 && header.version != 0)
+            return refuse("the file is in the byte order of big-endian machines; convert it first");
+        if (header.version < 2 || header.version > 3)
+            return refuse(fmt::format("version {} of GGUF is not read, only 2 and 3", header.version));
+        place = 8;
+        tensors_ = cursor.number<std::uint64_t>();
+        keys_ = cursor.number<std::uint64_t>();
+        const auto tooMany = [&](std::uint64_t count, std::uint64_t most, std::uint64_t least, const char* what) {
+            if (count > cursor.left() / least)
+                return refuse(fmt::format("{} {} do not fit the {} bytes that follow", count, what, cursor.left()));
+            return count <= most || refuse(fmt::format("{} {} are over the limit of {}", count, what, most));
+        };
+        if (cursor.failed()) return false;
+        return tooMany(tensors_, kMostTensors, kLeastTensor, "tensors") && tooMany(keys_, kMostKeys, kLeastKey, "keys");
+    }
+
+    bool key() {
+        place = cursor.at();
+        const std::string name(cursor.string());
+        if (cursor.failed()) return false;
+        if (name.empty()) return refuse("a key has no name");
+        if (name.size() > kLongestGgufKey)
+            return refuse(fmt::format("key {} is longer than 65,535 bytes", quotedName(name)));
+        if (invalidUtf8(name) != std::string::npos || name.find('\0') != std::string::npos)
+            return refuse(fmt::format("key {} is not text", quotedName(name)));
+        GgufValue value = readGgufValue(cursor);
+        if (cursor.failed()) return refusedIn(fmt::format("key {}: ", quotedName(name)));
+        if (name == "general.alignment") {
+            if (value.type != GgufType::U32)
+                return refuse(fmt::format("general.alignment is {}, not u32", nameOf(value.type)));
+            header.alignment = std::uint64_t(value.whole);
+            if (!std::has_single_bit(header.alignment))
+                return refuse(fmt::format("general.alignment is {}, not a power of two", value.whole));
+        }
+        if (!budget_.takeEntry(name, value.text)) return refuse(budget_.why("the list of its keys"));
+        const auto [at, isNew] = header.metadata.try_emplace(name, std::move(value.text));
+        if (!isNew) return refuse(fmt::format("key {} is there twice", quotedName(name)));
+        return checkKey(name, value);
+    }
+
+    /// What programs read without asking for its type or size.
+    bool checkKey(std::string_view name, const GgufValue& value) {
+        const auto wrong = [&](const char* wanted) {
+            const bool array = value.type == GgufType::Array;
+            return refuse(fmt::format("{} is {}{}, not {}", escapeForPeople(name), array ? "an array of " : "",
+                                      nameOf(array ? value.items : value.type), wanted));
+        };
+        const auto arrayOf = [&](GgufType items) { return value.type == GgufType::Array && value.items == items; };
+        if (name == "tokenizer.ggml.tokens") {
+            if (!arrayOf(GgufType::String)) return wrong("an array of string");
+            tokens_ = value.length;
+        } else if (name == "tokenizer.ggml.scores") {
+            if (!arrayOf(GgufType::F32)) return wrong("an array of f32");
+            perToken_.emplace_back(name, value.length);
+        } else if (name == "tokenizer.ggml.token_type") {
+            if (!arrayOf(GgufType::I32) && !arrayOf(GgufType::U32)) return wrong("an array of i32");
+            perToken_.emplace_back(name, value.length);
+        } else if (name.ends_with(".block_count")) {
+            if (value.whole < 0) return wrong("a number of layers");
+            if (value.whole > kMostLayers)
+                return refuse(
+                    fmt::format("{} says {} layers, more than {}", quotedName(name), value.whole, kMostLayers));
+        } else if (name == "split.no" || name == "split.count" || name == "split.tensors.count") {
+            if (value.whole < 0) return wrong("a whole number from 0");
+            if (!header.split) header.split.emplace();
+            const auto number = std::uint64_t(value.whole);
+            if (name == "split.no")
+                header.split->number = number;
+            else if (name == "split.count")
+                header.split->count = number;
+            else
+                header.split->tensors = number;
+        }
+        return true;
+    }
+
+    bool trusted() {
+        for (const auto& [name, length] : perToken_)
+            if (tokens_ && length != *tokens_)
+                return refuse(fmt::format("{} has {} items for {} tokens", name, length, *tokens_));
+        if (header.split && header.split->count > 0 && header.split->number >= header.split->count)
+            return refuse(fmt::format("split.no is {} of {} (split.count)", header.split->number, header.split->count));
+        return true;
+    }
+
+    bool tensor() {
+        place = cursor.at();
+        TensorInfo& tensor = header.tensors.emplace_back();
+        tensor.name = cursor.string();
+        const auto rank = cursor.number<std::uint32_t>();
+        if (cursor.failed()) return false;
+        const auto wrong = [&](const std::string& why) {
+            return refuse(fmt::format("tensor {}: {}", quotedName(tensor.name), why));
+        };
+        if (tensor.name.size() > kLongestName)
+            return wrong(fmt::format("its name has {} bytes, more than {}", tensor.name.size(), kLongestName));
+        if (invalidUtf8(tensor.name) != std::string::npos || tensor.name.find('\0') != std::string::npos)
+            return wrong("its name is not text");
+        if (rank > 4) return wrong(fmt::format("it has {} dimensions, more than 4", rank));
+        std::uint64_t row = 1, most = 1, elements = 1;
+        std::vector<std::int64_t> shape;
+        shape.reserve(rank);
+        for (std::uint32_t i = 0; i < rank; ++i) {
+            const auto dim = cursor.number<std::int64_t>();
+            if (dim < 0) return wrong(fmt::format("dimension {} is {}", i, dim));
+            if (__builtin_mul_overflow(most, std::uint64_t(std::max<std::int64_t>(dim, 1)), &most) || most >= kMaxSize)
+                return wrong("the number of elements overflows 63 bits");
+            if (i == 0) row = std::uint64_t(dim);
+            elements *= std::uint64_t(dim);
+            shape.push_back(dim);
+        }
+        std::reverse(shape.begin(), shape.end()); // the file has the row's length first
+        tensor.shape = shape;
+        const auto number = cursor.number<std::uint32_t>();
+        tensor.offset = cursor.number<std::uint64_t>();
+        if (cursor.failed()) return refusedIn(fmt::format("tensor {}: ", quotedName(tensor.name)));
+        const GgmlType* type = findGgmlType(number);
+        if (!type) return wrong(fmt::format("type {} is unknown or was removed from ggml", number));
+        tensor.dtype = type->dtype;
+        std::uint64_t perBlock = 1, bytes = std::uint64_t(info(type->dtype).bits) / 8;
+        if (type->packed.id) {
+            tensor.packed = &type->packed;
+            perBlock = type->packed.elements, bytes = type->packed.bytes;
+        }
+        if (row % perBlock != 0)
+            return wrong(
+                fmt::format("rows of {} elements are not whole blocks of {} ({})", row, perBlock, tensor.typeId()));
+        tensor.elements = elements;
+        if (__builtin_mul_overflow(elements / perBlock, bytes, &tensor.bytes) || tensor.bytes > kMaxSize)
+            return wrong("the number of bytes overflows 63 bits");
+        if (!budget_.take(tensor)) return refuse(budget_.why("its list of tensors"));
+        std::uint64_t size = 0;
+        if (tensor.offset != expected_)
+            return wrong(fmt::format("its data is said to begin at {} where {} is expected (alignment {})",
+                                     tensor.offset, expected_, header.alignment));
+        if (!padded(tensor.bytes, header.alignment, size) || __builtin_add_overflow(expected_, size, &expected_) ||
+            expected_ > kMaxSize)
+            return wrong("the sum of all sizes overflows 63 bits");
+        return true;
+    }
+
+    /// Sorted, not hashed: names made to collide would flood a table.
+    bool names() {
+        std::vector<std::string_view> sorted;
+        sorted.reserve(header.tensors.size());
+        for (const auto& tensor : header.tensors) sorted.push_back(tensor.name);
+        std::sort(sorted.begin(), sorted.end());
+        const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+        return twice == sorted.end() || refuse(fmt::format("tensor {} is there twice", quotedName(*twice)));
+    }
+
+    bool data() {
+        place = fileSize_;
+        if (!padded(cursor.at(), header.alignment, header.dataBegin)) return refuse("the header's end overflows");
+        for (auto& tensor : header.tensors) {
+            std::uint64_t end = 0;
+            if (__builtin_add_overflow(tensor.offset, header.dataBegin, &tensor.offset) ||
+                __builtin_add_overflow(tensor.offset, tensor.bytes, &end))
+                return refuse("an offset overflows");
+            if (tensor.bytes == 0)
+                tensor.offset = std::min(tensor.offset, fileSize_);
+            else if (end > fileSize_)
+                return refuse(fmt::format("tensor {}: its data is cut short: it ends at byte {} of a file of {}",
+                                          quotedName(tensor.name), end, fileSize_));
+        }
+        const std::uint64_t end = header.dataBegin + expected_;
+        if (fileSize_ > end && !header.tensors.empty())
+            header.warnings.push_back(fmt::format("{} bytes follow the last tensor.", fileSize_ - end));
+        return true;
+    }
+
+public:
+    std::string sentence() const { return where_ + cursor.why(); }
+
+private:
+    std::uint64_t fileSize_, tensors_ = 0, keys_ = 0, expected_ = 0;
+    std::optional<std::uint64_t> tokens_;
+    std::vector<std::pair<std::string, std::uint64_t>> perToken_;
+    std::string where_;
+    ListBudget budget_;
+};
+
+} // namespace
+
+Result<GgufHeader> parseGgufHeader(std::span<const std::byte> head, std::uint64_t fileSize, const std::string& path,
+                                   const ListBudget* budget) {
+    Parser parser(head, fileSize, budget ? *budget : ListBudget(fileSize));
+    if (parser.parse()) return std::move(parser.header);
+    if (parser.cursor.wantsMore()) {
+        GgufHeader more;
+        more.wantsMore = true;
+        return more;
+    }
+    constexpr auto most = std::uint64_t(std::numeric_limits<long long>::max());
+    return fail(fmt::format("{}: {} (at byte {}).", escapeForPeople(path, 200), parser.sentence(), parser.place), path,
+                static_cast<long long>(std::min(parser.place, most)));
+}
+
+} // namespace qs

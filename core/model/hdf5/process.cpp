@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/hdf5/process.h"
+
+#include "core/base/job_scope.h"
+#include "core/base/text.h"
+#include "core/model/hdf5/window.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace qs {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// What an honest reader says at once is shorter; parsed, a text of this size can take thirty times as much.
+constexpr std::size_t kLongestAnswer = 4u << 20;
+
+} // namespace
+
+std::uint64_t Hdf5Process::pathBytes() { return kHdf5PathBytes; }
+
+Result<std::unique_ptr<Hdf5Process>> Hdf5Process::start(const std::string& path, const Descriptor& file,
+                                                        std::uint64_t windowBytes, std::string blame) {
+    auto started = std::unique_ptr<Hdf5Process>(new Hdf5Process(path, std::move(blame)));
+    auto window = SharedBuffer::create(kHdf5PathBytes + windowBytes);
+    if (!window) return tl::unexpected(window.error());
+    started->window_ = std::move(*window);
+    auto process = WorkerProcess::startReader(file.get(), started->window_->descriptor());
+    if (!process) return tl::unexpected(process.error());
+    started->process_ = std::move(*process);
+    started->process_->control().limitFrames(kLongestAnswer);
+    return started;
+}
+
+Result<json> Hdf5Process::ask(json request, double seconds, double stall) {
+    if (failed_) return tl::unexpected(*failed_);
+    request["id"] = ++question_;
+    if (const auto sent = process_->control().send(request); !sent && !sent.error().closed)
+        return broken("takes no questions: " + sent.error().what);
+    const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);
+    std::uint64_t seen = progress();
+    double usedBefore = process_->cpuSeconds();
+    for (;;) {
+        const bool dead = process_->dead(); // asked first: what it said before its end counts
+        auto frame = process_->control().receive();
+        if (frame && *frame) {
+            auto answer = answerIn(**frame);
+            if (!answer) return tl::unexpected(answer.error());
+            if (*answer) return std::move(**answer);
+            continue;
+        }
+        if (!frame && !frame.error().closed) return broken("answered with garbage: " + frame.error().what);
+        if (!frame || dead) {
+            const auto how = process_->end(1);
+            const auto line = process_->lastErrorLine();
+            return broken(fmt::format("stopped ({}{})", how.empty() ? "closed its connection" : how,
+                                      line.empty() ? "" : ": " + line));
+        }
+        const std::chrono::duration<double, std::milli> left = deadline - Clock::now();
+        if (left.count() <= 0) return broken(fmt::format("gave no answer for {:.4g} s", seconds));
+        if (JobScope::cancelled()) {
+            abandoned_ = true;
+            return cancelledError();
+        }
+        if (const auto now = progress(); now != seen)
+            seen = now, usedBefore = process_->cpuSeconds();
+        else if (stall > 0 && process_->cpuSeconds() - usedBefore > stall)
+            return broken(fmt::format("went round for {:.4g} s without getting on", stall));
+        process_->wait(int(std::clamp(std::ceil(left.count()), 1.0, 50.0)));
+    }
+}
+
+/// Nothing: the answer to a question that nobody waits for any more.
+Result<std::optional<json>> Hdf5Process::answerIn(const Frame& frame) {
+    Fields fields(frame.body);
+    const auto id = fields.count("id", UINT64_MAX);
+    if (!fields.problem() && abandoned_ && id < question_) return std::optional<json>();
+    abandoned_ = false;
+    if (!fields.problem() && id != question_) fields.refuse("an answer to another question");
+    if (!fields.problem() && !frame.descriptors.empty()) fields.refuse("a descriptor that nobody asked for");
+    if (!fields.problem() && fields.has("failure")) {
+        const auto why = fields.text("failure", 2000);
+        if (!fields.problem())
+            return failWith(fmt::format("{} cannot be read as HDF5{}: {}.", escapeForPeople(path_, 200), place(),
+                                        escapeForPeople(why, 200)));
+    }
+    const json& answer = fields.object("answer");
+    if (fields.problem()) return broken("answered with garbage: " + *fields.problem());
+    return std::optional<json>(answer);
+}
+
+std::uint64_t Hdf5Process::progress() const {
+    std::uint64_t count = 0; // a copy: the process may write there now
+    std::memcpy(&count, window_->data() + kHdf5ProgressAt, sizeof count);
+    return count;
+}
+
+tl::unexpected<Error> Hdf5Process::broken(const std::string& what) {
+    return failWith(
+        fmt::format("{}: the reader of HDF5 {}{}; {}.", escapeForPeople(path_, 200), what, place(), blame_));
+}
+
+tl::unexpected<Error> Hdf5Process::failWith(std::string sentence) {
+    process_->end();
+    failed_ = Error{oneSentence(sentence), path_, -1, false};
+    return tl::unexpected(*failed_);
+}
+
+void Hdf5Process::end() {
+    process_->end();
+    if (!failed_) failed_ = Error{escapeForPeople(path_, 200) + ": its reader has ended.", path_, -1, false};
+}
+
+std::string Hdf5Process::place() const {
+    char path[kHdf5ProgressAt]; // a copy: the process may still write there
+    std::memcpy(path, window_->data(), sizeof path);
+    const auto length = strnlen(path, sizeof path);
+    return length == 0 ? "" : " at \"" + escapeForPeople(std::string_view(path, length), 120) + "\"";
+}
+
+} // namespace qs

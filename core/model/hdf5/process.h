@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Questions to one sandboxed process that runs libhdf5. It may crash, hang or lie: each is a sentence, and the end of it.
+
+#include "core/process/shared_buffer.h"
+#include "core/process/worker_process.h"
+
+#include <optional>
+#include <span>
+
+namespace qs {
+
+class Hdf5Process {
+public:
+    /// `path` is what sentences call the file; `blame` ends those about the process: "the file is damaged".
+    static Result<std::unique_ptr<Hdf5Process>> start(const std::string& path, const Descriptor& file,
+                                                      std::uint64_t windowBytes, std::string blame);
+    /// The answer's object, which has yet to be read with Fields. `stall`: seconds of CPU time that the process may use
+    /// without progress; 0: as long as the question takes. When the thread's job is cancelled the answer is not waited
+    /// for, and dropped when it comes.
+    Result<nlohmann::json> ask(nlohmann::json request, double seconds, double stall = 0);
+    /// Ends the process because of what it has done: "answered with garbage: ...".
+    tl::unexpected<Error> broken(const std::string& what);
+    /// How it failed, since then for good.
+    const std::optional<Error>& failure() const { return failed_; }
+    std::span<std::byte> window() const { return {window_->data() + pathBytes(), window_->size() - pathBytes()}; }
+    void end();
+
+private:
+    Hdf5Process(std::string path, std::string blame) : path_(std::move(path)), blame_(std::move(blame)) {}
+    static std::uint64_t pathBytes();
+    Result<std::optional<nlohmann::json>> answerIn(const Frame& frame);
+    tl::unexpected<Error> failWith(std::string sentence);
+    std::string place() const; ///< " at "/layers/dense"", by what the process says it reads
+
+    std::string path_, blame_;
+    std::shared_ptr<SharedBuffer> window_;
+    std::unique_ptr<WorkerProcess> process_;
+    std::uint64_t progress() const;
+    std::uint64_t question_ = 0;
+    bool abandoned_ = false; ///< questions before this one were
+    std::optional<Error> failed_;
+};
+
+} // namespace qs

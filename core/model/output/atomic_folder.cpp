@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/output/atomic_file.h"
+
+#include "core/base/text.h"
+#include "core/model/companion.h"
+#include "core/model/output/folder_lock.h"
+#include "core/model/model.h"
+#include "core/model/output/output_path.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <set>
+#include <sstream>
+#include <sys/stat.h>
+#include <utility>
+
+namespace qs {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* kMarker = ".quantscope";
+constexpr const char* kMarkerFirstLine = "QuantScope wrote the files below and may replace them";
+
+constexpr std::uintmax_t kLongestMarker = std::uintmax_t(64) << 20;
+
+/// A name as one line of the marker: a name may hold the end of a line, and would else be taken for two.
+std::string markerLine(const std::string& name) {
+    std::string line;
+    for (const char c : name)
+        if (c == '\n' || c == '\\')
+            line += c == '\n' ? "\\n" : "\\\\";
+        else
+            line += c;
+    return line;
+}
+
+/// What lies in a folder, at any depth, relative to it; folders are named by their contents alone.
+std::vector<std::string> contents(const fs::path& folder, std::error_code& failed) {
+    std::vector<std::string> names;
+    for (fs::recursive_directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed))
+        if (!it->is_directory(failed) || it->is_symlink(failed))
+            names.push_back(it->path().lexically_relative(folder).string());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+/// Nothing is lost when the folder goes: it is empty, or its marker lists everything in it.
+Result<void> mayBeReplaced(const std::string& path) {
+    std::error_code failed;
+    const auto names = contents(path, failed);
+    if (failed) return fail(fmt::format("{} cannot be listed: {}.", shownPath(path), failed.message()), path);
+    if (names.empty()) return {};
+    const fs::path markerPath = fs::path(path) / kMarker;
+    std::istringstream marker; // a link may lead anywhere
+    if (fs::symlink_status(markerPath, failed).type() == fs::file_type::regular)
+        marker.str(readCompanion(markerPath.string(), kLongestMarker).value_or(std::string()));
+    std::string line;
+    if (!std::getline(marker, line) || line != kMarkerFirstLine)
+        return fail(
+            fmt::format("{} is not empty and was not written by QuantScope; choose a new folder.", shownPath(path)),
+            path);
+    std::set<std::string> ours{kMarker, kWritingMarker};
+    while (std::getline(marker, line)) ours.insert(line);
+    for (const auto& name : names)
+        if (!ours.contains(markerLine(name)))
+            return fail(fmt::format("{} holds {}, which QuantScope did not write; move it away or choose a new folder.",
+                                    shownPath(path), escapeForPeople(name, 100)),
+                        path);
+    return {};
+}
+
+Result<void> holdsNoInput(const std::string& path, const Model* opened) {
+    if (!opened) return {};
+    std::error_code failed;
+    const fs::path target = fs::weakly_canonical(path, failed);
+    for (const auto& file : opened->files)
+        for (const auto& source : {fs::path(file.path), fs::weakly_canonical(file.path, failed)}) {
+            const auto below = source.lexically_relative(target);
+            if (!below.empty() && *below.begin() != "..")
+                return fail(fmt::format("{} holds the opened {}; choose another folder.", shownPath(path),
+                                        shownPath(file.path)),
+                            path);
+        }
+    return {};
+}
+
+Result<void> checkTarget(const std::string& path) {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0) return {};
+    if (!S_ISDIR(status.st_mode)) return fail(whyNotReplaced(path, status.st_mode), path);
+    return mayBeReplaced(path);
+}
+
+} // namespace
+
+Result<AtomicFolder> AtomicFolder::create(const std::string& path, const Model* opened) {
+    auto target = outputPath(path);
+    if (!target) return tl::unexpected(target.error());
+    if (auto apart = holdsNoInput(target->path, opened); !apart) return tl::unexpected(apart.error());
+    {
+        const auto lock = FolderLock::take(target->folder);
+        if (!lock) return tl::unexpected(lock.error());
+        adoptStalePartial(target->path, kMarker);
+    }
+    if (auto good = checkTarget(target->path); !good) return tl::unexpected(good.error());
+    removeStalePartials(target->path);
+    auto partial = PartialFolder::create(target->path, 0777);
+    if (!partial) return tl::unexpected(partial.error());
+    return AtomicFolder(target->path, std::move(*partial));
+}
+
+Result<void> AtomicFolder::commit() {
+    const auto cannot = [&](const char* why) {
+        return fail(fmt::format("{} cannot be written: {}; nothing was left behind.", shownPath(path_), why), path_);
+    };
+    const std::string partial = partial_.path();
+    std::error_code failed;
+    const auto names = contents(partial, failed);
+    if (failed) return cannot(failed.message().c_str());
+    std::string marker = std::string(kMarkerFirstLine) + "\n";
+    for (const auto& name : names)
+        if (name != kWritingMarker) marker += markerLine(name) + "\n";
+    if (auto written = writeWholeFile((fs::path(partial) / kMarker).string(), marker); !written) return written;
+
+    const auto lock = FolderLock::take(fs::path(path_).parent_path().string());
+    if (!lock) return tl::unexpected(lock.error());
+    // Asked again: hours may have passed since create().
+    if (auto good = checkTarget(path_); !good) return good;
+    // An empty folder is replaced by plain rename; one of ours changes places with the new one, so that at any moment
+    // one of the two is there.
+    if (::rename(partial.c_str(), path_.c_str()) == 0) {
+        partial_.becameOutput(path_);
+        return syncFolder(fs::path(path_).parent_path().string());
+    }
+    if (errno != ENOTEMPTY && errno != EEXIST) return cannot(std::strerror(errno));
+    PartialFolder::markReplaced(path_);
+    if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) != 0) {
+        const std::string old = partialName(path_);
+        if (::rename(path_.c_str(), old.c_str()) != 0) {
+            const int error = errno;
+            PartialFolder::unmark(path_);
+            return cannot(std::strerror(error));
+        }
+        if (::rename(partial.c_str(), path_.c_str()) != 0) {
+            const int error = errno;
+            ::rename(old.c_str(), path_.c_str());
+            PartialFolder::unmark(path_);
+            return cannot(std::strerror(error));
+        }
+        ::rename(old.c_str(), partial.c_str());
+    }
+    PartialFolder::unmark(path_);
+    partial_.remove(); // what was replaced
+    return syncFolder(fs::path(path_).parent_path().string());
+}
+
+} // namespace qs

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Bytes as the reference writer makes them, so that hashes and diffs of checkpoints agree.
+#include "core/model/safetensors/safetensors.h"
+
+#include "core/base/text.h"
+#include "core/base/strict_json.h"
+#include "core/base/tensor_name.h"
+#include "core/model/tensor_stream.h"
+
+#include <algorithm>
+#include <cassert>
+#include <fmt/format.h>
+#include <functional>
+#include <utility>
+
+namespace qs {
+namespace {
+
+constexpr std::size_t kMostHeaderBytes = 100'000'000;
+
+/// As serde_json: only what must be escaped is.
+void appendJson(std::string& out, std::string_view text) {
+    out += '"';
+    for (const char c : text) {
+        switch (c) {
+        case '"': out += "\\\""; break;
+        case '\\': out += "\\\\"; break;
+        case '\b': out += "\\b"; break;
+        case '\f': out += "\\f"; break;
+        case '\n': out += "\\n"; break;
+        case '\r': out += "\\r"; break;
+        case '\t': out += "\\t"; break;
+        default:
+            if (static_cast<unsigned char>(c) < 0x20)
+                out += fmt::format("\\u{:04x}", int(c));
+            else
+                out += c;
+        }
+    }
+    out += '"';
+}
+
+/// In the order of the file, but those that one pass makes when the first of them is met. `begin`: of the first.
+Result<void> addAll(AtomicFile& file, TensorStream& stream, const std::vector<TensorToWrite>& tensors,
+                    const std::vector<std::uint64_t>& sizes, std::uint64_t begin) {
+    std::map<const ProducedTogether*, std::vector<TensorStream::Placed>> together;
+    std::uint64_t at = begin;
+    for (std::size_t i = 0; i < tensors.size(); at += sizes[i++])
+        if (tensors[i].together) together[tensors[i].together.get()].push_back({&tensors[i], at, sizes[i]});
+    at = begin;
+    for (std::size_t i = 0; i < tensors.size(); at += sizes[i++]) {
+        const auto* others = tensors[i].together.get();
+        if (!others) {
+            if (auto moved = file.moveTo(at); !moved) return moved;
+            if (auto added = stream.add(tensors[i], sizes[i]); !added) return added;
+            continue;
+        }
+        const auto found = together.find(others);
+        if (found == together.end()) continue; // with an earlier one
+        auto placed = std::move(found->second);
+        together.erase(found);
+        const auto placeOf = [&](const TensorStream::Placed& one) {
+            return std::find(others->names.begin(), others->names.end(), one.tensor->name) - others->names.begin();
+        };
+        std::sort(placed.begin(), placed.end(), [&](const auto& a, const auto& b) { return placeOf(a) < placeOf(b); });
+        assert(placed.size() == others->names.size() && "what is produced together is in one file");
+        if (auto added = stream.add(*others, placed); !added) return added;
+    }
+    return {};
+}
+
+/// The JSON of a header, some of it at a time, without its padding.
+Result<void> eachHeaderPiece(const std::map<std::string, std::string>& metadata,
+                             const std::vector<TensorToWrite>& tensors, const std::vector<std::uint64_t>& sizes,
+                             const std::function<Result<void>(const std::string&)>& take) {
+    constexpr std::size_t most = std::size_t(1) << 20;
+    std::string piece = "{\"__metadata__\":{";
+    const auto handOver = [&](std::size_t from) -> Result<void> {
+        if (piece.size() < from) return {};
+        auto done = take(piece);
+        piece.clear();
+        return done;
+    };
+    bool isFirst = true;
+    for (const auto& [key, value] : metadata) {
+        if (!std::exchange(isFirst, false)) piece += ',';
+        appendJson(piece, key);
+        piece += ':';
+        appendJson(piece, value);
+        if (auto done = handOver(most); !done) return done;
+    }
+    piece += '}';
+    std::uint64_t begin = 0;
+    for (std::size_t i = 0; i < tensors.size(); begin += sizes[i++]) {
+        piece += ',';
+        appendJson(piece, tensors[i].name);
+        piece += fmt::format(":{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", info(tensors[i].dtype).id,
+                             fmt::join(tensors[i].shape, ","), begin, begin + sizes[i]);
+        if (auto done = handOver(most); !done) return done;
+    }
+    piece += '}';
+    return handOver(0);
+}
+
+} // namespace
+
+Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<TensorToWrite> tensors,
+                                       std::map<std::string, std::string> metadata, const Model* opened, const Job& job,
+                                       const Naming& naming) {
+    const std::string shown = escapeForPeople(path, 200);
+    if (auto apart = notAnOpenedInput(path, opened); !apart) return tl::unexpected(apart.error());
+    std::sort(tensors.begin(), tensors.end(), [](const TensorToWrite& a, const TensorToWrite& b) {
+        return a.dtype != b.dtype ? a.dtype > b.dtype : a.name < b.name;
+    });
+
+    metadata["format"] = "pt"; // always: old transformers crash without
+    for (const auto& [key, value] : metadata)
+        if (invalidUtf8(key) != std::string_view::npos || invalidUtf8(value) != std::string_view::npos)
+            return fail(fmt::format("{}: the metadata {} is not valid UTF-8.", shown, quotedName(key)), path);
+    std::vector<std::uint64_t> sizes;
+    std::uint64_t total = 0;
+    std::vector<std::string_view> names;
+    for (const auto& tensor : tensors) {
+        const auto bytes = byteCount(tensor, path);
+        if (!bytes) return tl::unexpected(bytes.error());
+        sizes.push_back(*bytes);
+        names.push_back(tensor.name);
+        if (__builtin_add_overflow(total, *bytes, &total))
+            return fail(fmt::format("{}: the sizes of the tensors overflow 64 bits.", shown), path);
+    }
+    // Made twice, to know its length and to write it: of many tensors it is as long as may be.
+    std::uint64_t length = 0;
+    const Result<void> counted = eachHeaderPiece(metadata, tensors, sizes, [&](const std::string& piece) {
+        length += piece.size();
+        return Result<void>();
+    });
+    if (!counted) return tl::unexpected(counted.error());
+    const std::size_t padding = (8 - length % 8) % 8;
+    length += padding;
+    if (length > kMostHeaderBytes)
+        return fail(fmt::format("{}: a header of more than {} bytes (names, shapes and metadata) would not open again.",
+                                shown, kMostHeaderBytes),
+                    path);
+    std::sort(names.begin(), names.end());
+    if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
+        return fail(fmt::format("{}: two tensors would be called {}.", shown, quotedName(*twice)), path);
+    names = {};
+
+    std::uint64_t whole = 0;
+    if (__builtin_add_overflow(total, 8 + length, &whole))
+        return fail(fmt::format("{}: the file would be over 2^64 bytes.", shown), path);
+    auto file = AtomicFile::create(path, whole);
+    if (!file) return tl::unexpected(file.error());
+    std::string lengthField(8, '\0');
+    for (std::size_t i = 0; i < 8; ++i) lengthField[i] = char(length >> (8 * i));
+    if (auto done = file->write(lengthField); !done) return tl::unexpected(done.error());
+    const auto header =
+        eachHeaderPiece(metadata, tensors, sizes, [&](const std::string& piece) { return file->write(piece); });
+    if (!header) return tl::unexpected(header.error());
+    if (auto done = file->write(std::string(padding, ' ')); !done) return tl::unexpected(done.error());
+
+    TensorStream stream(*file, path, total, tensors.size(), job);
+    if (auto all = addAll(*file, stream, tensors, sizes, 8 + length); !all) return tl::unexpected(all.error());
+    tensors = {}, sizes = {}, metadata = {}; // the proof takes as much
+    if (auto named = checkAndCommit(*file, opened, job, naming); !named) return tl::unexpected(named.error());
+    return whole;
+}
+
+} // namespace qs

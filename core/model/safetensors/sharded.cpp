@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Sharded sets: an index and the files it names, which lie beside it.
+#include "core/model/file_set.h"
+#include "core/model/list_budget.h"
+#include "core/model/mapped_file.h"
+#include "core/model/pytorch/pytorch.h"
+#include "core/model/safetensors/safetensors.h"
+#include "core/base/tensor_name.h"
+
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+#include <string_view>
+#include <vector>
+
+namespace qs {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMissing = -1;
+
+constexpr std::int32_t kUnmapped = -2;
+
+/// Names of an index, each once, and what they may take.
+class Names {
+public:
+    explicit Names(std::uint64_t indexBytes) : budget_(indexBytes) {}
+    /// Why there are too many of them, or "".
+    std::string add(const std::string& name) {
+        if (name == last_ || !names_.insert(name).second) return {};
+        last_ = name;
+        constexpr std::uint64_t node = 32 + sizeof(std::string);
+        return budget_.take(ListBudget::heap(node) + ListBudget::of(name)) ? std::string()
+                                                                           : budget_.why("the names in weight_map");
+    }
+    bool has(const std::string& name) const { return names_.contains(name); }
+    std::vector<std::string> sorted() const {
+        std::vector<std::string> out(names_.begin(), names_.end());
+        std::sort(out.begin(), out.end(), naturalLess);
+        return out;
+    }
+
+private:
+    std::set<std::string> names_; // a tree: names made to collide would flood a table
+    std::string last_;
+    ListBudget budget_;
+};
+
+} // namespace
+
+Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
+    auto model = newModel(path, "safetensors-index");
+    auto mapping = MappedFile::open(path);
+    if (!mapping) return tl::unexpected(mapping.error());
+    if ((*mapping)->size() == 0) return fail(fmt::format("{} is empty (0 bytes).", shownPath(path)), path, 0);
+    const MappedFile& file = **mapping;
+    std::vector<std::byte> scratch;
+    const auto bytes = file.read(0, std::min<std::size_t>(file.size(), 100'000'001), scratch);
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    // Read twice, for the names of the shards and, when those are open, for their tensors: an index may have a million.
+    // What the parser leaves behind leaves memory.
+    std::uint64_t dropped = 0;
+    const auto passed = [&](std::uint64_t at) {
+        if (at > dropped) file.dropPages(dropped, at - dropped);
+        dropped = at; // less than before: it begins anew
+    };
+    Names named(text.size());
+    const auto totalSize = readSafetensorsIndex(
+        text, path, [&](const std::string&, const std::string& shard) { return named.add(shard); }, passed);
+    if (file.faulted())
+        if (auto same = file.unchanged(); !same) return tl::unexpected(same.error());
+    if (!totalSize) return tl::unexpected(totalSize.error());
+    const fs::path folder = fs::path(model->path).parent_path();
+    model->folder = folder.string();
+    model->title = titleOfFolder(folder);
+
+    const auto shards = named.sorted();
+
+    std::vector<int> fileOf; // of each shard: its number in Model::files, or kMissing
+    std::vector<std::string> missing;
+    for (const auto& shard : shards) {
+        const fs::path place = folder / shard;
+        std::error_code ignored;
+        if (!fs::exists(place, ignored)) {
+            missing.push_back(shard);
+            fileOf.push_back(kMissing);
+            continue;
+        }
+        fileOf.push_back(int(model->files.size()));
+        const bool isTorch = shard.ends_with(".bin");
+        if (isTorch) model->format = "pytorch";
+        if (auto added = isTorch ? addPytorch(*model, place.string()) : addSafetensors(*model, place.string()); !added)
+            return tl::unexpected(added.error());
+    }
+    if (model->files.empty() && !shards.empty()) {
+        if (auto listed = parseSafetensorsIndex(text, path); !listed) return tl::unexpected(listed.error());
+        return fail(fmt::format("{}: none of its {} shards is there; the first is {}.", shownPath(path), shards.size(),
+                                quotedName(shards.front())),
+                    path);
+    }
+    sortByName(*model);
+
+    // Each tensor from the shard that the map names; what the map does not name is shown as well, once.
+    auto& tensors = model->tensors;
+    std::vector<std::int32_t> mappedTo(tensors.size(), kUnmapped); // the number of its file, or kMissing
+    std::size_t missingTensors = 0;
+    std::string twice, notThere, notInShard; // the first by name
+    Names absent(text.size());
+    const auto firstOf = [](std::string& least, const std::string& name, bool& any) {
+        if (!any || name < least) least = name;
+        any = true;
+    };
+    bool isTwice = false, isNotThere = false;
+    const auto again = readSafetensorsIndex(
+        text, path,
+        [&](const std::string& tensor, const std::string& shard) -> std::string {
+            const auto at = std::lower_bound(shards.begin(), shards.end(), shard, naturalLess) - shards.begin();
+            if (std::size_t(at) >= shards.size() || shards[std::size_t(at)] != shard)
+                return {}; // it changed: see below
+            const int of = fileOf[std::size_t(at)];
+            missingTensors += of == kMissing;
+            auto row = std::lower_bound(tensors.begin(), tensors.end(), tensor,
+                                        [](const TensorInfo& t, const auto& n) { return naturalLess(t.name, n); });
+            const bool isKnown = row != tensors.end() && row->name == tensor;
+            if (isKnown ? mappedTo[std::size_t(row - tensors.begin())] != kUnmapped : absent.has(tensor))
+                firstOf(twice, tensor, isTwice);
+            bool isThere = of == kMissing;
+            for (; row != tensors.end() && row->name == tensor; ++row) {
+                mappedTo[std::size_t(row - tensors.begin())] = of;
+                isThere = isThere || of == int(row->file);
+            }
+            if (!isThere && (!isNotThere || tensor < notThere)) notInShard = shard;
+            if (!isThere) firstOf(notThere, tensor, isNotThere);
+            return isKnown ? std::string() : absent.add(tensor);
+        },
+        passed);
+    if (auto same = file.unchanged(); !same) return tl::unexpected(same.error()); // both times the same text
+    if (!again) return tl::unexpected(again.error());
+    if (isTwice)
+        return fail(fmt::format("{}: weight_map has tensor {} twice.", shownPath(path), quotedName(twice)), path, 0);
+    std::size_t unmapped = 0;
+    std::uint64_t mappedBytes = 0;
+    std::string firstUnmapped;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        auto& tensor = tensors[i];
+        const bool isMapped = mappedTo[i] != kUnmapped && mappedTo[i] != kMissing;
+        if (isMapped && mappedTo[i] == int(tensor.file))
+            mappedBytes += tensor.bytes;
+        else if (unmapped++ == 0)
+            firstUnmapped = fmt::format("{} in {}", quotedName(tensor.name),
+                                        quotedName(fs::path(model->files[tensor.file].path).filename().string()));
+        if (isMapped && mappedTo[i] != int(tensor.file)) continue;
+        if (auto& place = tensors[kept++]; &place != &tensor) place = std::move(tensor);
+    }
+    tensors.resize(kept);
+    if (isNotThere)
+        return fail(fmt::format("{}: tensor {} is mapped to {}, which does not hold it.", shownPath(path),
+                                quotedName(notThere), quotedName(notInShard)),
+                    path);
+    dropDuplicates(*model);
+
+    if (!missing.empty())
+        model->warnings.push_back(fmt::format("{}: {} of {} shards are missing, with {} tensors; the first is {}.",
+                                              shownPath(path), missing.size(), shards.size(), missingTensors,
+                                              quotedName(missing.front())));
+    if (unmapped > 0)
+        model->warnings.push_back(
+            fmt::format("{}: {} tensors are in the shards but not in weight_map; the first is {}.", shownPath(path),
+                        unmapped, firstUnmapped));
+    if (missing.empty() && *totalSize && **totalSize != mappedBytes)
+        model->warnings.push_back(fmt::format("{}: total_size says {} bytes, but the mapped tensors have {}.",
+                                              shownPath(path), **totalSize, mappedBytes));
+    return model;
+}
+
+} // namespace qs

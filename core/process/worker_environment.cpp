@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/process/worker_environment.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <string_view>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace qs {
+namespace {
+
+constexpr std::array<std::string_view, 9> kWorkerVariables = {
+    "PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "LD_LIBRARY_PATH", "XDG_CACHE_HOME"};
+constexpr std::array<std::string_view, 42> kVendorPrefixes = {
+    "LC_",   "QUANTSCOPE_", "QS_",     "OMP_",    "GOMP_",  "KMP_",         "OPENBLAS_", "GOTO_", "MKL_",
+    "BLIS_", "DNNL_",       "ONEDNN_", "CUDA_",   "CUBLAS", "CUDNN_",       "NVIDIA_",   "NV_",   "NCCL_",
+    "HIP_",  "ROCM_",       "ROCR_",   "HSA_",    "AMD_",   "SYCL_",        "ZE_",       "OCL_",  "ONEAPI_",
+    "XLA_",  "TPU_",        "LIBTPU_", "PJRT_",   "JAX_",   "TF_CPP_",      "TF_XLA_",   "ASAN_", "UBSAN_",
+    "TSAN_", "LSAN_",       "MSAN_",   "MALLOC_", "GCOV_",  "LLVM_PROFILE_"};
+
+bool passesToWorker(std::string_view name) {
+    return std::find(kWorkerVariables.begin(), kWorkerVariables.end(), name) != kWorkerVariables.end() ||
+           std::any_of(kVendorPrefixes.begin(), kVendorPrefixes.end(),
+                       [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
+
+/// As the kernel lays out an entry of a folder.
+struct FolderEntry {
+    std::uint64_t inode;
+    std::int64_t offset;
+    unsigned short length;
+    unsigned char type;
+    char name[1];
+};
+
+int processNumber(const char* text) {
+    int number = 0;
+    for (; *text >= '0' && *text <= '9'; ++text) number = number * 10 + (*text - '0');
+    return *text ? -1 : number;
+}
+
+/// Appends to a text that has room for it.
+void appendText(char* text, const char* more) { std::memcpy(text + std::strlen(text), more, std::strlen(more) + 1); }
+
+/// The environment that the process was started with, or inherited, holds the line NAME=mark.
+bool isMarked(const char* process, const char* line) {
+    char path[64] = "/proc/";
+    if (std::strlen(process) > 20) return false;
+    appendText(path, process);
+    appendText(path, "/environ");
+    const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    char bytes[4096];
+    const std::size_t wanted = std::strlen(line) + 1; // with the zero at its end
+    std::size_t matched = 0;
+    bool atStart = true, found = false;
+    for (ssize_t got; !found && (got = ::read(file, bytes, sizeof bytes)) > 0;)
+        for (ssize_t i = 0; i < got && !found; ++i) {
+            if (atStart || matched > 0) matched = bytes[i] == line[matched] ? matched + 1 : 0;
+            found = matched == wanted;
+            atStart = bytes[i] == 0;
+            if (atStart && !found) matched = 0;
+        }
+    ::close(file);
+    return found;
+}
+
+/// Kills those that are there now; true when there were some.
+bool killMarked(int folder, const char* line) {
+    bool any = false;
+    alignas(FolderEntry) char entries[4096];
+    ::lseek(folder, 0, SEEK_SET);
+    for (long got; (got = ::syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0;)
+        for (long at = 0; at < got;) {
+            const auto* entry = reinterpret_cast<const FolderEntry*>(entries + at);
+            at += entry->length;
+            const char* name = reinterpret_cast<const char*>(entry) + offsetof(FolderEntry, name);
+            const int process = processNumber(name);
+            if (process <= 1 || process == ::getpid() || !isMarked(name, line)) continue;
+            any |= ::kill(process, SIGKILL) == 0;
+        }
+    return any;
+}
+
+} // namespace
+
+std::vector<std::string> workerEnvironment(const char* const* current) {
+    std::vector<std::string> out;
+    for (; current && *current; ++current) {
+        const std::string_view line = *current;
+        const auto end = line.find('=');
+        const auto name = line.substr(0, end);
+        if (end != std::string_view::npos && name != kWorkerMark && passesToWorker(name)) out.emplace_back(line);
+    }
+    return out;
+}
+
+std::string newWorkerMark() {
+    static std::atomic<unsigned> last{0};
+    const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+    return fmt::format("{}-{}-{}", ::getpid(), ++last, now);
+}
+
+void endMarked(const char* mark) {
+    char line[128] = "";
+    if (!mark || !*mark || std::strlen(mark) > 80) return;
+    appendText(line, kWorkerMark);
+    appendText(line, "=");
+    appendText(line, mark);
+    const int folder = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return;
+    for (int pass = 0; pass < 8 && killMarked(folder, line); ++pass) {
+    } // those that were started meanwhile
+    ::close(folder);
+}
+
+} // namespace qs

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// From a spec to what a kernel runs, and compute=input, which kernels do not know.
+
+#include "core/model/dtype.h"
+#include "core/quant/encode/block_encoder.h"
+#include "core/quant/encode/code_measure.h"
+#include "core/quant/encode/group_rule.h"
+#include "core/quant/encode/tensor_scales.h"
+#include "kernels/kernel_set.h"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace qs {
+
+/// Statistic, encoder, levels and policy of a spec; x, n, group and given scales are the caller's.
+Run runOf(const QuantSpec& spec);
+/// The 16-bit input type when the arithmetic is done in it (compute=input).
+std::optional<DType> inputTypeOf(const QuantSpec& spec, DType source);
+/// Scale and divisor from an absolute maximum, in f32 or in the input type.
+GroupParams paramsOfAbsMax(const Run& run, std::optional<DType> inputType, float absMax);
+/// Scale and encoder input of one group, in f32 or in the input type.
+GroupParams paramsOfGroup(const Run& run, std::optional<DType> inputType, const float* x, std::size_t n);
+
+/// Quantizes and measures runs. One per worker: it keeps scratch.
+class RunEncoder {
+public:
+    /// `scales`: of the tensor, where its groups are measured as they pass; see TensorPass::scales().
+    RunEncoder(const QuantSpec& spec, DType source, std::shared_ptr<const TensorScales> scales = nullptr);
+    void operator()(const Run& run, const RunOut& out);
+    /// Scale and encoder input of one group of a run; x is element run.index of the tensor.
+    GroupParams params(const Run& run, const float* x, std::size_t n) const;
+    /// Of all groups of a run, one after another.
+    void params(const Run& run, GroupParams* out);
+    BlockEncoder& blocks() { return blocks_; } ///< of formats with a codec
+
+private:
+    void inInputType(const Run& run, const RunOut& out);
+    void columns(const Run& run, const RunOut& out);
+    void altered(const Run& run, const RunOut& out);
+    void multiplied(const Run& run, const RunOut& out);
+    void cast(const Run& run, const RunOut& out);
+    void shifted(const Run& run, const RunOut& out);
+    void truncated(const Run& run, const RunOut& out);
+    void encodeNormalized(const Run& run, std::size_t n, const RunOut& out);
+    void encodeRandomly(const Run& run, const float* x);
+    void encodeFloatsRandomly(const Run& run, const float* x);
+    void reserve(std::size_t n);
+    /// Scales of groups from element `index` on, as they are stored.
+    void nest(std::uint64_t index, GroupParams* params, std::size_t groups) const;
+    std::optional<DType> inputType_;
+    BlockEncoder blocks_;
+    CodeMeasure measure_;
+    GroupRule rule_;
+    std::span<const float> bnbBoundaries_; ///< of bitsandbytes' codes; else empty
+    std::size_t bnbBlock_ = 0;
+    std::shared_ptr<const TensorScales> scales_;
+    bool truncates_ = false; ///< integers of MaxText's manual_quantize
+    bool casts_ = false;     ///< to f16 first
+    std::optional<Sparsity> sparsity_;
+    std::optional<std::uint64_t> seed_; ///< of random rounding
+    std::vector<GroupParams> params_;
+    std::vector<GroupBound> bounds_;
+    std::vector<float> normalized_, decoded_;
+    std::vector<std::uint8_t> codes_;
+    std::vector<std::uint16_t> halves_;
+};
+
+/// Sets all but the largest magnitudes of every `of` values to 0; of equal ones the first stay.
+void keepLargest(const Sparsity& sparsity, float* x, std::size_t n);
+/// Uniform in [-1/2, 1/2), the same for an element of a tensor whatever the order of the work.
+float roundingNoise(std::uint64_t seed, std::uint64_t index);
+
+} // namespace qs

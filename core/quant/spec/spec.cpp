@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/quant/spec/spec.h"
+
+#include "core/quant/spec/calibration.h"
+#include "core/quant/spec/code_set.h"
+#include "core/quant/spec/trained.h"
+
+#include <cassert>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <vector>
+
+namespace qs {
+namespace {
+
+const char* scaleText(ScaleSpelling scale) {
+    switch (scale) {
+    case ScaleSpelling::None: return "none";
+    case ScaleSpelling::Tensor: return "tensor";
+    case ScaleSpelling::Channel: return "channel";
+    case ScaleSpelling::Block: return "block";
+    case ScaleSpelling::Default: break;
+    }
+    return "";
+}
+
+} // namespace
+
+const FormatTraits& QuantSpec::traits() const {
+    const FormatTraits* found = findFormat(format);
+    assert(found && "validate() has refused unknown formats");
+    return *found;
+}
+
+ScaleKind QuantSpec::scaleKind() const {
+    if (block || tiles || scale == ScaleSpelling::Block) return ScaleKind::Block;
+    if (axes || keepsOutput || scale == ScaleSpelling::Channel) return ScaleKind::Axes;
+    if (scale == ScaleSpelling::Tensor) return ScaleKind::Tensor;
+    if (scale == ScaleSpelling::None) return ScaleKind::None;
+    if (hasBiases(*this)) return ScaleKind::Block;
+    // BitNet b1.58 has one scale per matrix.
+    return effectiveDialect() == "bitnet" ? ScaleKind::Tensor : traits().defaultScale;
+}
+
+std::uint32_t QuantSpec::blockSize() const {
+    return scaleKind() == ScaleKind::Block && !tiles ? block.value_or(traits().defaultBlock) : 0;
+}
+
+std::vector<int> QuantSpec::reducedAxes() const {
+    if (scaleKind() != ScaleKind::Axes || keepsOutput) return {};
+    return axes.value_or(std::vector<int>{-1});
+}
+
+bool QuantSpec::hasScalePerRow() const {
+    return scaleKind() == ScaleKind::Axes && (keepsOutput || reducedAxes() == std::vector<int>{-1});
+}
+
+Calibration QuantSpec::effectiveCalibration() const {
+    if (calibration) return *calibration;
+    const auto applicable = calibrationsOf(*this);
+    return applicable.empty() ? Calibration{"", {}} : Calibration{std::string(applicable.front()), {}};
+}
+
+std::string QuantSpec::effectiveDialect() const {
+    if (const auto* trained = dialect ? findTrained(*dialect) : nullptr) return trained->base.effectiveDialect();
+    if (dialect) return *dialect;
+    const auto known = words(traits().dialects);
+    return known.empty() ? std::string() : std::string(known.front());
+}
+
+std::string QuantSpec::effectiveScaleType() const {
+    if (scaleType) return *scaleType;
+    const auto known = scaleTypesOf(*this);
+    return known.empty() ? std::string() : std::string(known.front());
+}
+
+bool QuantSpec::isSymmetric() const { return symmetric.value_or(!hasBiases(*this)); }
+
+std::optional<std::uint64_t> QuantSpec::randomSeed() const {
+    if (!stochastic || *stochastic < 0) return std::nullopt;
+    return std::uint64_t(*stochastic);
+}
+
+std::uint32_t QuantSpec::codeBits() const {
+    if (bits) return *bits;
+    return std::uint32_t(traits().bits);
+}
+
+std::string specText(const QuantSpec& spec) {
+    std::string text = spec.format;
+    if (spec.scale != ScaleSpelling::Default) text += fmt::format(":scale={}", scaleText(spec.scale));
+    if (spec.axes) text += fmt::format(":axis={}", fmt::join(*spec.axes, ","));
+    if (spec.keepsOutput) text += ":axis=out";
+    if (spec.block) text += fmt::format(":block={}", *spec.block);
+    if (spec.tiles) {
+        std::vector<std::string> parts;
+        for (const Tile& tile : *spec.tiles) parts.push_back(fmt::format("{}x{}", tile.axis, tile.size));
+        text += fmt::format(":tile={}", fmt::join(parts, ","));
+    }
+    if (spec.flat) text += *spec.flat ? ":flat=yes" : ":flat=no";
+    if (spec.bits) text += fmt::format(":bits={}", *spec.bits);
+    if (spec.calibration) text += ":calib=" + calibrationText(*spec.calibration);
+    if (spec.scaleType) text += ":scaletype=" + *spec.scaleType;
+    if (spec.symmetric) text += *spec.symmetric ? ":sym=yes" : ":sym=no";
+    if (spec.stochastic)
+        text += *spec.stochastic < 0 ? std::string(":round=nearest")
+                                     : fmt::format(":round=stochastic,{}", *spec.stochastic);
+    if (spec.sparsity) text += fmt::format(":sparse={}/{}", spec.sparsity->keep, spec.sparsity->of);
+    if (spec.decode) text += *spec.decode == Decode::Poly ? ":decode=poly" : ":decode=table";
+    if (spec.nan) text += *spec.nan == NanPolicy::Skip ? ":nan=skip" : ":nan=refuse";
+    if (spec.compute) text += *spec.compute == Compute::Input ? ":compute=input" : ":compute=f32";
+    if (spec.dialect) text += ":dialect=" + *spec.dialect;
+    return text;
+}
+
+std::string canonicalText(const QuantSpec& spec) {
+    const FormatTraits& traits = spec.traits();
+    QuantSpec full;
+    full.format = spec.format;
+    if (traits.kind != FormatKind::Identity) {
+        switch (spec.scaleKind()) {
+        case ScaleKind::None: full.scale = ScaleSpelling::None; break;
+        case ScaleKind::Tensor: full.scale = ScaleSpelling::Tensor; break;
+        case ScaleKind::Axes:
+            full.keepsOutput = spec.keepsOutput;
+            if (!spec.keepsOutput) full.axes = spec.reducedAxes();
+            break;
+        case ScaleKind::Block:
+            if (spec.tiles)
+                full.tiles = spec.tiles;
+            else
+                full.block = spec.blockSize();
+            break;
+        }
+    }
+    if (spec.isFlat()) full.flat = true; // blocks of other specs are of the last axis
+    if (!traits.bitWidths.empty()) full.bits = spec.codeBits();
+    if (scaleTypesOf(spec).size() > 1) full.scaleType = spec.effectiveScaleType();
+    if (traits.affine) full.symmetric = spec.isSymmetric();
+    if (traits.stochastic) full.stochastic = spec.stochastic.value_or(-1);
+    full.sparsity = spec.sparsity; // a spec without it keeps every value
+    Calibration calibration = spec.effectiveCalibration();
+    const bool factor = calibration.id == "absmax" || calibration.id == "minmax";
+    if (factor && calibration.arguments == std::vector<double>{1.0}) calibration.arguments.clear();
+    if (!calibration.id.empty()) full.calibration = std::move(calibration);
+    if (!traits.polyLevels.empty()) full.decode = spec.effectiveDecode();
+    full.nan = spec.effectiveNan();
+    if (traits.computeInput) full.compute = spec.effectiveCompute();
+    full.dialect = isTrained(spec) ? spec.dialect : spec.effectiveDialect();
+    return specText(full);
+}
+
+} // namespace qs
