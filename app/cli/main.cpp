@@ -6,9 +6,9 @@
 #include "app/cli/terminal.h"
 #include "core/base/job_scope.h"
 #include "core/base/text.h"
+#include "core/quant/codebook/user_formats.h"
 #include "core/quant/spec/forced_isa.h"
 #include "core/quant/spec/trained.h"
-#include "core/quant/codebook/user_formats.h"
 #include "core/report/report.h"
 
 #include <CLI/CLI.hpp>

@@ -10,8 +10,8 @@
 #include "core/export/decoded_tensors.h"
 #include "core/export/export_model.h"
 #include "core/export/recipe.h"
-#include "core/model/output/atomic_file.h"
 #include "core/layouts/serve.h"
+#include "core/model/output/atomic_file.h"
 #include "core/solve/inputs.h"
 #include "core/solve/row.h"
 

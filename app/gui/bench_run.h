@@ -3,8 +3,8 @@
 // A benchmark while it runs and its rows afterwards, for the backends page. The work is done by workers; here rows are
 // collected and handed to the window a few times a second.
 
-#include "core/bench/run/benchmark.h"
 #include "core/bench/backend/capabilities.h"
+#include "core/bench/run/benchmark.h"
 
 #include <QObject>
 #include <QTimer>

@@ -8,9 +8,9 @@
 #include "app/gui/session_state.h"
 #include "app/gui/theme.h"
 #include "core/model/companion.h"
+#include "core/quant/codebook/user_formats.h"
 #include "core/quant/spec/forced_isa.h"
 #include "core/quant/spec/trained.h"
-#include "core/quant/codebook/user_formats.h"
 
 #include <QApplication>
 #include <QCommandLineParser>

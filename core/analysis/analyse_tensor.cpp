@@ -7,11 +7,11 @@
 #include "core/analysis/statistics.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
-#include "core/model/derived_tensor.h"
-#include "core/quant/spec/code_set.h"
 #include "core/layouts/larger.h"
+#include "core/model/derived_tensor.h"
 #include "core/quant/encode/pass.h"
 #include "core/quant/encode/solved.h"
+#include "core/quant/spec/code_set.h"
 #include "core/quant/spec/trained.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/report_plots.h"
 
-#include "core/quant/spec/code_set.h"
 #include "core/quant/codebook/learn.h"
+#include "core/quant/spec/code_set.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,8 +2,8 @@
 #include "core/export/certificate.h"
 
 #include "core/base/text.h"
-#include "core/model/companion.h"
 #include "core/layouts/certificate_path.h"
+#include "core/model/companion.h"
 #include "core/report/report.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/export/decoded_tensors.h"
 
-#include "core/model/derived_tensor.h"
 #include "core/layouts/serve.h"
+#include "core/model/derived_tensor.h"
 
 #include <set>
 

@@ -2,10 +2,10 @@
 #include "core/export/export_model.h"
 
 #include "core/export/certificate_change.h"
-#include "core/model/output/atomic_file.h"
 #include "core/layouts/certificate_path.h"
 #include "core/layouts/taken_tensors.h"
 #include "core/layouts/write_model.h"
+#include "core/model/output/atomic_file.h"
 #include "core/report/report.h"
 
 #include <ctime>

@@ -3,13 +3,13 @@
 
 #include "core/base/text.h"
 #include "core/export/recipe.h"
-#include "core/model/derived_tensor.h"
 #include "core/layouts/conv1d.h"
 #include "core/layouts/offers.h"
 #include "core/layouts/produce.h"
 #include "core/layouts/serve.h"
 #include "core/layouts/taken_tensors.h"
 #include "core/layouts/write_model.h"
+#include "core/model/derived_tensor.h"
 
 #include <fmt/format.h>
 #include <map>

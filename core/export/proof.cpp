@@ -2,15 +2,15 @@
 #include "core/export/proof.h"
 
 #include "core/base/parallel.h"
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/export/equal_values.h"
-#include "core/model/derived_tensor.h"
-#include "core/model/mapped_file.h"
-#include "core/model/gguf/packed_type.h"
-#include "core/base/tensor_name.h"
-#include "core/quant/spec/code_set.h"
 #include "core/layouts/produce.h"
 #include "core/layouts/stored.h"
+#include "core/model/derived_tensor.h"
+#include "core/model/gguf/packed_type.h"
+#include "core/model/mapped_file.h"
+#include "core/quant/spec/code_set.h"
 
 #include <algorithm>
 #include <atomic>

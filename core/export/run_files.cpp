@@ -2,9 +2,9 @@
 #include "core/export/run_files.h"
 
 #include "core/base/text.h"
+#include "core/layouts/certificate_path.h"
 #include "core/model/conventions/checkpoint.h"
 #include "core/model/mapped_file.h"
-#include "core/layouts/certificate_path.h"
 
 #include <algorithm>
 #include <filesystem>

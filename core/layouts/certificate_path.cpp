@@ -2,8 +2,8 @@
 #include "core/layouts/certificate_path.h"
 
 #include "core/base/text.h"
-#include "core/model/companion.h"
 #include "core/layouts/layout.h"
+#include "core/model/companion.h"
 
 #include <cerrno>
 #include <cstring>

@@ -2,10 +2,10 @@
 #include "core/layouts/copy_folder.h"
 
 #include "core/base/text.h"
-#include "core/model/output/atomic_file.h"
 #include "core/model/companion.h"
-#include "core/model/output/confined_folder.h"
 #include "core/model/derived_tensor.h"
+#include "core/model/output/atomic_file.h"
+#include "core/model/output/confined_folder.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // From the fields of the eformer and native layouts back to values, chunk by chunk.
 #include "core/base/text.h"
-#include "core/quant/encode/block_encoder.h"
-#include "core/quant/spec/code_set.h"
-#include "core/quant/encode/native_packing.h"
 #include "core/layouts/produce.h"
 #include "core/layouts/stored.h"
+#include "core/quant/encode/block_encoder.h"
+#include "core/quant/encode/native_packing.h"
+#include "core/quant/spec/code_set.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -6,8 +6,8 @@
 
 #include "core/base/text.h"
 #include "core/layouts/linear_weights.h"
-#include "core/quant/encode/nibbles.h"
 #include "core/layouts/produce.h"
+#include "core/quant/encode/nibbles.h"
 
 #include <algorithm>
 #include <array>

@@ -4,9 +4,9 @@
 #include "core/layouts/layouts.h"
 
 #include "core/base/text.h"
-#include "core/quant/spec/code_set.h"
 #include "core/layouts/linear_weights.h"
 #include "core/layouts/word_packing.h"
+#include "core/quant/spec/code_set.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -3,11 +3,11 @@
 #include "core/layouts/layouts.h"
 
 #include "core/base/text.h"
-#include "core/quant/spec/code_set.h"
-#include "core/quant/encode/nibbles.h"
 #include "core/layouts/produce.h"
 #include "core/layouts/stored.h"
+#include "core/quant/encode/nibbles.h"
 #include "core/quant/encode/unit_of.h"
+#include "core/quant/spec/code_set.h"
 
 #include <algorithm>
 #include <fmt/format.h>

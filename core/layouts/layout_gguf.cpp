@@ -4,11 +4,11 @@
 #include "core/layouts/layouts.h"
 
 #include "core/base/text.h"
+#include "core/layouts/produce.h"
+#include "core/layouts/write_model.h"
 #include "core/model/gguf/gguf_write.h"
 #include "core/model/gguf/packed_type.h"
 #include "core/quant/encode/block_encoder.h"
-#include "core/layouts/produce.h"
-#include "core/layouts/write_model.h"
 
 #include <algorithm>
 #include <array>

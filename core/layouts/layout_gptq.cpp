@@ -6,10 +6,10 @@
 
 #include "core/base/parallel.h"
 #include "core/base/text.h"
-#include "core/quant/spec/code_set.h"
 #include "core/layouts/linear_weights.h"
-#include "core/quant/encode/unit_of.h"
 #include "core/layouts/word_packing.h"
+#include "core/quant/encode/unit_of.h"
+#include "core/quant/spec/code_set.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -3,10 +3,10 @@
 // attributes of NAME.codes say the spec, the shape, the dtype and the layout, one of the root group the version.
 #include "core/layouts/layouts.h"
 
-#include "core/model/hdf5/hdf5_write.h"
 #include "core/layouts/produce.h"
 #include "core/layouts/stored.h"
 #include "core/layouts/write_model.h"
+#include "core/model/hdf5/hdf5_write.h"
 
 #include <nlohmann/json.hpp>
 

@@ -4,10 +4,10 @@
 #include "core/layouts/layouts.h"
 
 #include "core/base/text.h"
-#include "core/quant/spec/code_set.h"
-#include "core/quant/encode/double_quant.h"
 #include "core/layouts/linear_weights.h"
 #include "core/layouts/produce.h"
+#include "core/quant/encode/double_quant.h"
+#include "core/quant/spec/code_set.h"
 #include "kernels/small_float.h"
 
 #include <fmt/format.h>

@@ -5,11 +5,11 @@
 
 #include "core/base/parallel.h"
 #include "core/base/text.h"
-#include "core/quant/spec/code_set.h"
-#include "core/quant/encode/native_packing.h"
 #include "core/layouts/produce.h"
 #include "core/layouts/stored.h"
 #include "core/quant/codebook/user_formats.h"
+#include "core/quant/encode/native_packing.h"
+#include "core/quant/spec/code_set.h"
 
 #include <algorithm>
 #include <atomic>

@@ -3,9 +3,9 @@
 #include "core/layouts/layouts.h"
 
 #include "core/base/text.h"
-#include "core/model/npy/npz_write.h"
 #include "core/layouts/produce.h"
 #include "core/layouts/write_model.h"
+#include "core/model/npy/npz_write.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/text.h"
-#include "core/model/conventions/convention.h"
 #include "core/layouts/conv1d.h"
 #include "core/layouts/offers.h"
-#include "core/quant/encode/pass.h"
 #include "core/layouts/produce.h"
 #include "core/layouts/refused_filter.h"
 #include "core/layouts/serve.h"
 #include "core/layouts/stored.h"
 #include "core/layouts/taken_tensors.h"
-#include "core/quant/spec/trained.h"
 #include "core/layouts/write_model.h"
+#include "core/model/conventions/convention.h"
+#include "core/quant/encode/pass.h"
+#include "core/quant/spec/trained.h"
 
 #include <algorithm>
 #include <atomic>

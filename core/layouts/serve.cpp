@@ -2,10 +2,10 @@
 #include "core/layouts/serve.h"
 
 #include "core/base/text.h"
-#include "core/model/conventions/convention.h"
-#include "core/model/safetensors/safetensors.h"
 #include "core/layouts/layout.h"
 #include "core/layouts/stored.h"
+#include "core/model/conventions/convention.h"
+#include "core/model/safetensors/safetensors.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/layouts/stored.h"
 
-#include "core/base/text.h"
 #include "core/base/json_tree.h"
+#include "core/base/text.h"
+#include "core/quant/codebook/user_formats.h"
 #include "core/quant/encode/block_encoder.h"
-#include "core/quant/spec/code_set.h"
 #include "core/quant/encode/double_quant.h"
+#include "core/quant/spec/code_set.h"
 #include "core/quant/spec/scale_type.h"
 #include "core/quant/spec/trained.h"
-#include "core/quant/codebook/user_formats.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

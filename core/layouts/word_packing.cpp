@@ -3,8 +3,8 @@
 
 #include "core/base/parallel.h"
 #include "core/base/text.h"
-#include "core/quant/spec/code_set.h"
 #include "core/quant/encode/nibbles.h"
+#include "core/quant/spec/code_set.h"
 
 #include <algorithm>
 #include <cstring>

@@ -2,12 +2,12 @@
 #include "core/layouts/write_model.h"
 
 #include "core/base/text.h"
-#include "core/model/output/atomic_file.h"
-#include "core/model/derived_tensor.h"
-#include "core/model/mapped_file.h"
-#include "core/model/gguf/packed_type.h"
 #include "core/layouts/certificate_path.h"
 #include "core/layouts/copy_folder.h"
+#include "core/model/derived_tensor.h"
+#include "core/model/gguf/packed_type.h"
+#include "core/model/mapped_file.h"
+#include "core/model/output/atomic_file.h"
 #include "core/quant/encode/quantizer.h"
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 #pragma once
 // A model written again with some tensors replaced: one file, or a folder with a shard for each shard.
 
-#include "core/model/output/atomic_file.h"
 #include "core/layouts/layout.h"
+#include "core/model/output/atomic_file.h"
 
 namespace qs {
 

@@ -2,8 +2,8 @@
 #include "core/layouts/layout.h"
 
 #include "core/base/text.h"
-#include "core/model/derived_tensor.h"
 #include "core/layouts/larger.h"
+#include "core/model/derived_tensor.h"
 
 #include <fmt/format.h>
 #include <map>

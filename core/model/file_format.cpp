@@ -2,8 +2,8 @@
 #include "core/model/file_format.h"
 
 #include "core/model/gguf/gguf.h"
-#include "core/model/hdf5/hdf5.h"
 #include "core/model/gguf/imatrix.h"
+#include "core/model/hdf5/hdf5.h"
 #include "core/model/npy/npy.h"
 #include "core/model/onnx/onnx.h"
 #include "core/model/pytorch/pytorch.h"

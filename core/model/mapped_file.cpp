@@ -2,6 +2,7 @@
 #include "core/model/mapped_file.h"
 
 #include "core/base/text.h"
+#include "core/process/descriptor.h"
 
 #include <algorithm>
 #include <array>
@@ -128,19 +129,11 @@ FileAccess accessOf(int fd, const struct stat& status) {
     return isRemote || isRemovable(status.st_dev) ? FileAccess::Pread : FileAccess::Map;
 }
 
-struct Descriptor {
-    int fd = -1;
-    ~Descriptor() {
-        if (fd >= 0) ::close(fd);
-    }
-};
-
 tl::unexpected<Error> cannotRead(const std::string& path, int error) {
     const std::string shown = escapeForPeople(path, 200);
     if (error == ENOENT) return fail(fmt::format("{} does not exist.", shown), path);
     if (error == ELOOP)
-        return fail(fmt::format("{} cannot be read: it is a symbolic link that leads round in a circle.", shown),
-                    path);
+        return fail(fmt::format("{} cannot be read: it is a symbolic link that leads round in a circle.", shown), path);
     return fail(fmt::format("{} cannot be read: {}.", shown, std::strerror(error)), path);
 }
 
@@ -163,9 +156,9 @@ Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string& path, Fi
 }
 
 Result<std::shared_ptr<MappedFile>> MappedFile::ofDescriptor(int fd, const std::string& path, FileAccess access) {
-    Descriptor file{fd};
+    Descriptor file(fd);
     struct stat status {};
-    if (::fstat(file.fd, &status) != 0) return cannotRead(path, errno);
+    if (::fstat(file.get(), &status) != 0) return cannotRead(path, errno);
     if (!S_ISREG(status.st_mode)) return notRegular(path, status.st_mode);
 
     std::shared_ptr<MappedFile> mapped(new MappedFile);
@@ -177,9 +170,9 @@ Result<std::shared_ptr<MappedFile>> MappedFile::ofDescriptor(int fd, const std::
     mapped->mtimeNs_ = mtimeOf(status);
     const auto size = std::size_t(status.st_size);
     if (size == 0) return mapped;
-    if (access == FileAccess::ByFileSystem) access = accessOf(file.fd, status);
+    if (access == FileAccess::ByFileSystem) access = accessOf(file.get(), status);
     if (access == FileAccess::Pread) {
-        mapped->fd_ = std::exchange(file.fd, -1);
+        mapped->fd_ = file.release();
         mapped->size_ = size;
         return mapped;
     }
@@ -191,7 +184,7 @@ Result<std::shared_ptr<MappedFile>> MappedFile::ofDescriptor(int fd, const std::
                                 escapeForPeople(path, 200), kSlots),
                     path);
     auto& slot = slots[std::size_t(index)];
-    void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.fd, 0);
+    void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
     if (data == MAP_FAILED) {
         const int error = errno;
         slot.taken.store(false);
@@ -207,7 +200,7 @@ Result<std::shared_ptr<MappedFile>> MappedFile::ofDescriptor(int fd, const std::
 }
 
 Result<std::shared_ptr<MappedFile>> MappedFile::ofMemory(int memfd, std::shared_ptr<MappedFile> source) {
-    Descriptor memory{memfd};
+    Descriptor memory(memfd);
     const auto cannot = [&] {
         return fail(fmt::format("{} cannot be unpacked into memory: {}.", escapeForPeople(source->path(), 200),
                                 std::strerror(errno)),
@@ -228,7 +221,7 @@ Result<std::shared_ptr<MappedFile>> MappedFile::ofMemory(int memfd, std::shared_
     mapped->device_ = source->device_;
     mapped->inode_ = source->inode_;
     mapped->mtimeNs_ = source->mtimeNs_;
-    mapped->memory_ = std::exchange(memory.fd, -1);
+    mapped->memory_ = memory.release();
     mapped->source_ = std::move(source);
     return mapped;
 }

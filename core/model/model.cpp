@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/model.h"
 
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/file_format.h"
 #include "core/model/foreign_file.h"
+#include "core/model/gguf/packed_type.h"
 #include "core/model/mapped_file.h"
 #include "core/model/output_axis.h"
-#include "core/model/gguf/packed_type.h"
-#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <cstring>

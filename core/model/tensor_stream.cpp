@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/tensor_stream.h"
 
-#include "core/base/text.h"
-#include "core/model/mapped_file.h"
 #include "core/base/strict_json.h"
 #include "core/base/tensor_name.h"
+#include "core/base/text.h"
+#include "core/model/mapped_file.h"
 
 #include <fmt/format.h>
 

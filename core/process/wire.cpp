@@ -23,10 +23,6 @@ using Clock = std::chrono::steady_clock;
 
 } // namespace
 
-Descriptor::~Descriptor() {
-    if (number_ >= 0) close(number_);
-}
-
 Channel::Channel(Descriptor socket) : socket_(std::move(socket)) {
     fcntl(socket_.get(), F_SETFL, fcntl(socket_.get(), F_GETFL) | O_NONBLOCK);
 }

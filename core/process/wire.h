@@ -3,33 +3,17 @@
 // What program and worker say to each other over a socket pair: a header of 16 bytes (magic, length, descriptors, 0),
 // then a JSON object. Descriptors of shared memory travel with the header. Neither side trusts the other.
 
+#include "core/process/descriptor.h"
+
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <tl/expected.hpp>
-#include <utility>
 #include <vector>
 
 namespace qs {
-
-/// An open file descriptor; closed with this.
-class Descriptor {
-public:
-    explicit Descriptor(int number = -1) : number_(number) {}
-    Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-    Descriptor& operator=(Descriptor&& other) noexcept {
-        std::swap(number_, other.number_);
-        return *this;
-    }
-    ~Descriptor();
-    int get() const { return number_; }
-    int release() { return std::exchange(number_, -1); }
-
-private:
-    int number_;
-};
 
 struct Frame {
     nlohmann::json body; ///< an object

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/quant/spec/code_set.h"
 #include "core/quant/encode/pass.h"
+#include "core/quant/spec/code_set.h"
 #include "core/quant/spec/scale_type.h"
 #include "core/session/kept_json.h"
 #include "core/session/kept_labs.h"

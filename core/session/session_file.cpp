@@ -5,8 +5,8 @@
 #include "core/model/hdf5/again.h"
 #include "core/model/hdf5/image.h"
 #include "core/model/hdf5/reader.h"
-#include "core/model/output/atomic_file.h"
 #include "core/model/mapped_file.h"
+#include "core/model/output/atomic_file.h"
 #include "core/session/session_wire.h"
 
 #include <charconv>

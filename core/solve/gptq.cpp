@@ -3,10 +3,10 @@
 // the diagonal of U, is taken from the columns to come along the row of U, U^T U being the inverse of the damped Hessian.
 #include "core/base/parallel.h"
 #include "core/base/text.h"
-#include "core/quant/spec/code_set.h"
+#include "core/layouts/produce.h"
 #include "core/quant/encode/double_quant.h"
 #include "core/quant/encode/encode.h"
-#include "core/layouts/produce.h"
+#include "core/quant/spec/code_set.h"
 #include "core/solve/gram.h"
 #include "core/solve/inverse_factor.h"
 #include "core/solve/problem.h"

@@ -2,8 +2,8 @@
 #include "core/value/inputs.h"
 
 #include "core/base/text.h"
-#include "core/model/mapped_file.h"
 #include "core/layouts/serve.h"
+#include "core/model/mapped_file.h"
 #include "core/value/npy.h"
 #include "core/value/synthetic.h"
 

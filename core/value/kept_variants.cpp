@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/value/kept_variants.h"
 
-#include "core/model/output/atomic_file.h"
 #include "core/base/json_tree.h"
+#include "core/model/output/atomic_file.h"
 #include "core/report/machine.h"
 #include "core/report/report.h"
 #include "kernels/kernel_set.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Our own layouts: whatever __metadata__ says of the tensors beside it, a sentence, or as many values as it promises.
-#include "core/model/safetensors/safetensors.h"
 #include "core/layouts/stored.h"
+#include "core/model/safetensors/safetensors.h"
 #include "tests/fuzz/checkpoint_bytes.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -2,8 +2,8 @@
 // Checks that read one figure.
 #include "core/analysis/audit/audit_checks.h"
 
-#include "core/base/text.h"
 #include "core/base/tensor_name.h"
+#include "core/base/text.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -2,10 +2,10 @@
 // Codes of four bits under the codebook that their label names: see audit_shares.h.
 #include "core/analysis/audit/audit_checks.h"
 #include "core/analysis/audit/audit_shares.h"
+#include "core/layouts/stored.h"
 #include "core/model/derived_tensor.h"
 #include "core/quant/encode/pass.h"
 #include "core/quant/encode/quantizer.h"
-#include "core/layouts/stored.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What names, keys and config.json say of a checkpoint, against the types of its weights.
 #include "core/analysis/audit/audit_checks.h"
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
+#include "core/layouts/stored.h"
 #include "core/model/companion.h"
 #include "core/model/file_format.h"
-#include "core/base/tensor_name.h"
-#include "core/layouts/stored.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/backend/local_backend.h"
 
+#include "core/base/json_tree.h"
 #include "core/base/text.h"
 #include "core/bench/backend/abi_values.h"
-#include "core/base/json_tree.h"
 
 #include <chrono>
 #include <fmt/format.h>

@@ -2,11 +2,11 @@
 // Weights as the backend interface wants them: which packing a format crosses in, and the packing itself.
 #include "core/base/parallel.h"
 #include "core/bench/run/operands.h"
-#include "core/quant/spec/code_set.h"
+#include "core/layouts/produce.h"
+#include "core/quant/codebook/learn.h"
 #include "core/quant/encode/double_quant.h"
 #include "core/quant/encode/encode.h"
-#include "core/quant/codebook/learn.h"
-#include "core/layouts/produce.h"
+#include "core/quant/spec/code_set.h"
 
 #include <algorithm>
 #include <array>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/conventions/checkpoint.h"
 
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/companion.h"
 #include "core/model/conventions/attention.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/conventions/schemes.h"
 #include "core/model/file_set.h"
-#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <filesystem>

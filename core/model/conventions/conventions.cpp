@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/conventions/convention.h"
 
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/conventions/checkpoint.h"
-#include "core/base/tensor_name.h"
 
 #include <fmt/format.h>
 #include <vector>

@@ -6,8 +6,8 @@
 #include "core/model/conventions/checkpoint.h"
 #include "core/model/conventions/convention.h"
 
-#include "core/base/text.h"
 #include "core/base/tensor_name.h"
+#include "core/base/text.h"
 #include "kernels/small_float.h"
 
 #include <algorithm>

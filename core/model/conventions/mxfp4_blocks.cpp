@@ -5,8 +5,8 @@
 #include "core/model/conventions/convention.h"
 #include "core/model/conventions/row_coded.h"
 
-#include "core/base/text.h"
 #include "core/base/tensor_name.h"
+#include "core/base/text.h"
 
 #include <algorithm>
 #include <fmt/format.h>

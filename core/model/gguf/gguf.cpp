@@ -2,12 +2,12 @@
 // GGUF files, alone or as the parts that a model was split into, which lie beside each other.
 #include "core/model/gguf/gguf.h"
 
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"
 #include "core/model/list_budget.h"
 #include "core/model/mapped_file.h"
-#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <cstring>

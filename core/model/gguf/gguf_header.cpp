@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/strict_json.h"
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/gguf/gguf.h"
 #include "core/model/gguf/gguf_cursor.h"
-#include "core/model/list_budget.h"
 #include "core/model/gguf/packed_type.h"
-#include "core/base/strict_json.h"
-#include "core/base/tensor_name.h"
+#include "core/model/list_budget.h"
 
 #include <algorithm>
 #include <bit>

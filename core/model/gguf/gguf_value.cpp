@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The values of GGUF keys.
-#include "core/base/text.h"
-#include "core/model/gguf/gguf_cursor.h"
 #include "core/base/strict_json.h"
 #include "core/base/tensor_name.h"
+#include "core/base/text.h"
+#include "core/model/gguf/gguf_cursor.h"
 
 #include <algorithm>
 #include <array>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/gguf/gguf_write.h"
 
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/gguf/gguf.h"
 #include "core/model/gguf/gguf_cursor.h"
-#include "core/model/mapped_file.h"
 #include "core/model/gguf/packed_type.h"
-#include "core/base/tensor_name.h"
+#include "core/model/mapped_file.h"
 #include "core/model/tensor_stream.h"
 
 #include <algorithm>

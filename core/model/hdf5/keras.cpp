@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // .keras: a ZIP archive with the weights as HDF5. A stored member is read where it lies, a deflated one from memory.
 #include "core/base/text.h"
-#include "core/model/hdf5/again.h"
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"
+#include "core/model/hdf5/again.h"
 #include "core/model/hdf5/hdf5.h"
 #include "core/model/mapped_file.h"
 #include "core/model/zip/zip.h"

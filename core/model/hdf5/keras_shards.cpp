@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Weights that Keras 3 saved in several files: NAME.weights.json says which file has which variables. The files lie
 // beside it, and each has its part of the same tree.
-#include "core/base/text.h"
-#include "core/model/hdf5/again.h"
 #include "core/base/json_tree.h"
+#include "core/base/tensor_name.h"
+#include "core/base/text.h"
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"
+#include "core/model/hdf5/again.h"
 #include "core/model/hdf5/hdf5.h"
 #include "core/model/mapped_file.h"
-#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <filesystem>

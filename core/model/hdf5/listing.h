@@ -3,8 +3,8 @@
 // What the reader of HDF5 says is in a file. It has parsed bytes that may be an attack: every answer is checked here
 // as if the attacker had written it.
 
-#include "core/process/wire.h"
 #include "core/model/dtype.h"
+#include "core/process/wire.h"
 
 #include <cstdint>
 #include <map>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The rows of a file of HDF5 as tensors: plain ones in the mapping, the others through the reader.
 #include "core/base/text.h"
-#include "core/model/hdf5/again.h"
-#include "core/model/hdf5/reader.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"
+#include "core/model/hdf5/again.h"
 #include "core/model/hdf5/hdf5.h"
+#include "core/model/hdf5/reader.h"
 #include "core/model/list_budget.h"
 #include "core/model/mapped_file.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/hdf5/float8.h"
-#include "core/model/hdf5/process.h"
 #include "core/model/hdf5/hdf5_write.h"
-#include "core/base/tensor_name.h"
+#include "core/model/hdf5/process.h"
 #include "core/model/tensor_stream.h"
 
 #include <algorithm>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/npy/npy.h"
 
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"
 #include "core/model/mapped_file.h"
 #include "core/model/strided_tensor.h"
-#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <charconv>
@@ -111,9 +111,9 @@ struct Type {
     DType dtype;
 };
 constexpr Type kNpyTypes[] = {{"f2", DType::F16}, {"f4", DType::F32}, {"f8", DType::F64}, {"i1", DType::I8},
-                           {"i2", DType::I16}, {"i4", DType::I32}, {"i8", DType::I64}, {"u1", DType::U8},
-                           {"u2", DType::U16}, {"u4", DType::U32}, {"u8", DType::U64}, {"b1", DType::Bool},
-                           {"c8", DType::C64}, {"V2", DType::BF16}};
+                              {"i2", DType::I16}, {"i4", DType::I32}, {"i8", DType::I64}, {"u1", DType::U8},
+                              {"u2", DType::U16}, {"u4", DType::U32}, {"u8", DType::U64}, {"b1", DType::Bool},
+                              {"c8", DType::C64}, {"V2", DType::BF16}};
 
 /// What is wrong, or "".
 std::string readDescr(const std::string& descr, DType& dtype, bool& isBigEndian) {
@@ -128,7 +128,8 @@ std::string readDescr(const std::string& descr, DType& dtype, bool& isBigEndian)
     if (kind == "V1" || kind == "f1")
         return fmt::format("its elements are 8-bit floats ({}), and the file does not say which; save them as uint8",
                            shown);
-    const auto at = std::find_if(std::begin(kNpyTypes), std::end(kNpyTypes), [&](const Type& t) { return kind == t.id; });
+    const auto at =
+        std::find_if(std::begin(kNpyTypes), std::end(kNpyTypes), [&](const Type& t) { return kind == t.id; });
     if (at == std::end(kNpyTypes)) return fmt::format("its elements are {}, which this program does not read", shown);
     if (order == '>' && kind == "V2")
         return fmt::format("its elements are {}, which this program does not read", shown);
@@ -165,7 +166,8 @@ Result<NpyHeader> parseNpyHeader(std::span<const std::byte> head, std::uint64_t 
     std::uint64_t elements = 1, most = 1;
     for (const auto dim : header.shape) {
         elements *= std::uint64_t(dim);
-        if (__builtin_mul_overflow(most, std::uint64_t(std::max<std::int64_t>(dim, 1)), &most) || most > kMaxNpySize / 8)
+        if (__builtin_mul_overflow(most, std::uint64_t(std::max<std::int64_t>(dim, 1)), &most) ||
+            most > kMaxNpySize / 8)
             return fail("its number of elements overflows");
     }
     header.elements = elements;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // NumPy's .npz: a ZIP archive of .npy files. What savez wrote is mapped; what savez_compressed wrote is inflated once.
+#include "core/base/tensor_name.h"
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"
 #include "core/model/list_budget.h"
 #include "core/model/mapped_file.h"
 #include "core/model/npy/npy.h"
-#include "core/base/tensor_name.h"
 #include "core/model/zip/zip.h"
 
 #include "core/base/text.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/npy/npz_write.h"
 
-#include "core/base/text.h"
 #include "core/base/tensor_name.h"
+#include "core/base/text.h"
 #include "core/model/tensor_stream.h"
 
 #include <algorithm>

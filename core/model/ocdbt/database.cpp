@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/ocdbt/database.h"
 
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/foreign_file.h"
 #include "core/model/list_budget.h"
 #include "core/model/ocdbt/body.h"
-#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -4,9 +4,9 @@
 // data files. Opening walks the tree of the newest version once; values stay where they are, as ranges of files.
 // Source: the TensorStore manual, "ocdbt Key-Value Store driver", storage format; written anew from it.
 
-#include "core/model/output/confined_folder.h"
 #include "core/model/ocdbt/manifest.h"
 #include "core/model/ocdbt/node.h"
+#include "core/model/output/confined_folder.h"
 
 #include <map>
 #include <memory>

@@ -2,11 +2,11 @@
 // From the root of the newest version to its leaves, which gives the keys in their order. Heights fall by one from node to child, so
 // that the walk ends whatever nodes refer to; keys rise, memory is charged, and what is unpacked is counted, so that a node
 // that is met often costs its file no more than it may.
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/list_budget.h"
 #include "core/model/ocdbt/body.h"
 #include "core/model/ocdbt/database.h"
-#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <fmt/format.h>

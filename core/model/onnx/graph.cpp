@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/onnx/graph.h"
 
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/list_budget.h"
 #include "core/model/onnx/onnx.h"
-#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -184,7 +184,8 @@ private:
         if (opName == "DequantizeLinear" && (isStandard || domainName == "com.microsoft") && inputs.size() > 1 &&
             !dequantize(range, inputs, prefix))
             return false;
-        if (isStandard && inputs.size() > 1 && inputs[1].end > 0 && (opName == "MatMul" || opName == "Gemm") && !transposesB(range))
+        if (isStandard && inputs.size() > 1 && inputs[1].end > 0 && (opName == "MatMul" || opName == "Gemm") &&
+            !transposesB(range))
             multiplies(prefix + label(inputs[1], "", kMostName));
         if (!hasAttributes) return true;
         const bool isConstant = opName == "Constant" && isStandard;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
-#include "core/model/output/confined_folder.h"
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"
 #include "core/model/mapped_file.h"
 #include "core/model/onnx/onnx.h"
 #include "core/model/onnx/quantized.h"
-#include "core/base/tensor_name.h"
+#include "core/model/output/confined_folder.h"
 
 #include <fmt/format.h>
 #include <map>

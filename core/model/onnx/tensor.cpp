@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/onnx/tensor.h"
 
-#include "core/base/text.h"
 #include "core/base/strict_json.h"
 #include "core/base/tensor_name.h"
+#include "core/base/text.h"
 
 #include <algorithm>
 #include <charconv>

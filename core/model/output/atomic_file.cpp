@@ -3,9 +3,9 @@
 
 #include "core/base/no_size_signal.h"
 #include "core/base/text.h"
-#include "core/model/output/folder_lock.h"
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
+#include "core/model/output/folder_lock.h"
 #include "core/model/output/output_path.h"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 
 #include "core/base/text.h"
 #include "core/model/companion.h"
-#include "core/model/output/folder_lock.h"
 #include "core/model/model.h"
+#include "core/model/output/folder_lock.h"
 #include "core/model/output/output_path.h"
 
 #include <algorithm>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/output/confined_folder.h"
 
-#include "core/base/text.h"
 #include "core/base/tensor_name.h"
+#include "core/base/text.h"
+#include "core/process/descriptor.h"
 
 #include <cerrno>
 #include <cstring>
@@ -19,17 +20,6 @@ namespace qs {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct FolderDescriptor {
-    int fd = -1;
-    explicit FolderDescriptor(int opened) : fd(opened) {}
-    FolderDescriptor(const FolderDescriptor&) = delete;
-    FolderDescriptor& operator=(const FolderDescriptor&) = delete;
-    ~FolderDescriptor() {
-        if (fd >= 0) ::close(fd);
-    }
-    int take() { return std::exchange(fd, -1); }
-};
 
 constexpr std::uint64_t kInside = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
 constexpr int kRead = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
@@ -80,8 +70,8 @@ tl::expected<std::shared_ptr<MappedFile>, std::string> ConfinedFolder::tryOpen(c
         return refused(std::strerror(error));
     };
     if (const auto why = leadsOut(name); !why.empty()) return refused("its name " + why);
-    const FolderDescriptor folder(openFolder(folder_));
-    if (folder.fd < 0) return cannot(errno);
+    const Descriptor folder(openFolder(folder_));
+    if (folder.get() < 0) return cannot(errno);
     const std::string path = (fs::path(folder_) / name).string();
     const auto mapped = [&](int fd) -> Opened {
         if (fd < 0) return cannot(errno);
@@ -91,19 +81,19 @@ tl::expected<std::shared_ptr<MappedFile>, std::string> ConfinedFolder::tryOpen(c
     };
 
     // Looked at before it is opened: opening a device can do things.
-    const FolderDescriptor seen(openInside(folder.fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, kInside));
-    if (seen.fd < 0 && errno == ENOENT) return std::shared_ptr<MappedFile>();
-    if (seen.fd < 0 && errno == EXDEV) return refused("its path leads out of the model's folder through a symlink");
-    if (seen.fd < 0) return cannot(errno);
+    const Descriptor seen(openInside(folder.get(), name, O_PATH | O_NOFOLLOW | O_CLOEXEC, kInside));
+    if (seen.get() < 0 && errno == ENOENT) return std::shared_ptr<MappedFile>();
+    if (seen.get() < 0 && errno == EXDEV) return refused("its path leads out of the model's folder through a symlink");
+    if (seen.get() < 0) return cannot(errno);
     struct stat status {};
-    if (::fstat(seen.fd, &status) != 0) return cannot(errno);
-    if (S_ISREG(status.st_mode)) return mapped(openInside(folder.fd, name, kRead | O_NOFOLLOW, kInside));
+    if (::fstat(seen.get(), &status) != 0) return cannot(errno);
+    if (S_ISREG(status.st_mode)) return mapped(openInside(folder.get(), name, kRead | O_NOFOLLOW, kInside));
     if (!S_ISLNK(status.st_mode)) return refused("it is no regular file");
 
-    const FolderDescriptor inside(openInside(folder.fd, name, O_PATH | O_CLOEXEC, kInside));
-    if (inside.fd >= 0) {
-        if (::fstat(inside.fd, &status) != 0 || !S_ISREG(status.st_mode)) return refused("it is no regular file");
-        return mapped(openInside(folder.fd, name, kRead, kInside));
+    const Descriptor inside(openInside(folder.get(), name, O_PATH | O_CLOEXEC, kInside));
+    if (inside.get() >= 0) {
+        if (::fstat(inside.get(), &status) != 0 || !S_ISREG(status.st_mode)) return refused("it is no regular file");
+        return mapped(openInside(folder.get(), name, kRead, kInside));
     }
     if (errno == ENOENT) return std::shared_ptr<MappedFile>(); // a link to nothing
     if (errno != EXDEV) return cannot(errno);
@@ -113,14 +103,14 @@ tl::expected<std::shared_ptr<MappedFile>, std::string> ConfinedFolder::tryOpen(c
     if (failed == std::errc::no_such_file_or_directory) return std::shared_ptr<MappedFile>();
     if (failed || blobs.empty() || target.parent_path() != blobs)
         return refused("it is a symlink out of the model's folder; put the file itself there");
-    const FolderDescriptor cache(openFolder(blobs));
-    if (cache.fd < 0) return cannot(errno);
+    const Descriptor cache(openFolder(blobs));
+    if (cache.get() < 0) return cannot(errno);
     // The link is not followed a second time: the blob is opened by its name in its folder.
     const std::string blob = target.filename().string();
-    const FolderDescriptor there(openInside(cache.fd, blob, O_PATH | O_NOFOLLOW | O_CLOEXEC, kInside));
-    if (there.fd < 0 || ::fstat(there.fd, &status) != 0 || !S_ISREG(status.st_mode))
+    const Descriptor there(openInside(cache.get(), blob, O_PATH | O_NOFOLLOW | O_CLOEXEC, kInside));
+    if (there.get() < 0 || ::fstat(there.get(), &status) != 0 || !S_ISREG(status.st_mode))
         return refused("it is no regular file");
-    return mapped(openInside(cache.fd, blob, kRead | O_NOFOLLOW, kInside));
+    return mapped(openInside(cache.get(), blob, kRead | O_NOFOLLOW, kInside));
 }
 
 } // namespace qs

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/pytorch/pytorch.h"
 
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"
@@ -9,7 +10,6 @@
 #include "core/model/pytorch/pytorch_legacy.h"
 #include "core/model/pytorch/pytorch_state.h"
 #include "core/model/strided_tensor.h"
-#include "core/base/tensor_name.h"
 #include "core/model/zip/zip.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/pytorch/pytorch_legacy.h"
 
+#include "core/base/tensor_name.h"
 #include "core/model/list_budget.h"
 #include "core/model/mapped_file.h"
-#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <fmt/format.h>

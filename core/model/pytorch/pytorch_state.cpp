@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/pytorch/pytorch_state.h"
 
+#include "core/base/strict_json.h"
+#include "core/base/tensor_name.h"
 #include "core/model/list_budget.h"
 #include "core/model/pytorch/pytorch_classes.h"
 #include "core/model/pytorch/pytorch_notes.h"
-#include "core/base/strict_json.h"
-#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Folders in the Hugging Face layout. Symlinks are followed: in the hub's cache every file is one, into ../../blobs/.
+#include "core/base/tensor_name.h"
 #include "core/model/file_format.h"
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"
 #include "core/model/pytorch/pytorch.h"
 #include "core/model/safetensors/safetensors.h"
-#include "core/base/tensor_name.h"
 #include "core/model/tfjs/tfjs.h"
 #include "core/model/zarr/zarr.h"
 

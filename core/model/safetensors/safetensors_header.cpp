@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The header of a safetensors file. Every number in it is a claim of whoever wrote it.
-#include "core/model/list_budget.h"
-#include "core/model/safetensors/safetensors.h"
 #include "core/base/strict_json.h"
 #include "core/base/tensor_name.h"
+#include "core/model/list_budget.h"
+#include "core/model/safetensors/safetensors.h"
 
 #include "core/base/text.h"
 

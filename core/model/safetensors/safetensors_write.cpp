@@ -2,9 +2,9 @@
 // Bytes as the reference writer makes them, so that hashes and diffs of checkpoints agree.
 #include "core/model/safetensors/safetensors.h"
 
-#include "core/base/text.h"
 #include "core/base/strict_json.h"
 #include "core/base/tensor_name.h"
+#include "core/base/text.h"
 #include "core/model/tensor_stream.h"
 
 #include <algorithm>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Sharded sets: an index and the files it names, which lie beside it.
+#include "core/base/tensor_name.h"
 #include "core/model/file_set.h"
 #include "core/model/list_budget.h"
 #include "core/model/mapped_file.h"
 #include "core/model/pytorch/pytorch.h"
 #include "core/model/safetensors/safetensors.h"
-#include "core/base/tensor_name.h"
 
 #include "core/base/text.h"
 

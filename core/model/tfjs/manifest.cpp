@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/base/text.h"
-#include "core/model/list_budget.h"
 #include "core/base/strict_json.h"
 #include "core/base/tensor_name.h"
+#include "core/base/text.h"
+#include "core/model/list_budget.h"
 #include "core/model/tfjs/tfjs.h"
 
 #include <algorithm>

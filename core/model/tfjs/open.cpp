@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
-#include "core/model/output/confined_folder.h"
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"
-#include "core/base/tensor_name.h"
+#include "core/model/output/confined_folder.h"
 #include "core/model/tfjs/tfjs.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/tflite/tflite.h"
 
-#include "core/base/text.h"
-#include "core/model/list_budget.h"
 #include "core/base/strict_json.h"
 #include "core/base/tensor_name.h"
+#include "core/base/text.h"
+#include "core/model/list_budget.h"
 
 #include <algorithm>
 #include <fmt/format.h>

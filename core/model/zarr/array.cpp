@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/zarr/array.h"
 
-#include "core/base/text.h"
 #include "core/base/json_tree.h"
 #include "core/base/tensor_name.h"
+#include "core/base/text.h"
 #include "kernels/small_float.h"
 
 #include <algorithm>

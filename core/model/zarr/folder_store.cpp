@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/zarr/folder_store.h"
 
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/foreign_file.h"
 #include "core/model/ocdbt/database.h"
-#include "core/base/tensor_name.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/zarr/zarr.h"
 
-#include "core/base/text.h"
 #include "core/base/json_tree.h"
-#include "core/model/file_set.h"
-#include "core/model/list_budget.h"
 #include "core/base/strict_json.h"
 #include "core/base/tensor_name.h"
+#include "core/base/text.h"
+#include "core/model/file_set.h"
+#include "core/model/list_budget.h"
 #include "core/model/zarr/database_store.h"
 #include "core/model/zarr/folder_store.h"
 #include "core/model/zarr/values.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/zip/zip.h"
 
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/list_budget.h"
 #include "core/model/mapped_file.h"
-#include "core/base/tensor_name.h"
 #include "core/model/zip/zip_directory.h"
 
 #include <algorithm>

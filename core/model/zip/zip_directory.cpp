@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/zip/zip_directory.h"
 
-#include "core/model/mapped_file.h"
 #include "core/base/strict_json.h"
 #include "core/base/tensor_name.h"
+#include "core/model/mapped_file.h"
 
 #include <algorithm>
 #include <cstring>

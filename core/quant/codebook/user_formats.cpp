@@ -2,8 +2,8 @@
 #include "core/quant/codebook/user_formats.h"
 
 #include "core/base/text.h"
-#include "core/model/output/atomic_file.h"
 #include "core/model/companion.h"
+#include "core/model/output/atomic_file.h"
 #include "core/quant/codebook/learn.h"
 #include "kernels/added_formats.h"
 

@@ -2,8 +2,8 @@
 #include "core/quant/encode/encode.h"
 
 #include "core/base/lanes.h"
-#include "core/quant/spec/code_set.h"
 #include "core/quant/encode/double_quant.h"
+#include "core/quant/spec/code_set.h"
 #include "kernels/blocks/block_set.h"
 
 #include <algorithm>

@@ -2,11 +2,11 @@
 #include "core/quant/encode/group_rule.h"
 
 #include "core/quant/encode/block_encoder.h"
-#include "core/quant/spec/code_set.h"
-#include "core/quant/spec/dialect.h"
 #include "core/quant/encode/double_quant.h"
 #include "core/quant/encode/encode.h"
 #include "core/quant/encode/half_quadratic.h"
+#include "core/quant/spec/code_set.h"
+#include "core/quant/spec/dialect.h"
 #include "kernels/blocks/block_set.h"
 #include "kernels/small_float.h"
 

@@ -4,8 +4,8 @@
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
-#include "core/model/mapped_file.h"
 #include "core/model/gguf/packed_type.h"
+#include "core/model/mapped_file.h"
 #include "core/quant/spec/dialect.h"
 
 #include <algorithm>

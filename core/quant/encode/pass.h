@@ -4,8 +4,8 @@
 // depends on the shape and the spec alone, so that sums kept per piece and folded in order are the same on any number
 // of cores.
 
-#include "core/quant/encode/encode.h"
 #include "core/quant/codebook/learn.h"
+#include "core/quant/encode/encode.h"
 #include "core/quant/encode/quantizer.h"
 
 #include <atomic>

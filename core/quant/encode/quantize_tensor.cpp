@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/parallel.h"
 #include "core/base/text.h"
-#include "core/quant/spec/code_set.h"
-#include "core/quant/spec/dialect.h"
 #include "core/quant/encode/pass.h"
 #include "core/quant/encode/solved.h"
+#include "core/quant/spec/code_set.h"
+#include "core/quant/spec/dialect.h"
 #include "core/quant/spec/trained.h"
 
 #include <algorithm>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/text.h"
+#include "core/quant/codebook/user_formats.h"
 #include "core/quant/encode/block_encoder.h"
-#include "core/quant/spec/code_set.h"
-#include "core/quant/spec/dialect.h"
 #include "core/quant/encode/double_quant.h"
 #include "core/quant/encode/native_packing.h"
 #include "core/quant/encode/quantizer.h"
+#include "core/quant/spec/code_set.h"
+#include "core/quant/spec/dialect.h"
 #include "core/quant/spec/scale_type.h"
-#include "core/quant/codebook/user_formats.h"
 
 #include <algorithm>
 #include <bit>

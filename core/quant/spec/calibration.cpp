@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/spec/calibration.h"
 
-#include "core/quant/spec/code_set.h"
 #include "core/quant/encode/double_quant.h"
+#include "core/quant/spec/code_set.h"
 #include "core/quant/spec/scale_type.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The numbers of calib=, and the strings of MaxText's manual_quantize.
 #include "core/base/text.h"
-#include "core/quant/spec/calibration.h"
 #include "core/quant/encode/half_quadratic.h"
+#include "core/quant/spec/calibration.h"
 #include "core/quant/spec/scale_type.h"
 
 #include <algorithm>

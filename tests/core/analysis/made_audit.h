@@ -4,8 +4,8 @@
 
 #include "core/analysis/audit/audit.h"
 #include "core/base/random.h"
-#include "core/model/mapped_file.h"
 #include "core/layouts/layout.h"
+#include "core/model/mapped_file.h"
 #include "core/quant/encode/quantizer.h"
 #include "core/report/report.h"
 #include "kernels/small_float.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Files that are read instead of mapped give the same figures and the same bytes, and a file that is cut is an error.
 #include "core/analysis/forensics/forensics.h"
-#include "core/model/mapped_file.h"
 #include "core/layouts/layout.h"
+#include "core/model/mapped_file.h"
 #include "core/quant/encode/pass.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/test_program.h"

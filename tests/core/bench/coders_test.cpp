@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // quantize and dequantize of the cpu backend against what the quantizer of the program makes of the same values: every
 // format of the list, with every kind of scale that it may have.
-#include "core/bench/run/gate.h"
 #include "core/bench/backend/local_backend.h"
+#include "core/bench/run/gate.h"
 #include "plugins/cpu/cpu_backend.h"
 #include "tests/support/test_program.h"
 #include "tests/support/thinned.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Frames between program and worker: whole ones cross, all others are refused; and the memory that travels with them.
-#include "core/process/shared_buffer.h"
 #include "core/bench/backend/wire_values.h"
+#include "core/process/shared_buffer.h"
 #include "tests/support/test_program.h"
 
 #include <QTest>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Outputs are whole or not there, whatever ends the writing.
+#include "core/model/model.h"
 #include "core/model/output/atomic_file.h"
 #include "core/model/output/folder_lock.h"
-#include "core/model/model.h"
 #include "made_file.h"
 #include "tests/support/test_program.h"
 

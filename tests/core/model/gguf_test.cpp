@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The ways in which a GGUF file can lie, one row each, and what must open. Models in parts are in gguf_split_test.cpp.
 #include "core/model/gguf/gguf.h"
+#include "core/model/gguf/packed_type.h"
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
-#include "core/model/gguf/packed_type.h"
 #include "made_gguf.h"
 #include "tests/support/test_program.h"
 

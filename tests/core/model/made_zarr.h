@@ -2,11 +2,11 @@
 #pragma once
 // Descriptions and chunks of zarr arrays.
 
+#include "core/layouts/write_model.h"
 #include "core/model/crc32c.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
 #include "core/model/zarr/codec.h"
-#include "core/layouts/write_model.h"
 #include "made_zip.h"
 #include "real_file.h"
 #include <blosc.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a name says, in the spellings of the model families.
+#include "core/base/tensor_name.h"
 #include "core/model/model.h"
 #include "core/model/norm_name.h"
-#include "core/base/tensor_name.h"
 #include "tests/support/test_program.h"
 
 #include <QtTest>

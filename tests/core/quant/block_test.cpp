@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The formats that are stored as blocks, through analysis, files and back.
 #include "core/analysis/forensics/forensics.h"
-#include "core/quant/encode/block_encoder.h"
 #include "core/layouts/layout.h"
+#include "core/quant/encode/block_encoder.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/test_program.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // bitsandbytes' 4-bit files, decoded here by the tables and rules of its QuantState alone.
-#include "core/quant/encode/double_quant.h"
 #include "core/layouts/layout.h"
+#include "core/quant/encode/double_quant.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/test_program.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // dialect=bnb against what bitsandbytes makes on the CPU: codes, scales, double quantization and values, to the bit.
 #include "core/analysis/analysis.h"
-#include "core/quant/encode/double_quant.h"
 #include "core/layouts/layout.h"
+#include "core/quant/encode/double_quant.h"
 #include "kernels/small_float.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/golden.h"

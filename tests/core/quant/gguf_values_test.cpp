@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Packed tensors of GGUF files as originals: their values are ggml's, everywhere and in pieces.
 #include "core/analysis/analysis.h"
-#include "core/model/gguf/packed_type.h"
 #include "core/layouts/layout.h"
+#include "core/model/gguf/packed_type.h"
 #include "tests/core/model/made_gguf.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/test_program.h"

@@ -2,8 +2,8 @@
 // Learned codebooks: the published figures of Lloyd-Max quantizers, the optimum of k-means by trying all, and the way
 // through a file and back.
 
-#include "core/quant/codebook/density.h"
 #include "core/layouts/layout.h"
+#include "core/quant/codebook/density.h"
 #include "core/quant/codebook/learn.h"
 #include "core/quant/encode/pass.h"
 #include "tests/core/quant/made_model.h"

@@ -3,10 +3,10 @@
 // Tensors in memory, quantized by the text of a spec.
 
 #include "core/base/parallel.h"
-#include "core/quant/spec/calibration.h"
-#include "core/quant/spec/code_set.h"
 #include "core/quant/encode/encode.h"
 #include "core/quant/encode/quantizer.h"
+#include "core/quant/spec/calibration.h"
+#include "core/quant/spec/code_set.h"
 #include "tests/support/golden.h"
 #include <QtTest>
 #include <cmath>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The native layout: bytes by hand, rows that many threads share, and metadata that lies.
-#include "core/model/mapped_file.h"
-#include "core/quant/spec/calibration.h"
 #include "core/layouts/layout.h"
 #include "core/layouts/serve.h"
 #include "core/layouts/stored.h"
+#include "core/model/mapped_file.h"
+#include "core/quant/spec/calibration.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/test_program.h"
 #include "tests/support/thinned.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Fields that one pass over a large tensor makes together hold, byte for byte, what each of them holds when it is made
 // by a pass of its own.
-#include "core/quant/encode/double_quant.h"
 #include "core/layouts/layout.h"
 #include "core/layouts/produce.h"
+#include "core/quant/encode/double_quant.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/test_program.h"
 #include "tests/support/thinned.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Session files: what is written comes back, what is not ours or newer is refused, what changed is said.
 #include "core/model/hdf5/image.h"
-#include "core/model/output/atomic_file.h"
 #include "core/model/model.h"
+#include "core/model/output/atomic_file.h"
 #include "core/session/kept_results.h"
 #include "core/session/session_file.h"
 #include "tests/support/test_program.h"

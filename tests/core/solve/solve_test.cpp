@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // GPTQ, AWQ and HQQ against what auto-gptq, autoawq and hqq themselves make (tests/data/solve), and what must hold for
 // every format.
-#include "core/quant/spec/code_set.h"
 #include "core/quant/encode/half_quadratic.h"
+#include "core/quant/spec/code_set.h"
 #include "core/solve/gram.h"
 #include "core/solve/inverse_factor.h"
 #include "core/solve/problem.h"

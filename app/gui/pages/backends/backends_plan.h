@@ -2,8 +2,8 @@
 #pragma once
 // What the benchmark is to run: backends, specs, shapes of the model, M, operation, activations, cache.
 
-#include "core/bench/run/benchmark.h"
 #include "core/bench/backend/capabilities.h"
+#include "core/bench/run/benchmark.h"
 
 #include <QWidget>
 

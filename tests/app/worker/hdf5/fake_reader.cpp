@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A reader of HDF5 that misbehaves: what it does is the word behind the magic number of the file that it is given.
-#include "core/process/wire.h"
 #include "core/model/hdf5/window.h"
+#include "core/process/wire.h"
 
 #include <csignal>
 #include <cstdio>

@@ -2,10 +2,10 @@
 // Files of HDF5 through the sandboxed reader: made by libhdf5 (make_hdf5), broken, and hostile. Those of Keras are in
 // test_keras.cpp.
 #include "core/base/job_scope.h"
-#include "core/process/worker_process.h"
-#include "core/model/hdf5/reader.h"
 #include "core/model/derived_tensor.h"
+#include "core/model/hdf5/reader.h"
 #include "core/model/model.h"
+#include "core/process/worker_process.h"
 #include "core/quant/encode/quantizer.h"
 #include "tests/support/test_program.h"
 

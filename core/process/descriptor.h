@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <unistd.h>
+#include <utility>
+
+namespace qs {
+
+/// An open file descriptor. It is closed when this object goes; -1 means none.
+class Descriptor {
+public:
+    explicit Descriptor(int number = -1) : number_(number) {}
+    Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
+    Descriptor& operator=(Descriptor&& other) noexcept {
+        std::swap(number_, other.number_);
+        return *this;
+    }
+    ~Descriptor() {
+        if (number_ >= 0) ::close(number_);
+    }
+    int get() const { return number_; }
+    /// The caller closes it from now on.
+    int release() { return std::exchange(number_, -1); }
+
+private:
+    int number_;
+};
+
+} // namespace qs
