@@ -6,8 +6,10 @@
 
 namespace qs {
 
-/// quantize, quant_act and dequantize (of 16 levels, high nibble first) with the coders of a kernel set.
-const char* whyNotCoded(const MatmulProblem& problem); ///< nullptr: prepareCoded() does it
+/// The operations quantize, quantize-activations and dequantize, computed row by row with the functions of a kernel
+/// set. Dequantize covers 16 levels packed two codes a byte, high nibble first.
+/// Reason for a refusal; nullptr: prepareCoded() accepts the problem
+const char* whyNotCoded(const MatmulProblem& problem);
 std::unique_ptr<PreparedMatmul> prepareCoded(const MatmulProblem& problem, const WeightOperand& operand,
                                              const KernelSet& kernels);
 

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What this processor has that a library does not find out by itself.
+// Processor features that OpenBLAS does not detect correctly by itself.
 
 #include <span>
 
 namespace qs {
 
-/// What decides which core of OpenBLAS suits a processor. A feature counts when the system saves its registers.
+/// The features that decide which OpenBLAS core type suits a processor. A feature counts only if the operating system
+/// saves its registers.
 struct CpuFeatures {
-    bool amd = false;        ///< AMD or Hygon
-    bool fma4 = false;       ///< AMD before Zen
-    bool avx2 = false;       ///< and FMA
-    bool avx512 = false;     ///< F, CD, BW, DQ and VL
-    bool avx512Bf16 = false; ///< products of bf16 pairs
-    bool amx = false;        ///< tiles of bf16
+    bool amd = false;        ///< vendor is AMD or Hygon
+    bool fma4 = false;       ///< FMA4: AMD processors before Zen
+    bool avx2 = false;       ///< AVX2 and FMA
+    bool avx512 = false;     ///< AVX-512 F, CD, BW, DQ and VL
+    bool avx512Bf16 = false; ///< AVX-512 BF16: products of bf16 pairs
+    bool amx = false;        ///< AMX tiles with bf16
 };
-CpuFeatures cpuFeatures(); ///< of this processor
+CpuFeatures cpuFeatures(); ///< the features of this processor
 
-/// Values of OPENBLAS_CORETYPE that suit such a processor, best first. A library gets the first that it knows. Empty:
-/// OpenBLAS may choose. OpenBLAS asks for vendor and model number: it takes a processor that it does not know for an
-/// old one, and computes with vectors of half or a quarter of the width.
+/// The values of OPENBLAS_CORETYPE that suit such a processor, best first. Use the first one that the library knows.
+/// Empty: let OpenBLAS choose. Reason: OpenBLAS decides by vendor and model number. It treats an unknown processor as
+/// an old one, and then computes with vectors of half or a quarter of the width.
 std::span<const char* const> openblasCores(const CpuFeatures& features);
 
 } // namespace qs

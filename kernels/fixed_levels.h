@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Tables of few levels as 16-bit integers, for products of integers where those of floats are slow.
+// Small level tables as 16-bit integers. Products of integers use them where f32 table lookups are slow.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,17 +9,21 @@
 
 namespace qs {
 
-inline constexpr std::size_t kFixedSteps = 8; ///< words of codes whose x share a scale and whose sums are exact
+/// Words of codes that share one scale of x. Integer sums over this many words are exact.
+inline constexpr std::size_t kFixedSteps = 8;
 
+/// A table of 4 or 16 levels as 16-bit integers: level = integer * factor. A table of 4 levels is repeated four times.
 struct FixedLevels {
-    alignas(16) std::uint8_t low[16] = {}, high[16] = {}; ///< bytes of level / factor, repeated
+    alignas(16) std::uint8_t low[16] = {}, high[16] = {}; ///< low and high byte of each integer
     float factor = 0;
-    float mostX = 0;       ///< |x| in fixed point: sums of kFixedSteps words stay below 2^31
+    /// The largest |x| in fixed point, at most 32767. With it, sums over kFixedSteps words stay below 2^31.
+    float mostX = 0;
     bool highOnly = false; ///< all low bytes are 0
 };
 
-/// The levels (4 or 16) rounded to 13 bits with their sign; exactly where halves of whole numbers below 64 are all of
-/// them. nullopt: not a number, or too different for that many bits.
+/// Rounds 4 or 16 levels to 13 bits including the sign. Levels that are all multiples of 1, or all multiples of 0.5,
+/// become exact integers in the high byte. nullopt: wrong count, a value that is not finite, a largest magnitude
+/// outside 1e-20 to 1e20, four levels that are not exact, or a rounding error above 1e-7 of the levels' energy.
 std::optional<FixedLevels> fixedLevels(std::span<const float> levels);
 
 } // namespace qs

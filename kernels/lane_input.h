@@ -5,22 +5,27 @@
 
 namespace qs {
 
-/// The activations of one run as the x stream of LaneWeights: rounded, put in order, padded with zeros.
+/// The activations x of one run as the x stream that LaneWeights describes: rounded, reordered, padded with zeros.
 class LaneInput {
 public:
-    /// What is kept of a row: its stream; floats to be folded with scales first; tables for four bits of codes.
+    /// What is kept of each row: the words of the stream; the floats, if scales are multiplied in later; or lookup
+    /// tables, one for every four bits of codes.
     enum class Keep { Words, Floats, Tables };
-    /// `slots`: rows whose words are kept at a time; sums and scales are kept of all.
+    /// Allocates for a run. `slots`: how many rows are kept at a time. Sums and scales are kept for all rows.
     void reset(const MatmulProblem& problem, const LaneWeights& weights, std::size_t slots, Keep keep);
-    /// Different rows into different slots, from different threads at a time.
+    /// Reads row `row` of x into slot `slot`. Threads may call it at the same time with different rows and slots.
     void read(const MatmulProblem& problem, const LaneWeights& weights, const MatmulInput& in, std::size_t row,
               std::size_t slot, const LaneKernels& kernels);
 
+    /// Words from one slot to the next.
     std::size_t rowWords() const { return m_rowWords; }
     const std::uint32_t* words(std::size_t slot) const { return m_words.data() + slot * m_rowWords; }
-    /// With Keep::Floats: halves of the stream before they become words.
+    /// Keep::Floats only: the reordered floats of a row. For bf16 products, the low elements of all pairs come first,
+    /// then the high elements; each half has streamSize() floats.
     const float* floats(std::size_t slot) const { return m_floats.data() + slot * m_rowFloats; }
+    /// I8 products only: the sum of x in each group, [groups].
     const std::int32_t* sums(std::size_t row) const { return m_sums.data() + row * m_groups; }
+    /// Scale of a row; NaN if the row holds NaN or Inf and is quantized within the run; 1 if x has no scales.
     float scale(std::size_t row) const { return m_scales[row]; }
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What the loops over panels share.
+// Code that the loops over panels share.
 
 #include "kernels/lane_input.h"
 #include "kernels/lane_matmul.h"
@@ -10,15 +10,16 @@
 
 namespace qs {
 
-/// Lanes of a panel to the result: y = value * scale of the row + bias.
+/// Writes lanes of a panel to the result: y = value * scale of the row + bias of the channel.
 class LaneOutput {
 public:
     LaneOutput(const MatmulProblem& problem, const LaneKernels& kernels, const LaneWeights& weights,
                const LaneInput& input, const MatmulOutput& out)
         : m_kernels(kernels), m_weights(weights), m_input(input), m_n(problem.n), m_type(problem.out), m_out(out.out) {}
 
+    /// Stores `count` lanes of row `row`, from lane `firstLane` (counted over all panels) on.
     void store(const float* lanes, std::size_t row, std::size_t firstLane, std::size_t count) const;
-    /// Asks for the cache lines that store() will write.
+    /// Prefetches the cache lines that store() will write.
     void announce(std::size_t row, std::size_t firstLane, std::size_t count) const {
         const std::size_t size = m_type == NumberType::F32 ? 4 : 2;
         const char* y = static_cast<const char*>(m_out) + (row * m_n + firstLane) * size;
@@ -34,16 +35,19 @@ private:
     void* m_out;
 };
 
-/// Things of equal parts that workers take from both ends: each those of its own share, in order and whole but for the
-/// last, whose parts it takes singly; then the parts that others have left. So nobody waits longer than for a part.
+/// Distributes items among worker threads. Every item has the same number of parts. A worker first takes the items of
+/// its own share in order, each as a whole; only the last one part by part. Then it takes parts that other workers have
+/// not started, from the last item backwards. So no worker waits longer than one part takes.
 class Shares {
 public:
     Shares(std::size_t count, int workers, std::size_t parts = 1)
         : m_taken(count), m_workers(workers), m_parts(std::uint32_t(parts)) {}
-    /// Until work(i, first part, end of the parts) is false.
+    /// Calls work(i, first part, end of the parts) until it returns false; then returns false. Returns true when no
+    /// parts are left.
     template<class Work> bool each(int worker, const Work& work) {
         const auto take = [&](std::size_t i, std::uint32_t atOnce) {
-            if (m_taken[i].load(std::memory_order_relaxed) >= m_parts) return true; // a read leaves its line shared
+            // A plain read does not take the cache line from other workers
+            if (m_taken[i].load(std::memory_order_relaxed) >= m_parts) return true;
             for (std::uint32_t from; (from = m_taken[i].fetch_add(atOnce)) < m_parts;)
                 if (!work(i, std::size_t(from), std::size_t(std::min(from + atOnce, m_parts)))) return false;
             return true;
@@ -57,11 +61,12 @@ public:
     }
 
 private:
-    std::vector<std::atomic<std::uint32_t>> m_taken; ///< parts, or more
+    std::vector<std::atomic<std::uint32_t>> m_taken; ///< parts taken of each item; may exceed m_parts
     int m_workers;
     std::uint32_t m_parts;
 };
 
+/// A product with LaneWeights: what the loops for few and for many rows have in common.
 class LaneMatmul : public PreparedMatmul {
 public:
     LaneMatmul(const MatmulProblem& problem, const WeightOperand& operand, const LaneKernels& kernels,

@@ -5,10 +5,11 @@
 
 namespace qs {
 
-/// Few rows of x: every panel once, decoded in registers. Dense: panels decoded into the cache, for many rows.
+/// Gemv, for few rows of x: every panel is read once and decoded in registers. Gemm, for many rows: panels are decoded
+/// into the cache, and a dense product follows.
 enum class LaneLoop { Gemv, Gemm };
 
-/// nullptr: the loop with these kernels does it.
+/// Reason why this loop cannot compute the problem with these kernels; nullptr: it can.
 const char* whyNotLanes(const MatmulProblem& problem, const LaneKernels& kernels, LaneProducts products, LaneLoop loop);
 std::unique_ptr<PreparedMatmul> prepareLanes(const MatmulProblem& problem, const WeightOperand& operand,
                                              const LaneKernels& kernels, LaneProducts products, LaneLoop loop,

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Weights as the fast products read them: a vector lane is an output channel. A panel is 64 channels, four vectors of
-// 16; a step is one 32-bit word of codes for each of them, so that a panel is one sequential stream and every decoded
-// vector meets one broadcast value of x. A word holds `perWord` codes of consecutive k, the first lowest. Groups of
-// words that share a scale are padded to whole words; x is padded with zeros there.
+// Weights in the layout that the fast products read. Every vector lane is an output channel.
 //
-// The order in which x meets the words of a step ("x stream") depends on what is multiplied: single floats take code q
-// of the word at a time, pairs of bf16 codes q and q + perWord/2, quads of bytes codes q + b * perWord/4.
+// A panel is 64 channels: four vectors of 16 lanes. A step is one 32-bit word of codes for each of the 64 channels. So
+// a panel is one sequential stream in memory, and every decoded vector is multiplied by one broadcast value of x. A
+// word holds `perWord` codes of consecutive k, the first in the lowest bits. A group is the k that share a scale; it is
+// padded to whole words, and x is padded with zeros there.
+//
+// The order of x in the "x stream" depends on the products. F32: one float for code q of a word. Bf16: a pair for codes
+// q and q + perWord/2. I8: a quad of bytes for codes q + b * perWord/4, b = 0..3.
 
 #include "kernels/fixed_levels.h"
 #include "kernels/matmul.h"
@@ -17,22 +19,24 @@
 
 namespace qs {
 
-inline constexpr std::size_t kPanel = 64; ///< output channels
-inline constexpr std::size_t kLanes = 16; ///< of a vector
-/// E4 and E5: 8-bit floats with 4 and 5 bits of exponent, whatever its bias.
+inline constexpr std::size_t kPanel = 64; ///< output channels of a panel
+inline constexpr std::size_t kLanes = 16; ///< lanes of a vector
+/// The kinds of codes. Table4, Table2, Table1: indices of 4, 2 and 1 bits into a table. E4, E5: 8-bit floats with 4 and
+/// 5 exponent bits and any bias.
 enum class LaneCodes : std::uint8_t { Table4, Table2, Table1, Int8, E4, E5, Bf16, F16, F32 };
 inline constexpr std::size_t kLaneCodes = 9;
-/// Fixed: of 16-bit integers, both rounded; see FixedLevels.
+/// The arithmetic of a product. Fixed: 16-bit integers; both x and the levels are rounded, see FixedLevels.
 enum class LaneProducts : std::uint8_t { F32, Bf16, I8, Fixed };
 
-/// How a weight is taken; nullptr when it is, else why not.
+/// Finds the kind of codes of a weight. Returns nullptr and sets *codes, or returns the reason for a refusal.
 const char* laneCodesOf(const MatmulProblem& problem, LaneCodes* codes);
 
-/// Of tables of 4 and 16 levels that fit.
+/// The fixed-point levels of a weight with 2 or 4 bits per code; nullopt if fixedLevels() refuses them.
 std::optional<FixedLevels> fixedLevelsOf(const WeightFormat& format);
 
+/// A weight in this layout.
 struct LaneWeights {
-    /// int8Offset: what Int8 codes are stored larger by, 0 or 128.
+    /// int8Offset: the value added to Int8 codes for storage, 0 or 128.
     LaneWeights(const MatmulProblem& problem, const WeightOperand& operand, LaneProducts products, int int8Offset,
                 ThreadTeam& team);
 
@@ -42,24 +46,32 @@ struct LaneWeights {
     std::size_t block = 0;                  ///< k that share a scale
     std::size_t groups = 1, groupSteps = 1; ///< steps = groups * groupSteps
     std::size_t steps = 0, panels = 0;
-    bool scalePerK = false;                 ///< scales change with k (and blocks of channels): they are folded into x
-    std::size_t sets = 1;                   ///< scalePerK: 1 when the 64 lanes of a panel share them, else 4
-    std::size_t laneBlock = 0, lanePad = 0; ///< every laneBlock channels take lanePad lanes; equal: none is skipped
-    int bias = 0;                           ///< I8: value = code * codeStep + bias
+    /// The scales change with k, and perhaps with blocks of channels. The products multiply them into x.
+    bool scalePerK = false;
+    /// scalePerK only: how many different scales a panel has for one k. 1: its 64 lanes share them; else 4.
+    std::size_t sets = 1;
+    /// Every laneBlock channels use lanePad lanes. If they are equal, no lane is skipped.
+    std::size_t laneBlock = 0, lanePad = 0;
+    /// I8: value = code * step + bias, where step is the difference of neighbouring levels.
+    int bias = 0;
     int int8Offset = 0;
-    /// Of a panel: scales that change with k, [set][half][stream] floats, then [step][64] words. One stream in memory.
+    /// For each panel: first the scales that change with k, [set][half][stream] floats; then the codes, [step][64]
+    /// words.
     Aligned<std::uint32_t> stream;
-    Aligned<float> scales;            ///< [panel][group][64]; empty: none, or in the stream
-    alignas(64) float table[16] = {}; ///< 8-bit floats: 2 to the difference of the biases
-    /// The table in bf16, for an index whose first bits do not count.
+    Aligned<float> scales; ///< [panel][group][64]; empty: no scales, or they are in `stream`
+    /// The levels of Table4, Table2 and Table1, repeated to 16. E4, E5: every entry is 2 to the power of the difference
+    /// between the exponent biases of f32 and of the 8-bit float.
+    alignas(64) float table[16] = {};
+    /// The levels in bf16 for an index that is not shifted: table16[s][i] is the level of code i >> s.
     alignas(64) std::uint16_t table16[4][32] = {};
-    FixedLevels fixed;                    ///< Fixed
-    std::vector<std::uint8_t> nanChannel; ///< an 8-bit float is no number there; empty: nowhere
-    std::vector<float> addend;            ///< bias of the output channels, by lane; empty: none
+    FixedLevels fixed; ///< Fixed only
+    /// Output channels that contain the NaN code of an 8-bit float; empty: none.
+    std::vector<std::uint8_t> nanChannel;
+    std::vector<float> addend; ///< bias of the output channels, one per lane; empty: no bias
 
     std::size_t xHalves() const { return products == LaneProducts::Bf16 ? 2 : 1; }
     std::size_t xFloats() const { return steps * perWord; }
-    /// Words of the x stream: floats, pairs or quads.
+    /// Words of the x stream for one row: floats, bf16 pairs or byte quads. Fixed: pairs of 16-bit integers.
     std::size_t streamSize() const {
         return steps * perWord / (products == LaneProducts::F32 ? 1 : products == LaneProducts::I8 ? 4 : 2);
     }
@@ -69,7 +81,7 @@ struct LaneWeights {
     const float* scalesPerK(std::size_t panel, std::size_t set) const {
         return reinterpret_cast<const float*>(stream.data() + panel * panelWords()) + set * xFloats();
     }
-    std::size_t channel(std::size_t lane) const { ///< n or more: no channel
+    std::size_t channel(std::size_t lane) const { ///< output channel of a lane; n or more: the lane has no channel
         const std::size_t rest = lane % lanePad;
         return rest < laneBlock ? lane / lanePad * laneBlock + rest : n;
     }

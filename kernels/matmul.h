@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Products with quantized weights, in several ways ("variants") that stand side by side.
+// Products with quantized weights. Several variants compute the same product.
 //
-// y[M,N] = x[M,K] W^T with W stored [N,K], or x W with W stored [K,N]. A stored weight is a matrix of codes, rows x
-// cols; axis 0 is the row, axis 1 the column. The decoded value is the f32 product level(code) * scale. Variants repack
-// in prepare(); run() is what is timed. Shapes, packings and scales that a variant does not do it declines with a
-// reason.
+// y[M,N] = x[M,K] W^T with W stored as [N,K], or x W with W stored as [K,N]. A stored weight is a matrix of codes, rows
+// x cols; axis 0 is the row, axis 1 the column. The decoded value is level(code) * scale, computed in f32. A variant
+// may repack the weight in prepare(); only run() is timed. A variant declines shapes, packings and scales that it does
+// not support, and gives the reason.
 
 #include "kernels/thread_team.h"
 
@@ -19,22 +19,26 @@
 namespace qs {
 
 enum class NumberType : std::uint8_t { None, F32, F16, Bf16, E8m0, Fp8E4m3, I8, U8, I32, I16 };
-/// Where code i of a row lies; names and meaning are those of the backend interface.
+/// Position of code i of a row in the stored bytes. Names and meaning are those of the backend interface
+/// (plugins/abi/quantscope_backend.h).
 enum class Packing : std::uint8_t { None, PairHiFirst, PairLoFirst, QuadLoFirst, OctetLoFirst, Planar };
 enum class MatmulOp : std::uint8_t { Matmul, Dequantize, Quantize, QuantizeAct };
 
+/// How a weight is stored: element type, packing of codes, scales, and the value of each code.
 struct WeightFormat {
-    std::string id;                       ///< "nf4" "int8" ...; decides for quantize, and for small floats
-    int bits = 32;                        ///< per code: 1 2 4 8 16 32
-    NumberType element = NumberType::F32; ///< of the stored tensor: U8 where codes share bytes
+    /// Id in formats(), e.g. "nf4". It decides the arithmetic of quantize and of small floats. Otherwise the fields
+    /// below do.
+    std::string id;
+    int bits = 32;                        ///< bits per code: 1, 2, 4, 8, 16 or 32
+    NumberType element = NumberType::F32; ///< of the stored tensor; U8 where codes share bytes
     Packing packing = Packing::None;
-    int packAxis = -1;                   ///< 1; 0 for Planar only
-    NumberType scale = NumberType::None; ///< F32 F16 Bf16 E8m0
-    int blockAxis = -1;                  ///< axis cut into blocks; -1: none
-    int channelAxis = -1;                ///< without blocks: the axis kept; -1: one scale, or none
-    std::size_t block = 0;
-    int codeBias = 0;          ///< integers: value = code + codeBias
-    std::vector<float> levels; ///< value of each code where that is a table; empty for integers and floats
+    int packAxis = -1;                   ///< axis along which codes share bytes: 1, or 0 for Planar; -1: no packing
+    NumberType scale = NumberType::None; ///< F32, F16, Bf16, E8m0, or None
+    int blockAxis = -1;                  ///< axis that is cut into blocks with a scale each; -1: none
+    int channelAxis = -1;      ///< without blocks: the axis with one scale per index; -1: one scale in all, or none
+    std::size_t block = 0;     ///< elements of a block
+    int codeBias = 0;          ///< integers only: value = code + codeBias
+    std::vector<float> levels; ///< value of each code; empty for integers and floats
     bool isFloat() const { return levels.empty() && element != NumberType::U8 && element != NumberType::I8; }
     bool isInteger() const { return levels.empty() && !isFloat(); }
 };
@@ -42,83 +46,95 @@ struct WeightFormat {
 struct MatmulProblem {
     MatmulOp op = MatmulOp::Matmul;
     std::size_t m = 1, n = 0, k = 0;
-    bool weightIsKn = false; ///< W is stored [K,N]
+    bool weightIsKn = false; ///< W is stored as [K,N]
+    /// Add a bias of N floats to every row.
     bool bias = false;
-    bool dynamicAct = false; ///< act is I8 or Fp8E4m3, x arrives as F32 and is quantized per row within the run
-    bool measure = false;    ///< quantize sums the error of its codes, too
+    /// x is F32 and is quantized row by row to `act` (I8 or Fp8E4m3) within the run.
+    bool dynamicAct = false;
+    bool measure = false; ///< quantize only: also sum the error of the codes
     WeightFormat weight;
-    NumberType act = NumberType::F32;                                ///< F32 Bf16 I8 Fp8E4m3 (dynamic only)
-    NumberType out = NumberType::F32;                                ///< F32 Bf16
-    NumberType compute = NumberType::None, accum = NumberType::None; ///< demanded; None: the variant's choice
+    NumberType act = NumberType::F32; ///< F32, Bf16, I8, or Fp8E4m3 (dynamic only)
+    NumberType out = NumberType::F32; ///< F32 or Bf16
+    /// Types of products and sums; None: the variant chooses
+    NumberType compute = NumberType::None, accum = NumberType::None;
     std::size_t rows() const { return weightIsKn ? k : n; }
     std::size_t cols() const { return weightIsKn ? n : k; }
 };
 
-/// Why no variant can do it (nullptr: some can): unknown formats, packings and scales, impossible sizes.
+/// Reason why no variant can compute the problem: bad format, packing or scale, impossible size. nullptr: some may.
 const char* whyImpossible(const MatmulProblem& problem);
 
-/// The stored weight; valid during prepare() only. `quantize` takes the f32 [N,K] source as codes.
+/// The stored weight. Valid during prepare() only. For quantize, `codes` is the f32 source, [N,K].
 struct WeightOperand {
     const void* codes = nullptr;
-    std::size_t rowBytes = 0;     ///< from one stored row to the next; padded where the format pads
-    const void* scales = nullptr; ///< blockAxis 1: [rows, scaleCols]; 0: [blocks, cols]; channels: one each; or one
-    std::size_t scaleCols = 0;    ///< blockAxis 1 only
-    const float* bias = nullptr;  ///< N
+    std::size_t rowBytes = 0; ///< bytes from one stored row to the next, with the padding of the format
+    /// Blocks along axis 1: [rows, scaleCols]; along axis 0: [blocks, cols]; per channel: one each; else one value.
+    const void* scales = nullptr;
+    std::size_t scaleCols = 0;   ///< scales per row; blocks along axis 1 only
+    const float* bias = nullptr; ///< [N], or null
 };
 struct MatmulInput {
-    const void* x = nullptr;      ///< [M,K] of problem.act, F32 when dynamic
-    const float* scale = nullptr; ///< M, for I8 that is not dynamic; nullptr: 1
+    const void* x = nullptr;      ///< [M,K] of problem.act; F32 if dynamicAct
+    const float* scale = nullptr; ///< [M], for I8 that is not dynamic; nullptr: all 1
 };
 struct MatmulOutput {
+    /// [M,N] for a product; the weight as stored for dequantize; codes for quantize and QuantizeAct.
     void* out = nullptr;
-    void* scale = nullptr; ///< quantize and quant_act
-    /// quantize that measures, over W and V, what its codes mean: sum (V-W)^2, sum W^2, max |V-W|, max |W|
+    void* scale = nullptr; ///< quantize and QuantizeAct only: the scales
+    /// quantize with `measure` only. Four sums over the source W and the decoded values V: sum (V-W)^2, sum W^2, max
+    /// |V-W|, max |W|.
     double* sums = nullptr;
 };
 
-/// Asked every few milliseconds by every worker.
+/// Asks whether to stop. Every worker thread asks every few milliseconds.
 struct StopRequest {
     bool (*asked)(const void*) = nullptr;
     const void* user = nullptr;
     bool operator()() const { return asked && asked(user); }
 };
 
-/// A function that time goes to.
+/// A function in which a variant spends its time, for profiles and disassembly.
 struct InnerLoop {
-    const char* what; ///< "decodes a panel"
+    const char* what; ///< what it does, e.g. "decodes a panel"
     const void* code;
 };
 
+/// A weight prepared by a variant, ready to run.
 class PreparedMatmul {
 public:
     virtual ~PreparedMatmul() = default;
-    /// False when stopped; the output is then undefined. One run at a time for an object and its clones.
+    /// Computes the result. Returns false if stopped; the output is then undefined. An object and its clones share
+    /// memory, so only one of them may run at a time.
     virtual bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) = 0;
-    /// Own copy of the weights, for runs that must find them in memory.
+    /// A copy with its own memory for the weights. Benchmarks use copies to read weights from memory, not from a cache.
     virtual std::unique_ptr<PreparedMatmul> clone() const = 0;
-    /// What one run reads of the weights and their scales.
+    /// Bytes of weights and scales that one run reads.
     virtual std::size_t weightBytes() const = 0;
-    /// For whoever asks what was run; empty: it is spread over plain code.
+    /// The functions that take the time; empty if there is no single inner loop.
     virtual std::vector<InnerLoop> innerLoops() const { return {}; }
 };
 
+/// Flag of variants that repack the weight in prepare().
 inline constexpr unsigned kVariantRepacks = 8;
 
+/// One way to compute a problem.
 struct MatmulVariant {
-    const char* id; ///< [a-z0-9_.]+
+    const char* id; ///< characters a-z, 0-9, _ and .
     const char* title;
-    const char* note;  ///< products and sums it uses
-    const char* shape; ///< of the inner loop, for whoever asks what was run
+    const char* note;  ///< arithmetic of its products and sums
+    const char* shape; ///< shape of the inner loop, for display
     unsigned flags;
-    double nmseLimit; ///< explained by its arithmetic, against an f64 evaluation of the same operands
+    /// The largest normalized mean squared error that the arithmetic explains, against an f64 result of the same
+    /// operands. A value below 0 asks for the bits of the reference.
+    double nmseLimit;
     NumberType compute;
-    std::size_t fromM;                             ///< the smallest M it is meant for
-    bool (*supported)();                           ///< by this processor, and not above QS_FORCE_ISA
-    const char* (*declines)(const MatmulProblem&); ///< nullptr: it does this problem
+    std::size_t fromM;                             ///< the smallest M that it is meant for
+    bool (*supported)();                           ///< this processor can run it, and QS_FORCE_ISA allows it
+    const char* (*declines)(const MatmulProblem&); ///< reason for declining; nullptr: it accepts
     std::unique_ptr<PreparedMatmul> (*prepare)(const MatmulProblem&, const WeightOperand&, ThreadTeam&);
 };
 
-/// All variants compiled in; the plain reference is first.
+/// All variants in this build. The first one is the plain reference.
 std::span<const MatmulVariant* const> matmulVariants();
 
 } // namespace qs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What every variant does alike with its operands.
+// Operand handling that all variants share.
 
 #include "kernels/matmul.h"
 #include "kernels/zeroed_pages.h"
@@ -10,7 +10,7 @@
 
 namespace qs {
 
-/// Memory of trivial T at the start of a page, zeroed; copies are deep.
+/// An array of a trivial type T that starts at a page and is zeroed. Copies are deep.
 template<class T> class Aligned {
 public:
     Aligned() = default;
@@ -35,7 +35,7 @@ private:
     std::size_t m_n = 0;
 };
 
-/// The stored operand, kept.
+/// An own copy of the stored operand.
 class StoredCopy {
 public:
     StoredCopy(const MatmulProblem& problem, const WeightOperand& operand);
@@ -48,11 +48,13 @@ private:
     Aligned<std::uint8_t> m_codes, m_scales;
     Aligned<float> m_bias;
 };
-std::size_t storedCodeRows(const MatmulProblem& problem);                      ///< rows of bytes
-std::size_t storedScales(const MatmulProblem& problem, std::size_t scaleCols); ///< number of them
+std::size_t storedCodeRows(const MatmulProblem& problem);                      ///< stored rows of bytes
+std::size_t storedScales(const MatmulProblem& problem, std::size_t scaleCols); ///< number of stored scales
+/// Bytes of one number; 0 for None.
 std::size_t bytesOf(NumberType type);
 
-/// Activations as f32 rows; i8 and fp8 rows keep what their codes mean, the scale apart. A dynamic row with NaN or Inf is all NaN.
+/// Activations as f32 rows. Rows of I8 and Fp8E4m3 hold the values of their codes; the scale of a row is separate. If a
+/// dynamic row holds NaN or Inf, its scale is NaN, and so the whole row of the result is NaN.
 class ActivationRows {
 public:
     ActivationRows(const MatmulProblem& problem, const MatmulInput& in);
@@ -65,12 +67,15 @@ private:
     std::vector<float> m_own, m_scales;
 };
 
-/// Row m of i8 activations: given, or quantized here. False (q and scale mean nothing) when the row holds NaN or Inf.
+/// Row m of I8 activations: copied, or quantized here if dynamicAct. Returns false if the row holds NaN or Inf; q and
+/// scale are then undefined.
 bool int8Row(const MatmulProblem& problem, const MatmulInput& in, std::size_t m, std::int8_t* q, float* scale);
 
-/// Row m of f32 as what its e4m3 codes mean, by their format's own rule; the scale apart. False (values untouched) as above.
+/// Quantizes row m of f32 activations to fp8_e4m3 by the rule of that format. values gets the level of each code; the
+/// scale is separate. Returns false if the row holds NaN or Inf; values is then unchanged.
 bool fp8Row(const MatmulProblem& problem, const MatmulInput& in, std::size_t m, float* values, float* scale);
 
+/// Stores one value at index i of an F32 or Bf16 array.
 void storeOutput(NumberType type, void* out, std::size_t i, float value);
 
 } // namespace qs

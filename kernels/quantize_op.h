@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// quantize as an operation: an f32 weight [N,K] to codes and scales as they are stored, in every format of the list and
-// with every kind of scale that it may have, by the format's own calibration.
+// The operation quantize: an f32 weight [N,K] becomes codes and scales in stored form. It supports every format of the
+// list with every scale kind of that format. Scales follow the first calibration that the format lists.
 
 #include "kernels/kernel_set.h"
 #include "kernels/matmul.h"
 
 namespace qs {
 
-const char* whyNotQuantized(const MatmulProblem& problem); ///< nullptr: prepareQuantize() does it
+/// Reason for a refusal; nullptr: prepareQuantize() accepts
+const char* whyNotQuantized(const MatmulProblem& problem);
 std::unique_ptr<PreparedMatmul> prepareQuantize(const MatmulProblem& problem, const WeightOperand& operand,
                                                 const KernelSet& kernels);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Exact conversions between f32 and small IEEE-like floats: 1 sign bit, E exponent bits, M mantissa bits. Half to even,
-// denormals kept, overflow to infinity; a NaN keeps the upper bits of its payload and becomes quiet, as F16C does.
+// Exact conversions between f32 and small floats in IEEE 754 layout: 1 sign bit, E exponent bits, M mantissa bits.
+// Rounds half to even, keeps denormals, overflows to infinity. A NaN keeps the upper bits of its payload and becomes
+// quiet, as the F16C instructions do.
 
 #include <bit>
 #include <cstdint>
@@ -22,14 +23,16 @@ template<int E, int M> struct SmallFloat {
         if (magnitude == 0x7f800000u) return sign | kInfinity;
         const int exponent = int(magnitude >> 23);
         const std::uint32_t mantissa = (magnitude & 0x7fffffu) | (exponent ? 0x800000u : 0u);
-        const int scaled = (exponent ? exponent : 1) - 127 + kBias; // exponent field in the small format
-        // Below the smallest normal the mantissa moves right by the missing exponents; 25 drops every bit and its tie.
+        const int scaled = (exponent ? exponent : 1) - 127 + kBias; // exponent field of the small format
+        // Below the smallest normal number the mantissa is shifted right further. A shift of 25 drops every bit and
+        // leaves no tie.
         int drop = kDrop + (scaled < 1 ? 1 - scaled : 0);
         if (drop > 25) drop = 25;
         const std::uint32_t kept = mantissa >> drop;
         const std::uint32_t rest = mantissa & ((1u << drop) - 1), half = 1u << (drop - 1);
         const std::uint32_t rounded = kept + ((rest > half || (rest == half && (kept & 1u))) ? 1u : 0u);
-        // The implicit bit of a normal number is worth one exponent step, so a carry lands where it must.
+        // The implicit bit of a normal number adds one to the exponent field. So a carry from rounding gives the right
+        // result.
         const std::uint32_t result = rounded + (scaled > 1 ? std::uint32_t(scaled - 1) << M : 0u);
         return sign | (result < kInfinity ? result : kInfinity);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A stored weight read by output channel, whatever its packing, orientation and scales: what the reference decodes and
-// what the fast variants repack from.
+// A stored weight read by output channel, for every packing, orientation and kind of scale. The reference decodes with
+// it, and the fast variants repack from it.
 
 #include "kernels/matmul.h"
 
@@ -9,27 +9,27 @@ namespace qs {
 
 class StoredWeight {
 public:
+    /// Keeps references to problem.weight and to the memory of `operand`; both must live longer.
     StoredWeight(const MatmulProblem& problem, const WeightOperand& operand);
 
     std::size_t n() const { return m_n; }
     std::size_t k() const { return m_k; }
-    int codeBytes() const { return m_codeBytes; } ///< 1 for up to 8 bits, 2, 4
-    /// Value of each code of up to 8 bits.
+    int codeBytes() const { return m_codeBytes; } ///< bytes per code: 1 for up to 8 bits, else 2 or 4
+    /// The value of each code, for codes of up to 8 bits. NaN for a code without a level.
     std::span<const float> levels() const { return m_levels; }
 
-    /// codes[(n - begin) * k() + k] of channels [begin, end), codeBytes() each.
+    /// Reads the codes of channels [begin, end): codes[(n - begin) * k() + k], codeBytes() each.
     void readCodes(std::size_t begin, std::size_t end, void* codes) const;
-    /// Scale of W at output channel n and inner index k; 1 without scales.
+    /// The scale of W at output channel n and inner index k; 1 if there are no scales.
     float scale(std::size_t n, std::size_t k) const;
-    /// level * scale in f32, laid out as readCodes does.
+    /// Decoded values level * scale in f32, in the same layout as readCodes().
     void decode(std::size_t begin, std::size_t end, float* values) const;
 
     bool hasScales() const { return m_format.scale != NumberType::None; }
-    /// Scales lie along k in blocks (one for all k when there are none along it), or change with every k.
-    bool scaleVariesAlongK() const;  ///< in blocks of blockAlongK()
-    std::size_t blockAlongK() const; ///< k() where there is one scale
+    bool scaleVariesAlongK() const;  ///< it changes every blockAlongK() indices
+    std::size_t blockAlongK() const; ///< k() if it does not change along k
     bool scaleVariesAlongN() const;
-    std::size_t blockAlongN() const; ///< n() where there is one scale, 1 where each channel has its own
+    std::size_t blockAlongN() const; ///< n() if it does not change along n; 1 if every channel has its own
 
 private:
     std::size_t blockOf(int axis) const;
@@ -43,7 +43,8 @@ private:
     std::vector<float> m_levels;
 };
 
-float fp8E4m3ToF32(std::uint8_t code); ///< e4m3fn: 0x7f and 0xff are NaN
+float fp8E4m3ToF32(std::uint8_t code); ///< 8-bit float E4M3 (e4m3fn): codes 0x7f and 0xff are NaN
+/// Scale i of an array as f32; 1 if the type has no scales.
 float scaleToF32(NumberType type, const void* scales, std::size_t i);
 
 } // namespace qs

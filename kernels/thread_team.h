@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Workers that stay: each pinned to a CPU of its own, because unpinned pairs may share one. The caller is worker 0.
+// A team of worker threads that stay alive between calls. Each is pinned to its own CPU, because two unpinned threads
+// may share one. The calling thread is worker 0.
 
 #include <atomic>
 #include <cstddef>
@@ -13,19 +14,20 @@ namespace qs {
 
 class ThreadTeam {
 public:
-    /// 0: one for each CPU that this thread may use.
+    /// threads: number of workers with the caller; 0: one for each CPU that this thread may use.
     explicit ThreadTeam(int threads = 0);
     ~ThreadTeam();
     ThreadTeam(const ThreadTeam&) = delete;
     ThreadTeam& operator=(const ThreadTeam&) = delete;
 
+    /// Number of workers, the caller included.
     int size() const { return int(m_threads.size()) + 1; }
-    /// work(worker) on every worker; returns when all are done. Not from within work.
+    /// Calls work(worker) on every worker and returns when all have finished. Must not be called from within `work`.
     template<class Work> void run(const Work& work) {
         runAll([](const void* w, int worker) { (*static_cast<const Work*>(w))(worker); }, &work);
     }
 
-    /// Keeps the calling thread on the CPU of worker 0; gives it its old mask back at the end.
+    /// Pins the calling thread to the CPU of worker 0. The destructor restores its previous CPU mask.
     class Pin {
     public:
         explicit Pin(const ThreadTeam& team);
@@ -42,7 +44,7 @@ private:
     void runAll(Call call, const void* work);
     void serve(int worker);
 
-    std::vector<int> m_cpus; ///< one per worker; empty: not pinned
+    std::vector<int> m_cpus; ///< one per worker; empty: workers are not pinned
     std::vector<std::thread> m_threads;
     Call m_call = nullptr;
     const void* m_work = nullptr;
@@ -51,7 +53,7 @@ private:
     std::atomic<bool> m_end{false};
 };
 
-/// Part `worker` of `count` things, in units of `unit`.
+/// The range [begin, end) of `count` items that belongs to one worker. Its limits are multiples of `unit`.
 inline std::pair<std::size_t, std::size_t> shareOf(std::size_t count, int worker, int workers, std::size_t unit = 1) {
     const std::size_t units = (count + unit - 1) / unit;
     const auto at = [&](int w) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The fastest variant for a kind of problem: a race when it is asked for first, remembered from then on.
+// The fastest variant for a kind of problem. The first request measures the candidates; the answer is remembered.
 
 #include "kernels/variant_race.h"
 
@@ -9,21 +9,23 @@
 
 namespace qs {
 
-/// Of what is kept from run to run, for one processor: id of the variant by likeness(). Both may be empty.
+/// Storage that outlives the process: maps likeness() of a problem to the id of its fastest variant, for one processor.
+/// Both functions may be empty.
 struct VariantKeeper {
     using Choices = std::map<std::string, std::string>;
     std::function<Choices()> load;
-    std::function<void(const Choices&)> store; ///< all that are worth to be kept, after each new one
+    std::function<void(const Choices&)> store; ///< called after each new choice, with all choices worth keeping
 };
 
-/// Several threads may ask; one race is run at a time.
+/// Threads may call fastest() at the same time. Only one race runs at a time.
 class VariantChoices {
 public:
     using Measure = std::function<Race(std::span<const MatmulVariant* const>, const MatmulProblem&)>;
     explicit VariantChoices(VariantKeeper keeper = {}, Measure measure = raceVariants);
 
-    /// One of `candidates`, of which there is at least one: variants that the caller may use for this problem, because
-    /// their arithmetic is allowed to it, the expected fastest first. A single one is not measured.
+    /// The fastest of `candidates` for problems like this one. `candidates` is not empty. It holds the variants whose
+    /// arithmetic the caller accepts, with the expected fastest first. A single candidate is returned without a
+    /// measurement.
     const MatmulVariant& fastest(std::span<const MatmulVariant* const> candidates, const MatmulProblem& problem);
 
 private:
@@ -31,7 +33,7 @@ private:
     VariantKeeper m_keeper;
     Measure m_measure;
     bool m_loaded = false;
-    VariantKeeper::Choices m_known, m_kept; ///< of this process, and what of them is worth to be kept
+    VariantKeeper::Choices m_known, m_kept; ///< all choices of this process, and those worth keeping
 };
 
 } // namespace qs
