@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// quant_act and dequantize as operations: the coders of a kernel set, row by row on a team.
+// The operations quantize-activations and dequantize: the worker threads of a team call the kernel set row by row.
 
 #include "kernels/coders_op.h"
 
@@ -13,6 +13,7 @@
 namespace qs {
 namespace {
 
+/// An operation whose rows do not depend on each other.
 class RowCoder : public PreparedMatmul {
 public:
     bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
@@ -33,6 +34,7 @@ protected:
     virtual void row(std::size_t r, const MatmulInput& in, const MatmulOutput& out, std::vector<float>& scratch) = 0;
 };
 
+/// f32 activations [M,K] to int8, one scale per row. A row with NaN or Inf gets codes 0 and the scale NaN.
 class QuantizeAct final : public RowCoder {
 public:
     QuantizeAct(const MatmulProblem& problem, const KernelSet& kernels)
@@ -59,6 +61,7 @@ private:
     const KernelSet* m_kernels;
 };
 
+/// nf4 or another table of 16 levels, packed two codes per byte, to f32 or bf16.
 class DequantizeNf4 final : public RowCoder {
 public:
     DequantizeNf4(const MatmulProblem& problem, const WeightOperand& operand, const KernelSet& kernels)

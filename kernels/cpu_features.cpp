@@ -22,7 +22,8 @@ bool isAmd() {
     return std::string_view(vendor) == "AuthenticAMD" || std::string_view(vendor) == "HygonGenuine";
 }
 
-/// Not every compiler knows the tiles by name. The system must save them, too: bits 17 and 18 of XCR0.
+/// Reads cpuid, because not every compiler knows these features by name. The operating system must save the tile
+/// registers too: bits 17 and 18 of XCR0.
 bool hasBf16Tiles() {
     unsigned a = 0, b = 0, c = 0, d = 0;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & (1u << 27))) return false; // OSXSAVE
@@ -53,11 +54,13 @@ CpuFeatures cpuFeatures() {
 }
 
 std::span<const char* const> openblasCores(const CpuFeatures& has) {
-    // Widest first; what a processor can do is the end of the list from some row on.
+    // Core types ordered by vector width, widest first. A processor can use all core types from some entry of its list
+    // on.
     static constexpr const char* kIntel[] = {"SAPPHIRERAPIDS", "COOPERLAKE", "SKYLAKEX", "HASWELL"};
     static constexpr const char* kAmd[] = {"COOPERLAKE", "SKYLAKEX", "ZEN", "HASWELL"};
     const bool wide = has.avx512 && has.avx2, pairs = wide && has.avx512Bf16;
-    // AMD's with FMA4 have AVX2 units of half the width, and a core of their own.
+    // AMD processors with FMA4 have AVX2 units of half the width. OpenBLAS has a core type for them and detects it
+    // itself.
     if (!has.avx2 || has.fma4) return {};
     const std::span<const char*const> amd = kAmd, others = kIntel;
     if (has.amd) return amd.subspan(pairs ? 0 : wide ? 1 : 2);

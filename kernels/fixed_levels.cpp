@@ -7,8 +7,10 @@
 namespace qs {
 namespace {
 
-constexpr double kMostError = 1e-7; ///< of the levels' power, without the largest: a weight may not use that one
+/// Largest rounding error, relative to the energy of the levels without the largest ones: a weight may not use those.
+constexpr double kMostError = 1e-7;
 
+/// Whether every level is a whole multiple of `unit`, at most 127 times.
 bool allWhole(std::span<const float> levels, float unit) {
     return std::all_of(levels.begin(), levels.end(), [&](float level) {
         const float value = level / unit;
@@ -29,7 +31,7 @@ std::optional<FixedLevels> fixedLevels(std::span<const float> levels) {
     if (most < 1e-20f || most > 1e20f) return std::nullopt;
     FixedLevels fixed;
     fixed.highOnly = allWhole(levels, 1.0f) || allWhole(levels, 0.5f);
-    if (!fixed.highOnly && size == 4) return std::nullopt; // no kernel: nobody has asked
+    if (!fixed.highOnly && size == 4) return std::nullopt; // no kernel exists for this case
     const float unit = fixed.highOnly ? (allWhole(levels, 1.0f) ? 1.0f : 0.5f) : most / 4095.0f;
     const float shift = fixed.highOnly ? 256.0f : 1.0f;
     fixed.factor = unit / shift;

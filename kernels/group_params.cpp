@@ -35,7 +35,7 @@ GroupParams paramsFromAbsMax(Encoder encoder, float absMax, float clip, float ra
         return {scale, scale};
     }
     case Encoder::RoundFloat: {
-        const float scale = bound / range; // of a bound so small that it underflows as of 0
+        const float scale = bound / range; // a bound so small that this underflows counts as 0
         return scale == 0 ? GroupParams{1, 1} : GroupParams{scale, scale};
     }
     default: return {bound, bound};
@@ -67,7 +67,7 @@ ValueLimits limitsOf(const Run& run, const GroupParams& params) {
     if (run.encoder == Encoder::RoundF16) return {-65504.0f * kWider, 65504.0f * kWider};
     if (run.levelCount == 0) return {-kInfinite, kInfinite};
     const float first = run.levels[0], last = run.levels[run.levelCount - 1], offset = offsetOf(run.encoder, params);
-    if (run.encoder == Encoder::RoundBiased) { // a scale below 0 turns the levels round
+    if (run.encoder == Encoder::RoundBiased) { // a negative scale reverses the order of the levels
         const float a = first * kWider * params.scale + offset, b = last * kWider * params.scale + offset;
         return {std::min(a, b), std::max(a, b)};
     }
@@ -138,7 +138,8 @@ void Moments::merge(const Moments& other) {
         if (n == 0) pivot = other.pivot;
         min = n > 0 ? std::min(min, other.min) : other.min;
         max = n > 0 ? std::max(max, other.max) : other.max;
-        const double d = double(other.pivot) - double(pivot), a = other.s1, b = other.s2, c = other.s3; // moved by d
+        // The sums of `other`, moved to this pivot by d
+        const double d = double(other.pivot) - double(pivot), a = other.s1, b = other.s2, c = other.s3;
         n += other.n;
         s1 += a + other.n * d;
         s2 += b + d * (2 * a + other.n * d);

@@ -8,13 +8,14 @@
 namespace qs {
 namespace {
 
+/// The statistic of one piece; only the fields that the statistic needs are set.
 struct Partial {
     float absMax = 0;
     double sum = 0;
     std::uint64_t count = 0;
 };
 
-/// A statistic is one pass, or two: a centre, and what lies around or above it.
+/// A group statistic. It needs one pass, or two: the first gives a center, the second measures around or above it.
 class Statistic {
 public:
     Statistic(const KernelSet& kernels, const Run& run) : m_kernels(kernels), m_run(run) {}
@@ -61,7 +62,7 @@ private:
 
 using Groups = std::vector<Partial>;
 
-/// Groups of consecutive elements; `centers` is empty in the first pass. False: stopped.
+/// Measures groups of consecutive elements. `centers` is empty in the first pass. Returns false if stopped.
 bool measureRuns(const Statistic& statistic, const float* x, std::size_t elements, std::size_t group,
                  const std::vector<float>& centers, ThreadTeam& team, const StopRequest& stop, Groups& folded) {
     const std::size_t groups = elements / group, pieces = (group + kStatisticPiece - 1) / kStatisticPiece;
@@ -86,7 +87,7 @@ bool measureRuns(const Statistic& statistic, const float* x, std::size_t element
     return !stopped;
 }
 
-/// Columns: a worker walks down all rows with its share of them, so that each sum has one order.
+/// Measures columns. A worker goes down all rows of its own columns, so the order of every sum is fixed.
 bool measureColumns(const KernelSet& kernels, const Statistic& statistic, const float* x, std::size_t rows,
                     std::size_t cols, const std::vector<float>& centers, ThreadTeam& team, const StopRequest& stop,
                     Groups& folded) {

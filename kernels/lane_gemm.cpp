@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Many rows of x: panels decoded into the second-level cache, then a dense product.
+// The loop for many rows of x: it decodes panels into the second-level cache, then does a dense product.
 #include "kernels/lane_loops.h"
 
 #include <algorithm>
@@ -11,9 +11,9 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kDenseSteps = 1024; // stream words of a decoded panel: 256 KiB
-constexpr std::size_t kPartRows = 64;     // of x, at least, that a panel is shared by
+constexpr std::size_t kPartRows = 64;     // smallest number of rows of x in one part of a panel
 
-/// Four words of each of four rows beside each other.
+/// Transposes 4 x 4 words: the words of each of four rows become neighbours. `row`, `toRow`: words from row to row.
 void transpose4(const std::uint32_t* from, std::size_t row, std::uint32_t* to, std::size_t toRow) {
     using Four [[gnu::vector_size(16)]] = std::uint32_t;
     Four a, b, c, d;
@@ -47,7 +47,7 @@ public:
         if (m_room->packed.size() != packed) m_room->packed = Aligned<std::uint32_t>(packed);
         m_room->starts.resize(m_weights.products == LaneProducts::I8 ? blocks * most * m_weights.groups : 0);
         std::atomic<bool> stopped{false};
-        // A part decodes the panel anew, so it must be many rows.
+        // Every part decodes the panel again, so a part must have many rows.
         const std::size_t parts = team.size() > 1 ? std::clamp<std::size_t>(m / kPartRows, 1, 4) : 1;
         Shares rowShares(blocks, team.size()), panelShares(m_weights.panels, team.size(), parts);
         m_room->scratch.resize(std::size_t(team.size()));
@@ -78,22 +78,23 @@ private:
         Aligned<std::uint32_t> panel;
         Aligned<float> sums;
     };
-    /// What a run needs beside the weights.
+    /// Memory of a run besides the weights.
     struct Room {
         LaneInput input;
         Aligned<std::uint32_t> packed;
-        std::vector<Scratch> scratch;     ///< of each worker
-        std::vector<std::int32_t> starts; ///< of I8 sums: [block of rows][group][row]
+        std::vector<Scratch> scratch;     ///< one per worker
+        std::vector<std::int32_t> starts; ///< I8 only: initial values of the sums, [block of rows][group][row]
     };
 
-    /// Rows [first, first + count) of the x stream, word by word beside each other.
+    /// Packs rows [first, first + count) of the x stream: word j of all rows side by side, then word j + 1.
     void pack(const MatmulInput& in, std::size_t first, std::size_t count, std::size_t slot) {
         LaneInput& input = m_room->input;
         const std::size_t size = input.rowWords();
         for (std::size_t i = 0; i < count; ++i) input.read(m_problem, m_weights, in, first + i, slot + i, *m_kernels);
         std::uint32_t* out = m_room->packed.data() + first * size;
         const std::size_t fours = count / 4 * 4;
-        for (std::size_t j = 0; j < size; j += 16, out += 16 * count) { // rows are whole cache lines
+        // The length of a row is a multiple of 16 words, which is one cache line.
+        for (std::size_t j = 0; j < size; j += 16, out += 16 * count) {
             for (std::size_t i = 0; i < fours; i += 4)
                 for (std::size_t w = 0; w < 16; w += 4)
                     transpose4(input.words(slot + i) + j + w, size, out + w * count + i, count);
@@ -108,7 +109,8 @@ private:
                 *start++ = std::int32_t(std::uint32_t(bias) * std::uint32_t(input.sums(first + i)[g]));
     }
 
-    /// Memory that the next chunk will be decoded from, asked for in parts between the products of this one.
+    /// Prefetches the memory that the next chunk will be decoded from. It does so in parts, between the products of
+    /// this chunk.
     class Ahead {
     public:
         Ahead(const void* from, std::size_t words, std::size_t parts)
@@ -122,19 +124,20 @@ private:
         }
 
     private:
-        static constexpr std::size_t kMostAhead = 16384; ///< at a time: bursts are slow
+        static constexpr std::size_t kMostAhead = 16384; ///< bytes per call: longer bursts are slow
         const char* m_at;
         std::size_t m_bytes, m_part;
     };
 
-    /// One panel times some rows, in chunks of k whose decoded weights stay in the second-level cache.
+    /// Multiplies one panel by some rows, in chunks of k. The decoded weights of a chunk stay in the second-level
+    /// cache.
     bool panelTimes(std::size_t panel, Rows wanted, Scratch& scratch, const LaneOutput& output,
                     std::atomic<bool>& stopped, const StopRequest& stop) {
         const LaneWeights& w = m_weights;
         const std::size_t width = m_kernels->microWidth, most = m_kernels->microRows, m = m_problem.m;
         const std::size_t perStep = w.streamSize() / w.steps;
         const std::size_t blocks = (wanted.end - wanted.begin + most - 1) / most;
-        // Integer sums run over whole groups; the others may break anywhere, their scales being applied already.
+        // Integer sums need whole groups. Other sums may be split anywhere, because the scales are already applied.
         std::size_t chunk = std::max<std::size_t>(kDenseSteps / perStep, 1);
         if (w.products == LaneProducts::I8) chunk = std::max<std::size_t>(chunk / w.groupSteps, 1) * w.groupSteps;
         chunk = std::min(chunk, w.steps);
@@ -178,6 +181,7 @@ private:
         return true;
     }
 
+    /// Multiplies one chunk, decoded or as stored, by up to microRows rows of x, from row `first` on.
     void times(const DecodeCall& decoded, std::size_t first, std::size_t rows, std::size_t perStep, float* sums) {
         const LaneWeights& w = m_weights;
         MicroCall call{};
@@ -197,14 +201,16 @@ private:
         call.scale = decoded.scales ? decoded.scales : ones.data();
         call.scaleRow = decoded.scales ? kPanel : 0;
         if (call.kk > 1) return kernel(call);
-        const std::size_t groups = std::exchange(call.groups, 1); // shorter than a kernel takes more than one of
+        // The groups are too short for a kernel to take several at once.
+        const std::size_t groups = std::exchange(call.groups, 1);
         for (std::size_t g = 0; g < groups; ++g, call.add = true) {
             kernel(call);
             call.a += rows, call.b += call.bStep, call.init += rows, call.scale += call.scaleRow;
         }
     }
 
-    /// One for all clones: a room of its own would be as cold as the copy, with fresh pages at its first run.
+    /// Shared by all clones. A clone is made to find its weights in memory; its own buffers would add page faults to
+    /// its first run.
     std::shared_ptr<Room> m_room = std::make_shared<Room>();
 };
 

@@ -11,7 +11,8 @@
 namespace qs {
 namespace {
 
-/// Calls with the number as a constant, so that copies of so many values become a few instructions.
+/// Calls work with n (1, 2, 4, 8 or 16) as a compile-time constant, so that copying n values becomes a few
+/// instructions.
 template<class Work> void withConstant(std::size_t n, const Work& work) {
     switch (n) {
     case 1: return work(std::integral_constant<std::size_t, 1>{});
@@ -24,7 +25,7 @@ template<class Work> void withConstant(std::size_t n, const Work& work) {
 
 using Bytes [[gnu::vector_size(16)]] = std::uint8_t;
 
-/// Bytes 0, 8, 1, 9, ...
+/// Bytes 0, 8, 1, 9, ... of a.
 Bytes interleaved(Bytes a) {
     using Halves [[gnu::vector_size(16)]] = std::uint64_t;
     const auto both = std::bit_cast<Halves>(a);
@@ -32,7 +33,7 @@ Bytes interleaved(Bytes a) {
     return __builtin_shufflevector(a, upper, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
 }
 
-/// 16 bytes as quads of bytes i, i + quarter, i + 2 quarter, i + 3 quarter.
+/// Reorders 16 bytes to quads of the bytes i, i + quarter, i + 2 quarter, i + 3 quarter.
 template<std::size_t quarter> Bytes quads(Bytes a) {
     if constexpr (quarter == 4) return interleaved(interleaved(a));
     using Words [[gnu::vector_size(16)]] = std::uint32_t;
@@ -43,7 +44,8 @@ template<std::size_t quarter> Bytes quads(Bytes a) {
 } // namespace
 
 void LaneInput::reset(const MatmulProblem& problem, const LaneWeights& weights, std::size_t slots, Keep keep) {
-    // An odd number of cache lines from row to row: powers of two would all fall into the same sets.
+    // Rows are an odd number of cache lines apart. Distances of a power of two would put all rows into the same cache
+    // sets.
     const std::size_t words =
         keep == Keep::Tables ? weights.steps * 8 * kLanes : weights.streamSize() + weights.steps / kFixedSteps + 1;
     m_rowWords = ((words + 15) / 16 | 1) * 16;
@@ -125,7 +127,7 @@ void LaneInput::read(const MatmulProblem& problem, const LaneWeights& weights, c
     std::uint32_t* words = m_words.data() + slot * m_rowWords;
     if (problem.act == NumberType::I8) {
         q.resize(k);
-        if (!int8Row(problem, in, row, q.data(), &m_scales[row])) { // NaN or Inf: so is the whole row of y
+        if (!int8Row(problem, in, row, q.data(), &m_scales[row])) { // NaN or Inf makes the whole row of y NaN
             m_scales[row] = std::numeric_limits<float>::quiet_NaN();
             std::fill(q.begin(), q.end(), std::int8_t(0));
         }

@@ -12,7 +12,7 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kMostI32 = 131071;  // 128 * 127 * k stays below 2^31
-constexpr std::size_t kMostGemvRows = 64; // decoding anew for every 4 rows costs least up to about here
+constexpr std::size_t kMostGemvRows = 64; // up to about here it is cheapest to decode again for every 4 rows
 constexpr std::size_t kGemvRows = 4;
 
 class LaneGemv final : public LaneMatmul {
@@ -59,13 +59,14 @@ public:
     }
 
 private:
-    /// What a run needs beside the weights.
+    /// Memory of a run besides the weights.
     struct Room {
         LaneInput input;
-        std::vector<Aligned<std::uint32_t>> folded; ///< of each worker
+        std::vector<Aligned<std::uint32_t>> folded; ///< one per worker
     };
 
-    /// Until others have read their rows of x; asks for the start of a panel meanwhile, for the memory would be idle.
+    /// Waits until other workers have read their rows of x. Meanwhile it prefetches the start of a panel, because the
+    /// memory is idle.
     void awaitRows(const std::atomic<std::size_t>& rowsRead, std::size_t panel) const {
         constexpr std::size_t kMostAhead = 32768, kAtOnce = 512; // bytes
         const char* at = reinterpret_cast<const char*>(m_weights.stream.data() + panel * m_weights.panelWords());
@@ -76,13 +77,14 @@ private:
         }
     }
 
-    /// Tables are larger than x: beyond two rows they no longer come from the cache in time.
+    /// Tables are larger than x. With more than two rows they do not stay in the cache.
     LaneInput::Keep keep() const {
         if (m_weights.scalePerK) return LaneInput::Keep::Floats;
         const bool tables = m_problem.m <= 2 && m_kernels->gemvLookups[int(m_weights.codes)];
         return tables ? LaneInput::Keep::Tables : LaneInput::Keep::Words;
     }
 
+    /// Multiplies the scales into a row of x, for scales that change with k.
     void fold(const float* x, const float* scale, std::uint32_t* out) const {
         const std::size_t size = m_weights.streamSize();
         if (m_weights.products == LaneProducts::Fixed)
@@ -90,6 +92,7 @@ private:
         else
             m_kernels->fold(x, scale, size, size, out);
     }
+    /// Multiplies one panel by up to 4 rows of x, from row m on.
     void times(std::size_t panel, std::size_t m, Aligned<std::uint32_t>& folded, const LaneOutput& output) {
         alignas(64) float y[kGemvRows * kPanel];
         const LaneWeights& w = m_weights;
@@ -114,10 +117,11 @@ private:
             output.store(y + i * kPanel, m + i, panel * kPanel, kPanel);
     }
 
-    /// One for all clones: one of its own would be as cold as the copy.
+    /// Shared by all clones, so that a clone has only cold weights, not cold buffers.
     std::shared_ptr<Room> m_room = std::make_shared<Room>();
 };
 
+/// Whether the levels are integers of -128..127 at equal steps of 1, or of 2 for one bit.
 bool integerTable(const MatmulProblem& problem, LaneCodes codes) {
     const auto& levels = problem.weight.levels;
     if (levels.empty() || codes == LaneCodes::Int8) return true;

@@ -15,7 +15,7 @@ int codeBits(LaneCodes codes) {
     return bits[int(codes)];
 }
 
-/// Levels of the codes as a table that repeats; codes that are never used count as the value that continues the row.
+/// The value of each code. Codes that the format does not use are NaN.
 std::vector<float> tableOf(const WeightFormat& format) {
     const std::size_t count = std::size_t(1) << format.bits;
     std::vector<float> levels = format.levels;
@@ -25,12 +25,12 @@ std::vector<float> tableOf(const WeightFormat& format) {
     return levels;
 }
 
-/// 2 to the difference of the exponents' biases, of f32 and of these levels as floats with `mantissa` bits, where that
-/// is what they are, but for codes without a number. 0 where they are something else.
+/// If 256 levels are an 8-bit float with `mantissa` mantissa bits: 2 to the power of the difference between the
+/// exponent biases of f32 and of that float. NaN codes may differ. Returns 0 if the levels are something else.
 float floatFactor(std::span<const float> levels, int mantissa) {
     if (levels.size() != 256) return 0;
     const auto widened = [&](unsigned code) { return std::bit_cast<float>((code & 0x7f) << (23 - mantissa)); };
-    const unsigned one = 1u << mantissa; // the smallest that is not subnormal: a power of two
+    const unsigned one = 1u << mantissa; // the smallest normal number, a power of two
     const float factor = levels[one] / widened(one);
     for (unsigned code = 0; code < 256; ++code) {
         const float value = widened(code) * factor;
@@ -94,7 +94,7 @@ LaneWeights::LaneWeights(const MatmulProblem& problem, const WeightOperand& oper
         std::fill_n(table, 16, floatFactor(weight.levels(), codes == LaneCodes::E4 ? 3 : 2));
         nanChannel.assign(n, 0);
     }
-    // One scale for each group of k, or scales that also change with every k in blocks of channels.
+    // Either one scale for each group of k, or scales that change with every k, perhaps in blocks of channels.
     const std::size_t alongK = weight.blockAlongK(), alongN = weight.blockAlongN();
     scalePerK = weight.hasScales() && alongK == 1 && k > 1;
     block = scalePerK || alongK == 0 ? k : alongK;
@@ -130,10 +130,11 @@ LaneWeights::LaneWeights(const MatmulProblem& problem, const WeightOperand& oper
 void LaneWeights::fillPanel(const StoredWeight& weight, std::size_t panel, std::vector<std::uint8_t>& scratch) {
     const std::size_t bits = 32 / perWord, size = std::size_t(weight.codeBytes());
     scratch.resize(kLanes * k * size);
-    // Codes of bytes are signed, or unsigned and 128 larger; so are they to be here.
+    // Stored bytes are signed, or unsigned and larger by 128. The kernels want one of these. `other`: the sign bit must
+    // change.
     const bool other = codes == LaneCodes::Int8 && (weight.levels()[0] == -128.0f) != (int8Offset == 128);
     for (std::size_t lane = 0; lane < kPanel; lane += kLanes) {
-        // Sixteen lanes hold consecutive channels: laneBlock starts at a multiple of 16 lanes.
+        // 16 lanes hold consecutive channels, because laneBlock starts at a multiple of 16 lanes.
         const std::size_t first = channel(panel * kPanel + lane);
         if (first >= n) continue;
         std::size_t count = 1;

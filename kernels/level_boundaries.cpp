@@ -20,7 +20,7 @@ std::vector<float> boundariesBetween(std::span<const float> levels) {
 
 std::span<const float> boundariesOf(std::span<const float> levels) {
     static std::mutex mutex;
-    static std::map<const float*, std::vector<float>> known; // nodes stay where they are
+    static std::map<const float*, std::vector<float>> known; // std::map: elements do not move
     const std::lock_guard lock(mutex);
     auto& boundaries = known[levels.data()];
     if (boundaries.empty()) boundaries = boundariesBetween(levels);

@@ -125,7 +125,7 @@ struct MatmulVariant {
     const char* shape; ///< shape of the inner loop, for display
     unsigned flags;
     /// The largest normalized mean squared error that the arithmetic explains, against an f64 result of the same
-    /// operands. A value below 0 asks for the bits of the reference.
+    /// operands. 0: the limit of the host for `compute`. Below 0: the result must be exact.
     double nmseLimit;
     NumberType compute;
     std::size_t fromM;                             ///< the smallest M that it is meant for

@@ -57,7 +57,7 @@ bool int8Row(const MatmulProblem& problem, const MatmulInput& in, std::size_t m,
         return true;
     }
     bestKernels().quantizeInt8Stored(static_cast<const float*>(in.x) + m * k, k, k, q, scale);
-    return std::isfinite(*scale); // as the largest magnitude is
+    return std::isfinite(*scale); // finite if the largest magnitude is finite
 }
 
 bool fp8Row(const MatmulProblem& problem, const MatmulInput& in, std::size_t m, float* values, float* scale) {

@@ -12,7 +12,7 @@ namespace qs {
 namespace {
 
 #if defined(__x86_64__)
-/// Not above the set that QS_FORCE_ISA or the processor allows.
+/// Whether the processor and QS_FORCE_ISA allow this set.
 bool allowed(const KernelSet& wanted) {
     for (const KernelSet* set : kernelSets()) {
         if (set == &wanted) return wanted.supported();
@@ -46,12 +46,14 @@ bool avx512() { return allowed(avx512Kernels()) && __builtin_cpu_supports("avx51
 bool avx512Bf16() { return avx512() && __builtin_cpu_supports("avx512bf16"); }
 
 #elif defined(__aarch64__)
-bool neon() { return !std::getenv("QS_FORCE_ISA"); } // the only named set there is the scalar one
+// The only set that QS_FORCE_ISA can name there is the scalar one
+bool neon() { return !std::getenv("QS_FORCE_ISA"); }
 #endif
 
+// Limits of the normalized mean squared error, by the type of products.
 constexpr double kF32Limit = 1e-9, kBf16Limit = 3e-5, kI8Limit = 1e-12, kFixedLimit = 1e-6;
 
-/// One loop with the kernels of one instruction set.
+/// The variant that runs one loop with the kernels of one instruction set.
 template<const LaneKernels& (*kernels)(LaneProducts), LaneProducts products, LaneLoop loop>
 constexpr MatmulVariant lanes(const char* id, const char* title, const char* note, const char* shape,
                               bool (*supported)()) {

@@ -10,7 +10,7 @@
 namespace qs {
 namespace {
 
-// Floats in ascending order as integers.
+// Maps floats to integers in the same order.
 std::int32_t ordinal(float v) {
     const auto bits = std::bit_cast<std::int32_t>(v);
     return bits < 0 ? std::int32_t(0x80000000u - std::uint32_t(bits)) : bits;

@@ -18,7 +18,7 @@ ScaleKind scaleKindOf(const WeightFormat& w) {
     return w.channelAxis >= 0 ? ScaleKind::Axes : ScaleKind::Tensor;
 }
 
-/// The first calibration that the format lists for such scales, as `quantize` of a spec without calib takes it.
+/// The first calibration that the format lists for this scale kind. A spec without calib uses the same.
 GroupStatistic statisticOf(const FormatTraits& format, ScaleKind kind) {
     const bool absMax = format.calibrations.starts_with("absmax");
     const bool threshold = format.encoder == Encoder::Threshold;
@@ -27,7 +27,7 @@ GroupStatistic statisticOf(const FormatTraits& format, ScaleKind kind) {
     return threshold ? GroupStatistic::MeanAbsTwn : GroupStatistic::MeanAbs;
 }
 
-/// What is stored for a code; may not fit the bits.
+/// The stored integer or byte of a code. It may not fit the bits; whyNotCodes() checks that.
 int storedCode(const FormatTraits& format, const WeightFormat& w, std::size_t code) {
     if (format.kind == FormatKind::Float) return format.bytes[code];
     return w.levels.empty() ? int(format.levels[code]) - w.codeBias : int(code);
@@ -106,7 +106,7 @@ private:
         std::vector<std::uint8_t> codes;
     };
 
-    /// Of one worker.
+    /// The measurements of one worker thread. Aligned so that workers do not share cache lines.
     struct alignas(128) Measured {
         ErrorSums sums;
         float top = 0;
@@ -162,7 +162,8 @@ private:
         std::memcpy(to, x, m_k * sizeof(float));
     }
 
-    /// The coders that write what is stored without codes of a byte in between.
+    /// Uses the functions that write the stored form directly, without one byte per code. Returns false if none of them
+    /// fits.
     bool direct(const float* x, std::uint8_t* to, float* scales, Scratch& scratch, ErrorSums* sums) const {
         const std::size_t group = m_run.group;
         if (m_format.encoder == Encoder::NearestNf4 && m_packing == Packing::PairHiFirst) {
@@ -174,7 +175,7 @@ private:
             m_kernels->quantizeNf4Packed(x, m_padded, group, to, scales, sums);
             return true;
         }
-        if (sums) return false; // the others do not take them along
+        if (sums) return false; // the other functions do not measure
         if (m_format.encoder == Encoder::RoundInteger && m_format.levels.size() == 255 && m_signed) {
             m_kernels->quantizeInt8Stored(x, m_k, group, reinterpret_cast<std::int8_t*>(to), scales);
             return true;
@@ -182,7 +183,7 @@ private:
         if (m_format.encoder != Encoder::Threshold || m_packing != Packing::QuadLoFirst) return false;
         if (m_stored[0] != 0 || (m_kind == ScaleKind::Block && group % 4)) return false;
         m_kernels->quantizeTernaryPacked(x, m_k, group, to, scales);
-        for (std::size_t i = m_k; i % 4; ++i) // what fills the last byte decodes to 0
+        for (std::size_t i = m_k; i % 4; ++i) // fills the rest of the last byte with codes of 0
             to[i / 4] = std::uint8_t(to[i / 4] | m_stored[std::size_t(m_format.zeroCode)] << (i % 4 * 2));
         return true;
     }
@@ -194,7 +195,7 @@ private:
     ScaleKind m_kind;
     Run m_run;
     SharedGroups m_shared;
-    bool m_shares = false; ///< scales that no row can see alone
+    bool m_shares = false; ///< the scales need a pass over more than one row
     bool m_signed = false;
     std::array<std::uint8_t, 256> m_stored{};
     const KernelSet* m_kernels;
@@ -212,7 +213,7 @@ const char* whyNotCodes(const FormatTraits& format, const WeightFormat& w) {
     for (std::size_t code = 0; code < format.levels.size(); ++code) {
         const int stored = storedCode(format, w, code);
         if (stored < least || stored > most) return "the format has levels that those bits do not reach";
-        // What a code means must be the level that it was chosen for, by either of the format's decoders.
+        // The value of a code must be the level that was chosen for it, in one of the two decoders of the format.
         const bool poly = !w.levels.empty() && !format.polyLevels.empty() && w.levels[code] == format.polyLevels[code];
         if (!w.levels.empty() && w.levels[code] != format.levels[code] && !poly)
             return "quantize writes the format's own levels";

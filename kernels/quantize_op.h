@@ -8,7 +8,7 @@
 
 namespace qs {
 
-/// Reason for a refusal; nullptr: prepareQuantize() accepts
+/// The reason for a refusal; nullptr if prepareQuantize() accepts the problem.
 const char* whyNotQuantized(const MatmulProblem& problem);
 std::unique_ptr<PreparedMatmul> prepareQuantize(const MatmulProblem& problem, const WeightOperand& operand,
                                                 const KernelSet& kernels);

@@ -41,7 +41,7 @@ StoredWeight::StoredWeight(const MatmulProblem& problem, const WeightOperand& op
             m_levels[code] = fp8E4m3ToF32(std::uint8_t(code));
         else if (m_format.levels.empty())
             m_levels[code] = float(integer + m_format.codeBias);
-        else // a code without a level: as loud as possible
+        else // a code without a level becomes NaN, so that the error is visible
             m_levels[code] = code < m_format.levels.size() ? m_format.levels[code] : std::nanf("");
     }
 }

@@ -23,9 +23,10 @@ void relax() {
 #endif
 }
 
-// The next call comes soon or not at all; the end of one under way comes soon. Waking up takes 50 us in a guest.
+// How long a thread spins before it sleeps. The next call comes soon or not at all, and a call under way ends soon.
+// Waking a thread takes 50 us in a virtual machine.
 constexpr std::chrono::microseconds kSpinForWork{60}, kSpinForEnd{300};
-
+/// Returns when `value` is no longer `old`. Spins for a while, then sleeps in the kernel.
 /// Spins for a while, then sleeps in the kernel until the value changes.
 void waitWhile(const std::atomic<std::uint32_t>& value, std::uint32_t old, std::chrono::microseconds spin) {
     const auto end = std::chrono::steady_clock::now() + spin;
@@ -35,7 +36,7 @@ void waitWhile(const std::atomic<std::uint32_t>& value, std::uint32_t old, std::
             relax();
         }
         if (std::chrono::steady_clock::now() >= end) break;
-        std::this_thread::yield(); // to the worker that is waited for, where it shares this CPU
+        std::this_thread::yield(); // lets a worker run that shares this CPU
     }
     while (value.load(std::memory_order_acquire) == old) value.wait(old, std::memory_order_acquire);
 }
@@ -56,7 +57,7 @@ void pinThisThread([[maybe_unused]] int cpu) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
-    pthread_setaffinity_np(pthread_self(), sizeof set, &set); // a refusal costs speed only
+    pthread_setaffinity_np(pthread_self(), sizeof set, &set); // if this fails, only speed is lost
 #endif
 }
 

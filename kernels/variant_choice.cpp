@@ -14,7 +14,7 @@ const MatmulVariant& VariantChoices::fastest(std::span<const MatmulVariant* cons
     if (candidates.size() == 1) return *candidates.front();
     const std::lock_guard lock(m_lock);
     if (!std::exchange(m_loaded, true) && m_keeper.load) m_known = m_kept = m_keeper.load();
-    // Other candidates for the like are another question.
+    // The key includes the candidates: other candidates for a similar problem need their own race.
     std::string key = likeness(problem) + " of";
     for (const MatmulVariant* each : candidates) key += std::string(" ") + each->id;
     if (const auto known = m_known.find(key); known != m_known.end())

@@ -18,7 +18,7 @@ double medianOf(std::vector<double> values) {
     return *middle;
 }
 
-/// Of such a type, 0.5 to 1 where it is a float: no NaN, no denormal.
+/// Fills an array with values of a type. Floats get 0.5 to 1: no NaN and no denormal.
 void fillLike(NumberType type, std::vector<std::uint8_t>& bytes) {
     const std::size_t size = std::max<std::size_t>(bytesOf(type), 1);
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::uint8_t(i * 37 % 101);
@@ -28,7 +28,7 @@ void fillLike(NumberType type, std::vector<std::uint8_t>& bytes) {
     for (std::size_t i = size - 1; i < bytes.size(); i += size) bytes[i] = high;
 }
 
-/// Operands of a small problem, made up, and room for what it makes.
+/// Generated operands of a small problem, and memory for its result.
 struct Trial {
     explicit Trial(const MatmulProblem& p) {
         const WeightFormat& format = p.weight;
@@ -116,7 +116,7 @@ Race raceVariants(std::span<const MatmulVariant* const> candidates, const Matmul
     };
     for (const MatmulVariant* variant : candidates) {
         prepared.push_back(variant->prepare(small, trial.operand, team));
-        once(prepared.size() - 1); // touches its pages
+        once(prepared.size() - 1); // the first run touches the memory pages
     }
     return race(candidates.size(), once);
 }

@@ -25,7 +25,7 @@ void* zeroedPages(std::size_t bytes) {
     if (!data) throw std::bad_alloc();
     taken += (bytes / page + 1) * page + kPage;
 #if defined(__linux__)
-    if (page == kHugePage) ::madvise(data, bytes, MADV_HUGEPAGE); // a refusal costs speed only
+    if (page == kHugePage) ::madvise(data, bytes, MADV_HUGEPAGE); // if this fails, only speed is lost
 #endif
     return std::memset(data, 0, bytes);
 }
