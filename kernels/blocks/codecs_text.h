@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A format has: elements, bytes, group, first (the level of code 0), whether values have an offset, encode (or encodeMany),
-// unpack (codes) and scales (and minima) of a block. The rest is here.
+// The codecs of all block formats. A format is a struct with: elements, bytes, group, first (the level of code 0),
+// offset (whether values have an offset), encode or encodeMany, unpack (codes of a block), and scales (scales and
+// offsets of a block).
 
-/// Levels that are not consecutive integers; a zero is +0, as ggml's tables of integers have it. Those of E2M1 are
-/// doubled and their scales halved.
+/// Level tables of formats whose levels are not consecutive integers. A zero is +0, as in ggml's integer tables. The
+/// levels of E2M1 are doubled, and their scales are halved.
 alignas(64) constexpr float kE2m1[16] = {-12, -8, -6, -4, -3, -2, -1, 0, 0, 1, 2, 3, 4, 6, 8, 12};
 enum class Table { None, Iq4, E2m1 };
 template<class Format> constexpr Table kTable = Table::None;
@@ -12,6 +13,7 @@ template<> constexpr Table kTable<Iq4Xs> = Table::Iq4;
 template<> constexpr Table kTable<Mx4> = Table::E2m1;
 template<> constexpr Table kTable<Nv4> = Table::E2m1;
 
+/// The levels of kLanes codes.
 template<class Format> QS_INLINE Floats levels(const std::uint8_t* codes) {
     if constexpr (kTable<Format> == Table::None)
         return floatsOf(loadCodes(codes)) + float(Format::first);
@@ -19,6 +21,7 @@ template<class Format> QS_INLINE Floats levels(const std::uint8_t* codes) {
         return lookUp<16>(kTable<Format> == Table::Iq4 ? kIq4Levels.data() : kE2m1, loadCodes(codes));
 }
 
+/// The registry entry of a format, built from its struct.
 template<class Format> struct Codec {
     static constexpr std::size_t elements = Format::elements, bytes = Format::bytes, group = Format::group;
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// iq4_nl iq4_xs: 16 values of a table that is finer near 0.
-// A value's code is the number of thresholds, halfway between neighbours, that it reaches.
+// iq4_nl and iq4_xs: 16 levels in a table that is finer near 0. A threshold is the midpoint of two neighbouring levels.
+// The code of a value is the number of thresholds that it reaches.
 
 constexpr float iq4Threshold(int i) { return (kIq4Levels[std::size_t(i)] + kIq4Levels[std::size_t(i) + 1]) / 2; }
 
-/// From -132 on in cells of 8; no two thresholds are so near and none is on a cell's edge.
+/// A lookup table with cells of width 8 that start at -132. A cell has at most one threshold, and no threshold lies on
+/// a limit of a cell.
 struct Iq4Cells {
     float threshold[32], below[32], above[32];
     constexpr Iq4Cells() : threshold(), below(), above() {
@@ -21,21 +22,23 @@ struct Iq4Cells {
 };
 constexpr Iq4Cells kIq4Cells;
 
-/// The level nearest to v, the upper one on ties.
+/// The level nearest to v; the upper one on ties.
 QS_INLINE Floats iq4Level(Floats v) {
     const Floats inside = within(v, -131, 123);
     const Ints cell = truncated((inside + 132) * 0.125f);
     return inside >= lookUp<32>(kIq4Cells.threshold, cell) ? lookUp<32>(kIq4Cells.above, cell)
                                                            : lookUp<32>(kIq4Cells.below, cell);
 }
+/// The code of that level.
 QS_INLINE Ints iq4Codes(Floats v) {
     Ints code = {};
     for (int i = 0; i < 15; ++i) code -= v >= iq4Threshold(i);
     return code;
 }
 
-/// The scale with the least error weighted by x^2 among those under which the largest value is the first level, moved by
-/// up to 7 in units of a level, of sub-blocks in lanes. 0 where all is 0.
+/// Fits the scale of kLanes sub-blocks, one per lane; x[i] holds element i of each. The candidates put the largest
+/// value on the first level, moved by -7 to 7 units of a level. The best one has the least error weighted by x^2. The
+/// scale is 0 if all values are 0.
 inline void fitIq4(const Floats* x, Floats* scale) {
     Floats most = {}, atMost = {};
     for (int i = 0; i < 32; ++i) {
@@ -65,6 +68,7 @@ inline void fitIq4(const Floats* x, Floats* scale) {
     *scale = most < 1e-15f ? Floats{} : d;
 }
 
+/// 32 values: an f16 scale, then 16 bytes of codes.
 struct Iq4Nl {
     static constexpr int elements = 32, bytes = 18, group = 32, first = 0;
     static constexpr bool offset = false;
@@ -89,7 +93,8 @@ struct Iq4Nl {
     static void scales(const std::uint8_t* in, float* scale, float*) { *scale = readF16(in); }
 };
 
-/// Eight scales of 6 bits times an f16: d, the upper 2 bits of each, the lower 4, the codes.
+/// 256 values in 8 sub-blocks with a 6-bit scale each. Bytes: an f16 scale d, the upper 2 bits of the 6-bit scales,
+/// their lower 4 bits, the codes.
 struct Iq4Xs {
     static constexpr int elements = 256, bytes = 136, group = 32, first = 0;
     static constexpr bool offset = false;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// QS_LANES lanes in the compiler's own vectors, a register of the instruction set. No sum goes across lanes, so that their
-// number changes no result.
+// QS_LANES lanes in vector types of the compiler; one vector is one register of the instruction set. No sum crosses
+// lanes, so the number of lanes changes no result.
 
 constexpr int kLanes = QS_LANES;
 using Floats = float __attribute__((vector_size(4 * QS_LANES)));
 using Ints = std::int32_t __attribute__((vector_size(4 * QS_LANES)));
-using Codes = std::uint8_t __attribute__((vector_size(QS_LANES))); ///< of as many values
+using Codes = std::uint8_t __attribute__((vector_size(QS_LANES))); ///< one code per lane
 using Bytes = std::uint8_t __attribute__((vector_size(16)));
 
 QS_INLINE Floats load(const float* at) {
@@ -22,14 +22,14 @@ QS_INLINE Bytes loadBytes(const std::uint8_t* at) {
 QS_INLINE void storeBytes(std::uint8_t* at, Bytes v) { std::memcpy(at, &v, sizeof v); }
 QS_INLINE Floats all(float value) { return value - Floats{}; }
 
-/// The second where the first is NaN.
+/// The larger value per lane; b if a or b is NaN.
 QS_INLINE Floats larger(Floats a, Floats b) { return a > b ? a : b; }
 QS_INLINE Floats smaller(Floats a, Floats b) { return a < b ? a : b; }
 QS_INLINE Floats magnitude(Floats v) { return (Floats)((Ints)v & 0x7fffffff); }
 QS_INLINE Floats within(Floats v, float low, float high) { return smaller(larger(v, all(low)), all(high)); }
-/// Half to even, |v| below 2^22.
+/// Rounds half to even. |v| is below 2^22.
 QS_INLINE Floats nearest(Floats v) { return (v + 12582912.0f) - 12582912.0f; }
-/// The integer nearest to v within [low, high].
+/// Limits v to [low, high] and rounds it to an integer.
 QS_INLINE Floats nearestWithin(Floats v, float low, float high) { return nearest(within(v, low, high)); }
 QS_INLINE Ints truncated(Floats v) { return __builtin_convertvector(v, Ints); }
 QS_INLINE void storeCodes(std::uint8_t* at, Ints v) {
@@ -43,6 +43,7 @@ QS_INLINE Ints loadCodes(const std::uint8_t* at) {
 }
 QS_INLINE Floats floatsOf(Ints v) { return __builtin_convertvector(v, Floats); }
 
+/// The largest lane.
 QS_INLINE float largest(Floats v) {
 #if QS_LANES == 16
     using Half = float __attribute__((vector_size(32)));
@@ -62,6 +63,7 @@ QS_INLINE float largest(Floats v) {
     const float e = q[0] > q[1] ? q[0] : q[1], f = q[2] > q[3] ? q[2] : q[3];
     return e > f ? e : f;
 }
+/// Whether a lane of a mask is set.
 QS_INLINE bool any(Ints mask) {
     std::int64_t parts[kLanes / 2], found = 0;
     std::memcpy(parts, &mask, sizeof parts);
@@ -69,13 +71,13 @@ QS_INLINE bool any(Ints mask) {
     return found != 0;
 }
 
-/// Of n values, n a multiple of 16.
+/// max |x| of n values; n is a multiple of 16.
 inline float absMaxOf(const float* x, std::size_t n) {
     Floats most = {};
     for (std::size_t i = 0; i < n; i += kLanes) most = larger(magnitude(load(x + i)), most);
     return largest(most);
 }
-/// The first value with the largest magnitude; +0 when all are zero.
+/// The first value with the largest magnitude; +0 if all are zero. n is a multiple of 16.
 inline float signedMaxOf(const float* x, std::size_t n) {
     Floats high = {}, low = {};
     for (std::size_t i = 0; i < n; i += kLanes) high = larger(load(x + i), high), low = larger(-load(x + i), low);
@@ -97,14 +99,14 @@ QS_INLINE void writeF16(std::uint8_t* at, float value) {
     std::memcpy(at, &bits, 2);
 }
 
-/// The integer nearest to v within [low, high]; 0 for NaN.
+/// v rounded to an integer and limited to [low, high]; 0 for NaN.
 QS_INLINE int nearestUnits(float v, int low, int high) {
     if (std::isnan(v)) return 0;
     const float inside = v < float(low) ? float(low) : v > float(high) ? float(high) : v;
     return int((inside + 12582912.0f) - 12582912.0f);
 }
 
-/// Codes of 2 bits: byte 32 h + j holds elements 128 h + 32 k + j in bits 2k.
+/// Packs 256 codes of 2 bits: byte 32 h + j holds element 128 h + 32 k + j in bits 2k and 2k + 1.
 inline void pack2(const std::uint8_t* codes, std::uint8_t* out) {
     for (int i = 0; i < 64; i += 16) {
         const std::uint8_t* from = codes + i / 32 * 128 + i % 32;
@@ -118,7 +120,7 @@ inline void unpack2(const std::uint8_t* in, std::uint8_t* codes) {
             storeBytes(codes + i / 32 * 128 + i % 32 + 32 * k, loadBytes(in + i) >> (2 * k) & 3);
 }
 
-/// A value of a table for each index below `size`, 16 or 32.
+/// table[index] per lane. The indices are below `size`, which is 16 or 32.
 template<int size> QS_INLINE Floats lookUp(const float* table, Ints index) {
 #if QS_LANES == 16 && !defined(__clang__)
     if constexpr (size == 32)
@@ -132,7 +134,8 @@ template<int size> QS_INLINE Floats lookUp(const float* table, Ints index) {
 #endif
 }
 
-/// Element j of kLanes sub-blocks of n values each becomes out[j]; lanes without a sub-block are 0.
+/// Transposes kLanes sub-blocks of n values each: out[j] gets element j of every sub-block. Lanes without a sub-block
+/// are 0.
 template<int n> inline void transpose(const float* x, int subBlocks, Floats* out) {
     for (int part = 0; part < n; part += 16) {
         alignas(64) float rows[kLanes][16] = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The figures of values that a codec decoded: f64 sums over 8 lanes.
+// Measures values that a codec decoded. Sums are f64 over 8 lanes.
 
 using Doubles = double __attribute__((vector_size(64)));
 using Eight = float __attribute__((vector_size(32)));
@@ -18,6 +18,7 @@ QS_INLINE float foldLargest(Eight v) {
     for (int i = 0; i < 8; ++i) most = v[i] > most ? v[i] : most;
     return most;
 }
+/// The number of set lanes of a mask or a sum of masks; a set lane is -1.
 QS_INLINE std::uint64_t count(EightInts minusOnes) {
     std::int64_t sum = 0;
     for (int i = 0; i < 8; ++i) sum -= minusOnes[i];
@@ -28,7 +29,8 @@ QS_INLINE Eight magnitudes(Eight v) { return (Eight)((EightInts)v & 0x7fffffff);
 
 using ManyCodes = std::uint8_t __attribute__((vector_size(4 * QS_LANES)));
 
-/// n, a multiple of 16, codes below `levels`, which are few: one comparison for each.
+/// Counts n codes, all below `levels`. One comparison per level, which is fast if the levels are few. n is a multiple
+/// of 16.
 inline void countFew(const std::uint8_t* codes, std::size_t n, std::uint64_t* counts, int levels) {
     constexpr std::uint64_t kPairs = 0x00ff00ff00ff00ff;
     for (std::size_t begin = 0; begin < n; begin += 128 * sizeof(ManyCodes)) {
@@ -48,7 +50,7 @@ inline void countFew(const std::uint8_t* codes, std::size_t n, std::uint64_t* co
     }
 }
 
-/// Of the values whose error is a number. Four tables, so that runs of one code do not wait for each other.
+/// Counts the codes of values whose error is not NaN. Four tables, so that equal neighbours do not wait for each other.
 inline void countCodes(const BlockValues& values, const float* errors, bool all, std::uint64_t* counts) {
     if (all && values.levelCount <= 32) return countFew(values.codes, values.n, counts, values.levelCount);
     std::uint32_t tables[4][256] = {};
@@ -59,7 +61,7 @@ inline void countCodes(const BlockValues& values, const float* errors, bool all,
 
 inline void measure(const BlockValues& values, const RunOut& out, float* errors, float* places) {
     const bool placed = values.codes && places;
-    // Most formats have consecutive integers.
+    // Most formats have consecutive integers as levels, so no table lookup is needed.
     const bool integers =
         placed && values.levels[values.levelCount - 1] - values.levels[0] == float(values.levelCount - 1);
     if (placed && !integers)
@@ -75,7 +77,7 @@ inline void measure(const BlockValues& values, const RunOut& out, float* errors,
         Doubles groupSe2 = {}, groupSw2 = {};
         Eight groupMost = {};
         const float scale = values.scales[group];
-        // The reciprocal of a scale that is nearly 0 would be infinite.
+        // The reciprocal of a scale near 0 would be infinite, so such a scale is multiplied by 2^64 first.
         const float lift = scale > -0x1p-100f && scale < 0x1p-100f ? 0x1p64f : 1.0f;
         const float inverse = scale != 0 ? 1 / (scale * lift) : 0.0f;
         for (std::size_t i = begin; i < begin + values.group; i += 8) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Integers with a zero point or a bias: their range, codes that count from the lowest level, and values.
+// Integers with a zero point or a bias: the range of values, codes counted from the lowest level, and decoded values.
 
 inline void range(const float* x, std::size_t n, float& low, float& high) {
-    Floats least = all(low), most = all(high); // `smaller` and `larger` give the second where the first is NaN
+    Floats least = all(low), most = all(high); // `smaller` and `larger` return the second operand if the first is NaN
     std::size_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
         const Floats v = load(x + i);

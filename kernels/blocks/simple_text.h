@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// q4_0 q4_1 q5_0 q5_1 q8_0: 32 values, a scale of f16, perhaps a minimum of f16.
-// Codes of 4 bits: byte j holds elements j (low) and j + 16; fifth bits: bit j of a 32-bit word.
+// q4_0, q4_1, q5_0, q5_1 and q8_0: 32 values with an f16 scale, and perhaps an f16 minimum. mxfp4 and nvfp4 follow.
+// Codes of 4 bits: byte j holds element j in its low nibble and element j + 16 in its high nibble. Fifth bits: bit j of
+// a 32-bit word.
 
 QS_INLINE void pack4(const std::uint8_t* codes, std::uint8_t* out) {
     storeBytes(out, (loadBytes(codes) & 15) | loadBytes(codes + 16) << 4);
@@ -9,7 +10,7 @@ QS_INLINE void unpack4(const std::uint8_t* in, std::uint8_t* codes) {
     storeBytes(codes, loadBytes(in) & 15);
     storeBytes(codes + 16, loadBytes(in) >> 4);
 }
-/// Bit 4 of 32 codes.
+/// Packs bit 4 of 32 codes into 4 bytes.
 QS_INLINE void packFifth(const std::uint8_t* codes, std::uint8_t* out) {
     for (int i = 0; i < 4; ++i) {
         std::uint64_t eight;
@@ -21,19 +22,19 @@ QS_INLINE void unpackFifth(const std::uint8_t* in, std::uint8_t* codes) {
     for (int i = 0; i < 4; ++i) {
         std::uint64_t eight;
         std::memcpy(&eight, codes + 8 * i, 8);
-        const std::uint64_t bits = in[i] * 0x0101010101010101u & 0x8040201008040201u; // one in each byte
+        const std::uint64_t bits = in[i] * 0x0101010101010101u & 0x8040201008040201u; // one bit in each byte
         eight |= ((bits + 0x7f7f7f7f7f7f7f7fu) & 0x8080808080808080u) >> 3;
         std::memcpy(codes + 8 * i, &eight, 8);
     }
 }
 
-/// Truncated, as ggml's conversion to a byte does, within 0 to most.
+/// v truncated to an integer and limited to 0..most. ggml truncates too when it converts to a byte.
 QS_INLINE Ints truncatedCodes(Floats v, int most) {
     const Ints whole = truncated(v), low = whole < 0 ? Ints{} : whole, top = Ints{} + most;
     return low > top ? top : low;
 }
 
-/// (code - 2^(bits - 1)) d: the value of largest magnitude becomes code 0.
+/// q4_0 and q5_0: value = (code - 2^(bits - 1)) * d. The value of largest magnitude gets code 0.
 template<int bits> struct Symmetric {
     static constexpr int elements = 32, bytes = bits == 4 ? 18 : 22, group = 32, first = -(1 << (bits - 1));
     static constexpr bool offset = false;
@@ -53,7 +54,7 @@ template<int bits> struct Symmetric {
     static void scales(const std::uint8_t* in, float* scale, float*) { *scale = readF16(in); }
 };
 
-/// code d + m, from the smallest value to the largest.
+/// q4_1 and q5_1: value = code * d + m. The codes span the range from the smallest value to the largest.
 template<int bits> struct Affine {
     static constexpr int elements = 32, bytes = bits == 4 ? 20 : 24, group = 32, first = 0;
     static constexpr bool offset = true;
@@ -63,7 +64,7 @@ template<int bits> struct Affine {
             above = larger(load(x + i), above), below = larger(-load(x + i), below);
         const float high = largest(above);
         float low = -largest(below);
-        if (low == 0) low = *std::find(x, x + 32, 0.0f); // the first zero's sign is stored
+        if (low == 0) low = *std::find(x, x + 32, 0.0f); // the sign of the first zero is stored
         const float d = (high - low) / float((1 << bits) - 1), inverse = d != 0 ? 1.0f / d : 0.0f;
         std::uint8_t codes[32];
         for (int i = 0; i < 32; i += kLanes)
@@ -81,14 +82,14 @@ template<int bits> struct Affine {
     }
 };
 
-/// Rounded half away from zero.
+/// v rounded to an integer, half away from zero.
 QS_INLINE Ints roundedAway(Floats v) {
     const Ints whole = truncated(v);
     const Floats rest = v - __builtin_convertvector(whole, Floats);
     return whole - (rest >= 0.5f) + (rest <= -0.5f); // a true lane is -1
 }
 
-/// Stored as i8; a code is the integer + 128.
+/// q8_0: integers stored as i8; code = integer + 128.
 struct Q8 {
     static constexpr int elements = 32, bytes = 34, group = 32, first = -128;
     static constexpr bool offset = false;
@@ -104,7 +105,8 @@ struct Q8 {
     static void scales(const std::uint8_t* in, float* scale, float*) { *scale = readF16(in); }
 };
 
-/// The first of the nearest values of ggml's doubled E2M1: 0 1 2 3 4 6 8 12 and their negatives.
+/// The stored nibble of the nearest level, the first one on ties. Levels are E2M1 doubled, as in ggml: 0 1 2 3 4 6 8 12
+/// and their negatives.
 QS_INLINE Ints nearestE2m1(Floats x, float d) {
     static constexpr int doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
     Floats best = magnitude(0.0f * d - x);
@@ -116,7 +118,7 @@ QS_INLINE Ints nearestE2m1(Floats x, float d) {
     }
     return code;
 }
-/// Nibbles of E2M1 as indices of its 16 values in ascending order.
+/// Turns stored nibbles of E2M1 into indices of its 16 levels in ascending order.
 QS_INLINE void ascendingE2m1(std::uint8_t* codes, int n) {
     for (int i = 0; i < n; i += 16) {
         const Bytes nibble = loadBytes(codes + i);
@@ -124,7 +126,8 @@ QS_INLINE void ascendingE2m1(std::uint8_t* codes, int n) {
     }
 }
 
-/// The scale is 2^(e - 127); like the values it is kept by ggml as 2 values and half a scale, which never overflows.
+/// mxfp4: the stored byte e means the scale 2^(e - 127). As in ggml, levels are doubled and the scale is halved, so
+/// that it never overflows.
 struct Mx4 {
     static constexpr int elements = 32, bytes = 17, group = 32, first = 0;
     static constexpr bool offset = false;
@@ -146,7 +149,7 @@ struct Mx4 {
     static void scales(const std::uint8_t* in, float* scale, float*) { *scale = halfScale(in[0]); }
 };
 
-/// Scales of unsigned E4M3 for 16 values each; none for the whole tensor.
+/// nvfp4: an unsigned E4M3 scale for every 16 values. There is no scale for the whole tensor.
 struct Nv4 {
     static constexpr int elements = 64, bytes = 36, group = 16, first = 0;
     static constexpr bool offset = false;
@@ -155,7 +158,7 @@ struct Nv4 {
         if (e4m3 == 0 || e4m3 == 0x7f) return 0;
         return exponent == 0 ? std::ldexp(float(mantissa), -10) : std::ldexp(float(8 + mantissa), exponent - 11);
     }
-    /// Half of a step goes up. All from 256 on become 448, as in ggml.
+    /// Rounds v to an E4M3 scale, half up. As in ggml, everything that rounds to 256 or more becomes 448.
     static std::uint8_t scaleBits(float v) {
         if (!(v > 0)) return 0;
         const std::uint32_t bits = std::bit_cast<std::uint32_t>(std::min(v, 448.0f));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How the K formats find the scale of a sub-block: each lane has one sub-block, x[j] its element j. The sums go through
-// the elements in order, so that each lane does what ggml's loops do.
+// How the K formats find the scale of a sub-block. Each lane holds one sub-block; x[j] is its element j. Sums add the
+// elements in order, so that each lane computes what the loops of ggml compute.
 
-constexpr float kTooSmall = 1e-15f; ///< magnitudes below count as 0
+constexpr float kTooSmall = 1e-15f; ///< magnitudes below this count as 0
 
-/// Scale and minimum with the least weighted error among steps + 1 ranges around the values' own, from `from` levels more
-/// on, 0.1 levels apart. Codes are 0 to most; the minimum is at most 0 and comes
-/// negated. `absolute`: |error| instead of its square.
+/// Finds the scale and minimum with the least weighted error. It tries steps + 1 divisions of the range of values; each
+/// uses 0.1 more levels than the one before, and the first uses `from` more levels than `most`. Codes are 0 to `most`.
+/// The minimum is at most 0 and is returned negated. `absolute`: the error is |e|, otherwise e^2.
 template<int n, bool absolute> struct RangeFit {
     int most, steps;
     float from;
@@ -55,7 +55,7 @@ template<int n, bool absolute> struct RangeFit {
     }
 };
 
-/// The value of largest magnitude of each lane, the first one; `size` that magnitude.
+/// The first value of largest magnitude in each lane. `size` gets that magnitude.
 template<int n> QS_INLINE Floats signedMax(const Floats* x, Floats& size) {
     Floats at = {};
     size = Floats{};
@@ -67,8 +67,8 @@ template<int n> QS_INLINE Floats signedMax(const Floats* x, Floats& size) {
     return at;
 }
 
-/// Codes -most to most - 1; the least error weighted by x^2 among 19 scales around the one that puts the largest value
-/// on -most.
+/// Finds the scale for codes from -most to most - 1 (q6_k). It tries 19 scales around the one that puts the largest
+/// value on -most. The best one has the least error weighted by x^2.
 template<int n> inline Floats fitSigned(const Floats* x, int most) {
     Floats size;
     const Floats at = signedMax<n>(x, size);
@@ -90,7 +90,8 @@ template<int n> inline Floats fitSigned(const Floats* x, int most) {
     return size < kTooSmall ? Floats{} : scale;
 }
 
-/// The same codes, each moved in turn, up to five times, to where it lessens the error weighted by x^2.
+/// Finds the scale for the same codes by another method (q3_k). It starts with the scale that puts the largest value on
+/// -most. Then it changes one code at a time if that lowers the error weighted by x^2, in up to five rounds.
 template<int n> inline Floats fitInTurn(const Floats* x, int most) {
     Floats size;
     const Floats at = signedMax<n>(x, size), inverse = float(-most) / at;

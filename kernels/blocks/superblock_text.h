@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// q2_k to q6_k: 256 values; sub-blocks of 16 or 32 have a scale, perhaps a minimum, of few bits times an f16.
+// q2_k to q6_k: 256 values. A sub-block of 16 or 32 values has a scale, and perhaps a minimum. Each is an integer of a
+// few bits times an f16.
 
-/// Codes of n values under a scale and minimum that are known; all `none` under a scale of 0.
+/// The codes of n values under a known scale and minimum. If the scale is 0, every code is `none`.
 template<int n>
 inline void encodeUnder(const float* x, float d, float minimum, float low, float high, int none, std::uint8_t* codes) {
     for (int i = 0; i < n; i += kLanes) {
@@ -10,6 +11,7 @@ inline void encodeUnder(const float* x, float d, float minimum, float low, float
     }
 }
 
+/// q2_k. Bytes: 16 bytes of 4-bit scales and minimums, 64 bytes of codes, f16 d, f16 m.
 struct Q2K {
     static constexpr int elements = 256, bytes = 84, group = 16, first = 0;
     static constexpr bool offset = true;
@@ -46,7 +48,8 @@ struct Q2K {
     }
 };
 
-/// The third bit of element 32 k + j is bit k of byte j. Scales of 6 bits: 4 low bits, then 2 high bits by four.
+/// q3_k. Bit k of byte j is the third bit of element 32 k + j. Scales have 6 bits: first the low 4 bits of all, then
+/// the high 2 bits, four in a byte.
 struct Q3K {
     static constexpr int elements = 256, bytes = 110, group = 16, first = -4;
     static constexpr bool offset = false;
@@ -99,8 +102,8 @@ struct Q3K {
     }
 };
 
-/// Eight scales and minima of 6 bits in 12 bytes: the first four of each with bits 4 and 5 of the others above them, then
-/// the low bits of the others.
+/// Packs eight 6-bit scales and minimums into 12 bytes. Bytes 0..7: the first four scales, then the first four
+/// minimums, each with bits 4 and 5 of a later one in its upper bits. Bytes 8..11: the low 4 bits of the later ones.
 inline void packScales6(const int* scale, const int* minimum, std::uint8_t* out) {
     for (int s = 0; s < 4; ++s) {
         out[s] = std::uint8_t(scale[s] | scale[s + 4] >> 4 << 6);
@@ -109,8 +112,8 @@ inline void packScales6(const int* scale, const int* minimum, std::uint8_t* out)
     }
 }
 
-/// q4_k and q5_k: bytes d, minimum, scales; fifth bits of element 32 k + j in bit k of byte j; nibbles as element
-/// 64 h + j low, 64 h + 32 + j high.
+/// q4_k and q5_k. Bytes: d, m, scales, [fifth bits], nibbles. Bit k of byte j is the fifth bit of element 32 k + j. A
+/// nibble byte holds element 64 h + j in its low half and 64 h + 32 + j in its high half.
 template<int bits> struct Q45K {
     static constexpr int elements = 256, bytes = bits == 4 ? 144 : 176, group = 32, first = 0, most = (1 << bits) - 1;
     static constexpr bool offset = true;
@@ -184,7 +187,8 @@ template<int bits> struct Q45K {
     }
 };
 
-/// Low nibbles of element 128 h + 64 k + j in nibble k of byte 64 h + j; upper two bits as codes of 2 bits; scales of i8.
+/// q6_k. Nibble k of byte 64 h + j holds the low 4 bits of element 128 h + 64 k + j. The upper 2 bits are packed by
+/// pack2(). The scales are i8.
 struct Q6K {
     static constexpr int elements = 256, bytes = 210, group = 16, first = -32;
     static constexpr bool offset = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// tq1_0 tq2_0: 256 values of -1, 0, 1 under one f16, the largest magnitude.
+// tq1_0 and tq2_0: 256 values of -1, 0, 1 under one f16 scale, the largest magnitude.
 
 inline void encodeTrits(const float* x, std::uint8_t* codes, std::uint8_t* scale) {
     const float d = absMaxOf(x, 256), inverse = d != 0 ? 1.0f / d : 0.0f;
@@ -7,11 +7,12 @@ inline void encodeTrits(const float* x, std::uint8_t* codes, std::uint8_t* scale
     for (int i = 0; i < 256; i += kLanes) storeCodes(codes + i, roundedAway(within(load(x + i) * inverse, -1, 1)) + 1);
 }
 
-/// Five to a byte as a fraction of 3^5: multiplied by 3 the next one stands above the byte.
+/// tq1_0: five ternary digits per byte, stored as a fraction of 3^5. Each multiplication by 3 carries the next digit
+/// out of the byte.
 struct Tq1 {
     static constexpr int elements = 256, bytes = 54, group = 256, first = -1;
     static constexpr bool offset = false;
-    /// Byte `at` of a run of n bytes holds elements begin + at, begin + at + n, ...
+    /// A run of n bytes that starts at byte `at`: its byte i holds elements begin + i, begin + i + n, ...
     struct Part {
         int begin, n, values, at;
     };
@@ -26,7 +27,7 @@ struct Tq1 {
             if (k < part.values) std::memcpy(&trits, codes + part.begin + k * part.n + i, n);
             number = number * 3 + __builtin_convertvector(trits, Numbers);
         }
-        // ceil(256 number / 243) = number + ceil(13 number / 243)
+        // Rounds up: ceil(256 number / 243) = number + ceil(13 number / 243).
         const Numbers rest = number * 13 + 242;
         for (int k = 1; k <= 13; ++k) number -= (Numbers)(rest >= std::uint16_t(243 * k));
         const Bytes packed = __builtin_convertvector(number, Bytes);
@@ -57,7 +58,7 @@ struct Tq1 {
     static void scales(const std::uint8_t* in, float* scale, float*) { *scale = readF16(in + 52); }
 };
 
-/// Element 128 h + 32 k + j in bits 2k of byte 32 h + j. The fourth pattern stands for 2.
+/// tq2_0: bits 2k and 2k + 1 of byte 32 h + j hold element 128 h + 32 k + j. The fourth bit pattern decodes to 2.
 struct Tq2 {
     static constexpr int elements = 256, bytes = 66, group = 256, first = -1;
     static constexpr bool offset = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// All of the block formats for one instruction set: included between QS_TARGET_BEGIN and QS_TARGET_END.
+// All block formats for one instruction set. Include it between QS_TARGET_BEGIN and QS_TARGET_END.
 #include "kernels/blocks/lanes_text.h"
 //
 #include "kernels/blocks/simple_text.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What text.h needs and no function of which may be compiled for one instruction set alone.
+// The headers that text.h needs. They are included outside the target region, because none of their functions may be
+// compiled for one instruction set only.
 
 #include "kernels/blocks/block_set.h"
 #include "kernels/simd/target.h"

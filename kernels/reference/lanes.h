@@ -5,9 +5,11 @@
 
 namespace qs::reference {
 
-inline constexpr std::size_t kStretch = 128; ///< elements of a group whose squares are added in f32
+/// Elements of a group whose squares are added in f32 before they go to f64.
+inline constexpr std::size_t kStretch = 128;
 
-/// A lane-strided f64 sum: see kernel_set.h. Internal linkage on purpose: it is compiled next to SIMD code.
+/// A lane-strided f64 sum, see kernel_set.h. It has internal linkage because it is also compiled next to SIMD code: the
+/// linker must not use that copy elsewhere.
 namespace {
 struct Lanes {
     double lane[16] = {};
@@ -21,7 +23,7 @@ struct Lanes {
     }
 };
 
-/// The same with f32 lanes over a stretch at a time; the terms are f32.
+/// The same sum, but the f32 terms are added in f32 lanes first. The caller calls flush() after every kStretch terms.
 struct StretchLanes {
     float part[16] = {};
     Lanes total;
@@ -31,11 +33,12 @@ struct StretchLanes {
     }
 };
 
-/// Of the bits of a magnitude: 0, or 2^-36 to 2^50, so that 128 squares are normal f32 numbers.
+/// Whether a magnitude, given by its bits, is 0 or 2^-36 to 2^50. Then 128 of its squares add up to a normal f32
+/// number.
 inline bool magnitudeInF32(unsigned bits) { return bits == 0 || (bits >= 0x2d800000 && bits <= 0x58800000); }
 
-/// Whether the squares of a group are added in f32 first: see "Order of the sums" in kernel_set.h. `bits` are those of
-/// its largest finite magnitude.
+/// Whether the squares of a group are added in f32 first; see the top of kernel_set.h. `bits` are the bits of its
+/// largest finite magnitude.
 inline bool sumsInF32(const Run& run, const GroupParams& params, unsigned bits) {
     const float scale = params.scale < 0 ? -params.scale : params.scale;
     const bool hasCodes =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The definition of correct for products: decoded weights are the f32 products level * scale, activations i8 * scale
-// are applied after the sum; products and sums are f64; the result is rounded once, to f32 or from f32 to bf16.
+// The reference for products. Decoded weights are level * scale, rounded to f32. The scale of an activation row is
+// applied after the sum. Products and sums are f64. The result is rounded once to f32; for bf16 then from f32 to bf16.
 
 #include "kernels/reference/matmul.h"
 
@@ -27,7 +27,7 @@ const char* declines(const MatmulProblem& problem) {
     return nullptr;
 }
 
-/// Keeps the stored operand as it is.
+/// Keeps the weight in its stored form and decodes it in every run.
 class ReferenceMatmul final : public PreparedMatmul {
 public:
     ReferenceMatmul(const MatmulProblem& problem, const WeightOperand& operand)
@@ -73,12 +73,12 @@ private:
     StoredCopy m_stored;
 };
 
-/// dequantize: decoded weight in its stored orientation.
+/// dequantize: the decoded weight in its stored orientation.
 class ReferenceDequantize final : public PreparedMatmul {
 public:
     ReferenceDequantize(const MatmulProblem& problem, const WeightOperand& operand)
         : m_problem(problem), m_stored(problem, operand) {
-        m_problem.weightIsKn = false; // rows are decoded as they lie
+        m_problem.weightIsKn = false; // decode the rows in stored order
         m_problem.n = problem.rows(), m_problem.k = problem.cols();
     }
     bool run(const MatmulInput&, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {

@@ -11,7 +11,7 @@
 namespace qs::reference {
 namespace {
 
-/// The first of the nearest levels; `v` is not NaN.
+/// The nearest level; the lower code on ties. `v` is not NaN.
 int nearest(std::span<const float> levels, float v) {
     int best = 0;
     float bestDistance = std::fabs(v - levels[0]);
@@ -22,15 +22,15 @@ int nearest(std::span<const float> levels, float v) {
     return best;
 }
 
-/// round(v) within the integers [low, high]; `v` is not NaN.
+/// v rounded to an integer, half to even, and limited to [low, high]. `v` is not NaN.
 int roundWithin(float v, int low, int high) { return int(std::nearbyint(std::clamp(v, float(low), float(high)))); }
 
-/// The bits of the magnitude of a small float nearest to `v` >= 0, half to even.
+/// The magnitude bits of the small float nearest to `v` >= 0, half to even.
 int nearestMagnitude(const FloatShape& shape, float v) {
-    const int lowest = 1 - shape.bias; // exponent of the subnormals and of the smallest normal floats
+    const int lowest = 1 - shape.bias; // exponent of the subnormal numbers and of the smallest normal ones
     const int exponent = v > 0 ? std::max(std::ilogb(v), lowest) : lowest;
     const int units = int(std::nearbyint(std::ldexp(v, shape.mantissa - exponent)));
-    // Units reach 2^mantissa from the normal floats on; the bit beyond the mantissa is a step of the exponent.
+    // Normal numbers have units of 2^mantissa and more. That extra bit adds one to the exponent field.
     return ((exponent - lowest) << shape.mantissa) + units;
 }
 
@@ -45,7 +45,7 @@ float decodeOne(const Run& run, const GroupParams& params, float x, int code) {
     }
 }
 
-/// The code of 0; with a zero point or a bias of the group's own.
+/// The code of the value 0. With a zero point or a bias it differs from group to group.
 int zeroCodeOf(const Run& run, const GroupParams& params) {
     const bool biased = run.encoder == Encoder::RoundBiased;
     const float place = biased ? -params.bias / params.aux : params.aux;
@@ -66,7 +66,7 @@ int encode(const Run& run, const GroupParams& params, float x) {
     switch (run.encoder) {
     case Encoder::NearestNf4: {
         const float v = x / params.aux;
-        // Clipped values must not come so far that all levels look equally near.
+        // Limit v first. Far outside, all levels would have the same distance in f32.
         return std::isnan(v) ? run.zeroCode : nearest(nf4Levels(), std::clamp(v, -1.0f, 1.0f));
     }
     case Encoder::RoundInteger:
@@ -93,7 +93,7 @@ int encode(const Run& run, const GroupParams& params, float x) {
     }
     case Encoder::RoundBiased: {
         const float v = (x - params.bias) / params.aux;
-        if (std::isnan(v)) return run.zeroCode; // no range: all values are the bias
+        if (std::isnan(v)) return run.zeroCode; // the scale is 0: all values equal the bias
         return roundWithin(v - run.levels[0], 0, outermost);
     }
     case Encoder::RoundReciprocal: {
@@ -101,7 +101,7 @@ int encode(const Run& run, const GroupParams& params, float x) {
         if (std::isnan(v)) return run.zeroCode;
         if (run.levels[0] == std::floor(run.levels[0]))
             return run.zeroCode + roundWithin(v, -run.zeroCode, outermost - run.zeroCode);
-        // Halves, without a zero: floor(v) + 0.5 within the levels.
+        // The levels are halves without a zero: floor(v) + 0.5, limited to the levels.
         return run.zeroCode + int(std::floor(std::clamp(v, run.levels[0], run.levels[outermost])));
     }
     case Encoder::Sign: return x < 0 ? 0 : 1;
@@ -144,7 +144,7 @@ void quantizeGroup(const Run& run, const RunOut& out, const GroupParams& params,
         groupMax = std::max(groupMax, std::fabs(w));
         if (out.codeCounts && hasCodes) ++out.codeCounts[code];
         if (out.errorBins) ++out.errorBins[std::bit_cast<std::uint32_t>(e) >> kFloatBinShift];
-        if (out.valueBins) // where the levels are
+        if (out.valueBins) // on the axis of the levels
             ++out.valueBins[std::bit_cast<std::uint32_t>(placeOf(run.encoder, params, w)) >> kFloatBinShift];
     }
     sums.se = se.fold(), sums.se2 = se2.fold(), sums.sae = sae.fold();

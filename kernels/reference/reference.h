@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Plain C++: the definition of correct. Other kernel sets call these for what they do not speed up and for groups with
-// NaN or Inf in them.
+// The reference in plain C++: it defines the correct result. Other kernel sets call these functions where they have no
+// faster one, and for groups that contain NaN or Inf.
 
 #include "kernels/kernel_set.h"
 
@@ -21,9 +21,9 @@ Moments moments(const float* x, std::size_t n);
 void floatBins(const float* x, std::size_t n, std::uint32_t* bins);
 void columnAbsMax(const float* x, std::size_t n, float* into);
 
-/// Code of one value; -1 for the identity encoders.
+/// The code of one value; -1 for encoders without codes.
 int encode(const Run& run, const GroupParams& params, float x);
-/// One group [begin, begin + n) of a run, number `group`.
+/// Quantizes and measures elements [begin, begin + n) of a run, which are the group with index `group`.
 void quantizeGroup(const Run& run, const RunOut& out, const GroupParams& params, std::size_t begin, std::size_t n,
                    std::size_t group);
 void quantize(const Run& run, const RunOut& out);

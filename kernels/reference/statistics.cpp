@@ -93,7 +93,7 @@ Moments moments(const float* x, std::size_t n) {
     }
     m.n = double(finite);
     m.s1 = s1.fold(), m.s2 = s2.fold(), m.s3 = s3.fold(), m.s4 = s4.fold();
-    if (finite) m.min = min + 0.0f, m.max = max + 0.0f; // -0 becomes +0
+    if (finite) m.min = min + 0.0f, m.max = max + 0.0f; // adding +0 turns -0 into +0
     return m;
 }
 
