@@ -32,14 +32,15 @@ inline void quantizeNf4Packed(const float* x, std::size_t n, std::size_t block, 
 
 QS_TARGET_END
 
-// Baseline code: it runs on every processor.
+// The code below is compiled without a target region: it must run on every processor.
 #include "kernels/simd/set_text.h"
 
 } // namespace
 
 const KernelSet& avx2Kernels() {
     static const KernelSet kernels = makeSet("avx2", "AVX2", [] {
-        // clang 16 does not know "f16c" by name. Asked once: in a virtual machine cpuid takes 10 us and more.
+        // clang 16 does not know "f16c" by name. The answer is kept, because cpuid takes 10 us or more in a virtual
+        // machine.
         static const bool f16c = [] {
             unsigned a = 0, b = 0, c = 0, d = 0;
             return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;

@@ -32,7 +32,7 @@ QS_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx2,fma,f16c,bmi
 #include "kernels/simd/nf4_packed_avx512.h"
 QS_TARGET_END
 
-// Baseline code: it runs on every processor.
+// The code below is compiled without a target region: it must run on every processor.
 #include "kernels/simd/set_text.h"
 
 } // namespace

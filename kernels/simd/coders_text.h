@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One text over a 16-lane vector: a coder turns 16 finite values into codes and decoded values. `v` is x / aux where
-// the coder computes it.
+// Coders, written for a 16-lane vector. A coder turns 16 finite values into codes and decoded values. It also returns v
+// = x / aux if it computes that.
 
+/// The parameters of a group, in every lane or one per lane.
 struct LaneParams {
     Floats aux, scale;
 };
 QS_INLINE LaneParams laneParams(const GroupParams& params) { return {set1(params.aux), set1(params.scale)}; }
 
+/// Encoder::NearestNf4 by the bucket table of Nf4Thresholds.
 struct Nf4Coder {
     QS_INLINE static LaneParams forGroup(const GroupParams& p) { return laneParams(p); }
     static constexpr bool kHasQuotient = true, kHasCodes = true;
@@ -20,7 +22,7 @@ struct Nf4Coder {
         }
         levels = load(run.levels);
     }
-    /// No value is decoded to one of the other sign, whatever the positive scale.
+    /// Whether no value is decoded to a value of the other sign, for every positive scale.
     static bool keepsSigns(const Run& run) {
         bool keeps = run.levels[7] == 0;
         for (int k = 0; k < 7; ++k) keeps = keeps && run.levels[k] <= 0 && run.levels[15 - k] >= 0;
@@ -39,8 +41,9 @@ struct Nf4Coder {
     }
 };
 
-/// The number of ascending boundaries below x / aux, by halving: up to 32 levels within registers, above with the last
-/// steps in memory. `steps` is log2 of the levels, rounded up; missing boundaries are infinite.
+/// Encoder::NearestLevel: counts the ascending boundaries below x / aux by binary search. Up to 32 levels stay in
+/// registers. With more levels, the last steps read memory. `steps` is log2 of the number of levels, rounded up.
+/// Missing boundaries are infinite.
 template<int steps> struct LevelCoder {
     QS_INLINE static LaneParams forGroup(const GroupParams& p) { return laneParams(p); }
     static constexpr bool kHasQuotient = true, kHasCodes = true;
@@ -93,7 +96,8 @@ template<int steps> struct LevelCoder {
     }
 };
 
-/// round(x / aux), or round(x * aux), within the integers from -zero to high; the levels are those integers.
+/// round(x / aux), or round(x * aux) if kReciprocal, limited to the integers from -zero to high. The levels are those
+/// integers.
 template<bool kReciprocal> struct RoundCoder {
     QS_INLINE static LaneParams forGroup(const GroupParams& p) { return laneParams(p); }
     static constexpr bool kHasQuotient = true, kHasCodes = true;
@@ -111,18 +115,18 @@ template<bool kReciprocal> struct RoundCoder {
         return toInts(max(min(v, high), low)) + zero;
     }
     QS_INLINE Floats decode(Ints code, Floats, const LaneParams& params) const {
-        return toFloats(code + minusZero) * params.scale; // by way of the integer: -0 becomes +0
+        return toFloats(code + minusZero) * params.scale; // converted from the integer, so -0 becomes +0
     }
 };
 
-/// x / aux rounded to a small float, saturating. Normal floats: the rounding of a f32 mantissa, as an integer.
-/// Subnormal ones: the sum with a float whose last bit is their step.
+/// Encoder::RoundFloat: x / aux rounded to a small float, saturating. Normal results: the f32 mantissa is rounded with
+/// integer arithmetic. Subnormal results: a float is added whose last bit is the subnormal step.
 struct FloatCoder {
     QS_INLINE static LaneParams forGroup(const GroupParams& p) { return laneParams(p); }
     static constexpr bool kHasQuotient = true, kHasCodes = true;
     Floats most, leastNormal, step, stepSum;
     Ints half, exponents, zero, minusZero, units, normalBits;
-    int dropped; ///< mantissa bits of f32 that the float lacks
+    int dropped; ///< mantissa bits of f32 that the small float does not have
     explicit FloatCoder(const Run& run) {
         const int m = run.shape.mantissa;
         const float unit = floatMagnitude(run.shape, 1);
@@ -144,7 +148,7 @@ struct FloatCoder {
         const Ints normal = shiftRight(bits + half + (shiftRight(bits, dropped) & set1(1)), dropped) - exponents;
         const Ints subnormal = bitsOf(within + stepSum) - bitsOf(stepSum);
         const Ints magnitude = select(within < leastNormal, subnormal, normal);
-        const Ints sign = signOf(bitsOf(v)); // ~m is -m - 1, the code below that of -m
+        const Ints sign = signOf(bitsOf(v)); // ~m is -m - 1: the code below the code of -m
         return zero + (magnitude ^ sign) - andNot(minusZero, sign);
     }
     QS_INLINE Floats decode(Ints code, Floats, const LaneParams& params) const {
@@ -157,6 +161,7 @@ struct FloatCoder {
     }
 };
 
+/// Encoder::Sign: two levels, chosen by x < 0.
 struct SignCoder {
     QS_INLINE static LaneParams forGroup(const GroupParams& p) { return laneParams(p); }
     static constexpr bool kHasQuotient = false, kHasCodes = true;
@@ -169,6 +174,7 @@ struct SignCoder {
     }
 };
 
+/// Encoder::Threshold: three levels, chosen by x < -aux and x > aux.
 struct ThresholdCoder {
     QS_INLINE static LaneParams forGroup(const GroupParams& p) { return laneParams(p); }
     static constexpr bool kHasQuotient = false, kHasCodes = true;
@@ -186,6 +192,7 @@ struct ThresholdCoder {
     }
 };
 
+/// Encoders without codes: the value itself, or rounded to f16 or bf16.
 enum class Small { None, F16, Bf16 };
 template<Small kind> struct IdentityCoder {
     static constexpr bool kHasQuotient = false, kHasCodes = false;
@@ -197,7 +204,7 @@ template<Small kind> struct IdentityCoder {
     }
 };
 
-/// Calls with the coder, or with a faster one that an instruction set has for all these groups.
+/// Calls `call` with the coder, or with a faster one if the instruction set has one that fits all these groups.
 template<class Coder, class Call>
 QS_INLINE void withFastest(const Coder& coder, const GroupParams*, const unsigned*, std::size_t, const Call& call) {
     call(coder);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Panels decoded for a dense product; one text for every instruction set. Included after gemv_text.h. The unit defines
-// kWidth, the lanes of a dense panel in vectors.
+// Decodes panels for a dense product, for every instruction set. Include after gemv_text.h. The including file defines
+// kWidth, the number of vectors in a dense panel.
 
-/// Scale of stream index i of half h at vector v of the dense panel.
+/// The scale for stream index i of half h, at vector v of the dense panel.
 QS_INLINE F scaleOf(const DecodeCall& call, std::size_t h, std::size_t i, const F (&group)[kWidth], int v) {
     if (!call.weights->scalePerK) return group[v];
     const LaneWeights& w = *call.weights;
@@ -30,7 +30,7 @@ QS_INLINE void decodePairs(const DecodeCall& call, I (&word)[kWidth], const F (&
     constexpr int half = perWordOf<c>() / 2;
     if constexpr (q < half) {
         QS_EACH(v, kWidth) {
-            if (c == LaneCodes::Bf16 && !call.scales) { // pairs already
+            if (c == LaneCodes::Bf16 && !call.scales) { // the stored words are pairs already
                 storeI(out + std::size_t(v) * kLanes, word[v]);
                 continue;
             }
@@ -57,7 +57,7 @@ template<LaneCodes c, int q> QS_INLINE void decodeQuads(I (&word)[kWidth], bool 
 }
 #endif
 
-/// The steps of a call, which may start and end within a group.
+/// Decodes the steps of a call. They may start and end within a group.
 template<LaneCodes c, LaneProducts products> void decodePanel(const DecodeCall& call) {
     constexpr int per = perWordOf<c>() / (products == LaneProducts::F32 ? 1 : products == LaneProducts::Bf16 ? 2 : 4);
     const LaneWeights& w = *call.weights;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Few rows of x times a panel in fixed point: a byte shuffle looks up 32 levels at once, where a table of floats gives 8
-// for more work, and a multiplication adds pairs. x is rounded for every kFixedSteps words to integers that share a
-// scale; the sums of these are exact. Included after gemv_text.h.
+// Few rows of x times a panel, in fixed point. A byte shuffle looks up 32 levels at once; a float table gives 8 levels
+// for more work. One multiply instruction also adds pairs. x is rounded to integers with a common scale for every
+// kFixedSteps words, and the integer sums are exact. Include after gemv_text.h.
 
-/// Words of four x as they meet a word of codes: code q + b * perWord / 4 at b of meeting q.
+/// Stores the 16-bit x of one word of codes in the order of the products: product q needs the x of codes q + b *
+/// perWord / 4.
 template<LaneCodes c> QS_INLINE void storeFixed(const __m128i (&shorts)[perWordOf<c>() / 8], std::uint32_t* out) {
     auto* to = reinterpret_cast<__m128i*>(out);
     if constexpr (c == LaneCodes::Table4) {
@@ -16,7 +17,8 @@ template<LaneCodes c> QS_INLINE void storeFixed(const __m128i (&shorts)[perWordO
     }
 }
 
-/// x, times scale unless that is null, as integers; behind them the factors of every kFixedSteps words.
+/// Rounds x (times scale, unless it is null) to 16-bit integers. After them come the f32 factors, one for every
+/// kFixedSteps words.
 template<LaneCodes c> void foldFixed(const float* x, const float* scale, const LaneWeights& w, std::uint32_t* out) {
     constexpr int per = perWordOf<c>();
     auto* factors = reinterpret_cast<float*>(out + w.streamSize());
@@ -24,7 +26,7 @@ template<LaneCodes c> void foldFixed(const float* x, const float* scale, const L
     for (std::size_t step = 0; step < w.steps; step += kFixedSteps) {
         const std::size_t n = std::min(kFixedSteps, w.steps - step) * per;
         alignas(32) float values[kFixedSteps * per];
-        __m256i most = _mm256_setzero_si256(); // as integers: NaN is the largest
+        __m256i most = _mm256_setzero_si256(); // compared as integers, so NaN is the largest
         for (std::size_t i = 0; i < n; i += 8) {
             __m256 v = _mm256_loadu_ps(x + i);
             if (scale) v = _mm256_mul_ps(v, _mm256_loadu_ps(scale + i));
@@ -57,7 +59,8 @@ constexpr std::size_t kFixedAhead = 2 * kAhead;
 struct FixedTables {
     __m256i low, high, mask;
 };
-/// Eight lanes, in the order of the unpacking: lanes 0 1 4 5 in a, 2 3 6 7 in b, two sums of each.
+/// Sums of eight lanes in the order of the unpack instructions: lanes 0 1 4 5 in a, 2 3 6 7 in b, two sums for each
+/// lane.
 struct FixedSums {
     __m256i a, b;
 };
@@ -105,7 +108,7 @@ template<LaneCodes c, bool highOnly, int M, bool sets> void gemvFixed(const Gemv
             for (std::size_t lane = 0; lane < kPanel; lane += 8) {
                 const std::size_t set = sets ? lane / kLanes * call.xSet : 0;
                 const std::uint32_t *word = call.words + step * kPanel + lane, *x = call.x + step * xWords + set;
-                // Asked for in the order of memory, though the lanes are not read in it.
+                // Prefetches in memory order, although the lanes are read in another order.
                 const std::uint32_t* ahead = call.words + (step * kPanel + lane / 8 * some * 8) + kFixedAhead;
                 FixedSums sum[M];
                 QS_EACH(m, M) sum[m] = {_mm256_setzero_si256(), _mm256_setzero_si256()};

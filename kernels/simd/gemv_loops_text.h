@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Few rows of x times a panel; one text for every instruction set. Included after gemv_text.h; the unit defines kChains
-// (independent sums for one row of x) and kFewRegisters (a step of a panel and its sums are too many for them).
+// Few rows of x times a panel, for every instruction set. Include after gemv_text.h. The including file defines
+// kChains, the number of independent sums for one row of x, and kFewRegisters: true if one step of a panel and its sums
+// do not fit the registers.
 
 constexpr int kVectors = int(kPanel / kLanes);
 
@@ -35,7 +36,7 @@ QS_INLINE void meetShorts(I (&shorts)[M][kVectors], int v, I word, const std::ui
         meetShorts<P, M, q + 1>(shorts, v, word, x, xRow);
     }
 }
-/// Steps of a group that add up in 16 bits first.
+/// Steps of a group whose products are first added in 16 bits.
 template<class P, int M>
 QS_INLINE void shortSteps(I (&sum)[M][kVectors][1], const std::uint32_t* words, const std::uint32_t* x,
                           std::size_t xRow, std::size_t steps) {

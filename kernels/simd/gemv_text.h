@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How words of codes meet few rows of x; one text for every instruction set. Included once per unit after lanes_*.h. The
-// unit defines QS_PAIRS and QS_QUADS where it has them. gemv_loops_text.h follows.
+// How words of codes are multiplied by few rows of x, for every instruction set. Include it after lanes_*.h. The
+// including file defines QS_PAIRS and QS_QUADS if it has these products. gemv_loops_text.h comes next.
 
-constexpr std::size_t kAhead = 1024; ///< words: 4 KiB of the stream, spread through the pass
+constexpr std::size_t kAhead = 1024; ///< words between a load and its prefetch: 4 KiB of the stream
 
-/// What code q of a word decodes to.
+/// The decoded value of code q of a word.
 template<LaneCodes codes, int q> QS_INLINE F decode(I word, F table) {
     if constexpr (codes == LaneCodes::Table4) return lookup16(table, shr<4 * q>(word));
     if constexpr (codes == LaneCodes::Table2) return lookup4(table, shr<2 * q>(word));
     if constexpr (codes == LaneCodes::Table1) return lookup4(table, shr<q>(word));
     if constexpr (codes == LaneCodes::Int8) return toF(sar<24>(shl<24 - 8 * q>(word)));
     if constexpr (codes == LaneCodes::E4 || codes == LaneCodes::E5) {
-        // Exponent and mantissa lie where a float has them, too small by a factor; exact, also for subnormals.
+        // Exponent and mantissa move to their f32 positions. The value is then too small by a constant factor, which is
+        // exact, also for subnormal numbers.
         constexpr int right = codes == LaneCodes::E4 ? 4 : 3;
         const I bits = andI(sar<right>(shl<24 - 8 * q>(word)), set1I(0x80000000u | 0x7f000000u >> right));
         return mulF(asF(bits), table);
@@ -26,10 +27,10 @@ template<LaneCodes codes> constexpr int perWordOf() {
 }
 
 #define QS_EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < n; ++i)
-#define QS_IN_ORDER asm volatile("" ::: "memory") // what was loaded before is loaded anew, not kept
+#define QS_IN_ORDER asm volatile("" ::: "memory") // values loaded before are loaded again and not kept in registers
 
-// Multiplicands: how a word meets x. Each has a sum type, the number of meetings per word and the words of x per
-// meeting.
+// Multiplicands: how a word is multiplied by x. Each has a type of sums, a number of products per word ("meetings"),
+// and the words of x that one product reads.
 template<LaneCodes c> struct Singles {
     using Sum = F;
     static constexpr int meetings = perWordOf<c>();
@@ -45,8 +46,8 @@ template<LaneCodes c> struct Singles {
     static QS_INLINE F meet(F sum, F decoded, const std::uint32_t* x) { return fmaF(decoded, set1F(x), sum); }
     static QS_INLINE F finish(F sum, const GemvCall&, std::size_t, std::size_t) { return sum; }
 };
-/// Four bits of a word at once, two or four codes, look up their part of the sum: x holds a table of 16 for each of
-/// them.
+/// Looks up the sum of two or four codes at once: four bits of a word are the index. For each of them, x holds a table
+/// of 16 sums.
 template<LaneCodes c> struct Lookups {
     using Sum = F;
     static constexpr int meetings = 8;
@@ -62,10 +63,10 @@ template<LaneCodes c> struct Lookups {
     }
     static QS_INLINE F finish(F sum, const GemvCall&, std::size_t, std::size_t) { return sum; }
 };
-/// The tables of n values of x, which are whole words of codes.
+/// Makes these tables for n values of x, which belong to whole words of codes.
 template<LaneCodes c> void lookupTables(const float* x, std::size_t n, const float* levels, std::uint32_t* out) {
     constexpr int bits = 32 / perWordOf<c>(), codes = 4 / bits;
-    alignas(64) float level[codes][kLanes]; // of each code of the four bits
+    alignas(64) float level[codes][kLanes]; // the level of each code among the four bits
     for (int i = 0; i < codes; ++i)
         for (int j = 0; j < int(kLanes); ++j) level[i][j] = levels[j >> (bits * i) & ((1 << bits) - 1)];
     for (std::size_t i = 0; i < n; i += codes, out += kLanes) {
@@ -81,7 +82,7 @@ template<LaneCodes c> struct Pairs {
     static constexpr std::size_t xWords = 1;
     static QS_INLINE F zero() { return zeroF(); }
     static QS_INLINE F add(F a, F b) { return addF(a, b); }
-    /// An index has five bits: tables for its first codes stand for as many shifts.
+    /// An index has five bits, so one table serves several codes without a shift, if their codes are 1 or 2 bits wide.
     static constexpr int bits = 32 / perWordOf<c>(), tables = bits >= 4 ? 1 : 4 / bits;
     struct Table {
         I t[tables];
@@ -101,7 +102,7 @@ template<LaneCodes c> struct Pairs {
 };
 #endif
 #ifdef QS_QUADS
-/// Codes of a word that stand `up` bits above the lowest of their bytes.
+/// The codes of a word that are `up` bits above the lowest bit of their byte.
 template<LaneCodes c, int up = 0> QS_INLINE I quad(I word) {
     if constexpr (c == LaneCodes::Table4) return andI(word, set1I(0x0f0f0f0fu << up));
     if constexpr (c == LaneCodes::Table2) return andI(word, set1I(0x03030303u << up));
@@ -116,8 +117,9 @@ template<LaneCodes c> struct Quads {
     static QS_INLINE I add(I a, I b) { return addI(a, b); }
     struct Table {};
     static QS_INLINE Table table(const LaneWeights&) { return {}; }
-    /// A part of the sum has its codes where they stand, too large by a power of two, for no shift: of 131071 codes in
-    /// all its products stay below 2^31, as 15 * 16 * 128 for every other one do.
+    /// Part q % parts of the sum uses its codes in place, without a shift, so they are too large by a power of two.
+    /// With at most 131071 codes in all, the products still stay below 2^31: the worst case is 15 * 16 * 128 for every
+    /// second code.
     template<int q, int parts> static QS_INLINE I decoded(I word, const Table&) {
         return quad<c, bits*(q % parts)>(shr<bits*(q - q % parts)>(word));
     }
@@ -126,7 +128,8 @@ template<LaneCodes c> struct Quads {
         return dotQuads<c == LaneCodes::Int8>(sum, decoded, set1I(*x));
     }
 #ifdef QS_SHORT_SUMS
-    /// Words whose products add up in 16 bits: their pairs are at most 2 * 128 * the largest code. 0: signed codes.
+    /// Words whose products may be added in 16 bits: a pair of products is at most 2 * 128 * the largest code. 0:
+    /// signed codes.
     static constexpr int largest = (1 << 32 / perWordOf<c>()) - 1;
     static constexpr std::size_t shortWords = c == LaneCodes::Int8 ? 0 : 32767 / (2 * 128 * largest * meetings);
     template<int q> static QS_INLINE I meetShort(I shorts, I word, const std::uint32_t* x) {
@@ -134,7 +137,7 @@ template<LaneCodes c> struct Quads {
     }
     static QS_INLINE I widen(I sum, I shorts) { return widenShorts(sum, shorts); }
 #endif
-    /// value = code + bias, or 2 code + bias: exact in i32.
+    /// value = code + bias, or 2 * code + bias: exact in i32.
     static QS_INLINE F finish(I sum, const GemvCall& call, std::size_t row, std::size_t group) {
         const int bias = c == LaneCodes::Int8 ? kInt8Bias : call.weights->bias;
         if (c == LaneCodes::Table1 && call.weights->table[1] - call.weights->table[0] == 2) sum = addI(sum, sum);
@@ -146,7 +149,7 @@ template<LaneCodes c> struct Quads {
 
 #ifdef QS_QUADS
 std::int32_t sumBytes(const std::int8_t* bytes, std::size_t n) {
-    I sum = zeroI(), other = zeroI(); // each waits for its own additions
+    I sum = zeroI(), other = zeroI(); // two sums, so that additions do not wait for each other
     std::size_t i = 0;
     for (; i + 128 <= n; i += 128) {
         sum = dotQuads<false>(sum, set1I(0x01010101u), loadI(bytes + i));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One text over a 16-lane vector: the measuring pass over groups of 16 elements and more whose squares stay in the
-// range of f32. Sums are f32 over a stretch and f64 beyond. Histograms are counted 256 elements behind, among the
-// arithmetic: right behind it, loads would wait for the vector stores in flight.
+// The measuring pass over groups of 16 or more elements whose squares stay within the range of f32. Sums are f32 over a
+// stretch and f64 beyond it. Histogram bins are counted 256 elements later, between the arithmetic. If they were
+// counted at once, loads would wait for the vector stores before them.
 
-constexpr std::size_t kTogether = 64;      ///< groups whose scales are found together
-constexpr std::size_t kFewVectors = 48;    ///< smaller groups do not repay thresholds of their own
-constexpr std::size_t kWholeGroup = 65536; ///< longer ones with given scales are not looked through first
+constexpr std::size_t kTogether = 64;      ///< groups whose scales are computed together
+constexpr std::size_t kFewVectors = 48;    ///< smaller groups are too short for thresholds of their own
+constexpr std::size_t kWholeGroup = 65536; ///< longer groups with given scales are not scanned before
 
-/// f32 sums that may run across groups; those of the squares are the groups' own.
+/// f32 sums that may continue across groups. The sums of squares belong to one group.
 struct StretchSums {
     Floats se, sae, swv, sv2;
     std::size_t vectors;
@@ -20,13 +20,16 @@ QS_INLINE void flushStretch(StretchSums& s, Totals& t) {
     s.vectors = 0;
 }
 
+/// Adds one to each of 16 bins.
 QS_INLINE void count16(const std::uint16_t* index, std::uint32_t* bins) {
-    asm("" : "+r"(index)); // one address for all: gcc 12 shares 16 of them between two histograms, and spills them
+    // One address for all: otherwise gcc 12 keeps 16 addresses for two histograms, and spills them.
+    asm("" : "+r"(index));
 #pragma GCC unroll 16
     for (int k = 0; k < 16; ++k) ++bins[index[k]];
 }
 
-/// Values beyond the outermost levels, and those decoded to the other sign: seldom, so in a loop of their own.
+/// Counts values beyond the outermost levels, and values decoded to the other sign. They are rare, so this is a
+/// separate loop.
 template<class Coder>
 __attribute__((noinline)) void countOdd(const float* x, std::size_t n, const Coder& coder, const GroupParams& params,
                                         const Run& run, Totals& totals) {
@@ -43,7 +46,7 @@ __attribute__((noinline)) void countOdd(const float* x, std::size_t n, const Cod
     }
 }
 
-/// Whether a group whose largest magnitude is `bound` may have some of these.
+/// Whether a group with the largest magnitude `bound` may contain such values.
 QS_INLINE bool mayBeOdd(const Run& run, const GroupParams& params, float bound, bool keepsSigns) {
     constexpr float kWider = 1.000001f;
     const float high = run.levels[run.levelCount - 1] * params.scale * kWider,
@@ -51,7 +54,8 @@ QS_INLINE bool mayBeOdd(const Run& run, const GroupParams& params, float bound, 
     return !keepsSigns || !(params.scale >= 0 && params.aux >= 0 && bound <= high && -bound >= low);
 }
 
-/// What a run wants, known when compiled for the frequent combinations, which need all registers.
+/// The outputs that a run wants. For the frequent combinations they are compile-time constants, because those need all
+/// registers.
 enum Wanted : unsigned { kCodes = 1, kDecoded = 2, kSums = 4, kCounts = 8, kErrors = 16, kValues = 32, kAny = 64 };
 QS_INLINE unsigned wantedOf(const Pass& pass) {
     const RunOut& out = pass.out;
@@ -59,7 +63,8 @@ QS_INLINE unsigned wantedOf(const Pass& pass) {
            (out.codeCounts ? kCounts : 0u) | (out.errorBins ? kErrors : 0u) | (out.valueBins ? kValues : 0u);
 }
 
-/// `n` finite elements from `begin` on in groups number `g` and following, the last possibly short.
+/// Quantizes and measures n finite elements from `begin` on. They are the groups from number `g` on; the last may be
+/// shorter.
 template<unsigned kWanted, class Coder>
 __attribute__((noinline)) void groupsInF32(const Coder& coder, Pass& pass, std::size_t begin, std::size_t n,
                                            std::size_t g, const GroupParams* params, const unsigned* maxBits,
@@ -75,7 +80,7 @@ __attribute__((noinline)) void groupsInF32(const Coder& coder, Pass& pass, std::
     std::uint32_t* const valueBins = out.valueBins;
     const Floats nothing = set1(0.0f);
     StretchSums s = {nothing, nothing, nothing, nothing, 0};
-    Totals& t = pass.totals; // most stay in memory: visited once a stretch
+    Totals& t = pass.totals; // most of it stays in memory: it is touched once per stretch
     Doubles totalSe2 = t.se2, totalSw2 = t.sw2;
     Floats maxAbs = t.maxAbs;
     std::uint64_t zeros = 0;
@@ -88,7 +93,7 @@ __attribute__((noinline)) void groupsInF32(const Coder& coder, Pass& pass, std::
     for (std::size_t left = n, k = 0; left > 0; ++k) {
         const std::size_t size = left < run.group ? left : run.group;
         left -= size;
-        const auto group = next; // computed during the group before
+        const auto group = next; // computed during the previous group
         if (left > 0) next = coder.forGroup(params[k + 1]);
         const ValueSource source = wants(kValues) ? valueSource<Coder>(params[k], valueBins) : ValueSource::None;
         Doubles groupSe2 = zeroDoubles(), groupSw2 = groupSe2;
@@ -201,19 +206,19 @@ inline void groupsAsWanted(const Coder& coder, Pass& pass, std::size_t begin, st
     }
 }
 
-/// Absolute maxima, nothing clipped.
+/// Whether scales are absolute maxima without clipping, with levels from -1 to 1: no value is clipped.
 QS_INLINE bool isPlainNf4(const Run& run) {
     return run.encoder == Encoder::NearestNf4 && !run.given && run.statistic == GroupStatistic::AbsMax &&
            run.clip == 1 && run.levels[0] == -1 && run.levels[15] == 1;
 }
 
-/// The same for integers whose lowest level is as far out as their highest one: no value is clipped.
+/// The same for integers whose lowest level is at least as far from 0 as the highest one.
 QS_INLINE bool isPlainInteger(const Run& run) {
     return run.encoder == Encoder::RoundInteger && !run.given && run.statistic == GroupStatistic::AbsMax &&
            run.clip == 1 && run.levelCount > 0 && run.levels[0] <= -run.levels[run.levelCount - 1];
 }
 
-/// Whole groups and perhaps a last short one, at most kTogether of them.
+/// Quantizes whole groups, at most kTogether of them; the last may be shorter.
 template<class Coder>
 inline void largeGroups(const Coder& coder, Pass& pass, std::size_t begin, std::size_t n, std::size_t g) {
     const Run& run = pass.run;
@@ -230,13 +235,13 @@ inline void largeGroups(const Coder& coder, Pass& pass, std::size_t begin, std::
     const bool plain = isPlainNf4(run) && keepsSigns, integers = isPlainInteger(run) && keepsSigns;
     const float range = integers ? run.levels[run.levelCount - 1] : 1.0f;
     for (std::size_t k = 0; k < groups; ++k) {
-        if (plain) { // the frequent case, without calls
+        if (plain) { // the frequent case, without function calls
             params[k] = {fromBits(bits[k]), fromBits(bits[k]) + 1.17549435e-38f};
             fine[k] = reference::magnitudeInF32(bits[k]);
             odd[k] = false;
             continue;
         }
-        if (integers) { // as paramsFromAbsMax() has it
+        if (integers) { // the same rule as paramsFromAbsMax()
             const float scale = fromBits(bits[k]) / range + 1.17549435e-38f;
             params[k] = {scale, scale};
             fine[k] = reference::sumsInF32(run, params[k], bits[k]) && usable(params[k], true);
@@ -265,7 +270,7 @@ inline void largeGroups(const Coder& coder, Pass& pass, std::size_t begin, std::
         }
         while (k < groups && fine[k]) ++k;
         const std::size_t end = k * run.group < n ? k * run.group : n;
-        if constexpr (Coder::kHasCodes) { // without codes no group is
+        if constexpr (Coder::kHasCodes) { // without codes no group gets here
             const auto run = [&](const auto& fastest) {
                 groupsAsWanted(fastest, pass, begin + at, end - at, g + first, params + first, bits + first,
                                odd + first);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The tables of LaneKernels, in the order of LaneCodes. Baseline code, included at the end of a unit.
+// The tables of LaneKernels, indexed by LaneCodes. This code runs on every processor. Include it at the end of a source
+// file.
 
 template<template<LaneCodes> class P, bool sets, LaneCodes... codes>
 constexpr void fillGemv(GemvKernel (&into)[kLaneCodes]) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr bool kFewRegisters = true;
 constexpr int kWidth = 1;
-constexpr int kChains = 4; // of two registers each
+constexpr int kChains = 4; // two registers each
 #define QS_QUADS
 #define QS_SHORT_SUMS
 #define QS_FIXED

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// 16 lanes as two AVX2 registers. Included once per unit, inside the target region and an unnamed namespace.
+// 16 lanes as two AVX2 registers. Include it once per source file, inside the target region and an unnamed namespace.
 
 struct F {
     __m256 lo, hi;
@@ -40,17 +40,17 @@ template<int s> QS_INLINE I shl(I a) {
 template<int s> QS_INLINE I sar(I a) { return {_mm256_srai_epi32(a.lo, s), _mm256_srai_epi32(a.hi, s)}; }
 QS_INLINE I andI(I a, I b) { return {_mm256_and_si256(a.lo, b.lo), _mm256_and_si256(a.hi, b.hi)}; }
 QS_INLINE I xorI(I a, I b) { return {_mm256_xor_si256(a.lo, b.lo), _mm256_xor_si256(a.hi, b.hi)}; }
-/// Upper bits of the index do not count.
+/// Uses the low four bits of the index.
 QS_INLINE __m256 lookup16(F table, __m256i index) {
     return _mm256_blendv_ps(_mm256_permutevar8x32_ps(table.lo, index), _mm256_permutevar8x32_ps(table.hi, index),
                             _mm256_castsi256_ps(_mm256_slli_epi32(index, 28)));
 }
 QS_INLINE F lookup16(F table, I index) { return {lookup16(table, index.lo), lookup16(table, index.hi)}; }
-/// The table repeats after 4 entries or fewer.
+/// The table has 4 entries or fewer, which repeat.
 QS_INLINE F lookup4(F table, I index) {
     return {_mm256_permutevar8x32_ps(table.lo, index.lo), _mm256_permutevar8x32_ps(table.lo, index.hi)};
 }
-/// Low or high half of each lane as f16.
+/// The low or high half of each lane, converted from f16.
 template<int half> QS_INLINE F widenF16(I a) {
     const I words = andI(shr<16 * half>(a), set1I(0xffff));
     const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(words.lo, words.hi), 0xd8);
@@ -58,19 +58,19 @@ template<int half> QS_INLINE F widenF16(I a) {
 }
 QS_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
-/// Int8 codes stay signed: their products of bytes go by magnitude and sign.
+/// Int8 codes stay signed. Bytes are multiplied by magnitude and sign.
 constexpr int kInt8Bias = 0;
 template<bool int8> QS_INLINE __m256i dotQuads(__m256i sum, __m256i a, __m256i b) {
-    // Pairs of products stay below 2^15: |a| <= 128 and |b| <= 127, or a <= 15.
+    // A pair of products stays below 2^15, because |a| <= 128 and |b| <= 127, or a <= 15.
     const __m256i pairs =
         int8 ? _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(b, a)) : _mm256_maddubs_epi16(a, b);
     return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
-/// a: unsigned bytes up to 15, or Int8 codes; b: signed bytes.
+/// Adds four products of bytes to each lane. a: unsigned bytes up to 15, or Int8 codes; b: signed bytes.
 template<bool int8> QS_INLINE I dotQuads(I sum, I a, I b) {
     return {dotQuads<int8>(sum.lo, a.lo, b.lo), dotQuads<int8>(sum.hi, a.hi, b.hi)};
 }
-/// The same in 16 bits, two products each.
+/// The same with 16-bit results: two products in each.
 QS_INLINE I dotShorts(I a, I b) { return {_mm256_maddubs_epi16(a.lo, b.lo), _mm256_maddubs_epi16(a.hi, b.hi)}; }
 QS_INLINE I addShorts(I a, I b) { return {_mm256_add_epi16(a.lo, b.lo), _mm256_add_epi16(a.hi, b.hi)}; }
 QS_INLINE I widenShorts(I sum, I shorts) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// 16 lanes as one AVX-512 register. Included once per unit, inside the target region and an unnamed namespace.
+// 16 lanes as one AVX-512 register. Include it once per source file, inside the target region and an unnamed namespace.
 
 struct F {
     __m512 v;
@@ -34,10 +34,10 @@ template<int s> QS_INLINE I shl(I a) {
 template<int s> QS_INLINE I sar(I a) { return {_mm512_srai_epi32(a.v, s)}; }
 QS_INLINE I andI(I a, I b) { return {_mm512_and_si512(a.v, b.v)}; }
 QS_INLINE I xorI(I a, I b) { return {_mm512_xor_si512(a.v, b.v)}; }
-/// Upper bits of the index do not count.
+/// Uses the low four bits of the index.
 QS_INLINE F lookup16(F table, I index) { return {_mm512_permutexvar_ps(index.v, table.v)}; }
-/// The table repeats after 4 entries or fewer.
+/// The table has 4 entries or fewer, which repeat.
 QS_INLINE F lookup4(F table, I index) { return lookup16(table, index); }
-/// Low or high half of each lane as f16.
+/// The low or high half of each lane, converted from f16.
 template<int half> QS_INLINE F widenF16(I a) { return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(shr<16 * half>(a).v))}; }
 QS_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }

@@ -9,7 +9,7 @@
 namespace qs {
 namespace {
 
-constexpr int kWidth = 2; // 12 rows x 2 vectors: 24 sums, 2 columns, the rest for the broadcast
+constexpr int kWidth = 2; // 12 rows x 2 vectors: 24 registers for sums, 2 for columns, the rest for broadcasts
 #define QS_PAIRS
 #define QS_QUADS
 QS_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16,avx2,fma,f16c")

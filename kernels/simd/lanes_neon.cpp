@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// NEON is part of every aarch64 processor. Compiled and tested for correctness only: no figures are known.
+// Every aarch64 processor has NEON. This code is compiled and tested for correctness only; its speed is not known.
 #if defined(__aarch64__)
 
 #include "kernels/simd/lane_sets.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr bool kFewRegisters = true;
 constexpr int kWidth = 1;
-constexpr int kChains = 4; // of four registers each
+constexpr int kChains = 4; // four registers each
 #define QS_QUADS
 #include "kernels/simd/lanes_neon.h"
 //

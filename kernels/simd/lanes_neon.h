@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// 16 lanes as four NEON registers. Included once per unit, inside an unnamed namespace.
+// 16 lanes as four NEON registers. Include it once per source file, inside an unnamed namespace.
 
 #define QS_FOUR(i) _Pragma("GCC unroll 4") for (int i = 0; i < 4; ++i)
 
@@ -9,7 +9,7 @@ struct F {
 struct I {
     uint32x4_t v[4];
 };
-/// One operation on each of the four registers.
+/// Applies one expression to each of the four registers.
 #define QS_MAP(type, expression)                                                                                       \
     type r;                                                                                                            \
     QS_FOUR(i) r.v[i] = expression;                                                                                    \
@@ -48,7 +48,7 @@ template<int s> QS_INLINE I sar(I a) {
 }
 QS_INLINE I andI(I a, I b) { QS_MAP(I, vandq_u32(a.v[i], b.v[i])); }
 QS_INLINE I xorI(I a, I b) { QS_MAP(I, veorq_u32(a.v[i], b.v[i])); }
-/// Upper bits of the index do not count. The table's 64 bytes are looked up byte by byte.
+/// Uses the low four bits of the index. The 64 bytes of the table are looked up byte by byte.
 QS_INLINE F lookup16(F table, I index) {
     uint8x16x4_t bytes;
     QS_FOUR(i) bytes.val[i] = vreinterpretq_u8_f32(table.v[i]);
@@ -60,16 +60,16 @@ QS_INLINE F lookup16(F table, I index) {
     }
     return r;
 }
-/// The table repeats after 4 entries or fewer.
+/// The table has 4 entries or fewer, which repeat.
 QS_INLINE F lookup4(F table, I index) { return lookup16(table, index); }
-/// Low or high half of each lane as f16.
+/// The low or high half of each lane, converted from f16.
 template<int half> QS_INLINE F widenF16(I a) {
     const I words = shr<16 * half>(a);
     QS_MAP(F, vcvt_f32_f16(vreinterpret_f16_u16(vmovn_u32(words.v[i]))));
 }
 QS_INLINE void prefetch(const void* p) { __builtin_prefetch(p); }
 
-/// Int8 codes stay signed: NEON multiplies signed bytes.
+/// Int8 codes stay signed, because NEON multiplies signed bytes.
 constexpr int kInt8Bias = 0;
 template<bool int8> QS_INLINE I dotQuads(I sum, I a, I b) {
     I r;

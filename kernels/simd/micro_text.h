@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The dense inner loop; one text for every instruction set. In units of its own: gcc 12 spills the sums when other text
-// joins them. Included after lanes_*.h; the unit defines kWidth (vectors of a dense panel) and kRows.
+// The inner loop of dense products, for every instruction set. It has source files of its own, because gcc 12 spills
+// the sums when other code is in the same file. Include it after lanes_*.h. The including file defines kWidth, the
+// vectors of a dense panel.
 
-#define QS_IN_ORDER asm volatile("" ::: "memory") // stores stay where they are written
+#define QS_IN_ORDER asm volatile("" ::: "memory") // stores stay in the order of the source
 #define QS_EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < n; ++i)
 
-constexpr std::size_t kAheadA = 768, kAheadB = 1024; ///< words: what comes from the second-level cache
+/// Words between a load and its prefetch from the second-level cache.
+constexpr std::size_t kAheadA = 768, kAheadB = 1024;
 
 struct MicroF32 {
     using Sum = F;
@@ -35,13 +37,14 @@ template<bool int8> struct MicroI8 {
     static QS_INLINE I start(const std::int32_t* init) { return set1I(std::uint32_t(*init)); }
     static QS_INLINE I load(const std::uint32_t* p) { return loadI(p); }
     static QS_INLINE I meet(I sum, I b, const std::uint32_t* a) { return dotQuads<int8>(sum, b, set1I(*a)); }
-    /// Not an FMA: the multipliers have enough to do.
+    /// A product and a sum instead of a fused multiply-add, because the multiply units are the bottleneck.
     static QS_INLINE F finish(I sum, F before, const float* scale) {
         return addF(before, mulF(toF(sum), loadF(scale)));
     }
 };
 #endif
 
+/// The sums of `rows` rows times kWidth vectors.
 template<class P, int rows> struct Tile {
     typename P::Sum sum[rows][kWidth];
     const std::uint32_t *a, *b;
@@ -79,7 +82,8 @@ template<class P, int rows> void micro(const MicroCall& call) {
     QS_EACH(m, rows) QS_EACH(v, kWidth) t.sum[m][v] = P::start(init + m);
     t.steps(kk - 1);
     if constexpr (P::grouped)
-        // Row by row the last step of a group and the first of the next: the multipliers always have work.
+        // Row by row: the last step of a group, then the first step of the next one. So the multiply units always have
+        // work.
         for (std::size_t group = call.groups; group > 1; --group) {
             typename P::B last[kWidth], first[kWidth];
             t.load(last), t.load(first);

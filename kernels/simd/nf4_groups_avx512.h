@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// nf4 with the thresholds of each group in units of x, as in nf4_packed_avx512.h: no division before the code.
+// nf4 with thresholds multiplied by the scale of each group, as in nf4_packed_avx512.h. So no division comes before the
+// code.
 
 struct Nf4ScaledCoder {
     static constexpr bool kHasQuotient = true, kHasCodes = true;
@@ -17,7 +18,8 @@ struct Nf4ScaledCoder {
         lowIndex = _mm512_load_si512(t.bucketIndex), highIndex = _mm512_load_si512(t.bucketIndex + 16);
         middle0 = _mm512_load_pd(t.midpoint), middle1 = _mm512_load_pd(t.midpoint + 8);
     }
-    /// Values beyond aux would find a wrong bucket, and a reciprocal has to be normal; 0 is always in bucket 16.
+    /// Whether a group can use this coder. Larger values would find a wrong bucket, and the reciprocal must be a normal
+    /// number. A group of zeros is fine: 0 is always in bucket 16.
     static bool takes(const GroupParams& params, unsigned bits) {
         return bits == 0 || (fromBits(bits) <= params.aux && params.aux >= 0x1p-40f && params.aux <= 0x1p60f);
     }
@@ -25,7 +27,7 @@ struct Nf4ScaledCoder {
         return forGroup(params.aux, params.scale,
                         min(set1(Nf4Thresholds::kBucketScale) / set1(params.aux), set1(3e38f)));
     }
-    /// `inverse15` is finite: 0 * inverse15 is 0.
+    /// `inverse15` is finite, so that 0 * inverse15 is 0.
     QS_INLINE Group forGroup(float aux, float scale, Floats inverse15) const {
         constexpr int kUp = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
         const __m512d a = _mm512_set1_pd(double(aux));

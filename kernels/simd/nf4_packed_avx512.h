@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// nf4 at the speed of memory: blocks that are multiples of 16, up to 16 of them at a time.
+// nf4 at memory bandwidth: blocks that are multiples of 16, up to 16 of them at a time.
 //
-// x / a is never computed: fl(x / a) reaches a threshold exactly when x is at least the next f32 above midpoint * a, so
-// each block gets its 15 thresholds in units of x, by a product that is exact in f64 and one directed rounding. Which
-// one to compare with needs only an estimate of x / a.
+// x / a is never computed. x / a, rounded to f32, reaches a threshold exactly if x is at least the next f32 above
+// midpoint * a. So each block gets its 15 thresholds in units of x: one product, exact in f64, and one directed
+// rounding. An estimate of x / a is enough to choose the threshold to compare with.
 
-/// f32 over about 1024 values, two chains; f64 beyond.
+/// Sums in two f32 chains over about 1024 values, in f64 beyond.
 struct Nf4Sums {
     Doubles totalSe2, totalSw2;
     __m512 se2[2], sw2[2], maxAbs[2];
@@ -18,7 +18,7 @@ struct Nf4Sums {
     }
 };
 
-/// One block with its thresholds, and when measured its decoded values, in registers.
+/// The state of one block in registers: its thresholds and, if kSums, its decoded values.
 template<bool kSums> struct Nf4Block {
     __m512 low, high, inverse15, values;
     __m512i lowCode, highCode;
@@ -34,22 +34,23 @@ template<bool kSums> struct Nf4Block {
         constexpr int kLargestMagnitude = 0xb;
         const __m512 e = _mm512_sub_ps(_mm512_permutexvar_ps(code, values), x);
         maxAbs = _mm512_range_ps(maxAbs, e, kLargestMagnitude);
-        se2 = _mm512_fmadd_ps(e, e, se2); // the bounds of the blocks keep the squares in range
+        se2 = _mm512_fmadd_ps(e, e, se2); // the limits of the blocks keep the squares in range
         sw2 = _mm512_fmadd_ps(x, x, sw2);
     }
 };
 
-/// 64 values. kPast: past the caches, in 32 aligned bytes.
+/// Encodes 64 values to 32 bytes. kPast: non-temporal stores past the caches; `packed` is then aligned to 32 bytes.
 template<bool kSums, bool kPast>
 QS_INLINE void packNf4Turn(const Nf4Block<kSums>& block, const float* x, std::uint8_t* packed, Nf4Sums& sums) {
-    // After the packs a lane of 128 bits holds four codes of each vector; pairs become bytes in u16, then into order.
+    // After the packs, a 128-bit lane holds four codes of each vector. Pairs of codes become bytes in u16; then the
+    // order is fixed.
     const __m512i order =
         _mm512_castsi256_si512(_mm256_setr_epi8(0, 2, 16, 18, 32, 34, 48, 50, 4, 6, 20, 22, 36, 38, 52, 54, 8, 10, 24,
                                                 26, 40, 42, 56, 58, 12, 14, 28, 30, 44, 46, 60, 62));
     const __m512i weights = _mm512_set1_epi16(0x0110); // first code times 16, second times 1
     __m512i code[4];
 #pragma GCC unroll 4
-    for (int k = 0; k < 4; ++k) { // unrolled: else the codes travel through memory
+    for (int k = 0; k < 4; ++k) { // unrolled, otherwise the codes go through memory
         const float* p = x + 16 * k;
         _mm_prefetch(reinterpret_cast<const char*>(p + 3072), _MM_HINT_T0);
         const __m512 w = _mm512_loadu_ps(p);
@@ -66,7 +67,7 @@ QS_INLINE void packNf4Turn(const Nf4Block<kSums>& block, const float* x, std::ui
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(packed), all);
 }
 
-/// kBlock: the number of values where it is known when compiled, else 0.
+/// kBlock: the number of values if it is a compile-time constant, else 0.
 template<bool kSums, std::size_t kBlock, bool kPast>
 QS_INLINE void packNf4Block(const Nf4Block<kSums>& block, const float* x, std::size_t n, std::uint8_t* packed,
                             Nf4Sums& sums) {
@@ -78,7 +79,7 @@ QS_INLINE void packNf4Block(const Nf4Block<kSums>& block, const float* x, std::s
     }
     for (std::size_t done = 0; done < n;) {
         [[maybe_unused]] const std::size_t from = done;
-        const std::size_t stop = kSums && n - done > 512 ? done + 512 : n; // f32 sums only over short stretches
+        const std::size_t stop = kSums && n - done > 512 ? done + 512 : n; // f32 sums over short stretches only
         for (; done + 64 <= stop; done += 64) packNf4Turn<kSums, kPast>(block, x + done, packed + done / 2, sums);
         for (; done < stop && done + 64 > stop; done += 16) {
             const __m512 w = _mm512_loadu_ps(x + done);
@@ -113,8 +114,8 @@ __attribute__((noinline)) void quantizeNf4Blocks(const float* x, std::size_t blo
         const std::size_t count = blocks - first < together ? blocks - first : together;
         for (std::size_t i = 0; i < count * block; i += kPage) __builtin_prefetch(x + first * block + i + 6144);
         const __m512i maxBits = maxBitsOf16(x + first * block, block, count);
-        // Infinite, NaN, or so large or small (but not 0) that a reciprocal, or a square when measured, leaves the
-        // normal range: the general way.
+        // These groups need the general function: infinite, NaN, or so large or small (but not 0) that a reciprocal
+        // leaves the normal range. If errors are measured, the same holds for a square.
         const __mmask16 large = _mm512_cmpgt_epu32_mask(maxBits, _mm512_set1_epi32(kSums ? 0x5b000000 : 0x7b800000));
         const __mmask16 small = _mm512_cmplt_epu32_mask(_mm512_sub_epi32(maxBits, _mm512_set1_epi32(1)),
                                                         _mm512_set1_epi32(kSums ? 0x2d800000 : 0x03800000));
@@ -127,11 +128,13 @@ __attribute__((noinline)) void quantizeNf4Blocks(const float* x, std::size_t blo
         const __m512 divisor = _mm512_add_ps(bound, _mm512_set1_ps(1.17549435e-38f));
         const __m512 reciprocal = _mm512_div_ps(_mm512_set1_ps(1.0f), divisor);
         _mm512_mask_storeu_ps(absmax + first, firstLanes(count).m, bound);
-        _mm512_store_ps(bounds, bound); // read from here: a masked store is not forwarded
+        _mm512_store_ps(bounds, bound); // stored again for reading: a masked store is not forwarded to loads
         _mm512_store_ps(aux, divisor);
         _mm512_store_ps(inverse15, _mm512_min_ps(_mm512_mul_ps(reciprocal, _mm512_set1_ps(Nf4Thresholds::kBucketScale)),
-                                                 _mm512_set1_ps(3.402823466e38f))); // finite: 0 * inverse15 is 0
-        // In a loop of its own: the codes of a block would wait for this chain, and the next block for them.
+                                                 // Finite, so that 0 * inverse15 is 0.
+                                                 _mm512_set1_ps(3.402823466e38f)));
+        // A separate loop: otherwise the codes of a block would wait for this chain, and the next block would wait for
+        // the codes.
         for (std::size_t k = 0; k < count; ++k) {
             const __m512d a = _mm512_set1_pd(double(aux[k]));
             constexpr int kUp = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Plain nf4 in groups of whole 64s, quantized and measured: 64 elements a turn without a branch, the scalar counting of
-// the elements before among the arithmetic, figures of 16 groups found together.
+// Plain nf4 in groups that are multiples of 64, quantized and measured. Each turn handles 64 elements without a branch.
+// The scalar counting of earlier elements is interleaved with the arithmetic. The sums of 16 groups are stored
+// together.
 
-/// The bins of 32 values, in any order.
+/// The bins of 32 values, in no fixed order.
 QS_INLINE void storeBins32(std::uint16_t* p, Floats a, Floats b) {
     const __m512i high = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
                                           25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
@@ -11,11 +12,12 @@ QS_INLINE void storeBins32(std::uint16_t* p, Floats a, Floats b) {
 QS_INLINE __m512d widened(Floats a) {
     return _mm512_add_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(a.v)), _mm512_cvtps_pd(_mm512_extractf32x8_ps(a.v, 1)));
 }
-/// f32 sums over 256 elements, at most 8 roundings in a row; f64 beyond. Of a group's squares as kernel_set.h says.
+/// f32 sums over 256 elements with at most 8 roundings in a row, f64 beyond. The squares of a group are summed as
+/// kernel_set.h says.
 template<bool kGroupSums> struct WholeSums {
     Floats se, sae, swv, sv2, se2, sw2;
     __m512d totalSe, totalSae, totalSwv, totalSv2, totalSe2, totalSw2, groupSe2, groupSw2;
-    QS_INLINE WholeSums() { // not by initialisers: gcc compiles those without the instruction set
+    QS_INLINE WholeSums() { // not by member initializers: gcc compiles those without the instruction set
         se = sae = swv = sv2 = se2 = sw2 = set1(0.0f);
         totalSe = totalSae = totalSwv = totalSv2 = totalSe2 = totalSw2 = groupSe2 = groupSw2 = _mm512_setzero_pd();
     }
@@ -54,8 +56,8 @@ template<bool kGroupSums> struct WholeSums {
     }
 };
 
-/// Plain nf4 from element `begin` on in groups of whole 64s; how many elements: up to the end of the last whole group,
-/// or to the first groups whose values need another way.
+/// Handles plain nf4 from element `begin` on, in groups that are multiples of 64. Returns the number of elements
+/// handled. It stops after the last whole group, or before the first groups whose values need the general function.
 template<unsigned kWanted, bool kGroupSums>
 __attribute__((noinline)) std::size_t wholeNf4Groups(const Nf4ScaledCoder& coder, Pass& pass, std::size_t begin) {
     const Run& run = pass.run;
@@ -71,7 +73,7 @@ __attribute__((noinline)) std::size_t wholeNf4Groups(const Nf4ScaledCoder& coder
     WholeSums<kGroupSums> s;
     __m512i maxAbs = bitsOf(pass.totals.maxAbs).v;
     std::uint64_t zeros = 0;
-    std::size_t at = pass.ringAt, g = first; // groups of whole 64s keep `at` a multiple of 64
+    std::size_t at = pass.ringAt, g = first; // groups are multiples of 64, so `at` is too
     const float* x = run.x + begin;
     std::uint8_t* codes = kCode ? out.codes + begin : nullptr;
     alignas(64) float inverse15[16], scales[16], auxes[16], lows[16][16], highs[16][16];
@@ -90,7 +92,7 @@ __attribute__((noinline)) std::size_t wholeNf4Groups(const Nf4ScaledCoder& coder
         store(inverse15, min(set1(Nf4Thresholds::kBucketScale) / divisor, set1(3e38f)));
         if (out.scales) store(out.scales + g, count, bound);
         if (out.groupAbsMax) store(out.groupAbsMax + g, count, bound);
-        for (std::size_t k = 0; k < count; ++k) { // before all codes: those of a group would wait for this chain
+        for (std::size_t k = 0; k < count; ++k) { // before all codes: the codes of a group would wait for this chain
             const auto group = coder.forGroup(auxes[k], scales[k], set1(inverse15[k]));
             _mm512_store_ps(lows[k], group.low), _mm512_store_ps(highs[k], group.high);
         }
@@ -159,7 +161,7 @@ __attribute__((noinline)) std::size_t wholeNf4Groups(const Nf4ScaledCoder& coder
     return done;
 }
 
-/// Elements from `begin` on that are done; 0 when the general way has to take some groups first.
+/// Returns the number of elements handled from `begin` on; 0 if the general function must handle some groups first.
 inline std::size_t wholeGroups(const Nf4Coder& coder, Pass& pass, std::size_t begin) {
     const Run& run = pass.run;
     if (run.group % 64 || !isPlainNf4(run) || !Nf4Coder::keepsSigns(run)) return 0;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One text over a 16-lane vector: what a quantizing and measuring pass carries from group to group.
+// The state of a quantizing and measuring pass, which goes from group to group.
 
-constexpr std::size_t kPiece = 1024; ///< elements between two visits to the histograms: everything stays in L1
+/// Elements between two visits to the histograms: everything stays in the L1 cache.
+constexpr std::size_t kPiece = 1024;
 
-constexpr std::size_t kRing = 512; ///< bins waiting to be counted are in half of it
+constexpr std::size_t kRing = 512; ///< half of it holds bins that wait to be counted
 
-/// Where a value of the value histogram comes from.
+/// How a value of the value histogram is computed: not at all, x / aux from the coder, x itself, x / scale, or 0.
 enum class ValueSource { None, Quotient, Itself, Divide, Zero };
 
 struct Totals {
@@ -13,7 +14,7 @@ struct Totals {
     Floats maxAbs;
     std::uint64_t n, clipped, zeros, signFlips;
 };
-/// Order-exact sums of one group.
+/// Sums of one group in the fixed order.
 struct GroupSums {
     Doubles se2, sw2;
 };
@@ -24,14 +25,14 @@ struct Pass {
     Totals totals;
     GroupSums group;
     bool sums, manyLevels;
-    std::size_t fill = 0; ///< entries waiting in the buffers below
+    std::size_t fill = 0; ///< entries that wait in the buffers below
     std::uint32_t manyCounts[4][256];
     alignas(64) std::uint8_t codes[kPiece + 64];
     alignas(64) std::uint16_t errorBins[kPiece + 16];
     alignas(64) std::uint16_t valueBins[kPiece + 16];
-    // Of the groups of 16 and more: bins in a ring that starts full of zeros, and codes.
+    // For groups of 16 or more elements: bins in a ring that starts full of zeros, and codes.
     std::size_t ringAt = 0, groupCodesFill = 0;
-    std::uint32_t notValues = kRing / 2; ///< zeros counted in bin 0 that are not values
+    std::uint32_t notValues = kRing / 2; ///< zeros counted in bin 0 that are no values
     alignas(64) std::uint8_t groupCodes[kPiece + 64];
     alignas(64) std::uint16_t errorRing[kRing];
     alignas(64) std::uint16_t valueRing[kRing];
@@ -59,7 +60,7 @@ inline void Pass::countCodes(const std::uint8_t* bytes, std::size_t n) {
         return;
     }
     std::size_t i = 0;
-    for (; i + 4 <= n; i += 4) { // four tables: equal neighbours would wait for each other
+    for (; i + 4 <= n; i += 4) { // four tables, because equal neighbours would wait for each other
         ++manyCounts[0][bytes[i]];
         ++manyCounts[1][bytes[i + 1]];
         ++manyCounts[2][bytes[i + 2]];

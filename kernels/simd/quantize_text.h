@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One text over a 16-lane vector: quantize and measure in one pass. Groups of 16 elements and more go group by group
-// with the scale in a register; smaller ones piece by piece with a scale per lane. Groups with NaN or Inf go to the
-// reference.
+// Quantizes and measures in one pass. Groups of 16 or more elements are handled one by one with the scale in a
+// register. Smaller groups are handled in pieces with one scale per lane. Groups with NaN or Inf go to the reference.
 
 #include "kernels/simd/pass_text.h"
 
@@ -14,7 +13,8 @@ struct Tail {
     static constexpr bool kTail = true;
 };
 
-/// Up to kPiece - fill finite elements from `begin` on, with one scale (kPerLane: aux[i], scale[i]).
+/// Handles up to kPiece - fill finite elements from `begin` on. They share one scale, or with kPerLane have aux[i] and
+/// scale[i].
 template<bool kPerLane, class Coder>
 inline void span(const Coder& coder, Pass& pass, std::size_t begin, std::size_t n, const float* aux, const float* scale,
                  ValueSource source, float* errors) {
@@ -110,12 +110,13 @@ inline void span(const Coder& coder, Pass& pass, std::size_t begin, std::size_t 
     pass.fill += n;
 }
 
+/// Whether the vector code can use these parameters; `divides`: the coder divides by aux.
 QS_INLINE bool usable(const GroupParams& p, bool divides) {
     const bool finiteScale = __builtin_fabsf(p.scale) <= 3.402823466e38f;
     return finiteScale && (!divides || (p.aux > 0 && p.aux <= 3.402823466e38f));
 }
 
-/// The reference for a part of a group: no figures of the group.
+/// Uses the reference for a part of a group, without the results per group.
 inline void referencePart(Pass& pass, const GroupParams& params, std::size_t begin, std::size_t n) {
     RunOut part = pass.out;
     part.scales = part.groupSse = part.groupSsw = part.groupAbsMax = nullptr;
@@ -135,7 +136,8 @@ template<class Coder> QS_INLINE ValueSource valueSource(const GroupParams& param
     return params.scale == 1 ? ValueSource::Itself : ValueSource::Divide;
 }
 
-/// A group with f64 sums. `bits` of its largest magnitude, 0 when it is so long that every part is looked through.
+/// Handles one group with f64 sums. `bits`: those of its largest magnitude; 0 if the group is so long that each part is
+/// scanned here.
 template<class Coder>
 inline void oneGroup(const Coder& coder, Pass& pass, std::size_t begin, std::size_t n, std::size_t g,
                      const GroupParams& params, unsigned bits, bool lookedThrough = true) {
@@ -150,7 +152,7 @@ inline void oneGroup(const Coder& coder, Pass& pass, std::size_t begin, std::siz
     for (std::size_t i = 0; i < n;) {
         if (pass.fill == kPiece) pass.flush();
         std::size_t part = n - i < kPiece - pass.fill ? n - i : kPiece - pass.fill;
-        if (part < n - i && part % 16) { // lanes count from the start of the group
+        if (part < n - i && part % 16) { // lanes are counted from the start of the group
             part -= part % 16;
             if (part == 0) {
                 pass.flush();
@@ -172,7 +174,7 @@ inline void oneGroup(const Coder& coder, Pass& pass, std::size_t begin, std::siz
 
 #include "kernels/simd/small_groups_text.h"
 
-/// n <= kPiece elements in whole groups of fewer than 16, the last possibly short.
+/// Handles n <= kPiece elements in groups of fewer than 16. The last group may be shorter.
 template<class Coder>
 inline void smallGroups(const Coder& coder, Pass& pass, std::size_t begin, std::size_t n, std::size_t g) {
     const Run& run = pass.run;
@@ -196,12 +198,12 @@ inline void smallGroups(const Coder& coder, Pass& pass, std::size_t begin, std::
             }
             store(scale + i, s);
             store(aux + i, a);
-            high = max(abs(s), max(a, high)); // a NaN in the first operand is dropped here and caught by `low`
+            high = max(abs(s), max(a, high)); // a NaN in the first operand is dropped here and found through `low`
             low = min(low, select((abs(s) < set1(__builtin_inff())) & (a > set1(0.0f)), a, set1(-1.0f)));
         }
         fine = reduceMin(low) > 0 && reduceMax(high) <= 3.402823466e38f;
     } else if (fine && !run.given && run.statistic == GroupStatistic::AbsMax && smallBounds(run, x, n, aux, scale)) {
-        // Found together.
+        // smallBounds() has computed all of them.
     } else if (fine) {
         const bool twn = !run.given && run.statistic == GroupStatistic::MeanAbsTwn && group == 2;
         if (twn) fine = twnOfPairs(x, n / 2, aux, scale);
@@ -221,7 +223,7 @@ inline void smallGroups(const Coder& coder, Pass& pass, std::size_t begin, std::
                 params = groupParams(set(), run, x + first, size);
             }
             fine = usable(params, Coder::kHasQuotient);
-            store(aux + first, set1(params.aux)); // past the group: the next one overwrites it
+            store(aux + first, set1(params.aux)); // writes past the group; the next group overwrites that
             store(scale + first, set1(params.scale));
         }
     }
@@ -258,10 +260,10 @@ inline void smallGroups(const Coder& coder, Pass& pass, std::size_t begin, std::
     }
 }
 
-// The groups of 16 elements and more.
+// Groups of 16 or more elements.
 #include "kernels/simd/groups_text.h"
 
-/// Elements from `begin` on that an instruction set has a faster way for, done by it.
+/// Handles elements from `begin` on if the instruction set has a faster way. Returns how many it handled.
 template<class Coder> QS_INLINE std::size_t wholeGroups(const Coder&, Pass&, std::size_t) { return 0; }
 
 template<class Coder> inline void quantizeWith(const Coder& coder, const Run& run, const RunOut& wanted) {
@@ -285,14 +287,14 @@ template<class Coder> inline void quantizeWith(const Coder& coder, const Run& ru
     pass.finish();
 }
 
-/// The levels are the integers from -zeroCode on.
+/// Whether the levels are the consecutive integers from -zeroCode on.
 inline bool areIntegers(const Run& run) {
     if (run.levelCount <= run.zeroCode) return false;
     for (int i = 0; i < run.levelCount; ++i)
         if (run.levels[i] != float(i - run.zeroCode)) return false;
     return true;
 }
-/// The levels are those of the run's small float.
+/// Whether the levels are those of the run's small float.
 inline bool areFloats(const Run& run) {
     const int negative = run.levelCount - 1 - run.zeroCode + (run.shape.minusZero ? 1 : 0);
     if (run.zeroCode != negative || run.levelCount > 256) return false;
@@ -333,7 +335,7 @@ inline void quantize(const Run& run, const RunOut& out) {
     case Encoder::Identity: return quantizeWith(IdentityCoder<Small::None>(), run, out);
     case Encoder::RoundF16: return quantizeWith(IdentityCoder<Small::F16>(), run, out);
     case Encoder::RoundBf16: return quantizeWith(IdentityCoder<Small::Bf16>(), run, out);
-    default: break; // the reference has all
+    default: break; // the reference supports all encoders
     }
     reference::quantize(run, out);
 }

@@ -13,13 +13,13 @@
 namespace qs {
 namespace {
 
-volatile float floatSink; // keeps the loops
+volatile float floatSink; // uses the results, so that the compiler keeps the loops
 volatile int intSink;
 
 #if defined(__x86_64__)
 bool isa(std::string_view id) { return bestKernels().id == id; }
 
-// Four streams side by side: memory serves them faster than one.
+// Reads four streams side by side, because memory delivers them faster than one.
 __attribute__((target("avx512f"))) std::uint32_t read512(const char* p, std::size_t bytes) {
     const std::size_t part = bytes / 1024 * 256;
     __m512i all[4] = {};
@@ -64,7 +64,7 @@ __attribute__((target("avx2"))) void write256(char* p, std::size_t bytes) {
     _mm_sfence();
 }
 
-constexpr int kChains = 16; // more than latency times throughput, fewer than the registers
+constexpr int kChains = 16; // more than latency times throughput of the instruction, fewer than the registers
 
 __attribute__((target("avx512f"))) double f32x512(std::size_t steps) {
     __m512 a[kChains];
@@ -123,7 +123,7 @@ __attribute__((target("avx2"))) double i8x256(std::size_t steps) {
     for (std::size_t i = 0; i < steps; ++i) {
 #pragma GCC unroll 8
         for (int k = 0; k < 8; ++k) {
-            asm volatile("" : "+x"(a[k])); // the product is not the same every round
+            asm volatile("" : "+x"(a[k])); // the product must not be the same in every round
             sum[k] = _mm256_add_epi32(sum[k], _mm256_madd_epi16(_mm256_maddubs_epi16(a[k], s), one));
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The table of one instruction set.
+// Builds the function table of one instruction set.
 
 inline KernelSet makeSet(const char* id, const char* title, bool (*supported)()) {
     return {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One text over a 16-lane vector: scales and figures of groups of 2, 4 and 8 finite elements, many groups a vector.
+// Scales and sums of groups of 2, 4 and 8 finite elements, many groups per vector.
 
 QS_INLINE bool isSmallPower(std::size_t group) { return group == 2 || group == 4 || group == 8; }
 
-/// Scales of all groups from their largest magnitudes, one per element. False: some are not usable, or their encoder
-/// has another rule.
+/// Computes the scales of all groups from their largest magnitudes; aux and scale get one entry per element. Returns
+/// false if a scale is not usable, or if the encoder has another rule.
 inline bool smallBounds(const Run& run, const float* x, std::size_t n, float* aux, float* scale) {
     const bool integers = run.encoder == Encoder::RoundInteger;
     if (!isSmallPower(run.group) || (!integers && run.encoder != Encoder::NearestNf4)) return false;
@@ -20,7 +20,8 @@ inline bool smallBounds(const Run& run, const float* x, std::size_t n, float* au
     return reduceMin(low) > 0 && reduceMax(high) <= 3.402823466e38f;
 }
 
-/// TWN of pairs: see paramsFromTwn(). By factors: which values lie beyond the threshold cannot be predicted.
+/// TWN scales of pairs, see paramsFromTwn(). Uses factors instead of branches: whether a value is above the threshold
+/// cannot be predicted.
 inline bool twnOfPairs(const float* x, std::size_t pairs, float* aux, float* scale) {
     constexpr double kMean[] = {1, 1, 0.5};
     const Doubles half = toDoubles(set1(0.5f));
@@ -50,7 +51,7 @@ inline bool twnOfPairs(const float* x, std::size_t pairs, float* aux, float* sca
     return largest <= 3.402823466e38f;
 }
 
-/// The sum of squares, folded as sixteen lanes are.
+/// The sum of squares, folded in the order of sixteen lanes.
 template<std::size_t kGroup> QS_INLINE float squaresOf(const float* p) {
     double d[kGroup];
 #pragma GCC unroll 8
@@ -62,11 +63,11 @@ template<std::size_t kGroup> QS_INLINE float squaresOf(const float* p) {
     return float(d[0]);
 }
 
-/// Of `groups` whole groups, the first number `g`.
+/// The results per group for `groups` whole groups, from group number `g` on.
 template<std::size_t kGroup>
 inline void smallFigures(const RunOut& out, const float* x, const float* errors, std::size_t groups, std::size_t g) {
     std::size_t k = 0;
-    if constexpr (kGroup == 1) { // scales of columns
+    if constexpr (kGroup == 1) { // one scale per column
         const auto squares = [](const float* p) __attribute__((always_inline)) {
             const Doubles d = toDoubles(load(p));
             return toFloats(d * d);
@@ -77,7 +78,7 @@ inline void smallFigures(const RunOut& out, const float* x, const float* errors,
             if (out.groupSsw) store(out.groupSsw + g + k, squares(x));
         }
     }
-    if constexpr (kGroup == 2) { // a lane a group
+    if constexpr (kGroup == 2) { // one lane per group
         const auto squares = [](const float* p) __attribute__((always_inline)) {
             Floats a, b;
             deinterleave(p, a, b);

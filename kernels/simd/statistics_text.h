@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One text over a 16-lane vector, compiled per instruction set.
+// Statistics and conversions, written for a 16-lane vector and compiled for each instruction set.
 
-/// Bits of max |x|: at most 0x7f7fffff when all are finite, above 0x7f800000 when there is a NaN.
+/// The bits of max |x|. They are at most 0x7f7fffff if all values are finite, and above 0x7f800000 if one is NaN.
 inline unsigned absMaxBits(const float* x, std::size_t n) {
     const Ints magnitude = set1(0x7fffffff);
     Ints a = set1(0), b = a, c = a, d = a;
@@ -19,7 +19,7 @@ inline unsigned absMaxBits(const float* x, std::size_t n) {
 constexpr unsigned kInfinityBits = 0x7f800000u;
 QS_INLINE float fromBits(unsigned bits) { return __builtin_bit_cast(float, bits); }
 
-/// The same for consecutive groups, the last possibly short.
+/// The same for consecutive groups. The last may be shorter.
 inline void absMaxBitsOfEach(const float* x, std::size_t n, std::size_t group, unsigned* bits) {
     std::size_t begin = 0, g = 0;
     if (group % 16 == 0)
@@ -35,7 +35,7 @@ inline float absMax(const float* x, std::size_t n, bool finiteOnly) {
 
 QS_INLINE Mask finiteLanes(Floats x) { return abs(x) < set1(__builtin_inff()); }
 
-/// Lane-strided sum of term(x); lanes that are left out add +0.
+/// The lane-strided sum of term(x). Lanes that are left out add +0.
 template<class Term>
 QS_INLINE double laneSum(const float* x, std::size_t n, bool finiteOnly, std::uint64_t* count, Term term) {
     Doubles total = zeroDoubles();
@@ -73,11 +73,11 @@ inline double sumSquaredDeviation(const float* x, std::size_t n, float mean, boo
         });
 }
 
-/// Floats of a page of 4 KiB. One line of each is asked for well before the others: where pages are small, walking their
-/// tables takes longer than the lines that follow, and the memory would wait.
+/// Floats in a page of 4 KiB. One cache line of each page is prefetched long before the others. With small pages,
+/// address translation takes longer than reading the rest of the lines, and the memory would be idle.
 constexpr std::size_t kPage = 1024;
 
-/// sumAbs() of finite values, prefetching the first half of the next row.
+/// sumAbs() of finite values. Prefetches the first half of the next row.
 inline double sumAbsOfRow(const float* row, std::size_t count, const float* next) {
     Doubles total = zeroDoubles();
     std::size_t i = 0;
@@ -104,7 +104,7 @@ inline AboveSum sumAbsAbove(const float* x, std::size_t n, float threshold) {
     std::size_t i = 0;
     for (; i + 16 <= n; i += 16) add(load(x + i));
     if (i < n) {
-        // The zeros past the end would pass a negative threshold.
+        // The padding zeros would count as above a negative threshold.
         if (threshold < 0) return reference::sumAbsAbove(x, n, threshold);
         add(load(x + i, n - i));
     }
@@ -145,13 +145,13 @@ inline Moments moments(const float* x, std::size_t n) {
     if (i < n) add(load(x + i, n - i), firstLanes(n - i));
     m.n = double(finite);
     m.s1 = fold(s1), m.s2 = fold(s2), m.s3 = fold(s3), m.s4 = fold(s4);
-    if (finite) m.min = reduceMin(low) + 0.0f, m.max = reduceMax(high) + 0.0f; // -0 becomes +0
+    if (finite) m.min = reduceMin(low) + 0.0f, m.max = reduceMax(high) + 0.0f; // adding +0 turns -0 into +0
     return m;
 }
 
 QS_INLINE void countBins(const std::uint16_t* index, std::size_t n, std::uint32_t* bins) {
     std::size_t i = 0;
-    for (; i + 4 <= n; i += 4) { // one load each: taking four from a register is slower
+    for (; i + 4 <= n; i += 4) { // one load each: extracting four from a register is slower
         ++bins[index[i]];
         ++bins[index[i + 1]];
         ++bins[index[i + 2]];

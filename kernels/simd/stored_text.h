@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One text over a 16-lane vector: the stored forms. Rows are prefetched 16 KiB ahead by the pass that computes, one
-// line a vector: in a burst the prefetches would halve the memory's speed.
+// Conversions to and from stored forms. The computing pass prefetches rows 16 KiB ahead, one cache line per vector. A
+// burst of prefetches would halve the memory bandwidth.
 
-constexpr std::size_t kAhead = 4096; ///< floats
-/// Values from which outputs go past the caches: a store that does not read its line first leaves the reads more room.
+constexpr std::size_t kAhead = 4096; ///< floats between a load and its prefetch
+/// From this number of values on, outputs bypass the caches. Such a store does not read its cache line first, which
+/// leaves more bandwidth for the reads.
 constexpr std::size_t kPastCaches = std::size_t(4) << 20;
 
-/// Bits of the largest magnitude of a row of 16 and more, which lies in the cache, while the first half of the next is
-/// asked for.
+/// The bits of the largest magnitude of a row of 16 or more values that is in the cache. Prefetches the first half of
+/// the next row.
 QS_INLINE unsigned absMaxBitsOfRow(const float* row, std::size_t count, const float* next) {
     Ints most = bitsOf(abs(load(row)));
     for (std::size_t i = 0; i + 32 <= count; i += 32) {
@@ -30,7 +31,8 @@ inline void quantizeInt8Stored(const float* x, std::size_t n, std::size_t group,
         const std::size_t count = n - begin < group ? n - begin : group;
         const float* row = x + begin;
         std::int8_t* out = q + begin;
-        // Both passes over a row ask for a half of the next one: a pass without would leave the memory idle.
+        // Both passes over a row prefetch one half of the next row. If only one did, the memory would be idle in the
+        // other.
         const bool shared = count >= 1024 && count <= kSharedRow;
         const float* const next = count < n - begin ? row + count : row;
         const unsigned bound = shared ? absMaxBitsOfRow(row, count, next) : absMaxBits(row, count);
@@ -41,8 +43,8 @@ inline void quantizeInt8Stored(const float* x, std::size_t n, std::size_t group,
         const float scale = paramsFromAbsMax(Encoder::RoundInteger, fromBits(bound), 1, 127).scale;
         scales[g] = scale;
         const Floats divisor = set1(scale), inverse = set1(1.0f) / divisor;
-        // Away from half-integers the product with the reciprocal (off by less than 2 ulp of 127) rounds as the
-        // quotient does; near them divide. 2^-15 is 4 ulp.
+        // Multiplying by the reciprocal is off by less than 2 ulp of 127. Away from half-integers it rounds to the same
+        // integer as the division. Near them (2^-15 is 4 ulp) divide.
         const Floats nearHalf = set1(0.5f - 0x1p-15f);
         const auto round = [&](Floats w) __attribute__((always_inline)) {
             const Floats estimate = w * inverse, rounded = roundEven(estimate);
@@ -71,7 +73,8 @@ inline void quantizeInt8Stored(const float* x, std::size_t n, std::size_t group,
     if (past) _mm_sfence();
 }
 
-/// How many elements from the start of a row an instruction set has done in whole 64s: see ternary_avx512.h.
+/// The number of elements from the start of a row that the instruction set has handled, a multiple of 64: see
+/// ternary_avx512.h.
 template<class Float>
 QS_INLINE std::size_t ternaryTurns(const Float*, std::size_t, const Float*, float, std::uint8_t*, Doubles&,
                                    std::uint64_t&) {
@@ -84,7 +87,7 @@ template<class Float> QS_INLINE std::size_t ternaryRows(const Float*, std::size_
 
 inline void quantizeTernaryPacked(const float* x, std::size_t n, std::size_t group, std::uint8_t* packed,
                                   float* scales) {
-    const std::size_t done = ternaryRows(x, n, group, packed, scales); // of whole bytes
+    const std::size_t done = ternaryRows(x, n, group, packed, scales); // a multiple of 4 elements, so whole bytes
     packed += done / 4;
     for (std::size_t begin = done, g = done / group; begin < n; begin += group, ++g) {
         const std::size_t count = n - begin < group ? n - begin : group;
@@ -166,7 +169,7 @@ inline void dequantizeNf4Packed(const std::uint8_t* packed, std::size_t n, std::
     if (past) _mm_sfence();
 }
 
-/// Any even block: by way of codes in L1.
+/// Handles every even block size; one byte per code goes through the L1 cache.
 inline void quantizeNf4AnyBlock(const float* x, std::size_t n, std::size_t block, std::uint8_t* packed, float* absmax,
                                 ErrorSums* sums) {
     constexpr std::size_t kPart = 4096;

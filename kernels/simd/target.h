@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Instruction sets per function, never per file: an inline function compiled in a -mavx512f file could be the copy that
-// the linker keeps for everybody. Everything between BEGIN and END also stands in an unnamed namespace.
+// Instruction sets are enabled for regions of functions, never for whole files. If a file were compiled with -mavx512f,
+// the linker could keep its copy of an inline function for all callers. Code between BEGIN and END is also in an
+// unnamed namespace.
 
 #define QS_PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)

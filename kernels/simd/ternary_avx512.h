@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Ternary rows, 64 values a turn: codes become bit pairs by multiplications, not one mask at a time.
+// Encodes ternary rows, 64 values per turn. Multiplications turn codes into bit pairs, instead of one mask at a time.
 
-/// 64 codes below 4 as two bits each, the first lowest; how many are not 1.
+/// Stores 64 codes of two bits each, the first in the lowest bits. Returns how many codes are not 1.
 QS_INLINE unsigned storePairs(std::uint8_t* p, const Ints* code) {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m512i bytes =
@@ -13,12 +13,12 @@ QS_INLINE unsigned storePairs(std::uint8_t* p, const Ints* code) {
     return unsigned(__builtin_popcountll(_mm512_cmpneq_epi8_mask(bytes, _mm512_set1_epi8(1))));
 }
 
-/// Widened while they are loaded: no shuffle for the upper half.
+/// |x| of 16 values as f64. The values are widened while they are loaded, so no shuffle is needed for the upper half.
 QS_INLINE Doubles magnitudesAt(const float* p) {
     return {_mm512_abs_pd(_mm512_cvtps_pd(_mm256_loadu_ps(p))), _mm512_abs_pd(_mm512_cvtps_pd(_mm256_loadu_ps(p + 8)))};
 }
 
-/// The codes of 64 values with what lies beyond the limits added up.
+/// Encodes 64 values and adds up the magnitudes above the limit.
 struct TernaryTurn {
     Floats limit;
     Doubles above;
@@ -39,8 +39,8 @@ struct TernaryTurn {
     }
 };
 
-/// From the start of a long row, or of one that is not whole 64s. `next`: where the second half of the next row is to be
-/// prefetched from, or nullptr for kTernaryAhead floats ahead.
+/// Handles the start of a row that is long, or is not a multiple of 64. `next`: prefetch the second half of the next
+/// row from there; nullptr: prefetch kTernaryAhead floats ahead in this row.
 inline std::size_t ternaryTurns(const float* row, std::size_t count, const float* next, float limit,
                                 std::uint8_t* packed, Doubles& above, std::uint64_t& taken) {
     constexpr std::size_t kTernaryAhead = 4096;
@@ -60,8 +60,9 @@ inline std::size_t ternaryTurns(const float* row, std::size_t count, const float
     return i;
 }
 
-/// Rows of whole 64s: the sum that decides the next row's threshold is added up among the codes of this one, because
-/// each of both waits for its own additions. Elements done.
+/// Handles rows that are multiples of 64. While it encodes one row, it adds up the sum that decides the threshold of
+/// the next row: both chains of additions wait for their own results, so they run in parallel. Returns the number of
+/// elements handled.
 inline std::size_t ternaryRows(const float* x, std::size_t n, std::size_t group, std::uint8_t* packed, float* scales) {
     constexpr std::size_t kNextAhead = 2048, kPageAhead = 4096;
     if (group % 64 || group > kSharedRow) return 0;

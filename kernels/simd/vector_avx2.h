@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// 16 lanes as two AVX2 registers (four for f64). Included once, inside the target region and an unnamed namespace.
+// 16 lanes as two AVX2 registers (four for f64). Include it once per source file, inside the target region and an
+// unnamed namespace.
 
 struct Floats {
     __m256 lo, hi;
@@ -11,7 +12,7 @@ struct Doubles {
     __m256d a, b, c, d;
 };
 struct Mask {
-    __m256 lo, hi; ///< all bits of a lane
+    __m256 lo, hi; ///< all bits of a lane are set, or none
 };
 
 alignas(64) const std::int32_t kLaneMasks[32] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
@@ -65,9 +66,9 @@ QS_INLINE Floats select(Mask m, Floats yes, Floats no) {
     return {_mm256_blendv_ps(no.lo, yes.lo, m.lo), _mm256_blendv_ps(no.hi, yes.hi, m.hi)};
 }
 QS_INLINE Floats only(Mask m, Floats a) { return {_mm256_and_ps(m.lo, a.lo), _mm256_and_ps(m.hi, a.hi)}; }
-/// The sign bits of a ^ b; only bit 31 of a lane counts, which is what bits() and select() look at.
+/// The sign bits of a ^ b. Only bit 31 of a lane is valid; bits() and select() use no other.
 QS_INLINE Mask signsDiffer(Floats a, Floats b) { return {_mm256_xor_ps(a.lo, b.lo), _mm256_xor_ps(a.hi, b.hi)}; }
-/// Of every 2, 4 or 8 neighbours the largest, in each of their lanes.
+/// The largest of every 2, 4 or 8 neighbours, in each of their lanes.
 QS_INLINE Floats largestOf(Floats a, std::size_t group) {
     const auto of = [group](__m256 v) __attribute__((always_inline)) {
         v = _mm256_max_ps(v, _mm256_permute_ps(v, 0xb1));
@@ -124,7 +125,7 @@ QS_INLINE unsigned reduceMaxUnsigned(Ints a) {
 /// Round half to even; the values fit an i32.
 QS_INLINE Ints toInts(Floats a) { return {_mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi)}; }
 QS_INLINE Floats toFloats(Ints a) { return {_mm256_cvtepi32_ps(a.lo), _mm256_cvtepi32_ps(a.hi)}; }
-/// The low halves of 16 lanes, in order.
+/// The low halves of the 16 lanes, in order.
 QS_INLINE __m256i lowWords(Ints a) {
     const __m256i low = _mm256_set1_epi32(0xffff);
     const __m256i words = _mm256_packus_epi32(_mm256_and_si256(a.lo, low), _mm256_and_si256(a.hi, low));
@@ -146,7 +147,7 @@ QS_INLINE Ints loadBytes(const std::uint8_t* p) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     return {_mm256_cvtepu8_epi32(bytes), _mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8))};
 }
-/// The float bins of 16 values, as u16.
+/// The float-histogram bins of 16 values, as u16; see kFloatBins.
 QS_INLINE __m256i binsOf(Floats a) {
     const Ints x = bitsOf(a);
     return lowWords({_mm256_srli_epi32(x.lo, kFloatBinShift), _mm256_srli_epi32(x.hi, kFloatBinShift)});
@@ -159,7 +160,7 @@ QS_INLINE __m256i nibbles4(const std::uint8_t* p) {
     const __m256i bytes = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(four));
     return _mm256_or_si256(_mm256_slli_epi64(bytes, 32), _mm256_srli_epi64(bytes, 4));
 }
-/// The nibbles of 8 bytes, high one first, in the low four bits of the lanes.
+/// The nibbles of 8 bytes, high nibble first. The low four bits of a lane hold its nibble.
 QS_INLINE Ints nibbles(const std::uint8_t* p) { return {nibbles4(p), nibbles4(p + 4)}; }
 /// p is aligned to 64 bytes.
 QS_INLINE void stream(float* p, Floats a) { _mm256_stream_ps(p, a.lo), _mm256_stream_ps(p + 8, a.hi); }
@@ -178,19 +179,19 @@ QS_INLINE __m256 lookup32(Floats low, Floats high, __m256i index) {
     return _mm256_blendv_ps(lookup16(low, index), lookup16(high, index),
                             _mm256_castsi256_ps(_mm256_slli_epi32(index, 27)));
 }
-/// The low five bits of the index count.
+/// Uses the low five bits of the index.
 QS_INLINE Floats lookup32(Floats low, Floats high, Ints index) {
     return {lookup32(low, high, index.lo), lookup32(low, high, index.hi)};
 }
 QS_INLINE Ints lookup32(Ints low, Ints high, Ints index) {
     return bitsOf(lookup32(asFloats(low), asFloats(high), index));
 }
-/// table[index], up to any length.
+/// table[index], for a table of any length.
 QS_INLINE Floats gather(const float* table, Ints index) {
     return {_mm256_i32gather_ps(table, index.lo, 4), _mm256_i32gather_ps(table, index.hi, 4)};
 }
 QS_INLINE __m256 inOrder(__m256 v) { return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v), 0xd8)); }
-/// p[0], p[2], ... and p[1], p[3], ... of 32 floats.
+/// even = p[0], p[2], ... and odd = p[1], p[3], ... of 32 floats.
 QS_INLINE void deinterleave(const float* p, Floats& even, Floats& odd) {
     const __m256 a = _mm256_loadu_ps(p), b = _mm256_loadu_ps(p + 8), c = _mm256_loadu_ps(p + 16),
                  d = _mm256_loadu_ps(p + 24);
@@ -202,10 +203,10 @@ QS_INLINE void storeTwice(float* p, __m256 a) {
     _mm256_storeu_ps(p, _mm256_permute2f128_ps(low, high, 0x20));
     _mm256_storeu_ps(p + 8, _mm256_permute2f128_ps(low, high, 0x31));
 }
-/// Each lane twice, 32 floats.
+/// Stores each lane twice: 32 floats.
 QS_INLINE void storeTwice(float* p, Floats a) { storeTwice(p, a.lo), storeTwice(p + 16, a.hi); }
 
-/// Ternary rows up to this length share the prefetches of the next row among their two passes: slower here: measured.
+/// In ternary rows up to this length, both passes prefetch a half of the next row. 0: with AVX2 this was slower.
 constexpr std::size_t kSharedRow = 0;
 
 QS_INLINE Doubles zeroDoubles() {
@@ -226,7 +227,7 @@ QS_INLINE Doubles operator+(Doubles x, Doubles y) {
 QS_INLINE Doubles operator*(Doubles x, Doubles y) {
     return {_mm256_mul_pd(x.a, y.a), _mm256_mul_pd(x.b, y.b), _mm256_mul_pd(x.c, y.c), _mm256_mul_pd(x.d, y.d)};
 }
-/// x * y + z; the products of two f32 are exact, so this has the bits of a product and a sum.
+/// x * y + z. Products of two f32 are exact in f64, so the result equals a product and a sum.
 QS_INLINE Doubles fma(Doubles x, Doubles y, Doubles z) {
     return {_mm256_fmadd_pd(x.a, y.a, z.a), _mm256_fmadd_pd(x.b, y.b, z.b), _mm256_fmadd_pd(x.c, y.c, z.c),
             _mm256_fmadd_pd(x.d, y.d, z.d)};
@@ -236,7 +237,7 @@ QS_INLINE Doubles abs(Doubles x) {
     return {_mm256_andnot_pd(sign, x.a), _mm256_andnot_pd(sign, x.b), _mm256_andnot_pd(sign, x.c),
             _mm256_andnot_pd(sign, x.d)};
 }
-/// 16 -> 8 -> 4 -> 2 -> 1, lane j taking lane j + half.
+/// Folds 16 -> 8 -> 4 -> 2 -> 1 by lane[j] += lane[j + half].
 QS_INLINE double fold(Doubles x) {
     const __m256d four = _mm256_add_pd(_mm256_add_pd(x.a, x.c), _mm256_add_pd(x.b, x.d));
     const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
@@ -281,7 +282,8 @@ QS_INLINE Floats throughBf16(Floats a) {
             _mm256_castsi256_ps(_mm256_slli_epi32(bf16Bits(a.hi), 16))};
 }
 
-/// How many of n bytes equal each of 0..levelCount-1 (levelCount <= 16), added to counts; bytes[n..n+63] may be read.
+/// Counts how many of n bytes equal each code 0..levelCount-1 and adds this to counts. levelCount is at most 16. It may
+/// read up to bytes[n + 63].
 inline void countBytes(const std::uint8_t* bytes, std::size_t n, int levelCount, std::uint64_t* counts) {
     for (int code = 0; code < levelCount; ++code) {
         const __m256i wanted = _mm256_set1_epi8(char(code));
@@ -295,7 +297,7 @@ inline void countBytes(const std::uint8_t* bytes, std::size_t n, int levelCount,
     }
 }
 
-/// Bits of the largest magnitude of 16 groups; `group` is a multiple of 16.
+/// The bits of the largest magnitude of each of 16 groups. `group` is a multiple of 16.
 inline void absMaxBitsOf16(const float* x, std::size_t group, unsigned* bits) {
     const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
     for (std::size_t k = 0; k < 16; ++k, x += group) {

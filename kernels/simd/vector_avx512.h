@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// 16 lanes as one AVX-512 register (two for f64). Included once, inside the target region and an unnamed namespace.
+// 16 lanes as one AVX-512 register (two for f64). Include it once per source file, inside the target region and an
+// unnamed namespace.
 
 struct Floats {
     __m512 v;
@@ -38,11 +39,11 @@ QS_INLINE Mask operator>=(Floats a, Floats b) { return {_mm512_cmp_ps_mask(a.v, 
 QS_INLINE Mask operator==(Floats a, Floats b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_EQ_OQ)}; }
 QS_INLINE Floats select(Mask m, Floats yes, Floats no) { return {_mm512_mask_blend_ps(m.m, no.v, yes.v)}; }
 QS_INLINE Floats only(Mask m, Floats a) { return {_mm512_maskz_mov_ps(m.m, a.v)}; }
-/// Sign bits of a ^ b.
+/// The sign bits of a ^ b.
 QS_INLINE Mask signsDiffer(Floats a, Floats b) {
     return {_mm512_movepi32_mask(_mm512_xor_si512(_mm512_castps_si512(a.v), _mm512_castps_si512(b.v)))};
 }
-/// Of every 2, 4 or 8 neighbours the largest, in each of their lanes.
+/// The largest of every 2, 4 or 8 neighbours, in each of their lanes.
 QS_INLINE Floats largestOf(Floats a, std::size_t group) {
     a.v = _mm512_max_ps(a.v, _mm512_permute_ps(a.v, 0xb1));
     if (group >= 4) a.v = _mm512_max_ps(a.v, _mm512_permute_ps(a.v, 0x4e));
@@ -82,11 +83,11 @@ QS_INLINE void storeBytes(std::uint8_t* p, std::size_t count, Ints a) {
 QS_INLINE Ints loadBytes(const std::uint8_t* p) {
     return {_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }
-/// The float bins of 16 values, as u16.
+/// The float-histogram bins of 16 values, as u16; see kFloatBins.
 QS_INLINE __m256i binsOf(Floats a) { return _mm512_cvtepi32_epi16(_mm512_srli_epi32(bitsOf(a).v, kFloatBinShift)); }
 QS_INLINE void storeBins(std::uint16_t* p, Floats a) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), binsOf(a)); }
 
-/// The nibbles of 8 bytes, high one first, in the low four bits of the lanes.
+/// The nibbles of 8 bytes, high nibble first. The low four bits of a lane hold its nibble.
 QS_INLINE Ints nibbles(const std::uint8_t* p) {
     const __m512i bytes = _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
     return {_mm512_or_si512(_mm512_slli_epi64(bytes, 32), _mm512_srli_epi64(bytes, 4))};
@@ -101,28 +102,29 @@ QS_INLINE Ints minUnsigned(Ints a, Ints b) { return {_mm512_min_epu32(a.v, b.v)}
 QS_INLINE Floats roundEven(Floats a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEAREST_INT)}; }
 
 QS_INLINE Floats lookup16(Floats table, Ints index) { return {_mm512_permutexvar_ps(index.v, table.v)}; }
-/// The low five bits of the index count.
+/// Uses the low five bits of the index.
 QS_INLINE Floats lookup32(Floats low, Floats high, Ints index) {
     return {_mm512_permutex2var_ps(low.v, index.v, high.v)};
 }
 QS_INLINE Ints lookup32(Ints low, Ints high, Ints index) { return {_mm512_permutex2var_epi32(low.v, index.v, high.v)}; }
-/// table[index], up to any length.
+/// table[index], for a table of any length.
 QS_INLINE Floats gather(const float* table, Ints index) { return {_mm512_i32gather_ps(index.v, table, 4)}; }
-/// p[0], p[2], ... and p[1], p[3], ... of 32 floats.
+/// even = p[0], p[2], ... and odd = p[1], p[3], ... of 32 floats.
 QS_INLINE void deinterleave(const float* p, Floats& even, Floats& odd) {
     const __m512 a = _mm512_loadu_ps(p), b = _mm512_loadu_ps(p + 16);
     const __m512i first = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     even.v = _mm512_permutex2var_ps(a, first, b);
     odd.v = _mm512_permutex2var_ps(a, _mm512_add_epi32(first, _mm512_set1_epi32(1)), b);
 }
-/// Each lane twice, 32 floats.
+/// Stores each lane twice: 32 floats.
 QS_INLINE void storeTwice(float* p, Floats a) {
     const __m512i low = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
     _mm512_storeu_ps(p, _mm512_permutexvar_ps(low, a.v));
     _mm512_storeu_ps(p + 16, _mm512_permutexvar_ps(_mm512_add_epi32(low, _mm512_set1_epi32(8)), a.v));
 }
 
-/// Ternary rows up to this length share the prefetches of the next row among their two passes: they fit the caches.
+/// In ternary rows up to this length, both passes prefetch a half of the next row, because rows this short fit the
+/// caches.
 constexpr std::size_t kSharedRow = 16384;
 
 QS_INLINE Doubles zeroDoubles() { return {_mm512_setzero_pd(), _mm512_setzero_pd()}; }
@@ -135,12 +137,12 @@ QS_INLINE Floats toFloats(Doubles a) {
 }
 QS_INLINE Doubles operator+(Doubles a, Doubles b) { return {_mm512_add_pd(a.lo, b.lo), _mm512_add_pd(a.hi, b.hi)}; }
 QS_INLINE Doubles operator*(Doubles a, Doubles b) { return {_mm512_mul_pd(a.lo, b.lo), _mm512_mul_pd(a.hi, b.hi)}; }
-/// a * b + c; the products of two f32 are exact, so this has the bits of a product and a sum.
+/// a * b + c. Products of two f32 are exact in f64, so the result equals a product and a sum.
 QS_INLINE Doubles fma(Doubles a, Doubles b, Doubles c) {
     return {_mm512_fmadd_pd(a.lo, b.lo, c.lo), _mm512_fmadd_pd(a.hi, b.hi, c.hi)};
 }
 QS_INLINE Doubles abs(Doubles a) { return {_mm512_abs_pd(a.lo), _mm512_abs_pd(a.hi)}; }
-/// 16 -> 8 -> 4 -> 2 -> 1, lane j taking lane j + half.
+/// Folds 16 -> 8 -> 4 -> 2 -> 1 by lane[j] += lane[j + half].
 QS_INLINE double fold(Doubles a) {
     const __m512d eight = _mm512_add_pd(a.lo, a.hi);
     const __m256d four = _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd(eight, 1));
@@ -175,7 +177,8 @@ QS_INLINE void narrowBf16(std::uint16_t* p, Floats a) {
 QS_INLINE Floats throughF16(Floats a) { return {_mm512_cvtph_ps(_mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT))}; }
 QS_INLINE Floats throughBf16(Floats a) { return {_mm512_castsi512_ps(_mm512_slli_epi32(bf16Bits(a), 16))}; }
 
-/// How many of n bytes equal each of 0..levelCount-1 (levelCount <= 16), added to counts; bytes[n..n+63] may be read.
+/// Counts how many of n bytes equal each code 0..levelCount-1 and adds this to counts. levelCount is at most 16. It may
+/// read up to bytes[n + 63].
 inline void countBytes(const std::uint8_t* bytes, std::size_t n, int levelCount, std::uint64_t* counts) {
     for (int code = 0; code < levelCount; ++code) {
         const __m512i wanted = _mm512_set1_epi8(char(code));
@@ -189,7 +192,7 @@ inline void countBytes(const std::uint8_t* bytes, std::size_t n, int levelCount,
     }
 }
 
-/// Of 16 vectors, the maximum of each: lane j is that of v[j].
+/// The maximum of each of 16 vectors: lane j of the result belongs to v[j].
 QS_INLINE __m512i maxOfEach(const __m512i* v) {
     __m512i a[8], b[4];
 #pragma GCC unroll 8
@@ -204,7 +207,7 @@ QS_INLINE __m512i maxOfEach(const __m512i* v) {
     const __m512i d = _mm512_max_epu32(_mm512_shuffle_i32x4(b[2], b[3], 0x88), _mm512_shuffle_i32x4(b[2], b[3], 0xdd));
     return _mm512_max_epu32(_mm512_shuffle_i32x4(c, d, 0x88), _mm512_shuffle_i32x4(c, d, 0xdd));
 }
-/// Bits of the largest magnitude of `count` blocks, at most 16; `block` is a multiple of 16.
+/// The bits of the largest magnitude of each of `count` blocks, at most 16. `block` is a multiple of 16.
 QS_INLINE __m512i maxBitsOf16(const float* x, std::size_t block, std::size_t count) {
     const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
     __m512i partial[16];
