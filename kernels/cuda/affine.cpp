@@ -10,7 +10,7 @@ namespace {
 
 bool isBf16(float value) { return (std::bit_cast<std::uint32_t>(value) & 0xffffu) == 0; }
 
-/// With levels `step` apart from the lowest on.
+/// The affine form with the given lowest level and step; nullopt if the levels do not fit it exactly.
 std::optional<AffineLevels> spaced(std::span<const float> levels, float lowest, float step) {
     AffineLevels to{step, lowest / step, {}};
     for (int p = 0; p < kAffinePlaces; ++p)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Activations as the products read them, what follows a product, the decoder and the read stream.
+// Padding of activations, the step after a product, the decoder, and the read stream.
 #include "kernels/cuda/grid.cuh"
 
 namespace qs::cuda {
@@ -40,7 +40,7 @@ int largeProduct(const DeviceWeight& w, const void* x, const Target& to, Stream 
 
 namespace {
 
-/// Four neighbours as bf16.
+/// Four neighbouring values as bf16.
 __device__ __forceinline__ uint2 fourBf16(const float* x) {
     const float4 v = *reinterpret_cast<const float4*>(x);
     return make_uint2(packBf16(v.x, v.y), packBf16(v.z, v.w));
@@ -95,8 +95,8 @@ __device__ __forceinline__ void putFour(__nv_bfloat16* to, const float (&v)[4]) 
     *reinterpret_cast<uint2*>(to) = make_uint2(packBf16(v[0], v[1]), packBf16(v[2], v[3]));
 }
 
-/// What follows a product, four columns of four rows a thread and turn: sums times both scales, or as they are. `whole`:
-/// rows are whole loads and stores of four.
+/// The step after a product: sums times both scales, or unchanged. A thread handles four columns of four rows per turn.
+/// `whole`: all loads and stores are of four aligned values.
 constexpr int kFinishedRows = 4;
 template<class T, bool Scaled>
 __global__ void finish(const T* sums, std::int64_t ld, const float* xScale, const float* wScale, bool whole,
@@ -146,8 +146,8 @@ __global__ void finish(const T* sums, std::int64_t ld, const float* xScale, cons
         }
 }
 
-/// Four columns a thread and turn. Sizes are below 2^31, as are the blocks of scales. `whole`: rows of codes are whole
-/// loads of four columns, rows of results whole stores.
+/// Decodes any stored matrix, four columns per thread and turn. Sizes and scale blocks are below 2^31. `whole`: all
+/// loads of codes and stores of results are for four columns and aligned.
 template<class T> __global__ void decode(StoredMatrix w, bool whole, T* to) {
     static __shared__ float levels[256];
     for (int i = threadIdx.x; i < 1 << w.bits; i += blockDim.x) levels[i] = w.levels[i];
@@ -189,7 +189,7 @@ template<class T> __global__ void decode(StoredMatrix w, bool whole, T* to) {
     }
 }
 
-/// The codes of 16 bytes of results: 1 to 8 bytes.
+/// The codes for 16 bytes of results: 1 to 8 bytes.
 template<int Bytes> struct CodeWords {
     unsigned words[Bytes == 8 ? 2 : 1];
     __device__ __forceinline__ void load(const std::uint8_t* at) {
@@ -209,7 +209,7 @@ __device__ __forceinline__ void putEight(__nv_bfloat16* to, const float* v) {
         make_uint4(packBf16(v[0], v[1]), packBf16(v[2], v[3]), packBf16(v[4], v[5]), packBf16(v[6], v[7]));
 }
 
-/// One run of codes, see groupOfRun(): 16 bytes of results a thread and turn, four turns under way.
+/// Decodes one run of codes, see groupOfRun(). A thread writes 16 bytes per turn and has four turns in flight.
 template<int Bits, bool HighFirst, class T>
 __global__ void decodeRun(const std::uint8_t* codes, const float* scales, const float* levels, unsigned count,
                           Divisor perScale, T* to) {
@@ -264,13 +264,14 @@ template<class T> int launchRun(const StoredMatrix& w, std::int64_t group, T* to
                         : w.highFirst ? decodeRun<4, true, T>
                                       : decodeRun<4, false, T>;
     const std::int64_t count = w.rows * w.columns / kValues, blocks = (count + 4 * kThreads - 1) / (4 * kThreads);
-    const unsigned most = 4096; // more would fill as many tables
+    const unsigned most = 4096; // every block fills a table, so more blocks cost more
     QS_LAUNCH(kernel, blocks < most ? unsigned(blocks) : most, kThreads, 0, s, w.codes, w.scales, w.levels,
               unsigned(count), Divisor(unsigned(group / kValues)), to);
     return int(cudaGetLastError());
 }
 
-/// Several passes read out of the cache that all multiprocessors share: in each a block reads what another read before.
+/// Several passes read from the cache that all multiprocessors share: in each pass a block reads what another block
+/// read before.
 template<bool Cached> __global__ void stream(const uint4* data, std::int64_t count, int passes, std::uint32_t* sink) {
     uint4 sum = make_uint4(0, 0, 0, 0);
     const std::int64_t step = indexStep();
@@ -278,7 +279,7 @@ template<bool Cached> __global__ void stream(const uint4* data, std::int64_t cou
     for (int pass = 0; pass < passes; ++pass) {
         const unsigned block = (blockIdx.x + unsigned(pass)) % gridDim.x;
         std::int64_t i = std::int64_t(block) * blockDim.x + threadIdx.x;
-        for (; i + 3 * step < count; i += 4 * step) { // four loads under way
+        for (; i + 3 * step < count; i += 4 * step) { // four loads in flight
             const uint4 a = read(i), b = read(i + step), c = read(i + 2 * step), d = read(i + 3 * step);
             sum.x ^= a.x ^ b.x ^ c.x ^ d.x, sum.y ^= a.y ^ b.y ^ c.y ^ d.y;
             sum.z ^= a.z ^ b.z ^ c.z ^ d.z, sum.w ^= a.w ^ b.w ^ c.w ^ d.w;
@@ -289,7 +290,7 @@ template<bool Cached> __global__ void stream(const uint4* data, std::int64_t cou
         }
     }
     const std::uint32_t all = sum.x ^ sum.y ^ sum.z ^ sum.w;
-    if (all == kStreamSign) atomicAdd(sink, 1u); // hardly ever, but the compiler cannot know
+    if (all == kStreamSign) atomicAdd(sink, 1u); // almost never true, but the compiler does not know that
 }
 
 } // namespace
@@ -325,8 +326,8 @@ int roundToBf16(const float* x, std::int64_t count, void* to, Stream s) {
     return int(cudaGetLastError());
 }
 int dequantize(const StoredMatrix& from, void* to, Element type, Stream s) {
-    const dim3 blocks = gridOf(from.rows, (from.columns + 3) / 4);
-    StoredMatrix w = from; // blocks beyond the matrix are one
+    const dim3 blocks = gridOf(from.rows, (from.columns + 3) / 4); // blocks larger than the matrix count as one
+    StoredMatrix w = from;                                         // blocks beyond the matrix are one
     w.rowBlock = from.rowBlock < from.rows ? from.rowBlock : from.rows;
     w.columnBlock = from.columnBlock < from.columns ? from.columnBlock : from.columns;
     const bool aligned =

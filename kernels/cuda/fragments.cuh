@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Registers of mma.m16n8k16: what a lane decodes from its part of a tile.
+// The registers of mma.m16n8k16: how a lane decodes its part of a tile.
 
 #include "kernels/cuda/affine.h"
 #include "kernels/cuda/instructions.cuh"
@@ -8,7 +8,7 @@
 
 namespace qs::cuda {
 
-/// 32 KiB: a copy of the table for every lane (or half lane), so that look-ups never share a bank.
+/// 32 KiB: every lane (or half lane) has its own copy of the table, so that lookups never conflict in a bank.
 inline constexpr int kTableBytes = 32768;
 
 __device__ __forceinline__ std::uint32_t packBf16(float low, float high) {
@@ -21,17 +21,20 @@ __device__ __forceinline__ std::uint32_t scaled(std::uint32_t pair, float low, f
     return packBf16(__fmul_rn(lowHalf(pair), low), __fmul_rn(highHalf(pair), high));
 }
 
-/// `once`: first to leave the cache; else other blocks want it too. A constant where it is called.
+/// Loads 16 bytes. `once`: the data is read once and may leave the cache first. Otherwise other blocks read it too. A
+/// compile-time constant at every call.
 __device__ __forceinline__ uint4 fetch(const uint4* at, bool once) { return once ? __ldcs(at) : __ldg(at); }
 
-/// Byte `i` of a word as a row of a table of 128 bytes a row, and `own` bytes into it: two instructions and the load.
+/// Looks up byte `i` of a word in a table with rows of 128 bytes, at `own` bytes within the row. Two instructions and
+/// the load.
 template<class Entry>
 __device__ __forceinline__ Entry entryOf(const std::uint32_t* table, std::uint32_t word, int i, std::uint32_t own) {
     const std::uint32_t row = (i == 0 ? word << 7 : word >> (8 * i - 7)) & 0x7f80u;
     return *reinterpret_cast<const Entry*>(reinterpret_cast<const unsigned char*>(table) + (row | own));
 }
 
-/// What a lane decodes by: a table in shared memory, which kernels fill, and where the lane's own copy begins.
+/// What a lane decodes with: a table in shared memory, which the kernel fills, and the byte offset of the lane's own
+/// copy.
 struct Table {
     const std::uint32_t* entries;
     std::uint32_t own;
@@ -40,12 +43,14 @@ __device__ __forceinline__ std::uint32_t wordOf(const uint4& v, int i) {
     return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 
-/// A lane's part of one tile, and its decoding for step j. a[0], a[2]: channel g; a[1], a[3]: channel g + 8.
+/// The part of one tile that a lane holds, and its decoding for step j. a[0] and a[2] belong to channel g, a[1] and
+/// a[3] to channel g + 8.
 template<int Bits> struct Part;
 
 template<> struct Part<4> {
     static constexpr int kBits = 4, kTable = kTableBytes;
-    static constexpr bool kFewSteps = true; ///< compiled for some steps of a scale, see compiledSteps()
+    /// Also compiled for a fixed number of steps per scale, see compiledSteps()
+    static constexpr bool kFewSteps = true;
     using Decoder = Table;
     uint4 lower, upper;
     __device__ __forceinline__ void load(const std::uint8_t* tile, int lane, bool once) {
@@ -55,7 +60,7 @@ template<> struct Part<4> {
     __device__ __forceinline__ static Table decoder(const std::uint32_t* table, const DeviceWeight&, int lane) {
         return {table, unsigned(lane) * 4};
     }
-    /// Row byte of the table: the two values of a byte.
+    /// A row of the table holds the two values of a byte.
     __device__ __forceinline__ void decode(int j, const Table& table, std::uint32_t (&a)[4]) const {
         const std::uint32_t low = wordOf(lower, j / 2), up = wordOf(upper, j / 2);
         const int i = j % 2 * 2;
@@ -65,7 +70,7 @@ template<> struct Part<4> {
         a[0] = entry(low, i), a[2] = entry(low, i + 1), a[1] = entry(up, i), a[3] = entry(up, i + 1);
     }
     __device__ static void fillTable(std::uint32_t* table, const float* levels) {
-        for (int i = threadIdx.x; i < 256 * 8; i += blockDim.x) { // four copies a store
+        for (int i = threadIdx.x; i < 256 * 8; i += blockDim.x) { // four copies per store
             const std::uint32_t pair = packBf16(levels[i / 8 & 15], levels[i / 8 >> 4]);
             reinterpret_cast<uint4*>(table)[i] = make_uint4(pair, pair, pair, pair);
         }
@@ -83,14 +88,14 @@ template<> struct Part<2> {
     __device__ __forceinline__ static Table decoder(const std::uint32_t* table, const DeviceWeight&, int lane) {
         return {table, unsigned(lane % 16) * 8};
     }
-    /// Row byte of the table: the four values of a byte.
+    /// A row of the table holds the four values of a byte.
     __device__ __forceinline__ void decode(int j, const Table& table, std::uint32_t (&a)[4]) const {
         const uint2 first = entryOf<uint2>(table.entries, j < 4 ? both.x : both.y, j % 4, table.own);
         const uint2 second = entryOf<uint2>(table.entries, j < 4 ? both.z : both.w, j % 4, table.own);
         a[0] = first.x, a[2] = first.y, a[1] = second.x, a[3] = second.y;
     }
     __device__ static void fillTable(std::uint32_t* table, const float* levels) {
-        for (int i = threadIdx.x; i < 256 * 8; i += blockDim.x) { // two copies a store
+        for (int i = threadIdx.x; i < 256 * 8; i += blockDim.x) { // two copies per store
             const int byte = i / 8;
             const std::uint32_t first = packBf16(levels[byte & 3], levels[(byte >> 2) & 3]);
             const std::uint32_t second = packBf16(levels[(byte >> 4) & 3], levels[byte >> 6]);
@@ -99,7 +104,7 @@ template<> struct Part<2> {
     }
 };
 
-/// Codes of 2 bits in affine tiles: no table.
+/// 2-bit codes in affine tiles: no table.
 struct Affine2 {
     static constexpr int kBits = 2, kTable = 0;
     static constexpr bool kFewSteps = true;
@@ -117,12 +122,12 @@ struct Affine2 {
             to.terms[p] = packBf16(affineTerm(w.offset, p), affineTerm(w.offset, p));
         return to;
     }
-    /// Pair `i` of the eight of a word.
+    /// Decodes pair `i` of the eight pairs of a word.
     __device__ __forceinline__ static std::uint32_t pair(std::uint32_t word, int i, const Decoder& decoder) {
         const int p = i % kAffinePlaces;
         const std::uint32_t shifted = word >> (i / kAffinePlaces * 2 * kAffinePlaces);
         const std::uint32_t above128 = andOr(shifted, 0x00030003u << (2 * p), 0x43004300u);
-        const std::uint32_t factor = (0x3f80u - unsigned(p) * 0x100u) * 0x10001u; // affineFactor(p), twice
+        const std::uint32_t factor = (0x3f80u - unsigned(p) * 0x100u) * 0x10001u; // affineFactor(p) in both halves
         return fusedBf16(above128, factor, decoder.terms[p]);
     }
     __device__ __forceinline__ void decode(int j, const Decoder& decoder, std::uint32_t (&a)[4]) const {
@@ -144,7 +149,8 @@ template<> struct Part<8> {
         lower[0] = fetch(at, once), lower[1] = fetch(at + 32, once);
         upper[0] = fetch(at + 64, once), upper[1] = fetch(at + 96, once);
     }
-    /// Four signed bytes -> two pairs: 2^23 + unsigned byte is a float whose low byte is that byte. Exact.
+    /// Converts four signed bytes to two bf16 pairs, exactly. 2^23 + an unsigned byte is a float whose low byte is that
+    /// byte.
     __device__ __forceinline__ static void pairs(std::uint32_t bytes, std::uint32_t& first, std::uint32_t& second) {
         const std::uint32_t u = bytes ^ 0x80808080u;
         const float offset = 8388736.0f; // 2^23 + 128
@@ -161,22 +167,23 @@ template<> struct Part<8> {
     __device__ static void fillTable(std::uint32_t*, const float*) {}
 };
 
-/// Quotients by a number that does not change, by a multiplication instead of the twenty instructions of a division.
+/// Division by a fixed number. A multiplication replaces the twenty instructions of a division.
 struct Divisor {
     unsigned by = 1, inverse = 0; ///< inverse: 2^32 / by, rounded up
     Divisor() = default;
     __host__ __device__ explicit Divisor(unsigned by) : by(by), inverse(0xffffffffu / by + 1) {}
     __device__ __forceinline__ unsigned of(unsigned value) const {
         if (by == 1) return value;
-        const unsigned quotient = __umulhi(value, inverse); // or one more
+        const unsigned quotient = __umulhi(value, inverse); // the quotient, or one more
         return quotient - (quotient * by > value ? 1 : 0);
     }
 };
 
-/// Of ScaleMode::Inner: which block a step of 16 belongs to.
+/// ScaleMode::Inner: finds the scale block of a step of 16.
 struct ScaleBlocks {
-    Divisor steps; ///< of a block
-    int due;       ///< a scale holds for so many steps of a chunk, from a multiple of it: 1, 2, 4 or 8
+    Divisor steps; ///< steps of a block
+    int due;       ///< a scale holds for at least this many steps, from a multiple of it on: 1, 2, 4 or 8
+    /// Number of blocks along k.
     std::int64_t count;
     __device__ __forceinline__ ScaleBlocks(const DeviceWeight& w, bool inner)
         : steps(inner ? unsigned(w.block / 16) : 1), due(inner ? stepsOfAScale(w.block) : 1),
@@ -184,7 +191,7 @@ struct ScaleBlocks {
     __device__ __forceinline__ unsigned of(int chunk, int step) const {
         return steps.of(unsigned(chunk) * kSteps + unsigned(step));
     }
-    /// Of channel 0 of a tile; those of the others follow it, then those of the next block.
+    /// The scale of channel 0 of a tile. The scales of its other channels follow, then those of the next block.
     __device__ __forceinline__ const float* first(const DeviceWeight& w, std::int64_t tile) const {
         return w.scales + tile * count * kTileRows;
     }
@@ -193,8 +200,8 @@ struct ScaleBlocks {
     }
 };
 
-/// The sums over a block, times its scales, join the total and begin again: d[0], d[1] are of channel g, the others of
-/// g + 8.
+/// Adds the sums of a scale block, times its scales, to the total, and clears them. d[0] and d[1] belong to channel g,
+/// the others to channel g + 8.
 template<int Groups>
 __device__ __forceinline__ void joinScaled(float (&total)[Groups][4], float (&sum)[Groups][4], float lower,
                                            float upper) {
@@ -207,6 +214,7 @@ __device__ __forceinline__ void joinScaled(float (&total)[Groups][4], float (&su
         }
 }
 
+/// Stores one result, with the bias.
 __device__ __forceinline__ void store(const Target& to, std::int64_t m, std::int64_t n, float value) {
     if (to.bias) value += to.bias[n];
     if (to.bf16)

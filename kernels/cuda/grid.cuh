@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// How elementwise work is cut into blocks of threads.
+// How elementwise work is divided into blocks of threads.
 
 #include "kernels/cuda/fragments.cuh"
 
@@ -13,7 +13,8 @@ inline unsigned blocksFor(std::int64_t count) {
 }
 __device__ __forceinline__ std::int64_t firstIndex() { return std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; }
 __device__ __forceinline__ std::int64_t indexStep() { return std::int64_t(gridDim.x) * blockDim.x; }
-// Matrices by rows of the grid: a division of 64 bits takes a hundred instructions, more than all the rest.
+// Matrices are divided by rows of the grid. A 64-bit division would take a hundred instructions, more than the rest of
+// the work.
 inline constexpr std::int64_t kMostRows = 65535;
 inline dim3 gridOf(std::int64_t rows, std::int64_t perRow) {
     const std::int64_t wide = (perRow + kThreads - 1) / kThreads;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Many rows of x: a block does 128 channels x 128 rows of x. Weights go from memory to registers and are decoded there,
-// scale included; x comes by asynchronous copies into two halves of shared memory, 64 deep, while the other is used.
+// Many rows of x. A block computes 128 channels x 128 rows of x. Weights go from memory to registers and are decoded
+// there, with their scales. Asynchronous copies bring x into two halves of shared memory, each 64 deep. One half is
+// filled while the other is used.
 
 #include "kernels/cuda/fragments.cuh"
 
 namespace qs::cuda {
 
 inline constexpr int kLargeRows = 128, kHalfDepth = 64;
-/// bf16 a row of x in shared memory: 160 bytes, so that the 8-byte loads of half a warp meet 32 different banks.
+/// bf16 per row of x in shared memory. A row is 160 bytes, so that the 8-byte loads of half a warp use 32 different
+/// banks.
 inline constexpr int kRowStride = kHalfDepth + 16;
 inline constexpr int kStageBytes = kLargeRows * kRowStride * 2;
 
@@ -17,9 +19,9 @@ __global__ void __launch_bounds__(256) large(DeviceWeight w, const __nv_bfloat16
     extern __shared__ __align__(16) unsigned char memory[];
     auto* stages = reinterpret_cast<__nv_bfloat16*>(memory);
     auto* table = reinterpret_cast<std::uint32_t*>(memory + 2 * kStageBytes);
-    Part::fillTable(table, w.levels); // the first barrier below covers it
+    Part::fillTable(table, w.levels); // the first barrier below also waits for this
 
-    constexpr int kRows = 2, kGroups = 8; // a warp: 32 channels x 64 rows of x; 4 x 2 warps
+    constexpr int kRows = 2, kGroups = 8; // per warp: 32 channels x 64 rows of x; the block has 4 x 2 warps
     const int lane = laneOfWarp(), warp = threadIdx.x / 32;
     const int g = lane / 4, t = lane % 4;
     const auto decoder = Part::decoder(table, w, lane);
@@ -27,16 +29,16 @@ __global__ void __launch_bounds__(256) large(DeviceWeight w, const __nv_bfloat16
     const std::int64_t firstColumn = std::int64_t(blockIdx.y) * kLargeRows;
     const int ownColumn = warp % 2 * 64;
     const ScaleBlocks blocks(w, Mode == ScaleMode::Inner);
-    std::int64_t tiles[kRows]; // one beyond the last is the last again; its sums are not stored
+    std::int64_t tiles[kRows]; // past the end the last tile is used again; its sums are not stored
     const float* ofEachK[kRows];
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
         tiles[r] = firstTile + r < w.tiles ? firstTile + r : w.tiles - 1;
         if constexpr (Mode == ScaleMode::EachK) ofEachK[r] = w.scales + tiles[r] * kTileRows / w.block * w.depth;
     }
-    float lower[kRows], upper[kRows]; // Inner: the scales of the block
+    float lower[kRows], upper[kRows]; // Inner only: the scales of the block
 
-    const auto fetch = [&](std::int64_t half) { // 128 rows x 64 bf16, 16 bytes a thread and copy
+    const auto fetch = [&](std::int64_t half) { // 128 rows x 64 bf16, 16 bytes per thread and copy
         __nv_bfloat16* stage = stages + half % 2 * (kStageBytes / 2);
         for (int i = threadIdx.x; i < kLargeRows * 8; i += 256) {
             const int row = i / 8, part = i % 8;
@@ -56,7 +58,7 @@ __global__ void __launch_bounds__(256) large(DeviceWeight w, const __nv_bfloat16
         for (int half = 0; half < 2; ++half) {
             const std::int64_t at = chunk * 2 + half;
             if (at + 1 < deep * 2) fetch(at + 1);
-            closeGroup(); // maybe empty: then wait_group<1> still means "all but the newest"
+            closeGroup(); // may be empty: then wait_group<1> still means "all but the newest"
             waitGroups<1>();
             __syncthreads();
             const __nv_bfloat16* stage = stages + at % 2 * (kStageBytes / 2) + (ownColumn + g) * kRowStride + 4 * t;
@@ -89,7 +91,7 @@ __global__ void __launch_bounds__(256) large(DeviceWeight w, const __nv_bfloat16
                     for (int r = 0; r < kRows; ++r) mma(total[r][c], a[r], b.x, b.y);
                 }
             }
-            __syncthreads(); // before the next fetch overwrites this half
+            __syncthreads(); // wait before the next fetch overwrites this half
         }
     }
 #pragma unroll

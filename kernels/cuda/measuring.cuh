@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Error sums that a quantizer takes along, all in f64: every thread adds up its own, a block leaves four numbers, and one
-// more block adds those in their order, so that the same input gives the same sums.
+// Error sums that a quantizer measures on the way, all in f64. Every thread adds its own, and a block writes four
+// numbers. One more block adds those in order, so that the same input always gives the same sums.
 
 #include "kernels/cuda/grid.cuh"
 
@@ -16,9 +16,9 @@ template<bool On> struct Measured {
 template<> struct Measured<true> {
     double se2 = 0, sw2 = 0, most = 0;
     float top = 0;
-    /// As fmax(), whose care for NaN and -0 takes three more instructions.
+    /// Like fmax(), but without its handling of NaN and -0, which takes three more instructions.
     __device__ __forceinline__ void larger(double other) { most = other > most ? other : most; }
-    /// w was stored as what decodes to v.
+    /// Adds one element: w is the original value, v the decoded one.
     __device__ __forceinline__ void add(float w, float v) {
         const double e = double(v) - double(w), x = double(w);
         se2 = fma(e, e, se2), sw2 = fma(x, x, sw2);
@@ -28,7 +28,7 @@ template<> struct Measured<true> {
         se2 += otherSe2, sw2 += otherSw2;
         larger(otherMost), top = fmaxf(top, otherTop);
     }
-    /// All threads of the block, once.
+    /// Writes the sums of the block. All threads of the block must call it once.
     __device__ void leave(double* to) {
         static __shared__ double warps[32][4];
         for (int offset = 16; offset; offset /= 2) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The products for codes of 2 bits in affine tiles, in a unit of their own so that units compile side by side.
+// The products for 2-bit codes in affine tiles. A source file of its own, so that files compile in parallel.
 #include "kernels/cuda/large.cuh"
 #include "kernels/cuda/skinny.cuh"
 #include "kernels/cuda/staged.cuh"

@@ -25,7 +25,7 @@ std::string ptxOf(const std::vector<const char*>& texts, const std::string& part
 }
 
 namespace {
-/// The first argument of a product: its Part.
+/// The mangled name of the first template argument of a product, its Part.
 std::string partOf(int bits, bool affine) {
     return affine ? "INS0_7Affine2E" : "INS0_4PartILi" + std::to_string(bits) + "EEE";
 }

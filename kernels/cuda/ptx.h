@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The kernels as PTX, for whoever asks what was run.
+// The PTX text of the kernels, for display.
 
 #include <cstdint>
 #include <string>
@@ -8,14 +8,15 @@
 
 namespace qs::cuda {
 
-/// What nvcc made of each source for the newest architecture that was compiled for, whole.
+/// The PTX of each source file, whole, for the newest architecture in the build.
 std::vector<const char*> ptxTexts();
 
-/// The entry whose mangled name has this part, with the lines on version and target before it; empty: there is none.
+/// The kernel whose mangled name contains `part`, preceded by the lines with version and target. Empty if there is
+/// none.
 std::string ptxOf(const std::vector<const char*>& texts, const std::string& part);
 
-/// Parts of the mangled names of our kernels.
-/// `block`, `affine`: as in DeviceWeight.
+// Parts of the mangled names of our kernels.
+/// `block` and `affine` have the same meaning as in DeviceWeight.
 std::string skinnyName(int bits, int columns, int scaleMode, std::int64_t block, bool affine = false);
 std::string stagedName(int bits, int columns, int scaleMode, std::int64_t block, bool affine = false);
 std::string largeName(int bits, int scaleMode, bool affine = false);
@@ -27,10 +28,10 @@ enum class Quantizer : int {
     Int8,
     E4m3,
     Nf4,
-    Nf4Whole64, ///< rows of whole blocks of 64
+    Nf4Whole64, ///< rows are whole blocks of 64
     BySearch
 };
-/// `kept`: see keepsRows(), of the first two.
+/// `kept`: the kernel of keepsRows(), for the first two only.
 std::string quantizerName(Quantizer quantizer, bool measures, bool kept = false);
 inline constexpr const char* kJoinTotalsName = "10joinTotals";
 

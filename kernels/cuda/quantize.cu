@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Quantizers. Compiled without contraction: they give the reference's bits.
+// Quantizers. They give the bits of the reference, so they are compiled without contraction to fused multiply-adds.
 #include "kernels/cuda/measuring.cuh"
 
 #include <algorithm>
@@ -8,11 +8,11 @@
 namespace qs::cuda {
 namespace {
 
-/// Largest magnitude over the block's threads, in every thread.
+/// The largest magnitude over all threads of the block, returned in every thread.
 __device__ float blockMax(float value) {
     static __shared__ float warps[32];
     for (int offset = 16; offset; offset /= 2) value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
-    __syncthreads(); // a former call's readers are done
+    __syncthreads(); // readers of an earlier call have finished
     if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
     __syncthreads();
     value = threadIdx.x % 32 < blockDim.x / 32 ? warps[threadIdx.x % 32] : 0.0f;
@@ -20,19 +20,19 @@ __device__ float blockMax(float value) {
     return value;
 }
 
-/// Quotients by one divisor with the bits of a division: the product with the reciprocal and one correction, which is
-/// exact (Markstein) where neither that nor what it corrects underflows. Below 2^-20 the last bit may differ; no code
-/// changes there.
+/// Division by a fixed divisor with the bits of a real division: multiply by the reciprocal, then correct once. The
+/// result is exact (Markstein) unless the product or its correction underflows. Quotients below 2^-20 may differ in the
+/// last bit; no code changes there.
 struct Reciprocal {
-    float by, inverse; ///< inverse: 0 where divisions must do
+    float by, inverse; ///< 0: use real divisions
     __device__ __forceinline__ explicit Reciprocal(float divisor) {
         by = divisor, inverse = by >= 0x1p-60f && by <= 0x1p60f ? __frcp_rn(by) : 0.0f;
     }
     __device__ __forceinline__ float times(float x) const {
         const float q = __fmul_rn(x, inverse);
-        return __fmaf_rn(-__fmaf_rn(q, by, -x), inverse, q); // in this order -0 stays what it is
+        return __fmaf_rn(-__fmaf_rn(q, by, -x), inverse, q); // this order keeps -0
     }
-    /// body(quotient of x), by the one way or the other: the test is not for every x.
+    /// Calls body with a function that returns the quotient of x. The way to divide is chosen once, not for every x.
     template<class Body> __device__ __forceinline__ void quotients(const Body& body) const {
         if (inverse != 0)
             body([&](float x) { return times(x); });
@@ -41,10 +41,11 @@ struct Reciprocal {
     }
 };
 
-// Codes of a byte: the scale of the largest magnitude, the code of x / scale, the value of a code; half to even.
+// Codes of one byte: the scale for a largest magnitude, the code of x / scale, the value of a code. Half to even.
 struct Int8Code {
     __device__ __forceinline__ static float scale(float top) { return __fadd_rn(__fdiv_rn(top, 127.0f), FLT_MIN); }
-    __device__ __forceinline__ static std::uint8_t code(float q) { // 1.5 * 2^23 more has the whole number in its bits
+    // After adding 1.5 * 2^23, the low bits are the integer.
+    __device__ __forceinline__ static std::uint8_t code(float q) {
         return std::uint8_t(__float_as_uint(__fadd_rn(fminf(fmaxf(q, -127.0f), 127.0f), 12582912.0f)));
     }
     __device__ __forceinline__ static float value(std::uint8_t code) { return float(std::int8_t(code)); }
@@ -56,8 +57,9 @@ struct E4m3Code {
     }
 };
 
-/// One block a group of a row and turn; groups of a row follow each other. Columns beyond k, up to `stored`, become 0.
-/// Kept: fours of a group that a thread keeps in registers, see keepsRows(); 0: x is read twice.
+/// One block handles one group of a row per turn. The groups of a row follow each other. Columns beyond k, up to
+/// `stored`, become 0. `Kept`: groups of four elements that a thread keeps in registers, see keepsRows(); 0: x is read
+/// twice.
 template<class Code, bool Measure, int Kept>
 __global__ void byteGroups(const float* x, std::int64_t m, std::int64_t k, std::int64_t group, std::int64_t groups,
                            std::int64_t stored, std::int64_t count, std::uint8_t* q, float* scales, double* partials) {
@@ -119,12 +121,13 @@ __global__ void byteGroups(const float* x, std::int64_t m, std::int64_t k, std::
     sums.leaveOfBlock(partials);
 }
 
-/// Whole blocks of 64 that follow each other: eight lanes a block, so that the scale costs little, and eight blocks a
-/// warp, so that 2 KiB are under way. A bucket of v holds one threshold at most, as they are more than 1/15 apart, so one comparison
-/// decides: the bucket does not fall when v rises, thresholds of lower buckets are below v, those of higher ones above.
+/// nf4 in blocks of 64 that follow each other. Eight lanes handle a block, so that the scale costs little. A warp
+/// handles eight blocks, so that 2 KiB are in flight. The values v fall into buckets that rise with v. Thresholds are
+/// more than 1/15 apart, so a bucket contains at most one. So one comparison decides: thresholds in lower buckets are
+/// below v, those in higher buckets above.
 constexpr int kBuckets = 32;
-__device__ __forceinline__ int bucketOf(float v) {                           // v within -1 to 1, or NaN: any bucket
-    return int(__float_as_uint(__fmaf_rn(v, 15.0f, 8388624.0f)) % kBuckets); // 2^23 + 16: 1 to 31
+__device__ __forceinline__ int bucketOf(float v) {                           // v within -1..1, or NaN: then any bucket
+    return int(__float_as_uint(__fmaf_rn(v, 15.0f, 8388624.0f)) % kBuckets); // 2^23 + 16: buckets 1 to 31
 }
 template<bool Measure>
 __global__ void nf4Blocks64(const float4* x, std::int64_t blocks, const float* thresholds, std::uint16_t* codes,
@@ -132,7 +135,8 @@ __global__ void nf4Blocks64(const float4* x, std::int64_t blocks, const float* t
     static __shared__ float level[16];
     if (Measure && threadIdx.x < 16) level[threadIdx.x] = levels[threadIdx.x];
     Measured<Measure> sums;
-    static __shared__ uint2 buckets[kBuckets]; // the bits of the threshold, how many are in lower buckets
+    // Bits of the threshold in the bucket; number of thresholds in lower buckets.
+    static __shared__ uint2 buckets[kBuckets];
     if (threadIdx.x < kBuckets) {
         const int bucket = int(threadIdx.x);
         float own = INFINITY;
@@ -145,7 +149,7 @@ __global__ void nf4Blocks64(const float4* x, std::int64_t blocks, const float* t
         buckets[bucket] = make_uint2(__float_as_uint(own), count);
     }
     __syncthreads();
-    constexpr int kTurns = 2, kAtOnce = 4, kEach = kTurns * kAtOnce; // blocks a warp
+    constexpr int kTurns = 2, kAtOnce = 4, kEach = kTurns * kAtOnce; // blocks per warp
     const int lane = threadIdx.x % 32, own = lane / 8, sub = lane % 8;
     for (std::int64_t first = firstIndex() / 32 * kEach; first < blocks; first += indexStep() / 32 * kEach) {
         float4 v[kTurns][2];
@@ -192,7 +196,7 @@ __global__ void nf4Blocks64(const float4* x, std::int64_t blocks, const float* t
     sums.leaveOfBlock(partials);
 }
 
-/// One warp a block of nf4 and turn; two codes a lane and step.
+/// nf4 in blocks of any even size. One warp handles one block per turn, two codes per lane and step.
 template<bool Measure>
 __global__ void nf4Blocks(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t block,
                           std::int64_t blocks, const float* thresholds, std::uint8_t* codes, float* absmax,
@@ -213,7 +217,7 @@ __global__ void nf4Blocks(const float* x, std::int64_t rows, std::int64_t column
         const float divisor = __fadd_rn(top, FLT_MIN);
         const auto code = [&](std::int64_t i) {
             const float value = i < end ? x[row * columns + i] : 0.0f; // padding is 0
-            const float v = __fdiv_rn(value, divisor);
+            const float v = __fdiv_rn(value, divisor);                 // padding is 0
             unsigned count = 0;
             for (int j = 0; j < 15; ++j) count += v >= limit[j];
             if (Measure && i < end) sums.add(value, __fmul_rn(level[count], top));
@@ -226,7 +230,8 @@ __global__ void nf4Blocks(const float* x, std::int64_t rows, std::int64_t column
     sums.leaveOfBlock(partials);
 }
 
-/// One warp a group and turn; a byte of codes a lane and step. Groups fill their bytes, but for the last of a row.
+/// Codes found by search. One warp handles one group per turn, one byte of codes per lane and step. Groups fill whole
+/// bytes, except the last one of a row.
 template<bool Measure>
 __global__ void codeGroups(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t group,
                            std::int64_t groups, Coding c, std::uint8_t* codes, float* scales, const float* levels,
@@ -271,7 +276,7 @@ __global__ void codeGroups(const float* x, std::int64_t rows, std::int64_t colum
     sums.leaveOfBlock(partials);
 }
 
-/// One block: what the others left, in their order.
+/// Runs as one block. Adds the sums of all blocks in order.
 __global__ void joinTotals(const double* partials, int count, double* totals) {
     Measured<true> sums;
     for (int i = threadIdx.x; i < count; i += blockDim.x)
@@ -329,7 +334,8 @@ int quantizeNf4(const float* x, std::int64_t rows, std::int64_t columns, std::in
                 std::uint8_t* codes, float* absmax, Stream s, const Measuring& measuring) {
     const std::int64_t blocks = (columns + block - 1) / block, warps = rows * blocks;
     if (block == 64 && columns % 64 == 0) {
-        const std::int64_t wanted = (warps + 63) / 64, most = 4096; // more blocks would fill as many tables
+        // Every block fills a table, so more blocks cost more.
+        const std::int64_t wanted = (warps + 63) / 64, most = 4096;
         const auto grid = unsigned(wanted < most ? wanted : most);
         const auto kernel = measuring.totals ? nf4Blocks64<true> : nf4Blocks64<false>;
         QS_LAUNCH(kernel, grid, kThreads, 0, s, reinterpret_cast<const float4*>(x), warps, thresholds,

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Few rows of x: every warp streams its own part of the weights, 16 bytes a lane and load, decodes them in registers
-// and lets the tensor core do the products with up to 32 rows of x at once. The warps of a block share the inner sum. What
-// the next turn needs from memory is asked for before this one is multiplied, the first before the table is filled.
+// Few rows of x. Every warp reads its own part of the weights as a stream, 16 bytes per lane and load, and decodes it
+// in registers. The tensor core multiplies it by up to 32 rows of x at once. The warps of a block divide k between
+// them. Loads for the next turn are started before this turn is multiplied. The first loads start before the table is
+// filled.
 
 #include "kernels/cuda/fragments.cuh"
 
 namespace qs::cuda {
 
-/// Scales of blocks along k for channels g and g + 8 of a tile, at the last step of each block within a chunk.
+/// ScaleMode::Inner: the scales of channels g and g + 8 of a tile, stored at the last step of each block within a
+/// chunk.
 struct ChunkScales {
     float lower[kSteps], upper[kSteps];
-    /// `first`: of the lane's channel.
+    /// `first`: the first scale of the lane's channel.
     __device__ __forceinline__ void load(const float* first, const ScaleBlocks& blocks, int due, int chunk) {
 #pragma unroll
         for (int j = 0; j < kSteps; ++j) {
@@ -22,7 +24,7 @@ struct ChunkScales {
     }
 };
 
-/// Steps that a scale of ScaleMode::Inner holds for are `Due`, or known at run time where that is 0.
+/// `Due`: steps for which one scale of ScaleMode::Inner holds; 0: known at run time only.
 template<class Part, int Rows, int Groups, ScaleMode Mode, int Due>
 __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat16* __restrict__ x, Target to) {
     extern __shared__ std::uint32_t shared[];
@@ -33,8 +35,8 @@ __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat1
     const std::int64_t firstColumn = std::int64_t(blockIdx.y) * Groups * 8;
     const ScaleBlocks blocks(w, Mode == ScaleMode::Inner);
     const int due = Due ? Due : blocks.due;
-    constexpr bool kScalesAhead = Mode == ScaleMode::Inner && Rows == 1; // with two rows the registers would not do
-    // 512 bytes a warp would leave the memory idle: what is small is asked for two turns ahead.
+    constexpr bool kScalesAhead = Mode == ScaleMode::Inner && Rows == 1; // two rows would need too many registers
+    // 512 bytes per warp would leave the memory idle, so small loads start two turns ahead.
     constexpr int kAhead = Part::kBits == 2 && Rows == 1 ? 2 : 1;
     Part next[kAhead][Rows];
     ChunkScales nextScales;
@@ -66,8 +68,8 @@ __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat1
         ofX[c] = row < to.m ? reinterpret_cast<const uint2*>(x + row * w.depth) + t : nullptr;
     }
     float total[Rows][Groups][4] = {};
-    uint2 b[Groups][kSteps];             // x[column g][16j + 4t ..+3]
-    constexpr bool kStays = Groups == 1; // what is beyond m stays 0; more would keep registers from the rest
+    uint2 b[Groups][kSteps];             // x[column g][16j + 4t .. 16j + 4t + 3]
+    constexpr bool kStays = Groups == 1; // values beyond m stay 0; with more groups this would use too many registers
 #pragma unroll
     for (int j = 0; j < kSteps && kStays; ++j) b[0][j] = make_uint2(0, 0);
     for (int chunk = warp; chunk < deep; chunk += warps) {
@@ -93,7 +95,8 @@ __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat1
                 for (int j = 0; j < kSteps; ++j) b[c][j] = make_uint2(0, 0);
             }
         }
-        if constexpr (Mode == ScaleMode::EachK) { // the scale of k joins x; one block of channels a warp
+        // Multiply the scale of each k into x; a warp has one block of channels.
+        if constexpr (Mode == ScaleMode::EachK) {
             const auto* s = reinterpret_cast<const float4*>(w.scales + firstTile * kTileRows / w.block * w.depth +
                                                             std::int64_t(chunk) * kTileDepth) +
                             t;
@@ -128,7 +131,7 @@ __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat1
         }
     }
 
-    // [warp][channel][column], where the table was
+    // [warp][channel][column], in the memory of the table
     constexpr int kChannels = Rows * kTileRows, kColumns = Groups * 8;
     auto* partial = reinterpret_cast<float*>(shared);
     __syncthreads();
@@ -142,7 +145,7 @@ __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat1
                     total[r][c][i];
     __syncthreads();
     for (int i = threadIdx.x; i < kChannels * kColumns; i += blockDim.x) {
-        // Neighbouring threads take neighbouring channels, so that the stores of a row of y join.
+        // Neighbouring threads store neighbouring channels, so that the stores of a row of y are combined.
         const int channel = i % kChannels, column = i / kChannels;
         const std::int64_t n = firstTile * kTileRows + channel, m = firstColumn + column;
         if (n >= to.n || m >= to.m) continue;
@@ -167,7 +170,7 @@ template<class Part, ScaleMode Mode, int Due = kSteps>
 int skinnyByShape(const DeviceWeight& w, const void* x, SkinnyShape shape, const Target& to, Stream stream) {
     if (shape.columns == 8) return launchSkinny<Part, 1, 1, Mode, Due>(w, x, shape.warps, to, stream);
     if (shape.columns == 16) return launchSkinny<Part, 1, 2, Mode, Due>(w, x, shape.warps, to, stream);
-    // Two tiles of channels a warp, unless a block of scales ends between them.
+    // Two tiles of channels per warp, unless a block of scales ends between them.
     if (Mode == ScaleMode::EachK && w.block % 32 != 0)
         return launchSkinny<Part, 1, 4, Mode, Due>(w, x, shape.warps, to, stream);
     return launchSkinny<Part, 2, 4, Mode, Due>(w, x, shape.warps, to, stream);

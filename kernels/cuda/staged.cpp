@@ -6,8 +6,7 @@
 namespace qs::cuda {
 namespace {
 
-/// Pairs of chunks that a block's beginning and end cost, before its first and after its last product: a table of 32 KiB,
-/// one latency of the memory, the sums.
+/// The fixed cost of a block, in pairs of chunks: a table of 32 KiB, one latency of the memory, and the sums.
 constexpr std::int64_t kTurnsOfABlock = 2;
 std::int64_t upwards(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -21,7 +20,7 @@ StagedShape stagedShape(int bits, std::int64_t m, std::int64_t n, std::int64_t k
     std::int64_t least = 0;
     for (std::int64_t splits = 1; splits <= turns; ++splits) {
         const std::int64_t each = upwards(turns, splits);
-        if (upwards(turns, each) != splits) continue; // the last would be empty
+        if (upwards(turns, each) != splits) continue; // the last block would be empty
         const std::int64_t waves = upwards(shape.groups * splits, processors), cost = waves * (each + kTurnsOfABlock);
         if (least && cost >= least) continue;
         least = cost;
@@ -37,9 +36,9 @@ bool stagedTakes(int bits, ScaleMode mode, std::int64_t block, std::int64_t n) {
 }
 
 bool prefersStaged(int bits, std::int64_t m, std::int64_t n, std::int64_t k, int processors) {
-    if (m < 2 || m > kStagedMost) return false; // one row of x fits the first cache of a multiprocessor
+    if (m < 2 || m > kStagedMost) return false; // one row of x fits the first-level cache of a multiprocessor
     const std::int64_t tiles = upwards(n, kTileRows), depth = roundUp(k, kTileDepth);
-    // Blocks of a tile spread evenly, but there are no more than tiles.
+    // Blocks of one tile each are spread evenly over the multiprocessors, but there are no more blocks than tiles.
     const double own = double(kTileRows) * double(depth) * bits / 8 + 2.0 * double(m) * double(depth);
     const double busiest = own * double(tiles) / double(std::min<std::int64_t>(tiles, processors));
     return stagedShape(bits, m, n, k, processors).bytesOfBusiest < busiest;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Few rows of x, which the warps of a block share: x and the scales come by asynchronous copies into stages of shared
-// memory, 256 deep; weights go from memory to registers, a tile's next as soon as this one is decoded. See staged.h.
+// Few rows of x, shared by the warps of a block. Asynchronous copies bring x and the scales into stages of shared
+// memory, each 256 deep. Weights go from memory to registers. The next weights of a tile are loaded as soon as the
+// current ones are decoded. See staged.h.
 
 #include "kernels/cuda/fragments.cuh"
 #include "kernels/cuda/staged.h"
@@ -9,16 +10,16 @@
 namespace qs::cuda {
 
 inline constexpr int kStagedDepth = kStagedDeep * kTileDepth, kStagedThreads = 32 * kStagedAcross * kStagedDeep;
-/// Bytes a row of x in shared memory: 32 more than a multiple of 128, so that the 8-byte loads of half a warp meet 32
+/// Bytes per row of x in shared memory: 32 more than a multiple of 128, so that the 8-byte loads of half a warp use 32
 /// different banks.
 inline constexpr int kStagedRowBytes = 2 * kStagedDepth + 32;
 
-/// Steps that a scale of ScaleMode::Inner holds for are `Due`, or known at run time where that is 0.
+/// `Due`: steps for which one scale of ScaleMode::Inner holds; 0: known at run time only.
 template<class Part, int Groups, ScaleMode Mode, int Due> struct Stage {
     static constexpr int kTiles = stagedTiles(Part::kBits), kColumns = 8 * Groups, kXBytes = kColumns * kStagedRowBytes;
-    /// With a scale a step, stages are larger, and two of them do.
+    /// Number of stages. If every step may have a scale, stages are larger, and two are used.
     static constexpr int kCount = Mode == ScaleMode::Inner && Due == 0 ? 2 : 3;
-    /// f32 of scales a warp.
+    /// f32 scales per warp and stage.
     static constexpr int scales(int due) {
         return Mode == ScaleMode::Inner   ? kTiles * (kSteps / due) * kTileRows
                : Mode == ScaleMode::EachK ? kTileDepth
@@ -40,7 +41,7 @@ __global__ void __launch_bounds__(kStagedThreads)
     const int deep = int(w.depth / kTileDepth), begin = int(blockIdx.y * chunks);
     const int end = begin + int(chunks) < deep ? begin + int(chunks) : deep;
     const std::int64_t firstTile = (std::int64_t(blockIdx.x) * kStagedAcross + across) * kTiles;
-    // One beyond the last is the last again; its sums are not stored.
+    // Past the end the last tile is used again; its sums are not stored.
     const auto tileAt = [&](int r) { return firstTile + r < w.tiles ? firstTile + r : w.tiles - 1; };
     const ScaleBlocks blocks(w, Mode == ScaleMode::Inner);
     const int due = Due ? Due : blocks.due, stageBytes = Stages::bytes(due);
@@ -49,10 +50,10 @@ __global__ void __launch_bounds__(kStagedThreads)
     const auto ask = [&](int r, int chunk) {
         part[r].load(w.codes + (tileAt(r) * deep + chunk) * tileBytes(Part::kBits), lane, true);
     };
-    // A warp copies the rows `warp` and `warp + 8` of x, 16 bytes a lane, and its own scales.
+    // A warp copies rows `warp` and `warp + 8` of x, 16 bytes per lane, and its own scales.
     static_assert(kStagedThreads / 32 == 8 && 2 * kStagedDepth == 32 * 16);
     const __nv_bfloat16* xRow = x + warp * w.depth + std::int64_t(begin) * kTileDepth + lane * 8;
-    constexpr int kPieces = Due ? kSteps / Due * 4 : 4; // of 4 scales, a tile and chunk
+    constexpr int kPieces = Due ? kSteps / Due * 4 : 4; // pieces of 4 scales per tile and chunk
     const float* scaleRow = w.scales;
     if constexpr (Mode == ScaleMode::EachK) scaleRow += tileAt(0) * kTileRows / w.block * w.depth + 4 * lane;
     if constexpr (Mode == ScaleMode::Inner && Due != 0)
@@ -92,7 +93,7 @@ __global__ void __launch_bounds__(kStagedThreads)
 #pragma unroll
     for (int turn = 0; turn < kCount - 1; ++turn) fetch(turn), closeGroup();
     if constexpr (Part::kTable != 0) Part::fillTable(table, w.levels);
-    for (int stage = 0; stage < kCount; ++stage) // rows beyond m
+    for (int stage = 0; stage < kCount; ++stage) // clear the rows beyond m
         for (int i = threadIdx.x; i < (kColumns - int(to.m)) * kStagedRowBytes / 16; i += kStagedThreads)
             reinterpret_cast<uint4*>(memory + Part::kTable + stage * stageBytes + to.m * kStagedRowBytes)[i] =
                 make_uint4(0, 0, 0, 0);
@@ -100,21 +101,21 @@ __global__ void __launch_bounds__(kStagedThreads)
     float total[kTiles][Groups][4] = {};
     for (int turn = 0; begin + kStagedDeep * turn < end; ++turn) {
         waitGroups<kCount - 2>();
-        __syncthreads(); // this stage is there for all, and all are done with the one before
+        __syncthreads(); // now this stage is complete, and all warps have finished the previous one
         fetch(turn + kCount - 1);
-        closeGroup(); // maybe empty
+        closeGroup(); // may be empty
         const int chunk = begin + kStagedDeep * turn + half;
         if (chunk >= end) continue;
         const unsigned char* stage = memory + Part::kTable + turn % kCount * stageBytes;
         const auto* scales = reinterpret_cast<const float*>(stage + Stages::kXBytes) + warp * Stages::scales(due);
-        uint2 b[Groups][kSteps]; // x[column g][16j + 4t ..+3]
+        uint2 b[Groups][kSteps]; // x[column g][16j + 4t .. 16j + 4t + 3]
 #pragma unroll
         for (int c = 0; c < Groups; ++c)
 #pragma unroll
             for (int j = 0; j < kSteps; ++j)
                 b[c][j] = *reinterpret_cast<const uint2*>(stage + (c * 8 + g) * kStagedRowBytes +
                                                           2 * (half * kTileDepth + 16 * j + 4 * t));
-        if constexpr (Mode == ScaleMode::EachK) { // the scale of k joins x
+        if constexpr (Mode == ScaleMode::EachK) { // multiply the scale of each k into x
 #pragma unroll
             for (int j = 0; j < kSteps; ++j) {
                 const float4 s = reinterpret_cast<const float4*>(scales)[4 * j + t];
@@ -146,7 +147,7 @@ __global__ void __launch_bounds__(kStagedThreads)
         }
     }
 
-    // [half][column][channel], where the table and the stages were
+    // [half][column][channel], in the memory of the table and the stages
     constexpr int kChannels = stagedChannels(Part::kBits), kSums = kColumns * kChannels;
     auto* partial = reinterpret_cast<float*>(memory);
     __syncthreads();
@@ -180,7 +181,7 @@ __global__ void __launch_bounds__(kStagedThreads)
     for (int i = threadIdx.x; i < kFours; i += kStagedThreads)
         left[blockIdx.y * kFours + i] = added(halves[i], halves[i + kFours]);
     static __shared__ bool last;
-    __threadfence(); // the sums first, then the sign that they are there
+    __threadfence(); // the sums must be visible before the counter
     __syncthreads();
     if (threadIdx.x == 0) last = atomicAdd(room.finished + blockIdx.x, 1u) == gridDim.y - 1;
     __syncthreads();

@@ -1,44 +1,51 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The product of few rows of x whose blocks share x: its cut, and when it moves fewer bytes than the one whose blocks do
-// not. Host code.
+// The product of few rows of x in which the warps of a block share x: how it is divided into blocks, and when it moves
+// fewer bytes than the product without sharing. Host code.
 //
-// A block of 8 warps does 4 x kStagedTiles tiles of channels and two chunks of 128 of k at once; x of both comes to shared
-// memory once for all of them. Blocks may share k: each leaves its sums, and the last that ends adds them up in order.
+// A block has 8 warps. Together they handle 4 x stagedTiles() tiles of channels and two chunks of 128 of k at once. x
+// of both chunks is copied to shared memory once for all warps. Several blocks may share k: each writes its sums, and
+// the last one that finishes adds them in order.
 
 #include "kernels/cuda/tiles.h"
 
 namespace qs::cuda {
 
 inline constexpr int kStagedAcross = 4, kStagedDeep = 2; ///< warps of a block along n and along k
-inline constexpr std::int64_t kStagedMost = 16;          ///< rows of x
-/// Tiles a warp: what it reads of x is used so often, and two registers of sums a tile and row of x fit.
+inline constexpr std::int64_t kStagedMost = 16;          ///< largest number of rows of x
+/// Tiles per warp. A warp uses each x that it reads for this many tiles. The sums, two registers per tile and row of x,
+/// must fit the register file.
 constexpr int stagedTiles(int bits) { return bits == 8 ? 2 : 4; }
-constexpr int stagedChannels(int bits) { return kStagedAcross * stagedTiles(bits) * kTileRows; } ///< of a block
+/// Channels of a block.
+constexpr int stagedChannels(int bits) { return kStagedAcross * stagedTiles(bits) * kTileRows; }
 
+/// How the product is divided into blocks.
 struct StagedShape {
-    int columns;           ///< of x that a warp carries: 8 or 16
-    std::int64_t groups;   ///< of channels
+    int columns;           ///< rows of x that a warp handles: 8 or 16
+    std::int64_t groups;   ///< groups of channels
     std::int64_t splits;   ///< blocks that share the k of a group
-    std::int64_t chunks;   ///< of 128 of k a block, even
-    std::size_t sums;      ///< f32 that blocks leave for each other; 0: they do not share k
-    double bytesOfBusiest; ///< weights and x that the busiest multiprocessor reads
+    std::int64_t chunks;   ///< chunks of 128 of k per block, an even number
+    std::size_t sums;      ///< f32 sums that blocks leave for each other; 0: blocks do not share k
+    double bytesOfBusiest; ///< bytes of weights and x that the busiest multiprocessor reads
 };
-/// m: 1 to kStagedMost.
+/// m is 1 to kStagedMost.
 StagedShape stagedShape(int bits, std::int64_t m, std::int64_t n, std::int64_t k, int processors);
 
-/// What blocks that share k leave for each other, on the device.
+/// Device memory for blocks that share k.
 struct StagedRoom {
-    float* sums = nullptr;             ///< [group][split][column][channel]
-    std::uint32_t* finished = nullptr; ///< blocks of each group that have left theirs; 0 before and after
+    float* sums = nullptr; ///< sums of each block, [group][split][column][channel]
+    /// Blocks of each group that have written their sums; 0 before and after a run.
+    std::uint32_t* finished = nullptr;
 };
 
-/// The kernel takes scales for every k only where the tiles of a warp share them.
+/// Whether the kernel accepts the scales. Scales for every k are accepted only if all tiles of a warp share them.
 bool stagedTakes(int bits, ScaleMode mode, std::int64_t block, std::int64_t n);
 
-/// By count: the busiest multiprocessor reads fewer bytes, x included, than where each tile of channels reads x.
+/// Whether sharing x is better: the busiest multiprocessor then reads fewer bytes, x included, than if every tile of
+/// channels reads x itself.
 bool prefersStaged(int bits, std::int64_t m, std::int64_t n, std::int64_t k, int processors);
-/// Of the device that the goals name; what is preferred must not depend on the machine that asks.
+/// Multiprocessors of the device used for planning (an H100). The choice must not depend on the machine that runs the
+/// program.
 inline constexpr int kPlannedProcessors = 132;
 
 } // namespace qs::cuda

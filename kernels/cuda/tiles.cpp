@@ -15,7 +15,7 @@ TiledWeight tileCodes(const Codes& from, ScaleMode mode, std::int64_t block) {
     const std::size_t bytes = tileBytes(from.bits);
     to.codes.assign(std::size_t(to.tiles * deep) * bytes, 0);
 
-    // The place of every code of a tile, once.
+    // Compute the place of every code of a tile once.
     std::vector<TilePlace> places;
     for (int row = 0; row < kTileRows; ++row)
         for (int k = 0; k < kTileDepth; ++k) places.push_back(placeInTile(from.bits, row, k, from.affine));
