@@ -44,7 +44,7 @@ bool bytesOfBase64(std::string_view text, std::span<std::byte> into) {
             group |= (value & 63) << (18 - 6 * i);
         }
         for (std::size_t i = n + 1; i < 4; ++i) wrong |= from[i] != '=';
-        wrong |= group & (0xffffffu >> (8 * n)); // bits of no byte
+        wrong |= group & (0xffffffu >> (8 * n)); // bits that belong to no byte must be 0
         if (wrong) return false;
         for (std::size_t i = 0; i < n; ++i) into[at + i] = std::byte(group >> (16 - 8 * i));
     }

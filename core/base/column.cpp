@@ -11,7 +11,7 @@
 namespace qs {
 namespace {
 
-/// A difference of sizes may be negative.
+/// A size that may be negative, because it is a difference.
 std::string signedBytes(double bytes) {
     if (!std::isfinite(bytes) || std::fabs(bytes) >= 0x1p64) return significantText(bytes);
     const std::string text = bytesText(std::uint64_t(std::fabs(bytes)));
@@ -27,7 +27,7 @@ bool isNumeric(const ColumnInfo& column) {
 
 namespace {
 
-/// As shapeText(): more than 8 dimensions are elided after the sixth.
+/// The same form as shapeText(): of more than 8 dimensions only 6 are shown.
 std::string shownShape(const std::string& whole) {
     const auto commas = std::count(whole.begin(), whole.end(), ',');
     if (commas < 8) return whole;
@@ -38,7 +38,7 @@ std::string shownShape(const std::string& whole) {
 
 std::string microseconds(double ns, int digits) { return significantText(ns / 1000, digits > 0 ? digits : 4); }
 
-/// Each number of the list in µs, the rest as it is.
+/// Converts every number of the list to µs and keeps the rest.
 std::string shownTimes(const std::string& list, int digits) {
     std::string out;
     for (const char* at = list.c_str(); *at;) {

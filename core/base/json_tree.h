@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Small JSON texts from files that may lie, as a tree. What a tree would hide is refused: a key twice in one object, a
-// byte order mark, NUL bytes, nesting deeper than 32.
+// Small JSON texts from untrusted files, as a tree. Texts that a tree would represent wrongly are refused: a key twice
+// in one object, a byte order mark, NUL bytes, invalid UTF-8, nesting deeper than 32.
 
 #include "core/base/result.h"
 
@@ -11,20 +11,21 @@
 
 namespace qs {
 
+/// Default limit of the text, in bytes.
 inline constexpr std::size_t kMostJson = std::size_t(4) << 20;
 
-/// Whether brackets open deeper than that outside of texts. Asked before a parser builds anything.
+/// Whether brackets outside of strings nest deeper than `most`. Checked before a parser builds anything.
 bool isDeeperThan(std::string_view json, std::size_t most);
-/// The sentence is the end of one: "has the key 'a' twice".
+/// Parses a text of at most `most` bytes. The error message is the end of a sentence, e.g. "is not JSON".
 Result<nlohmann::json> readJsonTree(std::string_view text, std::size_t most = kMostJson);
-/// The same with the keys of objects in their order, for files that are written again.
+/// The same, but keys of objects keep their order, for files that are written again.
 Result<nlohmann::ordered_json> readOrderedJsonTree(std::string_view text);
 
-/// A whole number of at least 0 under a key, or nothing.
+/// The whole number >= 0 under a key; nullopt if there is none.
 std::optional<std::uint64_t> countAt(const nlohmann::json& object, const char* key);
-/// Text under a key, "" where there is none.
+/// The string under a key; "" if there is none.
 std::string textAt(const nlohmann::json& object, const char* key);
-/// True or false under a key, `otherwise` where there is neither.
+/// The boolean under a key; `otherwise` if there is none.
 bool flagAt(const nlohmann::json& object, const char* key, bool otherwise);
 
 } // namespace qs

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Sixteen values at a time for loops that are not worth a kernel of their own: compilers make them whatever vectors the
-// target has, at any level of optimisation, with the roundings of one value after another.
+// Vectors of 16 values, for loops that do not need a kernel of their own. Compilers turn them into the vectors of the
+// target at any optimization level. Each lane rounds like a scalar.
 
 #include <cstddef>
 #include <cstdint>

@@ -18,7 +18,7 @@ std::uint64_t lineOfMeminfo(const std::string& name) {
     return 0;
 }
 
-/// Of the control group of a container; none without a limit.
+/// Memory limit of the control group of a container, in bytes; 0 if there is none.
 std::uint64_t groupLimit() {
     std::ifstream group("/sys/fs/cgroup/memory.max");
     std::uint64_t most = 0;

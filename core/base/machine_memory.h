@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What memory there is, and what a step needs of it: said before it begins, not by the kernel that ends it.
+// The memory of the machine and the need of a step, so that the program can refuse before the kernel kills it.
 
 #include "core/base/result.h"
 
@@ -10,17 +10,17 @@
 
 namespace qs {
 
-std::uint64_t availableMemory(); ///< bytes; 0 when unknown
-std::uint64_t totalMemory();     ///< of the machine, or of the control group when that has less; 0 when unknown
+std::uint64_t availableMemory(); ///< bytes; 0 if unknown
+std::uint64_t totalMemory();     ///< bytes of the machine, or of the control group if that is less; 0 if unknown
 
-/// What a step needs as a function of one size of it that its user can choose.
+/// The memory that a step needs, as a function of a size that the user can choose.
 struct MemoryNeed {
-    std::string what;                                  ///< "training this tensor"
-    std::function<std::uint64_t(std::uint64_t)> bytes; ///< never less for a larger size
-    std::uint64_t size = 0;                            ///< as asked
-    std::string of;                                    ///< "rows of inputs"
+    std::string what;                                  ///< the step, e.g. "training this tensor"
+    std::function<std::uint64_t(std::uint64_t)> bytes; ///< bytes for a size; must not decrease with the size
+    std::uint64_t size = 0;                            ///< the requested size
+    std::string of;                                    ///< what the size counts, e.g. "rows of inputs"
 };
-/// A sentence when it needs more than is available: with the largest size that fits, or that none does.
+/// Error if the step needs more than is available. The message says the largest size that fits, or that none does.
 Result<void> fitsMemory(const MemoryNeed& need);
 
 } // namespace qs

@@ -10,7 +10,7 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kLongest = 40; ///< a longer word was not meant to be one of ours
+constexpr std::size_t kLongest = 40; ///< a longer word is no attempt at a word of the list
 
 std::string plain(std::string_view word) {
     std::string out(word);
@@ -25,12 +25,12 @@ bool isDigit(char c) { return c >= '0' && c <= '9'; }
 
 struct Edits {
     int count = 0;
-    int digits = 0; ///< what digits were changed by
+    int digits = 0; ///< sum of the differences of changed digits
     bool operator<(const Edits& other) const { return std::pair(count, digits) < std::pair(other.count, other.digits); }
     Edits plus(int edits, int by = 0) const { return {count + edits, digits + by}; }
 };
 
-/// Insertions, deletions, changes, and two neighbours that change places.
+/// The fewest insertions, deletions, changes, and swaps of two neighbours.
 Edits edits(std::string_view a, std::string_view b) {
     std::vector<std::vector<Edits>> least(a.size() + 1, std::vector<Edits>(b.size() + 1));
     for (std::size_t i = 0; i <= a.size(); ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What somebody meant who typed a word that is not in a list.
+// Suggests a word from a list for a word that is not in it.
 
 #include <optional>
 #include <span>
@@ -8,9 +8,9 @@
 
 namespace qs {
 
-/// Index of the word that is most like the one typed, whatever its case, or nullopt when none is like it: the longest
-/// that it begins with, else the first that it is a part of, else the one with the fewest edits, of equal ones the one
-/// whose digits lie nearest (int9: int8).
+/// The index of the word most similar to `typed`, or nullopt if none is similar. Case does not matter. The order of
+/// preference: the longest word that `typed` begins with; the first word that contains `typed`; the word with the
+/// fewest edits. If edits are equal, the word with the nearest digits wins (int9: int8).
 std::optional<std::size_t> nearestWord(std::string_view typed, std::span<const std::string_view> words);
 
 } // namespace qs

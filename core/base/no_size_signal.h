@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A file that grows beyond the limit for sizes raises SIGXFSZ, which ends the process: held back while this lives, so
-// that it is an error.
+// A write beyond the file size limit raises SIGXFSZ, which ends the process. While this object lives, the signal is
+// blocked on this thread, so the write returns an error instead.
 
 #include <cerrno>
 #include <csignal>

@@ -17,7 +17,7 @@ namespace qs {
 
 namespace {
 
-/// The CPUs that the process may run on, asked once: a pinned worker's own mask has only one.
+/// The CPUs that the process may use. Read once, because the mask of a pinned worker has only one CPU.
 const std::vector<int>& allowedCpus() {
     static const std::vector<int> cpus = [] {
         std::vector<int> out;
@@ -33,9 +33,10 @@ const std::vector<int>& allowedCpus() {
 
 std::atomic<unsigned> takenCores{0};
 
-/// Worker 1, 2, ... of a caller on `home` each get a CPU of their own. Left to itself the kernel starts them where the
-/// caller runs, and a step of ten milliseconds is over before it moves them (measured: no faster than one thread).
-/// The thread must not have ended: the handle of one that has means the caller, who would stay on that CPU for good.
+/// Pins workers 1, 2, ... to different CPUs, starting after `home`, the CPU of the caller. Without this, the kernel
+/// starts them on the CPU of the caller, and a step of ten milliseconds ends before it moves them (measured: no faster
+/// than one thread). The thread must still run: the handle of a finished thread would mean the caller, who would then
+/// stay pinned.
 void pin(std::jthread& thread, unsigned worker, int home) {
     const auto& cpus = allowedCpus();
     if (cpus.size() < 2) return;
@@ -43,10 +44,10 @@ void pin(std::jthread& thread, unsigned worker, int home) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(cpus[(at + worker) % cpus.size()], &set);
-    pthread_setaffinity_np(thread.native_handle(), sizeof set, &set); // a wish: the work is right without it
+    pthread_setaffinity_np(thread.native_handle(), sizeof set, &set); // not required: the result is right without it
 }
 
-/// Says at the end of its scope, however that comes, that all threads are where they belong.
+/// Sets `placed` at the end of its scope, also after an exception: all threads have been pinned.
 struct SaysPlaced {
     std::atomic<bool>& placed;
     ~SaysPlaced() {
@@ -97,7 +98,8 @@ void parallelFor(std::size_t count, std::size_t grain,
         }
     };
     {
-        // Threads are started per call: ~20 us each, against steps of milliseconds, and no pool to shut down.
+        // Threads are started for each call. That costs about 20 us each, while steps take milliseconds, and there is
+        // no pool to shut down.
         std::atomic<bool> placed{false};
         std::vector<std::jthread> others;
         others.reserve(workers);

@@ -24,7 +24,7 @@ float normalVariate(std::uint64_t seed, std::uint64_t stream, std::uint64_t inde
         const std::uint64_t bits = randomBits(seed, stream, 3 * index + word);
         sum += std::int64_t((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48));
     }
-    // Twelve uniforms in [0, 65535]: the mean is 12 * 65535 / 2, the unit 1 / 65536.
+    // The sum of twelve uniform values in [0, 65535]: subtract the mean 12 * 65535 / 2, and divide by 65536.
     return float(2 * sum - 12 * 65535) / 131072.0f;
 }
 

@@ -8,7 +8,7 @@ namespace qs {
 
 SharedText::SharedText(std::string_view text) {
     if (text.empty()) return;
-    // Those that a thread met last, by their hash.
+    // The texts that this thread saw last, indexed by hash.
     thread_local std::array<std::shared_ptr<const std::string>, 64> remembered;
     auto& known = remembered[std::hash<std::string_view>()(text) % remembered.size()];
     if (!known || *known != text) known = std::make_shared<const std::string>(text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A text that very many rows have alike: each keeps a pointer. Read like the string that it stands for.
+// A text that many rows have in common. Each row keeps a pointer to it. It converts to a string.
 
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@ namespace qs {
 class SharedText {
 public:
     SharedText() = default;
-    SharedText(std::string_view text); // NOLINT(google-explicit-constructor): it is that text to everyone
+    SharedText(std::string_view text); // NOLINT(google-explicit-constructor): it is used like the text
     SharedText(const std::string& text) : SharedText(std::string_view(text)) {} // NOLINT(google-explicit-constructor)
     SharedText(const char* text) : SharedText(std::string_view(text)) {}        // NOLINT(google-explicit-constructor)
 
@@ -21,7 +21,7 @@ public:
     friend bool operator==(const SharedText& a, std::string_view b) { return a.text() == b; }
 
 private:
-    std::shared_ptr<const std::string> shared_; ///< null: ""
+    std::shared_ptr<const std::string> shared_; ///< null means ""
 };
 
 } // namespace qs

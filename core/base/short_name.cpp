@@ -8,20 +8,20 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kMostParts = 32; // a hostile name may have a million dots
+constexpr std::size_t kMostParts = 32; // an untrusted name may have a million dots
 constexpr std::size_t kMostChars = 500;
 
 bool hasDigit(std::string_view part) {
     return std::any_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// With the separator: "model."; the last part has none.
+/// The first part with its separator, e.g. "model."; the last part of a name has none.
 std::string_view firstPart(std::string_view name) {
     const auto dot = name.find_first_of("./");
     return dot == std::string_view::npos ? name : name.substr(0, dot + 1);
 }
 
-/// With the separator: ".weight"; empty: the name has one part.
+/// The last part with its separator, e.g. ".weight"; empty if the name has one part.
 std::string_view lastPart(std::string_view name) {
     const auto dot = name.find_last_of("./");
     return dot == std::string_view::npos ? std::string_view() : name.substr(dot);
@@ -35,7 +35,7 @@ std::size_t nameChars(std::string_view text) {
 }
 
 struct NameParts {
-    std::vector<std::string_view> text; ///< with the separator that follows
+    std::vector<std::string_view> text; ///< each with the separator that follows
     std::vector<bool> kept;
 
     explicit NameParts(std::string_view name) {
@@ -58,7 +58,7 @@ struct NameParts {
     }
 };
 
-/// The most characters, of at least `low`, with which what `made` gives fits.
+/// made(c) with the largest c in [low, high] whose text fits; c = low if none does.
 template<class Made>
 std::string longestThatFits(std::size_t low, std::size_t high, const Made& made, const Fits& fits) {
     while (low < high) {
@@ -71,7 +71,8 @@ std::string longestThatFits(std::size_t low, std::size_t high, const Made& made,
     return made(low);
 }
 
-/// The most frequent value that at least half of the list may have; a vote, because a list may be long.
+/// The value that at least half of the list has; empty if there is none. Uses a majority vote, because a list may be
+/// long.
 template<class Value> std::string_view frequent(std::size_t count, const Value& value) {
     std::string_view candidate;
     std::size_t votes = 0;
@@ -111,7 +112,7 @@ std::string nameWithin(std::string_view name, const Fits& fits) {
         out = longestThatFits(std::min<std::size_t>(4, whole), whole, withWord, fits);
     }
     if (fits(out)) return out;
-    // Numbers alone are too long: what can be shown of them.
+    // The numbers alone are too long: shorten the whole text.
     return longestThatFits(
         1, nameChars(out), [&](std::size_t chars) { return escapeForPeople(out, chars); }, fits);
 }
@@ -122,7 +123,7 @@ std::string nameWithin(std::string_view name, std::size_t chars) {
 
 SharedParts::SharedParts(std::size_t count, const std::function<std::string_view(std::size_t)>& name) {
     if (count < 2) return;
-    // What follows the parts found so far; names that begin otherwise have nothing.
+    // What follows the parts found so far; empty for names that begin differently.
     std::vector<std::string_view> rest(count);
     for (std::size_t i = 0; i < count; ++i) rest[i] = name(i);
     while (front_.size() < kMostParts) {

@@ -13,11 +13,11 @@
 namespace qs {
 namespace {
 
-// The parser keeps the text it is in twice, with as much room to grow.
+// The parser holds a string twice, each with spare capacity.
 constexpr std::size_t kMaxText = std::size_t(16) << 20;
 constexpr std::uint64_t kBetweenPassed = std::uint64_t(1) << 20;
 
-/// Walks the text and remembers how far it came: events carry no position of their own.
+/// An iterator over the text that records its position, because events have none.
 struct TrackedChar {
     using iterator_category = std::forward_iterator_tag;
     using value_type = char;
@@ -54,7 +54,7 @@ public:
         return visitor_.number(value, "not a whole number of 64 bits");
     }
     bool string(std::string& text) { return visitor_.string(text); }
-    bool binary(nlohmann::json::binary_t&) { return false; } // JSON text has none
+    bool binary(nlohmann::json::binary_t&) { return false; } // does not occur in JSON text
     bool key(std::string& text) {
         visitor_.position = firstByte_ + std::uint64_t(*seen_ - begin_);
         if (visitor_.passed && visitor_.position - passed_ >= kBetweenPassed) {
@@ -68,7 +68,8 @@ public:
     bool end_object() { return --depth_, visitor_.endObject(); }
     bool end_array() { return --depth_, visitor_.endArray(); }
     bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& error) {
-        // "[json.exception...] parse error at line 1, column 5: what is wrong; last read: '...'"
+        // The message has the form "[json.exception...] parse error at line 1, column 5: what is wrong; last read:
+        // '...'".
         std::string why = error.what();
         if (const auto bracket = why.find("] "); bracket != std::string::npos) why.erase(0, bracket + 2);
         if (const auto colon = why.find(": "); why.starts_with("parse error") && colon != std::string::npos)
@@ -93,10 +94,10 @@ private:
     int depth_ = 0;
 };
 
-/// Hears how far a check has come: what lies behind may leave memory.
+/// Is told how far a check has come. The memory before that position may be released.
 using Behind = std::function<void(std::size_t)>;
 
-/// The text in pieces that end between characters, one after another until one is refused.
+/// Checks the text in pieces that end between characters. Returns the position that `check` refuses, or npos.
 template<class Check> std::size_t firstIn(std::string_view text, const Behind& behind, const Check& check) {
     for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end) {
         end = std::min<std::size_t>(text.size(), begin + kBetweenPassed);
@@ -109,13 +110,13 @@ template<class Check> std::size_t firstIn(std::string_view text, const Behind& b
     return text.npos;
 }
 
-/// Where a text of more than kMaxText bytes begins, or npos.
+/// The position of the first string of more than kMaxText bytes, or npos.
 std::size_t longText(std::string_view text, const Behind& behind) {
     std::size_t told = 0;
     for (auto open = text.find('"'); open != text.npos;) {
         if (open - told >= kBetweenPassed) behind(told = open);
         auto close = open;
-        do { // a quote after an odd number of backslashes belongs to the text
+        do { // a quote after an odd number of backslashes is part of the string
             close = text.find('"', close + 1);
             if (close == text.npos) return text.size() - open > kMaxText ? open : text.npos;
         } while ((close - 1 - text.find_last_not_of('\\', close - 1)) % 2 == 1);
@@ -187,7 +188,7 @@ Result<void> readStrictJson(std::string_view text, const std::string& path, std:
     const bool good = nlohmann::json::sax_parse(TrackedChar{text.data(), &seen},
                                                 TrackedChar{text.data() + text.size(), &seen}, &events);
     if (good) return {};
-    // A character is read before it is known to end a token, so `seen` is one past the last that mattered.
+    // The parser reads one character past a token, so `seen` is one too large.
     const auto passed = std::uint64_t(seen - text.data());
     const std::uint64_t index = events.errorPosition ? events.errorPosition - 1 : passed ? passed - 1 : 0;
     return refusal(visitor.problem, std::min<std::uint64_t>(index, text.size()));

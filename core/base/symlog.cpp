@@ -18,7 +18,7 @@ std::vector<double> SymlogAxis::edges(double range, int bins) const {
     std::vector<double> out;
     const double reach = place(range);
     for (int i = 0; i <= bins; ++i) out.push_back(value(reach * (2.0 * i / bins - 1)));
-    out.front() = -range; // to the bit: the largest error lies inside
+    out.front() = -range; // exact, so that the largest error lies inside
     out.back() = range;
     return out;
 }

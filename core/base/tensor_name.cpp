@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a tensor's name says: its order, its layer, its role.
+// What the name of a tensor says: its order, its layer, its role.
 #include "core/base/tensor_name.h"
 
 #include "core/base/text.h"
@@ -18,24 +18,24 @@ template<std::size_t N> bool isOneOf(std::string_view word, const std::array<std
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Around the stack of layers, saying nothing about the tensor.
+// Parts before the stack of layers that say nothing about the tensor.
 constexpr auto kWrappers =
     std::to_array<std::string_view>({"model", "transformer", "base_model", "language_model", "module", "backbone",
                                      "bert", "roberta", "gpt_neox", "rwkv", "params", "net"});
-// What model code calls the stack itself.
+// Names of the stack of layers in model code.
 constexpr auto kStacks =
     std::to_array<std::string_view>({"layers", "layer", "h", "blocks", "block", "blk", "decoder_layers"});
-// The module a projection sits in; dropped where the projection's own name says enough.
+// Modules that contain a projection. They are dropped if the name of the projection is clear enough.
 constexpr auto kModules = std::to_array<std::string_view>(
     {"self_attn", "attn", "attention", "self_attention", "mlp", "feed_forward", "ffn", "block_sparse_moe", "self"});
-// Last parts that several modules of one layer share.
+// Last parts that several modules of one layer have in common.
 constexpr auto kGeneric =
     std::to_array<std::string_view>({"dense", "output", "out", "c_proj", "proj", "linear", "lin", "fc", "norm", "in",
                                      "q", "k", "v", "o", "wi", "wo", "scale"});
 
 std::vector<std::string_view> partsOf(std::string_view name) {
     std::vector<std::string_view> parts;
-    constexpr std::size_t most = 32; // a hostile name may have a million dots
+    constexpr std::size_t most = 32; // an untrusted name may have a million dots
     while (parts.size() < most) {
         const auto dot = name.find_first_of("./");
         parts.push_back(name.substr(0, dot));
@@ -70,7 +70,7 @@ bool naturalLess(std::string_view a, std::string_view b) {
         const auto difference =
             std::size_t(std::mismatch(a.begin(), a.begin() + std::ptrdiff_t(n), b.begin()).first - a.begin());
         if (difference == n) return a.size() < b.size();
-        // It may lie inside a number: compare from where that number begins.
+        // The difference may be inside a number: compare from the start of that number.
         std::size_t start = difference;
         while (start > 0 && isDigit(a[start - 1])) --start;
         if (!isDigit(a[start]) || !isDigit(b[start]))
@@ -85,7 +85,7 @@ bool naturalLess(std::string_view a, std::string_view b) {
         const auto [y, restB] = number(b);
         if (x.size() != y.size()) return x.size() < y.size();
         if (x != y) return x < y;
-        // The same value with other zeros in front: the rest decides, then the zeros.
+        // Equal numbers with different leading zeros: the rest decides first, then the zeros.
         if (restA == restB) return a.size() < b.size();
         a = restA;
         b = restB;
@@ -96,7 +96,7 @@ std::string quotedName(std::string_view name) { return "\"" + escapeForPeople(na
 
 TensorPlace placeOf(std::string_view tensorName) {
     auto parts = partsOf(tensorName);
-    std::string tail; // a bias is another tensor than the weight of the same module
+    std::string tail; // a bias is a different tensor than the weight of the same module
     if (parts.size() > 1 && (parts.back() == "weight" || parts.back() == "kernel" || parts.back() == "bias")) {
         if (parts.back() == "bias") tail = ".bias";
         parts.pop_back();
@@ -107,7 +107,7 @@ TensorPlace placeOf(std::string_view tensorName) {
 
     TensorPlace place;
     std::size_t at = 1;
-    // Keras numbers the variables of a layer, "dense/vars/0": they are no layers.
+    // Keras numbers the variables of a layer, as in "dense/vars/0". These numbers are no layers.
     while (at < parts.size() && (layerNumber(parts[at]) < 0 || parts[at - 1] == "vars")) ++at;
     if (at >= parts.size()) {
         place.role = place.inLayer = joined(parts) + tail;
@@ -117,7 +117,7 @@ TensorPlace placeOf(std::string_view tensorName) {
     const auto middle = parts.begin() + std::ptrdiff_t(at);
     place.group = joined({parts.begin(), middle + 1});
 
-    // The role must differ between the tensors of a layer, and be the same in all layers.
+    // The role must differ between the tensors of one layer, and be the same in all layers.
     std::vector<std::string_view> before(parts.begin(), middle);
     if (isOneOf(before.back(), kStacks)) before.pop_back();
     std::vector<std::string_view> after(middle + 1, parts.end());

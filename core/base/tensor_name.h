@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// How tensors are ordered and named in sentences.
+// The order of tensor names, and how sentences quote them.
 
 #include <string>
 #include <string_view>
 
 namespace qs {
 
-/// "layers.2.w" before "layers.10.w": runs of digits compare as numbers. A strict total order.
+/// Natural order: runs of digits compare as numbers, so "layers.2.w" comes before "layers.10.w". A strict total order.
 bool naturalLess(std::string_view a, std::string_view b);
 
-/// A name from a file, escaped, shortened and in quotes.
+/// A name from a file, escaped, shortened to 100 characters, in quotes.
 std::string quotedName(std::string_view name);
 
 } // namespace qs

@@ -18,7 +18,7 @@ bool needsEscape(char32_t c) {
     return (c & 0xfffe) == 0xfffe;
 }
 
-/// Decodes one code point; returns its length, 0 when invalid.
+/// Decodes one code point and returns its length in bytes; 0 if it is invalid.
 std::size_t decode(std::string_view s, char32_t& out) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
     const unsigned char a = byte(0);
@@ -42,7 +42,7 @@ std::string escapeForPeople(std::string_view text, std::size_t maxChars) {
     const bool isPlain =
         text.size() <= maxChars && std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
     if (isPlain) return std::string(text); // nearly every name
-    // A hostile name may have a megabyte: only its ends are ever looked at.
+    // An untrusted name may have a megabyte, so only its two ends are read.
     const std::size_t window = 4 * maxChars + 4;
     std::vector<std::string> head;
     std::vector<std::string> tail;
@@ -133,7 +133,7 @@ std::string significantText(double value, int digits) {
     if (value == 0) return "0";
     const double magnitude = std::fabs(value);
     if (magnitude < 1e-4 || magnitude >= 1e7) return scientificText(value, digits);
-    // The digits before the point after rounding: 9.9999 has two.
+    // The number of digits before the point, after rounding: 9.9999 has two.
     const double rounded = std::stod(fmt::format("{:.{}e}", magnitude, std::max(0, digits - 1)));
     const int integerDigits = int(std::floor(std::log10(rounded))) + 1;
     return fmt::format("{:.{}f}", value, std::clamp(digits - integerDigits, 0, 9));
@@ -145,7 +145,7 @@ std::string scientificText(double value, int digits) {
 }
 
 std::string durationText(double seconds) {
-    if (!(seconds >= 0) || seconds > 1e9) return "unknown"; // 30 years: nobody measured that
+    if (!(seconds >= 0) || seconds > 1e9) return "unknown"; // more than 30 years is no measurement
     if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
     const auto whole = std::uint64_t(std::llround(seconds));
     if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
