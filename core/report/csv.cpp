@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RFC 4180: CRLF, quotes doubled; a figure that was not measured is an empty field. Spreadsheets run a text that looks
-// like a formula: such a text gets an apostrophe before it, and control characters are spelled out.
+// CSV by RFC 4180: CRLF, doubled quotes. A value that was not measured is an empty field. Spreadsheets run a text that
+// looks like a formula, so such a text gets an apostrophe in front. Control characters are escaped.
 #include "core/base/text.h"
 #include "core/report/writers.h"
 
@@ -11,7 +11,7 @@
 namespace qs {
 namespace {
 
-/// "-3.5", or with a short unit, "-3.41 MiB".
+/// A number such as "-3.5", or a number with a short unit such as "-3.41 MiB".
 bool isPlainNumber(std::string_view text) {
     if (text.starts_with('+')) text.remove_prefix(1);
     double value = 0;
@@ -22,7 +22,7 @@ bool isPlainNumber(std::string_view text) {
     return text.empty() || (text[0] == ' ' && text.size() <= 6 && std::all_of(text.begin() + 1, text.end(), ofUnit));
 }
 
-/// With the wide forms of the four characters that Asian spreadsheets take too.
+/// Includes the wide forms of these four characters, which Asian spreadsheets accept too.
 bool beginsFormula(std::string_view text) {
     static constexpr std::array<std::string_view, 8> starts = {"=", "+", "-", "@", "＝", "＋", "－", "＠"};
     return std::any_of(starts.begin(), starts.end(), [&](std::string_view start) { return text.starts_with(start); });

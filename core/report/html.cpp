@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One self-contained, well-formed file: nothing is fetched, plots are inline SVG, the data is in it.
+// One self-contained and well-formed file: it loads nothing, plots are inline SVG, and it contains the data.
 #include "core/base/text.h"
 #include "core/report/writers.h"
 
@@ -20,7 +20,7 @@ std::string cellHtml(const ColumnInfo& column, const Value& value) {
         return fmt::format("<td class=\"{}missing\" data-v=\"\">not measured</td>", isNumeric(column) ? "n " : "");
     const std::string text = xmlEscaped(shownText(column, value, maxChars));
     if (column.show == Show::Shape) return "<td class=\"s\">" + text + "</td>";
-    // Short words stand on one line and need no more room than that.
+    // Short texts stay on one line, and their column gets no extra width.
     if (!isNumeric(column)) return fmt::format("<td class=\"{}\">{}</td>", text.size() <= 24 ? "k" : "t", text);
     const std::string key = jsonText(column, value);
     return fmt::format("<td class=\"n\" data-v=\"{}\">{}</td>", key == "null" ? "" : key, text);
@@ -120,7 +120,7 @@ std::string plotsJson(const Report& report) {
     return out + "]";
 }
 
-/// Nothing in the data can end the element or open a tag.
+/// Escapes JSON so that nothing in it can end the script element or open a tag.
 std::string scriptSafe(const std::string& json) {
     std::string out;
     out.reserve(json.size());
@@ -170,7 +170,7 @@ Result<std::string> renderHtml(const Report& report) {
 
     auto data = renderJson(report);
     if (!data) return data;
-    data->erase(data->find_last_of('}')); // the plots join the same object
+    data->erase(data->find_last_of('}')); // the plots are added to the same object
     out += "<script type=\"application/json\" id=\"quantscope-data\">" +
            scriptSafe(*data + ",\"plots\": " + plotsJson(report) + "}") + "</script>\n";
     return out + "<script>" + kHtmlScript + "</script>\n</body></html>\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The visual language of the window, for a document: calm, printable, dark and light. No '<' and no '&' in here: the
+// The style of the window for a document: dark and light, and for print. It must not contain '<' or '&', so that the
 // file stays well-formed.
 #include "core/report/writers.h"
 
@@ -55,7 +55,7 @@ footer{padding:24px;color:var(--faint);font-size:11px}
 @media print{body{background:none;font-size:10px}header{padding-top:0}header,main,footer{max-width:none;padding:0}.sheet{max-height:none;overflow:visible}th{position:static}h2{margin-top:20px;break-after:avoid}.card{break-inside:avoid}tr{break-inside:avoid}td,dd{font-size:9px}th,td{padding:3px 6px}.plots{grid-template-columns:1fr 1fr}.big div{font-size:16px}}
 )";
 
-// A click on a header sorts its table; without scripts the table stays as it is.
+// A click on a header sorts its table. Without scripts the table keeps its order.
 const char* const kHtmlScript = R"(
 document.querySelectorAll("table.sortable").forEach(function(table){
   table.querySelectorAll("th").forEach(function(head,column){

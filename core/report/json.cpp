@@ -8,7 +8,7 @@
 namespace qs {
 namespace {
 
-/// "[2, 3]" as JSON would have it, so shapes are arrays.
+/// Whether a text such as "[2, 3]" is also JSON. Shapes become arrays this way.
 bool isIntegerList(std::string_view text) {
     if (text.size() < 2 || text.front() != '[' || text.back() != ']') return false;
     return text.substr(1, text.size() - 2).find_first_not_of("0123456789, ") == std::string_view::npos;

@@ -17,7 +17,8 @@
 namespace qs {
 namespace {
 
-/// Changes whenever a format's levels, blocks or scales do, so nobody has to remember to count it up.
+/// A hash of all formats. It changes if levels, blocks or scales of a format change, so nobody must maintain a version
+/// number.
 std::string formatsVersion() {
     std::string text;
     for (const auto& f : formats()) {
@@ -31,7 +32,8 @@ std::string formatsVersion() {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned size = 0;
     const int done = EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha256(), nullptr);
-    OPENSSL_thread_stop(); // what libcrypto keeps for a thread, which may end beside the process
+    // Frees the memory of libcrypto for this thread, which may end at the same time as the process.
+    OPENSSL_thread_stop();
     if (done != 1) return "unknown";
     std::string hex;
     for (unsigned i = 0; i < 6; ++i) hex += fmt::format("{:02x}", digest[i]);

@@ -5,7 +5,7 @@
 
 namespace qs {
 
-/// Of this machine, as its system calls it; "unknown" where it does not say.
+/// The name of the processor as the system reports it; "unknown" if it reports none.
 std::string cpuName();
 
 } // namespace qs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Short enough to paste into an issue: the brief sections and one line of provenance.
+// A summary that is short enough for an issue: the brief sections and one line of provenance.
 #include "core/base/text.h"
 #include "core/report/writers.h"
 
@@ -9,10 +9,10 @@
 namespace qs {
 namespace {
 
-// Sites that show Markdown make links of what they find in the text, escaped or not: a space without width parts it.
+// Websites that show Markdown turn parts of a text into links, even if it is escaped. A zero-width space prevents that.
 constexpr std::string_view kZeroWidth = "&#8203;";
 
-/// A character after which a mention, a number of an issue or an address would begin.
+/// Whether a mention, an issue number or a URL would begin after this character.
 bool partsLink(std::string_view before, char c, std::string_view after) {
     if (c == '@' || c == '#') return true;
     if (c == ':') return after.starts_with("//");
@@ -24,7 +24,7 @@ bool partsLink(std::string_view before, char c, std::string_view after) {
     return c == '.' && endsWith("www");
 }
 
-/// Harmless inside a table cell: no pipe ends the cell, no markup, entity or link starts.
+/// Escapes a text for a table cell: no pipe ends the cell, and no markup, entity or link begins.
 std::string cell(std::string_view text) {
     constexpr std::string_view markup = "|\\`*_[]<>~$!";
     std::string out;
@@ -41,7 +41,7 @@ std::string cell(std::string_view text) {
     return out;
 }
 
-/// Without the subtitles of cards: the provenance line has the full specs.
+/// The cards without subtitles, because the provenance line has the full specs.
 Table withoutSubtitle(Table cards) {
     if (cards.columns.size() < 2 || isNumeric(cards.columns[1])) return cards;
     cards.columns.erase(cards.columns.begin() + 1);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kColumnsWithPaths = {"command", "reason", "path", "detail"};
 
-/// A path as it was typed is a word of a line; an absolute one may stand in any sentence.
+/// Whether a relative path at this position is a word of its own. Absolute paths may be anywhere in a sentence.
 bool startsTypedWord(std::string_view text, std::size_t at) {
     return at == 0 || std::string_view(" '\"=:,(").find(text[at - 1]) != std::string_view::npos;
 }
@@ -29,14 +29,14 @@ public:
         for (const auto& path : paths)
             if (path.find('/') != std::string::npos) names_.emplace_back(path, nameOfPath(path));
         const auto longer = [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); };
-        std::sort(names_.begin(), names_.end(), longer); // a folder after the files in it
+        std::sort(names_.begin(), names_.end(), longer); // longest first, so files come before their folder
         if (const char* home = std::getenv("HOME"); home && std::string_view(home).size() > 1)
             names_.emplace_back(std::string(home) + '/', "~/");
     }
     void line(std::string& text) const {
         for (const auto& [path, name] : names_) shortenPath(text, path, name);
     }
-    /// Where names of tensors stand too, only absolute paths are looked for.
+    /// Replaces only absolute paths, for texts that also contain tensor names.
     void sentence(std::string& text) const {
         for (const auto& [path, name] : names_)
             if (path[0] == '/') shortenPath(text, path, name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The document for print, drawn with cairo and pango; plots are the same SVG as in the HTML, drawn by librsvg.
+// The document for print, drawn with cairo and pango. librsvg draws the plots, which are the same SVG as in HTML.
 #include "core/base/short_name.h"
 #include "core/base/text.h"
 #include "core/report/pdf_page.h"
@@ -22,7 +22,7 @@ std::string shownInPdf(std::string_view text, std::size_t maxChars = 2000) { ret
 
 void heading(PdfPages& pages, const std::string& text, double needed = 140) {
     pages.y += 14;
-    pages.reserve(needed); // a heading never stands alone at the foot of a page
+    pages.reserve(needed); // a heading must not be the last thing on a page
     pages.y += pages.text(text, pages.margin, pages.y, pages.inner, kHeading, Ink::Text) + 4;
 }
 
@@ -84,7 +84,7 @@ void cards(PdfPages& pages, const Table& table) {
 
 struct Picture {
     RsvgHandle* handle = nullptr;
-    double width = 0, height = 0; ///< as drawn
+    double width = 0, height = 0; ///< size on the page, in points
     std::string problem;
 };
 
@@ -106,7 +106,7 @@ Picture pictureOf(const Plot& plot, double room, int svgWidth) {
     return picture;
 }
 
-/// Ranked bars and maps take the whole width; curves and histograms stand in pairs.
+/// Draws plots. Ranked bars and heat maps take the full width; curves and histograms are placed in pairs.
 void pictures(PdfPages& pages, const std::vector<Plot>& plots) {
     constexpr double gap = 18, half = (PdfPages::inner - gap) / 2, title = 16;
     const auto isWide = [](const Plot& plot) { return plot.kind == Plot::Kind::HeatMap || !plot.categories.empty(); };
@@ -138,7 +138,7 @@ void pictures(PdfPages& pages, const std::vector<Plot>& plots) {
     }
 }
 
-/// A cell as it is printed; names of tensors are cut without the parts that all share.
+/// The cells of a table as printed. Tensor names lose the parts that all of them have in common.
 class CellTexts {
 public:
     CellTexts(const Table& table, std::size_t rows) : table_(table), shared_(table.columns.size()) {
@@ -159,7 +159,7 @@ public:
         return shownInPdf(shared_[column].brief(*text), 500);
     }
     bool isName(std::size_t column) const { return table_.columns[column].show == Show::Name; }
-    const std::string& note() const { return note_; } ///< what the names lack; may be empty
+    const std::string& note() const { return note_; } ///< what the names have lost; may be empty
 
 private:
     const Table& table_;
@@ -167,15 +167,15 @@ private:
     std::string note_;
 };
 
-/// Natural widths; what does not fit is taken from the long texts, which are elided: figures and short texts never. The
-/// sum may still be too large.
+/// The width of each column. If the columns do not fit, only columns with long texts get narrower, and their texts are
+/// shortened. Numbers and short texts keep their width, so the sum may still be too large.
 std::vector<double> columnWidths(PdfPages& pages, const Table& table, const CellTexts& cells, std::size_t rows) {
     constexpr double padding = 10, headRoom = 62, shortText = 58, leastText = 88;
     std::vector<double> widths;
     std::vector<bool> soft;
     double fixed = 0, elastic = 0, least = 0;
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
-        double w = std::min(headRoom, pages.textWidth(headerText(table.columns[c]), kHead)); // heads wrap
+        double w = std::min(headRoom, pages.textWidth(headerText(table.columns[c]), kHead)); // headers wrap
         for (std::size_t r = 0; r < rows; ++r) w = std::max(w, pages.textWidth(cells(r, c), kCell));
         widths.push_back(w + padding);
         soft.push_back(!isNumeric(table.columns[c]) && w > shortText);
@@ -187,7 +187,7 @@ std::vector<double> columnWidths(PdfPages& pages, const Table& table, const Cell
         if (soft[c] && elastic > left) widths[c] *= left / elastic;
     if (widths.empty()) return widths;
     const double spare = std::max(0.0, pages.inner - fixed - std::min(elastic, left));
-    if (soft[0]) // long names first
+    if (soft[0]) // extra width goes to the first column if it has long names
         widths[0] += spare;
     else
         for (double& width : widths) width += spare / double(widths.size());
@@ -199,7 +199,7 @@ void table(PdfPages& pages, const Table& table) {
     const std::size_t rows = std::min(table.rows.size(), kPdfRows);
     const CellTexts cells(table, rows);
     auto widths = columnWidths(pages, table, cells, rows);
-    // A table that is too wide gets smaller letters: no column is lost.
+    // A table that is too wide gets a smaller font, so that no column is lost.
     const double scale = std::min(1.0, pages.inner / std::accumulate(widths.begin(), widths.end(), 0.0));
     for (double& width : widths) width *= scale;
     PdfFont cellFont = kCell, headFont = kHead;
@@ -319,7 +319,7 @@ std::string rendered(const Report& report, int total, int& pages) {
 
 Result<std::string> renderPdf(const Report& report) {
     int pages = 0;
-    rendered(report, 0, pages); // counts them for the footers
+    rendered(report, 0, pages); // counts the pages for the footers
     std::string out = rendered(report, pages, pages);
     if (out.empty()) return fail("The PDF could not be drawn by cairo.");
     return out;

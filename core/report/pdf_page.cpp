@@ -9,7 +9,8 @@ namespace qs {
 PdfPages::PdfPages(cairo_t* cairo, std::string footer, int total)
     : cairo_(cairo), layout_(pango_cairo_create_layout(cairo), g_object_unref), footer_(std::move(footer)),
       total_(total) {
-    // Glyphs on whole points would space small letters out, and elide what has room.
+    // With glyph positions rounded to whole points, small letters are too far apart, and texts that would fit are
+    // shortened.
     pango_context_set_round_glyph_positions(pango_layout_get_context(layout_.get()), false);
 }
 

@@ -16,12 +16,12 @@ std::string cellText(const Plot& plot, double v) {
     return fixedText(v, plot.cellDecimals);
 }
 
-/// From 0 to 1 along the bar of colours.
+/// The position on the colour bar, from 0 to 1.
 double placeOf(const Plot& plot, double v, double low, double high) {
     if (plot.logY) v = std::log2(v), low = std::log2(low), high = std::log2(high);
     return high > low ? (v - low) / (high - low) : 0.5;
 }
-/// Place in viridis: its bright end is the worse one.
+/// The position in viridis. Its bright end means the worse values.
 double brightness(const Plot& plot, double t) { return plot.lowIsGood ? t : 1 - t; }
 std::string colourOf(const Plot& plot, double t) {
     return plot.logY ? diverging(2 * t - 1) : viridis(brightness(plot, t));
@@ -30,7 +30,7 @@ bool isDark(const Plot& plot, double t) {
     return plot.logY ? std::fabs(2 * t - 1) > 0.6 : viridisIsDark(brightness(plot, t));
 }
 
-/// The bar of colours with its absolute range and unit.
+/// The colour bar with its range and unit.
 std::string scaleLegend(const Plot& plot, double low, double high, double right) {
     const std::string a = cellText(plot, low), b = cellText(plot, high);
     constexpr double bar = 120;
@@ -66,7 +66,7 @@ std::string heatMapSvg(const Plot& plot, int width) {
         if (std::isnan(v)) missing = true;
         if (std::isfinite(v)) cellMin = std::min(cellMin, v), cellMax = std::max(cellMax, v);
     }
-    if (plot.logY && cellMin > 0) { // 1 is in the middle
+    if (plot.logY && cellMin > 0) { // put 1 in the middle
         const double most = std::max({cellMax, 1 / cellMin, 1.01});
         cellMin = 1 / most, cellMax = most;
     }
@@ -81,7 +81,7 @@ std::string heatMapSvg(const Plot& plot, int width) {
         labels = std::max(labels, monoWidth(names.back()));
     }
     const double left = labels + 10, top = 26, cellHeight = 20;
-    // Few columns keep readable cells instead of stretching over the page.
+    // A few columns keep a readable width and do not stretch over the page.
     const double cellWidth = columns ? std::min(plot.logY ? 140.0 : 96.0, (width - left - 4) / double(columns)) : 0;
     const double bottom = top + cellHeight * double(rows);
     std::string out = svgOpen(plot, width, bottom + 36);
@@ -118,7 +118,7 @@ std::string heatMapSvg(const Plot& plot, int width) {
     }
     double free = -INFINITY;
     for (std::size_t c = 0; c < columns; ++c) {
-        // Where there are figures, every one of them has its name.
+        // If cells show numbers, every column shows its name.
         const std::string name =
             figures ? fitted(plot.categories[c], std::size_t(std::max(4.0, (cellWidth - 4) / monoWidth("0"))))
                     : plot.categories[c];

@@ -67,7 +67,7 @@ std::string markAt(std::size_t series, double x, double y, double r, const std::
                        note.empty() ? "" : "<title>" + xmlEscaped(note) + "</title>");
 }
 
-/// Rows of marks with names; their number, and the text when `out` is given.
+/// Lays out the legend in rows and returns their number. Appends its SVG to `out` if that is not null.
 int legend(const Plot& plot, double left, double right, double top, std::string* out) {
     double x = left;
     int row = 0;
@@ -84,7 +84,7 @@ int legend(const Plot& plot, double left, double right, double top, std::string*
     return plot.series.empty() ? 0 : row + 1;
 }
 
-/// Whole powers of the base, every k-th where there are many.
+/// Ticks at whole powers of the base; only every k-th if there are many.
 Ticks exponentTicks(double low, double high, int base) {
     Ticks ticks;
     ticks.low = std::floor(low + 1e-9), ticks.high = std::max(ticks.low + 1, std::ceil(high - 1e-9));
@@ -117,7 +117,8 @@ struct ScatterFrame {
     }
 };
 
-/// Names at the right end, over the line; beside the last one where they would meet.
+/// Draws the guides with their names at the right end, above the line. Names that would overlap are placed side by
+/// side.
 std::string guides(const ScatterFrame& f, const Plot& plot) {
     std::string out;
     double takenLeft = INFINITY, takenY = -INFINITY;
@@ -133,7 +134,8 @@ std::string guides(const ScatterFrame& f, const Plot& plot) {
     return out;
 }
 
-/// Dashed, named at the top: beside the line where there is room, else on its other side or not at all.
+/// Draws dashed vertical lines with names at the top: right of the line, or left of it if there is no space. A name
+/// that would overlap is left out.
 std::string dividers(const ScatterFrame& f, const Plot& plot) {
     std::string out;
     double free = -INFINITY;

@@ -12,7 +12,7 @@
 namespace qs {
 namespace {
 
-// Colours are those of the window. librsvg skips the media query, so print and PDF are light.
+// The colours of the window. librsvg ignores the media query, so print and PDF are light.
 constexpr const char* kStyle =
     ".qs text{font:10px 'JetBrains Mono','DejaVu Sans Mono',monospace;fill:#566173}"
     ".qs .w{font-family:Inter,'DejaVu Sans',sans-serif;font-size:11px}"
@@ -51,7 +51,7 @@ std::string tickText(double value, double step) {
         return text;
     }
     const int decimals = std::clamp(int(std::ceil(-std::log10(step) - 1e-9)), 0, 8);
-    // A step of 2.5 x 10^k needs one more digit than its power.
+    // A step of 2.5 x 10^k needs one digit more than 10^k.
     const double scaled = step * std::pow(10, decimals);
     return fmt::format("{:.{}f}", value, std::fabs(scaled - std::round(scaled)) > 1e-6 ? decimals + 1 : decimals);
 }

@@ -15,7 +15,7 @@ struct Frame {
     double left = 0, top = 0, right = 0, bottom = 0;
     Ticks x, y;
     bool logY = false;
-    SymlogAxis symlogX; ///< x.low and x.high are places
+    SymlogAxis symlogX; ///< if it is on, x.low and x.high are places
     double px(double v) const { return left + (symlogX.place(v) - x.low) / (x.high - x.low) * (right - left); }
     double py(double v) const {
         if (!logY) return bottom - (v - y.low) / (y.high - y.low) * (bottom - top);
@@ -54,7 +54,7 @@ std::string axes(const Frame& f, const Plot& plot) {
 constexpr double kLegendRow = 14;
 std::string seriesName(const Plot& plot, std::size_t i) { return fitted(plot.series[i].name, 40); }
 
-/// Names by the row that they stand in; the first row begins beside the title of the y axis.
+/// Distributes the names of the legend to rows. The first row begins beside the title of the y axis.
 std::vector<std::vector<std::size_t>> legendRows(const Plot& plot, double width) {
     std::vector<std::vector<std::size_t>> rows;
     if (plot.series.size() < 2) return rows;
@@ -160,7 +160,7 @@ std::string marks(const Frame& f, const Plot& plot) {
     return out;
 }
 
-/// Names need room: categories stand on the left, their bars run to the right with the figure at the end.
+/// Draws horizontal bars: categories on the left, and the value at the end of each bar. Names need this space.
 std::string rankedBars(const Plot& plot, int width) {
     const auto& values = plot.series.empty() ? std::vector<double>{} : plot.series[0].y;
     const std::size_t count = std::min(values.size(), plot.categories.size());
@@ -212,7 +212,7 @@ std::string plotSvg(const Plot& plot, int width, int height) {
 
     const bool bars = plot.kind == Plot::Kind::Bars;
     Range xs, ys;
-    if (!plot.logY && plot.kind != Plot::Kind::Lines) ys.add(0); // lengths and areas start at zero
+    if (!plot.logY && plot.kind != Plot::Kind::Lines) ys.add(0); // bars and areas must start at zero
     for (const auto& s : plot.series) {
         for (const double v : s.x) xs.add(v);
         if (bars && !s.x.empty()) xs.add(s.x.back() + binWidth(s.x));

@@ -19,7 +19,7 @@
 namespace qs {
 namespace {
 
-using Key = std::array<std::uint64_t, 4>; // device, inode, size, mtime_ns
+using Key = std::array<std::uint64_t, 4>; // device, inode, size, modification time in ns
 using Hash = std::shared_future<Result<std::string>>;
 
 Key keyOf(const struct stat& s) {
@@ -41,7 +41,8 @@ tl::unexpected<Error> unreadable(const std::string& path, int error) {
                 path);
 }
 
-/// What libcrypto keeps for a thread goes with the work: of a thread that ends beside the process it would stay.
+/// Frees the memory of libcrypto for this thread after the work. A thread that ends at the same time as the process
+/// would not free it.
 struct ThreadState {
     ThreadState() = default;
     ThreadState(const ThreadState&) = delete;
@@ -54,7 +55,7 @@ Result<std::string> hashOf(int fd, const std::string& path, const Job& job) {
     const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
     if (!context || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1)
         return fail("SHA-256 is not available in this build of libcrypto.", path);
-    std::vector<unsigned char> buffer(1 << 18); // stays in the cache
+    std::vector<unsigned char> buffer(1 << 18); // fits the CPU cache
     for (;;) {
         if (job.cancelled()) return cancelledError();
         const ssize_t n = ::read(fd, buffer.data(), buffer.size());
@@ -75,7 +76,7 @@ Result<std::string> hashOf(int fd, const std::string& path, const Job& job) {
 
 Result<std::string> sha256OfFile(const std::string& path, const Job& job) {
     struct stat before {};
-    // O_NONBLOCK: a FIFO is refused below instead of waiting for a writer.
+    // O_NONBLOCK: do not wait for a writer of a FIFO, which is refused below.
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return unreadable(path, errno);
     const std::unique_ptr<const int, void (*)(const int*)> closer(&fd, [](const int* f) { ::close(*f); });

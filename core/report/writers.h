@@ -11,11 +11,11 @@ Result<std::string> renderHtml(const Report& report);
 Result<std::string> renderMarkdown(const Report& report);
 Result<std::string> renderPdf(const Report& report);
 
-/// A cell for people: as cellText(), with names from files made harmless.
+/// A cell for people: cellText(), then escapeForPeople(), because it may contain names from files.
 std::string shownText(const ColumnInfo& column, const Value& value, std::size_t maxChars = 160);
 std::string xmlEscaped(std::string_view text);
 
-/// HTML and PDF show this many rows of a table, and say how many there are.
+/// The number of rows of a table that HTML and PDF show. They also say how many rows there are.
 inline constexpr std::size_t kHtmlRows = 5000, kPdfRows = 1000;
 
 extern const char* const kHtmlStyle;
