@@ -2,8 +2,9 @@
 #pragma once
 // The functions that one instruction set provides. The scalar set is the reference: it defines the correct result.
 //
-// Every other set returns the same bits as the scalar set for codes, scales, decoded values, conversions, statistics,
-// minimum and maximum, counts, and the sums per group (groupSse, groupSsw, groupAbsMax). Two results may differ:
+// Every other set returns the same bits as the scalar set, except for the two results below. This includes codes,
+// scales, decoded values, conversions, statistics and counts. It also includes the sums per group: groupSse, groupSsw
+// and groupAbsMax. These two may differ:
 // - Moments: by at most 1e-9 of the sum of the magnitudes of their terms, because the order of summation differs.
 // - ErrorSums: by at most 5e-7 of the sum of the magnitudes of their terms; 1e-8 is typical. The scalar set adds in
 //   f64. The other sets may round to f32 up to 8 times in a row. They count a square below 2^-149 as 0, which is at

@@ -27,7 +27,6 @@ void relax() {
 // Waking a thread takes 50 us in a virtual machine.
 constexpr std::chrono::microseconds kSpinForWork{60}, kSpinForEnd{300};
 /// Returns when `value` is no longer `old`. Spins for a while, then sleeps in the kernel.
-/// Spins for a while, then sleeps in the kernel until the value changes.
 void waitWhile(const std::atomic<std::uint32_t>& value, std::uint32_t old, std::chrono::microseconds spin) {
     const auto end = std::chrono::steady_clock::now() + spin;
     for (;;) {

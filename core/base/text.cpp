@@ -41,7 +41,7 @@ std::string escapeForPeople(std::string_view text, std::size_t maxChars) {
     maxChars = std::max<std::size_t>(1, maxChars); // room for the ellipsis
     const bool isPlain =
         text.size() <= maxChars && std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
-    if (isPlain) return std::string(text); // nearly every name
+    if (isPlain) return std::string(text); // true for almost every name
     // An untrusted name may have a megabyte, so only its two ends are read.
     const std::size_t window = 4 * maxChars + 4;
     std::vector<std::string> head;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The codecs of all block formats. A format is a struct with: elements, bytes, group, first (the level of code 0),
-// offset (whether values have an offset), encode or encodeMany, unpack (codes of a block), and scales (scales and
-// offsets of a block).
+// The codecs of all block formats. A format is a struct with these members:
+// - elements, bytes: size of a block; group: elements per scale; first: the level of code 0;
+// - offset: whether values have an offset;
+// - encode: encodes one block, or encodeMany: encodes several;
+// - unpack: the codes of a block; scales: the scales and offsets of a block.
 
 /// Level tables of formats whose levels are not consecutive integers. A zero is +0, as in ggml's integer tables. The
 /// levels of E2M1 are doubled, and their scales are halved.

@@ -6,7 +6,6 @@
 // bf16 has 7 mantissa bits. A code in mantissa bits 2p and 2p + 1 of the number 128 gives 128 + 4^p * code. Multiplied
 // by 4^-p, plus (offset - 128 * 4^-p), this is code + offset. That is one fused operation for two values. It is exact,
 // because every number in it is a bf16. The distance of the levels is multiplied into the scales.
-// bf16. The distance of the levels joins the scales.
 
 #include <array>
 #include <cstdint>

@@ -326,8 +326,8 @@ int roundToBf16(const float* x, std::int64_t count, void* to, Stream s) {
     return int(cudaGetLastError());
 }
 int dequantize(const StoredMatrix& from, void* to, Element type, Stream s) {
-    const dim3 blocks = gridOf(from.rows, (from.columns + 3) / 4); // blocks larger than the matrix count as one
-    StoredMatrix w = from;                                         // blocks beyond the matrix are one
+    const dim3 blocks = gridOf(from.rows, (from.columns + 3) / 4);
+    StoredMatrix w = from; // blocks larger than the matrix are limited to its size
     w.rowBlock = from.rowBlock < from.rows ? from.rowBlock : from.rows;
     w.columnBlock = from.columnBlock < from.columns ? from.columnBlock : from.columns;
     const bool aligned =

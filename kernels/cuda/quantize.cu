@@ -217,7 +217,7 @@ __global__ void nf4Blocks(const float* x, std::int64_t rows, std::int64_t column
         const float divisor = __fadd_rn(top, FLT_MIN);
         const auto code = [&](std::int64_t i) {
             const float value = i < end ? x[row * columns + i] : 0.0f; // padding is 0
-            const float v = __fdiv_rn(value, divisor);                 // padding is 0
+            const float v = __fdiv_rn(value, divisor);
             unsigned count = 0;
             for (int j = 0; j < 15; ++j) count += v >= limit[j];
             if (Measure && i < end) sums.add(value, __fmul_rn(level[count], top));
