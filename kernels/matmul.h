@@ -18,10 +18,12 @@
 
 namespace qs {
 
+/// Element types of operands, products and sums.
 enum class NumberType : std::uint8_t { None, F32, F16, Bf16, E8m0, Fp8E4m3, I8, U8, I32, I16 };
 /// Position of code i of a row in the stored bytes. Names and meaning are those of the backend interface
 /// (plugins/abi/quantscope_backend.h).
 enum class Packing : std::uint8_t { None, PairHiFirst, PairLoFirst, QuadLoFirst, OctetLoFirst, Planar };
+/// The operations: a product; decoding a weight; encoding a weight; encoding activations to int8 row by row.
 enum class MatmulOp : std::uint8_t { Matmul, Dequantize, Quantize, QuantizeAct };
 
 /// How a weight is stored: element type, packing of codes, scales, and the value of each code.
@@ -43,6 +45,7 @@ struct WeightFormat {
     bool isInteger() const { return levels.empty() && !isFloat(); }
 };
 
+/// An operation, its sizes (M rows of x, N output channels, K inner indices) and its types.
 struct MatmulProblem {
     MatmulOp op = MatmulOp::Matmul;
     std::size_t m = 1, n = 0, k = 0;
@@ -73,10 +76,12 @@ struct WeightOperand {
     std::size_t scaleCols = 0;   ///< scales per row; blocks along axis 1 only
     const float* bias = nullptr; ///< [N], or null
 };
+/// The activations of one run.
 struct MatmulInput {
     const void* x = nullptr;      ///< [M,K] of problem.act; F32 if dynamicAct
     const float* scale = nullptr; ///< [M], for I8 that is not dynamic; nullptr: all 1
 };
+/// Where one run writes.
 struct MatmulOutput {
     /// [M,N] for a product; the weight as stored for dequantize; codes for quantize and QuantizeAct.
     void* out = nullptr;

@@ -8,6 +8,7 @@
 
 namespace qs {
 
+/// The thresholds and the bucket table.
 struct Nf4Thresholds {
     /// threshold[k] is the smallest f32 whose code is k + 1. threshold[15] is +infinity.
     alignas(64) float threshold[16];
@@ -23,6 +24,7 @@ struct Nf4Thresholds {
     static constexpr float kBucketScale = 15.49f;
     static constexpr float kBucketOffset = 12582912.0f + 16.0f;
 };
+/// Computed once from the reference encoder.
 const Nf4Thresholds& nf4Thresholds();
 
 } // namespace qs

@@ -9,6 +9,7 @@
 
 namespace qs {
 
+/// Converts to and from a float with E exponent bits and M mantissa bits.
 template<int E, int M> struct SmallFloat {
     static constexpr int kDrop = 23 - M;
     static constexpr int kBias = (1 << (E - 1)) - 1;

@@ -7,6 +7,7 @@
 
 namespace qs {
 
+/// Read access to a stored weight.
 class StoredWeight {
 public:
     /// Keeps references to problem.weight and to the memory of `operand`; both must live longer.

@@ -12,6 +12,7 @@
 
 namespace qs {
 
+/// The team. Not thread-safe: one thread at a time may call run().
 class ThreadTeam {
 public:
     /// threads: number of workers with the caller; 0: one for each CPU that this thread may use.

@@ -35,6 +35,7 @@ double monoWidth(std::string_view text); ///< width in px at 10 px font size
 /// Shortens a text to `chars` characters (at least 4) by dropping its middle.
 std::string fitted(std::string_view text, std::size_t chars);
 
+/// The plots of kind HeatMap and Scatter as <svg>. Sizes are in px. A legend adds to the height.
 std::string heatMapSvg(const Plot& plot, int width);
 std::string scatterSvg(const Plot& plot, int width, int height);
 

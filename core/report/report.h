@@ -22,6 +22,7 @@ struct Plot {
     enum class Kind { Area, Bars, HeatMap, Lines, Scatter }; ///< Scatter: marks; a faint line joins those of a series
     Kind kind = Kind::Bars;
     std::string title, xTitle, yTitle; ///< with units
+    /// One curve, one set of bars, or one set of marks.
     struct Series {
         std::string name;
         /// Bars: x is empty if there are `categories`; else the left edges of bins of equal width.
@@ -58,6 +59,7 @@ struct Plot {
     std::vector<Series> guides; ///< neutral lines with their names at the right end, e.g. roofs
 };
 
+/// A part of a report: text, cards, tables and plots, in this order.
 struct Section {
     std::string title;
     std::string text; ///< plain paragraphs, separated by a blank line
@@ -68,6 +70,7 @@ struct Section {
     bool brief = false; ///< the Markdown summary includes this section
 };
 
+/// The content of a report; see reportWriters() for its file formats.
 struct Report {
     std::string title;
     std::string subtitle;

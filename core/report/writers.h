@@ -5,6 +5,7 @@
 
 namespace qs {
 
+// Each returns the bytes of the whole file.
 Result<std::string> renderJson(const Report& report);
 Result<std::string> renderCsv(const Report& report);
 Result<std::string> renderHtml(const Report& report);
@@ -13,6 +14,7 @@ Result<std::string> renderPdf(const Report& report);
 
 /// A cell for people: cellText(), then escapeForPeople(), because it may contain names from files.
 std::string shownText(const ColumnInfo& column, const Value& value, std::size_t maxChars = 160);
+/// Replaces & < > " and ' by entities of XML.
 std::string xmlEscaped(std::string_view text);
 
 /// The number of rows of a table that HTML and PDF show. They also say how many rows there are.

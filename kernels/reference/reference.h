@@ -7,6 +7,7 @@
 
 namespace qs::reference {
 
+// Functions with the name of a KernelSet member have its meaning.
 void f16ToF32(const std::uint16_t* in, std::size_t n, float* out);
 void bf16ToF32(const std::uint16_t* in, std::size_t n, float* out);
 void f32ToF16(const float* in, std::size_t n, std::uint16_t* out);
