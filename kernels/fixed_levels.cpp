@@ -7,7 +7,8 @@
 namespace qs {
 namespace {
 
-/// Largest rounding error, relative to the energy of the levels without the largest ones: a weight may not use those.
+/// Largest squared rounding error, relative to the energy of the levels without the largest ones: a weight may not use
+/// those.
 constexpr double kMostError = 1e-7;
 
 /// Whether every level is a whole multiple of `unit`, at most 127 times.

@@ -22,8 +22,11 @@ struct FixedLevels {
 };
 
 /// Rounds 4 or 16 levels to 13 bits including the sign. Levels that are all multiples of 1, or all multiples of 0.5,
-/// become exact integers in the high byte. nullopt: wrong count, a value that is not finite, a largest magnitude
-/// outside 1e-20 to 1e20, four levels that are not exact, or a rounding error above 1e-7 of the levels' energy.
+/// become exact integers in the high byte (at most 127 units). nullopt if one of these is true:
+/// - the count is not 4 or 16, or a level is not finite;
+/// - the largest magnitude is outside 1e-20 to 1e20;
+/// - there are four levels, and they are not exact;
+/// - the sum of squared rounding errors is above 1e-7 of the sum of squares of the smaller levels.
 std::optional<FixedLevels> fixedLevels(std::span<const float> levels);
 
 } // namespace qs

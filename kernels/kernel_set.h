@@ -152,7 +152,7 @@ struct KernelSet {
                               ErrorSums* sums);
     void (*dequantizeNf4Packed)(const std::uint8_t* packed, std::size_t n, std::size_t block, const float* absmax,
                                 const float* levels, float* out);
-    // Direct conversion to stored int8 and ternary, one row per call or several. A group has `group` elements and one
+    // Direct conversion to stored int8 and ternary, of n consecutive values. A group has `group` elements and one
     // scale; the last group may be shorter. The values are finite.
     void (*quantizeInt8Stored)(const float* x, std::size_t n, std::size_t group, std::int8_t* q, float* scales);
     /// Scales and thresholds as in TWN (see paramsFromTwn). Stores q + 1 in two bits, four values per byte, first value

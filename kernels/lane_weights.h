@@ -65,7 +65,7 @@ struct LaneWeights {
     /// The levels in bf16 for an index that is not shifted: table16[s][i] is the level of code i >> s.
     alignas(64) std::uint16_t table16[4][32] = {};
     FixedLevels fixed; ///< Fixed only
-    /// Output channels that contain the NaN code of an 8-bit float; empty: none.
+    /// One flag per output channel: it contains the NaN code of an 8-bit float. Empty: no channel does.
     std::vector<std::uint8_t> nanChannel;
     std::vector<float> addend; ///< bias of the output channels, one per lane; empty: no bias
 

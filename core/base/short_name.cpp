@@ -71,8 +71,8 @@ std::string longestThatFits(std::size_t low, std::size_t high, const Made& made,
     return made(low);
 }
 
-/// The value that at least half of the list has; empty if there is none. Uses a majority vote, because a list may be
-/// long.
+/// The value of more than half of the list, found by a majority vote, because a list may be long. A value of exactly
+/// half of it may be found too. Empty if there is none.
 template<class Value> std::string_view frequent(std::size_t count, const Value& value) {
     std::string_view candidate;
     std::size_t votes = 0;

@@ -44,8 +44,8 @@ bool stagedTakes(int bits, ScaleMode mode, std::int64_t block, std::int64_t n);
 /// Whether sharing x is better: the busiest multiprocessor then reads fewer bytes, x included, than if every tile of
 /// channels reads x itself.
 bool prefersStaged(int bits, std::int64_t m, std::int64_t n, std::int64_t k, int processors);
-/// Multiprocessors of the device used for planning (an H100). The choice must not depend on the machine that runs the
-/// program.
+/// Multiprocessors assumed for planning, as many as an H100 or H200 has. The choice must not depend on the machine that
+/// runs the program.
 inline constexpr int kPlannedProcessors = 132;
 
 } // namespace qs::cuda

@@ -82,7 +82,7 @@ template<LaneCodes c> struct Pairs {
     static constexpr std::size_t xWords = 1;
     static QS_INLINE F zero() { return zeroF(); }
     static QS_INLINE F add(F a, F b) { return addF(a, b); }
-    /// An index has five bits, so one table serves several codes without a shift, if their codes are 1 or 2 bits wide.
+    /// A lookup uses the low five bits of an index. For codes of 1 and 2 bits, a table per shift replaces the shift.
     static constexpr int bits = 32 / perWordOf<c>(), tables = bits >= 4 ? 1 : 4 / bits;
     struct Table {
         I t[tables];

@@ -206,7 +206,7 @@ inline void groupsAsWanted(const Coder& coder, Pass& pass, std::size_t begin, st
     }
 }
 
-/// Whether scales are absolute maxima without clipping, with levels from -1 to 1: no value is clipped.
+/// nf4 whose scales are absolute maxima, with levels from -1 to 1 and no clip factor: no value is clipped.
 QS_INLINE bool isPlainNf4(const Run& run) {
     return run.encoder == Encoder::NearestNf4 && !run.given && run.statistic == GroupStatistic::AbsMax &&
            run.clip == 1 && run.levels[0] == -1 && run.levels[15] == 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Plain nf4 in groups that are multiples of 64, quantized and measured. Each turn handles 64 elements without a branch.
-// The scalar counting of earlier elements is interleaved with the arithmetic. The sums of 16 groups are stored
-// together.
+// The scalar counting of earlier elements is interleaved with the arithmetic. Scales are computed, and sums are stored,
+// for up to 16 groups at a time.
 
 /// The bins of 32 values, in no fixed order.
 QS_INLINE void storeBins32(std::uint16_t* p, Floats a, Floats b) {

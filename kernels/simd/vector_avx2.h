@@ -206,7 +206,8 @@ QS_INLINE void storeTwice(float* p, __m256 a) {
 /// Stores each lane twice: 32 floats.
 QS_INLINE void storeTwice(float* p, Floats a) { storeTwice(p, a.lo), storeTwice(p + 16, a.hi); }
 
-/// In ternary rows up to this length, both passes prefetch a half of the next row. 0: with AVX2 this was slower.
+/// In int8 and ternary rows up to this length, both passes prefetch a half of the next row. 0: with AVX2 this was
+/// slower.
 constexpr std::size_t kSharedRow = 0;
 
 QS_INLINE Doubles zeroDoubles() {

@@ -123,8 +123,8 @@ QS_INLINE void storeTwice(float* p, Floats a) {
     _mm512_storeu_ps(p + 16, _mm512_permutexvar_ps(_mm512_add_epi32(low, _mm512_set1_epi32(8)), a.v));
 }
 
-/// In ternary rows up to this length, both passes prefetch a half of the next row, because rows this short fit the
-/// caches.
+/// In int8 and ternary rows up to this length, both passes prefetch a half of the next row, because rows this short fit
+/// the caches.
 constexpr std::size_t kSharedRow = 16384;
 
 QS_INLINE Doubles zeroDoubles() { return {_mm512_setzero_pd(), _mm512_setzero_pd()}; }
