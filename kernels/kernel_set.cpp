@@ -19,6 +19,7 @@ std::span<const KernelSet* const> compiledIn() {
     return sets;
 }
 
+/// The kernel set in use, and what is wrong with QS_FORCE_ISA; empty if nothing is.
 struct Choice {
     const KernelSet* set = nullptr;
     std::string problem;

@@ -33,6 +33,7 @@ int storedCode(const FormatTraits& format, const WeightFormat& w, std::size_t co
     return w.levels.empty() ? int(format.levels[code]) - w.codeBias : int(code);
 }
 
+/// Packs codes of `bits` bits into bytes, the first code in the lowest bits.
 template<int bits> void packRow(const std::uint8_t* codes, std::size_t bytes, std::uint8_t* out) {
     constexpr std::size_t perByte = 8 / bits;
     for (std::size_t i = 0; i < bytes; ++i, codes += perByte) {

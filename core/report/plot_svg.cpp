@@ -11,6 +11,7 @@
 namespace qs {
 namespace {
 
+/// The plot area in px and the two axes. px() and py() convert values to px.
 struct Frame {
     double left = 0, top = 0, right = 0, bottom = 0;
     Ticks x, y;

@@ -12,6 +12,7 @@ const BlockSet& bestBlocks() {
 
 namespace {
 
+/// Forwards the functions of one format to bestBlocks(), which is chosen at the first call.
 template<std::size_t format> struct Best {
     static const BlockCodec& codec() { return bestBlocks().codecs[format]; }
     static void encode(const float* x, std::size_t blocks, std::uint8_t* out) { codec().encode(x, blocks, out); }

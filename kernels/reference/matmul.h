@@ -5,6 +5,7 @@
 
 namespace qs {
 
+/// The variant that defines the correct result: it supports every operation and multiplies in f64.
 const MatmulVariant& referenceMatmul();
 
 } // namespace qs

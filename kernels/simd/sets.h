@@ -5,6 +5,7 @@
 
 namespace qs {
 
+/// The kernel sets for x86-64. Call supported() before any other function of a set.
 const KernelSet& avx2Kernels();
 const KernelSet& avx512Kernels();
 
