@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Small files that belong to weights or are named beside them: config.json, a recipe, an earlier result, a certificate.
-// They are as little to be trusted as weights. So they are opened by the same function, which takes regular files
-// alone; their size is known before a byte is read, and the depth of their JSON before anything is built.
+// Reads small files that belong to the weights: config.json, a recipe, an earlier result, a certificate. They are not
+// trusted more than the weights: only regular files are opened, the size is checked before reading, and the depth of
+// the JSON is checked before the tree is built.
 
 #include "core/base/json_tree.h"
 
@@ -12,11 +12,11 @@ namespace qs {
 
 class MappedFile;
 
-/// The text of a file of at most `most` bytes. Errors are whole sentences that name the file.
+/// The text of a file of at most `most` bytes. Errors are complete sentences that name the file.
 Result<std::string> readCompanion(const std::string& path, std::size_t most = kMostJson);
-/// The same of a file that is open already.
+/// The same for a file that is already open.
 Result<std::string> textOf(const MappedFile& file, std::size_t most = kMostJson);
-/// The JSON in it; null where there is no such file, or a symbolic link to nothing.
+/// The JSON of a file. Null if the file does not exist or is a symbolic link without a target.
 Result<nlohmann::json> readCompanionTree(const std::string& path);
 
 } // namespace qs

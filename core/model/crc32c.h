@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// CRC-32C (Castagnoli), the check sum of zarr chunks and of OCDBT nodes.
+// CRC-32C (Castagnoli polynomial): the checksum of zarr chunks and OCDBT nodes.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A tensor whose elements are computed from bytes that lie elsewhere: the values of a layer that a file holds quantized,
-// a strided view. To everything that takes tensors it is one of its dtype, read range by range (TensorView::read).
+// A tensor whose elements are computed from other bytes: the dequantized values of a quantized layer, or a strided
+// view. Callers use it as an ordinary tensor of its dtype and read ranges of it (TensorView::read).
 
 #include "core/base/result.h"
 
@@ -19,25 +19,26 @@ class DerivedTensor {
 public:
     virtual ~DerivedTensor() = default;
 
-    virtual const char* typeId() const = 0;              ///< as people name it: "bnb-nf4", "GPTQ"
+    virtual const char* typeId() const = 0;              ///< type to show to the user: "bnb-nf4", "GPTQ"
     virtual std::string description() const = 0;         ///< "bitsandbytes nf4, blocks of 64, double quantization"
-    virtual std::vector<std::string> fields() const = 0; ///< names of the tensors that hold it
-    virtual std::uint64_t storedBytes() const = 0;       ///< of those fields
+    virtual std::vector<std::string> fields() const = 0; ///< names of the stored tensors that it is computed from
+    virtual std::uint64_t storedBytes() const = 0;       ///< sum of the sizes of those tensors in their files
 
-    /// Those fields as they lie in the model's files, the one with codes first; the model lists them nowhere else. None
-    /// where what is read is itself in the list.
+    /// The stored tensors that it is computed from, with the codes first. The model lists them nowhere else. Empty if
+    /// it is computed from a tensor that the model lists itself.
     virtual std::span<const TensorInfo> parts() const { return {}; }
 
-    /// Bytes [begin, begin + into.size()) of the elements in the tensor's dtype, C order. Called from several threads
-    /// at a time; keeps what it reads alive by itself. A file that fails meanwhile reads as zeros, as mapped ones do.
+    /// Writes bytes [begin, begin + into.size()) of the computed elements, in the tensor's dtype and C order.
+    /// Thread-safe. The object keeps the files that it reads open. If a file fails, its bytes read as zero, as in
+    /// MappedFile.
     virtual void read(std::uint64_t begin, std::span<std::byte> into) const = 0;
-    /// A sentence when a file that it reads changed or failed since it was opened.
+    /// Fails with one sentence if a file that it reads changed or failed since it was opened.
     virtual Result<void> unchanged() const = 0;
-    /// Behind a scan: pages of the fields may leave memory.
+    /// Called after a scan: frees the pages of the stored tensors.
     virtual void release() const {}
 };
 
-/// Bytes in the files: of the fields where the tensor is computed.
+/// Bytes that the tensor takes in its files. For a computed tensor: the bytes it is computed from.
 std::uint64_t storedBytes(const TensorInfo& tensor);
 
 } // namespace qs

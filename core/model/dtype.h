@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Element types as safetensors names them, in its order of increasing alignment.
+// Element types with the names that safetensors uses, in its order: by increasing alignment. The writer sorts by it.
 
 #include <cstdint>
 #include <optional>
@@ -36,13 +36,14 @@ enum class DType : std::uint8_t {
 
 struct DTypeInfo {
     DType dtype;
-    const char* id; ///< "BF16"
-    int bits;
-    bool quantizable; ///< F64 F32 F16 BF16
+    const char* id;   ///< name in safetensors files: "BF16"
+    int bits;         ///< per element; can be less than 8
+    bool quantizable; ///< can be quantized: F64, F32, F16 and BF16
 };
 
+/// All element types, in the order of the enum.
 std::span<const DTypeInfo> dtypes();
 const DTypeInfo& info(DType dtype);
-std::optional<DType> dtypeFromId(std::string_view id); ///< case-sensitive
+std::optional<DType> dtypeFromId(std::string_view id); ///< case-sensitive; empty if unknown
 
 } // namespace qs

@@ -33,13 +33,13 @@ bool isIndex(std::span<const std::byte> head, bool isFolder) {
            text.find("\"weight_map\"") != std::string_view::npos;
 }
 
-/// The same map, of names that HDF5 files have.
+/// An index whose shards are HDF5 files of Keras.
 bool isKerasIndex(std::span<const std::byte> head, bool isFolder) {
     return isIndex(head, isFolder) && headText(head).find(".weights.h5\"") != std::string_view::npos;
 }
 
 bool isSafetensors(std::span<const std::byte> head, bool isFolder) {
-    // A length below the limit of 100 MB has zeros in its upper half; then the header begins.
+    // The header length is at most 100 MB, so its upper four bytes are 0. The JSON header follows the eight bytes.
     if (isFolder || head.size() < 10) return false;
     for (std::size_t i = 4; i < 8; ++i)
         if (head[i] != std::byte(0)) return false;
@@ -53,7 +53,7 @@ bool isNpy(std::span<const std::byte> head, bool isFolder) {
     return !isFolder && headText(head).starts_with("\x93NUMPY");
 }
 
-/// ZIP archives are told apart by the name of the first member.
+/// Name of the first member of a ZIP archive, which decides between formats stored in ZIP; "" if it is not a ZIP.
 std::string_view firstMember(std::span<const std::byte> head) {
     const auto text = headText(head);
     if (!text.starts_with("PK\3\4") || text.size() < 30) return {};
@@ -97,13 +97,15 @@ constexpr std::array<FileFormat, 15> kFormats = {{
     {"onnx", "ONNX", "*.onnx", isOnnx, openOnnx},
     {"tflite", "TensorFlow Lite", "*.tflite", isTflite, openTflite},
     {"tfjs", "TensorFlow.js", "*model.json *weights_manifest.json", isTfjs, openTfjs},
-    {"imatrix", "Importance matrix", "*.dat *.imatrix", isImatrix, openImatrix}, // last: no magic, and few rules
+    // Must be last: it has no magic number and accepts many files.
+    {"imatrix", "Importance matrix", "*.dat *.imatrix", isImatrix, openImatrix},
 }};
 
-/// "*.index.*.json": the pieces between stars, in order; the last one ends the name.
+/// Matches patterns such as "*.index.*.json". The texts between stars must occur in this order; the last must end the
+/// name.
 bool matches(std::string_view pattern, std::string_view name) {
     while (!pattern.empty()) {
-        if (pattern.front() != '*') return false; // every pattern begins with one
+        if (pattern.front() != '*') return false; // all patterns start with a star
         const auto next = pattern.find('*', 1);
         const auto piece = pattern.substr(1, next == std::string_view::npos ? next : next - 1);
         if (next == std::string_view::npos) return name.ends_with(piece);

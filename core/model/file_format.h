@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The registry of file formats that open. Adding one: a row here and a loader.
+// The registry of file formats that can be opened. To add one, write a loader and add a row to kFormats.
 
 #include "core/model/model.h"
 
@@ -10,22 +10,26 @@
 namespace qs {
 
 struct FileFormat {
+    /// Unique; stored in Model::format: "safetensors".
     const char* id;
     const char* title;
-    const char* patterns; ///< for the open dialog, and where bytes say nothing: "*.safetensors"; "" for folders
-    /// True when the first bytes (up to 4096) say that this format should open the file, whatever its name. Cheap.
-    /// Of a folder `head` is names in it, one a line: those that begin with a dot or an underscore or end in .json or .ocdbt.
+    /// File names, for the open dialog and for files that no `sniff` accepts: "*.safetensors"; "" for folders.
+    const char* patterns;
+    /// True if this format should open a file whose first bytes (up to 4096) are `head`. Must be fast. For a folder,
+    /// `head` lists names in it, one per line: those that start with "." or "_" or end in .json or .ocdbt.
     bool (*sniff)(std::span<const std::byte> head, bool isFolder);
     Result<std::shared_ptr<Model>> (*open)(const std::string& path);
 };
+/// All formats, in the order in which sniff() is asked.
 std::span<const FileFormat> fileFormats();
 
-const FileFormat* formatOfBytes(std::span<const std::byte> head, bool isFolder); ///< null: none knows them
-const FileFormat* formatOfName(std::string_view path);                           ///< by patterns
+/// Null if no format accepts the bytes.
+const FileFormat* formatOfBytes(std::span<const std::byte> head, bool isFolder);
+const FileFormat* formatOfName(std::string_view path); ///< by `patterns`; null if none matches
 
-/// "GGUF": the title of the format that a model was opened as.
+/// Title of the format that the model was opened as: "GGUF". An unknown id is returned as it is.
 std::string titleOfFormat(const Model& model);
-/// What the files of a model say of themselves, as text; where parts of one model say different things, the first.
+/// The metadata of all files of a model. If two files have the same key, the value of the first file is returned.
 std::map<std::string, std::string> metadataOf(const Model& model);
 
 } // namespace qs

@@ -52,15 +52,16 @@ Result<void> addSafetensors(Model& model, const std::string& path) {
     if (const auto is = notSafetensors(start, file.size(), path); !is.empty())
         return fail(fmt::format("{} {}.", shownPath(path), is), path, 0);
     const std::size_t headerEnd = std::min<std::uint64_t>(file.size(), 8 + safetensorsHeaderLength(start));
-    // Pages of the header leave memory behind the parser.
+    // Frees the pages of the header that the parser has passed.
     std::uint64_t dropped = 0;
     const auto passed = [&](std::uint64_t at) {
         if (at > dropped) file.dropPages(dropped, at - dropped);
-        dropped = at; // less than before: it begins anew
+        dropped = at; // can be smaller than before: a new pass has started
     };
     const ListBudget budget(model, file.size(), file.isMapped() ? 0 : headerEnd);
     auto header = parseSafetensorsHeader(file.read(0, headerEnd, scratch), file.size(), path, &budget, passed);
-    // A header that was cut away while it was read is zeros now; say what happened, not what it looks like.
+    // If the file was truncated while the header was read, its end now reads as zeros. Report the truncation, not the
+    // parse error that follows from it.
     if (file.faulted()) return file.unchanged();
     if (!header) return tl::unexpected(header.error());
 
@@ -82,7 +83,7 @@ void addTensors(Model& model, std::vector<TensorInfo> tensors) {
 }
 
 void sortByName(Model& model) {
-    // Of equal names the first file's stays first.
+    // The sort is stable: of equal names, that of the first file stays first.
     sortStably(model.tensors, [](const TensorInfo& a, const TensorInfo& b) { return naturalLess(a.name, b.name); });
 }
 

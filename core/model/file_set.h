@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The steps that opening one file, a sharded set and a folder share.
+// Steps shared by the loaders of single files, sharded sets and folders.
 
 #include "core/model/model.h"
 
@@ -9,19 +9,22 @@
 
 namespace qs {
 
+/// Absolute path without "." and "..", and without a slash at the end.
 std::string absolutePath(const std::string& path);
-/// models--org--name/snapshots/<hash> is called org/name; other folders by their own name.
+/// Title of a folder. For .../models--org--name/snapshots/<hash> it is "org/name"; otherwise the folder's name.
 std::string titleOfFolder(const std::filesystem::path& folder);
 
+/// An empty model with path, format and title set.
 std::shared_ptr<Model> newModel(const std::string& path, const char* format);
-/// Maps a safetensors file, reads its header and adds its tensors.
+/// Maps a safetensors file, reads its header and adds its tensors to the model.
 Result<void> addSafetensors(Model& model, const std::string& path);
-/// Without a second list where the model has none yet.
+/// Appends tensors to the model. If the model has none yet, the list is moved, not copied.
 void addTensors(Model& model, std::vector<TensorInfo> tensors);
+/// Stable; digits inside names compare as numbers.
 void sortByName(Model& model);
-/// Keeps the first of tensors with one name (the list is sorted) and says so in a warning.
+/// Of several tensors with the same name, keeps the first and adds a warning. The list must be sorted.
 void dropDuplicates(Model& model);
-/// Numbers tensors that have the name of another ("w", "w #2"), says so in a warning, and sorts the list.
+/// Gives tensors with the same name different ones ("w", "w #2"), adds a warning, and sorts the list.
 void nameApart(Model& model);
 
 } // namespace qs

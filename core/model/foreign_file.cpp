@@ -38,7 +38,7 @@ constexpr Magic kMagics[] = {
      0, "is compressed with xz; decompress it first"},
     {"7z\xbc\xaf\x27\x1c"sv, 0, "is a 7-Zip archive; unpack it first"},
     {"sys_info\0"sv, 0, kTorchTar},
-    {"sys_info\0"sv, 1024, kTorchTar}, // behind the times of the file
+    {"sys_info\0"sv, 1024, kTorchTar}, // after the time stamps of the file in the archive
     {"ustar"sv, 257, "is a tar archive; unpack it first"},
 };
 
@@ -46,7 +46,8 @@ bool isSpace(std::byte b) {
     return b == std::byte(' ') || b == std::byte('\n') || b == std::byte('\r') || b == std::byte('\t');
 }
 
-/// A length that fits the file, and then the beginning of an object: a short magic can be such a length by chance.
+/// True if the header length fits the file and a JSON object follows. Needed because the length can look like a magic
+/// number.
 bool looksLikeSafetensors(std::span<const std::byte> head, std::uint64_t size) {
     if (head.size() < 10) return false;
     std::uint64_t length = 0;
@@ -58,7 +59,7 @@ std::string_view asText(std::span<const std::byte> head) {
     return {reinterpret_cast<const char*>(head.data()), head.size()};
 }
 
-/// The first word without blanks, a byte order mark and capitals.
+/// Compares the first word. Ignores leading blanks, a byte order mark, and upper and lower case.
 bool beginsWith(std::string_view head, std::initializer_list<std::string_view> words) {
     if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
     const auto begin = head.find_first_not_of(" \t\r\n");
@@ -74,7 +75,7 @@ bool beginsWith(std::string_view head, std::initializer_list<std::string_view> w
 std::string notWhole(std::uint64_t size, const std::string& path) {
     for (const std::string_view suffix : {".part", ".incomplete", ".crdownload", ".aria2"})
         if (path.ends_with(suffix)) return "is an unfinished download (" + std::string(suffix) + "); finish it first";
-    // aria2 gives the file its name and its size at the start.
+    // aria2 creates the file with its final name and size when the download starts.
     std::error_code ignored;
     if (std::filesystem::exists(path + ".aria2", ignored))
         return "is an unfinished download (an .aria2 file lies beside it); finish it first";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Files that people open by mistake, told apart by their first bytes, so that the answer is not "broken JSON". Each
-// answer is the end of a sentence that begins with the path; "" when nothing speaks against the file.
+// Recognises files that users open by mistake, so that the message names the problem and not "broken JSON". Each
+// function returns the end of a sentence that starts with the path, or "" if it finds nothing.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,22 +11,22 @@
 
 namespace qs {
 
-/// A download that has not ended, by its name or by what lies beside it; an empty file.
+/// For an unfinished download (known by its name or by a file beside it) and for an empty file. `size` in bytes.
 std::string notWhole(std::uint64_t size, const std::string& path);
 
-/// What a file or a folder is by its name and by the names in it, where its first bytes are like those of another format:
-/// "is a TensorFlow SavedModel, ...".
+/// For files and folders whose first bytes are like those of another format, recognised by name: "is a TensorFlow
+/// SavedModel, ...".
 std::string foreignName(const std::string& path);
 
-/// What a file is that no format of the registry opens: "is a web page (HTML), not the file itself". `head`: the first
-/// bytes, up to 4096.
+/// For files that no format of the registry opens: "is a web page (HTML), not the file itself". `head`: the first bytes
+/// of the file, up to 4096.
 std::string foreignFile(std::span<const std::byte> head);
 
-/// What lies in the place of a file: a pointer to it, or a page of the server that should have sent it. `head`: the first
-/// bytes of a file without a format of its own, as raw values are.
+/// For a text that is stored in place of the file: a Git LFS pointer, or an error page of a server. `head`: the first
+/// bytes of a file that has no magic number, such as raw values.
 std::string placeholder(std::span<const std::byte> head);
 
-/// What foreignFile() says of a file that has to be safetensors because another file says so.
+/// For a file that must be safetensors because another file refers to it as such: notWhole() or foreignFile().
 std::string notSafetensors(std::span<const std::byte> head, std::uint64_t size, const std::string& path);
 
 } // namespace qs

@@ -6,10 +6,12 @@
 namespace qs {
 namespace {
 
-// Of the 64 MiB; the rest is for buffers, sorting and what is shown of the list.
+// The part of the 64 MiB that lists may use. The rest is for buffers, for sorting and for displaying the list.
 constexpr std::uint64_t kFree = std::uint64_t(48) << 20;
+// Memory of a node of std::map<std::string, std::string> without its texts.
 constexpr std::uint64_t kMapNode = 32 + 2 * sizeof(std::string);
-constexpr std::uint64_t kUsualTensor = sizeof(TensorInfo) + 32 + 64; ///< with a shape and a name
+/// Bytes assumed for each tensor of earlier files: a row, a shape and a name.
+constexpr std::uint64_t kUsualTensor = sizeof(TensorInfo) + 32 + 64;
 
 std::uint64_t limitOf(std::uint64_t bytes, std::uint64_t held) {
     const std::uint64_t all = std::min(bytes, std::uint64_t(1) << 62) * 2 + kFree;
@@ -39,7 +41,7 @@ std::string ListBudget::why(const char* what) const {
 std::uint64_t ListBudget::heap(std::uint64_t bytes) { return std::max<std::uint64_t>(32, (bytes + 8 + 15) & ~15ull); }
 
 std::uint64_t ListBudget::of(const TensorInfo& tensor) {
-    constexpr std::uint64_t perShape = 48; // the users and the list, before the sizes
+    constexpr std::uint64_t perShape = 48; // of TensorShape::Shared, without the sizes
     const auto sizes = tensor.shape.ownSizes();
     return sizeof tensor + of(tensor.name) + (sizes ? perShape + heap(sizes * 8) : 0);
 }

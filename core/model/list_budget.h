@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What the list of a model may take. A tensor needs ten times the memory of its line in some files, so that a file of
-// tiny ones could fill the machine: opening takes at most twice the bytes of the files, and of what they unpack to, and
-// 64 MiB. Loaders charge what they keep as they read; files whose tensors have data never come near.
+// Limit for the memory of a model's list of tensors. In some files a tensor takes ten times more memory than bytes in
+// the file. So a file of tiny tensors could use up all memory. Opening may use twice the size of the files (and of what
+// they unpack to) plus 64 MiB. Loaders charge what they keep while they read. Files whose tensors hold data stay far
+// below.
 
 #include "core/model/model.h"
 
@@ -13,28 +14,30 @@ namespace qs {
 
 class ListBudget {
 public:
-    /// `held` bytes lie in memory beside the list while it is made: a copy of the header, what was parsed of it.
+    /// `held`: bytes that stay in memory beside the list while it is built, such as a copy of the header.
     explicit ListBudget(std::uint64_t fileBytes, std::uint64_t held = 0);
-    /// With one more file of a model that has some.
+    /// For one more file of a model that has some already.
     ListBudget(const Model& model, std::uint64_t fileBytes, std::uint64_t held = 0);
 
-    /// False once there is too much. `more`: what the tensor keeps beside its row.
+    /// Charges one row. False if the limit is exceeded. `more`: bytes that the tensor keeps outside its row.
     bool take(const TensorInfo& tensor, std::uint64_t more = 0) { return take(of(tensor) + more); }
     bool take(std::uint64_t bytes) { return (used_ += bytes) <= limit_; }
-    bool takeEntry(const std::string& key, const std::string& value); ///< of a map of texts
+    bool takeEntry(const std::string& key, const std::string& value); ///< charges one entry of a map of texts
 
-    /// "its list of tensors takes more memory than twice the file's 120 bytes and 64 MiB"
+    /// The message for a list over the limit: "its list of tensors takes more memory than twice the 120 bytes and 64
+    /// MiB, ..."
     std::string why(const char* what) const;
 
+    /// Bytes of memory that a row takes, with its name and shape.
     static std::uint64_t of(const TensorInfo& tensor);
-    static std::uint64_t heap(std::uint64_t bytes); ///< what an allocation of so many takes
+    static std::uint64_t heap(std::uint64_t bytes); ///< memory that an allocation of `bytes` takes
     static std::uint64_t of(const std::string& text) { return text.capacity() < 16 ? 0 : heap(text.capacity() + 1); }
 
 private:
     std::uint64_t fileBytes_, limit_, used_ = 0;
 };
 
-/// Puts `items[order[i]]` at i, without a second list of them. `order` is used up.
+/// Reorders in place: afterwards items[i] is the old items[order[i]]. Uses no second list; `order` is overwritten.
 template<class T> void permute(std::vector<T>& items, std::vector<std::uint32_t>& order) {
     for (std::uint32_t begin = 0; begin < order.size(); ++begin) {
         if (order[begin] == begin) continue;
@@ -51,11 +54,12 @@ template<class T> void permute(std::vector<T>& items, std::vector<std::uint32_t>
     }
 }
 
+/// Stable sort without the buffer that std::stable_sort allocates.
 template<class T, class Less> void sortStably(std::vector<T>& items, Less less) {
     if (std::is_sorted(items.begin(), items.end(), [&](T& a, T& b) { return less(a, b); })) return;
     std::vector<std::uint32_t> order(items.size());
     std::iota(order.begin(), order.end(), 0u);
-    // Numbers break ties: stable, without the buffer that std::stable_sort takes.
+    // Equal items are ordered by their old position, which makes the sort stable.
     std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
         return less(items[a], items[b]) || (!less(items[b], items[a]) && a < b);
     });

@@ -29,7 +29,7 @@
 namespace qs {
 namespace {
 
-// What the signal handler may look at: fixed memory and lock-free atomics, nothing else.
+// One mapped file, as the signal handler sees it. A handler may use only fixed memory and lock-free atomics.
 struct Slot {
     std::atomic<bool> taken{false};
     std::atomic<std::uintptr_t> begin{0};
@@ -42,7 +42,8 @@ std::array<Slot, kSlots> slots;
 struct sigaction previousAction;
 std::size_t pageSize = 4096;
 
-/// Replaces the unreadable rest of one of our mappings by zero pages and lets the access go on; it never jumps.
+/// Handler of SIGBUS. Replaces the unreadable rest of one of our mappings with zero pages; the failed access is then
+/// repeated by the processor and succeeds.
 void onBusError(int signal, siginfo_t* what, void* context) {
     const int savedErrno = errno;
     const auto address = reinterpret_cast<std::uintptr_t>(what->si_addr);
@@ -52,7 +53,8 @@ void onBusError(int signal, siginfo_t* what, void* context) {
         const std::size_t length = slot.length.load(std::memory_order_acquire);
         if (address - begin >= length || slot.begin.load(std::memory_order_acquire) != begin) continue;
         const std::uintptr_t page = address & ~(std::uintptr_t(pageSize) - 1);
-        // The bare system call: sanitizers intercept mmap(), and an interceptor is no place to be in a signal handler.
+        // Calls mmap through syscall(): sanitizers intercept mmap(), and their interceptor must not run in a signal
+        // handler.
         const long got = syscall(SYS_mmap, page, begin + length - page, PROT_READ,
                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
         if (got < 0) break;
@@ -61,8 +63,8 @@ void onBusError(int signal, siginfo_t* what, void* context) {
         return;
     }
     errno = savedErrno;
-    // Not ours. Without another handler the access is repeated and ends the process as it would have without us; a
-    // handler that asked to be called once finds that state as well.
+    // The address is in none of our mappings. Without another handler, restore the default action: the access is
+    // repeated and ends the process. It is also restored before a handler is called that asked to be called only once.
     const bool isInfo = (previousAction.sa_flags & SA_SIGINFO) != 0;
     const bool isHandler = isInfo || (previousAction.sa_handler != SIG_DFL && previousAction.sa_handler != SIG_IGN);
     if (!isHandler || (previousAction.sa_flags & SA_RESETHAND)) {
@@ -105,7 +107,7 @@ const char* kindOf(mode_t mode) {
     return "a device";
 }
 
-/// Removable by its driver; a partition asks its disk.
+/// True if the driver marks the disk as removable. For a partition the flag is in the folder of its disk.
 bool isRemovable(dev_t device) {
     const std::string base = fmt::format("/sys/dev/block/{}:{}", major(device), minor(device));
     for (const char* at : {"/removable", "/../removable"})
@@ -118,8 +120,8 @@ FileAccess accessOf(int fd, const struct stat& status) {
         if (std::string_view(asked) == "pread") return FileAccess::Pread;
         if (std::string_view(asked) == "map") return FileAccess::Map;
     }
-    // From linux/magic.h and the drivers: NFS, SMB and CIFS (three), AFS, Coda, 9P, Ceph, Lustre, GPFS, FUSE,
-    // VirtualBox; FAT, exFAT, ISO 9660, UDF.
+    // Magic numbers from linux/magic.h and the drivers: NFS, SMB and CIFS (three numbers), AFS, Coda, 9P, Ceph, Lustre,
+    // GPFS, FUSE, VirtualBox, FAT, exFAT, ISO 9660, UDF.
     static constexpr std::array<std::uint32_t, 16> remote = {
         0x6969,     0x517B,     0xFE534D42, 0xFF534D42, 0x5346414F, 0x73757245, 0x01021997, 0x00C36400,
         0x0BD00BD0, 0x47504653, 0x65735546, 0x786F4256, 0x4D44,     0x2011BAB0, 0x9660,     0x15013346};
@@ -146,7 +148,8 @@ tl::unexpected<Error> notRegular(const std::string& path, mode_t mode) {
 Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string& path, FileAccess access) {
     if (path.find('\0') != std::string::npos)
         return fail(fmt::format("{} is not a path: it holds a NUL.", escapeForPeople(path, 200)), path);
-    // Asked before opening, because opening a device can do things, and again after, because the path may have changed.
+    // Check the type before opening, because opening a device can have effects. ofDescriptor() checks it again, because
+    // the path may have changed in between.
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) return cannotRead(path, errno);
     if (!S_ISREG(status.st_mode)) return notRegular(path, status.st_mode);
@@ -207,7 +210,7 @@ Result<std::shared_ptr<MappedFile>> MappedFile::ofMemory(int memfd, std::shared_
                     source->path());
     };
     struct stat status {};
-    // Without the seals a cut would be a fault that nobody catches.
+    // Memory without the seal could shrink, and the SIGBUS handler does not know this mapping.
     if (::fstat(memfd, &status) != 0 || (::fcntl(memfd, F_GET_SEALS) & F_SEAL_SHRINK) == 0) return cannot();
     std::shared_ptr<MappedFile> mapped(new MappedFile);
     const auto size = std::size_t(status.st_size);
@@ -300,14 +303,14 @@ void MappedFile::populate(std::size_t offset, std::size_t length) const {
     if (!data_ || offset >= size_ || length == 0) return;
     length = std::min(length, size_ - offset);
     const std::size_t from = offset & ~(pageSize - 1);
-    // Where it fails (an older kernel, a file that was cut) the pages come, or do not, when they are touched.
+    // Errors are ignored (an older kernel, a truncated file): the pages are then read when they are accessed.
     ::madvise(const_cast<std::byte*>(data_) + from, offset + length - from, MADV_POPULATE_READ);
 }
 
 void MappedFile::dropPages(std::size_t offset, std::size_t length) const {
     if (!data_ || offset >= size_ || length == 0) return;
     length = std::min(length, size_ - offset);
-    // Both ends rounded down: the page at the end may belong to the next piece of the scan.
+    // Both ends are rounded down, because the last page may also hold bytes that the scan has not read yet.
     const std::size_t from = offset & ~(pageSize - 1);
     const std::size_t to = offset + length == size_ ? size_ : (offset + length) & ~(pageSize - 1);
     if (to > from) ::madvise(const_cast<std::byte*>(data_) + from, to - from, MADV_DONTNEED);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A file to read at any place. On local disks a mapping that survives truncation: a SIGBUS inside one of ours maps zero
-// pages there and sets a flag. On network, FUSE and removable file systems, where a page may fail or hang long after
-// the file was opened, pread: there a missing byte reads as zero and sets the same flag.
+// A file with random access. Files on local disks are mapped. If a mapped file is truncated, the SIGBUS is caught: zero
+// pages replace the missing part and a flag is set. Files on network, FUSE and removable file systems are read with
+// pread, because there a page can fail or block long after opening. A byte that pread cannot read is zero, and the same
+// flag is set.
 
 #include "core/base/result.h"
 
@@ -16,43 +17,48 @@
 
 namespace qs {
 
-/// By the kind of file system, unless QS_READ=map or QS_READ=pread says otherwise.
+/// ByFileSystem: chosen by the type of the file system. The environment variable QS_READ=map or QS_READ=pread overrides
+/// it.
 enum class FileAccess { ByFileSystem, Map, Pread };
 
 class MappedFile {
 public:
-    /// Regular files only (symlinks followed): a FIFO, a socket or a folder is an error, never a hang.
+    /// Opens regular files only; symbolic links are followed. A FIFO, a socket or a folder is an error and never
+    /// blocks.
     static Result<std::shared_ptr<MappedFile>> open(const std::string& path,
                                                     FileAccess access = FileAccess::ByFileSystem);
-    /// Sealed memory (a memfd, taken over) that was made from `source`: path, place on disk and unchanged() are those
-    /// of the source.
+    /// Maps sealed memory (a memfd) whose content was unpacked from `source`. Takes ownership of `memfd`. path(),
+    /// device(), inode() and unchanged() are those of the source.
     static Result<std::shared_ptr<MappedFile>> ofMemory(int memfd, std::shared_ptr<MappedFile> source);
-    /// The same of a file that was opened for reading; the descriptor is taken over. `path` is asked by unchanged().
+    /// As open(), for a descriptor that is open for reading. Takes ownership of `fd`. unchanged() checks `path`.
     static Result<std::shared_ptr<MappedFile>> ofDescriptor(int fd, const std::string& path,
                                                             FileAccess access = FileAccess::ByFileSystem);
     ~MappedFile();
     MappedFile(const MappedFile&) = delete;
     MappedFile& operator=(const MappedFile&) = delete;
 
-    /// All of it where it is mapped, nothing where it is read.
+    /// The whole file if it is mapped; empty if it is read with pread.
     std::span<const std::byte> bytes() const { return {data_, data_ ? size_ : 0}; }
     bool isMapped() const { return fd_ < 0; }
     std::size_t size() const { return size_; }
-    /// Bytes [offset, offset + length), which must lie in the file: in the mapping, else in `scratch`.
+    /// Bytes [offset, offset + length), which must lie in the file. The span points into the mapping or into `scratch`.
     std::span<const std::byte> read(std::size_t offset, std::size_t length, std::vector<std::byte>& scratch) const;
+    /// Copies bytes [offset, offset + into.size()), which must lie in the file.
     void readInto(std::size_t offset, std::span<std::byte> into) const;
     const std::string& path() const { return path_; }
     std::uint64_t device() const { return device_; }
     std::uint64_t inode() const { return inode_; }
+    /// of the file when it was opened, in nanoseconds since the epoch
     std::int64_t mtimeNs() const { return mtimeNs_; }
-    int memory() const { return memory_; } ///< descriptor of the memory, which this keeps open; -1: it is a file
-    /// A page of ours could not be read: the file was truncated or the disk failed.
+    int memory() const { return memory_; } ///< descriptor of the sealed memory, owned by this object; -1 for a file
+    /// True if a part of the file could not be read: it was truncated or the disk failed.
     bool faulted() const;
-    /// Fails with a sentence when size, inode or mtime of the path changed or a fault was caught.
+    /// Fails with one sentence if the file at path() was replaced, changed in size or mtime, or could not be read.
     Result<void> unchanged() const;
-    /// Brings a tile of a scan into the mapping at once (MADV_POPULATE_READ) instead of fault by fault.
+    /// Reads pages of a mapped file in advance, in one call (MADV_POPULATE_READ) instead of one page fault each.
     void populate(std::size_t offset, std::size_t length) const;
-    void dropPages(std::size_t offset, std::size_t length) const; ///< behind a scan: keeps resident memory bounded
+    /// frees pages that a scan has passed, to keep resident memory small
+    void dropPages(std::size_t offset, std::size_t length) const;
 
 private:
     MappedFile() = default;
@@ -61,10 +67,10 @@ private:
     std::size_t size_ = 0;
     std::uint64_t device_ = 0, inode_ = 0;
     std::int64_t mtimeNs_ = 0;
-    int slot_ = -1;
-    int fd_ = -1; ///< of a file that is read, not mapped
+    int slot_ = -1; ///< index into the table of the SIGBUS handler; -1 if not mapped from a file
+    int fd_ = -1;   ///< set if the file is read with pread; -1 if it is mapped
     int memory_ = -1;
-    std::shared_ptr<MappedFile> source_; ///< of memory
+    std::shared_ptr<MappedFile> source_; ///< the file that sealed memory was unpacked from; null for a file
     mutable std::atomic<bool> readFailed_{false};
 };
 

@@ -26,7 +26,7 @@ std::string listOfTitles() {
     return list;
 }
 
-/// Names that tell what a folder is.
+/// Names in a folder from which its format can be recognised, one per line (see FileFormat::sniff).
 std::vector<std::byte> namesIn(const std::string& path) {
     constexpr std::size_t most = 4096, mostLooked = 100'000;
     std::string names;
@@ -42,7 +42,8 @@ std::vector<std::byte> namesIn(const std::string& path) {
     return {bytes.begin(), bytes.end()};
 }
 
-/// By the bytes; by the name only where they say nothing, so that a broken file gets the sentence that says how.
+/// The first bytes decide; the name decides only if no format knows the bytes. So a damaged file gets the error of its
+/// format.
 Result<std::shared_ptr<Model>> sniffAndOpen(const std::string& path) {
     const auto refused = [&](const std::string& is) {
         return fail(fmt::format("{} {}.", escapeForPeople(path, 200), is), path, 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// An opened set of weight files. Opening reads headers only; tensor bytes stay in the mapping until a view is scanned.
+// A model: the weight files that were opened and the list of their tensors. Opening reads only headers; the values of a
+// tensor are read later, through a TensorView.
 
 #include "core/base/result.h"
 #include "core/model/dtype.h"
@@ -19,73 +20,89 @@ class DerivedTensor;
 class MappedFile;
 struct PackedType;
 
-/// Of a model with a million tensors there are a million: 96 bytes, and the text of a name that is longer than 15.
+/// One row of a model's list of tensors. A model can have a million rows, so a row is small: 96 bytes, plus the text of
+/// a name longer than 15 bytes.
 struct TensorInfo {
-    std::string name; ///< UTF-8 as in the file, unescaped
+    std::string name; ///< UTF-8, as in the file, with escape sequences resolved
     DType dtype = DType::F32;
-    bool outputLast = false; ///< output channels are the last axis, as in [in, out]; else the first (output_axis.h)
-    std::uint32_t file = 0;  ///< index into Model::files()
-    const PackedType* packed = nullptr; ///< how elements lie in the file, unless as dtype says (see packed_type.h)
-    TensorShape shape;                  ///< numpy order, C-contiguous
+    /// True: output channels are the last axis, as in [in, out]. False: the first (see output_axis.h).
+    bool outputLast = false;
+    std::uint32_t file = 0; ///< index into Model::files()
+    /// Block type of the stored elements; null: they are stored as `dtype` (see packed_type.h).
+    const PackedType* packed = nullptr;
+    TensorShape shape; ///< axes in NumPy order, C-contiguous; a scalar has none
+    /// `bytes`: size of the data in the file; of the computed values if `derived` is set.
     std::uint64_t elements = 0, bytes = 0;
-    std::uint64_t offset = 0; ///< of the first byte in that file
-    /// Null: the elements lie in the file. Else they are computed, `bytes` counts the computed ones, and `file` is one
-    /// of those that are read (see derived_tensor.h).
+    std::uint64_t offset = 0; ///< of the tensor's first byte, in bytes from the start of the file
+    /// Null: the elements are stored in the file. Otherwise they are computed when they are read (see
+    /// derived_tensor.h): `bytes` then counts computed bytes, and `file` is one of the files that they are computed
+    /// from.
     std::shared_ptr<const DerivedTensor> derived = nullptr;
 
-    const char* typeId() const; ///< as the file names it: "BF16", "Q4_K"
+    const char* typeId() const; ///< name of the element type in its file format: "BF16", "Q4_K"
+    /// Size of the last axis; 1 for a scalar.
     std::int64_t lastAxis() const { return shape.empty() ? 1 : shape.back(); }
-    /// Taken without a filter: a float tensor of rank 2 or more.
+    /// True for tensors that are selected when there is no filter: float tensors with two or more axes.
     bool isWeight() const { return info(dtype).quantizable && shape.size() >= 2; }
 };
 static_assert(sizeof(TensorInfo) == 96 || sizeof(std::string) != 32);
 
-/// One tensor's bytes; valid while its Model lives. Little-endian, maybe unaligned: load with memcpy.
+/// Access to the bytes of one tensor; valid while its Model exists. Values are little-endian and may be unaligned, so
+/// load them with memcpy.
 struct TensorView {
     const TensorInfo* info = nullptr;
-    std::span<const std::byte> bytes; ///< in the mapping; empty where they are read piece by piece or computed
-    std::shared_ptr<MappedFile> file; ///< null: in memory, or computed
+    /// The tensor in the mapped file; empty if it must be read with pread or computed.
+    std::span<const std::byte> bytes;
+    std::shared_ptr<MappedFile> file; ///< null if the tensor is computed or is in memory
 
-    /// Bytes [begin, begin + n) of the tensor, in the mapping or in `scratch`.
+    /// Returns bytes [begin, begin + n) of the tensor. The span points into the mapping or into `scratch`, which grows
+    /// as needed.
     std::span<const std::byte> read(std::uint64_t begin, std::size_t n, std::vector<std::byte>& scratch) const;
+    /// Copies bytes [begin, begin + into.size()) of the tensor.
     void readInto(std::uint64_t begin, std::span<std::byte> into) const;
 };
 
+/// One opened file of a model.
 struct ModelFile {
-    std::string path; ///< absolute
-    std::uint64_t size = 0;
+    std::string path;       ///< absolute
+    std::uint64_t size = 0; ///< in bytes
     std::shared_ptr<MappedFile> mapping;
-    std::map<std::string, std::string> metadata; ///< safetensors __metadata__; GGUF keys, values as text
+    std::map<std::string, std::string> metadata; ///< safetensors: `__metadata__`; GGUF: its keys, with values as text
 };
 
 class Model {
 public:
-    std::string path;   ///< as the user named it, absolute
-    std::string title;  ///< folder or file name for the top bar
-    std::string format; ///< id of the file format: "safetensors"
+    std::string path;   ///< absolute form of the path that the user gave
+    std::string title;  ///< name to show: the file, the folder, or "org/name" in a Hugging Face cache
+    std::string format; ///< id of the file format in fileFormats(): "safetensors"
     std::vector<ModelFile> files;
-    std::vector<TensorInfo> tensors;   ///< in name order, numbers inside names compared as numbers
-    std::vector<std::string> warnings; ///< missing shards, unmapped tensors, wrong total_size: one sentence each
-    std::string folder;                ///< Hugging Face directory or "" when a single file was opened
+    std::vector<TensorInfo> tensors; ///< sorted by name; digits inside names compare as numbers
+    /// One sentence each: a missing shard, a tensor that the index does not list, a wrong total_size.
+    std::vector<std::string> warnings;
+    std::string folder; ///< folder of the checkpoint; "" if a single file was opened
 
+    /// Null if there is no tensor of this name.
     const TensorInfo* find(std::string_view name) const;
-    /// Fails when the file shrank or was replaced since it was opened.
+    /// Access to a tensor of this model. Fails as unchanged() does.
     Result<TensorView> view(const TensorInfo& tensor) const;
+    /// Sum of storedBytes() over all tensors.
     std::uint64_t totalBytes() const;
-    /// A sentence when a file changed (size, inode, mtime) or a page fault was caught in one since it was opened.
+    /// Fails with one sentence if a file of the tensor changed since it was opened (device, inode, size or mtime), or
+    /// if reading it failed.
     Result<void> unchanged(const TensorInfo& tensor) const;
 };
 
-/// Sniffs and opens a file, a sharded index or a Hugging Face directory.
+/// Opens a file, an index of shards, or a folder. The first bytes decide the format; the name decides only if they do
+/// not. Errors name the path.
 Result<std::shared_ptr<const Model>> openModel(const std::string& path);
 
-/// Layer number and role out of a tensor name: "model.layers.3.self_attn.q_proj.weight" -> layer 3, role "q_proj",
-/// group "layers.3". layer -1: outside the stack (embed, head, norms).
+/// What a tensor name says about its place in the network: "model.layers.3.self_attn.q_proj.weight" is layer 3, group
+/// "layers.3", role "q_proj". Layer -1: outside the stack of layers (embedding, head, final norm).
 struct TensorPlace {
     int layer = -1;
     std::string group;
     std::string role;
-    std::string inLayer; ///< the role with the expert's number: "experts.5.down_proj"
+    std::string inLayer; ///< the role with the number of the expert: "experts.5.down_proj"
 };
 TensorPlace placeOf(std::string_view tensorName);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Around the moment in which a file that was written gets its name.
+// Functions to call when a finished output file gets its name.
 
 #include "core/base/result.h"
 
@@ -9,11 +9,12 @@
 
 namespace qs {
 
+/// All are optional.
 struct Naming {
-    /// Opens what was written by the path it is given, before it has its name; its error is that of the writing.
+    /// Called with a path under which the unnamed file can be opened. If it fails, the write fails with its error.
     std::function<Result<void>(const std::string& path)> check = {};
-    /// Right before and right after, while no other process of ours names a file in that folder: what speaks of the
-    /// file changes with it. An error of `before` leaves what had the name.
+    /// Called directly before and after the rename, while a lock keeps other processes of this program from renaming in
+    /// that folder. Used to change a certificate together with its file. If `before` fails, the old file stays.
     std::function<Result<void>()> before = {}, after = {};
 };
 

@@ -5,7 +5,8 @@
 
 namespace qs {
 
-/// A lower-case name of a norm: "layernorm", "norm_1", "batch_normalization"; not "normal_init" and "enormous".
+/// True if a lower-case name contains the word "norm": "layernorm", "norm_1", "batch_normalization". Not "normal_init"
+/// or "enormous".
 bool saysNorm(std::string_view name);
 
 } // namespace qs

@@ -11,16 +11,16 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kConv1dTypes = {"gpt2", "openai-gpt", "imagegpt", "decision_transformer"};
 constexpr std::array<std::string_view, 4> kConv1dModules = {"c_attn", "q_attn", "c_proj", "c_fc"};
-/// Formats of Keras, which number the variables of a layer: "layers/dense/vars/0".
+/// Formats of Keras, where the variables of a layer have numbers: "layers/dense/vars/0".
 constexpr std::array<std::string_view, 3> kKerasFormats = {"hdf5", "keras", "keras-shards"};
-/// Formats whose writers turn what they are given, and keep the names. The reader of ONNX asks the graph.
+/// Formats whose writers transpose matrices but keep their names. The reader of ONNX looks at the graph instead.
 constexpr std::array<std::string_view, 2> kTurningFormats = {"tflite", "onnx"};
 
 template<std::size_t N> bool isAmong(std::string_view word, const std::array<std::string_view, N>& words) {
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// The part of a name behind its last dot or slash; "" where there is none.
+/// Removes the part after the last dot or slash from `name` and returns it. Without a separator, it is the whole name.
 std::string_view takeLast(std::string_view& name) {
     const auto at = name.find_last_of("./");
     const auto last = at == name.npos ? name : name.substr(at + 1);
@@ -28,14 +28,14 @@ std::string_view takeLast(std::string_view& name) {
     return last;
 }
 
-/// "dense/kernel:0", "layers.0.attn.query.kernel", "lstm/recurrent_kernel".
+/// True for kernels of Keras and Flax: "dense/kernel:0", "layers.0.attn.query.kernel", "lstm/recurrent_kernel".
 bool isKernelName(std::string_view name) {
     std::string_view last = takeLast(name);
     last = last.substr(0, last.find(':'));
     return last == "kernel" || last.ends_with("_kernel");
 }
 
-/// A numbered variable of a layer of Keras that multiplies; tables of embeddings are looked up.
+/// True for a numbered Keras variable that is used in a product. Embedding tables are not: their rows are looked up.
 bool isKerasVariable(std::string_view name) {
     takeLast(name);
     if (takeLast(name) != "vars") return false;

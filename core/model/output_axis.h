@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Which axis of a weight is that of the output channels. PyTorch, GGUF and TensorFlow Lite keep it first: [out, in],
-// [out, in, height, width]. Keras, Flax and the Conv1D of transformers keep it last: [in, out], [height, width, in, out].
-// Names and the type of the model say it; an ONNX graph says how each matrix is multiplied.
+// Finds the axis of the output channels of a weight. PyTorch, GGUF and TensorFlow Lite store it first: [out, in], [out,
+// in, height, width]. Keras, Flax and Conv1D of transformers store it last: [in, out], [height, width, in, out]. It
+// follows from the tensor's name and the model type. For ONNX, the graph shows how each matrix is multiplied.
 
 #include "core/model/model.h"
 
 namespace qs {
 
-/// Sets TensorInfo::outputLast of all tensors of a model that was opened.
+/// Sets TensorInfo::outputLast of all tensors of an opened model.
 void markOutputAxes(Model& model);
 
-/// A matrix of a linear layer in models whose type is one of GPT-2's kin. Source: transformers pytorch_utils.py (Conv1D).
+/// True for the weight of a Conv1D layer, as in GPT-2; isConv1dType() is true for model types that use them. Source:
+/// transformers, pytorch_utils.py, class Conv1D.
 bool isConv1dName(std::string_view tensorName);
 bool isConv1dType(std::string_view modelType);
 

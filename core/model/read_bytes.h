@@ -8,7 +8,7 @@
 
 namespace qs {
 
-/// Reads bytes [offset, offset + into.size()), which lie in the file.
+/// Copies bytes [offset, offset + into.size()) of a file; the range must lie in it.
 using ReadBytes = std::function<void(std::uint64_t offset, std::span<std::byte> into)>;
 
 } // namespace qs

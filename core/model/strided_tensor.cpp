@@ -13,15 +13,16 @@
 namespace qs {
 namespace {
 
-constexpr std::uint64_t kPiece = std::uint64_t(4) << 20;
-constexpr std::uint64_t kRepeatedBytes = std::uint64_t(4) << 30, kRepeatedRatio = 1000; // as for HDF5
+constexpr std::uint64_t kPiece = std::uint64_t(4) << 20;                                // most bytes read at a time
+constexpr std::uint64_t kRepeatedBytes = std::uint64_t(4) << 30, kRepeatedRatio = 1000; // same limits as for HDF5
 constexpr std::uint64_t kMostBytes = std::uint64_t(std::numeric_limits<std::int64_t>::max());
 
+/// Copies `count` items of N bytes, `step` bytes apart in the source.
 template<std::size_t N> void pick(std::byte* to, const std::byte* from, std::size_t count, std::size_t step) {
     for (std::size_t i = 0; i < count; ++i, to += N, from += step) std::memcpy(to, from, N);
 }
 
-/// A view and what it is taken of are counted as if each had its own.
+/// Size of the elements in bytes, with repeated elements counted each time.
 std::uint64_t bytesOf(const StridedLayout& layout) {
     auto bytes = std::uint64_t(info(layout.dtype).bits) / 8;
     for (const auto size : layout.shape) bytes *= std::uint64_t(size);
@@ -90,7 +91,7 @@ void StridedTensor::read(std::uint64_t begin, std::span<std::byte> into) const {
         std::size_t n = into.size() / item_ * item_;
         if (within == 0 && n > 0)
             gather(begin / item_, into.first(n));
-        else { // a range may begin or end inside an element
+        else { // the range starts or ends inside an element
             n = std::min<std::size_t>(item_ - within, into.size());
             gather(begin / item_, std::span(one).first(item_));
             std::memcpy(into.data(), one + within, n);
@@ -106,7 +107,7 @@ void StridedTensor::gather(std::uint64_t element, std::span<std::byte> into) con
     const std::size_t last = shape.size() - 1;
     const auto whole = into;
     std::vector<std::uint64_t> index(shape.size());
-    std::uint64_t at = 0; // in elements, from element 0
+    std::uint64_t at = 0; // distance from element 0, in elements
     for (std::size_t i = shape.size(); i-- > 0; element /= std::uint64_t(shape[i])) {
         index[i] = element % std::uint64_t(shape[i]);
         at += index[i] * std::uint64_t(strides[i]);

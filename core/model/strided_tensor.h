@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A tensor that lies in a file, or in memory unpacked from one, with strides of its own: a transposed or sliced view,
-// an array in Fortran order, numbers with their bytes in the other order.
+// A tensor with its own strides, in a file or in memory unpacked from one: a transposed or sliced view, an array in
+// Fortran order, or big-endian numbers.
 
 #include "core/model/derived_tensor.h"
 #include "core/model/dtype.h"
@@ -14,21 +14,24 @@ class MappedFile;
 struct TensorInfo;
 
 struct StridedLayout {
-    DType dtype = DType::F32;                 ///< of whole bytes
-    std::vector<std::int64_t> shape, strides; ///< in elements, not negative
-    std::uint64_t offset = 0;                 ///< of element 0, in bytes
+    DType dtype = DType::F32;                 ///< bits must be a multiple of 8
+    std::vector<std::int64_t> shape, strides; ///< one entry per axis; strides in elements, 0 or more
+    std::uint64_t offset = 0;                 ///< of element 0, in bytes from the start of the file
     bool isBigEndian = false;
 
+    /// True if the elements are in C order without gaps.
     bool isContiguous() const;
-    /// Bytes from element 0 to the end of the last one; 0 without elements. Nothing where that overflows or a stride
-    /// is negative.
+    /// Bytes from the start of element 0 to the end of the last element; 0 if there are no elements. Fails if a size or
+    /// a stride is negative, or if the sum overflows.
     Result<std::uint64_t> extent() const;
+    /// Strides of an array in C order, in elements.
     static std::vector<std::int64_t> contiguousStrides(const std::vector<std::int64_t>& shape);
 };
 
+/// Reads the elements in C order and in little-endian byte order.
 class StridedTensor final : public DerivedTensor {
 public:
-    /// offset + extent() lies inside the file.
+    /// offset + extent() must lie inside the file.
     StridedTensor(std::shared_ptr<MappedFile> file, StridedLayout layout);
 
     const char* typeId() const override;
@@ -47,8 +50,9 @@ private:
     bool isContiguous_;
 };
 
-/// Puts `layout` into `tensor`: as bytes of file `tensor.file` where they lie there in order, else as a derived one.
-/// Dimensions and strides come from a file: what is wrong is the end of a sentence.
+/// Sets dtype, shape, size and place of `tensor` from `layout`. If the elements are contiguous in the file, they are
+/// read from file `tensor.file`; otherwise, or if `isMemory`, through a StridedTensor. Sizes and strides come from a
+/// file and are checked. The error is the end of a sentence.
 Result<void> placeStrided(TensorInfo& tensor, std::shared_ptr<MappedFile> file, StridedLayout layout, bool isMemory);
 
 } // namespace qs

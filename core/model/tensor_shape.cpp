@@ -6,7 +6,7 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kRemembered = 64; ///< shapes that a thread met last, by their hash
+constexpr std::size_t kRemembered = 64; ///< slots per thread for recently used shapes, selected by hash
 
 std::array<TensorShape, kRemembered>& remembered() {
     thread_local std::array<TensorShape, kRemembered> shapes;
@@ -29,7 +29,7 @@ TensorShape::TensorShape(const Sizes& sizes) {
     if (known.sizes() != sizes) {
         TensorShape fresh;
         fresh.shared_ = new Shared;
-        fresh.shared_->sizes.assign(sizes.begin(), sizes.end()); // with no room to grow
+        fresh.shared_->sizes.assign(sizes.begin(), sizes.end()); // exact capacity
         known = std::move(fresh);
     }
     *this = known;
@@ -45,7 +45,7 @@ const TensorShape::Sizes& TensorShape::none() {
 }
 
 std::size_t TensorShape::ownSizes() const {
-    constexpr std::uint32_t alone = 2; // with the one that is remembered
+    constexpr std::uint32_t alone = 2; // this shape and its slot in remembered()
     return shared_ && shared_->users.load(std::memory_order_relaxed) <= alone ? shared_->sizes.size() : 0;
 }
 

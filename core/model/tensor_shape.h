@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A shape that many tensors share: a model of a million has few that differ, so that each keeps a pointer and not a list
-// of its own. Read like the vector that it stands for; assigned as a whole.
+// The shape of a tensor: one size per axis. A model with a million tensors has few different shapes, so equal shapes
+// share one list of sizes. It is read like a const vector, and assigned only as a whole.
 
 #include <atomic>
 #include <cstddef>
@@ -42,7 +42,7 @@ public:
     std::int64_t front() const { return shared_->sizes.front(); }
     std::int64_t back() const { return shared_->sizes.back(); }
 
-    /// What it takes by itself: nothing where others have the same.
+    /// Number of sizes that only this shape keeps in memory; 0 if other shapes share the list.
     std::size_t ownSizes() const;
 
     friend bool operator==(const TensorShape& a, const TensorShape& b) {
@@ -57,7 +57,7 @@ private:
         Sizes sizes;
     };
     static const Sizes& none();
-    Shared* shared_ = nullptr; ///< null: of no axis
+    Shared* shared_ = nullptr; ///< null: no axes (a scalar)
 };
 
 } // namespace qs

@@ -11,6 +11,7 @@
 namespace qs {
 namespace {
 
+// Bytes between two reports of progress.
 constexpr std::uint64_t kSayEvery = std::uint64_t(4) << 20;
 
 } // namespace

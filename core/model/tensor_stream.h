@@ -1,33 +1,35 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Tensors written one after another into a file: how far it is, when it is cancelled, and that each hands over the
-// bytes that its shape takes.
+// Writes tensors into a file one after another. It reports progress, stops when the job is cancelled, and checks that
+// each tensor delivers as many bytes as its shape needs.
 
 #include "core/model/output/atomic_file.h"
 #include "core/model/safetensors/safetensors.h"
 
 namespace qs {
 
-/// Bytes of a tensor's data, or what is wrong with it; `path` only names the place.
+/// Size of the tensor's data in bytes, from shape and dtype. Fails if the name or the shape cannot be written. `path`
+/// is used only in the message.
 Result<std::uint64_t> byteCount(const TensorToWrite& tensor, const std::string& path);
 
 class TensorStream {
 public:
-    /// `tensors`, of `bytes` together, are told as the whole.
+    /// `bytes` and `tensors` are totals over all tensors; progress is reported against them.
     TensorStream(AtomicFile& file, std::string path, std::uint64_t bytes, std::size_t tensors, const Job& job)
         : file_(file), path_(std::move(path)), total_(bytes), tensors_(tensors), job_(job) {}
-    /// Everything that the tensor produces; `bytes` as byteCount() says.
+    /// Writes all bytes that the tensor produces. Fails if their number is not `bytes` (see byteCount()).
     Result<void> add(const TensorToWrite& tensor, std::uint64_t bytes);
-    /// The same; `seen` gets each piece too.
+    /// The same. `seen` is called with each piece before it is written.
     Result<void> add(const TensorToWrite& tensor, std::uint64_t bytes,
                      const std::function<void(std::span<const std::byte>)>& seen);
 
-    /// A tensor that is written at `offset`, of which `bytes` are to come.
+    /// One tensor and its place in the file.
     struct Placed {
         const TensorToWrite* tensor;
-        std::uint64_t offset, bytes;
+        std::uint64_t offset, bytes; ///< of the data in the file; size of the data; both in bytes
     };
-    /// All of those that are produced together, in the order of their names.
+    /// Writes tensors that one call produces together. `placed` has one entry per name, in the order of
+    /// `together.names`.
     Result<void> add(const ProducedTogether& together, std::span<const Placed> placed);
 
 private:
@@ -40,8 +42,8 @@ private:
     const Job& job_;
 };
 
-/// Names the file when the sources are as they were (what a truncated one no longer has reads as zeros) and the check,
-/// where there is one, has opened the file and found it good.
+/// Gives the finished file its name. Before that, the source files must be unchanged, because a truncated source reads
+/// as zeros, and `naming.check`, if set, must accept the file.
 Result<void> checkAndCommit(AtomicFile& file, const Model* opened, const Job& job, const Naming& naming);
 
 } // namespace qs

@@ -23,7 +23,7 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kBuffer = std::size_t(1) << 20;
+constexpr std::size_t kBuffer = std::size_t(1) << 20; // bytes
 
 } // namespace
 
@@ -38,7 +38,7 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, std::uint64_t exp
 
     AtomicFile file;
     file.path_ = target->path;
-    // Without a name the kernel drops it with the process. It gets one through /proc, so that must be there.
+    // A file without a name disappears with the process. It gets its name through /proc, so /proc must be mounted.
     file.fd_ = ::open(target->folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
     if (file.fd_ >= 0 && ::access(fmt::format("/proc/self/fd/{}", file.fd_).c_str(), F_OK) != 0) {
         ::close(file.fd_);
@@ -51,15 +51,15 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, std::uint64_t exp
             return fail(fmt::format("{} cannot be written: {}.", shownPath(path), std::strerror(errno)), path);
     }
     if (exists) {
-        // Best effort for the owner: only root may give files away. After it, because it clears bits of the mode.
+        // Failure is ignored: only root may change the owner. chmod comes after chown, because chown clears mode bits.
         if ((old.st_uid != ::geteuid() || old.st_gid != ::getegid()) && ::fchown(file.fd_, old.st_uid, old.st_gid) != 0)
             errno = 0;
         ::fchmod(file.fd_, old.st_mode & 07777);
     }
     if (expectedBytes > 0) {
         NoSizeSignal guard;
-        // Not posix_fallocate: where the file system cannot reserve, glibc would write every block instead.
-        // The limit is asked for, because reserving without changing the size does not meet it.
+        // Not posix_fallocate: if the file system cannot reserve, glibc would write every block. The limit for file
+        // sizes is checked here, because FALLOC_FL_KEEP_SIZE does not check it.
         rlimit limit{RLIM_INFINITY, RLIM_INFINITY};
         ::getrlimit(RLIMIT_FSIZE, &limit);
         const bool fits = expectedBytes <= std::min<std::uint64_t>(limit.rlim_cur, INT64_MAX);
@@ -139,7 +139,7 @@ Result<void> AtomicFile::moveTo(std::uint64_t offset) {
     return {};
 }
 
-// Whole buffers where they can be: each is a sum that is compared when it is read back.
+// Writes whole buffers where possible: each written piece has its own hash, which is compared when it is read back.
 Result<void> AtomicFile::write(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
         if (buffer_.empty() && bytes.size() >= kBuffer) {
@@ -159,7 +159,7 @@ Result<void> AtomicFile::write(std::span<const std::byte> bytes) {
 
 Result<void> AtomicFile::write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
 
-/// Reads all of it again: a name is only for bytes that are there.
+/// Reads everything back and compares hashes, so that a file gets its name only if its bytes are on the disk.
 Result<void> AtomicFile::readsBack(const Job& job) {
     buffer_.resize(kBuffer);
     for (const auto& [at, bytes, sum] : written_) {
@@ -211,7 +211,7 @@ std::string AtomicFile::folder() const { return path_.substr(0, path_.rfind('/')
 
 Result<void> AtomicFile::seal(const Job& job) {
     if (auto flushed = flush(); !flushed) return flushed;
-    // The reservation may have been more than what was written.
+    // The reserved space may be larger than the file.
     if (::ftruncate(fd_, off_t(size_)) != 0) return cannot();
     if (auto same = readsBack(job); !same) return same;
     if (::fdatasync(fd_) != 0) return cannot();
@@ -228,7 +228,7 @@ Result<void> AtomicFile::takeName() {
         done = ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0;
         if (!done && errno != EEXIST) return cannot();
         if (!done) {
-            // No call links over a name that is there: it is linked beside it and renamed.
+            // linkat() cannot replace an existing file. So link the file into a partial folder, then rename it.
             if (auto made = makePartial(); !made) return made;
             if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) != 0) return cannot();
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Outputs appear whole or not at all.
+// Output files and folders that appear complete or not at all.
 
 #include "core/base/job.h"
 #include "core/base/result.h"
@@ -19,63 +19,66 @@ namespace qs {
 
 class Model;
 
-/// A new file in the target's folder that becomes the target on commit(); dropped without a trace otherwise, also when
-/// the process is killed (O_TMPFILE where the file system has it; elsewhere the next writer of the target tidies up). A
-/// replaced file keeps its mode. A symbolic link, a folder or a device as target is refused.
+/// A new file that replaces the target on commit(). Without commit() nothing remains, also when the process is killed.
+/// It uses O_TMPFILE where the file system supports it. Elsewhere the next writer of the same target removes the
+/// remains. A replaced file keeps its mode. If the target is a symbolic link, a folder or a device, create() fails.
 class AtomicFile {
 public:
-    /// `expectedBytes`: reserved at once where the file system can, so that a full disk is known before the work.
+    /// `expectedBytes`: reserved now if the file system can, so that a full disk is reported before the work starts.
     static Result<AtomicFile> create(const std::string& path, std::uint64_t expectedBytes = 0);
     AtomicFile(AtomicFile&& other) noexcept;
     AtomicFile& operator=(AtomicFile&&) = delete;
     ~AtomicFile();
 
-    Result<void> write(std::span<const std::byte> bytes); ///< buffered; errors name the path
+    Result<void> write(std::span<const std::byte> bytes); ///< appends; buffered; errors name the path
     Result<void> write(std::string_view text);
-    /// At a place of its own, at once; nobody writes there again.
+    /// Writes at `offset`, without the buffer. Each range may be written only once.
     Result<void> writeAt(std::uint64_t offset, std::span<const std::byte> bytes);
-    /// Where write() goes on.
+    /// Sets the offset at which write() continues.
     Result<void> moveTo(std::uint64_t offset);
-    /// Writes out what is buffered, and says where that can be opened although it has no name yet: so that it can be
-    /// looked at before it gets one. Nothing is written after it.
+    /// Writes the buffer to the file and returns a path under which the unnamed file can be opened for a check. Do not
+    /// write after it.
     Result<std::string> finish();
-    /// Reads everything back and compares its XXH3, then fdatasync, rename over the target, fsync of the folder.
-    /// Of `naming` before() and after() are called.
+    /// Finishes the output: reads the file back and compares XXH3 hashes, calls fdatasync, renames it to the target,
+    /// and syncs the folder. `naming.before` and `naming.after` are called around the rename; `naming.check` is not
+    /// called here.
     Result<void> commit(const Job& job = {}, const Naming& naming = {});
-    /// The two halves of it, for a file that is named within before() or after() of another one in the same folder.
+    /// The two steps of commit() without the folder lock: seal() reads back and syncs, takeName() renames. For a file
+    /// that is renamed inside before() or after() of another file in the same folder.
     Result<void> seal(const Job& job = {});
     Result<void> takeName();
 
 private:
     AtomicFile() = default;
-    /// Of at most a MiB as it was written.
+    /// A written range of at most 1 MiB and its hash.
     struct Written {
-        std::uint64_t offset, bytes, sum; ///< XXH3
+        std::uint64_t offset, bytes, sum; ///< bytes; `sum` is the XXH3 hash
     };
-    tl::unexpected<Error> cannot() const; ///< by errno
+    tl::unexpected<Error> cannot() const; ///< the error for errno
     std::string folder() const;
     Result<void> makePartial();
     Result<void> writeOut(std::span<const std::byte> bytes);
     Result<void> flush();
     Result<void> readsBack(const Job& job);
     int fd_ = -1;
-    std::string path_, temporary_; ///< temporary_: "" while the file has no name
+    std::string path_, temporary_; ///< `temporary_`: path of the file in the partial folder; "" for O_TMPFILE
     std::optional<PartialFolder> partial_;
     std::string buffer_;
     std::vector<Written> written_;
-    std::uint64_t at_ = 0, size_ = 0; ///< where the buffer begins; the end of all that was written
+    std::uint64_t at_ = 0, size_ = 0; ///< `at_`: offset of the buffer's first byte; `size_`: end of the written part
 };
 
-/// Small files (JSON, HTML, ...) in one call.
+/// Writes a small file (JSON, HTML, ...) in one call.
 Result<void> writeWholeFile(const std::string& path, std::string_view text);
 
-/// Fails when `path` is one of the model's files (same device and inode, whatever the name): an input is never
+/// Fails if `path` is one of the model's files (same device and inode, under any name), so that an input is never
 /// replaced.
 Result<void> notAnOpenedInput(const std::string& path, const Model* opened);
 
-/// Several files: everything goes into `name.partial-XXXX` beside the target; commit() renames the folder. An existing
-/// target folder is replaced only if it is empty or holds nothing but what an earlier commit() wrote (listed in its
-/// marker); never a folder that holds an opened source. What a killed process left is removed by the next create().
+/// An output of several files. They are written into the folder `name.partial-XXXX` beside the target; commit() renames
+/// it. An existing target is replaced only if it is empty or holds only files that an earlier commit() listed in its
+/// marker file. A folder that holds an opened source is never replaced. create() removes what a killed process left
+/// behind.
 class AtomicFolder {
 public:
     static Result<AtomicFolder> create(const std::string& path, const Model* opened = nullptr);

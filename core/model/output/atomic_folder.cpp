@@ -23,12 +23,13 @@ namespace qs {
 namespace {
 
 namespace fs = std::filesystem;
+// Name of the file that lists what commit() wrote.
 constexpr const char* kMarker = ".quantscope";
 constexpr const char* kMarkerFirstLine = "QuantScope wrote the files below and may replace them";
 
 constexpr std::uintmax_t kLongestMarker = std::uintmax_t(64) << 20;
 
-/// A name as one line of the marker: a name may hold the end of a line, and would else be taken for two.
+/// A file name as one line of the marker. Newlines and backslashes are escaped, so that a name stays on one line.
 std::string markerLine(const std::string& name) {
     std::string line;
     for (const char c : name)
@@ -39,7 +40,7 @@ std::string markerLine(const std::string& name) {
     return line;
 }
 
-/// What lies in a folder, at any depth, relative to it; folders are named by their contents alone.
+/// Paths of all files in a folder and its subfolders, relative to it, sorted. Subfolders themselves are not listed.
 std::vector<std::string> contents(const fs::path& folder, std::error_code& failed) {
     std::vector<std::string> names;
     for (fs::recursive_directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed))
@@ -49,14 +50,14 @@ std::vector<std::string> contents(const fs::path& folder, std::error_code& faile
     return names;
 }
 
-/// Nothing is lost when the folder goes: it is empty, or its marker lists everything in it.
+/// Succeeds if deleting the folder loses nothing: it is empty, or its marker lists everything in it.
 Result<void> mayBeReplaced(const std::string& path) {
     std::error_code failed;
     const auto names = contents(path, failed);
     if (failed) return fail(fmt::format("{} cannot be listed: {}.", shownPath(path), failed.message()), path);
     if (names.empty()) return {};
     const fs::path markerPath = fs::path(path) / kMarker;
-    std::istringstream marker; // a link may lead anywhere
+    std::istringstream marker; // stays empty if the marker is a symbolic link, which could point anywhere
     if (fs::symlink_status(markerPath, failed).type() == fs::file_type::regular)
         marker.str(readCompanion(markerPath.string(), kLongestMarker).value_or(std::string()));
     std::string line;
@@ -129,10 +130,10 @@ Result<void> AtomicFolder::commit() {
 
     const auto lock = FolderLock::take(fs::path(path_).parent_path().string());
     if (!lock) return tl::unexpected(lock.error());
-    // Asked again: hours may have passed since create().
+    // Check again: hours may have passed since create().
     if (auto good = checkTarget(path_); !good) return good;
-    // An empty folder is replaced by plain rename; one of ours changes places with the new one, so that at any moment
-    // one of the two is there.
+    // An empty target is replaced by a plain rename. A target that we wrote is exchanged with the new folder in one
+    // call, so that one of the two exists at any moment.
     if (::rename(partial.c_str(), path_.c_str()) == 0) {
         partial_.becameOutput(path_);
         return syncFolder(fs::path(path_).parent_path().string());
@@ -155,7 +156,7 @@ Result<void> AtomicFolder::commit() {
         ::rename(old.c_str(), partial.c_str());
     }
     PartialFolder::unmark(path_);
-    partial_.remove(); // what was replaced
+    partial_.remove(); // this is the replaced folder now
     return syncFolder(fs::path(path_).parent_path().string());
 }
 

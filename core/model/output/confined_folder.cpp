@@ -33,7 +33,7 @@ int openInside(int folder, const std::string& name, int flags, std::uint64_t res
 
 int openFolder(const fs::path& path) { return ::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC); }
 
-/// models--org--name/snapshots/<hash>/...: models--org--name/blobs; "" for other folders.
+/// For models--org--name/snapshots/<hash>/...: the folder models--org--name/blobs. "" for other folders.
 fs::path blobsOf(const fs::path& folder) {
     std::error_code failed;
     for (fs::path at = fs::canonical(folder, failed); !failed && at.has_relative_path(); at = at.parent_path())
@@ -41,7 +41,7 @@ fs::path blobsOf(const fs::path& folder) {
     return {};
 }
 
-/// What is wrong with a name, as the end of a sentence, or "".
+/// Why a name is refused, as the end of a sentence; "" if it is accepted.
 std::string leadsOut(const std::string& name) {
     if (name.empty()) return "is empty";
     if (name.find('\0') != std::string::npos) return "holds a NUL";
@@ -80,7 +80,7 @@ tl::expected<std::shared_ptr<MappedFile>, std::string> ConfinedFolder::tryOpen(c
         return std::move(*file);
     };
 
-    // Looked at before it is opened: opening a device can do things.
+    // Check the type before opening, because opening a device can have effects.
     const Descriptor seen(openInside(folder.get(), name, O_PATH | O_NOFOLLOW | O_CLOEXEC, kInside));
     if (seen.get() < 0 && errno == ENOENT) return std::shared_ptr<MappedFile>();
     if (seen.get() < 0 && errno == EXDEV) return refused("its path leads out of the model's folder through a symlink");
@@ -95,7 +95,7 @@ tl::expected<std::shared_ptr<MappedFile>, std::string> ConfinedFolder::tryOpen(c
         if (::fstat(inside.get(), &status) != 0 || !S_ISREG(status.st_mode)) return refused("it is no regular file");
         return mapped(openInside(folder.get(), name, kRead, kInside));
     }
-    if (errno == ENOENT) return std::shared_ptr<MappedFile>(); // a link to nothing
+    if (errno == ENOENT) return std::shared_ptr<MappedFile>(); // a symbolic link without a target
     if (errno != EXDEV) return cannot(errno);
     const fs::path blobs = blobsOf(folder_);
     std::error_code failed;
@@ -105,7 +105,7 @@ tl::expected<std::shared_ptr<MappedFile>, std::string> ConfinedFolder::tryOpen(c
         return refused("it is a symlink out of the model's folder; put the file itself there");
     const Descriptor cache(openFolder(blobs));
     if (cache.get() < 0) return cannot(errno);
-    // The link is not followed a second time: the blob is opened by its name in its folder.
+    // The link is not followed a second time: the blob is opened by name in its folder.
     const std::string blob = target.filename().string();
     const Descriptor there(openInside(cache.get(), blob, O_PATH | O_NOFOLLOW | O_CLOEXEC, kInside));
     if (there.get() < 0 || ::fstat(there.get(), &status) != 0 || !S_ISREG(status.st_mode))

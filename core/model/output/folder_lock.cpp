@@ -18,7 +18,7 @@ Result<FolderLock> FolderLock::take(const std::string& folder, const Job& job) {
     using namespace std::chrono_literals;
     FolderLock lock;
     lock.fd_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (lock.fd_ < 0) return lock; // a folder that may be written to but not listed: there is no lock to have
+    if (lock.fd_ < 0) return lock; // the folder may be writable but not readable; then there is no lock
     const auto last = std::chrono::steady_clock::now() + 60s;
     while (::flock(lock.fd_, LOCK_EX | LOCK_NB) != 0) {
         if (errno == EINTR) continue;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// One process at a time names files in a folder, so that a file and what speaks of it are of one export. Held for
-// milliseconds. The kernel drops the lock with the process that holds it, so that a killed one never blocks others,
-// and no file is left behind: it is the folder itself that is locked (flock).
+// A lock so that only one process at a time renames files in a folder. It keeps a file and its certificate consistent.
+// It is held for milliseconds. The folder itself is locked (flock), so no lock file remains, and the kernel releases
+// the lock when the process ends.
 
 #include "core/base/job.h"
 #include "core/base/result.h"
@@ -13,7 +13,7 @@ namespace qs {
 
 class FolderLock {
 public:
-    /// Waits for others, a minute at most. File systems that lock no folders count as locked.
+    /// Waits for other holders, at most one minute; then it fails. A folder that cannot be locked counts as locked.
     static Result<FolderLock> take(const std::string& folder, const Job& job = {});
     FolderLock(FolderLock&& other) noexcept;
     FolderLock& operator=(FolderLock&&) = delete;

@@ -46,7 +46,7 @@ std::string partialName(const std::string& path) {
 
 Result<void> syncFolder(const std::string& folder) {
     const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const bool good = fd >= 0 && (::fsync(fd) == 0 || errno == EINVAL); // EINVAL: this file system has no such thing
+    const bool good = fd >= 0 && (::fsync(fd) == 0 || errno == EINVAL); // EINVAL: the file system cannot sync folders
     const int error = errno;
     if (fd >= 0) ::close(fd);
     if (!good)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What files and folders that we write have in common.
+// Helpers for writing files and folders.
 
 #include "core/base/result.h"
 
@@ -10,18 +10,19 @@
 namespace qs {
 
 struct OutputPath {
-    std::string path;   ///< absolute, without "." and ".." and a slash at the end
-    std::string folder; ///< that it lies in; exists
+    std::string path;   ///< absolute, without "." and "..", and without a slash at the end
+    std::string folder; ///< parent folder of `path`; it exists
 };
+/// Fails if the path is empty or invalid, or if its folder does not exist.
 Result<OutputPath> outputPath(const std::string& path);
 
-/// "PATH.partial-3f9a01c2": a name that nothing has yet.
+/// A name beside `path` that does not exist yet: "PATH.partial-3f9a01c2".
 std::string partialName(const std::string& path);
 
-/// fsync: what was renamed into it stays there after a power cut.
+/// Calls fsync on the folder, so that a rename in it survives a power failure.
 Result<void> syncFolder(const std::string& folder);
 
-/// The sentence for a target that is there and of another kind than a regular file.
+/// The error sentence for an existing target that may not be replaced, by its file type.
 std::string whyNotReplaced(const std::string& path, mode_t mode);
 
 } // namespace qs

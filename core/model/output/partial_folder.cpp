@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kInfix = ".partial-";
 constexpr std::size_t kDigits = 8;
 
-/// The machine is part of it: a lock on a network file system may be known to one machine alone.
+/// The text includes the host name, because a lock on a network file system may be visible on one machine only.
 std::string markerText() {
     std::array<char, 256> host{};
     if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
@@ -34,8 +34,8 @@ std::string markerText() {
 
 std::string markerOf(const std::string& folder) { return folder + '/' + kWritingMarker; }
 
-/// The marker's descriptor with its lock, -1 where somebody else has it. File systems without locks count as locked by
-/// us: nobody can take such a folder for left.
+/// Creates the marker and locks it. Returns its descriptor, or -1 if another process holds the lock. File systems
+/// without locks count as locked by this process, so that nobody removes the folder.
 int mark(const std::string& folder, int flags) {
     const int fd = ::open(markerOf(folder).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
     if (fd < 0) return -1;
@@ -50,7 +50,7 @@ int mark(const std::string& folder, int flags) {
     return -1;
 }
 
-/// The marker last, so that a removal that was cut short can be finished.
+/// Deletes the marker last, so that an interrupted removal can be finished later.
 void removeMarked(const std::string& folder) {
     std::error_code failed, ignored;
     std::vector<fs::path> entries;
@@ -61,13 +61,14 @@ void removeMarked(const std::string& folder) {
     ::rmdir(folder.c_str());
 }
 
-/// The marker's descriptor of a folder whose writer is gone, with its lock; -1 of one in use, and of others'.
+/// Locks the marker of a folder whose writer has ended and returns its descriptor. -1 if the folder is in use or not
+/// ours.
 int takeStale(const std::string& folder) {
     struct stat status {};
     if (::lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return -1;
     const int fd = ::open(markerOf(folder).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) {
-        if (errno == ENOENT) ::rmdir(folder.c_str()); // an empty one goes, any other stays
+        if (errno == ENOENT) ::rmdir(folder.c_str()); // removes the folder only if it is empty
         return -1;
     }
     const std::string ours = markerText();
@@ -80,7 +81,7 @@ int takeStale(const std::string& folder) {
     return -1;
 }
 
-/// Folders that have the name of a partial one of the target.
+/// Paths of folders whose names are those of partial folders of the target.
 std::vector<std::string> partialsOf(const std::string& target) {
     const auto slash = target.rfind('/');
     const std::string folder = target.substr(0, slash + 1), start = target.substr(slash + 1) + std::string(kInfix);
@@ -100,7 +101,7 @@ std::vector<std::string> partialsOf(const std::string& target) {
 Result<PartialFolder> PartialFolder::create(const std::string& target, mode_t mode) {
     PartialFolder made;
     int error = EEXIST;
-    // Somebody who tidies up may take the folder away before it is marked: then the next name.
+    // Another writer may remove the folder before it has its marker. Then try the next name.
     for (int tries = 0; tries < 8 && made.lock_ < 0; ++tries) {
         made.path_ = partialName(target);
         error = ::mkdir(made.path_.c_str(), mode) == 0 ? 0 : errno;
@@ -134,7 +135,7 @@ void PartialFolder::becameOutput(const std::string& path) {
 
 void PartialFolder::markReplaced(const std::string& old) {
     const int fd = mark(old, O_TRUNC);
-    if (fd >= 0) ::close(fd); // and its lock goes
+    if (fd >= 0) ::close(fd); // also releases the lock
 }
 
 void PartialFolder::unmark(const std::string& folder) { ::unlink(markerOf(folder).c_str()); }
