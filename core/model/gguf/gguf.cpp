@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// GGUF files, alone or as the parts that a model was split into, which lie beside each other.
+// Opens GGUF files: single files, and models split into several files in one folder.
 #include "core/model/gguf/gguf.h"
 
 #include "core/base/tensor_name.h"
@@ -19,11 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostRead = std::size_t(1) << 30; ///< of a header that is not mapped
+constexpr std::size_t kMostRead = std::size_t(1) << 30; ///< bytes; longest header of a file that is not mapped
 
-/// "NAME-00001-of-00003.gguf"
+/// The parts of a file name such as "NAME-00001-of-00003.gguf".
 struct PartName {
-    std::string stem; ///< folder and NAME; "" for other names
+    std::string stem; ///< folder and NAME; "" if the name has another form
     unsigned number = 0, count = 0;
 
     std::string path(unsigned part) const { return fmt::format("{}-{:05}-of-{:05}.gguf", stem, part, count); }
@@ -46,7 +46,7 @@ PartName partName(const std::string& path) {
     return name.number >= 1 && name.number <= name.count ? name : PartName{};
 }
 
-/// Maps a file, reads its header and adds its tensors.
+/// Maps a file, reads its header and adds its tensors to the model.
 Result<GgufHeader> add(Model& model, const std::string& path) {
     auto mapping = MappedFile::open(path);
     if (!mapping) return tl::unexpected(mapping.error());
@@ -58,7 +58,8 @@ Result<GgufHeader> add(Model& model, const std::string& path) {
     const bool isGguf = start.size() >= 4 && std::memcmp(start.data(), "GGUF", 4) == 0;
     if (const auto is = foreignFile(start); !isGguf && !is.empty())
         return fail(fmt::format("{} {}.", shownPath(path), is), path, 0);
-    // Where the file is read and not mapped: until the header, whose length no field tells, is whole.
+    // The header does not say how long it is. A file that is not mapped is read in growing pieces until the header is
+    // complete.
     std::size_t length = file.isMapped() ? file.size() : std::min<std::size_t>(file.size(), std::size_t(1) << 20);
     const ListBudget budget(model, file.size());
     auto header = parseGgufHeader(file.read(0, length, scratch), file.size(), path, &budget);
@@ -68,7 +69,8 @@ Result<GgufHeader> add(Model& model, const std::string& path) {
         length = std::min(file.size(), 4 * length);
         header = parseGgufHeader(file.read(0, length, scratch), file.size(), path, &budget);
     }
-    // A header that was cut away while it was read is zeros now; say what happened, not what it looks like.
+    // If the file was truncated while the header was read, its end now reads as zeros. Report the truncation, not the
+    // parse error that follows from it.
     if (file.faulted())
         if (auto same = file.unchanged(); !same) return tl::unexpected(same.error());
     if (!header) return header;
@@ -81,7 +83,7 @@ Result<GgufHeader> add(Model& model, const std::string& path) {
     return header;
 }
 
-/// The other parts of a split model, and what there is to say about them.
+/// Opens all parts of a split model and adds warnings for missing or inconsistent parts.
 Result<std::shared_ptr<Model>> openParts(const PartName& name, const GgufSplit& asked) {
     auto model = newModel(name.path(name.number), "gguf");
     model->title = fs::path(name.stem).filename().string();

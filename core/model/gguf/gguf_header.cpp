@@ -15,13 +15,13 @@
 namespace qs {
 namespace {
 
-// A name and a row of the list take more memory than file: counts that no model has are refused.
+// Limits for counts. A name and a row of the list take more memory than in the file, so larger counts are refused.
 constexpr std::uint64_t kMostTensors = 262'144, kMostKeys = 65'536, kLongestGgufKey = 65'535, kLongestName = 63;
 constexpr std::int64_t kMostLayers = 65'536;
 constexpr std::uint64_t kLeastKey = 8 + 4 + 1, kLeastTensor = 8 + 4 + 4 + 8;
 constexpr std::uint64_t kMaxSize = std::uint64_t(std::numeric_limits<std::int64_t>::max());
 
-/// The rounded size; false on overflow.
+/// Rounds `size` up to a multiple of `alignment` (a power of two). False on overflow.
 bool padded(std::uint64_t size, std::uint64_t alignment, std::uint64_t& out) {
     if (__builtin_add_overflow(size, alignment - 1, &out)) return false;
     out &= ~(alignment - 1);
@@ -46,14 +46,14 @@ public:
 
     GgufCursor cursor;
     GgufHeader header;
-    std::uint64_t place = 0; ///< what a refusal is about
+    std::uint64_t place = 0; ///< byte offset that the error message names
 
 private:
     bool refuse(std::string why) {
         cursor.refuse(std::move(why));
         return false;
     }
-    /// Refuses in the words of the cursor, which know no names.
+    /// Adds a name to the cursor's error message, which has none.
     bool refusedIn(std::string where) {
         where_ = std::move(where);
         return false;
@@ -105,7 +105,7 @@ private:
         return checkKey(name, value);
     }
 
-    /// What programs read without asking for its type or size.
+    /// Checks keys that other programs read without checking type or size.
     bool checkKey(std::string_view name, const GgufValue& value) {
         const auto wrong = [&](const char* wanted) {
             const bool array = value.type == GgufType::Array;
@@ -176,7 +176,7 @@ private:
             elements *= std::uint64_t(dim);
             shape.push_back(dim);
         }
-        std::reverse(shape.begin(), shape.end()); // the file has the row's length first
+        std::reverse(shape.begin(), shape.end()); // the file stores the size of the innermost axis first
         tensor.shape = shape;
         const auto number = cursor.number<std::uint32_t>();
         tensor.offset = cursor.number<std::uint64_t>();
@@ -206,7 +206,8 @@ private:
         return true;
     }
 
-    /// Sorted, not hashed: names made to collide would flood a table.
+    /// Finds duplicate names. It sorts and does not hash, because a hostile file could contain names whose hashes
+    /// collide.
     bool names() {
         std::vector<std::string_view> sorted;
         sorted.reserve(header.tensors.size());

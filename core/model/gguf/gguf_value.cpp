@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The values of GGUF keys.
+// Reads the values of GGUF keys.
 #include "core/base/strict_json.h"
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
@@ -14,8 +14,8 @@
 namespace qs {
 namespace {
 
-constexpr std::uint64_t kMostItems = std::uint64_t(1) << 30; ///< bytes of a string, items of an array
-constexpr std::uint64_t kShown = 8;                          ///< items of an array in its text
+constexpr std::uint64_t kMostItems = std::uint64_t(1) << 30; ///< most bytes of a string, most items of an array
+constexpr std::uint64_t kShown = 8;                          ///< items of an array that are shown in its text
 
 struct TypeRow {
     const char* name;
@@ -49,7 +49,8 @@ template<class T> void take(GgufCursor& cursor, GgufValue& out) {
         if (std::in_range<std::int64_t>(value)) out.whole = std::int64_t(value);
 }
 
-/// Takes a copy: the file may change between the check and the use.
+/// The text, or an escaped form of it if it is not valid UTF-8. Works on a copy, because a mapped file may change after
+/// the check.
 std::string asUtf8(std::string text) {
     return invalidUtf8(text) == std::string_view::npos ? text : escapeForPeople(text, 4096);
 }
@@ -90,7 +91,8 @@ void readArray(GgufCursor& cursor, GgufValue& out) {
     if (out.length > cursor.left() / least)
         return cursor.refuse(
             fmt::format("an array of {} items does not fit the {} bytes that are left", out.length, cursor.left()));
-    // Strings and bools have to be looked at one by one; the rest is taken at once.
+    // Strings have different lengths and bools must be checked, so these are read one by one. Other items are skipped
+    // together.
     const bool each = out.items == GgufType::String || out.items == GgufType::Bool;
     out.text = "[";
     for (std::uint64_t i = 0; i < out.length && !cursor.failed(); ++i) {

@@ -39,7 +39,7 @@ struct Keys {
     std::uint64_t alignment = 32;
 };
 
-/// The header was accepted when the file was opened; it is walked again to find where each key ends.
+/// Reads the keys to copy. Parses the header of the source again to find where each key ends.
 Result<Keys> keysOf(const Model& source, const GgufNumbers& changed) {
     const ModelFile& file = source.files.front();
     std::vector<std::byte> scratch;

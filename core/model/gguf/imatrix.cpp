@@ -41,7 +41,7 @@ public:
         if (entries < 1 || entries > kMostEntries)
             return wrong(fmt::format("it has {} entries, where 1 to {} can be", entries, kMostEntries), 0);
         ListBudget budget(size_);
-        // Pages that nothing is written to are no memory: without a second list while it grows.
+        // Reserved at once, so that no second copy is needed to grow. Pages that are never written use no memory.
         out.reserve(2 * std::size_t(std::min<std::uint64_t>(std::uint64_t(entries), size_ / kLeastRow)));
         std::set<std::string> seen;
         for (std::int32_t i = 0; i < entries; ++i) {

@@ -18,7 +18,8 @@ float half(const std::uint8_t* in) {
     return f16ToF32(bits);
 }
 
-/// Codes of `bits` from the low end of each byte; (code - 1) d, or for one bit d and -d.
+/// Blocks of a scale d (f16) and codes of `bits` bits, the first code in the lowest bits of a byte. Value: (code - 1)
+/// d; for one bit: d or -d.
 template<int bits, int elements> void decodeLowBits(const std::uint8_t* in, std::size_t blocks, float* out) {
     constexpr int perByte = 8 / bits;
     for (std::size_t b = 0; b < blocks; ++b, in += 2 + elements / perByte, out += elements) {
@@ -30,7 +31,8 @@ template<int bits, int elements> void decodeLowBits(const std::uint8_t* in, std:
     }
 }
 
-/// Activations: i8 after a scale; what follows (sums of the codes) is for products.
+/// Block types for activations: a scale, `skipped` bytes, then i8 codes. Sums of codes, which only products need, are
+/// not decoded.
 template<int elements, int scaleBytes, int skipped, int bytes>
 void decodeBytes(const std::uint8_t* in, std::size_t blocks, float* out) {
     for (std::size_t b = 0; b < blocks; ++b, in += bytes, out += elements) {
@@ -49,7 +51,8 @@ std::vector<GgmlType> makeTypes() {
         const BlockCodec* c = codec(format);
         return GgmlType{number, DType::F32, {id, c->elements, c->bytes, c->decode}};
     };
-    // Their values are in grids of some thousand entries, which are no part of this program.
+    // Block types that are listed but not decoded: their codebooks of thousands of entries are not part of this
+    // program.
     const auto listed = [](unsigned number, const char* id, std::uint32_t bytes) {
         return GgmlType{number, DType::U8, {id, 256, bytes, nullptr}};
     };

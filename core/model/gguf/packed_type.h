@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Elements that lie in their file as blocks of codes and scales, not one after the other.
+// Tensors that are stored in blocks. A block holds the codes and scales of a fixed number of elements.
 
 #include "core/model/dtype.h"
 
@@ -12,26 +12,29 @@ namespace qs {
 
 struct TensorInfo;
 
-/// A row of a tensor is whole blocks. The values of a tensor with `decode` are F32 to everything that takes tensors.
+/// A block type. Rows of a tensor consist of whole blocks. If `decode` is set, the tensor has dtype F32 for all
+/// callers, and they decode ranges of it.
 struct PackedType {
-    const char* id; ///< "Q4_K"
-    std::uint32_t elements = 1, bytes = 1;
-    void (*decode)(const std::uint8_t* in, std::size_t blocks, float* out) = nullptr; ///< null: only listed
+    const char* id;                        ///< "Q4_K"
+    std::uint32_t elements = 1, bytes = 1; ///< elements in a block; size of a block in bytes
+    /// Decodes whole blocks to f32; null if the type is only listed.
+    void (*decode)(const std::uint8_t* in, std::size_t blocks, float* out) = nullptr;
 };
 
-/// A type of ggml, by its number in GGUF files: one of ours, or a packed one.
+/// A ggml type with its number in GGUF files. It is one of our dtypes or a block type.
 struct GgmlType {
     unsigned number;
-    DType dtype = DType::F32; ///< U8, which nothing measures, where a packed type has no decoder
-    PackedType packed{};      ///< id null: elements lie one after the other
+    DType dtype = DType::F32; ///< F32 for a block type with `decode`; U8, which no metric measures, for one without
+    PackedType packed{};      ///< `id` is null for a plain dtype
 };
 std::span<const GgmlType> ggmlTypes();
-const GgmlType* findGgmlType(std::uint32_t number); ///< null: unknown, or removed from the format
+const GgmlType* findGgmlType(std::uint32_t number); ///< null if unknown or removed from the format
 
-/// The bytes of a tensor that hold elements [begin, end).
+/// A range of bytes in the data of a tensor.
 struct ByteRange {
     std::uint64_t begin = 0, end = 0;
 };
+/// The bytes that hold elements [begin, end). For a block type: whole blocks; `begin` must be the start of a block.
 ByteRange bytesOfElements(const TensorInfo& tensor, std::uint64_t begin, std::uint64_t end);
 
 } // namespace qs

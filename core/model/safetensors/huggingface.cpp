@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Folders in the Hugging Face layout. Symlinks are followed: in the hub's cache every file is one, into ../../blobs/.
+// Opens folders in the Hugging Face layout. Symbolic links are followed: in the hub's cache every file is a link into
+// ../../blobs/.
 #include "core/base/tensor_name.h"
 #include "core/model/file_format.h"
 #include "core/model/file_set.h"
@@ -20,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "model-00002-of-00003.safetensors": how many there should be; 0 for other names.
+/// Number of shards according to a file name: 3 for "model-00002-of-00003.safetensors"; 0 for other names.
 unsigned shardCount(std::string_view name) {
     constexpr std::string_view tail = ".safetensors";
     if (!name.ends_with(tail)) return 0;
@@ -35,13 +36,13 @@ unsigned shardCount(std::string_view name) {
     return count;
 }
 
-// Of before safetensors.
+// PyTorch checkpoints that are older than safetensors.
 constexpr const char *kTorchIndex = "pytorch_model.bin.index.json", *kTorchFile = "pytorch_model.bin";
 constexpr const char* kTfjsFile = "model.json";
 
 struct FolderList {
-    std::vector<std::string> weights, indexes, folders; // names, sorted
-    std::vector<std::string> opening;                   // files of other formats, by their names
+    std::vector<std::string> weights, indexes, folders; // sorted names: safetensors files, indexes, subfolders
+    std::vector<std::string> opening;                   // sorted names of files in other formats that can be opened
     bool isHubCache = false;
 };
 
@@ -67,7 +68,7 @@ Result<FolderList> listFolder(const std::string& path) {
     return list;
 }
 
-/// Whether a folder, or one right in it, is a checkpoint of arrays.
+/// True if the folder, or a folder directly in it, is a zarr or Orbax checkpoint.
 bool holdsArrays(const fs::path& folder, bool lookBelow = true) {
     std::error_code failed;
     for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
@@ -78,7 +79,7 @@ bool holdsArrays(const fs::path& folder, bool lookBelow = true) {
     return false;
 }
 
-/// Why a folder without safetensors does not open, and what nearby does.
+/// The error for a folder without safetensors files. It names a file or folder nearby that can be opened.
 tl::unexpected<Error> nothingToOpen(const std::string& path, const FolderList& list) {
     const auto opensFolder = [](const fs::path& folder) {
         const auto inside = listFolder(folder.string());
@@ -105,7 +106,7 @@ tl::unexpected<Error> nothingToOpen(const std::string& path, const FolderList& l
                                             shownPath((below / snapshot).string())),
                                 path);
     }
-    // Training saves a folder for each step: the last is the newest.
+    // Training saves one folder per step; the last name is the newest.
     looked = 0;
     for (auto name = list.folders.rbegin(); name != list.folders.rend() && ++looked <= 100; ++name)
         if (const fs::path below = fs::path(path) / *name; holdsArrays(below))
@@ -125,14 +126,14 @@ Result<std::shared_ptr<Model>> openHuggingFaceFolder(const std::string& path) {
         return std::find(names.begin(), names.end(), name) != names.end();
     };
 
-    // The order in which transformers looks: the single file, the index, then variants ("model.fp16.safetensors").
+    // Same order as in transformers: the single file, then the index, then variants such as "model.fp16.safetensors".
     std::string index;
     if (!has(list->weights, "model.safetensors") && !list->indexes.empty())
         index =
             has(list->indexes, "model.safetensors.index.json") ? "model.safetensors.index.json" : list->indexes.front();
 
     std::shared_ptr<Model> model;
-    std::vector<std::string> unread; // other ways to read the folder
+    std::vector<std::string> unread; // weights and indexes in the folder that are not read
     if (!index.empty()) {
         auto opened = openSafetensorsIndex((fs::path(folder) / index).string());
         if (!opened) return opened;

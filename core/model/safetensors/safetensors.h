@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// safetensors: u64 N | N bytes of JSON | data. Rules and the order of refusals as the reference implementation's
-// (safetensors/src/tensor.rs), plus the traps it does not check.
+// The safetensors format: u64 N | N bytes of JSON (the header) | data. The rules, and the order in which errors are
+// found, are those of the reference implementation (safetensors/src/tensor.rs). Some checks that it lacks are added.
 
 #include "core/base/job.h"
 #include "core/model/model.h"
@@ -17,15 +17,17 @@ namespace qs {
 class ListBudget;
 
 struct SafetensorsHeader {
-    std::vector<TensorInfo> tensors; ///< by offset; `offset` is absolute in the file
+    std::vector<TensorInfo> tensors; ///< sorted by offset; `offset` counts from the start of the file
+    /// Content of `__metadata__`.
     std::map<std::string, std::string> metadata;
     std::vector<std::string> warnings;
 };
-/// What the first 8 bytes say, at most one byte over the limit for headers; 0 where there are fewer.
+/// Length of the JSON in bytes, from the first 8 bytes of the file. At most one more than the limit of 100,000,000; 0
+/// if `start` has fewer than 8 bytes.
 std::uint64_t safetensorsHeaderLength(std::span<const std::byte> start);
-/// `head`: the file's first bytes, to the end of the header where the file holds it. `path` only names the place in
-/// errors. `budget` null: that of the file alone. `passed`, where given, hears now and then how many bytes of the file
-/// are behind.
+/// Parses and checks a header. `head`: the start of the file, at least up to the end of the header. `path` is used only
+/// in messages. `budget`: null means a budget for this file alone. `passed`, if set, is called from time to time with
+/// the number of bytes of the file that the parser has finished with.
 Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head, std::uint64_t fileSize,
                                                  const std::string& path, const ListBudget* budget = nullptr,
                                                  const std::function<void(std::uint64_t)>& passed = {});
@@ -33,47 +35,54 @@ inline Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byt
     return parseSafetensorsHeader(file, file.size(), path);
 }
 
-/// model.safetensors.index.json; shard names are checked to be plain file names.
+/// The content of model.safetensors.index.json. Shard names must be plain file names.
 struct SafetensorsIndex {
-    std::vector<std::pair<std::string, std::string>> weightMap; ///< tensor, shard; in the order of the file
-    std::optional<std::uint64_t> totalSize;                     ///< metadata.total_size, when it is a whole number
+    /// Pairs of tensor name and shard name, in the order of the file.
+    std::vector<std::pair<std::string, std::string>> weightMap;
+    std::optional<std::uint64_t> totalSize; ///< metadata.total_size in bytes, if it is a whole number
 };
 Result<SafetensorsIndex> parseSafetensorsIndex(std::string_view text, const std::string& path);
-/// The same without a list, for indexes of a million tensors: each entry is handed over, and refused where `take` says
-/// why. Whether a tensor is there twice is not looked for. Returns total_size; `passed` as of a header.
+/// The same for an index of a million tensors: it calls `take` for each entry and builds no list. `take` returns "" or
+/// the reason to refuse the entry. Duplicate tensor names are not detected. Returns total_size. `passed`: see
+/// parseSafetensorsHeader().
 using TakeMapped = std::function<std::string(const std::string& tensor, const std::string& shard)>;
 Result<std::optional<std::uint64_t>> readSafetensorsIndex(std::string_view text, const std::string& path,
                                                           const TakeMapped& take,
                                                           const std::function<void(std::uint64_t)>& passed = {});
 
+/// The loaders of the file-format registry: a single file, an index with its shards, and a folder.
 Result<std::shared_ptr<Model>> openSafetensors(const std::string& path);
 Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path);
 Result<std::shared_ptr<Model>> openHuggingFaceFolder(const std::string& path);
 
 struct ProducedTogether;
 
-/// One tensor to write; `produce` is called once, in file order, and hands its bytes over in pieces.
+/// A tensor to write. `produce` is called once per tensor, in the order of the file. It passes the tensor's bytes to
+/// the sink in pieces, in order.
 struct TensorToWrite {
     std::string name;
     DType dtype = DType::F32;
     TensorShape shape;
     using Sink = std::function<Result<void>(std::span<const std::byte>)>;
     std::function<Result<void>(const Sink&)> produce;
-    const PackedType* packed = nullptr; ///< in GGUF files: the elements are blocks of this type
-    /// Set where one pass over a source makes several tensors: writers that can place them call that instead.
+    /// For GGUF files: block type of the elements; null if they are stored as `dtype`.
+    const PackedType* packed = nullptr;
+    /// Set if one pass over the source produces several tensors. A writer with random access calls this instead of
+    /// `produce`.
     std::shared_ptr<const ProducedTogether> together = nullptr;
 };
-/// Tensors of one file; each gets its bytes piece by piece, by their offset in it.
+/// Several tensors of one file that are produced together. Each Place writes bytes of one tensor at an offset in its
+/// data.
 struct ProducedTogether {
     using Place = std::function<Result<void>(std::uint64_t offset, std::span<const std::byte>)>;
     std::vector<std::string> names;
-    std::function<Result<void>(std::span<const Place>)> produce; ///< a place for each name, once
+    std::function<Result<void>(std::span<const Place>)> produce; ///< called once, with one Place per name
 };
 
-/// Writes one file atomically and byte-identically with the reference writer's order (dtype descending, then name;
-/// `__metadata__` first, "format": "pt" always in it; 0x20 padding to a multiple of 8). Nothing is left on failure.
-/// Writing onto a path in `opened` (same device and inode) is refused, and so is a source of `opened` that changed
-/// while it was read.
+/// Writes one file atomically, with the same bytes as the reference writer. Tensors are sorted by dtype (descending),
+/// then by name. `__metadata__` comes first and always contains "format": "pt". Spaces pad the header to a multiple of
+/// 8 bytes. Returns the size of the file in bytes. After an error no file remains. Fails if `path` is a file of
+/// `opened` (same device and inode), or if a file of `opened` changed while it was read.
 Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<TensorToWrite> tensors,
                                        std::map<std::string, std::string> metadata, const Model* opened, const Job& job,
                                        const Naming& naming = {});

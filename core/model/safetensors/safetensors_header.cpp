@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The header of a safetensors file. Every number in it is a claim of whoever wrote it.
+// Parses the header of a safetensors file. No number in it is trusted.
 #include "core/base/strict_json.h"
 #include "core/base/tensor_name.h"
 #include "core/model/list_budget.h"
@@ -18,14 +18,15 @@ namespace qs {
 namespace {
 
 constexpr std::uint64_t kMaxHeader = 100'000'000;
-constexpr std::size_t kMaxRank = 64; // as many as NumPy 2 has; nobody's weights come near
-// Beyond 2^53 readers whose JSON numbers are doubles see another shape than we do.
+constexpr std::size_t kMaxRank = 64; // limit of NumPy 2; real weights have far fewer axes
+// JSON readers that store numbers as doubles cannot represent sizes above 2^53 exactly.
 constexpr std::uint64_t kMaxDim = std::uint64_t(1) << 53;
 
-// An entry of the header as it is written takes at least so many bytes: `"":{"dtype":"U8","shape":[],"data_offsets":[0,0]},`
+// Least bytes of an entry as writers produce it: `"":{"dtype":"U8","shape":[],"data_offsets":[0,0]},`
 constexpr std::size_t kLeastEntry = 50;
 
-/// Until all are read, a TensorInfo of the header holds data_offsets, and where its name ended.
+/// While the header is parsed, these fields of TensorInfo hold other values: data_offsets, and the position after the
+/// name.
 std::uint64_t& beginOf(TensorInfo& entry) { return entry.offset; }
 std::uint64_t& endOf(TensorInfo& entry) { return entry.bytes; }
 std::uint64_t& keyAtOf(TensorInfo& entry) { return entry.elements; }
@@ -33,11 +34,11 @@ std::uint64_t& keyAtOf(TensorInfo& entry) { return entry.elements; }
 class HeaderVisitor final : public JsonVisitor {
 public:
     HeaderVisitor(std::size_t length, ListBudget budget) : budget_(budget) {
-        entries.reserve(length / kLeastEntry + 1); // pages that nothing is written to are no memory
+        entries.reserve(length / kLeastEntry + 1); // pages that are never written use no memory
     }
     std::vector<TensorInfo> entries;
     std::map<std::string, std::string> metadata;
-    std::string unknownField; // of the first tensor that has one
+    std::string unknownField; // of the first tensor with such a field: the tensor and the field, for a warning
     std::size_t withUnknownField = 0;
 
     bool beginObject() override {
@@ -56,7 +57,8 @@ public:
         switch (where_) {
         case Where::Unknown: leaveUnknown(); return true;
         case Where::Entry: return endEntry();
-        default: where_ = Where::Root; return true; // of __metadata__ or of the whole: then nothing follows
+        // The end of __metadata__ or of the header; nothing may follow the header.
+        default: where_ = Where::Root; return true;
         }
     }
     bool beginArray() override {
@@ -101,7 +103,7 @@ public:
         case Where::Root: return refuse(entryIs("text"));
         case Where::Metadata:
             if (!budget_.takeEntry(key_, text)) return refuse(budget_.why("its metadata"));
-            metadata.emplace(key_, text); // a copy: the parser's own has room to grow
+            metadata.emplace(key_, text); // copied, because the parser's string has spare capacity
             return true;
         case Where::Entry:
             if (field_ == Field::Unknown) return true;
@@ -133,7 +135,8 @@ public:
         switch (where_) {
         case Where::Start: return refuse(fmt::format("the header is {}, not an object of tensors", kind));
         case Where::Root:
-            if (inMetadataKey_ && std::string_view(kind) == "null") return true; // as the reference: no metadata
+            // Accepted, as in the reference implementation: no metadata.
+            if (inMetadataKey_ && std::string_view(kind) == "null") return true;
             return refuse(entryIs(kind));
         case Where::Metadata: return refuse(fmt::format("__metadata__ {} is {}, not text", quotedName(key_), kind));
         case Where::Entry: return field_ == Field::Unknown || wrongKind(kind);
@@ -177,7 +180,7 @@ private:
         if (text.find('\0') != std::string::npos)
             return refuse(fmt::format("the name of tensor {} holds a NUL", quotedName(text)));
         auto& entry = entries.emplace_back();
-        entry.name = text; // a copy: the parser's own has room to grow
+        entry.name = text; // copied, because the parser's string has spare capacity
         keyAtOf(entry) = position;
         return true;
     }
@@ -227,12 +230,12 @@ private:
     bool seen_[3] = {}, unknownHere_ = false, hasMetadata_ = false, inMetadataKey_ = false;
     int offsetCount_ = 0, unknownDepth_ = 0;
     std::string key_;
-    std::vector<std::int64_t> shape_; ///< while it is read
+    std::vector<std::int64_t> shape_; ///< of the current tensor
     ListBudget budget_;
 };
 
-/// The second of two tensors with one name, or null. Sorted by hash, then name: a hash table could be flooded by names
-/// made to collide.
+/// The second of two tensors with the same name, or null. Sorts by hash and name; it does not use a hash table, because
+/// a hostile file could contain names whose hashes collide.
 TensorInfo* nameTwice(std::vector<TensorInfo>& entries) {
     struct Hashed {
         std::uint32_t hash, entry;
@@ -252,7 +255,7 @@ TensorInfo* nameTwice(std::vector<TensorInfo>& entries) {
     return keyAtOf(a) > keyAtOf(b) ? &a : &b;
 }
 
-/// Fills elements and bytes; what is wrong, or "".
+/// Sets elements and bytes of an entry. Returns the reason if shape, dtype and data_offsets do not agree, otherwise "".
 std::string sizes(TensorInfo& entry) {
     std::uint64_t elements = 1, bits = 0;
     for (const auto dim : entry.shape)
@@ -324,7 +327,7 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head
     const std::uint64_t data = 8 + length;
     const std::uint64_t available = fileSize - data;
     std::uint64_t expected = 0;
-    const TensorInfo* cut = nullptr; // the first whose data the file does not hold
+    const TensorInfo* cut = nullptr; // first tensor whose data lies beyond the end of the file
     for (TensorInfo& entry : entries) {
         const std::uint64_t begin = beginOf(entry), end = endOf(entry);
         const auto wrong = [&](const std::string& why) {

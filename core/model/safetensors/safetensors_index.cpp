@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// model.safetensors.index.json: which shard holds which tensor.
+// Parses model.safetensors.index.json, which says which shard holds which tensor.
 #include "core/base/strict_json.h"
 #include "core/base/tensor_name.h"
 #include "core/model/list_budget.h"
@@ -15,6 +15,7 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kMaxIndex = 100'000'000;
+// Bytes of memory assumed per entry for the sorted lists, without the two names.
 constexpr std::uint64_t kPerMapped = 80;
 
 class IndexVisitor final : public JsonVisitor {
@@ -49,7 +50,7 @@ public:
     }
     bool string(std::string& text) override {
         if (!inMap_) return scalar("text");
-        // A shard lies beside the index: a name that could lead anywhere else is refused, not cleaned.
+        // A shard must lie beside the index. A name that could lead to another folder is refused.
         if (text.empty() || text == "." || text == ".." ||
             text.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos)
             return refuse(fmt::format("weight_map: tensor {} is mapped to {}, which is not a plain file name",
@@ -105,7 +106,7 @@ Result<SafetensorsIndex> parseSafetensorsIndex(std::string_view text, const std:
     SafetensorsIndex index;
     ListBudget budget(text.size(), text.size());
     const auto total = readSafetensorsIndex(text, path, [&](const std::string& tensor, const std::string& shard) {
-        // Two names and their places in sorted lists.
+        // Two names, and their places in the sorted lists.
         if (!budget.take(2 * sizeof(std::string) + ListBudget::heap(tensor.size() + 1) +
                          ListBudget::heap(shard.size() + 1) + kPerMapped))
             return budget.why("the list of tensors in weight_map");

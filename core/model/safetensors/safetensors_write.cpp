@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Bytes as the reference writer makes them, so that hashes and diffs of checkpoints agree.
+// Writes the same bytes as the reference writer, so that hashes of equal checkpoints are equal.
 #include "core/model/safetensors/safetensors.h"
 
 #include "core/base/strict_json.h"
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMostHeaderBytes = 100'000'000;
 
-/// As serde_json: only what must be escaped is.
+/// Appends a JSON string. Like serde_json, it escapes only what must be escaped.
 void appendJson(std::string& out, std::string_view text) {
     out += '"';
     for (const char c : text) {
@@ -40,7 +40,8 @@ void appendJson(std::string& out, std::string_view text) {
     out += '"';
 }
 
-/// In the order of the file, but those that one pass makes when the first of them is met. `begin`: of the first.
+/// Writes all tensors in the order of the file. Tensors that are produced together are written when the first of them
+/// is reached. `begin`: offset of the first tensor in the file.
 Result<void> addAll(AtomicFile& file, TensorStream& stream, const std::vector<TensorToWrite>& tensors,
                     const std::vector<std::uint64_t>& sizes, std::uint64_t begin) {
     std::map<const ProducedTogether*, std::vector<TensorStream::Placed>> together;
@@ -56,7 +57,7 @@ Result<void> addAll(AtomicFile& file, TensorStream& stream, const std::vector<Te
             continue;
         }
         const auto found = together.find(others);
-        if (found == together.end()) continue; // with an earlier one
+        if (found == together.end()) continue; // already written together with an earlier tensor
         auto placed = std::move(found->second);
         together.erase(found);
         const auto placeOf = [&](const TensorStream::Placed& one) {
@@ -69,7 +70,7 @@ Result<void> addAll(AtomicFile& file, TensorStream& stream, const std::vector<Te
     return {};
 }
 
-/// The JSON of a header, some of it at a time, without its padding.
+/// Passes the JSON of the header, without padding, to `take` in pieces of about 1 MiB.
 Result<void> eachHeaderPiece(const std::map<std::string, std::string>& metadata,
                              const std::vector<TensorToWrite>& tensors, const std::vector<std::uint64_t>& sizes,
                              const std::function<Result<void>(const std::string&)>& take) {
@@ -113,7 +114,7 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
         return a.dtype != b.dtype ? a.dtype > b.dtype : a.name < b.name;
     });
 
-    metadata["format"] = "pt"; // always: old transformers crash without
+    metadata["format"] = "pt"; // always set: older versions of transformers fail without it
     for (const auto& [key, value] : metadata)
         if (invalidUtf8(key) != std::string_view::npos || invalidUtf8(value) != std::string_view::npos)
             return fail(fmt::format("{}: the metadata {} is not valid UTF-8.", shown, quotedName(key)), path);
@@ -128,7 +129,7 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
         if (__builtin_add_overflow(total, *bytes, &total))
             return fail(fmt::format("{}: the sizes of the tensors overflow 64 bits.", shown), path);
     }
-    // Made twice, to know its length and to write it: of many tensors it is as long as may be.
+    // The JSON is generated twice: once to get its length, then to write it. For many tensors it is too long to keep.
     std::uint64_t length = 0;
     const Result<void> counted = eachHeaderPiece(metadata, tensors, sizes, [&](const std::string& piece) {
         length += piece.size();
@@ -161,7 +162,7 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
 
     TensorStream stream(*file, path, total, tensors.size(), job);
     if (auto all = addAll(*file, stream, tensors, sizes, 8 + length); !all) return tl::unexpected(all.error());
-    tensors = {}, sizes = {}, metadata = {}; // the proof takes as much
+    tensors = {}, sizes = {}, metadata = {}; // free memory before the check of the file, which needs as much
     if (auto named = checkAndCommit(*file, opened, job, naming); !named) return tl::unexpected(named.error());
     return whole;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sharded sets: an index and the files it names, which lie beside it.
+// Opens sharded checkpoints: an index and the shards beside it.
 #include "core/base/tensor_name.h"
 #include "core/model/file_set.h"
 #include "core/model/list_budget.h"
@@ -20,15 +20,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Values for the number of a tensor's file: the shard is missing; the index does not list the tensor.
 constexpr int kMissing = -1;
 
 constexpr std::int32_t kUnmapped = -2;
 
-/// Names of an index, each once, and what they may take.
+/// A set of names from an index, with a limit for its memory.
 class Names {
 public:
     explicit Names(std::uint64_t indexBytes) : budget_(indexBytes) {}
-    /// Why there are too many of them, or "".
+    /// Adds a name. Returns "", or the message if the names take too much memory.
     std::string add(const std::string& name) {
         if (name == last_ || !names_.insert(name).second) return {};
         last_ = name;
@@ -44,7 +45,7 @@ public:
     }
 
 private:
-    std::set<std::string> names_; // a tree: names made to collide would flood a table
+    std::set<std::string> names_; // a tree: hostile names could make the hashes of a hash table collide
     std::string last_;
     ListBudget budget_;
 };
@@ -60,12 +61,13 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
     std::vector<std::byte> scratch;
     const auto bytes = file.read(0, std::min<std::size_t>(file.size(), 100'000'001), scratch);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    // Read twice, for the names of the shards and, when those are open, for their tensors: an index may have a million.
-    // What the parser leaves behind leaves memory.
+    // The index may have a million entries, so it is read twice and never stored. The first pass collects the names of
+    // the shards; the second compares the tensors, after all shards are open. Pages that the parser has passed are
+    // freed.
     std::uint64_t dropped = 0;
     const auto passed = [&](std::uint64_t at) {
         if (at > dropped) file.dropPages(dropped, at - dropped);
-        dropped = at; // less than before: it begins anew
+        dropped = at; // can be smaller than before: a new pass has started
     };
     Names named(text.size());
     const auto totalSize = readSafetensorsIndex(
@@ -79,7 +81,7 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
 
     const auto shards = named.sorted();
 
-    std::vector<int> fileOf; // of each shard: its number in Model::files, or kMissing
+    std::vector<int> fileOf; // for each shard: its index in Model::files, or kMissing
     std::vector<std::string> missing;
     for (const auto& shard : shards) {
         const fs::path place = folder / shard;
@@ -103,11 +105,13 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
     }
     sortByName(*model);
 
-    // Each tensor from the shard that the map names; what the map does not name is shown as well, once.
+    // A tensor is taken from the shard that the index names. Tensors that the index does not name are kept too, once
+    // each.
     auto& tensors = model->tensors;
-    std::vector<std::int32_t> mappedTo(tensors.size(), kUnmapped); // the number of its file, or kMissing
+    // For each tensor: index of the file that the index names, or one of the two constants.
+    std::vector<std::int32_t> mappedTo(tensors.size(), kUnmapped);
     std::size_t missingTensors = 0;
-    std::string twice, notThere, notInShard; // the first by name
+    std::string twice, notThere, notInShard; // for messages: the first by name
     Names absent(text.size());
     const auto firstOf = [](std::string& least, const std::string& name, bool& any) {
         if (!any || name < least) least = name;
@@ -119,7 +123,7 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
         [&](const std::string& tensor, const std::string& shard) -> std::string {
             const auto at = std::lower_bound(shards.begin(), shards.end(), shard, naturalLess) - shards.begin();
             if (std::size_t(at) >= shards.size() || shards[std::size_t(at)] != shard)
-                return {}; // it changed: see below
+                return {}; // the index changed between the passes; reported below
             const int of = fileOf[std::size_t(at)];
             missingTensors += of == kMissing;
             auto row = std::lower_bound(tensors.begin(), tensors.end(), tensor,
@@ -137,7 +141,8 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
             return isKnown ? std::string() : absent.add(tensor);
         },
         passed);
-    if (auto same = file.unchanged(); !same) return tl::unexpected(same.error()); // both times the same text
+    // Both passes must have read the same text.
+    if (auto same = file.unchanged(); !same) return tl::unexpected(same.error());
     if (!again) return tl::unexpected(again.error());
     if (isTwice)
         return fail(fmt::format("{}: weight_map has tensor {} twice.", shownPath(path), quotedName(twice)), path, 0);
