@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The sizes of attention that config.json says.
+// Sizes of the attention layers according to config.json.
 
 #include "core/model/model.h"
 
@@ -11,7 +11,7 @@ namespace qs {
 struct AttentionSizes {
     std::optional<std::int64_t> kvHeads, headSize;
 };
-/// Reads the file beside the weights; what it does not say is missing.
+/// Reads config.json beside the weights. A size that is not there stays empty.
 AttentionSizes attentionSizes(const Model& model);
 
 } // namespace qs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// bitsandbytes' 4-bit layers: blocks over the flattened tensor, two codes a byte, the first one high.
+// 4-bit layers of bitsandbytes: blocks over the flattened tensor. A byte holds two codes, the first in the high bits.
 #include "core/model/conventions/checkpoint.h"
 #include "core/model/conventions/convention.h"
 
@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::string_view kEnds[] = {".quant_state.bitsandbytes__nf4", ".quant_state.bitsandbytes__fp4",
                                       ".weight.absmax", ".weight.quant_map"};
-// bitsandbytes' codes of fp4 are bit patterns, not in order of value.
+// The fp4 codes of bitsandbytes are bit patterns and not sorted by value.
 constexpr float kFp4[16] = {0.0f, 0.0625f / 12,  8.0f / 12,  1.0f,  4.0f / 12,  0.5f,  2.0f / 12,  0.25f,
                             0.0f, -0.0625f / 12, -8.0f / 12, -1.0f, -4.0f / 12, -0.5f, -2.0f / 12, -0.25f};
 
-/// The JSON text in NAME.quant_state.bitsandbytes__nf4.
+/// Settings of a layer, from the JSON text in the tensor NAME.quant_state.bitsandbytes__nf4.
 struct QuantState {
     std::string type;
     std::uint64_t block = 0, elements = 1;
@@ -78,7 +78,7 @@ public:
                  state.dtype, state.shape, std::move(fields)}),
           state_(std::move(state)), levels_(state_.type == "nf4" ? nf4Levels().data() : kFp4) {}
 
-    // f32 throughout: level times maximum; of double quantization first map times maximum plus offset.
+    // Computed in f32: level * absmax. With double quantization, absmax = map[code] * nested_absmax + offset.
     void values(std::uint64_t begin, std::size_t n, float* out) const override {
         const std::uint64_t end = begin + n, firstBlock = begin / state_.block;
         const auto scales = maxima(firstBlock, std::size_t((end + state_.block - 1) / state_.block - firstBlock));
@@ -105,6 +105,7 @@ public:
     }
 
 private:
+    /// The absmax of `n` blocks, from block `first` on.
     std::vector<float> maxima(std::uint64_t first, std::size_t n) const {
         auto scales = field(1).floats(first, n);
         if (!state_.nested) return scales;
@@ -120,8 +121,8 @@ private:
     const float* levels_;
 };
 
-/// Values are decoded with bitsandbytes' own levels, as it does, whatever the file holds; a file that holds others was
-/// meant otherwise.
+/// True if the stored quant_map equals the levels of bitsandbytes. It always decodes with its own levels, so a file
+/// with other levels would be decoded wrongly.
 bool isOwnMap(const Field& map, const float* levels) {
     const auto stored = map.floats(0, 16);
     return std::equal(stored.begin(), stored.end(), levels, [](float a, float b) { return std::fabs(a - b) <= 1e-4f; });
@@ -170,13 +171,13 @@ Result<std::shared_ptr<const Layer>> readLayer(const Checkpoint& checkpoint, con
 }
 
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
-    // Parts that came without a quant_state are found by the others; once, by the first of them.
+    // Layers without a quant_state are found by their other fields. Each is handled once, by the first of these fields.
     std::string name = field.name.substr(0, field.name.size() - end.size());
     if (end == kEnds[2] || end == kEnds[3]) {
         name += ".weight";
-        if (checkpoint.find(name + ".packed")) return; // eformer's fields of nf4, which have maxima of that name too
+        if (checkpoint.find(name + ".packed")) return; // eformer's nf4 fields, which also have an .absmax
         for (const auto state : {kEnds[0], kEnds[1]})
-            if (checkpoint.find(name + std::string(state))) return; // that one is met by itself
+            if (checkpoint.find(name + std::string(state))) return; // handled through its quant_state
         if (end == kEnds[3] && checkpoint.find(name + ".absmax")) return;
     }
     auto layer = readLayer(checkpoint, name);

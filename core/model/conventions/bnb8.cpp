@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// LLM.int8 of bitsandbytes: rows of signed bytes, each with the maximum of its row.
+// LLM.int8 of bitsandbytes: signed bytes, and for each row its largest absolute value (SCB).
 #include "core/model/conventions/checkpoint.h"
 #include "core/model/conventions/convention.h"
 
@@ -21,7 +21,7 @@ public:
         : Layer({"LLM.int8", "LLM.int8 of bitsandbytes, a scale per row", DType::F32, std::move(shape),
                  std::move(fields)}) {}
 
-    // As int8_vectorwise_dequant: in f32, times the maximum, then times 1/127.
+    // As int8_vectorwise_dequant of bitsandbytes: code * row maximum * (1/127), in f32.
     void values(std::uint64_t begin, std::size_t n, float* out) const override {
         const auto columns = std::uint64_t(shape()[1]), firstRow = begin / columns;
         const auto maxima = field(1).floats(firstRow, std::size_t((begin + n - 1) / columns - firstRow + 1));

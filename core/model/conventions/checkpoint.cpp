@@ -18,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What decodes it, with its fields and what people see of them, beside the rows of those until all are taken.
+// Bytes of memory per layer: its decoder, its fields and their description. The rows of the fields are charged too,
+// because they are kept until all layers are found.
 constexpr std::uint64_t kPerLayer = 1400;
 
 std::string lower(std::string text) {
@@ -58,7 +59,7 @@ std::vector<std::string> configPaths(const Model& model) {
     return paths;
 }
 
-/// Models of text and pictures have the entries one level deeper.
+/// Models for text and images have these entries one level deeper, in text_config.
 AttentionSizes attentionSizes(const Model& model) {
     AttentionSizes sizes;
     if (model.files.empty()) return sizes;
@@ -84,7 +85,7 @@ CheckpointConfig readCheckpointConfig(const Model& model) {
         config.method = lower(textAt(quantization, "quant_method"));
         config.file = name;
     };
-    // What a file says of itself stands before what lies beside it.
+    // Settings in the file's own metadata are used before files beside it.
     const auto& metadata = model.files.front().metadata;
     if (const auto said = metadata.find(kConfigKey); said != metadata.end() && said->second.size() <= kMostJson)
         if (const auto tree = readJsonTree(said->second)) take("its metadata", *tree);
@@ -99,7 +100,7 @@ CheckpointConfig readCheckpointConfig(const Model& model) {
             if (const auto found = isOwn ? tree->end() : tree->find(key); found != tree->end())
                 take("config.json", *found);
     }
-    // Files of earlier writers, which name no method.
+    // Settings files of early writers. They do not name the method.
     for (const auto& [name, method] :
          {std::pair("quantize_config.json", "gptq"), std::pair("quant_config.json", "awq")}) {
         if (!config.file.empty()) break;
@@ -120,7 +121,7 @@ Checkpoint::Checkpoint(const Model& model)
 
 const TensorInfo* Checkpoint::find(std::string_view name) const {
     const TensorInfo* found = model_.find(name);
-    if (!found || found->packed || found->derived) return nullptr; // no field is itself computed
+    if (!found || found->packed || found->derived) return nullptr; // a field is always a stored tensor
     return taken_[std::size_t(found - model_.tensors.data())] ? nullptr : found;
 }
 
@@ -190,7 +191,7 @@ void Checkpoint::finish(Model& model) {
     model.tensors.resize(kept);
     std::move(layers_.begin(), layers_.end(), std::back_inserter(model.tensors));
     sortByName(model);
-    // Two layers of one name cannot be told apart; conventions do not overlap in what they take.
+    // Two layers with the same name cannot be told apart. Normally conventions do not take the same fields.
     dropDuplicates(model);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The stored tensors of a model while its quantized layers are looked for.
+// Used while the quantized layers of a model are recognised: its stored tensors and the quantization settings.
 
 #include "core/base/json_tree.h"
 #include "core/model/conventions/layer.h"
@@ -11,17 +11,18 @@
 
 namespace qs {
 
-/// What config.json (or quantize_config.json, quant_config.json beside it) says of the quantization.
+/// Quantization settings from the file's own metadata, config.json, quantize_config.json or quant_config.json.
 struct CheckpointConfig {
-    nlohmann::json quantization; ///< quantization_config, else MLX's quantization, else null
-    std::string method;          ///< quant_method: "gptq"
-    std::string file;            ///< the name of the file that says so; "" where none does
-    std::string problem;         ///< why the file was not read
-    std::optional<DType> dtype;  ///< torch_dtype or dtype, where it is F32, F16 or BF16
+    nlohmann::json quantization; ///< the object quantization_config (of MLX: quantization); null if there is none
+    std::string method;          ///< its quant_method in lower case: "gptq"
+    std::string file;            ///< name of the file that holds the settings; "" if there is none
+    std::string problem;         ///< message, if a settings file could not be read
+    std::optional<DType> dtype;  ///< torch_dtype or dtype, if it is F32, F16 or BF16
     std::string modelType;       ///< model_type: "gpt2"
 };
+/// Reads the settings. A file's own metadata is used before config.json beside it.
 CheckpointConfig readCheckpointConfig(const Model& model);
-/// The files beside the weights that say so, those that are there.
+/// Paths of the settings files that exist beside the weights.
 std::vector<std::string> configPaths(const Model& model);
 
 class Schemes;
@@ -31,22 +32,24 @@ public:
     explicit Checkpoint(const Model& model);
 
     const CheckpointConfig& config() const { return config_; }
-    const Schemes& schemes() const { return *schemes_; } ///< of config_groups
+    const Schemes& schemes() const { return *schemes_; } ///< from config_groups
     std::span<const TensorInfo> tensors() const { return model_.tensors; }
     const TensorInfo*
-    find(std::string_view name) const; ///< null also where a layer has taken it, and where it is computed
+    find(std::string_view name) const; ///< null if there is none, if a layer has taken it, or if it is computed
+    /// The tensor as a field of a layer.
     Field field(const TensorInfo& tensor) const { return {tensor, model_.files[tensor.file].mapping}; }
-    /// The field of that name where its dtype is one of these and its shape is as given; else a sentence.
+    /// The tensor `name` as a field, if it has one of the dtypes and the shape. Otherwise an error sentence.
     Result<Field> field(const std::string& name, std::initializer_list<DType> dtypes,
                         std::span<const std::int64_t> shape) const;
 
-    /// A layer under its name, in place of its fields.
+    /// Adds a layer, which replaces its fields in the model. Fails if the name is in use, if a field belongs to two
+    /// layers, or if the layers take too much memory.
     Result<void> add(std::string name, std::shared_ptr<const Layer> layer);
-    /// Why what looks like a layer stays a list of tensors.
+    /// Records why tensors that look like a layer of `convention` are not decoded.
     void refuse(const char* convention, std::string_view layer, const std::string& why);
     void warn(std::string sentence) { warnings_.push_back(std::move(sentence)); }
 
-    /// Puts the layers into the model and what was refused among its warnings.
+    /// Puts the layers into the model and adds a warning per convention for what was refused.
     void finish(Model& model);
 
 private:
@@ -58,7 +61,7 @@ private:
     const Model& model_;
     CheckpointConfig config_;
     std::shared_ptr<const Schemes> schemes_;
-    std::vector<bool> taken_; ///< of each tensor
+    std::vector<bool> taken_; ///< for each tensor: a layer has taken it
     ListBudget budget_;
     std::vector<TensorInfo> layers_;
     std::vector<Refused> refused_;

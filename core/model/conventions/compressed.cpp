@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The formats of compressed-tensors: int-, float- and naive-quantized, mxfp8-quantized, pack-quantized, nvfp4- and
-// mxfp4-pack-quantized, by module where groups differ.
+// The formats of compressed-tensors: int-, float- and naive-quantized, mxfp8-quantized, pack-quantized, and nvfp4- and
+// mxfp4-pack-quantized. Modules of one checkpoint may differ.
 #include "core/model/conventions/checkpoint.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/conventions/row_coded.h"
@@ -22,7 +22,8 @@ constexpr auto kFloats = {DType::F32, DType::F16, DType::BF16};
 
 const char* intType(std::uint64_t bits) { return bits == 8 ? kTypes[0] : kTypes[3 + bits]; }
 
-/// How the shape of the scales covers [rows, columns]: whole, rows, groups of columns, or blocks.
+/// Sets `group` and `rowsPerScale` from the shape of the scales: one per tensor, per row, per group of columns or per
+/// block. Returns this as text.
 Result<std::string> coverWith(RowCoding& coding, const TensorInfo& scales, const std::vector<WeightScheme>& schemes) {
     const std::int64_t rows = coding.shape[0], columns = coding.shape[1];
     const auto& shape = scales.shape;
@@ -36,7 +37,7 @@ Result<std::string> coverWith(RowCoding& coding, const TensorInfo& scales, const
     }
     if (shape.size() == 1 && shape[0] == rows) return "a scale per row";
     if (shape.size() != 2 || scales.elements == 0) return wrong();
-    for (const auto& scheme : schemes) // blocks and ragged groups are told by the config alone
+    for (const auto& scheme : schemes) // blocks and incomplete last groups are known only from the config
         if (scheme.blockRows > 0 && scheme.blockRows < (1u << 31) && scheme.blockColumns > 0 &&
             scheme.blockColumns < (1u << 31) && shape[0] == groupsOf(rows, std::int64_t(scheme.blockRows)) &&
             shape[1] == groupsOf(columns, std::int64_t(scheme.blockColumns))) {
@@ -56,7 +57,7 @@ Result<std::string> coverWith(RowCoding& coding, const TensorInfo& scales, const
     return fmt::format("groups of {}", group);
 }
 
-/// Zero points as they are, in the shape of the scales.
+/// Adds zero points that are not packed; they have the shape of the scales.
 Result<void> addZeros(RowCoding& coding, const Checkpoint& checkpoint, const std::string& module,
                       const TensorInfo& scales) {
     if (!checkpoint.find(module + ".weight_zero_point")) return {};
@@ -79,7 +80,7 @@ Result<void> addOrder(RowCoding& coding, const Checkpoint& checkpoint, const std
     if (!order) return tl::unexpected(order.error());
     const auto groups = std::uint64_t(groupsOf(coding.shape[1], std::int64_t(coding.group)));
     const auto all = order->words(0, std::size_t(order->info.elements));
-    if (std::find(all.begin(), all.end(), ~0u) == all.end()) { // a -1 says that it is not used
+    if (std::find(all.begin(), all.end(), ~0u) == all.end()) { // -1 means that the field is not used
         auto read = readOrder(*order, coding.group, groups);
         if (!read) return tl::unexpected(read.error());
         coding.order = std::move(*read);
@@ -88,7 +89,7 @@ Result<void> addOrder(RowCoding& coding, const Checkpoint& checkpoint, const std
     return {};
 }
 
-/// `weight` of one byte an element.
+/// Reads a layer whose `weight` has one byte per element.
 Result<RowCoding> readBytes(const Checkpoint& checkpoint, const std::string& module, const TensorInfo& codes,
                             const TensorInfo& scales, const std::vector<WeightScheme>& schemes) {
     RowCoding coding;
@@ -114,7 +115,7 @@ Result<RowCoding> readBytes(const Checkpoint& checkpoint, const std::string& mod
         return fail(fmt::format("{} is {}, not F32, F16 or BF16", quotedName(scales.name), scales.typeId()));
     auto cover = coverWith(coding, scales, schemes);
     if (!cover) return tl::unexpected(cover.error());
-    // fbgemm_fp8 and others store the same fields.
+    // fbgemm_fp8 and other methods store the same fields.
     const std::string& method = checkpoint.config().method;
     coding.description = fmt::format("{}, {}, {}", method.empty() ? "compressed-tensors" : escapeForPeople(method, 40),
                                      coding.type + 3, *cover);
@@ -123,7 +124,7 @@ Result<RowCoding> readBytes(const Checkpoint& checkpoint, const std::string& mod
     return coding;
 }
 
-/// `weight_packed` of 32-bit words: pack-quantized.
+/// Reads a layer whose `weight_packed` is 32-bit words (pack-quantized).
 Result<RowCoding> readWords(const Checkpoint& checkpoint, const std::string& module, const TensorInfo& codes,
                             const TensorInfo& scales, const std::vector<WeightScheme>& schemes) {
     RowCoding coding;
@@ -138,7 +139,7 @@ Result<RowCoding> readWords(const Checkpoint& checkpoint, const std::string& mod
     if (codes.shape.size() != 2 || rows <= 0 || columns <= 0 || codes.shape[0] != rows)
         return fail(fmt::format("weight_packed {} is not what weight_shape {} needs", shapeText(codes.shape),
                                 shapeText(coding.shape)));
-    // As many bits as the config says, or the shapes alone where it says nothing.
+    // The bits per code come from the config; if it does not say, from the shapes.
     std::uint64_t bits = 0;
     bool asym = false, known = false;
     const auto fits = [&](std::uint64_t b) {
@@ -158,7 +159,7 @@ Result<RowCoding> readWords(const Checkpoint& checkpoint, const std::string& mod
     coding.type = intType(bits);
     coding.bits = unsigned(bits);
     if (codes.shape[1] != (columns * std::int64_t(bits) + 31) / 32)
-        coding.perWord = unsigned(32 / bits); // earlier ones
+        coding.perWord = unsigned(32 / bits); // older versions: no code crosses a word boundary
     coding.rowBytes = std::uint64_t(codes.shape[1]) * 4;
     coding.levels = integerLevels(coding.bits);
     coding.dtype = scales.dtype;
@@ -188,7 +189,7 @@ Result<RowCoding> readWords(const Checkpoint& checkpoint, const std::string& mod
     return coding;
 }
 
-/// `weight_packed` of two 4-bit floats a byte: nvfp4 with floats as scales, mxfp4 with exponents.
+/// Reads a layer whose `weight_packed` has two 4-bit floats per byte: nvfp4 with E4M3 scales, mxfp4 with E8M0 scales.
 Result<RowCoding> readPairs(const Checkpoint& checkpoint, const std::string& module, const TensorInfo& codes,
                             const TensorInfo& scales) {
     RowCoding coding;
@@ -239,15 +240,15 @@ Result<RowCoding> readLayer(const Checkpoint& checkpoint, const std::string& mod
 
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
     const std::string module = field.name.substr(0, field.name.size() - end.size());
-    // ModelOpt's, which have the same name and another meaning.
+    // ModelOpt uses some of these field names with another meaning.
     for (const char* theirs : {".weight_scale_2", ".pre_quant_scale"})
         if (checkpoint.find(module + theirs)) return;
-    // The one that is there of the two; what has neither is refused by its scales.
+    // A layer with weight_packed is handled through that field, all others through weight_scale.
     if (end == kEnds[1] && checkpoint.find(module + ".weight_packed")) return;
     auto coding = readLayer(checkpoint, module);
     Result<void> added;
     if (coding) {
-        // Scales of inputs belong to the layer, though no weight needs them.
+        // Fields for quantized inputs belong to the layer, but the weights do not depend on them.
         for (const char* more : {".input_scale", ".input_zero_point", ".input_global_scale"})
             addColumns(checkpoint, *coding, module + more);
         added = checkpoint.add(module + ".weight", rowCodedLayer(std::move(*coding)));

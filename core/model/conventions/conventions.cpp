@@ -11,7 +11,7 @@
 namespace qs {
 namespace {
 
-/// Conventions that are known by a field of their own and not decoded.
+/// Conventions that are recognised by a field name but not decoded.
 struct Undecoded {
     std::string_view end;
     const char* title;
@@ -20,12 +20,13 @@ struct Undecoded {
 constexpr Undecoded kUndecoded[] = {
     {".pre_quant_scale", "NVIDIA ModelOpt (AWQ)", "P.weight beside P.weight_scale and P.pre_quant_scale"}};
 
+/// How many layers of such a convention were seen, and the first of them.
 struct Seen {
     std::string first;
     std::size_t count = 0;
 };
 
-/// True: some were there.
+/// Adds a warning per undecoded convention. Returns true if there was one.
 bool sayUndecoded(const std::vector<Seen>& seen, Model& model) {
     bool any = false;
     for (std::size_t i = 0; i < seen.size(); ++i) {
@@ -51,8 +52,8 @@ std::span<const Convention> conventions() {
 }
 
 void deriveLayers(Model& model) {
-    if (model.format == "onnx") return; // its nodes say what its tensors mean, not their names
-    // One pass over the names, of which there may be a million; then convention by convention.
+    if (model.format == "onnx") return; // in ONNX the graph decides what tensors mean, not their names
+    // One pass over all names, because there may be a million. Then each convention takes its layers.
     struct Hit {
         const TensorInfo* field;
         std::string_view end;
@@ -84,7 +85,7 @@ void deriveLayers(Model& model) {
         return;
     }
     if (sayUndecoded(seen, model)) return;
-    // No field of a convention is there, but the file beside the weights may say that they are quantized.
+    // No tensor belongs to a convention. But config.json may still say that the weights are quantized; then warn.
     const bool isSafetensors =
         model.format == "safetensors" || model.format == "safetensors-index" || model.format == "huggingface";
     const auto config = isSafetensors ? readCheckpointConfig(model) : CheckpointConfig();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// DeepSeek's 8-bit floats with a scale for each block of rows and columns.
+// DeepSeek's FP8 layers: 8-bit floats with one scale per block of rows and columns.
 #include "core/model/conventions/checkpoint.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/conventions/row_coded.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// GPTQ's container (auto-gptq, gptqmodel) and AWQ's (autoawq, layout gemm): both have qweight, qzeros and scales, and are
-// told apart by the shape of qweight.
+// The formats of GPTQ (auto-gptq, gptqmodel) and AWQ (autoawq, layout "gemm"). Both have qweight, qzeros and scales;
+// the shape of qweight tells which one it is.
 #include "core/model/conventions/checkpoint.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/conventions/input_coded.h"
@@ -19,7 +19,7 @@ constexpr std::string_view kEnds[] = {".qweight"};
 constexpr const char* kGptqTypes[] = {"GPTQ-int2", "GPTQ-int3", "GPTQ-int4", "GPTQ-int8"};
 constexpr const char* kAwqTypes[] = {"AWQ-int4"};
 
-/// The three that both have.
+/// The fields that both formats have.
 struct Parts {
     const TensorInfo *codes, *zeros, *scales;
 };
@@ -31,7 +31,8 @@ bool isMatrix(const TensorInfo* tensor, std::initializer_list<DType> dtypes) {
 
 bool isAwq(const Parts& parts) { return parts.codes->shape[1] == parts.zeros->shape[1]; }
 
-/// What the scales leave of the inputs for a group; the config's group size where it says one.
+/// Inputs per group. The group_size in the config is used; without it, the number of inputs divided by the number of
+/// groups.
 Result<std::uint64_t> groupSize(const Checkpoint& checkpoint, std::int64_t inputs, std::int64_t groups) {
     const auto& config = checkpoint.config().quantization;
     std::int64_t group = inputs % groups == 0 ? inputs / groups : 0;
@@ -148,7 +149,7 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
 const Convention kGptqConvention = {
     "gptq",     "GPTQ", "I32 P.qweight [inputs bits/32, outputs], P.qzeros, P.scales (P.g_idx); quantization_config",
     kGptqTypes, kEnds,  take};
-// Found by the row above: the names are the same.
+// Layers are taken by the row above, because both formats have the same field names.
 const Convention kAwqConvention = {"awq",     "AWQ", "I32 P.qweight [inputs, outputs/8], P.qzeros, P.scales",
                                    kAwqTypes, {},    nullptr};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// HQQ: a layer's settings are tensors beside its codes, numbers as scalars and words as their letters. The weight lies as
-// a matrix whose rows (axis 1) or columns (axis 0) are the groups; a packed byte has the codes of rows that are as far
-// from each other as there are packed rows, the first in its highest bits.
+// HQQ. The settings of a layer are tensors beside its codes: numbers as scalars, words as letters. The weight is
+// reshaped to a matrix whose rows (axis 1) or columns (axis 0) are the groups. A packed unit holds codes of rows that
+// are `packedRows` apart; the first is in the highest bits.
 // Source: hqq:`hqq/core/{quantize,bitpack,utils}.py`.
 #include "core/model/conventions/checkpoint.h"
 #include "core/model/conventions/convention.h"
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kEnds[] = {".W_q"};
 constexpr const char* kTypes[] = {"HQQ-int1", "HQQ-int2", "HQQ-int3", "HQQ-int4", "HQQ-int8"};
-/// Beside W_q, scale and zero; none of them is a weight.
+/// Fields of a layer besides W_q, scale and zero. They are not weights.
 constexpr const char* kSettings[] = {"axis",
                                      "channel_wise",
                                      "compute_dtype",
@@ -41,7 +41,7 @@ constexpr const char* kSettings[] = {"axis",
 struct Packing {
     const char* name;
     const char* type;
-    unsigned bits, perUnit, unitBytes; ///< codes in a unit, its bytes
+    unsigned bits, perUnit, unitBytes; ///< codes in a packed unit; bytes of a unit
 };
 constexpr Packing kPackings[] = {{"8bit_u8", kTypes[4], 8, 1, 1},
                                  {"4bit_u8", kTypes[3], 4, 2, 1},
@@ -54,10 +54,10 @@ struct Coding {
     std::string description;
     DType dtype = DType::F16;
     std::int64_t outputs = 0, inputs = 0;
-    std::uint64_t columns = 0, packedRows = 0; ///< of the matrix that was packed
-    bool scalesAreOfRows = false;              ///< else of columns, or one
+    std::uint64_t columns = 0, packedRows = 0; ///< of the packed matrix, in units
+    bool scalesAreOfRows = false;              ///< true: one scale per row; false: one per column, or a single one
     std::uint64_t scales = 1;
-    std::vector<Field> fields; ///< codes, scales, zero points, settings
+    std::vector<Field> fields; ///< codes, scales and zero points in this order, then the settings
 };
 
 class HqqLayer final : public Layer {
@@ -71,7 +71,7 @@ public:
     void values(std::uint64_t begin, std::size_t n, float* out) const override {
         constexpr std::size_t kPiece = 64 * 1024;
         for (std::size_t done = 0; done < n;) {
-            // Units and rows of scales follow each other within what lies in the same bits.
+            // Units with the same bit position, and rows of scales, are consecutive within this range.
             const std::uint64_t at = begin + done, step = at / units_, unit = at % units_;
             const auto part = std::size_t(std::min({std::uint64_t(n - done), units_ - unit, std::uint64_t(kPiece)}));
             piece(at, unit, packing_.bits * unsigned(packing_.perUnit - 1 - step), part, out + done);
@@ -93,7 +93,7 @@ private:
         const bool wraps = scales_ > 1 && !scalesAreOfRows_;
         if (wraps) count = std::min<std::uint64_t>(n, columns_ - first);
         auto scales = field(1).floats(first, std::size_t(count)), zeros = field(2).floats(first, std::size_t(count));
-        if (wraps && count < n) { // from the first column on, up to a whole row
+        if (wraps && count < n) { // continue at the first column, for at most a whole row
             const auto more = std::size_t(std::min<std::uint64_t>(n - count, first));
             const auto s = field(1).floats(0, more), z = field(2).floats(0, more);
             scales.insert(scales.end(), s.begin(), s.end());
@@ -119,7 +119,7 @@ private:
     bool scalesAreOfRows_;
 };
 
-/// The settings of one layer.
+/// Reads the settings of one layer.
 class Settings {
 public:
     Settings(const Checkpoint& checkpoint, const std::string& module) : checkpoint_(checkpoint), module_(module) {}
@@ -161,7 +161,7 @@ Result<const Packing*> packingOf(const Settings& settings) {
     return fail(fmt::format("packing is {}, which is none of HQQ's", quotedName(*said)));
 }
 
-/// Sizes of the matrix that was packed; `group` columns (axis 1) or rows (axis 0).
+/// Size of the packed matrix. A group is a row (axis 1) or a column (axis 0).
 struct Grid {
     std::uint64_t rows = 0, columns = 0;
 };
@@ -191,7 +191,7 @@ Result<Coding> readLayer(const Checkpoint& checkpoint, const std::string& module
     if (outputs == 0 || inputs == 0 || __builtin_mul_overflow(outputs, inputs, &elements) || elements >> 56)
         return fail(fmt::format("{} holds {} and {}, which are no sizes of a matrix", quotedName(module + ".shape"),
                                 outputs, inputs));
-    bool isWhole = false; // one scale
+    bool isWhole = false; // one scale for the whole tensor
     if (checkpoint.find(module + ".channel_wise")) {
         const auto is = settings.number(".channel_wise", DType::U8);
         if (!is) return tl::unexpected(is.error());
@@ -208,11 +208,11 @@ Result<Coding> readLayer(const Checkpoint& checkpoint, const std::string& module
     coding.outputs = std::int64_t(outputs), coding.inputs = std::int64_t(inputs);
     coding.columns = grid.columns;
     coding.packedRows = (grid.rows + coding.packing.perUnit - 1) / coding.packing.perUnit;
-    // Three bits leave room for rows that are not there; the others do not.
+    // With 3 bits, rows are padded to whole units; with other bits they must fill whole units.
     if (coding.packing.bits == 3 ? isWhole : grid.rows % coding.packing.perUnit != 0)
         return fail(fmt::format("{} rows are not packed in {} bits by HQQ", grid.rows, coding.packing.bits));
 
-    // As unsigned numbers, or the same bytes taken for floats.
+    // Codes are stored as integers, or as the same bytes with a float dtype.
     const DType own = coding.packing.unitBytes == 4 ? DType::I32 : DType::U8;
     const std::uint64_t bytes = coding.packedRows * coding.columns * coding.packing.unitBytes;
     if ((codes.dtype != own && codes.dtype != *dtype) || codes.packed || codes.shape.size() != 2 ||

@@ -9,7 +9,7 @@
 namespace qs {
 namespace {
 
-/// Where the code of output r lies in its word of AWQ: the words hold 0 2 4 6 1 3 5 7.
+/// Position of output r % 8 in its AWQ word; words hold the outputs in the order 0 2 4 6 1 3 5 7.
 constexpr unsigned kAwqPlace[8] = {0, 4, 1, 5, 2, 6, 3, 7};
 
 class InputCodedLayer final : public Layer {
@@ -21,13 +21,13 @@ public:
                  {coding.outputs, coding.inputs},
                  coding.fields}),
           coding_(std::move(coding)), outputs_(std::uint64_t(coding_.outputs)), inputs_(std::uint64_t(coding_.inputs)) {
-        coding_.fields.clear(); // the base keeps them
+        coding_.fields.clear(); // the base class keeps these two
         coding_.description.clear();
         groups_ = (inputs_ + coding_.group - 1) / coding_.group;
         for (const auto g : coding_.order) groups_ = std::max<std::uint64_t>(groups_, g + 1);
     }
 
-    // A word holds codes of several rows or columns: whole rows are decoded together, the ends by themselves.
+    // A word holds codes of several rows or columns. So whole rows are decoded together, and parts of rows one by one.
     void values(std::uint64_t begin, std::size_t n, float* out) const override {
         while (n > 0) {
             const std::uint64_t row = begin / inputs_, column = begin % inputs_;
@@ -44,10 +44,10 @@ public:
     }
 
 private:
-    /// Rows [r0, r1), columns [c0, c1) of the layer.
+    /// Decodes rows [r0, r1) and columns [c0, c1) of the layer.
     void rectangle(std::uint64_t r0, std::uint64_t r1, std::uint64_t c0, std::uint64_t c1, float* out) const {
         const auto rows = std::size_t(r1 - r0), columns = std::size_t(c1 - c0);
-        // Groups that the columns have; of an order of its own all.
+        // The groups of these columns. With a custom order, all groups may be needed.
         const std::uint64_t g0 = coding_.order.empty() ? c0 / coding_.group : 0;
         const std::uint64_t g1 = coding_.order.empty() ? (c1 - 1) / coding_.group + 1 : groups_;
         std::vector<float> scales, zeros;
@@ -56,7 +56,8 @@ private:
             scales.insert(scales.end(), more.begin(), more.end());
             appendZeros(g, r0, r1, zeros);
         }
-        // Tiles of 32 columns: rows of the result lie a power of two apart, too often the same lines of the cache.
+        // Works on tiles of 32 columns. Rows of the result are often a power of two apart, so whole columns would share
+        // few cache lines.
         const bool grouped = !coding_.isAwq && coding_.order.empty() && coding_.group % 32 == 0;
         const std::uint64_t whole0 = (c0 + 31) / 32, whole1 = std::max(whole0, c1 / 32);
         if (grouped && whole1 > whole0)
@@ -69,7 +70,7 @@ private:
                 t0 = whole1 * 32;
                 continue;
             }
-            if (!coding_.isAwq) { // 32 inputs are `bits` rows of words, a stream from the lowest bit on
+            if (!coding_.isAwq) { // 32 inputs take `bits` rows of words; their codes form one stream, lowest bits first
                 words.clear();
                 for (unsigned k = 0; k < coding_.bits; ++k) {
                     const auto more = field(0).words((t0 / 32 * coding_.bits + k) * outputs_ + r0, rows);
@@ -105,11 +106,12 @@ private:
         }
     }
 
-    /// Tiles t0 to t1 of `rows` outputs, each of one group; scales and zero points are [groups from g0 on][rows]. The words of 16
-    /// outputs lie together, so that every row is written from its begin to its end.
+    /// Decodes tiles [t0, t1) of 32 columns for `rows` outputs, where all columns of a tile have the same group. Scales
+    /// and zero points are [groups from g0 on][rows]. The words of 16 outputs are copied next to each other, so that
+    /// each row of the result is written from start to end.
     void wholeTiles(std::uint64_t r0, std::size_t rows, std::uint64_t t0, std::uint64_t t1, const float* scales,
                     const float* zeros, std::uint64_t g0, std::uint64_t c0, std::size_t columns, float* out) const {
-        constexpr std::size_t kBand = 16; // words of a line of the cache
+        constexpr std::size_t kBand = 16; // 32-bit words in a cache line
         const auto deep = std::size_t(t1 - t0) * coding_.bits;
         std::vector<std::uint32_t> words((rows + kBand - 1) / kBand * kBand * deep);
         std::vector<std::byte> scratch;
@@ -134,7 +136,7 @@ private:
         }
     }
 
-    /// 32 codes out of words that are every `step`th.
+    /// Unpacks 32 codes from `bits` words; consecutive words are `step` words apart.
     void unpackStream(const std::uint32_t* words, std::size_t step, std::uint8_t* codes) const {
         std::uint32_t stream[9] = {};
         for (unsigned k = 0; k < coding_.bits; ++k) stream[k] = words[k * step];
@@ -158,7 +160,7 @@ private:
             std::uint64_t wide = words[at];
             if (bit % 32 + bits > 32) wide |= std::uint64_t(words[at + 1]) << 32;
             unsigned zero = unsigned(wide >> (bit % 32)) & ((1u << bits) - 1);
-            // As auto-gptq: one more, which wraps but for 3 bits.
+            // As in auto-gptq: the stored zero point plus one, modulo 2^bits. With 3 bits it does not wrap.
             if (coding_.addsOne) zero = bits == 3 ? zero + 1 : (zero + 1) & ((1u << bits) - 1);
             zeros.push_back(float(zero));
         }

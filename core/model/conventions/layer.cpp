@@ -15,7 +15,8 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t(1) << 18; // elements; many rows, where codes lie across them
+// Elements; large, so that a piece has many rows of layers whose words cover several rows.
+constexpr std::size_t kPiece = std::size_t(1) << 18;
 
 template<class T> T at(std::span<const std::byte> bytes, std::size_t i) {
     T value;
@@ -160,7 +161,7 @@ void Layer::read(std::uint64_t begin, std::span<std::byte> into) const {
     const KernelSet& kernels = bestKernels();
     thread_local std::vector<float> wide;
     thread_local std::vector<std::uint16_t> narrow;
-    while (!into.empty()) { // ends within an element, too
+    while (!into.empty()) { // the range may start or end inside an element
         const std::uint64_t first = begin / size;
         const std::size_t skip = std::size_t(begin % size);
         const std::size_t part = std::min(into.size(), kPiece * size - skip);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// MLX: rows of U32 words, lowest bits first; scales and biases of groups, or the MX formats.
+// MLX: rows of U32 words with the lowest bits first. Groups have scales and biases, or E8M0 or E4M3 scales (MX and
+// NVFP4).
 #include "core/model/conventions/checkpoint.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/conventions/row_coded.h"
@@ -17,12 +18,13 @@ constexpr std::string_view kEnds[] = {".scales"};
 constexpr const char* kTypes[] = {"MLX-int2", "MLX-int3",  "MLX-int4",  "MLX-int5", "MLX-int6",
                                   "MLX-int8", "MLX-mxfp4", "MLX-mxfp8", "MLX-nvfp4"};
 
+/// Quantization mode of a module.
 struct Mode {
     std::string name = "affine";
     std::uint64_t bits = 0, group = 0;
 };
 
-/// What config.json says of the module, or of all.
+/// The mode in config.json: the entry of the module, else the one for all modules.
 Result<Mode> modeOf(const CheckpointConfig& config, const std::string& module) {
     if (!config.quantization.is_object())
         return fail("config.json beside it does not say its bits and group_size (quantization)");
@@ -100,7 +102,7 @@ Result<std::shared_ptr<const Layer>> readLayer(const Checkpoint& checkpoint, con
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
     const std::string module = field.name.substr(0, field.name.size() - end.size());
     const TensorInfo* codes = checkpoint.find(module + ".weight");
-    if (!codes || codes->dtype != DType::U32 || codes->packed) return; // scales of something else
+    if (!codes || codes->dtype != DType::U32 || codes->packed) return; // scales of another kind
     auto layer = readLayer(checkpoint, module, *codes);
     if (layer)
         if (auto added = checkpoint.add(module + ".weight", *layer); !added) layer = tl::unexpected(added.error());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// NVFP4 as NVIDIA ModelOpt stores it: pairs of 4-bit floats, a float for each block of 16 and one for the tensor, which
-// multiplies those (compressed-tensors stores its inverse). FP8 has the fields of compressed-tensors.
+// NVFP4 in the layout of NVIDIA ModelOpt: pairs of 4-bit floats, an E4M3 scale per block of 16, and one scale per
+// tensor. Value = level * block scale * tensor scale; compressed-tensors stores the inverse of the tensor scale
+// instead. FP8 layers have the fields of compressed-tensors.
 // Source: nvidia-modelopt:`modelopt/torch/quantization/qtensor/nvfp4_tensor.py`.
 #include "core/model/conventions/checkpoint.h"
 #include "core/model/conventions/convention.h"
@@ -17,7 +18,7 @@ namespace {
 constexpr std::string_view kEnds[] = {".weight_scale_2"};
 constexpr const char* kTypes[] = {"ModelOpt-nvfp4"};
 constexpr std::int64_t kBlock = 16;
-/// Of its table both zeros are positive.
+/// In ModelOpt's table both zeros are positive.
 constexpr float kLevels[16] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6, 0, -0.5f, -1, -1.5f, -2, -3, -4, -6};
 
 Result<RowCoding> readLayer(const Checkpoint& checkpoint, const std::string& module, const TensorInfo& global) {
@@ -54,7 +55,7 @@ Result<RowCoding> readLayer(const Checkpoint& checkpoint, const std::string& mod
 
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
     const std::string module = field.name.substr(0, field.name.size() - end.size());
-    if (checkpoint.find(module + ".pre_quant_scale")) return; // its inputs are scaled: said where it is known
+    if (checkpoint.find(module + ".pre_quant_scale")) return; // its inputs are scaled; reported by sayUndecoded()
     auto coding = readLayer(checkpoint, module, field);
     Result<void> added = coding ? checkpoint.add(module + ".weight", rowCodedLayer(std::move(*coding)))
                                 : Result<void>(tl::unexpected(coding.error()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The experts of gpt-oss: 4-bit floats in blocks of 32, as blocks of 16 bytes and exponents beside them. In the names of
-// transformers (NAME_blocks) the parameter is their transpose; in those of OpenAI (NAME.blocks) it is not.
+// The experts of gpt-oss in MXFP4: blocks of 32 4-bit floats (16 bytes), with E8M0 scales in another tensor. In files
+// of transformers (NAME_blocks) the parameter is the transpose of what is stored; in those of OpenAI (NAME.blocks) it
+// is not.
 #include "core/model/conventions/checkpoint.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/conventions/row_coded.h"
@@ -23,12 +24,13 @@ public:
         : Layer({kTypes[0], "gpt-oss MXFP4, blocks of 32, transposed as transformers has it", DType::BF16,
                  std::move(shape), std::move(fields)}) {}
 
-    // Of [experts, inputs, outputs]: blocks lie along the inputs of one output.
+    // Values are [experts, inputs, outputs]. The stored blocks run along the inputs of one output.
     void values(std::uint64_t begin, std::size_t n, float* out) const override {
         const std::size_t rank = shape().size();
         const auto inputs = std::uint64_t(shape()[rank - 2]), outputs = std::uint64_t(shape()[rank - 1]);
         while (n > 0) {
-            const std::uint64_t column = begin / outputs, r0 = begin % outputs; // column: of all experts
+            // `column`: input index counted over all experts.
+            const std::uint64_t column = begin / outputs, r0 = begin % outputs;
             const std::uint64_t expert = column / inputs, c0 = column % inputs;
             std::uint64_t r1 = std::min<std::uint64_t>(outputs, r0 + n), c1 = c0 + 1;
             if (r0 == 0 && n >= outputs) c1 = std::min<std::uint64_t>(inputs, c0 + n / outputs);
@@ -89,7 +91,7 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
     const std::string name = field.name.substr(0, field.name.size() - end.size());
     const bool transposed = end == kEnds[0];
     const std::string scales = name + (transposed ? "_scales" : ".scales");
-    if (!checkpoint.find(scales)) return; // blocks of something else
+    if (!checkpoint.find(scales)) return; // blocks of another kind
     auto layer = readLayer(checkpoint, field, scales, transposed);
     if (layer)
         if (auto added = checkpoint.add(name, *layer); !added) layer = tl::unexpected(added.error());

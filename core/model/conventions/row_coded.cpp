@@ -35,7 +35,7 @@ public:
           groups_(std::uint64_t(groupsOf(shape().back(), std::int64_t(coding_.group)))) {
         for (unsigned code = 0; code < 1u << coding_.bits; ++code)
             integers_ = integers_ && coding_.levels[code] == coding_.levels[0] + float(code);
-        coding_.fields.clear(); // the base keeps them
+        coding_.fields.clear(); // the base class keeps these three
         coding_.shape.clear();
         coding_.description.clear();
     }
@@ -48,7 +48,8 @@ public:
             part = std::size_t(std::min<std::uint64_t>(n - done, columns_ - first));
             loadScales(row, scales);
             const std::uint64_t firstByte = byteOf(first), lastByte = byteOf(first + part - 1);
-            // A code has at most eight bits: it lies in two bytes. The last one of a row has no second byte to read.
+            // A code has at most eight bits, so it lies in one or two bytes. The last code of a row may have no second
+            // byte.
             const std::uint64_t end = std::min(coding_.rowBytes, lastByte + 2);
             const auto bytes = field(0).read(row * coding_.rowBytes + firstByte, std::size_t(end - firstByte), scratch);
             decode({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, firstByte, first, part, scales,
@@ -57,11 +58,13 @@ public:
     }
 
 private:
+    /// Scales, zero points and biases of the current row. They are loaded again only if the row of scales changes.
     struct RowScales {
         std::uint64_t row = ~std::uint64_t(0), zeroRow = row;
         std::vector<float> scales, zeros, biases;
     };
 
+    /// Position of a code in its row, in bits.
     std::uint64_t bitOf(std::uint64_t column) const {
         return coding_.perWord ? column / coding_.perWord * 32 + column % coding_.perWord * coding_.bits
                                : column * coding_.bits;
@@ -108,7 +111,7 @@ private:
         }
     }
 
-    /// Whole groups of nibbles or bytes in their order, by vectors.
+    /// Decodes whole groups with vector kernels. Codes must have 4 or 8 bits and be in order.
     void decodeGroups(const std::uint8_t* bytes, std::size_t n, std::size_t firstGroup, const RowScales& s,
                       float* out) const {
         const auto group = std::size_t(coding_.group);
@@ -167,7 +170,7 @@ private:
                 out[i] = value(codeAt(first + i), coding_.order[std::size_t(first + i)]);
             return;
         }
-        // Of few bits, each code's value once a group.
+        // For few bits per code: compute the value of each code once per group.
         const bool hasTable = coding_.bits <= 4 && coding_.group >= 16;
         for (std::size_t i = 0; i < n;) {
             const std::uint64_t column = first + i, g = column / coding_.group;
@@ -186,7 +189,7 @@ private:
     }
 
     RowCoding coding_;
-    bool integers_ = true; ///< levels that follow each other
+    bool integers_ = true; ///< levels increase in steps of 1
     std::uint64_t columns_, matrixRows_, groups_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Layers whose rows are streams of codes, lowest bits first, with scales (zero points, biases) of groups of columns.
+// Layers whose rows are streams of codes, lowest bits first. Groups of columns have scales, and maybe zero points or
+// biases.
 
 #include "core/model/conventions/layer.h"
 
@@ -8,43 +9,51 @@
 
 namespace qs {
 
-enum class ScaleCoding { Plain, E8m0, E4m3 }; ///< as the dtype says; bytes that are exponents; bytes that are floats
+/// Plain: in the dtype of the tensor; E8m0: bytes 2^(code - 127); E4m3: bytes that are 8-bit floats.
+enum class ScaleCoding { Plain, E8m0, E4m3 };
 
 struct RowCoding {
     const char* type;
     std::string description;
+    /// Dtype of the layer's values.
     DType dtype;
-    std::vector<std::int64_t> shape;
-    std::vector<Field> fields; ///< codes and scales first
+    std::vector<std::int64_t> shape; ///< of the layer; the last two axes are [rows, columns]
+    std::vector<Field> fields;       ///< codes and scales first; then in any order
 
+    /// Bits per code.
     unsigned bits = 8;
-    unsigned perWord = 0; ///< codes in a word of 32 bits, where no code crosses words; 0: they follow each other
+    /// Codes per 32-bit word if no code crosses a word boundary; 0: codes follow each other without gaps.
+    unsigned perWord = 0;
+    /// Bytes of the codes of one row.
     std::uint64_t rowBytes = 0;
-    const float* levels = nullptr; ///< of every code; lives as long as the program
-    std::uint64_t group = 0;       ///< columns that share a scale
-    std::uint64_t rowsPerScale = 1;
+    const float* levels = nullptr;  ///< the value of each code before scaling; static data
+    std::uint64_t group = 0;        ///< number of columns that share a scale
+    std::uint64_t rowsPerScale = 1; ///< number of rows that share a scale
     ScaleCoding scaleCoding = ScaleCoding::Plain;
-    int zeros = -1, biases = -1, global = -1; ///< places in `fields`; global divides the scales, or
-    bool globalMultiplies = false;            ///< multiplies them
-    unsigned zeroBits = 0;                    ///< zero points packed along rows, in words of 32 bits; 0: one an element
-    std::vector<std::uint32_t> order;         ///< the group of each column, where they are not in order
-    bool roundsProducts = false;              ///< scale times code is rounded to the dtype before the bias is added
+    /// Indices into `fields`, or -1; `global` is one value that divides all scales.
+    int zeros = -1, biases = -1, global = -1;
+    bool globalMultiplies = false; ///< true: `global` multiplies the scales
+    /// Bits of zero points that are packed along the rows into 32-bit words; 0: one element each.
+    unsigned zeroBits = 0;
+    std::vector<std::uint32_t> order; ///< the group of each column; empty if group = column / `group`
+    bool roundsProducts = false;      ///< scale * level is rounded to `dtype` before the bias is added
 };
 
-/// The value is (level - zero) scale + bias in f32.
+/// A layer with value = (level - zero point) * scale + bias, computed in f32.
 std::shared_ptr<const Layer> rowCodedLayer(RowCoding coding);
 
-/// Columns of scales: ceil(columns / group).
+/// Number of groups in a row: ceil(columns / group).
 std::int64_t groupsOf(std::int64_t columns, std::int64_t group);
 
-const float* integerLevels(unsigned bits); ///< code - 2^(bits - 1)
-const float* unsignedLevels();             ///< the code itself
-const float* signedByteLevels();           ///< the code as I8
+const float* integerLevels(unsigned bits); ///< code - 2^(bits - 1): signed integers stored with an offset
+const float* unsignedLevels();             ///< value = code
+const float* signedByteLevels();           ///< value = code as a signed byte
 const float* e4m3Levels();
 const float* e5m2Levels();
 const float* e2m1Levels();
 
-/// A field of column numbers of groups: empty where each column is in the group of its place.
+/// Reads a tensor with the group number of each column (g_idx). Returns an empty list if column c always has group c /
+/// group. Fails if a number is not below `groups`.
 Result<std::vector<std::uint32_t>> readOrder(const Field& field, std::uint64_t group, std::uint64_t groups);
 
 } // namespace qs

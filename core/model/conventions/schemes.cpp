@@ -44,7 +44,7 @@ Schemes::Schemes(const nlohmann::json& quantization) {
                 QRegularExpression pattern(QString::fromStdString(text.substr(3)));
                 if (text.size() <= kLongestPattern && pattern.isValid()) out.patterns.push_back(std::move(pattern));
             } else {
-                // Classes are written with a capital and without dots.
+                // A class name starts with a capital letter and has no dots.
                 out.hasClass = out.hasClass || (text.find('.') == std::string::npos && !text.empty() &&
                                                 text[0] >= 'A' && text[0] <= 'Z');
                 out.names.push_back(text);

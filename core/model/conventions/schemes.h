@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// compressed-tensors' quantization_config: which scheme the weights of a module have.
+// The quantization_config of compressed-tensors: which scheme the weights of a module have.
 
 #include "core/base/json_tree.h"
 
@@ -11,18 +11,20 @@
 
 namespace qs {
 
+/// Settings of one config group.
 struct WeightScheme {
-    std::uint64_t bits = 0; ///< 0: not said
+    std::uint64_t bits = 0; ///< 0: not given
     bool isFloat = false, isSymmetric = true;
-    std::uint64_t group = 0;                       ///< group_size; 0: not said, or -1
-    std::uint64_t blockRows = 0, blockColumns = 0; ///< block_structure
-    std::string strategy, format;                  ///< "" where not said
+    std::uint64_t group = 0;                       ///< group_size in columns; 0: not given or -1
+    std::uint64_t blockRows = 0, blockColumns = 0; ///< block_structure; 0: not given
+    std::string strategy, format;                  ///< "" if not given
 };
 
 class Schemes {
 public:
     explicit Schemes(const nlohmann::json& quantization);
-    /// Of the groups whose targets name the module, or else a class, which is known of no module here.
+    /// Schemes of the groups whose targets name the module. If there are none, those of groups that target a class,
+    /// because the class of a module is not known here.
     std::vector<WeightScheme> of(const std::string& module) const;
     bool empty() const { return groups_.empty(); }
 
