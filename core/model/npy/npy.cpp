@@ -21,8 +21,8 @@ namespace {
 constexpr std::size_t kMostHeader = 10'000, kMostRank = 64;
 constexpr std::uint64_t kMaxNpySize = std::uint64_t(std::numeric_limits<std::int64_t>::max());
 
-/// The literal that NumPy writes: a dictionary with three keys, texts in either quotes, True and False, a tuple of
-/// whole numbers (with the L of Python 2), commas at ends.
+/// Parses the Python literal in the header: a dictionary with three keys. Texts have single or double quotes. The shape
+/// is a tuple of integers, with an L after each in Python 2. A comma may follow the last item.
 class Literal {
 public:
     explicit Literal(std::string_view text) : left_(text) {}
@@ -30,7 +30,7 @@ public:
     bool fortran = false;
     std::vector<std::int64_t> shape;
 
-    /// What is wrong, or "".
+    /// Returns the reason if the text is refused, otherwise "".
     std::string read() {
         bool seen[3] = {};
         if (!take('{')) return "its header is no dictionary";
@@ -115,7 +115,7 @@ constexpr Type kNpyTypes[] = {{"f2", DType::F16}, {"f4", DType::F32}, {"f8", DTy
                               {"u2", DType::U16}, {"u4", DType::U32}, {"u8", DType::U64}, {"b1", DType::Bool},
                               {"c8", DType::C64}, {"V2", DType::BF16}};
 
-/// What is wrong, or "".
+/// Translates NumPy's type text, such as "<f4". Returns the reason if it is refused, otherwise "".
 std::string readDescr(const std::string& descr, DType& dtype, bool& isBigEndian) {
     const std::string shown = quotedName(descr);
     if (descr.empty()) return "its descr is empty";
@@ -124,7 +124,7 @@ std::string readDescr(const std::string& descr, DType& dtype, bool& isBigEndian)
     const std::string_view kind = std::string_view(descr).substr(isMarked ? 1 : 0);
     if (kind.starts_with('O')) return "its elements are Python objects (a pickle), which are never loaded";
     if (kind.starts_with('U') || kind.starts_with('S')) return fmt::format("its elements are texts ({})", shown);
-    // ml_dtypes leaves no name in the file: two bytes can only be bfloat16, one byte any 8-bit float.
+    // ml_dtypes stores no type name. A type of two bytes can only be bfloat16; one of one byte can be any 8-bit float.
     if (kind == "V1" || kind == "f1")
         return fmt::format("its elements are 8-bit floats ({}), and the file does not say which; save them as uint8",
                            shown);
@@ -198,7 +198,7 @@ Result<std::shared_ptr<Model>> openNpy(const std::string& path) {
     if (const auto why = notWhole(file.size(), path); !why.empty())
         return fail(fmt::format("{} {}.", escapeForPeople(path, 200), why), path, 0);
     std::vector<std::byte> head(
-        std::min<std::size_t>(file.size(), 16384)); // a copy: it must not change while it is read
+        std::min<std::size_t>(file.size(), 16384)); // a copy, because the file could change between a check and the use
     file.readInto(0, head);
     const auto header = parseNpyHeader(head, file.size());
     if (file.faulted())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// One array of NumPy's .npy: magic, version, length, a Python dictionary, data. Rules of numpy/lib/_format_impl.py.
+// NumPy's .npy format, one array per file: magic number, version, header length, a Python dictionary as text, data.
+// Rules: numpy/lib/_format_impl.py.
 
 #include "core/model/model.h"
 
@@ -9,20 +10,21 @@ namespace qs {
 struct NpyHeader {
     DType dtype = DType::F32;
     bool fortran = false, isBigEndian = false;
-    std::vector<std::int64_t> shape; ///< as NumPy says it, also of arrays in Fortran order
-    std::uint64_t elements = 0, dataBegin = 0;
+    std::vector<std::int64_t> shape;           ///< as in NumPy, also for arrays in Fortran order
+    std::uint64_t elements = 0, dataBegin = 0; ///< `dataBegin`: in bytes from the start of the .npy file
 };
-/// `head`: the first bytes of a file of `fileSize`, at least 16 KiB of them or all. Errors name no file.
+/// `head`: the first bytes of a file of `fileSize` bytes: 16 KiB, or the whole file if it is shorter. Errors are the
+/// ends of sentences and do not name the file.
 Result<NpyHeader> parseNpyHeader(std::span<const std::byte> head, std::uint64_t fileSize);
 
-/// One tensor, called as the file is.
+/// A model of one tensor, named after the file.
 Result<std::shared_ptr<Model>> openNpy(const std::string& path);
 
-/// The arrays of an .npz archive, called by their keys.
+/// A model of the arrays in an .npz archive, named by their keys.
 Result<std::shared_ptr<Model>> openNpz(const std::string& path);
 
-/// Puts an array into `tensor` whose file (header included) begins at `begin` of `file`, and which lies there or in
-/// memory (see placeStrided).
+/// Sets place, shape and dtype of `tensor`. The .npy file, header included, starts at byte `begin` of `file`. For
+/// `isMemory` see placeStrided().
 Result<void> placeNpy(TensorInfo& tensor, const NpyHeader& header, std::shared_ptr<MappedFile> file,
                       std::uint64_t begin, bool isMemory);
 

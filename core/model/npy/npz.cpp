@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// NumPy's .npz: a ZIP archive of .npy files. What savez wrote is mapped; what savez_compressed wrote is inflated once.
+// Opens NumPy's .npz: a ZIP archive of .npy files. Uncompressed members (savez) stay in the mapped file; compressed
+// ones (savez_compressed) are inflated into memory.
 #include "core/base/tensor_name.h"
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"
@@ -56,7 +57,7 @@ Result<std::shared_ptr<Model>> openNpz(const std::string& path) {
             if (unread++ == 0) firstUnread = fmt::format("{}: {}", quotedName(member.name), header.error().message);
             continue;
         }
-        // Its header, and its row with strides of its own.
+        // Charges the header, and the row with its strides.
         if (!budget.take(sizeof(Array) + sizeof(TensorInfo) + 256 + ListBudget::of(member.name) +
                          4 * ListBudget::heap(header->shape.capacity() * 8)))
             return fail(fmt::format("{}: {}.", shown, budget.why("its list of arrays")), path);

@@ -14,6 +14,7 @@
 namespace qs {
 namespace {
 
+// Bytes; larger tensors are produced twice.
 constexpr std::uint64_t kKept = std::uint64_t(64) << 20;
 
 template<class T> void appendNumber(std::string& out, T value) {
@@ -22,7 +23,7 @@ template<class T> void appendNumber(std::string& out, T value) {
     out.append(bytes, sizeof(T));
 }
 
-/// The header of an .npy file of version 1 or 2, which ends on a multiple of 64.
+/// Header of an .npy file of version 1. Padding makes its length a multiple of 64.
 std::string npyHeader(const TensorToWrite& tensor) {
     std::string shape = fmt::format("{}", fmt::join(tensor.shape, ", "));
     if (tensor.shape.size() == 1) shape += ',';
@@ -41,13 +42,14 @@ struct Member {
     std::uint64_t bytes = 0, offset = 0;
 };
 
-/// What local header and directory have in common; sizes are in the extra field, as numpy's zip64 has them.
+/// Fields that the local header and the directory entry have in common. Sizes are in the ZIP64 extra field, as numpy
+/// writes them.
 std::string commonFields(const Member& member) {
     std::string out;
     appendNumber<std::uint16_t>(out, 45);         // version needed
-    appendNumber<std::uint16_t>(out, 0x0800);     // names are UTF-8
-    appendNumber<std::uint16_t>(out, 0);          // stored
-    appendNumber<std::uint32_t>(out, 0x00210000); // 1980-01-01
+    appendNumber<std::uint16_t>(out, 0x0800);     // flag: names are UTF-8
+    appendNumber<std::uint16_t>(out, 0);          // method: stored
+    appendNumber<std::uint32_t>(out, 0x00210000); // time and date: 1980-01-01
     appendNumber<std::uint32_t>(out, member.crc);
     appendNumber<std::uint32_t>(out, 0xffffffff);
     appendNumber<std::uint32_t>(out, 0xffffffff);
@@ -60,7 +62,7 @@ std::string localHeader(const Member& member) {
     out += commonFields(member);
     appendNumber<std::uint16_t>(out, 20);
     out += member.name;
-    appendNumber<std::uint16_t>(out, 1); // zip64
+    appendNumber<std::uint16_t>(out, 1); // id of the ZIP64 extra field
     appendNumber<std::uint16_t>(out, 16);
     appendNumber<std::uint64_t>(out, member.bytes);
     appendNumber<std::uint64_t>(out, member.bytes);
@@ -107,7 +109,8 @@ std::uint32_t sumOver(std::uint32_t sum, std::string_view text) {
     return std::uint32_t(crc32_z(sum, reinterpret_cast<const unsigned char*>(text.data()), text.size()));
 }
 
-/// The checksum, which comes before the bytes: small tensors are kept until then, others produced twice.
+/// Computes the checksum, which is written before the bytes. Small tensors are kept in memory, others are produced
+/// again.
 Result<TensorToWrite> sumOf(const TensorToWrite& tensor, std::uint64_t bytes, const std::string& header,
                             std::uint32_t& sum, const Job& job) {
     const auto kept = std::make_shared<std::string>();

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// NumPy's .npz as savez writes it: a ZIP archive of stored .npy members, which np.load and a mapping open.
+// Writes NumPy's .npz as numpy.savez does: a ZIP archive of uncompressed .npy members. np.load can open and map it.
 
 #include "core/model/safetensors/safetensors.h"
 
 namespace qs {
 
-/// Tensors over 64 MiB are produced twice, because the checksum comes before the bytes. As writeSafetensors() otherwise.
+/// Returns the size of the file in bytes. Errors: as for writeSafetensors(). A tensor over 64 MiB is produced twice,
+/// because its checksum is written before its bytes.
 Result<std::uint64_t> writeNpz(const std::string& path, std::vector<TensorToWrite> tensors, const Model* opened,
                                const Job& job, const Naming& naming = {});
-/// How NumPy names a type: "<f4"; null: it has none.
+/// NumPy's name of a dtype, such as "<f4"; null if NumPy has none.
 const char* npyType(DType dtype);
 
 } // namespace qs

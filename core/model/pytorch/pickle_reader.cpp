@@ -12,9 +12,10 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kMostLine = 1024; // module and class names
+constexpr std::size_t kMostLine = 1024; // longest name of a module or class
 constexpr std::size_t kMostPickleBytes = std::numeric_limits<std::uint32_t>::max();
 
+// Opcodes between two checks of the memory limit.
 constexpr std::uint64_t kBetweenSums = 256;
 constexpr Pickle::Ref kAbsent = std::numeric_limits<Pickle::Ref>::max();
 
@@ -145,7 +146,7 @@ bool PickleReader::pushNumber(std::size_t bytes, bool isSigned) {
     return makeNumber(Kind::Int, value, made) && push(made);
 }
 
-/// Two's complement of as many bytes as it says.
+/// Reads LONG1: a length byte, then as many bytes in two's complement, little-endian.
 bool PickleReader::pushLong() {
     std::uint64_t length = 0, value = 0;
     std::size_t begin = 0;
@@ -162,7 +163,8 @@ bool PickleReader::pushFloat() {
     std::uint64_t bits = 0;
     Ref made = 0;
     if (!take(8, begin)) return false;
-    for (std::size_t i = 0; i < 8; ++i) bits = bits << 8 | std::uint64_t(out_.bytes_[begin + i]); // big-endian, alone
+    // The only big-endian number in pickles.
+    for (std::size_t i = 0; i < 8; ++i) bits = bits << 8 | std::uint64_t(out_.bytes_[begin + i]);
     return makeNumber(Kind::Float, bits, made) && push(made);
 }
 
@@ -198,14 +200,14 @@ bool PickleReader::pushObject(Ref callable, Ref args) {
     return pushNew(Kind::Object, std::uint32_t(out_.objects_.size() - 1));
 }
 
-/// Takes stack_[begin, end) away.
+/// Removes stack_[begin, end).
 void PickleReader::link(Pickle::Chain& chain, std::size_t begin) {
     const auto count = std::uint32_t(stack_.size() - begin), first = std::uint32_t(out_.pool_.size());
     if (count == 0) return;
     out_.pool_.insert(out_.pool_.end(), stack_.begin() + std::ptrdiff_t(begin), stack_.end());
     stack_.resize(begin);
     auto* last = chain.last ? &out_.segments_[chain.last - 1] : nullptr;
-    if (last && last->begin + last->count == first) { // one after the other: one segment
+    if (last && last->begin + last->count == first) { // they follow the last segment directly: extend it
         last->count += count;
         return;
     }
@@ -251,7 +253,7 @@ bool PickleReader::put(std::uint64_t at) {
     const Ref value = stack_.back();
     if (at < memo_.size())
         memo_[std::size_t(at)] = value;
-    else if (at <= memo_.size() + 1) { // Python 2 begins with 1
+    else if (at <= memo_.size() + 1) { // Python 2 starts with number 1
         memo_.resize(std::size_t(at), kAbsent);
         memo_.push_back(value);
     } else {
@@ -324,7 +326,7 @@ bool PickleReader::step(std::uint8_t opcode) {
     case 0x8a: return pushLong();              // LONG1
     case 'G': return pushFloat();              // BINFLOAT
     case 'X': return pushText(4, Kind::Text);  // BINUNICODE
-    case 'U': return pushText(1, Kind::Bytes); // SHORT_BINSTRING: bytes or a text of Python 2
+    case 'U': return pushText(1, Kind::Bytes); // SHORT_BINSTRING: bytes, or a text of Python 2
     case 'h': return takeNumber(1, n) && get(n);
     case 'j': return takeNumber(4, n) && get(n);
     case 'q': return takeNumber(1, n) && put(n);
@@ -333,7 +335,7 @@ bool PickleReader::step(std::uint8_t opcode) {
     }
 }
 
-/// Of protocols 4 and 5.
+/// Opcodes of protocols 4 and 5.
 bool PickleReader::stepLater(std::uint8_t opcode) {
     std::uint64_t n = 0;
     std::size_t begin = 0;

@@ -20,6 +20,7 @@
 namespace qs {
 namespace {
 
+// Bytes; longest pickle in a ZIP archive.
 constexpr std::uint64_t kMostPickle = std::uint64_t(256) << 20;
 
 std::string_view memberText(std::span<const std::byte> bytes) {
@@ -77,6 +78,7 @@ public:
     }
 
 private:
+    /// Where a storage is: `bytes` bytes at `begin` of a file, or of memory that was inflated from it.
     struct Place {
         std::shared_ptr<MappedFile> file;
         std::uint64_t begin, bytes;

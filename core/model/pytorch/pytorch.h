@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// PyTorch's checkpoints: ZIP archives of one pickle and a file for each storage (since 1.6, TorchScript too), and the
-// pickles with storages behind them of before. Nothing in them is executed (see pickle.h).
+// Reads PyTorch checkpoints. Since PyTorch 1.6 they are ZIP archives with a pickle and one file per storage; so is
+// TorchScript. Older ones are pickles followed by the storages. No code in them is executed (see pickle.h).
 
 #include "core/model/model.h"
 
 namespace qs {
 
+/// `head`: the first bytes of the file, up to 4096.
 bool looksLikePytorch(std::span<const std::byte> head);
 Result<std::shared_ptr<Model>> openPytorch(const std::string& path);
-/// Maps one file and adds its tensors, unsorted.
+/// Maps one file and adds its tensors to the model, unsorted.
 Result<void> addPytorch(Model& model, const std::string& path);
 
 } // namespace qs

@@ -11,14 +11,14 @@ struct Named {
     const char* name;
     DType dtype;
 };
-// In torch and torch.cuda; the quantized ones hold plain integers.
+// Storage classes in the modules torch, torch.cuda and torch.storage. The quantized ones hold plain integers.
 constexpr Named kStorages[] = {
     {"FloatStorage", DType::F32},     {"DoubleStorage", DType::F64},       {"HalfStorage", DType::F16},
     {"BFloat16Storage", DType::BF16}, {"LongStorage", DType::I64},         {"IntStorage", DType::I32},
     {"ShortStorage", DType::I16},     {"CharStorage", DType::I8},          {"ByteStorage", DType::U8},
     {"BoolStorage", DType::Bool},     {"ComplexFloatStorage", DType::C64}, {"QInt8Storage", DType::I8},
     {"QUInt8Storage", DType::U8},     {"QInt32Storage", DType::I32},       {"UntypedStorage", DType::U8}};
-// Kinds that are not shown, whose sizes are needed to find the storages behind them.
+// Storage classes with elements that cannot be shown. Their sizes in bytes are needed to find the storages after them.
 constexpr std::pair<const char*, unsigned> kUnshown[] = {
     {"ComplexDoubleStorage", 16}, {"QUInt4x2Storage", 1}, {"QUInt2x4Storage", 1}};
 constexpr Named kTypes[] = {{"float32", DType::F32},

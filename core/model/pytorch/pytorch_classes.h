@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The classes of torch and Python that checkpoints name and that mean something here, by "module.name".
+// The classes of torch and Python that checkpoints use and that are understood here, by "module.name".
 
 #include "core/model/dtype.h"
 
@@ -10,16 +10,17 @@
 namespace qs {
 
 struct TorchElement {
-    std::optional<DType> dtype; ///< nothing: of a kind that cannot be shown
-    unsigned bytes = 0;
+    std::optional<DType> dtype; ///< empty: a type that cannot be shown
+    unsigned bytes = 0;         ///< of one element
 };
 
-/// Of torch.FloatStorage and its like; nothing for another class.
+/// Element type of torch.FloatStorage and other storage classes. Empty for any other class.
 std::optional<TorchElement> torchElement(std::string_view storageClass);
-/// Of torch.float32 and its like.
+/// Dtype of torch.float32 and other dtype names. Empty for any other name.
 std::optional<DType> torchType(std::string_view name);
-/// A class that only carries plain values, or is one.
+/// True for classes that are plain values or only contain them.
 bool isPlainClass(std::string_view name);
+/// True for collections.OrderedDict, Counter and defaultdict.
 bool isDictionaryClass(std::string_view name);
 
 } // namespace qs

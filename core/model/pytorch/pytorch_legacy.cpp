@@ -13,10 +13,10 @@ namespace {
 
 using Kind = Pickle::Kind;
 
-// LONG1 of ten bytes, 0x1950a86a20f9469cfc6c.
+// The opcode LONG1 with the ten bytes of 0x1950a86a20f9469cfc6c.
 constexpr std::string_view kMagic{"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 12};
 constexpr std::int64_t kProtocol = 1001;
-// Five pickles are short beside the storages; where they are not, more is read.
+// Bytes to read. The five pickles are normally short; if they do not fit into kFirst bytes, kMost bytes are read.
 constexpr std::size_t kFirst = std::size_t(16) << 20, kMost = std::size_t(256) << 20;
 
 std::string_view bytesText(std::span<const std::byte> bytes) {
@@ -70,7 +70,7 @@ bool isTorchLegacy(std::span<const std::byte> head) {
 
 Result<TorchLegacy> readTorchLegacy(const MappedFile& file, const std::string& name, const Model& model) {
     for (std::size_t most = kFirst;; most = kMost) {
-        // A copy: the text must not change between the checks and the use.
+        // Works on a copy, because the file could change between a check and the use.
         std::vector<std::byte> bytes(std::min(file.size(), most));
         file.readInto(0, bytes);
         file.dropPages(0, bytes.size());

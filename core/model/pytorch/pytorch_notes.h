@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What a PyTorch checkpoint holds besides tensors that are shown, counted while it is walked, and in words.
+// Counts what a PyTorch checkpoint contains besides the tensors that are shown, and describes it for warnings.
 
 #include <cstddef>
 #include <map>
@@ -12,15 +12,16 @@ namespace qs {
 struct TorchNotes {
     struct Count {
         std::size_t n = 0;
-        std::string first; ///< the name of the first
+        std::string first; ///< name of the first one
     };
-    std::map<std::string, Count> classes; ///< of objects that are not loaded
-    std::size_t otherClasses = 0;         ///< objects of further ones
-    std::size_t keys = 0;                 ///< values whose keys are no names
+    std::map<std::string, Count> classes; ///< objects of classes that are not loaded, by class name
+    std::size_t otherClasses = 0;         ///< objects of classes beyond those in `classes`
+    std::size_t keys = 0;                 ///< values whose keys are not text or integers; the first is in `firstKeys`
     std::string firstKeys;
+    /// Tensors that are not shown; quantized; storages without a shape; plain values; parts met again.
     Count unread, quantized, bare, plain, again;
 
-    std::vector<std::string> sentences() const; ///< their ends
+    std::vector<std::string> sentences() const; ///< the ends of sentences that start with the path
 };
 
 } // namespace qs

@@ -18,10 +18,11 @@ using Ref = Pickle::Ref;
 using Kind = Pickle::Kind;
 
 constexpr std::size_t kDeepest = 200, kDeepestShape = 64, kMostClasses = 3, kLongestKey = 65536, kLongestStorage = 1024;
-// As parsed, in the list and with strides of its own; the rows of both maps of storages.
+// Bytes of memory per tensor (as parsed, in the list, with strides) and per storage (in both maps).
 constexpr std::uint64_t kPerTensor = sizeof(TorchTensor) + sizeof(TensorInfo) + 224, kPerStorage = 352;
 constexpr std::uint64_t kMostNames = std::uint64_t(64) << 20, kMostElements = std::uint64_t(1) << 59;
 
+/// Walks over the values of a pickle without recursion and collects tensors.
 class StateWalk {
 public:
     StateWalk(const Pickle& pickle, const std::string& prefix, ListBudget* budget)
@@ -43,15 +44,15 @@ public:
     }
 
 private:
-    struct Frame { ///< a container, by its place in the one that holds it
+    struct Frame { ///< a container: its key or index in the container that holds it
         std::uint32_t parent, depth;
         Ref key;
         std::int64_t index;
     };
-    struct Place { ///< of a value in a container
+    struct Place { ///< the place of a value in a container
         std::uint32_t frame;
         Ref key;
-        std::int64_t index; ///< -1: by key, or without a name of its own
+        std::int64_t index; ///< -1: the value has a key, or no name of its own
     };
     struct Open {
         Ref value;
@@ -65,7 +66,7 @@ private:
     bool take(std::uint64_t bytes) {
         return !budget_ || budget_->take(bytes) || wrong(budget_->why("its list of tensors"));
     }
-    /// A text, or bytes that can be one: those are texts of Python 2.
+    /// A text, or bytes that are valid UTF-8, because Python 2 stored text as bytes.
     std::optional<std::string_view> textOf(Ref value) const {
         const auto kind = p_.kind(value);
         if (kind != Kind::Text && kind != Kind::Bytes) return std::nullopt;
@@ -81,7 +82,7 @@ private:
         if (p_.kind(value) != Kind::Int || p_.number(value) < 0) return std::nullopt;
         return std::uint64_t(p_.number(value));
     }
-    /// Classes that are pickled with their source (old checkpoints) are ('module', class, file, text).
+    /// Name of a class. In old checkpoints a class can be pickled with its source: ('module', class, file, text).
     std::string classOf(Ref value) const {
         if (p_.kind(value) == Kind::Persistent) {
             const Ref id = p_.persistentId(value);
@@ -144,7 +145,8 @@ private:
         if (count.n++ == 0) count.first = nameOf(place);
     }
 
-    /// A leaf is taken at once; a container is opened later, once: another way to it, or to itself, is counted.
+    /// Handles a single value at once. A container is only noted, and opened later. Each is opened once; if it is met
+    /// again, it is counted.
     bool visit(Ref value, const Place& place, bool countsPlain) {
         switch (p_.kind(value)) {
         case Kind::None: return true;
@@ -191,7 +193,7 @@ private:
     }
 
     bool visitObject(Ref value, const Place& place) {
-        // Wrappers are followed, a limited number of times: they may hold themselves.
+        // Follows wrappers of objects. The number of steps is limited, because a wrapper can contain itself.
         for (std::size_t n = 0; n < kDeepest; ++n) {
             if (p_.kind(value) != Kind::Object) return visit(value, place, true);
             const auto& object = p_.object(value);
@@ -205,7 +207,8 @@ private:
                 value = p_.item(args, 0);
                 continue;
             }
-            if (is("torch._tensor._rebuild_from_type_v2") && argc > 2) // the function and its arguments
+            // Arguments: the function, the type, and the arguments of the function.
+            if (is("torch._tensor._rebuild_from_type_v2") && argc > 2)
                 return visitRebuilt(p_.className(p_.item(args, 0)), p_.item(args, 2), place);
             if (name.starts_with("torch._utils._rebuild_")) return visitRebuilt(name, args, place);
             if (isDictionaryClass(name)) return open(value, place);
@@ -245,7 +248,7 @@ private:
         if (!offset || !readSizes(p_.item(args, 2), tensor.shape) || !readSizes(p_.item(args, 3), tensor.strides))
             return broken();
         tensor.offset = *offset;
-        // Old checkpoints have views of storages: (key, offset, size).
+        // Old checkpoints can have views of storages: (key, offset, size).
         if (p_.itemCount(id) > 5 && p_.kind(p_.item(id, 5)) == Kind::Tuple) {
             const Ref view = p_.item(id, 5);
             constexpr auto none = std::numeric_limits<std::uint64_t>::max();
@@ -266,7 +269,7 @@ private:
                 notes_.unread.first = fmt::format("{}, of {}", quotedName(name), quotedName(unshown));
             return true;
         }
-        // Bits of views that are carried out when they are read: conjugate, negative.
+        // Flags of views that are computed only when they are read: conjugate and negative.
         const std::size_t metadata = isV3 ? 7 : 6;
         if (!isQuantized && p_.itemCount(args) > metadata && p_.hasPairs(p_.item(args, metadata))) {
             if (notes_.unread.n++ == 0)
@@ -300,12 +303,13 @@ private:
         if (kind != Kind::Object) return visitItems(p_.items(at.value), at.frame, true);
         const auto& object = p_.object(at.value);
         if (isDictionaryClass(classOf(object.callable))) {
-            // What it was made of, a dictionary or a list of pairs; others may share it, so it is walked once.
+            // The constructor's argument: a dictionary or a list of pairs. Other objects may share it, so it is walked
+            // only once.
             const Ref from = p_.itemCount(object.args) > 0 ? p_.item(object.args, 0) : Pickle::kNone;
             if ((p_.kind(from) == Kind::List || p_.kind(from) == Kind::Dict) && !seen_[from]) {
                 seen_[from] = true;
                 std::vector<Ref> pairs = p_.pairs(from);
-                for (const Ref pair : p_.items(from)) { // none of a dictionary
+                for (const Ref pair : p_.items(from)) { // empty for a dictionary
                     if (p_.itemCountAtMost(pair, 2) != 2) continue;
                     const auto two = p_.items(pair);
                     pairs.insert(pairs.end(), two.begin(), two.end());
@@ -318,8 +322,9 @@ private:
                visitItems(p_.items(at.value), at.frame, false);
     }
 
-    /// The attributes of an object: a dictionary, or with the slots a tuple of two. A module keeps its tensors and parts
-    /// in three of them, whose names its state_dict() leaves out.
+    /// The attributes of an object: a dictionary, or a tuple of two dictionaries if the class has slots. A module keeps
+    /// its parameters, buffers and submodules in three attributes. Names in state_dict() do not contain these
+    /// attributes.
     bool visitState(Ref state, std::uint32_t frame) {
         if (p_.kind(state) == Kind::Tuple) {
             for (std::size_t i = 0; i < std::min<std::size_t>(p_.itemCount(state), 2); ++i)
@@ -363,7 +368,7 @@ private:
     std::string rootName_;
     TorchState out_;
     std::vector<bool> seen_;
-    std::deque<Frame> frames_; // deques: no second copy while they grow
+    std::deque<Frame> frames_; // deques, because they need no second copy to grow
     std::deque<Open> open_;
     TorchNotes notes_;
     std::uint64_t names_ = 0;

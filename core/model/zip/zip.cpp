@@ -21,7 +21,7 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kInflatePiece = 1 << 18;
-// Deflate cannot do better than 1032 to 1.
+// Deflate cannot compress better than 1032 to 1.
 constexpr std::uint64_t kBestRatio = 1032;
 
 std::uint64_t defaultInflated() {
@@ -67,7 +67,7 @@ Result<ZipArchive> ZipArchive::open(std::shared_ptr<MappedFile> file, const ZipL
         if (auto same = file->unchanged(); !same) return tl::unexpected(same.error());
     if (!members)
         return fail(fmt::format("{}: {}.", escapeForPeople(file->path(), 200), members.error().message), file->path());
-    file->dropPages(0, file->size()); // the headers of all members
+    file->dropPages(0, file->size()); // frees the pages with the local headers
     archive.file_ = std::move(file);
     archive.members_ = std::move(*members);
     auto& all = archive.members_;
@@ -103,7 +103,8 @@ tl::unexpected<Error> ZipArchive::wrong(const ZipMember& member, std::string_vie
                 file_->path(), static_cast<long long>(member.headerOffset));
 }
 
-/// Fills `into`; `whole`: that is all of the member, so the stream must end there and the checksum is compared.
+/// Fills `into` with the first bytes of a member. `whole`: `into` has the size of the member, so the stream must end
+/// there, and the checksum is compared.
 Result<void> ZipArchive::unpack(const ZipMember& member, std::span<std::byte> into, bool whole) const {
     if (!member.isDeflated) {
         file_->readInto(member.offset, into);
@@ -119,7 +120,7 @@ Result<void> ZipArchive::unpack(const ZipMember& member, std::span<std::byte> in
     std::size_t filled = 0;
     std::uint32_t crc = 0;
     int state = Z_OK;
-    std::byte beyond{}; // one byte more than announced shows a stream that goes on
+    std::byte beyond{}; // room for one byte too many, to detect a stream that is longer than declared
     while (state != Z_STREAM_END) {
         if (z.avail_in == 0 && taken < member.packedBytes) {
             const auto n = std::size_t(std::min<std::uint64_t>(kInflatePiece, member.packedBytes - taken));
@@ -127,7 +128,8 @@ Result<void> ZipArchive::unpack(const ZipMember& member, std::span<std::byte> in
             z.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(piece.data()));
             z.avail_in = uInt(n);
             if (taken > 0)
-                file_->dropPages(member.offset + taken - kInflatePiece, kInflatePiece); // all but the last are whole
+                // All pieces but the last have this size.
+                file_->dropPages(member.offset + taken - kInflatePiece, kInflatePiece);
             taken += n;
         }
         const bool isFull = filled == into.size();
@@ -177,7 +179,8 @@ Result<ZipArchive::Inflated> ZipArchive::inflate(std::span<const ZipMember* cons
             return wrong(*member, fmt::format("is packed as only bombs are: {} bytes in {}", member->bytes,
                                               member->packedBytes));
         result.offsets.push_back(total);
-        const std::uint64_t room = (member->bytes + 63) / 64 * 64; // no overflow: bytes is at most 1032 times a file
+        // Cannot overflow: `bytes` is at most 1032 times the size of the file.
+        const std::uint64_t room = (member->bytes + 63) / 64 * 64;
         if (room > limits_.inflated || total > limits_.inflated - room)
             return wrong(*member, fmt::format("does not fit: members would take more than {} of memory when inflated; "
                                               "save the file without compression",
@@ -203,7 +206,8 @@ Result<ZipArchive::Inflated> ZipArchive::inflate(std::span<const ZipMember* cons
         const std::span into(memory.data + result.offsets[i], std::size_t(members[i]->bytes));
         if (auto done = unpack(*members[i], into, true); !done) return tl::unexpected(done.error());
     }
-    if (memory.data) ::munmap(std::exchange(memory.data, nullptr), total); // the seal against writing wants none mapped
+    // F_SEAL_WRITE fails while a writable mapping exists.
+    if (memory.data) ::munmap(std::exchange(memory.data, nullptr), total);
     if (::fcntl(memory.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0)
         return noMemory();
     auto mapped = MappedFile::ofMemory(std::exchange(memory.fd, -1), file_);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// ZIP archives that may lie: PyTorch checkpoints, .npz, .keras. Stored members are ranges of the file; deflated ones are
-// inflated into sealed memory. Everything that two readers could see differently is refused: bytes before, after or
-// between the members, overlaps, a local header that says another thing than the directory, hidden and double entries.
-// The records are read here and not by libminizip, which compares only method, checksum, sizes and the name's length.
+// Reads ZIP archives that may be hostile: PyTorch checkpoints, .npz, .keras. Stored members are ranges of the file;
+// deflated members are inflated into sealed memory. Refused is everything that two readers could understand
+// differently. Examples are bytes before, between or after the members, overlaps, duplicate entries, and local headers
+// that differ from the directory.
+// libminizip is not used: it compares only method, checksum, sizes and the length of the name.
 
 #include "core/base/result.h"
 
@@ -21,46 +22,52 @@ class MappedFile;
 
 struct ZipMember {
     std::string name;
-    std::uint64_t headerOffset = 0, offset = 0, packedBytes = 0, bytes = 0; ///< `offset`: of its data in the file
-    std::uint32_t crc = 0;
+    /// All in bytes; `headerOffset`: of the local header; `offset`: of the data; both from the start of the file.
+    std::uint64_t headerOffset = 0, offset = 0, packedBytes = 0, bytes = 0;
+    std::uint32_t crc = 0; ///< CRC-32 of the inflated bytes
     bool isDeflated = false;
 };
 
 struct ZipLimits {
-    std::uint64_t members = 1'000'000;
-    std::uint64_t inflated = 0;                      ///< bytes of all members together; 0: 8 GiB or half of the memory
-    std::uint64_t bombFrom = std::uint64_t(1) << 28; ///< bytes of a member from where `bombRatio` counts
-    std::uint64_t bombRatio = 200;                   ///< inflated to packed
-    std::uint64_t checked = std::uint64_t(1) << 28;  ///< bytes of stored members whose checksums opening computes
+    std::uint64_t members = 1'000'000; ///< most entries of the directory
+    /// Most bytes of all inflated members; 0: 8 GiB or half of the memory, whichever is less.
+    std::uint64_t inflated = 0;
+    std::uint64_t bombFrom = std::uint64_t(1) << 28; ///< members of fewer bytes are not checked against `bombRatio`
+    std::uint64_t bombRatio = 200;                   ///< largest allowed ratio of inflated to packed bytes
+    /// Bytes of stored members whose checksums are compared when the archive is opened.
+    std::uint64_t checked = std::uint64_t(1) << 28;
 };
 
 class ZipArchive {
 public:
-    /// Reads the directory and every local header. Errors begin with the file's path.
+    /// Reads the directory and all local headers. Errors start with the path of the file.
     static Result<ZipArchive> open(std::shared_ptr<MappedFile> file, const ZipLimits& limits = {});
 
-    std::span<const ZipMember> members() const { return members_; } ///< by name, folders left out
+    std::span<const ZipMember> members() const { return members_; } ///< sorted by name, without folders
+    /// Null if there is no such member.
     const ZipMember* find(std::string_view name) const;
-    std::uint64_t mostInflated() const { return limits_.inflated; } ///< bytes of members that inflate() makes
-    std::uint64_t memory() const;                                   ///< that its list of members takes
+    /// Limit for the sum of the members in one call of inflate().
+    std::uint64_t mostInflated() const { return limits_.inflated; }
+    std::uint64_t memory() const; ///< bytes of memory that the list of members takes
     const std::shared_ptr<MappedFile>& file() const { return file_; }
 
-    /// The first bytes of a member, at most `most`. Their checksum is not compared.
+    /// The first bytes of a member, at most `most`. The checksum is not compared.
     Result<std::vector<std::byte>> head(const ZipMember& member, std::size_t most) const;
-    /// All bytes of a member that has at most `most`, its checksum compared.
+    /// All bytes of a member, which must have at most `most`. The checksum is compared.
     Result<std::vector<std::byte>> contents(const ZipMember& member, std::uint64_t most) const;
 
     struct Inflated {
-        std::shared_ptr<MappedFile> memory; ///< its unchanged() asks the archive
-        std::vector<std::uint64_t> offsets; ///< in it, of each member, multiples of 64
+        std::shared_ptr<MappedFile> memory; ///< its unchanged() is that of the archive
+        std::vector<std::uint64_t> offsets; ///< of each member in `memory`; multiples of 64
     };
-    /// Inflates deflated members (copies stored ones) into sealed memory, checksums compared.
+    /// Inflates deflated members, or copies stored ones, into sealed memory. Compares the checksums.
     Result<Inflated> inflate(std::span<const ZipMember* const> members) const;
 
-    /// Compares the checksums of stored members as far as the limit allows, and says how many bytes were left out.
+    /// Compares the checksums of stored members, up to the limit `checked`. Returns the number of bytes that were not
+    /// checked.
     Result<std::uint64_t> checkStored() const;
 
-    /// "PATH: member "NAME" WHAT."
+    /// The error "PATH: member "NAME" WHAT.".
     tl::unexpected<Error> wrong(const ZipMember& member, std::string_view what) const;
 
 private:
@@ -71,7 +78,7 @@ private:
     ZipLimits limits_;
 };
 
-/// The warning for members whose checksums checkStored() left out.
+/// The warning for bytes that checkStored() did not check.
 std::string uncheckedText(const std::string& path, std::uint64_t bytes);
 
 } // namespace qs

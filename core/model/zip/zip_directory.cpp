@@ -20,7 +20,7 @@ constexpr std::uint64_t kLocalSize = 30, kCentralSize = 46, kEndSize = 22, kEnd6
 constexpr std::uint64_t kMostDirectory = std::uint64_t(1) << 28;
 constexpr std::uint32_t kFull32 = 0xffffffff;
 constexpr std::uint16_t kFull16 = 0xffff;
-// Of the flags only these change nothing that we do not handle: options of the packer, a descriptor, UTF-8.
+// The flags that are accepted: options of the compressor, a data descriptor after the data, UTF-8 names.
 constexpr std::uint16_t kEncrypted = 1u << 0 | 1u << 6 | 1u << 13, kOptions = 1u << 1 | 1u << 2, kDescribed = 1u << 3,
                         kUtf8 = 1u << 11;
 
@@ -35,7 +35,8 @@ struct Sizes {
     std::uint32_t disk = 0;
 };
 
-/// Fields that are full lie in the extra field 1, in this order, each only if its own is full.
+/// Reads the 64-bit sizes from the ZIP64 extra field (id 1). It contains, in this order, the fields whose short form is
+/// all ones.
 std::string widen(std::span<const std::byte> extra, Sizes& sizes, bool isLocal) {
     std::span<const std::byte> wide;
     bool found = false;
@@ -94,7 +95,8 @@ public:
 
     Result<std::vector<ZipMember>> read() {
         if (auto why = findDirectory(); !why.empty()) return fail(std::move(why));
-        std::vector<std::byte> bytes(directory_.size); // a copy: it must not change between the checks and the use
+        // A copy, because the file could change between a check and the use.
+        std::vector<std::byte> bytes(directory_.size);
         file_.readInto(directory_.begin, bytes);
         std::vector<ZipMember> members;
         members.reserve(directory_.entries);
@@ -125,7 +127,7 @@ private:
         std::size_t length = 0;
     };
     struct End {
-        std::uint64_t begin, end; ///< of the local header, and of the data
+        std::uint64_t begin, end; ///< offsets of the local header and of the end of the data
         std::uint16_t flags;
         std::size_t member;
     };
@@ -139,7 +141,7 @@ private:
     std::string findDirectory() {
         const std::uint64_t size = file_.size();
         if (size < kEndSize) return "it is too short for a ZIP archive";
-        // The end record is the last thing but for a comment, whose length it has.
+        // The end record is followed only by a comment; the length of the comment is in the record.
         const std::size_t tail = std::min<std::uint64_t>(size, kEndSize + 0xffff);
         std::vector<std::byte> last(tail);
         file_.readInto(size - tail, last);
@@ -159,7 +161,7 @@ private:
         if ((disk != 0 && disk != kFull16) || (diskOfDirectory != 0 && diskOfDirectory != kFull16) || here != entries)
             return "it is one part of an archive in several";
         directory_ = {directoryBegin, directorySize, entries};
-        std::uint64_t after = *end; // where the directory must end
+        std::uint64_t after = *end; // offset at which the directory must end
         if (*end >= kLocatorSize && number<std::uint32_t>(*end - kLocatorSize) == kLocator64) {
             const std::uint64_t locator = *end - kLocatorSize, record = number<std::uint64_t>(locator + 8);
             if (number<std::uint32_t>(locator + 4) != 0 || number<std::uint32_t>(locator + 16) > 1)
@@ -247,7 +249,8 @@ private:
         return same || later ? std::string() : "has another checksum or size in its own header than in the directory";
     }
 
-    /// What follows a member's data is its descriptor, if it has one: 32 or 64-bit sizes, with a magic number or not.
+    /// True if these bytes are the data descriptor of a member: CRC and sizes of 32 or 64 bits, with or without a magic
+    /// number.
     bool isDescriptor(std::uint64_t begin, std::uint64_t size, const ZipMember& member) const {
         if (size != 12 && size != 16 && size != 20 && size != 24) return false;
         std::byte raw[24];
@@ -263,7 +266,7 @@ private:
                    : at<std::uint64_t>(bytes, 4) == member.packedBytes && at<std::uint64_t>(bytes, 12) == member.bytes;
     }
 
-    /// Nothing before, between or after the members, and none inside another.
+    /// Checks that the members fill the file up to the directory without gaps and overlaps.
     std::string tile(const std::vector<ZipMember>& members) {
         std::sort(ends_.begin(), ends_.end(), [](const End& a, const End& b) { return a.begin < b.begin; });
         const std::uint64_t first = ends_.empty() ? directory_.begin : ends_.front().begin;
