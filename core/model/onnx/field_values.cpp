@@ -10,6 +10,7 @@ using google::protobuf::internal::WireFormatLite;
 
 namespace {
 
+// Number of values between two noted positions.
 constexpr std::uint64_t kBetweenPlaces = 4096;
 
 } // namespace
@@ -25,7 +26,7 @@ public:
     unsigned chunks() const { return chunks_; }
     bool sawSingle() const { return sawSingle_; }
 
-    /// False at the end of the message, and where it is broken.
+    /// Reads the next value. False at the end of the message or if the message is broken.
     bool next(std::uint64_t& value) {
         while (!broken_) {
             if (chunkEnd_ > 0) {

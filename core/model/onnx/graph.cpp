@@ -13,15 +13,15 @@
 namespace qs::onnx {
 namespace {
 
-constexpr int kMostNested = 10; ///< graphs in nodes of graphs
+constexpr int kMostNested = 10; ///< depth of graphs in nodes of graphs
 constexpr std::size_t kMostTensors = 65'536;
-// As parsed and in the list, of which one is left; what computes elements.
+// Bytes of memory per tensor (as parsed and in the list), and for the object that decodes its elements.
 constexpr std::uint64_t kPerTensor = sizeof(Tensor) + sizeof(TensorInfo), kPerValues = sizeof(OnnxValues) + 64;
 constexpr std::size_t kMostLabel = 100, kMostPrefix = 250, kMostMetadata = 10'000;
 
 using enum Wire;
 
-/// A walk down the messages. Each step returns false after the first thing that is wrong.
+/// Walks over the messages of a model. Each step returns false after the first error.
 class GraphWalk {
 public:
     GraphWalk(std::uint64_t size, const ReadBytes& read) : size_(size), read_(read), budget_(size) {}
@@ -85,7 +85,8 @@ private:
     void tell(const std::string& key, std::string value) {
         if (file.metadata.size() < kMostMetadata && !value.empty()) file.metadata[key] = std::move(value);
     }
-    /// What a node, an attribute or a function is called in the names of its tensors; `otherwise` where that is no name.
+    /// The name of a node, attribute or function as a part of tensor names. `otherwise` if it is empty, too long or not
+    /// text.
     std::string label(Range range, const std::string& otherwise, std::size_t most = kMostLabel) {
         if (range.size() == 0 || range.size() > most) return otherwise;
         auto text = textOf(read_, range);
@@ -163,10 +164,10 @@ private:
     }
 
     bool node(Range range, const std::string& prefix, std::size_t index, int depth) {
-        // Attributes may come before the names; they are walked when those are known.
+        // Attributes may come before the names in the file. So read the names first, then the attributes.
         Message names(read_, range);
         Range name, output, op, domain;
-        std::vector<Range> inputs; // the first ones
+        std::vector<Range> inputs; // the first three
         bool hasAttributes = false;
         for (Field f; names.next(f);) {
             if (f.wire != Length) continue;
@@ -180,7 +181,7 @@ private:
         if (!good(names)) return false;
         const auto opName = label(op, "node"), domainName = label(domain, "");
         const bool isStandard = domainName.empty() || domainName == "ai.onnx";
-        // ONNX Runtime's own has the same inputs.
+        // The operator of the same name in ONNX Runtime's domain has the same inputs.
         if (opName == "DequantizeLinear" && (isStandard || domainName == "com.microsoft") && inputs.size() > 1 &&
             !dequantize(range, inputs, prefix))
             return false;
@@ -229,7 +230,7 @@ private:
         return true;
     }
 
-    /// transB=1 of Gemm: its weight is [out, in].
+    /// True for Gemm with transB=1: its weight is [out, in].
     bool transposesB(Range node) {
         Message message(read_, node);
         for (Field f; message.next(f);) {
@@ -295,7 +296,7 @@ private:
         return good(message);
     }
 
-    /// Numbers of an attribute: one, or a list.
+    /// Adds the numbers of an attribute as a tensor: a scalar or a list.
     bool numbers(Range range, const std::string& name, const ElementType& type, int field, bool isScalar) {
         Tensor tensor;
         tensor.name = name;
@@ -315,7 +316,7 @@ private:
     bool add(Tensor tensor) {
         if (file.tensors.size() == kMostTensors)
             return refuse(tensor.at, fmt::format("it has more than {} tensors", kMostTensors));
-        // Its name may be changed, which takes a second one.
+        // Two texts for the name, because nameApart() may change it.
         const auto names =
             2 * ListBudget::of(tensor.name) + (tensor.external ? ListBudget::of(tensor.external->location) : 0);
         const auto values = tensor.values           ? kPerValues + tensor.values->memory()
@@ -377,8 +378,8 @@ Result<File> parse(std::uint64_t fileSize, const ReadBytes& read, const std::str
 
 bool looksLikeModel(std::span<const std::byte> head) {
     const auto byte = [&](std::size_t i) { return i < head.size() ? unsigned(head[i]) : 256u; };
-    // ir_version first, as every writer has it, then another field of ModelProto with its wire type: producer_name to
-    // domain, model_version, doc_string, graph, opset_import, metadata_props.
+    // All writers put ir_version first. Another field of ModelProto follows: producer_name to domain, model_version,
+    // doc_string, graph, opset_import or metadata_props.
     if (byte(0) != 0x08 || byte(1) == 0 || byte(1) > 100) return false;
     static constexpr unsigned kTags[] = {0x12, 0x1a, 0x22, 0x28, 0x32, 0x3a, 0x42, 0x72};
     return std::find(std::begin(kTags), std::end(kTags), byte(2)) != std::end(kTags);

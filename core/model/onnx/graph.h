@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What an ONNX model says of its tensors: initializers of the graph and of graphs in its nodes (If, Loop, Scan, functions),
-// tensors in attributes (Constant). Fields by their numbers in onnx.proto.
+// Finds the tensors of an ONNX model: initializers of the graph, of graphs inside nodes (If, Loop, Scan) and of
+// functions, and tensors in attributes (Constant). Field numbers are those of onnx.proto.
 
 #include "core/base/result.h"
 #include "core/model/onnx/tensor.h"
@@ -15,23 +15,23 @@
 
 namespace qs::onnx {
 
-/// A DequantizeLinear node by the tensors that it reads, as the model lists them; `zero` may be empty.
+/// A DequantizeLinear node, by the names of the tensors that it reads. `zero` is empty if the node has no zero points.
 struct Dequantize {
     std::string codes, scale, zero;
-    std::int64_t axis = 1, blockSize = 0;
+    std::int64_t axis = 1, blockSize = 0; ///< attributes of the node
 };
 
 struct File {
     std::vector<Dequantize> dequantized;
-    std::deque<Tensor> tensors; ///< taken from the front while the list of the model is made
+    std::deque<Tensor> tensors; ///< a deque, so that the caller can free entries while it builds the list of the model
     std::map<std::string, std::string> metadata;
-    std::set<std::string> outputLast; ///< names that MatMul or Gemm multiply by as [in, out]
-    std::vector<std::string> unread;  ///< sentences' ends: what is in the model and not among the tensors
+    std::set<std::string> outputLast; ///< names of weights that MatMul or Gemm uses as [in, out]
+    std::vector<std::string> unread;  ///< ends of sentences: tensors that are in the model but not read
 };
 
-/// `path` only names the place in errors.
+/// Parses a model of `fileSize` bytes. `path` is used only in messages.
 Result<File> parse(std::uint64_t fileSize, const ReadBytes& read, const std::string& path);
-/// The first fields of a ModelProto.
+/// True if the bytes start like a ModelProto.
 bool looksLikeModel(std::span<const std::byte> head);
 
 } // namespace qs::onnx

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// ONNX models: weights in the protobuf file or in files that it names, which lie in its folder.
+// Opens ONNX models. Tensors are in the protobuf file, or in files in its folder that it names.
 
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
@@ -8,10 +8,11 @@
 
 namespace qs {
 
-/// Elements that are not bytes of the file as they are: integers of a field, and elements of 4 or 2 bits.
+/// Elements that must be decoded: integers stored as varints, and elements of 4 or 2 bits.
 class OnnxValues final : public DerivedTensor {
 public:
-    /// `offset`: of the packed elements in what `read` reads, unless `values` has them. `file` null: nothing to watch.
+    /// `offset`: of the packed elements in the source of `read`; unused if the tensor has `values`. `file`: checked by
+    /// unchanged(); may be null.
     OnnxValues(ReadBytes read, std::shared_ptr<MappedFile> file, const onnx::Tensor& tensor, std::uint64_t offset);
 
     const char* typeId() const override;
@@ -22,7 +23,7 @@ public:
     Result<void> unchanged() const override;
 
 private:
-    void packed(std::uint64_t begin, std::span<std::byte> into) const; ///< bytes as they would lie in raw_data
+    void packed(std::uint64_t begin, std::span<std::byte> into) const; ///< the bytes that raw_data would contain
     ReadBytes read_;
     std::shared_ptr<MappedFile> file_;
     const onnx::ElementType& type_;

@@ -90,7 +90,8 @@ private:
         return {};
     }
 
-    /// Its number in Model::files, -1 when there is none. Errors are the rest of a sentence.
+    /// Opens an external file once and returns its index in Model::files, or -1 if it does not exist. The error is the
+    /// end of a sentence.
     Result<int> fileOf(const std::string& location) {
         if (const auto known = files_.find(location); known != files_.end()) return known->second;
         auto opened = folder_.open(location);

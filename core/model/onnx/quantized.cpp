@@ -11,13 +11,14 @@
 namespace qs::onnx {
 namespace {
 
-// What decodes it, with its fields and what people see of them, beside the rows of those until all are taken.
+// Bytes of memory per layer: its decoder, its fields and their description. The rows of the fields are charged too,
+// because they are kept until all layers are found.
 constexpr std::uint64_t kPerLayer = 1400;
 
-/// As in the operator's definition: (code - zero point) * scale, in f32.
+/// value = (code - zero point) * scale in f32, as the operator DequantizeLinear is defined.
 class QdqLayer final : public Layer {
 public:
-    /// `inner`: elements that follow each other under one scale; scales repeat every `channels` of them.
+    /// `inner`: number of consecutive elements with the same scale. The scales repeat after `channels` such runs.
     QdqLayer(std::vector<std::int64_t> shape, std::vector<qs::Field> fields, std::uint64_t channels,
              std::uint64_t inner)
         : Layer({"ONNX-QDQ", describe(fields, channels), fields[1].info.dtype, std::move(shape), std::move(fields)}),
@@ -26,7 +27,7 @@ public:
     void values(std::uint64_t begin, std::size_t n, float* out) const override {
         if (n == 0) return;
         const auto codes = field(0).floats(begin, n);
-        // Of a few channels their own scales, of more all of them.
+        // If the range has only a few channels, read the scales of these; otherwise read all scales.
         const std::uint64_t first = begin / inner_, last = (begin + n - 1) / inner_;
         const bool inOneTurn = first / channels_ == last / channels_;
         const std::uint64_t from = inOneTurn ? first % channels_ : 0;
@@ -53,7 +54,8 @@ private:
     bool hasZeros_;
 };
 
-/// The layers of a model, which take the place of their tensors in the end. Scales may belong to several of them.
+/// Collects the layers of a model; finish() puts them into the model in place of their tensors. Several layers may use
+/// the same scales.
 class Layers {
 public:
     explicit Layers(Model& model) : model_(model), taken_(model.tensors.size()), budget_(model, 0) {}
@@ -89,17 +91,17 @@ public:
     }
 
 private:
-    /// Of its bytes as they lie in a file: what is computed itself is no field.
+    /// Null if there is no such tensor or if it is computed.
     const TensorInfo* find(const std::string& name) const {
         const TensorInfo* found = name.empty() ? nullptr : model_.find(name);
         return found && !found->derived ? found : nullptr;
     }
     qs::Field field(const TensorInfo& tensor) const { return {tensor, model_.files[tensor.file].mapping}; }
 
-    /// Null: not a weight, or not a kind that is decoded here.
+    /// Null if the node does not dequantize a weight, or not in a way that is supported here.
     std::shared_ptr<const Layer> layerOf(const Dequantize& node) const;
 
-    /// Without what quantizers of ONNX Runtime put behind the name of the weight.
+    /// The name without the suffix that ONNX Runtime's quantizers append, if no other tensor has it.
     std::string nameOf(const std::string& codes) const {
         for (const std::string_view end : {"_quantized", "_quant"})
             if (codes.size() > end.size() && codes.ends_with(end)) {
@@ -110,7 +112,7 @@ private:
     }
 
     Model& model_;
-    std::vector<bool> taken_; ///< of each tensor
+    std::vector<bool> taken_; ///< for each tensor: a layer uses it
     ListBudget budget_;
     std::vector<TensorInfo> layers_;
 };
@@ -118,7 +120,7 @@ private:
 std::shared_ptr<const Layer> Layers::layerOf(const Dequantize& node) const {
     const TensorInfo *codes = find(node.codes), *scales = find(node.scale), *zeros = find(node.zero);
     if (!codes || !scales || (!node.zero.empty() && !zeros) || codes->elements == 0 || node.blockSize != 0) return {};
-    if (taken_[std::size_t(codes - model_.tensors.data())]) return {}; // a weight that two nodes read
+    if (taken_[std::size_t(codes - model_.tensors.data())]) return {}; // another node already reads this weight
     const bool isInteger = codes->dtype == DType::I8 || codes->dtype == DType::U8 || codes->dtype == DType::I32;
     const bool isFloat = scales->dtype == DType::F32 || scales->dtype == DType::F16 || scales->dtype == DType::BF16;
     if (!isInteger || !isFloat || scales->shape.size() > 1) return {};

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Weights that an ONNX model stores as integers: initializers that a DequantizeLinear node reads with a constant scale.
+// Quantized weights of ONNX models: integer initializers that a DequantizeLinear node reads, with a constant scale.
 
 #include "core/model/model.h"
 #include "core/model/onnx/graph.h"
 
 namespace qs::onnx {
 
-/// Puts the values in the place of the integers, the scale and the zero point, where these are tensors of the model. Of a
-/// node that reads what another one computes, or scales of blocks, the tensors stay as they are.
+/// Replaces integers, scale and zero point with the dequantized tensor, if all of them are tensors of the model.
+/// Otherwise, and for blockwise scales, the tensors stay as they are.
 void addQuantizedLayers(Model& model, const std::vector<Dequantize>& nodes);
 
 } // namespace qs::onnx

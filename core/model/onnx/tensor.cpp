@@ -51,27 +51,27 @@ bool dims(const ReadBytes& read, Range range, std::vector<std::int64_t>& shape) 
         std::uint64_t dim = 0;
         if (!in.ReadVarint64(&dim)) return false;
         shape.push_back(std::int64_t(dim));
-        if (shape.size() > kMostRank) return true; // said by the caller
+        if (shape.size() > kMostRank) return true; // reported by the caller
     }
     return true;
 }
 
-/// What one TensorProto says, before it is asked whether that can be.
+/// The fields of one TensorProto, before they are checked against each other.
 struct Said {
     std::vector<std::int64_t> shape;
     std::int64_t number = 0, location = 0;
     std::optional<Range> raw, name;
     bool isSegment = false;
-    std::uint32_t typed = 0; ///< a bit for each field that has values
+    std::uint32_t typed = 0; ///< bit n is set if field n has values
     External external;
-    std::string wrong; ///< the first thing that is
+    std::string wrong; ///< the first error, or ""
 
     void refuse(std::string why) {
         if (wrong.empty()) wrong = std::move(why);
     }
 };
 
-/// One key and value of external_data.
+/// Reads one key-value pair of external_data.
 void readEntry(const ReadBytes& read, Range range, Said& said) {
     Message message(read, range);
     std::string key, value;
@@ -120,7 +120,7 @@ Said readMessage(const ReadBytes& read, Range range) {
     return said;
 }
 
-/// Multiplies the dimensions; what is wrong with them, or "".
+/// Computes the number of elements. Returns the error, or "".
 std::string count(const std::vector<std::int64_t>& shape, std::uint64_t& elements) {
     if (shape.size() > kMostRank) return fmt::format("it has more than {} dimensions", kMostRank);
     std::uint64_t most = 1;
@@ -134,7 +134,7 @@ std::string count(const std::vector<std::int64_t>& shape, std::uint64_t& element
     return {};
 }
 
-/// Where the bytes are: "" and the tensor knows, or it is left, or what is wrong.
+/// Finds the elements. Sets the place in `out.tensor`, or `out.left`, and returns "". Otherwise returns the error.
 std::string place(const ReadBytes& read, Range message, Said& said, ParsedTensor& out) {
     Tensor& t = out.tensor;
     const auto needs = [&](std::uint64_t want, const char* what, const char* who, std::uint64_t has) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// One TensorProto, and where its elements are.
+// Parses one TensorProto and finds its elements.
 
 #include "core/model/dtype.h"
 #include "core/model/onnx/field_values.h"
@@ -12,18 +12,20 @@
 
 namespace qs::onnx {
 
-/// A number of TensorProto.DataType. Elements of less than a byte lie low bits first.
+/// An element type, with its number in TensorProto.DataType. Elements of less than 8 bits are packed, lowest bits
+/// first.
 struct ElementType {
     int number;
-    const char* id; ///< as ONNX names it
-    DType dtype;    ///< of the elements as they are read: I8 of INT4, F32 of FLOAT4E2M1
+    const char* id; ///< name in ONNX
+    DType dtype;    ///< of the decoded elements: I8 for INT4, F32 for FLOAT4E2M1
     unsigned bits;  ///< of an element in raw_data
-    int field;      ///< of values that do not lie in raw_data
-    Wire wire;
-    unsigned width; ///< bytes of raw_data that one value of that field stands for
+    int field;      ///< number of the TensorProto field for values that are not in raw_data
+    Wire wire;      ///< how that field is encoded
+    unsigned width; ///< bytes of raw_data that one value of that field replaces
 };
-const ElementType* findElementType(std::int64_t number); ///< null: STRING, COMPLEX128, and types of later versions
+const ElementType* findElementType(std::int64_t number); ///< null for STRING, COMPLEX128 and types of later versions
 
+/// external_data: elements that are stored in another file. All numbers in bytes.
 struct External {
     std::string location;
     std::uint64_t offset = 0;
@@ -36,29 +38,32 @@ struct Tensor {
     std::vector<std::int64_t> shape;
     std::uint64_t elements = 0;
     std::uint64_t rawBytes() const { return (elements * type->bits + 7) / 8; }
-    std::uint64_t at = 0; ///< of its message in the file
+    std::uint64_t at = 0; ///< offset of its message in the file
 
-    // Its bytes: where they are in this file, or in another, or values of a field.
+    // Its elements: at an offset in this file, in another file, or values of a field.
     std::optional<std::uint64_t> offset;
     std::optional<External> external;
     std::shared_ptr<const FieldValues> values;
 
-    /// Values that are one array in the file are bytes at an offset.
+    /// Stores values of a field; as an offset, if they are one array in the file.
     void keep(std::shared_ptr<const FieldValues> found);
 };
 
+/// What parseTensor() returns.
 struct ParsedTensor {
     Tensor tensor;
-    const char* left = nullptr; ///< why it is not among the tensors: "holds texts"
-    std::string wrong;          ///< what is wrong with it, and where
-    std::uint64_t at = 0;
+    const char* left = nullptr; ///< why the tensor is not read, such as "holds texts"; null if it is read
+    std::string wrong;          ///< error message if the tensor is invalid, otherwise ""
+    std::uint64_t at = 0;       ///< offset of its message in the file
 };
-/// It is called `prefix` and then `called`, or its own name, or unnamed_N.
+/// Parses the TensorProto in `message`. The name is `prefix` followed by `called`, or by its own name, or by
+/// "unnamed_N" with N = `unnamed`.
 ParsedTensor parseTensor(const ReadBytes& read, Range message, const std::string& prefix, const std::string& called,
                          std::size_t unnamed);
 
-std::string shortText(const ReadBytes& read, Range range); ///< at most kMostText bytes of it
+std::string shortText(const ReadBytes& read, Range range); ///< the first kMostText bytes of a text
 constexpr std::size_t kMostText = 4096, kMostName = std::size_t(1) << 20;
+/// True if the text is valid UTF-8 without NUL.
 bool isText(std::string_view name);
 
 } // namespace qs::onnx

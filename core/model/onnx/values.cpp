@@ -9,11 +9,11 @@
 namespace qs {
 namespace {
 
-constexpr std::uint64_t kPiece = 16 * 1024; ///< bytes of packed elements at a time
+constexpr std::uint64_t kPiece = 16 * 1024; ///< bytes of packed elements that are read at a time
 
 constexpr float kE2m1[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6};
 
-/// One element of 4 or 2 bits in the bytes of its dtype.
+/// Converts one code of 4 or 2 bits to the bytes of its dtype.
 void unpack(const onnx::ElementType& type, unsigned code, std::byte* out) {
     const unsigned sign = 1u << (type.bits - 1);
     if (type.dtype == DType::F32)
@@ -41,7 +41,7 @@ Result<void> OnnxValues::unchanged() const { return file_ ? file_->unchanged() :
 
 void OnnxValues::packed(std::uint64_t begin, std::span<std::byte> into) const {
     if (!values_) return read_(offset_ + begin, into);
-    // Whole values; the range may begin and end within one.
+    // Reads whole values, because the range may start or end inside a value.
     const std::uint64_t width = type_.width, first = begin / width, end = (begin + into.size() + width - 1) / width;
     if (begin % width == 0 && into.size() % width == 0)
         return values_->read(read_, first, std::size_t(end - first), unsigned(width), into.data());

@@ -11,7 +11,7 @@ using google::protobuf::internal::WireFormatLite;
 namespace {
 
 constexpr std::size_t kPiece = 16 * 1024;
-constexpr int kMostGroups = 32; ///< within each other
+constexpr int kMostGroups = 32; ///< depth of nested groups
 
 } // namespace
 
@@ -62,7 +62,7 @@ bool Message::next(Field& field) {
     while (!failed()) {
         const auto begin = at();
         const std::uint32_t tag = in_.ReadTag();
-        // 0 at the end and for garbage alike; a number of field 0 is garbage.
+        // The tag is 0 at the end of the message and for invalid bytes. Field number 0 is invalid too.
         if (tag == 0)
             return at() == range_.end && in_.ConsumedEntireMessage()
                        ? false
@@ -89,7 +89,7 @@ bool Message::next(Field& field) {
             std::uint64_t length = 0;
             if (!in_.ReadVarint64(&length)) return ends();
             field.range.begin = at();
-            // Checked first: limits of protobuf beyond the end are cut silently.
+            // Check the length here: protobuf silently shortens a limit that is beyond the end.
             if (length > range_.end - field.range.begin)
                 return fails(fmt::format("field {} at byte {} says {} bytes where {} are left", field.number, begin,
                                          length, range_.end - field.range.begin));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Protobuf's wire format, field by field over a file: nothing is built but what is asked for. Texts and long data are
-// ranges of the file, read when they are wanted.
+// Reads protobuf's wire format field by field from a file. No message objects are built. Texts and data stay ranges of
+// the file until they are needed.
 
 #include "core/model/read_bytes.h"
 
@@ -14,7 +14,7 @@
 
 namespace qs::onnx {
 
-/// A range of the file in pieces of a few KiB; what is skipped is not read.
+/// A range of the file as a protobuf stream, in pieces of some KiB. Bytes that are skipped are not read.
 class RangeStream final : public google::protobuf::io::ZeroCopyInputStream {
 public:
     RangeStream(const ReadBytes& read, std::uint64_t begin, std::uint64_t end) : read_(read), at_(begin), end_(end) {}
@@ -27,11 +27,12 @@ private:
     const ReadBytes& read_;
     std::uint64_t at_, end_, passed_ = 0;
     std::vector<std::byte> piece_;
-    std::size_t backedUp_ = 0; ///< bytes at the end of piece_ that come again
+    std::size_t backedUp_ = 0; ///< bytes at the end of piece_ that Next() returns again
 };
 
 enum class Wire { Varint = 0, Fixed64 = 1, Length = 2, Fixed32 = 5 };
 
+/// A range of bytes in the file.
 struct Range {
     std::uint64_t begin = 0, end = 0;
     std::uint64_t size() const { return end - begin; }
@@ -40,17 +41,18 @@ struct Range {
 struct Field {
     int number = 0;
     Wire wire = Wire::Varint;
-    std::uint64_t value = 0; ///< of numbers
-    Range range;             ///< of what has a length
+    std::uint64_t value = 0; ///< if it is a number
+    Range range;             ///< if its wire type is Length
 };
 
-/// The fields of one message. Groups, which no ONNX message has, are passed over.
+/// Iterates over the fields of one message. Groups are skipped; ONNX does not use them.
 class Message {
 public:
     Message(const ReadBytes& read, Range range);
-    bool next(Field& field); ///< false at the end, and after something broken
+    bool next(Field& field); ///< false at the end of the message and after an error
     bool failed() const { return !why_.empty(); }
     const std::string& why() const { return why_; } ///< "field 7 at byte 12 says 900 bytes where 3 are left"
+    /// Offset of the current position in the file.
     std::uint64_t at() const { return range_.begin + std::uint64_t(in_.CurrentPosition()); }
 
 private:

@@ -15,10 +15,10 @@ namespace qs {
 namespace tfjs {
 namespace {
 
-constexpr int kMostDeep = 64; ///< models of layers within models
+constexpr int kMostDeep = 64; ///< depth of nested JSON; layers models can contain models
 constexpr std::size_t kMostRank = 64, kMostShards = 6'000, kLongestPath = 4'096;
 constexpr std::uint64_t kMost = std::uint64_t(std::numeric_limits<std::int64_t>::max()) / 16;
-constexpr std::uint64_t kPerAffine = 1'200; ///< what decodes it, beside its row
+constexpr std::uint64_t kPerAffine = 1'200; ///< bytes of memory for the decoder, besides the row
 constexpr std::size_t kLeastWeight = sizeof(R"({"name":"","shape":[],"dtype":"bool"},)") - 1;
 
 struct Type {
@@ -44,7 +44,7 @@ class Visitor final : public JsonVisitor {
 public:
     explicit Visitor(std::uint64_t length) : budget_(length, length) {
         mostDeep = kMostDeep;
-        manifest.weights.reserve(length / kLeastWeight + 1); // pages that nothing is written to are no memory
+        manifest.weights.reserve(length / kLeastWeight + 1); // pages that are never written use no memory
     }
     Manifest manifest;
     bool hasManifest = false;
@@ -102,7 +102,7 @@ public:
         return true;
     }
     bool other(const char* kind) override {
-        // Writers in Python may say so of a weight that is not quantized.
+        // Python writers may store null for a weight that is not quantized.
         if (in() == In::Weight && which_ == 3 && std::string_view(kind) == "null") return true;
         return wrongKind(kind);
     }
@@ -128,7 +128,7 @@ private:
                      : fmt::format("weight {} of group {}", weightsInGroup_ + 1, manifest.groups.size());
     }
 
-    /// A value of another kind than the place wants.
+    /// The error for a value whose JSON type does not fit its place.
     bool wrongKind(const char* kind) {
         switch (in()) {
         case In::Nothing: return refuse(fmt::format("it is {}, not a model of TensorFlow.js", kind));
@@ -254,7 +254,7 @@ private:
         return true;
     }
 
-    /// What is wrong, or "".
+    /// Sets the coding of a weight. Returns the error, or "".
     std::string coding(Weight& weight) const {
         if (dtype_ == "string") {
             if (hasQuantization_) return "is a string and says how it is quantized";
@@ -284,7 +284,7 @@ private:
     ListBudget budget_;
     std::vector<In> stack_;
     std::string key_;
-    int which_ = -1; ///< of the keys that the object has; -1: another
+    int which_ = -1; ///< index of the current key among the known keys; -1: an unknown key
     unsigned rootSeen_ = 0, groupSeen_ = 0, weightSeen_ = 0, quantizationSeen_ = 0;
     std::size_t weightsInGroup_ = 0, shards_ = 0;
     std::optional<std::string> name_;

@@ -19,11 +19,11 @@ namespace fs = std::filesystem;
 using tfjs::Coding, tfjs::Group, tfjs::Manifest, tfjs::Piece, tfjs::Weight;
 
 struct Shard {
-    std::shared_ptr<MappedFile> file; ///< null: it is missing
-    std::uint32_t number = 0;         ///< in Model::files
+    std::shared_ptr<MappedFile> file; ///< null if the file is missing
+    std::uint32_t number = 0;         ///< index in Model::files
 };
 
-/// Shards that follow each other, read as one.
+/// Consecutive shards as one range of bytes.
 class ShardStream {
 public:
     explicit ShardStream(std::span<const Shard> shards) : shards_(shards) {
@@ -32,10 +32,10 @@ public:
     std::uint64_t size() const { return size_; }
 
     struct Place {
-        std::vector<Piece> pieces; ///< none without bytes
-        std::uint32_t file = 0;    ///< of the first
+        std::vector<Piece> pieces; ///< empty for 0 bytes
+        std::uint32_t file = 0;    ///< index in Model::files of the first shard
     };
-    /// [begin, begin + size) lies inside.
+    /// The pieces of bytes [begin, begin + size), which must lie in the shards.
     Place at(std::uint64_t begin, std::uint64_t size) const {
         Place place;
         if (size == 0) return place;
@@ -49,7 +49,8 @@ public:
         return place;
     }
 
-    /// Bytes of so many texts, each after its length in 32 bits; none where they end beyond the shards.
+    /// Number of bytes of `texts` strings at `begin`; each follows its length as u32. Empty if they end after the last
+    /// shard.
     std::optional<std::uint64_t> textsAt(std::uint64_t begin, std::uint64_t texts) const {
         if (texts > (size_ - begin) / 4) return std::nullopt;
         std::uint64_t at = begin, bufferAt = 0;
@@ -118,7 +119,7 @@ private:
         const MappedFile& file = **mapping;
         if (const auto why = notWhole(file.size(), model_->path); !why.empty())
             return fail(fmt::format("{} {}.", shown_, why), model_->path, 0);
-        // A copy: the text must not change between the checks and the parse.
+        // A copy, because the file could change between a check and the use.
         std::string text(std::min<std::size_t>(file.size(), 100'000'001), '\0');
         file.readInto(0, std::as_writable_bytes(std::span(text)));
         file.dropPages(0, text.size());
@@ -153,7 +154,7 @@ private:
         return {};
     }
 
-    /// Weights from the front up to the first shard that is missing, then from the end back to the last such one.
+    /// Finds weights from the start up to the first missing shard, then from the end back to the last missing shard.
     Result<void> place(std::span<Weight> weights, std::span<const Shard> shards, std::size_t number) {
         const auto isMissing = [](const Shard& shard) { return !shard.file; };
         const auto gap = std::find_if(shards.begin(), shards.end(), isMissing);
@@ -229,7 +230,8 @@ private:
     std::string shown_;
     std::size_t named_ = 0, missing_ = 0, missingWeights_ = 0;
     std::string firstMissing_;
-    std::map<std::string, std::pair<std::string, std::size_t>> left_; ///< by reason: the first, and how many
+    /// By reason: the first weight and the number of weights.
+    std::map<std::string, std::pair<std::string, std::size_t>> left_;
 };
 
 } // namespace

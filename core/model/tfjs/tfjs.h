@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Models of TensorFlow.js: model.json (of layers or of a graph), or weights_manifest.json of before version 1, and the
-// shards that it names, which lie in its folder. Weights follow each other through the shards of a group.
+// Opens TensorFlow.js models: model.json (a layers model or a graph model), or weights_manifest.json from before
+// version 1, and their shards in the same folder. The weights of a group are stored one after another across its
+// shards.
 // Source: tfjs:`tfjs-core/src/io/{types,io_utils}.ts`.
 
 #include "core/model/model.h"
@@ -14,21 +15,22 @@ namespace qs {
 namespace tfjs {
 
 enum class Coding {
-    Plain,  ///< elements as the dtype says
-    Affine, ///< codes; the value is float(code * scale + min), in doubles, as JavaScript computes
-    Text,   ///< lengths and bytes, which are no numbers
+    Plain,  ///< elements of the dtype
+    Affine, ///< codes: value = float(code * scale + min), computed in double as JavaScript does
+    Text,   ///< strings, each after its length
 };
 
 struct Weight {
-    TensorInfo info; ///< as it is stored: name, dtype of the codes, shape, bytes (0 of texts)
+    TensorInfo info; ///< as stored: name, dtype of the codes, shape, size in bytes (0 for strings)
     Coding coding = Coding::Plain;
     double scale = 0, min = 0;
-    bool isRounded = false; ///< codes of whole numbers (int32): shown as codes
+    bool isRounded = false; ///< codes of an int32 weight: they are shown as codes
 };
 
+/// Shards and the weights in them.
 struct Group {
-    std::vector<std::string> paths; ///< of its shards, from the folder on
-    std::size_t end = 0;            ///< of its weights; they begin where those of the group before end
+    std::vector<std::string> paths; ///< of the shards, relative to the folder
+    std::size_t end = 0; ///< index after the last weight; the first weight follows the last one of the group before
 };
 
 struct Manifest {
@@ -37,21 +39,21 @@ struct Manifest {
     std::map<std::string, std::string> metadata; ///< format, generatedBy, convertedBy
 };
 
-/// What the JSON text says; `path` only names the place in errors. It holds no shard twice.
+/// Parses the JSON text. `path` is used only in messages. Fails if a shard is named twice.
 Result<Manifest> parseManifest(std::string_view text, const std::string& path);
 
-/// Bytes of a weight: in a shard, or in several that follow each other.
+/// A part of a weight's bytes, in one shard. A weight has several if it crosses the end of a shard.
 struct Piece {
     std::shared_ptr<MappedFile> file;
     std::uint64_t offset = 0, size = 0;
 };
 
-/// The tensor of what lies in these pieces.
+/// The tensor whose bytes are in these pieces; dequantized to F32 if its coding is Affine.
 TensorInfo derive(Weight weight, std::vector<Piece> pieces);
 
 } // namespace tfjs
 
-/// Of the first bytes of a text.
+/// True if the start of a text file looks like a model. `head`: the first bytes, up to 4096.
 bool looksLikeTfjs(std::string_view head);
 
 Result<std::shared_ptr<Model>> openTfjs(const std::string& path);

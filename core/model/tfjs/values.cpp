@@ -10,9 +10,9 @@
 namespace qs::tfjs {
 namespace {
 
-constexpr std::size_t kPiece = 16 * 1024; ///< elements at a time
+constexpr std::size_t kPiece = 16 * 1024; ///< elements decoded at a time
 
-/// Elements that begin in one shard and end in another.
+/// A weight whose bytes are in several shards.
 class Joined final : public DerivedTensor {
 public:
     Joined(DType dtype, std::vector<Piece> pieces) : dtype_(dtype), pieces_(std::move(pieces)) {}
@@ -97,7 +97,8 @@ TensorInfo derive(Weight weight, std::vector<Piece> pieces) {
     if (pieces.size() > 1) out.derived = std::make_shared<const Joined>(out.dtype, std::move(pieces));
     if (weight.coding != Coding::Affine) return out;
     weight.info = out;
-    if (file) out.derived = std::make_shared<const Codes>(weight, Field{weight.info, file}); // else without elements
+    // Without a file there are no elements.
+    if (file) out.derived = std::make_shared<const Codes>(weight, Field{weight.info, file});
     out.dtype = DType::F32;
     out.bytes = out.elements * 4;
     return out;

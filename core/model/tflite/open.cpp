@@ -14,10 +14,10 @@ namespace qs {
 namespace tflite {
 namespace {
 
-constexpr std::uint64_t kPiece = 16 * 1024; ///< elements at a time
+constexpr std::uint64_t kPiece = 16 * 1024; ///< elements decoded at a time
 constexpr std::size_t kMostRead = (std::size_t(1) << 31) - 1;
 
-/// scale * (code - zero point), as TensorFlow Lite's reference kernel Dequantize: rounded once.
+/// value = scale * (code - zero point), rounded once, as in TensorFlow Lite's reference kernel Dequantize.
 class Codes final : public Layer {
 public:
     Codes(const Tensor& tensor, std::string description, std::vector<Field> fields)
@@ -65,7 +65,7 @@ private:
         const Field& codes = field(0);
         thread_local std::vector<std::byte> scratch;
         out.resize(n);
-        if (bits_) { // several in a byte, low bits first
+        if (bits_) { // several codes per byte, lowest bits first
             const unsigned perByte = 8 / bits_, sign = isSigned_ ? 1u << (bits_ - 1) : 0;
             const std::uint64_t first = begin / perByte;
             const auto bytes = codes.read(first, std::size_t((begin + n + perByte - 1) / perByte - first), scratch);
@@ -152,9 +152,10 @@ Result<std::shared_ptr<Model>> openTflite(const std::string& path) {
     const auto shown = escapeForPeople(path, 200);
     if (const auto why = notWhole(file->size(), path); !why.empty())
         return fail(fmt::format("{} {}.", shown, why), path, 0);
-    std::vector<std::byte> copy(std::min(file->size(), tflite::kMostRead)); // it must not change between check and use
+    // A copy, because the file could change between a check and the use.
+    std::vector<std::byte> copy(std::min(file->size(), tflite::kMostRead));
     constexpr std::size_t piece = std::size_t(16) << 20;
-    for (std::size_t at = 0; at < copy.size(); at += piece) { // the pages that were copied leave memory
+    for (std::size_t at = 0; at < copy.size(); at += piece) { // frees the pages that were copied
         const auto n = std::min(piece, copy.size() - at);
         file->readInto(at, std::span(copy).subspan(at, n));
         file->dropPages(at, n);

@@ -20,10 +20,10 @@ constexpr std::uint64_t kMostElements = std::uint64_t(std::numeric_limits<std::i
 
 struct ElementType {
     int number;
-    const char* id; ///< as TensorFlow Lite names it
+    const char* id; ///< name in TensorFlow Lite
     DType dtype;
-    bool isRead, isQuantized; ///< codes, where it has scales
-    unsigned bits = 0;        ///< of integers that are packed
+    bool isRead, isQuantized; ///< `isQuantized`: the integers are codes if the tensor has scales
+    unsigned bits = 0;        ///< of packed integers
     bool isSigned = true;
 };
 constexpr ElementType kTypes[] = {
@@ -51,7 +51,7 @@ constexpr ElementType kTypes[] = {
     {21, "FLOAT8_E4M3FN", DType::F8_E4M3, true, false},
     {22, "FLOAT8_E5M2", DType::F8_E5M2, true, false},
 };
-// As parsed and in the list; of a quantized one also what decodes it, with its fields and what people see of them.
+// Bytes of memory per tensor (as parsed and in the list), and for a quantized tensor also its decoder and its fields.
 constexpr std::uint64_t kPerTensor = sizeof(Tensor) + sizeof(TensorInfo) + 64, kPerQuantized = 1400;
 
 class TableWalk {
@@ -99,7 +99,7 @@ private:
 
     bool subGraph(const wire::SubGraph& graph, std::size_t number) {
         if (!graph.tensors()) return true;
-        // The first one's tensors go by their own names, as a model mostly has no other.
+        // Tensors of the first subgraph have no prefix, because most models have no other subgraph.
         std::string prefix;
         if (number > 0) {
             const bool isNamed = graph.name() && graph.name()->size() > 0 && graph.name()->size() <= 60;
@@ -111,7 +111,7 @@ private:
         return true;
     }
 
-    /// Where its bytes are, if it has any.
+    /// Finds the data of a tensor; `bytes` stays empty if it has none.
     bool place(const wire::Tensor& table, const std::string& name, Extent& bytes) {
         if (!buffers_ || table.buffer() >= buffers_->size())
             return refuse(fmt::format("tensor {} has buffer {} of {}", quotedName(name), table.buffer(),
@@ -140,7 +140,7 @@ private:
         };
         Extent bytes;
         if (!place(table, name, bytes)) return false;
-        if (bytes.count == 0) return true; // computed by the network
+        if (bytes.count == 0) return true; // an activation: it has no data
         const auto type = std::find_if(std::begin(kTypes), std::end(kTypes),
                                        [&](const ElementType& t) { return t.number == table.type(); });
         const auto left = [&](const char* reason) {
@@ -150,7 +150,7 @@ private:
         if (type == std::end(kTypes)) return left("is of a type of a later version of TensorFlow Lite");
         if (!type->isRead) return left("holds no numbers that are read");
         if (table.sparsity()) return left("is sparse, which is not read");
-        // Tables may be shared: a small file could have many tensors with one long name.
+        // FlatBuffers tables can be shared, so a small file could contain many tensors with the same long name.
         nameBytes_ += name.size();
         if (file.tensors.size() == kMostTensors)
             return refuse(fmt::format("it has more than {} tensors", kMostTensors));
@@ -192,7 +192,7 @@ private:
         return true;
     }
 
-    /// Scales that fit make codes of the elements; others leave them as they are.
+    /// Sets `quantized` if the scales fit the tensor. Otherwise the tensor stays as stored, with a warning.
     void quantization(const wire::Quantization* table, Tensor& out) {
         if (!table) return;
         const auto* scales = table->scale();

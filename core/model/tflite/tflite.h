@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// TensorFlow Lite models: the tensors that have data. Quantized ones are F32 tensors of what their codes stand for.
+// Opens TensorFlow Lite models: the tensors that have data. Quantized tensors are shown dequantized, as F32.
 
 #include "core/model/model.h"
 
@@ -11,18 +11,20 @@ namespace qs {
 
 namespace tflite {
 
+/// A range in the file.
 struct Extent {
-    std::uint64_t offset = 0, count = 0; ///< in the file; of scales and zero points, which may be none
+    /// `offset` in bytes; `count` in elements, or in bytes for data; 0 if there are none.
+    std::uint64_t offset = 0, count = 0;
 };
 
 struct Quantized {
     Extent scales, zeroPoints;
-    std::size_t axis = 0; ///< of more than one scale
+    std::size_t axis = 0; ///< axis of the channels, if there is more than one scale
 };
 
 struct Tensor {
-    TensorInfo info;   ///< as it lies in the file: name, dtype (U8 of packed integers), shape, place
-    unsigned bits = 0; ///< of integers that are packed, low bits first; 0: whole bytes
+    TensorInfo info;   ///< as stored: name, dtype (U8 for packed integers), shape, place
+    unsigned bits = 0; ///< of packed integers, lowest bits first; 0: elements are whole bytes
     bool isSigned = true;
     std::optional<Quantized> quantized;
 };
@@ -30,14 +32,14 @@ struct Tensor {
 struct File {
     std::vector<Tensor> tensors;
     std::string description;
-    std::vector<std::string> warnings; ///< the ends of sentences
+    std::vector<std::string> warnings; ///< ends of sentences
 };
 
-/// `bytes`: of a file of `fileSize`, from its beginning up to 2 GiB; they do not change meanwhile. `path` only names the
-/// place in errors.
+/// Parses a model of `fileSize` bytes. `bytes`: the file from its start, up to 2 GiB; a copy that does not change.
+/// `path` is used only in messages.
 Result<File> parse(std::span<const std::byte> bytes, std::uint64_t fileSize, const std::string& path);
 
-/// The tensor of what the codes stand for.
+/// The dequantized tensor.
 TensorInfo derive(const Tensor& tensor, const std::shared_ptr<MappedFile>& file);
 
 } // namespace tflite
