@@ -16,7 +16,8 @@ constexpr const char* kBroken = "its zstd data are broken";
 constexpr const char* kBehind = "it goes on behind its zstd data";
 constexpr std::size_t kSmall = std::size_t(4) << 20;
 
-/// What one frame holds. Large ones are counted: a header may say anything, and memory is taken for what is there.
+/// Unpacked size of one zstd frame. The size in the frame's header may be wrong. So sizes above 4 MiB are measured by
+/// decompressing, before memory is allocated.
 Result<std::size_t> sizeWithin(std::span<const std::byte> frame) {
     const auto said = ZSTD_getFrameContentSize(frame.data(), frame.size());
     if (said <= kSmall) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The header, the compression and the check sum that manifests and nodes of an OCDBT database have in common.
+// The common frame of manifests and nodes of an OCDBT database: a header, a body that may be compressed, and a
+// checksum.
 // Source: the TensorStore manual, "ocdbt Key-Value Store driver", storage format.
 
 #include "core/base/result.h"
@@ -12,15 +13,16 @@
 
 namespace qs::ocdbt {
 
+/// Magic numbers, read as big-endian.
 enum class Kind : std::uint32_t { Manifest = 0x0cdb3a2a, Node = 0x0cdb20de };
 
-/// Bytes of a body: Orbax splits nodes at 100,000,000.
+/// Most bytes of a body. Orbax splits nodes at 100,000,000 bytes.
 inline constexpr std::size_t kMostBody = std::size_t(128) << 20;
-/// Bytes of one as it is stored: a header of at least 14, a body, a check sum.
+/// Least and most stored bytes: a header of at least 14 bytes, a body, a checksum of 4 bytes.
 inline constexpr std::size_t kLeastStored = 18, kMostStored = kMostBody + 64;
 
-/// What lies between header and check sum: of `stored`, or in `room` where that is compressed. An error is the end of a
-/// sentence.
+/// Checks header and checksum and returns the body: a part of `stored`, or of `room` if it was compressed. The error is
+/// the end of a sentence.
 Result<std::span<const std::byte>> bodyOf(std::span<const std::byte> stored, Kind kind, std::vector<std::byte>& room);
 
 } // namespace qs::ocdbt

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Where the body of a manifest or of a node is being read: every length against what is left. After a failure
-// everything reads as 0, so that callers ask once in a while; the first reason stays.
+// A reader for the body of a manifest or node. It checks every length against the bytes that are left. After the first
+// failure all reads return 0, so callers need to check failed() only now and then. The first reason is kept.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@ public:
 
     std::size_t left() const { return body_.size() - at_; }
     bool failed() const { return why_ != nullptr; }
-    const char* why() const { return why_; } ///< the end of a sentence, or null
+    const char* why() const { return why_; } ///< the end of a sentence; null if nothing failed
     void refuse(const char* why) {
         if (!why_) why_ = why;
         at_ = body_.size();
@@ -39,7 +39,7 @@ public:
         if (const auto from = bytes(sizeof value); !failed()) std::memcpy(&value, from.data(), sizeof value);
         return value;
     }
-    /// Seven bits a byte, the lowest first.
+    /// Reads a varint: seven bits per byte, the lowest first.
     std::uint64_t varint() {
         std::uint64_t value = 0;
         for (unsigned shift = 0; shift < 64; shift += 7) {
@@ -52,12 +52,14 @@ public:
         refuse("a number in it has more than 64 bits");
         return 0;
     }
+    /// Reads a varint; it is refused with the reason `why` if it is above `most`.
     std::uint64_t varint(std::uint64_t most, const char* why) {
         const auto value = varint();
         if (value > most) refuse(why);
         return failed() ? 0 : value;
     }
-    /// Where `n` varints begin, which are skipped. `sum`: of them; more than is left of the body is refused.
+    /// Skips `n` varints and returns a cursor at the first. `sum`, if given, is increased by their values; a sum above
+    /// the size of the body is refused.
     Cursor column(std::uint64_t n, std::uint64_t* sum = nullptr) {
         const Cursor begin = *this;
         for (std::uint64_t i = 0; i < n && !failed(); ++i) {

@@ -7,7 +7,8 @@ namespace qs::ocdbt {
 namespace {
 
 constexpr std::uint64_t kMostFiles = 65'536, kMostPath = 4096;
-constexpr std::size_t kMostText = std::size_t(8) << 20; ///< bytes of all paths: prefixes are stored once
+/// Bytes of all paths together, because shared prefixes are stored only once.
+constexpr std::size_t kMostText = std::size_t(8) << 20;
 
 } // namespace
 
@@ -26,7 +27,8 @@ std::vector<DataFile> readDataFiles(Cursor& cursor, std::string_view base) {
         if (suffix > kMostPath || base.size() + prefix + suffix > kMostPath)
             cursor.refuse("a path of a data file in it is too long");
         if (own > prefix + suffix) cursor.refuse("the base of a path in it is longer than the path");
-        // Of the format: what two paths share ends with the base of either, unless they have one base.
+        // Rule of the format: the common prefix of two paths ends with the base of either, unless both have the same
+        // base.
         if (prefix > std::min<std::uint64_t>(lastBase, own) && own != lastBase)
             cursor.refuse("paths in it share more than their bases");
         const auto end = cursor.text(suffix);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The table of data files that a manifest or a node begins with.
+// The table of data files at the start of a manifest or node.
 
 #include "core/model/ocdbt/cursor.h"
 
@@ -10,11 +10,11 @@
 namespace qs::ocdbt {
 
 struct DataFile {
-    std::string path;     ///< from the folder of the database on
-    std::size_t base = 0; ///< bytes of it that paths in the nodes of this file begin with
+    std::string path;     ///< relative to the folder of the database
+    std::size_t base = 0; ///< length in bytes of the prefix of `path` that paths in the nodes of this file start with
 };
 
-/// `base`: what paths in this node begin with. Where the table is wrong the cursor has failed.
+/// Reads the table. `base`: prefix of all paths in this node. If the table is invalid, `cursor` has failed.
 std::vector<DataFile> readDataFiles(Cursor& cursor, std::string_view base);
 
 } // namespace qs::ocdbt

@@ -79,7 +79,7 @@ Result<Manifest> Database::readManifest(const std::string& name) {
     return manifest;
 }
 
-/// manifest.0000000000000001 and so on: the greatest number in the folder.
+/// Name of the numbered manifest with the highest number: manifest.0000000000000001 and so on.
 Result<std::string> Database::newestManifest() const {
     constexpr std::string_view start = "manifest.";
     std::string newest;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// An OCDBT database, as TensorStore and with it Orbax keep arrays: keys in a B+tree whose nodes and longer values lie in
-// data files. Opening walks the tree of the newest version once; values stay where they are, as ranges of files.
-// Source: the TensorStore manual, "ocdbt Key-Value Store driver", storage format; written anew from it.
+// An OCDBT database, in which TensorStore and Orbax store arrays. Keys are in a B+tree; its nodes and long values are
+// in data files. Opening walks over the tree of the newest version once. Values stay ranges of files.
+// Source: the TensorStore manual, "ocdbt Key-Value Store driver", storage format. No code was copied.
 
 #include "core/model/ocdbt/manifest.h"
 #include "core/model/ocdbt/node.h"
@@ -15,59 +15,66 @@ namespace qs::ocdbt {
 
 inline constexpr const char* kManifest = "manifest.ocdbt";
 
-/// Where a value lies: `size` bytes of `file`, or of `held` where its node has it.
+/// Place of a value: `size` bytes at `offset` of `file`, or of `held` if the value is stored in its node.
 struct Value {
     std::shared_ptr<MappedFile> file;
-    std::shared_ptr<const std::vector<std::byte>> held; ///< null: in the file
+    std::shared_ptr<const std::vector<std::byte>> held; ///< null: the value is in `file`
     std::uint64_t offset = 0, size = 0;
 };
 
 class Database {
 public:
-    /// `isNote`: of a key, whether its value is for opening alone; such values do not stay in memory for the others.
+    /// `isNote(key)`: true if the value is needed only while opening. Such values are kept apart, so that they can be
+    /// freed.
     Database(const std::string& folder, bool (*isNote)(std::string_view key))
         : folder_(folder), path_(folder), isNote_(isNote) {}
 
-    /// Once. An error is a sentence with the file and the offset in it.
+    /// Call once. The error is a complete sentence; it has the file and the offset in it.
     Result<void> open();
 
     std::size_t size() const { return entries_.size(); }
     std::string_view key(std::size_t i) const { return {keys_.data() + entries_[i].key, entries_[i].keySize}; }
     Value value(std::size_t i) const;
-    std::size_t find(std::string_view key) const; ///< size(): there is no such key
-    /// Manifests and data files, in the order in which they were met.
+    std::size_t find(std::string_view key) const; ///< size() if the key does not exist
+    /// Manifests and data files, in the order in which they were opened.
     const std::vector<std::shared_ptr<MappedFile>>& files() const { return files_; }
-    /// Charges memory for what is made of the database. False once that and the list of keys take more than twice the
-    /// bytes of the files, and of what nodes unpack to, and 48 MiB.
+    /// Charges memory that is used for the database. False if this and the list of keys exceed the limit. The limit is
+    /// twice the size of the files and of the unpacked nodes, plus 48 MiB.
     bool take(std::uint64_t bytes);
-    bool fits(std::uint64_t bytes) const;         ///< what take() would answer
-    std::string tooLarge(const char* what) const; ///< the end of a sentence: why that is refused
+    bool fits(std::uint64_t bytes) const;         ///< what take() would return
+    std::string tooLarge(const char* what) const; ///< the end of a sentence: why it is refused
     const std::string& path() const { return path_; }
 
 private:
+    /// One key and the place of its value. Offsets and sizes in bytes.
     struct Slot {
         std::uint64_t key = 0, offset = 0, size = 0;
-        std::uint32_t keySize = 0, at = 0; ///< the file, or the block where the lowest bit is set
+        std::uint32_t keySize = 0, at = 0; ///< `at`: index of the file times 2, or index of the block times 2 plus 1
     };
+    /// Values that were stored in a leaf.
     struct Block {
         std::shared_ptr<const std::vector<std::byte>> bytes;
-        std::uint32_t file = 0; ///< of the leaf that they were in
+        std::uint32_t file = 0; ///< index of the file that contains the leaf
     };
+    /// A reference from an inner node to a child node.
     struct Child {
-        std::string key; ///< from the root on: no key of the child is less
+        std::string key; ///< complete key; a lower bound for all keys of the child
+        /// Length of the prefix that all keys of the child share, in bytes.
         std::size_t common = 0;
         std::uint64_t offset = 0, length = 0;
         std::uint32_t file = 0;
-        std::string base; ///< of paths in its nodes
+        std::string base; ///< prefix of the paths in its nodes
     };
+    /// The children of one inner node on the path from the root, and how many of them were visited.
     struct Level {
         std::vector<Child> children;
         std::size_t next = 0;
         std::uint64_t taken = 0;
     };
+    /// What the parents say about the keys of a node. `least` <= key < `*below`.
     struct Bounds {
         std::string_view prefix, least;
-        const std::string* below = nullptr; ///< null: the last
+        const std::string* below = nullptr; ///< null: no upper bound
         unsigned height = 0;
     };
 
@@ -92,7 +99,9 @@ private:
     std::map<std::string, std::uint32_t, std::less<>> fileNumbers_;
     std::vector<std::byte> room_, scratch_;
     std::uint64_t bytes_ = 0, used_ = 0,
-                  work_ = 0; ///< of files and bodies; of memory; of bodies, short ones counted more
+                  /// `bytes_`: of files and unpacked bodies; `used_`: memory; `work_`: unpacked bytes, with a minimum
+        /// per node.
+        work_ = 0;
 };
 
 } // namespace qs::ocdbt

@@ -10,14 +10,14 @@ namespace {
 constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 constexpr unsigned kMostArityLog2 = 16;
 
-/// The last of a column of `n`.
+/// The last value of a column of `n` varints.
 std::uint64_t last(Cursor column, std::uint64_t n) {
     std::uint64_t value = 0;
     for (std::uint64_t i = 0; i < n; ++i) value = column.varint();
     return value;
 }
 
-/// The last of the versions in the manifest is the newest of all; older ones may be in nodes of their own.
+/// The last version in the manifest is the newest one. Older versions may be in nodes of their own.
 void readVersions(Cursor& cursor, unsigned arityLog2, Manifest& out) {
     const auto files = readDataFiles(cursor, {});
     const auto count = cursor.varint(std::uint64_t(1) << arityLog2, "it has more versions than it may");
@@ -25,8 +25,8 @@ void readVersions(Cursor& cursor, unsigned arityLog2, Manifest& out) {
     Cursor generations = cursor.column(count);
     const auto heights = cursor.bytes(count);
     const Cursor ids = cursor.column(count), offsets = cursor.column(count), lengths = cursor.column(count);
-    cursor.column(3 * count); // how many keys, bytes of nodes, bytes of values
-    cursor.bytes(8 * count);  // when they were made
+    cursor.column(3 * count); // statistics: number of keys, bytes of nodes, bytes of values
+    cursor.bytes(8 * count);  // commit times
     if (cursor.failed()) return;
     for (std::uint64_t i = 0; i < count; ++i) {
         const auto generation = generations.varint();
@@ -42,12 +42,12 @@ void readVersions(Cursor& cursor, unsigned arityLog2, Manifest& out) {
     out.file = files[std::size_t(id)];
     if (out.height > kMostHeight || (out.isEmpty && out.height > 0))
         return cursor.refuse("its tree has a height that is not read");
-    // Nodes of older versions: read to their end, because the manifest ends with them.
+    // Nodes of older versions are not used. They are parsed because they are the last part of the manifest.
     const auto nodes = cursor.varint(64, "it has more nodes of older versions than it may");
-    cursor.column(4 * nodes); // generation, data file, offset, length
-    cursor.column(nodes);     // how many versions
-    cursor.bytes(8 * nodes);  // when
-    cursor.bytes(nodes);      // heights
+    cursor.column(4 * nodes); // generation, data file, offset and length of each
+    cursor.column(nodes);     // number of versions in each
+    cursor.bytes(8 * nodes);  // commit times
+    cursor.bytes(nodes);      // heights of the nodes
 }
 
 } // namespace
@@ -58,11 +58,11 @@ Result<Manifest> parseManifest(std::span<const std::byte> body) {
     if (const auto id = cursor.bytes(manifest.id.size()); !cursor.failed())
         std::memcpy(manifest.id.data(), id.data(), id.size());
     const auto kind = cursor.number<std::uint8_t>();
-    cursor.varint(); // bytes of a value that lies in a node
-    cursor.varint(); // bytes of a node
+    cursor.varint(); // most bytes of a value that is stored in a node
+    cursor.varint(); // most bytes of a node
     const unsigned arityLog2 = cursor.number<std::uint8_t>();
     const auto compression = cursor.varint();
-    if (compression == 1) cursor.number<std::int32_t>(); // level
+    if (compression == 1) cursor.number<std::int32_t>(); // compression level
     if (cursor.failed()) return fail(cursor.why());
     if (kind > 1) return fail(fmt::format("it is a manifest of a kind ({}) that is not read", kind));
     if (compression > 1)

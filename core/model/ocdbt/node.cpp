@@ -4,7 +4,7 @@
 namespace qs::ocdbt {
 namespace {
 
-constexpr std::uint64_t kMostEntries = std::uint64_t(1) << 20; // of the format
+constexpr std::uint64_t kMostEntries = std::uint64_t(1) << 20; // limit of the format
 
 } // namespace
 
@@ -44,7 +44,7 @@ void Node::readInner(Cursor& cursor) {
     ids_ = cursor.column(count_);
     offsets_ = cursor.column(count_);
     lengths_ = cursor.column(count_);
-    cursor.column(3 * count_); // how many keys, bytes of nodes, bytes of values
+    cursor.column(3 * count_); // statistics: number of keys, bytes of nodes, bytes of values
 }
 
 Result<Node> Node::parse(std::span<const std::byte> body, std::string_view base) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A node of an OCDBT B+tree, read entry by entry: keys with values in a leaf, keys from which children begin above.
+// A node of an OCDBT B+tree, read entry by entry. A leaf has keys with values. An inner node has children, each with
+// its first key.
 
 #include "core/base/result.h"
 #include "core/model/ocdbt/data_files.h"
@@ -10,27 +11,28 @@ namespace qs::ocdbt {
 inline constexpr std::size_t kMostKey = 65'535; ///< bytes
 
 struct Entry {
-    std::string key; ///< without what the nodes above give to all keys of this one
-    /// In a leaf. Else the value, or the child, is in a data file.
+    std::string key; ///< without the prefix that parent nodes give to all keys of this node
+    /// The value, if it is stored in this leaf. Other values, and children, are in a data file at `offset`.
     std::span<const std::byte> value;
-    bool isInside = false; ///< `value` is all of it
+    bool isInside = false; ///< the value is stored in this leaf
     std::uint64_t file = 0, offset = 0, length = 0;
-    std::size_t common = 0; ///< above leaves: bytes of the key that all keys of the child begin with
+    std::size_t common = 0; ///< for inner nodes: length of the prefix that all keys of the child share, in bytes
 };
 
 class Node {
 public:
-    /// `body`: of bodyOf(), and has to outlive the node. `base`: what paths of data files begin with. An error is the end
+    /// `body`: from bodyOf(); it must outlive the node. `base`: prefix of the paths of data files. The error is the end
     /// of a sentence.
     static Result<Node> parse(std::span<const std::byte> body, std::string_view base);
 
+    /// 0 for a leaf.
     unsigned height() const { return height_; }
     std::uint64_t count() const { return count_; }
     const std::vector<DataFile>& files() const { return files_; }
-    /// The next entry into `entry`, in ascending order of keys; false at the end and where the node is wrong. A copy of the node
-    /// is read from where it stands.
+    /// Reads the next entry, in ascending order of keys. False at the end and if the node is invalid. A copy of a node
+    /// continues at the same entry.
     bool next(Entry& entry);
-    const char* why() const { return why_; } ///< what is wrong, or null
+    const char* why() const { return why_; } ///< why the node is invalid; null if it is valid
 
 private:
     bool refuse(const char* why) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// From the root of the newest version to its leaves, which gives the keys in their order. Heights fall by one from node to child, so
-// that the walk ends whatever nodes refer to; keys rise, memory is charged, and what is unpacked is counted, so that a node
-// that is met often costs its file no more than it may.
+// Walks from the root of the newest version to its leaves, so that keys come in order. The height decreases by one from
+// node to child, so the walk always ends. Limits protect against nodes that are referred to many times: keys must
+// increase, memory is charged, and the unpacked bytes are counted.
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/list_budget.h"
@@ -15,7 +15,8 @@ namespace qs::ocdbt {
 namespace {
 
 constexpr std::uint64_t kMostWork = std::uint64_t(1) << 30,
-                        kLeastWork = 4096; ///< bytes of bodies, and those of the shortest
+                        /// Limit for the bytes of all unpacked bodies; least bytes counted for a node.
+    kLeastWork = 4096;
 
 } // namespace
 
@@ -64,7 +65,7 @@ Result<void> Database::visit(const Child& node, const Bounds& bounds, std::vecto
     if (!body) return wrong(node, body.error().message);
     work_ += std::max<std::uint64_t>(body->size(), kLeastWork);
     if (work_ > kMostWork) return wrong(node, fmt::format("with it nodes unpack to more than {} bytes", kMostWork));
-    used_ += node.length; // pages of the mapping
+    used_ += node.length; // pages of the mapping that were read
     if (body->data() == room_.data()) bytes_ += body->size();
     auto parsed = Node::parse(*body, node.base);
     if (!parsed) return wrong(node, parsed.error().message);
@@ -75,10 +76,10 @@ Result<void> Database::visit(const Child& node, const Bounds& bounds, std::vecto
 }
 
 Result<void> Database::addLeaf(Node node, const Child& at, const Bounds& bounds) {
-    // Values that a leaf has inside, in two blocks: what only opening reads leaves memory with the list of keys.
+    // Values stored in a leaf are kept in two blocks. Values that are needed only while opening can so be freed.
     std::uint64_t sizes[2] = {0, 0}, keyBytes = 0;
     const std::uint64_t rows = node.count() * sizeof(Slot);
-    // Twice: vectors that grow hold what they had as well.
+    // Counted twice, because a vector holds the old and the new elements while it grows.
     const auto taken = [&] { return sizes[0] + sizes[1] + 2 * (keyBytes + rows); };
     Entry entry;
     std::string key;
@@ -87,7 +88,7 @@ Result<void> Database::addLeaf(Node node, const Child& at, const Bounds& bounds)
         if (const char* why = misplaced(key, bounds)) return wrong(at, why);
         keyBytes += key.size();
         if (entry.isInside) sizes[isNote_(key)] += entry.length;
-        if (!fits(taken() + room_.size())) break; // before more keys are put together
+        if (!fits(taken() + room_.size())) break; // stop before more keys are built
     }
     if (!fits(taken() + room_.size())) return wrong(at, tooLarge("the list of its keys"));
     take(taken());
@@ -107,7 +108,7 @@ Result<void> Database::addLeaf(Node node, const Child& at, const Bounds& bounds)
         slot.keySize = std::uint32_t(keys_.size() - slot.key);
         slot.size = entry.length;
         if (entry.isInside) {
-            if (entry.length > 0) { // nothing lies in any file
+            if (entry.length > 0) { // an empty value is in no file
                 const bool note = isNote_(std::string_view(keys_).substr(std::size_t(slot.key)));
                 slot.at = numbers[note];
                 slot.offset = blocks[note]->size();

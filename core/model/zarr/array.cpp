@@ -21,12 +21,13 @@ using nlohmann::json;
 
 constexpr std::size_t kMostRank = 32;
 constexpr std::uint64_t kMostElements = std::uint64_t(std::numeric_limits<std::int64_t>::max()) / 64;
-constexpr std::uint64_t kMostChunk = (std::uint64_t(1) << 31) - 1; ///< bytes that are decoded at a time
+/// Most bytes of a chunk, which is decoded as a whole.
+constexpr std::uint64_t kMostChunk = (std::uint64_t(1) << 31) - 1;
 
 struct Type {
     const char *v2, *v3;
     DType dtype;
-    unsigned bits = 0; ///< of a signed number that has fewer than its byte
+    unsigned bits = 0; ///< of a signed number with less than 8 bits
 };
 constexpr Type kTypes[] = {{"f4", "float32", DType::F32},
                            {"f8", "float64", DType::F64},
@@ -70,7 +71,7 @@ Result<std::vector<std::int64_t>> sizes(const json& list, const char* what, std:
     return out;
 }
 
-/// Bits of a float from a number or one of the texts for those that JSON has not.
+/// A number from JSON: a number, a boolean, or one of the texts for NaN and infinities.
 std::optional<double> number(const json& value) {
     if (value.is_number()) return value.get<double>();
     if (value.is_boolean()) return value.get<bool>() ? 1.0 : 0.0;
@@ -85,9 +86,10 @@ template<class T> void put(std::vector<std::byte>& out, T value) { std::memcpy(o
 
 Result<std::vector<std::byte>> fillOf(const json& value, DType dtype) {
     std::vector<std::byte> out(std::size_t(info(dtype).bits) / 8);
-    if (value.is_null()) return out; // anything: zeros
+    if (value.is_null()) return out; // no fill value is defined: use zeros
     const std::size_t size = out.size();
-    if (value.is_string() && value.get_ref<const std::string&>().starts_with("0x")) { // the bits of it
+    // The bits of the value, in hexadecimal.
+    if (value.is_string() && value.get_ref<const std::string&>().starts_with("0x")) {
         const auto& text = value.get_ref<const std::string&>();
         std::uint64_t bits = 0;
         const auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), bits, 16);
@@ -131,7 +133,8 @@ Result<Compressor> compressorOf(const std::string& id) {
     return wrong(fmt::format("it is compressed with {}, which is not read", quotedName(id)));
 }
 
-/// "bytes", then at most one compressor and one check sum; transposes only all the way.
+/// Parses a list of codecs: "bytes", then at most one compressor and one checksum. A transpose must reverse all axes or
+/// none.
 Result<Chain> chainOf(const json& codecs, std::size_t rank, bool mayCompress) {
     Chain chain;
     bool hasBytes = false;

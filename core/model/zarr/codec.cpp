@@ -24,7 +24,7 @@ constexpr const char* kOtherSize = "do not hold as many bytes as the chunk has";
 Result<void> inflateInto(std::span<const std::byte> stored, std::span<std::byte> into, const char* name) {
     z_stream stream{};
     if (inflateInit2(&stream, 15 + 32) != Z_OK) return wrongChunk(name, "cannot be decoded");
-    // Pieces: zlib counts in 32 bits. One byte more than fits is room to see that there is more.
+    // Works in pieces, because zlib counts in 32 bits. One extra byte of output shows that there is too much data.
     std::byte more{};
     std::size_t read = 0, written = 0;
     int status = Z_OK;
@@ -79,7 +79,7 @@ Result<std::vector<std::byte>> decode(std::span<const std::byte> stored, const C
         stored = stored.first(stored.size() - 4);
         if (crc32c(stored) != sum) return fail("its check sum (CRC-32C) is that of other bytes");
     }
-    // Before memory is taken: zstd makes at most some 17,000 bytes of one, zlib 1,032, blosc 255 times what a byte can say.
+    // Check before allocating. No compressor makes more than 65,536 bytes from one: zstd about 17,000, zlib 1,032.
     if (size / 65'536 > stored.size()) return fail(fmt::format("its data {}", kOtherSize));
     std::vector<std::byte> out(size);
     if (chain.compressor == Compressor::None) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Arrays in an OCDBT database, as Orbax writes them by default: keys are the paths that files of a folder would have.
+// Zarr arrays in an OCDBT database, the default of Orbax. The keys are the paths that the files would have in a folder.
 
 #include "core/model/ocdbt/database.h"
 #include "core/model/zarr/store.h"
@@ -10,11 +10,11 @@ namespace qs::zarr {
 class DatabaseStore final : public Store {
 public:
     explicit DatabaseStore(const std::string& folder);
-    Result<void> open() { return database_.open(); } ///< once; an error is a sentence
+    Result<void> open() { return database_.open(); } ///< call once; the error is a complete sentence
 
     Result<void> arrays(const Found& found) override;
     Result<Piece> find(const std::string& key) override;
-    /// Chunks that are not there stand for the fill value: more than there are keys, and not without end.
+    /// A missing chunk stands for the fill value, so there may be more chunks than keys; this is the limit.
     std::size_t mostChunks() const override { return 65'536 + 8 * database_.size(); }
     Result<void> take(std::uint64_t bytes) override;
 

@@ -17,14 +17,15 @@ namespace fs = std::filesystem;
 
 constexpr int kMostDeep = 8;
 constexpr std::size_t kMostEntries = 200'000;
-// Pointers of Git LFS and pages of servers are no longer; others are not looked into before they are read.
+// Git LFS pointers and error pages are not larger than this. Larger files are not examined before they are read.
 constexpr std::size_t kLongestPage = std::size_t(1) << 20, kHead = 256;
 
 } // namespace
 
 Result<void> FolderStore::arrays(const Found& found) { return walk({}, 0, found); }
 
-/// A folder, by its path from the store's with a slash at the end. Links to folders are not followed.
+/// Walks over a folder and its subfolders. `below`: its path relative to the store, with a slash at the end. Links to
+/// folders are not followed.
 Result<void> FolderStore::walk(const std::string& below, int depth, const Found& found) {
     const fs::path folder = fs::path(path_) / below;
     std::vector<std::string> folders;
@@ -41,7 +42,7 @@ Result<void> FolderStore::walk(const std::string& below, int depth, const Found&
         if (it->symlink_status(ignored).type() == fs::file_type::directory) folders.push_back(name);
     }
     if (failed) return fail(fmt::format("{} cannot be listed: {}.", shownPath(folder.string()), failed.message()));
-    // What processes wrote belongs to the database beside it.
+    // Folders of single processes, and "d", belong to the database beside them.
     std::erase_if(folders, [&](const std::string& name) {
         const bool isOfProcess = name.starts_with(kOfProcess);
         hasProcesses |= isOfProcess;

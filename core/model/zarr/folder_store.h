@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Arrays that are folders: keys are paths of files.
+// Zarr arrays as folders. The keys are paths of files.
 
 #include "core/model/output/confined_folder.h"
 #include "core/model/zarr/store.h"
 
 namespace qs::zarr {
 
-/// How names of folders begin that one process of several wrote.
+/// Prefix of the names of folders that a single process of several wrote.
 inline constexpr std::string_view kOfProcess = "ocdbt.process_";
 
 class FolderStore final : public Store {
@@ -17,11 +17,12 @@ public:
     Result<void> arrays(const Found& found) override;
     Result<Piece> find(const std::string& key) override;
     std::size_t mostChunks() const override { return 65'536; }
-    Result<void> take(std::uint64_t) override { return {}; } // each has a file of its own, which takes more
+    // Nothing to charge: each chunk is a file, which takes more than its row.
+    Result<void> take(std::uint64_t) override { return {}; }
 
-    // Met by arrays(), as paths from the folder on with a slash at the end, "" for itself:
-    const std::vector<std::string>& databases() const { return databases_; } ///< folders with a manifest of OCDBT
-    /// Folders with the databases of processes and none that puts them together: the first.
+    // Found by arrays(). Paths are relative to the folder and end with a slash; "" is the folder itself.
+    const std::vector<std::string>& databases() const { return databases_; } ///< folders with an OCDBT manifest
+    /// The first folder that has databases of processes but no manifest that merges them; null if there is none.
     const std::string* unmerged() const { return unmerged_.empty() ? nullptr : &unmerged_.front(); }
 
 private:

@@ -70,12 +70,12 @@ private:
         if (unread.count++ == 0) unread.first = quotedName(name);
     }
 
-    /// Of "default/", or of "".
+    /// Path of a subfolder such as "default/"; "" is the model's folder.
     std::string folderAt(const std::string& below) const {
         return below.empty() ? model->path : model->path + '/' + below.substr(0, below.size() - 1);
     }
 
-    /// `below`: what names begin with.
+    /// Reads all arrays of a store. `below`: prefix for their names.
     Result<void> arrays(zarr::Store& store, const std::string& below) {
         looked_ = 0;
         return store.arrays([&](const std::string& prefix, const char* about, int version) -> Result<bool> {
@@ -86,19 +86,19 @@ private:
         });
     }
 
-    /// Of a folder below the model's. One that is broken leaves the others.
+    /// Reads the database in a subfolder. If it is broken, the others are still read.
     Result<void> database(const std::string& below) {
         zarr::DatabaseStore store(folderAt(below));
         if (auto opened = store.open(); !opened) {
             broken_.push_back(opened.error());
             return {};
         }
-        for (const auto& file : store.files()) // all of them are the checkpoint, with or without values
+        for (const auto& file : store.files()) // all files belong to the checkpoint, also those without values
             if (auto number = fileNumber(file); !number) return tl::unexpected(number.error());
         return arrays(store, below);
     }
 
-    /// False: a group.
+    /// Reads one array. Returns false if it is a group.
     Result<bool> array(zarr::Store& store, const std::string& name, const std::string& prefix, const char* about,
                        int version) {
         const auto piece = store.find(prefix + about);
@@ -130,7 +130,7 @@ private:
         info.shape = array.shape;
         info.elements = array.elements;
         info.bytes = array.elements * array.elementBytes();
-        // Lists of a few numbers each, and a chunk's place.
+        // A few short lists per array, and one entry per chunk.
         constexpr std::uint64_t kOfValues = sizeof(zarr::Values) + 12 * 32;
         if (auto taken = store.take(ListBudget::of(info) + kOfValues + count * sizeof(zarr::Piece)); !taken)
             return fail(fmt::format("{}: {}.", shownPath(model->path), taken.error().message), model->path);
@@ -169,7 +169,7 @@ private:
         return {};
     }
 
-    /// In the model's list, to which it is added where it is new.
+    /// Index of a file in Model::files; the file is added if it is new.
     Result<std::uint32_t> fileNumber(const std::shared_ptr<MappedFile>& file) {
         if (const auto known = fileNumbers_.find(file.get()); known != fileNumbers_.end()) return known->second;
         if (model->files.size() >= kMostArrays) return tooManyFiles();
@@ -184,9 +184,9 @@ private:
                     model->path);
     }
 
-    /// What cannot be of a chunk, before any is decoded.
+    /// Returns why a file cannot be a chunk of this array, judged by its size. "" if it can be one.
     static std::string wrongPiece(const zarr::Array& array, const zarr::Piece& piece) {
-        if (array.isShard) return {}; // its index says where chunks lie
+        if (array.isShard) return {}; // the index of a shard says where the chunks are
         const std::uint64_t bytes = array.chunkElements() * array.elementBytes();
         if (array.chain.compressor == zarr::Compressor::None) {
             const std::uint64_t wants = bytes + (array.chain.hasCrc32c ? 4 : 0);

@@ -15,13 +15,15 @@
 namespace qs::zarr {
 namespace {
 
-constexpr std::size_t kMostKept = std::size_t(256) << 20; ///< decoded bytes of all arrays; the last chunk always
+/// Decoded bytes of all arrays; the newest chunk is always kept.
+constexpr std::size_t kMostKept = std::size_t(256) << 20;
 constexpr std::size_t kMostRuns = 65'536;
 constexpr std::uint64_t kLeastDropped = 65'536;
 constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 
 using Chunk = std::shared_ptr<const std::vector<std::byte>>;
 
+/// The cache of decoded chunks.
 class Kept {
 public:
     Chunk find(const void* array, std::uint64_t number) {
@@ -57,16 +59,16 @@ private:
         Chunk chunk;
     };
     std::mutex mutex_;
-    std::list<Entry> list_; ///< the last used first
+    std::list<Entry> list_; ///< most recently used first
     std::size_t bytes_ = 0;
 };
 
 Kept& kept() {
-    static Kept& all = *new Kept; // never destroyed: tensors may be, later than statics
+    static Kept& all = *new Kept; // never destroyed, because tensors may be destroyed after static objects
     return all;
 }
 
-/// Elements that follow each other in a chunk and in the tensor.
+/// Elements that are consecutive in the tensor and evenly spaced in a chunk.
 struct Run {
     std::uint64_t chunk, from, to, count;
 };
@@ -178,7 +180,7 @@ Result<Values::Chunk> Values::decoded(std::uint64_t number) const {
     std::vector<std::byte> scratch;
     auto bytes = decode(at.read(place.offset, std::size_t(place.size), scratch), array_.chain,
                         std::size_t(array_.chunkElements() * array_.elementBytes()), array_.elementBytes());
-    // What was decoded is kept, and its pages need not be: a scan would gather those of the whole file.
+    // The decoded chunk is cached, so its pages are freed. Otherwise a scan would keep the whole file in memory.
     if (!at.held && place.size >= kLeastDropped)
         at.file->dropPages(std::size_t(at.offset + place.offset), std::size_t(place.size));
     if (!bytes) return wrong(bytes.error());
@@ -227,7 +229,8 @@ void Values::elements(std::uint64_t first, std::uint64_t n, std::byte* out) cons
             done += run.count;
             runs.push_back(run);
         }
-        // Chunk by chunk: in the order of the tensor a row of chunks would be decoded anew for each row of elements.
+        // Work chunk by chunk. In the order of the tensor, a row of chunks would be decoded again for each row of
+        // elements.
         std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.chunk < b.chunk; });
         Chunk chunk;
         for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A zarr array as a tensor: chunks are decoded when they are read, and the last ones of all arrays stay decoded.
+// A zarr array as a tensor. Chunks are decoded when they are read. A cache shared by all arrays keeps recent chunks.
 
 #include "core/model/derived_tensor.h"
 #include "core/model/zarr/array.h"
@@ -11,14 +11,14 @@
 
 namespace qs::zarr {
 
-/// Where a chunk lies in a shard; size 0: it is not there.
+/// Place of a chunk in a shard, in bytes; size 0: the chunk is missing.
 struct Stored {
     std::uint64_t offset = 0, size = 0;
 };
 
 class Values final : public DerivedTensor {
 public:
-    /// `pieces`: files of chunks in C order of their grid; null where there is none, which stands for the fill value.
+    /// `pieces`: the files of the array in C order of their grid. A null piece stands for the fill value.
     Values(Array array, std::vector<Piece> pieces);
     ~Values() override;
 
@@ -33,23 +33,24 @@ public:
 private:
     using Chunk = std::shared_ptr<const std::vector<std::byte>>;
     void elements(std::uint64_t first, std::uint64_t n, std::byte* out) const;
-    Chunk load(std::uint64_t number) const; ///< null: not there, or broken, which is remembered
+    Chunk load(std::uint64_t number) const; ///< null: missing, or broken; the first failure is kept in failure_
     Result<Chunk> decoded(std::uint64_t number) const;
 
     Array array_;
     std::vector<Piece> pieces_;
-    std::vector<std::shared_ptr<MappedFile>> files_;  ///< of the pieces, each once
-    std::vector<std::uint64_t> chunkStride_, within_; ///< of a step along an axis: in chunks, in elements of one
+    std::vector<std::shared_ptr<MappedFile>> files_; ///< the files of all pieces, each once
+    /// Step for the next index of an axis: in chunks of the grid, and in elements of a chunk.
+    std::vector<std::uint64_t> chunkStride_, within_;
     std::uint64_t storedBytes_ = 0;
-    mutable std::mutex decoding_;         ///< threads that want one chunk wait for it instead of decoding it again
-    mutable std::vector<bool> isChecked_; ///< the index of each shard, when it was first needed
+    mutable std::mutex decoding_;         ///< so that two threads do not decode the same chunk
+    mutable std::vector<bool> isChecked_; ///< for each shard: its index was checked; done at first use
     mutable std::mutex failing_;
     mutable Error failure_;
 };
 
-/// The place of a chunk in a shard; an error is the end of a sentence.
+/// Place of a chunk in a shard. The error is the end of a sentence.
 Result<Stored> placeInShard(const Array& array, const Piece& shard, std::uint64_t chunkInFile);
-/// Every entry of the index lies in the shard, and its check sum is right.
+/// Checks that all entries of a shard's index lie in the shard, and compares the checksum of the index.
 Result<void> checkIndex(const Array& array, const Piece& shard);
 
 } // namespace qs::zarr
