@@ -57,12 +57,12 @@ std::span<const AuditCheck> auditChecks() { return kChecks; }
 
 namespace {
 
-/// See findDuplicates() and findColumnOrder(): smaller ones have no part in either.
+/// True if findDuplicates() or findColumnOrder() uses the tensor; both ignore smaller ones.
 bool mayBeCompared(const TensorFacts& facts) {
     return facts.info->elements >= 256 || facts.columnRms.size() >= 64 || facts.rowRms.size() >= 64;
 }
 
-/// Checks that look at one tensor at a time, over those that were read last; what others need of them is kept.
+/// Runs the checks of single tensors on the last tensors that were read, and keeps the facts that other checks need.
 class AuditInPieces {
 public:
     explicit AuditInPieces(std::shared_ptr<const Model> model) : piece_{model, {}}, kept_{model, {}} {
@@ -100,7 +100,7 @@ private:
                 check.find(audited, check, found_[i]);
     }
     AuditedModel piece_, kept_;
-    std::vector<std::vector<Finding>> found_; ///< of each check
+    std::vector<std::vector<Finding>> found_; ///< for each check
 };
 
 } // namespace
@@ -115,7 +115,7 @@ Result<AuditResult> auditModel(std::shared_ptr<const Model> model, const Job& jo
                       model->tensors.size()});
         auto facts = gatherFacts(*model, tensor, job);
         if (!facts) return tl::unexpected(facts.error());
-        condense(*facts); // memory stays bounded: the sampled rows go
+        condense(*facts); // frees the sampled rows, so that memory stays bounded
         audit.add(std::move(*facts));
         ++result.tensors, result.bytes += tensor.bytes;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Is a checkpoint what it says it is? One pass over memory gathers facts about every tensor; checks read the facts.
+// The audit: does a checkpoint contain what it claims to contain? One pass over the tensors collects facts; checks read
+// them.
 
 #include "core/analysis/audit/audit_facts.h"
 #include "core/base/column.h"
@@ -13,58 +14,62 @@ namespace qs {
 
 enum class Severity {
     Note,    ///< worth knowing
-    Warning, ///< likely a mistake, or wasted
-    Fault    ///< the values are wrong, or not what the label says
+    Warning, ///< probably a mistake, or wasted space
+    Fault    ///< values are wrong, or differ from what the label says
 };
-const char* severityId(Severity severity); ///< "note"
+const char* severityId(Severity severity); ///< "note", "warning" or "fault"
 
 struct AuditCheck;
+/// One result of a check.
 struct Finding {
     const AuditCheck* check = nullptr;
-    std::string tensor;   ///< "" when it is about the whole checkpoint
-    std::string evidence; ///< a sentence with the figures that say so
+    std::string tensor;   ///< name; "" if the finding concerns the whole checkpoint
+    std::string evidence; ///< a sentence with the figures that show it
 };
 
-/// What checks look at: facts in the model's order. A check of each tensor by itself sees some of them at a time, one
-/// across tensors all that can have a part in what it finds.
+/// Input of a check: facts about tensors, in the order of the model. A check of single tensors gets some of the tensors
+/// per call. A check across tensors gets all tensors that can matter to it.
 struct AuditedModel {
     std::shared_ptr<const Model> model;
     std::vector<TensorFacts> tensors;
-    std::size_t matricesLeftOut = 0; ///< too small for any check across tensors
+    std::size_t matricesLeftOut = 0; ///< 2-D tensors that are too small for the checks across tensors
 };
 
-/// THE list of checks.
+/// A check. All checks are listed in auditChecks(), and only there.
 struct AuditCheck {
     const char* id;
     const char* title;
     Severity severity;
-    const char* summary; ///< what it looks for, and what to do about it
+    const char* summary; ///< what it looks for, and what the user can do
+    /// Appends findings to `out`.
     void (*find)(const AuditedModel& audited, const AuditCheck& self, std::vector<Finding>& out);
-    bool acrossTensors = false; ///< compares tensors with each other, or looks at the model
+    bool acrossTensors = false; ///< true: compares tensors with each other, or looks at the model
 };
 std::span<const AuditCheck> auditChecks();
 
 struct AuditResult {
-    std::vector<Finding> findings; ///< faults first, then warnings, notes; each in the checks' and the model's order
-    std::uint64_t tensors = 0, bytes = 0; ///< read
-    double seconds = 0;
+    /// Faults, then warnings, then notes; within these by check, then in the order of the model.
+    std::vector<Finding> findings;
+    std::uint64_t tensors = 0, bytes = 0; ///< that were read
+    double seconds = 0;                   ///< duration of the audit
 };
-/// Every tensor of the model. Cancellable; bounded memory. An Error is a cancelled job or a file that changed.
+/// Audits all tensors of the model with bounded memory. Fails if the job is cancelled, or if a file changed or failed.
 Result<AuditResult> auditModel(std::shared_ptr<const Model> model, const Job& job);
 
 const Columns<Finding>& findingColumns();
 
-/// What became of one check: "nothing found" is worth what was looked for.
+/// The result of one check. It is reported for each check, so that the user sees what was looked for.
 struct CheckOutcome {
     const AuditCheck* check = nullptr;
     std::size_t findings = 0;
 };
-std::vector<CheckOutcome> checkOutcomes(const AuditResult& result); ///< of every check, in the checks' order
+std::vector<CheckOutcome> checkOutcomes(const AuditResult& result); ///< one per check, in their order
 const Columns<CheckOutcome>& outcomeColumns();
 
+/// The findings as a report. `commandLine`: for the provenance.
 Result<Report> auditReport(const Model& model, const AuditResult& result, const std::string& commandLine,
                            const Job& job = {});
-/// "2 faults, 1 warning", "nothing found".
+/// A summary: "2 faults, 1 warning" or "nothing found".
 std::string findingsText(const std::vector<Finding>& findings);
 
 } // namespace qs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Checks that read one figure.
+// Checks that look at a single fact.
 #include "core/analysis/audit/audit_checks.h"
 
 #include "core/base/tensor_name.h"
@@ -21,7 +21,7 @@ std::string placesText(const Channels& channels) {
     return fmt::format("{}{}", fmt::join(channels.first, ", "), channels.count > channels.first.size() ? ", ..." : "");
 }
 
-/// "[3, 17]"
+/// Index of an element in the tensor's shape, such as "[3, 17]".
 std::string indexText(const TensorInfo& tensor, std::int64_t element) {
     std::vector<std::int64_t> index(tensor.shape.size());
     for (std::size_t axis = index.size(); axis-- > 0;) {
@@ -66,7 +66,8 @@ void findChannels(const AuditedModel& audited, const AuditCheck& self, Findings&
 void findDuplicates(const AuditedModel& audited, const AuditCheck& self, Findings& out) {
     std::map<std::tuple<bool, std::array<std::uint64_t, 2>, std::vector<std::int64_t>>, const TensorFacts*> seen;
     for (const TensorFacts& facts : audited.tensors) {
-        // Small tensors and those of one value are alike without being copies: norms of ones, biases of zeros.
+        // Small tensors and constant tensors can be equal without being copies, such as norms of ones or biases of
+        // zeros.
         if (facts.info->elements < 256 || facts.isConstant()) continue;
         const auto [at, fresh] = seen.try_emplace({facts.hasValues, facts.hash, facts.info->shape}, &facts);
         if (!fresh)
@@ -79,7 +80,7 @@ void findDuplicates(const AuditedModel& audited, const AuditCheck& self, Finding
 void findElementType(const AuditedModel& audited, const AuditCheck& self, Findings& out) {
     for (const TensorFacts& facts : audited.tensors) {
         if (facts.rows == 0 || facts.asLabelled.n < 256) continue;
-        // Standard deviation of log2 |x|: 1.4 for even, 1.6 for normal, 1.9 for Laplacian weights.
+        // Standard deviation of log2 |x|: 1.4 for uniform, 1.6 for normal, 1.9 for Laplacian weights.
         const double label = facts.asLabelled.std(), other = facts.asOther.std();
         const bool natural = label > 0.6 && label < 6;
         if (natural || !(other > 1.1 && other < 3)) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The checks behind auditChecks().
+// The functions of the checks in auditChecks().
 
 #include "core/analysis/audit/audit.h"
 
@@ -17,7 +17,7 @@ void findAlreadyQuantized(const AuditedModel& audited, const AuditCheck& self, F
 void findChannels(const AuditedModel& audited, const AuditCheck& self, Findings& out);
 void findDuplicates(const AuditedModel& audited, const AuditCheck& self, Findings& out);
 
-/// What is left of the sampled rows when their grain is known.
+/// Sets `facts.grain` from the sampled rows, then frees the rows.
 void condense(TensorFacts& facts);
 
 } // namespace qs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Codes of four bits under the codebook that their label names: see audit_shares.h.
+// Checks 4-bit codes against the codebook that their label names. The method is explained in audit_shares.h.
 #include "core/analysis/audit/audit_checks.h"
 #include "core/analysis/audit/audit_shares.h"
 #include "core/layouts/stored.h"
@@ -21,7 +21,8 @@ struct Codebook {
     Levels levels;
 };
 
-/// Bits as stored: of floats their own, else an index into the levels.
+/// The values of a 4-bit format by stored code. Codes of floats are their bits; other codes are indices into the
+/// levels.
 std::optional<Codebook> codebookOf(const FormatTraits& format) {
     if (format.levels.size() < 3 || format.levels.size() > 16 || format.bits != 4) return std::nullopt;
     Codebook out{format.title, {}};
@@ -35,14 +36,15 @@ std::optional<Codebook> codebookOf(const FormatTraits& format) {
     return out;
 }
 
-/// The codebook with its codes in another order: the value of `code` is that of order(code).
+/// The codebook with its codes renumbered: `code` gets the value of order(code).
 Codebook reordered(const Codebook& codebook, const char* how, unsigned (*order)(unsigned code)) {
     Codebook out{codebook.title + how, {}};
     for (unsigned i = 0; i < 16; ++i) out.levels[i] = codebook.levels[order(i)];
     return out;
 }
 
-/// The formats' own, integers from -8 on, and what else the codes of `label` may have been numbered by.
+/// Codebooks to compare with: those of all formats, two encodings of INT4, and the label's codebook in other code
+/// orders.
 std::vector<Codebook> knownCodebooks(const Codebook& label) {
     std::vector<Codebook> out;
     for (const FormatTraits& format : formats())
@@ -63,7 +65,8 @@ std::vector<Codebook> knownCodebooks(const Codebook& label) {
     return out;
 }
 
-/// How often each nibble occurs; both of a byte, so their order does not matter. Up to 4 MiB, evenly.
+/// Frequency of each code. Both nibbles of a byte are counted, so their order does not matter. Reads up to 4 MiB,
+/// evenly distributed. Empty for tensors that cannot be read or are below 2 KiB.
 std::optional<Shares> sharesOf(const Model& model, const TensorInfo& codes) {
     const auto view = model.view(codes);
     if (!view || codes.bytes < 2048) return std::nullopt;
@@ -84,16 +87,16 @@ std::optional<Shares> sharesOf(const Model& model, const TensorInfo& codes) {
     return out;
 }
 
-/// Tensors of four-bit codes with what their label says of them.
+/// A tensor of 4-bit codes and what its label says.
 struct Labelled {
-    std::string name; ///< that people know it by
+    std::string name; ///< name to show to the user
     const TensorInfo* codes;
     const FormatTraits* format;
-    std::uint64_t block;    ///< weights of one scale
+    std::uint64_t block;    ///< number of weights per scale
     bool exponents = false; ///< scales are powers of two
 };
 
-/// Only where the scale is that of the largest magnitude: other calibrations clip.
+/// True if the scale follows from the largest magnitude. Other calibrations clip, which the model does not describe.
 bool scalesByLargest(const QuantSpec& spec) {
     const auto calibration = spec.effectiveCalibration();
     return spec.scaleKind() != ScaleKind::None && spec.isSymmetric() && calibration.id == "absmax" &&
@@ -116,12 +119,12 @@ std::vector<Labelled> labelled(const Model& model) {
                     codes && (name.ends_with(".codes") || name.ends_with(".packed")))
                     out.push_back({codes->name, codes, &stored->spec.traits(), block, type == "e8m0" || type == "po2"});
         }
-    constexpr std::string_view kBnb = "bnb-"; // bitsandbytes' layers: bnb-nf4, bnb-fp4
+    constexpr std::string_view kBnb = "bnb-"; // types of bitsandbytes layers: bnb-nf4, bnb-fp4
     for (const TensorInfo& tensor : model.tensors) {
         if (!tensor.derived || tensor.derived->parts().size() < 2) continue;
         const std::string_view type = tensor.derived->typeId();
         const auto* format = type.starts_with(kBnb) ? findFormat(type.substr(kBnb.size())) : nullptr;
-        const auto parts = tensor.derived->parts(); // codes, maxima
+        const auto parts = tensor.derived->parts(); // codes, absmax
         if (format && format->bits == 4)
             out.push_back(
                 {tensor.name, &parts[0], format, tensor.elements / std::max<std::uint64_t>(1, parts[1].elements)});
@@ -129,13 +132,13 @@ std::vector<Labelled> labelled(const Model& model) {
     return out;
 }
 
-/// How far a tensor's codes are from its label and from each of the other codebooks, in their order.
+/// Distances of a tensor's codes from the labelled codebook and from the others, in their order.
 struct Fit {
     double label = 0;
     std::vector<double> others;
 };
 
-/// Nearer codebooks, which one tensor alone does not tell apart.
+/// Reports a codebook that fits many tensors better than their label, when single tensors are not conclusive.
 void findByMany(const std::vector<Fit>& fits, const std::vector<Codebook>& others, const std::string& title,
                 const AuditCheck& self, Findings& out) {
     std::size_t best = 0, most = 0;

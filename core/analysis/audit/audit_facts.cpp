@@ -14,23 +14,24 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kFactsBand = 65536; ///< elements that one worker reads at a time
+constexpr std::size_t kFactsBand = 65536; ///< elements that a worker reads at a time
 constexpr std::size_t kFewRows = 64, kRowLength = 4096;
-constexpr std::int64_t kMostColumns = 1 << 22; ///< beyond, columns are not told apart
+constexpr std::int64_t kMostColumns = 1 << 22; ///< above, constant columns are not looked for
+// Limits for profiles: most columns (also most rows with an RMS), and most rows sampled for the RMS of columns.
 constexpr std::int64_t kProfileColumns = 32768, kProfileRows = 2048;
 
-/// The values of one piece, wherever it lies: sums of hashes of pieces do not depend on who hashed which.
+/// Adds the hash of one piece at offset `place`. A sum does not depend on the order in which workers hash the pieces.
 void hashInto(std::array<std::uint64_t, 2>& hash, const void* bytes, std::size_t n, std::uint64_t place) {
     const XXH128_hash_t piece = XXH3_128bits_withSeed(bytes, n, place);
     hash[0] += piece.low64, hash[1] += piece.high64;
 }
 
-/// The bits of a value as the other 16-bit float.
+/// The value that the bits have as the other 16-bit float.
 float other(float x, DType labelled) {
     return labelled == DType::F16 ? bf16ToF32(f32ToF16(x)) : f16ToF32(f32ToBf16(x));
 }
 
-/// What one worker saw; merged when all are done.
+/// The facts that one worker collected.
 struct Part {
     std::vector<float> values, low, high;
     std::vector<double> squares;
@@ -38,7 +39,8 @@ struct Part {
     std::int64_t firstBad = -1;
     float least = INFINITY, most = -INFINITY;
     std::array<std::uint64_t, 2> hash{};
-    std::vector<std::int64_t> zeroRows, equalRows; ///< the first ones are wanted, so all are kept
+    /// Complete lists, because the first indices are needed after the merge.
+    std::vector<std::int64_t> zeroRows, equalRows;
 };
 
 class Gather {
@@ -46,7 +48,8 @@ public:
     Gather(const TensorView& view, TensorFacts& facts) : view_(view), facts_(facts), parts_(workerCount()) {
         const TensorInfo& tensor = *view.info;
         columns_ = tensor.lastAxis();
-        if (columns_ < 16 && tensor.shape.size() > 2 && tensor.shape[0] > 0) // a kernel of a convolution
+        // A convolution kernel: the first axis is the rows.
+        if (columns_ < 16 && tensor.shape.size() > 2 && tensor.shape[0] > 0)
             columns_ = std::int64_t(tensor.elements) / tensor.shape[0];
         rows_ = columns_ ? std::int64_t(tensor.elements) / columns_ : 0;
         matrix_ = tensor.shape.size() >= 2 && rows_ > 0 && columns_ > 0;
@@ -62,7 +65,7 @@ public:
 
     Result<void> run(const Job& job) {
         const auto elements = std::size_t(view_.info->elements);
-        // Whole rows, or where rows are long a part of one.
+        // A worker gets whole rows, or a part of a row if rows are very long.
         const bool whole = matrix_ && std::size_t(columns_) <= kFactsBand * 16;
         const std::size_t unit =
             whole ? std::max<std::size_t>(1, kFactsBand / std::size_t(columns_)) * std::size_t(columns_) : kFactsBand;
@@ -109,7 +112,7 @@ private:
         const auto n = std::size_t(columns_);
         const Moments m = look(x, n, begin, part);
         const std::int64_t index = begin / columns_;
-        if (m.nan + m.inf > 0) return; // such rows say nothing about columns
+        if (m.nan + m.inf > 0) return; // a row with NaN or Inf is not used for column facts
         if (!facts_.rowRms.empty()) facts_.rowRms[std::size_t(index)] = float(std::sqrt(m.squares() / m.n));
         if (m.min == m.max && columns_ > 1) (m.min == 0 ? part.zeroRows : part.equalRows).push_back(index);
         if (hasColumns_) {
@@ -168,7 +171,7 @@ private:
         for (std::size_t i = 0; i < part.squares.size(); ++i) all.squares[i] += part.squares[i];
     }
 
-    /// As rows lie in the tensor, whoever came to them first.
+    /// Sorts the sampled rows by their index, so that the result does not depend on the timing of the workers.
     void sortSample() {
         auto& rows = facts_.sample;
         std::vector<std::size_t> by(rows.size());
@@ -192,7 +195,7 @@ private:
     std::int64_t rows_ = 0, columns_ = 0, sampleStep_ = 1, profileStep_ = 1;
     bool matrix_ = false, hasColumns_ = false, isVector_ = false;
     std::mutex lock_;
-    std::vector<std::int64_t> order_; ///< of the sampled rows
+    std::vector<std::int64_t> order_; ///< row indices of the sample
 };
 
 Result<void> hashBytes(const TensorView& view, TensorFacts& facts, const Job& job) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What one pass over a tensor tells the checks of an audit.
+// The facts about a tensor that the checks of an audit read. One pass over the tensor collects them.
 
 #include "core/base/job.h"
 #include "core/model/model.h"
@@ -12,39 +12,44 @@
 
 namespace qs {
 
-/// Some of a tensor's rows or columns: how many, and the first few.
+/// Rows or columns of a tensor with some property: their number, and the first indices.
 struct Channels {
     std::uint64_t count = 0;
-    std::vector<std::int64_t> first; ///< ascending, at most 8
+    std::vector<std::int64_t> first; ///< indices in ascending order, at most 8
     void add(std::int64_t index);
 };
 
-/// log2 |x| of the values that are not 0, under one reading of the bits: weights spread over a few binades.
+/// Mean and deviation of log2 |x| over values that are not 0. Trained weights spread over only a few binades, so a
+/// wrong element type shows as an unusual deviation.
 struct LogSpread {
     double n = 0, s1 = 0, s2 = 0;
     void add(float x);
-    double std() const; ///< 0 when there are none
+    double std() const; ///< standard deviation in binades; 0 without values
 };
 
 struct TensorFacts {
     const TensorInfo* info = nullptr;
-    bool hasValues = false;             ///< floats were read; else only bytes
-    std::int64_t rows = 0, columns = 0; ///< the matrix that the shape is taken for; 0 for rank below 2
+    bool hasValues = false;             ///< true: values were read as floats; false: only bytes were read
+    std::int64_t rows = 0, columns = 0; ///< of the tensor taken as a matrix; 0 for rank below 2
+    /// Number of values that are NaN or infinite.
     std::uint64_t nan = 0, inf = 0;
-    std::int64_t firstBad = -1;          ///< element
-    float low = 0, high = 0;             ///< of the finite values
+    std::int64_t firstBad = -1;          ///< flat index of the first NaN or Inf; -1: none
+    float low = 0, high = 0;             ///< least and largest finite value
     std::array<std::uint64_t, 2> hash{}; ///< of the values as f32, or of the bytes
-    Channels zeroRows, equalRows;        ///< all 0; all one value that is not 0
-    Channels zeroColumns, equalColumns;
-    std::vector<float> columnRms;           ///< over sampled rows, or |x| of a vector; empty above 32,768 columns
-    std::vector<float> rowRms;              ///< empty above 32,768 rows; 0 for one that is not finite
-    std::vector<std::vector<float>> sample; ///< at most 64 finite rows, at most 4,096 values of each, evenly over it
-    LogSpread asLabelled, asOther;          ///< 16-bit floats: the sample as F16 and as BF16, the label's first
-    std::string grain;                      ///< why the sample was quantized before; "": it does not look like it
+    Channels zeroRows, equalRows;        ///< rows of zeros; rows of one value that is not 0
+    Channels zeroColumns, equalColumns;  ///< the same for columns
+    /// RMS of each column over sampled rows; |x| for a vector; empty above 32,768 columns.
+    std::vector<float> columnRms;
+    std::vector<float> rowRms; ///< RMS of each row; empty above 32,768 rows; 0 for a row with NaN or Inf
+    /// At most 64 finite rows, evenly distributed; of each the first 4,096 values at most.
+    std::vector<std::vector<float>> sample;
+    /// Of the sample of a 16-bit tensor, read as its own type and as the other 16-bit float.
+    LogSpread asLabelled, asOther;
+    std::string grain; ///< why the tensor seems to have been quantized before; "" if it does not
     bool isConstant() const { return hasValues && nan + inf == 0 && low == high; }
 };
 
-/// Reads the tensor once, on all cores.
+/// Reads the tensor once, on all cores. Fails if the job is cancelled, or if the file changed or failed.
 Result<TensorFacts> gatherFacts(const Model& model, const TensorInfo& tensor, const Job& job);
 
 } // namespace qs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What names, keys and config.json say of a checkpoint, against the types of its weights.
+// Compares what the file name, metadata keys and config.json say about a checkpoint with the types of its weights.
 #include "core/analysis/audit/audit_checks.h"
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
@@ -18,16 +18,17 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Token {
-    std::string_view text, type; ///< "Q4_K_M": Q4_K
+    /// `text`: a part of the file name; `type`: the type it stands for; Q4_K also for "Q4_K_M"
+    std::string_view text, type;
 };
-/// Longer ones before those that they begin with.
+/// A text must come before shorter texts that it starts with.
 constexpr Token kTokens[] = {{"Q2_K", "Q2_K"},   {"Q3_K", "Q3_K"},   {"Q4_K", "Q4_K"},     {"Q5_K", "Q5_K"},
                              {"Q6_K", "Q6_K"},   {"Q4_0", "Q4_0"},   {"Q4_1", "Q4_1"},     {"Q5_0", "Q5_0"},
                              {"Q5_1", "Q5_1"},   {"Q8_0", "Q8_0"},   {"IQ4_NL", "IQ4_NL"}, {"IQ4_XS", "IQ4_XS"},
                              {"TQ1_0", "TQ1_0"}, {"TQ2_0", "TQ2_0"}, {"MXFP4", "MXFP4"},   {"NVFP4", "NVFP4"},
                              {"BF16", "BF16"},   {"FP16", "F16"},    {"F16", "F16"},       {"FP32", "F32"},
                              {"F32", "F32"}};
-/// general.file_type of GGUF files: what most tensors are (llama.h, llama_ftype).
+/// Values of general.file_type in GGUF files and the type of most tensors (llama.h, enum llama_ftype).
 constexpr std::pair<int, std::string_view> kFileTypes[] = {
     {0, "F32"},     {1, "F16"},   {2, "Q4_0"},   {3, "Q4_1"},   {7, "Q8_0"},  {8, "Q5_0"},
     {9, "Q5_1"},    {10, "Q2_K"}, {11, "Q3_K"},  {12, "Q3_K"},  {13, "Q3_K"}, {14, "Q4_K"},
@@ -42,7 +43,7 @@ std::string upper(std::string text) {
     return text;
 }
 
-/// Not a part of another type's name: no letter or digit beside it.
+/// True if `text` occurs as a word: no letter or digit directly before or after it.
 bool isWord(const std::string& name, std::string_view text) {
     const auto at = name.find(text), end = at + text.size();
     const auto joins = [&](std::size_t i) {
@@ -51,14 +52,14 @@ bool isWord(const std::string& name, std::string_view text) {
     return at != std::string::npos && !(at > 0 && joins(at - 1)) && !joins(end);
 }
 
-/// Weights by type, for the sentence.
+/// Number of weights of each type.
 struct Types {
     std::map<std::string, std::size_t> counts;
     explicit Types(const Model& model) {
         for (const TensorInfo& tensor : model.tensors)
             if (tensor.shape.size() >= 2 && tensor.elements >= 256) ++counts[tensor.typeId()];
     }
-    /// Also as a word of a longer one: MXFP4 of gpt-oss-mxfp4.
+    /// True if a weight has the type, also as a word of a longer name: MXFP4 in gpt-oss-mxfp4.
     bool has(std::string_view type) const {
         return std::any_of(counts.begin(), counts.end(),
                            [&](const auto& row) { return isWord(upper(row.first), type); });

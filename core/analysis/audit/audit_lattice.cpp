@@ -11,10 +11,10 @@ namespace qs {
 namespace {
 
 constexpr double kFewestSteps = 8, kMostSteps = 255.5, kBetween = 0.25;
-constexpr double kReach = 64; ///< steps from 0 within which the steps of floats are not mistaken for those of integers
+constexpr double kReach = 64; ///< number of steps from 0 up to which values are used; see the header
 constexpr std::size_t kFewest = 16;
 
-/// The step made exact by least squares, and whether all values keep to it.
+/// Fits step and offset by least squares. Empty if a value does not lie on a step.
 std::optional<double> refined(std::span<const double> values, double step, double rounding) {
     const double first = values.front();
     double offset = first;
@@ -43,23 +43,25 @@ std::optional<Lattice> latticeOf(std::span<const float> distinct, DType dtype) {
     if (distinct.size() < kFewest || distinct.size() > 257) return std::nullopt;
     const double range = double(distinct.back()) - double(distinct.front());
     if (!(range > 0) || !std::isfinite(range)) return std::nullopt;
-    // Half of the distance between neighbours; F32 may hold what was BF16 before.
+    // Largest relative rounding error of the type. F32 is treated as BF16, because it may hold values that were BF16
+    // before.
     const double rounding = dtype == DType::F16 ? 0x1p-11 : 0x1p-8;
     std::vector<double> values(distinct.begin(), distinct.end());
     std::sort(values.begin(), values.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); });
-    // The phase of each value and how it turns from one number of steps to the next: no sine within the loop.
+    // For each value, its phase and the rotation to the next number of steps. So the loop needs no sine.
     std::vector<std::complex<double>> phases, turns;
     for (const double v : values) {
         const double angle = 2 * std::numbers::pi * v / range;
         phases.push_back(std::polar(1.0, angle * kFewestSteps));
         turns.push_back(std::polar(1.0, angle * kBetween));
     }
-    std::size_t near = values.size(); // of those first ones, nearest to 0
+    std::size_t near = values.size(); // number of values close enough to 0; they come first
     for (double steps = kFewestSteps; steps <= kMostSteps; steps += kBetween) {
         const double step = range / steps;
         if (dtype != DType::BF16 && step < 0x1p-22) return std::nullopt;
         while (near > 0 && std::fabs(values[near - 1]) > kReach * step) --near;
-        if (near < kFewest || near * 4 < values.size()) return std::nullopt; // fewer at each smaller step
+        // Later steps are smaller and would have even fewer values.
+        if (near < kFewest || near * 4 < values.size()) return std::nullopt;
         double real = 0, imaginary = 0;
         for (std::size_t i = 0; i < near; ++i) {
             const double x = phases[i].real(), y = phases[i].imag();

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Channels of a model are large or small in all that reads or writes them: columns of matrices of one size, rows of those
-// that write them, the vectors that scale them. Where a tensor follows the others only after its columns (or rows) change
-// places as nibbles do, its nibbles were unpacked in another order.
+// Detects tensors whose nibbles were unpacked in the wrong order.
 //
-// A profile is the logarithm of the RMS of columns, rows or elements, less the mean of every 32, as ranks. Of two that
-// have nothing to do with each other r sqrt(n) is near to normal with variance 1, whatever their distributions
-// (Spearman). The evidence for an order o against the order as it is are the logarithms of the likelihood ratios of two
-// correlated normal variates, n / 2 ln((1 - r^2) / (1 - r_o^2)), summed over the three kinds of profiles of the others.
-// By chance the largest of m is above x with a probability of at most about m exp(-x); m counts tensors, axes and
-// orders, and x is such that this is 1e-6.
+// A channel of a model is large or small in all tensors that read or write it. These are columns of matrices of one
+// size, rows of the matrices that write them, and vectors that scale them. If a tensor follows the others only after
+// its columns or rows are reordered as nibbles would be, its nibbles were unpacked in another order.
+//
+// A profile is the logarithm of the RMS of columns, rows or elements, minus the mean of each block of 32, converted to
+// ranks. For two independent profiles, r sqrt(n) is nearly normal with variance 1, for any distribution (Spearman). The
+// evidence for an order o against the present order is a sum over the three kinds of profiles of the other tensors. Its
+// terms are log-likelihood ratios of two correlated normal variables, n / 2 ln((1 - r^2) / (1 - r_o^2)). By chance, the
+// largest of m such sums exceeds x with a probability of at most about m exp(-x). Here m counts tensors, axes and
+// orders, and x is chosen so that the probability is 1e-6.
 #include "core/analysis/audit/audit_checks.h"
 
 #include <algorithm>
@@ -25,9 +27,9 @@ constexpr std::size_t kBlock = 32;
 constexpr double kByChance = 1e-6;
 constexpr double kLeast = 0.3; ///< a weaker likeness is none that people would see
 
-using Profile = std::vector<double>;
+using Profile = std::vector<double>; ///< least rank correlation to report; a weaker one is not visible to users
 
-/// Ranks with mean 0 and the sum of squares 1; empty: there is nothing to compare.
+/// Ranks, scaled to mean 0 and a sum of squares of 1. Empty if the profile is too short or constant.
 Profile profileOf(const std::vector<float>& rms) {
     if (rms.size() < 64 || rms.size() % kBlock != 0) return {};
     Profile logs(rms.size());
@@ -43,7 +45,7 @@ Profile profileOf(const std::vector<float>& rms) {
     std::vector<std::size_t> by(logs.size());
     std::iota(by.begin(), by.end(), std::size_t(0));
     std::sort(by.begin(), by.end(), [&](std::size_t a, std::size_t b) { return logs[a] < logs[b]; });
-    if (logs[by.back()] - logs[by.front()] < 1e-6) return {}; // all alike
+    if (logs[by.back()] - logs[by.front()] < 1e-6) return {}; // all values are equal
     Profile out(rms.size());
     const double n = double(out.size()), scale = std::sqrt(12 / (n * (n * n - 1)));
     for (std::size_t at = 0; at < by.size(); ++at) out[by[at]] = (double(at) - (n - 1) / 2) * scale;
@@ -53,6 +55,7 @@ Profile profileOf(const std::vector<float>& rms) {
 enum Kind { OfColumns, OfRows, OfVectors, Kinds };
 constexpr Kind kKinds[] = {OfColumns, OfRows, OfVectors};
 
+/// A reordering of blocks of 32: position i takes the channel from[i].
 struct Order {
     Kind axis;
     const char* what;
@@ -79,13 +82,15 @@ const std::vector<Order>& orders() {
     return all;
 }
 
+/// A tensor, and its profile along one axis.
 struct Member {
     const TensorFacts* facts;
     Kind kind;
     Profile profile;
 };
 
-/// With all others of a kind: their sum without the member itself.
+/// Rank correlation of a member with all other members of a kind. `sum`: sum of all profiles of the kind. `order`:
+/// applied to the member first; null: none.
 double correlation(const Member& member, Kind kind, const Profile& sum, const Order* order) {
     double product = 0, squares = 0;
     for (std::size_t i = 0; i < sum.size(); ++i) {

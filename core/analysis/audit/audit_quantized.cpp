@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Floats that were quantized before: few distinct values per block, values at equal steps, or those of 8-bit floats.
+// Detects floats that were quantized before. Signs are few distinct values per block, values at equal steps, and the
+// levels of 8-bit floats.
 #include "core/analysis/audit/audit_checks.h"
 #include "core/analysis/audit/audit_lattice.h"
 #include "core/quant/spec/formats.h"
@@ -16,7 +17,7 @@ namespace {
 constexpr std::size_t kBlocks[] = {256, 128, 64, 32};
 constexpr std::size_t kMostLevels = 16;
 
-/// Relative error that rounding to the tensor's type leaves in a value.
+/// Largest relative error of rounding to the tensor's type.
 double roundingOf(DType dtype) { return dtype == DType::BF16 ? 0x1p-8 : dtype == DType::F16 ? 0x1p-11 : 0x1p-23; }
 
 std::vector<float> distinct(std::span<const float> values) {
@@ -26,20 +27,21 @@ std::vector<float> distinct(std::span<const float> values) {
     return out;
 }
 
-/// Something to tell: not nearly all zeros, not a mask of 0 and 1.
+/// True if the block can be judged: it is not nearly all zeros and not a mask of 0 and 1.
 bool tells(std::span<const float> values, const std::vector<float>& sorted) {
     const auto zeros = std::size_t(std::count(values.begin(), values.end(), 0.0f));
     return sorted.size() >= 2 && values.size() - zeros >= 4 && (sorted.size() > 2 || sorted.front() < 0);
 }
 
-/// Few values besides 0, each of them several times: what is sparse has few for another reason.
+/// True if there are few distinct values besides 0, and most of them repeat. Sparse blocks have few values for another
+/// reason.
 bool fewOf(std::span<const float> values, const std::vector<float>& sorted) {
     const auto zeros = std::size_t(std::count(values.begin(), values.end(), 0.0f));
     const std::size_t levels = sorted.size() - (zeros > 0), rest = values.size() - zeros;
     return sorted.size() <= kMostLevels && levels * 3 <= rest * 2;
 }
 
-/// The values are levels of the format times one scale.
+/// True if one scale exists such that all values are levels of the format times this scale.
 bool matches(const FormatTraits& format, const std::vector<float>& sorted, double rounding) {
     const double most = std::max(std::fabs(double(sorted.front())), std::fabs(double(sorted.back())));
     std::set<float> tops;
@@ -60,7 +62,7 @@ bool matches(const FormatTraits& format, const std::vector<float>& sorted, doubl
     return false;
 }
 
-/// The format of fewest levels that all blocks hold; "": none that is known here.
+/// Title of the format with the fewest levels that matches all blocks; "" if no known format does.
 std::string formatOf(const std::vector<std::vector<float>>& blocks, double rounding) {
     const FormatTraits* found = nullptr;
     for (const FormatTraits& format : formats()) {
@@ -74,7 +76,7 @@ std::string formatOf(const std::vector<std::vector<float>>& blocks, double round
     return found ? found->title : "";
 }
 
-/// The largest blocks that hold the levels of a format, else the largest that hold few values.
+/// Describes the largest blocks that match a format; else the largest blocks with few distinct values; else "".
 std::string blocksText(const TensorFacts& facts, double rounding) {
     std::string unknown;
     for (const std::size_t size : kBlocks) {
@@ -101,10 +103,10 @@ std::string blocksText(const TensorFacts& facts, double rounding) {
     return unknown;
 }
 
-/// Groups of values that may share a scale: how many of the first ones lie at equal steps.
+/// Result of testing groups of values that may share a scale: how many of them lie at equal steps.
 struct AtSteps {
     std::size_t tested = 0, fit = 0;
-    int most = 0; ///< steps
+    int most = 0; ///< largest number of steps in a group
     bool all() const { return tested >= 4 && fit * 10 >= tested * 9; }
 };
 template<class ForEachGroup> AtSteps atSteps(const ForEachGroup& forEachGroup, DType dtype) {
@@ -114,7 +116,7 @@ template<class ForEachGroup> AtSteps atSteps(const ForEachGroup& forEachGroup, D
         if (!tells(group, sorted)) return true;
         ++out.tested;
         if (const auto lattice = latticeOf(sorted, dtype)) ++out.fit, out.most = std::max(out.most, lattice->steps);
-        // Whatever is not quantized ends after eight.
+        // Tensors that are not quantized are given up after eight groups.
         return out.tested < 48 && (out.tested < 8 || out.fit * 2 >= out.tested);
     });
     return out;
@@ -126,16 +128,17 @@ std::string stepsText(const AtSteps& found, const std::string& groups) {
                        found.fit, found.tested, groups, found.most, std::bit_width(unsigned(std::max(1, found.most))));
 }
 
-/// Integers times the scale of a row, of blocks of it, or of a column.
+/// Describes integers times a scale per row, per block or per column; "" if there are none.
 std::string integersText(const TensorFacts& facts) {
     const DType dtype = facts.info->dtype;
     std::string text;
-    // What shares a scale by blocks does by smaller ones, too.
+    // Values with a common scale per block also have one in every smaller block. So start small and stop at the first
+    // failure.
     for (const std::size_t size : {std::size_t(32), std::size_t(64), std::size_t(128), std::size_t(256), SIZE_MAX}) {
         const auto blocks = [&](const auto& look) {
             for (std::size_t at = 0;; at += size == SIZE_MAX ? 1 : size) {
                 bool any = false;
-                for (const auto& row : facts.sample) { // one of each row first
+                for (const auto& row : facts.sample) { // first one block of each row
                     if (size == SIZE_MAX ? at > 0 || row.size() < 32 : at + size > row.size()) continue;
                     any = true;
                     if (!look(size == SIZE_MAX ? std::span(row) : std::span(row).subspan(at, size))) return;
@@ -161,9 +164,10 @@ std::string integersText(const TensorFacts& facts) {
     return found.all() ? stepsText(found, "columns") : std::string();
 }
 
-/// 8-bit floats: too many values to be few, but levels of one format all the same.
+/// Describes levels of an 8-bit float. These have too many distinct values for blocksText(), but match one format.
 std::string floatsText(const TensorFacts& facts, double rounding) {
-    const FormatTraits* found = nullptr; // the coarsest: what has fewer bits of mantissa has those levels too
+    // The format with the fewest mantissa bits, because formats with more bits contain its levels.
+    const FormatTraits* found = nullptr;
     std::string text;
     for (const FormatTraits& format : formats()) {
         if (format.kind != FormatKind::Float || format.levels.size() <= kMostLevels) continue;

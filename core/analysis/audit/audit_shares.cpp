@@ -18,7 +18,7 @@ constexpr double kShapes[] = {0.5, 0.7, 0.85, 1, 1.2, 1.5, 1.75, 2, 2.5, 3, 4, 6
 constexpr std::size_t kDrawn = 1 << 16;
 constexpr std::uint64_t kLargestBlock = 4096;
 
-/// Draws of one shape in blocks that were divided by their scale, ascending.
+/// Random values of one density in blocks that are divided by their scale; ascending.
 std::vector<float> drawn(double beta, std::uint64_t block, bool exponents) {
     std::mt19937_64 random(7);
     std::gamma_distribution<double> gamma(1 / beta, 1);
@@ -29,7 +29,7 @@ std::vector<float> drawn(double beta, std::uint64_t block, bool exponents) {
         float most = 0;
         for (const float v : part) most = std::max(most, std::fabs(v));
         double scale = double(most);
-        if (exponents) { // of weights of any magnitude: 4 to 8 where the levels end at 6
+        if (exponents) { // the largest weight is 4 to 8 times the scale, while the levels end at 6
             const double between = double(randomBits(7, 0, begin) >> 11) * 0x1p-53;
             scale *= 6.0 / (4 * std::exp2(between));
         }
@@ -52,8 +52,8 @@ const std::vector<std::vector<float>>& draws(std::uint64_t block, bool exponents
 } // namespace
 
 double sharesDistance(const Levels& levels, const Shares& shares, std::uint64_t block, bool exponents) {
-    constexpr double kNothing = 1e-6; // the share of what cannot be
-    std::map<double, double> found;   // by level: two zeros are one
+    constexpr double kNothing = 1e-6; // assumed share of a code that cannot occur
+    std::map<double, double> found;   // shares by level, because two codes can have the same level (0 and -0)
     double most = 0, apart = 0;
     for (std::size_t i = 0; i < 16; ++i)
         if (!std::isnan(levels[i]))
