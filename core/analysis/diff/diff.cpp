@@ -21,17 +21,18 @@
 namespace qs {
 namespace {
 
-constexpr double kAlike = 0.25;             ///< NMSE up to which tensors without a common name are the same one
-constexpr std::size_t kMostCandidates = 64; ///< of equal size, for one of them
-constexpr std::uint64_t kLeastAlike = 256;  ///< values: fewer are alike by chance
+constexpr double kAlike = 0.25;             ///< largest NMSE at which tensors without a common name are matched
+constexpr std::size_t kMostCandidates = 64; ///< tensors of equal size that are tried for one tensor
+constexpr std::uint64_t kLeastAlike = 256;  ///< least number of values; smaller tensors can be similar by chance
 
 bool hasValues(const TensorInfo& tensor) { return checkQuantizable(tensor).has_value(); }
 
-/// Tensors by their canonical names, of which there may be a million: 16 bytes each. Made when the first is asked for.
+/// Finds tensors by canonical name. There may be a million, so it uses 16 bytes per tensor. The index is built at first
+/// use.
 class CanonicalNames {
 public:
     explicit CanonicalNames(const Model& model) : model_(model) {}
-    /// The first of that name, or null.
+    /// The first tensor with this canonical name, or null.
     const TensorInfo* find(std::string_view name) {
         if (rows_.size() != model_.tensors.size()) make();
         const Row row{XXH3_64bits_withSeed(name.data(), name.size(), seed_), 0};
@@ -58,10 +59,10 @@ private:
     }
     const Model& model_;
     std::vector<Row> rows_;
-    std::uint64_t seed_ = std::random_device()(); ///< names that were made to collide do not
+    std::uint64_t seed_ = std::random_device()(); ///< random, so that a file cannot contain names that collide
 };
 
-/// Some tensors of a model.
+/// A set of tensors of one model.
 class Marks {
 public:
     explicit Marks(const Model& model) : first_(model.tensors.data()), has_(model.tensors.size()) {}
@@ -118,7 +119,7 @@ private:
     bool wantsA(const TensorInfo& tensor) const { return plan_.tensorRegex.empty() || wantedA_.contains(&tensor); }
     bool wantsB(const TensorInfo& tensor) const { return plan_.tensorRegex.empty() || wantedB_.contains(&tensor); }
 
-    /// Kept, or handed out.
+    /// Adds a finished row to the result, or passes it to onRow.
     Result<void> put(DiffRow row) {
         ++done_;
         if (!onRow_) return out_.rows.push_back(std::move(row)), Result<void>();
@@ -126,7 +127,8 @@ private:
         return onRow_(row);
     }
 
-    /// By its name, as a part, or as what holds parts; else it is left for its values.
+    /// Aligns a tensor of A by its name, as a part, or as a fused tensor. Otherwise adds it to `left`, to be found by
+    /// its values.
     Result<void> align(const TensorInfo& a, std::vector<const TensorInfo*>& left) {
         const std::string name = canonicalTensorName(a.name);
         const TensorInfo* b = plan_.b->find(a.name);
@@ -165,7 +167,7 @@ private:
         return measure(pairing, std::move(row));
     }
 
-    /// A is fused, B has the parts. False: not so.
+    /// A is fused and B has the parts. Returns false if this is not the case.
     Result<bool> asWhole(const TensorInfo& a, const std::string& name, const FusedRole& fused) {
         std::vector<const TensorInfo*> parts;
         for (const auto part : fused.parts) {
@@ -177,7 +179,8 @@ private:
         return fusedRows(a, parts, false);
     }
 
-    /// B is fused, A is the first of the parts: all are compared with it. The others follow their first.
+    /// B is fused and A is one of the parts. All parts are compared when the first is met. Returns false if this is not
+    /// the case.
     Result<bool> asPart(const TensorInfo& a, const std::string& name, const FusedRole& fused) {
         if (parts_.contains(&a)) return true;
         const auto whole = [&] {
@@ -230,7 +233,7 @@ private:
         return true;
     }
 
-    /// Tensors of B that nothing claims and whose values can be compared, by their size and then in B's order.
+    /// Lists tensors of B that are not matched and have comparable values, sorted by size, then in the order of B.
     void findFree() {
         for (const TensorInfo& b : plan_.b->tensors)
             if (!taken_.contains(&b) && b.elements >= kLeastAlike && hasValues(b))
@@ -244,7 +247,7 @@ private:
         }
     }
 
-    /// Of those of its size that nothing else claims, the one that is most like it.
+    /// Matches a tensor of A with the most similar unmatched tensor of B of the same size.
     Result<void> byValues(const TensorInfo& a) {
         DiffRow row;
         row.a = &a, row.status = DiffStatus::OnlyA, row.elements = a.elements;
@@ -262,7 +265,7 @@ private:
                 if (best && best->nmse < kAlike && (!found || best->nmse < placement.nmse))
                     found = &b, placement = *best, at = i;
             }
-            if (found) { // it leaves the list, whose others keep their order
+            if (found) { // remove it from the range; the others keep their order
                 const auto begin = free_.begin() + std::ptrdiff_t(first);
                 std::rotate(begin, begin + std::ptrdiff_t(at - first), begin + std::ptrdiff_t(at - first) + 1);
                 ++first;
@@ -292,7 +295,7 @@ private:
         return put(std::move(row));
     }
 
-    /// The same values in another order have the same power, but for the rounding of its sum.
+    /// A permutation does not change the sum of squares, except for rounding. So different sums rule it out quickly.
     static bool mayBePermuted(const DiffRow& row) {
         return row.status == DiffStatus::Different && row.nonFinite == 0 && row.differing > 1 &&
                std::fabs(row.power - row.otherPower) <= 1e-9 * row.power;
@@ -338,14 +341,15 @@ private:
     const DiffPlan& plan_;
     const Job& job_;
     const OnDiffRow& onRow_;
-    CanonicalNames byName_, ours_;                                        ///< of B and A
-    Marks taken_;                                                         ///< of B
-    Marks wantedA_, wantedB_;                                             ///< what the filter takes
-    Marks parts_;                                                         ///< of A, compared with their fused tensor
-    std::vector<std::uint32_t> free_;                                     ///< of B: see findFree()
-    std::map<std::uint64_t, std::pair<std::size_t, std::size_t>> freeOf_; ///< where in it those of a size are
+    CanonicalNames byName_, ours_;    ///< indices of B and of A
+    Marks taken_;                     ///< tensors of B that are matched
+    Marks wantedA_, wantedB_;         ///< tensors that the filter selects
+    Marks parts_;                     ///< tensors of A that were compared as parts of a fused tensor
+    std::vector<std::uint32_t> free_; ///< indices of tensors of B, see findFree()
+    /// Range in free_ of the tensors of each size.
+    std::map<std::uint64_t, std::pair<std::size_t, std::size_t>> freeOf_;
     DiffResult out_;
-    std::size_t done_ = 0; ///< rows
+    std::size_t done_ = 0; ///< number of finished rows
     double total_ = 0;
 };
 

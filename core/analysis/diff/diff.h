@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Two checkpoints, tensor by tensor: names of different ecosystems are aligned, fused tensors are taken apart, transposed
-// and permuted ones put in order, and every value is compared.
+// Compares two checkpoints tensor by tensor. It aligns names of different ecosystems, splits fused tensors, and undoes
+// transposes and permutations. Then it compares every value.
 
 #include "core/analysis/diff/diff_names.h"
 #include "core/base/column.h"
@@ -17,70 +17,76 @@
 
 namespace qs {
 
-/// Where the rows of one tensor lie in another one.
+/// How the rows of one tensor are arranged inside another one.
 struct Placement {
     enum class Rows {
         InOrder,
-        HalvesToPairs, ///< llama.cpp's order of q and k: rows j and j + d/2 of a head of d become neighbours
-        PairsToHalves, ///< and back
-        HeadByHead     ///< fused q, k, v: those of a head after one another
+        HalvesToPairs, ///< llama.cpp's order of q and k: rows j and j + d/2 of a head of d rows become neighbours
+        PairsToHalves, ///< the reverse
+        HeadByHead     ///< fused q, k and v, grouped by head: q, k, v of the first head, then of the second
     };
     bool transposed = false;
     Rows rows = Rows::InOrder;
-    std::int64_t head = 0;   ///< rows of a head
-    std::int64_t offset = 0; ///< first row of the part; of HeadByHead its number, times `head`
-    bool rowsPermuted = false, columnsPermuted = false; ///< in an order that no convention has
+    std::int64_t head = 0;   ///< rows per head; 0 if heads do not matter
+    std::int64_t offset = 0; ///< first row of the part; for HeadByHead: index of the part times `head`
+    bool rowsPermuted = false, columnsPermuted = false; ///< in an order that is not one of the above
     bool permuted() const { return rowsPermuted || columnsPermuted; }
+    /// Row of the larger tensor that holds row `row` of the part.
     std::int64_t rowOf(std::int64_t row) const;
 };
-std::string placementText(const Placement& placement); ///< "transposed, rows 256 on"; "" for none
+/// For example "transposed, rows 256 on"; "" if there is nothing to say.
+std::string placementText(const Placement& placement);
 
+/// Refused: the tensors could not be compared.
 enum class DiffStatus { Equal, Different, OnlyA, OnlyB, Refused };
-const char* diffStatusId(DiffStatus status); ///< "equal"
+const char* diffStatusId(DiffStatus status); ///< "equal", "different", "only_a", "only_b" or "refused"
 
+/// The comparison of one pair of tensors. A or B is null if it has no partner.
 struct DiffRow {
-    const TensorInfo* a = nullptr; ///< null: only in B
+    const TensorInfo* a = nullptr; ///< null: the tensor is only in B
     const TensorInfo* b = nullptr;
     DiffStatus status = DiffStatus::Refused;
-    std::string aligned; ///< how they were found: "name", "canonical name", "part of", "values"
-    Placement placement; ///< of the smaller one in the other
-    bool inA = false;    ///< A is the fused one: the row is of a part of it
-    std::uint64_t elements = 0, differing = 0, nonFinite = 0; ///< nonFinite: differing because one is NaN or Inf
+    std::string aligned; ///< how the pair was found: "name", "canonical name", "part of" or "values"
+    Placement placement; ///< of the smaller tensor in the larger one
+    bool inA = false;    ///< true: A is fused and the row is about a part of it
+    /// `nonFinite`: values that differ because one of them is NaN or Inf.
+    std::uint64_t elements = 0, differing = 0, nonFinite = 0;
+    /// Sums over all finite pairs: (B - A)^2, A^2, B^2 and A B. Then the largest |B - A|.
     double errorPower = 0, power = 0, otherPower = 0, product = 0;
     double maxAbs = 0;
-    std::string reason;
+    std::string reason;                   ///< why there are no figures; "" if there are
     std::optional<double> nmse() const;   ///< ||B - A||^2 / ||A||^2
-    std::optional<double> sqnrDb() const; ///< none where nothing differs
-    std::optional<double> cosine() const;
+    std::optional<double> sqnrDb() const; ///< in dB; empty if nothing differs
+    std::optional<double> cosine() const; ///< of A and B as vectors
 };
 
 struct DiffResult {
-    std::vector<DiffRow> rows;              ///< in A's order, then what only B has
-    std::size_t equalLeftOut = 0;           ///< rows that keepChanged() has taken away
-    std::array<std::size_t, 5> handedOut{}; ///< where rows went to onRow: how many, by their status
-    std::uint64_t bytes = 0;                ///< read of both
+    std::vector<DiffRow> rows;              ///< in the order of A, then the tensors that are only in B
+    std::size_t equalLeftOut = 0;           ///< number of rows that keepChanged() removed
+    std::array<std::size_t, 5> handedOut{}; ///< number of rows given to onRow, by status
+    std::uint64_t bytes = 0;                ///< read from both models
     double seconds = 0;
     std::size_t handedOutRows() const { return std::accumulate(handedOut.begin(), handedOut.end(), std::size_t(0)); }
     std::size_t count(DiffStatus status) const;
 };
 
 struct DiffPlan {
-    std::shared_ptr<const Model> a, b;
-    std::string tensorRegex = {}; ///< unanchored, of names in A or in B; "": all tensors
+    std::shared_ptr<const Model> a, b; ///< the two models
+    std::string tensorRegex = {};      ///< Perl-style expression that is searched in names of A or B; "": all tensors
 };
-/// Is handed rows one by one, in the order in which they are done: in A's but for those found by their values, or as
-/// parts of what comes later. What only B has comes last.
+/// Receives each row when it is done. The order is that of A. Exceptions are rows that are found by values or as parts
+/// of later tensors; rows that are only in B come last.
 using OnDiffRow = std::function<Result<void>(const DiffRow&)>;
-/// Cancellable; bounded memory, with `onRow` also of the rows. Fails on a filter that is no regular expression or takes
-/// no tensor.
+/// Compares the models with bounded memory (with `onRow`, rows are not kept either). Fails if the job is cancelled, if
+/// a file changed, if the filter is invalid, or if it selects no tensor.
 Result<DiffResult> diffModels(const DiffPlan& plan, const Job& job, const OnDiffRow& onRow = {});
-/// Says of a change: not of a tensor that is equal in its order.
+/// True unless the tensors are equal in the same order of rows and columns.
 bool isChanged(const DiffRow& row);
-/// Leaves the rows that are; the others are counted and go.
+/// Removes the rows for which isChanged() is false, and counts them in equalLeftOut.
 void keepChanged(DiffResult& result);
 
 const Columns<DiffRow>& diffColumns();
-/// "36 equal, 2 different, 1 only in A"
+/// A summary: "36 equal, 2 different, 1 only in A".
 std::string diffText(const DiffResult& result);
 Result<Report> diffReport(const DiffPlan& plan, const DiffResult& result, const std::string& commandLine,
                           const Job& job = {});

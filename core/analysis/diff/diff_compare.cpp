@@ -14,10 +14,11 @@ namespace qs {
 namespace {
 
 constexpr std::int64_t kSampledRows = 24, kSampledColumns = 4096;
-constexpr std::int64_t kBand = std::int64_t(1) << 18; ///< elements that one worker holds of each
-constexpr std::int64_t kTile = 1024; ///< rows and columns of a transposed piece, where there are so many
+constexpr std::int64_t kBand = std::int64_t(1) << 18; ///< elements of each tensor that a worker holds
+constexpr std::int64_t kTile = 1024; ///< rows and columns of a transposed tile, if the matrix has so many
 constexpr std::int64_t kTileElements = kTile * kTile, kStrip = 16;
-constexpr std::size_t kLanes = 8; ///< sums that do not wait for each other
+constexpr std::size_t kLanes = 8; ///< independent sums, so that additions can run in parallel
+// Head sizes that are tried.
 constexpr std::int64_t kHeads[] = {128, 64, 32, 96, 80,  256, 8,   16,  24,  40,
                                    48,  56, 72, 88, 104, 112, 120, 160, 192, 512};
 
@@ -74,7 +75,8 @@ private:
     }
 };
 
-/// `count` rows from `first` on of what lies at the placement, row by row.
+/// Loads rows [first, first + count) of the part from where they are in `whole`, row by row. `stored`: columns of
+/// `whole`.
 void loadPlaced(const TensorView& whole, std::int64_t stored, const Placement& placement, std::int64_t first,
                 std::int64_t count, std::int64_t columns, std::vector<float>& scratch, float* out) {
     if (!placement.transposed && placement.rows == Placement::Rows::InOrder && stored == columns)
@@ -91,7 +93,7 @@ void loadPlaced(const TensorView& whole, std::int64_t stored, const Placement& p
     }
 }
 
-/// The placement stays within the tensor.
+/// True if the placement stays inside the tensor.
 bool fits(const Matrix& part, const Matrix& whole, const Placement& placement) {
     const std::int64_t rows = placement.transposed ? whole.columns : whole.rows;
     const std::int64_t columns = placement.transposed ? whole.rows : whole.columns;
@@ -124,7 +126,8 @@ double sampledNmse(const Pairing& pairing, const Placement& placement) {
     if (!fits(part, whole, placement)) return std::nan("");
     const auto p = pairing.partModel->view(*pairing.part), w = pairing.wholeModel->view(*pairing.whole);
     if (!p || !w) return std::nan("");
-    // Long rows are told apart by their beginning; of a transposed tensor each value lies on a page of its own.
+    // The first columns of long rows are enough. In a transposed tensor each value is on its own page, so fewer are
+    // read.
     const std::int64_t columns = std::min(part.columns, placement.transposed ? kSampledColumns / 8 : kSampledColumns);
     std::vector<float> x(std::size_t(columns), 0.0f), y = x, scratch;
     Sums sums;
@@ -155,7 +158,7 @@ std::optional<BestPlacement> bestPlacement(const Pairing& pairing, bool attentio
         if (!std::isnan(nmse) && (!best || nmse < best->nmse)) best = BestPlacement{placement, nmse};
         if (best && best->nmse == 0) break;
     }
-    // A few rows of a transposed tensor lie on all of its pages.
+    // The rows that were read from a transposed tensor are on all of its pages, so free them.
     releasePages(*pairing.partModel, *pairing.part);
     releasePages(*pairing.wholeModel, *pairing.whole);
     return best;
@@ -163,12 +166,12 @@ std::optional<BestPlacement> bestPlacement(const Pairing& pairing, bool attentio
 
 namespace {
 
-/// One worker's room.
+/// Buffers of one worker.
 struct Room {
     std::vector<float> x, y, scratch;
 };
 
-/// Rows of the part, and the same rows of what lies at the placement.
+/// Compares bands of rows of the part with the same rows at the placement.
 class Bands {
 public:
     Bands(const TensorView& part, const TensorView& whole, const Placement& placement)
@@ -192,8 +195,8 @@ private:
     const std::int64_t band_;
 };
 
-/// Tiles of which both tensors store whole pieces of rows: the transposed one is loaded as it lies, and put in the
-/// other's order a strip of rows at a time, which stays in the cache.
+/// Compares tiles for a transposed tensor, so that both tensors are read in pieces of rows. The transposed tile is
+/// loaded as it is stored. Then strips of rows are transposed within the cache.
 class Tiles {
 public:
     Tiles(const TensorView& part, const TensorView& whole, const Placement& placement)
@@ -209,7 +212,7 @@ public:
         const std::int64_t top = std::int64_t(i) / across_ * rows_, left = std::int64_t(i) % across_ * columns_;
         const std::int64_t rows = std::min(rows_, matrix_.rows - top),
                            columns = std::min(columns_, matrix_.columns - left);
-        // Rows whose distance is a power of two would push each other out of the cache.
+        // Rows are padded, because rows at distances of a power of two would evict each other from the cache.
         const bool isWhole = rows == stored_.columns, isWide = columns == matrix_.columns;
         const std::int64_t down = isWhole ? rows : rows + kStrip, apart = columns < 256 ? columns : columns + kStrip;
         room.y.resize(std::size_t(std::max<std::int64_t>(std::int64_t(room.y.size()), columns * down)));
@@ -246,7 +249,8 @@ private:
     std::int64_t rows_ = 1, columns_ = 1, across_ = 1;
 };
 
-/// Once from its beginning to its end, so that pieces of its rows come from memory and not one by one from a disk.
+/// Reads a file that is not mapped once from start to end. Then pieces of its rows come from memory and not from the
+/// disk.
 void readAhead(const TensorView& view, const Job& job) {
     if (!view.file || view.file->isMapped()) return;
     constexpr std::uint64_t piece = std::uint64_t(4) << 20;
@@ -258,7 +262,7 @@ void readAhead(const TensorView& view, const Job& job) {
                 });
 }
 
-/// The pieces' sums are added in their order: the figures are the same on any number of cores.
+/// The sums of pieces are added in their order, so the figures do not depend on the number of cores.
 template<class Pieces> Sums sumsOf(const Pieces& pieces, bool partIsA, const Job& job) {
     std::vector<Sums> sums(pieces.count());
     std::vector<Room> rooms(workerCount());

@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The values of a tensor against those that lie at a placement in another one.
+// Compares the values of a tensor with those at a placement in another tensor.
 
 #include "core/analysis/diff/diff.h"
 
 namespace qs {
 
-/// Rows of the last axis; a vector is a column, so that biases are permuted and fused as their weights are.
+/// A tensor as a matrix: its rows are along the last axis. A vector is one column, so that biases are permuted and
+/// split like their weights.
 struct Matrix {
     std::int64_t rows = 0, columns = 0;
     explicit Matrix(const TensorInfo& tensor);
 };
 
-/// A tensor, and the one that holds it: the same number of values, or more.
+/// A tensor (part) and the tensor that contains it (whole), which has as many values or more.
 struct Pairing {
     const Model *partModel, *wholeModel;
     const TensorInfo *part, *whole;
-    bool partIsA = true;
+    bool partIsA = true; ///< the part is in model A
 };
 
-/// NMSE of a few rows under a placement that fits the shapes; NaN when nothing can be said.
+/// NMSE over a few rows under a placement. NaN if the placement does not fit the shapes or the tensors cannot be read.
 double sampledNmse(const Pairing& pairing, const Placement& placement);
-/// The placement under which they are most alike, of those that the shapes allow; none: no placement fits.
+/// The placement with the least sampledNmse() among those that fit the shapes.
 struct BestPlacement {
     Placement placement;
     double nmse = 0;
 };
-/// `attention`: rows may be permuted within heads. `offset`: of the
-/// part; `index` of `parts`: its number among the parts of a fused tensor.
+/// Empty if no placement fits. `attention`: also try row permutations within heads. `offset`: first row of the part in
+/// the fused tensor. `index`: number of the part among `parts`.
 std::optional<BestPlacement> bestPlacement(const Pairing& pairing, bool attention, std::int64_t offset,
                                            std::int64_t index, std::int64_t parts);
-/// Every value, on all cores; fills the figures and the status of the row.
+/// Compares all values on all cores. Sets figures and status of `row`. Fails if the job is cancelled or a file changed.
 Result<void> compareAll(const Pairing& pairing, const Placement& placement, const Job& job, DiffRow& row);
 
 } // namespace qs

@@ -9,11 +9,12 @@ namespace qs {
 namespace {
 
 struct Alias {
-    std::string_view theirs; ///< one word, or two where one alone is ambiguous
-    std::string_view role;
-    int layers = 1; ///< 1: in a layer, 0: outside of all, -1: both
+    std::string_view theirs; ///< the last word of the name, or the last two if one is ambiguous
+    std::string_view role;   ///< in GGUF
+    int layers = 1;          ///< 1: only inside layers; 0: only outside; -1: both
 };
-// GGUF; Llama, Mistral, Qwen, Gemma of Hugging Face; Meta's Llama; GPT-2; GPT-NeoX, Bloom and Falcon; OPT; MPT.
+// Words from GGUF; Hugging Face models Llama, Mistral, Qwen and Gemma; Meta's Llama; GPT-2; GPT-NeoX, Bloom and Falcon;
+// OPT; MPT.
 constexpr Alias kAliases[] = {
     {"attn.c_proj", "attn_output"},
     {"mlp.c_proj", "ffn_down"},
@@ -80,7 +81,7 @@ constexpr Alias kAliases[] = {
     {"output", "output", 0},
 };
 
-/// Words around the ones that tell: wrappers of frameworks, and what ONNX exporters put behind a layer.
+/// Words that are ignored: wrappers of frameworks, and suffixes of ONNX exporters.
 constexpr std::string_view kNoise[] = {
     "model", "module", "_orig_mod", "base_model", "transformer", "language_model", "gpt_neox", "decoder",   "layers",
     "h",     "blk",    "blocks",    "MatMul",     "Gemm",        "Gather",         "linear",   "base_layer"};
@@ -128,7 +129,7 @@ std::string canonicalTensorName(std::string_view name) {
             break;
         }
     }
-    // Experts and other towers have the same roles more than once: they keep their words before the role.
+    // Experts and other towers repeat the same roles. They keep their own words instead.
     if (!role.empty() && std::any_of(told.begin(), told.end(), isNumber)) role.clear();
     if (role.empty()) role = fmt::format("{}", fmt::join(told, "."));
     return layer.empty() ? fmt::format("{}.{}", role, kind) : fmt::format("blk.{}.{}.{}", layer, role, kind);

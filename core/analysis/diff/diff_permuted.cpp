@@ -12,20 +12,20 @@
 namespace qs {
 namespace {
 
-constexpr std::int64_t kPermutedBand = std::int64_t(1) << 16; ///< elements that one worker holds
+constexpr std::int64_t kPermutedBand = std::int64_t(1) << 16; ///< elements that a worker holds at a time
 
-/// Of a value's bits; 0 and -0 are one value.
+/// Hash of a value's bits; 0 and -0 have the same hash.
 std::uint64_t mixedBits(float value) {
     const float one = value + 0.0f;
     std::uint32_t bits = 0;
     std::memcpy(&bits, &one, sizeof bits);
-    std::uint64_t z = bits + 0x9e3779b97f4a7c15u; // splitmix64
+    std::uint64_t z = bits + 0x9e3779b97f4a7c15u; // function splitmix64
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return z ^ z >> 31;
 }
 
-/// A sum for each row and each column that does not depend on the order within it.
+/// For each row and column, the sum of the hashes of its values. It does not depend on the order of the values.
 struct Signatures {
     std::vector<std::uint64_t> rows, columns;
 };
@@ -58,7 +58,7 @@ Signatures signaturesOf(const TensorView& view, const Matrix& matrix, const Job&
     return out;
 }
 
-/// Where each of `a` stands in `b`; empty: they are not the same ones.
+/// For each element of `a`, its position in `b`. Empty if the two lists do not contain the same elements.
 std::vector<std::size_t> placesOf(const std::vector<std::uint64_t>& a, const std::vector<std::uint64_t>& b) {
     std::vector<std::size_t> places(a.size());
     std::iota(places.begin(), places.end(), std::size_t(0));
@@ -76,6 +76,7 @@ std::vector<std::size_t> placesOf(const std::vector<std::uint64_t>& a, const std
     return places;
 }
 
+/// True if a[r][c] equals b[rows[r]][columns[c]] for all values.
 bool equalUnder(const TensorView& a, const TensorView& b, const Matrix& matrix, const std::vector<std::size_t>& rows,
                 const std::vector<std::size_t>& columns, const Job& job) {
     std::atomic<bool> same{true};

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Rows and columns of one matrix that are those of another one in another order, value for value.
+// Finds out whether one matrix is another one with its rows or columns in another order.
 
 #include "core/analysis/diff/diff_compare.h"
 
 namespace qs {
 
+/// Whether rows, and whether columns, are in another order.
 struct Permuted {
     bool rows = false, columns = false;
 };
-/// What is permuted, proved by comparing every value under the order that was found; none: nothing is.
-/// Two passes over each tensor; 8 bytes of memory for each row and each column.
+/// Looks for a permutation of rows and columns, and proves it by comparing every value. Empty if there is none. Reads
+/// each tensor twice, and uses 8 bytes of memory per row and per column. Fails if the job is cancelled or a file
+/// changed.
 Result<std::optional<Permuted>> findPermutation(const Pairing& pairing, const Job& job);
 
 } // namespace qs

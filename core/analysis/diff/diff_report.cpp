@@ -98,7 +98,7 @@ const Columns<DiffRow>& diffColumns() {
         add({"cosine", "Cosine", "", Show::Fixed, 6, Direction::HigherIsBetter, "Of A and B as vectors"},
             [figure](const DiffRow& r) -> Value { return figure(r.cosine()); });
         add({"max_abs", "Max error", "", Show::Significant, 4, Direction::LowerIsBetter, "Largest |B - A|"},
-            [measured](const DiffRow& r) -> Value { // of the finite ones alone it would say that little differs
+            [measured](const DiffRow& r) -> Value { // the maximum over only the finite values would be misleading
                 return measured(r) && r.nonFinite == 0 ? Value(r.maxAbs) : Value();
             });
         add({"reason", "Reason", "", Show::Text, 0, none, "Why there are no figures"},
