@@ -15,11 +15,12 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kMostClasses = 24; ///< roles beyond share the last one
+constexpr std::size_t kMostClasses = 24; ///< further roles are put together in the last class
 constexpr const char* kAll = "all tensors";
 constexpr const char* kOthers = "other roles";
 
-/// Per tensor the class of its role; roles with most elements have one of their own.
+/// For each tensor, the index of its class in `names`. A class is a role; if there are too many, the largest keep their
+/// own class.
 std::vector<std::size_t> classesOf(const SweepPlan& plan, std::vector<std::string>& names) {
     std::vector<std::string> roles;
     std::map<std::string, std::size_t> indexOf;
@@ -39,7 +40,7 @@ std::vector<std::size_t> classesOf(const SweepPlan& plan, std::vector<std::strin
                          [&](std::size_t a, std::size_t b) { return elements[a] > elements[b]; });
     if (roles.size() > 1) names.push_back(kAll);
     const std::size_t own = tooMany ? kMostClasses - 1 : roles.size();
-    std::sort(order.begin(), order.begin() + std::ptrdiff_t(own)); // in the order of the model
+    std::sort(order.begin(), order.begin() + std::ptrdiff_t(own)); // back to the order of the model
     const std::size_t first = names.size();
     for (std::size_t i = 0; i < roles.size(); ++i) {
         classOf[order[i]] = first + std::min(i, own);

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Formats times block sizes over a model: SQNR against true bits per weight for each class of tensors (tensors of one
-// role), and which specs nothing beats on both.
+// Measures many formats and block sizes on a model: SQNR against true bits per weight. Tensors of one role form a
+// class. The frontier of a class is the specs that no other spec beats in both figures.
 
 #include "core/analysis/analysis.h"
 #include "core/report/report.h"
 
 namespace qs {
 
-/// A spec of the sweep. Those of a line differ in the block size alone.
+/// A spec of the sweep. Specs of one line differ only in the block size.
 struct SweepSpec {
     std::string line;        ///< "nf4", "int4:sym=no"
-    std::uint32_t block = 0; ///< 0: its scales are not in blocks
+    std::uint32_t block = 0; ///< 0: its scales are not per block
     QuantSpec spec;
 };
-/// `lines`: specs. One that may have blocks and says nothing of block, axes, tiles or another scale is measured with every
-/// one of `blocks` that it takes, and with its default scale if that is none per block; any other one as it stands.
-/// Refused: a spec that does not parse, and a line that takes none of the blocks.
+/// Builds the specs of a sweep from `lines`, which are specs. A line that can have blocks is measured with each valid
+/// size in `blocks`, unless it sets block, axes, tiles or another kind of scale. If its default scale is not per block,
+/// it is also measured with that. Other lines are measured as they are. Fails if a line does not parse or accepts none
+/// of the blocks.
 Result<std::vector<SweepSpec>> sweepSpecs(const std::vector<std::string>& lines,
                                           const std::vector<std::uint32_t>& blocks);
-/// What is swept unless asked otherwise, and what the window offers: a line for every registered format.
+/// A line that can be swept; sweepLines() has at least one for every registered format. `usual`: part of the default
+/// sweep.
 struct SweepLine {
     std::string text;
     bool usual = false;
@@ -27,6 +29,7 @@ struct SweepLine {
 std::vector<SweepLine> sweepLines();
 std::span<const std::uint32_t> usualSweepBlocks(); ///< 16 32 64 128 256
 
+/// A sweep: every spec is measured on every tensor.
 struct SweepPlan {
     std::shared_ptr<const Model> model;
     std::vector<const TensorInfo*> tensors;
@@ -34,43 +37,46 @@ struct SweepPlan {
     DecodedAs decodedAs = DecodedAs::F32;
 };
 
-/// A class under a spec. Without figures until all its tensors were measured: half a class has another mean.
+/// The figures of one class under one spec. There are none until all tensors of the class were measured, because a part
+/// of a class has another mean.
 struct SweepPoint {
     std::string className;
-    std::size_t spec = 0; ///< of the plan
+    std::size_t spec = 0; ///< index into SweepPlan::specs
     std::string line, specText, specFull;
     std::uint32_t block = 0;
+    /// `tensors`: size of the class. `refused`: tensors that the spec cannot encode. `bytes`: size after encoding.
     std::uint64_t tensors = 0, measured = 0, refused = 0, elements = 0, bytes = 0;
+    /// Sums of squares of the error and of the weights.
     double errorPower = 0, power = 0;
-    bool frontier = false;   ///< nothing has fewer bits and no more error, or as many bits and less error
-    std::string worstTensor; ///< with the least SQNR of those that are measured
+    bool frontier = false;   ///< no other spec has fewer bits and no more error, or equal bits and less error
+    std::string worstTensor; ///< the measured tensor with the least SQNR
     double worstNmse = -1;
-    std::string reason; ///< the first refusal
+    std::string reason; ///< of the first refusal
 
     bool complete() const { return tensors > 0 && measured == tensors; }
-    // None unless complete.
-    std::optional<double> bpw() const;
-    std::optional<double> nmse() const;   ///< of the concatenated tensors
-    std::optional<double> sqnrDb() const; ///< nor where nothing differs: it would be infinite
+    // Empty unless complete().
+    std::optional<double> bpw() const;    ///< stored bits per weight, with scales and padding
+    std::optional<double> nmse() const;   ///< of all tensors of the class taken together
+    std::optional<double> sqnrDb() const; ///< in dB; also empty if nothing differs, where it would be infinite
 };
 
 struct SweepResult {
-    std::vector<std::string> classes; ///< the first one is all tensors, when there are several
-    std::vector<SweepPoint> points;   ///< class-major, specs in the plan's order
+    std::vector<std::string> classes; ///< if there are several, the first is "all tensors"
+    std::vector<SweepPoint> points;   ///< for each class, all specs in the order of the plan
     std::size_t specs = 0;
     double seconds = 0;
-    std::uint64_t sourceBytes = 0; ///< read, over all specs
+    std::uint64_t sourceBytes = 0; ///< bytes read, summed over all specs
     const SweepPoint& at(std::size_t classIndex, std::size_t spec) const { return points[classIndex * specs + spec]; }
 };
-/// Tensor by tensor, so that its bytes stay in the cache for all specs. `onTensor` sees the state after each tensor, on
-/// the caller's thread.
+/// Runs the sweep tensor by tensor, so that a tensor stays in the cache for all specs. `onTensor` is called after each
+/// tensor, on the caller's thread, with the results so far. Fails if the job is cancelled or a file changed.
 Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
                              const std::function<void(const SweepResult&)>& onTensor = {});
-/// Sets SweepPoint::frontier of the complete points of each class.
+/// Sets SweepPoint::frontier for the complete points of each class.
 void markFrontier(SweepResult& result);
 
 const Columns<SweepPoint>& sweepColumns();
-/// Small multiples with the frontier, a table of the frontier, and all points.
+/// The report: a plot per class with its frontier, a table of the frontiers, and all points.
 Result<Report> sweepReport(const SweepPlan& plan, const SweepResult& result, const std::string& commandLine,
                            const Job& job = {});
 std::vector<Plot> sweepPlots(const SweepPlan& plan, const SweepResult& result);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array<std::uint32_t, 5> kSweptBlocks = {16, 32, 64, 128, 256};
 
-// What people choose between; all other formats are there to be asked for.
+// Formats of the default sweep; all others are swept only on request.
 constexpr std::string_view kUsual[] = {"nf4",  "af4",   "int2",    "int3",     "int4",  "int5", "int6",
                                        "int8", "mxfp4", "ternary", "q2_k",     "q3_k",  "q4_k", "q5_k",
                                        "q6_k", "q4_0",  "iq4_xs",  "fp8_e4m3", "binary"};
