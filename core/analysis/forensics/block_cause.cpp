@@ -33,7 +33,8 @@ BlockCause causeOf(std::span<const float> values, double rowAbsMax) {
     for (std::size_t i = 1; i < n; ++i) distinct += finite[i] != finite[i - 1];
     if (n >= 32 && distinct <= 16)
         return {"already quantized", fmt::format("{} values are only {} distinct ones", n, distinct)};
-    // Of n normal values the largest is about sqrt(2 ln n) deviations away; one in a thousand blocks goes 1.5 beyond.
+    // The largest of n normal values is about sqrt(2 ln n) standard deviations; one block in a thousand exceeds it by
+    // 1.5.
     const double others = n > 1 ? std::sqrt((sumSquares - absMax * absMax) / double(n - 1)) : 0;
     const double usual = std::sqrt(2 * std::log(double(n))) + 1.5;
     if (n >= 8 && absMax > usual * others)

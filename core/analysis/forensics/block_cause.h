@@ -10,7 +10,7 @@ struct BlockCause {
     std::string name; ///< "ordinary", "outlier-dominated", ...
     std::string tip;  ///< one sentence with the figure that decided
 };
-/// Why a block has the error that it has, from its values; `rowAbsMax` is the largest magnitude around it.
+/// Classifies why a block has its error. `values`: the block. `rowAbsMax`: the largest magnitude in its neighbourhood.
 BlockCause causeOf(std::span<const float> values, double rowAbsMax);
 
 } // namespace qs

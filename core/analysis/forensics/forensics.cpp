@@ -14,6 +14,7 @@
 namespace qs {
 namespace {
 
+/// Results of a pass over the whole tensor.
 struct Shared {
     std::vector<GroupParams> params;
     std::shared_ptr<const LearnedLevels> levels;
@@ -21,12 +22,13 @@ struct Shared {
 };
 using SharedParams = std::shared_ptr<const Shared>;
 
-/// Scales that take a pass over the whole tensor, kept between the calls of a moving mouse.
+/// Results that need a pass over the whole tensor. The last ones are cached, because a moving mouse asks for them
+/// often.
 Result<SharedParams> sharedParams(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid) {
     static std::mutex mutex;
     static std::string lastKey;
     static SharedParams last;
-    static std::weak_ptr<const DerivedTensor> lastDerived; // which has no file and place of its own
+    static std::weak_ptr<const DerivedTensor> lastDerived; // a derived tensor has no file or offset to identify it
     const std::int64_t written = view.file ? view.file->mtimeNs() : 0;
     const std::string key =
         fmt::format("{}|{}|{}|{}|{}|{}", static_cast<const void*>(view.file.get()), view.file ? view.file->inode() : 0,
@@ -44,7 +46,7 @@ Result<SharedParams> sharedParams(const TensorView& view, const QuantSpec& spec,
     return last;
 }
 
-/// The scale of a block: shared, its own, or that of the rows around it.
+/// The scale of a block: from the shared parameters, from the block itself, or from the rows that share its scale.
 Result<GroupParams> blockParams(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
                                 std::uint64_t begin, const std::vector<float>& values) {
     const auto shared = sharedParams(view, spec, grid);
@@ -66,7 +68,7 @@ Result<GroupParams> blockParams(const TensorView& view, const QuantSpec& spec, c
     return RunEncoder(spec, view.info->dtype, (*shared)->scales).params(run, all->data(), all->size());
 }
 
-/// A group of a format whose blocks hold several: its whole block is encoded.
+/// Measures one group of a format whose storage blocks contain several groups: it encodes the whole storage block.
 ErrorSums measureInBlock(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid, BlockForensics& out) {
     const BlockCodec& codec = *codecOf(spec);
     const std::size_t n = codec.elements, at = out.firstElement % n, group = std::size_t(grid.group);
