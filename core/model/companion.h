@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 // Reads small files that belong to the weights: config.json, a recipe, an earlier result, a certificate. They are not
-// trusted more than the weights: only regular files are opened, the size is checked before reading, and the depth of
+// trusted more than the weights. Only regular files are opened, and their size is checked before reading. The depth of
 // the JSON is checked before the tree is built.
 
 #include "core/base/json_tree.h"

@@ -35,7 +35,7 @@ struct TensorInfo {
     std::uint64_t elements = 0, bytes = 0;
     std::uint64_t offset = 0; ///< of the tensor's first byte, in bytes from the start of the file
     /// Null: the elements are stored in the file. Otherwise they are computed when they are read (see
-    /// derived_tensor.h): `bytes` then counts computed bytes, and `file` is one of the files that they are computed
+    /// derived_tensor.h). Then `bytes` counts computed bytes, and `file` is one of the files that they are computed
     /// from.
     std::shared_ptr<const DerivedTensor> derived = nullptr;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A tensor with its own strides, in a file or in memory unpacked from one: a transposed or sliced view, an array in
-// Fortran order, or big-endian numbers.
+// A tensor with its own strides, in a file or in memory unpacked from one. Examples are a transposed or sliced view, an
+// array in Fortran order, and big-endian numbers.
 
 #include "core/model/derived_tensor.h"
 #include "core/model/dtype.h"

@@ -13,7 +13,6 @@
 // Floats have steps of their own: in BF16 near v they are at most |v| / 128. So only values up to 64 s are used, where
 // these steps are at most s / 2. Otherwise every float tensor would look quantized. The same limit is used for F32,
 // which may hold BF16 values. Steps below 2^-22 are tried only for BF16, because small F16 values have such steps.
-// BF16. Steps below 2^-22 are not tried but in BF16: they are those of small F16.
 
 #include "core/model/dtype.h"
 

@@ -25,9 +25,9 @@ namespace {
 
 constexpr std::size_t kBlock = 32;
 constexpr double kByChance = 1e-6;
-constexpr double kLeast = 0.3; ///< a weaker likeness is none that people would see
+constexpr double kLeast = 0.3; ///< least rank correlation to report; a weaker one is not visible to users
 
-using Profile = std::vector<double>; ///< least rank correlation to report; a weaker one is not visible to users
+using Profile = std::vector<double>;
 
 /// Ranks, scaled to mean 0 and a sum of squares of 1. Empty if the profile is too short or constant.
 Profile profileOf(const std::vector<float>& rms) {

@@ -32,7 +32,8 @@ inline constexpr double kWrongByChance = 0.1;
 inline constexpr double kFalseAlarm = 1e-6;
 
 /// Distance in nats per code, see above. `block`: number of weights per scale. `exponents`: scales are powers of two,
-/// 2^(floor(log2 max) - 2), for levels up to 6 as in the MX formats; then the largest weight is between two levels.
+/// 2^(floor(log2 max) - 2), for levels up to 6 as in the MX formats. The largest weight of a block is then between two
+/// levels.
 double sharesDistance(const Levels& levels, const Shares& shares, std::uint64_t block, bool exponents);
 
 /// P(X >= hits) for a binomial distribution with `trials` trials of probability `chance`.

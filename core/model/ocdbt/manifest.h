@@ -18,7 +18,7 @@ struct Manifest {
     bool isNumbered = false;        ///< versions are in files manifest.0000000000000001 and so on, not in this manifest
     std::uint64_t generation = 0;   ///< of the newest version; the first is 1
     bool isEmpty = true;            ///< the newest version has no keys and no root
-    DataFile file;                  ///< that contains the root
+    DataFile file;                  ///< data file that contains the root
     std::uint64_t offset = 0, length = 0; ///< of the root in `file`, in bytes
     unsigned height = 0;                  ///< 0: the root is a leaf
 };

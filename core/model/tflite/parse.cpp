@@ -140,7 +140,7 @@ private:
         };
         Extent bytes;
         if (!place(table, name, bytes)) return false;
-        if (bytes.count == 0) return true; // an activation: it has no data
+        if (bytes.count == 0) return true; // no data: computed when the model runs
         const auto type = std::find_if(std::begin(kTypes), std::end(kTypes),
                                        [&](const ElementType& t) { return t.number == table.type(); });
         const auto left = [&](const char* reason) {
