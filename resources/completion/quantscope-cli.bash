@@ -34,11 +34,11 @@ _quantscope_cli() {
     --decoded) COMPREPLY=($(compgen -W "f32 source" -- "$current")); return ;;
     --decode) COMPREPLY=($(compgen -W "table poly" -- "$current")); return ;;
     --backend) COMPREPLY=($(compgen -W "cpu openblas cuda pjrt" -- "$current")); return ;;
-    --op) COMPREPLY=($(compgen -W "matmul_t matmul dequantize quantize" -- "$current")); return ;;
+    --op) COMPREPLY=($(compgen -W "matmul_t matmul dequantize quantize quantize_stats" -- "$current")); return ;;
     --fail-on) COMPREPLY=($(compgen -W "fault warning" -- "$current")); return ;;
     --solver) COMPREPLY=($(compgen -W "$(_quantscope_cli_ids solvers)" -- "$current")); return ;;
     --share-codebook) COMPREPLY=($(compgen -W "tensor role model" -- "$current")); return ;;
-    --act) COMPREPLY=($(compgen -W "f32 bf16 int8" -- "$current")); return ;;
+    --act) COMPREPLY=($(compgen -W "f32 bf16 int8 fp8_e4m3" -- "$current")); return ;;
     --cache) COMPREPLY=($(compgen -W "cold warm both" -- "$current")); return ;;
     --tensor | --block | --rows | --steps | --rate | --keep | --heads | --tokens | --dim | --operand | --shape | --seconds | --threads | --seed | --memory) return ;;
     esac
