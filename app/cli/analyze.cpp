@@ -47,7 +47,7 @@ Result<std::vector<std::pair<std::string, QuantSpec>>> parsed(const std::vector<
     return specs;
 }
 
-/// The reasons of rows without figures, each said once.
+/// Collects why rows have no figures. Each reason is printed once, with the number of rows.
 class Reasons {
 public:
     void add(const AnalysisRow& row) {
@@ -61,7 +61,7 @@ public:
         else
             ++more_;
     }
-    /// With what fits the first tensor of each reason.
+    /// Each reason is followed by the specs that fit its first tensor.
     std::string text(const Model& model) const {
         std::string out;
         for (const auto& [row, rows] : reasons_)
@@ -73,7 +73,7 @@ public:
 private:
     static std::string offersFor(const TensorAnalysis& row, const Model& model) {
         const TensorInfo* tensor = model.find(row.tensor);
-        const bool nonFinite = row.nan + row.inf > 0; // the reason itself says what leaves them out
+        const bool nonFinite = row.nan + row.inf > 0; // the reason itself already says how to leave these values out
         if (!tensor || nonFinite || row.status != Status::Refused) return {};
         return offersText(specsForRefused(row.spec, std::span(&tensor, 1), nonFinite));
     }
@@ -91,16 +91,16 @@ void mergeTotals(SpecTotal& into, const SpecTotal& from) {
     into.bpw = into.elements ? 8.0 * double(into.bytesAfter) / double(into.elements) : 0;
 }
 
-/// What is said under the table.
+/// The text below the table.
 struct Below {
     Reasons reasons;
     std::vector<SpecTotal> totals;
-    std::vector<std::string> remarks;                     ///< of the first remarkedRows rows
-    std::size_t rows = 0, measured = 0, remarkedRows = 0; ///< rows: with those of the last add()
+    std::vector<std::string> remarks;                     ///< for the first remarkedRows rows
+    std::size_t rows = 0, measured = 0, remarkedRows = 0; ///< rows: includes the rows of the last add()
     AnalysisRow first;
     double seconds = 0;
 
-    /// With how many rows they are about, where that is not all.
+    /// Says how many rows the remarks are about, if not all rows are covered.
     std::vector<std::string> saidRemarks() const {
         std::vector<std::string> out = remarks;
         if (rows > remarkedRows)
@@ -116,7 +116,8 @@ struct Below {
             if (!first) first = row;
             ++rows, measured += row->status == Status::Ok;
         }
-        for (auto& total : qs::totals(some, rows == some.size() ? model : nullptr)) { // counted with the first
+        for (auto& total : qs::totals(some, rows == some.size() ? model : nullptr)) { // the first call also counts the
+                                                                                      // bytes of the whole model
             const auto known = std::find_if(totals.begin(), totals.end(),
                                             [&](const SpecTotal& t) { return t.specAsTyped == total.specAsTyped; });
             if (known == totals.end())
@@ -206,7 +207,7 @@ Result<void> anyMeasured(const Options& options, const Below& below) {
                 options.path);
 }
 
-constexpr std::size_t kRowsInReport = 16'384; ///< some kilobytes each: plots look at all of them
+constexpr std::size_t kRowsInReport = 16'384; ///< A row takes some kilobytes, and the plots read all rows.
 
 bool wantsPages(const OutputFiles& outputs) {
     return outputs.wants("html") || outputs.wants("pdf") || outputs.wants("md");
@@ -217,12 +218,13 @@ bool isLong(const Options& options, const AnalysisPlan& plan) {
     return plan.codebooks.empty() && rows > (wantsPages(options.outputs) ? kRowsInReport : kRowsKept);
 }
 
-/// Of very many tensors those with the largest and the least errors under all specs, and some that are refused.
+/// Selects the tensors shown in a report of very many tensors: those with the largest errors, those with the smallest
+/// errors, and some refused ones.
 class ShownTensors {
 public:
-    /// All rows of a tensor.
+    /// `rows` are all rows of the tensor.
     void add(std::size_t tensor, std::span<const AnalysisRow> rows) {
-        double errors = 0; // the sum of the logarithms: of one spec the order of its NMSE
+        double errors = 0; // sum of log(NMSE) over the specs; with one spec this gives the order of the NMSE
         bool refused = false;
         for (const AnalysisRow& row : rows) {
             refused = refused || row->status != Status::Ok;
@@ -236,7 +238,7 @@ public:
         keep(largest_, {-errors, tensor}, rows);
         keep(least_, {errors, tensor}, rows);
     }
-    /// In the model's order; a tensor once.
+    /// In the order of the model; each tensor appears once.
     std::map<std::size_t, std::vector<AnalysisRow>> take() {
         auto out = std::move(refused_);
         for (auto* kept : {&largest_, &least_})
@@ -246,7 +248,8 @@ public:
 
 private:
     static constexpr std::size_t kMost = 1000;
-    using Kept = std::map<std::pair<double, std::size_t>, std::vector<AnalysisRow>>; // by the error, the first stay
+    using Kept = std::map<std::pair<double, std::size_t>, std::vector<AnalysisRow>>; // sorted by error; the first kMost
+                                                                                     // entries stay
     static void keep(Kept& kept, std::pair<double, std::size_t> key, std::span<const AnalysisRow> rows) {
         if (kept.size() == kMost && !(key < std::prev(kept.end())->first)) return;
         kept.emplace(key, std::vector<AnalysisRow>(rows.begin(), rows.end()));
@@ -256,7 +259,7 @@ private:
     std::map<std::size_t, std::vector<AnalysisRow>> refused_;
 };
 
-/// The rows of the pieces one after another, as if the plan had been analysed at once.
+/// Analyses the tensors in pieces and spools the rows. The result is the same as from one analysis.
 Result<void> spoolRows(const AnalysisPlan& plan, RowSpool& spool, Below& below, ShownTensors* shown) {
     Progress before;
     before.itemsTotal = plan.tensors.size() * plan.specs.size();
@@ -328,12 +331,12 @@ Result<void> run(const Options& options) {
     auto tensors = select(**model, options.filters);
     if (!tensors) return tl::unexpected(tensors.error());
 
-    std::vector<std::jthread> hashing; // reads what the analysis reads anyway; the report finds the result in the cache
+    std::vector<std::jthread> hashing; // The hash threads read the same bytes as the analysis. The report then finds
+                                       // the hashes in the cache.
     const Job& job = processJob();
     if (options.outputs.any())
         hashing.emplace_back([&files = (*model)->files, &job] {
-            const TakenCore
-                busy; // SHA-256 of a file has one order and one thread: on two cores it is what takes longest
+            const TakenCore busy; // SHA-256 of a file cannot use two threads; on two cores it takes longest
             for (const auto& file : files)
                 if (!sha256OfFile(file.path, job)) return;
         });

@@ -29,7 +29,7 @@ Result<void> printFindings(const AuditResult& result) {
                                     durationText(result.seconds), findingsText(result.findings)));
 }
 
-/// The severities that --fail-on may name, the mild ones too: "warning" includes faults.
+/// The severities that --fail-on accepts, worst first. "warning" includes faults.
 constexpr Severity kFailures[] = {Severity::Fault, Severity::Warning};
 
 Result<void> verdict(const Options& options, const AuditResult& result) {

@@ -24,7 +24,7 @@ struct Options {
     OutputFiles outputs;
 };
 
-/// What people read: a column that is empty everywhere is left out, and nothing is "not measured" here.
+/// The table for people. Columns that are empty in all rows are left out; other empty cells are shown as "-".
 Table shown(const Table& table) {
     std::vector<std::string_view> ids;
     for (const char* id : {"backend", "device", "status", "version", "device_name", "reason", "hint"}) {
@@ -51,7 +51,7 @@ std::string provenance() {
     return out + "}";
 }
 
-/// Libraries of the user's, or else all that are built.
+/// Checks the plugins given by the user; without any, all backends that were built.
 Result<void> check(const Options& options, const std::vector<BackendSource>& sources) {
     std::vector<ConformanceCheck> checks;
     ConformancePlan plan;

@@ -30,7 +30,7 @@ struct Options {
     OutputFiles outputs;
 };
 
-/// A whole number alone is an M of the model's shapes.
+/// A single whole number is M; N and K then come from the shapes of the model.
 std::optional<std::int64_t> rowsOnly(const std::string& text) {
     std::int64_t m = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), m);
@@ -73,10 +73,11 @@ Result<void> addSpecs(BenchmarkPlan& plan, const Options& options) {
     return {};
 }
 
-/// A library of the user's is known by its file until it says its name; a name that is taken stays with its owner.
+/// Asks each user plugin for its backend id. Until it answers, its file name is the id. An id that another backend
+/// already has is not taken.
 void askNames(std::vector<BackendSource>& sources) {
     for (auto& source : sources) {
-        if (source.shipped) continue; // a PJRT plugin too: it is pjrt that runs it
+        if (source.shipped) continue; // includes PJRT plugins: the backend pjrt runs them
         const auto answer = probeBackend(source, Deadlines{}, processJob());
         const bool taken = answer && std::any_of(sources.begin(), sources.end(),
                                                  [&](const auto& other) { return other.id == answer->id; });
@@ -93,7 +94,7 @@ Result<void> addBackends(BenchmarkPlan& plan, const Options& options) {
     for (const auto& id : options.backends) {
         const bool exists = std::any_of(sources.begin(), sources.end(), [&](const auto& s) { return s.id == id; });
         if (auto own = exists ? std::nullopt : sourceWithOptions(id, sources)) {
-            for (auto& source : sources) // meant to run with these options, then, and not without
+            for (auto& source : sources) // the user wants this backend with options only, so the plain one is removed
                 if (source.id == own->baseId() && source.shipped) source.named = false;
             sources.push_back(std::move(*own));
         } else if (!exists)
@@ -103,7 +104,7 @@ Result<void> addBackends(BenchmarkPlan& plan, const Options& options) {
         asked.insert(id);
     }
     for (const auto& source : sources) {
-        // Named libraries are meant to run; of the shipped ones those that are asked for, or all that are built.
+        // A plugin given by the user always runs. A shipped backend runs if asked for, or by default if it was built.
         const bool taken =
             source.named || (asked.empty() ? source.built && options.plugins.empty() : asked.count(source.id) > 0);
         if (taken) plan.backends.push_back(source);
@@ -146,7 +147,7 @@ Result<BenchmarkPlan> planOf(const Options& options) {
 
 Result<void> printRun(const BenchmarkPlan& plan, const BenchmarkRun& run, const std::vector<ComparedRow>& compared) {
     std::string text = tableText(benchTable(plan, run.rows, narrowTerminal())) + benchRemarks(run.rows);
-    // Of some shapes alone there is no pass.
+    // A pass needs all shapes of the model; a run over some shapes has none.
     if (std::any_of(run.passes.begin(), run.passes.end(), [](const auto& pass) { return pass.missing == 0; })) {
         std::vector<std::string_view> ids = {"backend",           "spec",           "m",      "cache", "pass_ns",
                                              "tokens_per_second", "speedup_vs_f32", "missing"};
@@ -174,7 +175,7 @@ BenchmarkRun incompleteRun(const BenchmarkPlan& plan, std::vector<BenchmarkRow> 
     return run;
 }
 
-/// Before a run of more than a minute: rows that are timed beside other programs are of no use.
+/// Warns before runs of over a minute when other programs use the machine: such timings are not usable.
 void warnOfLoad(const BenchmarkPlan& plan) {
     const auto rows = plan.ops.size() * plan.specs.size() * plan.shapes.size() * plan.acts.size() * plan.caches.size() *
                       plan.backends.size();
@@ -194,7 +195,7 @@ Result<void> run(const Options& options) {
         before = std::move(*read);
     }
     warnOfLoad(*plan);
-    std::vector<BenchmarkRow> rows; // what is kept of a run that is stopped
+    std::vector<BenchmarkRow> rows; // rows measured so far, kept if the run is stopped
     auto result = runBenchmark(*plan, processJob(), [&](const BenchmarkRow& row) { rows.push_back(row); });
     clearProgress();
     std::optional<Error> stopped;
@@ -219,7 +220,7 @@ Result<void> run(const Options& options) {
         return tl::unexpected(*stopped);
     }
 
-    // Where no device is, compiling is all that was asked for.
+    // Without a device only compilation was requested; then CompileOnly counts as success.
     const auto ok = [](const BenchmarkRow& row) {
         return row.status == RowState::Ok || row.status == RowState::CompileOnly;
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The registry of commands. One file per command; the parser, the help, the completion test and the tests loop over it.
+// The registry of commands, one file per command. The parser, the help text, the completion and the tests loop over it.
 
 #include "core/base/result.h"
 
@@ -13,11 +13,11 @@ class App;
 
 namespace qs::cli {
 
-/// A command's run() returns an error for exit code 1; usage errors (exit 2) are the parser's.
+/// One command. An error from its run function gives exit code 1. The parser reports usage errors with exit code 2.
 struct Command {
     const char* name;
     const char* summary;
-    /// Declares options on `app` and returns what runs them; the returned function owns its options.
+    /// Declares the options on `app`. Returns the function that runs the command; it owns its options.
     std::function<Result<void>()> (*declare)(CLI::App& app);
 };
 std::span<const Command> commands();

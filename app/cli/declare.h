@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What each command's file gives to the registry.
+// The declare function of every command, for the registry.
 
 #include "app/cli/command.h"
 

@@ -39,7 +39,7 @@ Result<void> printRows(const DiffResult& result) {
     return print(tableText(withColumns(makeTable({}, diffColumns(), result.rows), shownColumns())) + belowRows(result));
 }
 
-/// What a report shows of very many rows: those that differ before those that are equal, each in their order.
+/// Selects the rows shown in a report of very many rows: changed rows first, then equal ones, each in model order.
 class ShownRows {
 public:
     void add(const DiffRow& row) {
@@ -56,7 +56,7 @@ private:
     std::vector<DiffRow> changed_, equal_;
 };
 
-/// Rows of many tensors wait in a file.
+/// With many tensors the rows are kept in a temporary file.
 Result<void> runSpooled(const Options& options, const DiffPlan& plan, const std::vector<std::string>& paths) {
     RowSpool spool;
     ShownRows shown;

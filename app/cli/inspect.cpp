@@ -22,7 +22,7 @@ struct Options {
     OutputFiles outputs;
 };
 
-/// What is known of the tensors; rows are made of it one by one.
+/// The data of the tensor table. Rows are built one at a time.
 class Listing {
 public:
     explicit Listing(const Model& model) : model_(model) {}
@@ -60,12 +60,12 @@ private:
         std::string reason;
     };
     const Model& model_;
-    std::vector<Measured> measured_; ///< --stats
+    std::vector<Measured> measured_; ///< one entry per tensor; empty without --stats
 };
 
 using Metadata = std::map<std::string, std::string>;
 
-/// That of one file is not copied.
+/// Calls `use` with the metadata of the model. The metadata of a single file is not copied.
 template<class Use> Result<void> withMetadata(const Model& model, const Use& use) {
     return model.files.size() == 1 ? use(model.files.front().metadata) : use(metadataOf(model));
 }
@@ -75,7 +75,7 @@ Result<void> printMetadata(const Metadata& metadata) {
     std::vector<ColumnInfo> columns(2);
     columns[0].title = "Key", columns[1].title = "Value";
     if (auto done = print("\n"); !done) return done;
-    // Rows are asked for from the first to the last, twice.
+    // printTable asks for the rows twice, each time from first to last.
     std::size_t at = 0;
     auto entry = metadata.begin();
     return printTable(columns, metadata.size(), [&](std::size_t r) {
@@ -87,7 +87,7 @@ Result<void> printMetadata(const Metadata& metadata) {
 
 using Sink = OutputFiles::Sink;
 
-/// Quoted and escaped, in pieces: a value may be as long as a file.
+/// Writes a quoted and escaped JSON string in pieces, because a value can be as long as a file.
 Result<void> putString(const Sink& put, std::string_view text) {
     constexpr std::size_t piece = 65'536;
     if (auto done = put("\""); !done) return done;
@@ -95,7 +95,7 @@ Result<void> putString(const Sink& put, std::string_view text) {
         std::size_t end = std::min(piece, text.size());
         for (int back = 0; back < 3 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80;
              ++back)
-            --end; // not within a character
+            --end; // do not cut inside a UTF-8 character
         const auto quoted = jsonString(text.substr(0, end));
         if (auto done = put(std::string_view(quoted).substr(1, quoted.size() - 2)); !done) return done;
         text.remove_prefix(end);
@@ -129,7 +129,7 @@ Result<void> putTensors(const Sink& put, const Listing& listing, const Columns<I
     return put(listing.size() == 0 ? "[]" : "\n]");
 }
 
-/// What the types of computed tensors mean, one line for each that differs.
+/// Explains the type of each dequantized tensor: one line per distinct type.
 std::string derivedText(const Model& model) {
     std::map<std::pair<std::string, std::string>, std::size_t> kinds;
     for (const auto& tensor : model.tensors)
@@ -145,7 +145,7 @@ std::string derivedText(const Model& model) {
     return "\n" + tableText(table);
 }
 
-/// Computed tensors with the tensors of the file that hold them.
+/// Writes each dequantized tensor with the names of the stored tensors it is computed from.
 Result<void> putDerived(const Sink& put, const Model& model) {
     bool isFirst = true;
     for (const auto& tensor : model.tensors) {

@@ -26,7 +26,7 @@ sem_t gSignalled;
 
 extern "C" void onSignal(int number) {
     gSignal = number;
-    gJob->cancel(); // a lock-free store
+    gJob->cancel(); // a lock-free store, allowed in a signal handler
     sem_post(&gSignalled);
 }
 
@@ -36,7 +36,8 @@ void endAfterSignal() {
     while (sem_wait(&gSignalled) != 0) {
     }
     do {
-        std::this_thread::sleep_for(std::chrono::milliseconds(200)); // time to end by itself, with its own sentence
+        std::this_thread::sleep_for(std::chrono::milliseconds(200)); // gives the command time to stop by itself and
+                                                                     // print its own message
     } while (gEndsAtOnce.load() == 0);
     clearProgress();
     std::fputs("quantscope-cli: stopped; nothing was written.\n", stderr);
@@ -55,7 +56,7 @@ void catchSignals() {
     sem_init(&gSignalled, 0, 0);
     sigset_t all, before;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); // the signals stay with the others
+    pthread_sigmask(SIG_SETMASK, &all, &before); // signals are blocked in the new thread, so other threads handle them
     std::thread(endAfterSignal).detach();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     struct sigaction action {};
@@ -64,7 +65,7 @@ void catchSignals() {
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
         struct sigaction present {};
         sigaction(number, nullptr, &present);
-        if (present.sa_handler != SIG_IGN) sigaction(number, &action, nullptr); // nohup stays nohup
+        if (present.sa_handler != SIG_IGN) sigaction(number, &action, nullptr); // keeps signals ignored under nohup
     }
 }
 

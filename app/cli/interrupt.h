@@ -5,17 +5,17 @@
 
 namespace qs::cli {
 
-/// The process runs one job; SIGINT, SIGTERM and SIGHUP cancel it, so that files being written vanish.
+/// The one job of the process. SIGINT, SIGTERM and SIGHUP cancel it; files being written are then removed.
 const Job& processJob();
 void catchSignals();
-int caughtSignal(); ///< 0 when none
+int caughtSignal(); ///< Signal number; 0 if none
 
-/// What a stopped command says when it has kept something; without it nothing was written.
+/// Sets the message of a stopped command that has kept some results. The default says that nothing was written.
 void stoppedWith(std::string sentence);
 const std::string& stoppedSentence();
 
-/// While one lives a signal ends the process where it is, after a moment: for steps that do not ask the job (a question to
-/// a reader that does not answer, one product of a large layer) and that write nothing.
+/// While an object lives, a signal ends the process after 0.2 s. For steps that do not check the job and write nothing:
+/// waiting for a reader that does not answer, or one product of a large layer.
 class EndsAtOnce {
 public:
     EndsAtOnce();

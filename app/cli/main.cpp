@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// 0 done, 1 the input or the request is at fault, 2 wrong usage, 128 + signal when stopped.
+// Exit codes: 0 done; 1 bad input or request; 2 wrong usage; 128 + signal when stopped.
 #include "app/cli/command.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/selection.h"
@@ -20,7 +20,7 @@ namespace {
 
 int complain(const std::string& sentence, int code) {
     qs::cli::clearProgress();
-    // The whole line keeps to the length of a sentence, prefix and all.
+    // The length limit is for the whole line, with the prefix.
     const std::string line = qs::oneSentence("quantscope-cli: " + sentence) + "\n";
     std::fwrite(line.data(), 1, line.size(), stderr);
     return code;
@@ -31,14 +31,14 @@ int stopped() {
     return complain(qs::cli::stoppedSentence(), signal ? 128 + signal : 1);
 }
 
-/// CLI11 only says that a command is required.
+/// CLI11 only says that a command is required; this names the unknown one.
 std::string unknownCommand(const char* asked) {
     std::string known;
     for (const auto& command : qs::cli::commands()) known += (known.empty() ? "" : ", ") + std::string(command.name);
     return "there is no command '" + qs::escapeForPeople(asked) + "'; the commands are " + known + ".";
 }
 
-/// "Could not convert: --block = x": what the option takes is a number.
+/// Rewrites CLI11's "Could not convert: --block = x" as "--block takes a number, not 'x'".
 std::string notANumber(const std::string& what) {
     const auto option = what.find("--"), equals = what.find(" = ");
     if (option == std::string::npos || equals == std::string::npos || equals < option) return what;
@@ -62,7 +62,7 @@ int run(const std::function<qs::Result<void>()>& command) {
 } // namespace
 
 int main(int argc, char** argv) {
-    std::setlocale(LC_CTYPE, "C.UTF-8"); // widths of characters; numbers stay in C
+    std::setlocale(LC_CTYPE, "C.UTF-8"); // needed for the width of characters; numbers keep the format of the C locale
     for (const auto& problem : qs::loadUserFormats()) complain("not taken as a format: " + problem, 0);
     for (const auto& problem : qs::loadTrained(qs::userFormatsFolder()))
         complain("not taken as a trained spec: " + problem, 0);

@@ -10,7 +10,7 @@ namespace {
 struct OptionMark {
     PathUse use = PathUse::None;
     std::string unless;
-    std::string name; ///< of the option: another one may come to lie at its address
+    std::string name; ///< name of the option; detects that another option was created at the same address
 };
 std::map<const CLI::Option*, OptionMark>& optionMarks() {
     static std::map<const CLI::Option*, OptionMark> all;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Options of a command. CLI11 is compiled in option.cpp and main.cpp alone: its templates cost every other file seconds.
+// Options of a command. Only option.cpp and main.cpp include CLI11, because its templates take seconds to compile.
 
 #include "core/export/run_files.h"
 
@@ -16,43 +16,44 @@ class Option;
 
 namespace qs::cli {
 
-/// An option that was declared; what it is like is said in a chain: option(app, "--rows", rows, "...").type("M").
+/// A declared option. Its properties are set in a chain: option(app, "--rows", rows, "...").type("M").
 class Option {
 public:
     Option() = default;
     explicit Option(CLI::Option* declared) : declared_(declared) {}
 
-    Option type(const std::string& name) const; ///< of the value, in the help
+    Option type(const std::string& name) const; ///< name of the value in the help text
     Option required() const;
-    Option showDefault() const; ///< the value that the variable has now
-    Option oneAtATime() const;  ///< of a list: --x a --x b, and what follows `a` is not taken as another value
-    Option list() const;        ///< the same, and the help shows one value
+    Option showDefault() const; ///< shows the present value of the variable in the help text
+    Option oneAtATime() const;  ///< for lists: --x a --x b; a word after `a` is not another value
+    Option list() const;        ///< the same, but the help text shows one value
     Option range(int least, int most) const;
     Option range(unsigned least, unsigned most) const;
     Option range(double least, double most) const;
     Option oneOf(std::vector<std::string> values) const;
-    /// `problem` says what is wrong with a value, or nothing.
+    /// `problem` returns what is wrong with a value, or an empty string.
     Option check(std::function<std::string(const std::string&)> problem) const;
 
-    /// Its value is the path of an input, a file or a folder; `unless` is a value that is none.
+    /// The value is the path of an input file or folder. `unless` is a value that is not a path.
     Option reads(const std::string& unless = {}) const;
-    Option writes() const;    ///< of an output file
-    Option exports() const;   ///< of an exported file, or a folder; see RunFiles
-    Option certifies() const; ///< the same with its certificate
+    Option writes() const;    ///< path of an output file
+    Option exports() const;   ///< path of an exported file or folder; see RunFiles
+    Option certifies() const; ///< like exports(), and a certificate is written too
 
-    bool given() const; ///< after parsing
+    bool given() const; ///< true if the user gave it; valid after parsing
 
 private:
     CLI::Option* declared_ = nullptr;
 };
 
-/// What the value of an option is to a run.
+/// How a run uses the path in an option.
 enum class PathUse { None, Input, Output, Export, CertifiedExport };
 PathUse pathUse(const CLI::Option* declared);
-/// All paths that a parsed command was given.
+/// Adds all paths given to a parsed command.
 void addPaths(const CLI::App& command, RunFiles& files);
 
-/// `name` without dashes is a positional argument. `into` must outlive the parsing, and holds the default before it.
+/// Declares an option. A `name` without dashes is a positional argument. `into` holds the default and must outlive
+/// parsing.
 Option option(CLI::App& app, const std::string& name, std::string& into, const std::string& text);
 Option option(CLI::App& app, const std::string& name, std::vector<std::string>& into, const std::string& text);
 Option option(CLI::App& app, const std::string& name, std::vector<std::uint32_t>& into, const std::string& text);

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Devices and pipes are written through; renaming over /dev/null would be a disaster.
+/// Devices and pipes are written directly. A rename over /dev/null would destroy it.
 bool isSpecial(const std::string& path) {
     std::error_code error;
     const auto status = fs::status(path, error);
@@ -38,10 +38,10 @@ Result<void> writeThrough(const std::string& path, const std::string& bytes) {
 void OutputFiles::declare(CLI::App& app, std::initializer_list<const char*> ids) {
     for (const char* id : ids)
         if (const auto* writer = findReportWriter(id)) files_.push_back({writer, {}, {}});
-    for (auto& file : files_) // files_ is complete: its elements stay where they are
+    for (auto& file : files_) // files_ does not grow any more, so the addresses of its elements are stable
         file.option =
             option(app, std::string("--") + file.writer->id, file.path, file.writer->title).type("FILE").writes();
-    if (ids.size() > 1) // reports have a provenance
+    if (ids.size() > 1) // only reports contain provenance with paths
         flag(app, "--paths", paths_, "In these files name folders too, not the last name of a path alone");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// --json F, --csv F, --html F, --pdf F, --md F: one option for each report writer that a command offers.
+// The options --json, --csv, --html, --pdf and --md: one for each report writer that a command offers.
 
 #include "app/cli/option.h"
 #include "core/model/model.h"
@@ -13,27 +13,28 @@ namespace qs::cli {
 
 class OutputFiles {
 public:
-    /// Declares an option per id ("json"); "-" is the standard output. `this` must outlive the parsing.
+    /// Declares one option per id, such as "json". The value "-" means standard output. `this` must outlive parsing.
     void declare(CLI::App& app, std::initializer_list<const char*> ids);
-    /// Before any work: folders exist, the standard output is one output's. What is an input RunFiles knows.
+    /// Call before any work. Checks that the folders exist and that only one output uses standard output. RunFiles
+    /// checks that no output is an input.
     Result<void> check() const;
     bool any() const;
     bool wants(std::string_view id) const;
-    bool standardOutput() const; ///< one of them is "-": nothing else may be printed there
+    bool standardOutput() const; ///< an output is "-": print nothing else to standard output
 
-    /// Everything is rendered first, then all files appear, then stdout is written.
-    /// Without --paths each of `paths`, as typed or whole, is its last name in them.
+    /// Renders everything first, then writes all files, then standard output. Without --paths, each of `paths` is shown
+    /// as its last name only.
     Result<void> write(Report report, const std::vector<std::string>& paths) const;
-    /// For commands whose JSON is not a report's.
+    /// For commands whose JSON is not a report.
     Result<void> writeJson(std::string_view text) const;
-    /// The same in pieces, for what may be large; `produce` is called once.
+    /// The same in pieces, for large outputs. `produce` is called once.
     using Sink = std::function<Result<void>(std::string_view)>;
     Result<void> writeJsonInPieces(const std::function<Result<void>(const Sink&)>& produce) const {
         return writeInPieces("json", produce);
     }
-    /// Any report's file; nothing where it was not asked for.
+    /// The same for any report writer. Does nothing if its file was not requested.
     Result<void> writeInPieces(std::string_view id, const std::function<Result<void>(const Sink&)>& produce) const;
-    /// As write() does with the report.
+    /// The report as write() would render it, with shortened paths.
     Report shown(Report report, const std::vector<std::string>& paths) const;
 
 private:
@@ -46,7 +47,7 @@ private:
     std::vector<File> files_;
     bool paths_ = false;
 };
-/// The path of a model and those of its files; none: nothing.
+/// The path of the model and the paths of its files; empty for null.
 std::vector<std::string> pathsOf(const Model* model);
 
 } // namespace qs::cli

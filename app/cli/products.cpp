@@ -14,7 +14,7 @@
 namespace qs::cli {
 namespace {
 
-/// As people write them: y:x is X of the forward product.
+/// Names of the operands on the command line: y:x is X of the forward product.
 constexpr const char* kOperands[value::kLabOperands] = {"y:x", "y:w", "dx:g", "dx:w", "dw:x", "dw:g"};
 
 struct Options {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// quantize and dequantize: what is written is core's; here is what was asked and what came out.
+// Commands quantize and dequantize. The core library does the work; this file parses options and prints the result.
 #include "app/cli/activations.h"
 #include "app/cli/declare.h"
 #include "app/cli/interrupt.h"
@@ -22,14 +22,15 @@
 namespace qs::cli {
 namespace {
 
-constexpr const char* kLayoutOfEnding = "auto"; ///< what writes files that end as the output does, else eformer
+constexpr const char* kLayoutOfEnding = "auto"; ///< the layout is chosen by the file name extension of the output;
+                                                ///< default eformer
 
 struct QuantizeOptions {
     std::string path, layout = kLayoutOfEnding, output;
     std::vector<std::string> specs, filters;
     std::string solver, certificate;
     Learning learning;
-    OutputFiles rows; ///< the certificate, and what the solver did, as JSON
+    OutputFiles rows; ///< the certificate and the rows of the solver, as JSON
     bool skipRefused = false;
 };
 
@@ -44,11 +45,11 @@ struct DequantizeOptions {
     std::string path, decode, output;
 };
 
-constexpr double kToldSeconds = 1; ///< of CPU time: what takes less needs no account of it
+constexpr double kToldSeconds = 1; ///< seconds of CPU time; shorter runs do not print it
 
-constexpr std::size_t kMostNamed = 20; ///< refused tensors and files in the terminal; JSON has all
+constexpr std::size_t kMostNamed = 20; ///< limit for refused tensors and files on the terminal; JSON has all
 
-/// Files of the source's folder that the output does not have.
+/// Files of the source folder that were not copied.
 std::string leftOutText(const std::vector<LeftOut>& files) {
     std::string text;
     for (std::size_t i = 0; i < files.size() && i < kMostNamed; ++i)
@@ -57,7 +58,7 @@ std::string leftOutText(const std::vector<LeftOut>& files) {
     return text;
 }
 
-/// Tensors that --skip-refused has left as they are.
+/// Tensors that --skip-refused left unchanged.
 std::string skippedText(const std::vector<SkippedTensor>& skipped) {
     if (skipped.empty()) return {};
     std::string text = fmt::format("{} refused tensors of those copied stay as they are:\n", skipped.size());
@@ -68,7 +69,7 @@ std::string skippedText(const std::vector<SkippedTensor>& skipped) {
     return text;
 }
 
-/// What the layout leaves alone, and the proof.
+/// Prints what was left out or skipped, the warnings, the remarks and the proof.
 Result<void> report(const Exported& exported) {
     std::string text = leftOutText(exported.written.leftOut) + skippedText(exported.written.skipped);
     for (const auto& warning : exported.written.warnings) text += "Warning: " + warning + '\n';
@@ -91,7 +92,7 @@ Result<void> report(const WrittenFiles& written, const std::string& output, cons
     return print(text);
 }
 
-/// Layers that the source holds quantized and that nobody asked for: files hold them as what they decode to.
+/// Reports layers that were already quantized in the source but not selected. The output stores their decoded values.
 Result<void> sayDecoded(const Model& source, const Exported& exported) {
     const std::uint64_t decoded = decodedTensors(source, exported.certificate);
     if (decoded == 0) return {};
@@ -110,7 +111,7 @@ std::string solvedText(const std::vector<solve::SolveRow>& rows) {
                        rows.front().inputs);
 }
 
-/// What --json writes: rows of the solver where there is one, else those of the certificate, and that itself.
+/// Writes --json: the rows of the solver, or else of the certificate, and then the certificate itself.
 Result<void> writeRows(const OutputFiles& files, const Exported& exported, const std::vector<solve::SolveRow>& rows) {
     std::string skipped;
     for (const auto& [name, reason] : exported.written.skipped)
@@ -125,7 +126,7 @@ Result<void> writeRows(const OutputFiles& files, const Exported& exported, const
                                        skipped, warnings, certificateText(exported.certificate)));
 }
 
-/// Beside the certificate of a folder, or of a file that has none of its own.
+/// Writes --certificate, in addition to the certificate that the export writes itself.
 Result<void> writeCertificate(const std::string& path, const Exported& exported) {
     if (path.empty()) return {};
     const std::string text = certificateText(exported.certificate);
@@ -134,7 +135,7 @@ Result<void> writeCertificate(const std::string& path, const Exported& exported)
     return print(fmt::format("Certificate: {}\n", escapeForPeople(path, 300)));
 }
 
-/// What is decided before the writing: by a solver, or codebooks that tensors share or inputs weigh.
+/// Prepares what is decided before writing: a solver, shared codebooks, or codebooks weighted by inputs.
 Result<void> prepareSolving(const QuantizeOptions& options, const Model& model, QuantizeRequest& request,
                             std::optional<solve::Settings>& settings, solve::Codebooks& codebooks,
                             std::vector<solve::SolveRow>& rows) {
@@ -188,7 +189,7 @@ Result<void> checkLayout(const std::string& id) {
     return fail(fmt::format("There is no layout '{}'; the layouts are {}.", escapeForPeople(id), known));
 }
 
-/// Rules that match nothing are mistakes more often than not.
+/// Reports rules that match no tensor: they are usually mistakes.
 Result<void> sayUnmatched(const Recipe& recipe, const Model& model) {
     std::string text;
     for (const auto& rule : unmatchedRules(recipe, model))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// formats, metrics, layouts, calibrations, solvers: the registries, printed.
+// Commands that print the registries: formats, metrics, layouts, calibrations, solvers.
 #include "app/cli/declare.h"
 #include "app/cli/output_files.h"
 #include "app/cli/terminal.h"
@@ -14,7 +14,7 @@ namespace {
 
 template<class Row> using Text = std::string (*)(const Row&);
 
-/// A column of words.
+/// A text column.
 template<class Row> Column<Row> words(const char* id, const char* title, Text<Row> text) {
     return {{id, title, "", Show::Text, 0, Direction::None, ""}, [text](const Row& row) -> Value { return text(row); }};
 }
@@ -34,7 +34,7 @@ std::string scaleNames(std::uint8_t kinds) {
     return out;
 }
 
-/// Blocks that a word may spread over the flattened kernel.
+/// True if blocks of the format can run over the flattened tensor (key `flat`).
 bool takesFlat(const FormatTraits& f) {
     QuantSpec spec;
     spec.format = f.id, spec.flat = true;
@@ -42,7 +42,7 @@ bool takesFlat(const FormatTraits& f) {
     return validate(spec).has_value();
 }
 
-/// What a spec of the format may say, for completion and for programs.
+/// The keys that a spec of this format accepts. Used by shell completion and by programs.
 std::string keysOf(const FormatTraits& f) {
     const auto several = [](std::string_view list) { return list.find(' ') != list.npos; };
     const bool scales = (f.scaleKinds & (f.scaleKinds - 1)) != 0;
@@ -178,7 +178,9 @@ Run declareRegistry(CLI::App& app, std::span<const Row> (*registry)(), const Col
             Table view = withColumns(table, ids);
             for (auto& row : view.rows)
                 for (auto& cell : row)
-                    if (std::holds_alternative<std::monostate>(cell)) cell = std::string("-"); // does not apply
+                    if (std::holds_alternative<std::monostate>(cell))
+                        cell = std::string("-"); // the column does not apply to
+                                                 // this row
             if (auto done = print(tableText(view, 1000) + remark); !done) return done;
         }
         if (outputs->any()) return outputs->writeJson("{\"rows\": " + jsonRows(table) + "}\n");

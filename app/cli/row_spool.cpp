@@ -11,7 +11,7 @@
 namespace qs::cli {
 namespace {
 
-// A cell: a byte that says which kind it is, then its bytes; a text has its length before it.
+// Format of a cell: one byte for its kind, then its bytes. A text starts with its length (64 bits).
 template<class T> bool spoolBytes(std::FILE* file, const T& value) {
     return std::fwrite(&value, sizeof value, 1, file) == 1;
 }
@@ -62,7 +62,7 @@ Result<void> RowSpool::add(std::uint64_t key, const std::vector<Value>& cells) {
 }
 
 void RowSpool::sort() {
-    std::sort(places_.begin(), places_.end()); // a row that came earlier lies earlier
+    std::sort(places_.begin(), places_.end()); // rows with equal keys keep their order
     const bool asWritten =
         std::is_sorted(places_.begin(), places_.end(), [](const Place& a, const Place& b) { return a.at < b.at; });
     if (asWritten) places_ = {};
@@ -102,7 +102,7 @@ Result<void> printSpool(const std::vector<ColumnInfo>& columns, const std::vecto
 
 namespace {
 
-/// What the writer makes of no rows is put around them.
+/// Writes the report with the spooled rows. The text around the rows is what the writer makes of an empty table.
 Result<void> putRows(const char* id, const Report& around, const OutputFiles& outputs, RowSpool& spool,
                      const std::vector<std::string>& paths, const OutputFiles::Sink& put) {
     constexpr std::size_t atOnce = 1024;
@@ -118,7 +118,7 @@ Result<void> putRows(const char* id, const Report& around, const OutputFiles& ou
         const Report piece = outputs.shown(std::move(some), paths);
         if (isJson) {
             const auto objects = jsonRows(piece.data);
-            done = put((first ? "," : "") + objects.substr(1, objects.size() - 3)); // without its brackets
+            done = put((first ? "," : "") + objects.substr(1, objects.size() - 3)); // without the brackets
         } else if (const auto lines = findReportWriter(id)->render(piece); lines)
             done = put(std::string_view(*lines).substr(lines->find("\r\n") + 2));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Rows of a long table in a file without a name: a million of them take no memory.
+// Stores the rows of a long table in an unnamed temporary file, so that a million rows take no memory.
 
 #include "app/cli/output_files.h"
 #include "core/base/column.h"
@@ -16,14 +16,14 @@ class RowSpool {
 public:
     RowSpool();
     Result<void> add(const std::vector<Value>& cells);
-    /// The same for rows that do not come in their order, 16 bytes of memory each: sort() puts them into that of their
-    /// keys; of equal ones the first stays first.
+    /// For rows that come in any order: sort() puts them in the order of their keys. Equal keys keep their order. Each
+    /// row takes 16 bytes of memory.
     Result<void> add(std::uint64_t key, const std::vector<Value>& cells);
     void sort();
     std::size_t size() const { return rows_; }
-    /// Asked for from the first to the last, any number of times.
+    /// Reads one row. Ask for rows from first to last; the file can be read any number of times.
     std::vector<Value> row(std::size_t i);
-    /// The next `most` rows from `first` on, or fewer at the end.
+    /// Reads at most `most` rows from `first` on.
     std::vector<std::vector<Value>> rows(std::size_t first, std::size_t most);
 
 private:
@@ -34,19 +34,19 @@ private:
         std::uint64_t key, at;
         auto operator<=>(const Place&) const = default;
     };
-    std::unique_ptr<std::FILE, Close> file_; ///< null: there is no room for it
+    std::unique_ptr<std::FILE, Close> file_; ///< null if the file could not be created
     std::size_t rows_ = 0, next_ = 0;
-    std::vector<Place> places_; ///< of the rows with keys; empty where their order is that of the file
+    std::vector<Place> places_; ///< keys and file offsets; empty if the rows are already in order
 };
 
-/// More rows than this are spooled, not kept.
+/// Tables with more rows are spooled instead of kept in memory.
 inline constexpr std::size_t kRowsKept = 4096;
 
-/// The columns of these ids, in this order, of a spool whose rows have all of `columns`.
+/// Prints the columns `ids`, in this order. The spooled rows have all of `columns`.
 Result<void> printSpool(const std::vector<ColumnInfo>& columns, const std::vector<std::string_view>& ids,
                         RowSpool& spool);
-/// Every file that was asked for, as OutputFiles::write() makes it of the report, whose data have no rows: those of JSON
-/// and CSV are the spool's.
+/// Writes every requested file, as OutputFiles::write() does. `report` has no data rows: JSON and CSV take them from
+/// the spool.
 Result<void> writeSpool(const OutputFiles& outputs, Report report, RowSpool& spool,
                         const std::vector<std::string>& paths);
 

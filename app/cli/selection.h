@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// PATH, --spec and --tensor, the same in every command that takes them.
+// The options PATH, --spec and --tensor, the same in all commands that take them.
 
 #include "app/cli/option.h"
 #include "core/analysis/analysis.h"
@@ -10,21 +10,21 @@ namespace qs::cli {
 
 Option addPath(CLI::App& app, std::string& path);
 Option addTensorFilters(CLI::App& app, std::vector<std::string>& filters);
-/// --decoded: what errors are measured on.
+/// Option --decoded: the dtype of decoded values on which errors are measured.
 Option addDecoded(CLI::App& app, std::string& decoded);
 Result<DecodedAs> decodedAs(const std::string& id);
 
-/// Of this process; every model that open() opens is an input.
+/// The files of this process. Each model opened by open() is added as an input.
 RunFiles& runFiles();
-/// Opens and passes the model's warnings on to stderr. Fails when an output is one of its files.
+/// Opens a model and prints its warnings to stderr. Fails if an output is one of its files.
 Result<std::shared_ptr<const Model>> open(const std::string& path);
-/// The same, with what `quantize` stored as the tensors that it decodes to.
+/// The same, but tensors stored by `quantize` appear as their decoded tensors.
 Result<std::shared_ptr<const Model>> openServed(const std::string& path);
-/// Tensors that any filter takes, in the model's order; none taken is an error.
+/// Tensors that match any filter, in the order of the model. It is an error if none match.
 Result<std::vector<const TensorInfo*>> select(const Model& model, const std::vector<std::string>& filters);
-/// What --plugin names must be there; what it is, the worker finds out.
+/// Checks that the files of --plugin exist. The worker process checks whether they are backends.
 Result<void> pluginsExist(const std::vector<std::string>& paths);
-/// One expression for several.
+/// Joins the expressions into one.
 std::string joined(const std::vector<std::string>& filters);
 
 } // namespace qs::cli

@@ -23,7 +23,7 @@ struct Options {
     std::string commandLine, decoded = "f32";
 };
 
-/// The frontier of each class; with one class, everything.
+/// Prints the frontier of each class. With a single class, prints all points.
 Result<void> printPoints(const SweepResult& result) {
     std::vector<SweepPoint> shown;
     for (const auto& point : result.points)
@@ -63,7 +63,7 @@ Result<void> run(const Options& options) {
     if (!tensors) return tl::unexpected(tensors.error());
 
     const Job& job = processJob();
-    std::vector<std::jthread> hashing; // beside the sweep; the report finds the result in the cache
+    std::vector<std::jthread> hashing; // runs beside the sweep; the report finds the hashes in the cache
     if (options.outputs.any())
         hashing.emplace_back([&files = (*model)->files, &job] {
             const TakenCore busy;

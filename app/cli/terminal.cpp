@@ -27,7 +27,7 @@ int terminalWidth(int fd) {
     return asked > 0 ? asked : 80;
 }
 
-/// Columns on a terminal; wide and combining characters count as they are drawn.
+/// Width in terminal columns. Handles wide and combining characters.
 std::size_t shownWidth(std::string_view text) {
     std::size_t width = 0;
     std::mbstate_t state{};
@@ -61,7 +61,7 @@ std::string cellWithin(const ColumnInfo& column, const Value& value, std::size_t
                                      : escapeForPeople(text, longest);
 }
 
-/// Takes width away from the widest text column until the row fits; figures are never cut.
+/// Makes the widest text column narrower until the row fits. Columns of numbers are never cut.
 void fit(std::vector<std::size_t>& widths, const std::vector<ColumnInfo>& columns, std::size_t room) {
     std::size_t sum = 2 * (widths.size() - 1);
     for (const auto w : widths) sum += w;
@@ -86,7 +86,7 @@ ProgressLine& progressLine() {
     return line;
 }
 
-/// Hands over the lines; `row(r)` is asked twice.
+/// Passes each line of the table to `put`. Calls `row(r)` twice for every row.
 template<class Row, class Put>
 Result<void> putTable(const std::vector<ColumnInfo>& columns, std::size_t rows, const Row& row, std::size_t longest,
                       const Put& put) {

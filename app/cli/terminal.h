@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What people see: aligned tables, warnings, a progress line; and stdout with its errors noticed.
+// Terminal output: aligned tables, warnings, a progress line, and writes to stdout with error checks.
 
 #include "core/base/column.h"
 #include "core/base/job.h"
@@ -13,23 +13,24 @@
 
 namespace qs::cli {
 
-/// Aligned columns. Texts longer than `longest` are elided, on a terminal also what does not fit its width.
+/// A table with aligned columns. Texts longer than `longest` are shortened; on a terminal the rows are fitted to its
+/// width.
 std::string tableText(const Table& table, std::size_t longest = 120);
 
-/// The same of rows that are asked for one by one, to stdout: twice each, for the widths and for the text, so that a
-/// long list is never in memory as texts.
+/// Prints the same table, but asks for rows one at a time: once for the widths, once for the text. So a long table is
+/// never in memory.
 Result<void> printTable(const std::vector<ColumnInfo>& columns, std::size_t rows,
                         const std::function<std::vector<Value>(std::size_t)>& row, std::size_t longest = 120);
 
-/// Standard output is a terminal of fewer than 100 columns: leave out what can be looked up.
+/// True if standard output is a terminal with fewer than 100 columns. Then leave out less important columns.
 bool narrowTerminal();
 
-/// To stdout; a full disk or a closed pipe is an error.
+/// Prints to stdout. A full disk or a closed pipe is an error.
 Result<void> print(std::string_view text);
-/// To stderr, one line.
+/// Prints one line to stderr.
 void warn(std::string_view sentence);
 
-/// Redraws the line on stderr, at most ten times a second and only on a terminal. Thread-safe.
+/// Redraws the progress line on stderr, at most ten times a second, and only on a terminal. Thread-safe.
 void showProgress(const Progress& progress);
 void clearProgress();
 

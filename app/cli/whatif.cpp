@@ -13,7 +13,7 @@ namespace {
 
 struct Options {
     std::string path, tensor, spec;
-    std::vector<std::string> arguments; ///< of each operation
+    std::vector<std::string> arguments; ///< one for each operation
     std::vector<Option> given;
     OutputFiles outputs;
     std::string commandLine;

@@ -13,7 +13,7 @@ constexpr int kStatuses = int(DiffStatus::Refused) + 1, kOrders = int(Placement:
 
 struct RowKept {
     DiffRow row;
-    std::string a, b; ///< names of its tensors; empty: none
+    std::string a, b; ///< tensor names in the two models; empty if missing there
     int order = 0;
 };
 struct DiffKept {

@@ -7,7 +7,7 @@ namespace kept {
 namespace {
 
 struct ExportKept {
-    std::string layout, path, certificate; ///< the last as its own text; empty: none
+    std::string layout, path, certificate; ///< certificate: its JSON text; empty if none
 };
 
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A structure as JSON and back, both from one list of its fields: `fields(io, row)` calls io("key", row.field) for each.
-// What comes back was written by whoever made the file: every length and range is checked.
+// Converts a structure to JSON and back with one list of its fields: `fields(io, row)` calls io("key", row.field) for
+// each. The JSON comes from an untrusted file, so every length and range is checked.
 
 #include "core/base/base64.h"
 #include "core/bench/run/statistics.h"
@@ -20,9 +20,9 @@
 namespace qs::kept {
 
 constexpr std::size_t kLongestText = 1u << 24, kLongestKeptText = 128u << 20, kMostItems = 4'000'000;
-constexpr std::size_t kMostLabRows = 1000; ///< of a table of the labs
+constexpr std::size_t kMostLabRows = 1000; ///< rows of a table of a lab
 
-/// Writes.
+/// Writes JSON.
 class Out {
 public:
     nlohmann::json object = nlohmann::json::object();
@@ -39,7 +39,7 @@ private:
             return value;
         } else {
             Out out;
-            fields(out, const_cast<T&>(value)); // the list of fields serves both ways
+            fields(out, const_cast<T&>(value)); // the same list of fields is used for reading and writing
             return std::move(out.object);
         }
     }
@@ -57,7 +57,7 @@ private:
     }
 };
 
-/// Reads; the first problem is kept in problem().
+/// Reads JSON. problem() returns the first problem.
 class In {
 public:
     explicit In(const nlohmann::json& object) : object_(object), from_(object) {}
@@ -85,7 +85,7 @@ public:
         }
     }
     void longText(const char* key, std::string& text) { text = from_.text(key, kLongestKeptText); }
-    /// One of `count` values by its text.
+    /// Reads an enumeration with `count` values by its text.
     template<class T> void named(const char* key, T& value, int count, const char* (*text)(T)) {
         const auto word = from_.text(key, 64);
         for (int i = 0; i < count; ++i)
@@ -101,7 +101,7 @@ private:
             return item.get<std::string>();
         } else if constexpr (std::is_same_v<T, bool>) {
             return item.is_boolean() ? std::optional(item.get<bool>()) : std::nullopt;
-        } else if constexpr (std::is_floating_point_v<T>) { // null: not a number
+        } else if constexpr (std::is_floating_point_v<T>) { // null stands for NaN
             return item.is_number() ? std::optional(T(item.get<double>()))
                    : item.is_null() ? std::optional(std::numeric_limits<T>::quiet_NaN())
                                     : std::nullopt;
@@ -123,7 +123,7 @@ private:
             return number <= std::uint64_t(std::numeric_limits<T>::max()) ? std::optional(T(number)) : std::nullopt;
         }
         if (!item.is_number_integer() || std::is_unsigned_v<T>) return std::nullopt;
-        const auto number = item.get<std::int64_t>(); // below 0
+        const auto number = item.get<std::int64_t>(); // a negative number
         return number >= std::int64_t(std::numeric_limits<T>::min()) ? std::optional(T(number)) : std::nullopt;
     }
     template<class T> static std::optional<T> two(const nlohmann::json& item) {
@@ -152,12 +152,12 @@ template<class T> tl::expected<T, std::string> fromText(const std::string& text)
     return value;
 }
 
-/// Values of f32 as text, and back where the text holds just `count` of them.
+/// Converts f32 values to base64 text and back. Reading fails unless the text holds exactly `count` values.
 static_assert(std::endian::native == std::endian::little, "the text holds little-endian values");
 inline std::string textOfFloats(std::span<const float> values) { return base64Of(std::as_bytes(values)); }
 inline bool floatsOf(const std::string& text, std::size_t count, std::vector<float>& values) {
     values.clear();
-    if (text.size() != base64Length(count * sizeof(float))) return false; // before anything is allocated
+    if (text.size() != base64Length(count * sizeof(float))) return false; // checked before memory is allocated
     values.resize(count);
     return bytesOfBase64(text, std::as_writable_bytes(std::span(values)));
 }
@@ -167,10 +167,10 @@ template<class Number> bool areFinite(std::span<const Number> values) {
         if (!std::isfinite(value)) return false;
     return true;
 }
-/// A figure that is never below 0.
+/// A number that is finite and not negative.
 inline bool isMeasure(double value) { return std::isfinite(value) && value >= 0; }
 inline bool isMeasure(const std::optional<double>& value) { return !value || isMeasure(*value); }
-/// Texts that are shown in a cell or a sentence.
+/// Texts shown in a cell or a sentence; their length is limited.
 inline bool areWords(std::initializer_list<const std::string*> texts) {
     constexpr std::size_t kLongestWords = 4096;
     for (const auto* text : texts)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What the labs have computed, as texts of a session file: see kept_results.h. Each is of one tensor under one spec.
+// Results of the labs as texts of a session file; see kept_results.h. Each is about one tensor under one spec.
 
 #include "core/session/session_file.h"
 #include "core/solve/row.h"
@@ -11,16 +11,16 @@
 
 namespace qs {
 
-/// Values of f32 that one text has room for, beside all else in it.
+/// Number of f32 values that one text can hold beside its other fields.
 constexpr std::uint64_t kMostKeptFloats = (kLongestKept - (std::uint64_t(8) << 20)) / 16 * 3;
 
 struct KeptTraining {
     std::string tensor;
-    QuantSpec spec;     ///< in force, of all tensors; result.spec is the tensor's own
-    std::string inputs; ///< name of their file; "": synthetic
+    QuantSpec spec;     ///< the spec chosen for all tensors; result.spec is the spec of this tensor
+    std::string inputs; ///< name of the file of inputs; "" means synthetic
     int rows = 0, steps = 0;
     double rate = 0;
-    value::QatResult result; ///< without latent values where they are more than kMostKeptFloats
+    value::QatResult result; ///< without latent values if there are more than kMostKeptFloats
 };
 std::string keptTraining(const KeptTraining& training);
 Result<std::shared_ptr<const KeptTraining>> trainingKept(const std::string& text, const Model& model);
@@ -29,9 +29,9 @@ struct KeptSolutions {
     std::string tensor;
     QuantSpec spec;
     std::vector<solve::SolveRow> rows;
-    std::shared_ptr<const Solved> solved; ///< of the last row; null where its values are more than kMostKeptFloats
+    std::shared_ptr<const Solved> solved; ///< of the last row; null if it has more than kMostKeptFloats values
 };
-/// Whether the text has room for it.
+/// True if the text can hold it.
 bool fitsKept(const Solved& solved);
 std::string keptSolutions(const KeptSolutions& solutions);
 Result<std::shared_ptr<const KeptSolutions>> solutionsKept(const std::string& text, const Model& model);
@@ -41,7 +41,7 @@ struct KeptProducts {
     QuantSpec spec;
     value::LabChoices choices;
     int rows = 0, heads = 0, tokens = 0, dim = 0;
-    std::string activations, gradients, blocks; ///< names of their files; "": synthetic
+    std::string activations, gradients, blocks; ///< names of the files; "" means synthetic
     Result<std::vector<value::LabRow>> products;
     Result<std::vector<value::KvRow>> cache;
 };
@@ -51,7 +51,7 @@ Result<std::shared_ptr<const KeptProducts>> productsKept(const std::string& text
 struct KeptOperations {
     std::string tensor;
     QuantSpec spec;
-    std::vector<std::string> arguments; ///< one for each of whatIfOperations()
+    std::vector<std::string> arguments; ///< one argument for each of whatIfOperations()
     std::vector<value::WhatIfRow> rows;
 };
 std::string keptOperations(const KeptOperations& operations);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What the window has computed beside the rows of specs, as texts of a session file: what took minutes must survive a
-// crash. A text that does not fit the model, or of another version, is an Error, and then nothing is shown.
+// Results computed by the window, as texts of a session file. So results that took minutes survive a crash. A text of
+// another version, or one that does not fit the model, is an Error; then nothing is shown.
 
 #include "core/analysis/audit/audit.h"
 #include "core/analysis/diff/diff.h"
@@ -19,33 +19,34 @@ struct KeptDiff {
     DiffResult result;
 };
 std::string keptDiff(const KeptDiff& diff);
-/// Opens the other checkpoint again; refused when it is another one now.
+/// Opens the second checkpoint again. It is an error if that file has changed.
 Result<KeptDiff> diffKept(const std::string& text, const std::shared_ptr<const Model>& a, const Job& job);
 
 struct KeptSweep {
     SweepPlan plan;
     SweepResult result;
-    bool complete = true; ///< else it was being measured
+    bool complete = true; ///< false: the sweep was still running
 };
 std::string keptSweep(const KeptSweep& sweep);
 Result<KeptSweep> sweepKept(const std::string& text, const std::shared_ptr<const Model>& model);
 
-/// A row of a benchmark; rows are written down as they arrive, so that the window does not do it for all of them.
+/// One row of a benchmark as text. Each row is converted when it arrives, so saving does not convert all of them.
 std::string keptBenchRow(const BenchmarkRow& row);
 struct KeptBench {
-    BenchmarkPlan plan; ///< without backends: whoever made the file does not choose what is loaded; ids are beside it
+    BenchmarkPlan plan; ///< without backends: the file must not choose which libraries are loaded; only their ids are
+                        ///< kept
     std::vector<std::string> backends;
     BenchmarkRun run;
-    bool complete = false; ///< else the run had not ended
+    bool complete = false; ///< false: the run had not ended
 };
-/// `rows`: texts of keptBenchRow(), in the place of those in `bench`.
+/// `rows`: texts of keptBenchRow(). They replace the rows in `bench`.
 std::string keptBench(const KeptBench& bench, const std::vector<std::shared_ptr<const std::string>>& rows);
 Result<KeptBench> benchKept(const std::string& text, const std::shared_ptr<const Model>& model);
 
-/// The layout that was chosen, and the certificate that was shown last.
+/// The selected layout and the certificate shown last.
 struct KeptExport {
     std::string layout;
-    std::string path; ///< of the certificate
+    std::string path; ///< path of the certificate
     std::optional<Certificate> certificate;
 };
 std::string keptExport(const KeptExport& shown);

@@ -16,9 +16,9 @@ struct TrainingKept {
     std::string tensor, spec, inputs;
     int rows = 0, steps = 0;
     double rate = 0;
-    std::vector<double> losses; ///< of step 0, 1, ...; the rest of the curve follows from them
+    std::vector<double> losses; ///< one per step, from step 0; the rest of the curve is computed from them
     std::optional<double> weightNmse;
-    std::string latent; ///< f32; empty: not kept
+    std::string latent; ///< f32 values; empty if not kept
 };
 
 } // namespace

@@ -21,7 +21,7 @@ using nlohmann::json;
 constexpr const char* kVersionKey = "quantscope_session";
 constexpr std::uint64_t kMostText = 256u << 20;
 
-/// The file's parts by their paths.
+/// The objects in the file, found by path.
 class Parts {
 public:
     explicit Parts(Hdf5Reader& reader) : reader_(reader) {

@@ -81,7 +81,7 @@ Result<SessionHead> sessionFromText(const std::string& text) {
     for (const auto& item : fields.array("history", kMostSteps)) {
         Fields one(item);
         SessionStep step{one.text("a", kLongest), one.text("b", kLongest), one.flag("comparing")};
-        if (item.contains("rules")) // there were sessions before there were rules
+        if (item.contains("rules")) // files of older versions have no rules
             step.rules = one.text("rules", kLongestRules), step.keepsRest = one.flag("keeps_rest");
         if (item.contains("levels")) step.levels = levelsFrom(one);
         session.history.push_back(std::move(step));
@@ -95,7 +95,7 @@ Result<SessionHead> sessionFromText(const std::string& text) {
         fields.take(one);
     }
     head.results = fields.count("results", kMostResults);
-    if (fields.has("kept")) head.kept = textsFrom(fields, "kept"); // earlier ones have none
+    if (fields.has("kept")) head.kept = textsFrom(fields, "kept"); // files of older versions have no such texts
     for (const auto& name : head.kept)
         if (name.empty() || name.size() > kLongestName ||
             name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") != name.npos)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The texts (JSON) that a session file holds beside its recipe and its numbers. Whoever wrote the file wrote them: every
-// length and count is limited.
+// The JSON texts in a session file beside the recipe and the numbers. The file is untrusted, so every length and count
+// is limited.
 
 #include "core/session/session_file.h"
 
@@ -11,15 +11,15 @@
 namespace qs {
 
 struct SessionHead {
-    SessionFile session;           ///< all but the recipe and the results
-    std::uint64_t results = 0;     ///< how many there are
-    std::vector<std::string> kept; ///< names of what pages have computed
+    SessionFile session;           ///< everything except the recipe and the results
+    std::uint64_t results = 0;     ///< number of result tables
+    std::vector<std::string> kept; ///< names of the stored page results
 };
 
 std::string sessionText(const SessionFile& session);
 Result<SessionHead> sessionFromText(const std::string& text);
 
-std::string sessionResultsText(const SessionResults& results); ///< all but the values
+std::string sessionResultsText(const SessionResults& results); ///< everything except the values
 Result<SessionResults> sessionResultsFromText(const std::string& text);
 
 } // namespace qs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whether the files of a session are still those that it was made from.
+// Checks whether the files of a session are still the same files.
 #include "core/base/text.h"
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
