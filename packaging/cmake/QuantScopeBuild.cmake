@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Compiler settings and the dependencies that every target shares.
+# Compiler settings and dependencies of all targets.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -17,10 +17,10 @@ if(QS_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${QS_CCACHE}")
 endif()
 
-# -ffp-contract=off: gcc fuses multiply and add by default inside FMA targets and changes bits.
+# -ffp-contract=off: by default gcc fuses multiply and add on targets with FMA, which changes results.
 add_compile_options(-Wall -Wextra -Wpedantic -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13 AND CMAKE_BUILD_TYPE STREQUAL "Release")
-  # At -O3 gcc 12 misreads the inlined std::string; who builds to use it need not read that.
+  # False warnings of gcc 12 about inlined std::string at -O3. Release builds are for users, so they are off there.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict> $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow>)
 endif()
 add_compile_definitions(QT_NO_CAST_FROM_ASCII QT_NO_KEYWORDS)
@@ -30,7 +30,7 @@ endif()
 if(QS_SANITIZE)
   add_compile_options(-fsanitize=${QS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${QS_SANITIZE})
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang") # which does not say so itself in every version
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang") # some versions of clang do not define these macros
     string(REPLACE "," ";" sanitizers "${QS_SANITIZE}")
     foreach(sanitizer IN LISTS sanitizers)
       string(TOUPPER "${sanitizer}" sanitizer)
@@ -38,19 +38,19 @@ if(QS_SANITIZE)
     endforeach()
   endif()
 endif()
-# The checks of every pointer double the time to compile. They stay where bytes from outside are read (core/base, core/process, core/model); elsewhere
-# AddressSanitizer tells of a bad pointer.
+# Pointer checks double the compile time. They stay on for code that reads untrusted bytes (core/base, core/process, core/model). Elsewhere
+# AddressSanitizer finds bad pointers.
 set(QS_LESS_UBSAN "")
 set(QS_SIMD_SANITIZE "")
 if(QS_SANITIZE MATCHES undefined)
   set(QS_LESS_UBSAN -fno-sanitize=null,alignment,vptr,object-size)
 endif()
-if(QS_SANITIZE MATCHES address) # g++ compiles the kernels, whatever compiles the rest
-  # Calls instead of inlined checks: a minute less for each unrolled file, and a quarter less to compile what does not count values.
+if(QS_SANITIZE MATCHES address) # g++ compiles the kernels with every compiler setting
+  # Function calls instead of inlined checks: each unrolled file compiles a minute faster, other files in three quarters of the time.
   set(QS_SIMD_SANITIZE ${QS_LESS_UBSAN} --param=asan-instrumentation-with-call-threshold=50)
 endif()
 
-# lld links programs in a fraction of GNU ld's time.
+# lld links several times faster than GNU ld.
 if(QS_TESTS OR QS_FUZZ)
   find_program(QS_LLD ld.lld HINTS /usr/lib/llvm-16/bin)
   if(QS_LLD)
@@ -59,15 +59,15 @@ if(QS_TESTS OR QS_FUZZ)
   endif()
 endif()
 
-# qs_precompile(target HEADER...): what most files of the target read first. A compiler cache knows a precompiled header by its bytes, so
-# clang writes no time into it.
+# qs_precompile(target HEADER...): precompiles the headers that most files of the target include. -fno-pch-timestamp makes clang's output
+# reproducible, so that ccache can compare it by content.
 function(qs_precompile target)
   if(QS_PCH)
     target_precompile_headers(${target} PRIVATE ${ARGN})
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>)
   endif()
 endfunction()
-# qs_precompile_like(target other): the target uses what other precompiled; both are compiled with the same options.
+# qs_precompile_like(target other): uses the precompiled header of `other`. Both targets need the same compile options.
 function(qs_precompile_like target other)
   if(QS_PCH)
     target_precompile_headers(${target} REUSE_FROM ${other})

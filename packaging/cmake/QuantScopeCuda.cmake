@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# QS_CUDA: AUTO builds the CUDA kernels where nvcc 12 or newer and the headers of cuBLASLt are found, ON fails without
-# them, OFF never looks. nvcc is called as a command rather than as a language of CMake's, so that the warnings and
-# options of the C++ code do not reach it. Nothing of it is needed at run time: cudart is linked statically, the
-# driver, cuBLAS and cuBLASLt are loaded when the backend is opened.
+# QS_CUDA: AUTO builds the CUDA kernels if nvcc 12 or newer and the headers of cuBLASLt are found. ON fails without them. OFF does not look
+# for them. nvcc is called as a command, not as a CMake language, so that the options of the C++ code do not reach it. The build needs the
+# toolkit, the program does not: cudart is linked statically; the driver, cuBLAS and cuBLASLt are loaded when the backend is opened.
 set(QS_CUDA AUTO CACHE STRING "CUDA kernels: AUTO (where nvcc 12 is found), ON (it must be found) or OFF")
 set(QS_CUDA_ARCHITECTURES 80 89 90 CACHE STRING "Compute capabilities to compile for")
 set(QS_CUDA_FOUND OFF)
@@ -37,8 +36,8 @@ else()
   message(STATUS "CUDA: not built (${qs_cuda_missing})")
 endif()
 
-# qs_add_cuda_library(name SOURCES a.cu ...): a static library of position-independent objects, with the PTX of each source
-# for the newest architecture as text: see kernels/cuda/ptx.h.
+# qs_add_cuda_library(name SOURCES a.cu ...): a static library of position-independent objects. It also contains the PTX text of each source
+# for the newest architecture; see kernels/cuda/ptx.h.
 function(qs_add_cuda_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
   set(architectures "")
@@ -46,7 +45,7 @@ function(qs_add_cuda_library name)
     list(APPEND architectures "-gencode=arch=compute_${architecture},code=sm_${architecture}")
     set(newest ${architecture})
   endforeach()
-  list(APPEND architectures "-gencode=arch=compute_${newest},code=compute_${newest}") # for what comes after
+  list(APPEND architectures "-gencode=arch=compute_${newest},code=compute_${newest}") # PTX for later architectures
   set(strict "")
   if(QS_WERROR)
     set(strict -Werror all-warnings)
@@ -73,7 +72,7 @@ function(qs_add_cuda_library name)
       DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${source}" DEPFILE "${ptx}.d" COMMENT "nvcc ${source} to PTX" VERBATIM)
     list(APPEND texts "${ptx}")
   endforeach()
-  # The assembler puts the files into the program as they are.
+  # .incbin puts the PTX files into the program unchanged.
   set(assembly "")
   set(names "")
   foreach(ptx ${texts})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `cmake --install build/release --prefix DIR`, and a .deb or .tar.gz by `cpack --config build/release/CPackConfig.cmake`.
+# Install: `cmake --install build/release --prefix DIR`. Packages (.deb, .tar.gz): `cpack --config build/release/CPackConfig.cmake`.
 include(GNUInstallDirs)
 install(TARGETS quantscope-cli quantscope-worker RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-# Found relative to the binaries, not in the distribution's library folder.
+# The program looks for backends relative to its own path, not in the library folder of the distribution.
 foreach(backend openblas cuda pjrt)
   if(TARGET qs_backend_${backend})
     install(TARGETS qs_backend_${backend} LIBRARY DESTINATION lib/quantscope/backends)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# qs_unite(target), under QS_UNITY: CMake compiles up to twelve sources of a folder as one, because what they instantiate of the standard library,
-# fmt and nlohmann is then compiled once. For builds that are made once, as in .ci/run and packaging/run: a changed line compiles its whole
-# unit. Names in unnamed namespaces must differ within a folder; qs_alone(source ...) keeps sources out that share theirs by design.
+# qs_unite(target): with QS_UNITY, CMake compiles up to twelve sources of a folder as one. Templates of the standard library, fmt and
+# nlohmann-json are then instantiated once. This is for builds that are made once, as in .ci/run and packaging/run: after a change the whole
+# unit is compiled again. Names in unnamed namespaces must differ within a folder. qs_alone(source ...) excludes sources that share names by
+# design.
 set(QS_SOURCES_PER_UNIT 12)
 function(qs_unite target)
   if(NOT QS_UNITY)

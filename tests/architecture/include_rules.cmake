@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# cmake -DROOT=<sources> -P include_rules.cmake: fails when a folder includes what it may not.
+# cmake -DROOT=<sources> -P include_rules.cmake: fails if a folder includes a header that it may not include.
 set(broken 0)
 set(gui "<Q(Application|GuiApplication|Widget|MainWindow|Dialog|Painter|Image|Pixmap|Color|Chart)|<Qt(Gui|Widgets|Charts)[/>]")
 set(vendor "<(cuda|cublas|nvml|hdf5|openblas|cblas)[^>]*>|\"xla/|pjrt_c_api")
 
-# folder | name in the sentence | files left out (regex or -) | what no #include line there may match
+# Arguments: folder | its name in the message | files to skip (regex or -) | regex that no #include line may match
 function(rule folder who except forbidden)
   file(GLOB_RECURSE sources "${ROOT}/${folder}/*.h" "${ROOT}/${folder}/*.cpp" "${ROOT}/${folder}/*.cu" "${ROOT}/${folder}/*.c")
   foreach(source ${sources})

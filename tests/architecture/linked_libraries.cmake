@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# cmake -DPROGRAM=<file> -DREADELF=<readelf> -P linked_libraries.cmake: who may need libhdf5 and libseccomp.
+# cmake -DPROGRAM=<file> -DREADELF=<readelf> -P linked_libraries.cmake: checks which programs link libhdf5 and libseccomp.
 execute_process(COMMAND ${READELF} -d "${PROGRAM}" RESULT_VARIABLE code OUTPUT_VARIABLE said)
 if(NOT code EQUAL 0 OR NOT said MATCHES "NEEDED")
   message(FATAL_ERROR "${PROGRAM} cannot be examined.")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Each row is a tree of one file that breaks one rule; the check must fail on it and say the sentence. The last rows are
-# allowed and must pass.
+# Each row is a tree with one file that breaks one rule. The check must fail with the given message. The last rows break no rule and must
+# pass.
 function(tree path line sentence)
   file(REMOVE_RECURSE "${WORK}")
   file(WRITE "${WORK}/${path}" "// made up\n#include ${line}\n")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The NEON sources compile for aarch64, templates and intrinsics checked, where clang is: no header of that system is needed, for theirs
-# of this one say the same but the size of a word, which stands here. cmake -DROOT= -DWORK= -DINCLUDES= -P
+# Compiles the NEON sources for aarch64 with clang, if clang is installed. Headers of aarch64 Linux are not needed: the headers of this
+# system are used with another word size. Usage: cmake -DROOT= -DWORK= -DINCLUDES= -P neon_compiles.cmake
 find_program(clang NAMES clang++-16 clang++)
 if(NOT clang)
   message("skipped: there is no clang++-16 (packaging/install-deps --test)")
@@ -12,7 +12,7 @@ file(WRITE "${WORK}/neon/bits/wordsize.h"
 set(flags --target=aarch64-linux-gnu -std=c++20 -ffp-contract=off -Wall -Wextra -Werror -Wno-psabi -nostdinc++
   "-I${ROOT}" -isystem "${WORK}/neon")
 foreach(folder IN LISTS INCLUDES)
-  if(NOT folder MATCHES "/gcc/") # intrinsics are clang's own
+  if(NOT folder MATCHES "/gcc/") # clang needs its own headers for intrinsics
     list(APPEND flags -isystem "${folder}")
   endif()
 endforeach()

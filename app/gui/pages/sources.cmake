@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# One line a file. A page also has its row in page.cpp.
+# One line per file. Each page also has a row in page.cpp.
 target_sources(qs_gui PRIVATE
   pages/audit/audit_page.cpp
   pages/backends/backends_charts.cpp

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# One line a file.
+# One line per file.
 target_sources(qs_gui PRIVATE
   widgets/banner.cpp
   widgets/refusal_banner.cpp

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# cmake -DSOURCE=. -DOUT=commit.h -P commit.cmake: the commit that is built; written only when it changes.
+# cmake -DSOURCE=. -DOUT=commit.h -P commit.cmake: writes the current commit to a header. The file is only written if it changes.
 find_program(GIT git)
 set(commit "")
 if(GIT)

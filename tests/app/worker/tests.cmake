@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Files for test_hdf5 are made with libhdf5, which the test itself does not link.
+# make_hdf5 writes the files of test_hdf5 with libhdf5. The test itself does not link libhdf5.
 add_executable(make_hdf5 worker/hdf5/make_hdf5.cpp)
 target_link_libraries(make_hdf5 PRIVATE qs_worker_hdf5)
 add_executable(fake_hdf5_reader worker/hdf5/fake_reader.cpp)

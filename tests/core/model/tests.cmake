@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Archives and compressed networks are made with the libraries that others make them with.
+# The tests make archives and compressed files with the same libraries that other programs use.
 qs_add_tests(test_core_model LIBS qs_core ZLIB::ZLIB PkgConfig::ZSTD PkgConfig::BLOSC
   TESTS model/mapped_file_test.cpp
   ONE_THREAD
