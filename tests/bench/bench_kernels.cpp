@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Kernels from memory against the read stream measured before and after them: interleaved rounds, median of the
-// per-round ratios. Every sample is warmed up for 4 ms and takes 4 ms or more. A round whose probe is below 70 % of the
-// best of the run is dropped and repeated, up to three times as many rounds.
+// Measures kernels that read from memory, relative to the read bandwidth measured before and after each. Rounds are
+// interleaved; the result is the median of the ratios per round. Every sample has a warm-up of 4 ms and takes at least
+// 4 ms. A round is dropped and repeated if its probe is below 70 % of the best of the run. At most three times as many
+// rounds are run.
 // Usage: bench_kernels [--rounds N] [--threads N] [--copies N] [--mib N] [--only TEXT] [--small-pages] [--self-check]
-//   --rounds 11   kept ones of every case, all cases once a round
+//   --rounds 11   accepted rounds per case; each round runs all cases once
 //   --threads 1   pinned to CPUs 0..N-1; each takes an equal part of a copy
-//   --copies 8    weight copies to rotate over; together they should be 4x the last-level cache
+//   --copies 8    weight copies used in turn; together they should be 4x the last-level cache
 //   --mib 64      size of a copy: 64 is a 4096x4096 f32 matrix
-//   --only TEXT   only cases whose name contains TEXT, or that of another --only (and the probes)
-//   --small-pages the source on pages of 4 KiB, as a mapped file; else on huge ones
-//   --self-check  tiny sizes; checks that the outputs are those of the scalar kernels
+//   --only TEXT   only cases whose name contains TEXT; may be given several times (probes always run)
+//   --small-pages the source lies on 4 KiB pages, like a mapped file; default huge pages
+//   --self-check  tiny sizes; checks that the outputs equal those of the scalar kernels
 // QS_FORCE_ISA selects the kernel set.
 
 #include "kernels/blocks/block_set.h"
@@ -44,29 +45,29 @@ struct Options {
     bool selfCheck = false, smallPages = false;
 };
 
-/// What a worker writes to; large enough for a whole copy.
+/// Output buffers of a worker thread, large enough for a whole copy.
 struct Outputs {
     Aligned<std::uint8_t> codes;
     Aligned<float> scales, decoded, sse, ssw;
     ErrorSums sums;
     std::vector<std::uint64_t> codeCounts = std::vector<std::uint64_t>(256);
     std::vector<std::uint32_t> errorBins = std::vector<std::uint32_t>(kFloatBins), valueBins = errorBins;
-    std::map<const BlockCodec*, std::vector<std::uint8_t>> stored; ///< what is decoded
-    volatile float sink = 0;                                       ///< keeps a result
+    std::map<const BlockCodec*, std::vector<std::uint8_t>> stored; ///< encoded blocks, input of the decode cases
+    volatile float sink = 0;                                       ///< keeps the compiler from removing a result
     explicit Outputs(std::size_t n) : codes(n + n / 8), scales(n / 2), decoded(n), sse(n / 2), ssw(n / 2) {}
 };
 
 struct Round {
-    double probe, seconds; ///< of a pass
+    double probe, seconds; ///< seconds of one pass
 };
 struct Case {
     std::string name;
     std::function<void(const float* x, std::size_t n, Outputs& out)> work;
     std::vector<Round> rounds{};
 };
-constexpr double kWorth = 0.7; // of its best, else a probe is not believed
+constexpr double kWorth = 0.7; // a probe below this part of its best is not accepted
 
-/// On huge pages, or on small ones as those of a mapped file.
+/// The source values, on huge pages or on small ones like a mapped file.
 class Source {
 public:
     Source(std::size_t n, bool smallPages) : m_huge(smallPages ? 0 : n), m_small(smallPages ? n + 16 : 0) {}
@@ -101,7 +102,7 @@ Case windowCase(const KernelSet& k, std::string name, const char* format, GroupS
             }};
 }
 
-/// What a sweep does to a block format: pieces of 4096 are encoded, decoded and measured in the first-level cache.
+/// The work of a sweep for a block format: pieces of 4096 values are encoded, decoded and measured in the L1 cache.
 Case blockWindow(const KernelSet& k, const BlockCodec& codec, const FormatTraits& format) {
     return {"window: " + std::string(format.id), [&](const float* x, std::size_t n, Outputs& out) {
                 constexpr std::size_t kPiece = 4096;
@@ -162,7 +163,7 @@ std::vector<Case> cases(const KernelSet& k) {
     all.push_back(windowCase(k, "ternary:scale=channel", "ternary", GroupStatistic::MeanAbsTwn, kRow));
     all.push_back(windowCase(k, "binary:scale=channel", "binary", GroupStatistic::MeanAbs, kRow));
     all.push_back(windowCase(k, "ternary:block=2", "ternary", GroupStatistic::MeanAbsTwn, 2));
-    for (const FormatTraits& format : formats()) { // every other one under its default spec
+    for (const FormatTraits& format : formats()) { // all other formats with their default spec
         const bool block = format.defaultScale == ScaleKind::Block;
         if (format.kind != FormatKind::Integer && format.kind != FormatKind::Float) continue;
         all.push_back(windowCase(k, std::string(format.id) + (block ? ":block=64" : ":axis=-1"), format.id,
@@ -176,7 +177,7 @@ std::vector<Case> cases(const KernelSet& k) {
         });
         add(std::string("decoded: ") + format.id + " (GB/s written)",
             [&codec](const float* x, std::size_t n, Outputs& out) {
-                auto& bytes = out.stored[&codec]; // made in the round that warms up
+                auto& bytes = out.stored[&codec]; // filled in the warm-up round
                 if (bytes.empty()) {
                     bytes.resize(n / codec.elements * codec.bytes);
                     codec.encode(x, n / codec.elements, bytes.data());
@@ -192,8 +193,8 @@ double secondsNow() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Increments of counters in the first-level cache a second. Where another thread of the host has come to share the core
-/// they are three quarters as fast, and so is what counts; neither the stream nor multiplications show it.
+/// Counter increments per second in the L1 cache. If another thread of the host shares the core, they and the code
+/// counts run at about 75 % speed. Neither the read stream nor multiplications show this.
 double incrementRate() {
     static std::uint32_t counters[1024];
     constexpr std::size_t kTimes = 200;
@@ -288,12 +289,12 @@ int main(int argc, char** argv) {
     ThreadTeam team(options.threads);
     const ThreadTeam::Pin pin(team);
     std::size_t next = 0;
-    const auto sample = [&](const Case& c) { // seconds of a pass
+    const auto sample = [&](const Case& c) { // seconds of one pass
         const auto pass = [&] {
             const float* x = copies[next++ % copies.size()].data();
             team.run([&](int t) { c.work(x + std::size_t(t) * part, part, *outputs[std::size_t(t)]); });
         };
-        constexpr double kLong = 4e-3; // after a rest a core takes milliseconds to its full speed
+        constexpr double kLong = 4e-3; // an idle core needs milliseconds to reach full speed
         for (const double ready = secondsNow() + kLong; secondsNow() < ready;) pass();
         const double start = secondsNow();
         double passes = 0, end = start;
@@ -307,7 +308,7 @@ int main(int argc, char** argv) {
                std::none_of(options.only.begin(), options.only.end(),
                             [&](const std::string& text) { return c.name.find(text) != std::string::npos; });
     });
-    for (Case& c : all) sample(c); // what is made once, and fresh pages
+    for (Case& c : all) sample(c); // first run: allocates buffers and touches new pages
     for (std::size_t i = 0; i < copies.size(); ++i) sample(read);
     double best = 1e9;
     std::vector<double> fma, increments;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Products with quantized weights against the limit measured beside them. For every case the probe and the kernel take
-// turns, round by round; the table shows the median of the per-round ratios. Up to 8 rows of x the limit is the read
-// stream, beyond it the multiply-add loop of the products' type.
+// Measures products with quantized weights relative to a roof measured beside them. The probe and the kernel run in
+// turn; the table shows the median of the ratios per round. Up to 8 rows of x the roof is the read bandwidth. For more
+// rows it is the peak rate of multiply-adds in the type of the product.
 // Usage: bench_matmul [--rounds N] [--threads N] [--n N] [--k K] [--m M[,M...]] [--warm] [--kn] [--only TEXT]
 // [--self-check]
-//   --rounds 11   of probe and kernel
-//   --threads 1   pinned to CPUs of their own
-//   --m 1         rows of x; several are separate cases
-//   --warm        one copy of the weights; else copies that together are 512 MiB, so they come from memory
-//   --kn          y = x W with W [K,N]; else y = x W^T with W [N,K]
+//   --rounds 11   rounds of probe and kernel
+//   --threads 1   each pinned to its own CPU
+//   --m 1         rows of x; each value is a separate case
+//   --warm        one copy of the weights; default copies of together 512 MiB, so that weights come from memory
+//   --kn          y = x W with W [K,N]; default y = x W^T with W [N,K]
 //   --only TEXT   cases whose name or variant contains TEXT
-//   --self-check  tiny sizes, to see that it runs
+//   --self-check  tiny sizes, to check that the program works
 
 #include "kernels/kernel_set.h"
 #include "kernels/roofs.h"
@@ -69,7 +69,7 @@ void measure(const Options& options, const MatmulCase& c, const MatmulVariant& v
     const std::size_t window =
         options.warm ? std::min(bytes / 256 * 256, stream.size()) : std::min<std::size_t>(stream.size(), 64u << 20);
     std::size_t at = 0;
-    const auto probe = [&]() -> double { // bytes or operations a second
+    const auto probe = [&]() -> double { // bytes or operations per second
         const double start = secondsNow();
         if (memoryBound) {
             const char* from = stream.data() + at;
@@ -88,7 +88,7 @@ void measure(const Options& options, const MatmulCase& c, const MatmulVariant& v
     };
     const int runs = memoryBound ? (options.warm ? 10 : 4) : 1;
     std::vector<double> times, ratios, limits;
-    // A guest's fresh pages are slow the first time they are read: all of them once before anything is timed.
+    // On a virtual machine the first access to new pages is slow, so all pages are touched before timing.
     for (std::size_t i = 0; i < copies.size(); ++i) once();
     for (std::size_t i = 0; i == 0 || at != 0; ++i) probe();
     for (int round = 0; round < options.rounds; ++round) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// OpenBLAS through its backend, with the core type that it detects itself, the one that the
-// backend chooses, and Haswell:
+// Measures OpenBLAS through its backend with three core types: the one it detects, the one the backend chooses, and
+// Haswell.
 //   bench_openblas [--rounds N] [--library PATH]
-// The core type is fixed when the library is loaded, so each setting has a process of its own; they take turns, round
-// by round, one sample of each case a turn.
+// OpenBLAS fixes the core type when it is loaded, so each setting runs in its own process. The processes take turns,
+// one sample of each case per turn.
 #include "tests/plugins/support/abi_module.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Setting {
 struct Bench {
     Case problem;
     const char* variant;
-    std::uint32_t copies; ///< cold: together well over the last-level cache
+    std::uint32_t copies; ///< cold: all copies together are well above the last-level cache
 };
 std::vector<Bench> benches() {
     const Case vector{.weight = "f32", .m = 1, .n = 4096, .k = 4096},
@@ -38,7 +38,7 @@ std::vector<Bench> benches() {
             {nf4Matrix, "dequantize_sgemm", 1}};
 }
 
-/// Serves one setting: a byte asks for one sample of that case.
+/// Child process for one setting: for each byte it reads, it runs one sample of that case.
 [[noreturn]] void serve(const Setting& setting, const AbiModule::Options& options) {
     AbiModule module(QS_BUILT_BACKENDS "/openblas.so");
     char who[sizeof setting.who] = {};
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
             AbiModule::Options options{{"threads", setting.threads}};
             if (setting.coreType) options.emplace_back("coretype", setting.coreType);
             if (library) options.emplace_back("path", library);
-            ::close(setting.ask[1]); // so that the end of the parent is the end of this
+            ::close(setting.ask[1]); // so that the child ends when the parent ends
             serve(setting, options);
         }
         ::close(setting.ask[0]), ::close(setting.answer[1]);

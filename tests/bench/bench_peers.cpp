@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Our kernels and other libraries with the same weights and activations, taking turns round by round; the ratios are
-// medians over the rounds. Weights [N,K] are normally distributed f32, each library quantizes or gets them itself.
+// Compares our kernels with other libraries on the same weights and activations. They take turns; the ratios are
+// medians over the rounds. Weights [N,K] are normally distributed f32; each library quantizes them itself or gets them
+// quantized.
 // Usage: bench_peers [--what products|coders] [--m M] [--rounds N] [--threads N] [--warm] [--n N] [--k K] [--only TEXT]
 //   [--ggml FOLDER] [--bitsandbytes FILE] [--openblas FILE] [--coretype NAME] [--self-check]
-//   --what products   coders: quantize and dequantize
-//   --warm            one copy of the weights; else copies that together are 512 MiB
-//   --only TEXT       contestants whose name contains TEXT, and ours
-//   --ggml FOLDER     of libggml-base.so and libggml-cpu.so
+//   --what products   default; coders: quantize and dequantize
+//   --warm            one copy of the weights; default copies of together 512 MiB
+//   --only TEXT       libraries whose name contains TEXT, and our kernels
+//   --ggml FOLDER     folder of libggml-base.so and libggml-cpu.so
 //   --bitsandbytes    libbitsandbytes_cpu.so
-//   --openblas        libopenblas.so.0 by default; --coretype by the features of the processor, "" for its own
-//   --self-check      tiny sizes, ours and the libraries named after it
-// NMSE is against the f64 product of the f32 weights and activations, so it shows the format and the arithmetic.
+//   --openblas        default libopenblas.so.0; --coretype by default from the features of the processor, "" for its
+// own choice
+//   --self-check      tiny sizes; only our kernels and the libraries named after it
+// NMSE is relative to the f64 product of the f32 weights and activations, so it includes the error of the format.
 
 #include "kernels/cpu_features.h"
 #include "kernels/kernel_set.h"
@@ -45,7 +47,7 @@ std::set<int> threadIds() {
         ids.insert(std::stoi(entry.path().filename()));
     return ids;
 }
-/// With two threads every library has one worker beside the caller: it gets the second CPU.
+/// With two threads every library has one worker thread beside the caller. It is pinned to the second CPU.
 void pinOthers(const std::set<int>& known, const cpu_set_t& allowed) {
     int seen = 0;
     cpu_set_t second;
@@ -56,7 +58,7 @@ void pinOthers(const std::set<int>& known, const cpu_set_t& allowed) {
         if (seen > 1 && !known.count(id)) sched_setaffinity(id, sizeof second, &second);
 }
 
-/// Of up to 4 rows and 64 channels.
+/// NMSE over at most 4 rows and 64 channels.
 double nmse(const Contest& c, const Contestant& who, bool product) {
     double error = 0, all = 0;
     const std::size_t rows = product ? c.m : c.n, channels = product ? c.n : c.k;
@@ -145,21 +147,21 @@ bool parse(int argc, char** argv, Options& o) {
 }
 
 struct Times {
-    std::vector<std::vector<double>> of; ///< [contestant][round], seconds a run
+    std::vector<std::vector<double>> of; ///< [contestant][round], seconds per run
 };
 
 Times measure(const Options& o, const Contestants& all) {
     const bool compute = o.products && o.contest.m > 8;
     Times times{std::vector<std::vector<double>>(all.size())};
     std::vector<std::size_t> turn(all.size());
-    for (std::size_t i = 0; i < all.size(); ++i) // fresh pages are slow the first time they are read
+    for (std::size_t i = 0; i < all.size(); ++i) // the first access to new pages is slow
         for (std::size_t copy = 0; copy < all[i].copies; ++copy) all[i].run(copy);
     for (int round = 0; round < o.rounds; ++round)
         for (std::size_t i = 0; i < all.size(); ++i) {
             const auto once = [&] { all[i].run(turn[i]++ % all[i].copies); };
-            // Workers of the one before may spin for a while.
+            // Worker threads of the previous library may still spin for a while.
             if (o.contest.threads > 1) std::this_thread::sleep_for(std::chrono::milliseconds(40));
-            // After a rest a core takes milliseconds to its full speed, longer than the short runs.
+            // An idle core needs milliseconds to reach full speed, longer than the short runs.
             const int runs = compute ? 1 : o.products ? (o.contest.coldBytes ? 8 : 40) : 1;
             const double ready = secondsNow() + (o.products && !compute ? 4e-3 : 0);
             do once();
@@ -194,7 +196,7 @@ bool print(const Options& o, const Contestants& all, const Times& times) {
         if (all[i].y) {
             all[i].run(0);
             const double error = nmse(c, all[i], o.products);
-            good = good && error < 0.9; // TQ2_0 keeps least
+            good = good && error < 0.9; // TQ2_0 has the largest error
             std::printf(" %.1e |", error);
         } else {
             std::printf(" |");
@@ -204,7 +206,7 @@ bool print(const Options& o, const Contestants& all, const Times& times) {
                 std::printf(" |");
                 continue;
             }
-            std::vector<double> ratios; // per byte: coders may be given a part
+            std::vector<double> ratios; // seconds per byte, because coders may process only a part
             for (std::size_t r = 0; r < t.size(); ++r) {
                 const double part = o.products ? 1 : double(all[j].bytes) / double(all[i].bytes);
                 ratios.push_back(t[r] / times.of[j][r] * part);
@@ -251,7 +253,7 @@ int main(int argc, char** argv) {
         return who.name.rfind("ours", 0) != 0 && who.name.rfind("probe", 0) != 0 &&
                who.name.find(o.only) == std::string::npos;
     });
-    for (const Contestant& who : all) who.run(0); // their workers start; the caller is not pinned yet
+    for (const Contestant& who : all) who.run(0); // starts the worker threads while the caller is not yet pinned
     if (c.threads == 2) pinOthers(known, allowed);
     const ThreadTeam::Pin pin(team);
     const bool good = print(o, all, measure(o, all));

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How much faster kernels are on several threads than on one, beside what the machine itself gives them. Every round of
-// a case is: probe and kernel on one thread, on several, again on several, again on one, so that a drift cancels; the
-// cases take turns round by round. A round in which a probe is below 70 % of its best of the whole run is dropped and
-// repeated, and so is one of a case that memory limits whose probe did not scale by 0.95 of the threads itself. The scaling is the median of the per-round ratios.
+// Measures how much faster kernels are with several threads than with one, beside the scaling of the machine itself. A
+// round runs probe and kernel on one thread, on several, again on several, and again on one. So a slow drift cancels.
+// The cases take turns. A round is dropped and repeated if a probe is below 70 % of its best. For cases limited by
+// memory it is also dropped if the probe itself did not scale by 0.95 of the threads. The result is the median of the
+// ratios per round.
 // Usage: bench_scaling [--rounds N] [--tries N] [--threads N] [--m M] [--size N] [--only TEXT] [--all] [--any-probe]
 //                      [--self-check]
-//   --rounds 15    kept ones of each case
-//   --tries 3      so many times as many are tried at most
-//   --any-probe    keep the rounds whose probe did not scale, too
-//   --threads 2    held against one; pinned to CPUs of their own
-//   --m 512        rows of x of the products that are bound by arithmetic
+//   --rounds 15    accepted rounds per case
+//   --tries 3      runs at most this many times as many rounds
+//   --any-probe    also accept rounds whose probe did not scale
+//   --threads 2    compared with one thread; pinned to their own CPUs
+//   --m 512        rows of x for products limited by arithmetic
 //   --size 4096    rows and columns of the weights
 //   --only TEXT    cases whose name contains TEXT
 //   --all          all variants of bench_matmul, not only those with a goal
-//   --self-check   tiny sizes; the results on one thread and on several must be the same
+//   --self-check   tiny sizes; checks that results on one thread and on several are the same
 
 #include "kernels/format.h"
 #include "kernels/kernel_set.h"
@@ -49,28 +50,30 @@ struct Options {
 struct Case {
     std::string name;
     Limit limit;
-    double work;                                        ///< bytes or operations of a run
-    std::function<void(ThreadTeam&, bool several)> run; ///< on one thread, or on several
-    std::function<bool()> same{};                       ///< whether the last runs of both gave the same
+    double work;                                        ///< bytes or operations per run
+    std::function<void(ThreadTeam&, bool several)> run; ///< several: false runs on one thread
+    std::function<bool()> same{};                       ///< true if the last runs on one thread and on several gave the
+                                                        ///< same results
 };
 
-constexpr double kWorth = 0.7;   // of its best, else a probe is not believed
-constexpr double kWarmUp = 4e-3; // s; a core takes milliseconds to its full speed, a sleeping worker to wake
+constexpr double kWorth = 0.7;   // a probe below this part of its best is not accepted
+constexpr double kWarmUp = 4e-3; // seconds; a core needs milliseconds to reach full speed, and a sleeping thread to
+                                 // wake
 
 double secondsNow() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
-/// Of sorted values; at 0.5 the median.
+/// Quantile `at` of v; 0.5 is the median.
 double quantile(std::vector<double> v, double at) {
     if (v.empty()) return 0;
     std::sort(v.begin(), v.end());
     return v[std::min(v.size() - 1, std::size_t(at * double(v.size())))];
 }
 
-/// A product on one thread and on several, each with results of its own.
+/// A product that runs on one thread and on several, with separate results.
 struct Product {
     std::vector<std::unique_ptr<PreparedMatmul>> copies;
-    std::unique_ptr<PreparedMatmul> second; ///< working memory of its own size; empty: the copies serve both
+    std::unique_ptr<PreparedMatmul> second; ///< has working memory of its own size; if empty, the copies serve both
     Aligned<float> x, y[2];
     std::size_t turn = 0;
 };
@@ -209,7 +212,8 @@ std::vector<Case> cases(const Options& o, ThreadTeam& team) {
 }
 
 struct Round {
-    double kernel[2], probe[2]; ///< on one thread and on several: s a run, and bytes or operations a second
+    double kernel[2], probe[2]; ///< on one thread and on several: kernel in s per run, probe in bytes or operations per
+                                ///< second
 };
 
 Round measured(const Case& c, Probes& probes, std::array<ThreadTeam*, 2> teams) {
@@ -234,9 +238,9 @@ Round measured(const Case& c, Probes& probes, std::array<ThreadTeam*, 2> teams) 
 
 struct Kept {
     std::vector<Round> good;
-    std::size_t fallen = 0, unscaled = 0; ///< dropped: a probe below its best, one that did not scale
+    std::size_t fallen = 0, unscaled = 0; ///< dropped rounds: a slow probe; a probe that did not scale
 };
-/// Rounds whose probes are believable, by the best of the run so far.
+/// Sorts the rounds into accepted and dropped ones, by the best probes of the run so far.
 Kept kept(const Options& o, const std::vector<Round>& rounds, Limit limit,
           const std::map<Limit, std::array<double, 2>>& best) {
     Kept out;
@@ -250,7 +254,7 @@ Kept kept(const Options& o, const std::vector<Round>& rounds, Limit limit,
     return out;
 }
 
-/// Share of the CPU time of this machine that its host gave to others; ticks since it started.
+/// CPU time that the host gave to other machines (steal), and total CPU time, in ticks since start.
 std::pair<double, double> stolenOfAll() {
     std::ifstream stat("/proc/stat");
     std::string cpu;
@@ -324,7 +328,7 @@ int main(int argc, char** argv) {
     std::erase_if(all, [&](const Case& c) { return !probes.has(c.limit); });
     const std::array<ThreadTeam*, 2> teams{&single, &team};
     bool good = true;
-    for (const Case& c : all) { // fresh pages are slow the first time they are read
+    for (const Case& c : all) { // the first access to new pages is slow
         const std::size_t runs = c.limit < Limit::F32 ? std::size_t(double(o.coldBytes) / c.work) + 1 : 1;
         for (const bool several : {false, true})
             for (std::size_t i = 0; i < runs; ++i) c.run(*teams[several], several);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How long the whole window ever holds its event loop: while a model of many tensors opens and is swept, is filtered,
-// sorted and flattened. Prints the longest turns of the GUI thread and who took them. bench_turns [LAYERS] [PAGE]
+// Measures how long the window blocks its event loop while a model with many tensors is opened, swept, filtered, sorted
+// and flattened. Prints the longest event handlers of the GUI thread. Usage: bench_turns [LAYERS] [PAGE]
 #include "app/gui/main_window.h"
 #include "app/gui/page.h"
 #include "app/gui/pages/report/report_page.h"
@@ -63,11 +63,11 @@ int main(int argc, char** argv) {
     QElapsedTimer clock;
     const auto step = [&](const char* what, const std::function<void()>& act, const std::function<bool()>& done) {
         clock.start();
-        QTimer::singleShot(0, &window, act); // as an event, so that it is measured
+        QTimer::singleShot(0, &window, act); // runs as an event, so that it is measured
         QTest::qWait(1);
         if (!QTest::qWaitFor(done, 240'000)) std::fprintf(stderr, "%s did not end\n", what);
         const double seconds = double(clock.nsecsElapsed()) / 1e9;
-        QTest::qWait(300); // what is drawn late
+        QTest::qWait(300); // includes what is painted later
         report(app, what, seconds);
     };
     auto* view = window.browser().view();

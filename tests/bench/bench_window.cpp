@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// From a step of the block slider to repainted charts, on a 4096 x 4096 F32 tensor; and the longest turn of the GUI
-// thread meanwhile. Prints medians and 95th percentiles in milliseconds. Not a test: run it alone.
+// Measures the time from a step of the block slider to repainted charts, for a 4096 x 4096 F32 tensor, and the longest
+// event handler meanwhile. Prints medians and 95th percentiles in ms. Not a test: run it alone.
 #include "app/gui/page.h"
 #include "app/gui/pages/tensor/tensor_page_cards.h"
 #include "app/gui/session.h"
@@ -24,7 +24,7 @@ using namespace qs::gui;
 namespace {
 
 void wait(const std::function<bool()>& done) {
-    while (!done()) QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents); // with a time it would spin
+    while (!done()) QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents); // with a time limit it would spin
 }
 
 } // namespace
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
     Theme::install(Theme::Mode::Dark);
     QTemporaryDir folder;
     const QString path = folder.filePath(QStringLiteral("large.safetensors"));
-    // The answers for a tensor are remembered, which would flatter: each tensor is asked once for each block.
+    // Results per tensor are cached, which would make times too short. So each tensor is used once per block size.
     constexpr int side = 4096, tensors = 4;
     std::vector<ModelTensor> made;
     for (int i = 0; i < tensors; ++i)
@@ -50,19 +50,19 @@ int main(int argc, char** argv) {
     QScopedPointer<QWidget> page(createTensorPage(session, nullptr));
     page->resize(1056, 802);
     page->show();
-    const auto between = parseSpec("binary:scale=channel"); // so that no step is asked for before it is timed
+    const auto between = parseSpec("binary:scale=channel"); // another spec, so that no timed step is computed before
     session.setSpec(*between);
     session.open(path);
     wait([&] { return session.current() && !session.currentIsStale(); });
     auto* stages = page->findChild<StagedRefresh*>();
 
-    /// To the repainted page.
+    /// Calls `change` and waits until the page is repainted.
     const auto show = [&](const std::function<void()>& change) {
         const AnalysisRow before = session.current();
         change();
         wait([&] { return session.current() && session.current() != before && !session.currentIsStale(); });
         wait([&] { return !stages->pending(); });
-        QCoreApplication::sendPostedEvents(); // scenes and widgets tell each other what to repaint by these
+        QCoreApplication::sendPostedEvents(); // scenes and widgets post events to each other about what to repaint
     };
 
     std::vector<double> charts, whole;
@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
             const TensorInfo* tensor = session.weights()[std::size_t(i)];
             if (session.spec() != *between) show([&] { session.setSpec(*between); });
             if (session.tensor() != tensor) show([&] { session.selectTensor(tensor); });
-            for (int block = 16; block <= 2048; block *= 2) { // the slider's
+            for (int block = 16; block <= 2048; block *= 2) { // the range of the slider
                 const auto spec = parseSpec(prefix + std::to_string(block));
                 QElapsedTimer timer;
                 timer.start();

@@ -22,7 +22,7 @@ Aligned<std::uint8_t> randomCodes(const WeightFormat& f, std::size_t bytes) {
         if (f.element == NumberType::F32) r = (r & 0x807fffff807fffffu) | 0x3f0000003f000000u;
         if (f.element == NumberType::Bf16) r = (r & 0x807f807f807f807fu) | 0x3f003f003f003f00u;
         if (f.id.rfind("fp8", 0) == 0) r &= 0xbfbfbfbfbfbfbfbfu;
-        if (f.id == "ternary") r &= ~((r & 0x5555555555555555u) << 1); // 3 becomes 1
+        if (f.id == "ternary") r &= ~((r & 0x5555555555555555u) << 1); // code 3 becomes 1
         std::memcpy(codes.data() + i, &r, 8);
     }
     return codes;

@@ -16,11 +16,11 @@ std::vector<MatmulCase> matmulCases();
 
 struct MatmulShape {
     std::size_t m = 1, n = 4096, k = 4096;
-    bool kn = false; ///< y = x W with W [K,N]; else y = x W^T with W [N,K]
+    bool kn = false; ///< true: y = x W with W [K,N]; false: y = x W^T with W [N,K]
 };
 MatmulProblem problemOf(const MatmulCase& c, const MatmulShape& shape);
 
-/// Random codes that are finite numbers, with scales around 0.015.
+/// Random codes of finite values, with scales around 0.015.
 class RandomWeight {
 public:
     explicit RandomWeight(const MatmulProblem& problem);
@@ -31,6 +31,6 @@ private:
     Aligned<std::uint8_t> m_codes;
     Aligned<float> m_scales;
 };
-Aligned<float> randomRows(std::size_t m, std::size_t k); ///< within -1 to 1
+Aligned<float> randomRows(std::size_t m, std::size_t k); ///< values between -1 and 1
 
 } // namespace qs::bench

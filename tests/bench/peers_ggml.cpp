@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// ggml through its C interface: weights in the buffer type that repacks them where it takes them.
+// ggml through its C interface. Weights use the buffer type that repacks them, if it accepts them.
 #include "tests/bench/peers.h"
 
 #include <cstdio>
@@ -8,7 +8,7 @@
 namespace qs::bench {
 namespace {
 
-// As its headers declare them.
+// Declarations as in the headers of ggml.
 struct InitParams {
     std::size_t size;
     void* buffer;
@@ -98,7 +98,7 @@ bool addProduct(const Ggml& g, const Contest& c, const Type& type, void* bufferT
     all.push_back({std::string("ggml ") + type.name + how, bytes, copies,
                    [p, g](std::size_t copy) { g.compute(p->backend, p->graphs[copy]); },
                    [p, g, n = c.n](std::size_t row, std::size_t i) {
-                       g.get(p->result, p->y.data(), 0, p->y.size() * 4); // of the first copy: all are the same
+                       g.get(p->result, p->y.data(), 0, p->y.size() * 4); // the first copy; all copies are the same
                        return p->y[row * n + i];
                    }});
     return true;
@@ -127,18 +127,18 @@ void addGgmlCoders(const Contest& c, Contestants& all) {
     if (c.ggml.empty()) return;
     const Ggml g = load(c.ggml);
     if (!g.problem.empty()) return void(std::printf("ggml: %s\n", g.problem.c_str()));
-    if (c.threads != 1) return; // it quantizes on the caller's thread
+    if (c.threads != 1) return; // ggml quantizes on the calling thread
     Library cpu(c.ggml + "/libggml-cpu.so");
     using QuantizeRow = void(const float*, void*, std::int64_t);
     QuantizeRow* quantizeRow8 =
-        nullptr; // what it quantizes activations with; ggml_quantize_chunk takes 40 times longer
+        nullptr; // the function ggml uses for activations; ggml_quantize_chunk takes 40 times longer
     cpu.find(quantizeRow8, "quantize_row_q8_0");
     for (const Type& type : kTypes) {
         if (!type.quantize) continue;
         g.quantizeInit(type.id);
         auto out = std::make_shared<Aligned<std::uint8_t>>(g.rowSize(type.id, std::int64_t(c.k)) * c.n);
         const std::size_t bytes = c.n * c.k * 4;
-        // The slow ones quantize a sixteenth of the rows.
+        // The slow types quantize only a sixteenth of the rows.
         const bool slow = type.id == 20 || type.id == 39;
         const std::size_t rows = slow ? c.n / 16 : c.n;
         all.push_back({std::string("ggml quantize ") + type.name, bytes / c.n * rows, c.copies(bytes),

@@ -26,7 +26,9 @@ void setOpenMpThreads(int threads) {
 
 void addOpenBlas(const Contest& c, Contestants& all) {
     if (c.openblas.empty()) return;
-    if (!c.coreType.empty()) ::setenv("OPENBLAS_CORETYPE", c.coreType.c_str(), 1); // read when it is loaded
+    if (!c.coreType.empty())
+        ::setenv("OPENBLAS_CORETYPE", c.coreType.c_str(), 1); // OpenBLAS reads it when it is
+                                                              // loaded
     Library library(c.openblas);
     void (*setThreads)(int) = nullptr;
     const char* (*config)() = nullptr;
@@ -82,7 +84,8 @@ void addBitsAndBytes(const Contest& c, Contestants& all) {
     auto kept = std::make_shared<Kept>();
     const StoredNf4 stored(c);
     constexpr std::size_t kBlock = 64, kRows = 32;
-    // Its layout: for 32 channels and two k, byte j holds channel j/2 low and channel 16 + j/2 high, k even for even j.
+    // Its layout for 32 channels and two k: byte j holds channel j/2 (low bits) and channel 16 + j/2 (high bits). k is
+    // even for even j.
     Copy copy{Aligned<std::uint8_t>(c.n * c.k / 2), Aligned<std::uint16_t>(c.n * c.k / kBlock)};
     for (std::size_t n = 0; n < c.n; n += kRows)
         for (std::size_t k = 0; k < c.k; k += 2)

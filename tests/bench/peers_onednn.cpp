@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// oneDNN's matrix product, weights in the layout that it chooses.
+// Matrix product of oneDNN, with the weights in the layout it chooses.
 #include "kernels/small_float.h"
 #include "tests/bench/peers.h"
 
@@ -26,7 +26,7 @@ struct Product {
     std::vector<memory> w;
 };
 
-/// w [N,K] and x [M,K] of these types, y of f32 or i32.
+/// w is [N,K], x is [M,K], of the given types; y is f32 or i32.
 std::shared_ptr<Product> prepare(const Contest& c, Type xType, const void* x, Type wType, const void* w, Type yType,
                                  std::size_t* bytes) {
     auto p = std::make_shared<Product>();
@@ -68,7 +68,7 @@ void addBf16(const Contest& c, Contestants& all) {
                    }});
 }
 
-/// Activations as unsigned bytes 128 too large; taking that off is left to the caller and not timed.
+/// Activations are unsigned bytes with an offset of 128. Subtracting the offset is left to the caller and not timed.
 void addInt8(const Contest& c, Contestants& all) {
     struct Operands {
         StoredInt8 x, w;

@@ -13,7 +13,7 @@ constexpr std::size_t kBlock = 64;
 struct OurProduct {
     std::vector<std::unique_ptr<PreparedMatmul>> copies;
     Aligned<float> y;
-    std::unique_ptr<StoredInt8> q; ///< activations given as int8
+    std::unique_ptr<StoredInt8> q; ///< activations that are already int8
 };
 
 void add(const Contest& c, ThreadTeam& team, Contestants& all, const char* name, const char* variantId,

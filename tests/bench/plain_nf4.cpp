@@ -9,7 +9,7 @@ namespace {
 
 bool hasAvx512() { return __builtin_cpu_supports("avx512f") != 0; }
 
-// The same body twice; gcc inlines it into the function with the wider target. This unit is compiled with -O3.
+// gcc inlines this body twice, once into the function for the wider instruction set. Compiled with -O3.
 [[gnu::always_inline]] inline void plainBody(const float* __restrict x, std::size_t n, std::size_t block,
                                              const float* __restrict thresholds, std::uint8_t* __restrict packed,
                                              float* __restrict absmax) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What the machine gives beside a case of bench_scaling: streams through memory and cache, and peak loops.
+// What the machine itself reaches, for bench_scaling: read and write bandwidth of memory and cache, and peak compute
+// rates.
 
 #include "kernels/matmul_operands.h"
 #include "kernels/roofs.h"
@@ -10,7 +11,7 @@
 
 namespace qs::bench {
 
-/// What a case is held against.
+/// The machine limit that a case is compared with.
 enum class Limit { ReadMemory, ReadCache, WriteMemory, F32, Bf16, I8 };
 
 inline bool fromMemory(Limit limit) { return limit == Limit::ReadMemory || limit == Limit::WriteMemory; }
@@ -19,7 +20,7 @@ class Probes {
 public:
     explicit Probes(std::size_t bytes) : m_read(bytes), m_write(std::min<std::size_t>(bytes, 256u << 20)) {}
     bool has(Limit limit) const { return limit < Limit::F32 || runPeak(kind(limit), 1) > 0; }
-    /// Does about as much as a run of this much work; bytes or operations.
+    /// Runs a probe with about this much work, in bytes or operations.
     double run(ThreadTeam& team, Limit limit, double work) {
         if (limit >= Limit::F32) {
             const double one = runPeak(kind(limit), 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// An application that measures every turn of its GUI thread, with the receiver of the longest ones.
+// An application that measures every event handler of its GUI thread and names the receivers of the longest ones.
 
 #include <QApplication>
 #include <QElapsedTimer>
@@ -19,7 +19,7 @@ inline double threadCpuMs() {
     return double(now.tv_sec) * 1e3 + double(now.tv_nsec) / 1e6;
 }
 
-/// How long the thread that asked first was ready to run and had no CPU; 0 where the kernel does not count it.
+/// How long this thread was ready to run but had no CPU, in ms. 0 if the kernel does not count it.
 inline double waitedForCpuMs() {
     static const int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     char text[96] = {};
@@ -35,12 +35,12 @@ inline double percentile(std::vector<double> values, double p) {
     return values[std::min(values.size() - 1, std::size_t(p / 100 * double(values.size())))];
 }
 
-/// Every event of the GUI thread passes here; nested deliveries count with the outermost one.
+/// Every event of the GUI thread passes through notify(). Nested events count as part of the outermost one.
 class TimedApplication : public QApplication {
 public:
     struct Turn {
-        double cpuMs;  ///< what the thread used
-        double heldMs; ///< and what it slept, on a lock or a file: all of the wall clock but the wait for a CPU
+        double cpuMs;  ///< CPU time of the thread
+        double heldMs; ///< wall-clock time without the wait for a CPU: CPU time and sleep, on a lock or a file
         QByteArray receiver;
     };
 
@@ -51,7 +51,7 @@ public:
             --depth_;
             return handled;
         }
-        // The receiver may delete itself: who it is must be known before.
+        // The receiver may delete itself, so its name is read before.
         const char* type = QMetaEnum::fromType<QEvent::Type>().valueToKey(event->type());
         const char* owner = receiver->parent() ? receiver->parent()->metaObject()->className() : "";
         const char* name = receiver->metaObject()->className();
@@ -77,8 +77,8 @@ public:
         cpuTurns.clear();
         longest.clear();
     }
-    std::vector<double> turns, cpuTurns; ///< wall clock, and what the thread itself used
-    std::vector<Turn> longest;           ///< those that held the thread for over 4 ms
+    std::vector<double> turns, cpuTurns; ///< in ms: wall clock and CPU time
+    std::vector<Turn> longest;           ///< the ones that took over 4 ms
 
 private:
     int depth_ = 0;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Checkpoints for the targets that read several tensors as one: a safetensors file that is well formed whatever the
-// bytes, so that what is fuzzed is what its names, types, shapes, contents and the texts beside them may say.
+// Makes checkpoints for targets that read several tensors together. The safetensors file is always well formed, so the
+// fuzzer changes names, dtypes, shapes, contents and metadata only. Input bytes:
 //
 //   u16 n, n bytes     config.json
 //   u8 n, n times      u8 m, m bytes: a key of __metadata__; u16 m, m bytes: its text
-//   to the end         u8 m, m bytes: a name; u8: a dtype, and the rank (0 to 3) in the upper bits; u16 each: its shape;
-//                      u16 m, m bytes: its contents, again and again up to its end
+//   to the end         u8 m, m bytes: a name; u8: a dtype, and the rank (0 to 3) in the upper bits; u16 each: its
+// shape;
+//                      u16 m, m bytes: its contents, repeated as often as needed
 
 #include "core/model/model.h"
 
@@ -47,7 +48,7 @@ private:
     std::size_t left_;
 };
 
-/// A folder of this process, removed when it ends well.
+/// A temporary folder of this process, removed at a normal exit.
 inline const std::filesystem::path& folder() {
     static const struct Folder {
         std::filesystem::path path;
@@ -68,7 +69,7 @@ inline void put(const std::filesystem::path& path, const std::string& text) {
     if (!std::ofstream(path, std::ios::binary).write(text.data(), std::streamsize(text.size()))) std::abort();
 }
 
-/// Writes the checkpoint and opens it; null where the reader refuses it, as it may.
+/// Writes the checkpoint and opens it. Null if the reader refuses it, which is allowed.
 inline std::shared_ptr<const Model> openCheckpoint(const std::uint8_t* data, std::size_t size) {
     constexpr std::size_t kMostTensors = 24, kMostBytes = 1 << 18;
     Bytes in(data, size);

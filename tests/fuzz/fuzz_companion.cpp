@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whatever lies beside weights or is named on the command line: config.json as it is looked at and written again, a
-// certificate, an earlier benchmark, a recipe. The first byte says which; the rest is the file's.
+// Files beside the weights or named on the command line: config.json (read and written again), a certificate, a former
+// benchmark, a recipe. The first byte selects the kind; the rest is the file.
 #include "core/bench/report/compare.h"
 #include "core/export/certificate.h"
 #include "core/export/recipe.h"
@@ -18,7 +18,7 @@ void mustSay(const qs::Error& error) {
     if (error.message.empty()) std::abort();
 }
 
-/// What audits, conventions and folders that are written make of it.
+/// What audits, conventions and exported folders do with it.
 void config(const std::string& path) {
     const auto tree = qs::readCompanionTree(path);
     if (!tree) return mustSay(tree.error());
@@ -33,7 +33,7 @@ void config(const std::string& path) {
     if (!qs::readJsonTree(again, 8 * text->size() + 4096) && !qs::isDeeperThan(again, 32)) std::abort();
 }
 
-/// What is read is written and read again as the same.
+/// A certificate that is read must be written and read back unchanged.
 void certificate(const std::string& text) {
     const auto read = qs::parseCertificate(text, "fuzz");
     if (!read) return mustSay(read.error());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Quantized layers that lie in a file as several tensors, with the config.json beside them: whatever they say, a list of
-// tensors, and each layer decodes to the same values however it is read.
+// Quantized layers stored as several tensors, with config.json. Any input must give a list of tensors, and each layer
+// must decode to the same values for any way of reading it.
 #include "core/model/derived_tensor.h"
 #include "tests/fuzz/checkpoint_bytes.h"
 

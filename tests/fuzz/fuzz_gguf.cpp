@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whatever the bytes: an answer, the same for a header that is read piece by piece, and if it is a list of tensors, each
-// lies inside the file, none overlap, and what is decodable decodes.
+// Any input must give a model or an error. Reading the header in pieces must give the same. Tensors must lie inside the
+// file and not overlap, and blocks that can be decoded must decode.
 #include "core/model/gguf/gguf.h"
 #include "core/model/gguf/packed_type.h"
 
@@ -9,7 +9,7 @@
 #include <cstring>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    // The magic and the upper halves of the counts are filled in: random ones would be refused at once.
+    // Sets the magic and the high bytes of the counts: random ones would be refused at once.
     std::vector<std::byte> file(size);
     if (size > 0) std::memcpy(file.data(), data, size);
     if (size >= 24) {
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (parsed.error().message.empty()) std::abort();
         return 0;
     }
-    if (parsed->wantsMore) std::abort(); // all of it was there
+    if (parsed->wantsMore) std::abort(); // the whole file was given
     std::uint64_t end = 0;
     std::vector<float> values;
     for (const auto& tensor : parsed->tensors) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a reader of HDF5 that an attack has taken over may answer: no crash, and no tensor beyond the file.
+// Answers that a compromised HDF5 reader process could send. There must be no crash and no tensor outside the file.
 #include "core/model/hdf5/listing.h"
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the sandboxed reader does with a file of HDF5, in this process: our driver, the walk, the description of each
-// dataset, and ranges of its elements. libhdf5 has faults of its own; README.md says how they are told from ours.
+// The work of the sandboxed HDF5 reader, here in this process: our file driver, the walk, the description of each
+// dataset, and reads of ranges. libhdf5 itself has faults; README.md says how to tell them from ours.
 #include "app/worker/hdf5/file_driver.h"
 #include "app/worker/hdf5/range.h"
 #include "app/worker/hdf5/walk.h"
@@ -12,14 +12,14 @@
 
 using namespace qs::worker;
 
-// What libhdf5 took and lost on its way out of a broken header. An identifier that our code forgot is not hidden by this:
-// libhdf5 lists all that are open, so that what they hold is never unreachable.
+// libhdf5 leaks memory when it leaves a broken header. This does not hide an identifier that our code forgot to close:
+// libhdf5 keeps a list of open ones, so their memory is always reachable.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     static const int fd = ::memfd_create("fuzz", MFD_CLOEXEC);
     if (size == 0) return 0;
-    // Somewhere in a file, as a member of an archive lies.
+    // The data starts inside a file, like a member of an archive.
     const std::uint64_t base = data[size - 1];
     if (fd < 0 || ::ftruncate(fd, 0) != 0 || ::pwrite(fd, data, size, off_t(base)) != ssize_t(size)) std::abort();
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (elements == 0 || row.bytes > 1 << 24) continue;
         if (row.bytes % elements != 0) std::abort();
         const DatasetHandle dataset(H5Dopen2(file.get(), row.path.c_str(), H5P_DEFAULT));
-        // As the reader does: a path that leads elsewhere now is not read, nor is a type of another size.
+        // The same checks as in the reader: skip a path that now leads elsewhere, and a type of another size.
         H5O_info_t info;
         if (!dataset || H5Oget_info(dataset.get(), &info) < 0 || info.addr != row.address) continue;
         const TypeHandle type = memoryType(dataset.get());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whatever the bytes: an answer, and if it is a list of tensors, each lies inside the file and none overlap.
+// Any input must give an importance matrix or an error. Tensors must lie inside the file and not overlap.
 #include "core/model/gguf/imatrix.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     std::vector<std::byte> file(size);
     if (size > 0) std::memcpy(file.data(), data, size);
-    if (size >= 8) // upper halves: random ones would be refused at once
+    if (size >= 8) // high bytes of the counts: random ones would be refused at once
         for (const std::size_t at : {2, 3, 6, 7}) file[at] = std::byte(0);
     const auto read = [&](std::uint64_t offset, std::span<std::byte> into) {
         if (into.size() > size || offset > size - into.size()) std::abort();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whatever the bytes: an answer, and if it is an array, it is what follows the header, to the byte.
+// Any input must give an array or an error. The data of an array must be exactly the bytes after the header.
 #include "core/model/npy/npy.h"
 
 #include <cstdlib>
@@ -8,7 +8,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     std::vector<std::byte> file(size);
     if (size > 0) std::memcpy(file.data(), data, size);
-    if (size >= 6) std::memcpy(file.data(), "\x93NUMPY", 6); // random magics would be refused at once
+    if (size >= 6) std::memcpy(file.data(), "\x93NUMPY", 6); // a random magic would be refused at once
     const auto parsed = qs::parseNpyHeader(file, size);
     if (!parsed) {
         if (parsed.error().message.empty()) std::abort();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Databases whose headers and check sums are right whatever the bytes, so that what is fuzzed is what bodies may say.
+// OCDBT databases whose headers and checksums are always correct, so the fuzzer changes the bodies only. Input bytes:
 //
-//   u8          0: a manifest's body to the end; 1: a node's; 2: a node as it is stored, with its check sum made right;
-//               else a database: its lowest bit whether nodes are compressed
+//   u8          0: the body of a manifest, to the end; 1: the body of a node; 2: a stored node, its checksum corrected;
+//               else a database: the lowest bit selects compressed nodes
 //   u8          the height of the root
-//   u16 n, n    a node's body, again and again up to the end: the last is the root; in them the data file 0 is where they lie
+//   u16 n, n    the body of a node, repeated to the end. The last node is the root. Data file 0 holds the nodes.
 #include "checkpoint_bytes.h"
 #include "core/model/crc32c.h"
 #include "core/model/mapped_file.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whatever the bytes: an answer, nothing is read beyond the end, and what is a tensor can be read from any byte.
+// Any input must give a model or an error. Nothing may be read beyond the end, and a tensor must be readable from any
+// offset.
 #include "core/model/onnx/onnx.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         return 0;
     }
     for (const auto& tensor : parsed->tensors) {
-        if (tensor.external) continue; // its extent is compared with the file that it names
+        if (tensor.external) continue; // its extent is compared with its external file
         if (tensor.offset && (*tensor.offset > size || tensor.rawBytes() > size - *tensor.offset)) std::abort();
         if (!tensor.offset && !tensor.values) std::abort();
         if (!tensor.values && tensor.type->bits >= 8) continue;

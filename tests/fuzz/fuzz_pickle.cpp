@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whatever the bytes: an answer, and if it is a pickle, every value of it can be asked for, and the tensors that it makes
-// have names, a storage and as many strides as sizes.
+// Any input must give a pickle or an error. All values of a pickle must be accessible. Its tensors must have names, a
+// storage, and as many strides as sizes.
 #include "core/model/pytorch/pickle.h"
 #include "core/model/pytorch/pytorch_state.h"
 

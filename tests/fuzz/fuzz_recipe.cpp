@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whatever the text: a recipe or a sentence; and each line as a --spec of the command line, SPEC or REGEX=SPEC.
+// Any text must give a recipe or an error. Each line is also parsed as a --spec of the command line: SPEC or
+// REGEX=SPEC.
 #include "core/export/recipe.h"
 
 #include <cstdlib>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whatever the bytes: an answer, and if it is a list of tensors, each lies inside the file and none overlap.
+// Any input must give a list of tensors or an error. Tensors must lie inside the file and not overlap.
 #include "core/model/safetensors/safetensors.h"
 
 #include <cstdlib>
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    // The length is filled in from the input: random ones would be refused at once.
+    // The length of the header is derived from the input: a random one would be refused at once.
     std::vector<std::byte> file(8 + size);
     const std::size_t header = size == 0 ? 0 : std::min<std::size_t>(size - 1, size - 1 - data[size - 1] % size);
     for (std::size_t i = 0; i < 8; ++i) file[i] = std::byte(std::uint64_t(header) >> (8 * i));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whatever the text: an answer, and no shard name that leads out of the folder.
+// Any text must give an index or an error. No shard name may lead out of the folder.
 #include "core/model/safetensors/safetensors.h"
 
 #include <cstdlib>

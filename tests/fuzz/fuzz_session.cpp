@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The texts of a session file, which anybody may have written: a sentence, or a session that is written and read unchanged.
+// Texts of an untrusted session file. The result must be an error, or a session that is written and read back
+// unchanged.
 #include "core/session/kept_labs.h"
 #include "core/session/session_wire.h"
 
@@ -17,7 +18,7 @@ const qs::Model& model() {
     return one;
 }
 
-/// What can be read is written so that it is read as the same.
+/// A text that can be read must be written and read back unchanged.
 template<class Kept>
 void readKept(const std::string& text, qs::Result<Kept> (*read)(const std::string&, const qs::Model&),
               std::string (*write)(const std::remove_const_t<typename Kept::element_type>&)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whatever the text: an answer, and parse(text(spec)) gives the spec again.
+// Any text must give a spec or an error. parse(text(spec)) must give the same spec again.
 #include "core/quant/spec/spec.h"
 
 #include <cstdlib>

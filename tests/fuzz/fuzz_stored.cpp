@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Our own layouts: whatever __metadata__ says of the tensors beside it, a sentence, or as many values as it promises.
+// Our own layouts with any __metadata__. The result must be an error, or exactly as many values as declared.
 #include "core/layouts/stored.h"
 #include "core/model/safetensors/safetensors.h"
 #include "tests/fuzz/checkpoint_bytes.h"

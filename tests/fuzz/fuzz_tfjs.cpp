@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A model of TensorFlow.js beside three shards: the JSON, then their contents, each behind a byte 0xff. Whatever they say,
-// a list of tensors that lie in the shards, and each reads the same however it is read.
+// A TensorFlow.js model with three shards. Input: the JSON, then the contents of each shard, each after a byte 0xff.
+// Tensors must lie inside the shards and read the same for any way of reading.
 #include "core/model/derived_tensor.h"
 #include "core/model/tfjs/tfjs.h"
 #include "tests/fuzz/checkpoint_bytes.h"
 
 namespace {
 
-constexpr std::size_t kMostBytes = 1 << 16; ///< of a shard
+constexpr std::size_t kMostBytes = 1 << 16; ///< of one shard
 
-/// The text up to a byte that no JSON has, and what is behind it.
+/// The text before the first byte 0xff, and the rest. That byte does not occur in JSON.
 std::pair<std::string_view, std::string_view> cut(std::string_view text) {
     const auto at = text.find('\xff');
     return at == text.npos ? std::pair(text, std::string_view()) : std::pair(text.substr(0, at), text.substr(at + 1));
@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto folder = qs::fuzz::folder() / "tfjs";
     std::filesystem::create_directory(folder);
     qs::fuzz::put(folder / "model.json", std::string(text));
-    for (const char* name : {"a", "b", "c"}) { // missing where nothing is said of it
+    for (const char* name : {"a", "b", "c"}) { // a shard without input is missing
         const auto [shard, more] = cut(rest);
         std::filesystem::remove(folder / name);
         if (!shard.empty()) qs::fuzz::put(folder / name, std::string(shard.substr(0, kMostBytes)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whatever the bytes: an answer, and tensors, scales and zero points lie in the file.
+// Any input must give a model or an error. Tensors, scales and zero points must lie inside the file.
 #include "core/model/tflite/tflite.h"
 
 #include <cstdlib>
@@ -8,7 +8,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     std::vector<std::byte> file(size);
     if (size > 0) std::memcpy(file.data(), data, size);
-    if (size >= 8) std::memcpy(file.data() + 4, "TFL3", 4); // others would be refused at once
+    if (size >= 8) std::memcpy(file.data() + 4, "TFL3", 4); // another magic would be refused at once
     const auto parsed = qs::tflite::parse(file, size, "m.tflite");
     if (!parsed) {
         if (parsed.error().message.empty()) std::abort();

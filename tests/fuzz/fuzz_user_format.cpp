@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whatever a codebook's file holds: a sentence, or a format that keeps to its own rules.
+// Any codebook file must give an error, or a format that is consistent with its own rules.
 #include "core/quant/codebook/user_formats.h"
 
 #include <cmath>

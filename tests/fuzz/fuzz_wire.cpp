@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whatever a worker or a program sends as a frame's text: a refusal with its reason, or values that cross unchanged.
+// Any frame text, from a worker process or from the host. The result must be an error, or values that are encoded and
+// decoded unchanged.
 #include "core/bench/backend/wire_values.h"
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Three kinds, by the first byte: a .zarray, a zarr.json, and a chunk of 4096 bytes under each codec.
+// The first byte selects the kind of input: a .zarray, a zarr.json, or a chunk of 4096 bytes for each codec.
 #include "core/model/zarr/array.h"
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whatever the bytes: an answer, and if it is an archive, its members lie in the file without overlapping, have names of
-// their own, and unpack to as many bytes as they declare or not at all.
+// Any input must give an archive or an error. Members must lie inside the file, not overlap, and have different names.
+// Each unpacks to its declared size or fails.
 #include "core/model/mapped_file.h"
 #include "core/model/zip/zip.h"
 
@@ -27,7 +27,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
     std::vector<const qs::ZipMember*> all;
     for (const auto& member : archive->members()) {
-        if (archive->find(member.name) != &member) std::abort(); // two of one name would hide each other
+        if (archive->find(member.name) != &member)
+            std::abort(); // one of two members with the same name would be
+                          // hidden
         if (member.packedBytes > size || member.offset > size - member.packedBytes) std::abort();
         ranges.emplace_back(member.headerOffset, member.offset + member.packedBytes);
         const auto contents = archive->contents(member, 1 << 20);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// One row of test data for each kernel set that this processor has.
+// Test data: one row for each kernel set that this processor supports.
 
 #include "tests/kernels/kernel_inputs.h"
 #include "tests/support/thinned.h"
@@ -17,7 +17,7 @@ inline void supportedSets() {
         if (set->supported()) QTest::newRow(set->id) << set;
 }
 
-/// Group sizes worth trying on n values.
+/// Group sizes to test with n values.
 inline std::vector<std::size_t> groupsFor(std::size_t n) {
     std::vector<std::size_t> groups = {1, 2, 3, 4, 6, 7, 8, 10, 15, 16, 17, 24, 32, 48, 64, 100, 128, 250, 1000, 4096};
     std::erase_if(groups, [n](std::size_t g) { return g > n && g != 64; });

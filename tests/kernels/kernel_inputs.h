@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Inputs that kernels get wrong, by name.
+// Named inputs that are difficult for kernels.
 
 #include "kernels/kernel_set.h"
 #include "kernels/nf4_thresholds.h"
@@ -32,8 +32,8 @@ inline std::vector<float> normalValues(std::size_t n, float scale = 1) {
     return x;
 }
 
-/// Everything that makes a decision change, at the decision and one ulp on both sides, for scales that are powers of
-/// two times `absMax` (the largest value, first).
+/// Values at every decision boundary of int8 and nf4, and one ulp on each side. The scale is given by `absMax`, the
+/// largest value, which comes first.
 inline std::vector<float> decisionValues(std::size_t n, float absMax) {
     std::vector<float> x;
     x.push_back(absMax);
@@ -42,7 +42,7 @@ inline std::vector<float> decisionValues(std::size_t n, float absMax) {
     };
     for (std::size_t i = 0; x.size() < n; ++i) {
         if (i % 2)
-            around((float(int(i / 2) % 254 - 127) + 0.5f) * (absMax / 127.0f)); // int8: half-integers
+            around((float(int(i / 2) % 254 - 127) + 0.5f) * (absMax / 127.0f)); // int8: boundaries are half-integers
         else
             around(nf4Thresholds().threshold[i / 2 % 15] * absMax);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Activations for a product, as they cross and as the product sees them, and its result in f64.
+// Activations of a product: as stored in the operand and as the product uses them. Also the result in f64.
 
 #include "kernels/kernel_set.h"
 #include "tests/kernels/matmul_case.h"
@@ -11,9 +11,9 @@
 namespace qs::test {
 
 struct Acts {
-    std::vector<float> f32;        ///< as the product sees them, without the row's scale
-    std::vector<double> scale;     ///< of each row
-    std::vector<std::uint8_t> raw; ///< as they cross
+    std::vector<float> f32;        ///< [M,K], as the product uses them, without the scale of the row
+    std::vector<double> scale;     ///< [M], the scale of each row
+    std::vector<std::uint8_t> raw; ///< as stored in the operand
     std::vector<float> rawScale;
 };
 
@@ -50,7 +50,7 @@ inline Acts makeActs(MatmulProblem& p, NumberType act, bool dynamic, unsigned se
             }
         }
     }
-    if (act == NumberType::Fp8E4m3) // to the nearest multiple of the step at its size, half to even
+    if (act == NumberType::Fp8E4m3) // round to the nearest fp8 value, ties to even
         for (std::size_t m = 0; m < p.m; ++m) {
             float most = 0;
             for (std::size_t i = 0; i < p.k; ++i) most = std::max(most, std::fabs(a.f32[m * p.k + i]));
@@ -65,8 +65,8 @@ inline Acts makeActs(MatmulProblem& p, NumberType act, bool dynamic, unsigned se
     return a;
 }
 
-/// `spread`: sum of the squares of all products. One result may be small by cancellation alone; no arithmetic is to
-/// blame for that, so errors are held against the larger of both.
+/// Result y [M,N] in f64. `spread` gets the sum of the squares of all single products. One y can be small because terms
+/// cancel, and no kernel can be exact then. So errors are compared with the larger of both.
 inline std::vector<double> expected(const Weight& w, const Acts& a, double* spread = nullptr) {
     const MatmulProblem& p = w.problem;
     double squares = 0;

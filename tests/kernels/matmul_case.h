@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Quantized weights of every format, packing and scale, made from random codes, with the dense weight that they mean.
-// The packing is written out here anew, so that it checks the kernels' unpacking.
+// Quantized weights of every format, packing and scale from random codes, and the dense weights they decode to. The
+// packing code here shares nothing with the kernels, so it checks their unpacking.
 
 #include "kernels/format.h"
 #include "kernels/matmul.h"
@@ -17,7 +17,7 @@ namespace qs::test {
 struct FormatCase {
     const char* name;
     WeightFormat format;
-    bool padded = false; ///< rows are stored padded to whole blocks
+    bool padded = false; ///< stored rows are padded to whole blocks
 };
 
 inline std::vector<FormatCase> formatCases() {
@@ -92,7 +92,7 @@ inline std::vector<FormatCase> formatCases() {
 struct Weight {
     MatmulProblem problem;
     std::vector<std::uint8_t> codes, scales;
-    std::vector<float> bias, dense; ///< dense [N,K], decoded in f32
+    std::vector<float> bias, dense; ///< dense [N,K] in f32: the decoded weights
     WeightOperand operand() const {
         return {codes.data(), rowBytes, scales.data(), scaleCols, problem.bias ? bias.data() : nullptr};
     }
@@ -109,7 +109,7 @@ inline float storeScale(NumberType type, float value, std::vector<std::uint8_t>&
     }
 }
 
-/// The problem without the weight; false when the packing cannot hold this shape.
+/// Sets up the problem without weights. Returns false if the packing cannot hold this shape.
 inline bool makeProblem(const FormatCase& from, std::size_t n, std::size_t k, bool kn, MatmulProblem& p) {
     const WeightFormat& f = from.format;
     p.n = n, p.k = k, p.weightIsKn = kn, p.weight = f;
@@ -117,7 +117,7 @@ inline bool makeProblem(const FormatCase& from, std::size_t n, std::size_t k, bo
     return f.packing != Packing::Planar || (f.packAxis == 0 ? p.rows() : p.cols()) % perByte == 0;
 }
 
-/// False when the packing cannot hold this shape.
+/// Returns false if the packing cannot hold this shape.
 inline bool makeWeight(const FormatCase& from, std::size_t n, std::size_t k, bool kn, unsigned seed, Weight& w) {
     const WeightFormat& f = from.format;
     MatmulProblem& p = w.problem;
@@ -131,7 +131,7 @@ inline bool makeWeight(const FormatCase& from, std::size_t n, std::size_t k, boo
     std::mt19937 random(seed);
     std::normal_distribution<float> normal;
     std::uniform_real_distribution<float> positive(0.25f, 2.0f);
-    // Scales, decoded into one per element of the stored matrix.
+    // Decoded scales: one per element of the stored matrix.
     std::vector<float> scale(rows * cols, 1.0f);
     w.scaleCols = f.blockAxis == 1 ? (cols + f.block - 1) / f.block : 0;
     if (f.scale != NumberType::None) {

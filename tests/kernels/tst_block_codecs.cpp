@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The block formats on every instruction set: bytes and values of ggml, and the same on all sets.
+// The block formats of ggml on every kernel set: bytes and values must equal ggml's, and be the same on all sets.
 #include "kernels/blocks/block_set.h"
 #include "tests/kernels/each_set.h"
 #include "tests/support/golden.h"
@@ -36,7 +36,7 @@ std::vector<float> decoded(const BlockCodec& codec, const std::vector<std::uint8
     return out;
 }
 
-/// Ordinary and absurd values, a different kind every 32.
+/// Ordinary and extreme values; the kind changes every 32 values.
 std::vector<float> anything(std::size_t n, unsigned seed) {
     std::mt19937 engine(seed);
     std::normal_distribution<float> normal;
@@ -76,7 +76,8 @@ private Q_SLOTS:
     void registered();
 };
 
-/// Bytes where the reference defines them, else the reference's values.
+/// The bytes must equal the reference. For formats whose encoder searches (_k), some blocks may differ in bytes but not
+/// in decoded values.
 void BlockCodecs::encodes() {
     QFETCH(const KernelSet*, kernels);
     const auto x = vectors()["x"].as<float>();
@@ -119,7 +120,7 @@ void BlockCodecs::decodes() {
     }
 }
 
-/// Any number of blocks of any values: the scalar set's bytes, codes within the format, zeros stay 0.
+/// Any number of blocks of any values: same bytes as the scalar set, codes below the level count, zeros stay 0.
 void BlockCodecs::setsAgree() {
     QFETCH(const KernelSet*, kernels);
     for (std::size_t f = 0; f < kBlockFormats; ++f) {
@@ -141,8 +142,7 @@ void BlockCodecs::setsAgree() {
     }
 }
 
-/// Against sums in a plain loop.
-/// Integers with zero points, odd lengths and ties: codes and values of the reference.
+/// Integers with zero points, odd lengths and ties: codes and values must equal the reference.
 void BlockCodecs::shifts() {
     QFETCH(const KernelSet*, kernels);
     for (const auto& [low, high] : {std::pair(0, 15), std::pair(-8, 7), std::pair(0, 255), std::pair(-128, 127)})
@@ -150,7 +150,9 @@ void BlockCodecs::shifts() {
             for (const float zero : {0.0f, 3.0f, -5.5f, 7.25f}) {
                 auto x = anything(n, unsigned(n) + unsigned(high));
                 const GroupParams params{0.25f, zero};
-                for (std::size_t i = 0; i < n; i += 3) x[i] = float(int(i % 41) - 20) * 0.125f; // halves of the scale
+                for (std::size_t i = 0; i < n; i += 3)
+                    x[i] = float(int(i % 41) - 20) * 0.125f; // half-integer multiples of the
+                                                             // scale: ties
                 std::vector<float> levels;
                 for (int level = low; level <= high; ++level) levels.push_back(float(level));
                 Run run;
@@ -171,14 +173,14 @@ void BlockCodecs::shifts() {
                 QVERIFY2(codes == expected, qPrintable(QStringLiteral("%1 to %2, %3").arg(low).arg(high).arg(n)));
                 blocks.shiftedValues(codes.data(), n, params, float(low), decoded.data());
                 for (std::size_t i = 0; i < n; ++i) QCOMPARE(decoded[i], values[i]);
-                least = most = x[0]; // a range that need not hold 0
+                least = most = x[0]; // a range that may exclude 0
                 blocks.range(x.data(), n, least, most);
                 QCOMPARE(least, *std::min_element(x.begin(), x.end()));
                 QCOMPARE(most, *std::max_element(x.begin(), x.end()));
             }
 }
 
-/// Integers with a scale of either sign and a bias, odd lengths, ties and no range at all.
+/// Integers with a bias and a scale of either sign: odd lengths, ties, and a range of zero width.
 void BlockCodecs::biases() {
     QFETCH(const KernelSet*, kernels);
     for (const int high : {3, 7, 15, 31, 63, 255})
@@ -186,8 +188,10 @@ void BlockCodecs::biases() {
             for (const GroupParams params : {GroupParams{0.25f, 0.25f, -5.5f}, GroupParams{-0.125f, -0.1251f, 3.0f},
                                              GroupParams{-1e-7f, -1e-7f, 0.0f}, GroupParams{-0.0f, -0.0f, 1.5f}}) {
                 auto x = anything(n, unsigned(n) + unsigned(high));
-                for (std::size_t i = 0; i < n; i += 3) x[i] = float(int(i % 41) - 20) * 0.125f; // halves of the scale
-                if (params.scale == 0) std::fill(x.begin(), x.end(), params.bias);              // 0 / 0
+                for (std::size_t i = 0; i < n; i += 3)
+                    x[i] = float(int(i % 41) - 20) * 0.125f;                       // half-integer multiples of the
+                                                                                   // scale: ties
+                if (params.scale == 0) std::fill(x.begin(), x.end(), params.bias); // gives 0 / 0
                 std::vector<float> levels;
                 for (int level = 0; level <= high; ++level) levels.push_back(float(level));
                 Run run;
@@ -261,7 +265,7 @@ void BlockCodecs::measures() {
     std::fill(counts.begin(), counts.end(), 0u);
     out.sums = nullptr;
     blocksOf(*kernels).measure({values.data(), values.data(), codes.data(), n, group, scales.data(), levels.data(), 16},
-                               out, errors.data(), places.data()); // all finite
+                               out, errors.data(), places.data()); // all values are finite
     ++expectedCounts[codes[5]], ++expectedCounts[codes[700]];
     QVERIFY(counts == expectedCounts);
     QCOMPARE(sums.n, expected.n);
@@ -279,7 +283,7 @@ void BlockCodecs::measures() {
         QVERIFY(std::fabs(a - b) <= 1e-9 * expected.sw2);
 }
 
-/// The registry's rows and the codecs say the same.
+/// The rows of the format registry agree with the codecs.
 void BlockCodecs::registered() {
     for (const FormatTraits& format : formats()) {
         QVERIFY(format.kind != FormatKind::Superblock || format.codec);
@@ -293,7 +297,7 @@ void BlockCodecs::registered() {
         std::vector<std::uint8_t> codes(x.size());
         std::vector<float> scales(x.size() / format.defaultBlock);
         codec.codes(bytes.data(), 1, codes.data()), codec.scales(bytes.data(), 1, scales.data());
-        for (std::size_t g = 0; g < scales.size(); ++g) // equal steps of code are equal steps of value
+        for (std::size_t g = 0; g < scales.size(); ++g) // equal steps in code give equal steps in value
             for (std::size_t i = g * format.defaultBlock; i + 1 < (g + 1) * format.defaultBlock; ++i) {
                 const float step = (format.levels[codes[i + 1]] - format.levels[codes[i]]) * scales[g];
                 QVERIFY2(std::fabs(values[i + 1] - values[i] - step) < 1e-5f, format.id);

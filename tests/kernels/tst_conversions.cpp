@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// f16 and bf16 against arithmetic in double, which shares nothing with the bit tricks of small_float.h.
+// Checks f16 and bf16 conversion with arithmetic in double. It shares no code with small_float.h.
 
 #include "kernels/kernel_set.h"
 #include "kernels/small_float.h"
@@ -22,7 +22,7 @@ struct Shape {
 };
 constexpr Shape kHalf{5, 10}, kBf16{8, 7};
 
-/// Value of a code; NaN for NaN.
+/// The value of a code, or NaN.
 double valueOf(Shape s, unsigned code) {
     const int bias = (1 << (s.exponentBits - 1)) - 1, top = (1 << s.exponentBits) - 1;
     const int exponent = int(code >> s.mantissaBits) & top;
@@ -33,15 +33,15 @@ double valueOf(Shape s, unsigned code) {
     return sign * (exponent ? std::ldexp(1 + fraction, exponent - bias) : std::ldexp(fraction, 1 - bias));
 }
 
-/// Nearest code by search over neighbouring values, ties to the even code.
+/// The nearest code, found by bisection. Ties go to the even code.
 unsigned nearestCode(Shape s, float x) {
     const unsigned sign = std::signbit(x) ? 1u << (s.exponentBits + s.mantissaBits) : 0u;
     const unsigned infinity = ((1u << s.exponentBits) - 1) << s.mantissaBits;
     const double a = std::fabs(double(x));
-    unsigned low = 0, high = infinity; // valueOf(low) <= a
+    unsigned low = 0, high = infinity; // invariant: valueOf(low) <= a
     if (a == INFINITY) return sign | infinity;
     while (high - low > 1) (valueOf(s, (low + high) / 2) <= a ? low : high) = (low + high) / 2;
-    // Past the largest finite value the next step counts as its power of two.
+    // Above the largest finite value, the next value would be one step higher; from there on x rounds to infinity.
     const double below = valueOf(s, low), step = valueOf(s, low) - valueOf(s, low - (low ? 1 : 0));
     const double above = high == infinity ? below + step : valueOf(s, high);
     const double toLow = a - below, toHigh = above - a;
@@ -52,7 +52,7 @@ std::vector<float> inputs(Shape s) {
     std::vector<float> x;
     std::mt19937 engine(3);
     for (int i = 0; i < 60000; ++i) x.push_back(std::bit_cast<float>(std::uint32_t(engine())));
-    // Every finite value, every midpoint, and the neighbours of both.
+    // Every finite value, every midpoint between two values, and the neighbours of both.
     const unsigned infinity = ((1u << s.exponentBits) - 1) << s.mantissaBits;
     for (unsigned code = 0; code < infinity; ++code) {
         const double value = valueOf(s, code), next = code + 1 < infinity ? valueOf(s, code + 1) : value * 1.01;
@@ -95,7 +95,8 @@ void Conversions::everyCode() {
             const double value = valueOf(shape, i);
             if (std::isnan(value)) {
                 QVERIFY(std::isnan(wide[i]));
-                QCOMPARE(unsigned(back[i]), i | (1u << (shape.mantissaBits - 1))); // quiet, payload kept
+                QCOMPARE(unsigned(back[i]), i | (1u << (shape.mantissaBits - 1))); // a NaN becomes quiet and keeps its
+                                                                                   // payload
             } else {
                 QVERIFY(double(wide[i]) == value && std::signbit(wide[i]) == std::signbit(value));
                 QCOMPARE(unsigned(back[i]), i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// QS_FORCE_ISA in a process of its own: this binary, asked to print what it chose.
+// Tests QS_FORCE_ISA in a child process: this program starts itself and prints the chosen kernel set.
 
 #include "kernels/kernel_set.h"
 #include "tests/support/test_program.h"
@@ -57,7 +57,7 @@ void ForcedIsa::unknownName() {
     QVERIFY2(answer.contains("unknown") && answer.contains("scalar, avx2, avx512"), answer.constData());
 }
 
-/// The other role of this program: prints the set in force and what is wrong with the wish.
+/// Entry point of the child process: prints the chosen kernel set, and the problem with QS_FORCE_ISA if there is one.
 static int printIsa(int, char**) {
     const char* problem = forcedIsaProblem();
     std::printf("%s %s\n", bestKernels().id, problem ? problem : "-");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Every kernel set and every integer and float format against vectors that NumPy and ml_dtypes made.
+// Compares every kernel set and every integer and float format with vectors made by NumPy and ml_dtypes.
 
 #include "kernels/kernel_set.h"
 #include "tests/support/golden.h"
@@ -21,7 +21,7 @@ const GoldenFile& vectors() {
     return file;
 }
 
-/// What is stored for a code: the integer's two's complement, or the float's bits.
+/// The stored byte of a code: two's complement of the integer, or the bits of the float.
 std::uint8_t storedOf(const FormatTraits& format, std::uint8_t code) {
     return format.kind == FormatKind::Float ? format.bytes[code] : std::uint8_t(int(code) + format.valueOffset);
 }
@@ -52,7 +52,7 @@ private:
     }
 };
 
-/// Without a scale a float format is a saturating cast.
+/// With scale 1, quantizing to a float format is a saturating cast.
 void FormatVectors::casts() {
     QFETCH(const KernelSet*, kernels);
     const auto x = vectors()["casts.x"].as<float>();
@@ -60,7 +60,7 @@ void FormatVectors::casts() {
     for (const FormatTraits* format : rows(FormatKind::Float)) {
         const auto expected = vectors()[std::string("casts.") + format->id].bytes;
         QCOMPARE(expected.size(), x.size());
-        for (const std::size_t group : {x.size(), std::size_t(7)}) { // in one piece, and a scale per lane
+        for (const std::size_t group : {x.size(), std::size_t(7)}) { // one group, and many small groups
             const GroupParams unit{1, 1};
             Run run = runFor(*format);
             run.x = x.data(), run.n = x.size(), run.group = group;
@@ -88,7 +88,9 @@ void FormatVectors::scaled() {
     std::vector<std::string> unseen;
     for (const FormatKind kind : {FormatKind::Integer, FormatKind::Float})
         for (const FormatTraits* format : rows(kind)) {
-            if (!format->scaleTypes.starts_with("f32")) continue; // scales of core: see rule_test
+            if (!format->scaleTypes.starts_with("f32"))
+                continue; // other scale types belong to core; rule_test checks
+                          // them
             int seen = 0;
             for (const auto& [name, tensor] : vectors().tensors) {
                 const auto dot = name.find('.'), colon = name.find(':'), end = name.rfind(".codes");
@@ -119,7 +121,7 @@ void FormatVectors::scaled() {
     QVERIFY2(unseen.empty(), unseen.empty() ? "" : (unseen.front() + " has no vectors").c_str());
 }
 
-/// Ascending, a zero at zeroCode, and every finite value of the byte patterns once.
+/// Levels are ascending, zeroCode is the zero, and every finite value of the 256 bytes occurs once.
 void FormatVectors::floatLevels() {
     for (const FormatTraits* format : rows(FormatKind::Float)) {
         const auto levels = format->levels;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Every kernel set against the golden vectors, bit for bit.
+// Compares every kernel set with the golden vectors, bit for bit.
 
 #include "kernels/kernel_set.h"
 #include "tests/support/golden.h"
@@ -16,7 +16,7 @@ template<class T> bool sameBits(const std::vector<T>& a, const std::vector<T>& b
     return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-/// Rows padded with zeros to whole blocks, as the seeds' layout stores them.
+/// Rows padded with zeros to whole blocks, as eformer stores them.
 std::vector<float> padded(const GoldenTensor& x, std::size_t block) {
     const auto values = x.as<float>();
     const std::size_t features = x.features(), wide = (features + block - 1) / block * block;
@@ -95,7 +95,7 @@ void KernelGolden::int8() {
         const auto x = file["x"].as<float>();
         const auto& shape = file["x"].shape;
         const std::size_t features = file["x"].features();
-        // Axis -1, and axis 0 by way of a scale per column.
+        // int8 over axis -1 (a scale per row), and over axis 0 (a scale per column).
         std::vector<std::uint8_t> codes(x.size());
         std::vector<float> scales(x.size() / features);
         Run run = runOf("int8", x, features);

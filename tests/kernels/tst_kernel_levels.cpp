@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The nearest of ascending levels: every kernel set against a count of the boundaries below, for codebooks of any size.
+// Nearest level: compares every kernel set with the number of boundaries below the value, for codebooks of any size.
 
 #include "kernels/level_boundaries.h"
 #include "tests/kernels/each_set.h"
@@ -17,12 +17,12 @@ std::vector<float> someLevels(int count) {
     std::uniform_real_distribution<float> uniform(-1, 1);
     std::vector<float> levels;
     for (int i = 0; i < count; ++i) levels.push_back(uniform(engine));
-    if (count > 3) levels[1] = levels[0]; // a level that no value has
+    if (count > 3) levels[1] = levels[0]; // two equal levels: one of them is never the nearest
     std::sort(levels.begin(), levels.end());
     return levels;
 }
 
-/// Values at and around all boundaries, the largest magnitude first.
+/// Values at and around all boundaries. The value with the largest magnitude comes first.
 std::vector<float> around(const std::vector<float>& boundaries) {
     std::vector<float> x = {1.0f};
     for (const float b : boundaries)
@@ -80,7 +80,7 @@ void KernelLevels::anyCodebook() {
     }
 }
 
-/// The first of the nearest levels, by distance; what is stored for FP4 is bitsandbytes' bit pattern.
+/// The code must be the first of the nearest levels. Stored FP4 bytes must equal the bit patterns of bitsandbytes.
 void KernelLevels::fp4AndAf4() {
     for (const char* id : {"fp4", "af4"}) {
         const FormatTraits& format = *findFormat(id);
@@ -91,7 +91,7 @@ void KernelLevels::fp4AndAf4() {
         for (std::size_t i = 0; i < x.size(); ++i) {
             double least = 9;
             for (const float level : format.levels) least = std::min(least, std::fabs(double(x[i]) - double(level)));
-            // f32 midpoints: half an ulp of a level away from the exact one
+            // boundaries are rounded to f32, so the level may be half an ulp farther away than the nearest
             QVERIFY(std::fabs(double(x[i]) - double(result.decoded[i])) <= least + 1e-7);
         }
         QCOMPARE(format.levels[std::size_t(format.zeroCode)], 0.0f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the kernel sets store, nf4 nibbles, int8 and ternary codes, against the scalar one: same bits, at and around
-// every decision.
+// Packed outputs of the kernel sets: nf4 nibbles, int8 and ternary codes. They must have the same bits as the scalar
+// set, at and around every decision boundary.
 
 #include "kernels/matmul_operands.h"
 #include "tests/kernels/each_set.h"
@@ -58,16 +58,16 @@ void PackedKernels::packedAndStored() {
             }
         }
     }
-    // Past the caches the outputs may be streamed.
+    // Outputs larger than the caches may use streaming stores.
     const std::size_t large = (std::size_t(4) << 20) + 64;
     auto x = normalValues(large);
-    x[12345] = 1e38f; // a block that goes another way
+    x[12345] = 1e38f; // this block takes another code path
     Aligned<std::uint8_t> streamed(large / 2 + 1);
     std::vector<std::uint8_t> packed(large / 2);
     std::vector<float> scales(large / 64), same(scales), d1(large), d2(large);
     ErrorSums e1, e2;
     scalar.quantizeNf4Packed(x.data(), large, 64, packed.data(), scales.data(), &e1);
-    for (const std::size_t offset : {0, 1}) // streamed where it is aligned
+    for (const std::size_t offset : {0, 1}) // streaming stores need an aligned address
         for (ErrorSums* sums : {&e2, static_cast<ErrorSums*>(nullptr)}) {
             std::memset(streamed.data(), 0, streamed.size());
             e2 = {};
@@ -80,7 +80,7 @@ void PackedKernels::packedAndStored() {
     scalar.dequantizeNf4Packed(packed.data(), large, 64, scales.data(), nf4Levels().data(), d1.data());
     kernels->dequantizeNf4Packed(packed.data(), large, 64, scales.data(), nf4Levels().data(), d2.data());
     QVERIFY(sameBits(d1, d2));
-    // More levels than a register has, no integers; codes beyond them are the last.
+    // More levels than fit into a register, not integers. A code beyond the last level decodes to the last level.
     std::vector<float> levels(201);
     for (std::size_t i = 0; i < levels.size(); ++i) levels[i] = float(i) / 127.0f - 0.7f;
     std::vector<std::uint8_t> many(1000);
@@ -98,7 +98,7 @@ void PackedKernels::packedAndStored() {
     QVERIFY(sameBits(q1, q2) && sameBits(scales, otherScales));
 }
 
-// Around every decision of every one of many scales: the thresholds in units of x must be exact, not merely close.
+// Tests values around every decision boundary, for many scales. The thresholds in units of x must be exact.
 void PackedKernels::nf4Decisions() {
     QFETCH(const KernelSet*, kernels);
     std::mt19937 engine(5);
@@ -144,7 +144,7 @@ void PackedKernels::int8Decisions() {
     }
 }
 
-// The threshold table against the rule itself: argmin over the levels, the first of equals.
+// Compares the threshold table with the rule: argmin of the distance over the levels, first of equals.
 void PackedKernels::nf4ThresholdsAreTheRule() {
     const auto rule = [](float v) {
         int best = 0;
@@ -157,7 +157,7 @@ void PackedKernels::nf4ThresholdsAreTheRule() {
     for (int k = 0; k < 15; ++k) {
         QCOMPARE(rule(t.threshold[k]), k + 1);
         QCOMPARE(rule(std::nextafter(t.threshold[k], -2.0f)), k);
-        // An estimate that is off by 1e-6 still finds the bucket.
+        // An estimate with an error of 1e-6 must still find the right bucket.
         const float place = t.threshold[k] * Nf4Thresholds::kBucketScale;
         QVERIFY(std::fabs(place - std::floor(place) - 0.5f) > 1e-3f);
     }

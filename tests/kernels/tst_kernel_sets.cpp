@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Quantizing with every supported kernel set against the scalar one: same bits, on every format, length, block and
-// nasty input.
+// Compares quantization by every supported kernel set with the scalar set: same bits for every format, length, block
+// size and difficult input.
 
 #include "tests/kernels/each_set.h"
 #include "tests/support/test_program.h"
@@ -21,7 +21,7 @@ struct Case {
     bool poly = false;
 };
 
-/// Every format with every encoder, statistic, decode and clip that it has.
+/// Every format with each of its encoders, statistics, decoders and clip values.
 std::vector<Case> makeCases() {
     std::vector<Case> cases;
     for (const FormatTraits& format : formats()) {
@@ -65,7 +65,8 @@ struct Outputs {
     std::vector<std::uint64_t> codeCounts = std::vector<std::uint64_t>(256);
     std::vector<std::uint32_t> errorBins = std::vector<std::uint32_t>(kFloatBins), valueBins = errorBins;
 
-    /// `wanted`: bits 0 codes, 1 sums, 2 code counts, 3 error histogram, 4 value histogram, 5 figures of groups, 6 decoded.
+    /// Bits of `wanted`: 0 codes, 1 sums, 2 code counts, 3 error histogram, 4 value histogram, 5 results per group, 6
+    /// decoded values.
     Outputs(const KernelSet& kernels, const Run& run, unsigned wanted = 127) {
         const std::size_t groups = (run.n + run.group - 1) / run.group;
         codes.resize(run.n, 99), decoded.resize(run.n);
@@ -83,7 +84,7 @@ struct Outputs {
     }
 };
 
-/// What differs, or nullptr.
+/// The name of the first output that differs, or nullptr.
 const char* difference(const Outputs& a, const Outputs& b, bool finiteGroups) {
     if (!sameBits(a.codes, b.codes)) return "codes";
     if (finiteGroups && !sameBits(a.scales, b.scales)) return "scales";
@@ -94,14 +95,14 @@ const char* difference(const Outputs& a, const Outputs& b, bool finiteGroups) {
     if (finiteGroups && !sameBits(a.sse, b.sse)) return "group errors";
     if (!sameBits(a.ssw, b.ssw)) return "group squares";
     if (!sameBits(a.absMax, b.absMax)) return "group maxima";
-    const auto close = [](double x, double y, double scale) { // NaN: levels * scale may overflow at FLT_MAX
+    const auto close = [](double x, double y, double scale) { // NaN can occur: levels * scale may overflow at FLT_MAX
         return std::fabs(x - y) <= 5e-7 * scale || x == y || (std::isnan(x) && std::isnan(y));
     };
     const ErrorSums &s = a.sums, &t = b.sums;
     if (s.n != t.n || s.clipped != t.clipped || s.zeros != t.zeros || s.signFlips != t.signFlips) return "counts";
     if (!finiteGroups) return nullptr;
     if (s.maxAbs != t.maxAbs) return "largest error";
-    // f32 squares: those below 2^-149 of a group with a magnitude of at least 2^-36 are lost.
+    // Squares are computed in f32: in a group with magnitudes of at least 2^-36, squares below 2^-149 become 0.
     const double lost = 1e-20 * s.sw2 / 5e-7;
     if (!close(s.se, t.se, s.sae) || !close(s.sae, t.sae, s.sae) || !close(s.se2, t.se2, s.se2 + lost))
         return "error sums";
@@ -110,14 +111,14 @@ const char* difference(const Outputs& a, const Outputs& b, bool finiteGroups) {
     return nullptr;
 }
 
-/// The supported sets that are held against the scalar one, which counts once for all of them.
+/// The supported sets other than scalar. The scalar result is computed once and compared with all of them.
 std::vector<const KernelSet*> othersThanScalar() {
     std::vector<const KernelSet*> sets;
     for (const KernelSet* set : kernelSets())
         if (set->supported() && set != &scalarKernels()) sets.push_back(set);
     return sets;
 }
-/// "avx2: codes", or nothing when all sets make what the scalar one makes.
+/// For example "avx2: codes"; empty if all sets agree with the scalar set.
 std::string wrongSet(const Run& run, bool finiteGroups, unsigned wanted = 127) {
     static const auto others = othersThanScalar();
     if (others.empty()) return {};
@@ -152,7 +153,9 @@ void KernelSets::quantize() {
             for (const std::size_t n : kLengths) {
                 const auto x = input.make(n);
                 for (const std::size_t group : groupsFor(n)) {
-                    if (input.name != "normal" && (n > 300 || (n + group) % 3)) continue; // for time
+                    if (input.name != "normal" && (n > 300 || (n + group) % 3))
+                        continue; // fewer combinations, to save
+                                  // time
                     if (!taken(turn++)) continue;
                     const Run run = runOf(c, x, group, !input.finite);
                     std::string wrong = wrongSet(run, true);
@@ -163,7 +166,7 @@ void KernelSets::quantize() {
                                             .arg(group)
                                             .arg(QLatin1String(wrong.c_str()))));
                     if (input.finite) continue;
-                    const Run refused = runOf(c, x, group, false); // codes are defined even where NaN is refused
+                    const Run refused = runOf(c, x, group, false); // codes are defined even if NaN is refused
                     wrong = wrongSet(refused, false);
                     QVERIFY2(wrong.empty(), wrong.c_str());
                 }
@@ -230,7 +233,7 @@ void KernelSets::outputsAreOptional() {
         }
 }
 
-/// The combinations that a set may have kernels of their own for; groups that need the general way among others.
+/// Combinations of outputs for which a set may have special kernels. Some groups need the general code.
 void KernelSets::frequentOutputs() {
     if (othersThanScalar().empty()) QSKIP("this processor has no other set");
     std::size_t turn = 0;

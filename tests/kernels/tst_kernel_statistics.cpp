@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sums, moments, maxima and bins of every supported kernel set against the scalar one: same bits.
+// Sums, moments, maxima and histograms of every supported kernel set must have the same bits as the scalar set.
 
 #include "tests/kernels/each_set.h"
 #include "tests/support/test_program.h"

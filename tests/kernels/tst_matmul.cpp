@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Every variant against an f64 product of the dense weight: formats, packings, orientations, activations, awkward
-// sizes.
+// Compares every variant with an f64 product of the dense weight: formats, packings, orientations, activation types and
+// odd sizes.
 
 #include "kernels/kernel_set.h"
 #include "kernels/matmul_operands.h"
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kGuard = 16;
 
-/// Empty when right; else what is wrong.
+/// Empty if correct; otherwise the problem.
 QByteArray check(const MatmulVariant& variant, const Weight& w, const Acts& a, const std::vector<double>& want,
                  double spread, ThreadTeam& team) {
     const MatmulProblem& p = w.problem;
@@ -28,7 +28,8 @@ QByteArray check(const MatmulVariant& variant, const Weight& w, const Acts& a, c
     for (const bool copy : {false, true}) {
         const auto cloned = copy ? prepared->clone() : nullptr;
         PreparedMatmul& runs = copy ? *cloned : *prepared;
-        std::vector<std::uint8_t> out(want.size() * size + 2 * kGuard, 0xff); // NaN, and a guard at both ends
+        std::vector<std::uint8_t> out(want.size() * size + 2 * kGuard, 0xff); // filled with NaN, with guard bytes at
+                                                                              // both ends
         const MatmulInput in{a.raw.data(), p.act == NumberType::I8 && !p.dynamicAct ? a.rawScale.data() : nullptr};
         if (!runs.run(in, {out.data() + kGuard, nullptr}, team, {})) return "stopped";
         for (std::size_t i = 0; i < kGuard; ++i)
@@ -39,7 +40,7 @@ QByteArray check(const MatmulVariant& variant, const Weight& w, const Acts& a, c
             if (!std::isfinite(y)) return "NaN or infinity at " + QByteArray::number(qulonglong(i));
             error += (y - want[i]) * (y - want[i]), power += want[i] * want[i];
         }
-        // The limit is for many results; of few, the error of one may be many times the usual.
+        // The limit holds for the mean of many results. With few results one error may be many times larger.
         const double usual = std::max(variant.nmseLimit > 0 ? variant.nmseLimit : 1e-9, size == 2 ? 1e-5 : 0.0);
         const double limit = usual * (1 + 24 / double(want.size()));
         power = std::max(power, spread);
@@ -64,7 +65,7 @@ private Q_SLOTS:
 private:
     void run(const MatmulVariant& variant, const FormatCase& format, std::size_t m, std::size_t n, std::size_t k,
              bool kn, NumberType act, bool dynamic, bool bias, NumberType out);
-    /// The same for every variant: made once for all rows of a test.
+    /// Activations and f64 result; the same for all variants, so made once for all rows of a test.
     struct Product {
         Acts acts;
         std::vector<double> want;
@@ -78,7 +79,7 @@ private:
     std::map<Shape, Weight> m_weights;
     std::map<std::tuple<Shape, std::size_t, NumberType, bool, bool>, Product> m_products;
     std::size_t m_turn = 0;
-    std::size_t m_done = 0; ///< products that the variant took
+    std::size_t m_done = 0; ///< number of products that the variant accepted
 };
 
 void Matmul::run(const MatmulVariant& variant, const FormatCase& format, std::size_t m, std::size_t n, std::size_t k,
@@ -87,7 +88,7 @@ void Matmul::run(const MatmulVariant& variant, const FormatCase& format, std::si
     MatmulProblem problem;
     if (!makeProblem(format, n, k, kn, problem)) return;
     problem.m = m, problem.bias = bias, problem.out = out, problem.act = act, problem.dynamicAct = dynamic;
-    if (variant.declines(problem)) return; // before the weight is made, which takes longer than the product
+    if (variant.declines(problem)) return; // checked first, because making the weight takes longer than the product
     ++m_done;
     const auto [at, fresh] = m_weights.try_emplace({&format, n, k, kn});
     Weight& w = at->second;
@@ -128,7 +129,7 @@ void Matmul::everyFormat() {
     if (QByteArray(v.id).startsWith("coders")) QSKIP("no products");
     m_turn = m_done = 0;
     for (const FormatCase& format : m_formats) {
-        ++m_turn; // where some are taken, others of each format
+        ++m_turn; // sanitized builds run only some combinations; this changes which ones for each format
         for (const bool kn : {false, true})
             for (const std::size_t m : {1, 4, 13}) {
                 run(v, format, m, 80, 136, kn, NumberType::F32, false, false, NumberType::F32);
@@ -153,8 +154,8 @@ void Matmul::awkwardSizes() {
     std::size_t turn = 0;
     for (const std::size_t n : sizes)
         for (const std::size_t k : sizes) {
-            if (n * k > 20000) continue;          // long ones meet short ones
-            for (const bool kn : {false, true}) { // formats take turns over the shapes
+            if (n * k > 20000) continue;          // a long side is only combined with a short one
+            for (const bool kn : {false, true}) { // each shape tests a part of the formats, in turn
                 const NumberType acts[] = {NumberType::F32, NumberType::I8, NumberType::Bf16};
                 const NumberType act = acts[turn % 3];
                 for (int step = 0; step < 3; ++step) {

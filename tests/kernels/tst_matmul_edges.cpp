@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a variant owes beyond small errors: exact integers, NaN where it belongs, the reference's codes, an end when asked.
+// Properties of a variant beyond small errors: exact integers, correct NaN, the codes of the reference, and a stop on
+// request.
 
 #include "kernels/fixed_levels.h"
 #include "kernels/matmul_operands.h"
@@ -30,7 +31,7 @@ private:
     ThreadTeam m_two{2};
 };
 
-// Whole numbers below 2^24 and scales of 1: every i8 variant must give the very integer.
+// With whole numbers below 2^24 and scales of 1, every i8 variant must give the exact integer.
 void MatmulEdges::integersAreExact() {
     std::size_t checked = 0;
     for (const FormatCase& format : formatCases()) {
@@ -67,7 +68,8 @@ void MatmulEdges::integersAreExact() {
     if (!checked) QSKIP("no variant with integer sums on this processor");
 }
 
-// Every 8-bit float has more than the reference, for few rows and for many; another table of 256 has not.
+// For each 8-bit float format there is a variant other than the reference, for few rows and for many. For other
+// 256-entry codebooks there is none.
 void MatmulEdges::smallFloatsAreVectors() {
     std::size_t floats = 0;
     for (const FormatCase& format : formatCases()) {
@@ -86,7 +88,7 @@ void MatmulEdges::smallFloatsAreVectors() {
     if (!floats) QSKIP("no vector kernels on this processor");
 }
 
-// What is not finite in a weight or a row of x must show in the results that it touches, and only there.
+// A NaN or infinity in a weight or in a row of x must appear in the results that use it, and in no others.
 void MatmulEdges::nanAndInfinity() {
     for (const FormatCase& format : formatCases()) {
         const QByteArray name = format.name;
@@ -96,7 +98,7 @@ void MatmulEdges::nanAndInfinity() {
         Weight w;
         QVERIFY(makeWeight(format, 70, 100, false, 5, w));
         const bool spoil = name != "nf4:64" && name != "int8 rows";
-        if (spoil) // NaN
+        if (spoil) // sets NaN codes
             std::memset(&w.codes[33 * w.rowBytes + 8], name.endsWith("fnuz") ? 0x80 : 0xff, 4);
         w.problem.m = 3;
         for (const bool dynamic : {false, true}) {
@@ -138,7 +140,7 @@ void MatmulEdges::dequantized() {
     }
 }
 
-// The coders of every set write what the reference does.
+// The coders of every kernel set must write the same as the reference.
 void MatmulEdges::coded() {
     std::mt19937 random(4);
     std::normal_distribution<float> normal;
@@ -163,7 +165,8 @@ void MatmulEdges::coded() {
     QVERIFY(written >= 5);
 }
 
-// Whole numbers and halves are kept, nf4 comes within a half of 1/4095, and what would lose too much is declined.
+// 16-bit fixed-point levels: whole numbers and halves are exact, nf4 has an error below 0.5/4095, and levels that would
+// lose more are refused.
 void MatmulEdges::fixedPoint() {
     const auto value = [](const FixedLevels& fixed, std::size_t i) {
         return float(std::int16_t(std::uint16_t(fixed.low[i] | fixed.high[i] << 8))) * fixed.factor;
@@ -178,19 +181,19 @@ void MatmulEdges::fixedPoint() {
     const auto nf4 = fixedLevels(nf4Levels());
     QVERIFY(nf4 && !nf4->highOnly);
     for (std::size_t i = 0; i < 16; ++i) QVERIFY(std::fabs(value(*nf4, i) - nf4Levels()[i]) < 0.501f / 4095);
-    // 64 products of the largest level and x stay below 2^31.
+    // A sum of 64 products of the largest level and x must stay below 2^31.
     QVERIFY(double(nf4->mostX) * 4095 * 64 < 2147483648.0 && nf4->mostX > 8190);
 
     std::vector<float> wide(16, 0.001f);
     wide[0] = 0.1f, wide[15] = -0.2f;
     QVERIFY(!fixedLevels(std::vector<float>(wide.begin(), wide.begin() + 3)));
-    for (std::size_t i = 0; i < 15; ++i) wide[i] = 0.0123456f; // 0.2 / 4095 is coarse for that
+    for (std::size_t i = 0; i < 15; ++i) wide[i] = 0.0123456f; // a step of 0.2 / 4095 is too coarse for this value
     QVERIFY(!fixedLevels(wide));
     wide[7] = std::nanf("");
     QVERIFY(!fixedLevels(wide));
 }
 
-// Rows of x near both ends of the floats, one value far above the others, and zeros.
+// Rows of x near both limits of float, a row with one very large value, and zeros.
 void MatmulEdges::extremeRows() {
     Weight w;
     QVERIFY(makeWeight(formatCases().front(), 72, 200, false, 5, w));
@@ -230,7 +233,8 @@ void MatmulEdges::stops() {
     }
 }
 
-/// A copy of the weights works where the original worked: fresh pages would be in the time of its first run.
+/// The clone of a prepared product shares its working memory. Otherwise the first run would touch new pages, and their
+/// cost would be in the timing.
 void MatmulEdges::copiesShareTheirRoom() {
     Weight w;
     QVERIFY(makeWeight(formatCases().front(), 128, 2048, false, 5, w));
@@ -241,7 +245,7 @@ void MatmulEdges::copiesShareTheirRoom() {
         getrusage(RUSAGE_SELF, &usage);
         return usage.ru_minflt;
     };
-    ThreadTeam one(1); // of two workers the second may get its first panel, and its room, in the second run
+    ThreadTeam one(1); // with two threads the second may get its first panel, and its memory, in the second run
     std::size_t asked = 0;
     for (const MatmulVariant* v : matmulVariants()) {
         if (!v->supported() || v->declines(w.problem) || !QByteArray(v->id).startsWith("gem")) continue;
@@ -252,7 +256,7 @@ void MatmulEdges::copiesShareTheirRoom() {
         const long before = pagesTouched();
         QVERIFY(copy->run({a.raw.data(), nullptr}, {second.data(), nullptr}, one, {}));
         const long touched = pagesTouched() - before;
-        if (kThinning == 1) // sanitizers touch pages of their own
+        if (kThinning == 1) // sanitizers touch additional pages
             QVERIFY2(touched < 40, (QByteArray(v->id) + " " + QByteArray::number(qlonglong(touched))).constData());
         QCOMPARE(second, first);
         ++asked;

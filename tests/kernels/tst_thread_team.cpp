@@ -34,7 +34,7 @@ void Team::wakesAfterSleep() {
     for (int round = 0; round < 20; ++round) {
         team.run([&](int worker) {
             if (worker == round % 2)
-                std::this_thread::sleep_for(std::chrono::milliseconds(2)); // either waits for the other
+                std::this_thread::sleep_for(std::chrono::milliseconds(2)); // each thread waits for the other in turn
             sum += 1;
         });
         std::this_thread::sleep_for(std::chrono::milliseconds(2));

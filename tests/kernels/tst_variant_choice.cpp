@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which variant is taken: by times that are made up, and by real ones.
+// Tests how the fastest variant is chosen: with given times and with real ones.
 #include "kernels/variant_choice.h"
 #include "tests/kernels/matmul_case.h"
 #include "tests/support/test_program.h"
@@ -26,7 +26,7 @@ private Q_SLOTS:
 
 namespace {
 
-/// A race over times that are given: each candidate's, one after another, over and over.
+/// A race with given times: seconds[i] are the times of candidate i, used in a cycle.
 Race madeUp(const std::vector<std::vector<double>>& seconds, const RaceRules& rules = {}) {
     std::vector<std::size_t> turn(seconds.size());
     return race(
@@ -47,12 +47,13 @@ MatmulVariant named(const char* id) {
 
 } // namespace
 
-// vdpbf16ps at half the speed of f32 products: the wider instruction is expected, and loses.
+// Example: vdpbf16ps at half the speed of f32 products. The variant with wider instructions is expected to win, but
+// loses.
 void VariantChoice::theFasterWins() {
     const Race race = madeUp({{2e-4}, {1e-4}, {3e-4}});
     QCOMPARE(race.winner, std::size_t(1));
     QVERIFY(race.steady && race.seconds == std::vector<double>({2e-4, 1e-4, 3e-4}));
-    // One slow run is no verdict.
+    // A single slow run does not decide.
     QCOMPARE(madeUp({{2e-4}, {1e-4, 1e-4, 1e-4, 9e-3}}).winner, std::size_t(1));
     QCOMPARE(madeUp({{1e-4}}).winner, std::size_t(0));
     QCOMPARE(madeUp({}).winner, std::size_t(0));
@@ -79,8 +80,8 @@ void VariantChoice::everyOneTakesTurns() {
         return order.size() / 3;
     };
     const RaceRules rules;
-    QCOMPARE(count(1), rules.fewest);  // slow ones: a few rounds
-    QCOMPARE(count(1e-9), rules.most); // fast ones: until the median is one
+    QCOMPARE(count(1), rules.fewest);  // slow candidates: the fewest rounds
+    QCOMPARE(count(1e-9), rules.most); // fast candidates: the most rounds, for a stable median
     QCOMPARE(count(1.1e-4), std::size_t(10));
 }
 
@@ -98,12 +99,12 @@ void VariantChoice::choicesAreRememberedAndKept() {
     {
         VariantChoices choices(keeper, measure);
         QCOMPARE(choices.fastest(both, plainProblem(512)).id, "narrow");
-        QCOMPARE(choices.fastest(both, plainProblem(100)).id, "narrow"); // its like
+        QCOMPARE(choices.fastest(both, plainProblem(100)).id, "narrow"); // a similar problem: no new race
         QCOMPARE(races, 1);
         QCOMPARE(choices.fastest(both, plainProblem(1)).id, "wide");
-        QCOMPARE(choices.fastest(one, plainProblem(512)).id, "wide"); // nothing to choose from
+        QCOMPARE(choices.fastest(one, plainProblem(512)).id, "wide"); // a single candidate needs no race
         QCOMPARE(races, 2);
-        steady = false; // remembered by this process, and measured again by the next one
+        steady = false; // an unsteady race: the choice is kept in this process only, so the next process measures again
         QCOMPARE(choices.fastest(both, plainProblem(2)).id, "wide");
         QCOMPARE(choices.fastest(both, plainProblem(2)).id, "wide");
         QCOMPARE(races, 3);
@@ -115,7 +116,7 @@ void VariantChoice::choicesAreRememberedAndKept() {
     QCOMPARE(races, 3);
     QCOMPARE(next.fastest(both, plainProblem(2)).id, "wide");
     QCOMPARE(races, 4);
-    // A variant that came with a new version takes part.
+    // A variant added in a new version is measured too.
     const MatmulVariant newer = named("newer");
     const std::vector<const MatmulVariant*> three{&wide, &narrow, &newer};
     next.fastest(three, plainProblem(512));
@@ -164,8 +165,8 @@ void VariantChoice::likesAreAlike() {
     QVERIFY(likeness(plainProblem(1)) != likeness(plainProblem(2)));
 }
 
-// Of every format and operation: all variants run on the problem that stands for it, and one of them wins in
-// milliseconds.
+// For every format and operation all variants run on a representative problem. The race takes milliseconds and has a
+// winner.
 void VariantChoice::realRaces() {
     std::size_t raced = 0;
     for (const FormatCase& format : formatCases())

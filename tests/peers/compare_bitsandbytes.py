@@ -46,7 +46,7 @@ def nibbles(packed, high_first, n):
 def tensors():
     r = np.random.default_rng(23)
     out = {}
-    # Blocks within rows, across rows, one short block, less than one, odd, and more than 256 of them.
+    # Shapes whose blocks lie within rows or cross rows, with one short block, less than one block, odd sizes, and more than 256 blocks.
     for shape in ((8, 256), (5, 100), (3, 7, 11), (1, 10), (257, 256), (300, 257), (64, 4096)):
         x = r.standard_normal(shape).astype(np.float32)
         name = "x".join(map(str, shape))
@@ -72,7 +72,7 @@ def compare(spec, name, x, ours, values):
     codes = nibbles(codes, False, x.shape[-1] if codes.ndim == x.ndim and codes.shape[:-1] == x.shape[:-1] else x.size).reshape(-1)
     if format == "fp4":
         place = np.argsort(_get_4bit_quantize_bounds("fp4", torch.device("cpu"))[1].numpy())
-        ordered = np.array([11, 10, 13, 12, 15, 14, 9, 8, 0, 1, 6, 7, 4, 5, 2, 3])  # our bits, by level
+        ordered = np.array([11, 10, 13, 12, 15, 14, 9, 8, 0, 1, 6, 7, 4, 5, 2, 3])  # our bit patterns, ordered by level
         theirs, codes = place[theirs], np.argsort(ordered)[codes]
     check(f"{spec} {name} codes", (codes == theirs).all())
     scale = ours[name + ".scale"].reshape(-1)

@@ -85,7 +85,7 @@ with tempfile.TemporaryDirectory() as temporary:
         for name, plain in values.items():
             check(f"{folder}: {name}", name in ours and same(plain, ours[name]))
 
-    # Rows are whole blocks or odd: bitsandbytes' CPU kernel takes wrong scales where blocks cross even rows.
+    # Rows hold whole blocks or have odd length: the CPU kernel of bitsandbytes uses wrong scales where blocks cross even rows.
     tensors, values = {}, {}
     for kind in ("nf4", "fp4"):
         for block in (32, 64, 128, 256, 512, 1024):
@@ -183,7 +183,7 @@ with tempfile.TemporaryDirectory() as temporary:
                             plain[0] = 0.01
                             try:
                                 stored, decoded_by_hqq = make_hqq.layer(plain, dtype, nbits=bits, axis=axis, group_size=group, **more)
-                            except (RuntimeError, ZeroDivisionError):  # what it cannot pack, or take for floats
+                            except (RuntimeError, ZeroDivisionError):  # hqq cannot pack this, or takes it for floats
                                 continue
                             tensors |= {f"{name}.{key}": value for key, value in stored.items()}
                             values[f"{name}.weight"] = decoded_by_hqq
@@ -202,7 +202,7 @@ with tempfile.TemporaryDirectory() as temporary:
                 values[f"{name}.weight"] = decoded_by_modelopt
         compare("modelopt", tensors, values, {"quant_method": "modelopt", "quant_algo": "NVFP4"})
 
-        # What the programs decode out of the committed containers.
+        # The values that the programs decode from the committed files.
         def source(pattern):
             path = next(Path(packages).rglob(pattern))
             spec = importlib.util.spec_from_file_location(path.stem, path)

@@ -113,8 +113,8 @@ def main():
             for name, x in tensors.items():
                 x32 = x.astype(np.float32)
                 q, scale = map(np.asarray, functions.quantize_int8(jnp.asarray(x32), axis=axis))
-                # XLA on the CPU multiplies by 1/127, and by the reciprocal of a broadcast scale, even unjitted: the two
-                # agree except within an ulp of a tie. The seed's arithmetic is a division, which NumPy rounds correctly.
+                # Even without jit, XLA on the CPU multiplies by 1/127 and by the reciprocal of a broadcast scale. The results agree except
+                # within an ulp of a tie. eformer's source says division, which NumPy rounds correctly.
                 amax = np.abs(x32).max(axis=axis, keepdims=True)
                 divided = amax / np.float32(127) + np.finfo(np.float32).tiny
                 check(f"int8.{axis}.{name}.scale", ours[name + ".scale"], divided)
@@ -134,7 +134,7 @@ def main():
                 theirs = config.quantize(jnp.asarray(x.astype(np.float32)), dtype=kind)
                 check(f"{kind}.{name}.weight", ours[name + ".weight"], np.asarray(theirs.weight))
 
-        # compute=input: absmax, tiny, the division and the stored scale in the input's type. F32 and F64 are F32 there.
+        # compute=input: absmax, tiny, the division and the stored scale are in the dtype of the input. F32 and F64 are both F32 there.
         for block in (2, 48, 64):
             out = folder / f"input.{block}.safetensors"
             quantscope("quantize", source, "--spec", f"nf4:block={block}:compute=input", "-o", out)
@@ -144,8 +144,8 @@ def main():
                 padded = pad(x, block)
                 packed, absmax = functions.single_quantize_and_pack_nf4(jnp.asarray(padded), block_size=block)
                 if x.dtype == np.float16:
-                    # XLA's f16 division on the CPU is not correctly rounded (a quarter of the quotients are an ulp off):
-                    # the seed's own lines, with IEEE division.
+                    # f16 division of XLA on the CPU is not correctly rounded: a quarter of the quotients are one ulp off. So eformer's
+                    # lines are repeated here with IEEE division.
                     blocks = padded.reshape(*padded.shape[:-1], -1, block)
                     normalized = divided_in(np.float16, blocks, np.abs(blocks).max(-1, keepdims=True) + np.finfo(np.float16).tiny)
                     codes = np.abs(normalized.astype(np.float32)[..., None] - np.asarray(functions.get_nf4())).argmin(-1)
@@ -161,7 +161,7 @@ def main():
                 x = x.astype(np.float32) if x.dtype == np.float64 else x
                 q, scale = map(np.asarray, functions.quantize_int8(jnp.asarray(x), axis=axis))
                 lowest += int((q == -128).sum())
-                # As above: the division that the source states, rounded to the input's type; XLA's is an ulp off in F16 and F32.
+                # As above: the division in eformer's source, rounded to the dtype of the input. XLA's is one ulp off in F16 and F32.
                 amax = np.abs(x).max(axis=axis, keepdims=True)
                 tiny = np.asarray(ml_dtypes.finfo(x.dtype).tiny, np.float32)
                 divided = (divided_in(x.dtype, amax, np.asarray(127, x.dtype)).astype(np.float32) + tiny).astype(x.dtype)
@@ -175,7 +175,8 @@ def main():
                 check(f"int8.input.{axis}.{name}.eformer", np.where(near, q, ours[name + ".weight"]), q)
         check("int8.input.lowest integers", lowest > 0, True)
 
-        # Files: the reference writer's bytes. A plain bf16 copy of bf16 tensors changes nothing but names our metadata.
+        # The files must equal those of the reference writer byte for byte. A plain bf16 copy of bf16 tensors changes nothing but names our
+        # metadata.
         out = folder / "input.64.safetensors"
         again = folder / "again.safetensors"
         with safe_open(out, "np") as opened:

@@ -19,14 +19,14 @@ from exports import LINEAR, apart, check, cli, export, folder_tensors, load, log
 def compare_logits(name, folder, plain, decodes=False):
     try:
         model = load(folder)
-    except Exception as error:  # what the peer says is the result
+    except Exception as error:  # an exception of the peer is a test result
         check(f"{name} loads in transformers", False, f"{type(error).__name__}: {error}")
         return
     theirs = logits_of(load(plain))
-    if decodes:  # its products round in another order: near as they are, equal once the model is dequantized
+    if decodes:  # its products round in another order, so they are close; after dequantizing the model they are equal
         near = apart(logits_of(model), theirs)
         check(f"{name} logits of its own product", near < 0.02, f"are {near} apart")
-        model = load(folder).dequantize()  # anew: a product repacks the codes
+        model = load(folder).dequantize()  # loaded again, because a product repacks the codes
     ours = logits_of(model)
     check(f"{name} logits", torch.equal(ours, theirs), f"differ by up to {(ours - theirs).abs().max().item()}")
 
@@ -76,7 +76,7 @@ def compressed_tensors(work, linear):
             state = {key[len(module):]: value for key, value in fields.items() if key.startswith(module)}
             back = compressor.decompress(state, scheme)["weight"].to(values[name].dtype)
             check(f"compressed-tensors {spec} {name}", same_bits(back, values[name]), f"{(back.float() - values[name].float()).abs().max()}")
-        if "sym=no" not in spec:  # transformers 5.23 expects zero points that are not packed, as no version writes them
+        if "sym=no" not in spec:  # transformers 5.23 expects zero points that are not packed; no version writes these
             compare_logits(f"compressed-tensors {spec}", out, plain)
     out = work / "ctmixed"
     plain = work / "ctmixed.plain"
@@ -116,7 +116,7 @@ def gguf_files(work):
     writer.write_header_to_file(), writer.write_kv_data_to_file(), writer.write_tensors_to_file(), writer.close()
     for spec in ("q4_0", "q8_0", "q5_1", "iq4_nl", "mxfp4:dialect=ggml", "bf16"):
         out, values = work / f"{spec.split(':')[0]}.gguf", work / "values.safetensors"
-        # Rows of 192 and 544 are whole blocks of 32.
+        # Rows of 192 and 544 values are whole blocks of 32.
         done = subprocess.run([cli, "quantize", source, "--spec", spec, "--layout", "gguf", "-o", out], capture_output=True, text=True)
         check(f"gguf {spec} is written", done.returncode == 0, done.stderr)
         subprocess.run([cli, "dequantize", out, "-o", values], check=True, capture_output=True)
@@ -155,7 +155,7 @@ def llm_int8(work, linear):
         scb = fields[name[: -len("weight")] + "SCB"]
         back = F.int8_vectorwise_dequant(fields[name], scb)
         check(f"llm-int8 {name}", same_bits(back.to(values[name].dtype), values[name]), f"{(back - values[name].float()).abs().max()}")
-    try:  # activations are quantized too, so that logits are near, not equal
+    try:  # activations are quantized too, so the logits are close, not equal
         model = load(out)
         ours, theirs = logits_of(model), logits_of(load(plain))
         near = apart(ours, theirs)

@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 from checks import Checks, quantscope
 
 formats = "q4_0 q4_1 q5_0 q5_1 q8_0 q2_k q3_k q4_k q5_k q6_k iq4_nl iq4_xs tq1_0 tq2_0 mxfp4:dialect=ggml nvfp4:dialect=ggml".split()
-searched = {"q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq4_xs"}  # gguf decodes them and iq4_nl only; nvfp4 not at all
+searched = {"q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq4_xs"}  # gguf only decodes these and iq4_nl; it does not have nvfp4
 check = Checks()
 worst, same = {}, {}
 

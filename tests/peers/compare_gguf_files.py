@@ -72,7 +72,7 @@ def main():
                 if x.ndim == 2 and kind == "BF16":
                     w.add_tensor(name, gguf.quantize(x, number), raw_dtype=number)
                 elif x.ndim == 2 and kind not in plain and x.size % (4 * elements) == 0:
-                    rows = x.reshape(-1, 2 * elements) if x.shape[-1] % elements else x  # rows are whole blocks
+                    rows = x.reshape(-1, 2 * elements) if x.shape[-1] % elements else x  # rows must be whole blocks
                     blocks = libgguf.quantize_rows(np.ascontiguousarray(rows), libgguf.GGMLQuantizationType[kind])
                     w.add_tensor(name, np.asarray(blocks).reshape(rows.shape[0], -1), raw_dtype=number)
                 else:

@@ -49,7 +49,7 @@ def decoded(file, name):
         scale, bias = (np.repeat(file[name + field][()].astype(np.float32), block, axis=1) for field in (".scale", ".bias"))
         return values.astype(np.float32) * scale + bias
     else:
-        levels = values.astype(np.float32) - np.float32(2 ** (bits - 1) - (0 if "sym=no" in spec else 1)) # from -7, or from -8
+        levels = values.astype(np.float32) - np.float32(2 ** (bits - 1) - (0 if "sym=no" in spec else 1)) # starts at -7 or -8
     if name + ".zero" in file:
         levels = levels - np.repeat(file[name + ".zero"][()].astype(np.float32), block, axis=1)[:, : shape[1]]
     return levels * np.repeat(file[name + ".scale"][()].astype(np.float32), block, axis=1)[:, : shape[1]]
@@ -71,7 +71,7 @@ with tempfile.TemporaryDirectory() as folder:
             for name in plain.files:
                 value = decoded(file, name) if name + ".codes" in file else file[name][()]
                 check(f"{spec} {name}", value.shape == plain[name].shape and np.array_equal(value, plain[name]))
-    # Identity: values in their own type, bfloat16 as the float of 16 bits that libhdf5 converts.
+    # Format `bf16`: values in their own dtype. bfloat16 is a 16-bit float type that libhdf5 converts.
     quantize("bf16", "hdf5", folder / "out.h5")
     quantize("bf16", "npz", folder / "out.npz")
     plain = np.load(folder / "out.npz")

@@ -28,7 +28,7 @@ def same(a, b):
 def matrices():
     r = np.random.default_rng(29)
     out = {}
-    for shape in ((1, 128), (7, 384), (64, 1024), (3, 40960)):  # rows shorter and longer than what a core takes at once
+    for shape in ((1, 128), (7, 384), (64, 1024), (3, 40960)):  # rows shorter and longer than what a core processes at once
         x = r.standard_normal(shape)
         kinds = {
             "normal": x,

@@ -62,7 +62,7 @@ def made_by_onnx(path):
     tensors, lines = [], []
     for number in sorted(TensorProto.DataType.values()):
         kind = TensorProto.DataType.Name(number)
-        if kind in ("UNDEFINED", "STRING", "COMPLEX128") or kind.startswith("FLOAT6"):  # named with the reason
+        if kind in ("UNDEFINED", "STRING", "COMPLEX128") or kind.startswith("FLOAT6"):  # refused with a reason
             continue
         try:
             dtype = np.dtype(helper.tensor_dtype_to_np_dtype(number))
@@ -106,7 +106,7 @@ def debian_tensors(path):
         try:
             tensor.ParseFromString(file.read_bytes())
             values = numpy_helper.to_array(tensor)
-        except Exception:  # sequences, optionals
+        except Exception:  # sequences and optionals
             continue
         if values.dtype == object or values.dtype == np.complex128 or tensor.data_type == TensorProto.STRING or str(values.dtype) not in names or size > 30 << 20 or not tensor.dims and not values.size:
             continue

@@ -119,7 +119,7 @@ def databases(folder):
                         store = ts.open({"driver": ("zarr", "zarr3")[i % 2], "kvstore": {"driver": "ocdbt", "base": f"file://{folder / name}/", "config": config, "path": f"layers.{i}.kernel/"}}, create=True, dtype=("float32", "bfloat16", "int8")[i % 3], shape=[13, 9 + i], chunk_layout=ts.ChunkLayout(chunk_shape=[4, 5])).result()
                         values = some(str(store.dtype.name), (13, 9 + i), i)
                         store[: 13 if i % 2 else 6].write(values[: 13 if i % 2 else 6]).result()
-                        store[:2, :2].write(values[2:4, 2:4]).result() # older versions
+                        store[:2, :2].write(values[2:4, 2:4]).result() # an older version of the values stays in the database
                     yield name, folder / name
 
 

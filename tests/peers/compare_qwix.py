@@ -129,7 +129,7 @@ def main():
                     values = np.asarray(under.qvalue)
                     values = values.view(np.uint8) if format in floats else values.astype(np.int32)
                     same = codes == values
-                    # What differs is one code apart, where the exact quotient is a tie to within two ulps.
+                    # Codes that differ must be one apart, and the exact quotient must be within two ulps of a tie.
                     wide = shaped
                     for axis, (n, m) in enumerate(zip(x.shape, shaped.shape)):
                         wide = np.repeat(wide, n // m, axis)

@@ -58,16 +58,16 @@ def gptq(work):
         for name in names:
             check(f"gptq {spec} {name} near what was analysed", near(values[name], analysed[name], 2))
         title = f"gptq {spec} {' '.join(more)}"
-        # Its tokenizer's loader wants a token for padding, which the sample model has not.
+        # The loader of its tokenizer needs a padding token, which the sample model does not have.
         edit_json(out / "tokenizer_config.json", lambda said: said.update(pad_token="\u0100"))
         for loader in ("gptqmodel", "transformers"):
             try:
                 if loader == "gptqmodel":
                     model = GPTQModel.load(str(out), device="cpu", backend=BACKEND.GPTQ_TORCH, dtype=torch.float16).model
                 else:
-                    # What it leaves out is at random values; its other kernels are compiled when they are first used.
+                    # tensors missing in the file get random values; other kernels are compiled on first use
                     model = load(out, torch.float16, device_map="cpu", quantization_config=GPTQConfig(bits=int(spec[3]), backend="gptq_torch"))
-            except Exception as error:  # what the peer says is the result
+            except Exception as error:  # an exception of the peer is a test result
                 check(f"{title} loads in {loader}: {type(error).__name__}: {error}", False)
                 continue
             farthest = max(farthest, serve_gptq(f"{loader}: {title}", out, model, values, names))

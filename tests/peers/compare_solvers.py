@@ -40,7 +40,7 @@ with tempfile.TemporaryDirectory() as folder:
         save({"w": x}, folder / "x.safetensors")
         for spec, settings, how in GPTQ + AWQ:
             if "gptq" in settings and rows * k and k % int(how.get("blocksize", 1)):
-                continue  # groups that straddle its blocks
+                continue  # groups would cross the blocks of GPTQ
             out = folder / "out.safetensors"
             quantscope("quantize", folder / "w.safetensors", "--spec", spec, "--solver", settings, "--activations",
                        folder / "x.safetensors", "--layout", "plain", "-o", out)

@@ -35,7 +35,7 @@ def weights():
 
 
 def compare(name, shard_bytes, split, quantization):
-    entries = [w for w in weights() if w["data"].size or not quantization]  # the writer cannot quantize what is empty
+    entries = [w for w in weights() if w["data"].size or not quantization]  # the writer cannot quantize empty tensors
     groups = [entries[:split], entries[split:]] if split else [entries]
     with tempfile.TemporaryDirectory() as scratch:
         manifest = write_weights.write_weights(groups, scratch, shard_bytes, False, quantization)

@@ -107,7 +107,7 @@ def theirs(kind, numbers):
     out["broadcast_in_dim"] = (again(kind, wide) if kind != "ternary" and kind != "binary" else None)
     out["broadcast_in_dim"] = wide if out["broadcast_in_dim"] is None else out["broadcast_in_dim"].materialize()
     out["convert_element_type"] = implicit(lambda a: lax.convert_element_type(a, jnp.bfloat16))(QUANTIZE[kind](given["w"])).materialize()
-    # Array8B ignores the dimension numbers and rounds to bf16 where the left side is dense: compared with bf16's error.
+    # Array8B ignores the dimension numbers and rounds to bf16 if the left side is dense. So the tolerance is that of bf16.
     right = dims((1,), (0,))
     out["dot_general.rhs"] = lax.dot_general(x, whole, right) if kind == "int8" else dot(x, q, right)
     out["dot_general.lhs"] = dot(q, z, dims((1,), (0,)))
@@ -122,8 +122,8 @@ def theirs(kind, numbers):
     return {f"{kind}.{name}": np.array(value).astype(np.float32) for name, value in out.items()}
 
 
-# Moved or computed by one rounding: the bits. int8: XLA multiplies by 1/127, so scales are an ulp off. Sums in another
-# order and XLA's own exp, log and pow: a few ulps of the terms. bf16 results: its last place.
+# Values that are only moved, or computed with one rounding, must have equal bits. int8: XLA multiplies by 1/127, so scales may be one ulp
+# off. Sums in another order and XLA's own exp, log and pow: some ulps of the terms. bf16 results: the last digit.
 def tolerance(name):
     kind, operation = name.split(".", 1)
     if operation in ("dot_general.seed_kernel", "convert_element_type"):
@@ -142,7 +142,7 @@ def same(name, ours, reference):
     else:
         floor = limit * np.abs(reference[np.isfinite(reference)]).max(initial=0)  # terms may cancel
         good = np.isclose(ours, reference, rtol=limit, atol=floor, equal_nan=True)
-        if name.startswith("int8"):  # a quotient within an ulp of a tie may round to the other code
+        if name.startswith("int8"):  # a quotient within an ulp of a tie may get the other code
             good |= good.mean() > 0.999
     if good.all():
         return None
@@ -153,7 +153,7 @@ def same(name, ours, reference):
 def kernel_conditions():
     """Where the seed's kernel path says "not applicable" (None), with its kernel replaced by a mark."""
     functions._USE_KERNEL_ON_TPU = True
-    ArrayNF4.ndim = property(lambda array: len(array.shape))  # its conditions ask for one, and it has none
+    ArrayNF4.ndim = property(lambda array: len(array.shape))  # eformer's conditions read ndim, which the class does not have
     nf4_module.nf4_matmul = lambda x, *t, kernel, **k: jnp.zeros((x.shape[0], t[0].shape[2] if not k.get("backward") else t[0].shape[2]))
     q = lambda *shape: ArrayNF4.quantize(jnp.ones(shape), BLOCK)
     d = lambda *shape: jnp.ones(shape)
@@ -180,7 +180,7 @@ def kernel_conditions():
     return found
 
 
-# What dot_general_test.cpp expects of the same cases, in the same words.
+# The cases that dot_general_test.cpp expects, with the same names.
 APPLIES = {"rhs", "rhs of rank 3", "lhs"}
 
 
@@ -221,5 +221,5 @@ def main():
     sys.exit(1 if failed or not passed else 0)
 
 
-with jax.disable_jit():  # jitted, XLA fuses the products and sums of the decode
+with jax.disable_jit():  # with jit, XLA would fuse multiply and add of the decode
     main()

@@ -89,7 +89,7 @@ class Packages:
             inputs = torch.tensor(x, dtype=torch.float64)
             scales = me._search_best_scale(None, None, [layer], inputs, kwargs={})[2]
             scaled = layer.weight.data * scales
-            if clip:  # it takes output channels 64 at a time
+            if clip:  # the package processes output channels 64 at a time
                 many = torch.cat([scaled] * 64)
                 most = me._compute_best_clip(many, inputs / scales)[: w.shape[0]]
                 scaled = torch.clamp(scaled.reshape(w.shape[0], -1, group), -most, most).reshape(w.shape)
@@ -123,7 +123,7 @@ def layer(seed, rows, k, m):
     return w, x.astype(np.float32)
 
 
-# spec, settings, what the package is asked for
+# spec, settings, arguments of the package
 GPTQ = [
     ("int4:dialect=ct:block=32", "gptq:block=32", dict(bits=4, sym=True, blocksize=32, group_size=32)),
     ("int4:sym=no:block=32", "gptq", dict(bits=4, sym=False, group_size=32)),
@@ -135,7 +135,7 @@ GPTQ = [
 AWQ = [
     ("int4:block=32", "awq", dict(bits=4, zero_point=False, group=32, duo=False, clip=False)),
     ("int3:sym=no:block=32", "awq:duo=yes", dict(bits=3, zero_point=True, group=32, duo=True, clip=False)),
-    # Without zero points: those of a range that is clipped on both sides are halves, whose rounding is a matter of ulps.
+    # Without zero points: if a range is clipped on both sides, zero points are halves, and their rounding depends on single ulps.
     ("int3:block=32", "awq:clip=yes", dict(bits=3, zero_point=False, group=32, duo=False, clip=True)),
     ("int2:block=32", "awq:duo=yes:clip=yes", dict(bits=2, zero_point=False, group=32, duo=True, clip=True)),
 ]

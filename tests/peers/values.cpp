@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// peer_values IN.safetensors OUT.safetensors: the operations of value_cases.h on the tensors of IN, for compare_values.py.
+// peer_values IN.safetensors OUT.safetensors: runs the operations of value_cases.h on the tensors of IN, for
+// compare_values.py.
 #include "tests/core/value/value_cases.h"
 
 #include "core/model/safetensors/safetensors.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The golden vectors of tests/data/golden, read without any code of the workbench.
+// Reads the golden vectors in tests/data/golden. Shares no code with the workbench.
 
 #include <cstdint>
 #include <cstring>
@@ -35,6 +35,6 @@ struct GoldenFile {
 };
 
 GoldenFile readGolden(const std::filesystem::path& path);
-std::vector<GoldenFile> goldenFiles(); ///< all of them
+std::vector<GoldenFile> goldenFiles(); ///< all files in tests/data/golden
 
 } // namespace qs::test

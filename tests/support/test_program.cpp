@@ -52,7 +52,8 @@ bool addOtherMain(const char* flag, OtherMain run) {
 int main(int argc, char** argv) {
     using namespace qs::test;
     if (argc > 1)
-        if (const auto other = otherMains().find(argv[1]); other != otherMains().end()) return other->second(argc, argv);
+        if (const auto other = otherMains().find(argv[1]); other != otherMains().end())
+            return other->second(argc, argv);
     Application app(argc, argv);
     if (!QDir::setCurrent(QCoreApplication::applicationDirPath() + QStringLiteral("/" QS_ROOT_FROM_BIN))) return 2;
     const auto test = argc > 1 ? tests().find(argv[1]) : tests().end();
@@ -61,6 +62,6 @@ int main(int argc, char** argv) {
         for (const auto& [name, make] : tests()) std::fprintf(stderr, "  %s\n", name.c_str());
         return 2;
     }
-    argv[1] = argv[0]; // QtTest reads its own options from here on
+    argv[1] = argv[0]; // QtTest reads its own options from argv[1] on
     return QTest::qExec(test->second().get(), argc - 1, argv + 1);
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A test program holds the tests of a folder. Each source has one test class and names it once, at its end: QS_TEST(Class).
+// A test program contains the tests of one folder. Each source has one test class, registered by QS_TEST(Class) at its
+// end.
 //     PROGRAM SOURCE [OPTIONS OF QTTEST]   runs the class of SOURCE, e.g. `test_core_model npz_test emptyArchive`
 //     PROGRAM                              prints the names of all sources
-// Every program runs in the root of the checkout, so paths in tests are relative to it.
+// Programs run in the root of the checkout, so paths in tests are relative to it.
 
 #include <QDir>
 #include <QTest>
 
 #include <memory>
 
-// Qt's own limit, 5 s, is too short for a sanitized build on a busy machine. A wait that succeeds takes no longer than before.
+// Qt's default timeout of 5 s is too short for a sanitized build on a busy machine. A successful wait takes no longer
+// than before.
 #undef QTRY_VERIFY
 #undef QTRY_COMPARE
 #define QTRY_VERIFY(condition) QTRY_VERIFY_WITH_TIMEOUT((condition), qs::test::kWait)
@@ -18,19 +20,21 @@
 
 namespace qs::test {
 
-/// How long a test waits for what must come, in ms.
+/// Longest wait for an event in a test, in ms.
 inline constexpr int kWait = 60'000;
 
 using MakeTest = std::unique_ptr<QObject> (*)();
 using OtherMain = int (*)(int argc, char** argv);
 
-/// Of a path relative to the root of the checkout, for what names files by their whole path.
+/// The absolute path of a path relative to the root of the checkout.
 inline QString wholePath(const QString& path) { return QDir::current().absoluteFilePath(path); }
 
-/// Called before main() by QS_TEST. `file` is the path of the source; its name without folder and suffix names the test.
+/// Called by QS_TEST before main(). `file` is the path of the source; its name without folder and suffix is the name of
+/// the test.
 bool addTest(const char* file, MakeTest make);
 
-/// Called before main() by QS_OTHER_MAIN: `PROGRAM flag ...` calls `run` instead of a test, without an application object.
+/// Called by QS_OTHER_MAIN before main(). `PROGRAM flag ...` then calls `run` instead of a test, without an application
+/// object.
 bool addOtherMain(const char* flag, OtherMain run);
 
 } // namespace qs::test
@@ -39,6 +43,6 @@ bool addOtherMain(const char* flag, OtherMain run);
     [[maybe_unused]] static const bool added##Class =                                                                  \
         qs::test::addTest(__FILE__, []() -> std::unique_ptr<QObject> { return std::make_unique<Class>(); });
 
-/// For tests that start their own program again, as another process.
+/// For tests that start their own program as a child process.
 #define QS_OTHER_MAIN(flag, function)                                                                                  \
     [[maybe_unused]] static const bool added##function = qs::test::addOtherMain(flag, function);

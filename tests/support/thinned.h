@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Sanitized code is 5 to 20 times slower. Tests over very many combinations take some of them there, spread evenly;
-// unsanitized builds take all.
+// Sanitized code is 5 to 20 times slower. There, tests with very many combinations run only some of them, evenly
+// spread. Other builds run all combinations.
 
 #include <cstddef>
 
@@ -15,7 +15,8 @@ inline constexpr std::size_t kThinning = 5;
 inline constexpr std::size_t kThinning = 1;
 #endif
 
-/// Whether the combination of this number is among those taken. The steps are prime, so that no inner loop falls in with them.
+/// True if combination number `turn` is to run. The steps are prime numbers, so they do not match the length of an
+/// inner loop.
 inline bool taken(std::size_t turn) { return turn % kThinning == 0; }
 
 } // namespace qs::test
