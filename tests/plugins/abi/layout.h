@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a compiler makes of the header, beside what layout.inc says. */
+/* The layout of the structs as compiled, beside the layout listed in layout.inc. */
 #ifndef QS_TESTS_ABI_LAYOUT_H
 #define QS_TESTS_ABI_LAYOUT_H
 #include "plugins/abi/quantscope_backend.h"
@@ -8,9 +8,9 @@
 
 typedef struct {
     const char* type;
-    const char* field;           /* NULL: the row is the struct itself */
+    const char* field;           /* NULL: the row is about the struct itself */
     size_t offset, size;         /* as compiled */
-    size_t wantOffset, wantSize; /* as committed; of a struct: the number of its fields, sizeof */
+    size_t wantOffset, wantSize; /* as listed in layout.inc; for a struct: number of fields, sizeof */
 } qs_layout_row;
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The structs of the backend interface lie as layout.inc says, for a C and for a C++ compiler, without hidden padding;
-// and the list names every field of every struct.
+// The structs of the backend interface must have the layout of layout.inc, in C and in C++, without hidden padding. The
+// list must name every field of every struct.
 #include "tests/plugins/abi/layout.h"
 #include "tests/support/test_program.h"
 
@@ -63,7 +63,7 @@ void AbiLayout::everyStructIsListed() {
     QVERIFY(declared.size() > 10);
     QCOMPARE(listed, declared);
     QVERIFY(text.startsWith(QStringLiteral("/* SPDX-License-Identifier: Apache-2.0 */")));
-    // It stands alone: <stdint.h> and nothing else.
+    // The header includes only <stdint.h>.
     QCOMPARE(text.count(QStringLiteral("#include")), 1);
     QVERIFY(text.contains(QStringLiteral("#include <stdint.h>")));
 }
@@ -76,8 +76,8 @@ void AbiLayout::growingStructsBeginWithTheirSize() {
     }
 }
 
-/// Each field says on its line, or just above, what it is for: who owns it, in which unit. Sizes and padding are
-/// explained once, at the top.
+/// Each field needs a comment on its line or above: its meaning, owner and unit. Sizes and padding are explained once,
+/// at the top.
 void AbiLayout::everyFieldIsExplained() {
     QFile header(QStringLiteral(QS_SOURCE_DIR "/plugins/abi/quantscope_backend.h"));
     QVERIFY(header.open(QIODevice::ReadOnly));
@@ -95,7 +95,7 @@ void AbiLayout::everyFieldIsExplained() {
             continue;
         }
         field += u' ' + line;
-        if (!field.contains(u';')) continue; // a function's declaration goes on
+        if (!field.contains(u';')) continue; // the declaration of a function continues on the next line
         const bool known = field.contains(QLatin1String(" struct_size;")) || field.contains(QLatin1String(" pad;"));
         QVERIFY2(said || known || field.contains(QLatin1String("/*")), qPrintable(field));
         explained += !known;

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A backend that works, y = x W^T in f32, until it is told to fail: option "fault" = "STEP:KIND". Steps are the table's
- * functions. Kinds crash, hang, abort, exit, noise, wire (bytes on the control socket), forge_* (frames on it), hangup
- * (closes it), child (leaves a process behind, then crashes), daemon (one that leaves the group), secret, memory, wait (returns when cancelled) and failed, declined,
- * unavailable (the return codes) work in every step; the others are lies of one step. QS_BAD_FAULT builds a fault in;
- * QS_BAD_TABLE spoils the table.
+ * A backend with faults. Without a fault it works: y = x W^T in f32. The option "fault" is "STEP:KIND"; steps are the
+ * functions of the table. These kinds work in every step:
+ *   crash, hang, abort, exit, noise;
+ *   wire       writes bytes to the control socket
+ *   forge_*    writes frames to it
+ *   hangup     closes it
+ *   child      leaves a child process behind, then crashes
+ *   daemon     the same, with a child outside the process group
+ *   secret     fails if secrets were removed from the environment
+ *   memory     allocates without end
+ *   wait       returns when cancelled
+ *   failed, declined, unavailable    returns this code
+ * All other kinds give wrong data in one step. QS_BAD_FAULT builds a fault in. QS_BAD_TABLE makes the table invalid.
  */
 #define _GNU_SOURCE
 #include "plugins/abi/quantscope_backend.h"
@@ -66,13 +74,13 @@ static void hang(void) {
     for (;;) pause();
 }
 
-/* A frame that the worker did not write. */
+/* Writes a frame that the worker process did not write. */
 static void forge(const char* text, uint32_t length) {
     const uint32_t header[4] = {0x31575351, length, 0, 0};
     if (write(3, header, sizeof header) != sizeof header || write(3, text, strlen(text)) < 0) abort();
 }
 
-/* What is wrong with this step, if anything. */
+/* Produces the fault requested for this step, if any. */
 static int32_t fault(const char* step, const qs_host* host, qs_error* error) {
     if (lies(step, "crash")) {
         fprintf(stderr, "about to fall over\n\n");
@@ -101,7 +109,7 @@ static int32_t fault(const char* step, const qs_host* host, qs_error* error) {
         if (fork() == 0) hang();
         raise(SIGSEGV);
     }
-    if (lies(step, "daemon")) { /* a child that leaves group and session, as servers do */
+    if (lies(step, "daemon")) { /* a child that leaves process group and session, as daemons do */
         if (fork() == 0) {
             setsid();
             hang();
@@ -110,7 +118,7 @@ static int32_t fault(const char* step, const qs_host* host, qs_error* error) {
     }
     if (lies(step, "secret") && getenv("QS_TEST_NOT_A_SECRET") && !getenv("AWS_SECRET_ACCESS_KEY"))
         return fail(error, QS_INTERNAL, "the secret is not here");
-    if (lies(step, "memory")) { /* more than any machine has, a GiB at a time */
+    if (lies(step, "memory")) { /* allocates more than any machine has, a GiB at a time */
         for (int i = 0; i < 1 << 20; ++i)
             if (!malloc((size_t)1 << 30)) return fail(error, QS_INTERNAL, "there is an end of memory");
     }
@@ -195,7 +203,7 @@ static int32_t samples(const char* step, const qs_run_opts* opts, qs_run_result*
     result->n = opts->iters < result->cap ? opts->iters : result->cap;
     uint64_t sum = 0;
     for (uint32_t i = 0; i < result->n; ++i) sum += result->samples_ns[i] = 1000 + i;
-    /* As long as it says that it took, so that nothing else can be wrong with it. */
+    /* Sleeps for the time it reports, so that no other check of the timing fails. */
     if (!lies(step, "long")) usleep((useconds_t)(sum * opts->chain / 1000 + 1));
     if (lies(step, "zero")) result->samples_ns[0] = 0;
     if (lies(step, "one")) result->samples_ns[0] = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The misbehaving plugin as a source, with a fault; and a small product to give it.
+// The faulty plugin as a backend source, with a selected fault, and a small product to run on it.
 
 #include "core/bench/backend/backend.h"
 
@@ -16,13 +16,13 @@ inline BackendSource badSource(const std::string& fault = {}, const std::string&
     source.id = library + ".so";
     source.shipped = false;
     if (!fault.empty()) source.options.emplace_back("fault", fault);
-    releaseQuarantine(source); // of the case before: they share the file
+    releaseQuarantine(source); // set by the case before, which uses the same file
     return source;
 }
 
-/// Deadlines that a healthy worker keeps on a busy machine.
+/// Deadlines that a correct worker process meets on a busy machine.
 inline Deadlines patient() { return {20, 20, 20, 20, 20}; }
-/// The same, but for the step of `fault`, so that its hang is not tedious.
+/// The same, but shorter for the step of `fault`, so that a test of a hang is quick.
 inline Deadlines hurried(const std::string& fault) {
     auto deadlines = patient();
     const std::string step = fault.substr(0, fault.find(':'));
@@ -61,7 +61,7 @@ struct Product {
     }
 };
 
-/// Every step once, in order; the first Failure.
+/// Runs every step once, in order. Returns the first Failure.
 inline Outcome<void> wholeRun(Backend& backend, Product& product) {
     if (const auto said = backend.describe(); !said) return tl::unexpected(said.error());
     if (const auto devices = backend.devices(); !devices) return tl::unexpected(devices.error());
@@ -76,7 +76,9 @@ inline Outcome<void> wholeRun(Backend& backend, Product& product) {
         return tl::unexpected(runs.error());
     if (const auto text = backend.artifact(kernel->handle, "source"); !text) return tl::unexpected(text.error());
     backend.destroy(kernel->handle);
-    if (const auto again = backend.devices(); !again) return tl::unexpected(again.error()); // destroy() cannot tell
+    if (const auto again = backend.devices(); !again)
+        return tl::unexpected(again.error()); // destroy() returns no error, so
+                                              // one more step is needed
     return {};
 }
 

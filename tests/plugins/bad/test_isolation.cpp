@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A plugin that dies, hangs or babbles, in every step: a Failure with step and signal, in time; then quarantine and
-// retry.
+// A plugin that crashes, hangs or prints garbage in any step. The host must report a Failure with step and signal
+// within the deadline, then quarantine the plugin, and allow a retry.
 #include "bad_source.h"
 #include "tests/support/test_program.h"
 
@@ -21,7 +21,7 @@ private Q_SLOTS:
         const auto probe = probeBackend(source, patient(), {});
         QVERIFY2(probe, probe ? "" : probe.error().reason.c_str());
         QCOMPARE(q(probe->id), q("bad"));
-        QCOMPARE(probe->isolation, 1); // it asked for none, but it is a loaded library
+        QCOMPARE(probe->isolation, 1); // it requested none, but a loaded library always runs in a worker process
         auto opened = openBackend(source, patient(), {});
         QVERIFY2(opened, opened ? "" : opened.error().reason.c_str());
         Backend& backend = **opened;
@@ -71,7 +71,7 @@ private Q_SLOTS:
                     << q(step) + u':' + q(kind) << q("crashed") << q(reason).arg(q(step));
             QTest::addRow("%s hang", step) << q(step) + q(":hang") << q("hung") << q("hung in %1 for 0.4").arg(q(step));
         }
-        // One by one, within the question for all.
+        // These are called one by one within a single request.
         QTest::newRow("a device") << q("device:crash") << q("crashed") << q("crashed in devices (SIGSEGV)");
         QTest::newRow("a variant") << q("variant:hang") << q("hung") << q("hung in query for 0.4");
         QTest::addRow("open unavailable")
@@ -102,14 +102,15 @@ private Q_SLOTS:
         const bool fatal = state == q("crashed") || state == q("hung");
         QCOMPARE(quarantineReason(source).has_value(), fatal);
         if (!fatal) return;
-        if (opened) QCOMPARE(q((*opened)->devices().error().reason), q(ran.error().reason)); // it stays dead
+        if (opened)
+            QCOMPARE(q((*opened)->devices().error().reason), q(ran.error().reason)); // the worker process stays dead
         const auto again = openBackend(source, patient(), {});
         QVERIFY(!again);
         QCOMPARE(q(again.error().reason), q(ran.error().reason));
         releaseQuarantine(source);
         QVERIFY(probeBackend(source, patient(), {}));
     }
-    /// The socket is closed under the worker's own reader: that hears nothing any more, or ends at once.
+    /// The plugin closes the socket that the worker process reads. The worker then hangs or ends.
     void hangup() {
         const auto source = badSource("prepare:hangup");
         auto opened = openBackend(source, hurried("prepare:hangup"), {});
@@ -164,7 +165,7 @@ private Q_SLOTS:
         QCOMPARE(ran.error().state, RowState::Cancelled);
         QCOMPARE(q(ran.error().reason), q("stopped as asked"));
         QVERIFY(!quarantineReason(source));
-        if (!byJob) QVERIFY((*opened)->devices()); // the worker lives on
+        if (!byJob) QVERIFY((*opened)->devices()); // the worker process still runs
     }
     void cancelThatIsIgnored() {
         const auto source = badSource("bench:hang");

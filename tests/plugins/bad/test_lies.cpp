@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A plugin that answers, but not the truth: what can be seen is garbage (and quarantined), what cannot be known is
-// unknown.
+// A plugin that answers with wrong data. Data that is recognisably wrong is garbage, and the plugin is quarantined.
+// Values it does not give stay unknown.
 #include "bad_source.h"
 #include "tests/support/test_program.h"
 
@@ -36,7 +36,7 @@ private Q_SLOTS:
             {"bench:none", "bench: no sample"},
             {"bench:clock", "bench: clock 7"},
             {"prepare:forge_other", "prepare: an answer to another question"},
-            {"prepare:forge_empty", "prepare: no field 'handle'"}, // the seventh question of the run
+            {"prepare:forge_empty", "prepare: no field 'handle'"}, // the seventh request of the run
             {"prepare:forge_state", "prepare: 'state' is none that a worker reports"},
             {"prepare:forge_long", "prepare: a frame of 4294967280 bytes"},
         };
@@ -77,7 +77,7 @@ private Q_SLOTS:
         const auto source = badSource({}, QTest::currentDataTag());
         for (const bool open : {false, true}) {
             if (open && (reason.contains(q("state 17")) || reason.contains(q("no frame"))))
-                continue; // faults of probe()
+                continue; // these are faults of probe()
             releaseQuarantine(source);
             Failure failure{RowState::Ok, {}};
             if (open)
@@ -94,7 +94,7 @@ private Q_SLOTS:
         QVERIFY(!failed);
         QVERIFY(q(failed.error().reason).contains(q("vendor_function_that_nobody_has")));
     }
-    /// A table of an older interface: what lies beyond its end is unsupported, the rest works.
+    /// A table of an older interface: functions beyond its end are unsupported, all others work.
     void olderTable() {
         auto opened = openBackend(badSource({}, "bad_table_old"), patient(), {});
         QVERIFY(opened);
@@ -132,7 +132,7 @@ private Q_SLOTS:
         QVERIFY(!(*opened)->artifact(kernel->handle, "ptx")->has_value());
         const auto huge = (*opened)->artifact(kernel->handle, "huge");
         QVERIFY(!huge);
-        QCOMPARE(huge.error().state, RowState::Failed); // too long to show is no lie
+        QCOMPARE(huge.error().state, RowState::Failed); // an answer that is too long to show is a failure, not a lie
     }
     void limitThatIsNone() {
         auto opened = openBackend(badSource("query:limit"), patient(), {});
@@ -142,7 +142,7 @@ private Q_SLOTS:
         QVERIFY(support);
         QCOMPARE(support->variants.front().nmseLimit, 0.0);
     }
-    /// Not seen here: the gate of the benchmark looks at the numbers.
+    /// Isolation does not see a NaN in the output. The correctness check of the benchmark does.
     void nanCrosses() {
         auto opened = openBackend(badSource("execute:nan"), patient(), {});
         QVERIFY(opened);
@@ -164,7 +164,7 @@ private Q_SLOTS:
         const auto skewed = (*opened)->prepare(0, product.problem, "plain", {&weight, 1});
         QVERIFY(!skewed && skewed.error().reason.find("aligned") != std::string::npos);
         QVERIFY(!(*opened)->execute(77, {&product.act, 1}, {&product.out, 1}));
-        QVERIFY(wholeRun(**opened, product)); // none of that was the worker's fault
+        QVERIFY(wholeRun(**opened, product)); // none of these errors came from the worker process
     }
 };
 

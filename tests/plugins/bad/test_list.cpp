@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `backends` among plugins that misbehave: every one is a row, and the others go on; in the library and in the program.
+// Command `backends` with faulty plugins. Each must give a row, and the others must still be listed. Tested in the
+// library and in the program.
 #include "bad_source.h"
 
 #include "core/bench/backend/backend_list.h"
@@ -63,11 +64,11 @@ private Q_SLOTS:
         qunsetenv("QUANTSCOPE_PJRT_PLUGIN");
         QCOMPARE(q(pathOption()), QString());
     }
-    /// What a library defines is looked up in its tables, not searched for in its bytes.
+    /// Exported symbols are found by the ELF symbol table, not by a search in the bytes of the file.
     void definedSymbols() {
         const std::string query = "quantscope_backend_query";
         QVERIFY(elfDefines(pathOf("bad"), query));
-        QVERIFY(elfDefines(pathOf("bad_query"), query)); // with the older table of hashes
+        QVERIFY(elfDefines(pathOf("bad_query"), query)); // this library uses the older hash table
         for (const char* none : {"quantscope_backend_quer", "quantscope_backend_query2", "backend_query", "memcpy", ""})
             QVERIFY2(!elfDefines(pathOf("bad"), none) && !elfDefines(pathOf("bad_query"), none), none);
         QVERIFY(!elfDefines("/dev/zero", query) && !elfDefines("/", query) && !elfDefines("/nowhere", query));
@@ -78,16 +79,16 @@ private Q_SLOTS:
         QVERIFY(file.setPermissions(QFile::ReadOwner | QFile::WriteOwner));
         QVERIFY(file.open(QIODevice::ReadWrite) && file.resize(300 << 20) && file.seek(200 << 20));
         QVERIFY(file.write(QByteArray("\0GetPjrtApi\0", 12)) == 12 && file.flush());
-        const auto bytesRead = [] { // by this process so far
+        const auto bytesRead = [] { // bytes read by this process so far
             QFile io(q("/proc/self/io"));
             return io.open(QIODevice::ReadOnly) ? io.readAll().split('\n')[0].split(' ').last().toLongLong() : -1;
         };
         const auto before = bytesRead();
-        QVERIFY(!isPjrtPlugin(large.toStdString())); // a text in its bytes is no symbol
+        QVERIFY(!isPjrtPlugin(large.toStdString())); // a text in the file is not a symbol
         QVERIFY(elfDefines(large.toStdString(), query));
         QVERIFY2(before > 0 && bytesRead() - before < 100'000, qPrintable(QString::number(bytesRead() - before)));
     }
-    /// Cut short or overwritten anywhere: an answer, and no read beyond the file.
+    /// A truncated or overwritten file must give an answer, without a read beyond its end.
     void hostileTables() {
         QTemporaryDir folder;
         const QString path = folder.filePath(q("hostile.so"));
@@ -98,7 +99,7 @@ private Q_SLOTS:
             const QByteArray whole = file.readAll();
             QVERIFY(out.open(QIODevice::ReadWrite | QIODevice::Truncate | QIODevice::Unbuffered));
             QVERIFY(out.write(whole) == whole.size() && answer());
-            quint64 sections = 0; // e_shoff
+            quint64 sections = 0; // e_shoff: offset of the section headers
             memcpy(&sections, whole.constData() + 40, 8);
             int kept = 0, tried = 0;
             for (const char fill : {'\0', '\x7f', '\xff'})
@@ -109,12 +110,12 @@ private Q_SLOTS:
                         ++tried;
                         QVERIFY(out.seek(qint64(at)) && out.write(whole.constData() + at, 4) == 4);
                     }
-            QVERIFY(kept > 0 && kept < tried); // some of what was overwritten is not looked at
+            QVERIFY(kept > 0 && kept < tried); // some overwritten bytes are not read at all
             QVERIFY(answer());
             for (int part = 15; part >= 0; --part) QVERIFY(out.resize(whole.size() * part / 16) && !answer());
         }
     }
-    /// A backend with options of its own stands beside the plain one.
+    /// A backend with options is listed beside the plain one.
     void sourcesWithOptions() {
         const auto sources = backendSources({});
         const auto own = sourceWithOptions("openblas:coretype=default", sources);
@@ -129,13 +130,16 @@ private Q_SLOTS:
         for (const char* none : {"openblas", "openblas:", "openblas:coretype", "tpu:a=b", "openblas:=x", ""})
             QVERIFY2(!sourceWithOptions(none, sources), none);
     }
-    /// A PJRT plugin is no backend: pjrt runs on it, before what the environment says; another one is another source.
+    /// A PJRT plugin is not a backend: the backend pjrt uses it. --plugin wins over the environment. A second plugin
+    /// gives a second source.
     void pjrtPluginsByPath() {
         const QString fake = wholePath(q(QS_BAD_DIR "/fake_pjrt.so"));
         if (!QFile::exists(fake)) QSKIP("this build has no pjrt backend");
         QVERIFY(isPjrtPlugin(fake.toStdString()));
         QVERIFY(!isPjrtPlugin(pathOf("bad")) && !isPjrtPlugin("/etc/passwd") && !isPjrtPlugin("/nowhere"));
-        for (const auto& source : backendSources({})) QVERIFY(!isPjrtPlugin(source.path)); // pjrt.so says the word too
+        for (const auto& source : backendSources({}))
+            QVERIFY(!isPjrtPlugin(source.path)); // pjrt.so contains the symbol's
+                                                 // name, but does not export it
         qputenv("QUANTSCOPE_PJRT_PLUGIN", "/opt/first.so");
         const std::vector<std::string> named = {fake.toStdString()};
         auto sources = backendSources(named);
@@ -170,7 +174,7 @@ private Q_SLOTS:
         for (std::size_t i = 0; i < sources.size(); ++i) {
             const bool available = q(kExpected[i].second) == q("available");
             QVERIFY2(!rows[i].empty(), kExpected[i].first);
-            QCOMPARE(rows[i].size(), std::size_t(available ? 2 : 1)); // it has two devices
+            QCOMPARE(rows[i].size(), std::size_t(available ? 2 : 1)); // the plugin has two devices
             const auto& row = rows[i].front();
             QVERIFY2(q(rowStateText(row.status)) == q(kExpected[i].second), row.reason.c_str());
             QCOMPARE(row.device.has_value(), available);
@@ -226,7 +230,7 @@ private Q_SLOTS:
     void theProgram() {
         QTemporaryDir dir;
         QStringList arguments{q("backends"), q("--json"), dir.filePath(q("out.json"))};
-        qsizetype named = 0; // one that is not there is a wrong request: thatIsNotThere()
+        qsizetype named = 0; // a missing plugin is a wrong request; thatIsNotThere() tests it
         for (const auto& [library, status] : kExpected) {
             if (!QFile::exists(q(pathOf(library)))) continue;
             arguments << q("--plugin") << q(pathOf(library));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is left behind: no descriptor, no zombie, no process; and a worker that outlives its program is none.
+// Worker processes must leave nothing behind: no descriptor, no zombie, no process. No worker process may outlive the
+// program.
 #include "bad_source.h"
 #include "tests/support/test_program.h"
 
@@ -21,7 +22,7 @@ QString q(const char* text) { return QString::fromLatin1(text); }
 
 qsizetype descriptors() { return QDir(q("/proc/self/fd")).entryList(QDir::Files | QDir::System).size(); }
 
-/// Live processes, by what /proc says, whose status has `line` ("PPid:\t12").
+/// Running processes from /proc with this name, whose status file contains `line` ("PPid:\t12").
 QList<pid_t> processes(const QByteArray& name, const QByteArray& line) {
     QList<pid_t> found;
     for (const auto& entry : QDir(q("/proc")).entryList(QDir::Dirs)) {
@@ -37,7 +38,8 @@ QList<pid_t> processes(const QByteArray& name, const QByteArray& line) {
     return found;
 }
 
-/// Processes that a worker of this program has started, wherever they have gone.
+/// Processes started by a worker process of this program, in any group or session. They are found by a mark in their
+/// environment.
 QStringList withOurMark() {
     const QByteArray mark = "QUANTSCOPE_WORKER_MARK=" + QByteArray::number(getpid()) + '-';
     QStringList found;
@@ -51,7 +53,7 @@ QStringList withOurMark() {
 QByteArray childOf(pid_t parent) { return "PPid:\t" + QByteArray::number(parent); }
 QByteArray inGroup(pid_t leader) { return "NSpgid:\t" + QByteArray::number(leader); }
 
-const QByteArray kWorker = "quantscope-work"; // as long as the kernel keeps names
+const QByteArray kWorker = "quantscope-work"; // the kernel cuts process names to this length
 
 } // namespace
 
@@ -59,7 +61,8 @@ class TestProcesses : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void nothingIsLeftBehind() {
-        (void)probeBackend(badSource(), patient(), {}); // the thread that starts workers is here to stay
+        (void)probeBackend(badSource(), patient(), {}); // the first call starts the thread that starts worker
+                                                        // processes; it stays
         const auto before = descriptors();
         for (const char* fault : {"", "open:crash", "prepare:hang", "bench:exit", "execute:wire", "prepare:child"}) {
             auto opened = openBackend(badSource(fault), *fault ? hurried(fault) : patient(), {});
@@ -71,7 +74,7 @@ private Q_SLOTS:
         QCOMPARE(waitpid(-1, nullptr, WNOHANG), pid_t(-1)); // no zombie: there is no child at all
         QCOMPARE(errno, ECHILD);
     }
-    /// "prepare:child" forks; the fork carries the worker's name and group.
+    /// "prepare:child" forks; the child has the name and the group of the worker process.
     void childrenOfAPluginDieToo() {
         auto opened = openBackend(badSource("prepare:child"), patient(), {});
         QVERIFY(opened);
@@ -85,7 +88,7 @@ private Q_SLOTS:
                  kernel.error().reason.c_str());
         QTRY_COMPARE(processes(kWorker, inGroup(workers.front())).size(), qsizetype(0));
     }
-    /// One that has left the group and the session of its worker is found by the mark in its environment.
+    /// A child that left the group and session is found by the mark in its environment.
     void childrenThatLeaveTheGroupDieToo() {
         auto opened = openBackend(badSource("prepare:daemon"), patient(), {});
         QVERIFY(opened);
@@ -112,7 +115,7 @@ private Q_SLOTS:
         QVERIFY2(opened.error().reason.find("there is an end of memory") != std::string::npos,
                  opened.error().reason.c_str());
     }
-    /// A worker is started by a thread; the end of that thread must not end the worker.
+    /// A thread opens the backend. The end of that thread must not end the worker process.
     void theOpeningThreadMayEnd() {
         std::unique_ptr<Backend> backend;
         std::thread([&] { backend = std::move(*openBackend(badSource(), patient(), {})); }).join();
@@ -133,7 +136,7 @@ private Q_SLOTS:
         QCOMPARE(program.readAll().trimmed(), QByteArray("open"));
         const auto workers = processes(kWorker, childOf(pid_t(program.processId())));
         QCOMPARE(workers.size(), qsizetype(1));
-        QTest::qWait(100); // into the step that hangs
+        QTest::qWait(100); // waits until the step hangs
         program.kill();
         QVERIFY(program.waitForFinished());
         QTRY_VERIFY(!QFile::exists(q("/proc/%1").arg(workers.front())));
@@ -163,7 +166,7 @@ private Q_SLOTS:
         QVERIFY(failed.error().reason.find("/nowhere/quantscope-worker") != std::string::npos);
         QVERIFY(!quarantineReason(source));
     }
-    /// Another program that answers nothing: as a worker that ends without an answer.
+    /// A program that ends without an answer, started in place of the worker process.
     void anotherProgram() {
         qputenv("QS_WORKER", "/bin/true");
         const auto failed = probeBackend(badSource(), patient(), {});
@@ -188,7 +191,7 @@ private Q_SLOTS:
         QVERIFY(quarantineReason(source));
         auto other = source;
         other.options.emplace_back("path", "/opt/another-vendor.so");
-        QVERIFY(!quarantineReason(other)); // it may well work with that one
+        QVERIFY(!quarantineReason(other)); // this other option value may work
         QFile file(copy);
         QVERIFY(file.open(QIODevice::Append));
         file.write("x");
@@ -197,7 +200,7 @@ private Q_SLOTS:
     }
 };
 
-/// The other role of this program: opens a backend with the fault argv[2], says so, and waits for its end.
+/// Entry point of the child process: opens a backend with fault argv[2], prints "open", and waits until it is killed.
 static int hold(int argc, char** argv) {
     if (argc != 3) return 2;
     const std::string fault = argv[2];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A benchmark on a plugin that fails or lies: the row that each becomes, and another backend that goes on beside it.
+// A benchmark with a plugin that fails or lies: the row for each fault, while another backend still runs.
 #include "bad_source.h"
 
 #include "core/bench/run/benchmark.h"
@@ -12,20 +12,20 @@ namespace {
 
 QString q(const std::string& text) { return QString::fromStdString(text); }
 
-const std::string kBeside = "prepare:crash"; // and another backend that goes on
+const std::string kBeside = "prepare:crash"; // the fault tested together with another backend
 
-/// f32, no longer than a moment.
+/// A short plan with f32 only.
 BenchmarkPlan planWith(const std::string& fault) {
     BenchmarkPlan plan;
     plan.specs = {{"f32", *parseSpec("f32")}};
     plan.shapes = {{1, 64, 64, {}}};
     plan.secondsPerRow = 0.01;
-    plan.cacheBytes = 1 << 20; // few copies to make
+    plan.cacheBytes = 1 << 20; // small, so that few weight copies are made
     plan.artifacts = true;
     BackendSource cpu;
     cpu.id = "cpu";
     plan.backends = {badSource(fault)};
-    if (fault == kBeside) plan.backends.push_back(cpu); // its own checks take their time
+    if (fault == kBeside) plan.backends.push_back(cpu); // only there, because its checks take time
     const bool hangs = fault.ends_with(":hang");
     plan.open = [fault, hangs](const BackendSource& source, const Job& job) {
         return openBackend(source, hangs && source.id != "cpu" ? hurried(fault) : patient(), job);
@@ -42,7 +42,7 @@ private Q_SLOTS:
         QTest::addColumn<QString>("status");
         QTest::addColumn<QString>("reason");
         const std::tuple<const char*, const char*, const char*> faults[] = {
-            // Its times are made up: a microsecond for anything, on a machine of 4 GB/s by its own account.
+            // All its times are invented: a microsecond for anything, with a reported bandwidth of 4 GB/s.
             {"none:", "invalid", "times the measured read_bw roof"},
             {"bench:zero", "invalid", "a run is said to have taken 0 ns"},
             {"bench:one", "invalid", "a run is said to have taken 1 ns"},
@@ -86,8 +86,8 @@ private Q_SLOTS:
             QVERIFY2(q(row.reason).contains(reason), row.reason.c_str());
             QVERIFY(!row.medianNs && row.samples.empty() && !row.gflops && !row.speedup);
         }
-        QVERIFY(bad > 0); // one for each device, where it has said that it has two
-        QVERIFY(fine > 0 || QTest::currentDataTag() != kBeside); // nothing else is lost
+        QVERIFY(bad > 0);                                        // one row for each device, if it reported two
+        QVERIFY(fine > 0 || QTest::currentDataTag() != kBeside); // the other backend is not affected
     }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One suite over every backend: those that are shipped, the one that CONTRIBUTING.md teaches with, and one that lies.
+// Runs the conformance suite over all backends: the shipped ones, the example of CONTRIBUTING.md, and the faulty one.
 #include "core/bench/conformance/conformance.h"
 #include "tests/plugins/bad/bad_source.h"
 #include "tests/plugins/pjrt/real_plugin.h"
@@ -26,7 +26,7 @@ class ConformanceTest : public QObject {
 private Q_SLOTS:
     void initTestCase() {
 #if defined(__SANITIZE_ADDRESS__)
-        qunsetenv("QUANTSCOPE_PJRT_PLUGIN"); // may not open beside the sanitizer; tst_pjrt_real tries
+        qunsetenv("QUANTSCOPE_PJRT_PLUGIN"); // may not load under AddressSanitizer; real_plugin_test covers it
 #else
         if (test::whyNoRealPlugin().isEmpty()) qputenv("QUANTSCOPE_PJRT_PLUGIN", test::realPluginPath().toLocal8Bit());
 #endif
@@ -84,7 +84,7 @@ private Q_SLOTS:
         QVERIFY(found);
     }
     void whatItCannotIsSeen() {
-        // It multiplies f32 alone, whatever it promises: formats that it does not know are not declined.
+        // The faulty backend only multiplies f32 but accepts all formats.
         int failed = 0;
         for (const auto& one : checksOf(test::badSource(), {{"f32", "nf4"}, 5, test::patient()}))
             if (one.result == CheckResult::Failed) ++failed;

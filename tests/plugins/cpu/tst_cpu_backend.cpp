@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Our own kernels through the backend interface: every answer of the table.
+// The backend cpu (our kernels) through the backend interface: every function of the table.
 #include "plugins/cpu/cpu_backend.h"
 #include "tests/plugins/support/abi_module.h"
 #include "tests/support/test_program.h"
@@ -151,7 +151,7 @@ void CpuBackend::quantizes() {
             float most = 0;
             for (std::size_t i = 64; i < 100; ++i) most = std::max(most, std::fabs(problem.source[r * 100 + i]));
             QCOMPARE(scales[r * 2 + 1], most);
-            QCOMPARE(int(codes[r * 64 + 63]), 0x77); // the padding is code 7
+            QCOMPARE(int(codes[r * 64 + 63]), 0x77); // padding is code 7
         }
         QCOMPARE(table->execute(kernel, nullptr, 0, outs, 1, &error), QS_INVALID_ARGUMENT);
         table->kernel_destroy(kernel);
@@ -180,7 +180,7 @@ void CpuBackend::quantizesActivations() {
         outScale.role = "out_scale", outScale.dtype = "f32", outScale.out = scales, outScale.bytes = sizeof scales;
         qs_tensor* outs[] = {&out, &outScale};
         QCOMPARE(module->table()->execute(kernel, acts, 1, outs, 2, nullptr), QS_OK);
-        QCOMPARE(int(q[0]), 64); // 63.5 to even
+        QCOMPARE(int(q[0]), 64); // 63.5 rounds to even
         QCOMPARE(int(q[1]), -127);
         QCOMPARE(int(q[2]), 32);
         QCOMPARE(int(q[3]), 0);
@@ -241,7 +241,7 @@ void CpuBackend::artifacts() {
     table->kernel_destroy(kernel);
 }
 
-/// What is shown is code of the function that ran: vector multiplications in what multiplies, and its last instruction.
+/// The shown assembly must be the code that ran: it contains vector multiplications and the final return.
 void CpuBackend::assembly() {
     if (QStandardPaths::findExecutable(QStringLiteral("objdump")).isEmpty()) QSKIP("objdump is not installed");
     const qs_backend* table = module->table();
@@ -262,7 +262,7 @@ void CpuBackend::assembly() {
                 QCOMPARE(table->artifact(kernel, "asm", bytes.data(), need, &need, nullptr), QS_OK);
                 const std::string text = bytes.data();
                 QVERIFY2(text.find("not shown") == std::string::npos, text.c_str());
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) // these inline less
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) // sanitizers inline less
                 QVERIFY2(text.find("\tret") != std::string::npos && text.find("vmovups") != std::string::npos,
                          text.c_str());
                 const bool wide = text.find("zmm") != std::string::npos;
@@ -277,7 +277,7 @@ void CpuBackend::assembly() {
 }
 
 void CpuBackend::stopsWhenCancelled() {
-    // The reference takes minutes for this; the cancel comes from another thread.
+    // The reference variant takes minutes for this size; another thread cancels it.
     const AbiProblem problem({.weight = "int8", .m = 2048, .n = 64, .k = 64});
     qs_kernel* kernel = nullptr;
     const qs_backend* table = module->table();

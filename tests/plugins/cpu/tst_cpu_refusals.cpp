@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Our own kernels through the backend interface: every way to call it wrongly.
+// The backend cpu (our kernels) through the backend interface: all wrong calls.
 #include "plugins/cpu/cpu_backend.h"
 #include "tests/plugins/support/abi_module.h"
 #include "tests/support/test_program.h"
@@ -99,7 +99,7 @@ void CpuRefusals::refusesTensorsThatDoNotFit() {
              QS_NOT_FOUND);
 }
 
-// What lies beyond the caller's struct_size is neither read nor written.
+// Bytes beyond the caller's struct_size must not be read or written.
 void CpuRefusals::takesSmallerStructs() {
     AbiProblem problem({.weight = "nf4", .m = 1, .n = 4, .k = 64});
     auto support = sized<qs_support>();

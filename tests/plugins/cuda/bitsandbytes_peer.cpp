@@ -8,7 +8,7 @@
 namespace qs::test {
 namespace {
 
-/// What is needed of the CUDA runtime: codes are 0 for success.
+/// The needed functions of the CUDA runtime. They return 0 on success.
 struct Runtime {
     int (*malloc)(void**, std::size_t) = nullptr;
     int (*free)(void*) = nullptr;
@@ -19,7 +19,7 @@ struct Runtime {
     int (*eventRecord)(void*, void*) = nullptr;
     int (*eventWait)(void*) = nullptr;
     int (*eventMilliseconds)(float*, void*, void*) = nullptr;
-    /// x, codes, absmax, three of nested absmax, y, bias, M, N, K, block, 2 for nf4, stream
+    /// arguments: x, codes, absmax, three of nested absmax, y, bias, M, N, K, block, 2 for nf4, stream
     void (*gemm)(const void*, const void*, const void*, const void*, const void*, const void*, void*, const void*, int,
                  int, int, int, int, void*) = nullptr;
 };
@@ -28,7 +28,7 @@ std::string load(Runtime& runtime, const std::string& path) {
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) return dlerror();
     const auto resolve = [&](auto& function, const char* name) {
-        void* found = dlsym(library, name); // in what it depends on, too
+        void* found = dlsym(library, name); // dlsym also searches the libraries it depends on
         function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(found);
         return found != nullptr;
     };
@@ -46,7 +46,7 @@ struct Failure {
     std::string what;
 };
 
-/// Memory of the device; freed at the end.
+/// Buffers on the device, freed in the destructor.
 class Rooms {
 public:
     explicit Rooms(const Runtime& runtime) : runtime_(runtime) {}
@@ -62,7 +62,7 @@ public:
         void* at = nullptr;
         check(runtime_.malloc(&at, bytes));
         rooms_.push_back(at);
-        if (content) check(runtime_.memcpy(at, content, bytes, 1)); // to the device
+        if (content) check(runtime_.memcpy(at, content, bytes, 1)); // 1: host to device
         return at;
     }
 
@@ -87,7 +87,7 @@ void run(const Runtime& runtime, const Case& c, PeerRun& result) {
         rooms.check(runtime.lastError());
     };
     multiply(0);
-    rooms.check(runtime.memcpy(halves.data(), y, 2 * halves.size(), 2)); // waits
+    rooms.check(runtime.memcpy(halves.data(), y, 2 * halves.size(), 2)); // 2: device to host; waits for the kernel
     std::vector<float> values;
     values.reserve(halves.size());
     for (const std::uint16_t half : halves) values.push_back(std::bit_cast<float>(std::uint32_t(half) << 16));

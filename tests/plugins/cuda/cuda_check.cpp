@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// For a machine with a GPU: every variant of the backend cuda against the f64 result, then its time, then the goals of
-// tests/bench/README.md as ratios to what was measured beside them.
+// For a machine with a GPU. Compares every variant of the backend cuda with the f64 result and times it. Then prints
+// the goals of tests/bench/README.md as ratios to roofs and baselines measured in the same run.
 //   cuda_check [--quick] [--goals] [--plugin cuda.so] [--bitsandbytes libbitsandbytes_cuda130.so]
 //   --quick   fewer shapes, no times
 //   --goals   times only what the goals need
-//   --bitsandbytes   the CUDA library of an installed bitsandbytes, for the goal that is held against it
-// Exit 0: all right; 1: something wrong; 77: no device, nothing checked. A wrong variant is not timed.
+//   --bitsandbytes   the CUDA library of an installed bitsandbytes, the baseline of one goal
+// Exit code 0: all correct; 1: an error; 77: no device, nothing checked. A wrong variant is not timed.
 #include "tests/plugins/cuda/bitsandbytes_peer.h"
 #include "tests/plugins/cuda/reference_codes.h"
 #include "tests/plugins/support/abi_module.h"
@@ -26,7 +26,8 @@ int wrong = 0, right = 0;
 constexpr std::pair<int, int> kShapes[] = {{1, 64},     {15, 127},  {16, 128},  {33, 129},
                                            {130, 1000}, {64, 2100}, {600, 4230}}; // N, K
 
-/// Medians from memory in us: [weight, M, N, K, activations and operation][variant]; roofs in bytes or operations a us.
+/// Median times in us with cold caches: [weight, M, N, K, activations and operation][variant]. Roofs in bytes or
+/// operations per us.
 std::map<std::string, std::map<std::string, double>> cold;
 std::map<std::string, double> roofs;
 std::string keyOf(const Case& c) {
@@ -72,7 +73,8 @@ void checkProduct(AbiModule& module, const Case& c, bool time) {
     }
 }
 
-/// Sum (V - W)^2, sum W^2, max |V - W|, max |W| of what the codes mean; the problem's scale a row or block of it.
+/// Expected error sums: sum (V - W)^2, sum W^2, max |V - W|, max |W|, with V decoded from the codes. One scale per row
+/// or block, as in the problem.
 std::vector<double> wantedSums(const Case& c, const AbiProblem& problem, const ReferenceCodes& expected) {
     const qs_format& format = *problem.problem.weight;
     const std::vector<float> table = qs::floatTable(*qs::findFormat("fp8_e4m3"));
@@ -96,7 +98,7 @@ std::vector<double> wantedSums(const Case& c, const AbiProblem& problem, const R
     return sums;
 }
 
-/// Quantizers give the reference's bits, and the sums of f64.
+/// Quantizers must give the bits of the reference, and the error sums of f64.
 void checkQuantize(AbiModule& module, const Case& c, bool measures = false) {
     AbiProblem problem(c, 5, false);
     if (measures) problem.problem.op = "quantize_stats";
@@ -154,7 +156,7 @@ void showRoofs(AbiModule& module) {
     }
 }
 
-/// Bits are checked by checkQuantize(); here 30 runs are timed.
+/// Times 30 runs; checkQuantize() checks the bits.
 void timeQuantize(AbiModule& module, const Case& c, bool measures = false) {
     AbiProblem problem(c, 5, false);
     if (measures) problem.problem.op = "quantize_stats";
@@ -173,7 +175,7 @@ void goal(const char* what, double reached, double wanted) {
         std::printf("| %s | %.2f | not measured | |\n", what, wanted);
 }
 
-/// Each as a ratio that is to be at least what is wanted.
+/// Prints each goal as a ratio and the value it should reach.
 void showGoals(AbiModule& module, const std::string& bitsandbytes) {
     constexpr std::int64_t n = 8192, k = 28672, square = 4096, codes = 8192;
     const auto product = [&](const char* weight, std::int64_t m, std::int64_t rows, std::int64_t columns,

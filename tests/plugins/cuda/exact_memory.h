@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Memory of just the size for the emulated device: what lies beyond is a guard, or AddressSanitizer's.
+// Memory of exact size for the emulated device. Accesses beyond it hit guard elements, or AddressSanitizer finds them.
 
 #include "kernels/cuda/kernels.h"
 #include "plugins/cuda/plan.h"
@@ -10,8 +10,8 @@
 
 namespace qs::test {
 
-/// Made of the elements, each NaN before it is written; the last of them are nobody's. AddressSanitizer guards the ends
-/// by itself, reads included.
+/// An array filled with NaN, with guard elements at the end. Under AddressSanitizer there are no guards: it finds reads
+/// and writes beyond the end itself.
 template<class T> struct Guarded {
 #if defined(__SANITIZE_ADDRESS__)
     static constexpr std::size_t kGuard = 0;
@@ -26,7 +26,7 @@ template<class T> struct Guarded {
     std::vector<unsigned char> bytes;
 };
 
-/// Memory of just these bytes.
+/// A copy with exactly these bytes.
 inline std::vector<unsigned char> exact(const void* data, std::size_t bytes) {
     const auto* at = static_cast<const unsigned char*>(data);
     return {at, at + bytes};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What the scalar kernels store for a problem of the operation "quantize".
+// Codes and scales of the scalar kernels for a problem with operation "quantize".
 
 #include "kernels/kernel_set.h"
 #include "tests/plugins/support/abi_problem.h"
@@ -10,7 +10,7 @@
 namespace qs::test {
 
 struct ReferenceCodes {
-    std::int64_t block = 0, blocks = 0; ///< columns a scale; scales a row
+    std::int64_t block = 0, blocks = 0; ///< columns per scale; scales per row
     bool smallFloat = false;
     std::vector<unsigned char> codes;
     std::vector<float> scales;

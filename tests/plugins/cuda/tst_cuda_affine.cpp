@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Codes of 2 bits that are decoded by arithmetic: which levels are, and that every code at every place gives the bits of
-// its level times its scale.
+// 2-bit codes decoded by arithmetic instead of a table: for which levels this works, and that every code at every
+// position gives the exact bits of level times scale.
 #include "kernels/cuda/affine.h"
 #include "tests/plugins/cuda/exact_memory.h"
 #include "tests/plugins/cuda/weight_rows.h"
@@ -37,11 +37,11 @@ void CudaAffine::tellsWhichLevelsAre() {
     QCOMPARE(codes({-1, 0, 1}), (Codes{0, 1, 2}));
     QCOMPARE(codes({-1, 0, 1, 2}), (Codes{0, 1, 2, 3}));
     QCOMPARE(codes({-2, -1, 0, 1}), (Codes{0, 1, 2, 3}));
-    QCOMPARE(codes({-1, 1}), (Codes{0, 2})); // 0 and 1 would need 9 bits of a constant
+    QCOMPARE(codes({-1, 1}), (Codes{0, 2})); // codes 0 and 1 would need a 9-bit constant
     QCOMPARE(codes({0, 1}), (Codes{0, 1}));
     QCOMPARE(codes({1, 0, -1, 0}), (Codes{2, 1, 0, 1}));
     QCOMPARE(codes({-1.3f, 0, 1.3f}), (Codes{0, 1, 2}));
-    QCOMPARE(codes({-3, -1, 1, 3}), Codes()); // offset -1.5: 9 bits
+    QCOMPARE(codes({-3, -1, 1, 3}), Codes()); // offset -1.5 needs 9 bits
     QCOMPARE(codes({0, 5, 10, 15}), (Codes{0, 1, 2, 3}));
     QCOMPARE(codes({-1, 0, 1.5f}), Codes());
     QCOMPARE(codes({-1, -0.25f, 0.3f, 1}), Codes());
@@ -56,8 +56,8 @@ void CudaAffine::tellsWhichLevelsAre() {
 
 void CudaAffine::decodesEveryPlace_data() { addWeightRows(); }
 
-/// Rows of x with a single 1, the first and last ones of k and those around the ends of tiles, words and blocks among
-/// them: y is a column of W, to the bit, by each kernel.
+/// Each row of x has a single 1, so each row of y is a column of W and must be exact. The positions include the first
+/// and last k and the ends of tiles, words and blocks. Tested for each kernel.
 void CudaAffine::decodesEveryPlace() {
     QFETCH(QString, format);
     QFETCH(bool, kn);
@@ -80,7 +80,8 @@ void CudaAffine::decodesEveryPlace() {
             if (!taken(turn++)) continue;
             const auto columnOf = [&](std::int64_t row) { return (first + row) % k; };
             std::vector<std::uint16_t> x(std::size_t(128 * w.depth), 0);
-            for (std::int64_t row = 0; row < m; ++row) x[std::size_t(row * w.depth + columnOf(row))] = 0x3f80; // 1
+            for (std::int64_t row = 0; row < m; ++row)
+                x[std::size_t(row * w.depth + columnOf(row))] = 0x3f80; // 1 in bf16
             for (const VariantRow* row : plan.variants) {
                 Guarded<float> y(m * n);
                 const Target to{y.data(), false, nullptr, m, n};
@@ -94,7 +95,8 @@ void CudaAffine::decodesEveryPlace() {
                     code = stagedProduct(weight, x.data(), shape, {sums.data(), finished.data()}, to, nullptr);
                 }
                 QVERIFY(code == 0 && y.whole());
-                // Where the scale is another for every k it joins the decoded value, which is rounded to bf16.
+                // If each k has its own scale, the scale is multiplied into the decoded value, which is rounded to
+                // bf16.
                 const bool rounded =
                     w.mode == ScaleMode::EachK || (w.mode == ScaleMode::Inner && row->path == Path::Large);
                 for (std::int64_t i = 0; i < m; ++i)

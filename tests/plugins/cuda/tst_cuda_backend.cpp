@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The module cuda loads and answers on a machine without driver, device or CUDA libraries. With a device: cuda_check.
+// The module cuda must load and answer on a machine without driver, device or CUDA libraries. cuda_check tests it with
+// a device.
 #include "plugins/common/shared_library.h"
 #include "plugins/cuda/presence.h"
 #include "tests/plugins/support/abi_module.h"
@@ -31,7 +32,7 @@ void CudaBackend::saysNoDeviceWithoutOne() {
     if (present) QSKIP("a device is there: cuda_check tests it");
     QVERIFY2(probe.reason.find("device") != std::string::npos, probe.reason.c_str());
     QVERIFY(!probe.hint.empty());
-    QCOMPARE(module.open(), probe.reason); // opening gives the same sentence, and no crash
+    QCOMPARE(module.open(), probe.reason); // open() gives the same message and does not crash
 }
 
 QS_TEST(CudaBackend)

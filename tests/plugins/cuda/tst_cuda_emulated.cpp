@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The device's products themselves, run on the host thread by thread (see emulated/), against f64. What a device alone
-// can tell is left to cuda_check.
+// The CUDA product kernels, run on the host thread by thread (see emulated/) and compared with f64. cuda_check tests
+// what only a device can show.
 #include "kernels/format.h"
 #include "tests/plugins/cuda/exact_memory.h"
 #include "tests/plugins/cuda/weight_rows.h"
@@ -19,21 +19,21 @@ using namespace qs::test;
 
 namespace {
 
-/// Fibers are slower still where a sanitizer follows them.
+/// A smaller part of the combinations, because sanitizers make fibers even slower.
 bool few(std::size_t turn) { return taken(turn) && taken(turn / kThinning); }
 
 struct Product {
     const Case& c;
     const AbiProblem problem;
     Plan plan;
-    int processors = 4; ///< of the device
-    /// Of 2 bits: a level that no code has, so that the others are not decoded by arithmetic.
+    int processors = 4; ///< multiprocessors of the device
+    /// For 2-bit formats: sets a level that no code uses, so that the kernel decodes by table instead of by arithmetic.
     void decodeByTable() { plan.weight.levels[3] = 7; }
     explicit Product(const Case& c) : c(c), problem(c, unsigned(c.m + 3 * c.n + 7 * c.k)) {
         plan = planFor(problem.problem, {"none", "none"});
     }
 
-    /// As the backend's Product::run() does it; what is wrong, or empty.
+    /// The same steps as Product::run() of the backend. Returns the problem, or an empty string.
     std::string run(const VariantRow& row) const {
         const bool large = row.path == Path::Large, bf16 = c.act == "bf16", outBf16 = c.out == "bf16";
         const Stored& stored = plan.weight;
@@ -52,7 +52,7 @@ struct Product {
         const Target to{outBf16 ? static_cast<void*>(y16.data()) : y32.data(), outBf16, bias, c.m, c.n};
         const DeviceWeight weight = deviceWeight(w, w.codes.data(), w.scales.data(), w.levels.data());
         if (row.path == Path::Staged) {
-            // Twice, so that what blocks count is 0 again after a run.
+            // Runs twice, to check that the counters of the blocks are 0 again after a run.
             const StagedShape shape = stagedShape(w.bits, c.m, c.n, c.k, processors);
             Guarded<float> sums(std::int64_t(shape.sums));
             std::vector<std::uint32_t> finished(std::size_t(shape.groups), 0);
@@ -124,11 +124,11 @@ void CudaEmulated::multiplies() {
             }
         }
     }
-    ++turn; // so that rows take different shapes
+    ++turn; // so that other rows get other shapes
     QVERIFY(kThinning > 1 || (skinny && large));
 }
 
-/// Every number of rows up to 64, and every number of warps that share the inner sum.
+/// Every number of rows up to 64, and every number of warps that share the sum over k.
 void CudaEmulated::multipliesByEveryCut() {
     std::set<std::pair<int, int>> cuts;
     std::size_t turn = 0;
@@ -148,12 +148,12 @@ void CudaEmulated::multipliesByEveryCut() {
         for (const std::int64_t k : {100, 257, 1000, 2100})
             for (const char* weight : {"nf4", "int8", "ternary"})
                 if (taken(turn++)) multiply({.weight = weight, .m = m, .n = 19, .k = k});
-    // 1, 2, 4 and 8 warps of 8 and 16 columns, at most 4 of 32.
+    // 1, 2, 4 and 8 warps with 8 and 16 columns; at most 4 warps with 32 columns.
     QVERIFY(cuts.size() == 11 || (kThinning > 1 && cuts.size() >= 4));
 }
 
-/// Blocks of many channels: every number of rows of x, blocks that share k or not, chunks without a partner, channels
-/// beyond the last, and scales of every length.
+/// Staged kernel, whose blocks share x: every number of rows of x, with and without a split of k, odd numbers of
+/// chunks, channels beyond the last, and all block lengths of scales.
 void CudaEmulated::multipliesSharingX() {
     std::set<std::int64_t> splits;
     std::size_t turn = 0;
@@ -178,7 +178,8 @@ void CudaEmulated::multipliesSharingX() {
             multiply({.weight = weight, .m = 11, .n = 50, .k = 900, .scale = "block", .block = block}, int(block % 5));
     for (const std::int64_t k : {1, 128, 129, 256, 257, 385})
         multiply({.weight = "int4", .m = 3, .n = 70, .k = k, .act = "bf16", .scale = "row", .out = "bf16"}, 3);
-    for (const char* weight : {"nf4", "ternary", "int8"}) { // a scale for every k: the tiles of a warp share it, or not
+    for (const char* weight : {"nf4", "ternary", "int8"}) { // a scale for every k: the tiles of a warp share it, or
+                                                            // each has its own
         const bool wide = std::string(weight) != "int8";
         multiply({.weight = weight, .m = 5, .n = 200, .k = 300, .kn = true, .scale = "block", .block = 64}, 2);
         multiply({.weight = weight, .m = 5, .n = 200, .k = 300, .kn = true, .scale = "block", .block = 32}, 2, !wide);
@@ -188,7 +189,7 @@ void CudaEmulated::multipliesSharingX() {
     QVERIFY(seen && (kThinning > 1 || splits.size() >= 3));
 }
 
-/// What stands around cuBLASLt's product of bytes, which is done here in f64.
+/// The steps around cuBLASLt's product of bytes; the product itself is done here in f64.
 void CudaEmulated::multipliesE4m3() {
     for (const bool kn : {false, true}) {
         const Case c{.weight = "fp8_e4m3",
@@ -248,7 +249,8 @@ void CudaEmulated::finishesIntegers() {
     for (int i = 0; i < 4; ++i) QCOMPARE(std::bit_cast<float>(std::uint32_t(halves.data()[i]) << 16), wanted[i]);
 }
 
-/// Whole rows of four, the last rows fewer than a thread does, against the same one by one.
+/// The kernel finishes four values per thread. Includes last rows with fewer; the result must equal a loop over single
+/// values.
 void CudaEmulated::finishesByFours() {
     for (const std::int64_t m : {1, 4, 7})
         for (const std::int64_t n : {20, 1028, 19}) {
@@ -282,7 +284,7 @@ void CudaEmulated::finishesByFours() {
         }
 }
 
-/// A word that is the sign anywhere: the thread that reads it, and in each pass another, finds it.
+/// One word in the data is the sign. The thread that reads it must find it in every pass.
 void CudaEmulated::readsEverythingInEachPass() {
     for (const std::int64_t count : {1, 1000, 4096, 40000})
         for (const std::int64_t at : {std::int64_t(0), count / 3, count - 1})
@@ -297,7 +299,8 @@ void CudaEmulated::readsEverythingInEachPass() {
     QVERIFY(h200.bytes % 16 == 0 && h200.bytes >= std::size_t(12) << 20 && h200.bytes <= std::size_t(13) << 20);
     QVERIFY(h200.passes > 80 && h200.passes < 90);
     QCOMPARE(cacheStream(0).bytes, std::size_t(0));
-    QVERIFY(cacheStream(std::size_t(4) << 20).passes > 1000); // and no nearer cache
+    QVERIFY(cacheStream(std::size_t(4) << 20).passes > 1000); // more passes, because the data must not fit a nearer
+                                                              // cache
 }
 
 QS_TEST(CudaEmulated)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The device's decoders and quantizers, run on the host thread by thread (see emulated/): the reference's bits.
+// The CUDA decoders and quantizers, run on the host thread by thread (see emulated/). They must give the bits of the
+// reference.
 #include "kernels/nf4_thresholds.h"
 #include "tests/plugins/cuda/exact_memory.h"
 #include "tests/plugins/cuda/reference_codes.h"
@@ -83,7 +84,7 @@ void CudaCodersEmulated::quantizes() {
         }
 }
 
-/// The error sums of the quantizers against f64 ones over the same codes; the codes do not change.
+/// Compares the error sums of the quantizers with f64 sums over the same codes. Measuring must not change the codes.
 void CudaCodersEmulated::measures() {
     for (const char* format : {"nf4", "int8", "int4", "fp8_e4m3"})
         for (const std::int64_t columns : {201, 1088}) {
@@ -128,8 +129,8 @@ void CudaCodersEmulated::measures() {
         }
 }
 
-/// One run of codes, of several blocks of threads the last of which is not full; and rows that are loaded and stored
-/// four at a time.
+/// A single run of codes over several thread blocks, the last one not full. Also rows loaded and stored four values at
+/// a time.
 void CudaCodersEmulated::dequantizesWholeRows() {
     struct Scale {
         const char* kind;
@@ -161,10 +162,10 @@ void CudaCodersEmulated::dequantizesWholeRows() {
         }
 }
 
-/// Blocks of 64 around every threshold, of many sizes, and a NaN, which is code 0 and no part of a scale.
+/// Blocks of 64 around every threshold, with many scales. Also a NaN: it gets code 0 and does not count for the scale.
 void CudaCodersEmulated::nf4Decisions() {
     const auto& t = qs::nf4Thresholds().threshold;
-    for (int i = 1; i < 15; ++i) QVERIFY(t[i] - t[i - 1] > 1.0f / 15); // what nf4Blocks64 relies on
+    for (int i = 1; i < 15; ++i) QVERIFY(t[i] - t[i - 1] > 1.0f / 15); // nf4Blocks64 relies on this
     constexpr std::int64_t kRows = 7, kColumns = 320;
     std::vector<float> x(kRows * kColumns);
     for (std::int64_t block = 0; block < kRows * kColumns / 64; ++block) {
@@ -191,7 +192,7 @@ void CudaCodersEmulated::nf4Decisions() {
     }
 }
 
-/// Every value of the format, what lies between two of them, and their middles.
+/// Every value of the format, values between two of them, and midpoints.
 void CudaCodersEmulated::roundsToE4m3() {
     const std::vector<float> table = qs::floatTable(*qs::findFormat("fp8_e4m3"));
     const auto of = [](float x) { return e4m3Of(std::bit_cast<std::uint32_t>(x)); };
@@ -200,12 +201,12 @@ void CudaCodersEmulated::roundsToE4m3() {
         QCOMPARE(of(-table[code]), code | 0x80u);
         if (code == 0x7e) break;
         const float middle = (table[code] + table[code + 1]) / 2;
-        QCOMPARE(of(middle), code + (code & 1)); // to even
+        QCOMPARE(of(middle), code + (code & 1)); // ties to even
         QCOMPARE(of(std::nextafter(middle, 0.0f)), code);
         QCOMPARE(of(std::nextafter(middle, 1000.0f)), code + 1);
     }
     QCOMPARE(of(std::numeric_limits<float>::denorm_min()), 0u);
-    // Rows as the format's own arithmetic codes them; a row of zeros has the scale 1.
+    // Rows must be coded as by the arithmetic of the format. A row of zeros has scale 1.
     const Case c{.weight = "fp8_e4m3", .n = 5, .k = 203, .scale = "row", .op = "quantize"};
     AbiProblem problem(c, 5, false);
     std::fill_n(problem.source.begin() + 203, 203, 0.0f);
@@ -225,7 +226,7 @@ void CudaCodersEmulated::roundsToE4m3() {
     for (int row = 0; row < 16; ++row) QCOMPARE(scales.data()[row], row < 5 ? expected.scales[std::size_t(row)] : 1.0f);
 }
 
-/// Half to even, a scale that is never 0, zeros in the padding.
+/// Ties to even, a scale that is never 0, and zeros in the padding.
 void CudaCodersEmulated::quantizesActivations() {
     std::vector<float> x(2 * 300, 0.0f);
     x[0] = 1.0f, x[1] = -2.0f, x[299] = 0.5f;
@@ -244,8 +245,8 @@ void CudaCodersEmulated::quantizesActivations() {
         QCOMPARE(int(padded.data()[i]), i < 16 && i % 8 < 3 ? int(given[std::size_t(i / 8 * 3 + i % 8)]) : 0);
 }
 
-/// Rows that threads keep and rows that they read twice, scales from the smallest normal to nearly the largest float,
-/// values at and around every tie: the codes of a division, whichever way the quotient is found; and the sums.
+/// Rows that threads keep in registers and rows that they read twice. Scales from the smallest normal number to nearly
+/// the largest float; values at and around every tie. Codes must equal those of a division, and the sums must be right.
 void CudaCodersEmulated::keepsTheBitsOfDivisions() {
     for (const std::int64_t columns : {999, 1020, 1028, 2052, 8196}) {
         const std::int64_t rows = columns > 5000 ? 3 : 40 / kThinning, depth = roundUp(columns, 128);

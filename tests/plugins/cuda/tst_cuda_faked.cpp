@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The whole backend cuda without a device: its table over a runtime, cuBLAS and cuBLASLt that do on the host what is asked
-// of them (see faked/), and the emulated kernels.
+// The whole backend cuda without a device. The runtime, cuBLAS and cuBLASLt are fakes that compute on the host (see
+// faked/); the kernels are emulated.
 #include "plugins/common/shared_library.h"
 #include "plugins/cuda/plan.h"
 #include "tests/plugins/cuda/faked/runtime.h"
@@ -16,7 +16,7 @@ namespace {
 
 const AbiModule::Options kLibraries = {{"path", QS_FAKE_CUDA_LIBRARIES}};
 
-/// Of cuBLASLt that live.
+/// The number of live cuBLASLt handles.
 int ltHandles() {
     qs::plugin::SharedLibrary library;
     int (*count)() = nullptr;
@@ -83,7 +83,7 @@ void CudaFaked::runsEveryVariant() {
         const auto support = module.query(problem.problem);
         QVERIFY2(!support.variants.empty(), (c.name() + ": " + support.reason).c_str());
         for (const auto& variant : support.variants) {
-            // Twice as many copies as are timed before one comes again.
+            // 3 timed runs over 2 copies of the weight, so that a copy is used again.
             const auto run = module.run(problem, variant.id, 3, 2);
             const std::string what = c.name() + ", " + variant.id + ": " + run.message;
             const double limit = variant.nmseLimit < 0 ? 0 : variant.nmseLimit;
@@ -95,7 +95,7 @@ void CudaFaked::runsEveryVariant() {
     QVERIFY(runs > 30 || kThinning > 1);
 }
 
-/// Where it does not, a pass of our own scales; the note says which.
+/// cuBLASLt applies the scales if it can; otherwise a kernel of ours does. The note of the variant says which.
 void CudaFaked::scalesByCublasltWhereItCan() {
     struct Way {
         const char *version, *refuses;
@@ -140,7 +140,7 @@ void CudaFaked::goesOnWithoutALibraryThatDoesNotBegin() {
     QCOMPARE(module.run(nf4, "mma_stream").code, 0);
 }
 
-/// Memory that ends at any allocation is said, leaves nothing behind, and the next product works.
+/// Out of memory at any allocation must give an error and leave nothing allocated. The next product must work.
 void CudaFaked::keepsNothingWhenMemoryEnds() {
     for (const Case& c : {Case{.weight = "nf4", .m = 3, .n = 40, .k = 140},
                           Case{.weight = "int8", .m = 3, .n = 20, .k = 40, .act = "dynamic"},
@@ -159,7 +159,7 @@ void CudaFaked::keepsNothingWhenMemoryEnds() {
                 QCOMPARE(fakeRuntime().allocations, before);
                 QCOMPARE(ltHandles(), handles);
                 QCOMPARE(fakeRuntime().events, std::size_t(0));
-                QCOMPARE(fakeRuntime().lastError, 0); // the next launch would take it for its own
+                QCOMPARE(fakeRuntime().lastError, 0); // otherwise the next launch would report this error
                 if (run.code == 0) break;
                 QCOMPARE(run.code, QS_RESOURCE_EXHAUSTED);
                 QVERIFY2(run.message.find("no room on the device") != std::string::npos, run.message.c_str());
@@ -168,7 +168,7 @@ void CudaFaked::keepsNothingWhenMemoryEnds() {
             QVERIFY(room > 3);
         }
     }
-    fakeRuntime().failAfter = 0; // the workspace of cuBLASLt
+    fakeRuntime().failAfter = 0; // now the workspace of cuBLASLt cannot be allocated
     AbiModule module(quantscope_backend_query(QS_ABI_MAJOR, 0));
     QVERIFY(module.open(kLibraries).find("no room on the device") != std::string::npos);
 }
@@ -198,7 +198,7 @@ void CudaFaked::refusesWhatIsNotThere() {
     const auto roof = [&](std::uint32_t device, const char* kind) {
         return module.table()->roof(module.context(), device, kind, &options, &result, nullptr, &error);
     };
-    QCOMPARE(roof(0, "cache_bw"), QS_UNIMPLEMENTED); // this device does not say how large its cache is
+    QCOMPARE(roof(0, "cache_bw"), QS_UNIMPLEMENTED); // this device does not report its cache size
     QCOMPARE(roof(0, "warp"), QS_UNIMPLEMENTED);
     QCOMPARE(roof(1, "read_bw"), QS_NOT_FOUND);
     result.samples_ns = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The host's part of the backend cuda: presence, what is declined, which kernel does which shape, and the layout of the
-// weights, read back as a warp reads it and multiplied with the instruction's own index rules.
+// The host part of the backend cuda: detection, refusals, choice of the kernel by shape, and the layout of the weights.
+// The layout is read back as a warp reads it, and multiplied by the index rules of the instruction.
 #include "kernels/cuda/staged.h"
 #include "kernels/kernel_set.h"
 #include "plugins/cuda/plan.h"
@@ -98,8 +98,8 @@ void CudaPlan::readsStoredCodes() {
 
 void CudaPlan::multipliesAsAWarpDoes_data() { addWeightRows(); }
 
-/// What one lane holds of mma.m16n8k16, from the instruction's description: row and k of the two halves of a[i]; k and
-/// column of b[i]. Each lane's codes are read as the kernels read them.
+/// The operands of one lane in mma.m16n8k16, by the description of the instruction: row and k of the two halves of
+/// a[i], k and column of b[i]. Codes are read as the kernels read them.
 void CudaPlan::multipliesAsAWarpDoes() {
     QFETCH(QString, format);
     QFETCH(bool, kn);
@@ -118,7 +118,7 @@ void CudaPlan::multipliesAsAWarpDoes() {
                                 static_cast<const float*>(problem.inputs[1]->data));
     QCOMPARE(w.affine, w.bits == 2);
     const std::int64_t deep = w.depth / kTileDepth, blocks = w.block ? (w.depth + w.block - 1) / w.block : 0;
-    const auto* x = static_cast<const float*>(problem.acts[0]->data); // one row
+    const auto* x = static_cast<const float*>(problem.acts[0]->data); // a single row
     const auto xAt = [&](std::int64_t i) { return i < k ? double(x[i]) : 0.0; };
 
     std::vector<double> y(std::size_t(w.tiles * kTileRows));
@@ -126,20 +126,21 @@ void CudaPlan::multipliesAsAWarpDoes() {
         for (std::int64_t chunk = 0; chunk < deep; ++chunk) {
             const std::uint8_t* bytes = &w.codes[std::size_t(tile * deep + chunk) * tileBytes(w.bits)];
             for (int j = 0; j < kSteps; ++j) {
-                double a[16][16] = {}, b[16] = {}; // by the instruction's own row and k
+                double a[16][16] = {}, b[16] = {}; // indexed by row and k of the instruction
                 for (int lane = 0; lane < 32; ++lane) {
                     const int g = lane / 4, t = lane % 4;
-                    const std::int64_t first = chunk * kTileDepth + 16 * j + 4 * t; // of what the lane holds
-                    for (int i = 0; i < 4; ++i) { // codes 4t+i: halves i % 2 of a[0], a[2] (g) and a[1], a[3] (g + 8)
+                    const std::int64_t first = chunk * kTileDepth + 16 * j + 4 * t; // the first k of this lane
+                    for (int i = 0; i < 4; ++i) { // codes 4t+i: halves i % 2 of a[0], a[2] (row g) and of a[1], a[3]
+                                                  // (row g + 8)
                         const int own = 2 * t + i % 2 + i / 2 * 8;
                         for (int upper = 0; upper < 2; ++upper) {
                             const std::int64_t channel = tile * kTileRows + g + 8 * upper;
-                            // The register as the lane loads it.
+                            // The address from which the lane loads its register.
                             const std::size_t load = w.bits == 2 ? std::size_t(lane * 16 + upper * 8)
                                                      : w.bits == 4
                                                          ? std::size_t((upper * 32 + lane) * 16)
                                                          : std::size_t(((upper * 2 + j / 4) * 32 + lane) * 16);
-                            const int bit = w.affine // pairs of a step, 16 bits apart
+                            const int bit = w.affine // the pairs of a step are 16 bits apart
                                                 ? j / 4 * 32 + (j % 4 * 2 + i / 2) * 2 + i % 2 * 16
                                                 : (4 * (w.bits == 8 ? j % 4 : j) + i) * w.bits;
                             const unsigned code =
@@ -165,17 +166,18 @@ void CudaPlan::multipliesAsAWarpDoes() {
     std::vector<float> result(y.begin(), y.begin() + n);
     const double error = nmse(result, problem.reference);
     QVERIFY2(error < 1e-12, std::to_string(error).c_str());
-    // The scale of padding is 0, but channels beyond n share theirs with the block that they end; they are not stored.
+    // The scale of padding is 0. But channels beyond n can lie in the last block and use its scale; they are not
+    // stored.
     for (std::size_t i = n; i < y.size() && w.mode != ScaleMode::EachK; ++i) QCOMPARE(y[i], 0.0);
 }
 
 void CudaPlan::codesAsTheReference_data() {
     QTest::addColumn<QString>("format");
-    QTest::addColumn<int>("block"); // 0: a scale a row; -1: none
+    QTest::addColumn<int>("block"); // 0: a scale per row; -1: no scale
     int searched = 0;
     for (const auto& format : qs::formats()) {
         if (format.levels.empty() || format.codec || !format.calibrations.starts_with("absmax")) continue;
-        if (format.encoder == qs::Encoder::NearestNf4) continue; // has a kernel of its own
+        if (format.encoder == qs::Encoder::NearestNf4) continue; // has its own kernel
         for (const int block : {-1, 0, 32})
             QTest::addRow("%s %d", format.id, block) << QString::fromLatin1(format.id) << block;
         ++searched;
@@ -183,7 +185,8 @@ void CudaPlan::codesAsTheReference_data() {
     QTest::addRow("binary") << QStringLiteral("binary") << -1;
     QVERIFY(searched >= 12);
 }
-/// The device's search, done here: the same codes and scales as the scalar kernels for numbers of all kinds.
+/// Runs the code search of the device on the host. For all kinds of numbers, codes and scales must equal the scalar
+/// kernels.
 void CudaPlan::codesAsTheReference() {
     QFETCH(QString, format);
     QFETCH(int, block);
@@ -243,7 +246,7 @@ void CudaPlan::codesAsTheReference() {
             }
         }
     }
-    // Where a code lies in its byte is where products and the decoder look for it.
+    // The place of a code in its byte must be the one that products and the decoder use.
     stored.rowBytes = columns * stored.bits / 8;
     for (const bool highFirst : {false, true}) {
         stored.highFirst = highFirst && stored.bits == 4;
@@ -284,7 +287,7 @@ void CudaPlan::choosesByShape() {
             QVERIFY(shape.columns >= 8 && (m > 32 || shape.columns >= m));
             QVERIFY(shape.warps >= 1 && shape.warps <= 8 &&
                     (shape.warps - 1) * kTileDepth < std::max<std::int64_t>(k, 256));
-            // The partial sums of its warps fit the 48 KiB that every device gives.
+            // The partial sums of the warps must fit into 48 KiB of shared memory, which every device has.
             QVERIFY(shape.warps * shape.tilesOfRows * kTileRows * shape.columns * 4 <= 48 * 1024);
         }
     const AbiProblem f32({.weight = "f32", .m = 4, .n = 8, .k = 8}, 1, false);
@@ -305,8 +308,8 @@ void CudaPlan::choosesByShape() {
     QVERIFY(planFor(measured.problem, {}).variants.front()->path == Path::Quantize);
 }
 
-/// Blocks that share x: all channels and all of k are someone's, nobody has nothing to do, and what is preferred moves
-/// fewer bytes.
+/// Staged kernel, whose blocks share x: the blocks must cover all channels and all k, no block may be empty, and the
+/// preferred shape moves fewer bytes.
 void CudaPlan::cutsWithoutRest() {
     for (const int bits : {2, 4, 8})
         for (const std::int64_t m : {1, 8, 9, 16})
@@ -333,11 +336,11 @@ void CudaPlan::cutsWithoutRest() {
     for (const std::int64_t m : {2, 5, 8, 9, 16}) {
         if (!taken(turn++)) continue;
         QVERIFY(first(m, 8192, 1024) == Path::Staged);
-        QVERIFY(first(m, 16, 256) == Path::Skinny); // one tile of channels, or a block for many
+        QVERIFY(first(m, 16, 256) == Path::Skinny); // a single tile of channels would be one block for many rows
     }
     for (const std::int64_t m : {1, 17})
         if (taken(turn++)) QVERIFY(first(m, 8192, 1024) == Path::Skinny);
-    for (const std::int64_t m : {1, 2, 16}) { // both are there to be measured
+    for (const std::int64_t m : {1, 2, 16}) { // both variants are offered, to be measured
         const AbiProblem problem({.weight = "nf4", .m = m, .n = 512, .k = 256}, 1, false);
         std::set<Path> paths;
         for (const VariantRow* row : planFor(problem.problem, {}).variants) paths.insert(row->path);
@@ -372,11 +375,12 @@ void CudaPlan::declinesWithAReason() {
         return std::any_of(rows.begin(), rows.end(), [](auto* row) { return row->path == Path::Large; });
     };
     QVERIFY(hasTiles());
-    huge.problem.m = kLargeMost + 1; // rows of tiles of 128, of which a grid takes 65535
+    huge.problem.m = kLargeMost + 1; // rows need tiles of 128, and a grid has at most 65535
     QVERIFY(!hasTiles());
-    huge.problem.n = huge.problem.k = std::numeric_limits<std::int32_t>::max(); // bytes beyond 64 bits
+    huge.problem.n = huge.problem.k = std::numeric_limits<std::int32_t>::max(); // the size in bytes needs more than 64
+                                                                                // bits
     QVERIFY(planFor(huge.problem, {}).refusal.find("2^44") != std::string::npos);
-    // Blocks that the tensor cores' steps of 16 straddle: only by decoding everything first.
+    // Blocks that do not align with the k steps of 16 of the tensor cores: only variants that decode everything first.
     const AbiProblem odd({.weight = "nf4", .n = 4, .k = 120, .block = 20}, 1, false);
     const Plan plan = planFor(odd.problem, {});
     QVERIFY(!plan.tiling && !plan.variants.empty());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The PTX that is shown for a variant is that of the kernel which it runs: every name that can be asked for is one entry.
+// The PTX shown for a variant must be that of the kernel it runs: every name that can be requested is exactly one
+// entry.
 #include "kernels/cuda/ptx.h"
 #include "tests/support/test_program.h"
 
@@ -56,7 +57,7 @@ private Q_SLOTS:
             const std::string text = ptxOf(ptxTexts(), names[i]);
             QVERIFY2(text.starts_with(".version") && text.ends_with("}\n"), names[i].c_str());
             QVERIFY2(seen.insert(text).second, names[i].c_str());
-            QCOMPARE(text.find("mma.sync") != std::string::npos, i >= others); // products are the tensor cores'
+            QCOMPARE(text.find("mma.sync") != std::string::npos, i >= others); // products use tensor cores
         }
     }
 #endif

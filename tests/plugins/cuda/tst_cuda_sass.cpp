@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The machine code that ships: for every architecture the products are the tensor cores' own instructions, x of large
-// and staged ones comes by asynchronous copies, and no kernel spills its sums into memory. Needs cuobjdump and nvdisasm.
+// The shipped machine code, for every architecture: products must use tensor core instructions, large and staged
+// kernels must load x by asynchronous copies, and no kernel may spill its sums. Needs cuobjdump and nvdisasm.
 #include "kernels/cuda/ptx.h"
 #include "tests/support/test_program.h"
 
@@ -66,7 +66,7 @@ private Q_SLOTS:
                 skinny += isSkinny, staged += isStaged, large += isLarge;
                 const QByteArray what = architecture + " " + name;
                 QVERIFY2((counts.products > 0) == (isSkinny || isStaged || isLarge), what.constData());
-                // A chunk of 128 is 8 steps; a warp of large ones does 2 x 8 groups of them.
+                // A chunk of 128 is 8 steps of k; a warp of the large kernel does 2 x 8 products per step.
                 QVERIFY2(!isSkinny || counts.products >= 8, what.constData());
                 QVERIFY2(!isLarge || counts.products >= 8 * 16, what.constData());
                 // 2 or 4 tiles by 1 or 2 groups of 8 rows of x

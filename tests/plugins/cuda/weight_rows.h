@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Rows of a test: what our kernels multiply, either way round, with scales of every kind.
+// Test rows: all weights our kernels multiply, in both orientations, with all kinds of scales.
 
 #include <QTest>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The backend that CONTRIBUTING.md teaches with, called through the interface alone.
+// The example backend of CONTRIBUTING.md, called only through the interface.
 #include "tests/plugins/support/abi_module.h"
 #include "tests/support/test_program.h"
 
@@ -96,7 +96,7 @@ void ExampleBackend::timesOverCopies() {
 }
 
 void ExampleBackend::stopsWhenCancelled() {
-    // A host that wants to stop: bench gives up before its first sample.
+    // The host asks to stop, so bench returns before its first sample.
     const AbiProblem problem({.weight = "f32", .m = 1, .n = 64, .k = 64});
     qs_host host{};
     host.struct_size = sizeof host;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An OpenBLAS that multiplies nothing. It knows the core HASWELL; with another name it takes the one of 2004. */
+/* A fake OpenBLAS without products. It knows the core HASWELL; for any other name it uses PRESCOTT. */
 #include <stdlib.h>
 #include <strings.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The backend openblas through the interface. Where libopenblas is not installed, what needs it is skipped.
+// The backend openblas through the interface. Tests that need libopenblas are skipped if it is not installed.
 #include "kernels/cpu_features.h"
 #include "plugins/openblas/core_type.h"
 #include "tests/plugins/support/abi_module.h"
@@ -68,7 +68,7 @@ void OpenBlasBackend::saysWhatIsMissing() {
 
 void OpenBlasBackend::refusesALibraryThatIsNone() {
     AbiModule other(QS_BUILT_BACKENDS "/openblas.so");
-    // A library that is there everywhere and multiplies nothing: the example backend.
+    // A library that always exists and is not an OpenBLAS: the example backend.
     const std::string problem = other.open({{"path", QS_TEST_BACKENDS "/example.so"}});
     QVERIFY2(problem.find("is no OpenBLAS") != std::string::npos, problem.c_str());
 }
@@ -83,13 +83,13 @@ void OpenBlasBackend::coresOfProcessors_data() {
     row("Pentium 4", {}, "");
     row("Sandy Bridge", {}, "");
     row("Haswell", {.avx2 = true}, "HASWELL");
-    row("Knights Landing", {.avx2 = true}, "HASWELL"); // AVX-512 without BW, DQ and VL
+    row("Knights Landing", {.avx2 = true}, "HASWELL"); // it has AVX-512 without BW, DQ and VL
     row("Skylake-X", {.avx2 = true, .avx512 = true}, "SKYLAKEX HASWELL");
     row("Ice Lake", {.avx2 = true, .avx512 = true}, "SKYLAKEX HASWELL");
     row("Cooper Lake", {.avx2 = true, .avx512 = true, .avx512Bf16 = true}, "COOPERLAKE SKYLAKEX HASWELL");
     row("Sapphire Rapids", {.avx2 = true, .avx512 = true, .avx512Bf16 = true, .amx = true},
         "SAPPHIRERAPIDS COOPERLAKE SKYLAKEX HASWELL");
-    // A virtual machine hides the tiles of family 6, model 207.
+    // A virtual machine hides AMX of this processor (family 6, model 207).
     row("Emerald Rapids without AMX", {.avx2 = true, .avx512 = true, .avx512Bf16 = true},
         "COOPERLAKE SKYLAKEX HASWELL");
     row("Opteron", {.amd = true}, "");
@@ -111,8 +111,8 @@ void OpenBlasBackend::coresOfProcessors() {
 }
 
 void OpenBlasBackend::librariesThatKnowLess_data() {
-    QTest::addColumn<QString>("knows"); ///< names, in lower case
-    QTest::addColumn<QString>("other"); ///< what it takes for a name that it does not know
+    QTest::addColumn<QString>("knows"); ///< names in lower case
+    QTest::addColumn<QString>("other"); ///< the core it uses for a name that it does not know
     QTest::addColumn<QString>("tried");
     QTest::addColumn<QString>("taken");
     const auto row = [](const char* name, const char* knows, const char* other, const char* tried, const char* taken) {
@@ -120,7 +120,7 @@ void OpenBlasBackend::librariesThatKnowLess_data() {
                             << QString::fromLatin1(taken);
     };
     row("all", "sapphirerapids cooperlake skylakex haswell", "Prescott", "SAPPHIRERAPIDS", "sapphirerapids");
-    // 0.3.21 knows neither name, and chooses by features then.
+    // 0.3.21 knows neither name; it then chooses by the features of the processor.
     row("0.3.21", "skylakex zen haswell", "Cooperlake", "SAPPHIRERAPIDS", "Cooperlake");
     row("0.3.10", "skylakex zen haswell", "Prescott", "SAPPHIRERAPIDS COOPERLAKE SKYLAKEX", "skylakex");
     row("0.3.21 without bf16", "skylakex zen haswell", "SkylakeX", "SAPPHIRERAPIDS COOPERLAKE", "SkylakeX");
@@ -171,7 +171,8 @@ void OpenBlasBackend::saysHowItWasLoaded() {
     const auto json = nlohmann::json::parse(module.describe());
     QVERIFY(json.at("config").get<std::string>().find("OpenBLAS") != std::string::npos);
     QVERIFY(!json.at("corename").get<std::string>().empty());
-    // What the features want comes before the environment; a library takes one of these cores, or the forced one.
+    // The core chosen by the features comes before the environment. A library uses one of these cores, or the forced
+    // one.
     const auto cores = qs::openblasCores(qs::cpuFeatures());
     const QString set = qEnvironmentVariable("OPENBLAS_CORETYPE");
     QCOMPARE(json.at("coretype_forced").get<bool>(), !cores.empty() || !set.isEmpty());
@@ -301,7 +302,8 @@ void OpenBlasBackend::measuresRoofs() {
         double work = 0;
         QCOMPARE(module.table()->roof(module.context(), 0, kind, &opts, &result, &work, nullptr), QS_OK);
         QVERIFY(result.n >= 1 && samples[0] > 0);
-        QVERIFY(work / double(samples[0]) > 0.05); // GB/s or GFLOP/s of any machine, sanitizers included
+        QVERIFY(work / double(samples[0]) > 0.05); // in GB/s or GFLOP/s; a value that any machine reaches, also with
+                                                   // sanitizers
     }
     qs_error error{};
     error.struct_size = sizeof error;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A PJRT plugin that computes nothing and does what it is told wrong. Environment, read at every call:
+// A fake PJRT plugin. It computes nothing and produces the faults that are requested. Environment, read at every call:
 //   PJRT_FAKE_VERSION=1.81        PJRT_FAKE_TABLE=200 (bytes)     PJRT_FAKE_NULL=20 (slot that is missing)
 //   PJRT_FAKE_FAIL=20 (slot that returns an error)                PJRT_FAKE_CODE=12
-//   PJRT_FAKE_EMPTY=20 (slot that succeeds and leaves its outputs alone)
+//   PJRT_FAKE_EMPTY=20 (slot that succeeds without setting its outputs)
 //   PJRT_FAKE_STATS=fused|materialised|peak|folded|unfilled            PJRT_FAKE_OUTPUT=short|type|count|nan
 //   PJRT_FAKE_AWAIT=1 (the event of a run carries an error) PJRT_FAKE_DIE=init-abort|init-hang|run-hang|
 //     compile-abort|compile-hang|await-hang|noise (prints while it compiles, as if it answered)
-//   PJRT_FAKE_GROWN=1 (demands the sizes of a later version)
-// A callee of the real thing compares sizes; so does this one, with the sizes that are written down, not with sizeof.
+//   PJRT_FAKE_GROWN=1 (requires the struct sizes of a later version)
+// A real plugin checks struct sizes. This one checks them with the documented sizes, not with sizeof.
 #include "plugins/pjrt/pjrt_abi.h"
 
 #include <atomic>
@@ -32,7 +32,7 @@ struct Counted {
     virtual ~Counted() { --g_live; }
 };
 struct Error : Counted {
-    std::vector<char> text; ///< not NUL-terminated: a byte too far is beyond the allocation
+    std::vector<char> text; ///< without a NUL at the end, so that a sanitizer finds a read beyond it
     int code = 13;
 };
 struct Event : Counted {
@@ -78,7 +78,8 @@ void* errorOf(const std::string& text, int code) {
     return error;
 }
 
-/// Every entry: size check as the real one does it, then the fault that was asked for, then `work`.
+/// Used by every function: checks the struct size as a real plugin does, then produces the requested fault, then runs
+/// `work`.
 template<class Fields, class Work> void* entry(Slot slot, void* raw, std::size_t least, const Work& work) {
     auto& args = *static_cast<Padded<Fields>*>(raw);
     if (args.head.structSize < least)
@@ -103,7 +104,7 @@ void* say(Slot slot, void* raw, const char* text) {
     });
 }
 
-/// "tensor<4x8xf32>" and so on out of the line that declares @main, arguments or results.
+/// Parses the types of arguments or results, such as "tensor<4x8xf32>", from the line that declares @main.
 std::vector<Array> arrays(const std::string& text) {
     std::vector<Array> list;
     for (auto at = text.find("tensor<"); at != std::string::npos; at = text.find("tensor<", at + 1)) {
@@ -164,7 +165,7 @@ void* pluginAttributes(void* raw) {
     values[0] = {56, nullptr, "stablehlo_current_version", 25, NamedValue::Integers, 0, {}, 3};
     values[0].integers = version;
     values[1] = {56, nullptr, "xla_version", 11, NamedValue::String, 0, {}, 6};
-    values[1].text = "a\"b\n\xff c"; // what JSON must escape
+    values[1].text = "a\"b\n\xff c"; // characters that JSON must escape
     return entry<ValuesOut>(Slot::PluginAttributes, raw, 32, [](ValuesOut& f) {
         f.values = values;
         f.count = 2;
@@ -197,7 +198,7 @@ void* deviceMemory(void* raw) {
 }
 void* clientCompile(void* raw) {
     return entry<ClientCompileArgs>(Slot::ClientCompile, raw, 56, [](ClientCompileArgs& f) {
-        if (f.optionsSize == 0 || f.program->head.structSize < 48) std::abort(); // as XLA does
+        if (f.optionsSize == 0 || f.program->head.structSize < 48) std::abort(); // XLA aborts too
         f.loaded = compiled(f.program);
     });
 }
@@ -294,7 +295,7 @@ void* toHost(void* raw) {
         const auto size = buffer.data.size() + (setting("PJRT_FAKE_OUTPUT") == "short" ? 8 : 0);
         if (f.layout == nullptr || f.layout->f.type != 0 || f.layout->f.tiled.rank != buffer.array.dims.size())
             std::abort();
-        for (std::size_t i = 0; i < f.layout->f.tiled.rank; ++i) // row-major or nothing
+        for (std::size_t i = 0; i < f.layout->f.tiled.rank; ++i) // only row-major layouts
             if (f.layout->f.tiled.minorToMajor[i] != std::int64_t(f.layout->f.tiled.rank - 1 - i)) std::abort();
         if (f.out == nullptr) {
             f.size = size;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Every way in which a PJRT plugin can go wrong: the step that says so, its code, its sentence; and nothing is left
-// behind.
+// All faults of a PJRT plugin: the step that must report it, the code and the message. No object may leak.
 #include "core/bench/backend/backend.h"
 #include "made_formats.h"
 #include "opened_backend.h"
@@ -26,7 +25,7 @@ const QStringList kSettings = {QStringLiteral("VERSION"), QStringLiteral("TABLE"
                                QStringLiteral("DIE"),     QStringLiteral("GROWN")};
 std::string variable(const QString& name) { return "PJRT_FAKE_" + name.toStdString(); }
 
-/// "FAIL=20 CODE=8" into the environment that the fake plugin reads.
+/// Sets a text like "FAIL=20 CODE=8" in the environment of the fake plugin.
 void ask(const QString& faults) {
     for (const auto& name : kSettings) qunsetenv(variable(name).c_str());
     for (const auto& fault : faults.split(u' ', Qt::SkipEmptyParts)) {
@@ -42,14 +41,14 @@ int liveHandles() {
 }
 
 struct Ending {
-    QString step = QStringLiteral("done"); ///< the first that did not succeed
+    QString step = QStringLiteral("done"); ///< the first step that failed
     int code = QS_OK, fusion = QS_FUSION_UNKNOWN;
     QString text;
     qs_kernel_info info = sized<qs_kernel_info>();
     bool nan = false;
 };
 
-/// Every step once.
+/// Runs every step once.
 Ending run(const Pairs& more = {}) {
     Ending ending;
     Pairs options{{"path", QS_FAKE_PJRT}};
@@ -133,10 +132,10 @@ private Q_SLOTS:
         row("TABLE=16", "open", QS_UNAVAILABLE, "the PJRT table is too short to hold its version (16 bytes)");
         row("TABLE=40", "open", QS_UNIMPLEMENTED, "the PJRT plugin has no PJRT_Plugin_Initialize (PJRT 0.81)");
         row("TABLE=279", "device", QS_UNIMPLEMENTED, "the PJRT plugin has no PJRT_Device_GetDescription (PJRT 0.81)");
-        for (const char* without : {"TABLE=448", "TABLE=455"}) // slot 51 ends at 456
+        for (const char* without : {"TABLE=448", "TABLE=455"}) // slot 51 ends at byte 456
             row(without, "prepare", QS_UNIMPLEMENTED,
                 "the PJRT plugin has no PJRT_LoadedExecutable_GetExecutable (PJRT 0.81)");
-        // A slot that is missing is declined where it is needed, and not missed where it only informs.
+        // A missing slot is an error where it is needed. Where it only gives information, nothing changes.
         row("NULL=3", "open", QS_UNIMPLEMENTED, "the PJRT plugin has no PJRT_Plugin_Initialize (PJRT 0.81)");
         row("NULL=10", "open", QS_UNIMPLEMENTED, "the PJRT plugin has no PJRT_Client_Create (PJRT 0.81)");
         row("NULL=26", "device", QS_UNIMPLEMENTED, "the PJRT plugin has no PJRT_DeviceDescription_Kind (PJRT 0.81)");
@@ -153,7 +152,7 @@ private Q_SLOTS:
         for (const char* informs : {"NULL=4", "NULL=34", "NULL=45", "NULL=46", "NULL=90", "NULL=91", "NULL=96",
                                     "FAIL=4", "FAIL=34", "FAIL=45", "FAIL=46", "FAIL=96", "EMPTY=90 NULL=91"})
             row(informs, "done", QS_OK, "");
-        // An error in every call; its text has no NUL at its end.
+        // An error in every call. Its text has no NUL at the end.
         row("FAIL=3", "open", QS_INTERNAL, "PJRT_Plugin_Initialize: broken on purpose");
         row("FAIL=10", "open", QS_INTERNAL, "PJRT_Client_Create: broken on purpose");
         row("FAIL=12", "open", QS_INTERNAL, "PJRT_Client_PlatformName: broken on purpose");
@@ -178,7 +177,7 @@ private Q_SLOTS:
         row("FAIL=70", "execute", QS_INTERNAL, "PJRT_Buffer_ToHostBuffer: broken on purpose");
         row("FAIL=48", "artifact", QS_INTERNAL, "PJRT_Executable_OptimizedProgram: broken on purpose");
         row("AWAIT=1", "execute", QS_UNAVAILABLE, "the run failed: PJRT_Event_Await: the device fell over");
-        // Success without a result.
+        // Calls that succeed without a result.
         row("EMPTY=10", "open", QS_INTERNAL, "PJRT_Client_Create returned no client");
         row("EMPTY=16", "open", QS_UNAVAILABLE, "the PJRT plugin has no device (platform fake)");
         row("EMPTY=29", "device", QS_INTERNAL, "PJRT_Device_GetDescription returned no description");
@@ -189,7 +188,7 @@ private Q_SLOTS:
         row("EMPTY=55", "execute", QS_INTERNAL, "PJRT_LoadedExecutable_Execute returned no output buffer");
         row("EMPTY=70", "execute", QS_INTERNAL, "the PJRT plugin gives a result of 0 bytes where 64 were expected");
         row("EMPTY=26", "done", QS_OK, ""); // a device without a name
-        // Results of another kind.
+        // Results of a wrong type or size.
         row("OUTPUT=short", "execute", QS_INTERNAL,
             "the PJRT plugin gives a result of 72 bytes where 64 were expected");
         row("OUTPUT=type", "prepare", QS_INTERNAL,
@@ -228,7 +227,7 @@ private Q_SLOTS:
         QCOMPARE(ending.fusion, fusion);
         QCOMPARE(ending.info.code_bytes, std::int64_t(4321));
         QCOMPARE(ending.info.flops, 2048.0);
-        QCOMPARE(ending.info.bytes_accessed, -1.0); // nobody said
+        QCOMPARE(ending.info.bytes_accessed, -1.0); // not reported by the plugin
         if (faults == u"NULL=96") QCOMPARE(ending.info.temp_bytes, std::int64_t(-1));
     }
 
@@ -241,7 +240,7 @@ private Q_SLOTS:
         QCOMPARE(QString::fromLatin1(device.id), QStringLiteral("tpu:v6e:1x1"));
         MadeProblem problem(madeFormats()[0], {2, 8, 64, false, 1, -1, 64}, MadeAct::F32, false);
         auto info = sized<qs_kernel_info>();
-        qs_kernel* kernel = nullptr; // the weights may stay at home
+        qs_kernel* kernel = nullptr; // only compiles, so no weights are passed
         QCOMPARE(backend.table->prepare(backend.context, 0, problem.problem(), "nf4_gather_f32", nullptr, 0, &kernel,
                                         &info, &backend.error),
                  QS_OK);
@@ -265,7 +264,7 @@ private Q_SLOTS:
         QCOMPARE(result.timing_valid, 0);
         backend.table->kernel_destroy(kernel);
     }
-    /// What CONTRIBUTING.md does with libtpu: rows that say compile_only, and a command that succeeded.
+    /// The case in CONTRIBUTING.md with libtpu: rows say compile_only, and the command succeeds.
     void theCommandCompilesWithoutADevice() {
         ask({});
         auto environment = QProcessEnvironment::systemEnvironment();
@@ -308,7 +307,7 @@ private Q_SLOTS:
         QCOMPARE(run({{"topology", "v5e:2x2"}}).text, text);
     }
 
-    /// What the worker is for: neither takes this process along.
+    /// The worker process contains both faults: this process survives.
     void deaths_data() {
         QTest::addColumn<QString>("how");
         QTest::addColumn<QString>("state");

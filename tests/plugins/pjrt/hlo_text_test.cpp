@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// An optimized program, made byte by byte, as the text that XLA prints of it.
+// An optimized HLO program, built byte by byte, must give the text that XLA prints for it.
 #include "plugins/pjrt/hlo_text.h"
 #include "tests/support/test_program.h"
 
@@ -33,9 +33,9 @@ std::string instruction(unsigned id, const char* name, const char* opcode, const
     return bytes(2, bytes(1, name) + bytes(2, opcode) + bytes(3, type) + number(35, id) + more);
 }
 
-/// y = x W^T of s8 weights beside a constant, and a fused sum.
+/// y = x W^T with s8 weights, a constant, and a fused sum.
 std::string module() {
-    const std::string two("\0\0\0\x40", 4); // 2 as f32
+    const std::string two("\0\0\0\x40", 4); // 2.0 in f32
     const std::string fused = bytes(1, "sum") + instruction(1, "p", "parameter", shape(11, {4, 8}), number(9, 0)) +
                               instruction(2, "s", "negate", shape(11, {4, 8}), packed(36, {1})) + number(5, 7) +
                               number(6, 2);
@@ -81,7 +81,7 @@ private Q_SLOTS:
         QCOMPARE(hloText(bytes(1, module()) + bytes(2, "configuration")), hloText(module()));
     }
 
-    /// A plugin may give anything, and less than it said.
+    /// Plugins may return anything, also truncated data.
     void whatIsNoModule() {
         for (const char* text : {"", "proto", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "\x0a\x7f"})
             QCOMPARE(hloText(text), std::string());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Every way of storing a weight that the backend claims to read.
+// Every weight format that the backend pjrt supports.
 
 #include "kernels/format.h"
 #include "made_problem.h"
@@ -68,7 +68,7 @@ inline std::vector<MadeFormat> madeFormats() {
     return list;
 }
 
-/// Scales for rows, columns, blocks of columns, blocks of rows, the whole tensor.
+/// A scale for each row, column, block of columns or block of rows, or one for the whole tensor.
 inline std::vector<MadeShape> granularities() {
     return {{0, 0, 0, false, 1, -1, 32},
             {0, 0, 0, false, 0, -1, 16},

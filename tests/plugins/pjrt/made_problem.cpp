@@ -67,14 +67,14 @@ void MadeProblem::makeWeight() {
         }
         weightTensors_.push_back(
             {"weight", format_.format, {rows_, cols_}, format_.format == "f32" ? bytesOf(wide) : bytesOf(narrow)});
-        format_.values = wide; // codes are indices here
+        format_.values = wide; // here a code is the index of its value
         for (std::int64_t i = 0; i < rows_ * cols_; ++i) codes_.push_back(unsigned(i));
         return;
     }
     const unsigned kinds = format_.codes ? format_.codes : 1u << format_.bits;
     for (std::int64_t i = 0; i < rows_ * cols_; ++i) codes_.push_back(random() % kinds);
     const std::int64_t perByte = format_.packing == "none" ? 1 : 8 / format_.bits;
-    // nf4's rows are stored padded to whole blocks; other formats end with their last byte.
+    // Stored rows of nf4 are padded to whole blocks; rows of other formats end with their last byte.
     std::int64_t padded = cols_;
     if (format_.format == "nf4" && format_.packing != "planar" && shape_.blockAxis == 1)
         padded = (cols_ + std::int64_t(shape_.block) - 1) / std::int64_t(shape_.block) * std::int64_t(shape_.block);
@@ -136,7 +136,7 @@ void MadeProblem::makeAct(MadeAct act) {
     act_.format = act == MadeAct::F32 ? "f32" : act == MadeAct::BF16 ? "bf16" : "int8";
     std::vector<float> x(count);
     for (auto& value : x) value = uniform();
-    if (shape_.m > 2) // a row of zeros and a tie: 127 steps to the largest value, one value in the middle of a step
+    if (shape_.m > 2) // row 2: zeros and one tie (127 steps to the largest value, and a value in the middle of a step)
         for (std::int64_t i = 0; i < shape_.k; ++i) x[std::size_t(2 * shape_.k + i)] = 0;
     x[0] = 127.0f / 64;
     if (count > 1 && shape_.k > 1) x[1] = 2.5f / 64;
@@ -209,7 +209,7 @@ std::vector<const qs_tensor*> MadeProblem::acts() {
 
 MadeTensor MadeProblem::output() const {
     MadeTensor t{"out", out_, op_ == "dequantize" ? std::vector{rows_, cols_} : std::vector{shape_.m, shape_.n}, {}};
-    t.bytes.assign(std::size_t(t.dims[0] * t.dims[1]) * (out_ == "f32" ? 4 : 2), std::byte{0xff}); // NaN
+    t.bytes.assign(std::size_t(t.dims[0] * t.dims[1]) * (out_ == "f32" ? 4 : 2), std::byte{0xff}); // filled with NaN
     return t;
 }
 

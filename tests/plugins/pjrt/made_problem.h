@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A quantized matrix made of random codes, packed as the ABI header says, with the problem that describes it and an f64
-// evaluation that knows nothing of the backend's own decoding.
+// A problem with random codes, packed as the ABI header describes. Its f64 result is computed without any decoding code
+// of the backend.
 
 #include "plugins/abi/quantscope_backend.h"
 
@@ -14,13 +14,13 @@
 namespace qs::test {
 
 struct MadeFormat {
-    std::string format; ///< the ABI's id
+    std::string format; ///< format id of the ABI
     std::string packing = "none", dtype = "u8";
     unsigned bits = 8;
     int codeBias = 0;
-    std::vector<float> codebook{}; ///< handed over
-    std::vector<float> values{};   ///< what code i means; empty: i + codeBias (i8: the byte itself)
-    unsigned codes = 0;            ///< codes 0 .. codes-1 occur; 0: all of them
+    std::vector<float> codebook{}; ///< codebook in the description of the format
+    std::vector<float> values{};   ///< value of code i; if empty: i + codeBias (i8: the byte itself)
+    unsigned codes = 0;            ///< uses codes 0 .. codes-1; 0: all codes
     std::string scaleDtype = "f32";
 };
 
@@ -38,7 +38,7 @@ struct MadeTensor {
     std::vector<std::int64_t> dims;
     std::vector<std::byte> bytes;
     qs_tensor abi{};
-    qs_tensor* input(); ///< valid while this lives and does not move
+    qs_tensor* input(); ///< valid while this object lives and is not moved
     qs_tensor* output();
 };
 
@@ -50,7 +50,7 @@ public:
     std::vector<const qs_tensor*> weights();
     std::vector<const qs_tensor*> acts();
     MadeTensor output() const;
-    /// y in f64 of the operands as they are stored; codes by `levels` when given (an approximate decode).
+    /// y in f64 of the stored operands. `levels`, if given, replace the values of the codes, for approximate decodes.
     std::vector<double> reference(const std::vector<float>& levels = {}) const;
 
 private:
@@ -67,16 +67,16 @@ private:
     std::string op_, out_;
     std::int64_t rows_, cols_;
     std::uint32_t state_;
-    std::vector<unsigned> codes_;   ///< rows x cols
-    std::vector<float> scales_;     ///< widened
-    std::vector<double> actValues_; ///< m x k, as the product sees them
+    std::vector<unsigned> codes_;   ///< [rows, cols]
+    std::vector<float> scales_;     ///< converted to f32
+    std::vector<double> actValues_; ///< [m, k], as the product uses them
     std::vector<float> bias_;
     std::vector<MadeTensor> weightTensors_, actTensors_;
     qs_format weight_{}, act_{};
     qs_problem problem_{};
 };
 
-/// Sum (y - r)^2 / sum r^2; infinity when y has what is not finite.
+/// sum (y - r)^2 / sum r^2; infinity if y has a value that is not finite.
 double nmse(const MadeTensor& y, const std::vector<double>& reference);
 
 } // namespace qs::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The module as a host loads it.
+// Loads the module as a host does.
 
 #include "plugins/abi/quantscope_backend.h"
 

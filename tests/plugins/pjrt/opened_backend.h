@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The backend with a plugin opened, and one problem taken through all its variants.
+// An open backend with its plugin; runs a problem through all variants.
 
 #include "made_problem.h"
 #include "module_table.h"
@@ -37,7 +37,7 @@ public:
         }
         return list;
     }
-    /// NULL with `code` and `error` set when it fails.
+    /// On failure returns NULL and sets `code` and `error`.
     qs_kernel* prepare(MadeProblem& problem, const char* variant, qs_kernel_info* info = nullptr) {
         qs_kernel* kernel = nullptr;
         const auto in = problem.weights();

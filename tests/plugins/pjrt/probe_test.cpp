@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is said of a plugin file before any of it is loaded, and whether a TPU is looked for where it would be.
+// Checks of a plugin file before it is loaded, and the search for a TPU on the PCI bus.
 #include "module_table.h"
 #include "plugins/pjrt/client.h"
 #include "plugins/pjrt/elf_symbols.h"
@@ -90,7 +90,7 @@ private Q_SLOTS:
         QVERIFY2(QString::fromUtf8(answer.reason).contains(reason), answer.reason);
         QCOMPARE(int(answer.state), state);
         QCOMPARE(QByteArray(answer.hint).isEmpty(), state == QS_PROBE_AVAILABLE);
-        if (state != QS_PROBE_AVAILABLE) { // and open() says the same
+        if (state != QS_PROBE_AVAILABLE) { // open() must give the same message
             qs_ctx* context = nullptr;
             auto error = sized<qs_error>();
             const qs_kv option{"path", path.constData()};
@@ -99,7 +99,7 @@ private Q_SLOTS:
             QVERIFY(QString::fromUtf8(error.msg).contains(reason));
         }
     }
-    /// A length or an offset that lies in any byte of the headers: an answer, and no read beyond the file.
+    /// Changes each byte of the headers in turn: an answer, and no read beyond the file.
     void damagedHeaders() {
         const auto good = read(QS_FAKE_PJRT);
         const auto sections = *reinterpret_cast<const std::uint64_t*>(good.constData() + 40);
@@ -125,7 +125,8 @@ private Q_SLOTS:
         write(root + QStringLiteral("/sys/bus/pci/devices/0000:00:04.0/device"), "0x006f\n");
         write(root + QStringLiteral("/sys/bus/pci/devices/0000:00:05.0/vendor"), "0x1ae0\n");
         write(root + QStringLiteral("/sys/bus/pci/devices/0000:00:05.0/device"), "0x0042\n");
-        QVERIFY(!qs::pjrt::findTpu(root.toStdString()).onBus); // NVIDIA's 0x6f, and a disk of Google's
+        QVERIFY(!qs::pjrt::findTpu(root.toStdString()).onBus); // device ids 0x6f of NVIDIA and a Google disk are not
+                                                               // TPUs
         QFile::copy(QString::fromLocal8Bit(QS_FAKE_PJRT), at("libtpu.so"));
         const auto libtpu = at("libtpu.so").toLocal8Bit();
         auto answer = probe({{"path", libtpu}, {"sys_root", root.toLocal8Bit()}});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The XLA CPU plugin, where packaging/install-deps --test puts it, or what QUANTSCOPE_PJRT_PLUGIN names.
+// The XLA CPU plugin, installed by packaging/install-deps --test, or the plugin in QUANTSCOPE_PJRT_PLUGIN.
 
 #include <QtCore/QFile>
 #include <QtCore/QString>
@@ -14,7 +14,7 @@ inline QString realPluginPath() {
     return cache + QStringLiteral("/quantscope/pjrt/xla_cpu_pjrt.so");
 }
 
-/// Why the real plugin is not tested here; empty: it is.
+/// Why the real plugin is not tested; empty if it is.
 inline QString whyNoRealPlugin() {
 #if defined(__SANITIZE_THREAD__)
     return QStringLiteral("XLA's own threads are not built for ThreadSanitizer");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Every program, compiled and run by XLA on the CPU, against an f64 evaluation of the same operands.
+// Compiles and runs every program with XLA on the CPU and compares with f64 results of the same operands.
 #include "made_formats.h"
 #include "opened_backend.h"
 #include "real_plugin.h"
@@ -20,14 +20,15 @@ class RealPluginTest : public QObject {
     Q_OBJECT
     std::unique_ptr<OpenedBackend> backend_;
     int programs_ = 0;
-    /// A program takes a tenth of a second to compile: all of them only where they are demanded, else a share.
+    /// Compiling a program takes 0.1 s. So all programs run only if QUANTSCOPE_REQUIRE_PJRT is set, otherwise every
+    /// 11th.
     std::size_t every_ = qEnvironmentVariableIsEmpty("QUANTSCOPE_REQUIRE_PJRT") ? 11 * kThinning : 1, turn_ = 0;
 
     void everyVariant(MadeProblem& problem, const std::string& where) {
         const auto variants = backend_->variants(problem);
         QVERIFY2(!variants.empty(), (where + ": " + backend_->reason).c_str());
         const auto reference = problem.reference();
-        auto approximate = reference; // by the levels that such a variant names
+        auto approximate = reference; // uses the levels that an approximate variant reports
         for (std::size_t i = 0; i < variants.size(); ++i) {
             if (i % every_ != turn_ % every_) continue;
             const auto& variant = variants[i];
@@ -97,7 +98,7 @@ private Q_SLOTS:
                         << f << g << kn;
                 }
     }
-    /// Each row takes the next of the activations and tail shapes, so that all meet all in the long run of rows.
+    /// Each row uses the next activation type and the next tail shape, so that over all rows they are combined.
     void products() {
         QFETCH(int, format);
         QFETCH(int, granularity);
@@ -117,7 +118,7 @@ private Q_SLOTS:
         everyVariant(problem, QTest::currentDataTag());
     }
 
-    /// Sides that fill neither bytes nor blocks.
+    /// Sizes that fill neither bytes nor blocks.
     void oddSides_data() {
         QTest::addColumn<int>("format");
         QTest::addColumn<bool>("kn");
@@ -201,7 +202,7 @@ private Q_SLOTS:
             const auto acts = problem.acts();
             QVERIFY2(backend_->table->bench(kernel, acts.data(), 1, &options, &result, &backend_->error) == QS_OK,
                      backend_->error.msg);
-            QCOMPARE(result.n, 16u); // no more than there is room for
+            QCOMPARE(result.n, 16u); // at most the capacity of the array
             QCOMPARE(result.clock, QS_CLOCK_HOST);
             QCOMPARE(result.timing_valid, 1);
             for (std::uint32_t i = 0; i < result.n; ++i) QVERIFY(samples[i] > 0);
@@ -256,13 +257,13 @@ private Q_SLOTS:
         QVERIFY2(hlo.contains(QStringLiteral("\nENTRY %")) && hlo.contains(QStringLiteral("\n  ROOT %")),
                  qPrintable(hlo));
         QVERIFY2(hlo.contains(QRegularExpression(QStringLiteral("s8\\[[0-9,]+\\](\\{[0-9,]*\\})? parameter\\("))) &&
-                     !hlo.contains(QRegularExpression(QStringLiteral("[(,=] %[0-9]+[,)\n]"))), // all names are known
+                     !hlo.contains(QRegularExpression(QStringLiteral("[(,=] %[0-9]+[,)\n]"))), // all names are resolved
                  qPrintable(hlo));
         QCOMPARE(backend_->table->artifact(kernel, "ptx", nullptr, 0, &need, &backend_->error), QS_NOT_FOUND);
         backend_->table->kernel_destroy(kernel);
     }
 
-    /// At a size that matters the whole decoded weight lies in memory: what the verdict is there to say.
+    /// For a weight of realistic size XLA materialises the decoded weight in memory. The verdict must say so.
     void seesAMaterialisedWeight() {
         MadeProblem problem(madeFormats()[2], {1, 1024, 1024, false, -1, 0, 0}, MadeAct::F32, false);
         auto info = sized<qs_kernel_info>();

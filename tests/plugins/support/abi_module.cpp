@@ -13,7 +13,7 @@ std::vector<qs_kv> keyValues(const AbiModule::Options& options) {
     return list;
 }
 
-/// An output as the host gives it: NaN inside, guard bytes around.
+/// An output buffer as the host gives it: filled with NaN, with guard bytes around it.
 class Output {
 public:
     Output(std::int64_t rows, std::int64_t columns, bool bf16)
@@ -55,7 +55,7 @@ private:
 } // namespace
 
 AbiModule::AbiModule(const std::string& path) {
-    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); // never closed: rule 7
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); // never closed: rule 7 of the ABI header
     if (!library) {
         error_ = dlerror();
         return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A backend module called through its table, as the worker does: outputs between guard bytes and filled with NaN.
+// Calls a backend module through its table, as the worker process does. Outputs are filled with NaN and have guard
+// bytes.
 
 #include "tests/plugins/support/abi_problem.h"
 
@@ -11,7 +12,7 @@
 
 namespace qs::test {
 
-/// A struct of the interface, zero but for its size.
+/// A struct of the interface, all zero except struct_size.
 template<class T> T sized() {
     T value{};
     value.struct_size = sizeof value;
@@ -25,9 +26,9 @@ struct CloseContext {
 
 class AbiModule {
 public:
-    /// Empty error(): loaded.
+    /// error() is empty if the module was loaded.
     explicit AbiModule(const std::string& path);
-    explicit AbiModule(const qs_backend* table); ///< linked in
+    explicit AbiModule(const qs_backend* table); ///< for a backend that is linked in
     const std::string& error() const { return error_; }
     const qs_backend* table() const { return table_; }
 
@@ -37,7 +38,7 @@ public:
         std::string reason, hint;
     };
     Probe probe(const Options& options = {});
-    /// Opens a context; what went wrong, or empty.
+    /// Opens a context. Returns the problem, or an empty string.
     std::string open(const Options& options = {});
     std::string describe();
     qs_ctx* context() const { return context_.get(); }
@@ -61,12 +62,12 @@ public:
         qs_kernel_info info{};
         double nmse = 0;
         bool guardsWhole = true;
-        std::vector<std::uint64_t> samples; ///< when asked for
+        std::vector<std::uint64_t> samples; ///< in ns; only if requested
         double lastOutNmse = 0;
         int clock = 0;
     };
-    /// prepare, execute and, with iterations > 0, bench for at most `seconds`, which a machine that stops for a while does
-    /// not use up.
+    /// Calls prepare, execute and, if iterations > 0, bench for at most `seconds`. That time is long enough to tolerate
+    /// a pause of the machine.
     Run run(const AbiProblem& problem, const std::string& variant, std::uint32_t iterations = 0,
             std::uint32_t bufferSets = 1, double seconds = 60);
 
@@ -77,7 +78,7 @@ private:
     qs_host host_{};
 };
 
-/// One kernel kept for many samples.
+/// A prepared kernel from which many samples are taken.
 class PreparedKernel {
 public:
     PreparedKernel(AbiModule& module, const AbiProblem& problem, const std::string& variant);
@@ -85,7 +86,7 @@ public:
     PreparedKernel(const PreparedKernel&) = delete;
     PreparedKernel& operator=(const PreparedKernel&) = delete;
     const std::string& error() const { return error_; }
-    /// Nanoseconds of one run, after one that is not timed; 0 when it failed.
+    /// Time of one run in ns, after one run that is not timed; 0 if it failed.
     std::uint64_t sample(std::uint32_t bufferSets);
 
 private:

@@ -29,14 +29,14 @@ float fromBf16(std::uint16_t h) {
     std::memcpy(&x, &bits, 4);
     return x;
 }
-float fp8(unsigned code) { // e4m3
+float fp8(unsigned code) { // decodes e4m3
     const int exponent = int(code >> 3) & 15, mantissa = int(code) & 7;
     const float magnitude =
         exponent ? std::ldexp(1 + float(mantissa) / 8, exponent - 7) : std::ldexp(float(mantissa), -9);
     return code & 128 ? -magnitude : magnitude;
 }
 
-struct Layout { // how a format lies in the tests; levels[code] is its value before the scale
+struct Layout { // storage of a format in the tests; levels[code] is its value without scale
     std::uint32_t bits;
     const char *packing, *dtype;
     int bias, perByte;
@@ -110,7 +110,7 @@ AbiProblem::AbiProblem(const Case& c, std::uint32_t seed, bool withReference) : 
 void AbiProblem::makeWeight(const Case& c) {
     const std::int64_t rows = c.kn ? c.k : c.n, columns = c.kn ? c.n : c.k;
     source.resize(std::size_t(rows * columns));
-    for (float& w : source) { // about normal, sigma 0.05, now and then an outlier
+    for (float& w : source) { // roughly normal, sigma 0.05, with some outliers
         float sum = 0;
         for (int i = 0; i < 4; ++i) sum += float(random() >> 8) / float(1 << 24) - 0.5f;
         w = 0.087f * sum * (random() % 512 == 0 ? 8.f : 1.f);
@@ -238,7 +238,7 @@ void AbiProblem::makeActivations(const Case& c) {
             float top = 0;
             for (std::int64_t j = 0; j < c.k; ++j) top = std::max(top, std::fabs(x[std::size_t(i * c.k + j)]));
             const float s = top / 448 != 0 ? top / 448 : 1;
-            for (std::int64_t j = 0; j < c.k; ++j) { // the nearest multiple of the step at its size, half to even
+            for (std::int64_t j = 0; j < c.k; ++j) { // rounds to the nearest e4m3 value, ties to even
                 const auto at = std::size_t(i * c.k + j);
                 const double v = std::clamp(double(x[at] / s), -448.0, 448.0);
                 const double step = std::ldexp(1.0, std::max(v == 0 ? -6 : std::ilogb(v), -6) - 3);
@@ -253,7 +253,7 @@ void AbiProblem::makeActivations(const Case& c) {
 
 void AbiProblem::multiply(const Case& c) {
     reference.assign(std::size_t(c.m * c.n), 0);
-    std::vector<double> w(dense.begin(), dense.end()); // [N, K] below
+    std::vector<double> w(dense.begin(), dense.end()); // [N,K] after the next step
     if (c.kn)
         for (std::int64_t j = 0; j < c.n; ++j)
             for (std::int64_t i = 0; i < c.k; ++i) w[std::size_t(j * c.k + i)] = dense[std::size_t(i * c.n + j)];
@@ -276,7 +276,7 @@ void AbiProblem::multiply(const Case& c) {
 }
 
 double nmse(const std::vector<float>& y, const std::vector<double>& reference) {
-    // Nothing to compare with is nothing shown to be right.
+    // Without a reference nothing is shown to be correct.
     if (reference.empty() || y.size() != reference.size()) return std::numeric_limits<double>::infinity();
     double error = 0, power = 0;
     for (std::size_t i = 0; i < reference.size(); ++i) {

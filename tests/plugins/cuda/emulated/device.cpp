@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The fibers of a block, and the kernels themselves, compiled for them.
+// The emulated device: runs the threads of a block as fibers. The CUDA kernels are compiled for the host.
 #include "kernels/cuda/instructions.cuh"
 
 #include <cstdio>
@@ -18,7 +18,7 @@
 
 namespace qs::cuda {
 
-// Dynamic shared memory, as much as the kernels ask for at most.
+// Dynamic shared memory: the most that any kernel requests.
 constexpr std::size_t kSharedBytes = 96 * 1024;
 alignas(16) std::uint32_t shared[kSharedBytes / 4];
 alignas(16) unsigned char memory[kSharedBytes];
@@ -30,8 +30,9 @@ Place thread, block, blockSize, gridSize;
 namespace {
 
 constexpr std::size_t kWarp = 32;
-/// Where a stack goes on. Contexts are slow, as they ask the system for the signals each time: jumps are not. But a
-/// sanitizer is told which stack it is on, and which shared memory a launch has, and does not like jumps between stacks.
+/// Where a fiber continues. setjmp is used after the first switch, because contexts are slow: each switch makes a
+/// system call for the signal mask. AddressSanitizer must be told about stack switches and dislikes jumps between
+/// stacks, so there contexts are used.
 struct Point {
     ucontext_t context;
     jmp_buf jump;
@@ -67,14 +68,14 @@ struct Fiber {
     enum class State { Ready, AtBarrier, InExchange, Done } state = State::Ready;
     Point point;
     std::unique_ptr<char[]> stack{new char[kStackBytes]};
-    void* kept = nullptr;                 ///< the sanitizer's
-    unsigned exchanges = 0;               ///< that it has begun
-    std::size_t bytes = 0;                ///< of the last
-    std::deque<std::vector<Copy>> groups; ///< the last is open
+    void* kept = nullptr;                 ///< fake stack, owned by the sanitizer
+    unsigned exchanges = 0;               ///< number of exchanges begun
+    std::size_t bytes = 0;                ///< of the last exchange
+    std::deque<std::vector<Copy>> groups; ///< groups of asynchronous copies; the last one is open
 };
 
 std::vector<Fiber> fibers;
-/// What the lanes of each warp give, in turns: none is two exchanges ahead of another.
+/// Values given by the lanes of each warp, in two buffers used in turn. No lane is two exchanges ahead of another.
 constexpr std::size_t kMostWarps = 32;
 alignas(16) unsigned char given[kMostWarps][2][kWarp * kMostExchanged];
 std::size_t running = 0;
@@ -100,7 +101,7 @@ void start() {
     arrive(nullptr, &schedulerStack, &schedulerBytes);
     (*body)();
     fibers[running].state = Fiber::State::Done;
-    leaveFor(nullptr, schedulerStack, schedulerBytes); // for good
+    leaveFor(nullptr, schedulerStack, schedulerBytes); // the fiber does not continue
     change(fibers[running].point, scheduler);
 }
 void resume(Fiber& fiber) {
@@ -116,7 +117,7 @@ bool all(std::size_t first, std::size_t count, Fiber::State state) {
     return true;
 }
 
-/// A warp whose lanes all wait in an exchange goes on.
+/// When all lanes of a warp wait in an exchange, the warp continues.
 bool exchanged(std::size_t first) {
     if (!all(first, kWarp, Fiber::State::InExchange)) return false;
     for (std::size_t i = first; i < first + kWarp; ++i) {
@@ -137,7 +138,7 @@ void runBlock() {
         makecontext(&context, start, 0);
         fiber.point.begun = false;
     }
-    scheduler.begun = true; // it runs
+    scheduler.begun = true; // the scheduler already runs
     while (!all(0, fibers.size(), Fiber::State::Done)) {
         bool moved = false;
         for (running = 0; running < fibers.size(); ++running) {
@@ -147,7 +148,7 @@ void runBlock() {
         }
         for (std::size_t first = 0; first < fibers.size(); first += kWarp) moved |= exchanged(first);
         if (moved) continue;
-        // Threads that have ended are not waited for.
+        // The barrier does not wait for threads that have ended.
         for (auto& fiber : fibers) {
             if (fiber.state == Fiber::State::InExchange) fail("lanes of a warp do not meet");
             if (fiber.state == Fiber::State::AtBarrier) fiber.state = Fiber::State::Ready;
@@ -162,14 +163,15 @@ void launch(dim3 grid, unsigned threads, std::size_t sharedBytes, const std::fun
         fail("a launch it cannot do");
     if (fibers.size() != threads) fibers = std::vector<Fiber>(threads);
     body = &kernel, blockSize.x = threads, gridSize = {grid.x, grid.y};
-    static bool backwards = false; // no launch may rely on the order of its blocks
+    static bool backwards = false; // every second launch runs the blocks in reverse order, because kernels must not
+                                   // rely on their order
     backwards = !backwards;
     for (unsigned y = 0; y < grid.y; ++y)
         for (unsigned x = 0; x < grid.x; ++x) {
             block = backwards ? Place{grid.x - 1 - x, grid.y - 1 - y} : Place{x, y};
             for (unsigned char* all : {reinterpret_cast<unsigned char*>(shared), memory}) {
                 bound(all, sharedBytes);
-                std::memset(all, 0xff, sharedBytes); // NaN
+                std::memset(all, 0xff, sharedBytes); // NaN, so that reads of unwritten memory show
             }
             runBlock();
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A cuBLAS that multiplies on the host what the backend asks of the real one.
+// A fake cuBLAS: multiplies on the host what the backend asks of cuBLAS.
 #include <cstdint>
 #include <cstring>
 #include <cublas_api.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A cuBLASLt that multiplies on the host what the backend asks of the real one, and refuses what that would. By the
-// environment: QS_FAKE_LT_VERSION, its version; QS_FAKE_LT_REFUSES "rows" (scales of rows) or "all".
+// A fake cuBLASLt: multiplies on the host, and refuses what the real one refuses. Environment: QS_FAKE_LT_VERSION sets
+// its version; QS_FAKE_LT_REFUSES is "rows" (scales of rows) or "all".
 #include "kernels/format.h"
 
 #include <cstdint>
@@ -29,7 +29,7 @@ bool refuses(const char* what) {
 template<class T> T& of(const void* handle) { return *const_cast<T*>(static_cast<const T*>(handle)); }
 bool aligned(const void* at) { return at && reinterpret_cast<std::uintptr_t>(at) % 16 == 0; }
 
-/// y^T[n,m] = W^T x^T of bytes whose sizes are multiples of 16, as the real one wants them.
+/// y^T [n,m] = W^T x^T of bytes. Sizes must be multiples of 16, as in the real cuBLASLt.
 bool takes(const Operation& operation, const Layout& a, const Layout& b, const Layout& c) {
     const bool e4m3 = a.type == CUDA_R_8F_E4M3, rows = operation.modeA == 3 && operation.modeB == 3;
     if (a.type != b.type || (!e4m3 && a.type != CUDA_R_8I)) return false;
@@ -79,7 +79,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t handle, cubla
     case CUBLASLT_MATMUL_DESC_TRANSA: return set(operation.ofA);
     case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER: return set(operation.scaleA);
     case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER: return set(operation.scaleB);
-    case 31: return set(operation.modeA); // scale modes, which older headers lack
+    case 31: return set(operation.modeA); // scale modes; older headers do not define the names
     case 32: return set(operation.modeB);
     default: return CUBLAS_STATUS_INVALID_VALUE;
     }

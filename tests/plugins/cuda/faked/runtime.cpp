@@ -37,7 +37,7 @@ cudaError_t cudaMalloc(void** to, std::size_t bytes) {
         return cudaErrorMemoryAllocation;
     }
     --runtime.failAfter;
-    // Of just the size, for a sanitizer; NaN, for everybody else.
+    // Exact size, so that a sanitizer finds reads beyond; filled with NaN.
     if (posix_memalign(to, 256, bytes) != 0) return cudaErrorMemoryAllocation;
     std::memset(*to, 0xff, bytes);
     ++runtime.allocations;
