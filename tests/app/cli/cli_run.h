@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Runs the real quantscope-cli, and makes small safetensors files byte by byte.
+// Runs the real quantscope-cli. Also makes small safetensors files byte by byte.
 
 #include <QDir>
 #include <QFile>
@@ -34,7 +34,7 @@ inline Ran run(const QStringList& arguments, const QString& stdoutFile = {}) {
     return {process.exitCode(), process.readAllStandardOutput(), process.readAllStandardError()};
 }
 
-/// One line of at most 500 bytes with the program's name, no control characters.
+/// True if `err` is one line of at most 500 bytes with the program's name and no control characters.
 inline bool isSentence(const QByteArray& err) {
     if (!err.startsWith("quantscope-cli: ") || !err.endsWith('\n') || err.count('\n') != 1 || err.size() - 1 > 500)
         return false;
@@ -44,7 +44,7 @@ inline bool isSentence(const QByteArray& err) {
 }
 
 struct Tensor {
-    QByteArray name; ///< as inside a JSON string
+    QByteArray name; ///< as written inside a JSON string
     const char* dtype;
     QByteArray shape;
     QByteArray data;
@@ -73,7 +73,7 @@ inline QByteArray safetensors(const std::vector<Tensor>& tensors) {
     return QByteArray(reinterpret_cast<const char*>(&length), 8) + header + data;
 }
 
-/// The path, or nothing when it could not be written.
+/// Writes the file. Returns its path, or an empty string on failure.
 inline QString put(const QString& path, const QByteArray& bytes) {
     QFile file(path);
     if (!file.open(QIODevice::WriteOnly) || file.write(bytes) != bytes.size()) return {};

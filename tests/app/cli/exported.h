@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What exports are made of and what they leave, for tests of the program.
+// Helpers for tests of exports: makes inputs and checks outputs.
 
 #include "cli_run.h"
 
@@ -17,7 +17,7 @@ inline QString makeModel(const QString& folder, int rows) {
                             {"a.norm.weight", "F32", "[64]", ramp(64)}}));
 }
 
-/// Every file that the certificate names is there with the hash it has; nothing is missing.
+/// True if all files named in the certificate exist with the right hash.
 inline bool isWhole(const QString& folder) {
     const auto certificate = QJsonDocument::fromJson(get(folder + s("/certificate.json"))).object();
     const auto files = certificate[s("files")].toArray();

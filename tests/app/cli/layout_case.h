@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Tables of tests that go through the registry of layouts.
+// Test tables over the registry of layouts.
 
 #include "core/layouts/layout.h"
 
@@ -10,11 +10,11 @@
 
 namespace clitest {
 
-/// A layout and a spec that it takes.
+/// A layout and a spec that it accepts.
 struct LayoutCase {
     const char *layout, *spec;
 };
-/// One spec that each layout takes. A layout without a row here has no test of what happens when it cannot be written.
+/// One spec for each layout. A layout without a row here has no tests for outputs that cannot be written.
 inline constexpr LayoutCase kLayoutCases[] = {{"eformer", "nf4:block=64"},
                                               {"native", "int3:block=32"},
                                               {"plain", "int8"},
@@ -26,7 +26,7 @@ inline constexpr LayoutCase kLayoutCases[] = {{"eformer", "nf4:block=64"},
                                               {"gguf", "q4_0"},
                                               {"hdf5", "nf4:block=64"},
                                               {"npz", "int8"}};
-/// The first layout without a row; null: every one has one.
+/// The first layout without a row; null if all have one.
 inline const char* layoutWithoutCase(std::span<const LayoutCase> cases) {
     for (const qs::Layout& layout : qs::layouts())
         if (std::none_of(cases.begin(), cases.end(),

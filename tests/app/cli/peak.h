@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The most memory that the program takes.
+// Measures the peak memory of a program.
 
 #include "cli_run.h"
 
@@ -23,12 +23,12 @@ inline constexpr std::int64_t kMiB = 1 << 20;
 
 struct Peak {
     int code = -1;
-    std::int64_t bytes = 0; ///< of the largest of the program and the processes it started
+    std::int64_t bytes = 0; ///< largest resident size of the program or any process it started
 };
 
-/// Of a program with its arguments; what it prints goes to where nothing is kept.
+/// Runs a program with arguments and measures it. Its output is discarded.
 inline Peak peakOf(const std::vector<std::string>& call) {
-    ::malloc_trim(0); // what is in memory here counts for the child until it is another program
+    ::malloc_trim(0); // until exec() the child has the memory of this process, and that would count
     std::vector<char*> arguments;
     for (const auto& word : call) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// analyze: rows, what is missing, provenance, and the files it writes.
+// Command analyze: rows, missing figures, provenance, and output files.
 #include "cli_run.h"
 #include "tests/support/test_program.h"
 
@@ -60,7 +60,7 @@ private Q_SLOTS:
                 ++refused;
             }
             if (row[s("tensor")] == s("good.weight") && !nf4) {
-                QVERIFY(row[s("sqnr_db")].isNull()); // exact: infinite
+                QVERIFY(row[s("sqnr_db")].isNull()); // exact: SQNR is infinite, so it is null
                 QCOMPARE(row[s("mse")].toDouble(), 0.0);
                 QCOMPARE(row[s("bpw")].toDouble(), 32.0);
                 ++exact;
@@ -85,7 +85,7 @@ private Q_SLOTS:
             run({s("analyze"), file_, s("--spec"), s("nf4:block=4"), s("--tensor"), s("^nan"), s("--json"), s("-")});
         QCOMPARE(ran.code, 1);
         QVERIFY2(isSentence(ran.err), ran.err.constData());
-        QCOMPARE(rows(ran.out).size(), 1); // the row and its reason are there all the same
+        QCOMPARE(rows(ran.out).size(), 1); // the row and its reason are written anyway
     }
 
     void nanIsSkippedWhenAsked() {
@@ -124,7 +124,8 @@ private Q_SLOTS:
         QVERIFY(md.contains("a screening proxy, not accuracy") && md.contains("SHA-256"));
     }
 
-    /// More bits than the source has, and what errors are of: below the table, in JSON and in the report.
+    /// Remarks: specs with more bits than the source, and the dtype of the errors. They appear below the table, in JSON
+    /// and in the report.
     void whatMustBeKnownIsSaid() {
         QByteArray halves;
         for (int i = 0; i < 1152; ++i) halves += QByteArray("\x00\x3c", 2);

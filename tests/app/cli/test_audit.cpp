@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// audit and diff on the real binary: findings, exit codes, files, what quantize wrote against what it was made from.
+// Commands audit and diff on the real program: findings, exit codes and files. Also compares the output of quantize
+// with its source.
 #include "cli_run.h"
 #include "tests/support/test_program.h"
 
@@ -26,7 +27,7 @@ private Q_SLOTS:
         const auto path = put(dir.filePath(s("x.safetensors")), safetensors({{"w", "F32", "[64,64]", bytes}}));
         const auto html = dir.filePath(s("a.html"));
         const auto ran = run({s("audit"), path, s("--json"), s("-"), s("--html"), html});
-        QCOMPARE(ran.code, 0); // what was found is no error of the program's use
+        QCOMPARE(ran.code, 0); // findings are not a failure of the command
         const auto found = rows(ran.out);
         QVERIFY(!found.isEmpty());
         const auto first = found.first().toObject();
@@ -37,7 +38,7 @@ private Q_SLOTS:
         QVERIFY(get(html).contains("NaN and Inf"));
         QCOMPARE(run({s("audit"), dir.filePath(s("none.safetensors"))}).code, 1);
         QCOMPARE(run({s("audit")}).code, 2);
-        QCOMPARE(run({s("audit"), path, s("--json"), path}).code, 1); // not over the input
+        QCOMPARE(run({s("audit"), path, s("--json"), path}).code, 1); // must not overwrite the input
     }
     void failOn() {
         QTemporaryDir dir;
@@ -46,7 +47,7 @@ private Q_SLOTS:
         bytes.replace(4 * 100, 4, QByteArray::fromHex("0000c07f"));
         const auto faulty = put(dir.filePath(s("x.safetensors")), safetensors({{"w", "F32", "[64,64]", bytes}}));
         const auto twice =
-            put(dir.filePath(s("y.safetensors")), // a duplicate is no fault
+            put(dir.filePath(s("y.safetensors")), // duplicate tensors are not a fault
                 safetensors({{"v", "F32", "[64,64]", ramp(64 * 64)}, {"w", "F32", "[64,64]", ramp(64 * 64)}}));
         const auto code = [&](const QString& path, const char* severity) {
             return run({s("audit"), path, s("--fail-on"), s(severity)}).code;
@@ -59,7 +60,8 @@ private Q_SLOTS:
         const auto json = dir.filePath(s("a.json"));
         const auto ran = run({s("audit"), faulty, s("--fail-on"), s("fault"), s("--json"), json});
         QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains("1 fault"), ran.err.constData());
-        QVERIFY(!rows(get(json)).isEmpty() && ran.out.contains("not_finite")); // printed and written all the same
+        QVERIFY(!rows(get(json)).isEmpty() && ran.out.contains("not_finite")); // the result is printed and written
+                                                                               // anyway
     }
     void changedTensorsAlone() {
         QTemporaryDir dir;

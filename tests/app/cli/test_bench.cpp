@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The command bench on the real program and its worker: the rows of the contract, comparison, refusals.
+// Command bench with the real program and worker process: rows, comparison, refusals.
 #include "kernels/cpu_features.h"
 #include "peak.h"
 #include "tests/support/test_program.h"
@@ -42,7 +42,7 @@ private Q_SLOTS:
             QCOMPARE(row[s("backend")].toString(), s("cpu"));
             QCOMPARE(row[s("m")].toInt(), 3);
             QCOMPARE(row[s("cache")].toString(), s("warm"));
-            if (row[s("status")].toString() == s("invalid")) { // a busy machine held the roofs down
+            if (row[s("status")].toString() == s("invalid")) { // on a busy machine the measured roofs can be too low
                 QVERIFY2(row[s("reason")].toString().contains(s("roof")), qPrintable(row[s("reason")].toString()));
                 QVERIFY(row[s("gflops")].isNull());
                 continue;
@@ -62,7 +62,7 @@ private Q_SLOTS:
         for (const char* key : {"cpu", "cpu_features", "clock", "governor", "affinity", "compiler", "build_flags",
                                 "seed", "command_line", "backend_cpu"})
             QVERIFY2(provenance.contains(s(key)), key);
-        // All CPUs that the process may use, whatever its threads did before.
+        // All CPUs of the process are listed, also if threads were pinned before.
         cpu_set_t set;
         QCOMPARE(sched_getaffinity(0, sizeof set, &set), 0);
         QCOMPARE(provenance[s("affinity")].toString().count(u' '), CPU_COUNT(&set));
@@ -76,14 +76,15 @@ private Q_SLOTS:
         QCOMPARE(compared.size(), rowsOf(ran).size());
         for (const auto& row : compared) QVERIFY(row.toObject()[s("ratio")].toDouble() > 0);
     }
-    /// Ctrl-C: what was measured is printed and written.
+    /// Ctrl-C: the rows measured so far are printed and written.
     void whatAStoppedRunHasIsKept() {
         const QString json = path("stopped.json"), csv = path("stopped.csv");
         QStringList asked = {s("bench"), s("--backend"), s("cpu"), s("--cache"), s("warm"), s("--spec"),
                              s("f32"),   s("--seconds"), s("0.3"), s("--json"),  json,      s("--csv"),
                              csv};
         for (int n = 64; n < 8192; n += 64) asked << s("--shape") << s("1x%1x64").arg(n);
-        for (int seconds = 3; seconds < 100 && !QFile::exists(json); seconds *= 2) { // a slow machine takes longer
+        for (int seconds = 3; seconds < 100 && !QFile::exists(json); seconds *= 2) { // retries with a longer wait for
+                                                                                     // slow machines
             QProcess process;
             process.start(binary(), asked);
             QVERIFY(process.waitForStarted());
@@ -114,11 +115,11 @@ private Q_SLOTS:
             QVERIFY2(ran.code == 1 && isSentence(ran.err), ran.err.constData());
         }
     }
-    /// Copies of small weights take many times their bytes: what they take is counted, and a row says that they are too
-    /// few to be cold.
+    /// Cold copies of small weights need many times their bytes. The memory limit counts all of it, and the row says
+    /// that there are too few copies to be cold.
     void memoryOfSmallWeights() {
         if (kSanitized) QSKIP("the sanitizer's own memory is many times the program's");
-        constexpr std::int64_t kLimit = 128 * kMiB, kBeside = 96 * kMiB; // programs, libraries, a stack for each thread
+        constexpr std::int64_t kLimit = 128 * kMiB, kBeside = 96 * kMiB; // programs, libraries and thread stacks
         const QString json = path("small.json");
         const auto peak = peakOf({binary().toStdString(), "bench", "--shape", "1x16x32", "--shape", "4x16x32", "--spec",
                                   "int8", "--spec", "nf4:block=32", "--spec", "f32", "--seconds", "0.01", "--memory",
@@ -142,8 +143,8 @@ private Q_SLOTS:
         QVERIFY(pass[s("m")].toInt() == 2 && pass[s("missing")].toInt() == 0 && pass[s("pass_ns")].toDouble() > 0);
         for (const auto& row : rowsOf(ran)) QVERIFY(!row.toObject()[s("tensor")].toString().isEmpty());
     }
-    /// The command of a row runs that row: its shape alone, with the model's values, by words that a shell takes as they
-    /// are.
+    /// The command shown for a row runs exactly that row: its shape only, with values of the model, and quoted for a
+    /// shell.
     void theCommandOfARowRunsIt() {
         const QString folder = path("a model, it's mine");
         QVERIFY(QDir().mkpath(folder));
@@ -157,7 +158,7 @@ private Q_SLOTS:
             QVERIFY2(ran.code == 0, ran.err.constData());
             const auto all = rowsOf(ran);
             QVERIFY(!all.isEmpty());
-            for (const auto& row : all) { // none of the model's other shapes
+            for (const auto& row : all) { // no other shapes of the model
                 QCOMPARE(row.toObject()[s("n")].toInt(), 192);
                 QVERIFY(row.toObject()[s("tensor")].toString().contains(s("down_proj")));
             }
@@ -175,7 +176,7 @@ private Q_SLOTS:
                 QCOMPARE(again.at(0).toObject()[s(key)], first[s(key)]);
         }
     }
-    /// Both core types of OpenBLAS in one run, each against the chosen one.
+    /// Both core types of OpenBLAS in one run; each row names its core type.
     void aBackendWithOptionsBesideThePlainOne() {
         const auto ran = run({s("bench"), s("--backend"), s("openblas"), s("--backend"), s("openblas:coretype=default"),
                               s("--spec"), s("f32"), s("--shape"), s("1x64x64"), s("--cache"), s("warm"),
@@ -190,7 +191,7 @@ private Q_SLOTS:
             QVERIFY2(row[s("speedup_vs_f32")].isDouble(), qPrintable(row[s("reason")].toString()));
             QVERIFY(row[s("command")].toString().contains(s("--backend ") + seen.last() + u' '));
             const bool own = seen.last().contains(u':');
-            // The plain one is told a core where this processor's features decide; the other never is.
+            // The plain backend chooses a core type by the features of the processor. The other one never does.
             const QString device = row[s("device_name")].toString();
             QVERIFY2(device.contains(s("core type ")), qPrintable(device));
             if (own) QVERIFY2(device.endsWith(s("(OpenBLAS itself)")), qPrintable(device));
@@ -200,7 +201,7 @@ private Q_SLOTS:
         const auto none = run({s("bench"), s("--backend"), s("openblas:coretype"), s("--spec"), s("f32")});
         QVERIFY(none.code == 1 && none.err.contains("There is no backend 'openblas:coretype'"));
     }
-    /// A PJRT plugin is named like any other library; a topology is an option of pjrt.
+    /// --plugin accepts a PJRT plugin like any other library. The topology is an option of the backend pjrt.
     void aPjrtPluginByItsPath() {
         const QString fake = qs::test::wholePath(s(QS_BUILD_DIR "/lib/quantscope/test-backends/fake_pjrt.so"));
         if (!QFile::exists(fake)) QSKIP("this build has no pjrt backend");
@@ -219,7 +220,7 @@ private Q_SLOTS:
         }
         QVERIFY(!rowsOf(ran).isEmpty());
     }
-    /// For people what was timed comes first.
+    /// In the printed table, timed rows come first.
     void whatWasTimedComesFirst() {
         const auto ran = run({s("bench"), s("--backend"), s("cpu"), s("--plugin"),
                               s(QS_BUILD_DIR "/lib/quantscope/test-backends/bad_crash.so"), s("--cache"), s("warm"),
@@ -230,7 +231,7 @@ private Q_SLOTS:
         QVERIFY(!ran.out.mid(crashed, ran.out.indexOf("\n\n", crashed) - crashed).contains("\ncpu "));
     }
     void nothingMeasuredIsAFault() {
-        // A library that is none: a row with its reason, and exit code 1.
+        // A file that is not a library gives a row with the reason, and exit code 1.
         QVERIFY(!put(path("none.so"), "no library").isEmpty());
         const auto ran = run({s("bench"), s("--plugin"), path("none.so"), s("--shape"), s("1x8x8"), s("--spec"),
                               s("int8"), s("--json"), path("none.json")});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The bash completion, asked in a real bash.
+// Tests the bash completion in a real bash.
 #include "app/cli/command.h"
 #include "cli_run.h"
 #include "tests/support/test_program.h"
@@ -17,13 +17,12 @@ QStringList offered(const QStringList& words, const QString& folder = {}) {
     if (!folder.isEmpty()) bash.setWorkingDirectory(folder);
     QStringList quoted;
     for (const auto& word : words) quoted << u'\'' + word + u'\'';
-    bash.start(s("bash"),
-               {s("--norc"), s("-c"),
-                s("source '%1/resources/completion/quantscope-cli.bash'; COMP_WORDS=('%2' %3); "
-                  "COMP_CWORD=%4; _quantscope_cli; printf '%s\\n' \"${COMPREPLY[@]}\"")
-                    .arg(QDir(s(QS_SOURCE_DIR)).absolutePath(), QDir::current().absoluteFilePath(binary()),
-                         quoted.join(u' '))
-                    .arg(words.size())});
+    bash.start(s("bash"), {s("--norc"), s("-c"),
+                           s("source '%1/resources/completion/quantscope-cli.bash'; COMP_WORDS=('%2' %3); "
+                             "COMP_CWORD=%4; _quantscope_cli; printf '%s\\n' \"${COMPREPLY[@]}\"")
+                               .arg(QDir(s(QS_SOURCE_DIR)).absolutePath(), QDir::current().absoluteFilePath(binary()),
+                                    quoted.join(u' '))
+                               .arg(words.size())});
     if (!bash.waitForFinished()) return {};
     return QString::fromUtf8(bash.readAllStandardOutput()).split(u'\n', Qt::SkipEmptyParts);
 }
@@ -58,14 +57,14 @@ private Q_SLOTS:
         QVERIFY(offered({s("quantize"), s("x"), s("--layout"), s("")}).contains(s("eformer")));
         QCOMPARE(offered({s("dequantize"), s("x"), s("--decode"), s("p")}), QStringList{s("poly")});
     }
-    // As bash hands them over: ":" and "=" are words of their own.
+    // bash passes ":" and "=" as separate words.
     void keysAndValues() {
         const QStringList start{s("analyze"), s("x"), s("--spec")};
         QCOMPARE(offered(start + QStringList{s("nf4"), s(":"), s("bl")}), QStringList{s("block=")});
         const auto keys = offered(start + QStringList{s("int4"), s(":")});
         for (const char* key : {"scale=", "block=", "tile=", "calib=", "sym=", "sparse=", "dialect="})
             QVERIFY2(keys.contains(s(key)), key);
-        QVERIFY(!keys.contains(s("bits="))); // of learned codebooks alone
+        QVERIFY(!keys.contains(s("bits="))); // only learned codebooks have this key
         QVERIFY(keys.contains(s("flat=")) && keys.contains(s("axis=")));
         QCOMPARE(offered(start + QStringList{s("int4"), s(":"), s("axis"), s("="), s("o")}), QStringList{s("out")});
         QCOMPARE(offered(start + QStringList{s("nf4"), s(":"), s("flat"), s("="), s("y")}), QStringList{s("yes")});
@@ -74,7 +73,7 @@ private Q_SLOTS:
         QVERIFY(offered(start + QStringList{s("int4"), s(":"), s("sym"), s("="), s("no"), s(":"), s("calib"), s("=")})
                     .contains(s("minmax")));
         QCOMPARE(offered(start + QStringList{s("codebook"), s(":"), s("bits"), s("="), s("8")}), QStringList{s("8")});
-        // The spec is done: a file comes next, not a key.
+        // The spec is complete, so a file follows, not a key.
         QCOMPARE(offered(start + QStringList{s("nf4"), s(":"), s("block"), s("="), s("64"), s("--dec")}),
                  QStringList{s("--decoded")});
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Exit codes, and that every complaint is one sentence of at most 500 bytes.
+// Exit codes. Every error message must be one sentence of at most 500 bytes.
 #include "app/cli/command.h"
 #include "app/cli/option.h"
 #include "cli_run.h"
@@ -18,7 +18,7 @@ using namespace clitest;
 
 namespace {
 
-/// Of the value of an option, without what it is checked for.
+/// Type name of the option's value, without its checks.
 QString typeOf(const CLI::Option* option) {
     return QString::fromStdString(option->get_type_name()).section(u':', 0, 0);
 }
@@ -97,7 +97,7 @@ private Q_SLOTS:
         QCOMPARE(entries(dir_.path()).size(), 2);
     }
 
-    /// An option that takes text either has a type that is no path, or says whether it is read or written.
+    /// A text option either has a type that is not a path, or is marked as read or written.
     void everyPathIsMarked() {
         const QStringList plain{s("SPEC"),
                                 s("REGEX"),
@@ -135,7 +135,8 @@ private Q_SLOTS:
         }
     }
 
-    /// Every input of every command under every output of it: by its name, through a link, and as a hard link.
+    /// For every command, every input is given as every output: by its name, as a symbolic link, and as a hard link.
+    /// All must be refused.
     void inputsAreNeverWritten_data() {
         QTest::addColumn<QString>("command");
         for (const auto& command : qs::cli::commands()) QTest::newRow(command.name) << s(command.name);
@@ -197,7 +198,8 @@ private Q_SLOTS:
         }
     }
 
-    /// What is found out when a model is open: its shards, what lies in its folder, what says how it is quantized.
+    /// Inputs that are known only after the model is opened: shards, files of its folder, and the configuration of the
+    /// quantization.
     void filesOfTheModelAreNeverWritten() {
         QTemporaryDir dir;
         const QString model = dir.filePath(s("model")), index = model + s("/model.safetensors.index.json");
@@ -219,7 +221,7 @@ private Q_SLOTS:
         const auto folder =
             run({s("quantize"), model + s("/shard-1.safetensors"), s("--spec"), s("nf4:block=64"), s("-o"), model});
         QVERIFY2(folder.code == 1 && isSentence(folder.err), folder.err.constData());
-        // A report is written there, and written again.
+        // A report may be written into the folder, and may be replaced.
         for (const char* kind : {"json", "csv", "html", "md"})
             for (int i = 0; i < 2; ++i) {
                 const auto ran = run({s("analyze"), model, s("--spec"), s("nf4:block=64"), s("--") + s(kind),
@@ -228,7 +230,7 @@ private Q_SLOTS:
             }
     }
 
-    // What a shell makes of an unset variable.
+    // Empty arguments, as from an unset shell variable.
     void emptyArguments() {
         const QString out = path("o.safetensors");
         const std::vector<std::pair<QStringList, const char*>> wrong = {
@@ -257,7 +259,7 @@ private Q_SLOTS:
         QVERIFY(listed.out.size() < 2000 && listed.out.contains("nnn"));
         const auto json = run({s("inspect"), file, s("--json"), s("-")});
         QCOMPARE(rows(json.out, "tensors")[0].toObject()[s("name")].toString().size(),
-                 1 << 20); // programs get all of it
+                 1 << 20); // JSON has the full name
         const QString out = dir.filePath(s("o.safetensors"));
         for (const auto& arguments : {QStringList{s("quantize"), file, s("--spec"), s("nf4:block=4"), s("-o"), out},
                                       QStringList{s("analyze"), file, s("--spec"), s("nf4:block=4")}}) {
@@ -301,7 +303,7 @@ private Q_SLOTS:
         QVERIFY2(isSentence(ran.err), ran.err.constData());
         const auto null = run({s("formats"), s("--json"), s("/dev/null")});
         QCOMPARE(null.code, 0);
-        QVERIFY(!QFileInfo(s("/dev/null")).isFile()); // written through, not replaced
+        QVERIFY(!QFileInfo(s("/dev/null")).isFile()); // /dev/null was written to, not replaced
     }
 
     void registriesHaveIdAndTitle() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Commands on checkpoints that other programs stored quantized: what takes tensors takes their layers.
+// Commands on checkpoints that other programs quantized: their layers are tensors for all commands.
 #include "cli_run.h"
 #include "tests/support/test_program.h"
 
@@ -21,7 +21,7 @@ private Q_SLOTS:
         QCOMPARE(rows(ran.out, "tensors").size(), 6);
         const auto first = rows(ran.out, "tensors")[0].toObject();
         QCOMPARE(first[s("dtype")].toString(), s("bnb-nf4"));
-        QCOMPARE(first[s("bytes")].toInt(), 2304 + 72 * 4 + 64 + 78); // what the file holds
+        QCOMPARE(first[s("bytes")].toInt(), 2304 + 72 * 4 + 64 + 78); // bytes of all stored fields
         const auto computed = rows(ran.out, "computed");
         QCOMPARE(computed.size(), 5);
         QCOMPARE(computed[1].toObject()[s("values")].toString(), s("BF16"));
@@ -39,7 +39,7 @@ private Q_SLOTS:
                  ran.out.constData());
     }
 
-    // The same format again finds the codes that are there: no error at all.
+    // Quantizing to the same format again gives the same codes, so the error is zero.
     void analyzeTakesLayersAsOriginals() {
         const Ran ran = run({s("analyze"), data("bnb_4bit"), s("--spec"), s("nf4"), s("--spec"), s("int4"),
                              s("--tensor"), s("layers.0.self_attn.k_proj"), s("--json"), s("-")});
@@ -79,7 +79,7 @@ private Q_SLOTS:
             plain.insert(row.toObject()[s("name")].toString());
         }
         for (const QString& name : expected.keys()) QVERIFY2(plain.contains(name), qPrintable(name));
-        // Loaders would take the plain file for a quantized one.
+        // Otherwise loaders would take the dequantized file for a quantized one.
         const auto config = json(get(out + s("/config.json")));
         QVERIFY(!config.contains(s("quantization_config")) && !config.contains(s("quantization")));
         QCOMPARE(config.contains(s("architectures")), QFile::exists(source + s("/config.json")));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// export: recipes, the certificate, and what happens when the target, the disk or the process gives way.
+// Command export: recipes, certificates, and failures of the target, the disk or the process.
 #include "cli_run.h"
 #include "exported.h"
 #include "layout_case.h"
@@ -26,13 +26,13 @@ using qs::test::kThinning;
 
 namespace {
 
-/// A folder and a file where the layout writes both.
+/// The outputs to test: a folder and a file, or only a file with the layout's extension.
 QStringList outputNames(const QString& layout) {
     const char* ending = qs::findLayout(layout.toStdString())->fileEnding;
     return ending ? QStringList{s("out") + s(ending)} : QStringList{s("out"), s("out.safetensors")};
 }
 
-/// One matrix of 64 columns.
+/// A GGUF file with one matrix of 64 columns.
 QString makeGguf(const QString& path, int rows) {
     QByteArray head("GGUF");
     const auto add = [&](auto value) { head.append(reinterpret_cast<const char*>(&value), sizeof value); };
@@ -44,7 +44,7 @@ QString makeGguf(const QString& path, int rows) {
     return put(path, head + ramp(rows * 64));
 }
 
-/// The arguments that export a model of so many rows.
+/// Arguments that export a model with this many rows.
 QStringList exportOf(const QTemporaryDir& dir, const QString& layout, int rows, const QString& out) {
     const auto* found = std::find_if(std::begin(kLayoutCases), std::end(kLayoutCases),
                                      [&](const auto& c) { return layout == s(c.layout); });
@@ -56,20 +56,21 @@ QStringList exportOf(const QTemporaryDir& dir, const QString& layout, int rows, 
     return {s("export"), model, s("--recipe"), recipe, s("--layout"), layout, s("-o"), out};
 }
 
-/// Every file below a path by its name, or the one that it is; certificates are of another moment.
+/// Contents of the file, or of all files below a folder by name. Certificates are left out because they contain the
+/// time.
 QMap<QString, QByteArray> contentsOf(const QString& path) {
     QMap<QString, QByteArray> all;
     if (QFileInfo(path).isFile()) all[{}] = get(path);
     QDirIterator it(path, QDir::Files | QDir::Hidden, QDirIterator::Subdirectories);
     while (it.hasNext()) {
         const QString file = it.next();
-        if (file.endsWith(s("/.quantscope-writing"))) continue; // of one that was about to be replaced
+        if (file.endsWith(s("/.quantscope-writing"))) continue; // left behind by an interrupted export
         all[QDir(path).relativeFilePath(file)] = get(file);
     }
     return all;
 }
 
-/// Whether a certificate has the hash of the file.
+/// True if the certificate contains the hash of the file.
 bool speaksOf(const QString& file, const QJsonObject& certificate) {
     const auto said = certificate[s("files")].toArray().first();
     const auto hash = QCryptographicHash::hash(get(file), QCryptographicHash::Sha256).toHex();
@@ -80,7 +81,7 @@ bool speaksOf(const QString& file) {
     return speaksOf(file, QJsonDocument::fromJson(get(file + s(".certificate.json"))).object());
 }
 
-/// In a name space of mounts of this process's own.
+/// Mounts a small file system in a private mount namespace of this process.
 bool mountSmall(const QString& folder) {
     static const bool apart =
         ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
@@ -109,7 +110,7 @@ private Q_SLOTS:
         QCOMPARE(ignored.first().toString(), s("a.down_proj"));
         const auto certificate = QJsonDocument::fromJson(get(out + s("/certificate.json"))).object();
         QCOMPARE(certificate[s("bytes_written")], certificate[s("bytes_predicted")]);
-        // 64 rows of 8 words, two scales of two bytes each and the shape: 8 * (64 * 36 + 16) / (64 * 64).
+        // 64 rows of 8 words, two scales of 2 bytes each, and the shape: 8 * (64 * 36 + 16) / (64 * 64).
         QCOMPARE(certificate[s("bpw")].toDouble(), 8.0 * (64 * 36 + 16) / 4096);
     }
 
@@ -136,7 +137,7 @@ private Q_SLOTS:
         const auto quantize = [&](const QString& to) {
             return run({s("export"), model, s("--recipe"), recipe, s("--layout"), s("eformer"), s("-o"), to});
         };
-        QCOMPARE(run({s("verify"), model}).code, 1); // has no certificate
+        QCOMPARE(run({s("verify"), model}).code, 1); // the model has no certificate
         for (const QString& written : {out, file}) {
             QVERIFY(quantize(written).code == 0);
             const auto fine = run({s("verify"), written, s("--json"), json});
@@ -154,7 +155,7 @@ private Q_SLOTS:
             QVERIFY(!put(weights, bytes).isEmpty());
             QVERIFY(run({s("verify"), written}).err.contains("bytes, not"));
         }
-        // A certificate that was carried elsewhere speaks of files that are not there.
+        // A certificate that was moved elsewhere names files that are not there.
         QVERIFY(quantize(file).code == 0);
         const QString apart = dir.filePath(s("apart"));
         QVERIFY(QDir().mkdir(apart) && QFile::rename(file + s(".certificate.json"), apart + s("/c.json")));
@@ -170,7 +171,7 @@ private Q_SLOTS:
                               s("down_proj=int8:block=32:scaletype=bf16"), s("--layout"), s("mlx"), s("-o"), out});
         QVERIFY2(ran.code == 0, ran.err.constData());
         const auto config = QJsonDocument::fromJson(get(out + s("/config.json"))).object();
-        QCOMPARE(config[s("quantization")][s("bits")].toInt(), 8); // of the first, and what differs from it by name
+        QCOMPARE(config[s("quantization")][s("bits")].toInt(), 8); // the default, and by name the layers that differ
         QCOMPARE(config[s("quantization")][s("a.up_proj")][s("bits")].toInt(), 4);
         const auto twice = run({s("quantize"), model, s("--spec"), s("nf4"), s("--spec"), s("int8"), s("-o"), out});
         QCOMPARE(twice.code, 1);
@@ -212,7 +213,7 @@ private Q_SLOTS:
         for (const auto& layout : qs::layouts()) QTest::newRow(layout.id) << s(layout.id);
     }
 
-    /// A folder that nobody may write to: as root only those of the kernel are.
+    /// A folder without write permission. As root only folders of the kernel are protected.
     void targetWithoutPermission_data() { addLayouts(); }
     void targetWithoutPermission() {
         QFETCH(QString, layout);
@@ -229,7 +230,7 @@ private Q_SLOTS:
         QVERIFY(entries(closed).isEmpty());
     }
 
-    /// No file may be longer than the limit: as on a disk that is full, no part of the export stays.
+    /// A limit on the file size acts like a full disk: no part of the export may stay.
     void fullDisk_data() { addLayouts(); }
     void fullDisk() {
         QFETCH(QString, layout);
@@ -251,7 +252,7 @@ private Q_SLOTS:
             }
     }
 
-    /// A file system of 256 KiB, where this process may mount one: with nothing in it, and with an export to replace.
+    /// A file system of 256 KiB, if it can be mounted here: once empty, once with an older export.
     void smallDisk_data() { addLayouts(); }
     void smallDisk() {
         QFETCH(QString, layout);
@@ -264,15 +265,15 @@ private Q_SLOTS:
             const auto ran = run(exportOf(dir, layout, 8192, out));
             QCOMPARE(ran.code, 1);
             QVERIFY2(isSentence(ran.err), ran.err.constData());
-            QCOMPARE(contentsOf(disk.path()), before); // the old one is as it was, beside nothing
+            QCOMPARE(contentsOf(disk.path()), before); // the older export is unchanged and nothing else is there
             for (const QString& left : entries(disk.path()))
                 QVERIFY(QFile::remove(disk.filePath(left)) || QDir(disk.filePath(left)).removeRecursively());
         }
         QVERIFY(::umount(QFile::encodeName(disk.path()).constData()) == 0);
     }
 
-    /// At whatever moment an export is killed, what has its name is the old one or the new one, whole; and the next one
-    /// takes away what the killed ones left.
+    /// An export may be killed at any moment: under its name lies the complete old or the complete new output. The next
+    /// export removes leftovers.
     void killedInEveryLayout_data() { addLayouts(); }
     void killedInEveryLayout() {
         QFETCH(QString, layout);
@@ -305,7 +306,7 @@ private Q_SLOTS:
         QCOMPARE(entries(output.path()), expected);
     }
 
-    /// What takes the place of an exported file and brings no certificate leaves none of the file that was there.
+    /// A file that replaces an export and has no certificate must also remove the old certificate.
     void noCertificateOfWhatWasReplaced() {
         QTemporaryDir dir, output;
         const QString model = makeModel(dir.filePath(s("model")), 64), recipe = dir.filePath(s("recipe.json"));
@@ -324,7 +325,8 @@ private Q_SLOTS:
         QVERIFY(!QFile::exists(certificate));
     }
 
-    /// f.h5, f.npz and f.safetensors have a certificate each; one of an earlier version beside them goes with its file.
+    /// f.h5, f.npz and f.safetensors have one certificate each. A certificate with an old-style name is removed
+    /// together with its file only.
     void aCertificateForEachFile() {
         QTemporaryDir dir, output;
         const QString model = makeModel(dir.filePath(s("model")), 64), recipe = dir.filePath(s("r.json"));
@@ -338,13 +340,13 @@ private Q_SLOTS:
         for (const auto& [layout, name] : all) QVERIFY(speaksOf(output.filePath(name)));
         const QString earlier = output.filePath(s("f.certificate.json")), file = output.filePath(s("f.safetensors"));
         QVERIFY(QFile::rename(file + s(".certificate.json"), earlier));
-        QVERIFY(exporting("hdf5", output.filePath(s("f.h5")))); // it speaks of another file
+        QVERIFY(exporting("hdf5", output.filePath(s("f.h5")))); // that certificate is about another file
         QVERIFY(QFile::exists(earlier));
         QVERIFY(exporting("native", file) && speaksOf(file));
         QVERIFY(!QFile::exists(earlier));
     }
 
-    /// Two exports to one file at once: whichever is last, its certificate is beside it.
+    /// Two exports to one file at the same time: the remaining certificate belongs to the remaining file.
     void twoAtOnce() {
         QTemporaryDir dir, output;
         const QString model = makeModel(dir.filePath(s("model")), 64), out = output.filePath(s("out.safetensors"));
@@ -368,8 +370,8 @@ private Q_SLOTS:
         qInfo("%d pairs, %d different files", kPairs, int(seen.size()));
     }
 
-    /// Killed at any system call around the two names: what is beside the file speaks of it, alone or as the one
-    /// before, and the next export leaves one certificate.
+    /// Kills the export at system calls around the two renames. The certificate beside the file must describe it, in
+    /// itself or as `previous`. The next export leaves one certificate.
     void killedBetweenTheNames() {
         QTemporaryDir dir, output;
         const QString model = makeModel(dir.filePath(s("model")), 64), out = output.filePath(s("out.safetensors")),
@@ -388,7 +390,7 @@ private Q_SLOTS:
             QProcess process;
             process.start(binary(), exporting(i % 2 ? "int8" : "nf4:block=64"));
             QVERIFY(process.waitForStarted());
-            // In turns at the first name, at the second, and some microseconds later.
+            // Kills at the first rename, at the second, or some microseconds later.
             const QString watched = i % 3 == 0 ? out : out + s(".certificate.json");
             const auto before = inodeOf(watched);
             QElapsedTimer timer;
@@ -412,7 +414,7 @@ private Q_SLOTS:
         QVERIFY(!QJsonDocument::fromJson(get(out + s(".certificate.json"))).object().contains(s("previous")));
     }
 
-    /// At whatever moment it is killed, the folder is the old export or the new one, whole.
+    /// Killed at any moment, the folder is the complete old or the complete new export.
     void killedAtAnyMoment() {
         QTemporaryDir dir, output;
         const QString model = dir.filePath(s("model")), out = output.filePath(s("out"));
@@ -441,7 +443,7 @@ private Q_SLOTS:
         QVERIFY(killed > 0);
         QVERIFY(run(arguments("int8")).code == 0);
         QVERIFY(isWhole(out));
-        QCOMPARE(entries(output.path()), QStringList{s("out")}); // what the killed ones left is gone
+        QCOMPARE(entries(output.path()), QStringList{s("out")}); // leftovers of killed exports are removed
     }
 };
 

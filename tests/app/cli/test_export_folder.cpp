@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Hugging Face directories that exports write, in every layout.
+// Hugging Face folders written by exports, in every layout.
 #include "exported.h"
 #include "layout_case.h"
 #include "tests/support/test_program.h"
@@ -22,7 +22,8 @@ qint64 bytesOnDisk(const QString& path) {
 class TestExportFolder : public QObject {
     Q_OBJECT
 private Q_SLOTS:
-    /// Ready to load: what loaders look for is there, tells of what lies beside it, and nothing else was touched.
+    /// The folder can be loaded: it has all files that loaders need, they agree with each other, and nothing else
+    /// changed.
     void folderIsComplete_data() {
         QTest::addColumn<QString>("layout");
         for (const auto& layout : qs::layouts())
@@ -71,7 +72,7 @@ private Q_SLOTS:
         QCOMPARE(config.contains(s("quantization_config")), qs::findLayout(layout.toStdString())->config != nullptr);
     }
 
-    /// Whatever config.json is: an answer, never a crash, and no part of an output.
+    /// A hostile config.json must give an answer, no crash, and no partial output.
     void hostileConfig_data() {
         QTest::addColumn<QString>("kind");
         QTest::addColumn<QString>("layout");
@@ -110,7 +111,7 @@ private Q_SLOTS:
                                          [&](const auto& one) { return layout == s(one.layout); });
         const QString out = output.filePath(s("out"));
         const auto ran = run({s("quantize"), model, s("--spec"), s(found->spec), s("--layout"), layout, s("-o"), out});
-        if (layout == s("eformer")) { // which says nothing in it
+        if (layout == s("eformer")) { // this layout does not write to config.json
             QVERIFY2(ran.code == 0 && isWhole(out), ran.err.constData());
             const bool isFile = QFileInfo(config).isFile() && !QFileInfo(config).isSymLink();
             QVERIFY2(isFile || kind == s("folder") || ran.out.contains("Left out: config.json: it is a "),
@@ -122,8 +123,8 @@ private Q_SLOTS:
         QVERIFY2(entries(output.path()).isEmpty(), qPrintable(entries(output.path()).join(u' ')));
     }
 
-    /// Links that leave the model's folder are not followed, but for the blobs of the hub's cache; pipes and devices
-    /// are not copied; what is left out is named on the terminal and in the certificate.
+    /// Links out of the model's folder are not followed, except links into the blobs of the Hugging Face cache. Pipes
+    /// and devices are not copied. Everything left out is named on the terminal and in the certificate.
     void secretsStayWhereTheyAre() {
         QTemporaryDir dir, output;
         const QString cache = dir.filePath(s("models--org--name")), model = cache + s("/snapshots/0123abcd"),
@@ -155,7 +156,7 @@ private Q_SLOTS:
             QVERIFY(!QFileInfo(out + u'/' + name).exists());
             QVERIFY2(ran.out.contains("Left out: " + name.toUtf8() + ": it is a "), ran.out.constData());
         }
-        // Nor what says how the weights are quantized, which comes into the output line by line.
+        // The same holds for config.json, whose content is copied into the output.
         QVERIFY(QFile::remove(model + s("/config.json")));
         put(dir.filePath(s("secret")), R"({"password": "1234"})");
         QVERIFY(link(dir.filePath(s("secret")), "config.json"));

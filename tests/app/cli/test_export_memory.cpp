@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Memory of exports in every layout: of a tensor of 128 MiB as F32, of which the file has holes alone, no layout keeps as
-// much as its bytes in memory.
+// Memory of exports in every layout. The tensor has 128 MiB as F32 in a sparse file; no layout may keep that much in
+// memory.
 #include "tests/app/cli/layout_case.h"
 #include "tests/app/cli/peak.h"
 #include "tests/core/model/made_gguf.h"
@@ -13,9 +13,10 @@ using namespace clitest;
 namespace {
 
 constexpr qint64 kColumns = 4096, kRows = 8192;
-constexpr std::int64_t kMost = 56 * kMiB; ///< beyond what a small tensor takes: less than its 64 MiB in BF16
+constexpr std::int64_t kMost = 56 * kMiB; ///< in addition to the memory for a small tensor; less than 64 MiB, the size
+                                          ///< in BF16
 
-/// One for every layout, and those whose scales are known only when all of a tensor was seen.
+/// One case per layout, and specs whose scales need a whole tensor.
 constexpr LayoutCase kCases[] = {{"eformer", "nf4:block=64"},
                                  {"eformer", "ternary"},
                                  {"native", "int4:sym=no:block=32"},
@@ -31,7 +32,7 @@ constexpr LayoutCase kCases[] = {{"eformer", "nf4:block=64"},
                                  {"hdf5", "nf4:block=64"},
                                  {"npz", "int8"}};
 
-/// A file of one matrix of zeros, without its bytes on the disk; "" where that cannot be.
+/// A sparse file with one matrix of zeros; "" if the file system does not support it.
 QString sparse(const QString& folder, bool gguf, qint64 rows) {
     const QString path = folder + (gguf ? s("/model.gguf") : s("/model.safetensors"));
     const qint64 bytes = rows * kColumns * 2;

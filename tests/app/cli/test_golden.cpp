@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the program prints, letter by letter. QS_UPDATE_GOLDEN=1 writes the texts anew: read the difference before
-// committing it.
+// Compares printed output with stored texts. QS_UPDATE_GOLDEN=1 writes the texts again: read the difference before you
+// commit it.
 #include "cli_run.h"
 #include "tests/support/test_program.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Figures of `analyze` against the formulas in plain double arithmetic, for every input type: nothing of ours computes
-// what is expected.
+// Compares figures of `analyze` with the formulas in plain double arithmetic, for every input dtype. The expected
+// values use no code of the workbench.
 #include "cli_run.h"
 #include "tests/support/test_program.h"
 
@@ -20,7 +20,7 @@ namespace {
 constexpr int kRows = 8, kColumns = 32, kBlock = 16;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// A sequence without a library: x_n+1 = a x_n + c modulo 2^64.
+/// A random sequence without a library: x_n+1 = a x_n + c modulo 2^64.
 struct Sequence {
     quint64 state = 12345;
     quint64 next() {
@@ -31,10 +31,10 @@ struct Sequence {
 
 struct Input {
     QByteArray bytes;
-    std::vector<double> values; ///< as stored; what f32 holds of an f64 is `float` of it
+    std::vector<double> values; ///< as stored in the file; for F64, cast to float gives the f32 value
 };
 
-/// Sign, exponent and mantissa by the bits of the type, and what they mean by definition.
+/// Random values of a 16-bit float type, made from sign, exponent and mantissa bits.
 Input halves(int mantissaBits, int bias) {
     Input input;
     Sequence sequence;
@@ -53,7 +53,7 @@ Input doubles() {
     Input input;
     Sequence sequence;
     for (int i = 0; i < kRows * kColumns; ++i) {
-        const double value = (double(sequence.next()) - 0x1p30) / 1.1e9 + 1e-9 / 3; // no float
+        const double value = (double(sequence.next()) - 0x1p30) / 1.1e9 + 1e-9 / 3; // not exactly representable in f32
         input.bytes.append(reinterpret_cast<const char*>(&value), 8);
         input.values.push_back(value);
     }
@@ -78,7 +78,7 @@ constexpr std::array<double, 16> kNf4 = {-1.0,         -0.6961928, -0.52507305, 
                                          -0.091050036, 0.0,        0.0795803,   0.1609302,  0.2461123,   0.33791524,
                                          0.44070983,   0.562617,   0.72295684,  1.0};
 
-/// Decoded value and code of each element of a group, with statistics over its finite values.
+/// Decoded value and code of each element of a group.
 struct Coded {
     std::vector<double> decoded;
     std::vector<int> codes;
@@ -197,7 +197,7 @@ class TestKnownAnswers : public QObject {
     }
 
     void compare(const char* dtype, const Input& input, const char* suffix) {
-        std::vector<double> single; // what every format starts from
+        std::vector<double> single; // all formats quantize the f32 values
         for (const double value : input.values) single.push_back(double(float(value)));
         QStringList arguments = {s("analyze"), file(dtype, input), s("--json"), s("-")};
         for (const Spec& spec : kSpecs) arguments << s("--spec") << s(spec.text) + s(suffix);
@@ -213,7 +213,7 @@ class TestKnownAnswers : public QObject {
             for (const auto& [id, want] : expectedFigures(kSpecs[i], single, finite)) {
                 QVERIFY2(row[id].isDouble(), qPrintable(id));
                 const double got = row[id].toDouble();
-                // Codes agree, so what is left is that values are f32: 2^-24 of the largest in each.
+                // The codes agree, so only the rounding to f32 remains: 2^-24 of the largest value in each sum.
                 const double room =
                     id == s("bias") || id == s("max_abs") ? 3e-7 : std::max(2e-6 * std::fabs(want), 1e-12);
                 QVERIFY2(std::fabs(got - want) <= room, qPrintable(QStringLiteral("%1 of %2 as %3: %4, not %5")
@@ -246,7 +246,7 @@ private Q_SLOTS:
         }
     }
 
-    /// NaN gets the code of 0, an infinity the largest code of its sign.
+    /// NaN gets the code of 0, an infinity gets the largest code of its sign.
     void skippedValuesAreStored_data() {
         QTest::addColumn<int>("index");
         for (std::size_t i = 0; i < kSpecs.size(); ++i) QTest::newRow(kSpecs[i].text) << int(i);
@@ -272,7 +272,7 @@ private Q_SLOTS:
         }
     }
 
-    /// An f64 is converted once, and how far that went is said.
+    /// F64 is converted to F32 once, and the largest difference is reported.
     void conversionErrorOfF64() {
         const Input input = doubles();
         double largest = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// sweep, whatif, train, products and kvcache on the real binary: figures that are known, refusals, files.
+// Commands sweep, whatif, train, products and kvcache on the real program: known figures, refusals, files.
 #include "cli_run.h"
 #include "tests/support/test_program.h"
 
@@ -44,7 +44,7 @@ private Q_SLOTS:
         QVERIFY(!put(path("x.npy"), npy + header + values(40 * 64, 3)).isEmpty());
     }
 
-    /// The need is said before it is taken, with what would fit.
+    /// The needed memory is checked before it is used; the message says what would fit.
     void whatNoMachineHasIsRefused() {
         for (const auto& arguments :
              {QStringList{s("kvcache"), s("--heads"), s("1024"), s("--tokens"), s("65536"), s("--dim"), s("4096")},
@@ -66,7 +66,7 @@ private Q_SLOTS:
         const QStringList arguments{s("sweep"),   model_,  s("--spec"),  s("nf4"), s("--spec"), s("int8:scale=channel"),
                                     s("--block"), s("32"), s("--block"), s("64")};
         const auto points = json(arguments);
-        QCOMPARE(points.size(), 3 * 3); // all tensors, two roles; two blocks and a channel
+        QCOMPARE(points.size(), 3 * 3); // all tensors and two roles; two block sizes and a channel
         const auto analysed = json({s("analyze"), model_, s("--spec"), s("nf4:block=64"), s("--tensor"), s("q_proj")});
         bool found = false;
         for (const auto& each : points) {
@@ -115,7 +115,7 @@ private Q_SLOTS:
         QVERIFY(row[s("trained_nmse")].toDouble() < 0.95 * row[s("nearest_nmse")].toDouble());
         QCOMPARE(row[s("trained_spec")].toString(), s("int4:block=32:dialect=small_qat"));
         QCOMPARE(rows(ran.out, "curve").size(), 41);
-        // Another process knows the spec, and measures what the training said.
+        // Another process knows the trained spec and measures the same error.
         const auto analysed = json(
             {s("analyze"), model_, s("--spec"), s("int4:block=32"), s("--spec"), s("int4:block=32:dialect=small_qat")});
         QCOMPARE(analysed.size(), 4);
@@ -129,7 +129,7 @@ private Q_SLOTS:
         QVERIFY(again.code == 1 && isSentence(again.err) && again.err.contains("already"));
         const auto misfit = run({s("train"), model_, s("--tensor"), s("q_proj"), s("--spec"), s("int4"), s("--inputs"),
                                  model_, s("--steps"), s("2")});
-        QVERIFY2(misfit.code == 0, misfit.err.constData()); // a checkpoint's tensor of the same name fits
+        QVERIFY2(misfit.code == 0, misfit.err.constData()); // the checkpoint has a tensor of the same name that fits
     }
 
     void products() {
@@ -147,7 +147,7 @@ private Q_SLOTS:
         }
     }
 
-    /// What `quantize` wrote is to the labs what `dequantize` makes of it.
+    /// The labs decode tensors stored by `quantize` in the same way as `dequantize`.
     void storedCheckpoints() {
         for (const char* spec : {"nf4:block=32", "int4:block=32:sym=no"}) {
             const QString stored = path("stored.safetensors"), decoded = path("decoded.safetensors");
@@ -162,7 +162,7 @@ private Q_SLOTS:
                     if (arguments.back() == s("--inputs")) arguments << file;
                     arguments.insert(1, file);
                     auto rows = json(arguments << s("--tensor") << s("q_proj"));
-                    for (auto row : rows) { // the name of the file
+                    for (auto row : rows) { // differs: the name of the file
                         auto object = row.toObject();
                         object.remove(s("inputs"));
                         row = object;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Memory of the real `quantscope-cli inspect` over files made to fill it: in every format as many tiny tensors, names,
-// dimensions and metadata as the bytes allow. It takes at most twice the file and what the file unpacks to, and 64 MiB,
-// beyond what it takes for a file of one tensor. The window with a list of a million tensors keeps to the same.
+// Memory of `quantscope-cli inspect` for hostile files. In every file format there are as many tiny tensors, names,
+// dimensions and metadata as the bytes allow. The limit is twice the file size, plus its unpacked size, plus 64 MiB,
+// more than for a file with one tensor. The window with a million tensors has the same limit.
 #include "core/model/file_format.h"
 #include "tests/app/cli/peak.h"
 #include "tests/core/model/made_gguf.h"
@@ -39,7 +39,7 @@ private:
 
 namespace {
 
-/// The text is printed and the JSON written, both to where nothing is kept.
+/// Prints the table and writes the JSON; both are discarded.
 clitest::Peak peakOf(const QString& path) {
     return clitest::peakOf({clitest::binary().toStdString(), "inspect", path.toStdString(), "--json", "/dev/null"});
 }
@@ -73,7 +73,7 @@ QByteArray index(int entries, const QByteArray& shard) {
     for (int i = 0; i < entries; ++i) text += (i ? ",\"" : "\"") + number(i) + "\":\"" + shard + "\"";
     return text + "}}";
 }
-/// `tensors` that share all but their names; in `wrapped` they are attributes of an object.
+/// A pickle of `tensors` that differ only in name. With `wrapped` they are attributes of an object.
 QByteArray pickle(int tensors) {
     QByteArray text = "\x80\x02}(\x8c\x01"
                       "0ctorch._utils\n_rebuild_tensor_v2\nq";
@@ -82,7 +82,7 @@ QByteArray pickle(int tensors) {
             "0\x8c\x03"
             "cpuK\x06tQK";
     text += '\0';
-    text += "K\x02K\x03\x86K\x01K\x02\x86\x89Ntq\x01R"; // transposed
+    text += "K\x02K\x03\x86K\x01K\x02\x86\x89Ntq\x01R"; // a transposed tensor
     for (int i = 1; i < tensors; ++i) {
         const auto key = number(i);
         text += '\x8c' + QByteArray(1, char(key.size())) + key + 'h';
@@ -119,7 +119,7 @@ QByteArray tflite(int tensors) {
              "TFL3");
     return {reinterpret_cast<const char*>(b.GetBufferPointer()), int(b.GetSize())};
 }
-/// Weights of one byte; `more` is in the description of each.
+/// TensorFlow.js weights of one byte each. `more` is added to the description of each.
 QByteArray tfjs(int weights, const QByteArray& more) {
     QByteArray text = "[{\"paths\":[\"b\"],\"weights\":[";
     for (int i = 0; i < weights; ++i)
@@ -159,7 +159,7 @@ Worst file(const char* format, const char* what, bool opens, const char* called,
     return {format, what, opens, [=](const QString& folder) { return Made{put(folder, name(called), bytes()), 0}; }};
 }
 
-/// One leaf, compressed.
+/// An OCDBT database with a single compressed leaf node.
 Made database(const QString& folder, int arrays, bool withChunks) {
     QList<made_ocdbt::Row> rows;
     for (int i = 0; i < arrays; ++i) {
@@ -181,7 +181,7 @@ std::vector<Worst> worsts() {
         for (int i = 0; i < keys; ++i) made.keys.push_back(kv(number(i), U8, QByteArray(1, 'x')));
         return made.bytes();
     };
-    const auto hdf5 = [](const QString& folder) { // three cases have the same file
+    const auto hdf5 = [](const QString& folder) { // three cases use the same file
         static const QTemporaryDir made;
         if (!QFile::exists(made.filePath(name("many.h5"))) &&
             QProcess::execute(name(QS_BIN_DIR "/make_hdf5"), {made.path(), name("many")}) != 0)
@@ -329,11 +329,11 @@ void MemoryTest::window_data() {
     QTest::newRow("a million") << QByteArray() << QByteArray("[0]") << 1'000'000;
 }
 
-/// A row for each tensor and spec, but no histograms of its own: 10,000 took 2.6 GiB.
+/// One row per tensor and spec, without a histogram for each: 10,000 histograms took 2.6 GiB.
 void MemoryTest::analyze() {
     if (kSanitized) QSKIP("the sanitizer's own memory is many times the program's");
     QTemporaryDir folder;
-    constexpr int tensors = 2'100; // more rows than are kept at once
+    constexpr int tensors = 2'100; // more rows than are kept in memory
     QByteArray text = "{", data;
     for (int i = 0; i < tensors; ++i)
         text += (i ? "," : "") + entry(number(i), "F16", "[1,4]",
@@ -356,9 +356,9 @@ void MemoryTest::analyze() {
 
 namespace {
 
-constexpr int kSome = 5'000, kMany = 20'000; // more than any command keeps rows of
+constexpr int kSome = 5'000, kMany = 20'000; // more tensors than any command keeps rows for
 
-/// As experts of many layers are called, with values that differ.
+/// A model with names like those of experts in many layers, and different values.
 QString experts(const QTemporaryDir& folder, int tensors) {
     const QString path = folder.filePath(name("%1.safetensors").arg(tensors));
     if (QFile::exists(path)) return path;
@@ -377,7 +377,8 @@ QString experts(const QTemporaryDir& folder, int tensors) {
 
 void MemoryTest::perTensor_data() {
     QTest::addColumn<QStringList>("arguments");
-    QTest::addColumn<int>("most"); // bytes a tensor: its row in the list of the model, a name in it, and little else
+    QTest::addColumn<int>("most"); // bytes per tensor: its entry in the list of the model, one copy of its name, and
+                                   // little else
     const auto add = [](const char* what, const char* words, int most) {
         QTest::newRow(what) << QString::fromLatin1(words).split(u' ') << most;
     };
@@ -390,7 +391,7 @@ void MemoryTest::perTensor_data() {
     add("whatif", "whatif IN --tensor layers.0.mlp.experts.0.up --spec int8 --transpose 1,0", 400);
 }
 
-/// Of a command that holds its rows, and not what it says of them, it would be thousands.
+/// A command that kept all rows in memory would need thousands of bytes per tensor.
 void MemoryTest::perTensor() {
     if (kSanitized) QSKIP("the sanitizer's own memory is many times the program's");
     QFETCH(QStringList, arguments);
@@ -412,7 +413,7 @@ void MemoryTest::perTensor() {
     QVERIFY2(each <= most, qPrintable(QString::number(each)));
 }
 
-/// Opened, with its tensors in the browser and the page painted.
+/// The window: model opened, tensors listed in the browser, page painted.
 void MemoryTest::window() {
     const QString program = name(QS_BIN_DIR "/quantscope");
     if (!QFile::exists(program)) QSKIP("there is no window in this build");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// quantize and dequantize, there and back on the real binary.
+// Commands quantize and dequantize, in both directions, on the real program.
 #include "cli_run.h"
 #include "tests/support/test_program.h"
 
@@ -33,7 +33,7 @@ private Q_SLOTS:
         QCOMPARE(tensors[0].toObject()[s("dtype")].toString(), s("F32"));
         const auto before = get(back);
         QCOMPARE(run({s("dequantize"), packed, s("--decode"), s("poly"), s("-o"), back}).code, 0);
-        QVERIFY(get(back) != before); // replaced, and decoded otherwise
+        QVERIFY(get(back) != before); // the file was replaced, with another decode
     }
 
     void aRefusedTensorWritesNothing() {
@@ -69,13 +69,13 @@ private Q_SLOTS:
         for (const auto& t : rows(run({s("inspect"), out, s("--json"), s("-")}).out, "tensors"))
             names << t.toObject()[s("name")].toString();
         QVERIFY(names.contains(s("bad.weight")) && names.contains(s("a.weight.packed")));
-        // Where nothing is left there is nothing to write.
+        // If all tensors are refused, nothing is written.
         ran = run(asked + QStringList{s("--tensor"), s("bad")});
         QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains("all 1 tensors are refused"),
                  ran.err.constData());
     }
 
-    /// The proof of a file for a machine: in place of the table, beside it, or in a file of its own.
+    /// The certificate of a file as JSON: instead of the table, beside it, or in its own file.
     void certificateOfAFile() {
         QTemporaryDir dir;
         const QString in =
@@ -104,7 +104,7 @@ private Q_SLOTS:
         }
     }
 
-    /// What an output is called says what it is.
+    /// The extension of the output selects the layout.
     void endingsOfOutputs() {
         QTemporaryDir dir;
         const QString in =
@@ -135,7 +135,7 @@ private Q_SLOTS:
         QVERIFY2(ran.code == 1 && isSentence(ran.err), ran.err.constData());
     }
 
-    /// What is written for Hugging Face's loaders has their names and a config.json that they read.
+    /// Output for Hugging Face loaders needs their tensor names and a config.json.
     void ggufIsNotWrittenForOtherLoaders() {
         QTemporaryDir dir;
         const QString in = s(QS_SOURCE_DIR "/tests/data/diff/layer0_attention.gguf");
@@ -169,12 +169,13 @@ private Q_SLOTS:
                  ran.err.constData());
         ran = of("int4:dialect=ct:block=32:scaletype=bf16");
         QVERIFY2(ran.code == 0 && !ran.out.contains("Warning"), ran.out.constData());
-        in = file; // alone
+        in = file; // the file without its folder
         ran = of("int4:dialect=ct:block=32:scaletype=bf16");
         QVERIFY2(ran.code == 0 && ran.out.contains("Warning: The source has no config.json"), ran.out.constData());
     }
 
-    /// What `quantize` wrote is measured, swept and quantized again as what it decodes to: never its codes and scales.
+    /// analyze, sweep and quantize use the decoded values of tensors stored by `quantize`, never their codes and
+    /// scales.
     void storedTensorsAreWhatTheyDecodeTo() {
         QTemporaryDir dir;
         const QString in = put(dir.filePath(s("in.safetensors")), safetensors({{"a.weight", "F32", "[8,64]", ramp(512)},
@@ -204,10 +205,10 @@ private Q_SLOTS:
         QCOMPARE(run({s("dequantize"), again, s("-o"), should}).code, 0);
         QVERIFY(!get(back).isEmpty() && get(back) == get(should));
         ran = run({s("quantize"), stored, s("--spec"), s("nf4"), s("-o"), stored});
-        QVERIFY2(ran.code == 1 && isSentence(ran.err), ran.err.constData()); // still an input
+        QVERIFY2(ran.code == 1 && isSentence(ran.err), ran.err.constData()); // it is still an input
     }
 
-    /// Inputs out of a file: the output is better, the file says so when it is decoded.
+    /// Inputs from a file: the output error is smaller, and the decoded file names the solver.
     void solved() {
         QTemporaryDir dir;
         QByteArray w, x;
@@ -250,10 +251,10 @@ private Q_SLOTS:
         QVERIFY2(text.code == 0 && text.out.contains("synthetic inputs"), text.err.constData());
         const auto unfit = run({s("quantize"), in, s("--spec"), s("int4"), s("--solver"), s("gptq"), s("--activations"),
                                 in, s("--layout"), s("native"), s("-o"), out + s("2")});
-        QCOMPARE(unfit.code, 0); // its rows are inputs as good as any
+        QCOMPARE(unfit.code, 0); // its rows can be used as inputs too
     }
 
-    /// Columns weighed by inputs, one codebook for all: other levels than a tensor's own.
+    /// Columns weighted by inputs, and one codebook for all tensors: the levels differ from those of a single tensor.
     void learned() {
         QTemporaryDir dir;
         const QString in =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A run that is stopped leaves nothing behind: asked to (SIGINT, SIGTERM) or not (SIGKILL).
+// A stopped run leaves nothing behind: with SIGINT and SIGTERM at once, with SIGKILL after the next run.
 #include "cli_run.h"
 #include "tests/support/test_program.h"
 
@@ -14,7 +14,7 @@ using namespace clitest;
 
 namespace {
 
-/// 4 GiB of zeros that take no room on the disk.
+/// A sparse file: 4 GiB of zeros that use no disk space.
 QString sparseModel(const QString& path) {
     constexpr qint64 rows = 1 << 18, columns = 1 << 12, bytes = rows * columns * 4;
     QByteArray header = "{\"big.weight\":{\"dtype\":\"F32\",\"shape\":[" + QByteArray::number(rows) + "," +
@@ -26,7 +26,7 @@ QString sparseModel(const QString& path) {
     return path;
 }
 
-/// The process has installed its handlers: SIGINT's bit is in the mask of caught signals.
+/// True if the process has installed its handlers: SIGINT is in its mask of caught signals.
 bool catches(qint64 pid) {
     for (const auto& line : get(s("/proc/%1/status").arg(pid)).split('\n'))
         if (line.startsWith("SigCgt:")) return line.mid(7).trimmed().toULongLong(nullptr, 16) & (1u << (SIGINT - 1));
@@ -56,7 +56,7 @@ private Q_SLOTS:
         const QString out = put(output.filePath(s("out.safetensors")), "old");
         QProcess process;
         auto environment = QProcessEnvironment::systemEnvironment();
-        environment.insert(s("QS_THREADS"), s("1")); // slow enough to be caught in the act
+        environment.insert(s("QS_THREADS"), s("1")); // slow enough to be stopped while it runs
         process.setProcessEnvironment(environment);
         QStringList arguments = {command, model};
         if (command == u"quantize" || command == u"analyze") arguments << s("--spec") << s("nf4:block=64");
@@ -84,7 +84,7 @@ private Q_SLOTS:
         QCOMPARE(entries(output.path()), QStringList{s("out.safetensors")});
         QCOMPARE(get(out), QByteArray("old"));
     }
-    /// Not every step of these asks whether it shall stop.
+    /// Not every step of these commands checks for a stop.
     void labsEndAtOnce_data() {
         QTest::addColumn<QStringList>("arguments");
         QTest::newRow("kvcache") << QStringList{s("kvcache"), s("--heads"), s("32"), s("--tokens"),
@@ -112,7 +112,7 @@ private Q_SLOTS:
         QCOMPARE(process.exitCode(), 128 + SIGINT);
         QVERIFY2(timer.elapsed() < 5'000, "it went on with its step");
     }
-    // Nobody can tidy up after SIGKILL but the next run.
+    // After SIGKILL only the next run can remove the files.
     void killedFolderIsTidiedUpByTheNextRun() {
         QTemporaryDir input, output;
         const QString model = sparseModel(input.filePath(s("big.safetensors")));

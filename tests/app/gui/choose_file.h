@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Qt's own file dialog (the offscreen platform has no other) driven as a person does.
+// Operates Qt's own file dialog like a user. The offscreen platform has no other dialog.
 
 #include <QFileDialog>
 #include <QLineEdit>
 #include <QTest>
 
-/// The dialog that has just been opened gets the path and Return, or, without one, Escape. False: there is none.
+/// Types the path and Return into the open dialog; for an empty path, Escape. Returns false if no dialog is open.
 inline bool chooseFile(QWidget& asking, const QString& path) {
     QFileDialog* dialog = nullptr;
     const auto shown = [&] {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What a person would see at once and a test seldom asks: text that does not fit its place, widgets that lie over each
-// other, widgets that stick out of the one that holds them.
+// Finds layout faults: text that does not fit, widgets that overlap, and widgets that extend beyond their parent.
 
 #include "app/gui/widgets/elided_label.h"
 
@@ -25,8 +24,8 @@
 
 class LayoutWalk {
 public:
-    QStringList found; ///< one sentence each
-    int texts = 0;     ///< that were judged
+    QStringList found; ///< one sentence for each fault
+    int texts = 0;     ///< number of texts checked
 
     void look(const QWidget& widget) {
         if (!widget.isVisible()) return;
@@ -49,12 +48,12 @@ private:
         found << path.join(QStringLiteral(" > ")) + QStringLiteral(": ") + what;
     }
 
-    /// The part in view of what is larger: its content may be anywhere.
+    /// Scrolled content: it may extend beyond the visible part.
     static bool scrolls(const QWidget& widget) {
         const auto* area = qobject_cast<const QAbstractScrollArea*>(widget.parentWidget());
         return area && area->viewport() == &widget;
     }
-    /// Lies over others on purpose: the veil while something loads, the wide handle of a thin splitter line.
+    /// Overlaps others on purpose: the overlay while something loads, and the wide handle of a thin splitter.
     static bool floats(const QWidget& widget) {
         return widget.testAttribute(Qt::WA_TransparentForMouseEvents) || qobject_cast<const QSplitterHandle*>(&widget);
     }
@@ -147,7 +146,7 @@ private:
         }
     }
 
-    /// A cell may be cut where it is whole under the mouse.
+    /// A cell may be cut off if its tooltip has the whole text.
     void judgeCells(const QAbstractItemView& view) {
         const auto* model = view.model();
         if (!model) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A safetensors file of F32 tensors for tests that drive the window.
+// Writes a safetensors file of F32 tensors, for tests of the window.
 
 #include <QFile>
 #include <QJsonArray>
@@ -18,7 +18,7 @@ struct ModelTensor {
     std::vector<float> values;
 };
 
-/// Normal by Box-Muller over a fixed generator: the same everywhere.
+/// Normally distributed values by Box-Muller with a fixed generator: the same on all machines.
 inline std::vector<float> normalValues(std::size_t n, double sigma, std::uint64_t seed) {
     std::vector<float> out(n);
     std::uint64_t state = seed * 2862933555777941757ULL + 3037000493ULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The page of the backends over the sample, with a plan that is small and quick.
+// The backends page with the sample model and a small, quick plan.
 
 #include "app/gui/pages/backends/backends_page.h"
 
@@ -24,8 +24,8 @@ struct OpenedBackendsPage {
 
     bool open(const char* organization) {
         qs::gui::Theme::install(qs::gui::Theme::Mode::Dark);
-        QCoreApplication::setOrganizationName(QLatin1String(organization)); // of each test its own
-        QSettings().clear();                                                // plugins of the run before
+        QCoreApplication::setOrganizationName(QLatin1String(organization)); // each test has its own settings
+        QSettings().clear();                                                // removes plugins of an earlier run
         session_ = std::make_unique<qs::gui::Session>();
         return openModel(*session_, samplePath());
     }
@@ -43,7 +43,7 @@ struct OpenedBackendsPage {
             qWarning("the plan cannot be run");
         return page;
     }
-    /// Small and quick: cpu and openblas, nf4 beside f32, two M, a twentieth of a second a row.
+    /// A small plan: cpu and openblas, nf4 and f32, two values of M, 0.05 s per row.
     static void plan(qs::gui::BackendsPage& page, const QString& ms = QStringLiteral("1 4")) {
         auto* backends = find<QListWidget>(page, "planBackends");
         for (int i = 0; i < backends->count(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A session with a model open, and models made for a test.
+// A session with an open model, and functions that write models for tests.
 
 #include "app/gui/session.h"
 
@@ -14,7 +14,7 @@
 
 inline QString samplePath() { return QStringLiteral(QS_SOURCE_DIR "/resources/samples/tiny-llama"); }
 
-/// `layers` layers of seven projections, rows x 64, BF16 noise; every tensor another spread of values.
+/// A model with `layers` layers of seven projections [rows, 64] in BF16. The spread of values differs between tensors.
 inline QString writeLayeredModel(const QString& path, int layers, int rows) {
     const char* roles[] = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
                            "mlp.gate_proj",    "mlp.up_proj",      "mlp.down_proj"};
@@ -25,7 +25,7 @@ inline QString writeLayeredModel(const QString& path, int layers, int rows) {
             const auto begin = data.size();
             for (int i = 0; i < rows * 64; ++i) {
                 random = random * 1664525u + 1013904223u;
-                // A rare outlier, more of them in later layers: so that tensors differ.
+                // Later layers have more of the rare outliers, so that tensors differ.
                 const float x = (float(random >> 8) / 8388608.f - 1) * (int(random >> 8) % 997 < layer ? 8.f : 1.f);
                 quint32 bits;
                 memcpy(&bits, &x, 4);

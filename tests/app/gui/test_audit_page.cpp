@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The audit page: findings of a faulty file, a click that opens the tensor, the differences from another checkpoint; and
-// that the commands `audit` and `diff` say the same.
+// The audit page: findings in a faulty file, a click that opens the tensor, and differences from another checkpoint.
+// The commands `audit` and `diff` must give the same results.
 #include "app/gui/page.h"
 #include "app/gui/pages/audit/audit_page.h"
 #include "app/gui/theme.h"
@@ -35,7 +35,7 @@ QJsonArray saidByTheCommand(const QStringList& arguments) {
     return QJsonDocument::fromJson(cli.readAllStandardOutput())[QStringLiteral("rows")].toArray();
 }
 
-/// Every column of every row, numbers to their last bit. "" when they are the same.
+/// Compares all columns of all rows, numbers bit for bit. "" if they are equal.
 template<class Row>
 QString unequal(const std::vector<Row>& ours, const Columns<Row>& columns, const QJsonArray& theirs) {
     if (qsizetype(ours.size()) != theirs.size())
@@ -90,8 +90,8 @@ private Q_SLOTS:
         QVERIFY(openModel(*session_, samplePath()));
         QTRY_VERIFY(audit()->result());
         QVERIFY(quiet());
-        QCOMPARE(audit()->findings()->model()->rowCount(), 0); // the sample is what it says
-        // What was looked for is said: "nothing" is worth that.
+        QCOMPARE(audit()->findings()->model()->rowCount(), 0); // the sample model has no faults
+        // The list of checks is shown, so that "no findings" has a meaning.
         const auto* checks = audit()->checks()->model();
         QCOMPARE(checks->rowCount(), int(auditChecks().size()));
         QVERIFY(audit()->checks()->isVisible());
@@ -110,7 +110,7 @@ private Q_SLOTS:
         const QString other = QStringLiteral(QS_TEST_DATA "/diff/layer0_attention.gguf");
         const auto said = saidByTheCommand({QStringLiteral("diff"), samplePath(), other});
         QCOMPARE(unequal(audit()->differences()->rows, diffColumns(), said), QString());
-        // The table shows those that differ, with the same figures.
+        // The table shows the rows that differ, with the same figures.
         const auto* table = audit()->differing()->model();
         QVERIFY(table->rowCount() >= 4);
         for (int row = 0; row < table->rowCount(); ++row) {
@@ -135,7 +135,7 @@ private Q_SLOTS:
         audit()->compareWith(folder_.filePath(QStringLiteral("nothing.safetensors")));
         QVERIFY(quiet());
         QVERIFY(page_->findChild<QLabel*>(QStringLiteral("auditStatus"))->text().contains(u"nothing.safetensors"));
-        QVERIFY(audit()->differences()); // those of before stay
+        QVERIFY(audit()->differences()); // the earlier result stays
         QCOMPARE(session_->page(), before);
     }
 
@@ -155,7 +155,7 @@ private Q_SLOTS:
         QCOMPARE(unequal(audit()->result()->findings, findingColumns(),
                          saidByTheCommand({QStringLiteral("audit"), QString::fromStdString(path)})),
                  QString());
-        // Its check says so, and leads to it; another one leads nowhere.
+        // The row of its check shows it and a click opens it. The other rows open nothing.
         auto* checks = audit()->checks();
         const auto press = [&](int row) {
             QTest::mouseClick(checks->viewport(), Qt::LeftButton, {},

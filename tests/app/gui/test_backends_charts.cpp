@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the charts of the backends page make of rows: pictures with known answers, without a benchmark.
+// The charts of the backends page for given rows, without a benchmark.
 #include "app/gui/pages/backends/backends_rows.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/heat_map.h"
@@ -44,7 +44,7 @@ private Q_SLOTS:
         BenchRows rows = {timedRow("cpu", "nf4", 1, 100), timedRow("cpu", "nf4", 1, 80, "w"),
                           timedRow("cpu", "nf4", 64, 9000), timedRow("openblas", "f32", 1, 300),
                           timedRow("openblas", "f32", 64, 5000)};
-        rows[1].approx = true; // faster, but not what the format says
+        rows[1].approx = true; // faster, but approximate: its values are not those of the format
         const auto charts = latencyCharts(rows, LatencyLines::Fastest);
         QCOMPARE(charts.size(), std::size_t(1));
         QCOMPARE(charts[0].series[0].rows, (std::vector<std::size_t>{0, 2}));
@@ -63,10 +63,10 @@ private Q_SLOTS:
         }
         QCOMPARE(bands, 2);
         QCOMPARE(latencyCharts(rows, LatencyLines::Variants)[0].series.size(), std::size_t(3));
-        // Overlapping intervals name no winner.
+        // Overlapping intervals have no winner.
         rows[4].ciNs = Interval{4000, 9500};
         QVERIFY(latencyPicture(latencyCharts(rows, LatencyLines::Fastest)[0], rows).crossovers.isEmpty());
-        // Nor does a time that was taken on a busy machine, which says so under the mouse.
+        // A time from a busy machine has no winner either. The tooltip says so.
         rows[4].ciNs = Interval{4950, 5050};
         rows[2].busy = true;
         const auto busy = latencyPicture(latencyCharts(rows, LatencyLines::Fastest)[0], rows);
@@ -96,13 +96,13 @@ private Q_SLOTS:
         rows[3].speedup = 3;
         const auto maps = speedupMaps(rows);
         QCOMPARE(maps.size(), std::size_t(1));
-        QCOMPARE(maps[0].rows, (std::vector<int>{0, 2, 1, -1})); // the best of each cell; int8 was not asked at M = 4
+        QCOMPARE(maps[0].rows, (std::vector<int>{0, 2, 1, -1})); // best row of each cell; int8 was not tested at M = 4
         const auto map = speedupPicture(maps[0]);
         QCOMPARE(map.rows, 2);
         QCOMPARE(map.columns, 2);
         QCOMPARE(map.values[0], 2.F);
         QCOMPARE(map.values[2], -1.F);
-        QVERIFY(std::isnan(map.values[1])); // no speed-up known: hatched, not 1x
+        QVERIFY(std::isnan(map.values[1])); // unknown speed-up: hatched, not 1x
         QVERIFY(std::isnan(map.values[3]));
         QVERIFY(!map.absent[1] && map.absent[3]);
         HeatMap view;
@@ -111,7 +111,7 @@ private Q_SLOTS:
         QVERIFY(view.dataAsTsv().contains(QStringLiteral("0.5")));
     }
 
-    /// A yardstick whose threads waited for each other is no yardstick: hatched, the row has the figure and the reason.
+    /// A baseline timed on a busy machine is not used: the cell is hatched, and its row has the figure and the reason.
     void busyRowsAreNoSpeedups() {
         BenchRows rows = {timedRow("cpu", "nf4", 1, 100), timedRow("cpu", "nf4", 4, 100),
                           timedRow("cpu", "nf4", 4, 100, "w")};
@@ -121,13 +121,13 @@ private Q_SLOTS:
         auto maps = speedupMaps(rows);
         QCOMPARE(maps.size(), std::size_t(1));
         QVERIFY(std::isnan(maps[0].cells[0]) && maps[0].rows[0] == 0);
-        QCOMPARE(maps[0].cells[1], 2.0); // another variant was timed in a calm moment
+        QCOMPARE(maps[0].cells[1], 2.0); // another variant was timed while the machine was idle
         QCOMPARE(maps[0].busy, 1);
         const auto map = speedupPicture(maps[0]);
         QVERIFY(std::isnan(map.values[0]) && !map.absent[0]);
         rows.resize(1);
         maps = speedupMaps(rows);
-        QCOMPARE(maps.size(), std::size_t(1)); // the map says why it is empty
+        QCOMPARE(maps.size(), std::size_t(1)); // the map is there and says why it is empty
         QCOMPARE(maps[0].busy, 1);
     }
 
@@ -140,17 +140,17 @@ private Q_SLOTS:
                                                  {"cuda", "0", "f32", 4e12, 3, {}}};
         const auto lines = rooflines(rows, roofs);
         QCOMPARE(lines.size(), std::size_t(1));
-        QCOMPARE(lines[0].points.size(), std::size_t(3)); // warm ones are not bound by the memory roof
-        QCOMPARE(lines[0].points[2].row, std::size_t(0)); // by intensity
+        QCOMPARE(lines[0].points.size(), std::size_t(3)); // warm rows are not limited by the memory roof
+        QCOMPARE(lines[0].points[2].row, std::size_t(0)); // sorted by arithmetic intensity
         const auto series = rooflinePicture(lines[0], rows);
-        QCOMPARE(series.size(), 3);                     // the roof, the way through the fastest, the dots
-        QCOMPARE(series[0].points[1], QPointF(1, 400)); // 400 GFLOP/s over 40 GB/s: ten operations a byte
+        QCOMPARE(series.size(), 3);                     // the roof, the line through the fastest rows, the dots
+        QCOMPARE(series[0].points[1], QPointF(1, 400)); // 400 GFLOP/s at 40 GB/s: ten operations per byte
         QCOMPARE(series[1].points.size(), 2);
         QCOMPARE(series[1].points[0].y(), *rows[2].gflops);
         QCOMPARE(series[2].points.size(), 3);
     }
 
-    /// Names of roofs that lie on each other stand together; one that is apart has its own.
+    /// Roofs at the same height share one label. Others have their own.
     void roofsThatCoincideShareTheirName() {
         const BenchRows rows = {timedRow("cpu", "nf4", 1, 100)};
         const std::vector<MeasuredRoof> roofs = {{"cpu", "cpu:0", "read_bw", 40e9, 3, {}},
@@ -164,7 +164,7 @@ private Q_SLOTS:
             if (one.style == PlotSeries::Style::Line) ++lines;
             if (one.naming == PlotSeries::Naming::AtEnd) named << one.name;
         }
-        QCOMPARE(lines, 3); // all of them are drawn
+        QCOMPARE(lines, 3); // all roofs are drawn
         QCOMPARE(named, (QStringList{QStringLiteral("bf16, i8 roof"), QStringLiteral("f32 roof")}));
     }
 };

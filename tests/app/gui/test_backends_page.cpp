@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A benchmark run in the window: what it shows, what is clicked, what is written.
+// A benchmark run in the window: what is shown, clicked and written.
 #include "app/gui/pages/backends/backends_rows.h"
 #include "app/gui/widgets/banner.h"
 #include "artefacts.h"
@@ -37,7 +37,7 @@ private Q_SLOTS:
         auto* backends = find<QListWidget>(*page, "planBackends");
         QStringList asked;
         for (int i = 0; i < backends->count(); ++i) {
-            const auto text = backends->item(i)->text(); // with options of its own: another of the same
+            const auto text = backends->item(i)->text(); // items with options are the same backend again
             if (text.contains(QLatin1String("not built")) || text.contains(u':')) continue;
             backends->item(i)->setCheckState(Qt::Checked);
             asked << backends->item(i)->text();
@@ -50,7 +50,7 @@ private Q_SLOTS:
         QVERIFY(find<QPushButton>(*page, "cancelBench")->isVisible());
         QVERIFY(finished.wait(120'000));
         QTRY_VERIFY_WITH_TIMEOUT(page->settled(), 60'000);
-        QVERIFY(!page->bench().answers().empty()); // the question that the run had cut short was put again
+        QVERIFY(!page->bench().answers().empty()); // the query that the run interrupted was sent again
         QVERIFY(progress.size() > 3);
         QCOMPARE(progress.last()[0].value<Progress>().what, std::string("Benchmark"));
         const auto& rows = page->bench().rows();
@@ -59,17 +59,17 @@ private Q_SLOTS:
         for (const auto& row : rows) {
             timed += row.medianNs.has_value();
             QVERIFY2(row.medianNs || !row.reason.empty(), row.variant.c_str());
-            if (row.medianNs) QVERIFY(row.nmse.has_value()); // correct before timed
+            if (row.medianNs) QVERIFY(row.nmse.has_value()); // correctness is checked before timing
         }
         QVERIFY(timed >= 4);
-        for (const auto& name : std::as_const(asked)) // a backend that cannot run is a row that says why
+        for (const auto& name : std::as_const(asked)) // a backend that cannot run gives a row with the reason
             QVERIFY2(std::any_of(rows.begin(), rows.end(),
                                  [&](const auto& row) { return row.backend == name.toStdString(); }),
                      qPrintable(name));
         auto* table = find<QTableView>(*page, "benchResults");
         auto* text = find<QPlainTextEdit>(*page, "benchDetail");
         QCOMPARE(table->model()->rowCount(), int(rows.size()));
-        // A time that is not there says why in its place.
+        // A missing time shows the state in its cell and the reason as tooltip.
         const auto notRun = std::find_if(rows.begin(), rows.end(), [](const auto& row) { return !row.medianNs; });
         if (notRun != rows.end()) {
             const auto cell = table->model()->index(int(notRun - rows.begin()), 4);
@@ -80,7 +80,7 @@ private Q_SLOTS:
             return text->toPlainText().contains(QString::fromStdString(row.variant)) &&
                    text->toPlainText().contains(QString::fromStdString(row.command));
         };
-        // One click opens what exactly was run, from the table...
+        // A click on a table row shows exactly what was run...
         const auto click = [&](int row) {
             QTest::mouseClick(table->viewport(), Qt::LeftButton, {},
                               table->visualRect(table->model()->index(row, 0)).center());
@@ -88,7 +88,7 @@ private Q_SLOTS:
         click(1);
         QVERIFY(isShown(rows[1]));
         QVERIFY(text->toPlainText().contains(QLatin1String("quantscope-cli bench")));
-        // ... from a point of the latency chart, a point of the roofline and a cell of the map, which select its row.
+        // ... and so do clicks on a latency point, a roofline point and a map cell; they also select the row.
         auto* latency = find<PlotChart>(*page, "latencyChart");
         QVERIFY(!latency->series().isEmpty());
         const auto chart = latencyCharts(rows, LatencyLines::Fastest).front();
@@ -102,7 +102,7 @@ private Q_SLOTS:
         const auto roofs = rooflines(rows, page->bench().run().roofs);
         const auto own = std::find_if(roofs.begin(), roofs.end(), [](const auto& one) { return one.backend == "cpu"; });
         QVERIFY(own != roofs.end() && own->bytesPerSecond > 0 && !own->peaks.empty());
-        // It follows the row clicked last, which may be another backend's: chosen as with the keyboard.
+        // The roofline follows the row clicked last, maybe of another backend. The device is chosen by keyboard here.
         auto* device = find<QComboBox>(*page, "rooflineDevice");
         QCOMPARE(device->currentText(), deviceKey(rows[line.rows.back()]));
         const int wanted = device->findText(QStringLiteral("cpu/cpu:0"));
@@ -129,14 +129,14 @@ private Q_SLOTS:
         QVERIFY(isShown(rows[0]));
         keepPicture(*page, QStringLiteral("backends-correctness"));
         choice->setCurrentIndex(0);
-        // Programs that the backend gives of what it ran.
+        // Programs that the backend reports for a row.
         const auto showing = [&](const char* kind) {
             return std::find_if(rows.begin(), rows.end(), [kind](const auto& row) {
                 return std::any_of(row.artifacts.begin(), row.artifacts.end(),
                                    [kind](const auto& one) { return !kind || one.first == kind; });
             });
         };
-        const auto program = showing("stablehlo"); // where a PJRT plugin is named
+        const auto program = showing("stablehlo"); // only with a PJRT plugin
         const auto withText = program != rows.end() ? program : showing(nullptr);
         QVERIFY(withText != rows.end());
         table->selectRow(int(withText - rows.begin()));
@@ -159,7 +159,7 @@ private Q_SLOTS:
             if (action->text().startsWith(QLatin1String("JSON"))) action->trigger();
         QVERIFY(written.wait(20'000));
         QVERIFY(readBenchBaseline(path.toStdString()));
-        path = folder.filePath(QStringLiteral("run.html")); // with the charts
+        path = folder.filePath(QStringLiteral("run.html")); // with charts
         for (auto* action : find<QToolButton>(*page, "exportBench")->menu()->actions())
             if (action->text().startsWith(QLatin1String("HTML"))) action->trigger();
         QVERIFY(written.wait(20'000));
@@ -169,7 +169,7 @@ private Q_SLOTS:
         for (const char* part : {"<svg", "Latency against M", "Roofline of cpu"})
             QVERIFY2(document.contains(part), part);
         path = folder.filePath(QStringLiteral("run.json"));
-        // What was written is a baseline: the run against itself is neither faster nor slower.
+        // The written file can be loaded as baseline. The run compared with itself is neither faster nor slower.
         QTest::mouseClick(find<QToolButton>(*page, "loadBaseline"), Qt::LeftButton);
         QTRY_COMPARE(choice->currentIndex(), 4);
         QCOMPARE(table->model()->rowCount(), int(rows.size()));
@@ -177,9 +177,9 @@ private Q_SLOTS:
             const auto verdict = table->model()->index(row, 2).data().toString();
             QVERIFY2(verdict != QLatin1String("faster") && verdict != QLatin1String("slower"), qPrintable(verdict));
         }
-        // The verdict is in view in a small window too.
+        // The verdict is visible in a small window too.
         QVERIFY(table->visualRect(table->model()->index(0, 2)).right() < table->viewport()->width());
-        // And so is the whole name of a row, less what all of them have in common.
+        // So is the name of each row, without the part common to all rows.
         for (int row = 0; row < table->model()->rowCount(); ++row) {
             const auto name = table->model()->index(row, 0);
             QVERIFY2(table->fontMetrics().horizontalAdvance(name.data().toString()) < table->columnWidth(0) - 8,
@@ -195,7 +195,7 @@ private Q_SLOTS:
         choice->setCurrentIndex(3);
         keepPicture(*page, QStringLiteral("backends-model"));
         choice->setCurrentIndex(0);
-        QCOMPARE(table->currentIndex().row(), int(withText - rows.begin())); // what was selected before
+        QCOMPARE(table->currentIndex().row(), int(withText - rows.begin())); // the former selection
         for (const auto mode : {Theme::Mode::Light, Theme::Mode::Dark})
             for (const QSize size : {QSize(1356, 802), QSize(2476, 1402)}) {
                 Theme::instance().setMode(mode);
@@ -208,7 +208,8 @@ private Q_SLOTS:
             }
     }
 
-    /// On a busy machine: the word in place of a ratio, why the map is hatched, and a button that times those rows again.
+    /// On a busy machine: "busy" instead of a ratio, a reason for the hatched map, and a button that repeats those
+    /// rows.
     void busyRowsAreTimedAgain() {
         benchtest::World world;
         world.addOpenblas(4e6);
@@ -225,7 +226,7 @@ private Q_SLOTS:
         QSignalSpy finished(&page->bench(), &BenchRun::finished);
         page->bench().start(world.plan);
         QVERIFY(finished.wait(60'000));
-        const auto speedups = [&](bool busy) { // cells that show it as that
+        const auto speedups = [&](bool busy) { // cells shown as busy, or as not busy
             int count = 0;
             for (std::size_t i = 0; i < page->bench().rows().size(); ++i) {
                 const auto cell = table->model()->index(int(i), 5).data().toString();
@@ -258,7 +259,7 @@ private Q_SLOTS:
         QVERIFY(find<QPushButton>(*page, "runBench")->isVisible());
     }
 
-    /// A run of minutes beside other programs is asked about first, a short one is not.
+    /// A run of minutes on a busy machine asks first; a short run does not.
     void aLongRunOnABusyMachineIsAskedAbout() {
         const auto page = make();
         plan(*page);
@@ -294,16 +295,16 @@ private Q_SLOTS:
 
     void escapeKeepsWhatWasMeasured() {
         const auto page = make();
-        // Rows of an M come together: many of little time, so that there are some soon and others to lose.
+        // Rows of one M arrive together. Many short rows: some arrive soon, and some are left to cancel.
         plan(*page, QStringLiteral("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"));
         QTest::mouseClick(find<QPushButton>(*page, "runBench"), Qt::LeftButton);
         QTRY_VERIFY_WITH_TIMEOUT(!page->bench().rows().empty(), 60'000);
-        session_->cancelJobs(); // what Esc does
+        session_->cancelJobs(); // the action of Esc
         QVERIFY(!page->bench().running());
         QVERIFY(!page->bench().rows().empty());
         QVERIFY(find<QPushButton>(*page, "runBench")->isVisible());
         keepPicture(*page, QStringLiteral("backends-cancelled"));
-        // And can be written, as what it is.
+        // The partial result can be written, marked as incomplete.
         auto* exportButton = find<QToolButton>(*page, "exportBench");
         QVERIFY(exportButton->isEnabled());
         QTemporaryDir folder;
@@ -318,7 +319,7 @@ private Q_SLOTS:
         QCOMPARE(part->rows.size(), page->bench().rows().size());
         QVERIFY(std::any_of(part->provenance.begin(), part->provenance.end(),
                             [](const auto& line) { return line.first == "incomplete"; }));
-        // So does the button; and another run can be started.
+        // The button cancels too, and another run can be started.
         QTest::mouseClick(find<QPushButton>(*page, "runBench"), Qt::LeftButton);
         QVERIFY(page->bench().running() && page->bench().rows().empty());
         QTRY_VERIFY_WITH_TIMEOUT(!page->bench().rows().empty(), 60'000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The plan of benchmarks in the window: what can be chosen, what is kept, and what the backends answer to it.
+// The benchmark plan in the window: choices, stored settings, and the answers of the backends.
 #include "app/gui/pages/backends/backends_matrix.h"
 #include "app/gui/widgets/card.h"
 #include "artefacts.h"
@@ -30,7 +30,8 @@ class TestBackendsPlan : public QObject, OpenedBackendsPage {
 private Q_SLOTS:
     void initTestCase() { QVERIFY(open("quantscope-tests-plan")); }
 
-    /// The matrix follows the plan: another spec, operation or activation is asked for when the plan rests.
+    /// The matrix follows the plan: after a change of spec, operation or activation and a short pause, the backends are
+    /// queried.
     void theMatrixFollowsThePlan() {
         const auto page = make();
         QTRY_VERIFY_WITH_TIMEOUT(page->settled(), 60'000);
@@ -45,7 +46,7 @@ private Q_SLOTS:
         std::set<std::string> asked;
         for (const auto& answer : page->bench().answers()) {
             asked.insert(answer.spec);
-            if (answer.backend == "openblas") QCOMPARE(answer.status, RowState::Declined); // it quantizes no x
+            if (answer.backend == "openblas") QCOMPARE(answer.status, RowState::Declined); // it does not quantize x
         }
         QCOMPARE(asked, (std::set<std::string>{"f32", "fp8_e4m3", "nf4:block=64"}));
         const auto note = [&] {
@@ -56,7 +57,7 @@ private Q_SLOTS:
             return text;
         };
         QVERIFY2(note().contains(QStringLiteral("act fp8_e4m3   M 1")), qPrintable(note()));
-        // What has neither M nor x does not ask for them.
+        // Operations without M and x disable these fields.
         auto* op = find<QComboBox>(*page, "planOp");
         for (const char* id : {"dequantize", "quantize", "quantize_stats"}) {
             op->setCurrentIndex(op->findData(QLatin1String(id)));
@@ -69,7 +70,8 @@ private Q_SLOTS:
         QVERIFY(act->isEnabled());
     }
 
-    /// A PJRT plugin by its path: pjrt runs on it, or compiles only; after a restart it is still there.
+    /// A PJRT plugin given by its path: the backend pjrt runs on it, or only compiles. It is still there after a
+    /// restart.
     void aPjrtPluginIsKept() {
         const QString fake = qs::test::wholePath(QStringLiteral(QS_BAD_DIR "/fake_pjrt.so"));
         if (!QFile::exists(fake)) QSKIP("this build has no pjrt backend");
@@ -103,7 +105,7 @@ private Q_SLOTS:
         QVERIFY(named(*make()).isEmpty());
     }
 
-    /// A topology is asked for where there is a PJRT plugin, kept, and part of the command of a row.
+    /// With a PJRT plugin a topology can be entered. It is stored and is part of the command of a row.
     void theTopologyToCompileFor() {
         const QString fake = qs::test::wholePath(QStringLiteral(QS_BAD_DIR "/fake_pjrt.so"));
         if (!QFile::exists(fake)) QSKIP("this build has no pjrt backend");
@@ -121,7 +123,7 @@ private Q_SLOTS:
             page->planner().addPlugin(fake);
             QVERIFY(topology->isVisible() && topology->text().isEmpty());
             QCOMPARE(optionsOf(*page), plain);
-            // All of the plan is in view in a window of 1440 x 900.
+            // The whole plan is visible in a window of 1440 x 900.
             QTRY_VERIFY_WITH_TIMEOUT(page->settled(), 60'000);
             for (const auto* area : page->planner().findChildren<QScrollArea*>())
                 QCOMPARE(area->verticalScrollBar()->maximum(), 0);
@@ -164,7 +166,7 @@ private Q_SLOTS:
         QVERIFY(!topology->isVisible());
     }
 
-    /// y = x W of a model takes the model's values, on the threads that were chosen.
+    /// y = x W of a model uses the model's values, on the chosen number of threads.
     void theModelsValuesOnAsManyThreads() {
         const auto page = make();
         plan(*page, QStringLiteral("1"));
@@ -175,7 +177,7 @@ private Q_SLOTS:
         op->setCurrentIndex(op->findData(QStringLiteral("matmul")));
         auto* threads = find<QSpinBox>(*page, "planThreads");
         QCOMPARE(threads->value(), threads->maximum());
-        QCOMPARE(page->planner().plan()->threads, 0u); // all
+        QCOMPARE(page->planner().plan()->threads, 0u); // 0: all threads
         threads->setValue(1);
         QSignalSpy finished(&page->bench(), &BenchRun::finished);
         QTest::mouseClick(find<QPushButton>(*page, "runBench"), Qt::LeftButton);
@@ -192,17 +194,17 @@ private Q_SLOTS:
             if (threads->maximum() > 1)
                 QVERIFY2(row.command.find(" --threads 1 ") != std::string::npos, row.command.c_str());
             const auto random = other->rows[i].formatNmse;
-            if (row.spec != "f32") // whose error is none
+            if (row.spec != "f32") // f32 has no format error
                 QVERIFY(row.formatNmse && random && std::abs(*row.formatNmse / *random - 1) > 1e-3);
         }
-        QCOMPARE(find<QSpinBox>(*make(), "planThreads")->value(), 1); // kept
+        QCOMPARE(find<QSpinBox>(*make(), "planThreads")->value(), 1); // stored in the settings
         threads->setValue(threads->maximum());
     }
 
     void asMuchMemoryAsItMayTake() {
         const auto page = make();
         plan(*page, QStringLiteral("1"));
-        QCOMPARE(page->planner().plan()->memoryBytes, std::uint64_t(0)); // half of what is free
+        QCOMPARE(page->planner().plan()->memoryBytes, std::uint64_t(0)); // 0: half of the free memory
         find<QSpinBox>(*page, "planMemory")->setValue(512);
         QCOMPARE(page->planner().plan()->memoryBytes, std::uint64_t(512) << 20);
     }
@@ -218,18 +220,18 @@ private Q_SLOTS:
             native |= answer.backend == "cpu" && answer.spec == "nf4:block=64" && answer.status == RowState::Ok;
         QVERIFY(native);
         QVERIFY(matrix->isVisible());
-        // The answers say how much there is to time: the variants of what runs, a row for what does not.
+        // The number of rows is known from the answers: one per variant of backends that run, one for others.
         plan(*page);
         std::size_t rows = 0;
         for (const auto& answer : page->bench().answers())
             if ((answer.backend == "cpu" || answer.backend == "openblas") &&
                 (answer.spec == "nf4:block=64" || answer.spec == "f32"))
-                rows += 2 * std::max<std::size_t>(1, answer.variants.size()); // two M
+                rows += 2 * std::max<std::size_t>(1, answer.variants.size()); // two values of M
         QVERIFY2(find<QLabel>(*page, "planNote")->text().startsWith(QStringLiteral("%1 rows:").arg(rows)),
                  qPrintable(find<QLabel>(*page, "planNote")->text()));
     }
 
-    /// One that dies is a word in the matrix and a button; the others and the window go on.
+    /// A backend that crashes shows a word in the matrix and a retry button. Other backends and the window continue.
     void aCrashIsSetAsideAndTriedAgain() {
         const auto page = make();
         auto* retry = find<QToolButton>(*page, "retryBackends");
@@ -252,12 +254,12 @@ private Q_SLOTS:
         QTest::mouseClick(retry, Qt::LeftButton);
         QVERIFY(page->bench().asking());
         QTRY_VERIFY_WITH_TIMEOUT(answered(), 60'000);
-        QVERIFY(retry->isVisible()); // it has died again
+        QVERIFY(retry->isVisible()); // it crashed again
         for (const auto& source : page->planner().sources()) releaseQuarantine(source);
         page->planner().removePlugin(QStringLiteral(QS_BAD_DIR "/bad_load.so"));
     }
 
-    /// What no backend can be given is grey, with the reason, and never part of a plan.
+    /// Formats that no backend accepts are grey, with a reason, and never part of a plan.
     void formatsThatNoBackendTakes() {
         const auto page = make();
         auto* specs = find<QListWidget>(*page, "planSpecs");

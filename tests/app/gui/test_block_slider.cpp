@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The block slider of the whole window on a 4096 x 4096 F32 tensor: from a key on it to the repainted charts, and that
-// the next value cancels the job of the one before.
+// The block slider in the whole window, with a 4096 x 4096 F32 tensor: the time from a key press to repainted charts,
+// and that the next value cancels the job before.
 #include "app/gui/main_window.h"
 #include "app/gui/tensor_probe.h"
 #include "app/gui/theme.h"
@@ -30,10 +30,10 @@ constexpr bool kTimed = true;
 #endif
 constexpr int kSide = 4096;
 constexpr double kAllowedMs = 33;
-constexpr int kRounds = 20; ///< at most
-constexpr int kSteps = 7;   ///< from blocks of 16 to blocks of 2048
+constexpr int kRounds = 20; ///< limit
+constexpr int kSteps = 7;   ///< blocks of 16 to 2048
 
-/// When each chart was last painted.
+/// Records when each chart was last painted.
 class PaintClock : public QObject {
 public:
     PaintClock() { clock_.start(); }
@@ -46,7 +46,7 @@ public:
         for (auto& [viewport, ms] : painted_) ms = -1;
     }
     double ms() const { return double(clock_.nsecsElapsed()) / 1e6; }
-    /// -1: one of them was not painted yet.
+    /// -1 if a chart has not been painted yet.
     double allPaintedMs() const {
         double last = 0;
         for (const auto& [viewport, ms] : painted_) {
@@ -84,7 +84,7 @@ class TestBlockSlider : public QObject {
     }
     bool quiet() const { return fresh() && !session_->busy() && !stages_->pending(); }
 
-    /// The answers for a tensor are remembered while its model is open: it is opened anew, at blocks of 16.
+    /// Results are cached while a model is open. So the model is opened again, with blocks of 16.
     void openAnew() {
         QSignalSpy opened(session_.get(), &Session::modelChanged);
         session_->setSpec(*parseSpec("nf4:block=16"));
@@ -115,10 +115,10 @@ private Q_SLOTS:
         openAnew();
     }
 
-    /// By the clock, because a user waits by the clock. What else runs makes a step longer and none shorter, so for each
-    /// of the seven steps the best of the rounds counts, and rounds are added, up to twenty, only while the median of
-    /// these bests is over the limit: a step that takes 34 ms on an idle machine never passes, and a machine has to be
-    /// loaded for all of the half minute to fail one that takes 18.
+    /// Wall-clock time, because that is what a user sees. Other load only makes a step longer. So for each of the seven
+    /// steps the best round counts, and the test checks the median of these. Rounds are added, up to twenty, while the
+    /// median is above the limit. So a step of 34 ms on an idle machine always fails. A step of 18 ms fails only if the
+    /// machine is loaded for the whole half minute.
     void aStepIsRepaintedWithin33Ms() {
         if (!kTimed) QSKIP("a sanitizer's speed is not the program's");
         PaintClock clock;
@@ -135,9 +135,10 @@ private Q_SLOTS:
                 clock.restart();
                 QTest::keyClick(slider_, Qt::Key_Right);
                 while (!(fresh() && !(session_->spec() == before) && !stages_->pending()) && clock.ms() < 10'000)
-                    QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents); // with a time it would spin
-                QCoreApplication::sendPostedEvents(); // scenes and widgets tell each other what to repaint by these
-                while (clock.allPaintedMs() < 0 && clock.ms() < 10'000) QTest::qWait(1); // a paint that is asked for
+                    QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents); // with a time limit it would spin
+                QCoreApplication::sendPostedEvents(); // scenes and widgets post events to each other about what to
+                                                      // repaint
+                while (clock.allPaintedMs() < 0 && clock.ms() < 10'000) QTest::qWait(1); // waits for requested paints
                 QCOMPARE(session_->current()->spec.blockSize(), std::uint32_t(32 << step));
                 const double ms = clock.allPaintedMs();
                 QVERIFY(ms > 0);
@@ -157,8 +158,8 @@ private Q_SLOTS:
         QVERIFY2(median(best) <= kAllowedMs, qPrintable(said));
     }
 
-    /// Seven values faster than any can be answered: one job is asked for each, and only the last one ends. Where the
-    /// machine takes this thread away between two keys a job may end in time, so the best of a few bursts counts.
+    /// Seven values in quick succession: one job is started for each, and only the last one completes. On a loaded
+    /// machine a job may complete between two keys, so the best of some bursts counts.
     void theNextValueCancelsTheJobBefore() {
         const auto probes = session_->findChildren<TensorProbe*>();
         QCOMPARE(probes.size(), 2); // A and B
@@ -172,15 +173,15 @@ private Q_SLOTS:
             QCOMPARE(session_->spec().blockSize(), std::uint32_t(2048));
             QCOMPARE(probes[0]->begun() - begun, kSteps);
             QTRY_VERIFY_WITH_TIMEOUT(quiet(), 60'000);
-            QThreadPool::globalInstance()->waitForDone(); // cancelled ones too
+            QThreadPool::globalInstance()->waitForDone(); // cancelled jobs too
             QCOMPARE(session_->current()->spec.blockSize(), std::uint32_t(2048));
-            QCOMPARE(answers.size(), 1); // what was cancelled is never shown
+            QCOMPARE(answers.size(), 1); // results of cancelled jobs are never shown
             fewest = std::min(fewest, probes[0]->ended() - ended);
         }
         QCOMPARE(fewest, 1);
     }
 
-    /// The picture in between: a value that stands for a while is answered, and the one that follows it as well.
+    /// Slow changes: a value that stays for a while is shown, and so is the next one.
     void everyValueThatStandsIsShown() {
         openAnew();
         const auto probes = session_->findChildren<TensorProbe*>();

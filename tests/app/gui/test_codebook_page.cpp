@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The codebook page over three formats: 16 levels with a polynomial decode, 255 without, and none at all.
+// The codebook page with three formats: 16 levels and a polynomial decode, 255 levels without one, and no levels.
 #include "app/gui/page.h"
 #include "app/gui/pages/codebook/codebook_gap_card.h"
 #include "app/gui/pages/codebook/codebook_lab.h"
@@ -45,7 +45,7 @@ class TestCodebookPage : public QObject {
         session_->setSpec(*parseSpec(spec));
         QTRY_VERIFY(session_->current() && !session_->currentIsStale() &&
                     session_->current()->spec == session_->spec());
-        QTRY_VERIFY(!page_->findChild<StagedRefresh*>()->pending()); // however busy the machine is
+        QTRY_VERIFY(!page_->findChild<StagedRefresh*>()->pending()); // also on a busy machine
         QTest::qWait(20);
     }
 
@@ -121,7 +121,7 @@ private Q_SLOTS:
     void draggingALevelMovesEveryFigure() {
         QTRY_VERIFY(card<GapCard>()->figures().startsWith(QStringLiteral("SQNR ")));
         const QString before = card<GapCard>()->figures();
-        // Nothing is beyond the best levels, nor beyond the bound.
+        // No gap to the optimum or to the bound is negative.
         QVERIFY2(!before.contains(QStringLiteral(" -")), qPrintable(before));
         PlotChart* chart = card<LevelsCard>()->chart();
         auto* plot = chart->findChild<QWidget*>(QStringLiteral("plot"));
@@ -142,7 +142,7 @@ private Q_SLOTS:
         qInfo("slowest step of a drag: %.1f ms", slowest);
         const double is = chart->markers()[12].x;
         QVERIFY2(std::abs(chart->pixelOf(is, 0).x() - (from.x() + 12)) < 1.5, qPrintable(QString::number(is)));
-        QVERIFY(is > was && !chart->isZoomed()); // the level moved, not the view
+        QVERIFY(is > was && !chart->isZoomed()); // the level moved; the view did not
         QVERIFY(std::abs(chart->markers()[16 + 12].x - (is + chart->markers()[13].x) / 2) < 1e-9);
         QVERIFY(card<GapCard>()->figures() != before);
         QVERIFY(card<GapCard>()->verdict().startsWith(QStringLiteral("Moved: −")));
@@ -155,7 +155,7 @@ private Q_SLOTS:
         QCOMPARE(chart->markers()[12].x, was);
     }
 
-    /// Ctrl+Z takes back what was changed last: the levels, and not the A/B toggle before them.
+    /// Ctrl+Z undoes the last change: the levels, and not the earlier A/B toggle.
     void movedLevelsAreUndone() {
         SpecHistory history(*session_);
         session_->setComparing(true);
@@ -165,7 +165,7 @@ private Q_SLOTS:
         QTest::mouseClick(page_->findChild<QPushButton*>(QStringLiteral("useBest")), Qt::LeftButton);
         const QString best = card<GapCard>()->figures();
         QVERIFY(best != own);
-        QTest::qWait(450); // another gesture
+        QTest::qWait(450); // a separate undo step
         card<CodeTableCard>()->table()->selectRow(5);
         auto* level = page_->findChild<QDoubleSpinBox*>(QStringLiteral("level"));
         level->setValue(level->value() - 0.05);
@@ -180,12 +180,12 @@ private Q_SLOTS:
         QCOMPARE(history.undoText(), QStringLiteral("&Undo spec change"));
         history.redo();
         QCOMPARE(card<GapCard>()->figures(), best);
-        use("int8"); // its own levels
+        use("int8"); // has its own levels
         QVERIFY(!session_->movedLevels().levels.empty());
         history.undo();
         QTRY_VERIFY(session_->current() && session_->current()->spec.format == "nf4");
         QTRY_COMPARE(card<GapCard>()->figures(), best);
-        // As a session file has them.
+        // As a session file stores them.
         const auto steps = history.steps();
         Session other;
         SpecHistory restored(other);
@@ -225,7 +225,7 @@ private Q_SLOTS:
         use("nf4:block=64");
     }
 
-    /// Per tensor, per role, per model: here they are the same values.
+    /// Learned per tensor, per role and per model. In this model all give the same values.
     void levelsAreLearnedForMoreThanATensor() {
         auto* learn = page_->findChild<QPushButton*>(QStringLiteral("learnFor"));
         QVERIFY(learn->isEnabled());
@@ -242,7 +242,7 @@ private Q_SLOTS:
             QVERIFY(levels.isEmpty() || figures == levels);
             levels = figures;
         }
-        // Near the optimum over a histogram of these values, which is what the gap is measured against.
+        // Close to the optimum of a histogram of these values, which the gap is measured against.
         QVERIFY2(levels.contains(QRegularExpression(QStringLiteral("to Lloyd-Max -?0\\.0"))), qPrintable(levels));
         QTest::mouseClick(page_->findChild<QPushButton*>(QStringLiteral("reset")), Qt::LeftButton);
         use("int8");
@@ -250,13 +250,16 @@ private Q_SLOTS:
         use("nf4:block=64");
     }
 
-    /// Columns weighed by an importance matrix of llama.cpp, through the dialog: the levels of the columns it counts.
+    /// Column weights from an importance matrix of llama.cpp, chosen in the dialog: the learned levels fit the counted
+    /// columns.
     void columnsAreWeighedByAnImportanceMatrix() {
         const auto i32 = [](std::int32_t value) { return QByteArray(reinterpret_cast<const char*>(&value), 4); };
         const QByteArray name = session_->tensor()->name.c_str();
         const int columns = int(session_->tensor()->lastAxis());
         std::vector<float> sums(std::size_t(columns), 0.F);
-        for (int i = 0; i < columns / 4; ++i) sums[std::size_t(i)] = 3; // of three calls: 1, and 0 for the others
+        for (int i = 0; i < columns / 4; ++i)
+            sums[std::size_t(i)] = 3; // 3 calls sum to 3: weight 1; other columns
+                                      // have weight 0
         const QString path = folder_.filePath(QStringLiteral("imatrix.dat"));
         QFile file(path);
         QVERIFY(file.open(QIODevice::WriteOnly));
@@ -276,7 +279,7 @@ private Q_SLOTS:
         const auto alike = learned();
         QVERIFY(!alike.empty());
         weigh->trigger();
-        QVERIFY(chooseFile(*page_, {})); // declined: nothing is weighed
+        QVERIFY(chooseFile(*page_, {})); // cancelled: no weights
         QVERIFY(!weigh->isChecked());
         weigh->trigger();
         QVERIFY(chooseFile(*page_, path));
@@ -285,7 +288,7 @@ private Q_SLOTS:
         const auto weighed = learned();
         QVERIFY(weighed.size() == alike.size() && weighed != alike);
         QVERIFY(card<GapCard>()->verdict().contains(QStringLiteral("columns weighed by imatrix.dat")));
-        // The same as the command line learns.
+        // The command line learns the same levels.
         const auto matrix = openModel(path.toStdString());
         QVERIFY(matrix);
         const auto books =
@@ -294,7 +297,7 @@ private Q_SLOTS:
         QVERIFY2(books, books ? "" : books.error().message.c_str());
         const auto& levels = books->at(session_->tensor())->levels;
         QCOMPARE(std::vector<double>(levels.begin(), levels.end()), weighed);
-        // A second choice of the action leaves them out again; what is no such file says why.
+        // The action again removes the weights. A wrong file gives a message.
         weigh->trigger();
         QVERIFY(!weigh->isChecked() && !page_->findChild<QFileDialog*>());
         QCOMPARE(learned(), alike);

@@ -50,7 +50,7 @@ private Q_SLOTS:
 
     void showsBothWithTheirFigures() {
         Compare compare(*session_);
-        QVERIFY(session_->comparing()); // the page is about B
+        QVERIFY(session_->comparing()); // the page always compares with B
         QVERIFY(tensorMeasured(*session_));
         QTRY_VERIFY(!compare.map("mapB")->data().values.isEmpty());
         QVERIFY(compare.find<QLabel>("titleA")->text().contains(QStringLiteral("nf4:block=64")));
@@ -59,8 +59,8 @@ private Q_SLOTS:
         QCOMPARE(compare.chart("densityA")->markers().size(), 16);
         QTRY_VERIFY(!compare.chart("densityB")->series().isEmpty());
         for (const char* name : {"densityA", "densityB", "errorA", "errorB"})
-            QVERIFY2(!compare.chart(name)->isZoomed(), name); // everything is in view at first
-        // Smaller blocks store more and err less: the signs and words follow.
+            QVERIFY2(!compare.chart(name)->isZoomed(), name); // at first the whole range is visible
+        // Smaller blocks store more and have less error. The signs and words must agree.
         const auto rows = figureRows(session_->current().get(), session_->currentB().get());
         const auto row = [&](std::string_view begins) {
             return *std::find_if(rows.begin(), rows.end(),
@@ -87,7 +87,7 @@ private Q_SLOTS:
         auto* lock = compare.find<QToolButton>("lockScales");
         QVERIFY(lock->isChecked());
         lock->click();
-        QTRY_VERIFY(a->scale().hi > 2 * b->scale().hi); // each its own: int8 errs far less
+        QTRY_VERIFY(a->scale().hi > 2 * b->scale().hi); // separate colour scales: int8 has a much smaller error
         lock->click();
         QTRY_COMPARE(a->scale().hi, b->scale().hi);
     }
@@ -151,7 +151,7 @@ private Q_SLOTS:
 
     void aRefusalIsASentenceInItsPane() {
         const auto before = session_->specB();
-        // One-element blocks of a format that cannot have them do not parse; a spec that a shape refuses does.
+        // A spec that the tensor's shape refuses.
         TensorAnalysis refused;
         refused.status = Status::Refused;
         refused.reason = "no";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A checkpoint that bitsandbytes stored quantized, in the window: the tree shows layers with their type, and the pages
-// measure them like any other tensor.
+// A checkpoint quantized by bitsandbytes in the window: the tree shows layers with their type, and the pages measure
+// them like any tensor.
 #include "app/gui/page.h"
 #include "app/gui/pages/tensor/tensor_page_cards.h"
 #include "app/gui/pages/tensor/tensor_page_header.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The export page: a layout is chosen, the model written and proved, the certificate shown, and an earlier one opened.
+// The export page: choose a layout, write and prove the model, show the certificate, and open an older certificate.
 #include "app/gui/output_check.h"
 #include "app/gui/pages/export/export_page.h"
 #include "app/gui/spec_history.h"
@@ -79,7 +79,7 @@ private Q_SLOTS:
                  int(page->certificate()->files.size()));
         keepPicture(*page, QStringLiteral("export_page"));
 
-        // The same from the file, in a window that wrote nothing.
+        // The same certificate opened from its file, on a page that has written nothing.
         const auto later = make();
         QVERIFY(!later->certificate());
         later->setCertificateChooser(
@@ -90,7 +90,7 @@ private Q_SLOTS:
         auto* status = later->findChild<QLabel*>(QStringLiteral("exportStatus"));
         QTRY_VERIFY_WITH_TIMEOUT(status->text().contains(QStringLiteral("files are as certified")), 20'000);
 
-        // It is compared with the files that lie beside it.
+        // The certificate is compared with the files beside it.
         QFile changed(folder.filePath(QStringLiteral("out/config.json")));
         QVERIFY(changed.open(QIODevice::Append) && changed.write(" ") == 1);
         changed.close();
@@ -100,7 +100,7 @@ private Q_SLOTS:
         QVERIFY(failed.last().first().toString().contains(QStringLiteral("does not speak of config.json")));
     }
 
-    /// The opened model and what the window reads beside it are not written, under any name.
+    /// The open model and the files read beside it are never overwritten, under any name.
     void inputsAreNotWritten() {
         QTemporaryDir folder;
         const auto page = make();
@@ -122,7 +122,7 @@ private Q_SLOTS:
         }
     }
 
-    /// One file of a kind that another process lays out and reads: chosen by its name, written by a click, in both themes.
+    /// A format that a worker process writes and reads: chosen by extension, written by a click, in both themes.
     void writesHdf5() {
         for (const auto mode : {Theme::Mode::Dark, Theme::Mode::Light}) {
             Theme::install(mode);
@@ -150,7 +150,7 @@ private Q_SLOTS:
         Theme::install(Theme::Mode::Dark);
     }
 
-    /// The refusal has a button with a spec that fits; a press of it is the spec, and the plan is one that can be written.
+    /// A refusal has a button with a spec that fits. A click selects the spec, and the plan can be written.
     void aRefusalOffersWhatFits() {
         const auto page = make();
         choose(*page, "bnb");
@@ -165,7 +165,7 @@ private Q_SLOTS:
         QCOMPARE(session_->spec().dialect, std::optional<std::string>("bnb"));
         QTRY_VERIFY(write->isEnabled());
         QTRY_VERIFY(!page->findChild<QPushButton*>(QStringLiteral("offer")));
-        // Of a rule it is the rule's spec that is replaced.
+        // If a rule caused the refusal, the spec of that rule is replaced.
         session_->setRules(QStringLiteral("lm_head=keep\ndown_proj=nf4:block=64"), false);
         QTRY_VERIFY((offer = page->findChild<QPushButton*>(QStringLiteral("offer"))) && offer->isVisible());
         QVERIFY2(offer->text().startsWith(QStringLiteral("Use down_proj=nf4")), qPrintable(offer->text()));
@@ -177,7 +177,7 @@ private Q_SLOTS:
         session_->setSpec(*parseSpec("nf4:block=64"));
     }
 
-    /// The plan of the rules before is dimmed while a line is wrong, and the field is framed.
+    /// While a rule is wrong, the plan of the former rules is dimmed and the field has a frame.
     void aWrongRuleDimsThePlan() {
         const auto page = make();
         choose(*page, "eformer");
@@ -195,7 +195,7 @@ private Q_SLOTS:
         QTRY_VERIFY(table->isEnabled());
     }
 
-    /// By the menu of a row: the tensor is kept, gets the spec, is locked and unlocked.
+    /// The context menu of a row keeps the tensor, gives it a spec, locks and unlocks it.
     void aRowOfThePlanHasAMenu() {
         const auto page = make();
         choose(*page, "eformer");
@@ -218,7 +218,7 @@ private Q_SLOTS:
         };
         QVERIFY(press("tensorKeep"));
         QCOMPARE(session_->rules(), QStringLiteral("^lm_head\\.weight$=keep\n"));
-        QVERIFY(!press("tensorKeep")); // it is
+        QVERIFY(!press("tensorKeep")); // it is already kept
         QVERIFY(press("tensorThisSpec"));
         QCOMPARE(session_->rules(), QStringLiteral("^lm_head\\.weight$=nf4:block=64\n"));
         QVERIFY(press("tensorUnlock"));
@@ -230,7 +230,7 @@ private Q_SLOTS:
         session_->setRules({}, false);
     }
 
-    /// Rules typed into the field: the plan follows them, the export obeys them, and undo takes them back.
+    /// Rules typed into the field: the plan and the export follow them, and undo reverts them.
     void aRecipeIsPlannedWrittenAndUndone() {
         QTemporaryDir folder;
         SpecHistory history(*session_);
@@ -270,7 +270,7 @@ private Q_SLOTS:
         for (const auto& one : page->certificate()->proof.tensors)
             if (one.name == "model.layers.0.mlp.down_proj.weight") QCOMPARE(one.spec, std::string("int8"));
 
-        // Typed, and exported before the pause after which it counts.
+        // Rules typed just before the export, within the delay of the field, count too.
         QTest::keyClick(lines, Qt::Key_Return);
         QTest::keyClicks(lines, QStringLiteral("up_proj=int8"));
         QTest::mouseClick(write, Qt::LeftButton);
@@ -286,7 +286,9 @@ private Q_SLOTS:
         QVERIFY(saved && saved->rules.size() == 2 && saved->rest);
 
         QVERIFY(history.canUndo());
-        while (history.canUndo() && !session_->rules().isEmpty()) history.undo(); // edits close in time are one step
+        while (history.canUndo() && !session_->rules().isEmpty())
+            history.undo(); // edits in quick succession are one
+                            // undo step
         QCOMPARE(session_->rules(), QString());
         QCOMPARE(lines->toPlainText(), QString());
         page->rules().setOpenChooser([&](const QString&) { return recipe; });
@@ -295,11 +297,12 @@ private Q_SLOTS:
         page->rules().setOpenChooser([](const QString&) { return samplePath() + QStringLiteral("/config.json"); });
         QTest::mouseClick(page->findChild<QPushButton*>(QStringLiteral("openRecipe")), Qt::LeftButton);
         QVERIFY(textOf(*page, "exportRulesSaid").contains(QStringLiteral("is not a recipe")));
-        QVERIFY(write->isEnabled()); // the rules of before are in force
+        QVERIFY(write->isEnabled()); // the former rules are still in force
         session_->setRules({}, false);
     }
 
-    /// A recipe that the layout cannot hold is refused before anything is written, row by row and as a sentence.
+    /// A recipe that the layout cannot store is refused before anything is written, with a message per row and one for
+    /// all.
     void aRecipeThatTheLayoutCannotHoldIsRefused() {
         const auto page = make();
         choose(*page, "bnb");
@@ -314,13 +317,14 @@ private Q_SLOTS:
         QVERIFY(!write->isEnabled());
         keepPicture(*page, QStringLiteral("export_page_refused"));
         auto* rest = page->findChild<QComboBox*>(QStringLiteral("exportRest"));
-        rest->setCurrentIndex(1); // the others stay: one kind of 4 bits is left
+        rest->setCurrentIndex(1); // the others stay unquantized, so only one 4-bit format is left
         QTRY_VERIFY(write->isEnabled() && textOf(*page, "planHeadline").contains(QStringLiteral("quantized at")));
         session_->setRules({}, false);
         session_->setSpec(*parseSpec("nf4:block=64"));
     }
 
-    /// Layers that the source holds quantized and that no rule takes are written as values, and the page says so before.
+    /// Layers that are quantized in the source and that no rule selects are written as decoded values. The page says so
+    /// before.
     void decodedLayersAreSaid() {
         Session other;
         QVERIFY(openModel(other, QStringLiteral(QS_TEST_DATA "/conventions/bnb_4bit")));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Metrics on the layers' inputs in the home view: the reason until a file is loaded, then the command line's figures.
+// Metrics on layer inputs in the overview: a reason until a file is loaded, then the figures of the command line.
 #include "app/gui/page.h"
 #include "app/gui/pages/overview/overview_rows.h"
 #include "app/gui/theme.h"
@@ -74,7 +74,7 @@ private Q_SLOTS:
         QTRY_VERIFY(mapCard()->message().isEmpty());
     }
 
-    /// Everything is measured again, and every row says on what.
+    /// All tensors are measured again, and every row knows the dtype of the decoded values.
     void errorsAsTheSourceHoldsThem() {
         const auto measuredAs = [&](DType type) {
             const auto& rows = session_->modelRows(session_->spec());
@@ -101,7 +101,7 @@ private Q_SLOTS:
         QVERIFY(everythingMeasured(*session_, session_->spec()));
     }
 
-    /// E = {0.5, 1; 1, 0} of W = {0.5, -2; 0, 1}, on one input {1, 2}: E[x^2] = {1, 4}.
+    /// E = {0.5, 1; 1, 0} for W = {0.5, -2; 0, 1}, with one input {1, 2}: E[x^2] = {1, 4}.
     void figuresAreThoseOfTheCommandLine() {
         choose("output_nmse");
         QVERIFY(load(inputs_));
@@ -131,7 +131,7 @@ private Q_SLOTS:
             for (const char* metric : {"output_nmse", "weighted_nmse", "hessian_trace", "nmse"})
                 QCOMPARE(figure(metric, at), std::optional(row[QLatin1String(metric)].toDouble()));
         }
-        // The selected tensor, which the compare page shows, has them too.
+        // The selected tensor, shown on the compare page, has these figures too.
         QVERIFY(tensorMeasured(*session_));
         QCOMPARE(findMetric("output_nmse")->value(*session_->current()), figure("output_nmse"));
     }
@@ -159,7 +159,7 @@ private Q_SLOTS:
         QTRY_VERIFY(!session_->inputs().any());
         QVERIFY(everythingMeasured(*session_, session_->spec()));
         QCOMPARE(figure("nmse"), std::optional(2.25 / 5.25));
-        // Declined, nothing changes; of a file without these layers the card says what is missing.
+        // A cancelled dialog changes nothing. If a file has no inputs for these layers, the card says what is missing.
         QVERIFY(load({}) && !session_->inputs().any());
         const QString other = path("other.safetensors");
         QVERIFY(writeModelFile(other, {{QStringLiteral("v"), {1, 2}, {1, 2}}}));

@@ -96,7 +96,7 @@ private Q_SLOTS:
             return seen;
         };
         const auto& tokens = Theme::instance().tokens();
-        QCOMPARE(coloursOf(0, 1).size(), 1); // measured: one flat colour
+        QCOMPARE(coloursOf(0, 1).size(), 1); // measured: a single colour
         QVERIFY(coloursOf(1, 1).contains(tokens.raised.rgb()));
         QVERIFY(coloursOf(1, 1).contains(tokens.faint.rgb()));
         QCOMPARE(coloursOf(1, 3), QSet<QRgb>{tokens.surface.rgb()});
@@ -135,9 +135,9 @@ private Q_SLOTS:
         data.absent[1] = true;
         const auto map = make(data);
         QSignalSpy clicked(map.get(), &HeatMap::cellClicked);
-        QTest::keyClick(map.get(), Qt::Key_Right); // from nowhere: the first cell
+        QTest::keyClick(map.get(), Qt::Key_Right); // nothing selected: goes to the first cell
         QCOMPARE(std::pair(map->currentRow(), map->currentColumn()), std::pair(0, 0));
-        QTest::keyClick(map.get(), Qt::Key_Right); // steps over the blank one
+        QTest::keyClick(map.get(), Qt::Key_Right); // skips the empty cell
         QCOMPARE(map->currentColumn(), 2);
         QTest::keyClick(map.get(), Qt::Key_Down);
         QTest::keyClick(map.get(), Qt::Key_Return);
@@ -154,7 +154,7 @@ private Q_SLOTS:
         QWheelEvent in(at, map->mapToGlobal(at), {}, {0, 240}, Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
         QCoreApplication::sendEvent(map.get(), &in);
         QVERIFY(map->view().width() < whole.width() * 0.7);
-        // What was under the cursor still is.
+        // The value under the cursor stays there.
         QVERIFY(std::abs(map->view().x() + map->view().width() / 4 - 16) < 1e-6);
 
         const double x = map->view().x();
@@ -179,7 +179,8 @@ private Q_SLOTS:
         data.lowIsGood = false; // now the largest value is the best one and must not hide its neighbours
         map->setData(data);
         picture = map->grab().toImage();
-        QCOMPARE(colourAt(picture, *map, 100, 301).rgb(), Theme::viridis(1).rgb()); // bright is worse, here the least
+        QCOMPARE(colourAt(picture, *map, 100, 301).rgb(), Theme::viridis(1).rgb()); // bright is worse: here the
+                                                                                    // smallest value
     }
 
     void divergingIsCentredAtZero() {
@@ -198,7 +199,7 @@ private Q_SLOTS:
         QCOMPARE(ends(0.00817, 0.0142, -1), std::pair(QStringLiteral("0.00817"), QStringLiteral("0.0142")));
         QCOMPARE(ends(20.7, 20.9, 2), std::pair(QStringLiteral("20.70"), QStringLiteral("20.90")));
         QCOMPARE(ends(20.7012, 20.7034, 2), std::pair(QStringLiteral("20.701"), QStringLiteral("20.703")));
-        QCOMPARE(ends(3, 3, -1).first, ends(3, 3, -1).second); // one value has one text
+        QCOMPARE(ends(3, 3, -1).first, ends(3, 3, -1).second); // a single value has a single label
         for (const double gap : {1e-2, 1e-3, 1e-4, 1e-5})
             for (const int decimals : {-1, 0, 2, 4}) {
                 const auto [lo, hi] = ends(0.5, 0.5 + gap, decimals);
@@ -219,7 +220,7 @@ private Q_SLOTS:
         map->copyData();
         const QStringList lines = QGuiApplication::clipboard()->text().split(QLatin1Char('\n'));
         QCOMPARE(lines[0], QStringLiteral("role/layer\t0\t1\t2\t3"));
-        QCOMPARE(lines[2], QStringLiteral("k\t5\t\t7\t8")); // not measured is empty, never 0
+        QCOMPARE(lines[2], QStringLiteral("k\t5\t\t7\t8")); // a cell that is not measured is empty, never 0
     }
 
     void aThemeChangeRepaints() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The labs page by mouse and keys: operations, training with its stop, products; pictures at two sizes and themes.
+// The labs page by mouse and keyboard: operations, training with a stop, products. Saves pictures in two sizes and both
+// themes.
 #include "app/gui/page.h"
 #include "app/gui/pages/labs/lab_operations.h"
 #include "app/gui/pages/labs/lab_products.h"
@@ -52,7 +53,7 @@ class TestLabsPage : public QObject {
             }
         }
         page_->resize(1056, 802);
-        QCOMPARE(page_->width(), 1056); // what a window of 1440 leaves
+        QCOMPARE(page_->width(), 1056); // the width left in a window of 1440
     }
 
 private Q_SLOTS:
@@ -72,7 +73,7 @@ private Q_SLOTS:
         page_->resize(1056, 802);
         page_->show();
         QVERIFY(QTest::qWaitForWindowExposed(page_.get(), qs::test::kWait));
-        QVERIFY(page_->grab().toImage().size() == page_->size()); // without a model: a sentence, no crash
+        QVERIFY(page_->grab().toImage().size() == page_->size()); // without a model there is a sentence, and no crash
         keepPicture(*page_, QStringLiteral("labs-empty"));
         QVERIFY(openModel(*session_, path));
         session_->setSpec(*parseSpec("nf4:block=64"));
@@ -106,7 +107,7 @@ private Q_SLOTS:
                 order->property("invalid").toBool());
     }
 
-    /// Each field offers values that fit the shape; a chosen one is tried.
+    /// Each field offers values that fit the shape; one of them is tried.
     void argumentsAreChoices() {
         auto* lab = the<OperationsPanel>("labOperations");
         for (std::size_t i = 0; i < value::whatIfOperations().size(); ++i) {
@@ -166,7 +167,7 @@ private Q_SLOTS:
         const auto written = qs::openModel(path.toStdString());
         QVERIFY(written && (*written)->find("layers.0.mlp.down_proj.weight"));
 
-        // The result is a spec of its own: B, beside what it was trained under.
+        // The result is a new spec. It becomes B, beside the spec it was trained with.
         QSignalSpy kept(lab, &QatPanel::kept);
         QCOMPARE(the<QLineEdit>("qatName")->text(), QStringLiteral("down_proj_qat"));
         click("qatKeep");
@@ -189,7 +190,7 @@ private Q_SLOTS:
 
         click("qatStart");
         QTest::qWait(60);
-        session_->cancelJobs(); // Esc
+        session_->cancelJobs(); // the action of Esc
         QVERIFY(quiet());
         QVERIFY(!lab->result());
         QVERIFY(the<QLabel>("qatStatus")->text().contains(u"ancelled"));
@@ -224,7 +225,7 @@ private Q_SLOTS:
         QVERIFY(quiet());
         QCOMPARE(lab->rows().size(), std::size_t(1));
         QVERIFY(*lab->rows()[0].output < 0.8 * *lab->rows()[0].nearestOutput);
-        QVERIFY(lab->rows()[0].inputs.starts_with("synthetic")); // as what they are
+        QVERIFY(lab->rows()[0].inputs.starts_with("synthetic")); // marked as synthetic
         auto* solver = the<QComboBox>("solver");
         QCOMPARE(solver->count(), int(solve::solvers().size()));
         solver->setCurrentIndex(1);
@@ -248,7 +249,7 @@ private Q_SLOTS:
         QVERIFY(the<QLabel>("solverStatus")->text().contains(u"grid=20"));
         session_->setSpec(*parseSpec("nf4:block=64"));
         QVERIFY(quiet());
-        QVERIFY(lab->rows().empty()); // of another spec
+        QVERIFY(lab->rows().empty()); // the rows were of another spec
     }
 
     void inputsComeFromAFile() {
@@ -260,7 +261,7 @@ private Q_SLOTS:
         QVERIFY(changed.wait(qs::test::kWait));
         QVERIFY(the<QToolButton>("labInputs")->text().contains(u"inputs.safetensors"));
         QVERIFY(quiet());
-        // A tensor that the inputs do not fit: a sentence in the card, and the page lives on.
+        // A tensor that the inputs do not fit gives a message in the card; the page still works.
         session_->selectTensor(session_->model()->find("layers.0.mlp.up_proj.weight"));
         QVERIFY(quiet());
         bool said = false;
@@ -269,7 +270,7 @@ private Q_SLOTS:
         QVERIFY(said);
         page->openInputs({});
         QVERIFY(quiet());
-        // Gradients are given the same way.
+        // Gradients are loaded in the same way.
         page->openInputs(folder_.filePath(QStringLiteral("gradients.safetensors")), LabsPage::Given::Gradients);
         QVERIFY(changed.wait(qs::test::kWait));
         QVERIFY(the<QToolButton>("labInputs")->text().contains(u"gradients.safetensors"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The window driven by events: pages, keys, drops, errors, state, and how long the event loop is ever held.
+// The window operated by events: pages, keys, drops, errors, state, and the longest time the event loop was blocked.
 #include "app/gui/lane_work.h"
 #include "app/gui/main_window.h"
 #include "app/gui/menus.h"
@@ -42,8 +42,8 @@ using namespace qs::gui;
 
 namespace {
 
-// The longest time between two turns of the event loop, by the clock and by what this thread computed meanwhile: the
-// second does not depend on who else uses the machine, and is what a test may judge.
+// The longest time between two turns of the event loop: wall-clock time, and CPU time of this thread. The test checks
+// CPU time, because it does not depend on other load.
 class Probe : public QObject {
 public:
     Probe() {
@@ -73,7 +73,7 @@ private:
     double cpu_ = 0, longestCpu_ = 0;
 };
 
-// All threads of the pool wait: what is started meanwhile does not begin.
+// Blocks all threads of the pool, so that new jobs do not start.
 class HeldPool {
 public:
     HeldPool() : threads_(QThreadPool::globalInstance()->maxThreadCount()) {
@@ -136,7 +136,7 @@ private Q_SLOTS:
         Theme::instance().setMode(Theme::Mode::Dark);
     }
 
-    /// A file that `quantize` wrote shows its fields; the banner's button shows what they decode to.
+    /// A file written by `quantize` shows its stored fields. The button of the banner shows the decoded tensors.
     void storedTensorsAreDecoded() {
         const QTemporaryDir folder;
         const auto source = folder.filePath(QStringLiteral("m.safetensors"));
@@ -169,12 +169,13 @@ private Q_SLOTS:
         const auto* tensor = session.model()->find(name);
         QVERIFY(tensor && tensor->shape == (std::vector<std::int64_t>{16, 64}));
         session.selectTensor(tensor);
-        session.setSpec(*qs::parseSpec("nf4:block=32")); // decoded values are what they decode to, up to BF16
+        session.setSpec(*qs::parseSpec("nf4:block=32")); // nf4 of the decoded values gives the same values, except for
+                                                         // rounding to BF16
         QVERIFY(tensorMeasured(session));
         QVERIFY(*qs::findMetric("nmse")->value(*session.current()) < 1e-5);
     }
 
-    /// A spec that the tensors cannot have comes with those that they can.
+    /// A refused spec comes with buttons for specs that fit.
     void aRefusalHasButtons() {
         Session session;
         MainWindow window(session);
@@ -182,7 +183,7 @@ private Q_SLOTS:
         QVERIFY(openModel(session, samplePath()));
         session.showPage(QStringLiteral("tensor"));
         session.selectTensor(session.weights().front());
-        session.setSpec(*qs::parseSpec("q4_k")); // whole blocks of 256; the sample's rows are shorter
+        session.setSpec(*qs::parseSpec("q4_k")); // needs blocks of 256; rows of the sample are shorter
         QVERIFY(tensorMeasured(session));
         auto* refusal = window.findChild<Banner*>(QStringLiteral("refusal"));
         QTRY_VERIFY(refusal->isVisible());
@@ -196,7 +197,8 @@ private Q_SLOTS:
         QTRY_VERIFY(session.current() && !session.currentIsStale() && session.current()->status == qs::Status::Ok);
         QTRY_VERIFY(!refusal->isVisible());
         QVERIFY(everythingMeasured(session, session.spec()));
-        QCOMPARE(session.modelRows(session.spec()).refused(), qsizetype(0)); // it fits all tensors, not this one alone
+        QCOMPARE(session.modelRows(session.spec()).refused(), qsizetype(0)); // the offered spec fits all tensors, not
+                                                                             // only this one
     }
 
     void keysDoWhatTheMenuSays() {
@@ -236,7 +238,7 @@ private Q_SLOTS:
         auto* filter = window.findChild<QLineEdit*>(QStringLiteral("filter"));
         QVERIFY(filter->hasFocus());
         const bool comparing = session.comparing();
-        QTest::keyClicks(filter, QStringLiteral("b3")); // letters and digits are text here, not actions
+        QTest::keyClicks(filter, QStringLiteral("b3")); // in a text field, letters and digits are text, not shortcuts
         QCOMPARE(filter->text(), QStringLiteral("b3"));
         QCOMPARE(session.comparing(), comparing);
         session.cancelJobs();
@@ -260,7 +262,7 @@ private Q_SLOTS:
         keys->close();
     }
 
-    /// A run over the model that a spec supersedes which is measured already: nothing runs, and the lane says so.
+    /// A run over the model is replaced by a spec that is already measured: nothing runs, and the job lane says so.
     void aWithdrawnRunLeavesTheLane() {
         Session session;
         MainWindow window(session);
@@ -274,15 +276,15 @@ private Q_SLOTS:
         auto* lane = window.findChild<JobLane*>();
         auto* bar = lane->findChild<QProgressBar*>();
         auto* rate = lane->findChild<QLabel*>(QStringLiteral("laneRate"));
-        session.selectTensor(nullptr); // whose picture would come first
+        session.selectTensor(nullptr); // otherwise its chart would be computed first
         session.showPage(QStringLiteral("start"));
         QTRY_COMPARE(window.currentPage()->objectName(), QStringLiteral("page-start"));
         QTest::qWait(50);
-        const HeldPool held; // Qt fills large areas on the same pool: no page with charts now
+        const HeldPool held; // Qt paints large areas on the same pool, so no page with charts may be shown now
         const auto analysing = [&] { return bar->isVisible() && lane->text().startsWith(u"Analysing"); };
         QTest::keyClick(&window, Qt::Key_7);
         QTRY_VERIFY(analysing());
-        QVERIFY(session.laneBusy() && !rate->isVisible()); // that of the run before is not of this one
+        QVERIFY(session.laneBusy() && !rate->isVisible()); // the rate of the run before is not shown
         QTest::keyClick(&window, Qt::Key_1);
         QVERIFY(!session.laneBusy());
         QVERIFY(!bar->isVisible());
@@ -293,15 +295,15 @@ private Q_SLOTS:
         QCOMPARE(session.spec(), presets()[0]);
         QCOMPARE(lane->text(), QStringLiteral("Ready"));
 
-        // What still runs is shown in the place of what is over, and nothing late of that.
+        // When a job ends, the lane shows a job that still runs. Late messages of the ended job are not shown.
         QTest::keyClick(&window, Qt::Key_7);
         QTRY_VERIFY(analysing());
         const LaneWork second(session, "Second");
         auto first = std::make_unique<LaneWork>(session, "First");
-        QTRY_VERIFY(analysing()); // the run over the model speaks all the time
+        QTRY_VERIFY(analysing()); // the run over the model sends progress all the time
         QTest::keyClick(&window, Qt::Key_1);
         QCOMPARE(lane->text(), QStringLiteral("First"));
-        QTest::qWait(60); // work is heard 20 times a second
+        QTest::qWait(60); // progress is shown at most 20 times per second
         first->job().progress({.done = 1, .total = 2, .what = "First", .items = 0, .itemsTotal = 0});
         first.reset();
         QCOMPARE(lane->text(), QStringLiteral("Second"));
@@ -341,7 +343,7 @@ private Q_SLOTS:
         for (const auto& title : ofModel) QVERIFY2(!named(title)->isEnabled(), qPrintable(title));
     }
 
-    /// The repeats of a key that is held neither hide nor show the peek.
+    /// Key repeat while the space bar is held must neither hide nor show the preview again.
     void spaceThatIsHeldPeeksOnce() {
         Session session;
         MainWindow window(session);
@@ -367,7 +369,7 @@ private Q_SLOTS:
         QVERIFY(!QApplication::activePopupWidget());
     }
 
-    /// A button that is switched off while its work runs keeps the focus for when it is on again.
+    /// A button that is disabled while its job runs gets the focus back when it is enabled again.
     void theFocusWaitsForAPressedButton() {
         Session session;
         MainWindow window(session);
@@ -420,7 +422,7 @@ private Q_SLOTS:
         keepPicture(window, QStringLiteral("window-open-error"));
         QVERIFY(openModel(session, samplePath()));
         QVERIFY(!error->isVisible());
-        // With a model open the sentence is over the page, and the model stays.
+        // With a model open, the message is shown above the page and the model stays open.
         session.open(broken);
         QTRY_VERIFY(!window.message().isEmpty());
         QVERIFY(session.model());
@@ -446,7 +448,7 @@ private Q_SLOTS:
         QVERIFY(!refused.isAccepted());
     }
 
-    /// A folder of the Hugging Face cache: every file is a link into blobs, whose names say nothing.
+    /// A folder of the Hugging Face cache: every file is a link to a blob with a meaningless name.
     void aFolderOfTheHubCacheOpens() {
         const QString cache = home_.filePath(QStringLiteral("hub/models--org--tiny"));
         const QString snapshot = cache + QStringLiteral("/snapshots/0123abcd");
@@ -489,7 +491,7 @@ private Q_SLOTS:
         for (std::size_t i = 0; i < 2; ++i) QVERIFY(session.modelRows(session.spec()).at(i)->status == Status::Ok);
         keepPicture(window, QStringLiteral("window-hub-cache"));
 
-        // The folder above it holds several of these, maybe: the sentence names one, and the window stays as it is.
+        // The folder above may contain several snapshots. The message names one, and the window does not change.
         QSignalSpy refused(&session, &Session::failed);
         session.open(cache);
         QTRY_COMPARE(refused.size(), 1);
@@ -507,7 +509,7 @@ private Q_SLOTS:
             session.selectTensor(session.weights()[7]);
             session.setSpec(*parseSpec("int8:block=32"));
             session.showPage(QStringLiteral("tensor"));
-            QTest::qWait(120); // as a crash would find it: nothing is written at the end on purpose
+            QTest::qWait(120); // the state as a crash would leave it: nothing is saved at the end
             QCOMPARE(readState(QSettings()), session.state());
         }
         Session session;
@@ -516,7 +518,7 @@ private Q_SLOTS:
         QCOMPARE(QFileInfo(session.recentFiles().front()).canonicalFilePath(), QFileInfo(recent).canonicalFilePath());
         MainWindow window(session);
         window.show();
-        QVERIFY(!session.model()); // offered, not forced
+        QVERIFY(!session.model()); // the last model is offered, not opened
         QSignalSpy opened(&session, &Session::modelChanged);
         session.restore(session.resumable());
         QVERIFY(opened.wait(20000));
@@ -533,7 +535,7 @@ private Q_SLOTS:
         QVERIFY(openModel(session, samplePath()));
         auto* figures = window.findChild<KeyFigures*>();
         QTRY_COMPARE(session.page(), QStringLiteral("overview"));
-        QCOMPARE(figures->owner(), QStringLiteral("Model")); // whose figures they are is said
+        QCOMPARE(figures->owner(), QStringLiteral("Model")); // the card says what the figures are about
         session.showPage(QStringLiteral("tensor"));
         QCOMPARE(figures->owner(), QStringLiteral("Tensor"));
         QVERIFY(tensorMeasured(session));
@@ -577,7 +579,7 @@ private Q_SLOTS:
 #if !defined(__SANITIZE_ADDRESS__)
         QVERIFY(probe.longestCpuMs() < 100);
 #endif
-        QCOMPARE(session.current()->spec, session.spec()); // the last question was answered
+        QCOMPARE(session.current()->spec, session.spec()); // the last request was answered
     }
 };
 

@@ -76,7 +76,7 @@ private Q_SLOTS:
         QCOMPARE(grid.roles.last(), QStringLiteral("lm_head"));
         QCOMPARE(grid.rowOf[4], grid.rowOf[5]); // experts share a cell
         QCOMPARE(grid.columnOf[0], 2);
-        // Nothing measured: every cell that has tensors is NaN and present, the others are absent.
+        // Before anything is measured: cells with tensors are present with value NaN; the others are absent.
         const auto map = roleMap(grid, ModelRows(), *findMetric("nmse"));
         for (std::size_t cell = 0; cell < grid.cells.size(); ++cell) {
             QVERIFY(std::isnan(map.map.values[qsizetype(cell)]));
@@ -94,7 +94,7 @@ private Q_SLOTS:
         const auto grid = roleGrid(weights);
         QVERIFY(grid.layers.isEmpty());
         QVERIFY(grid.rows * grid.columns >= 100);
-        tensors[0].name = "layers.999999.w"; // a hostile number makes no million columns
+        tensors[0].name = "layers.999999.w"; // a hostile layer number must not make a million columns
         QVERIFY(roleGrid(weights).columns < 300);
     }
 
@@ -109,11 +109,11 @@ private Q_SLOTS:
         QVERIFY(everythingMeasured(fresh, fresh.spec()));
         QTRY_VERIFY(std::isfinite(overview.bars->bar(overview.bars->count() - 1).value));
         auto* bytes = overview.page->findChild<RankedBars*>(QStringLiteral("bytesByFormat"));
-        QTRY_VERIFY(bytes->count() >= 2); // before, after, and what is kept
+        QTRY_VERIFY(bytes->count() >= 2); // before, after, and tensors that are not quantized
         QVERIFY(bytes->bar(0).name.startsWith(QStringLiteral("before: BF16")));
         QVERIFY(bytes->bar(0).value > bytes->bar(1).value);
         bytes->setBars({{QStringLiteral("before"), 100, {}, {}}, {QStringLiteral("after"), 80, {}, {}}});
-        QCOMPARE(bytes->axisBegin(), 0.0); // bars, however close the bytes are
+        QCOMPARE(bytes->axisBegin(), 0.0); // the axis of bars starts at 0, even if the sizes are close
         const auto& after = overview.map->data();
         for (qsizetype cell = 0; cell < after.values.size(); ++cell)
             QCOMPARE(std::isnan(after.values[cell]), bool(after.absent[cell]));
@@ -125,7 +125,7 @@ private Q_SLOTS:
             overview.choose(id);
             QCOMPARE(session_->metric(), QLatin1String(id));
             const auto& metric = *findMetric(id);
-            // A refresh may be waiting for the pause after the one before.
+            // A refresh may wait for its minimum interval.
             QTRY_COMPARE(overview.map->data().lowIsGood, metric.better != Direction::HigherIsBetter);
             const auto& bars = *overview.bars;
             QCOMPARE(bars.count(), int(session_->weights().size()));
@@ -162,7 +162,7 @@ private Q_SLOTS:
         QVERIFY2(text.contains(QStringLiteral("bpw 4.5")), qPrintable(text));
         const QImage before = overview.bars->grab().toImage();
         QTest::mouseMove(overview.map, overview.map->cellRect(grid.rowOf[1], grid.columnOf[1]).center().toPoint());
-        QTRY_VERIFY(overview.bars->grab().toImage() != before); // the same tensor's bar is highlighted
+        QTRY_VERIFY(overview.bars->grab().toImage() != before); // the bar of the same tensor is highlighted
     }
 
     void theCumulativeCurveEndsAtAll() {
@@ -170,7 +170,8 @@ private Q_SLOTS:
         const auto share = errorShare(grid, session_->modelRows(session_->spec()));
         QCOMPARE(share.tensors, int(session_->weights().size()));
         QVERIFY(std::abs(share.curve.points.last().y() - 100) < 1e-9);
-        for (qsizetype i = 2; i < share.curve.points.size(); ++i) // the worst come first: ever flatter
+        for (qsizetype i = 2; i < share.curve.points.size(); ++i) // the worst tensors come first, so the curve gets
+                                                                  // flatter
             QVERIFY(share.curve.points[i].y() - share.curve.points[i - 1].y() <=
                     share.curve.points[i - 1].y() - share.curve.points[i - 2].y() + 1e-9);
         const auto spread = sqnrSpread(grid, session_->modelRows(session_->spec()));
@@ -193,7 +194,7 @@ private Q_SLOTS:
         auto* typed = overview.page->findChild<QLineEdit*>(QStringLiteral("addSpec"));
         QTest::keyClicks(typed, QStringLiteral("nf4:block=3x"));
         QTest::keyClick(typed, Qt::Key_Return);
-        QCOMPARE(int(view->chosen().size()), all); // refused with a sentence
+        QCOMPARE(int(view->chosen().size()), all); // refused with a message
         typed->clear();
         QTest::keyClicks(typed, QStringLiteral("nf4:block=32"));
         QTest::keyClick(typed, Qt::Key_Return);
@@ -206,7 +207,7 @@ private Q_SLOTS:
         auto* matrix = overview.page->findChild<HeatMap*>(QStringLiteral("specMatrix"));
         QCOMPARE(matrix->data().rows, all);
         QTest::mouseClick(matrix, Qt::LeftButton, {}, matrix->cellRect(1, 0).center().toPoint());
-        QCOMPARE(session_->spec(), view->chosen()[0]); // it became A
+        QCOMPARE(session_->spec(), view->chosen()[0]); // it is now spec A
         QCOMPARE(session_->page(), QStringLiteral("tensor"));
         session_->setSpec(*parseSpec("nf4:block=64"));
         session_->showPage(QStringLiteral("overview"));
@@ -231,7 +232,7 @@ private Q_SLOTS:
             overview.page->grab();
             qInfo("painting %.2f ms", double(clock.nsecsElapsed()) / 1e6);
             clock.restart();
-            QCoreApplication::processEvents(); // the charts
+            QCoreApplication::processEvents(); // paints the charts
             qInfo("charts %.2f ms", double(clock.nsecsElapsed()) / 1e6);
             worst = std::max(worst, double(clock.nsecsElapsed()) / 1e6);
         }
@@ -243,7 +244,7 @@ private Q_SLOTS:
     void emptyAndBroken() {
         Session none;
         Overview overview(none);
-        QVERIFY(!overview.map->isVisible()); // a sentence instead
+        QVERIFY(!overview.map->isVisible()); // a sentence is shown instead
         overview.specsTab();
         QVERIFY(!overview.page->findChild<HeatMap*>(QStringLiteral("specMatrix"))->isVisible());
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PlotChart driven by events: ticks, zoom, pan, read-out, copies, themes, and what a replaced series costs.
+// PlotChart operated by events: ticks, zoom, pan, crosshair values, copies, themes, and the cost of replacing a series.
 #include "app/gui/theme.h"
 #include "app/gui/widgets/plot_axis.h"
 #include "app/gui/widgets/plot_chart.h"
@@ -124,11 +124,11 @@ private Q_SLOTS:
         QVERIFY(moved.last()[3].toDouble() - moved.last()[2].toDouble() < 1.0);
         QTest::mouseDClick(inside(chart), Qt::LeftButton, {}, at.toPoint());
         QVERIFY(!chart.isZoomed());
-        wheel(chart, at, -50); // never wider than home
+        wheel(chart, at, -50); // zooming out stops at the full range
         QVERIFY(!chart.isZoomed());
     }
 
-    /// At 125 % and 150 %, wherever a level lies: a line of the same number of pixels.
+    /// At scale factors such as 125 % and 150 %, every level line has the same width in pixels.
     void levelLinesAreAsWideEverywhere() {
         for (const double scale : {1.0, 1.25, 1.5, 2.0}) {
             PlotChart chart;
@@ -144,7 +144,7 @@ private Q_SLOTS:
             const QRgb line = Theme::instance().tokens().dataB.rgb();
             const int y = int(chart.pixelOf(0, 0.53).y() * scale);
             QVector<int> widths;
-            const auto like = [line](QRgb pixel) { // the token over the card, half transparent
+            const auto like = [line](QRgb pixel) { // the line colour on the card, half transparent
                 return qRed(pixel) > qBlue(pixel) + 60 && qRed(pixel) > qRed(line) / 2;
             };
             for (int x = 0; x < image.width(); ++x) {
@@ -249,7 +249,7 @@ private Q_SLOTS:
         QCOMPARE(outline.size(), gaps.points.size());
         QCOMPARE(outline.first().y(), -9.0);
         keepPicture(chart, QStringLiteral("plot-chart-log"));
-        chart.setData({}, {}); // empty must not disturb
+        chart.setData({}, {}); // empty data must not crash
         chart.setData({PlotSeries{}}, {});
         QVERIFY(!chart.grab().isNull());
     }
@@ -274,8 +274,8 @@ private Q_SLOTS:
             };
             QCOMPARE(span(few), span(points));
         }
-        QCOMPARE(thinned(points, {0, 4999}, 2500), points); // two a pixel: all
-        QCOMPARE(thinned(points, {100, 110}, 400), points); // zoomed in: all
+        QCOMPARE(thinned(points, {0, 4999}, 2500), points); // two points per pixel: all are kept
+        QCOMPARE(thinned(points, {100, 110}, 400), points); // zoomed in: all are kept
         QCOMPARE(thinned(points, {7, 7}, 400), points);     // no view yet
     }
 
@@ -295,7 +295,7 @@ private Q_SLOTS:
         QVERIFY(QTest::qWaitForWindowExposed(&chart, qs::test::kWait));
         chart.setXView(9990, 10010);
         plain.setXView(9990, 10010);
-        // The lines run on to the edges in the one that has more points; compared is the middle.
+        // Lines continue to the edges only in the chart with more points, so the middle part is compared.
         const QRect middle(120, 0, 280, 200);
         QCOMPARE(chart.grab(middle).toImage(), plain.grab(middle).toImage());
     }
@@ -381,7 +381,8 @@ private Q_SLOTS:
         const double median = double(times[times.size() / 2]) / 1e6;
         qInfo("replace and repaint of 512 points: median %.2f ms", median);
         QVERIFY2(median < 40,
-                 "far from what Qt Charts costs: something is rebuilt on each change"); // sanitizers run this too
+                 "far from what Qt Charts costs: something is rebuilt on each change"); // the limit is high because
+                                                                                        // sanitized builds run this too
     }
 };
 

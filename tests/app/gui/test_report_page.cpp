@@ -108,14 +108,14 @@ private Q_SLOTS:
         QTest::mouseClick(button, Qt::LeftButton);
         QVERIFY(failed.wait(qs::test::kWait));
         QVERIFY(failed.last().first().toString().contains(QStringLiteral("/nonexistent/folder")));
-        // Never over the opened model.
+        // The open model is never overwritten.
         const QString source = QString::fromStdString(session_->model()->files.front().path);
         const auto size = QFileInfo(source).size();
         page->setPathChooser([&](const QString&, const ReportWriter&) { return source; });
         QTest::mouseClick(button, Qt::LeftButton);
         QTRY_COMPARE_WITH_TIMEOUT(failed.size(), 2, 20'000);
         QCOMPARE(QFileInfo(source).size(), size);
-        page->setPathChooser([](const QString&, const ReportWriter&) { return QString(); }); // declined
+        page->setPathChooser([](const QString&, const ReportWriter&) { return QString(); }); // cancelled
         QTest::mouseClick(button, Qt::LeftButton);
         QTest::qWait(20);
         QCOMPARE(written.size(), 0);
@@ -129,7 +129,7 @@ private Q_SLOTS:
         const auto page = make();
         QVERIFY(page->report());
         QCOMPARE(page->report()->data.rows.size(), session_->weights().size());
-        // Histograms of all tensors taken together are the session's: nothing is measured for the report alone.
+        // Histograms over all tensors come from the session: the report measures nothing itself.
         const auto drawn = [&](const char* title) {
             const auto& sections = page->report()->sections;
             return std::any_of(sections.begin(), sections.end(), [&](const Section& section) {
@@ -143,7 +143,7 @@ private Q_SLOTS:
     }
 
     void whatItWaitsForIsInTheLaneAndCanBeCancelled() {
-        constexpr int kLayers = qs::test::kThinning > 1 ? 200 : 700; // long enough to be cancelled in
+        constexpr int kLayers = qs::test::kThinning > 1 ? 200 : 700; // long enough to be cancelled
         QTemporaryDir folder;
         Session session;
         QVERIFY(
@@ -161,7 +161,7 @@ private Q_SLOTS:
         QTRY_VERIFY(!said.isEmpty()); // the session measures what is missing
         session.cancelJobs();
         auto* measure = page.findChild<QPushButton*>(QStringLiteral("measureMissing"));
-        QTRY_VERIFY(measure->isVisible()); // and does not begin again by itself
+        QTRY_VERIFY(measure->isVisible()); // it does not start again by itself
         QVERIFY(!session.busy() && ready.isEmpty());
         measure->click();
         QTRY_COMPARE_WITH_TIMEOUT(ready.size(), 1, 200'000);
@@ -170,12 +170,12 @@ private Q_SLOTS:
         QCOMPARE(page.report()->data.rows.size(), session.weights().size());
         QTRY_VERIFY(!session.busy());
 
-        // Cancelled while it composes: nothing comes of it, and asking again works.
+        // Cancelled while the report is composed: there is no result, and a new request works.
         said.clear();
         page.findChild<QCheckBox*>(QStringLiteral("tensors"))->click();
         QTRY_VERIFY(said.contains(QStringLiteral("Composing the report")));
         session.cancelJobs();
-        QTRY_VERIFY(measure->isVisible() || ready.size() == 2); // or it was done before
+        QTRY_VERIFY(measure->isVisible() || ready.size() == 2); // or it was already complete
         if (measure->isVisible()) measure->click();
         QTRY_COMPARE_WITH_TIMEOUT(ready.size(), 2, 60'000);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Session files in the window: saved, opened again, with sources that changed, and saved by themselves.
+// Session files in the window: save, open, changed sources, and automatic saving.
 #include "app/gui/main_window.h"
 #include "app/gui/pages/audit/audit_page.h"
 #include "app/gui/pages/export/export_page.h"
@@ -41,7 +41,7 @@ using namespace qs::gui;
 
 namespace {
 
-// Counts the work that the lane is told of while this lives.
+// Counts the jobs shown in the job lane.
 class LaneCount : public QObject {
 public:
     explicit LaneCount(Session& session) {
@@ -74,7 +74,7 @@ private Q_SLOTS:
             window.show();
             QVERIFY(openModel(session, samplePath()));
             session.setSpec(*parseSpec("int8:block=32"));
-            QTest::qWait(450); // another gesture
+            QTest::qWait(450); // a separate undo step
             session.setSpec(*parseSpec("nf4:block=128"));
             session.setRules(QStringLiteral("down_proj=int8"), true);
             session.selectTensor(session.weights()[5]);
@@ -141,7 +141,7 @@ private Q_SLOTS:
                  qPrintable(window.message()));
 
         QVERIFY(QFile::remove(model));
-        Session fresh; // the open one also says that its file is gone
+        Session fresh; // an open session also reports that its file is gone
         QSignalSpy failed(&fresh, &Session::failed);
         fresh.open(file);
         QVERIFY(failed.wait(20000));
@@ -150,7 +150,7 @@ private Q_SLOTS:
         QVERIFY(!fresh.model());
     }
 
-    /// Written to, replaced and removed under a window that has it open.
+    /// A file is changed, replaced and removed while the window has it open.
     void aFileThatChangesWhileItIsOpenIsNoticed() {
         const auto model = home_.filePath(QStringLiteral("watched.safetensors")),
                    other = home_.filePath(QStringLiteral("other.safetensors"));
@@ -205,10 +205,10 @@ private Q_SLOTS:
                 return read && read->at < read->history.size() && read->history[read->at].specA == "int8:block=16";
             }(),
             20000);
-        QVERIFY(window.saver().path().isEmpty()); // nobody chose that place
+        QVERIFY(window.saver().path().isEmpty()); // the user did not choose this path
     }
 
-    /// Specs stand in a session file and in the settings as the user spelled them, and so they come back.
+    /// Session files and settings store specs as the user typed them, and restore them so.
     void specsKeepTheirSpelling() {
         const auto file = home_.filePath(QStringLiteral("spelled.qscope"));
         {
@@ -240,7 +240,7 @@ private Q_SLOTS:
                                           (row ? row->specAsTyped : "no row"));
         };
         QCOMPARE(reopened(), QStringLiteral("int4:block=32 fp8_e4m3 int4:block=32"));
-        // Earlier versions wrote them in full.
+        // Older versions stored the canonical text.
         const auto full = [](std::string& text) { text = canonicalText(*parseSpec(text)); };
         for (auto& step : kept->history) full(step.specA), full(step.specB);
         for (auto& results : kept->results) full(results.spec);
@@ -248,18 +248,18 @@ private Q_SLOTS:
         QCOMPARE(reopened(), QStringLiteral("int4:block=32 fp8_e4m3 int4:block=32"));
     }
 
-    /// What pages have computed is in the session: nothing is computed again, and nobody is asked to.
+    /// Page results are stored in the session: nothing is computed again, and the user is not asked.
     void whatPagesComputedComesBack() {
         const auto file = home_.filePath(QStringLiteral("computed.qscope"));
         const auto other = home_.filePath(QStringLiteral("compared.safetensors"));
         QVERIFY(!writeLayeredModel(other, 2, 16).isEmpty());
-        const auto model = home_.filePath(QStringLiteral("model.safetensors")); // small: everything of it is swept
+        const auto model = home_.filePath(QStringLiteral("model.safetensors")); // small, because everything is swept
         QVERIFY(!writeLayeredModel(model, 2, 32).isEmpty());
         std::size_t findings = 0, points = 0, rows = 0;
         {
             Session session;
             MainWindow window(session);
-            window.resize(1280, 680); // where there is the least room
+            window.resize(1280, 680); // the smallest window
             window.show();
             QVERIFY(openModel(session, model));
             session.showPage(QStringLiteral("audit"));
@@ -287,7 +287,7 @@ private Q_SLOTS:
             QTest::mouseClick(write, Qt::LeftButton);
             QVERIFY(exported.wait(60000));
             QTest::qWait(50);
-            QCOMPARE(place(), before); // nothing moves under the mouse
+            QCOMPARE(place(), before); // no widget moves under the mouse
             QVERIFY(exports->certificate());
             findings = audit->result()->findings.size(), points = sweep->result()->points.size();
             rows = audit->differences()->rows.size();
@@ -304,7 +304,7 @@ private Q_SLOTS:
         QTRY_VERIFY((exports = window.findChild<ExportPage*>()) && exports->certificate());
         QVERIFY(exports->certificate()->proof.proved());
         QTRY_VERIFY(!session.busy());
-        const LaneCount lane(session); // no work is begun
+        const LaneCount lane(session); // no job is started
         session.showPage(QStringLiteral("audit"));
         AuditPage* audit = nullptr;
         QTRY_VERIFY((audit = window.findChild<AuditPage*>()) && audit->result() && audit->differences());
@@ -316,7 +316,7 @@ private Q_SLOTS:
         QCOMPARE(sweep->result()->points.size(), points);
         QVERIFY(sweep->result()->points.front().sqnrDb());
         QCOMPARE(lane.begun(), 0);
-        // A session of a page that was never seen again is as whole as before.
+        // A session saved again without visiting the pages keeps all results.
         const auto again = home_.filePath(QStringLiteral("again.qscope"));
         QSignalSpy saved(&window.saver(), &SessionSaver::saved);
         window.saver().save(again);
@@ -324,13 +324,13 @@ private Q_SLOTS:
         const auto first = readSession(file.toStdString()), second = readSession(again.toStdString());
         QVERIFY(first && second && first->kept == second->kept);
         QCOMPARE(first->kept.size(), std::size_t(4));
-        // Another checkpoint has none of it.
+        // Another checkpoint has none of these results.
         QVERIFY(openModel(session, other));
         QVERIFY(session.kept().empty());
     }
 
-    /// So it is with the labs, whose results are of one tensor under one spec: they are there again, and can be saved
-    /// and kept as if they had just been computed.
+    /// The same for the labs, whose results are about one tensor under one spec. Restored results can be saved and kept
+    /// like new ones.
     void whatLabsComputedComesBack() {
         const auto file = home_.filePath(QStringLiteral("labs.qscope"));
         const auto other = home_.filePath(QStringLiteral("unlike.safetensors"));
@@ -367,12 +367,12 @@ private Q_SLOTS:
             tried->argument(0)->setText(QStringLiteral("0,1"));
             QTest::keyClick(tried->argument(0), Qt::Key_Return);
             QTRY_VERIFY_WITH_TIMEOUT(!tried->rows().empty() && !tried->running(), 60000);
-            QVERIFY(tried->rows().front().caused->exact()); // under that argument
+            QVERIFY(tried->rows().front().caused->exact()); // with that argument
             operations = tried->rows();
             press(window, "lab-products");
             auto* products = window.findChild<ProductsPanel*>();
-            QTRY_COMPARE(window.findChild<QSpinBox*>(QStringLiteral("kvDim"))->value(), 32); // as the model has
-            window.findChild<QSpinBox*>(QStringLiteral("kvHeads"))->setValue(3);             // not so
+            QTRY_COMPARE(window.findChild<QSpinBox*>(QStringLiteral("kvDim"))->value(), 32); // taken from the model
+            window.findChild<QSpinBox*>(QStringLiteral("kvHeads"))->setValue(3);             // changed by the user
             QTRY_VERIFY_WITH_TIMEOUT(products->cacheRows().size() > 6 && !products->running(), 60000);
             QTest::qWait(300);
             QTRY_VERIFY_WITH_TIMEOUT(!products->running(), 60000);
@@ -409,19 +409,19 @@ private Q_SLOTS:
         QVERIFY(openModel(session, file));
         QTRY_COMPARE(session.page(), QStringLiteral("overview"));
         QTRY_VERIFY_WITH_TIMEOUT(!session.busy(), 60000);
-        const LaneCount lane(session); // no work is begun
+        const LaneCount lane(session); // no job is started
         session.showPage(QStringLiteral("labs"));
         OperationsPanel* tried = nullptr;
         QTRY_VERIFY((tried = window.findChild<OperationsPanel*>()) && tried->isVisible() && !tried->rows().empty());
         QCOMPARE(tried->argument(0)->text(), QStringLiteral("0,1"));
         QCOMPARE(tried->rows().size(), operations.size());
         QVERIFY(tried->rows().front().caused->exact());
-        QTest::qWait(300); // panels that nobody has seen yet begin nothing by themselves
+        QTest::qWait(300); // panels that are not visible start nothing by themselves
         QCOMPARE(lane.begun(), 0);
         press(window, "lab-products");
         auto* products = window.findChild<ProductsPanel*>();
         QTRY_VERIFY(!products->rows().empty());
-        QTest::qWait(400); // what changes the fields has settled
+        QTest::qWait(400); // changes of the fields have taken effect
         QCOMPARE(window.findChild<QSpinBox*>(QStringLiteral("kvHeads"))->value(), 3);
         QCOMPARE(products->cacheRows().size(), cache.size());
         QVERIFY(products->cacheRows().front().bytesPerToken == cache.front().bytesPerToken);
@@ -443,10 +443,10 @@ private Q_SLOTS:
         QVERIFY(part(window, "solverSave")->isVisible());
         QCOMPARE(lane.begun(), 0);
 
-        // What is saved is the same, byte by byte.
+        // The saved files are equal byte by byte.
         solvers->saveTo(home_.filePath(QStringLiteral("after.safetensors")));
         QTRY_VERIFY(!solvers->running());
-        QTRY_VERIFY(lane.begun() > 0); // which it would have seen
+        QTRY_VERIFY(lane.begun() > 0); // so the counter does work
         const auto bytes = [&](const char* name) {
             QFile written(home_.filePath(QLatin1String(name)));
             return written.open(QIODevice::ReadOnly) ? written.readAll() : QByteArray();
@@ -462,17 +462,17 @@ private Q_SLOTS:
         press(window, "qatKeep");
         QVERIFY(kept.wait(20000));
         QTRY_VERIFY(session.comparing() && session.currentB() && session.current() && !session.currentIsStale());
-        const auto& sums = session.currentB()->sums; // of the weights that came back
+        const auto& sums = session.currentB()->sums; // the trained weights that were restored
         QVERIFY(std::abs(sums.se2 / sums.sw2 / *qat->result()->weightNmse - 1) < 1e-6);
         session.setComparing(false);
 
-        // Another tensor has none of it, and the first one has it again.
+        // Another tensor has none of these results. The first one gets them back.
         session.selectTensor(session.weights()[6]);
         QTRY_VERIFY(!qat->result());
         QVERIFY(!part(window, "qatSave")->isVisible());
         session.selectTensor(session.weights()[5]);
         QTRY_VERIFY(qat->result());
-        // A session saved now is as whole as before.
+        // A session saved now still has all results.
         const auto again = home_.filePath(QStringLiteral("labs-again.qscope"));
         QSignalSpy saved(&window.saver(), &SessionSaver::saved);
         window.saver().save(again);
@@ -480,18 +480,18 @@ private Q_SLOTS:
         const auto first = readSession(file.toStdString()), second = readSession(again.toStdString());
         QVERIFY(first && second && first->kept == second->kept);
         QCOMPARE(first->kept.size(), std::size_t(4));
-        // A training that is cancelled takes the earlier one with it, there too.
+        // A cancelled training removes the earlier one, also from the session.
         press(window, "qatStart");
         session.cancelJobs();
         QTRY_VERIFY(!qat->running());
         QVERIFY(!qat->result() && !session.kept().contains(QStringLiteral("lab-training")));
-        // Nor has another checkpoint.
+        // Another checkpoint has none of these results.
         QVERIFY(openModel(session, other));
         QVERIFY(!qat->result() && solvers->rows().empty());
         for (const auto& [name, one] : session.kept()) QVERIFY2(!one.restored, qPrintable(name));
     }
 
-    /// Weights that a session file has no room for, and what nobody can have trained.
+    /// Training results whose weights do not fit into a session file, and results that are impossible.
     void aTrainingWithoutItsWeightsSaysSo() {
         const auto file = home_.filePath(QStringLiteral("weightless.qscope"));
         SessionFile made;
@@ -533,13 +533,13 @@ private Q_SLOTS:
             if (damaged) continue;
             QCOMPARE(window.findChild<QLabel*>(QStringLiteral("qatFigure3"))->text(), QStringLiteral("2"));
             QVERIFY(qat->result()->stopped);
-            qat->saveTo(home_.filePath(QStringLiteral("none.safetensors"))); // by no way
+            qat->saveTo(home_.filePath(QStringLiteral("none.safetensors"))); // saving must not be possible
             QTest::qWait(20);
             QVERIFY(!qat->running() && !QFile::exists(home_.filePath(QStringLiteral("none.safetensors"))));
         }
     }
 
-    /// The program itself, killed: the next start says so, and brings back what it had computed.
+    /// The real program is killed: the next start says so and restores what was computed.
     void aKilledProgramIsNoticedAndRestored() {
         const QTemporaryDir place;
         QProcess program;
@@ -591,7 +591,7 @@ private Q_SLOTS:
             QVERIFY(said && said->isVisible());
             QVERIFY2(said->text().startsWith(u"The last run ended unexpectedly. Resume brings back tiny-llama as of "),
                      qPrintable(said->text()));
-            QVERIFY(!QFile::exists(saved)); // put aside: what is opened next is saved there
+            QVERIFY(!QFile::exists(saved)); // the old file was set aside, so the next model can be saved there
             keepPicture(window, QStringLiteral("start-after-a-crash"));
             QSignalSpy opened(&session, &Session::modelChanged);
             for (auto* button : window.findChildren<QToolButton*>())
@@ -600,12 +600,12 @@ private Q_SLOTS:
             QTRY_VERIFY2(window.message().startsWith(u"Restored as of "), qPrintable(window.message()));
             AuditPage* audit = nullptr;
             QTRY_VERIFY((audit = window.findChild<AuditPage*>()) && audit->result());
-            QVERIFY(session.restored(QStringLiteral("audit"))); // not audited again
+            QVERIFY(session.restored(QStringLiteral("audit"))); // restored, not audited again
             QVERIFY(window.saver().path().isEmpty());
             QCOMPARE(marks(), 1);
         }
         QCOMPARE(marks(), 0);
-        Session session; // after an end as it should be
+        Session session; // after a normal end
         keepSaved(session);
         MainWindow window(session);
         window.show();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Widgets that are dear to paint share turns of the event loop: none is forgotten, none starves, and what is shown
-// meanwhile is what was there before.
+// Widgets that are slow to paint are painted in different turns of the event loop. All of them must be painted, and
+// until then show their former content.
 #include "app/gui/theme.h"
 #include "app/gui/widgets/kept_pixels.h"
 #include "app/gui/widgets/shared_painting.h"
@@ -26,7 +26,7 @@ class Dear : public QWidget {
 public:
     explicit Dear(int& turn) : turn_(turn) { SharedPainting::of(*this, SharedPainting::Fit::Stretched); }
     QColor colour = Qt::red;
-    QVector<int> paintedIn; ///< turns
+    QVector<int> paintedIn; ///< the turns in which it was painted
 
 protected:
     void paintEvent(QPaintEvent*) override {
@@ -82,7 +82,7 @@ private Q_SLOTS:
             column->addWidget(all_.last());
         }
         halfWay_ = wrong_ = 0;
-        // An update request is a turn.
+        // An update request starts a turn.
         window_->installEventFilter(this);
         window_->resize(300, 600);
         window_->show();
@@ -100,13 +100,13 @@ private Q_SLOTS:
         QTRY_VERIFY(painted());
         QVERIFY2(mostInOneTurn() < kWidgets, qPrintable(QString::number(mostInOneTurn())));
         QTest::qWait(30);
-        for (const auto* one : all_) QCOMPARE(one->paintedIn.size(), 1); // and then there is quiet
+        for (const auto* one : all_) QCOMPARE(one->paintedIn.size(), 1); // after that nothing more is painted
     }
 
     void whoWaitsShowsTheLastPicture() {
         for (auto* one : all_) one->colour = Qt::green;
         window_->resize(400, 700);
-        beforeATurn_ = [this] { // what the turn before it has left on the screen
+        beforeATurn_ = [this] { // the content of the screen after the turn before
             const auto painted = [](const Dear* one) { return !one->paintedIn.isEmpty(); };
             if (std::none_of(all_.begin(), all_.end(), painted)) return;
             if (!std::all_of(all_.begin(), all_.end(), painted)) ++halfWay_;
@@ -147,12 +147,12 @@ private Q_SLOTS:
             for (const auto* one : all_)
                 if (turn_ > 0 && onScreen(*one) == QColor(Qt::red)) ++wrong_;
         };
-        turn_ = -1; // the turn before the first one has left the other theme
+        turn_ = -1; // at the first turn the other theme is still on the screen
         QTRY_VERIFY(painted());
         QCOMPARE(wrong_, 0);
     }
 
-    /// Qt paints a window that asks before the widgets on it once for itself and once more for them.
+    /// A window with its own paint function that requests an update before its widgets do is painted twice by Qt.
     void aChangeOfThemePaintsTheWindowOnce() {
         struct Counted : QWidget {
             using QWidget::QWidget;
@@ -193,7 +193,7 @@ private Q_SLOTS:
         {
             KeptPixels again;
             again.keep(window, part);
-            QVERIFY(KeptPixels::spareBytes() < after); // taken from there
+            QVERIFY(KeptPixels::spareBytes() < after); // the memory was reused
             QCOMPARE(again.image(), window.copy(part));
         }
         QImage large(3000, 2000, QImage::Format_RGB32); // 24 MB

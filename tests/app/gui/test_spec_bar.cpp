@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The spec bar against the registries, what its edits do to the session, and the history.
+// The spec bar: its choices against the registries, the effect of edits on the session, and the history.
 #include "app/gui/spec_edit.h"
 #include "app/gui/spec_history.h"
 #include "app/gui/theme.h"
@@ -26,7 +26,7 @@ class TestSpecBar : public QObject {
 private Q_SLOTS:
     void initTestCase() { Theme::install(Theme::Mode::Dark); }
 
-    // Every format, every scale it names: the edit gives a spec that works and means what was asked.
+    // For every format and every scale it lists, the edit must give a valid spec with that meaning.
     void everyChoiceOfTheRegistryWorks() {
         int seen = 0;
         for (const auto& from : presets())
@@ -56,7 +56,7 @@ private Q_SLOTS:
         QCOMPARE(withBlock(withFormat({}, *nf4), 1u << 20).blockSize(), 65536u);
     }
 
-    // Every dialect of a format can be chosen from any of its specs, and is what comes out.
+    // Every dialect of a format can be chosen from any spec of it, and the result has that dialect.
     void everyDialectCanBeChosen() {
         for (const char* text : {"int8", "int8:block=64", "int8:sym=no:nan=skip", "nf4:block=16", "mxfp4:block=64"}) {
             const auto spec = *parseSpec(text);
@@ -68,7 +68,7 @@ private Q_SLOTS:
         }
     }
 
-    // Where there is nothing to choose nothing is spelled.
+    // Keys with only one possible value are not written.
     void fixedBlocksAreNotSpelled() {
         QCOMPARE(specText(withFormat({}, *findFormat("q4_k"))), std::string("q4_k"));
         QCOMPARE(specText(withFormat(withFormat({}, *findFormat("q4_k")), *findFormat("nf4"))),
@@ -82,7 +82,7 @@ private Q_SLOTS:
             for (std::size_t j = 0; j < i; ++j) QVERIFY(canonicalText(known[i]) != canonicalText(known[j]));
     }
 
-    /// Signs are of use with a scale alone: the keys 3 and 4 give that.
+    /// Keys 3 and 4 select formats that only make sense with a scale, so the presets have one.
     void presetsAreTheScaledMembers() {
         for (const auto& spec : presets()) {
             const bool canHave =
@@ -93,7 +93,7 @@ private Q_SLOTS:
         QCOMPARE(specText(presets()[3]), std::string("ternary:scale=channel"));
     }
 
-    /// Sessions keep the spelling of the user, and what earlier versions wrote in full becomes short.
+    /// Sessions keep the spelling of the user. The long canonical text of older versions becomes short.
     void savedSpecsAreShort() {
         for (const char* text : {"nf4:block=64", "nf4", "int8:axis=0", "int4:block=32:calib=mse", "f32", "q4_k",
                                  "ternary:scale=channel", "int4:tile=0x64,1x64"}) {
@@ -132,10 +132,10 @@ private Q_SLOTS:
         value->selectAll();
         QTest::keyClicks(value, QStringLiteral("97"));
         QTest::keyClick(value, Qt::Key_Return);
-        QCOMPARE(session.spec().blockSize(), 98u); // nf4 takes even blocks
+        QCOMPARE(session.spec().blockSize(), 98u); // nf4 needs even blocks
         QCOMPARE(value->value(), 98);
         QTest::keyClick(value, Qt::Key_Up);
-        QCOMPARE(session.spec().blockSize(), 256u); // from 98, the power above
+        QCOMPARE(session.spec().blockSize(), 256u); // the next power of two above 98
 
         auto* format = bar.findChild<QComboBox*>(QStringLiteral("format"));
         QCOMPARE(format->count(), int(formats().size()));
@@ -144,14 +144,15 @@ private Q_SLOTS:
         QCOMPARE(session.spec().format, std::string("int8"));
         QVERIFY(!slider->isEnabled());
         QVERIFY(!slider->toolTip().isEmpty());
-        QVERIFY(!bar.findChild<QComboBox*>(QStringLiteral("decode"))->isVisible()); // no polynomial
+        QVERIFY(!bar.findChild<QComboBox*>(QStringLiteral("decode"))->isVisible()); // this format has no polynomial
+                                                                                    // decode
         auto* scale = bar.findChild<QComboBox*>(QStringLiteral("scale"));
         scale->setCurrentText(QStringLiteral("block"));
         QCOMPARE(session.spec().scaleKind(), ScaleKind::Block);
         QVERIFY(slider->isEnabled());
     }
 
-    // All formats are in view at once, and keys alone reach each of them.
+    // All formats are visible at once, and each can be reached by keyboard.
     void formatsByKind() {
         Session session;
         SpecBar bar(session);
@@ -175,7 +176,7 @@ private Q_SLOTS:
         }
         QCOMPARE(shown.size(), qsizetype(formats().size()));
         for (const auto& row : formats()) QVERIFY2(shown.contains(QLatin1String(row.id)), row.id);
-        // From nf4 to the column of integers, one down.
+        // From nf4 to the column of integers, then one down.
         auto* first = qobject_cast<QAbstractButton*>(panel->focusWidget());
         QVERIFY(first);
         QCOMPARE(first->text(), QStringLiteral("nf4"));
@@ -252,11 +253,11 @@ private Q_SLOTS:
         more.follow(applied);
         named("Scale type")->setCurrentText(QStringLiteral("f16"));
         QCOMPARE(specText(applied), std::string("int4:scaletype=f16:sym=no"));
-        // What another format lacks goes.
+        // Keys that another format does not have are removed.
         QCOMPARE(specText(withFormat(applied, *findFormat("nf4"))), std::string("nf4:block=64"));
     }
 
-    // The keys that are typed go through the grammar and say what is wrong there.
+    // Typed keys are parsed by the grammar; errors appear in place.
     void keysOfTheRegistry() {
         QuantSpec applied;
         int times = 0;
@@ -327,7 +328,7 @@ private Q_SLOTS:
         more.follow(*parseSpec("codebook"));
         pick("Bits", "3");
         QCOMPARE(specText(applied), std::string("codebook:bits=3"));
-        // Following any spec changes nothing.
+        // Showing any spec changes nothing.
         const int after = times;
         for (const auto& format : formats()) more.follow(withFormat({}, format));
         QCOMPARE(times, after);
@@ -359,7 +360,7 @@ private Q_SLOTS:
             if (!isControl || control->objectName().startsWith(QLatin1String("qt_")) ||
                 control->inherits("QComboBoxPrivateScroller"))
                 continue;
-            if (control->inherits("QScrollBar")) continue; // of a combo box's list
+            if (control->inherits("QScrollBar")) continue; // belongs to the list of a combo box
             QVERIFY2(!control->accessibleName().isEmpty(), control->metaObject()->className());
         }
     }
@@ -380,7 +381,7 @@ private Q_SLOTS:
         history.redo();
         QCOMPARE(session.spec(), presets()[1]);
         history.undo();
-        session.setComparing(true); // a new branch
+        session.setComparing(true); // a new branch of the history
         QVERIFY(!history.canRedo());
         history.undo();
         QVERIFY(!session.comparing());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The sweep page by mouse and keys: what is swept, the points, a click on one, the stop, the saved report; pictures.
+// The sweep page by mouse and keyboard: what is swept, the points, a click on a point, the stop, the saved report, and
+// pictures.
 #include "app/gui/page.h"
 #include "app/gui/pages/sweep/sweep_page.h"
 #include "app/gui/theme.h"
@@ -33,7 +34,8 @@ class TestSweepPage : public QObject {
     void click(const char* name) { QTest::mouseClick(the<QAbstractButton>(name), Qt::LeftButton); }
     bool quiet() {
         QTest::qWait(20);
-        return QTest::qWaitFor([&] { return !sweep()->running(); }, 150'000); // sanitized, beside other tests
+        return QTest::qWaitFor([&] { return !sweep()->running(); }, 150'000); // long enough for sanitized builds beside
+                                                                              // other tests
     }
     void onlyTick(const QStringList& lines) {
         auto* list = the<TickList>("sweepFormats");
@@ -51,17 +53,17 @@ private Q_SLOTS:
         Theme::install(Theme::Mode::Dark);
         session_ = std::make_unique<Session>();
         page_.reset(createSweepPage(*session_, nullptr));
-        page_->resize(1056, 802); // what a window of 1440x900 leaves
+        page_->resize(1056, 802); // the size left in a window of 1440x900
         page_->show();
         QVERIFY(QTest::qWaitForWindowExposed(page_.get(), qs::test::kWait));
         keepPicture(*page_, QStringLiteral("sweep-empty"));
-        // Sanitized, a sweep of the sample takes minutes.
+        // In sanitized builds a sweep of the sample would take minutes.
         const QString small = folder_.filePath(QStringLiteral("small.safetensors"));
         QVERIFY(!writeLayeredModel(small, 3, 32).isEmpty());
         QVERIFY(openModel(*session_, qs::test::kThinning > 1 ? small : samplePath()));
     }
 
-    /// A small model is swept at once; every point is the figure of the session's own analysis.
+    /// A small model is swept at once. Every point must equal the session's own analysis.
     void aSmallModelIsSweptAtOnce() {
         QTRY_VERIFY(sweep()->running() || sweep()->result());
         QVERIFY(quiet());
@@ -103,7 +105,7 @@ private Q_SLOTS:
         click("sweepStart");
         QVERIFY(quiet());
         QCOMPARE(sweep()->result()->specs, std::size_t(4));
-        // The browser's selection is what is swept.
+        // The selection of the browser is swept.
         const auto& weights = session_->weights();
         session_->setSelection({weights[0], weights[1]});
         QVERIFY(the<QLabel>("sweepStatus")->text().contains(u"2 tensors"));
@@ -125,7 +127,7 @@ private Q_SLOTS:
         QCOMPARE(session_->page(), QStringLiteral("tensor"));
         QCOMPARE(specText(session_->spec()), result.at(std::size_t(panel), std::size_t(dot.id)).specText);
         QVERIFY(QString::fromStdString(session_->tensor()->name).contains(u"down_proj"));
-        // The keys do the same: to the next point, Enter.
+        // The keyboard does the same: arrow to the next point, then Enter.
         session_->showPage(QStringLiteral("sweep"));
         plots->setFocus();
         QTest::keyClick(plots, Qt::Key_Right);

@@ -23,7 +23,7 @@ using namespace qs::gui;
 
 namespace {
 
-// Leaves that a view shows under its filter.
+// Names of the leaves that a view shows with its filter.
 QStringList leaves(const QAbstractItemModel& model, const QModelIndex& parent = {}) {
     QStringList out;
     for (int row = 0; row < model.rowCount(parent); ++row) {
@@ -79,7 +79,7 @@ private Q_SLOTS:
         QCOMPARE(tree.rowCount(), 0);
     }
 
-    /// Experts of a layer are rows of different names.
+    /// The experts of a layer are rows with different names.
     void expertsHaveTheirNumber() {
         QTemporaryDir folder;
         std::vector<ModelTensor> tensors;
@@ -101,7 +101,7 @@ private Q_SLOTS:
                                                QStringLiteral("experts.2.up_proj")}));
     }
 
-    /// What is no regular expression is framed, and a word says so.
+    /// A wrong regular expression gets a frame and a message.
     void aWrongFilterIsSeen() {
         Session session;
         TensorBrowser browser(session);
@@ -147,7 +147,7 @@ private Q_SLOTS:
         QCOMPARE(session.rules(), QStringLiteral("^lm_head\\.weight$=keep\n"));
     }
 
-    /// A view hears of the rows as it comes to them: to the one that is selected, and to all when all are.
+    /// A view gets rows when it needs them: up to the selected one, or all if all are selected.
     void aLongListIsFetchedAsItIsReached() {
         QTemporaryDir folder;
         QByteArray header = "{";
@@ -189,7 +189,7 @@ private Q_SLOTS:
         TensorTree tree(session);
         QVERIFY(openModel(session, writeLayeredModel(folder.filePath(QStringLiteral("m.safetensors")), 2, 8)));
         session.cancelJobs();
-        session.setSpec(*parseSpec("int8")); // nothing is known under it
+        session.setSpec(*parseSpec("int8")); // nothing is measured with it
         tree.followModel();
         tree.setFlat(true);
         QCOMPARE(tree.index(0, TensorTree::MetricValue).data().toString(), QStringLiteral("not measured"));
@@ -227,9 +227,9 @@ private Q_SLOTS:
         filter->setText(QStringLiteral("("));
         QTRY_VERIFY(filter->property("invalid").toBool());
         QVERIFY(!filter->toolTip().isEmpty());
-        QCOMPARE(leaves(*view->model()).size(), 2); // the last good filter stays
+        QCOMPARE(leaves(*view->model()).size(), 2); // the last valid filter stays
         filter->setText(QStringLiteral("v_proj"));
-        QTest::keyClick(filter, Qt::Key_Down); // into the list, on a tensor
+        QTest::keyClick(filter, Qt::Key_Down); // moves the focus into the list, to a tensor
         QVERIFY(view->hasFocus() || !browser.isActiveWindow());
         QTRY_VERIFY(QString::fromStdString(session.tensor()->name).contains(QLatin1String("v_proj")));
     }
@@ -237,7 +237,8 @@ private Q_SLOTS:
     void downInTheFilterSelectsTheFirstMatch() {
         QTemporaryDir folder;
         const auto large = writeLayeredModel(folder.filePath(QStringLiteral("large.safetensors")), 400, 2);
-        for (const auto& path : {samplePath(), large}) { // filtered at once, and on a worker thread
+        for (const auto& path : {samplePath(), large}) { // the small list is filtered at once, the large one on a
+                                                         // worker thread
             Session session;
             TensorBrowser browser(session);
             browser.resize(300, 700);
@@ -250,7 +251,7 @@ private Q_SLOTS:
             browser.focusFilter();
             for (const char* text : {"v_proj", "o_proj", "layers.3.*v_proj"}) {
                 filter->setText(QString::fromLatin1(text));
-                QTest::keyClick(filter, Qt::Key_Down); // sooner than the filter's own delay
+                QTest::keyClick(filter, Qt::Key_Down); // before the delay of the filter ends
                 QTRY_COMPARE(tree->filter(), QLatin1String(text));
                 QTRY_VERIFY(!tree->arranging());
                 const QRegularExpression wanted(QString::fromLatin1(text));
@@ -295,7 +296,7 @@ private Q_SLOTS:
         keepPicture(browser, QStringLiteral("browser-tree"));
     }
 
-    /// Several rows that were chosen in the table are chosen in the tree, and a click that takes one out leaves the rest.
+    /// Several rows selected in the table stay selected in the tree. A Ctrl-click that removes one keeps the others.
     void severalRowsStaySelectedInTheTree() {
         Session session;
         TensorBrowser browser(session);
@@ -315,7 +316,7 @@ private Q_SLOTS:
         click(7, Qt::ControlModifier);
         click(8, Qt::ControlModifier);
         QCOMPARE(session.selection().size(), std::size_t(4));
-        click(8, Qt::ControlModifier); // out again: the current row, but not selected
+        click(8, Qt::ControlModifier); // now the current row, but not selected
         QCOMPARE(session.selection().size(), std::size_t(3));
         QCOMPARE(view->selectionModel()->selectedRows().size(), 3);
         const auto chosen = session.selection();
@@ -366,7 +367,7 @@ private Q_SLOTS:
         QTest::mouseClick(browser.findChild<QToolButton*>(QStringLiteral("asTable")), Qt::LeftButton);
         auto* view = browser.view();
         QTRY_COMPARE(view->model()->rowCount(), int(session.model()->tensors.size()));
-        const auto shown = [&] { // the tree takes rows over with a delay
+        const auto shown = [&] { // the tree takes over rows with a delay
             int count = 0;
             for (int row = 0; row < view->model()->rowCount(); ++row)
                 count +=
@@ -386,7 +387,7 @@ private Q_SLOTS:
                     ended = true;
                     continue;
                 }
-                QVERIFY(!ended); // not measured comes last
+                QVERIFY(!ended); // rows that are not measured come last
                 if (measured++ > 0) QVERIFY(order == Qt::DescendingOrder ? value <= last : value >= last);
                 last = value;
             }

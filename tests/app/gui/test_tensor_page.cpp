@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The inspector driven by events over a small model with one known outlier and one tensor that the format refuses.
+// The tensor page operated by events. The small model has one known outlier and one tensor that the format refuses.
 #include "app/gui/page.h"
 #include "app/gui/pages/tensor/tensor_page_block.h"
 #include "app/gui/pages/tensor/tensor_page_cards.h"
@@ -28,7 +28,7 @@ using namespace qs::gui;
 
 namespace {
 
-/// Buttons that are on or off; the mark that explains a card is none.
+/// The toggle buttons of a card; its info mark is not one.
 QList<QToolButton*> togglesOf(const QWidget& card) {
     auto buttons = card.findChildren<QToolButton*>();
     buttons.removeIf([](const QToolButton* button) { return !button->isCheckable(); });
@@ -56,7 +56,7 @@ class TestTensorPage : public QObject {
         QTRY_VERIFY(session_->current() && !session_->currentIsStale());
         QTRY_VERIFY(session_->current()->spec == session_->spec());
         QTRY_COMPARE(session_->current()->tensor, session_->tensor()->name);
-        QTRY_VERIFY(!page_->findChild<StagedRefresh*>()->pending()); // however busy the machine is
+        QTRY_VERIFY(!page_->findChild<StagedRefresh*>()->pending()); // also on a busy machine
         QTest::qWait(20);
     }
     void select(const char* name) {
@@ -88,7 +88,7 @@ private Q_SLOTS:
         page_->show();
         QVERIFY(QTest::qWaitForWindowExposed(page_.get(), qs::test::kWait));
         keepPicture(*page_, QStringLiteral("tensor-page-empty"));
-        QVERIFY(!card<DensityCard>()->isVisible()); // one sentence and an action
+        QVERIFY(!card<DensityCard>()->isVisible()); // a sentence and a button instead
         session_->open(path);
         QTRY_VERIFY(session_->model());
         session_->setSpec(specOf("nf4:block=64"));
@@ -105,7 +105,7 @@ private Q_SLOTS:
         for (const QPointF& point : points) mass += point.y() * width;
         QVERIFY2(std::abs(mass - 1) < 1e-9, qPrintable(QString::number(mass, 'g', 12)));
         QCOMPARE(card<DensityCard>()->chart()->markers().size(), 16);
-        QCOMPARE(card<DensityCard>()->note(), QString()); // absmax: nothing lies beyond the levels
+        QCOMPARE(card<DensityCard>()->note(), QString()); // with absmax no value is beyond the levels
     }
 
     void tailsAreCountedNotDropped() {
@@ -146,7 +146,7 @@ private Q_SLOTS:
         QCOMPARE(error->chart()->markers().size(), 6);
         const auto toggles = togglesOf(*error);
         QCOMPARE(toggles.size(), 3);
-        // Symlog at first: all errors are in view, out to the largest one, and their shares make 100 %.
+        // Symlog by default: all errors are visible up to the largest, and the shares sum to 100 %.
         QVERIFY(toggles[0]->isChecked());
         const double largest = double(session_->current()->sums.maxAbs);
         const auto axis = errorAxis(*session_->current(), nullptr, true);
@@ -156,10 +156,10 @@ private Q_SLOTS:
         QVERIFY2(std::abs(shares - 100) < 1e-6, qPrintable(QString::number(shares)));
         QVERIFY(std::abs(error->chart()->markers().last().x - axis.symlog.place(session_->current()->p99)) < 1e-12);
         error->chart()->showCrosshair(axis.place());
-        const auto lines = error->chart()->crosshairLines(); // values, not places
+        const auto lines = error->chart()->crosshairLines(); // values, not positions on the axis
         QVERIFY2(lines.first().section(u' ', -1).toDouble() > 0.9 * largest, qPrintable(lines.join(u'|')));
         error->chart()->showCrosshair(std::nan(""));
-        QTest::mouseClick(toggles[0], Qt::LeftButton); // linear, with stated tails
+        QTest::mouseClick(toggles[0], Qt::LeftButton); // linear, with the tails given as text
         QVERIFY(std::abs(error->chart()->markers().last().x - session_->current()->p99) < 1e-12);
         QTest::mouseClick(toggles[1], Qt::LeftButton); // ECDF
         const auto& points = error->chart()->series()[0].points;
@@ -203,7 +203,7 @@ private Q_SLOTS:
         QTRY_COMPARE(block->shown()->block, 2);
         QTest::keyClick(block->chart(), Qt::Key_Up);
         QTRY_COMPARE(block->shown()->row, 49);
-        // Another block size: the block that holds the same weights.
+        // With another block size, the block with the same weights is shown.
         session_->setSpec(specOf("nf4:block=32"));
         settle();
         QTRY_COMPARE(block->shown()->values.size(), std::size_t(32));
@@ -281,7 +281,7 @@ private Q_SLOTS:
         QTRY_COMPARE(card<DensityCard>()->chart()->series().size(), 2);
         QCOMPARE(card<ErrorCard>()->chart()->series()[1].token, 1);
         keepPicture(*page_, QStringLiteral("tensor-page-ab"));
-        session_->setSpecB(specOf("int8")); // its levels reach 127: no common axis
+        session_->setSpecB(specOf("int8")); // its levels reach 127, so there is no common axis
         QTRY_COMPARE(card<DensityCard>()->chart()->series().size(), 1);
         session_->setComparing(false);
         settle();

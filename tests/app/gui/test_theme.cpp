@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The look of the controls: their measures, their colours in each state, and that a change of theme leaves no colour of
-// the other one behind.
+// The look of controls: sizes, and colours in each state. A change of theme must leave no colour of the former theme.
 #include "app/gui/theme.h"
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/tick_list.h"
@@ -65,7 +64,7 @@ class Gallery : public QWidget {
 public:
     Gallery() {
         setFixedSize(760, 520);
-        setFocusPolicy(Qt::StrongFocus); // and none of the controls has it first
+        setFocusPolicy(Qt::StrongFocus); // so that no control has the focus first
         setFocus();
         grid_ = new QGridLayout(this);
         int column = 0;
@@ -196,7 +195,7 @@ private Q_SLOTS:
         const std::pair<const char*, QColor> roles[] = {{"muted", tokens.muted},  {"caption", tokens.muted},
                                                         {"warn", tokens.warn},    {"accent", tokens.accent},
                                                         {"data-b", tokens.dataB}, {"", tokens.text}};
-        for (const auto& [role, colour] : roles) { // from one to the next, as pages do
+        for (const auto& [role, colour] : roles) { // changes from role to role, as pages do
             with(&label, role);
             label.style()->unpolish(&label);
             label.style()->polish(&label);
@@ -204,7 +203,7 @@ private Q_SLOTS:
         }
     }
 
-    /// Names come from files: HTML in one is shown, in labels and in tips.
+    /// Names come from files, so labels and tooltips must show HTML in them as plain text.
     void namesAreNotRendered() {
         const auto name = QStringLiteral("<b>w</b><img src='http://example.org/x.png'>");
         QLabel label(name);
@@ -285,7 +284,7 @@ private Q_SLOTS:
         QTest::mousePress(bar, Qt::LeftButton, {}, top);
         const QPointF down(top.x(), top.y() + bar->height()), there = bar->mapToGlobal(down);
         QMouseEvent moved(QEvent::MouseMove, down, there, Qt::LeftButton, Qt::LeftButton, Qt::NoModifier);
-        QCoreApplication::sendEvent(bar, &moved); // with the button held, which QTest::mouseMove does not say
+        QCoreApplication::sendEvent(bar, &moved); // with the button pressed; QTest::mouseMove does not send that
         QTest::mouseRelease(bar, Qt::LeftButton, {}, down.toPoint());
         QCOMPARE(bar->value(), bar->maximum());
     }

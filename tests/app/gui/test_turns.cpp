@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// No handler holds the GUI thread for over 16 ms: all that a user does with models of 10,500 and 1,050 tensors in the
-// whole window, on every page of the registry. A turn of the event loop is judged by the CPU time of the thread and what
-// it slept in it; the wait for a CPU is not the handler's. What else runs on the machine still makes turns longer, by
-// shared caches and memory, and never shorter. So the walk is repeated in new processes, where everything is done for
-// the first time again, and for each step the process whose longest turn is the shortest counts: a handler that takes
-// 17 ms takes them in every process, a storm does not. What the thread used of a CPU is less at the mercy of others, and
-// may only be long in one of the first two.
+// No event handler may block the GUI thread for over 16 ms. The walk does all that a user does, on every registered
+// page, with models of 10,500 and 1,050 tensors. A turn of the event loop counts its CPU time and its sleep; waiting
+// for a CPU does not count. Other load can only make turns longer, through shared caches and memory. So the walk is
+// repeated in new processes, and for each step the process with the shortest turn counts. A handler of 17 ms is too
+// long in every process; a disturbance is not. CPU time depends less on other load, so it must be short in one of the
+// first two walks.
 #include "tests/app/gui/turns_walk.h"
 #include "tests/support/test_program.h"
 
@@ -31,12 +30,12 @@ constexpr bool kJudged = true;
 struct Best {
     double heldMs = 1e9, cpuMs = 0;
     QString receiver;
-    double leastCpuMs = 1e9; ///< of the first walks
+    double leastCpuMs = 1e9; ///< of the first kCpuWalks walks
     int walks = 0;
 };
 using Steps = std::map<QString, Best>;
 
-/// Takes over what is shorter than before.
+/// Keeps the shorter times.
 void learn(Steps& steps, const QByteArray& printed) {
     for (const auto& line : printed.split('\n')) {
         const auto fields = line.split('\t');
@@ -95,13 +94,13 @@ private Q_SLOTS:
                                                   [](const auto& a, const auto& b) { return a.heldMs < b.heldMs; });
             QVERIFY2(longest->heldMs >= 17, qPrintable(QString::number(longest->heldMs)));
         }
-        // Long in one process is the machine, long in all of them is the handler.
+        // Long in one process: the machine was disturbed. Long in all processes: the handler is slow.
         Steps once, always;
         learn(once, "step\ta\t40.0\t40.0\tx\nstep\ta\t9.0\t9.0\tx\n");
         learn(always, "step\ta\t17.0\t17.0\tx\nstep\ta\t40.0\t40.0\tx\nstep\ta\t16.1\t16.1\tx\n");
         QVERIFY(allShort(once));
         QVERIFY(!allShort(always));
-        learn(always, "step\ta\t9.0\t9.0\tx\n"); // a late walk is no excuse for the CPU time of the first two
+        learn(always, "step\ta\t9.0\t9.0\tx\n"); // CPU time counts in the first two walks only
         QVERIFY(allShort(always));
         QCOMPARE(always.at(QStringLiteral("a")).leastCpuMs, 17.0);
     }
@@ -125,7 +124,7 @@ private Q_SLOTS:
     }
 };
 
-/// The other role of this program: one walk, its steps on standard output.
+/// Entry point of the child process: one walk, with its steps on standard output.
 static int walkOnce(int argc, char** argv) {
     TimedApplication app(argc, argv);
     return walkTheWindow(app);

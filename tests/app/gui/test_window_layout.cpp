@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// At the smallest window that is offered nothing is cut, overlaps or sticks out, on any page and in any of its tabs.
+// In the smallest window, nothing may be cut off, overlap or extend beyond its parent, on any page and in any tab.
 #include "app/gui/glossary.h"
 #include "app/gui/main_window.h"
 #include "app/gui/page.h"
@@ -36,21 +36,21 @@ class TestWindowLayout : public QObject {
         const auto stages = window_->currentPage()->findChildren<StagedRefresh*>();
         return std::none_of(stages.begin(), stages.end(), [](const auto* one) { return one->pending(); });
     }
-    /// What is wrong with the window as it is; the picture shows it to people.
+    /// All layout faults of the window as it is. A picture is saved for people.
     QStringList wrong(const QString& name) {
-        for (const int after : {80, 40}) { // some pages begin their work when they have stood still for a while
+        for (const int after : {80, 40}) { // some pages start work after they have been idle for a while
             if (!QTest::qWaitFor([this] { return settled(); }, 240'000))
                 return {name + QStringLiteral(": never settled")};
             QTest::qWait(after);
         }
-        keepPicture(*window_, QStringLiteral("small-") + name); // painted: elided labels have their tips
+        keepPicture(*window_, QStringLiteral("small-") + name); // painting sets the tooltips of elided labels
         LayoutWalk walk;
         walk.look(*window_);
         if (walk.texts < 20) walk.found << QStringLiteral("only %1 texts").arg(walk.texts);
         QStringList out;
         for (const auto& sentence : std::as_const(walk.found)) {
             out << name + QStringLiteral(": ") + sentence;
-            qWarning("%s", qPrintable(out.last())); // a failure's own text is cut
+            qWarning("%s", qPrintable(out.last())); // the message of a failed check is cut off
         }
         return out;
     }
@@ -67,7 +67,7 @@ class TestWindowLayout : public QObject {
     }
 
 private Q_SLOTS:
-    /// Every card of every page has a mark that says what it tells; it is reached by the keyboard and names its formulas.
+    /// Every card of every page has an info mark. It can be reached by keyboard and names the formulas.
     void everyCardIsExplained() {
         Session session;
         QVERIFY(openModel(session, samplePath()));
@@ -120,13 +120,13 @@ private Q_SLOTS:
         window_->resize(window_->minimumSize());
         window_->show();
         QCOMPARE(window_->size(), QSize(1280, 680));
-        // Of every page and every tab; where that is slow, without all of the sample's 75 tensors.
+        // For every page and tab. Slow builds use a small model instead of the 75 tensors of the sample.
         const QString small = folder_.filePath(QStringLiteral("small.safetensors"));
         QVERIFY(openModel(*session_, qs::test::kThinning > 1 ? writeLayeredModel(small, 2, 64) : samplePath()));
         QVERIFY(everythingMeasured(*session_, session_->spec()));
     }
 
-    /// The walk itself: each of these is one thing wrong.
+    /// Tests the layout check itself: each widget here has one fault.
     void whatIsWrongIsFound() {
         QWidget window;
         window.resize(200, 200);
@@ -136,7 +136,7 @@ private Q_SLOTS:
         elided->setText(QStringLiteral("much too long for its place"));
         elided->setGeometry(0, 30, 40, 20);
         auto* over = new QPushButton(QStringLiteral("A"), &window);
-        over->setGeometry(20, 10, 60, 26); // over the label
+        over->setGeometry(20, 10, 60, 26); // overlaps the label
         auto* out = new QPushButton(QStringLiteral("B"), &window);
         out->setGeometry(180, 100, 60, 26);
         auto* wide = new QPushButton(QStringLiteral("a long name for a button"), &window);
@@ -154,7 +154,7 @@ private Q_SLOTS:
                                  [what](const auto& sentence) { return sentence.contains(QLatin1String(what)); });
         };
         QVERIFY2(count("needs") == 3 && count("overlaps") == 2 && count("sticks out") == 1, qPrintable(all));
-        elided->setToolTip(QString()); // elided without the whole text under the mouse
+        elided->setToolTip(QString()); // elided, without a tooltip with the whole text
         walk.found.clear();
         walk.look(window);
         QCOMPARE(count("needs"), 4);
@@ -178,7 +178,7 @@ private Q_SLOTS:
         QVERIFY2(found.isEmpty(), qPrintable(u'\n' + found.join(u'\n')));
     }
 
-    /// The lane and the banner at their fullest.
+    /// With the longest texts in the job lane and the banner.
     void whileSomethingRunsAndFails() {
         session_->showPage(QStringLiteral("tensor"));
         QVERIFY(QTest::qWaitFor([this] { return settled(); }, 240'000));

@@ -27,7 +27,7 @@ using namespace qs::gui;
 
 namespace {
 
-/// Where nobody judges the times, layers enough for every step to have something to do.
+/// If times are not judged, just enough layers for every step.
 constexpr int kLayers = qs::test::kThinning > 1 ? 150 : 1500, kFewLayers = qs::test::kThinning > 1 ? 20 : 150;
 
 class Walk {
@@ -36,7 +36,7 @@ public:
         window_.show();
         view_ = window_.browser().view();
         tree_ = qobject_cast<TensorTree*>(view_->model());
-        QTest::qWait(250); // the first picture, and what the window does after it
+        QTest::qWait(250); // until the first paint and the work after it
     }
 
     int run() {
@@ -65,7 +65,7 @@ private:
     using Act = std::function<void()>;
     using Done = std::function<bool()>;
 
-    /// Does something as an event of its own, waits for its end and for what is drawn after it, and says what it took.
+    /// Runs `act` as a separate event, waits until `done` and until it is painted, and prints the times.
     void step(const QString& name, const Act& act, const Done& done, int after = 50) {
         if (failed_) return;
         application_.forget();
@@ -167,12 +167,12 @@ private:
             }
     }
 
-    /// In front of each page, and the pages that were hidden meanwhile once they are shown in the other colours.
+    /// Changes the theme on each page. Then shows the pages that were hidden meanwhile.
     void changeTheme() {
         for (const auto& page : pages()) {
             show(page);
             settle(QString::fromLatin1(page.id), [&] { return shown(page); });
-            QTest::qWait(50); // until it is painted: nobody changes the theme in the turn that shows a page
+            QTest::qWait(50); // until it is painted; a user does not change the theme in the same turn
             for (const auto mode : {Theme::Mode::Light, Theme::Mode::Dark})
                 step(
                     onPage(mode == Theme::Mode::Light ? "light theme" : "dark theme", page),
@@ -184,11 +184,11 @@ private:
                 onPage("show in the light theme", page), [&] { show(page); }, [&] { return shown(page); });
     }
 
-    /// What pages make when it is asked for: the labs behind the tabs, the fit behind a level that was moved.
+    /// Parts of pages that are made on demand: the labs behind the tabs, and the fit after a level was moved.
     void useParts() {
         inFront("labs");
         const auto tabs = window_.currentPage()->findChildren<QToolButton*>(
-            QRegularExpression(QStringLiteral("^lab-"))); // until it has settled and shown results
+            QRegularExpression(QStringLiteral("^lab-"))); // waits until results are shown
         for (auto* tab : tabs)
             step(
                 tab->objectName(), [&] { tab->click(); }, [&] { return tab->isChecked() && quiet(); }, 400);
@@ -206,7 +206,7 @@ private:
         });
     }
 
-    /// The rest of the spec bar, over the page with the most charts.
+    /// The rest of the spec bar, on the page with the most charts.
     void useSpec() {
         inFront("tensor");
         auto* format = window_.findChild<QComboBox*>(QStringLiteral("format"));
@@ -233,7 +233,7 @@ private:
     void useWindow() {
         const QSize sizes[] = {{1680, 1050}, {1440, 900}, {2560, 1440}};
         for (const auto& page : pages()) {
-            show(page); // from the second on in the largest size
+            show(page); // from the second page on in the largest size
             settle(QString::fromLatin1(page.id), [&] { return shown(page); });
             for (const auto& size : sizes)
                 step(

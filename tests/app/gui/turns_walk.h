@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What a user does with a large model in the whole window, step by step, in one process; test_turns judges it.
+// A user's work with a large model in the whole window, step by step, in one process. test_turns judges the times.
 
 #include "tests/bench/timed_application.h"
 
-/// Prints a line for each step: kStep, its name, its longest turn in milliseconds and who took it, between tabs. The
-/// exit code: 1 with a sentence when a step does not end.
+/// Prints a line per step, fields separated by tabs: kStep, name, longest turn in ms, its CPU time, receiver. Exit code
+/// 1 with a message if a step does not end.
 int walkTheWindow(TimedApplication& application);
 
 constexpr const char* kStep = "step";

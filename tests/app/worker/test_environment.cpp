@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a worker sets before it loads a vendor's library, on machines that are not this one.
+// The environment that a worker process sets before it loads a vendor library, tested for other machines.
 #include "app/worker/environment.h"
 #include "core/bench/backend/tpu_presence.h"
 #include "tests/support/test_program.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A reader of HDF5 that misbehaves: what it does is the word behind the magic number of the file that it is given.
+// A faulty HDF5 reader process. The word after the magic number of its input file selects the fault.
 #include "core/model/hdf5/window.h"
 #include "core/process/wire.h"
 
@@ -18,7 +18,7 @@ namespace {
 std::string mode;
 
 json rowsFor(const std::string& how) {
-    if (how == "flood") { // 15 GB of paths, if all were taken
+    if (how == "flood") { // 15 GB of paths, if the host accepted all
         json rows = json::array();
         for (int i = 0; i < 150; ++i) rows.push_back({{"path", std::string(15'000, 'x')}, {"reason", "is long"}});
         return rows;
@@ -31,11 +31,11 @@ json rowsFor(const std::string& how) {
     return json::array({row});
 }
 
-/// False: nothing is to be sent.
+/// Returns false if no answer is to be sent.
 bool answer(const std::string& call, json& message, qs::Channel& control) {
     if (call == "open") {
         if (mode == "crash") {
-            signal(SIGSEGV, SIG_DFL); // not a sanitizer's
+            signal(SIGSEGV, SIG_DFL); // the sanitizer must not handle it
             raise(SIGSEGV);
         }
         if (mode == "hang") return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// make_hdf5 FOLDER [many|long]: writes the files that test_hdf5 reads, honest and hostile, with libhdf5. Element i of every tensor
-// is i - 3 (halved in floating point), so that the test knows them.
+// make_hdf5 FOLDER [many|long]: writes the files of test_hdf5 with libhdf5, both correct and hostile ones. Element i of
+// every tensor is i - 3, or half of that in floating point.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -9,14 +9,14 @@
 #include <unistd.h>
 #include <vector>
 
-// What HDF5 still holds at the end is not what is tested here.
+// Memory that libhdf5 holds at the end is not tested here.
 extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
 
 namespace {
 
 std::string folder;
 
-/// Every call must succeed: a file that lacks what its test is about would pass for a refused one.
+/// Every call must succeed. Otherwise an incomplete file could be refused for the wrong reason.
 template<class T> T must(T result) {
     if (result < 0) {
         std::fprintf(stderr, "make_hdf5: a call of HDF5 failed\n");
@@ -34,7 +34,8 @@ template<class T> std::vector<T> counted(std::size_t n, double scale = 1) {
     for (std::size_t i = 0; i < n; ++i) {
         const double value = (double(i) - 3) * scale;
         if constexpr (std::is_integral_v<T>)
-            values[i] = T(std::int64_t(value)); // a negative double is nothing that an unsigned type can be
+            values[i] = T(std::int64_t(value)); // via an integer: a negative double cannot be converted to an unsigned
+                                                // type
         else
             values[i] = T(value);
     }
@@ -121,7 +122,7 @@ void honest(hid_t file) {
     const float fill = 1.5F;
     must(H5Pset_fill_value(filled, H5T_NATIVE_FLOAT, &fill));
     dataset(group, "never written", H5T_IEEE_F32LE, {4, 4}, -1, nullptr, filled);
-    // What Keras makes of bfloat16: two opaque bytes with an attribute.
+    // bfloat16 as Keras stores it: two opaque bytes with an attribute.
     const hid_t two = must(H5Tcreate(H5T_OPAQUE, 2));
     const auto bits = counted<unsigned short>(15);
     dataset(group, "bfloat16", two, {15}, two, bits.data());
@@ -158,7 +159,7 @@ void honest(hid_t file) {
 size_t passThrough(unsigned, size_t, const unsigned*, size_t bytes, size_t*, void**) { return bytes; }
 hid_t neverFollowed(const char*, hid_t, const void*, size_t, hid_t, hid_t) { return -1; }
 
-/// Makes every 8-byte number `from` of a file `to`.
+/// Replaces every 8-byte number `from` in a file by `to`.
 void patch(const char* name, unsigned long long from, unsigned long long to) {
     std::FILE* file = std::fopen((folder + "/" + name).c_str(), "r+b");
     must(file ? 0 : -1);
@@ -171,7 +172,7 @@ void patch(const char* name, unsigned long long from, unsigned long long to) {
     must(std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() && std::fclose(file) == 0 ? 0 : -1);
 }
 
-/// One object in a file of its own, beside a tensor that stays readable.
+/// A file for one hostile object, with a tensor "good" that must stay readable.
 hid_t hostile(const char* name) {
     const hid_t file = newFile(name);
     floats(file, "good", H5T_IEEE_F32LE, {3, 5});
@@ -234,7 +235,7 @@ void writeHostile() {
     hid_t at = file;
     for (int i = 0; i < 80; ++i) at = must(H5Gcreate2(at, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     H5Fclose(file);
-    file = hostile("weight-names.h5"); // what Keras would follow: a component of a name that is a link out of the file
+    file = hostile("weight-names.h5"); // a weight name of Keras whose first part is a link to another file
     attribute(file, "weight_names", "dense/kernel:0");
     must(H5Lcreate_external("/etc/passwd", "/", file, "dense", H5P_DEFAULT, H5P_DEFAULT));
     H5Fclose(file);
@@ -245,7 +246,7 @@ void writeHostile() {
 
 } // namespace
 
-/// As many small tensors as the bytes allow: the headers of the newest layout, one number in each.
+/// As many small tensors as the bytes allow: the newest layout, one number in each.
 void writeMany() {
     const hid_t access = must(H5Pcreate(H5P_FILE_ACCESS));
     must(H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST));
@@ -256,7 +257,7 @@ void writeMany() {
     H5Fclose(file);
 }
 
-/// Many soft links in a group whose path is as long as paths may be: each repeats the path in the list.
+/// Many soft links in a group with the longest allowed path. Each repeats the path in the list.
 void writeLong() {
     hid_t at = newFile("long-paths.h5");
     const hid_t file = at;
@@ -281,7 +282,7 @@ int main(int argc, char** argv) {
     const hid_t behind = newFile("user-block.h5", creation);
     honest(behind);
     H5Fclose(behind);
-    // The newest layout that the library writes: other headers, other indices.
+    // The newest layout that libhdf5 writes: other headers and indices.
     const hid_t access = must(H5Pcreate(H5P_FILE_ACCESS));
     must(H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST));
     const hid_t latest = must(H5Fcreate((folder + "/latest.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Files of HDF5 through the sandboxed reader: made by libhdf5 (make_hdf5), broken, and hostile. Those of Keras are in
-// test_keras.cpp.
+// HDF5 files read by the sandboxed worker process: made by libhdf5 (make_hdf5), broken, and hostile. test_keras.cpp
+// tests files of Keras.
 #include "core/base/job_scope.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/hdf5/reader.h"
@@ -221,7 +221,7 @@ void TestHdf5::hostileIsNeverFollowed() {
     const auto opened = openModel(path(file.toLatin1().constData()));
     QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
     QVERIFY2(q(warningsOf(**opened)).contains(says), warningsOf(**opened).c_str());
-    QCOMPARE((*opened)->tensors.size(), std::size_t(1)); // "good", and nothing else
+    QCOMPARE((*opened)->tensors.size(), std::size_t(1)); // only "good"
     std::vector<float> values(15);
     loadF32(*(*opened)->view((*opened)->tensors[0]), 0, 15, values.data());
     QCOMPARE(values[14], 5.5F);
@@ -234,13 +234,13 @@ void TestHdf5::groupsTooDeep() {
              opened.error().message.c_str());
 }
 
-/// Any name is right; people see it escaped.
+/// Any name is allowed. It is shown escaped.
 void TestHdf5::namesThatControl() {
     const auto opened = openModel(path("control.h5"));
     QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
     QVERIFY((*opened)->warnings.empty());
     QVERIFY((*opened)->find("a\x1b[31m\n\xe2\x80\xae"));
-    qputenv("QS_WORKER", "/nowhere/quantscope-worker"); // the sentence of an error has neither of them
+    qputenv("QS_WORKER", "/nowhere/quantscope-worker"); // the error message contains neither of them unescaped
     const auto refused = openModel(write("a\x1b[31m\n.h5", contents(q(path("control.h5")))));
     QVERIFY(!refused);
     for (const char c : refused.error().message)
@@ -261,7 +261,7 @@ void TestHdf5::rangesOfChunks() {
             loadF32(*(*opened)->view(*tensor), begin, n, values.data());
             for (std::size_t i = 0; i < n; ++i) QCOMPARE(values[i], float(begin + i) / 2 - 1.5F);
         }
-    // Across the edges of windows, and at bytes that begin no element.
+    // Ranges that cross window edges, and ranges that start inside an element.
     tensor = (*opened)->find("group/several windows");
     const auto whole = bytesOf(**opened, *tensor);
     QCOMPARE(whole.size(), std::size_t(5'200'000));
@@ -294,7 +294,7 @@ void TestHdf5::wrongBytes() {
     QVERIFY(opened.error().message.size() <= 500);
 }
 
-/// None may end this process, and none may give a tensor that reaches beyond the file.
+/// A truncated file must not end this process, or give a tensor that reaches beyond the file.
 void TestHdf5::everyTruncation() {
     const QByteArray good = contents(q(path("soft-link.h5")));
     for (qsizetype n = 8; n < good.size(); n += good.size() / 23) {
@@ -331,7 +331,7 @@ void TestHdf5::anOffsetInAnotherFile() {
     const auto& rows = (*reader)->rows();
     const auto at = std::find_if(rows.begin(), rows.end(), [](const Hdf5Row& row) { return row.path == "/good"; });
     QVERIFY(at != rows.end() && at->offset);
-    float value = 0; // counted from the beginning of the part
+    float value = 0; // the offset is counted from the start of the part
     std::memcpy(&value, good.constData() + *at->offset + 4, 4);
     QCOMPARE(value, -1.0F);
 }
@@ -359,7 +359,8 @@ void TestHdf5::readerMisbehaves() {
     const auto fake = write("fake.h5", QByteArray("\x89HDF\r\n\x1a\n") + QTest::currentDataTag());
     qputenv("QS_WORKER", QS_BIN_DIR "/fake_hdf5_reader");
     const Descriptor file(::open(fake.c_str(), O_RDONLY | O_CLOEXEC));
-    const bool patient = std::string_view(QTest::currentDataTag()) == "spin"; // for an answer, not for progress
+    const bool patient = std::string_view(QTest::currentDataTag()) == "spin"; // long deadline for an answer, short
+                                                                              // deadline for progress
     const Hdf5Deadlines deadlines{patient ? 60 : 0.5, patient ? 60 : 5.0, 0.5, 0.3};
     const auto reader = Hdf5Reader::open(fake, file, 0, 4096, deadlines);
     QVERIFY(!reader);
@@ -374,7 +375,7 @@ void TestHdf5::readerMisbehavesLate_data() {
     QTest::newRow("short") << QStringLiteral("another number of elements");
 }
 
-/// Zeros, and a sentence from then on.
+/// Data becomes zeros, and failure() returns the error from then on.
 void TestHdf5::readerMisbehavesLate() {
     QFETCH(QString, says);
     const auto fake = write("fake.h5", QByteArray("\x89HDF\r\n\x1a\n") + QTest::currentDataTag());
@@ -390,7 +391,7 @@ void TestHdf5::readerMisbehavesLate() {
     QVERIFY2(q(failed.error().message).contains(says), failed.error().message.c_str());
 }
 
-/// At once, and what is asked next gets its own answer.
+/// A cancel returns at once, and the next request gets its own answer.
 void TestHdf5::cancelledWhileItHangs() {
     const auto fake = write("fake.h5", QByteArray("\x89HDF\r\n\x1a\nhang"));
     qputenv("QS_WORKER", QS_BIN_DIR "/fake_hdf5_reader");
@@ -408,7 +409,7 @@ void TestHdf5::cancelledWhileItHangs() {
     QVERIFY2(timer.elapsed() < 10'000, "the deadline of the question was waited for");
 }
 
-/// Paths that repeat a long folder for each of many links: a list of gigabytes in a file of a megabyte.
+/// Many links, each with the same long path: a list of gigabytes from a file of a megabyte.
 void TestHdf5::longPathsOfManyLinks() {
     const QString file = folder_.filePath(QStringLiteral("long-paths.h5"));
     QCOMPARE(QProcess::execute(QStringLiteral(QS_BIN_DIR "/make_hdf5"), {folder_.path(), QStringLiteral("long")}), 0);

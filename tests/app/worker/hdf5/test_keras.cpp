@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What Keras stores: weights of Keras 3 and of before, archives, shards, and archives that lie.
+// Files of Keras: weights of Keras 3 and older, archives, shards, and archives with wrong data.
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
 #include "tests/core/model/made_zip.h"
@@ -43,7 +43,7 @@ void TestKeras::filesOfKeras_data() {
     QTest::newRow("deflated.keras") << QStringLiteral("deflated.keras") << QStringLiteral("tiny.keras");
 }
 
-/// Bit by bit what h5py reads.
+/// The values must equal those of h5py bit for bit.
 void TestKeras::filesOfKeras() {
     QFETCH(QString, file);
     QFETCH(QString, values);
@@ -63,7 +63,7 @@ void TestKeras::filesOfKeras() {
     }
 }
 
-/// A network of Keras 2.0.5 with its optimizer's state: every dataset is what h5py reads.
+/// A network of Keras 2.0.5 with the state of its optimizer. Every dataset must equal what h5py reads.
 void TestKeras::trainedByOthers() {
     const QTemporaryDir folder;
     const auto at = QStringLiteral(QS_TEST_DATA "/keras/emotion");
@@ -164,7 +164,7 @@ void TestKeras::archivesThatLie_data() {
     MadeMember damaged{"model.weights.h5", weights};
     damaged.crc = 1;
     row("damaged weights", archive({damaged}), "its checksum (CRC-32) differs");
-    // What get_file() unpacked outside of its folder: here nothing is unpacked at all.
+    // An archive that Keras' get_file() would have unpacked outside of its folder. Here nothing is unpacked.
     QByteArray tar = QByteArray("../../escape") + QByteArray(245, '\0') + "ustar" + QByteArray(762, '\0');
     row("a tar archive with a link", tar, "is a tar archive");
 }
